@@ -1,0 +1,460 @@
+/*
+ * What an event costs the thread that records it, beside reading the clock and nothing else.
+ *
+ * Each round reads the clock as often as it then records events, into a new file. The limit of every row is
+ * that loop of clock reads, in the same round and on as many threads at once.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <tracebed/writer.h>
+
+#include "bench/measure.h"
+
+#define FILE_NAME      "recording_bench.tbed"
+#define THREAD_MAX     2
+#define TAIL_TICKS_MAX 65536
+#define MILLION        ((size_t)1000000)
+
+struct target {
+    struct tbed_recorder *recorder;
+    uint32_t id, first_name, second_name;
+};
+
+/* ---- The loops ---- */
+
+__attribute__((noinline)) static void read_clock(const struct target *target, size_t count)
+{
+    uint64_t sum = 0;
+    (void)target;
+    for (size_t i = 0; i < count; i++)
+        sum += tbed_counter_read();
+    bench_sink = sum;
+}
+
+__attribute__((noinline)) static void record_spans(const struct target *target, size_t count)
+{
+    struct tbed_recorder *recorder = target->recorder;
+    uint32_t id = target->id;
+    for (size_t i = 0; i < count; i += 2) {
+        tbed_span_begin(recorder, id);
+        tbed_span_end(recorder);
+    }
+}
+
+/* Four deep, as a tree of calls. */
+__attribute__((noinline)) static void record_nested(const struct target *target, size_t count)
+{
+    struct tbed_recorder *recorder = target->recorder;
+    uint32_t id = target->id;
+    for (size_t i = 0; i < count; i += 8) {
+        for (uint32_t depth = 0; depth < 4; depth++)
+            tbed_span_begin(recorder, id);
+        for (uint32_t depth = 0; depth < 4; depth++)
+            tbed_span_end(recorder);
+    }
+}
+
+__attribute__((noinline)) static void record_instants(const struct target *target, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        tbed_instant(target->recorder, target->id);
+}
+
+__attribute__((noinline)) static void record_counters(const struct target *target, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        tbed_counter_i64(target->recorder, target->id, (int64_t)i);
+}
+
+__attribute__((noinline)) static void record_allocations(const struct target *target, size_t count)
+{
+    for (size_t i = 0; i < count; i += 2) {
+        uint64_t address = 0x10000 + i % 4096 * 16;
+        tbed_alloc(target->recorder, target->id, TBED_FUNCTION_MALLOC, address, 64);
+        tbed_free(target->recorder, target->id, TBED_FUNCTION_MALLOC, address);
+    }
+}
+
+__attribute__((noinline)) static void record_arguments(const struct target *target, size_t count)
+{
+    struct tbed_argument arguments[] = {
+        {.type = TBED_ARG_I64, .name_id = target->first_name},
+        {.type = TBED_ARG_I64, .name_id = target->second_name},
+    };
+    for (size_t i = 0; i < count; i++) {
+        arguments[0].value.i64 = (int64_t)i;
+        arguments[1].value.i64 = -(int64_t)i;
+        tbed_instant_args(target->recorder, target->id, arguments, 2);
+    }
+}
+
+__attribute__((noinline)) static void record_messages(const struct target *target, size_t count)
+{
+    static const char text[] = "a message of thirty-two bytes...";
+    for (size_t i = 0; i < count; i++)
+        tbed_message(target->recorder, TBED_SEVERITY_INFORMATION, text, sizeof text - 1);
+}
+
+/* ---- Rounds ---- */
+
+struct work {
+    const char *name;
+    void (*run)(const struct target *target, size_t count);
+    size_t event_count; /* all threads together */
+    size_t event_nbytes;
+    unsigned thread_count;
+    bool no_helper, no_writer;
+    struct bench_goal goal;
+    double file_goal; /* bytes an event; 0: none */
+};
+
+struct worker {
+    pthread_t thread;
+    pthread_barrier_t *start;
+    void (*run)(const struct target *target, size_t count);
+    struct target target;
+    size_t count;
+    uint64_t cpu_ns;
+};
+
+static void *worker_run(void *argument)
+{
+    struct worker *worker = argument;
+    pthread_barrier_wait(worker->start);
+    uint64_t begin_ns = bench_ns(CLOCK_THREAD_CPUTIME_ID);
+    worker->run(&worker->target, worker->count);
+    worker->cpu_ns = bench_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
+    return NULL;
+}
+
+struct cost { /* ns an event; wall: of each thread */
+    double thread, wall, process, file_nbytes;
+};
+
+/* Runs on all threads at once; with a writer each has a recorder of its own. */
+static void run_threads(const struct work *work, struct tbed_writer *writer, bool is_clock, struct cost *cost)
+{
+    struct worker workers[THREAD_MAX];
+    pthread_barrier_t start;
+    uint64_t cpu_ns = 0;
+    pthread_barrier_init(&start, NULL, work->thread_count + 1);
+    for (unsigned i = 0; i < work->thread_count; i++) {
+        workers[i] = (struct worker){.start = &start, .run = is_clock ? read_clock : work->run};
+        workers[i].count = work->event_count / work->thread_count;
+        workers[i].target.recorder = tbed_recorder_open(is_clock ? NULL : writer, "worker");
+        workers[i].target.id = tbed_string_intern(writer, "work", 4);
+        workers[i].target.first_name = tbed_string_intern(writer, "first", 5);
+        workers[i].target.second_name = tbed_string_intern(writer, "second", 6);
+        if (pthread_create(&workers[i].thread, NULL, worker_run, &workers[i]) != 0)
+            abort();
+    }
+    pthread_barrier_wait(&start);
+    uint64_t begin_ns = bench_ns(CLOCK_MONOTONIC);
+    for (unsigned i = 0; i < work->thread_count; i++) {
+        pthread_join(workers[i].thread, NULL);
+        cpu_ns += workers[i].cpu_ns;
+    }
+    cost->wall =
+        (double)(bench_ns(CLOCK_MONOTONIC) - begin_ns) / ((double)work->event_count / work->thread_count);
+    cost->thread = (double)cpu_ns / (double)work->event_count;
+    pthread_barrier_destroy(&start);
+}
+
+static bool open_writer(const struct bench_options *options, bool no_helper, struct tbed_writer **writer_ret)
+{
+    struct tbed_writer_options writer_options = {.size = sizeof writer_options, .overwrite = true};
+    struct tbed_error error;
+    const char *path = bench_path(options, FILE_NAME);
+    writer_options.no_helper = no_helper;
+    if (tbed_writer_open(path, &writer_options, writer_ret, &error) == TBED_OK)
+        return true;
+    fprintf(stderr, "recording_bench: %s: %s\n", path, tbed_status_text(error.status));
+    return false;
+}
+
+static uint64_t dropped(const struct tbed_writer *writer)
+{
+    uint64_t count = 0;
+    for (unsigned cause = 0; cause < TBED_DROP_CAUSE_COUNT; cause++)
+        count += tbed_writer_drop_count(writer, (enum tbed_drop_cause)cause);
+    return count;
+}
+
+/* False: nothing that counts was measured. Events that were dropped cost less than those that were stored. */
+static bool record_once(const struct bench_options *options, const struct work *work, struct cost *cost_ret)
+{
+    struct tbed_writer *writer = NULL;
+    struct stat status = {.st_size = 0};
+    if (!work->no_writer)
+        bench_memory_warm(options, work->event_count * work->event_nbytes * 5 / 4);
+    uint64_t begin_ns = bench_ns(CLOCK_PROCESS_CPUTIME_ID);
+    if (!work->no_writer && !open_writer(options, work->no_helper, &writer))
+        return false;
+    run_threads(work, writer, false, cost_ret);
+    uint64_t drop_count = dropped(writer);
+    tbed_writer_close(writer);
+    cost_ret->process = (double)(bench_ns(CLOCK_PROCESS_CPUTIME_ID) - begin_ns) / (double)work->event_count;
+    if (!work->no_writer) {
+        stat(bench_path(options, FILE_NAME), &status);
+        unlink(bench_path(options, FILE_NAME));
+    }
+    cost_ret->file_nbytes = (double)status.st_size / (double)work->event_count;
+    if (drop_count != 0)
+        fprintf(stderr, "recording_bench: %s: %llu dropped\n", work->name, (unsigned long long)drop_count);
+    return drop_count == 0;
+}
+
+struct measured {
+    struct bench_pairs thread, wall, process, file;
+};
+
+/* The one that comes first changes, so that neither has the advantage of the place. */
+static void measure_round(const struct bench_options *options, const struct work *work, bool clock_is_first,
+                          struct measured *measured)
+{
+    struct cost clock, record;
+    if (clock_is_first)
+        run_threads(work, NULL, true, &clock);
+    bool is_good = record_once(options, work, &record);
+    if (!clock_is_first)
+        run_threads(work, NULL, true, &clock);
+    if (!is_good)
+        return;
+    bench_pair_add(&measured->thread, clock.thread, record.thread);
+    bench_pair_add(&measured->wall, clock.wall, record.wall);
+    bench_pair_add(&measured->process, clock.thread, record.process);
+    bench_pair_add(&measured->file, (double)work->event_nbytes, record.file_nbytes);
+}
+
+static void detail_row(const struct work *work, const char *detail, const char *unit,
+                       const struct bench_pairs *pairs, struct bench_goal goal)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s, %s", work->name, detail);
+    bench_row(name, unit, pairs, goal);
+}
+
+static void measure_work(const struct bench_options *options, const struct work *given)
+{
+    static struct measured measured;
+    struct work work = *given;
+    if (!bench_is_wanted(options, work.name))
+        return;
+    if (options->quick && work.event_count > 10 * MILLION)
+        work.event_count /= 10;
+    memset(&measured, 0, sizeof measured);
+    for (unsigned round = 0; round < options->rounds; round++)
+        measure_round(options, &work, round % 2 == 0, &measured);
+    bench_row(work.name, "ns/event", &measured.thread, work.goal);
+    if (work.file_goal == 0)
+        return;
+    detail_row(&work, "elapsed", "ns/event", &measured.wall, (struct bench_goal){BENCH_NO_GOAL, 0});
+    detail_row(&work, "all threads", "ns/event", &measured.process, (struct bench_goal){BENCH_NO_GOAL, 0});
+    struct bench_goal file_goal = {BENCH_VALUE_AT_MOST, work.file_goal};
+    detail_row(&work, "file", "byte/event", &measured.file, file_goal);
+}
+
+/* ---- Tails: how long the slowest events take ---- */
+
+/* From each event's tick to the next one's: all that an event costs, its page included, lies between two. */
+struct tail {
+    uint64_t counts[TAIL_TICKS_MAX];
+    uint64_t *slow; /* those past TAIL_TICKS_MAX */
+    size_t slow_count, slow_capacity;
+};
+
+static void tail_add_slow(struct tail *tail, uint64_t ticks)
+{
+    if (tail->slow_count < tail->slow_capacity)
+        tail->slow[tail->slow_count++] = ticks;
+}
+
+static inline void tail_add(struct tail *tail, uint64_t ticks)
+{
+    if (ticks < TAIL_TICKS_MAX)
+        tail->counts[ticks]++;
+    else
+        tail_add_slow(tail, ticks);
+}
+
+__attribute__((noinline)) static void tail_of_clock(struct tail *tail, size_t count)
+{
+    uint64_t last = tbed_counter_read();
+    for (size_t i = 0; i < count; i++) {
+        uint64_t tick = tbed_counter_read();
+        tail_add(tail, tick - last);
+        last = tick;
+    }
+}
+
+__attribute__((noinline)) static void tail_of_spans(struct tail *tail, struct tbed_recorder *recorder,
+                                                    uint32_t id, size_t count)
+{
+    tbed_instant(recorder, id);
+    uint64_t last = recorder->last;
+    for (size_t i = 0; i < count; i += 2) {
+        tbed_span_begin(recorder, id);
+        uint64_t middle = recorder->last;
+        tail_add(tail, middle - last);
+        tbed_span_end(recorder);
+        last = recorder->last;
+        tail_add(tail, last - middle);
+    }
+}
+
+static int compare_ticks(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The ticks that all but 'above' deltas stay at or below. 'slow' is sorted. */
+static uint64_t tail_ticks(const struct tail *tail, uint64_t above)
+{
+    if (tail->slow_count > above)
+        return tail->slow[tail->slow_count - 1 - above];
+    uint64_t seen = tail->slow_count;
+    for (size_t ticks = TAIL_TICKS_MAX; ticks-- > 0;) {
+        seen += tail->counts[ticks];
+        if (seen > above)
+            return ticks;
+    }
+    return 0;
+}
+
+#define TAIL_POINT_COUNT 5
+static const struct {
+    const char *name;
+    double above; /* share of the events */
+    struct bench_goal goal, goal_without;
+} tail_points[TAIL_POINT_COUNT] = {
+    {"p50", 0.5, {BENCH_NO_GOAL, 0}, {BENCH_NO_GOAL, 0}},
+    {"p99.9", 1e-3, {BENCH_VALUE_AT_MOST, 25}, {BENCH_NO_GOAL, 0}},
+    {"p99.99", 1e-4, {BENCH_VALUE_AT_MOST, 1000}, {BENCH_NO_GOAL, 0}},
+    {"p99.999", 1e-5, {BENCH_NO_GOAL, 0}, {BENCH_NO_GOAL, 0}},
+    {"max", 0, {BENCH_NO_GOAL, 0}, {BENCH_NO_GOAL, 0}},
+};
+
+/* Empties the tail into 'points', in nanoseconds. */
+static void tail_take(struct tail *tail, size_t count, double ticks_per_ns, double points[TAIL_POINT_COUNT])
+{
+    qsort(tail->slow, tail->slow_count, sizeof *tail->slow, compare_ticks);
+    for (size_t i = 0; i < TAIL_POINT_COUNT; i++)
+        points[i] = (double)tail_ticks(tail, (uint64_t)((double)count * tail_points[i].above)) / ticks_per_ns;
+    memset(tail->counts, 0, sizeof tail->counts);
+    tail->slow_count = 0;
+}
+
+static bool tail_record(const struct bench_options *options, struct tail *tail, bool no_helper, size_t count)
+{
+    struct tbed_writer *writer;
+    bench_memory_warm(options, count * 10);
+    if (!open_writer(options, no_helper, &writer))
+        return false;
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, "worker");
+    tail_of_spans(tail, recorder, tbed_string_intern(writer, "work", 4), count);
+    tbed_writer_close(writer);
+    unlink(bench_path(options, FILE_NAME));
+    return true;
+}
+
+/* One round; false: nothing was measured. */
+static bool tail_round(const struct bench_options *options, struct tail *tail, bool no_helper, size_t count,
+                       struct bench_pairs pairs[TAIL_POINT_COUNT])
+{
+    double clock_points[TAIL_POINT_COUNT], record_points[TAIL_POINT_COUNT];
+    uint64_t begin_ns = bench_ns(CLOCK_MONOTONIC), begin_tick = tbed_counter_read();
+    tail_of_clock(tail, count);
+    double ticks_per_ns =
+        (double)(tbed_counter_read() - begin_tick) / (double)(bench_ns(CLOCK_MONOTONIC) - begin_ns);
+    tail_take(tail, count, ticks_per_ns, clock_points);
+    if (!tail_record(options, tail, no_helper, count))
+        return false;
+    tail_take(tail, count, ticks_per_ns, record_points);
+    for (size_t i = 0; i < TAIL_POINT_COUNT; i++)
+        bench_pair_add(&pairs[i], clock_points[i], record_points[i]);
+    return true;
+}
+
+static void measure_tail(const struct bench_options *options, const char *title, bool no_helper)
+{
+    static struct bench_pairs pairs[TAIL_POINT_COUNT];
+    size_t count = options->quick ? 10000000 : 100000000;
+    struct tail *tail = calloc(1, sizeof *tail);
+    if (!bench_is_wanted(options, title) || tail == NULL) {
+        free(tail);
+        return;
+    }
+    tail->slow_capacity = count / 100;
+    tail->slow = malloc(tail->slow_capacity * sizeof *tail->slow);
+    memset(pairs, 0, sizeof pairs);
+    for (unsigned round = 0; round < options->rounds && tail->slow != NULL; round++)
+        if (!tail_round(options, tail, no_helper, count, pairs))
+            break;
+    for (size_t i = 0; i < TAIL_POINT_COUNT; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s %s", title, tail_points[i].name);
+        bench_row(name, "ns", &pairs[i], no_helper ? tail_points[i].goal_without : tail_points[i].goal);
+    }
+    free(tail->slow);
+    free(tail);
+}
+
+/* ---- What is measured ---- */
+
+#define NO_GOAL                                                                                              \
+    {                                                                                                        \
+        BENCH_NO_GOAL, 0                                                                                     \
+    }
+
+static const struct work works[] = {
+    {"begin+end", record_spans, 100 * MILLION, 8, 1, false, false, {BENCH_RATIO_AT_MOST, 1.10}, 8.1},
+    {"begin+end, no helper",
+     record_spans,
+     100 * MILLION,
+     8,
+     1,
+     true,
+     false,
+     {BENCH_RATIO_AT_MOST, 1.90},
+     8.1},
+    {"begin+end, 2 threads",
+     record_spans,
+     100 * MILLION,
+     8,
+     2,
+     false,
+     false,
+     {BENCH_RATIO_AT_MOST, 1.15},
+     8.1},
+    {"begin+end, 1 M events", record_spans, 1 * MILLION, 8, 1, false, false, NO_GOAL, 0},
+    {"begin+end, 10 M events", record_spans, 10 * MILLION, 8, 1, false, false, NO_GOAL, 0},
+    {"begin+end, 4 deep", record_nested, 40 * MILLION, 8, 1, false, false, NO_GOAL, 0},
+    {"instant", record_instants, 40 * MILLION, 8, 1, false, false, NO_GOAL, 0},
+    {"counter", record_counters, 40 * MILLION, 16, 1, false, false, NO_GOAL, 0},
+    {"alloc+free", record_allocations, 40 * MILLION, 16, 1, false, false, NO_GOAL, 0},
+    {"instant, 2 integer arguments", record_arguments, 16 * MILLION, 48, 1, false, false, NO_GOAL, 0},
+    {"message of 32 bytes", record_messages, 16 * MILLION, 56, 1, false, false, NO_GOAL, 0},
+    {"off: begin+end without a writer", record_spans, 100 * MILLION, 8, 1, false, true, NO_GOAL, 0},
+};
+
+int main(int argc, char **argv)
+{
+    struct bench_options options;
+    if (!bench_options_parse(argc, argv, "What an event costs, beside reading the clock.", &options))
+        return 0;
+    bench_table_head("Recording: CPU time of the recording thread; the limit is reading the clock");
+    for (size_t i = 0; i < sizeof works / sizeof works[0]; i++)
+        measure_work(&options, &works[i]);
+    bench_table_head("Recording: from one event to the next; the limit is from one clock read to the next");
+    measure_tail(&options, "tail", false);
+    measure_tail(&options, "tail, no helper", true);
+    return 0;
+}

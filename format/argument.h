@@ -1,0 +1,52 @@
+/*
+ * The arguments of extended records. Pure functions over words.
+ *
+ * Source: spec/format.md, section 6.3.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_ARGUMENT_H
+#define TRACEBED_ARGUMENT_H
+
+#include "format/bytes.h"
+#include "tracebed/format.h"
+
+struct tbed_argument_head {
+    uint32_t type;
+    uint32_t nbytes;  /* of the value, without padding */
+    uint32_t name_id; /* all 32 bits, so that a check sees the two top ones */
+};
+
+static inline struct tbed_argument_head tbed_argument_head_load(uint64_t word)
+{
+    return (struct tbed_argument_head){
+        .type = (uint32_t)word & 0xFF,
+        .nbytes = (uint32_t)(word >> 8) & 0xFFFFFF,
+        .name_id = (uint32_t)(word >> 32),
+    };
+}
+
+static inline uint64_t tbed_argument_head_make(struct tbed_argument_head head)
+{
+    return (uint64_t)head.type | (uint64_t)head.nbytes << 8 | (uint64_t)head.name_id << 32;
+}
+
+/* Words of the value. */
+static inline uint32_t tbed_argument_value_nwords(uint32_t nbytes)
+{
+    return (nbytes + 7) / 8;
+}
+
+/* Values of one word, by definition. */
+static inline bool tbed_argument_is_scalar(uint32_t type)
+{
+    return type >= TBED_ARG_U64 && type <= TBED_ARG_ID;
+}
+
+/* Checks that 'argument_count' arguments fill 'nwords' words exactly. Errors: EVENT_ARGUMENT. */
+enum tbed_status tbed_arguments_check(const uint64_t *at, size_t nwords, uint32_t argument_count);
+
+/* Takes one argument that was checked; returns where the next one stands. */
+const uint64_t *tbed_argument_take(const uint64_t *at, struct tbed_argument *argument_ret);
+
+#endif

@@ -1,0 +1,30 @@
+/*
+ * The checksums of spec/format.md: XXH3-64 of pages, headers and strings. Pure functions.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_CHECKSUM_H
+#define TRACEBED_CHECKSUM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Section 3.1: over what never changes. 'page' has at least 256 bytes. */
+uint64_t tbed_header_checksum(const void *page);
+
+/* Section 3.2: over all that is shared. 'page' has 'page_nbytes' bytes. */
+uint64_t tbed_closing_checksum(const void *page, size_t page_nbytes);
+
+/* Section 4: over a block with all its final fields. 64 <= used_nbytes <= the block's size. */
+uint64_t tbed_block_checksum(const void *block, size_t used_nbytes);
+
+/* The same where 'header' is a copy that has the final fields already and 'payload' is [64, used). */
+uint64_t tbed_block_checksum_apart(const void *header, const void *payload, size_t payload_nbytes);
+
+/* Section 7: the hash in a string entry. */
+uint32_t tbed_string_hash(const void *content, size_t nbytes);
+
+/* XXH3-64, for tables in memory; not part of the format. */
+uint64_t tbed_hash64(const void *bytes, size_t nbytes);
+
+#endif

@@ -1,0 +1,127 @@
+/*
+ * Event words: taken apart, measured, checked. Pure functions over words that are in the caller's bounds.
+ *
+ * Not here: what an event means to a reader of traces (reader/decode.h).
+ *
+ * Source: spec/format.md, section 6.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_EVENT_H
+#define TRACEBED_EVENT_H
+
+#include "format/bytes.h"
+#include "tracebed/format.h"
+
+static inline uint32_t tbed_event_tag(uint64_t word)
+{
+    return (uint32_t)(word >> TBED_ID_BITS) & 7;
+}
+
+static inline uint32_t tbed_event_id(uint64_t word)
+{
+    return (uint32_t)word & TBED_ID_MAX;
+}
+
+/* Ticks since the base, 31 bits. */
+static inline uint64_t tbed_event_delta(uint64_t word)
+{
+    return word >> 33;
+}
+
+static inline uint64_t tbed_event_make(uint32_t tag, uint32_t id, uint64_t delta)
+{
+    return delta << 33 | (uint64_t)tag << TBED_ID_BITS | id;
+}
+
+/* A TIME word is allowed if its delta is 0 and its id is not. */
+static inline bool tbed_event_time_is_allowed(uint64_t word)
+{
+    return tbed_event_delta(word) == 0 && tbed_event_id(word) != 0;
+}
+
+/* How far a TIME word moves the base. */
+static inline uint64_t tbed_event_time_ticks(uint64_t word)
+{
+    return (uint64_t)tbed_event_id(word) << 31;
+}
+
+/* The second word of a PAIR. */
+static inline uint32_t tbed_pair_subtype(uint64_t second)
+{
+    return (uint32_t)(second >> 60);
+}
+
+static inline uint64_t tbed_pair_payload(uint64_t second)
+{
+    return second & 0x0FFFFFFFFFFFFFFFu;
+}
+
+static inline uint64_t tbed_pair_alloc_address(uint64_t second)
+{
+    return (second & 0x1FFFFFFFFFFFu) << 3;
+}
+
+static inline uint64_t tbed_pair_alloc_nbytes(uint64_t second)
+{
+    return tbed_pair_payload(second) >> 45;
+}
+
+/* 60 bits, two's complement: the sign is carried up without shifting a negative number. */
+static inline int64_t tbed_pair_counter_value(uint64_t second)
+{
+    uint64_t sign = UINT64_C(1) << 59;
+    return (int64_t)((tbed_pair_payload(second) ^ sign) - sign);
+}
+
+/* The second word of an EXTENDED record. */
+struct tbed_extended_head {
+    uint32_t type;
+    uint32_t argument_count;
+    uint32_t nwords; /* from the second word on */
+    uint32_t aux;
+};
+
+static inline struct tbed_extended_head tbed_extended_head_load(uint64_t second)
+{
+    return (struct tbed_extended_head){
+        .type = (uint32_t)second & 0xFF,
+        .argument_count = (uint32_t)(second >> 8) & 0xFF,
+        .nwords = (uint32_t)(second >> 16) & 0xFFFF,
+        .aux = (uint32_t)(second >> 32),
+    };
+}
+
+static inline uint64_t tbed_extended_head_make(struct tbed_extended_head head)
+{
+    return (uint64_t)head.type | (uint64_t)head.argument_count << 8 | (uint64_t)head.nwords << 16 |
+           (uint64_t)head.aux << 32;
+}
+
+/* Types whose inside this version knows; the others are skipped by their count of words. */
+static inline bool tbed_extended_is_known(uint32_t type)
+{
+    return type >= TBED_EXT_BEGIN && type <= TBED_EXT_GAP;
+}
+
+/* The fixed words of a known type. */
+uint32_t tbed_extended_fixed_nwords(uint32_t type);
+
+/*
+ * Checks an EXTENDED record whose second word is 'head'. 'payload' is what follows that word, of which
+ * 'left_nwords' words are before the block's end.
+ *
+ * Errors: EVENT_LENGTH, EVENT_ARGUMENT. Unknown types need to fit only.
+ */
+enum tbed_status tbed_extended_check(struct tbed_extended_head head, const uint64_t *payload,
+                                     size_t left_nwords);
+
+/*
+ * Checks the event whose first word is 'word', not zero, standing at 'at' < 'end', and tells its size in
+ * words.
+ *
+ * Errors: EVENT_TAG, EVENT_TIME, EVENT_LENGTH, EVENT_ARGUMENT.
+ */
+enum tbed_status tbed_event_check(uint64_t word, const uint64_t *at, const uint64_t *end, size_t *nwords_ret);
+
+#endif

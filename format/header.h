@@ -1,0 +1,33 @@
+/*
+ * The header page: made and checked. Pure functions over bytes.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_HEADER_H
+#define TRACEBED_HEADER_H
+
+#include "format/layout.h"
+
+struct tbed_header_fields { /* what never changes, host order */
+    uint32_t page_nbytes;
+    uint64_t file_id;
+    uint32_t ring_page_count;
+    enum tbed_clock clock;
+    uint64_t ticks_per_second;
+    uint64_t anchor_ticks;
+    int64_t anchor_realtime_ns;
+    uint64_t anchor_monotonic_ns;
+    char clock_unit[17];
+};
+
+/* Fills the first 520 bytes of a new, zeroed header page: state open, one page claimed, stream 1 next. */
+void tbed_header_make(void *page, const struct tbed_header_fields *fields);
+
+/*
+ * The file checks of section 12 that stop the reading, on the first 'nbytes' bytes of a file.
+ * 'nbytes' may be less than a page: then HEADER_CUT, once the fields that are there have passed.
+ */
+enum tbed_status tbed_header_check(const void *bytes, size_t nbytes, struct tbed_header_fields *fields_ret,
+                                   struct tbed_error *error_ret);
+
+#endif

@@ -1,0 +1,269 @@
+/*
+ * tracebed/format.h: what the writing and the reading library share in public.
+ *
+ * Ids, limits, kinds, causes and statuses of the file format, version 1. No functions that touch files.
+ * The contract is spec/format.md; section numbers below are its own.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_FORMAT_H
+#define TRACEBED_FORMAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TBED_VERSION_STRING "0.1.0"
+#define TBED_FORMAT_VERSION 1u
+
+/* Ids, section 5. */
+#define TBED_ID_BITS         30
+#define TBED_ID_MAX_RESERVED 0x1FFFFFFFu
+#define TBED_ID_METADATA     0x20000000u
+#define TBED_ID_INVALID      0x20000001u
+#define TBED_ID_MAX          0x3FFFFFFFu
+
+/* Limits, section 2. */
+#define TBED_PAGE_NBYTES_MIN     4096u
+#define TBED_PAGE_NBYTES_MAX     1048576u
+#define TBED_PAGE_NBYTES_DEFAULT 65536u
+
+enum tbed_clock {                      /* section 3.1 */
+                  TBED_CLOCK_AUTO = 0, /* the writer picks: the counter of the machine where it is invariant,
+                                          else monotonic */
+                  TBED_CLOCK_X86_TSC = 1,
+                  TBED_CLOCK_ARM64_VIRTUAL = 2,
+                  TBED_CLOCK_MONOTONIC = 3,
+                  TBED_CLOCK_USER = 4,
+};
+
+enum tbed_block_kind { /* section 4 */
+                       TBED_BLOCK_NONE = 0,
+                       TBED_BLOCK_EVENTS = 1,
+                       TBED_BLOCK_STRINGS = 2,
+                       TBED_BLOCK_RECORDS = 3,
+                       TBED_BLOCK_CELLS = 4,
+};
+
+enum tbed_tag { /* section 6 */
+                TBED_TAG_BEGIN = 1,
+                TBED_TAG_END = 2,
+                TBED_TAG_INSTANT = 3,
+                TBED_TAG_TIME = 4,
+                TBED_TAG_PAIR = 5,
+                TBED_TAG_EXTENDED = 6,
+};
+
+enum tbed_pair { /* section 6.1 */
+                 TBED_PAIR_ALLOC = 1,
+                 TBED_PAIR_FREE = 2,
+                 TBED_PAIR_COUNTER = 3,
+};
+
+enum tbed_extended { /* section 6.2 */
+                     TBED_EXT_BEGIN = 1,
+                     TBED_EXT_END = 2,
+                     TBED_EXT_INSTANT = 3,
+                     TBED_EXT_COUNTER = 4,
+                     TBED_EXT_MESSAGE = 5,
+                     TBED_EXT_ALLOC = 6,
+                     TBED_EXT_FREE = 7,
+                     TBED_EXT_REALLOC = 8,
+                     TBED_EXT_ASYNC_BEGIN = 9,
+                     TBED_EXT_ASYNC_END = 10,
+                     TBED_EXT_FLOW_BEGIN = 11,
+                     TBED_EXT_FLOW_STEP = 12,
+                     TBED_EXT_FLOW_END = 13,
+                     TBED_EXT_GAP = 14,
+                     TBED_EXT_APPLICATION = 128,
+};
+
+enum tbed_severity { /* section 6.2, MESSAGE */
+                     TBED_SEVERITY_NONE = 0,
+                     TBED_SEVERITY_ERROR = 1,
+                     TBED_SEVERITY_WARNING = 2,
+                     TBED_SEVERITY_INFORMATION = 3,
+                     TBED_SEVERITY_DEBUG = 4,
+};
+
+enum tbed_alloc_function { /* section 6.2, ALLOC and FREE */
+                           TBED_FUNCTION_UNKNOWN = 0,
+                           TBED_FUNCTION_MALLOC = 1, /* or free */
+                           TBED_FUNCTION_CALLOC = 2,
+                           TBED_FUNCTION_REALLOC = 3,
+                           TBED_FUNCTION_ALIGNED = 4,
+                           TBED_FUNCTION_NEW = 5,  /* or delete */
+                           TBED_FUNCTION_MMAP = 6, /* or munmap */
+};
+
+enum tbed_argument_type { /* section 6.3 */
+                          TBED_ARG_U64 = 1,
+                          TBED_ARG_I64 = 2,
+                          TBED_ARG_F64 = 3,
+                          TBED_ARG_POINTER = 4,
+                          TBED_ARG_BOOL = 5,
+                          TBED_ARG_ID = 6,
+                          TBED_ARG_TEXT = 7,
+                          TBED_ARG_BYTES = 8,
+};
+
+/*
+ * An argument of an event, as it is written and as it is read.
+ *
+ * Units:     'nbytes' counts the bytes of 'text' (TEXT, BYTES); it is 8 for every other type.
+ * Ownership: 'text' is the caller's when writing; it points into the map when reading.
+ * Source:    spec/format.md, section 6.3.
+ */
+struct tbed_argument {
+    uint32_t type;    /* enum tbed_argument_type; other values are kept as bytes when read */
+    uint32_t name_id; /* TBED_ID_INVALID: it has no name */
+    uint32_t nbytes;
+    union {
+        uint64_t u64; /* U64, POINTER, BOOL */
+        int64_t i64;
+        double f64;
+        uint32_t id;
+        const char *text; /* TEXT, BYTES; not terminated */
+    } value;
+};
+
+enum tbed_unit_kind { /* section 8, UNIT */
+                      TBED_UNIT_NATIVE = 1,
+                      TBED_UNIT_BYTECODE = 2,
+};
+
+enum tbed_stream_kind { /* section 8, STREAM; 0: not told */
+                        TBED_STREAM_THREAD = 1,
+                        TBED_STREAM_TRACK = 2,
+};
+
+/* Causes of a drop, section 9, with the words the tools print. */
+#define TBED_DROP_LIST(X)                                                                                    \
+    X(DISK_FULL, 0, "disk full")                                                                             \
+    X(SIZE_LIMIT, 1, "size limit")                                                                           \
+    X(NO_MEMORY, 2, "no memory")                                                                             \
+    X(INTERRUPTED, 3, "interrupted")                                                                         \
+    X(IDS_EXHAUSTED, 4, "ids exhausted")                                                                     \
+    X(TOO_LARGE, 5, "too large")                                                                             \
+    X(CLOSED, 6, "recorder closed")                                                                          \
+    X(IO_ERROR, 7, "I/O error")
+
+enum tbed_drop_cause {
+#define X(name, value, text) TBED_DROP_##name = value,
+    TBED_DROP_LIST(X)
+#undef X
+};
+#define TBED_DROP_CAUSE_COUNT 16
+
+/*
+ * Every status, pinned. Those from 64 on are the checks of section 12, under the same names;
+ * each has a golden file in spec/golden/invalid.
+ */
+#define TBED_STATUS_LIST(X)                                                                                  \
+    X(OK, 0, "fine")                                                                                         \
+    X(END, 1, "no more")                                                                                     \
+    X(ERR_ARGUMENT, 2, "an argument of the call is not allowed")                                             \
+    X(ERR_OPEN, 3, "cannot be opened")                                                                       \
+    X(ERR_READ, 4, "cannot be read")                                                                         \
+    X(ERR_WRITE, 5, "cannot be written")                                                                     \
+    X(ERR_MAP, 6, "cannot be mapped into memory")                                                            \
+    X(ERR_MEMORY, 7, "no memory left")                                                                       \
+    X(ERR_EXISTS, 8, "exists already")                                                                       \
+    X(ERR_DISK_FULL, 9, "the disk is full")                                                                  \
+    X(ERR_BUSY, 10, "a writer is still alive")                                                               \
+    X(ERR_CLOCK_DIFFERS, 11, "its clock is not this machine's")                                              \
+    X(ERR_NO_TIME, 12, "its clock does not count time")                                                      \
+    X(ERR_CHANGED, 13, "the page was reused while it was read")                                              \
+    X(ERR_NO_THREAD, 14, "no helper thread could be started")                                                \
+    X(ERR_NOT_A_TRACE, 64, "not a tracebed file: the magic is missing")                                      \
+    X(ERR_EMPTY, 65, "the file is empty")                                                                    \
+    X(ERR_IS_DIRECTORY, 66, "it is a directory")                                                             \
+    X(ERR_NOT_REGULAR, 67, "it is not a regular file")                                                       \
+    X(ERR_HEADER_CUT, 68, "the file ends inside the header page")                                            \
+    X(ERR_VERSION, 69, "a format version that this reader does not know")                                    \
+    X(ERR_FLAGS, 70, "incompatible flags that this reader does not know")                                    \
+    X(ERR_HEADER_CHECKSUM, 71, "the header's checksum does not match")                                       \
+    X(ERR_PAGE_SIZE, 72, "the page size is not a power of two from 4096 to 1048576")                         \
+    X(ERR_ID_SPACE, 73, "the partition of the ids is not version 1's")                                       \
+    X(ERR_CLOCK, 74, "the clock kind, rate or unit is not allowed")                                          \
+    X(ERR_FILE_ID, 75, "the file id is 0")                                                                   \
+    X(ERR_HEADER_ZERO, 76, "a reserved byte of the header is not zero")                                      \
+    X(ERR_STATE, 77, "the state is neither open nor shut")                                                   \
+    X(ERR_CLOSING_CHECKSUM, 78, "the closing checksum does not match")                                       \
+    X(ERR_SHARED_ZERO, 79, "a reserved byte of the shared region is not zero")                               \
+    X(ERR_FILE_SIZE, 80, "the file's size is not what it was closed with")                                   \
+    X(ERR_PAGE_COUNT, 81, "the count of pages is not possible")                                              \
+    X(ERR_BLOCK_CUT, 96, "the file ends inside this page")                                                   \
+    X(ERR_BLOCK_KIND, 97, "unknown kind of block")                                                           \
+    X(ERR_BLOCK_SHIFT, 98, "the block's size is not allowed")                                                \
+    X(ERR_BLOCK_CELL, 99, "the cell number is not its own")                                                  \
+    X(ERR_BLOCK_PAGE, 100, "the page number is not its own")                                                 \
+    X(ERR_BLOCK_FILE, 101, "the file id is another file's")                                                  \
+    X(ERR_BLOCK_STREAM, 102, "the stream was never handed out")                                              \
+    X(ERR_BLOCK_DEPTH, 103, "a depth of open spans that this kind cannot have")                              \
+    X(ERR_BLOCK_USED, 104, "the used size is not possible")                                                  \
+    X(ERR_BLOCK_TICKS, 105, "the last tick is before the first")                                             \
+    X(ERR_BLOCK_CHECKSUM, 106, "the checksum does not match")                                                \
+    X(ERR_BLOCK_TAIL, 107, "bytes past the used part are not zero")                                          \
+    X(ERR_BLOCK_UNSEALED, 108, "a block of a cleanly closed file is not sealed")                             \
+    X(ERR_BLOCK_NOT_ZERO, 109, "a page without a block is not zero")                                         \
+    X(ERR_BLOCK_TWICE, 110, "the same block of the stream was seen before")                                  \
+    X(ERR_BLOCK_MISSING, 111, "a block of the stream is missing")                                            \
+    X(ERR_BLOCK_ORDINAL, 112, "the string page ordinal is not possible or was seen before")                  \
+    X(ERR_EVENT_TAG, 128, "an event word with tag 0")                                                        \
+    X(ERR_EVENT_TIME, 129, "a time advance that is not allowed")                                             \
+    X(ERR_EVENT_LENGTH, 130, "a record that goes past the end of its block")                                 \
+    X(ERR_EVENT_ARGUMENT, 131, "arguments that do not fill their record exactly")                            \
+    X(ERR_EVENT_ZERO, 132, "a zero word before the end of a sealed block")                                   \
+    X(ERR_EVENT_STACK, 133, "the stored stack of open spans is not allowed")                                 \
+    X(ERR_STRING_ID, 160, "the id names no string page that is there")                                       \
+    X(ERR_STRING_LENGTH, 161, "the string's length is not possible")                                         \
+    X(ERR_STRING_HASH, 162, "no string starts there, or it is damaged")                                      \
+    X(ERR_STRING_END, 163, "the string's components do not end where it ends")                               \
+    X(ERR_STRING_UTF8, 164, "the string is not UTF-8")                                                       \
+    X(ERR_STRING_UNBOUND, 165, "the id was never given a meaning")                                           \
+    X(ERR_STRING_CYCLE, 166, "the string contains itself")                                                   \
+    X(ERR_STRING_DEPTH, 167, "the string nests too deep")                                                    \
+    X(ERR_STRING_COMPONENTS, 168, "the string has too many components")                                      \
+    X(ERR_STRING_BYTES, 169, "the string is too long")                                                       \
+    X(ERR_RECORD_LENGTH, 192, "a record's length is not possible")                                           \
+    X(ERR_RECORD_FIELD, 193, "a record's field is not possible")                                             \
+    X(ERR_RECORD_RANGE, 194, "a record's range of ids is not allowed")
+
+enum tbed_status {
+#define X(name, value, text) TBED_##name = value,
+    TBED_STATUS_LIST(X)
+#undef X
+};
+
+/*
+ * What went wrong, where. A function that fills one leaves it alone when it succeeds.
+ *
+ * Units:     'offset' counts bytes from the file's start, UINT64_MAX: no place in the file.
+ * Ownership: plain data, no pointers.
+ */
+struct tbed_error {
+    enum tbed_status status;
+    int system_errno; /* 0: none */
+    uint64_t offset;
+    uint64_t detail; /* the value that was found, where there is one */
+};
+
+/* The status in words, a sentence without a full stop: "the checksum does not match". Never NULL. Any thread.
+ */
+const char *tbed_status_text(enum tbed_status status);
+
+/* The status as spec/format.md names it: "BLOCK_CHECKSUM", "OK". Never NULL. Any thread. */
+const char *tbed_status_name(enum tbed_status status);
+
+/* The cause of a drop in words, "disk full"; "unknown cause" for others. Any thread. */
+const char *tbed_drop_cause_text(unsigned cause);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

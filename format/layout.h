@@ -1,0 +1,253 @@
+/*
+ * Where everything stands in a file: the structs of spec/format.md, each pinned to its section.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_LAYOUT_H
+#define TRACEBED_LAYOUT_H
+
+#include "format/bytes.h"
+#include "tracebed/format.h"
+
+#define TBED_MAGIC      "tracebed"
+#define TBED_STATE_OPEN 0x6E65706Fu /* "open" */
+#define TBED_STATE_SHUT 0x74756873u /* "shut" */
+
+#define TBED_CELL_SHIFT_DEFAULT    10
+#define TBED_CELL_SHIFT_MIN        9
+#define TBED_HEADER_FIXED_NBYTES   256 /* what never changes */
+#define TBED_SHARED_NBYTES         256 /* the shared counters, [256, 512) */
+#define TBED_BLOCK_HEADER_NBYTES   64
+#define TBED_STACK_ENTRY_NBYTES    16
+#define TBED_BUILD_ID_MAX_NBYTES   64
+#define TBED_DIRECTORY_SLOT_NBYTES 16
+
+/* Section 3. The unit directory starts at page size / 2. */
+struct tbed_disk_header {
+    uint8_t magic[8];
+    tbed_le32 version;
+    tbed_le32 page_nbytes;
+    tbed_le64 compatible_flags;
+    tbed_le64 incompatible_flags;
+    tbed_le64 file_id;
+    tbed_le32 max_reserved_id;
+    tbed_le32 metadata_id;
+    tbed_le32 max_id;
+    tbed_le32 ring_page_count;
+    tbed_le32 clock;
+    tbed_le32 zero_60;
+    tbed_le64 ticks_per_second;
+    tbed_le64 anchor_ticks;
+    tbed_le64 anchor_realtime_ns;
+    tbed_le64 anchor_monotonic_ns;
+    uint8_t clock_unit[16];
+    uint8_t zero_112[136];
+    tbed_le64 checksum;
+
+    /* shared, changed atomically */
+    tbed_le64 page_count;
+    uint8_t zero_264[56];
+    tbed_le64 next_stream;
+    tbed_le64 next_string_page;
+    tbed_le64 next_reserved_id;
+    tbed_le64 writer_count;
+    tbed_le32 state;
+    tbed_le32 zero_356;
+    tbed_le64 ring_pages_given;
+    uint8_t zero_368[16];
+    tbed_le64 drops[TBED_DROP_CAUSE_COUNT];
+    tbed_le64 closing_checksum;
+};
+_Static_assert(offsetof(struct tbed_disk_header, clock) == 56, "section 3.1");
+_Static_assert(offsetof(struct tbed_disk_header, clock_unit) == 96, "section 3.1");
+_Static_assert(offsetof(struct tbed_disk_header, checksum) == 248, "section 3.1");
+_Static_assert(offsetof(struct tbed_disk_header, page_count) == 256, "section 3.2");
+_Static_assert(offsetof(struct tbed_disk_header, next_stream) == 320, "section 3.2");
+_Static_assert(offsetof(struct tbed_disk_header, state) == 352, "section 3.2");
+_Static_assert(offsetof(struct tbed_disk_header, drops) == 384, "section 3.2");
+_Static_assert(offsetof(struct tbed_disk_header, closing_checksum) == 512, "section 3.2");
+_Static_assert(sizeof(struct tbed_disk_header) == 520, "section 3.2");
+
+/* Section 3.3. */
+struct tbed_disk_directory_slot {
+    tbed_le64 key;
+    tbed_le32 first_id;
+    tbed_le32 id_count;
+};
+_Static_assert(sizeof(struct tbed_disk_directory_slot) == TBED_DIRECTORY_SLOT_NBYTES, "section 3.3");
+
+/* Section 4. The first eight bytes are one word, stored last. */
+struct tbed_disk_block {
+    uint8_t kind;
+    uint8_t shift;
+    tbed_le16 cell;
+    tbed_le32 page;
+    tbed_le64 file_id;
+    tbed_le32 stream;
+    tbed_le32 sequence;
+    tbed_le32 generation;
+    tbed_le32 string_page;
+    tbed_le64 first_tick;
+    tbed_le32 depth;
+    tbed_le32 used_nbytes;
+    tbed_le64 last_tick;
+    tbed_le64 checksum;
+};
+_Static_assert(offsetof(struct tbed_disk_block, file_id) == 8, "section 4");
+_Static_assert(offsetof(struct tbed_disk_block, first_tick) == 32, "section 4");
+_Static_assert(offsetof(struct tbed_disk_block, used_nbytes) == 44, "section 4");
+_Static_assert(offsetof(struct tbed_disk_block, checksum) == 56, "section 4");
+_Static_assert(sizeof(struct tbed_disk_block) == TBED_BLOCK_HEADER_NBYTES, "section 4");
+
+/* Section 4.2. */
+struct tbed_disk_open_span {
+    tbed_le64 begin_tick;
+    tbed_le32 id;
+    tbed_le32 zero;
+};
+_Static_assert(sizeof(struct tbed_disk_open_span) == TBED_STACK_ENTRY_NBYTES, "section 4.2");
+
+/* Section 7. The first eight bytes are one word, stored last. */
+struct tbed_disk_string {
+    tbed_le32 nbytes;
+    tbed_le32 hash;
+    uint8_t content[];
+};
+_Static_assert(sizeof(struct tbed_disk_string) == 8, "section 7");
+
+/* Section 8: types and layouts of records; 'head' is the word stored last. */
+enum tbed_record_type {
+    TBED_RECORD_PROCESS = 1,
+    TBED_RECORD_STREAM = 2,
+    TBED_RECORD_NAME = 3,
+    TBED_RECORD_UNIT = 4,
+    TBED_RECORD_LOAD = 5,
+    TBED_RECORD_UNLOAD = 6,
+    TBED_RECORD_LINES = 7,
+    TBED_RECORD_BIND = 8,
+    TBED_RECORD_BIND_LIST = 9,
+    TBED_RECORD_ANCHOR = 10,
+    TBED_RECORD_COUNTER = 11,
+    TBED_RECORD_END = 12,
+};
+
+struct tbed_disk_process {
+    tbed_le64 head;
+    tbed_le32 stream;
+    tbed_le32 pid;
+    tbed_le32 parent_pid;
+    tbed_le32 name_id;
+    tbed_le64 tick;
+    tbed_le32 forked_from;
+    tbed_le32 zero;
+};
+_Static_assert(sizeof(struct tbed_disk_process) == 40, "section 8");
+
+struct tbed_disk_stream {
+    tbed_le64 head;
+    tbed_le32 stream;
+    tbed_le32 process;
+    tbed_le32 kind;
+    tbed_le32 tid;
+    tbed_le32 name_id;
+    tbed_le32 forked_from;
+    tbed_le64 tick;
+};
+_Static_assert(sizeof(struct tbed_disk_stream) == 40, "section 8");
+
+struct tbed_disk_name {
+    tbed_le64 head;
+    tbed_le32 stream;
+    tbed_le32 name_id;
+    tbed_le64 tick;
+};
+_Static_assert(sizeof(struct tbed_disk_name) == 24, "section 8");
+
+struct tbed_disk_unit {
+    tbed_le64 head;
+    tbed_le32 first_id;
+    tbed_le32 id_count;
+    tbed_le32 kind;
+    tbed_le32 pc_shift;
+    tbed_le32 name_id;
+    tbed_le32 file_id;
+    tbed_le32 first_line;
+    tbed_le32 build_id_nbytes;
+    tbed_le64 base;
+    uint8_t build_id[];
+};
+_Static_assert(sizeof(struct tbed_disk_unit) == 48, "section 8");
+
+struct tbed_disk_load {
+    tbed_le64 head;
+    tbed_le32 process;
+    tbed_le32 first_id;
+    tbed_le64 address;
+    tbed_le64 nbytes;
+    tbed_le64 tick;
+};
+_Static_assert(sizeof(struct tbed_disk_load) == 40, "section 8");
+
+struct tbed_disk_unload {
+    tbed_le64 head;
+    tbed_le32 process;
+    tbed_le32 first_id;
+    tbed_le64 tick;
+};
+_Static_assert(sizeof(struct tbed_disk_unload) == 24, "section 8");
+
+struct tbed_disk_id_pair { /* (pc, line) in LINES, (id, string) in BIND_LIST */
+    tbed_le32 first;
+    tbed_le32 second;
+};
+
+struct tbed_disk_lines {
+    tbed_le64 head;
+    tbed_le32 first_id;
+    tbed_le32 count;
+    struct tbed_disk_id_pair pairs[];
+};
+_Static_assert(sizeof(struct tbed_disk_lines) == 16, "section 8");
+
+struct tbed_disk_bind {
+    tbed_le64 head;
+    tbed_le32 first_id;
+    tbed_le32 id_count;
+    tbed_le32 string_id;
+    tbed_le32 zero;
+};
+_Static_assert(sizeof(struct tbed_disk_bind) == 24, "section 8");
+
+struct tbed_disk_bind_list {
+    tbed_le64 head;
+    tbed_le32 count;
+    tbed_le32 zero;
+    struct tbed_disk_id_pair pairs[];
+};
+_Static_assert(sizeof(struct tbed_disk_bind_list) == 16, "section 8");
+
+struct tbed_disk_anchor {
+    tbed_le64 head;
+    tbed_le64 ticks;
+    tbed_le64 realtime_ns;
+    tbed_le64 monotonic_ns;
+};
+_Static_assert(sizeof(struct tbed_disk_anchor) == 32, "section 8");
+
+struct tbed_disk_counter {
+    tbed_le64 head;
+    tbed_le32 id;
+    tbed_le32 unit_id;
+    tbed_le64 flags;
+};
+_Static_assert(sizeof(struct tbed_disk_counter) == 24, "section 8");
+
+struct tbed_disk_end {
+    tbed_le64 head;
+    tbed_le32 stream;
+    tbed_le32 zero;
+    tbed_le64 tick;
+};
+_Static_assert(sizeof(struct tbed_disk_end) == 24, "section 8");
+
+#endif

@@ -1,0 +1,15 @@
+#!/bin/sh
+# Checks that spec/golden holds, byte for byte, what its maker makes: check_golden.sh MAKE_GOLDEN
+#
+# SPDX-License-Identifier: MIT
+set -eu
+
+made=$(mktemp -d)
+trap 'rm -rf "$made"' EXIT
+mkdir "$made/valid" "$made/invalid"
+"$1" "$made"
+if ! diff -r "$made/valid" spec/golden/valid || ! diff -r "$made/invalid" spec/golden/invalid ||
+    ! diff "$made/expected.txt" spec/golden/expected.txt; then
+    echo "spec/golden is not what $1 makes; if it should be: $1 spec/golden"
+    exit 1
+fi

@@ -1,0 +1,42 @@
+#!/bin/sh
+# Installs what build/release holds. From the environment: DESTDIR, prefix (or PREFIX, default /usr/local), libdir.
+#
+# SPDX-License-Identifier: MIT
+set -eu
+
+prefix=${prefix:-${PREFIX:-/usr/local}}
+libdir=${libdir:-$prefix/lib}
+to=${DESTDIR:-}
+from=build/release
+version=$(sed -n 's/^#define TBED_VERSION_STRING "\(.*\)"/\1/p' format/include/tracebed/format.h)
+soname=libtracebed.so.0
+
+install -d "$to$prefix/bin" "$to$prefix/include/tracebed" "$to$libdir/pkgconfig" "$to$prefix/lib/tracebed" \
+    "$to$prefix/share/doc/tracebed"
+install -m 755 "$from/tracebed" "$to$prefix/bin/"
+install -m 644 format/include/tracebed/*.h writer/include/tracebed/*.h reader/include/tracebed/*.h \
+    "$to$prefix/include/tracebed/"
+install -m 644 "$from/libtracebed.a" "$from/libtracebed-symbols.a" "$to$libdir/"
+install -m 755 "$from/libtracebed.so" "$to$libdir/libtracebed.so.$version"
+ln -sf "libtracebed.so.$version" "$to$libdir/$soname"
+ln -sf "$soname" "$to$libdir/libtracebed.so"
+# Where the program looks for it, from its own place.
+install -m 755 "$from/libtracebed-preload.so" "$to$prefix/lib/tracebed/"
+for file in LICENSE README.md spec/format.md; do
+    if [ -f "$file" ]; then
+        install -m 644 "$file" "$to$prefix/share/doc/tracebed/"
+    fi
+done
+cat >"$to$libdir/pkgconfig/tracebed.pc" <<END
+prefix=$prefix
+libdir=$libdir
+includedir=\${prefix}/include
+
+Name: tracebed
+Description: Traces that a program stores straight into memory-mapped pages
+Version: $version
+Libs: -L\${libdir} -ltracebed
+Libs.private: -pthread
+Cflags: -I\${includedir}
+END
+echo "installed tracebed $version under $to$prefix"

@@ -1,0 +1,61 @@
+/*
+ * The heap of one process, followed event by event.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_HEAP_H
+#define TRACEBED_HEAP_H
+
+#include "reader/analysis/live_map.h"
+#include <tracebed/analysis.h>
+
+struct heap_site {
+    struct tbed_allocation_sums sums;
+    uint64_t peak_number; /* the heap's, when sums.peak_nbytes was last made to fit */
+    uint32_t id;
+};
+
+struct heap {
+    struct tbed_allocation_process process;
+    struct live_map live;
+    struct heap_site *sites;
+    size_t site_count, site_room;
+    uint32_t *site_places; /* hash table of index + 1, by id */
+    size_t site_place_count;
+    uint64_t peak_number; /* raised with each new peak */
+
+    /* Forked processes. A parent is finished before its children are begun. */
+    const struct heap *parent; /* NULL: none that has allocation events */
+    uint64_t fork_tick;        /* what the parent had given out by then may be freed here */
+    bool has_children;
+    uint64_t last_fork_tick; /* of all children */
+    struct given_map given;  /* up to then; kept if there are children */
+};
+
+/* How many generations up a block may come from: a limit for traces that were made to be slow. */
+#define HEAP_GENERATIONS_MAX 64
+
+/* An event of type ALLOC, FREE or REALLOC. */
+struct heap_event {
+    uint64_t tick, address, nbytes;
+    uint64_t old_address, begin_tick; /* REALLOC only */
+    uint32_t id, stream;
+    enum tbed_event_type type;
+};
+
+void tbed_heap_open(struct heap *heap);
+void tbed_heap_close(struct heap *heap);
+
+/* 'child' was forked from 'parent', which is read first. */
+void tbed_heap_fork(struct heap *parent, struct heap *child, uint64_t fork_tick);
+
+/*
+ * Takes the process's next event. '*newest_address' is the block that the event before of the same stream
+ * allocated, 0 if none, and becomes that of this event. False: no memory.
+ */
+bool tbed_heap_take(struct heap *heap, const struct heap_event *event, uint64_t *newest_address);
+
+/* After the last event: the sites' shares of the peak are made to fit, what is live is let go of. */
+void tbed_heap_finish(struct heap *heap);
+
+#endif

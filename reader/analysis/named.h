@@ -1,0 +1,37 @@
+/*
+ * Ids put together by what they are called: each id gets its text, and ids with one text form a group.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_NAMED_H
+#define TRACEBED_NAMED_H
+
+#include <tracebed/analysis.h>
+
+struct named {
+    const char *text; /* terminated; the names' own */
+    size_t nbytes;
+    uint32_t id;
+    void *thing; /* the caller's */
+};
+
+/* Texts in large pieces; they never move. */
+struct named_piece;
+struct named_texts {
+    struct named_piece *pieces;
+};
+void tbed_named_texts_free(struct named_texts *texts);
+
+/* Fills in the texts of 'items' and sorts them by text, then id. Errors: ERR_MEMORY. */
+enum tbed_status tbed_named_resolve(struct named_texts *texts, const struct tbed_reader *reader,
+                                    const struct tbed_analysis_options *options, struct named *items,
+                                    size_t count);
+
+/* How many items from 'first' on have its text; 0 past the last. */
+size_t tbed_named_group(const struct named *items, size_t count, size_t first);
+
+/* Takes the options as they were given, whatever their size, into a whole struct. Errors: ERR_ARGUMENT. */
+enum tbed_status tbed_analysis_options_load(const struct tbed_analysis_options *given,
+                                            struct tbed_analysis_options *options_ret);
+
+#endif

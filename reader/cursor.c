@@ -1,0 +1,192 @@
+/*
+ * A cursor: the events of one stream, block after block.
+ *
+ * A sealed block ends where it says; one that is not sealed, at its first zero word, where the cursor waits:
+ * the writer may go on there, or a later block may show that it does not.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/cursor.h"
+
+#include "reader/decode.h"
+#include "reader/internal.h"
+
+#include <stdlib.h>
+
+void tbed_cursor_init(struct tbed_cursor *cursor, const struct tbed_reader *reader, uint32_t stream)
+{
+    *cursor = (struct tbed_cursor){.reader = reader, .stream = stream, .is_sealed = true};
+}
+
+enum tbed_status tbed_cursor_open(struct tbed_reader *reader, uint32_t stream,
+                                  struct tbed_cursor **cursor_ret)
+{
+    struct tbed_cursor *cursor = malloc(sizeof *cursor);
+    if (cursor == NULL)
+        return TBED_ERR_MEMORY;
+    tbed_cursor_init(cursor, reader, stream);
+    *cursor_ret = cursor;
+    return TBED_OK;
+}
+
+void tbed_cursor_close(struct tbed_cursor *cursor)
+{
+    free(cursor);
+}
+
+uint32_t tbed_cursor_depth(const struct tbed_cursor *cursor)
+{
+    return cursor->depth;
+}
+
+/* The stream's first entry whose sequence is not below 'sequence'; NULL: none. */
+static struct tbed_entry *entry_from(const struct tbed_cursor *cursor, uint64_t sequence)
+{
+    const struct tbed_index *index = &cursor->reader->index;
+    struct tbed_stream_range range = tbed_index_stream(index, cursor->stream);
+    size_t low = range.first, high = range.first + range.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (tbed_index_entry(index, TBED_BLOCK_EVENTS, middle)->sequence < sequence)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < range.first + range.count ? tbed_index_entry(index, TBED_BLOCK_EVENTS, low) : NULL;
+}
+
+static void enter_block(struct tbed_cursor *cursor, const struct tbed_block *block)
+{
+    cursor->at = block->words;
+    cursor->end = block->words_end;
+    cursor->base = block->first_tick;
+    cursor->offset_bias = block->offset - (uintptr_t)block->bytes;
+    cursor->depth = block->depth; /* whatever was counted before */
+    cursor->cell = block->cell;
+    cursor->is_sealed = block->sealed;
+}
+
+/* To the next block that can be read; false: there is none now, and the cursor stays where it is. */
+static bool next_block(struct tbed_cursor *cursor)
+{
+    struct tbed_entry *entry;
+    struct tbed_block block;
+    while ((entry = entry_from(cursor, cursor->next_sequence)) != NULL) {
+        cursor->next_sequence = (uint64_t)entry->sequence + 1;
+        if (tbed_gateway(cursor->reader, TBED_BLOCK_EVENTS, entry, false, &block) != TBED_OK)
+            continue;
+        enter_block(cursor, &block);
+        return true;
+    }
+    return false;
+}
+
+/* Tells of it and gives the rest of the block up. */
+static void skip_damage(struct tbed_cursor *cursor, enum tbed_status status, uint64_t word)
+{
+    tbed_damage_tell(cursor->reader, status, (uintptr_t)cursor->at + cursor->offset_bias, cursor->cell, word);
+    cursor->at = cursor->end;
+}
+
+/* A zero word, or the block's end. False: no more. */
+static bool pass_end(struct tbed_cursor *cursor)
+{
+    if (cursor->at != cursor->end && cursor->is_sealed)
+        skip_damage(cursor, TBED_ERR_EVENT_ZERO, 0);
+    return next_block(cursor);
+}
+
+static void pass_time(struct tbed_cursor *cursor, uint64_t word)
+{
+    if (!tbed_event_time_is_allowed(word)) {
+        skip_damage(cursor, TBED_ERR_EVENT_TIME, word);
+        return;
+    }
+    cursor->base += tbed_event_time_ticks(word);
+    cursor->at++;
+}
+
+static void count_depth(struct tbed_cursor *cursor, enum tbed_event_type type)
+{
+    if (type == TBED_EVENT_BEGIN)
+        cursor->depth++;
+    else if (type == TBED_EVENT_END && cursor->depth > 0)
+        cursor->depth--;
+}
+
+/* Anything but BEGIN, END, INSTANT and TIME. False: it was damage. '*event_ret' is untouched then. */
+static bool next_long(struct tbed_cursor *cursor, uint64_t word, struct tbed_event *event_ret)
+{
+    struct tbed_event event = {
+        .stream = cursor->stream,
+        .id = tbed_event_id(word),
+        .tick = cursor->base + tbed_event_delta(word),
+        .offset = (uintptr_t)cursor->at + cursor->offset_bias,
+    };
+    size_t nwords = 0;
+    enum tbed_status status = tbed_decode_long(word, cursor->at, cursor->end, &event, &nwords);
+    if (status != TBED_OK) {
+        skip_damage(cursor, status, word);
+        return false;
+    }
+    cursor->at += nwords;
+    count_depth(cursor, event.type);
+    *event_ret = event;
+    return true;
+}
+
+enum tbed_status tbed_cursor_next(struct tbed_cursor *cursor, struct tbed_event *event_ret)
+{
+    for (;;) {
+        uint64_t word = cursor->at == cursor->end ? 0 : tbed_word_load(cursor->at);
+        if (word == 0) {
+            if (!pass_end(cursor))
+                return TBED_END;
+            continue;
+        }
+        uint32_t tag = tbed_event_tag(word);
+        if (tag == TBED_TAG_TIME) {
+            pass_time(cursor, word);
+            continue;
+        }
+        if (tag < TBED_TAG_BEGIN || tag > TBED_TAG_INSTANT) {
+            if (next_long(cursor, word, event_ret))
+                return TBED_OK;
+            continue;
+        }
+        event_ret->type = (enum tbed_event_type)(tag - TBED_TAG_BEGIN + TBED_EVENT_BEGIN);
+        event_ret->stream = cursor->stream;
+        event_ret->id = tbed_event_id(word);
+        event_ret->tick = cursor->base + tbed_event_delta(word);
+        event_ret->extended = false;
+        event_ret->of.end.begin_tick = 0;
+        event_ret->arguments = NULL;
+        event_ret->argument_count = 0;
+        event_ret->offset = (uintptr_t)cursor->at + cursor->offset_bias;
+        cursor->at++;
+        count_depth(cursor, event_ret->type);
+        return TBED_OK;
+    }
+}
+_Static_assert(TBED_EVENT_END - TBED_EVENT_BEGIN == TBED_TAG_END - TBED_TAG_BEGIN, "types follow the tags");
+_Static_assert(TBED_EVENT_INSTANT - TBED_EVENT_BEGIN == TBED_TAG_INSTANT - TBED_TAG_BEGIN,
+               "types follow the tags");
+
+void tbed_cursor_seek(struct tbed_cursor *cursor, uint64_t tick)
+{
+    const struct tbed_index *index = &cursor->reader->index;
+    struct tbed_stream_range range = tbed_index_stream(index, cursor->stream);
+    size_t low = range.first, high = range.first + range.count;
+    while (low < high) { /* the first block that begins at or after the tick */
+        size_t middle = low + (high - low) / 2;
+        if (tbed_index_entry(index, TBED_BLOCK_EVENTS, middle)->first_tick < tick)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low > range.first) /* the one before may reach up to it */
+        low--;
+    tbed_cursor_init(cursor, cursor->reader, cursor->stream);
+    if (range.count > 0)
+        cursor->next_sequence = tbed_index_entry(index, TBED_BLOCK_EVENTS, low)->sequence;
+}

@@ -1,0 +1,26 @@
+/*
+ * A cursor's inside, for the merge, which has one a stream.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_CURSOR_H
+#define TRACEBED_CURSOR_H
+
+#include <tracebed/reader.h>
+
+struct tbed_cursor {
+    const struct tbed_reader *reader;
+    const uint64_t *at; /* the next word of the block; NULL before the first block */
+    const uint64_t *end;
+    uint64_t base;          /* tick of delta 0 */
+    uint64_t offset_bias;   /* a word's address + this is its offset in the file */
+    uint64_t next_sequence; /* the least that the next block may have */
+    uint32_t stream;
+    uint32_t depth;
+    uint32_t cell;
+    bool is_sealed; /* a zero word is damage then, not the end of what was written */
+};
+
+void tbed_cursor_init(struct tbed_cursor *cursor, const struct tbed_reader *reader, uint32_t stream);
+
+#endif

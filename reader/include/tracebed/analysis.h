@@ -1,0 +1,214 @@
+/*
+ * tracebed/analysis.h: where the time went, and the memory.
+ *
+ * Two analyses over an open trace. Statistics take all event blocks in parallel: each block decodes alone, so
+ * one thread's trace is spread over all cores too. Allocations are followed in order of time, process by
+ * process. The results do not depend on how many threads computed them.
+ *
+ * Memory grows with the number of names, and of things that are open at one time (spans, blocks of memory);
+ * not with the number of events.
+ *
+ * Rows are merged by text: ids that mean the same text, as several processes have them, are one row. Rows
+ * stand in the order of their texts' bytes. What a name is can be told by the caller (struct
+ * tbed_analysis_options).
+ *
+ * Units:     '_ticks' count the trace's clock; tbed_tick_span_to_ns() converts. '_nbytes' are bytes.
+ * Ownership: rows and their names are valid until the result is closed. The reader must outlive the result's
+ *            making only: a result stands by itself.
+ * Threads:   a result may be shared by any number of threads; nothing changes it.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_ANALYSIS_H
+#define TRACEBED_ANALYSIS_H
+
+#include <tracebed/reader.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Gives the text of an id as snprintf() would: writes at most 'buffer_nbytes' bytes, terminated, and returns
+ * the whole length. Called for each id, again when the text is longer than the buffer was or when several
+ * processes use the id, by the thread that asked for the analysis, after the events have been read.
+ */
+typedef size_t (*tbed_name_function)(void *context, uint32_t id, char *buffer, size_t buffer_nbytes);
+
+struct tbed_analysis_options {
+    size_t size;             /* sizeof(struct tbed_analysis_options); lets the struct grow */
+    unsigned thread_count;   /* 0: as many as there are processors */
+    tbed_name_function name; /* NULL: what tbed_string_resolve() says */
+    void *name_context;
+};
+
+/* ---- Statistics of spans, instants, counters, messages ---- */
+
+struct tbed_statistics;
+
+/*
+ * Spans of one name; also asynchronous ones.
+ *
+ * A span counts when it ends. Its time is end less begin, for each span by itself: in a recursion the outer
+ * call's time contains the inner ones', so that 'total_ticks' may be more than the time that passed.
+ * 'self_ticks' never overlaps: every moment of a stream belongs to the innermost span that is open then, and
+ * to no other. It includes spans that never ended (up to the stream's last event), so it can be more than
+ * 'total_ticks'. Time that passed while blocks of the stream are missing belongs to nobody. Ticks that
+ * decrease count as no time passed.
+ *
+ * Percentiles are of the durations, off by at most 1 %, and never outside [min_ticks, max_ticks].
+ */
+struct tbed_span_row {
+    const char *name; /* terminated */
+    size_t name_nbytes;
+    uint32_t id;            /* the lowest of those with this name */
+    uint64_t count;         /* ended, with a known begin */
+    uint64_t unknown_count; /* ended, with no known begin: counted here only */
+    uint64_t open_count;    /* never ended */
+    uint64_t total_ticks, self_ticks;
+    uint64_t min_ticks, max_ticks; /* 0 when count is 0 */
+    uint64_t p50_ticks, p90_ticks, p99_ticks, p999_ticks;
+};
+
+struct tbed_instant_row {
+    const char *name;
+    size_t name_nbytes;
+    uint32_t id;
+    uint64_t count;
+};
+
+/* 'last' is the value with the highest tick. Values are kept as doubles: beyond 2^53 they are rounded. */
+struct tbed_counter_row {
+    const char *name;
+    size_t name_nbytes;
+    uint32_t id;
+    uint64_t count;
+    double last, min, max;
+};
+
+/* The name is the format string, or "<inline text>" for messages that have none. */
+struct tbed_message_row {
+    const char *name;
+    size_t name_nbytes;
+    uint32_t id;
+    uint64_t count;
+    uint64_t severity_counts[5]; /* by enum tbed_severity; unknown severities count as NONE */
+};
+
+struct tbed_statistics_totals {
+    uint64_t block_count;     /* event blocks that were read */
+    uint64_t bad_block_count; /* event blocks that the gateway refused, or that were reused meanwhile */
+    uint64_t event_count;
+    uint64_t begin_count, end_count, instant_count, counter_count, message_count;
+    uint64_t allocation_event_count; /* ALLOC, FREE, REALLOC */
+    uint64_t async_event_count, flow_event_count;
+    uint64_t unknown_count;                    /* events of types this version does not know */
+    uint64_t decrease_count;                   /* events with a tick below the one before */
+    uint64_t gap_count;                        /* GAP events */
+    uint64_t gap_drops[TBED_DROP_CAUSE_COUNT]; /* records that they tell were dropped, by cause */
+    uint64_t unnamed_open_count;  /* open spans, counted by the blocks' depths, that no block names */
+    uint64_t damaged_block_count; /* blocks whose events were read only in part */
+};
+
+/*
+ * tbed_statistics_make() reads all event blocks.
+ *
+ * Asynchronous spans are paired by (id, key) over all streams in order of time, an end with the newest open
+ * begin; this takes a second, sequential pass over the streams that have any.
+ *
+ * Ownership: '*statistics_ret' is the caller's, freed by tbed_statistics_close(). Untouched on failure.
+ * Errors:    ERR_MEMORY, ERR_ARGUMENT. Damage is no error: what can be read is, the rest joins the damage
+ *            list.
+ * Threads:   starts threads of its own; goes on with fewer where they cannot be had.
+ */
+enum tbed_status tbed_statistics_make(struct tbed_reader *reader, const struct tbed_analysis_options *options,
+                                      struct tbed_statistics **statistics_ret);
+void tbed_statistics_close(struct tbed_statistics *statistics);
+
+void tbed_statistics_totals(const struct tbed_statistics *statistics,
+                            struct tbed_statistics_totals *totals_ret);
+
+/* The rows. NULL past the last. */
+const struct tbed_span_row *tbed_statistics_span(const struct tbed_statistics *statistics, size_t index);
+const struct tbed_span_row *tbed_statistics_async(const struct tbed_statistics *statistics, size_t index);
+const struct tbed_instant_row *tbed_statistics_instant(const struct tbed_statistics *statistics,
+                                                       size_t index);
+const struct tbed_counter_row *tbed_statistics_counter(const struct tbed_statistics *statistics,
+                                                       size_t index);
+const struct tbed_message_row *tbed_statistics_message(const struct tbed_statistics *statistics,
+                                                       size_t index);
+
+/* ---- Allocations ---- */
+
+struct tbed_allocations;
+
+/*
+ * What happened to memory, of one process, or of one site (then its blocks are those allocated at the site,
+ * wherever they were freed).
+ *
+ * A REALLOC is one allocation of its size and, if it took an old block away, one free. An allocation that
+ * finds its address still in use ends the block that was there ('replaced_count'): its free was not seen.
+ * Live is what was never freed in the trace.
+ */
+struct tbed_allocation_sums {
+    uint64_t count, nbytes;   /* allocations that succeeded */
+    uint64_t freed_count;     /* blocks given back, by FREE or REALLOC */
+    uint64_t replaced_count;  /* blocks whose address was given out again with no free seen */
+    uint64_t temporary_count; /* freed by the very next allocation event of the thread that allocated */
+    uint64_t failed_count;    /* allocations that failed */
+    uint64_t live_count, live_nbytes; /* at the end of the trace */
+    uint64_t peak_nbytes; /* process: the most bytes live at one time. Site: its bytes live at that time of
+                             its process */
+};
+
+/*
+ * A forked process begins with the blocks that its parent had. They stay the parent's in all figures: 'sums'
+ * are what the process allocated itself. What it frees of its parent's is counted and changes nothing else.
+ * The moment of the fork is not in the trace, only that of the child's first event: so a block counts as its
+ * parent's if the parent, or one that this was forked from in turn, had allocated it at any time before.
+ */
+struct tbed_allocation_process {
+    uint32_t process; /* stream number of the process; 0: of streams that do not tell theirs */
+    uint32_t pid;     /* 0: not told */
+    uint32_t name_id;
+    uint32_t forked_from; /* stream number of a process, 0: none */
+    struct tbed_allocation_sums sums;
+    uint64_t peak_tick;
+    uint64_t inherited_free_count; /* frees of blocks of the process that this one was forked from */
+    uint64_t unknown_free_count;   /* frees of any other address that this process was not seen to allocate */
+    uint64_t null_free_count;      /* frees of address 0, which do nothing */
+    uint64_t event_count;          /* ALLOC, FREE and REALLOC events */
+};
+
+struct tbed_allocation_site {
+    const char *name; /* terminated */
+    size_t name_nbytes;
+    uint32_t id;                      /* the lowest of those with this name */
+    struct tbed_allocation_sums sums; /* over all processes */
+};
+
+/*
+ * tbed_allocations_make() follows all blocks of memory in order of time, each process for itself, several
+ * processes in parallel. For processes that were forked from, every address that they ever gave out is kept.
+ *
+ * Ownership, errors, threads: as tbed_statistics_make().
+ */
+enum tbed_status tbed_allocations_make(struct tbed_reader *reader,
+                                       const struct tbed_analysis_options *options,
+                                       struct tbed_allocations **allocations_ret);
+void tbed_allocations_close(struct tbed_allocations *allocations);
+
+/* The sums over all processes. Its peak is the sum of their peaks, each at its own time. */
+void tbed_allocations_totals(const struct tbed_allocations *allocations,
+                             struct tbed_allocation_sums *sums_ret);
+
+/* Processes that have allocation events, by rising number; sites by text. NULL past the last. */
+const struct tbed_allocation_process *tbed_allocations_process(const struct tbed_allocations *allocations,
+                                                               size_t index);
+const struct tbed_allocation_site *tbed_allocations_site(const struct tbed_allocations *allocations,
+                                                         size_t index);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

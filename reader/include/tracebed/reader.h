@@ -1,0 +1,369 @@
+/*
+ * tracebed/reader.h: read a trace in place.
+ *
+ * A reader maps the file and walks its bytes where they are. Text, payloads and stacks that it hands out are
+ * pointers into the map, valid until tbed_reader_close().
+ *
+ * Caveats. A file that another program cuts short while it is mapped raises SIGBUS in whoever reads the missing
+ * part; one that a hostile program rewrites while it is read can show two values for one byte. Opening with
+ * 'copy' reads the file into memory first and is safe against both. Traces on network file systems are read best
+ * after their writers have ended.
+ *
+ * Threads: a 'struct tbed_reader' may be shared by any number of threads once it is open, but for
+ * tbed_reader_refresh(), which nothing else may run beside. A cursor, a merge or a string walk belongs to one
+ * thread at a time.
+ *
+ * Source: spec/format.md.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_READER_H
+#define TRACEBED_READER_H
+
+#include <tracebed/format.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tbed_reader;
+struct tbed_cursor;
+struct tbed_merge;
+
+/* ---- Opening ---- */
+
+struct tbed_reader_options {
+    size_t size;      /* sizeof(struct tbed_reader_options); lets the struct grow */
+    bool copy;        /* read the file into private memory; no later change of the file is seen */
+    bool skip_hashes; /* trust sealed blocks without computing their checksums; all other checks stand */
+};
+
+/*
+ * tbed_reader_open() opens a trace, checks its header page and the header of every block.
+ *
+ * Ownership: '*reader_ret' is the caller's, freed by tbed_reader_close(). Untouched on failure.
+ * Errors:    ERR_OPEN, ERR_READ, ERR_MAP, ERR_MEMORY with 'system_errno'; the file checks of section 12 that
+ *            stop the reading. Whatever else is wrong does not fail the call: see tbed_reader_damage_get().
+ * Threads:   any.
+ */
+enum tbed_status tbed_reader_open(const char *path, const struct tbed_reader_options *options,
+                                  struct tbed_reader **reader_ret, struct tbed_error *error_ret);
+
+/* The same for an open file; 'fd' stays the caller's and may be closed after the call. */
+enum tbed_status tbed_reader_open_fd(int fd, const struct tbed_reader_options *options,
+                                     struct tbed_reader **reader_ret, struct tbed_error *error_ret);
+
+/*
+ * The same for bytes in memory, which stay the caller's and must outlive the reader.
+ * 'bytes' must be aligned to 8.
+ */
+enum tbed_status tbed_reader_open_memory(const void *bytes, size_t nbytes,
+                                         const struct tbed_reader_options *options,
+                                         struct tbed_reader **reader_ret, struct tbed_error *error_ret);
+
+/* Frees the reader, and with it all that it handed out. NULL is fine. Close cursors and merges first. */
+void tbed_reader_close(struct tbed_reader *reader);
+
+/*
+ * tbed_reader_refresh() looks again at a file that is being written: pages claimed since, blocks sealed since,
+ * new records. Pointers handed out before stay valid; open cursors see the new blocks of their streams.
+ *
+ * Errors: ERR_READ, ERR_MAP, ERR_MEMORY; the reader stays as it was.
+ */
+enum tbed_status tbed_reader_refresh(struct tbed_reader *reader, struct tbed_error *error_ret);
+
+/* ---- What the file says of itself ---- */
+
+struct tbed_trace_info {
+    uint64_t file_nbytes;
+    uint32_t page_nbytes;
+    uint64_t page_count; /* claimed, the header page included */
+    uint64_t file_id;
+    uint32_t ring_page_count; /* 0: append mode */
+    bool shut;                /* closed cleanly */
+    uint64_t writer_count;    /* attached and not detached */
+    enum tbed_clock clock;
+    uint64_t ticks_per_second;                                          /* 0: ticks are no time */
+    char clock_unit[17];                                                /* of TBED_CLOCK_USER, terminated */
+    uint64_t event_block_count, string_block_count, record_block_count; /* good ones, cells included */
+    uint64_t unsealed_block_count;
+    uint64_t unwritten_page_count;     /* claimed, never begun */
+    uint64_t interrupted_record_count; /* left behind by killed writers; counted by tbed_reader_verify() */
+    uint32_t stream_count;             /* streams that have blocks or a STREAM record */
+    /* Over all event blocks; an unsealed block's end is found by walking it. */
+    uint64_t first_tick, last_tick;
+    uint64_t drops[TBED_DROP_CAUSE_COUNT];
+    /* Counted by tbed_reader_verify(): events of later versions, events with a tick below the one before. */
+    uint64_t unknown_event_count;
+    uint64_t tick_decrease_count;
+};
+void tbed_reader_info(const struct tbed_reader *reader, struct tbed_trace_info *info_ret);
+
+struct tbed_process_info {
+    uint32_t stream; /* its number */
+    uint32_t pid, parent_pid;
+    uint32_t name_id;     /* the newest NAME, else the PROCESS record's */
+    uint32_t forked_from; /* stream number of a process, 0: none */
+    uint64_t tick;
+    uint64_t end_tick; /* 0: no END record */
+};
+/* The processes, in order of their numbers. False past the last. */
+bool tbed_process_get(const struct tbed_reader *reader, size_t index, struct tbed_process_info *info_ret);
+
+struct tbed_stream_info {
+    uint32_t stream;
+    uint32_t process; /* stream number of its process; 0: no STREAM record */
+    uint32_t kind;    /* enum tbed_stream_kind; 0: no STREAM record */
+    uint32_t tid;
+    uint32_t name_id; /* TBED_ID_INVALID: none */
+    uint32_t forked_from;
+    uint64_t tick;
+    uint64_t end_tick;    /* 0: no END record */
+    uint32_t block_count; /* event blocks */
+};
+/* The streams that have events or a STREAM record, in order of their numbers. False past the last. */
+bool tbed_stream_get(const struct tbed_reader *reader, size_t index, struct tbed_stream_info *info_ret);
+
+struct tbed_unit_info {
+    uint32_t first_id, id_count;
+    uint32_t kind; /* enum tbed_unit_kind */
+    uint32_t pc_shift;
+    uint32_t name_id, file_id, first_line;
+    uint64_t base;
+    const uint8_t *build_id; /* into the map */
+    uint32_t build_id_nbytes;
+};
+/* The code units, by rising first id. False past the last. */
+bool tbed_unit_get(const struct tbed_reader *reader, size_t index, struct tbed_unit_info *info_ret);
+
+struct tbed_load_info {
+    uint32_t process, first_id;
+    uint64_t address, nbytes, tick;
+};
+/* The LOAD records in file order. False past the last. */
+bool tbed_load_get(const struct tbed_reader *reader, size_t index, struct tbed_load_info *info_ret);
+
+/* The unit that 'id' lies in, and its pc (an ELF address, or an index of instructions). False: no location. */
+bool tbed_location_find(const struct tbed_reader *reader, uint32_t id, struct tbed_unit_info *unit_ret,
+                        uint64_t *pc_ret);
+
+/* The line of 'pc' by the unit's LINES records; 0: not told. */
+uint32_t tbed_location_line(const struct tbed_reader *reader, const struct tbed_unit_info *unit, uint64_t pc);
+
+struct tbed_binding_info {
+    uint32_t first_id, id_count, string_id;
+};
+/* The bindings in file order; a pair of a BIND_LIST is one with 'id_count' 1. False past the last. */
+bool tbed_binding_get(const struct tbed_reader *reader, size_t index, struct tbed_binding_info *info_ret);
+
+/* The counter's unit as a string id; TBED_ID_INVALID: not told. */
+uint32_t tbed_counter_unit(const struct tbed_reader *reader, uint32_t counter_id);
+
+/* ---- Damage ---- */
+
+struct tbed_damage {
+    enum tbed_status status;
+    uint64_t offset; /* in the file */
+    uint64_t page;   /* its number; UINT64_MAX: the whole file */
+    uint32_t cell;
+    uint64_t detail; /* the value found, where there is one */
+};
+
+/*
+ * What is wrong with the file, as far as it has been looked at: at open, headers and records; later, whatever a
+ * cursor or a string walk came across. Each place once, in the order found. False past the last. At most
+ * TBED_DAMAGE_KEPT_MAX are kept; tbed_damage_count() counts all.
+ */
+#define TBED_DAMAGE_KEPT_MAX 10000u
+bool tbed_damage_get(const struct tbed_reader *reader, size_t index, struct tbed_damage *damage_ret);
+uint64_t tbed_damage_count(const struct tbed_reader *reader);
+
+/*
+ * tbed_reader_verify() checks everything that section 12 lists: every checksum, word, entry and record.
+ * What ids resolve to is asked of nobody. Its findings join the list above. Returns OK if there are none, else the first one's status.
+ */
+enum tbed_status tbed_reader_verify(struct tbed_reader *reader);
+
+/* ---- Blocks: for analyses that take pages apart themselves ---- */
+
+struct tbed_block {
+    const uint8_t *bytes; /* the block, header included; into the map */
+    uint32_t nbytes;
+    uint32_t used_nbytes; /* sealed: the header's; else nbytes: stop at the first zero word */
+    bool sealed;
+    enum tbed_block_kind kind;
+    uint32_t page, cell, stream, sequence, generation;
+    uint32_t string_page;
+    uint64_t first_tick;
+    uint64_t last_tick; /* 0 when not sealed */
+    uint32_t depth;
+    uint32_t stored_count; /* open spans that it stores */
+    const uint64_t *words; /* first event word; into the map */
+    const uint64_t *words_end;
+    uint64_t offset; /* in the file */
+};
+
+/* How many good event blocks there are. They are numbered by stream, then sequence. */
+size_t tbed_event_block_count(const struct tbed_reader *reader);
+
+/*
+ * The gateway: all access to event blocks goes through it. Checks the block, its checksum included when sealed,
+ * the first time it is asked for.
+ *
+ * Errors: the block's own ERR_BLOCK_…, which is in the damage list too; ERR_ARGUMENT past the last.
+ */
+enum tbed_status tbed_event_block_get(const struct tbed_reader *reader, size_t index,
+                                      struct tbed_block *block_ret);
+
+/* The number of the stream's first event block, and how many it has. {0, 0} if none. */
+void tbed_stream_blocks(const struct tbed_reader *reader, uint32_t stream, size_t *first_ret,
+                        size_t *count_ret);
+
+/* The open span 'index' (0: outermost) of those that the block stores. 'index' < stored_count. */
+void tbed_block_open_span(const struct tbed_block *block, uint32_t index, uint64_t *begin_tick_ret,
+                          uint32_t *id_ret);
+
+/* ---- Events ---- */
+
+enum tbed_event_type {
+    TBED_EVENT_BEGIN,
+    TBED_EVENT_END,
+    TBED_EVENT_INSTANT,
+    TBED_EVENT_COUNTER,
+    TBED_EVENT_MESSAGE,
+    TBED_EVENT_ALLOC,
+    TBED_EVENT_FREE,
+    TBED_EVENT_REALLOC,
+    TBED_EVENT_ASYNC_BEGIN,
+    TBED_EVENT_ASYNC_END,
+    TBED_EVENT_FLOW_BEGIN,
+    TBED_EVENT_FLOW_STEP,
+    TBED_EVENT_FLOW_END,
+    TBED_EVENT_GAP,
+    TBED_EVENT_UNKNOWN, /* of a later version or an application; 'unknown' says which */
+};
+
+/*
+ * An event.
+ *
+ * Units:     ticks are the trace's clock; tbed_ticks_to_ns() converts. Sizes are in bytes.
+ * Ownership: 'arguments' and their texts point into the map.
+ */
+struct tbed_event {
+    enum tbed_event_type type;
+    uint32_t stream;
+    uint32_t id;
+    uint64_t tick;
+    bool extended; /* an EXTENDED record, not a single word or a pair */
+    union {
+        struct {
+            uint64_t begin_tick;
+        } end; /* 0: not in this event */
+        struct {
+            uint64_t address, size;
+            uint32_t function;
+        } alloc; /* FREE: size 0 */
+        struct {
+            uint64_t old_address, address, size, begin_tick;
+        } realloc;
+        struct {
+            uint64_t key;
+        } async; /* and flows */
+        struct {
+            uint64_t count;
+            uint32_t cause;
+        } gap;
+        struct {
+            uint32_t severity;
+        } message;
+        struct {
+            uint32_t tag, nwords;
+        } unknown; /* tag as in spec/format.md, section 14 */
+    } of;
+    struct tbed_argument counter_value; /* COUNTER: I64, U64 or F64 */
+    const uint64_t *arguments;          /* the arguments' words; a COUNTER's value not among them */
+    uint32_t argument_count;
+    uint64_t offset; /* of the event's word in the file; UINT64_MAX from a block that is no file's */
+};
+
+/*
+ * The arguments of an event, one after another: start with '*at' = event->arguments and 'left' =
+ * event->argument_count; each call takes one. They were checked when the event was decoded.
+ */
+void tbed_argument_next(const uint64_t **at, struct tbed_argument *argument_ret);
+
+/*
+ * A cursor walks one stream, from its first block to its last.
+ *
+ * Errors of tbed_cursor_next(): TBED_END at the end, which may have moved after tbed_reader_refresh(); damage is
+ * skipped, joins the damage list, and is no error here.
+ */
+enum tbed_status tbed_cursor_open(struct tbed_reader *reader, uint32_t stream,
+                                  struct tbed_cursor **cursor_ret);
+enum tbed_status tbed_cursor_next(struct tbed_cursor *cursor, struct tbed_event *event_ret);
+/* Open spans after the last event, as the cursor has seen them. */
+uint32_t tbed_cursor_depth(const struct tbed_cursor *cursor);
+/* Skip to the first block that may hold events at or after 'tick'. */
+void tbed_cursor_seek(struct tbed_cursor *cursor, uint64_t tick);
+void tbed_cursor_close(struct tbed_cursor *cursor);
+
+/*
+ * A merge walks all streams in order of time; at a tie the lower stream number comes first.
+ * 'streams' with 'stream_count' limits it to some; NULL: all.
+ */
+enum tbed_status tbed_merge_open(struct tbed_reader *reader, const uint32_t *streams, size_t stream_count,
+                                 struct tbed_merge **merge_ret);
+enum tbed_status tbed_merge_next(struct tbed_merge *merge, struct tbed_event *event_ret);
+void tbed_merge_seek(struct tbed_merge *merge, uint64_t tick);
+void tbed_merge_close(struct tbed_merge *merge);
+
+/* ---- Strings ---- */
+
+struct tbed_string_component {
+    bool is_reference;
+    uint32_t id;      /* of a reference */
+    const char *text; /* else; into the map, not terminated, valid UTF-8 */
+    uint32_t nbytes;
+};
+
+/*
+ * The components of one entry, not expanded; a bound id leads to its string first. 'at' starts as 0 and is the walk's
+ * own; TBED_END after the last.
+ */
+enum tbed_status tbed_string_component_next(const struct tbed_reader *reader, uint32_t id, uint32_t *at,
+                                            struct tbed_string_component *component_ret);
+
+/*
+ * tbed_string_resolve() writes the text of 'id', components expanded, into 'buffer', at most 'buffer_nbytes'
+ * bytes, always terminated if there is room for that, and sets '*nbytes_ret' to the whole length without the
+ * terminator (as snprintf does). A location's text is its unit's name, "+0x" and the pc.
+ *
+ * Errors: ERR_STRING_…. An id without a text shows as a stand-in in its place, "opening <id 42>", or "<no id>"; of
+ *         a cycle, or where a budget ends the walk, a stand-in is all there is: "<cycle>", "<too deep>".
+ */
+enum tbed_status tbed_string_resolve(const struct tbed_reader *reader, uint32_t id, char *buffer,
+                                     size_t buffer_nbytes, size_t *nbytes_ret);
+
+/*
+ * The id's string when it is one text component, or none: a pointer into the map, no copy. Else ERR_ARGUMENT or
+ * ERR_STRING_….
+ */
+enum tbed_status tbed_string_text(const struct tbed_reader *reader, uint32_t id, const char **text_ret,
+                                  size_t *nbytes_ret);
+
+/* All string entries by rising id; start with '*id' = 0. False after the last. */
+bool tbed_string_next(const struct tbed_reader *reader, uint32_t *id);
+
+/* ---- Time ---- */
+
+/* Nanoseconds since the trace's first tick (may be negative before it). With TBED_CLOCK_USER: the ticks themselves. */
+int64_t tbed_ticks_to_ns(const struct tbed_reader *reader, uint64_t tick);
+/* A difference of ticks in nanoseconds, around 'tick'. */
+double tbed_tick_span_to_ns(const struct tbed_reader *reader, uint64_t ticks);
+/* Nanoseconds of CLOCK_REALTIME. Errors: ERR_NO_TIME with TBED_CLOCK_USER. */
+enum tbed_status tbed_ticks_to_realtime_ns(const struct tbed_reader *reader, uint64_t tick, int64_t *ns_ret);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,180 @@
+/*
+ * What the file says of itself: counts, processes, streams, units, lines.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/internal.h"
+
+/* Blocks that were not sealed at the last look: how many still are not, and up to which tick they go. */
+static void count_unsealed(const struct tbed_reader *reader, enum tbed_block_kind kind,
+                           struct tbed_trace_info *info)
+{
+    const struct tbed_vector *list = &reader->index.lists[kind];
+    for (size_t i = 0; i < list->count; i++) {
+        struct tbed_entry *entry = tbed_index_entry(&reader->index, kind, i);
+        struct tbed_block block;
+        if (!entry->unsealed || tbed_gateway(reader, kind, entry, false, &block) != TBED_OK)
+            continue;
+        uint64_t last_tick = block.last_tick;
+        if (!block.sealed) {
+            struct tbed_block_scan scan;
+            info->unsealed_block_count++;
+            tbed_block_scan(block.bytes, block.nbytes, kind, &scan); /* damage is a cursor's to tell */
+            last_tick = scan.last_tick;
+        }
+        if (kind != TBED_BLOCK_EVENTS)
+            continue;
+        if (block.first_tick < info->first_tick)
+            info->first_tick = block.first_tick;
+        if (last_tick > info->last_tick)
+            info->last_tick = last_tick;
+    }
+}
+
+static uint64_t unwritten_page_count(const struct tbed_reader *reader)
+{
+    const struct tbed_index *index = &reader->index;
+    uint64_t beyond = reader->page_count > index->scanned_page_count && !reader->shut
+                          ? reader->page_count - index->scanned_page_count
+                          : 0;
+    return index->pending_page_count + beyond;
+}
+
+void tbed_reader_info(const struct tbed_reader *reader, struct tbed_trace_info *info_ret)
+{
+    const struct tbed_disk_header *header = tbed_reader_header(reader);
+    struct tbed_trace_info info = {
+        .file_nbytes = reader->map.nbytes,
+        .page_nbytes = reader->header.page_nbytes,
+        .page_count = reader->page_count,
+        .file_id = reader->header.file_id,
+        .ring_page_count = reader->header.ring_page_count,
+        .shut = reader->shut,
+        .writer_count = tbed_word_load(&header->writer_count),
+        .clock = reader->header.clock,
+        .ticks_per_second = reader->header.ticks_per_second,
+        .event_block_count = reader->index.lists[TBED_BLOCK_EVENTS].count,
+        .string_block_count = reader->index.lists[TBED_BLOCK_STRINGS].count,
+        .record_block_count = reader->index.lists[TBED_BLOCK_RECORDS].count,
+        .unwritten_page_count = unwritten_page_count(reader),
+        .interrupted_record_count = reader->interrupted_record_count,
+        .stream_count = (uint32_t)reader->metadata.streams.count,
+        .first_tick = reader->index.first_tick,
+        .last_tick = reader->index.last_tick,
+        .unknown_event_count = reader->unknown_event_count,
+        .tick_decrease_count = reader->tick_decrease_count,
+    };
+    memcpy(info.clock_unit, reader->header.clock_unit, sizeof info.clock_unit);
+    for (size_t i = 0; i < TBED_DROP_CAUSE_COUNT; i++)
+        info.drops[i] = tbed_word_load(&header->drops[i]);
+    for (enum tbed_block_kind kind = TBED_BLOCK_EVENTS; kind <= TBED_BLOCK_RECORDS; kind++)
+        count_unsealed(reader, kind, &info);
+    if (info.first_tick > info.last_tick) /* no event blocks */
+        info.first_tick = info.last_tick = 0;
+    *info_ret = info;
+}
+
+bool tbed_process_get(const struct tbed_reader *reader, size_t index, struct tbed_process_info *info_ret)
+{
+    if (index >= reader->metadata.processes.count)
+        return false;
+    *info_ret = ((const struct tbed_keyed_process *)reader->metadata.processes.items)[index].info;
+    return true;
+}
+
+bool tbed_stream_get(const struct tbed_reader *reader, size_t index, struct tbed_stream_info *info_ret)
+{
+    if (index >= reader->metadata.streams.count)
+        return false;
+    *info_ret = ((const struct tbed_keyed_stream *)reader->metadata.streams.items)[index].info;
+    return true;
+}
+
+bool tbed_unit_get(const struct tbed_reader *reader, size_t index, struct tbed_unit_info *info_ret)
+{
+    if (index >= reader->metadata.units.count)
+        return false;
+    *info_ret = ((const struct tbed_keyed_unit *)reader->metadata.units.items)[index].info;
+    return true;
+}
+
+bool tbed_load_get(const struct tbed_reader *reader, size_t index, struct tbed_load_info *info_ret)
+{
+    if (index >= reader->metadata.loads.count)
+        return false;
+    *info_ret = ((const struct tbed_load_info *)reader->metadata.loads.items)[index];
+    return true;
+}
+
+/* How many items of a vector of keyed ones have a key that is not above 'key'. */
+static size_t count_up_to(const struct tbed_vector *vector, size_t item_nbytes, uint32_t key)
+{
+    size_t low = 0, high = vector->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const void *item = (const char *)vector->items + middle * item_nbytes;
+        if (((const struct tbed_keyed *)item)->key <= key)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+bool tbed_location_find(const struct tbed_reader *reader, uint32_t id, struct tbed_unit_info *unit_ret,
+                        uint64_t *pc_ret)
+{
+    const struct tbed_keyed_unit *units = reader->metadata.units.items;
+    size_t count = count_up_to(&reader->metadata.units, sizeof *units, id);
+    if (count == 0)
+        return false;
+    const struct tbed_unit_info *unit = &units[count - 1].info;
+    if (id - unit->first_id >= unit->id_count)
+        return false;
+    *unit_ret = *unit;
+    *pc_ret = unit->base + ((uint64_t)(id - unit->first_id) << unit->pc_shift);
+    return true;
+}
+
+/* The last pair at or before 'pc'; false if there is none. */
+static bool line_find(const struct tbed_keyed_lines *lines, uint64_t pc, uint32_t *pair_pc, uint32_t *line)
+{
+    const struct tbed_disk_id_pair *pairs = (const struct tbed_disk_id_pair *)lines->pairs;
+    uint32_t low = 0, high = lines->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (tbed_le32_load(pairs[middle].first) <= pc)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0)
+        return false;
+    *pair_pc = tbed_le32_load(pairs[low - 1].first);
+    *line = tbed_le32_load(pairs[low - 1].second);
+    return true;
+}
+
+uint32_t tbed_location_line(const struct tbed_reader *reader, const struct tbed_unit_info *unit, uint64_t pc)
+{
+    const struct tbed_keyed_lines *lines = reader->metadata.lines.items;
+    size_t end = count_up_to(&reader->metadata.lines, sizeof *lines, unit->first_id);
+    uint32_t best_pc = 0, best_line = 0, pair_pc, line;
+    /* A long table comes in several records; of two that tell of one pc the later counts. */
+    for (size_t i = end; i-- > 0 && lines[i].keyed.key == unit->first_id;) {
+        if (!line_find(&lines[i], pc, &pair_pc, &line) || (best_line != 0 && pair_pc <= best_pc))
+            continue;
+        best_pc = pair_pc;
+        best_line = line;
+    }
+    return best_line;
+}
+
+uint32_t tbed_counter_unit(const struct tbed_reader *reader, uint32_t counter_id)
+{
+    const struct tbed_keyed_value *counters = reader->metadata.counters.items;
+    size_t count = count_up_to(&reader->metadata.counters, sizeof *counters, counter_id);
+    if (count == 0 || counters[count - 1].keyed.key != counter_id)
+        return TBED_ID_INVALID;
+    return counters[count - 1].id;
+}

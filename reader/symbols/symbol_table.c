@@ -1,0 +1,139 @@
+/*
+ * The symbols of one module: read and sorted. Where the files are is symbol_files.c.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/symbols/symbol_table.h"
+
+#include <gelf.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How far back a symbol is looked for that contains others: cold parts, hand-written assembly. */
+#define NESTED_MAX 16
+
+static bool symbol_is_code(const GElf_Sym *symbol, const char *name)
+{
+    unsigned type = GELF_ST_TYPE(symbol->st_info);
+    if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx == SHN_ABS || name == NULL || name[0] == '\0')
+        return false;
+    /* "$x" and its like mark instruction sets on arm64. */
+    return type == STT_FUNC || type == STT_GNU_IFUNC || (type == STT_NOTYPE && name[0] != '$');
+}
+
+/* Functions before labels, sized before unsized, public before private names, and plain ones before "__"
+ * ones. */
+static uint8_t symbol_rank(const GElf_Sym *symbol, const char *name)
+{
+    unsigned bind = GELF_ST_BIND(symbol->st_info);
+    unsigned rank = GELF_ST_TYPE(symbol->st_info) == STT_NOTYPE ? 0 : 32;
+    rank += symbol->st_size != 0 ? 16 : 0;
+    rank += bind == STB_GLOBAL ? 8 : bind == STB_WEAK ? 4 : 0;
+    rank += name[0] != '_' ? 2 : name[1] != '_' ? 1 : 0;
+    return (uint8_t)rank;
+}
+
+/* The end of the section that holds the address: how far a symbol without a size may reach. */
+static uint64_t section_end(Elf *elf, const GElf_Sym *symbol)
+{
+    GElf_Shdr header;
+    Elf_Scn *section = elf_getscn(elf, symbol->st_shndx);
+    if (section == NULL || gelf_getshdr(section, &header) == NULL || header.sh_addr > symbol->st_value)
+        return symbol->st_value;
+    return header.sh_size > UINT64_MAX - header.sh_addr ? UINT64_MAX : header.sh_addr + header.sh_size;
+}
+
+static bool add_symbol(struct symbol_table *table, const struct symbol *symbol)
+{
+    if (table->count == table->room) {
+        size_t room = table->room == 0 ? 1024 : table->room * 2;
+        struct symbol *symbols = realloc(table->symbols, room * sizeof *symbols);
+        if (symbols == NULL)
+            return false;
+        table->symbols = symbols;
+        table->room = room;
+    }
+    table->symbols[table->count++] = *symbol;
+    return true;
+}
+
+static bool read_section(struct symbol_table *table, Elf *elf, Elf_Scn *section, const GElf_Shdr *header)
+{
+    Elf_Data *data = elf_getdata(section, NULL);
+    size_t before = table->count;
+    if (data == NULL || header->sh_entsize == 0)
+        return false;
+    size_t count = data->d_size / header->sh_entsize;
+    for (size_t i = 0; i < count && i <= INT32_MAX; i++) {
+        GElf_Sym symbol;
+        if (gelf_getsym(data, (int)i, &symbol) == NULL)
+            break;
+        const char *name = elf_strptr(elf, header->sh_link, symbol.st_name);
+        if (!symbol_is_code(&symbol, name))
+            continue;
+        uint64_t end = symbol.st_size == 0 ? section_end(elf, &symbol) : symbol.st_value + symbol.st_size;
+        struct symbol entry = {symbol.st_value, end, name, symbol_rank(&symbol, name)};
+        if (end > symbol.st_value && !add_symbol(table, &entry))
+            break;
+    }
+    return table->count > before;
+}
+
+bool tbed_symbol_table_read(struct symbol_table *table, Elf *elf, uint32_t type)
+{
+    bool found = false;
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section)) != NULL;) {
+        GElf_Shdr header;
+        if (gelf_getshdr(section, &header) != NULL && header.sh_type == type)
+            found |= read_section(table, elf, section, &header);
+    }
+    return found;
+}
+
+static int compare_symbols(const void *left, const void *right)
+{
+    const struct symbol *a = left, *b = right;
+    if (a->start != b->start)
+        return a->start < b->start ? -1 : 1;
+    if (a->rank != b->rank)
+        return a->rank > b->rank ? -1 : 1;
+    return strcmp(a->name, b->name);
+}
+
+void tbed_symbol_table_sort(struct symbol_table *table)
+{
+    if (table->count > 1)
+        qsort(table->symbols, table->count, sizeof *table->symbols, compare_symbols);
+    size_t kept = 0;
+    for (size_t i = 0; i < table->count; i++)
+        if (kept == 0 || table->symbols[i].start != table->symbols[kept - 1].start)
+            table->symbols[kept++] = table->symbols[i];
+    table->count = kept;
+    /* A label reaches up to the next symbol. */
+    for (size_t i = 0; i + 1 < kept; i++)
+        if ((table->symbols[i].rank & 16) == 0 && table->symbols[i].end > table->symbols[i + 1].start)
+            table->symbols[i].end = table->symbols[i + 1].start;
+}
+
+const struct symbol *tbed_symbol_table_find(const struct symbol_table *table, uint64_t pc)
+{
+    size_t low = 0, high = table->count; /* the first symbol past 'pc' is in [low, high] */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (table->symbols[middle].start <= pc)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (size_t back = 1; back <= NESTED_MAX && back <= low; back++)
+        if (pc < table->symbols[low - back].end)
+            return &table->symbols[low - back];
+    return NULL;
+}
+
+void tbed_symbol_table_close(struct symbol_table *table)
+{
+    for (size_t i = 0; i < table->file_count; i++)
+        elf_end(table->files[i]);
+    free(table->symbols);
+}

@@ -1,0 +1,41 @@
+/*
+ * The symbols of one module: found, read, sorted.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_SYMBOL_TABLE_H
+#define TRACEBED_SYMBOL_TABLE_H
+
+#include <libelf.h>
+#include <tracebed/symbols.h>
+
+struct symbol {
+    uint64_t start, end;
+    const char *name; /* in a file that is kept open */
+    uint8_t rank;     /* of several at one address the highest is kept */
+};
+
+#define SYMBOL_FILES 2 /* the module and its debug file */
+struct symbol_table {
+    enum tbed_symbols_state state;
+    struct symbol *symbols;
+    size_t count, room;
+    Elf *files[SYMBOL_FILES];
+    size_t file_count;
+};
+
+/* Reads the module's symbols. What goes wrong is the table's state. */
+void tbed_symbol_table_open(struct symbol_table *table, const struct tbed_symbols_module *module,
+                            const char *debug_directory);
+void tbed_symbol_table_close(struct symbol_table *table);
+
+/* The symbol that 'pc' lies in; NULL: none. */
+const struct symbol *tbed_symbol_table_find(const struct symbol_table *table, uint64_t pc);
+
+/* Adds the symbols of a file's .symtab or .dynsym ('type': SHT_SYMTAB, SHT_DYNSYM). False: it has none. */
+bool tbed_symbol_table_read(struct symbol_table *table, Elf *elf, uint32_t type);
+
+/* Sorts what was read, and drops what is there twice. */
+void tbed_symbol_table_sort(struct symbol_table *table);
+
+#endif

@@ -1,0 +1,116 @@
+/*
+ * The analyses on more threads than there are processors, for ThreadSanitizer to watch: the same figures
+ * every time.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/tests/analysis_fixture.h"
+
+#include <tracebed/analysis.h>
+
+/* Spans, counters, asynchronous spans and allocations on all streams, two to a process. */
+static struct fixture *make_busy_trace(void)
+{
+    struct fixture *f = fixture_new(4096);
+    uint64_t random = 12345, tick = 0;
+    for (uint32_t stream = 1; stream <= FIXTURE_STREAMS; stream++)
+        fixture_stream_record(f, stream, 1 + (stream - 1) / 2);
+    for (uint32_t i = 0; i < 30000; i++) {
+        uint32_t dice = fixture_random(&random), stream = 1 + dice % FIXTURE_STREAMS;
+        uint64_t key = dice % 37;
+        tick += 1 + dice % 5;
+        if (dice % 7 == 0)
+            fixture_counter(f, stream, tick, 200 + dice % 3, dice % 1000);
+        else if (dice % 7 == 1)
+            fixture_extended(f, stream, tick, 300, dice % 2 ? TBED_EXT_ASYNC_BEGIN : TBED_EXT_ASYNC_END, 0,
+                             &key, 1);
+        else if (dice % 7 == 2)
+            fixture_alloc(f, stream, tick, dice % 11, 16 * (1 + key), dice % 500);
+        else if (dice % 7 == 3)
+            fixture_release(f, stream, tick, 16 * (1 + key));
+        else if (f->streams[stream].depth < 200 && (dice >> 20) % 2 == 0)
+            fixture_begin(f, stream, tick, 100 + (dice >> 8) % 50);
+        else if (f->streams[stream].depth > 0)
+            fixture_end(f, stream, tick, false);
+    }
+    return f;
+}
+
+/* The rows differ in where their names are, and in nothing else. */
+static void expect_same_rows(const struct tbed_span_row *a, const struct tbed_span_row *b)
+{
+    assert_true((a == NULL) == (b == NULL));
+    if (a == NULL)
+        return;
+    struct tbed_span_row x = *a, y = *b;
+    assert_string_equal(x.name, y.name);
+    x.name = y.name = NULL;
+    assert_memory_equal(&x, &y, sizeof x);
+}
+
+static void expect_same(const struct tbed_statistics *a, const struct tbed_statistics *b)
+{
+    struct tbed_statistics_totals x, y;
+    tbed_statistics_totals(a, &x);
+    tbed_statistics_totals(b, &y);
+    assert_memory_equal(&x, &y, sizeof x);
+    for (size_t i = 0; i < 100; i++) {
+        expect_same_rows(tbed_statistics_span(a, i), tbed_statistics_span(b, i));
+        expect_same_rows(tbed_statistics_async(a, i), tbed_statistics_async(b, i));
+    }
+    for (size_t i = 0; i < 3; i++) {
+        const struct tbed_counter_row *c = tbed_statistics_counter(a, i), *d = tbed_statistics_counter(b, i);
+        assert_int_equal(c->count, d->count);
+        assert_true(c->last == d->last && c->min == d->min && c->max == d->max);
+    }
+}
+
+static void statistics_do_not_depend_on_threads(void **state)
+{
+    struct fixture *f = make_busy_trace();
+    struct tbed_reader *reader = fixture_open(f);
+    struct tbed_analysis_options options = {.size = sizeof options, .thread_count = 1};
+    struct tbed_statistics *one = NULL;
+    (void)state;
+    assert_int_equal(tbed_statistics_make(reader, &options, &one), TBED_OK);
+    for (options.thread_count = 2; options.thread_count <= 9; options.thread_count++) {
+        struct tbed_statistics *many = NULL;
+        assert_int_equal(tbed_statistics_make(reader, &options, &many), TBED_OK);
+        expect_same(one, many);
+        tbed_statistics_close(many);
+    }
+    tbed_statistics_close(one);
+    tbed_reader_close(reader);
+    fixture_free(f);
+}
+
+static void allocations_do_not_depend_on_threads(void **state)
+{
+    struct fixture *f = make_busy_trace();
+    struct tbed_reader *reader = fixture_open(f);
+    struct tbed_analysis_options options = {.size = sizeof options, .thread_count = 1};
+    struct tbed_allocations *one = NULL, *many = NULL;
+    (void)state;
+    assert_int_equal(tbed_allocations_make(reader, &options, &one), TBED_OK);
+    options.thread_count = 4;
+    assert_int_equal(tbed_allocations_make(reader, &options, &many), TBED_OK);
+    for (size_t i = 0; i < 4; i++)
+        assert_memory_equal(tbed_allocations_process(one, i), tbed_allocations_process(many, i),
+                            sizeof(struct tbed_allocation_process));
+    for (size_t i = 0; i < 11; i++)
+        assert_memory_equal(&tbed_allocations_site(one, i)->sums, &tbed_allocations_site(many, i)->sums,
+                            sizeof(struct tbed_allocation_sums));
+    tbed_allocations_close(one);
+    tbed_allocations_close(many);
+    tbed_reader_close(reader);
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(statistics_do_not_depend_on_threads),
+        cmocka_unit_test(allocations_do_not_depend_on_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

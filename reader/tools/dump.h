@@ -1,0 +1,48 @@
+/*
+ * The verb `dump` is in three files: what is asked for (dump_verb.c), and how an event is printed as text
+ * (dump_text.c) and as JSON (dump_json.c).
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_DUMP_H
+#define TRACEBED_DUMP_H
+
+#include "tool.h"
+
+struct dump_label {
+    uint32_t stream;
+    char *text;
+    size_t nbytes;
+};
+
+struct dump {
+    struct tbed_reader *reader;
+    const char *path;
+    bool json, by_stream, absolute, indent;
+    struct tbed_trace_info info;
+
+    uint32_t *streams; /* all of the trace, or the chosen ones; by rising number */
+    size_t stream_count;
+    bool chosen; /* not all of them */
+
+    bool has_begin, has_end;
+    uint64_t begin_tick, end_tick;
+    uint64_t left; /* events still to be printed */
+
+    struct dump_label *labels; /* one for each of 'streams' */
+    size_t label_width, time_width;
+    size_t label_last; /* the one found last: events of one stream come in rows */
+
+    struct tool_json out;
+    struct tool_buffer line; /* scratch */
+};
+
+void dump_text_prepare(struct dump *dump);
+void dump_text_event(struct dump *dump, const struct tbed_event *event, uint32_t depth);
+void dump_text_free(struct dump *dump);
+
+/* All string entries, then all bindings, as section 14 of spec/format.md says. */
+void dump_json_strings(struct dump *dump);
+void dump_json_event(struct dump *dump, const struct tbed_event *event);
+
+#endif

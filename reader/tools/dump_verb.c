@@ -1,0 +1,368 @@
+/*
+ * tracebed dump: every event, as text or JSON, in order of time or stream by stream.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "dump.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char help[] =
+    "usage: tracebed dump [OPTION...] FILE\n"
+    "\n"
+    "Prints the events of a trace, one a line: time, thread, event, name, arguments.\n"
+    "FILE may be '-', standard input.\n"
+    "\n"
+    "  --order=time        all threads together in order of time (default)\n"
+    "  --order=stream      stream by stream (thread by thread)\n"
+    "  -s, --stream N      only stream N; may be repeated. 'tracebed info' lists them\n"
+    "  -t, --tid TID       only the threads with this id; may be repeated\n"
+    "  -b, --begin T       only events at or after T from the trace's start\n"
+    "  -e, --end T         only events before T\n"
+    "                      T is in seconds, or has a unit: 1.5  20ms  300us  5000ns\n"
+    "  -n, --limit N       stop after N events\n"
+    "      --absolute      wall clock instead of time since the start\n"
+    "      --depth         indent by open spans; implies --order=stream\n"
+    "      --json          one JSON object a line; ticks, not time. With --order=stream the whole\n"
+    "                      listing: strings, bindings, events\n"
+    "      --color=WHEN    never, auto or always\n"
+    "  -h, --help          this text\n"
+    "\n"
+    "Examples:\n"
+    "  tracebed dump run.tbed | head\n"
+    "  tracebed dump --depth -s 2 run.tbed\n"
+    "  tracebed dump -b 1.5 -e 1510ms run.tbed\n"
+    "  tracebed dump --json run.tbed | jq 'select(.type == \"counter\")'\n"
+    "\n"
+    "Exit codes: 0 fine; 1 the file is damaged (what is intact is printed); 2 wrong usage, or it cannot be "
+    "read.\n";
+
+enum { OPTION_ORDER = 2000, OPTION_ABSOLUTE, OPTION_DEPTH, OPTION_JSON };
+
+/* A time as it was typed: the clock, and with it what a number without a unit means, is known later. */
+struct typed_time {
+    bool given, has_unit;
+    long double value; /* nanoseconds if it has a unit */
+};
+
+struct typed_list {
+    uint32_t *numbers;
+    size_t count;
+};
+
+struct options {
+    struct typed_time begin, end;
+    struct typed_list streams, tids;
+    bool order_given;
+};
+
+/* ---- The command line ---- */
+
+static bool parse_time(const char *text, struct typed_time *time)
+{
+    static const struct {
+        const char *name;
+        long double ns;
+    } units[] = {{"ns", 1},   {"us", 1e3L}, {"µs", 1e3L},  {"ms", 1e6L},
+                 {"s", 1e9L}, {"m", 60e9L}, {"min", 60e9L}};
+    char *end;
+    long double value = strtold(text, &end);
+    if (end == text || !isfinite(value))
+        return false;
+    end += strspn(end, " ");
+    *time = (struct typed_time){true, *end != '\0', value};
+    for (size_t i = 0; *end != '\0' && i < sizeof units / sizeof units[0]; i++)
+        if (strcmp(end, units[i].name) == 0) {
+            time->value = value * units[i].ns;
+            return fabsl(time->value) < 0x1p63L;
+        }
+    return *end == '\0' && fabsl(value) < 0x1p63L;
+}
+
+static bool parse_listed(const char *text, struct typed_list *list)
+{
+    uint64_t number;
+    if (!tool_parse_u64(text, UINT32_MAX, &number))
+        return false;
+    list->numbers = tool_realloc(list->numbers, (list->count + 1) * sizeof *list->numbers);
+    list->numbers[list->count++] = (uint32_t)number;
+    return true;
+}
+
+static bool parse_order(struct dump *dump, struct options *options, const char *text)
+{
+    bool by_stream = strcmp(text, "stream") == 0;
+    if (!by_stream && strcmp(text, "time") != 0)
+        return false;
+    dump->by_stream = by_stream;
+    options->order_given = true;
+    return true;
+}
+
+/* What is wrong with the option, or NULL. */
+static const char *take_option(struct dump *dump, struct options *options, int option)
+{
+    switch (option) {
+    case OPTION_ORDER:
+        return parse_order(dump, options, optarg) ? NULL : "--order takes time or stream";
+    case 's':
+        return parse_listed(optarg, &options->streams) ? NULL : "-s takes the number of a stream";
+    case 't':
+        return parse_listed(optarg, &options->tids) ? NULL : "-t takes a thread id";
+    case 'b':
+        return parse_time(optarg, &options->begin) ? NULL : "-b takes a time such as 1.5, 20ms or 300us";
+    case 'e':
+        return parse_time(optarg, &options->end) ? NULL : "-e takes a time such as 1.5, 20ms or 300us";
+    case 'n':
+        return tool_parse_u64(optarg, UINT64_MAX, &dump->left) ? NULL : "-n takes a count";
+    case OPTION_ABSOLUTE:
+        dump->absolute = true;
+        return NULL;
+    case OPTION_DEPTH:
+        dump->indent = true;
+        return NULL;
+    default:
+        dump->json = true;
+        return NULL;
+    }
+}
+
+static int parse(int argc, char **argv, struct dump *dump, struct options *options)
+{
+    static const struct option longs[] = {{"order", required_argument, NULL, OPTION_ORDER},
+                                          {"stream", required_argument, NULL, 's'},
+                                          {"tid", required_argument, NULL, 't'},
+                                          {"begin", required_argument, NULL, 'b'},
+                                          {"end", required_argument, NULL, 'e'},
+                                          {"limit", required_argument, NULL, 'n'},
+                                          {"absolute", no_argument, NULL, OPTION_ABSOLUTE},
+                                          {"depth", no_argument, NULL, OPTION_DEPTH},
+                                          {"json", no_argument, NULL, OPTION_JSON},
+                                          TOOL_COMMON_OPTIONS,
+                                          {0}};
+    int option, exit;
+    while ((option = getopt_long(argc, argv, "s:t:b:e:n:h", longs, NULL)) != -1) {
+        if (option == '?')
+            return tool_usage(&tool_verb_dump, NULL);
+        if (tool_common_option(&tool_verb_dump, option, optarg, &exit)) {
+            if (exit >= 0)
+                return exit;
+            continue;
+        }
+        const char *wrong = take_option(dump, options, option);
+        if (wrong != NULL)
+            return tool_usage(&tool_verb_dump, wrong);
+    }
+    if (optind != argc - 1)
+        return tool_usage(&tool_verb_dump, optind < argc ? "takes one FILE" : "which FILE?");
+    if (dump->indent && options->order_given && !dump->by_stream)
+        return tool_usage(&tool_verb_dump, "--depth needs --order=stream");
+    dump->by_stream |= dump->indent;
+    dump->path = argv[optind];
+    return -1;
+}
+
+/* ---- What is asked for, in terms of this trace ---- */
+
+static bool is_listed(const struct typed_list *list, uint32_t number)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (list->numbers[i] == number)
+            return true;
+    return false;
+}
+
+static int tell_no_stream(const struct dump *dump)
+{
+    tool_complain("%s: has no such stream or thread", tool_path(dump->path));
+    tool_hint("'tracebed info %s' lists them.", dump->path);
+    return TOOL_TROUBLE;
+}
+
+static int choose_streams(struct dump *dump, const struct options *options)
+{
+    struct tbed_stream_info stream;
+    size_t capacity = 0;
+    dump->chosen = options->streams.count + options->tids.count > 0;
+    for (size_t i = 0; tbed_stream_get(dump->reader, i, &stream); i++) {
+        bool wanted = is_listed(&options->streams, stream.stream) || is_listed(&options->tids, stream.tid);
+        if (dump->chosen && !wanted)
+            continue;
+        if (dump->stream_count == capacity) {
+            capacity = capacity * 2 + 16;
+            dump->streams = tool_realloc(dump->streams, capacity * sizeof *dump->streams);
+        }
+        dump->streams[dump->stream_count++] = stream.stream;
+    }
+    return dump->chosen && dump->stream_count == 0 ? tell_no_stream(dump) : -1;
+}
+
+/* The first tick at or after 'ns'; time never runs backward in the map from ticks to time. */
+static uint64_t tick_at(const struct dump *dump, int64_t ns)
+{
+    uint64_t low = dump->info.first_tick, high = dump->info.last_tick;
+    if (high == UINT64_MAX)
+        return high;
+    high++;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (tbed_ticks_to_ns(dump->reader, middle) < ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool to_ns(const struct dump *dump, const struct typed_time *time, int64_t *ns_ret)
+{
+    bool counts_time = dump->info.clock != TBED_CLOCK_USER;
+    long double ns = time->has_unit || !counts_time ? time->value : time->value * 1e9L;
+    if (time->has_unit && !counts_time)
+        return false;
+    *ns_ret = ns >= 0x1p63L ? INT64_MAX : ns <= -0x1p63L ? INT64_MIN : (int64_t)roundl(ns);
+    return true;
+}
+
+static int choose_time(struct dump *dump, const struct options *options)
+{
+    int64_t begin_ns = INT64_MIN, end_ns = INT64_MAX;
+    if (!to_ns(dump, &options->begin, &begin_ns) || !to_ns(dump, &options->end, &end_ns))
+        return tool_usage(&tool_verb_dump,
+                          "the clock of this trace does not count time; give -b and -e in ticks");
+    if (dump->absolute && dump->info.clock == TBED_CLOCK_USER)
+        return tool_usage(&tool_verb_dump,
+                          "the clock of this trace does not count time; leave out --absolute");
+    if (options->begin.given) {
+        dump->begin_tick = tick_at(dump, begin_ns);
+        dump->has_begin = dump->begin_tick > dump->info.first_tick;
+    }
+    if (options->end.given) {
+        dump->end_tick = tick_at(dump, end_ns);
+        dump->has_end = dump->end_tick <= dump->info.last_tick;
+    }
+    return -1;
+}
+
+/* ---- Walking ---- */
+
+static bool is_over(const struct dump *dump)
+{
+    return dump->left == 0 || tool_output_failed();
+}
+
+static void print_event(struct dump *dump, const struct tbed_event *event, uint32_t depth)
+{
+    if (dump->has_begin && event->tick < dump->begin_tick)
+        return;
+    dump->left--;
+    if (dump->json)
+        dump_json_event(dump, event);
+    else
+        dump_text_event(dump, event, depth);
+}
+
+static bool is_past(const struct dump *dump, const struct tbed_event *event)
+{
+    return dump->has_end && event->tick >= dump->end_tick;
+}
+
+static uint32_t depth_of(const struct tbed_cursor *cursor, const struct tbed_event *event)
+{
+    uint32_t depth = tbed_cursor_depth(cursor);
+    return event->type == TBED_EVENT_BEGIN && depth > 0 ? depth - 1 : depth;
+}
+
+static enum tbed_status walk_stream(struct dump *dump, uint32_t stream)
+{
+    struct tbed_cursor *cursor;
+    struct tbed_event event;
+    enum tbed_status status = tbed_cursor_open(dump->reader, stream, &cursor);
+    if (status != TBED_OK)
+        return status;
+    if (dump->has_begin)
+        tbed_cursor_seek(cursor, dump->begin_tick);
+    while (!is_over(dump) && (status = tbed_cursor_next(cursor, &event)) == TBED_OK && !is_past(dump, &event))
+        print_event(dump, &event, depth_of(cursor, &event));
+    tbed_cursor_close(cursor);
+    return status;
+}
+
+static enum tbed_status walk_time(struct dump *dump)
+{
+    struct tbed_merge *merge;
+    struct tbed_event event;
+    enum tbed_status status =
+        tbed_merge_open(dump->reader, dump->chosen ? dump->streams : NULL, dump->stream_count, &merge);
+    if (status != TBED_OK)
+        return status;
+    if (dump->has_begin)
+        tbed_merge_seek(merge, dump->begin_tick);
+    while (!is_over(dump) && (status = tbed_merge_next(merge, &event)) == TBED_OK && !is_past(dump, &event))
+        print_event(dump, &event, 0);
+    tbed_merge_close(merge);
+    return status;
+}
+
+static enum tbed_status walk(struct dump *dump)
+{
+    if (!dump->json)
+        dump_text_prepare(dump);
+    if (dump->json && dump->by_stream)
+        dump_json_strings(dump);
+    if (!dump->by_stream)
+        return walk_time(dump);
+    enum tbed_status status = TBED_OK;
+    for (size_t i = 0; i < dump->stream_count && !is_over(dump); i++) {
+        status = walk_stream(dump, dump->streams[i]);
+        if (status != TBED_OK && status != TBED_END)
+            return status;
+    }
+    return status;
+}
+
+static int print_all(struct dump *dump)
+{
+    enum tbed_status status = walk(dump);
+    int exit = tbed_damage_count(dump->reader) > 0 ? TOOL_FOUND : TOOL_FINE;
+    tool_tell_damage(dump->path, dump->reader);
+    if (status != TBED_OK && status != TBED_END) {
+        tool_complain("%s: %s", tool_path(dump->path), tbed_status_text(status));
+        exit = TOOL_TROUBLE;
+    }
+    return tool_finish(exit);
+}
+
+static int dump_open(struct dump *dump, const struct options *options)
+{
+    dump->reader = tool_open(dump->path);
+    if (dump->reader == NULL)
+        return TOOL_TROUBLE;
+    tbed_reader_info(dump->reader, &dump->info);
+    int exit = choose_streams(dump, options);
+    return exit >= 0 ? exit : choose_time(dump, options);
+}
+
+static int run(int argc, char **argv)
+{
+    struct dump dump = {.left = UINT64_MAX, .out = {.out = stdout}};
+    struct options options = {0};
+    int exit = parse(argc, argv, &dump, &options);
+    if (exit < 0)
+        exit = dump_open(&dump, &options);
+    if (exit < 0)
+        exit = print_all(&dump);
+    dump_text_free(&dump);
+    tbed_reader_close(dump.reader);
+    free(dump.streams);
+    free(options.streams.numbers);
+    free(options.tids.numbers);
+    return exit;
+}
+
+const struct tool_verb tool_verb_dump = {"dump", "print every event, as text or JSON", help, run};

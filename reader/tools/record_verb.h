@@ -1,0 +1,49 @@
+/*
+ * What the files of 'tracebed record' share.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_RECORD_VERB_H
+#define TRACEBED_RECORD_VERB_H
+
+#include <limits.h>
+
+#include "tool.h"
+
+#define RECORD_NOT_EXECUTABLE 126 /* exit codes as env(1) and the shells have them */
+#define RECORD_NOT_FOUND      127
+
+/* ---- record_program.c: what will be started, and whether the recorder can be loaded into it ---- */
+
+enum record_verdict {
+    RECORD_FINE,
+    RECORD_MISSING,     /* no such file */
+    RECORD_NOT_ALLOWED, /* a directory, or not executable */
+    RECORD_STATIC,      /* no dynamic loader runs in it */
+    RECORD_OTHER_MACHINE,
+};
+
+struct record_program {
+    char path[PATH_MAX]; /* of the file that decided: an interpreter, if the program is a script */
+    bool is_script;
+    bool is_privileged; /* setuid, setgid or with capabilities that we do not have: the loader refuses us */
+};
+enum record_verdict record_program_check(const char *name, struct record_program *program_ret);
+
+/* ---- record_run.c ---- */
+
+/* The library to preload; false: not found, or its path cannot be told to the loader (complained). */
+bool record_library_find(char path_ret[PATH_MAX]);
+
+/* Sets what the library reads, for whatever is started from here on. */
+void record_environment_set(const char *library, const char *trace);
+
+/* Starts the program and waits for it. False: it could not be started, '*errno_ret' says why. */
+bool record_program_run(char **argv, int *wait_status_ret, int *errno_ret);
+
+/* ---- record_summary.c: what has become of the trace ---- */
+
+/* Seals the trace, and tells on standard error what there is to tell; all of it if 'verbose'. */
+void record_finish(const char *path, bool verbose);
+
+#endif

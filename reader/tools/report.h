@@ -1,0 +1,76 @@
+/*
+ * What the parts of 'tracebed report' share: report_verb.c asks the library, report_sort.c puts the rows in
+ * order, report_text.c and report_json.c print them.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_REPORT_H
+#define TRACEBED_REPORT_H
+
+#include "tool.h"
+
+#include <tracebed/analysis.h>
+#include <tracebed/symbols.h>
+
+enum report_sort { /* 0: what fits the table best */
+                   REPORT_SORT_DEFAULT,
+                   REPORT_SORT_NAME,
+                   REPORT_SORT_COUNT,
+                   REPORT_SORT_TOTAL,
+                   REPORT_SORT_SELF,
+                   REPORT_SORT_MIN,
+                   REPORT_SORT_MEAN,
+                   REPORT_SORT_P50,
+                   REPORT_SORT_P90,
+                   REPORT_SORT_P99,
+                   REPORT_SORT_P999,
+                   REPORT_SORT_MAX,
+                   REPORT_SORT_BYTES,
+                   REPORT_SORT_LIVE,
+                   REPORT_SORT_PEAK,
+                   REPORT_SORT_FREED,
+                   REPORT_SORT_TEMPORARY,
+};
+
+/* False: there is no key of that name. */
+bool report_sort_parse(const char *text, enum report_sort *sort_ret);
+
+struct report_options {
+    bool json;
+    bool spans, allocations; /* which to show; both: whatever there is */
+    bool no_symbols;
+    enum report_sort sort;
+    enum tbed_location_part by;
+    size_t limit; /* rows of each table */
+    unsigned jobs;
+};
+
+/* Rows of one table in the order they are shown. */
+struct report_table {
+    const void **rows;
+    size_t count; /* all */
+    size_t shown;
+};
+
+struct report {
+    const struct report_options *options;
+    const char *path;
+    struct tbed_reader *reader;
+    struct tbed_symbols *symbols; /* NULL: none wanted */
+    struct tbed_trace_info info;
+    struct tbed_statistics *statistics;   /* NULL: not asked for */
+    struct tbed_allocations *allocations; /* NULL: not asked for, or there are none */
+    struct tbed_statistics_totals totals;
+    struct tbed_allocation_sums sums; /* of all processes */
+    struct report_table spans, asyncs, instants, counters, messages, processes, sites;
+    uint64_t self_ticks; /* of all spans */
+};
+
+/* Fills the tables of 'report' from its results. */
+void report_sort_tables(struct report *report);
+void report_free_tables(struct report *report);
+
+void report_print_text(const struct report *report);
+void report_print_json(const struct report *report);
+
+#endif

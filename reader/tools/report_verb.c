@@ -1,0 +1,260 @@
+/*
+ * tracebed report: where the time went, and the memory.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "report.h"
+
+#include <getopt.h>
+#include <string.h>
+
+#define TEXT_LIMIT 30
+#define JOBS_MAX   1024
+
+static const char help[] =
+    "usage: tracebed report [OPTION...] FILE...\n"
+    "\n"
+    "Shows where the time went (spans) and where the memory went (allocations), whichever the trace has, "
+    "and\n"
+    "counts instants, counters and messages. FILE may be '-', standard input.\n"
+    "\n"
+    "      --spans         only spans, instants, counters and messages\n"
+    "      --allocations   only allocations\n"
+    "  -s, --sort=KEY      spans: self (the default), total, count, min, mean, p50, p90, p99, p999, max, "
+    "name\n"
+    "                      allocations: bytes (the default), count, live, peak, freed, temporary, name\n"
+    "                      A table without the key stays in its default order.\n"
+    "  -n, --limit=N       rows of each table; 30 by default, all with --json; 0: all\n"
+    "      --by=WHAT       allocations by site (the default), symbol or module\n"
+    "      --no-symbols    do not look for symbols: addresses in modules instead\n"
+    "      --json          one JSON object a file, on one line\n"
+    "  -j, --jobs=N        threads; by default as many as there are processors\n"
+    "      --color=WHEN    never, auto or always\n"
+    "  -h, --help          this text\n"
+    "\n"
+    "Spans: 'total' is the time between begin and end, summed over all that ended; in a recursion each call\n"
+    "counts its own. 'self' is the time when a span was the innermost one, also of spans that never ended.\n"
+    "Percentiles are right to 1 %.\n"
+    "\n"
+    "Allocations: 'live' was never freed. 'at peak' is what was live when the process had the most; "
+    "'temporary'\n"
+    "was freed by the next thing that its thread did with memory. A site is module!symbol+offset, the "
+    "offset\n"
+    "being that of the return address.\n"
+    "\n"
+    "JSON, its keys: file, duration_ns, drops, damage_count, totals {…_count}, spans [{name, count, "
+    "total_ns,\n"
+    "self_ns, min_ns, mean_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns, never_ended_count,\n"
+    "unknown_begin_count}], async_spans [as spans], instants, counters, messages; allocations {count, "
+    "bytes,\n"
+    "freed_count, temporary_count, replaced_count, failed_count, live_count, live_bytes, peak_bytes},\n"
+    "processes [{pid, name, as before, peak_time_ns, unknown_free_count}], sites [{name, as before}];\n"
+    "left_out {rows that --limit left out}. With a clock that counts no time _ns is _ticks.\n"
+    "\n"
+    "Examples:\n"
+    "  tracebed report run.tbed\n"
+    "  tracebed report --sort=p99 -n 10 run.tbed\n"
+    "  tracebed report --allocations --sort=peak --by=symbol run.tbed\n"
+    "  tracebed report --json run.tbed | jq '.spans[] | select(.count > 1000)'\n"
+    "\n"
+    "Exit codes: 0 fine; 1 the file is damaged (what is intact is reported); 2 wrong usage, or it cannot be\n"
+    "read.\n";
+
+enum { OPTION_JSON = 2000, OPTION_SPANS, OPTION_ALLOCATIONS, OPTION_BY, OPTION_NO_SYMBOLS };
+
+/* ---- Names ---- */
+
+struct naming {
+    const struct report *report;
+    enum tbed_location_part part;
+    enum tbed_symbols_address address;
+};
+
+static size_t name_id(void *context, uint32_t id, char *buffer, size_t buffer_nbytes)
+{
+    const struct naming *naming = context;
+    return tbed_location_text(naming->report->symbols, naming->report->reader, id, naming->part,
+                              naming->address, buffer, buffer_nbytes);
+}
+
+/* ---- One file ---- */
+
+static bool make_statistics(struct report *report)
+{
+    struct naming naming = {report, TBED_LOCATION_ALL, TBED_SYMBOLS_EXACT};
+    struct tbed_analysis_options options = {.size = sizeof options,
+                                            .thread_count = report->options->jobs,
+                                            .name = name_id,
+                                            .name_context = &naming};
+    enum tbed_status status = tbed_statistics_make(report->reader, &options, &report->statistics);
+    if (status != TBED_OK) {
+        tool_complain("%s: %s", tool_path(report->path), tbed_status_text(status));
+        return false;
+    }
+    tbed_statistics_totals(report->statistics, &report->totals);
+    return true;
+}
+
+/* An allocation's location is what the call to the allocator will return to. */
+static bool make_allocations(struct report *report)
+{
+    struct naming naming = {report, report->options->by, TBED_SYMBOLS_RETURN};
+    struct tbed_analysis_options options = {.size = sizeof options,
+                                            .thread_count = report->options->jobs,
+                                            .name = name_id,
+                                            .name_context = &naming};
+    enum tbed_status status = tbed_allocations_make(report->reader, &options, &report->allocations);
+    if (status != TBED_OK)
+        tool_complain("%s: %s", tool_path(report->path), tbed_status_text(status));
+    return status == TBED_OK;
+}
+
+static bool make_report(struct report *report)
+{
+    const struct report_options *options = report->options;
+    tbed_reader_info(report->reader, &report->info);
+    if (!options->no_symbols)
+        report->symbols = tbed_symbols_open(NULL);
+    if (options->spans && !make_statistics(report))
+        return false;
+    /* With both, the statistics tell whether there are any. */
+    bool has_any = !options->spans || report->totals.allocation_event_count > 0;
+    if (options->allocations && has_any && !make_allocations(report))
+        return false;
+    report_sort_tables(report);
+    return true;
+}
+
+static int report_file(const struct report_options *options, const char *path)
+{
+    struct report report = {.options = options, .path = path, .reader = tool_open(path)};
+    int exit = TOOL_TROUBLE;
+    if (report.reader == NULL)
+        return exit;
+    if (make_report(&report)) {
+        if (options->json)
+            report_print_json(&report);
+        else
+            report_print_text(&report);
+        tool_tell_damage(path, report.reader);
+        exit = tbed_damage_count(report.reader) > 0 ? TOOL_FOUND : TOOL_FINE;
+    }
+    report_free_tables(&report);
+    tbed_allocations_close(report.allocations);
+    tbed_statistics_close(report.statistics);
+    tbed_symbols_close(report.symbols);
+    tbed_reader_close(report.reader);
+    return exit;
+}
+
+/* ---- Options ---- */
+
+static bool parse_by(const char *text, enum tbed_location_part *by_ret)
+{
+    static const char *const names[] = {"site", "symbol", "module"};
+    for (unsigned i = 0; i < 3; i++)
+        if (strcmp(names[i], text) == 0) {
+            *by_ret = (enum tbed_location_part)i;
+            return true;
+        }
+    return false;
+}
+
+static bool parse_limit(const char *text, size_t *limit_ret)
+{
+    uint64_t value;
+    if (!tool_parse_u64(text, SIZE_MAX, &value))
+        return false;
+    *limit_ret = value == 0 ? SIZE_MAX : (size_t)value;
+    return true;
+}
+
+/* NULL if it was understood, else what is wrong. */
+static const char *take_option(struct report_options *options, int option, const char *argument)
+{
+    uint64_t jobs;
+    switch (option) {
+    case OPTION_JSON:
+        options->json = true;
+        return NULL;
+    case OPTION_SPANS:
+        options->spans = true;
+        return NULL;
+    case OPTION_ALLOCATIONS:
+        options->allocations = true;
+        return NULL;
+    case OPTION_NO_SYMBOLS:
+        options->no_symbols = true;
+        return NULL;
+    case OPTION_BY:
+        return parse_by(argument, &options->by) ? NULL : "--by takes site, symbol or module";
+    case 's':
+        return report_sort_parse(argument, &options->sort) ? NULL : "--sort: there is no such key";
+    case 'n':
+        return parse_limit(argument, &options->limit) ? NULL : "--limit takes a number of rows";
+    case 'j':
+        if (!tool_parse_u64(argument, JOBS_MAX, &jobs))
+            return "--jobs takes a number of threads up to 1024";
+        options->jobs = (unsigned)jobs;
+        return NULL;
+    default:
+        return "";
+    }
+}
+
+/* -1: go on, with 'optind' at the first file. */
+static int take_options(struct report_options *options, int argc, char **argv)
+{
+    static const struct option long_options[] = {
+        {"json", no_argument, NULL, OPTION_JSON},
+        {"spans", no_argument, NULL, OPTION_SPANS},
+        {"allocations", no_argument, NULL, OPTION_ALLOCATIONS},
+        {"sort", required_argument, NULL, 's'},
+        {"limit", required_argument, NULL, 'n'},
+        {"by", required_argument, NULL, OPTION_BY},
+        {"no-symbols", no_argument, NULL, OPTION_NO_SYMBOLS},
+        {"jobs", required_argument, NULL, 'j'},
+        TOOL_COMMON_OPTIONS,
+        {0},
+    };
+    int option, exit = -1;
+    while ((option = getopt_long(argc, argv, "hs:n:j:", long_options, NULL)) != -1) {
+        if (tool_common_option(&tool_verb_report, option, optarg, &exit)) {
+            if (exit >= 0)
+                return exit;
+            continue;
+        }
+        const char *problem = take_option(options, option, optarg);
+        if (problem != NULL)
+            return tool_usage(&tool_verb_report, *problem != '\0' ? problem : NULL);
+    }
+    return optind < argc ? -1 : tool_usage(&tool_verb_report, "which FILE?");
+}
+
+static int run(int argc, char **argv)
+{
+    struct report_options options = {0};
+    int exit = take_options(&options, argc, argv);
+    if (exit >= 0)
+        return exit;
+    if (options.limit == 0)
+        options.limit = options.json ? SIZE_MAX : TEXT_LIMIT;
+    if (!options.spans && !options.allocations)
+        options.spans = options.allocations = true;
+    exit = TOOL_FINE;
+    for (int i = optind; i < argc && !tool_output_failed(); i++) {
+        if (i > optind && !options.json)
+            putchar('\n');
+        int one = report_file(&options, argv[i]);
+        exit = one > exit ? one : exit;
+    }
+    return tool_finish(exit);
+}
+
+const struct tool_verb tool_verb_report = {
+    .name = "report",
+    .summary = "shows where the time, or the memory, went",
+    .help = help,
+    .run = run,
+};

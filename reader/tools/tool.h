@@ -1,0 +1,202 @@
+/*
+ * What the verbs of the program share: how they are listed, how they open a trace, how they tell of trouble,
+ * how they print JSON. A verb is one file, NAME_verb.c, and one 'struct tool_verb'.
+ *
+ * Data goes to standard output, everything else to standard error. Every message names the file.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_TOOL_H
+#define TRACEBED_TOOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <tracebed/reader.h>
+
+enum tool_exit {
+    TOOL_FINE = 0,
+    TOOL_FOUND = 1,   /* damage, or a difference */
+    TOOL_TROUBLE = 2, /* usage, or I/O */
+};
+
+struct tool_verb {
+    const char *name;
+    const char *summary;               /* one line for 'tracebed -h' */
+    const char *help;                  /* all of 'tracebed NAME -h', usage line first */
+    int (*run)(int argc, char **argv); /* argv[0] is for getopt's messages; returns an enum tool_exit */
+};
+extern const struct tool_verb tool_verb_record, tool_verb_info, tool_verb_dump, tool_verb_report,
+    tool_verb_strings, tool_verb_verify;
+
+/* "tracebed: " + text + newline on standard error. Control bytes in it, of file names say, are escaped. */
+void tool_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* What to do next: an indented line after a complaint. */
+void tool_hint(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The same for what a library call said of a file: name, offset, what, and the system's word where there is
+ * one. */
+void tool_complain_error(const char *path, const struct tbed_error *error);
+
+/*
+ * Options that every verb takes: -h/--help and --color=WHEN. A verb puts TOOL_COMMON_OPTIONS into its
+ * getopt_long table and "h" into its short options, and gives what it does not know to tool_common_option():
+ * true if it was a common one and has been dealt with; '*exit_ret' >= 0 then means: return that.
+ */
+#define TOOL_OPTION_COLOR 1000
+#define TOOL_COMMON_OPTIONS                                                                                  \
+    {"help", no_argument, NULL, 'h'},                                                                        \
+    {                                                                                                        \
+        "color", required_argument, NULL, TOOL_OPTION_COLOR                                                  \
+    }
+bool tool_common_option(const struct tool_verb *verb, int option, const char *argument, int *exit_ret);
+
+/* Prints what is wrong with the usage, and where help is; returns TOOL_TROUBLE. 'message' may be NULL (getopt
+ * has spoken). */
+int tool_usage(const struct tool_verb *verb, const char *message);
+
+/* Escape sequences if standard output wants colour, else "". */
+const char *tool_bold(void);
+const char *tool_dim(void);
+const char *tool_red(void);
+const char *tool_green(void);
+const char *tool_plain(void);
+
+/*
+ * Opens 'path' ("-": standard input) and complains if it cannot: NULL. From here on SIGBUS, a file cut short
+ * by somebody else, is a message and exit 2.
+ */
+struct tbed_reader *tool_open(const char *path);
+
+/* The same for a verb that says itself what is wrong: no complaint. */
+struct tbed_reader *tool_open_quietly(const char *path, struct tbed_error *error_ret);
+
+/* The complaint for a file that could not be opened, with what to do where that is known. */
+void tool_complain_open(const char *path, const struct tbed_error *error);
+
+/* The name of a file in messages: "standard input" for "-". */
+const char *tool_path(const char *path);
+
+/* Tells on standard error of the damage found by now: a count and the first few. */
+void tool_tell_damage(const char *path, const struct tbed_reader *reader);
+
+/* One damage in words, escaped and ready to be printed: "page 3, cell 1: the checksum does not match (…)". */
+void tool_print_damage(FILE *out, const struct tbed_damage *damage);
+
+/* True once standard output cannot be written any more: a long listing may stop. */
+bool tool_output_failed(void);
+
+/* Flushes standard output; TOOL_TROUBLE with a complaint if it could not be written (EPIPE says nothing),
+ * else 'exit'. */
+int tool_finish(int exit);
+
+/* As realloc(), but running out of memory is a complaint and exit 2. */
+void *tool_realloc(void *old, size_t nbytes);
+
+/* All of 'text' as a number in decimal or 0x… up to 'max'. False: it is none. */
+bool tool_parse_u64(const char *text, uint64_t max, uint64_t *value_ret);
+
+/* The text of an id, resolved, cached for the life of the process; control bytes are still in it. Main
+ * thread. */
+const char *tool_name(struct tbed_reader *reader, uint32_t id);
+
+/* The same with its length (it may contain zeros), and whether it resolved; 'text' is a stand-in if it did
+ * not. */
+struct tool_text {
+    const char *text;
+    size_t nbytes;
+    enum tbed_status status;
+    bool cut; /* it is longer, and too long to be kept: resolve it again if all of it is needed */
+};
+struct tool_text tool_name_text(struct tbed_reader *reader, uint32_t id);
+
+/* All of the text of an id, however long; valid until the next call. */
+struct tool_text tool_name_whole(struct tbed_reader *reader, uint32_t id);
+
+/* Text for people: control bytes and bad UTF-8 as \xHH. 'width' cuts to that many columns, 0: all of it. */
+void tool_print_text(FILE *out, const char *text, size_t nbytes, size_t width);
+
+/* The same, cut or filled with spaces to exactly 'width' columns. */
+void tool_print_column(FILE *out, const char *text, size_t nbytes, size_t width);
+
+/* Columns that tool_print_text() takes. */
+size_t tool_text_width(const char *text, size_t nbytes);
+
+/* Size of the code point at 'at', 1 to 4; 0 if none stands there whole within 'nbytes'. */
+size_t tool_utf8_step(const uint8_t *at, size_t nbytes);
+
+/* A number in decimal; gives the count of digits, at most 20. Not terminated. Several times as fast as
+ * printf. */
+size_t tool_digits(char *out, uint64_t value);
+
+/* Local time as ISO 8601 with nanoseconds and offset from UTC: "2026-11-21T02:34:49.123456789+01:00". */
+const char *tool_format_wall(char buffer[48], int64_t realtime_ns);
+
+/* The shortest decimal that reads back as the same double; always with a point or an exponent. */
+const char *tool_format_f64(char buffer[32], double value);
+
+/* Bytes that grow. Start with zeros. */
+struct tool_buffer {
+    char *bytes;
+    size_t nbytes, capacity;
+};
+void tool_append(struct tool_buffer *buffer, const char *bytes, size_t nbytes);
+
+/* An argument's value for people; texts in quotes if 'quoted'. Control bytes are still in it. */
+void tool_append_value(struct tool_buffer *buffer, struct tbed_reader *reader,
+                       const struct tbed_argument *argument, bool quoted);
+
+/* 'count' arguments as " name=value name=value". */
+void tool_append_arguments(struct tool_buffer *buffer, struct tbed_reader *reader, const uint64_t *at,
+                           uint32_t count);
+
+/* The text of a MESSAGE: its format with the arguments put in. Valid until the next call. */
+struct tool_text tool_message_text(struct tbed_reader *reader, const struct tbed_event *event);
+
+/* The type of an event, "begin", as spec/format.md, section 14, calls it. */
+const char *tool_event_type(enum tbed_event_type type);
+
+/* Figures with units: "1.24 ms", "3.10 MiB", "12,345". The buffers are the caller's, 32 bytes are enough. */
+const char *tool_format_ns(char buffer[32], double ns);
+const char *tool_format_bytes(char buffer[32], double nbytes);
+const char *tool_format_count(char buffer[32], uint64_t count);
+
+/* All drops of a trace, and why they may have happened, in words; NULL for causes of later versions. */
+uint64_t tool_drops_total(const uint64_t drops[TBED_DROP_CAUSE_COUNT]);
+const char *tool_drop_reason(unsigned cause);
+/* "12 disk full, 3 size limit" */
+void tool_print_drops(FILE *out, const uint64_t drops[TBED_DROP_CAUSE_COUNT]);
+
+/* ---- JSON: a streaming printer that cannot produce anything but JSON ---- */
+
+struct tool_json {
+    FILE *out;
+    bool needs_comma;
+};
+/* 'key' is NULL inside an array and at the top. */
+void tool_json_object_open(struct tool_json *json, const char *key);
+void tool_json_object_close(struct tool_json *json);
+void tool_json_array_open(struct tool_json *json, const char *key);
+void tool_json_array_close(struct tool_json *json);
+void tool_json_text(struct tool_json *json, const char *key, const char *text,
+                    size_t nbytes);                                               /* bad UTF-8: U+FFFD */
+void tool_json_string(struct tool_json *json, const char *key, const char *text); /* NULL: null */
+void tool_json_u64(struct tool_json *json, const char *key, uint64_t value);
+void tool_json_i64(struct tool_json *json, const char *key, int64_t value);
+void tool_json_f64(struct tool_json *json, const char *key, double value);
+void tool_json_bool(struct tool_json *json, const char *key, bool value);
+void tool_json_null(struct tool_json *json, const char *key);
+void tool_json_hex(struct tool_json *json, const char *key, const void *bytes, size_t nbytes); /* "00ff…" */
+void tool_json_name(struct tool_json *json, const char *key, struct tbed_reader *reader,
+                    uint32_t id); /* or null */
+void tool_json_drops(struct tool_json *json, const char *key, const uint64_t drops[TBED_DROP_CAUSE_COUNT]);
+void tool_json_line(struct tool_json *json); /* ends a line between top-level values */
+
+/* What main() and the tests of the frame need, and no verb. */
+void tool_start(void); /* signals, closed standard streams */
+const struct tool_verb *tool_verb_find(const char *name);
+void tool_guard(const char *path); /* names the file in the message of SIGBUS */
+
+#endif

@@ -1,0 +1,216 @@
+/*
+ * How every verb comes by its trace: by name or from standard input, guarded against a file that is cut short
+ * while it is read, and with a word on what to do when it is no trace at all.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "tool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DAMAGE_TOLD_MAX 3
+
+/* ---- SIGBUS: a mapped file that has lost its end ---- */
+
+static char guard_message[4352];
+static size_t guard_nbytes;
+
+static void die_of_cut_file(int signal_number)
+{
+    (void)signal_number;
+    (void)!write(STDERR_FILENO, guard_message, guard_nbytes);
+    _exit(TOOL_TROUBLE);
+}
+
+void tool_guard(const char *path)
+{
+    /* Made ahead: a handler may neither format nor allocate. */
+    FILE *out = fmemopen(guard_message, sizeof guard_message, "w");
+    if (out == NULL)
+        return;
+    fputs("tracebed: ", out);
+    tool_print_text(out, tool_path(path), strlen(tool_path(path)), 1000);
+    fputs(": was cut short by another program while it was read, or its disk failed\n", out);
+    long at = ftell(out);
+    fclose(out);
+    guard_nbytes = at > 0 ? (size_t)at : 0;
+    struct sigaction action = {.sa_handler = die_of_cut_file};
+    sigaction(SIGBUS, &action, NULL);
+}
+
+/* ---- Standard input ---- */
+
+/* A file without a name, on disk where that is possible: traces are large. */
+static int temporary_file(void)
+{
+    const char *places[] = {getenv("TMPDIR"), "/var/tmp", "/tmp"};
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        int fd = places[i] != NULL ? open(places[i], O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
+        if (fd >= 0)
+            return fd;
+    }
+    return memfd_create("tracebed", MFD_CLOEXEC);
+}
+
+static bool write_all(int fd, const char *bytes, size_t nbytes)
+{
+    while (nbytes > 0) {
+        ssize_t written = write(fd, bytes, nbytes);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return false;
+        bytes += written;
+        nbytes -= (size_t)written;
+    }
+    return true;
+}
+
+static enum tbed_status fail(struct tbed_error *error, enum tbed_status status)
+{
+    *error = (struct tbed_error){.status = status, .system_errno = errno, .offset = UINT64_MAX};
+    return status;
+}
+
+static enum tbed_status copy_input(int to, struct tbed_error *error)
+{
+    static char bytes[64 << 10];
+    for (;;) {
+        ssize_t nbytes = read(STDIN_FILENO, bytes, sizeof bytes);
+        if (nbytes == 0)
+            return TBED_OK;
+        if (nbytes < 0 && errno == EINTR)
+            continue;
+        if (nbytes < 0)
+            return fail(error, TBED_ERR_READ);
+        if (!write_all(to, bytes, (size_t)nbytes))
+            return fail(error, TBED_ERR_WRITE);
+    }
+}
+
+static enum tbed_status open_input(struct tbed_reader **reader, struct tbed_error *error)
+{
+    struct stat status;
+    if (fstat(STDIN_FILENO, &status) == 0 && S_ISREG(status.st_mode) && lseek(STDIN_FILENO, 0, SEEK_CUR) == 0)
+        return tbed_reader_open_fd(STDIN_FILENO, NULL, reader, error);
+    int fd = temporary_file();
+    if (fd < 0)
+        return fail(error, TBED_ERR_WRITE);
+    enum tbed_status result = copy_input(fd, error);
+    if (result == TBED_OK)
+        result = tbed_reader_open_fd(fd, NULL, reader, error);
+    close(fd);
+    return result;
+}
+
+/* ---- Opening ---- */
+
+struct tbed_reader *tool_open_quietly(const char *path, struct tbed_error *error_ret)
+{
+    struct tbed_reader *reader = NULL;
+    tool_guard(path);
+    if (strcmp(path, "-") == 0)
+        return open_input(&reader, error_ret) == TBED_OK ? reader : NULL;
+    return tbed_reader_open(path, NULL, &reader, error_ret) == TBED_OK ? reader : NULL;
+}
+
+struct tbed_reader *tool_open(const char *path)
+{
+    struct tbed_error error = {.offset = UINT64_MAX};
+    struct tbed_reader *reader = tool_open_quietly(path, &error);
+    if (reader == NULL)
+        tool_complain_open(path, &error);
+    return reader;
+}
+
+static const struct {
+    const char *magic;
+    const char *hint;
+} known_files[] = {
+    {"MMPD", "This is a .mm_profdata file of rustc's; this version cannot import those yet."},
+    {"MMES", "This is a .mm_profdata event stream of rustc's; this version cannot import those yet."},
+    {"PERFILE2", "This is a perf.data file; 'perf report -i FILE' reads it."},
+    {"\x7f"
+     "ELF",
+     "This is a program or library, not a trace; 'tracebed record -- PROGRAM' makes a trace."},
+    {"\x1f\x8b", "It is compressed: gzip -dc FILE | tracebed VERB -"},
+    {"\x28\xb5\x2f\xfd", "It is compressed: zstd -dc FILE | tracebed VERB -"},
+    {"\xfd"
+     "7zXZ",
+     "It is compressed: xz -dc FILE | tracebed VERB -"},
+};
+
+static void hint_at_kind(const char *path)
+{
+    char start[8] = {0};
+    int fd = strcmp(path, "-") == 0 ? -1 : open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    ssize_t nbytes = fd >= 0 ? read(fd, start, sizeof start) : -1;
+    if (fd >= 0)
+        close(fd);
+    for (size_t i = 0; i < sizeof known_files / sizeof known_files[0]; i++) {
+        size_t length = strlen(known_files[i].magic);
+        if (nbytes >= (ssize_t)length && memcmp(start, known_files[i].magic, length) == 0)
+            tool_hint("%s", known_files[i].hint);
+    }
+}
+
+void tool_complain_open(const char *path, const struct tbed_error *error)
+{
+    tool_complain_error(path, error);
+    switch (error->status) {
+    case TBED_ERR_NOT_A_TRACE:
+        hint_at_kind(path);
+        break;
+    case TBED_ERR_NOT_REGULAR:
+        tool_hint("A pipe or device can be read as standard input: tracebed VERB - < FILE");
+        break;
+    case TBED_ERR_VERSION:
+    case TBED_ERR_FLAGS:
+        tool_hint("It was written by a newer tracebed; this is %s.", TBED_VERSION_STRING);
+        break;
+    case TBED_ERR_EMPTY:
+        tool_hint("Its writer ended before it stored anything, or the copy failed.");
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- Damage ---- */
+
+void tool_print_damage(FILE *out, const struct tbed_damage *damage)
+{
+    if (damage->page != UINT64_MAX && damage->cell != 0)
+        fprintf(out, "page %llu, cell %u: ", (unsigned long long)damage->page, damage->cell);
+    else if (damage->page != UINT64_MAX)
+        fprintf(out, "page %llu: ", (unsigned long long)damage->page);
+    fprintf(out, "%s (%s", tbed_status_text(damage->status), tbed_status_name(damage->status));
+    if (damage->offset != UINT64_MAX)
+        fprintf(out, ", offset %llu", (unsigned long long)damage->offset);
+    fputs(")\n", out);
+}
+
+void tool_tell_damage(const char *path, const struct tbed_reader *reader)
+{
+    uint64_t count = tbed_damage_count(reader);
+    if (count == 0)
+        return;
+    char figure[32];
+    fflush(stdout);
+    tool_complain("%s: damaged in %s place%s; what is intact was read", tool_path(path),
+                  tool_format_count(figure, count), count == 1 ? "" : "s");
+    struct tbed_damage damage;
+    for (size_t i = 0; i < DAMAGE_TOLD_MAX && tbed_damage_get(reader, i, &damage); i++) {
+        fputs("  ", stderr);
+        tool_print_damage(stderr, &damage);
+    }
+    tool_hint("'tracebed verify' lists all there is.");
+}

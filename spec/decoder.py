@@ -1,0 +1,553 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The independent decoder: lists a trace file as section 14 of spec/format.md says.
+
+It is written from that page alone, to show that the page suffices and to have something to compare
+the library with. It is for whole files that nobody is writing to; it is neither fast nor a tool.
+
+Exit codes: 0 all was read; 1 some of the file was damaged and is left out (standard error names the
+checks of section 12); 2 the file was refused. An interrupted record is told of but is no damage.
+"""
+import bisect
+import codecs
+import json
+import math
+import os
+import re
+import stat
+import struct
+import sys
+from collections import namedtuple
+
+from xxh3 import xxh3_64
+
+M32, M64 = 2 ** 32 - 1, 2 ** 64 - 1
+EVENTS, STRINGS, RECORDS, CELLS = 1, 2, 3, 4
+RESERVED_END = METADATA = STRING_SPACE = 0x20000000
+ID_MAX = 0x3FFFFFFF
+DEPTH_MAX, COMPONENTS_MAX, TEXT_MAX = 64, 2 ** 20, 2 ** 24
+
+HEADER = struct.Struct("<8sIIQQQIIIIIIQQqQ16s136sQ")
+Header = namedtuple("Header", "magic version page_size compatible incompatible file_id reserved_max metadata id_max "
+                    "ring clock zero ticks_per_second anchor_ticks realtime monotonic unit zeros checksum")
+BLOCK = struct.Struct("<BBHIQIIIIQIIQQ")
+
+# EXTENDED type: TYPE of the listing, the fixed words, what aux is. For PAIR see decode_pair().
+EXTENDED = {1: ("begin", "", ""), 2: ("end", "begin_tick", ""), 3: ("instant", "", ""), 4: ("counter", "", ""),
+            5: ("message", "", "severity"), 6: ("alloc", "address size", "function"),
+            7: ("free", "address", "function"), 8: ("realloc", "old_address address size begin_tick", ""),
+            9: ("async_begin", "key", ""), 10: ("async_end", "key", ""), 11: ("flow_begin", "key", ""),
+            12: ("flow_step", "key", ""), 13: ("flow_end", "key", ""), 14: ("gap", "count", "cause")}
+
+# Record type: what each u32 from offset 8 on is, by the letters of FIELD_RANGES.
+UNIT, LINES, BIND, BIND_LIST = 4, 7, 8, 9
+RECORD_FIELDS = {1: "s..i...0", 2: "ssk.i...", 3: "si..", UNIT: "i.kpii.b..", 5: "si......", 6: "si..", LINES: "i.",
+                 BIND: "i.i0", BIND_LIST: ".0", 10: "......", 11: "ii00", 12: "s0.."}
+FIELD_RANGES = {".": (0, M32), "0": (0, 0), "s": (1, M32), "i": (0, ID_MAX), "k": (1, 2), "p": (0, 31), "b": (0, 64)}
+COUNTED = {UNIT: (36, 1), LINES: (12, 8), BIND_LIST: (8, 8)}  # where the count is, the size of what is counted
+
+
+class Damage(Exception):
+    """A check of section 12 that failed; its argument is the check's name."""
+
+
+def need(holds, name):
+    if not holds:
+        raise Damage(name)
+
+
+def u32(data, at):
+    return struct.unpack_from("<I", data, at)[0]
+
+
+def u64(data, at):
+    return struct.unpack_from("<Q", data, at)[0]
+
+
+def padded(nbytes):
+    return (nbytes + 7) // 8 * 8
+
+
+def is_zero(data, begin, end):
+    return data.count(0, begin, end) == end - begin
+
+
+# The handler "replace" would make one U+FFFD of several bytes.
+codecs.register_error("each_byte", lambda error: ("\uFFFD" * (error.end - error.start), error.end))
+
+
+class RangeMap:
+    """What each id means. An id has the value of the last start that is not above it."""
+
+    def __init__(self):
+        self.starts, self.values = [0], [None]
+
+    def get(self, id):
+        return self.values[bisect.bisect_right(self.starts, id) - 1]
+
+    def is_free(self, first, end):
+        inside = slice(bisect.bisect_right(self.starts, first) - 1, bisect.bisect_left(self.starts, end))
+        return not any(self.values[inside])
+
+    def set(self, first, end, value):
+        if first < end:
+            replaced = slice(bisect.bisect_left(self.starts, first), bisect.bisect_right(self.starts, end))
+            self.values[replaced] = [value, self.get(end)]
+            self.starts[replaced] = [first, end]
+
+
+class Trace:
+    """A file whose header is good, and what has been found in it."""
+
+    def __init__(self, data, header, tell):
+        self.data, self.header, self.tell = data, header, tell
+        self.page_size = header.page_size
+        self.shut = data[352:356] == b"shut"
+        self.next_stream, self.next_ordinal = u64(data, 320), u64(data, 328)
+        self.seen, self.good = set(), {}  # (kind, stream, sequence): of all blocks; of good ones, with page and cell
+        self.strings = {}  # ordinal of a string page: its string blocks
+        self.bindings, self.units = RangeMap(), RangeMap()
+        self.resolved = {}
+
+
+# The file (section 3)
+
+def load(path):
+    mode = os.stat(path).st_mode
+    need(not stat.S_ISDIR(mode), "IS_DIRECTORY")
+    need(stat.S_ISREG(mode), "NOT_REGULAR")
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def read_header(data):
+    need(data, "EMPTY")
+    need(b"tracebed".startswith(data[:8]), "NOT_A_TRACE")
+    need(len(data) >= 520, "HEADER_CUT")
+    h = Header(*HEADER.unpack_from(data))
+    need(h.version == 1, "VERSION")
+    need(h.incompatible == 0, "FLAGS")
+    need(h.checksum == xxh3_64(data[:248]), "HEADER_CHECKSUM")
+    need(h.page_size in [1 << shift for shift in range(12, 21)], "PAGE_SIZE")
+    need((h.reserved_max, h.metadata, h.id_max) == (RESERVED_END - 1, METADATA, ID_MAX), "ID_SPACE")
+    need(1 <= h.clock <= 4, "CLOCK")
+    need(h.ticks_per_second == 0 if h.clock == 4 else 1000 <= h.ticks_per_second <= 10 ** 12, "CLOCK")
+    need(h.unit.isascii() if h.clock == 4 else not any(h.unit), "CLOCK")
+    need(h.file_id != 0, "FILE_ID")
+    need(h.zero == 0 and not any(h.zeros), "HEADER_ZERO")
+    need(len(data) >= h.page_size, "HEADER_CUT")
+    return h
+
+
+def check_shared(trace):
+    """Tells of what is wrong in what all writers share, and returns how many pages to read."""
+    data, size, claimed = trace.data, trace.page_size, u64(trace.data, 256)
+    if data[352:356] not in (b"open", b"shut"):
+        trace.tell("STATE")
+    if not all(is_zero(data, *zeros) for zeros in ((264, 320), (356, 360), (368, 384), (448, 512), (520, size // 2))):
+        trace.tell("SHARED_ZERO")
+    if trace.shut and u64(data, 512) != xxh3_64(data[520:size], xxh3_64(data[256:512])):
+        trace.tell("CLOSING_CHECKSUM")
+    if trace.shut and len(data) != claimed * size:
+        trace.tell("FILE_SIZE")
+    if trace.header.ring + 1 <= claimed <= M32:
+        return claimed
+    trace.tell("PAGE_COUNT")
+    return -(-len(data) // size)
+
+
+# Blocks (section 4)
+
+class Block:
+    """A block header, and where what the block holds begins and ends."""
+
+    def __init__(self, data, start, size):
+        (self.kind, self.shift, self.cell, self.page, self.file_id, self.stream, self.sequence, self.generation,
+         self.ordinal, self.first_tick, self.depth, self.used, self.last_tick,
+         self.checksum) = BLOCK.unpack_from(data, start)
+        self.start, self.size = start, size
+        self.content = start + 64 + 16 * min(self.depth, size // 64)  # behind the stored stack
+        self.end = start + (self.used or size)
+        self.base = self.first_tick  # what deltas are added to; TIME words raise it
+
+
+def check_block(trace, block, page, cell, parent):
+    data, kind, used = trace.data, block.kind, block.used
+    need(kind <= (RECORDS if parent else CELLS), "BLOCK_KIND")
+    if kind == CELLS:
+        need(512 <= 1 << block.shift <= block.size // 8, "BLOCK_SHIFT")
+    else:
+        need(1 << block.shift == block.size, "BLOCK_SHIFT")
+    need(block.cell == cell, "BLOCK_CELL")
+    need(block.page == page, "BLOCK_PAGE")
+    need(block.file_id == trace.header.file_id, "BLOCK_FILE")
+    need(0 < block.stream < trace.next_stream, "BLOCK_STREAM")
+    need(kind == EVENTS or block.depth == 0, "BLOCK_DEPTH")
+    if kind == CELLS:
+        need(used == 64, "BLOCK_USED")
+    elif used:
+        need(used % 8 == 0 and block.content <= block.end <= block.start + block.size, "BLOCK_USED")
+    need(not used or block.last_tick >= block.first_tick, "BLOCK_TICKS")
+    need(ordinal_is_good(trace, block, parent), "BLOCK_ORDINAL")
+    if used:
+        seed = xxh3_64(data[block.start:block.start + 56])
+        need(block.checksum == xxh3_64(data[block.start + 64:block.start + used], seed), "BLOCK_CHECKSUM")
+        need(kind == CELLS or is_zero(data, block.end, block.start + block.size), "BLOCK_TAIL")
+
+
+def ordinal_is_good(trace, block, parent):
+    if block.kind in (EVENTS, RECORDS):
+        return block.ordinal == 0
+    if parent:
+        return block.ordinal == parent.ordinal
+    in_space = block.ordinal * trace.page_size <= M32
+    return in_space and block.ordinal < trace.next_ordinal and block.ordinal not in trace.strings
+
+
+def take_block(trace, page, cell=0, parent=None):
+    """A page's or a cell's block, or None when there is none or it fails a check."""
+    size = 1 << parent.shift if parent else trace.page_size
+    start = page * trace.page_size + cell * size
+    block = Block(trace.data, start, size)
+    key = (block.kind, block.stream, block.sequence)
+    try:
+        if block.kind == 0:
+            need(not trace.shut or is_zero(trace.data, start, start + size), "BLOCK_NOT_ZERO")
+            return None
+        trace.seen.add(key)  # a block that is there but damaged is not missing as well
+        check_block(trace, block, page, cell, parent)
+        need(key not in trace.good, "BLOCK_TWICE")
+    except Damage as damage:
+        trace.tell(damage, page, cell)
+        return None
+    if block.kind == CELLS and not is_zero(trace.data, block.end, start + (1 << block.shift)):
+        trace.tell("BLOCK_TAIL", page, cell)  # behind a good header: its cells do not go with it
+    if trace.shut and not block.used:
+        trace.tell("BLOCK_UNSEALED", page, cell)
+    if block.kind in (STRINGS, CELLS):
+        trace.strings.setdefault(block.ordinal, []).extend([block] if block.kind == STRINGS else [])
+    trace.good[key] = page, cell
+    return block
+
+
+def find_blocks(trace, page_count):
+    """Yields the blocks that can be read, cells pages excepted, in file order."""
+    size = trace.page_size
+    for page in range(1, page_count):
+        left = len(trace.data) - page * size
+        if left < size:  # nor is any later page there
+            if trace.shut or left > 0:
+                trace.tell("BLOCK_CUT", page, 0)
+            return
+        block = take_block(trace, page)
+        if block and block.kind == CELLS:
+            yield from filter(None, (take_block(trace, page, cell, block) for cell in range(1, size >> block.shift)))
+        elif block:
+            yield block
+
+
+def tell_missing(trace):
+    """Tells of a gap at the good block that follows it, which is read all the same."""
+    before = None
+    for kind, stream, sequence in sorted(trace.good):
+        reused = trace.header.ring and kind == EVENTS and before != (kind, stream)
+        if sequence and not reused and (kind, stream, sequence - 1) not in trace.seen:
+            trace.tell("BLOCK_MISSING", *trace.good[kind, stream, sequence])
+        before = (kind, stream)
+
+
+def walk(trace, blocks, read, zero_name):
+    """The lines of what blocks hold. 'read' gives the lines and the size of one word, entry or record; it raises what
+    ends its block."""
+    data = trace.data
+    for block in blocks:
+        at = block.content
+        try:
+            for span in range(block.start + 64, at, 16):
+                need(u32(data, span + 8) <= ID_MAX and u32(data, span + 12) == 0, "EVENT_STACK")
+            while at < block.end and u64(data, at):
+                lines, nbytes = read(trace, block, at)
+                yield from lines
+                at += nbytes
+            need(at == block.end or not block.used, zero_name)
+            if not is_zero(data, at, block.end):
+                trace.tell("interrupted record", block.page, block.cell, damage=False)
+        except Damage as damage:
+            trace.tell(damage, block.page, block.cell)
+
+
+# Strings (sections 5 and 7)
+
+# One or more code points (RFC 3629, section 4).
+TEXT = re.compile(rb"""(?x: [\x00-\x7F] | [\xC2-\xDF][\x80-\xBF]
+    | \xE0[\xA0-\xBF][\x80-\xBF] | [\xE1-\xEC\xEE\xEF][\x80-\xBF]{2} | \xED[\x80-\x9F][\x80-\xBF]
+    | \xF0[\x90-\xBF][\x80-\xBF]{2} | [\xF1-\xF3][\x80-\xBF]{3} | \xF4[\x80-\x8F][\x80-\xBF]{2} )+""")
+
+
+def code_point_nbytes(first_byte):
+    """By its first byte; 1 if that is none, which is not for lack of bytes."""
+    return 1 if not 0xC0 <= first_byte < 0xF8 else 2 if first_byte < 0xE0 else 3 if first_byte < 0xF0 else 4
+
+
+def split_components(content):
+    """The components of a string's content: bytes for text, an integer for a reference."""
+    parts, at, last = [], 0, len(content) - 1
+    while at != last or content[at] != 0xFF:
+        need(at <= last and content[at] != 0xFF, "STRING_END")
+        if 0x80 <= content[at] <= 0xBF:
+            need(at + 4 <= last, "STRING_END")
+            parts.append(int.from_bytes(content[at:at + 4], "big") & ID_MAX)
+            at += 4
+        else:
+            text = TEXT.match(content, at)
+            need(text or at + code_point_nbytes(content[at]) <= last, "STRING_END")
+            need(text, "STRING_UTF8")
+            parts.append(text.group())
+            at = text.end()
+    return parts
+
+
+def read_entry(trace, block, at):
+    nbytes, low = struct.unpack_from("<II", trace.data, at)
+    need(1 <= nbytes <= block.end - at - 8, "STRING_LENGTH")
+    content = trace.data[at + 8:at + 8 + nbytes]
+    need(xxh3_64(content) & M32 == low, "STRING_HASH")
+    return content
+
+
+def read_string(trace, block, at):
+    content = read_entry(trace, block, at)
+    try:
+        split_components(content)
+    except Damage as damage:  # behind a good length and hash it costs that entry only
+        trace.tell(damage, block.page, block.cell)
+    id = STRING_SPACE + (block.ordinal * trace.page_size + at % trace.page_size) // 8
+    return [{"string": id, "text": name_of(trace, id)}], 8 + padded(len(content))
+
+
+def entry_of(trace, id):
+    """The content of the entry that a regular id addresses."""
+    ordinal, offset = divmod((id - STRING_SPACE) * 8, trace.page_size)
+    for block in trace.strings.get(ordinal, ()):
+        at = block.page * trace.page_size + offset
+        if block.content <= at < block.end:
+            return read_entry(trace, block, at)
+    raise Damage("STRING_ID")
+
+
+def meaning(trace, id):
+    """(parts, components among them): bytes for text, an integer for an id whose text stands there."""
+    if id > METADATA:
+        parts = split_components(entry_of(trace, id))
+        return parts, len(parts)
+    bound = trace.bindings.get(id)
+    if bound is not None:
+        return [bound], 0
+    unit = trace.units.get(id)
+    need(unit, "STRING_UNBOUND")
+    first, shift, name, base = unit
+    return [name, b"+0x%x" % (base + (id - first << shift) & M64)], 2
+
+
+def resolve(trace, id, above=()):
+    """(text, depth, components) of an id. What resolves is kept, so nothing is composed twice."""
+    if id in trace.resolved:
+        return trace.resolved[id]
+    need(id not in above, "STRING_CYCLE")
+    need(len(above) < DEPTH_MAX, "STRING_DEPTH")
+    parts, components = meaning(trace, id)
+    texts, nbytes, depth = [], 0, 0
+    for part in parts:
+        text, below, more = resolve(trace, part, above + (id,)) if isinstance(part, int) else (part, 0, 0)
+        texts.append(text)
+        nbytes, depth, components = nbytes + len(text), max(depth, below), components + more
+        need(nbytes <= TEXT_MAX, "STRING_BYTES")
+        need(components <= COMPONENTS_MAX, "STRING_COMPONENTS")
+    need(depth < DEPTH_MAX, "STRING_DEPTH")
+    trace.resolved[id] = b"".join(texts), depth + 1, components
+    return trace.resolved[id]
+
+
+def name_of(trace, id):
+    try:
+        return resolve(trace, id)[0].decode()
+    except Damage:
+        return None  # what does not resolve is no damage
+
+
+# Records (section 8)
+
+def read_record(trace, block, at):
+    """Gives ids their meanings; the lines are the bindings."""
+    type, zero, nbytes = struct.unpack_from("<HHI", trace.data, at)
+    fields, lines = RECORD_FIELDS.get(type, ""), []
+    least = 8 + 4 * len(fields)
+    need(nbytes % 8 == 0 and least <= nbytes <= block.end - at, "RECORD_LENGTH")
+    if type in COUNTED:
+        count_offset, item_nbytes = COUNTED[type]
+        need(u32(trace.data, at + count_offset) * item_nbytes <= nbytes - least, "RECORD_LENGTH")
+    try:
+        need(zero == 0, "RECORD_FIELD")
+        for i, field in enumerate(fields):
+            low, high = FIELD_RANGES[field]
+            need(low <= u32(trace.data, at + 8 + 4 * i) <= high, "RECORD_FIELD")
+        if type == UNIT:
+            add_unit(trace, at)
+        elif type in (BIND, BIND_LIST):
+            lines = add_bindings(trace, at, type)
+    except Damage as damage:  # behind a good length it costs that record only
+        trace.tell(damage, block.page, block.cell)
+    return lines, nbytes
+
+
+def add_bindings(trace, at, type):
+    """Binds what a BIND or a BIND_LIST says, all of it or nothing."""
+    if type == BIND:
+        bindings = [struct.unpack_from("<III", trace.data, at + 8)]
+    else:
+        numbers = struct.unpack_from("<%dI" % (2 * u32(trace.data, at + 8)), trace.data, at + 16)
+        need(all(id <= ID_MAX for id in numbers), "RECORD_FIELD")
+        bindings = [(id, 1, string) for id, string in zip(numbers[::2], numbers[1::2])]
+    for first, count, _ in bindings:
+        need(first + count <= RESERVED_END or (first, count) == (METADATA, 1), "RECORD_RANGE")
+    for first, count, string in bindings:
+        trace.bindings.set(first, first + count, string)
+    return [{"bind": first, "count": count, "string": string} for first, count, string in bindings]
+
+
+def add_unit(trace, at):
+    first, count, _, shift, name = struct.unpack_from("<5I", trace.data, at + 8)
+    need(first + count <= RESERVED_END and trace.units.is_free(first, first + count), "RECORD_RANGE")
+    trace.units.set(first, first + count, (first, shift, name, u64(trace.data, at + 40)))
+
+
+# Events (section 6)
+
+def read_arguments(trace, at, end, count):
+    """The arguments in [at, end), as the listing shows them."""
+    arguments = []
+    for _ in range(count):
+        need(end - at >= 8, "EVENT_ARGUMENT")
+        header = u64(trace.data, at)
+        type, nbytes, name = header & 0xFF, header >> 8 & 0xFFFFFF, header >> 32
+        need(nbytes <= end - at - 8 and name <= ID_MAX, "EVENT_ARGUMENT")
+        need(nbytes == 8 or not 1 <= type <= 6, "EVENT_ARGUMENT")
+        value = show_value(trace, type, trace.data[at + 8:at + 8 + nbytes])
+        arguments.append({"name": name_of(trace, name), "type": type, "value": value})
+        at += 8 + padded(nbytes)
+    need(at == end, "EVENT_ARGUMENT")
+    return arguments
+
+
+def show_value(trace, type, value):
+    number = int.from_bytes(value, "little", signed=type == 2)
+    if type in (1, 2, 4):
+        return number
+    if type == 3:
+        double = struct.unpack("<d", value)[0]
+        if math.isfinite(double):
+            return double
+        return "NaN" if math.isnan(double) else "Infinity" if double > 0 else "-Infinity"
+    if type == 5:
+        return number != 0
+    if type == 6:
+        return {"id": number, "text": name_of(trace, number)}
+    return value.decode("utf-8", "each_byte") if type == 7 else value.hex()
+
+
+def decode_pair(second):
+    """(TYPE, fields) of the two-word forms."""
+    subtype, payload = second >> 60, second & 2 ** 60 - 1
+    if subtype == 1:
+        return "alloc", {"address": (payload & 2 ** 45 - 1) * 8, "size": payload >> 45}
+    if subtype == 2:
+        return "free", {"address": payload}
+    if subtype == 3:
+        return "counter", {"value": payload - (payload >> 59 << 60)}
+    return "unknown", {"tag": subtype * 256 + 5, "nwords": 2}
+
+
+def decode_extended(trace, at, end):
+    """(words in all, TYPE, fields) of the counted form; 'at' is its second word."""
+    type, argument_count, nwords, aux = struct.unpack_from("<BBHI", trace.data, at)
+    need(1 <= nwords <= (end - at) // 8, "EVENT_LENGTH")
+    if type not in EXTENDED:
+        return 1 + nwords, "unknown", {"tag": type * 256 + 6, "nwords": 1 + nwords}
+    name, fixed, aux_name = EXTENDED[type]
+    fixed = fixed.split()
+    need(nwords > len(fixed), "EVENT_ARGUMENT")
+    fields = {field: u64(trace.data, at + 8 + 8 * i) for i, field in enumerate(fixed)}
+    arguments = read_arguments(trace, at + 8 + 8 * len(fixed), at + 8 * nwords, argument_count)
+    if name == "counter":
+        need(arguments and arguments[0]["type"] in (1, 2, 3), "EVENT_ARGUMENT")
+        fields["value"] = arguments.pop(0)["value"]
+    if aux_name:
+        fields[aux_name] = aux
+    if arguments:
+        fields["args"] = arguments
+    return 1 + nwords, name, fields
+
+
+def read_event(trace, block, at):
+    word, left = u64(trace.data, at), block.end - at
+    delta, tag, id = word >> 33, word >> 30 & 7, word & ID_MAX
+    need(tag != 0, "EVENT_TAG")
+    if tag == 4:
+        need(delta == 0 and id != 0, "EVENT_TIME")
+        block.base += id << 31
+        return [], 8
+    need(tag not in (5, 6) or left >= 16, "EVENT_LENGTH")
+    if tag == 6:
+        nwords, type, fields = decode_extended(trace, at + 8, block.end)
+    elif tag == 5:
+        nwords, (type, fields) = 2, decode_pair(u64(trace.data, at + 8))
+    elif tag == 7:
+        nwords, type, fields = 1, "unknown", {"tag": 7, "nwords": 1}
+    else:
+        nwords, type, fields = 1, ("begin", "end", "instant")[tag - 1], {}
+    tick = block.base + delta & M64
+    event = {"stream": block.stream, "tick": tick, "type": type, "id": id, "name": name_of(trace, id), **fields}
+    return [event], 8 * nwords
+
+
+# The listing (section 14)
+
+def list_trace(trace):
+    blocks = list(find_blocks(trace, check_shared(trace)))
+    if trace.shut:
+        tell_missing(trace)
+    records = [block for block in blocks if block.kind == RECORDS]
+    strings = [block for ordinal in sorted(trace.strings) for block in trace.strings[ordinal]]
+    events = [block for block in blocks if block.kind == EVENTS]
+    events.sort(key=lambda block: (block.stream, block.sequence))
+    bindings = list(walk(trace, records, read_record, "RECORD_LENGTH"))  # before the strings, which may need them
+    yield from walk(trace, strings, read_string, "STRING_LENGTH")
+    yield from bindings
+    yield from walk(trace, events, read_event, "EVENT_ZERO")
+
+
+def main():
+    if len(sys.argv) != 2:
+        print("usage: decoder.py FILE", file=sys.stderr)
+        return 2
+    path, damaged = sys.argv[1], []
+
+    def tell(name, page=None, cell=None, damage=True):
+        where = "" if page is None else " page %d cell %d:" % (page, cell)
+        print("decoder: %s:%s %s" % (path, where, name), file=sys.stderr)
+        damaged.append(damage)
+
+    try:
+        data = load(path)
+        trace = Trace(data, read_header(data), tell)
+    except (Damage, OSError) as refused:
+        tell(getattr(refused, "strerror", None) or refused)
+        return 2
+    sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+    for line in list_trace(trace):
+        print(json.dumps(line, ensure_ascii=False, separators=(",", ":")))
+    return 1 if any(damaged) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,57 @@
+/*
+ * What is wrong inside a block of events: section 12, "Events". What stands before it is still read.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "format/event.h"
+#include "golden_invalid.h"
+
+#define WORD(at, value) .changes = {{at, 8, value}}
+
+/* The word with the head of an EXTENDED record. */
+#define EXT_HEAD(type, argument_count, nwords)                                                               \
+    ((uint64_t)(type) | (uint64_t)(argument_count) << 8 | (uint64_t)(nwords) << 16)
+#define ARG_HEAD(type, nbytes, name_id)                                                                      \
+    ((uint64_t)(type) | (uint64_t)(nbytes) << 8 | (uint64_t)(name_id) << 32)
+
+const struct golden_case golden_event_cases[] = {
+    {"EVENT_TAG", "EVENT_TAG@8280", 0, 0, 6, WORD(AT_INSTANT, UINT64_C(2) << 33 | 42)},
+    {"EVENT_TAG-id", "EVENT_TAG@8280", 0, 0, 6, WORD(AT_INSTANT, 42)},
+    {"EVENT_TIME", "EVENT_TIME@8288", 0, 0, 5, WORD(AT_TIME, UINT64_C(4) << 30)},
+    {"EVENT_TIME-delta", "EVENT_TIME@8288", 0, 0, 5,
+     WORD(AT_TIME, UINT64_C(1) << 33 | UINT64_C(4) << 30 | 1)},
+    {"EVENT_LENGTH", "EVENT_LENGTH@8312", 0, 0, 4,
+     WORD(AT_EXTENDED + 8, EXT_HEAD(TBED_EXT_INSTANT, 2, 14))}, /* one word more than there are */
+    {"EVENT_LENGTH-none", "EVENT_LENGTH@8312", 0, 0, 4,
+     WORD(AT_EXTENDED + 8, EXT_HEAD(TBED_EXT_INSTANT, 2, 0))},
+    {"EVENT_LENGTH-most", "EVENT_LENGTH@8312", 0, 0, 4,
+     WORD(AT_EXTENDED + 8, EXT_HEAD(TBED_EXT_INSTANT, 2, UINT64_C(65535)))},
+    {"EVENT_LENGTH-unknown", "EVENT_LENGTH@8312", 0, 0, 4, WORD(AT_EXTENDED + 8, EXT_HEAD(200, 0, 14))},
+    {"EVENT_LENGTH-pair", "EVENT_LENGTH@8416", 0, 0, 1, WORD(AT_LAST, UINT64_C(7) << 33 | UINT64_C(5) << 30)},
+    {"EVENT_LENGTH-extended", "EVENT_LENGTH@8416", 0, 0, 1,
+     WORD(AT_LAST, UINT64_C(7) << 33 | UINT64_C(6) << 30)},
+    {"EVENT_ARGUMENT", "EVENT_ARGUMENT@8312", 0, 0, 4,
+     WORD(AT_EXTENDED + 8, EXT_HEAD(TBED_EXT_INSTANT, 1, 5))}, /* more words than the arguments fill */
+    {"EVENT_ARGUMENT-many", "EVENT_ARGUMENT@8312", 0, 0, 4,
+     WORD(AT_EXTENDED + 8, EXT_HEAD(TBED_EXT_INSTANT, 3, 5))},
+    {"EVENT_ARGUMENT-none", "EVENT_ARGUMENT@8312", 0, 0, 4,
+     WORD(AT_EXTENDED + 8, EXT_HEAD(TBED_EXT_INSTANT, 0, 5))},
+    {"EVENT_ARGUMENT-long", "EVENT_ARGUMENT@8312", 0, 0, 4,
+     WORD(AT_EXTENDED + 32, ARG_HEAD(TBED_ARG_TEXT, 9, TBED_ID_INVALID))},
+    {"EVENT_ARGUMENT-longest", "EVENT_ARGUMENT@8312", 0, 0, 4,
+     WORD(AT_EXTENDED + 32, ARG_HEAD(TBED_ARG_TEXT, 0xFFFFFF, TBED_ID_INVALID))},
+    {"EVENT_ARGUMENT-scalar", "EVENT_ARGUMENT@8312", 0, 0, 4,
+     WORD(AT_EXTENDED + 16, ARG_HEAD(TBED_ARG_U64, 7, TBED_ID_INVALID))},
+    {"EVENT_ARGUMENT-name", "EVENT_ARGUMENT@8312", 0, 0, 4,
+     WORD(AT_EXTENDED + 16, ARG_HEAD(TBED_ARG_U64, 8, 0x40000000u))},
+    {"EVENT_ARGUMENT-fixed", "EVENT_ARGUMENT@8392", 0, 0, 2,
+     WORD(AT_EXT_END + 8, EXT_HEAD(TBED_EXT_END, 0, 1))},
+    {"EVENT_ARGUMENT-counter", "EVENT_ARGUMENT@8360", 0, 0, 3,
+     WORD(AT_EXT_COUNTER + 8, EXT_HEAD(TBED_EXT_COUNTER, 0, 1))},
+    {"EVENT_ARGUMENT-counter_type", "EVENT_ARGUMENT@8360", 0, 0, 3,
+     WORD(AT_EXT_COUNTER + 16, ARG_HEAD(TBED_ARG_TEXT, 8, TBED_ID_INVALID))},
+    {"EVENT_ZERO", "EVENT_ZERO@8280", 0, 0, 6, WORD(AT_INSTANT, 0)},
+    {"EVENT_STACK", "EVENT_STACK@8256", 0, 0, 7, .changes = {{AT_SPAN + 12, 4, 1}}},
+    {"EVENT_STACK-id", "EVENT_STACK@8256", 0, 0, 7, .changes = {{AT_SPAN + 8, 4, 0x40000000}}},
+    {.name = NULL},
+};

@@ -1,0 +1,116 @@
+/*
+ * What is wrong with records: section 12, "Records".
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "golden_invalid.h"
+
+#define FIELD(at, kind, field, value) .changes = {{IN_RECORD(at, kind, field), 4, value}}
+#define HEAD(at, type, nbytes, middle)                                                                       \
+    .changes = {{at, 8, (type) | (uint64_t)(nbytes) << 32 | (middle) << 16}}
+
+static struct golden_block reopen_records(struct golden_file *file)
+{
+    return (struct golden_block){.at = file->bytes + AT_RECORDS,
+                                 .nbytes = GOLDEN_CELL_NBYTES,
+                                 .used_nbytes = AT_RECORDS_END - AT_RECORDS,
+                                 .last_tick = GOLDEN_FIRST_TICK};
+}
+
+static void add_unit(struct golden_file *file, uint32_t first_id, uint32_t id_count)
+{
+    struct golden_block records = reopen_records(file);
+    GOLDEN_RECORD(&records, TBED_RECORD_UNIT, first_id, id_count, TBED_UNIT_BYTECODE, 0, 0, 0, 0, 0,
+                  GOLDEN_U64(0));
+    golden_seal(&records);
+}
+
+static void overlap_end(struct golden_file *file)
+{
+    add_unit(file, 1015, 10);
+}
+
+static void overlap_begin(struct golden_file *file)
+{
+    add_unit(file, 990, 11);
+}
+
+static void overlap_inside(struct golden_file *file)
+{
+    add_unit(file, 1004, 1);
+}
+
+static void touch_both_ends(struct golden_file *file)
+{
+    add_unit(file, 1016, 1);
+}
+
+static void add_pair(struct golden_file *file, uint32_t id, uint32_t string_id)
+{
+    struct golden_block records = reopen_records(file);
+    GOLDEN_RECORD(&records, TBED_RECORD_BIND_LIST, 1, 0, id, string_id);
+    golden_seal(&records);
+}
+
+static void bind_regular_id(struct golden_file *file)
+{
+    add_pair(file, TBED_ID_INVALID, 42);
+}
+
+static void bind_to_no_id(struct golden_file *file)
+{
+    add_pair(file, 42, TBED_ID_MAX + 1);
+}
+
+/* In place of all that comes after the unit: a longer unit, with a build id that is too long. */
+static void have_long_build_id(struct golden_file *file)
+{
+    uint32_t nbytes = AT_RECORDS_END - AT_UNIT;
+    memset(file->bytes + AT_UNIT + 56, 0, nbytes - 56);
+    memcpy(file->bytes + AT_UNIT + 4, &nbytes, 4);
+    file->bytes[IN_RECORD(AT_UNIT, unit, build_id_nbytes)] = 65;
+}
+
+const struct golden_case golden_record_cases[] = {
+    {"RECORD_LENGTH", "RECORD_LENGTH@5344", 0, 1, 0, HEAD(AT_BIND, TBED_RECORD_BIND, 23, 0)},
+    {"RECORD_LENGTH-short", "RECORD_LENGTH@5344", 0, 1, 0, HEAD(AT_BIND, TBED_RECORD_BIND, 16, 0)},
+    {"RECORD_LENGTH-long", "RECORD_LENGTH@5344", 0, 1, 0, HEAD(AT_BIND, TBED_RECORD_BIND, 232, 0)},
+    {"RECORD_LENGTH-most", "RECORD_LENGTH@5344", 0, 1, 0, HEAD(AT_BIND, TBED_RECORD_BIND, 0xFFFFFFF8, 0)},
+    {"RECORD_LENGTH-unknown", "RECORD_LENGTH@5344", 0, 1, 0, HEAD(AT_BIND, 99, 0, 0)},
+    {"RECORD_LENGTH-zero", "RECORD_LENGTH@5344", 0, 1, 0, .changes = {{AT_BIND, 8, 0}}},
+    {"RECORD_LENGTH-build_id", "RECORD_LENGTH@5368", FIELD(AT_UNIT, unit, build_id_nbytes, 9)},
+    {"RECORD_LENGTH-lines", "RECORD_LENGTH@5424",
+     .changes = {{AT_LOAD, 8, TBED_RECORD_LINES | UINT64_C(40) << 32},
+                 {AT_LOAD + 8, 8, UINT64_C(4) << 32 | 1000}}},
+    {"RECORD_LENGTH-list", "RECORD_LENGTH@5424",
+     .changes = {{AT_LOAD, 8, TBED_RECORD_BIND_LIST | UINT64_C(40) << 32}, {AT_LOAD + 8, 4, 0x20000000}}},
+    {"RECORD_FIELD", "RECORD_FIELD@5344", 0, 1, 0, FIELD(AT_BIND, bind, zero, 1)},
+    {"RECORD_FIELD-head", "RECORD_FIELD@5344", 0, 1, 0, HEAD(AT_BIND, TBED_RECORD_BIND, 24, 1)},
+    {"RECORD_FIELD-id", "RECORD_FIELD@5344", 0, 1, 0, FIELD(AT_BIND, bind, string_id, 0x40000000)},
+    {"RECORD_FIELD-list_id", "RECORD_FIELD@5568", .edit = bind_to_no_id},
+    {"RECORD_FIELD-kind", "RECORD_FIELD@5224", FIELD(AT_STREAM, stream, kind, 3)},
+    {"RECORD_FIELD-no_kind", "RECORD_FIELD@5224", FIELD(AT_STREAM, stream, kind, 0)},
+    {"RECORD_FIELD-stream", "RECORD_FIELD@5224", FIELD(AT_STREAM, stream, stream, 0)},
+    {"RECORD_FIELD-process", "RECORD_FIELD@5184", FIELD(AT_PROCESS, process, stream, 0)},
+    {"RECORD_FIELD-process_zero", "RECORD_FIELD@5184", FIELD(AT_PROCESS, process, zero, 1)},
+    {"RECORD_FIELD-unit_kind", "RECORD_FIELD@5368", FIELD(AT_UNIT, unit, kind, 3)},
+    {"RECORD_FIELD-shift", "RECORD_FIELD@5368", FIELD(AT_UNIT, unit, pc_shift, 32)},
+    {"RECORD_FIELD-build_id", "RECORD_FIELD@5368", .edit = have_long_build_id},
+    {"RECORD_FIELD-load", "RECORD_FIELD@5424", FIELD(AT_LOAD, load, process, 0)},
+    {"RECORD_FIELD-name", "RECORD_FIELD@5464", FIELD(AT_NAME, name, stream, 0)},
+    {"RECORD_FIELD-counter", "RECORD_FIELD@5488",
+     .changes = {{IN_RECORD(AT_COUNTER, counter, flags) + 7, 1, 1}}},
+    {"RECORD_FIELD-end", "RECORD_FIELD@5544", FIELD(AT_END, end, zero, 1)},
+    {"RECORD_RANGE", "RECORD_RANGE@5344", 0, 1, 0,
+     .changes = {{IN_RECORD(AT_BIND, bind, first_id), 8, UINT64_C(2) << 32 | TBED_ID_MAX_RESERVED}}},
+    {"RECORD_RANGE-metadata", "RECORD_RANGE@5344", 0, 1, 0,
+     .changes = {{IN_RECORD(AT_BIND, bind, first_id), 8, UINT64_C(2) << 32 | TBED_ID_METADATA}}},
+    {"RECORD_RANGE-list", "RECORD_RANGE@5568", .edit = bind_regular_id},
+    {"RECORD_RANGE-unit", "RECORD_RANGE@5368",
+     .changes = {{IN_RECORD(AT_UNIT, unit, first_id), 4, TBED_ID_MAX_RESERVED - 14}}},
+    {"RECORD_RANGE-overlap", "RECORD_RANGE@5568", .edit = overlap_inside},
+    {"RECORD_RANGE-overlap_end", "RECORD_RANGE@5568", .edit = overlap_end},
+    {"RECORD_RANGE-overlap_begin", "RECORD_RANGE@5568", .edit = overlap_begin},
+    {"RECORD_RANGE-not_yet", "-", .edit = touch_both_ends},
+    {.name = NULL},
+};

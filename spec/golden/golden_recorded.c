@@ -1,0 +1,334 @@
+/*
+ * Golden files that the writing library records, with a clock that counts. What differs from one run to the
+ * next is replaced: the file id, process and thread numbers, and the clocks of the header's anchor.
+ *
+ * A change of these files is a change of what the writer does: look at it, then make them again.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <tracebed/writer.h>
+#include <unistd.h>
+
+#include "format/record.h"
+#include "fuzz/mend.h"
+#include "golden.h"
+
+static uint64_t now;
+
+static uint64_t count_ticks(void)
+{
+    return now += 10;
+}
+
+static struct tbed_writer *open_writer(char *path, const char *folder)
+{
+    struct tbed_writer_options options = {
+        .size = sizeof options,
+        .overwrite = true,
+        .no_helper = true,
+        .clock = TBED_CLOCK_USER,
+        .user_clock = count_ticks,
+        .user_clock_unit = "instructions",
+        .page_nbytes = GOLDEN_PAGE_NBYTES,
+        .max_file_nbytes = GOLDEN_NBYTES_MAX,
+        .process_name = "golden",
+        .first_reserved_id = 100,
+    };
+    struct tbed_writer *writer;
+    now = 1000000;
+    snprintf(path, 4096, "%s/recorded.part", folder);
+    if (tbed_writer_open(path, &options, &writer, NULL) != TBED_OK)
+        golden_fail(path);
+    return writer;
+}
+
+/* ---- What is replaced ---- */
+
+static void settle_records(uint8_t *block, uint32_t nbytes)
+{
+    uint32_t at = TBED_BLOCK_HEADER_NBYTES;
+    while (at < nbytes) {
+        uint64_t head = tbed_word_load(block + at);
+        struct tbed_disk_process *process = (struct tbed_disk_process *)(block + at);
+        struct tbed_disk_stream *stream = (struct tbed_disk_stream *)(block + at);
+        if (tbed_record_head_check(head, nbytes - at) != TBED_OK)
+            return;
+        if (tbed_record_head_type(head) == TBED_RECORD_PROCESS) {
+            uint32_t number = tbed_le32_load(process->stream);
+            process->pid = tbed_le32_make(1000 + number);
+            process->parent_pid = tbed_le32_make(1000 + tbed_le32_load(process->forked_from));
+        } else if (tbed_record_head_type(head) == TBED_RECORD_STREAM && tbed_le32_load(stream->tid) != 0) {
+            stream->tid = tbed_le32_make(1000 + tbed_le32_load(stream->stream));
+        }
+        at += tbed_record_head_nbytes(head);
+    }
+}
+
+static void settle_block(uint8_t *block, uint32_t nbytes)
+{
+    struct tbed_disk_block *header = (struct tbed_disk_block *)block;
+    if (header->kind == TBED_BLOCK_NONE)
+        return;
+    header->file_id = tbed_le64_make(GOLDEN_FILE_ID);
+    if (header->kind == TBED_BLOCK_RECORDS)
+        settle_records(block, nbytes);
+    if (header->kind != TBED_BLOCK_CELLS)
+        return;
+    uint32_t cell_nbytes = 1u << header->shift;
+    for (uint32_t at = cell_nbytes; at < nbytes; at += cell_nbytes)
+        settle_block(block + at, cell_nbytes);
+}
+
+/* The file, without what was allocated ahead and never claimed. */
+static void settle(uint8_t *bytes, size_t *nbytes)
+{
+    struct tbed_disk_header *header = (struct tbed_disk_header *)bytes;
+    size_t claimed_nbytes = (size_t)tbed_le64_load(header->page_count) * GOLDEN_PAGE_NBYTES;
+    if (*nbytes > claimed_nbytes)
+        *nbytes = claimed_nbytes;
+    header->file_id = tbed_le64_make(GOLDEN_FILE_ID);
+    header->anchor_realtime_ns = tbed_le64_make(1700000000000000000);
+    header->anchor_monotonic_ns = tbed_le64_make(5000000);
+    for (size_t at = GOLDEN_PAGE_NBYTES; at < *nbytes; at += GOLDEN_PAGE_NBYTES)
+        settle_block(bytes + at, GOLDEN_PAGE_NBYTES);
+    mend_file(bytes, *nbytes, MEND_ALL);
+}
+
+static void settle_file(const char *path, const char *folder, const char *name)
+{
+    static uint64_t storage[2 * GOLDEN_NBYTES_MAX / 8];
+    char valid[4096];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t nbytes = fd >= 0 ? read(fd, storage, sizeof storage) : -1;
+    if (nbytes < GOLDEN_PAGE_NBYTES || (size_t)nbytes == sizeof storage)
+        golden_fail(path);
+    close(fd);
+    unlink(path);
+    size_t settled_nbytes = (size_t)nbytes;
+    settle((uint8_t *)storage, &settled_nbytes);
+    snprintf(valid, sizeof valid, "%s/valid", folder);
+    golden_write(valid, name, storage, settled_nbytes);
+}
+
+/* ---- recorded.tbed: all that the writer's API can say ---- */
+
+static uint32_t intern(struct tbed_writer *writer, const char *text)
+{
+    return tbed_string_intern(writer, text, strlen(text));
+}
+
+static void record_strings(struct tbed_writer *writer)
+{
+    struct tbed_component components[] = {
+        {.text = "abc", .nbytes = 3}, {.id = 42}, {.text = "def", .nbytes = 3}};
+    uint32_t seed = tbed_string_alloc(writer, components, 3);
+    tbed_id_bind(writer, 42, 1, intern(writer, "-42-")); /* late: the string refers to it already */
+    uint32_t range = tbed_id_reserve(writer, 10);
+    tbed_id_bind(writer, range, 10, seed);
+    uint32_t ids[] = {range + 3, tbed_id_reserve(writer, 1)};
+    uint32_t strings[] = {intern(writer, "three"), intern(writer, "one")};
+    tbed_id_bind_list(writer, ids, strings, 2);
+    tbed_metadata_set(writer, "{\"made by\":\"golden\"}", 20);
+    tbed_string_intern(writer, "not UTF-8: \xFF\xC3", 13);
+    static char longer[5000];
+    memset(longer, 'x', sizeof longer);
+    tbed_string_intern(writer, longer, sizeof longer); /* more than an entry can have */
+}
+
+static uint32_t record_units(struct tbed_writer *writer)
+{
+    static const uint8_t build_id[20] = {1, 2, 3, 4, 5};
+    static const uint32_t lines[] = {0, 10, 4, 11, 9, 14};
+    struct tbed_unit_options native = {.kind = TBED_UNIT_NATIVE,
+                                       .pc_shift = 4,
+                                       .base = 0x401000,
+                                       .pc_count = 1000,
+                                       .name = "libgolden.so",
+                                       .file = "/usr/lib/libgolden.so",
+                                       .build_id = build_id,
+                                       .build_id_nbytes = sizeof build_id,
+                                       .share = true};
+    struct tbed_unit_options bytecode = {.kind = TBED_UNIT_BYTECODE,
+                                         .pc_count = 10,
+                                         .name = "fib",
+                                         .file = "fib.rb",
+                                         .first_line = 10,
+                                         .lines = lines,
+                                         .line_count = 3};
+    uint32_t first_id = tbed_unit_register(writer, &native);
+    tbed_unit_load(writer, first_id, 0x7F0000401000, 1000);
+    tbed_unit_unload(writer, first_id);
+    return tbed_unit_register(writer, &bytecode);
+}
+
+static void record_arguments(struct tbed_recorder *recorder, uint32_t name)
+{
+    struct tbed_argument arguments[] = {
+        {.type = TBED_ARG_U64, .name_id = name, .value.u64 = UINT64_MAX},
+        {.type = TBED_ARG_I64, .name_id = name, .value.i64 = -1},
+        {.type = TBED_ARG_F64, .name_id = TBED_ID_INVALID, .value.f64 = 0.5},
+        {.type = TBED_ARG_POINTER, .name_id = name, .value.u64 = 0x7FFFFFFFE000},
+        {.type = TBED_ARG_BOOL, .name_id = name, .value.u64 = 1},
+        {.type = TBED_ARG_ID, .name_id = name, .value.id = name},
+        {.type = TBED_ARG_TEXT, .name_id = name, .nbytes = 5, .value.text = "h\xC3\xA9llo"},
+        {.type = TBED_ARG_BYTES, .name_id = name, .nbytes = 3, .value.text = "\x00\x01\xFF"},
+    };
+    tbed_span_begin_args(recorder, name, arguments, 8);
+    tbed_instant_args(recorder, name, arguments, 4);
+    tbed_message_args(recorder, TBED_SEVERITY_WARNING, name, arguments + 4, 4);
+    tbed_span_end_args(recorder, arguments + 6, 1);
+    tbed_message(recorder, TBED_SEVERITY_ERROR, "said once", 9);
+}
+
+static void record_values(struct tbed_recorder *recorder, uint32_t name, uint32_t location)
+{
+    tbed_counter_i64(recorder, name, -5);
+    tbed_counter_i64(recorder, name, INT64_MAX);
+    tbed_counter_f64(recorder, name, 2.5);
+    tbed_async_begin(recorder, name, 77);
+    tbed_async_end(recorder, name, 77);
+    tbed_flow(recorder, TBED_EXT_FLOW_BEGIN, name, 78);
+    tbed_flow(recorder, TBED_EXT_FLOW_STEP, name, 78);
+    tbed_flow(recorder, TBED_EXT_FLOW_END, name, 78);
+    tbed_alloc(recorder, location, TBED_FUNCTION_MALLOC, 0x555555559300, 24);
+    tbed_alloc(recorder, location + 1, TBED_FUNCTION_CALLOC, 0x555555559400, 1 << 20);
+    uint64_t begin_tick = tbed_recorder_now(recorder);
+    tbed_realloc(recorder, location + 2, 0x555555559400, 0x555555569400, 2 << 20, begin_tick);
+    tbed_free(recorder, location, TBED_FUNCTION_MALLOC, 0x555555559300);
+    tbed_free(recorder, location, TBED_FUNCTION_NEW, 0x555555569400);
+}
+
+static void write_recorded(const char *folder)
+{
+    char path[4096];
+    struct tbed_writer *writer = open_writer(path, folder);
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
+    uint32_t name = intern(writer, "work");
+    record_strings(writer);
+    uint32_t location = record_units(writer);
+    tbed_counter_describe(writer, name, "bytes");
+    tbed_span_begin(recorder, name);
+    tbed_instant(recorder, location + 4);
+    record_arguments(recorder, name);
+    record_values(recorder, name, location);
+    now += UINT64_C(5) << 31; /* TIME */
+    tbed_span_end(recorder);
+    tbed_span_end(recorder); /* one more than began */
+    tbed_recorder_name(recorder, "renamed");
+    struct tbed_recorder *track = tbed_track_open(writer, "request 1");
+    tbed_instant(track, name);
+    tbed_recorder_close(track);
+    tbed_writer_close(writer);
+    settle_file(path, folder, "recorded");
+    golden_expect(folder, "valid/recorded - 19 5 23");
+}
+
+/* ---- Other ways to live and end ---- */
+
+static void write_empty(const char *folder)
+{
+    char path[4096];
+    tbed_writer_close(open_writer(path, folder));
+    settle_file(path, folder, "empty");
+    golden_expect(folder, "valid/empty - 1 0 0");
+}
+
+/* Deeper than a block stores, over several blocks, down and up again. */
+static void write_recursion(const char *folder)
+{
+    char path[4096];
+    struct tbed_writer *writer = open_writer(path, folder);
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, "deep");
+    uint32_t name = intern(writer, "fib");
+    for (int depth = 0; depth < 1000; depth++)
+        tbed_span_begin(recorder, name);
+    for (int depth = 0; depth < 990; depth++)
+        tbed_span_end(recorder);
+    tbed_writer_close(writer); /* ten are still open */
+    settle_file(path, folder, "recursion");
+    golden_expect(folder, "valid/recursion - 3 0 1990");
+}
+
+/* Threads too short to deserve a page of their own. */
+static void write_cells(const char *folder)
+{
+    char path[4096];
+    struct tbed_writer *writer = open_writer(path, folder);
+    uint32_t name = intern(writer, "task");
+    for (int thread = 0; thread < 12; thread++) {
+        struct tbed_recorder *recorder = tbed_recorder_open(writer, thread % 2 == 0 ? "even" : "odd");
+        for (int i = 0; i <= thread; i++) {
+            tbed_span_begin(recorder, name);
+            tbed_instant(recorder, 3);
+            tbed_span_end(recorder);
+        }
+        tbed_recorder_close(recorder);
+    }
+    tbed_writer_close(writer);
+    settle_file(path, folder, "cells");
+    golden_expect(folder, "valid/cells - 4 0 234");
+}
+
+static void wait_for(pid_t child)
+{
+    int status;
+    if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
+        golden_fail("a child that records");
+}
+
+static void write_fork(const char *folder)
+{
+    char path[4096];
+    struct tbed_writer *writer = open_writer(path, folder);
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
+    uint32_t name = intern(writer, "before");
+    tbed_span_begin(recorder, name);
+    pid_t child = fork();
+    if (child == 0) {
+        tbed_instant(recorder, intern(writer, "in the child"));
+        tbed_span_end(recorder); /* of a span that its parent began */
+        tbed_writer_close(writer);
+        _exit(0);
+    }
+    wait_for(child);
+    tbed_span_end(recorder);
+    tbed_writer_close(writer);
+    settle_file(path, folder, "fork");
+    golden_expect(folder, "valid/fork - 5 0 4");
+}
+
+/* A program that ends without a word, and, with 'seals', the same trace made clean. */
+static void write_killed(const char *folder, const char *name, bool seals)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/recorded.part", folder);
+    pid_t child = fork();
+    if (child == 0) {
+        struct tbed_writer *writer = open_writer(path, folder);
+        struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
+        uint32_t id = intern(writer, "killed");
+        for (int i = 0; i < 600; i++)
+            tbed_span_begin(recorder, id);
+        _exit(0);
+    }
+    wait_for(child);
+    if (seals && tbed_trace_seal(path, NULL) != TBED_OK)
+        golden_fail(path);
+    settle_file(path, folder, name);
+}
+
+void golden_recorded_write_all(const char *folder)
+{
+    write_recorded(folder);
+    write_empty(folder);
+    write_recursion(folder);
+    write_cells(folder);
+    write_fork(folder);
+    write_killed(folder, "killed", false);
+    write_killed(folder, "recovered", true);
+    golden_expect(folder, "valid/killed - 3 0 600");
+    golden_expect(folder, "valid/recovered - 3 0 600");
+}

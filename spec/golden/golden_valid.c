@@ -1,0 +1,399 @@
+/*
+ * Golden files that a reader must take, made byte by byte: what no writer of this version makes, and all that
+ * there is in one place.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <math.h>
+
+#include "golden.h"
+
+/* "abc", a reference to id 42, "def", as section 7 has it. */
+static const uint8_t seed_content[] = {'a', 'b', 'c', 0x80, 0, 0, 42, 'd', 'e', 'f', 0xFF};
+
+static void process_record(struct golden_block *records, uint32_t name_id)
+{
+    GOLDEN_RECORD(records, TBED_RECORD_PROCESS, 1, 100, 99, name_id, GOLDEN_U64(GOLDEN_FIRST_TICK), 0, 0);
+}
+
+static void stream_record(struct golden_block *records, uint32_t stream, uint32_t name_id)
+{
+    GOLDEN_RECORD(records, TBED_RECORD_STREAM, stream, 1, TBED_STREAM_THREAD, 100 + stream, name_id, 0,
+                  GOLDEN_U64(GOLDEN_FIRST_TICK));
+}
+
+/* ---- events.tbed: every tag, subtype, type and argument ---- */
+
+static void put_words(struct golden_block *events, uint32_t name)
+{
+    golden_event(events, TBED_TAG_BEGIN, name, 5);
+    golden_event(events, TBED_TAG_INSTANT, 42, 6); /* reserved, unbound */
+    golden_event(events, TBED_TAG_INSTANT, TBED_ID_INVALID, 6);
+    golden_event(events, TBED_TAG_INSTANT, TBED_ID_METADATA, 6);
+    golden_event(events, TBED_TAG_INSTANT, 0, 0x7FFFFFFF); /* the longest delta, id 0 */
+    golden_time(events, 1);
+    golden_time(events, 3);
+    golden_event(events, TBED_TAG_END, name, 7);
+    golden_event(events, TBED_TAG_END, TBED_ID_INVALID,
+                 6); /* earlier than the one before, and ends nothing */
+    golden_event(events, (enum tbed_tag)7, name, 8);
+    for (uint64_t subtype = 0; subtype < 16; subtype++)
+        golden_pair(events, name, 9, subtype, 0x0123456789ABCDE);
+    golden_pair(events, name, 10, TBED_PAIR_COUNTER, (UINT64_C(1) << 60) - 1); /* -1 */
+    golden_pair(events, name, 10, TBED_PAIR_COUNTER, UINT64_C(1) << 59);       /* the least value */
+    golden_pair(events, 1000, 10, TBED_PAIR_ALLOC, (UINT64_C(1) << 60) - 1);   /* the largest */
+}
+
+static void put_arguments(struct golden_words *words, uint32_t name)
+{
+    static const double doubles[] = {0.1, -0.0, INFINITY, -INFINITY, NAN, 5e-324, 1.7976931348623157e308};
+    static const uint8_t odd_text[] = {'a', 0xE2, 0x82, 'A', 0, 0xC3, 0xA9, '\n', 0xFF, 0xED, 0xA0, 0x80};
+    golden_argument_u64(words, TBED_ARG_U64, name, UINT64_MAX);
+    golden_argument_u64(words, TBED_ARG_I64, TBED_ID_INVALID, (uint64_t)INT64_MIN);
+    for (size_t i = 0; i < sizeof doubles / sizeof doubles[0]; i++)
+        golden_argument(words, TBED_ARG_F64, 42, &doubles[i], 8);
+    golden_argument_u64(words, TBED_ARG_POINTER, name, 0xFFFF800000000000u);
+    golden_argument_u64(words, TBED_ARG_BOOL, name, 0);
+    golden_argument_u64(words, TBED_ARG_BOOL, name, UINT64_C(1) << 63);
+    golden_argument_u64(words, TBED_ARG_ID, name, name);
+    golden_argument_u64(words, TBED_ARG_ID, name, 42);
+    golden_argument(words, TBED_ARG_TEXT, name, "text", 4);
+    golden_argument(words, TBED_ARG_TEXT, name, "", 0);
+    golden_argument(words, TBED_ARG_TEXT, name, odd_text, sizeof odd_text);
+    golden_argument(words, TBED_ARG_BYTES, name, odd_text, 9);
+    golden_argument(words, TBED_ARG_BYTES, name, "", 0);
+    golden_argument(words, 0, name, odd_text, 3);
+    golden_argument(words, 9, name, odd_text, 8);
+    golden_argument(words, 255, name, "", 0);
+}
+
+static void put_extended(struct golden_block *events, uint32_t name)
+{
+    for (uint32_t type = 0; type < 24; type++) {
+        static const uint8_t fixed_counts[] = {0, 0, 1, 0, 0, 0, 2, 1, 4, 1, 1, 1, 1, 1, 1};
+        struct golden_words words = {.count = 0};
+        for (uint32_t i = 0; i < (type < sizeof fixed_counts ? fixed_counts[type] : 3); i++)
+            golden_fixed(&words, GOLDEN_FIRST_TICK + 5 + i);
+        if (type == TBED_EXT_COUNTER)
+            golden_argument_u64(&words, TBED_ARG_U64, TBED_ID_INVALID, UINT64_MAX);
+        golden_extended(events, name, 20 + type, type, 0, &words);
+    }
+    for (uint32_t aux = 1; aux < 10; aux += 2)
+        golden_extended(events, name, 50, TBED_EXT_MESSAGE, aux, NULL);
+    golden_extended(events, name, 51, 127, 77, NULL);
+    golden_extended(events, name, 51, TBED_EXT_APPLICATION, UINT32_MAX, NULL);
+    golden_extended(events, name, 51, 255, 0, NULL);
+}
+
+static void put_with_arguments(struct golden_block *events, uint32_t name)
+{
+    static const uint32_t types[] = {TBED_EXT_BEGIN, TBED_EXT_INSTANT, TBED_EXT_MESSAGE};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        struct golden_words words = {.count = 0};
+        put_arguments(&words, name);
+        golden_extended(events, name, 60, types[i], 0, &words);
+    }
+    struct golden_words end = {.count = 0};
+    golden_fixed(&end, 0); /* begin tick unknown */
+    golden_argument_u64(&end, TBED_ARG_U64, name, 7);
+    golden_extended(events, name, 61, TBED_EXT_END, 0, &end);
+    struct golden_words counter = {.count = 0};
+    double value = -2.5;
+    golden_argument(&counter, TBED_ARG_F64, TBED_ID_INVALID, &value, 8);
+    golden_argument_u64(&counter, TBED_ARG_BOOL, name, 1); /* after its value, an argument like any other */
+    golden_extended(events, name, 62, TBED_EXT_COUNTER, 0, &counter);
+    struct golden_words many = {.count = 0};
+    for (int i = 0; i < 255; i++)
+        golden_argument(&many, TBED_ARG_TEXT, TBED_ID_INVALID, "", 0);
+    golden_extended(events, name, 63, TBED_EXT_INSTANT, 0, &many);
+}
+
+static void write_events(const char *folder)
+{
+    struct golden_file file;
+    golden_begin(&file, 2 * GOLDEN_PAGE_NBYTES);
+    struct golden_block strings =
+        golden_page(&file, &(struct golden_start){.kind = TBED_BLOCK_STRINGS, .stream = 1});
+    uint32_t name = golden_text(&strings, "n\xC3\xA4me");
+    golden_seal(&strings);
+    struct golden_start start = {
+        .kind = TBED_BLOCK_EVENTS, .stream = 2, .depth = 2, .first_tick = UINT64_C(1) << 40};
+    struct golden_block events = golden_page(&file, &start);
+    golden_open_span(&events, 17, name);
+    golden_open_span(&events, 0, TBED_ID_INVALID); /* whose begin the writer no longer knew */
+    put_words(&events, name);
+    put_extended(&events, name);
+    put_with_arguments(&events, name);
+    golden_event(&events, TBED_TAG_INSTANT, name, 64); /* the last is the latest, as sealing wants it */
+    golden_seal(&events);
+    golden_counts(&file, 3, 1, 1);
+    golden_shut(&file);
+    golden_file_write(&file, folder, "events");
+    golden_expect(folder, "valid/events - 1 0 66");
+}
+
+/* ---- strings.tbed: what a string can be, and what an id can fail to mean ---- */
+
+static void put_deep_strings(struct golden_block *strings, struct golden_block *records)
+{
+    uint32_t id = golden_text(strings, "deep");
+    for (int depth = 2; depth < 64; depth++) /* with its binding as deep as is allowed */
+        id = golden_reference(strings, &id, 1);
+    GOLDEN_RECORD(records, TBED_RECORD_BIND, 700, 1, id, 0);
+    uint32_t twice[2] = {golden_text(strings, "0123456789ABCDEF"), 0};
+    for (int doubled = 0; doubled < 8; doubled++) {
+        twice[1] = twice[0];
+        twice[0] = golden_reference(strings, twice, 2);
+    }
+    GOLDEN_RECORD(records, TBED_RECORD_BIND, 701, 1, twice[0], 0);
+}
+
+static void put_bound_strings(struct golden_block *strings, struct golden_block *records)
+{
+    uint32_t seed = golden_content(strings, seed_content, sizeof seed_content);
+    GOLDEN_RECORD(records, TBED_RECORD_BIND, 42, 1, golden_text(strings, "first"), 0);
+    GOLDEN_RECORD(records, TBED_RECORD_BIND, 42, 1, golden_text(strings, "-42-"),
+                  0); /* the last one counts */
+    GOLDEN_RECORD(records, TBED_RECORD_BIND, TBED_ID_METADATA, 1,
+                  golden_text(strings, "{\"host\":\"golden\"}"), 0);
+    GOLDEN_RECORD(records, TBED_RECORD_BIND, 500, 100, seed, 0);
+    GOLDEN_RECORD(records, TBED_RECORD_BIND_LIST, 3, 0, 550, golden_text(strings, "550"), 551, 42, 552, 553);
+    uint32_t loop[3] = {800, seed, 801};
+    GOLDEN_RECORD(records, TBED_RECORD_BIND, 800, 1, golden_reference(strings, loop + 1, 2), 0);
+    GOLDEN_RECORD(records, TBED_RECORD_BIND, 801, 1, golden_reference(strings, loop, 1), 0); /* a cycle */
+    GOLDEN_RECORD(records, TBED_RECORD_BIND, 802, 1, 802, 0); /* the shortest */
+    GOLDEN_RECORD(records, TBED_RECORD_BIND, TBED_ID_MAX_RESERVED, 1, TBED_ID_INVALID, 0);
+    GOLDEN_RECORD(records, TBED_RECORD_BIND, 900, 0, seed, 0);        /* binds nothing */
+    GOLDEN_RECORD(records, TBED_RECORD_BIND, 901, 1, seed + 1, 0);    /* no entry starts there */
+    GOLDEN_RECORD(records, TBED_RECORD_BIND, 902, 1, TBED_ID_MAX, 0); /* no string page is there */
+    GOLDEN_RECORD(records, TBED_RECORD_BIND, 903, 1, TBED_ID_METADATA, 0);
+    GOLDEN_RECORD(records, TBED_RECORD_BIND_LIST, 0, 0);
+}
+
+static void put_plain_strings(struct golden_block *strings)
+{
+    static const uint32_t unbound[] = {1000, 5, 1003}; /* a location, nothing, a location */
+    golden_text(strings, "");
+    golden_text(strings, "\x01 \" \\ \x7F");
+    golden_text(strings, "\xC2\x80 \xDF\xBF \xE0\xA0\x80 \xED\x9F\xBF \xEE\x80\x80 \xEF\xBF\xBF");
+    golden_text(strings, "\xF0\x90\x80\x80 \xF4\x8F\xBF\xBF");
+    golden_content(strings, "nul\0inside\xFF", 11);
+    golden_reference(strings, unbound, 1);
+    golden_reference(strings, unbound, 3);
+    golden_content(strings, "\x9F\xFF\xFF\xFF\xFF", 5); /* a reference whose bytes hold the terminator's */
+    uint32_t same = golden_text(strings, "twice");
+    golden_text(strings, "twice");
+    golden_reference(strings, (uint32_t[]){same, same}, 2);
+}
+
+static void write_strings(const char *folder)
+{
+    struct golden_file file;
+    golden_begin(&file, GOLDEN_PAGE_NBYTES);
+    struct golden_start strings_start = {.kind = TBED_BLOCK_STRINGS, .stream = 1};
+    struct golden_block strings = golden_page(&file, &strings_start);
+    struct golden_block records =
+        golden_page(&file, &(struct golden_start){.kind = TBED_BLOCK_RECORDS, .stream = 1});
+    put_plain_strings(&strings);
+    uint32_t module = golden_text(&strings, "module");
+    GOLDEN_RECORD(&records, TBED_RECORD_UNIT, 1000, 16, TBED_UNIT_NATIVE, 2, module, module, 0, 0,
+                  GOLDEN_U64(0x4000));
+    put_bound_strings(&strings, &records);
+    golden_seal(&strings);
+    strings_start.sequence = strings_start.string_page = 1;
+    strings = golden_page(&file, &strings_start);
+    put_deep_strings(&strings, &records);
+    golden_seal(&strings);
+    golden_seal(&records);
+    golden_counts(&file, 2, 2, 1024);
+    golden_shut(&file);
+    golden_file_write(&file, folder, "strings");
+    golden_expect(folder, "valid/strings - 91 17 0");
+}
+
+/* ---- records.tbed: every record, and what a later version may add ---- */
+
+static void put_units(struct golden_block *records, const uint32_t names[3])
+{
+    GOLDEN_RECORD(records, TBED_RECORD_UNIT, 1000, 64, TBED_UNIT_NATIVE, 4, names[1], names[2], 0, 20,
+                  GOLDEN_U64(0x401000), 0x04030201, 0x08070605, 0x0C0B0A09, 0x100F0E0D, 0x14131211);
+    GOLDEN_RECORD(records, TBED_RECORD_LINES, 2000, 3, 0, 10, 4, 11, 9, 12); /* before its unit */
+    GOLDEN_RECORD(records, TBED_RECORD_UNIT, 2000, 10, TBED_UNIT_BYTECODE, 0, names[0], names[2], 10, 0,
+                  GOLDEN_U64(0));
+    GOLDEN_RECORD(records, TBED_RECORD_UNIT, 3000, 0, TBED_UNIT_BYTECODE, 31, names[0], TBED_ID_INVALID, 0, 0,
+                  GOLDEN_U64(UINT64_MAX)); /* has no location */
+    GOLDEN_RECORD(records, TBED_RECORD_UNIT, TBED_ID_MAX_RESERVED, 1, TBED_UNIT_NATIVE, 0, TBED_ID_INVALID, 5,
+                  0, 0, GOLDEN_U64(1)); /* the last reserved id; without a name it does not resolve */
+    GOLDEN_RECORD(records, TBED_RECORD_LOAD, 1, 1000, GOLDEN_U64(0x7F0000401000), GOLDEN_U64(1024),
+                  GOLDEN_U64(GOLDEN_FIRST_TICK + 1));
+    GOLDEN_RECORD(records, TBED_RECORD_UNLOAD, 1, 1000, GOLDEN_U64(GOLDEN_FIRST_TICK + 9));
+    GOLDEN_RECORD(records, TBED_RECORD_BIND, 2003, 2, names[1], 0); /* what is bound wins over the location */
+}
+
+static void put_later_records(struct golden_block *records, uint32_t name)
+{
+    GOLDEN_RECORD(records, 13, 1, 2, 3, 4);
+    GOLDEN_RECORD(records, 0xFFFF, 0, 0);
+    golden_record(records, 77, NULL, 0);
+    GOLDEN_RECORD(records, TBED_RECORD_NAME, 2, name, GOLDEN_U64(GOLDEN_FIRST_TICK + 3), 0xAAAA, 0xBBBB);
+    GOLDEN_RECORD(records, TBED_RECORD_BIND, 43, 1, name, 0, 1, 2, 3, 4); /* longer than this version's */
+}
+
+static void put_clock_records(struct golden_block *records)
+{
+    GOLDEN_RECORD(records, TBED_RECORD_ANCHOR, GOLDEN_U64(GOLDEN_FIRST_TICK + 4000000),
+                  GOLDEN_U64(1700000000004000100), GOLDEN_U64(GOLDEN_FIRST_TICK + 4000000));
+    GOLDEN_RECORD(records, TBED_RECORD_ANCHOR, GOLDEN_U64(GOLDEN_FIRST_TICK + 2000000),
+                  GOLDEN_U64(1700000000002000000),
+                  GOLDEN_U64(GOLDEN_FIRST_TICK + 2000000)); /* out of order */
+    GOLDEN_RECORD(records, TBED_RECORD_ANCHOR, GOLDEN_U64(GOLDEN_FIRST_TICK + 4000000),
+                  GOLDEN_U64(1700000000004000100), GOLDEN_U64(GOLDEN_FIRST_TICK + 4000000)); /* twice */
+}
+
+static void write_records(const char *folder)
+{
+    struct golden_file file;
+    golden_begin(&file, GOLDEN_PAGE_NBYTES);
+    golden_cells(&file, GOLDEN_CELL_NBYTES, 0, 0);
+    struct golden_block strings =
+        golden_cell(&file, &(struct golden_start){.kind = TBED_BLOCK_STRINGS, .stream = 1});
+    uint32_t names[] = {golden_text(&strings, "main"), golden_text(&strings, "libgolden.so"),
+                        golden_text(&strings, "/usr/lib/libgolden.so")};
+    golden_seal(&strings);
+    struct golden_block records =
+        golden_page(&file, &(struct golden_start){.kind = TBED_BLOCK_RECORDS, .stream = 1});
+    process_record(&records, names[0]);
+    GOLDEN_RECORD(&records, TBED_RECORD_PROCESS, 3, 200, 100, names[1], GOLDEN_U64(GOLDEN_FIRST_TICK), 1, 0);
+    stream_record(&records, 2, TBED_ID_INVALID);
+    GOLDEN_RECORD(&records, TBED_RECORD_STREAM, 4, 3, TBED_STREAM_TRACK, 0, names[0], 2,
+                  GOLDEN_U64(GOLDEN_FIRST_TICK + 2)); /* has no events */
+    put_units(&records, names);
+    put_later_records(&records, names[2]);
+    put_clock_records(&records);
+    GOLDEN_RECORD(&records, TBED_RECORD_COUNTER, names[0], names[1], 0, 0);
+    GOLDEN_RECORD(&records, TBED_RECORD_END, 2, 0, GOLDEN_U64(GOLDEN_FIRST_TICK + 10));
+    GOLDEN_RECORD(&records, TBED_RECORD_END, 1, 0, GOLDEN_U64(GOLDEN_FIRST_TICK + 11));
+    golden_seal(&records);
+    struct golden_block events =
+        golden_cell(&file, &(struct golden_start){.kind = TBED_BLOCK_EVENTS, .stream = 2});
+    static const uint32_t ids[] = {1000, 1063, 1064, 2000, 2003, 2009, 3000, TBED_ID_MAX_RESERVED, 43};
+    for (uint32_t i = 0; i < sizeof ids / sizeof ids[0]; i++)
+        golden_event(&events, TBED_TAG_INSTANT, ids[i], i);
+    golden_seal(&events);
+    golden_counts(&file, 5, 1, 4000);
+    golden_shut(&file);
+    golden_file_write(&file, folder, "records");
+    golden_expect(folder, "valid/records - 3 2 9");
+}
+
+/* ---- interrupted.tbed: what a killed writer leaves, a record under way in a block of each kind ---- */
+
+static void write_interrupted(const char *folder)
+{
+    struct golden_file file;
+    golden_begin(&file, GOLDEN_PAGE_NBYTES);
+    golden_cells(&file, GOLDEN_CELL_NBYTES, 0, 0);
+    struct golden_block strings =
+        golden_cell(&file, &(struct golden_start){.kind = TBED_BLOCK_STRINGS, .stream = 1});
+    struct golden_block records =
+        golden_cell(&file, &(struct golden_start){.kind = TBED_BLOCK_RECORDS, .stream = 1});
+    uint32_t name = golden_text(&strings, "main");
+    golden_word(&strings, 0);
+    golden_word(&strings, 0x6F7270); /* content, of which the head is missing */
+    process_record(&records, name);
+    stream_record(&records, 2, name);
+    golden_word(&records, 0);
+    GOLDEN_RECORD(&records, TBED_RECORD_BIND, 42, 1, name, 0); /* behind the zero word: never committed */
+    struct golden_block events =
+        golden_page(&file, &(struct golden_start){.kind = TBED_BLOCK_EVENTS, .stream = 2});
+    golden_event(&events, TBED_TAG_BEGIN, name, 1);
+    golden_pair(&events, name, 2, TBED_PAIR_COUNTER, 0); /* its second word is not zero, but could well be */
+    golden_extended(&events, name, 3, TBED_EXT_FREE, 0, &(struct golden_words){.count = 1});
+    golden_word(&events, 0);
+    golden_word(&events, 0x301);
+    golden_word(&events, 7);
+    golden_cell(&file,
+                &(struct golden_start){.kind = TBED_BLOCK_EVENTS, .stream = 3}); /* begun, nothing in it */
+    golden_page_claim(&file);                                                    /* never begun */
+    golden_counts(&file, 4, 1, 1);
+    ((struct tbed_disk_header *)file.bytes)->page_count =
+        tbed_le64_make(7); /* two more, which the file has not */
+    ((struct tbed_disk_header *)file.bytes)->writer_count = tbed_le64_make(1);
+    golden_file_write(&file, folder, "interrupted");
+    golden_expect(folder, "valid/interrupted - 1 0 3");
+}
+
+/* ---- ring.tbed: a flight recorder after more than one round ---- */
+
+static void put_ring_block(struct golden_file *file, uint32_t stream, uint32_t sequence, uint32_t generation)
+{
+    struct golden_start start = {.kind = TBED_BLOCK_EVENTS,
+                                 .stream = stream,
+                                 .sequence = sequence,
+                                 .generation = generation,
+                                 .depth = 1,
+                                 .first_tick = GOLDEN_FIRST_TICK + 100 * sequence};
+    struct golden_block events = golden_page(file, &start);
+    golden_open_span(&events, GOLDEN_FIRST_TICK, 42);
+    for (uint32_t i = 1; i <= 3; i++)
+        golden_event(&events, TBED_TAG_INSTANT, 42 + i, i);
+    golden_seal(&events);
+}
+
+static void write_ring(const char *folder)
+{
+    struct golden_file file;
+    golden_begin(&file, GOLDEN_PAGE_NBYTES);
+    put_ring_block(&file, 2, 4, 1);
+    put_ring_block(&file, 2, 5, 1);
+    put_ring_block(&file, 3, 1, 0);
+    put_ring_block(&file, 2, 3, 0);
+    struct golden_block records =
+        golden_page(&file, &(struct golden_start){.kind = TBED_BLOCK_RECORDS, .stream = 1});
+    process_record(&records, TBED_ID_INVALID);
+    golden_seal(&records);
+    struct tbed_disk_header *header = (struct tbed_disk_header *)file.bytes;
+    header->ring_page_count = tbed_le32_make(4);
+    header->ring_pages_given = tbed_le64_make(6);
+    golden_counts(&file, 4, 0, 1);
+    golden_shut(&file);
+    golden_file_write(&file, folder, "ring");
+    golden_expect(folder, "valid/ring - 0 0 12");
+}
+
+/* ---- wrap.tbed: ticks at the end of their range, in pages of another size, with flags of a later version
+ * ---- */
+
+static void write_wrap(const char *folder)
+{
+    struct golden_file file;
+    golden_begin(&file, 4 * GOLDEN_PAGE_NBYTES);
+    golden_cells(&file, 4 * GOLDEN_CELL_NBYTES, 0, 0);
+    struct golden_start start = {
+        .kind = TBED_BLOCK_EVENTS, .stream = 1, .depth = UINT32_MAX, .first_tick = UINT64_MAX - 10};
+    struct golden_block events = golden_cell(&file, &start);
+    for (uint32_t i = 0; i < 4 * GOLDEN_CELL_NBYTES / 64; i++)
+        golden_open_span(&events, i, i); /* as many as a block stores */
+    golden_event(&events, TBED_TAG_INSTANT, 1, 3);
+    golden_event(&events, TBED_TAG_INSTANT, 1, 20); /* past 2^64 */
+    golden_time(&events, TBED_ID_MAX);
+    golden_event(&events, TBED_TAG_END, 31, 20);
+    golden_event(&events, TBED_TAG_INSTANT, 1, 4);
+    events.last_tick = UINT64_MAX;
+    golden_seal(&events);
+    ((struct tbed_disk_header *)file.bytes)->compatible_flags = tbed_le64_make(UINT64_C(1) << 63);
+    golden_counts(&file, 2, 1, 0);
+    golden_shut(&file);
+    golden_file_write(&file, folder, "wrap");
+    golden_expect(folder, "valid/wrap - 0 0 4");
+}
+
+void golden_valid_write_all(const char *folder)
+{
+    write_events(folder);
+    write_strings(folder);
+    write_records(folder);
+    write_interrupted(folder);
+    write_ring(folder);
+    write_wrap(folder);
+}

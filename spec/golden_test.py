@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Reads all golden files with the independent decoder and compares what it finds with golden/expected.txt."""
+import os
+import sys
+
+import decoder
+
+GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "golden")
+
+
+def expected_files():
+    """[(file, [check], (strings, bindings, events))]"""
+    with open(os.path.join(GOLDEN, "expected.txt"), encoding="ascii") as lines:
+        for line in lines:
+            if not line.startswith("#"):
+                name, damages, strings, bindings, events, *_ = line.split()
+                checks = [item.split("@")[0] for item in damages.split(",") if item != "-"]
+                yield name, checks, (int(strings), int(bindings), int(events))
+
+
+def read(name):
+    """What the decoder finds: checks, and how many strings, bindings and events."""
+    checks = []
+
+    def tell(check, page=None, cell=None, damage=True):
+        if damage:
+            checks.append(str(check))
+
+    try:
+        data = decoder.load(os.path.join(GOLDEN, name + ".tbed"))
+        trace = decoder.Trace(data, decoder.read_header(data), tell)
+    except decoder.Damage as refused:
+        return [str(refused)], (0, 0, 0)
+    lines = list(decoder.list_trace(trace))
+    bindings = sum("bind" in line for line in lines)
+    events = sum("tick" in line for line in lines)
+    return checks, (len(lines) - bindings - events, bindings, events)
+
+
+def main():
+    failed = 0
+    files = list(expected_files())
+    for name, checks, counts in files:
+        found_checks, found_counts = read(name)
+        if sorted(found_checks) != sorted(checks) or found_counts != counts:
+            failed += 1
+            print("%s: expected %s %s, found %s %s" % (name, checks, counts, found_checks, found_counts))
+    print("%d passed, %d failed" % (len(files) - failed, failed))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

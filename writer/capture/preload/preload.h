@@ -1,0 +1,165 @@
+/*
+ * What the files of the preloaded allocation recorder share.
+ *
+ * The library stands between a program and its allocator: every call is passed on to the real function, and
+ * recorded. It runs inside somebody's malloc, in any thread, at any time from the loader's first call to the
+ * last destructor. So it allocates with mmap only, starts no thread, prints nothing, installs no handler, and
+ * leaves errno as the real function set it.
+ *
+ * Not here: the trace itself (tracebed/writer.h), how the program is started (record_verb.c).
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_PRELOAD_H
+#define TRACEBED_PRELOAD_H
+
+#include <tracebed/writer.h>
+
+/* The environment: where the trace is, by its absolute path; and whether trouble with it is worth a line. */
+#define PRELOAD_ENV_FILE    "TRACEBED_PRELOAD_FILE"
+#define PRELOAD_ENV_VERBOSE "TRACEBED_VERBOSE"
+
+/* ---- preload_real.c: the functions that would have been called without us ---- */
+
+struct preload_real {
+    void *(*malloc)(size_t);
+    void *(*calloc)(size_t, size_t);
+    void *(*realloc)(void *, size_t);
+    void *(*reallocarray)(void *, size_t, size_t);
+    void (*free)(void *);
+    int (*posix_memalign)(void **, size_t, size_t);
+    void *(*aligned_alloc)(size_t, size_t);
+    void *(*memalign)(size_t, size_t);
+    void *(*valloc)(size_t);
+    void *(*pvalloc)(size_t);
+};
+
+/* Always callable: before they are found, they find themselves first. */
+extern struct preload_real preload_real;
+
+/* The loader may allocate while it looks for the real functions. It gets pieces of this, which are never
+ * freed. */
+#define PRELOAD_ARENA_NBYTES 16384u
+extern uint8_t preload_arena[PRELOAD_ARENA_NBYTES];
+
+static inline bool preload_arena_owns(const void *address)
+{
+    return (uintptr_t)address - (uintptr_t)preload_arena < PRELOAD_ARENA_NBYTES;
+}
+
+/* ---- preload_thread.c: the trace, and what each thread keeps of it ---- */
+
+enum preload_guard {
+    PRELOAD_FREE = 0,
+    PRELOAD_RECORDING =
+        1, /* a call that comes now is a signal handler's: it is passed on, and counted as dropped */
+    PRELOAD_APART = 2, /* we call the system ourselves: what it allocates is nobody's business */
+};
+
+struct preload_thread {
+    struct tbed_recorder *recorder; /* NULL: look closer */
+    int *errno_at;
+    /* The module of the last caller, as of 'range_version'. */
+    uint64_t range_version;
+    uintptr_t range_start;
+    uintptr_t range_nbytes;
+    uint32_t range_first_id;
+    uint8_t guard;       /* enum preload_guard */
+    bool has_ended;      /* the last round of destructors is over: each record borrows a recorder */
+    uintptr_t missed_pc; /* belongs to no module, as of 'missed_version' */
+    uint64_t missed_version;
+};
+extern __thread struct preload_thread preload_thread __attribute__((tls_model("initial-exec")));
+
+/* The trace; NULL while there is none. */
+extern struct tbed_writer *preload_writer;
+
+/* Opens the trace that the environment names, once. */
+void preload_trace_open(void);
+
+/* Slow halves of the two functions below. */
+struct tbed_recorder *preload_recorder_get(struct preload_thread *thread);
+void preload_recorder_give_back(struct preload_thread *thread);
+void preload_count_nested(const struct preload_thread *thread);
+
+static inline void preload_guard_set(struct preload_thread *thread, enum preload_guard guard)
+{
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    __atomic_store_n(&thread->guard, (uint8_t)guard, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+/*
+ * Between the two a thread may record: preload_enter() gives its recorder, or NULL when there is nothing to
+ * record (then there is nothing to leave).
+ */
+static inline struct tbed_recorder *preload_enter(struct preload_thread *thread)
+{
+    if (TBED_UNLIKELY(__atomic_load_n(&thread->guard, __ATOMIC_RELAXED) != PRELOAD_FREE)) {
+        preload_count_nested(thread);
+        return NULL;
+    }
+    preload_guard_set(thread, PRELOAD_RECORDING);
+    struct tbed_recorder *recorder = thread->recorder;
+    return TBED_UNLIKELY(recorder == NULL) ? preload_recorder_get(thread) : recorder;
+}
+
+static inline void preload_leave(struct preload_thread *thread)
+{
+    if (TBED_UNLIKELY(thread->has_ended))
+        preload_recorder_give_back(thread);
+    preload_guard_set(thread, PRELOAD_FREE);
+}
+
+/* ---- preload_modules.c: which module a caller is in ---- */
+
+#if defined(__aarch64__)
+#define PRELOAD_PC_SHIFT 2u
+#else
+#define PRELOAD_PC_SHIFT 0u
+#endif
+
+extern uint64_t preload_modules_version; /* atomic; +1 with each change of what is loaded */
+
+uint32_t preload_location_slow(struct preload_thread *thread, uintptr_t pc);
+
+/*
+ * The location id of a caller by its return address. One less is inside the instruction that called, and so
+ * in its line and function, even where the call was a function's last instruction.
+ */
+static inline uint32_t preload_location(struct preload_thread *thread, uintptr_t return_address)
+{
+    uintptr_t pc = return_address - 1;
+    uintptr_t offset = pc - thread->range_start;
+    uint64_t version = __atomic_load_n(&preload_modules_version, __ATOMIC_ACQUIRE);
+    if (TBED_UNLIKELY(offset >= thread->range_nbytes || thread->range_version != version))
+        return preload_location_slow(thread, pc);
+    return thread->range_first_id + (uint32_t)(offset >> PRELOAD_PC_SHIFT);
+}
+
+/* ---- preload_elf.c: what a module says of itself ---- */
+
+#define PRELOAD_BUILD_ID_NBYTES 64
+
+struct preload_module {
+    uintptr_t start; /* of its executable segments, where they are now */
+    uintptr_t nbytes;
+    uint64_t base;       /* 'start' as the ELF file has it */
+    const char *name;    /* the loader's, valid while the module is loaded */
+    const void *headers; /* its program headers, likewise */
+    uint32_t first_id;   /* atomic; PRELOAD_NOT_REGISTERED until somebody calls us from it */
+    uint16_t build_id_nbytes;
+    bool is_linker;
+    uint8_t build_id[PRELOAD_BUILD_ID_NBYTES];
+};
+#define PRELOAD_NOT_REGISTERED UINT32_MAX
+
+struct dl_phdr_info;
+/* False: it has no code. */
+bool preload_module_read(const struct dl_phdr_info *info, struct preload_module *module_ret);
+
+/* The absolute path of the module's file in a buffer that the next call overwrites; not for two threads at
+ * once. */
+const char *preload_module_path(const struct preload_module *module);
+
+#endif

@@ -1,0 +1,173 @@
+/*
+ * The functions that stand in front of the allocator's own. Each passes its call on, unchanged, and records
+ * it.
+ *
+ * A free is recorded before it happens and an allocation after it, so that a block that goes from one thread
+ * to another is never seen with two owners. What failed is recorded with address 0.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "writer/capture/preload/preload.h"
+
+#define EXPORTED __attribute__((visibility("default"), used, noinline))
+#define CALLER   ((uintptr_t)__builtin_return_address(0))
+
+static inline void record_alloc(enum tbed_alloc_function function, const void *address, size_t nbytes,
+                                uintptr_t caller)
+{
+    struct preload_thread *thread = &preload_thread;
+    struct tbed_recorder *recorder = preload_enter(thread);
+    if (recorder == NULL)
+        return;
+    int saved_errno = *thread->errno_at;
+    uint32_t location = preload_location(thread, caller);
+    tbed_alloc(recorder, location, function, (uintptr_t)address, nbytes);
+    *thread->errno_at = saved_errno;
+    preload_leave(thread);
+}
+
+static inline void record_free(const void *address, uintptr_t caller)
+{
+    struct preload_thread *thread = &preload_thread;
+    struct tbed_recorder *recorder = preload_enter(thread);
+    if (recorder == NULL)
+        return;
+    int saved_errno = *thread->errno_at;
+    uint32_t location = preload_location(thread, caller);
+    tbed_free(recorder, location, TBED_FUNCTION_MALLOC, (uintptr_t)address);
+    *thread->errno_at = saved_errno;
+    preload_leave(thread);
+}
+
+/* When the real function is about to be called; 0 if nothing is recorded. */
+static inline uint64_t realloc_begin(void)
+{
+    struct preload_thread *thread = &preload_thread;
+    struct tbed_recorder *recorder = preload_enter(thread);
+    if (recorder == NULL)
+        return 0;
+    uint64_t tick = tbed_recorder_now(recorder);
+    preload_leave(thread);
+    return tick;
+}
+
+static inline void record_realloc(uintptr_t old, const void *address, size_t nbytes, uint64_t begin_tick,
+                                  uintptr_t caller)
+{
+    struct preload_thread *thread = &preload_thread;
+    struct tbed_recorder *recorder = preload_enter(thread);
+    if (recorder == NULL)
+        return;
+    int saved_errno = *thread->errno_at;
+    uint32_t location = preload_location(thread, caller);
+    tbed_realloc(recorder, location, old, (uintptr_t)address, nbytes, begin_tick);
+    *thread->errno_at = saved_errno;
+    preload_leave(thread);
+}
+
+/* The size that the caller meant; the real function refuses more than there is by itself. */
+static inline size_t product(size_t count, size_t nbytes)
+{
+    size_t total;
+    return __builtin_mul_overflow(count, nbytes, &total) ? SIZE_MAX : total;
+}
+
+/* How much the loader once asked for is not known, but where the arena ends is. */
+static void *move_from_arena(const void *old, size_t nbytes, uintptr_t caller)
+{
+    void *address = preload_real.malloc(nbytes);
+    size_t left = (size_t)(preload_arena + PRELOAD_ARENA_NBYTES - (const uint8_t *)old);
+    if (address != NULL)
+        memcpy(address, old, nbytes < left ? nbytes : left);
+    record_alloc(TBED_FUNCTION_REALLOC, address, nbytes, caller);
+    return address;
+}
+
+EXPORTED void *malloc(size_t nbytes)
+{
+    void *address = preload_real.malloc(nbytes);
+    record_alloc(TBED_FUNCTION_MALLOC, address, nbytes, CALLER);
+    return address;
+}
+
+EXPORTED void *calloc(size_t count, size_t nbytes)
+{
+    void *address = preload_real.calloc(count, nbytes);
+    record_alloc(TBED_FUNCTION_CALLOC, address, product(count, nbytes), CALLER);
+    return address;
+}
+
+EXPORTED void free(void *address)
+{
+    if (address == NULL || preload_arena_owns(address))
+        return;
+    record_free(address, CALLER);
+    preload_real.free(address);
+}
+
+EXPORTED void *realloc(void *old, size_t nbytes)
+{
+    uintptr_t old_address = (uintptr_t)old;
+    if (TBED_UNLIKELY(preload_arena_owns(old)))
+        return move_from_arena(old, nbytes, CALLER);
+    uint64_t begin_tick = realloc_begin();
+    void *address = preload_real.realloc(old, nbytes);
+    record_realloc(old_address, address, nbytes, begin_tick, CALLER);
+    return address;
+}
+
+/* The C library's own calls realloc(), that is us: the call would be recorded twice, so we do what it does.
+ */
+EXPORTED void *reallocarray(void *old, size_t count, size_t nbytes)
+{
+    uintptr_t old_address = (uintptr_t)old;
+    size_t total = product(count, nbytes);
+    if (TBED_UNLIKELY(preload_arena_owns(old)))
+        return move_from_arena(old, total, CALLER);
+    uint64_t begin_tick = realloc_begin();
+    void *address =
+        total == SIZE_MAX ? preload_real.reallocarray(old, count, nbytes) : preload_real.realloc(old, total);
+    record_realloc(old_address, address, total, begin_tick, CALLER);
+    return address;
+}
+
+EXPORTED int posix_memalign(void **address_ret, size_t alignment, size_t nbytes)
+{
+    int error = preload_real.posix_memalign(address_ret, alignment, nbytes);
+    record_alloc(TBED_FUNCTION_ALIGNED, error == 0 ? *address_ret : NULL, nbytes, CALLER);
+    return error;
+}
+
+EXPORTED void *aligned_alloc(size_t alignment, size_t nbytes)
+{
+    void *address = preload_real.aligned_alloc(alignment, nbytes);
+    record_alloc(TBED_FUNCTION_ALIGNED, address, nbytes, CALLER);
+    return address;
+}
+
+EXPORTED void *memalign(size_t alignment, size_t nbytes)
+{
+    void *address = preload_real.memalign(alignment, nbytes);
+    record_alloc(TBED_FUNCTION_ALIGNED, address, nbytes, CALLER);
+    return address;
+}
+
+EXPORTED void *valloc(size_t nbytes)
+{
+    void *address = preload_real.valloc(nbytes);
+    record_alloc(TBED_FUNCTION_ALIGNED, address, nbytes, CALLER);
+    return address;
+}
+
+EXPORTED void *pvalloc(size_t nbytes)
+{
+    void *address = preload_real.pvalloc(nbytes);
+    record_alloc(TBED_FUNCTION_ALIGNED, address, nbytes, CALLER);
+    return address;
+}

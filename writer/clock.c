@@ -1,0 +1,145 @@
+/*
+ * The clock of a trace: which one, how fast it ticks, where it stands in time.
+ *
+ * Source: spec/format.md, sections 3.1 and 8.3.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <time.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include "writer/private.h"
+
+#define CALIBRATION_NS 200000u
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t tbed_monotonic_ns(void)
+{
+    return clock_ns(CLOCK_MONOTONIC);
+}
+
+static bool machine_counter_is_invariant(void)
+{
+#if defined(__x86_64__)
+    unsigned eax, ebx, ecx, edx;
+    if (!__get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx))
+        return false;
+    return (edx >> 8 & 1) != 0;
+#elif defined(__aarch64__)
+    return true;
+#else
+    return false;
+#endif
+}
+
+enum tbed_clock tbed_clock_pick(enum tbed_clock wanted)
+{
+    if (wanted != TBED_CLOCK_AUTO)
+        return wanted;
+    if (!machine_counter_is_invariant())
+        return TBED_CLOCK_MONOTONIC;
+#if defined(__aarch64__)
+    return TBED_CLOCK_ARM64_VIRTUAL;
+#else
+    return TBED_CLOCK_X86_TSC;
+#endif
+}
+
+uint64_t tbed_clock_now(const struct tbed_writer *writer)
+{
+    switch (writer->fields.clock) {
+    case TBED_CLOCK_X86_TSC:
+    case TBED_CLOCK_ARM64_VIRTUAL:
+        return tbed_counter_read();
+    case TBED_CLOCK_USER:
+        return writer->user_clock != NULL ? writer->user_clock() : 0;
+    default:
+        return tbed_monotonic_ns();
+    }
+}
+
+struct anchor {
+    uint64_t ticks, realtime_ns, monotonic_ns;
+};
+
+/* Of several readings the one whose two reads of the counter are nearest to each other. */
+static struct anchor anchor_read(const struct tbed_writer *writer)
+{
+    struct anchor best = {0, 0, 0};
+    uint64_t best_width = UINT64_MAX;
+    for (int i = 0; i < 5; i++) {
+        uint64_t before = tbed_clock_now(writer);
+        uint64_t monotonic_ns = tbed_monotonic_ns();
+        uint64_t after = tbed_clock_now(writer);
+        if (after - before < best_width) {
+            best_width = after - before;
+            best = (struct anchor){before + (after - before) / 2, clock_ns(CLOCK_REALTIME), monotonic_ns};
+        }
+    }
+    return best;
+}
+
+static uint64_t ticks_per_second(const struct tbed_writer *writer, const struct anchor *start)
+{
+    if (writer->fields.clock == TBED_CLOCK_USER)
+        return 0;
+    if (writer->fields.clock == TBED_CLOCK_MONOTONIC)
+        return 1000000000u;
+#if defined(__aarch64__)
+    uint64_t rate;
+    __asm__("mrs %0, cntfrq_el0" : "=r"(rate));
+    if (rate >= 1000)
+        return rate;
+#endif
+    while (tbed_monotonic_ns() - start->monotonic_ns < CALIBRATION_NS)
+        continue;
+    struct anchor end = anchor_read(writer);
+    double seconds = (double)(end.monotonic_ns - start->monotonic_ns) / 1e9;
+    return (uint64_t)((double)(end.ticks - start->ticks) / seconds);
+}
+
+void tbed_clock_start(struct tbed_writer *writer)
+{
+    struct anchor start = anchor_read(writer);
+    writer->fields.anchor_ticks = start.ticks;
+    writer->fields.anchor_realtime_ns = (int64_t)start.realtime_ns;
+    writer->fields.anchor_monotonic_ns = start.monotonic_ns;
+    writer->fields.ticks_per_second = ticks_per_second(writer, &start);
+}
+
+/* A trace from before a reboot, or from another machine, has ticks that mean something else here. */
+bool tbed_clock_agrees(const struct tbed_writer *writer)
+{
+    if (writer->fields.clock == TBED_CLOCK_USER)
+        return writer->user_clock != NULL;
+    if (writer->fields.clock != TBED_CLOCK_MONOTONIC &&
+        writer->fields.clock != tbed_clock_pick(TBED_CLOCK_AUTO))
+        return false;
+    struct anchor now = anchor_read(writer);
+    double ticks_s =
+        ((double)now.ticks - (double)writer->fields.anchor_ticks) / (double)writer->fields.ticks_per_second;
+    double clock_s = ((double)now.monotonic_ns - (double)writer->fields.anchor_monotonic_ns) / 1e9;
+    double difference_s = ticks_s > clock_s ? ticks_s - clock_s : clock_s - ticks_s;
+    return ticks_s >= -0.001 && difference_s <= 1.0 + ticks_s * 0.005;
+}
+
+void tbed_anchor_append(struct tbed_writer *writer)
+{
+    if (writer->fields.clock == TBED_CLOCK_USER)
+        return;
+    struct anchor now = anchor_read(writer);
+    struct tbed_disk_anchor record = {
+        .ticks = tbed_le64_make(now.ticks),
+        .realtime_ns = tbed_le64_make(now.realtime_ns),
+        .monotonic_ns = tbed_le64_make(now.monotonic_ns),
+    };
+    tbed_record_append(writer, &record, TBED_RECORD_ANCHOR, sizeof record);
+}

@@ -1,0 +1,259 @@
+/*
+ * Events of more than one word: arguments, counters, messages, memory, keys.
+ *
+ * Each is written whole behind the cursor and committed by its first word.
+ * Source: spec/format.md, sections 6.1 to 6.3.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "writer/private.h"
+
+#define ARGUMENT_COUNT_MAX 255
+
+static bool argument_is_inline(const struct tbed_argument *argument)
+{
+    return argument->type == TBED_ARG_TEXT || argument->type == TBED_ARG_BYTES;
+}
+
+static size_t argument_nwords(const struct tbed_argument *argument)
+{
+    return argument_is_inline(argument) ? 1 + ((size_t)argument->nbytes + 7) / 8 : 2;
+}
+
+static size_t arguments_nwords(const struct tbed_argument *arguments, size_t count)
+{
+    size_t nwords = 0;
+    for (size_t i = 0; i < count; i++)
+        nwords += argument_nwords(&arguments[i]);
+    return nwords;
+}
+
+static uint64_t *argument_put(uint64_t *to, const struct tbed_argument *argument)
+{
+    uint32_t nbytes = argument_is_inline(argument) ? argument->nbytes : 8;
+    *to++ = argument->type | (uint64_t)nbytes << 8 | (uint64_t)argument->name_id << 32;
+    if (!argument_is_inline(argument)) {
+        *to++ = argument->type == TBED_ARG_ID ? argument->value.id : argument->value.u64;
+        return to;
+    }
+    if (nbytes > 0) {
+        to[(nbytes - 1) / 8] = 0;
+        memcpy(to, argument->value.text, nbytes);
+    }
+    return to + ((size_t)nbytes + 7) / 8;
+}
+
+struct extended {
+    enum tbed_extended type;
+    uint32_t aux, id;
+    uint64_t fixed[4];
+    size_t fixed_count;
+    const struct tbed_argument *arguments;
+    size_t argument_count;
+};
+
+/* Writes the record. The recorder has been entered. False: dropped, and counted. */
+static bool extended_put(struct tbed_recorder *recorder, uint64_t tick, const struct extended *record)
+{
+    size_t nwords = 2 + record->fixed_count + arguments_nwords(record->arguments, record->argument_count);
+    if (record->argument_count > ARGUMENT_COUNT_MAX)
+        nwords = SIZE_MAX / 16; /* too large for any block, and counted as that */
+    uint64_t *at = tbed_recorder_room(recorder, nwords, tick);
+    if (at == NULL)
+        return false;
+    at[1] = (uint64_t)record->type | (uint64_t)record->argument_count << 8 | (uint64_t)(nwords - 1) << 16 |
+            (uint64_t)record->aux << 32;
+    uint64_t *to = at + 2;
+    for (size_t i = 0; i < record->fixed_count; i++)
+        *to++ = record->fixed[i];
+    for (size_t i = 0; i < record->argument_count; i++)
+        to = argument_put(to, &record->arguments[i]);
+    tbed_recorder_commit(recorder, at, nwords,
+                         tbed_event_word(recorder, TBED_TAG_EXTENDED, record->id, tick));
+    return true;
+}
+
+static void record_extended(struct tbed_recorder *recorder, const struct extended *record)
+{
+    if (!tbed_recorder_enter(recorder))
+        return;
+    extended_put(recorder, tbed_recorder_now(recorder), record);
+    tbed_recorder_leave(recorder);
+}
+
+static void record_pair(struct tbed_recorder *recorder, uint32_t id, uint64_t subtype, uint64_t payload)
+{
+    if (!tbed_recorder_enter(recorder))
+        return;
+    uint64_t tick = tbed_recorder_now(recorder);
+    uint64_t *at = tbed_recorder_room(recorder, 2, tick);
+    if (at != NULL) {
+        at[1] = subtype << 60 | payload;
+        tbed_recorder_commit(recorder, at, 2, tbed_event_word(recorder, TBED_TAG_PAIR, id, tick));
+    }
+    tbed_recorder_leave(recorder);
+}
+
+/* ---- Spans and instants with arguments ---- */
+
+void tbed_span_begin_args(struct tbed_recorder *recorder, uint32_t id, const struct tbed_argument *arguments,
+                          size_t argument_count)
+{
+    struct extended record = {
+        .type = TBED_EXT_BEGIN, .id = id, .arguments = arguments, .argument_count = argument_count};
+    if (!tbed_recorder_enter(recorder))
+        return;
+    uint64_t tick = tbed_recorder_now(recorder);
+    if (extended_put(recorder, tick, &record))
+        tbed_span_push(recorder, id, tick);
+    else
+        tbed_span_begin_dropped(recorder, id, tick);
+    tbed_recorder_leave(recorder);
+}
+
+void tbed_span_end_args(struct tbed_recorder *recorder, const struct tbed_argument *arguments,
+                        size_t argument_count)
+{
+    if (!tbed_recorder_enter(recorder))
+        return;
+    struct tbed_open_span span;
+    if (tbed_span_pop(recorder, &span)) {
+        struct extended record = {.type = TBED_EXT_END,
+                                  .id = span.id,
+                                  .fixed = {span.begin_tick},
+                                  .fixed_count = 1,
+                                  .arguments = arguments,
+                                  .argument_count = argument_count};
+        extended_put(recorder, tbed_recorder_now(recorder), &record);
+    }
+    tbed_recorder_leave(recorder);
+}
+
+void tbed_instant_args(struct tbed_recorder *recorder, uint32_t id, const struct tbed_argument *arguments,
+                       size_t argument_count)
+{
+    struct extended record = {
+        .type = TBED_EXT_INSTANT, .id = id, .arguments = arguments, .argument_count = argument_count};
+    record_extended(recorder, &record);
+}
+
+/* ---- Counters ---- */
+
+void tbed_counter_i64(struct tbed_recorder *recorder, uint32_t id, int64_t value)
+{
+    const uint64_t mask = ((uint64_t)1 << 60) - 1;
+    int64_t limit = (int64_t)1 << 59;
+    if (value >= -limit && value < limit) {
+        record_pair(recorder, id, TBED_PAIR_COUNTER, (uint64_t)value & mask);
+        return;
+    }
+    struct tbed_argument argument = {.type = TBED_ARG_I64, .name_id = TBED_ID_INVALID, .value.i64 = value};
+    struct extended record = {
+        .type = TBED_EXT_COUNTER, .id = id, .arguments = &argument, .argument_count = 1};
+    record_extended(recorder, &record);
+}
+
+void tbed_counter_f64(struct tbed_recorder *recorder, uint32_t id, double value)
+{
+    struct tbed_argument argument = {.type = TBED_ARG_F64, .name_id = TBED_ID_INVALID, .value.f64 = value};
+    struct extended record = {
+        .type = TBED_EXT_COUNTER, .id = id, .arguments = &argument, .argument_count = 1};
+    record_extended(recorder, &record);
+}
+
+/* ---- Messages ---- */
+
+void tbed_message(struct tbed_recorder *recorder, enum tbed_severity severity, const char *text,
+                  size_t nbytes)
+{
+    struct tbed_argument argument = {.type = TBED_ARG_TEXT,
+                                     .name_id = TBED_ID_INVALID,
+                                     .nbytes = nbytes > UINT32_MAX ? UINT32_MAX : (uint32_t)nbytes,
+                                     .value.text = text};
+    struct extended record = {.type = TBED_EXT_MESSAGE,
+                              .aux = (uint32_t)severity,
+                              .id = TBED_ID_INVALID,
+                              .arguments = &argument,
+                              .argument_count = 1};
+    record_extended(recorder, &record);
+}
+
+void tbed_message_args(struct tbed_recorder *recorder, enum tbed_severity severity, uint32_t format_id,
+                       const struct tbed_argument *arguments, size_t argument_count)
+{
+    struct extended record = {.type = TBED_EXT_MESSAGE,
+                              .aux = (uint32_t)severity,
+                              .id = format_id,
+                              .arguments = arguments,
+                              .argument_count = argument_count};
+    record_extended(recorder, &record);
+}
+
+/* ---- Keys: async spans and flows ---- */
+
+static void record_key(struct tbed_recorder *recorder, enum tbed_extended type, uint32_t id, uint64_t key)
+{
+    struct extended record = {.type = type, .id = id, .fixed = {key}, .fixed_count = 1};
+    record_extended(recorder, &record);
+}
+
+void tbed_async_begin(struct tbed_recorder *recorder, uint32_t id, uint64_t key)
+{
+    record_key(recorder, TBED_EXT_ASYNC_BEGIN, id, key);
+}
+
+void tbed_async_end(struct tbed_recorder *recorder, uint32_t id, uint64_t key)
+{
+    record_key(recorder, TBED_EXT_ASYNC_END, id, key);
+}
+
+void tbed_flow(struct tbed_recorder *recorder, enum tbed_extended type, uint32_t id, uint64_t key)
+{
+    if (type == TBED_EXT_FLOW_BEGIN || type == TBED_EXT_FLOW_STEP || type == TBED_EXT_FLOW_END)
+        record_key(recorder, type, id, key);
+}
+
+/* ---- Memory ---- */
+
+/* The short form has no room for the function: plain malloc and free are what it stands for. */
+void tbed_alloc(struct tbed_recorder *recorder, uint32_t location, enum tbed_alloc_function function,
+                uint64_t address, uint64_t size)
+{
+    bool is_plain = function == TBED_FUNCTION_MALLOC || function == TBED_FUNCTION_UNKNOWN;
+    if (is_plain && address != 0 && address % 8 == 0 && address >> 48 == 0 && size >> 15 == 0) {
+        record_pair(recorder, location, TBED_PAIR_ALLOC, size << 45 | address / 8);
+        return;
+    }
+    struct extended record = {.type = TBED_EXT_ALLOC,
+                              .aux = (uint32_t)function,
+                              .id = location,
+                              .fixed = {address, size},
+                              .fixed_count = 2};
+    record_extended(recorder, &record);
+}
+
+void tbed_free(struct tbed_recorder *recorder, uint32_t location, enum tbed_alloc_function function,
+               uint64_t address)
+{
+    bool is_plain = function == TBED_FUNCTION_MALLOC || function == TBED_FUNCTION_UNKNOWN;
+    if (is_plain && address >> 60 == 0) {
+        record_pair(recorder, location, TBED_PAIR_FREE, address);
+        return;
+    }
+    struct extended record = {.type = TBED_EXT_FREE,
+                              .aux = (uint32_t)function,
+                              .id = location,
+                              .fixed = {address},
+                              .fixed_count = 1};
+    record_extended(recorder, &record);
+}
+
+void tbed_realloc(struct tbed_recorder *recorder, uint32_t location, uint64_t old_address, uint64_t address,
+                  uint64_t size, uint64_t begin_tick)
+{
+    struct extended record = {.type = TBED_EXT_REALLOC,
+                              .id = location,
+                              .fixed = {old_address, address, size, begin_tick},
+                              .fixed_count = 4};
+    record_extended(recorder, &record);
+}

@@ -1,0 +1,454 @@
+/*
+ * The file under a writer: made or joined, grown ahead of use, left, shut.
+ *
+ * Not here: what goes into its pages (page.c).
+ * Source: spec/format.md, sections 3, 4.1 and 11.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "format/checksum.h"
+#include "writer/private.h"
+
+#define DESCRIPTOR_FLOOR 500 /* out of the way of programs that count on small numbers */
+#define MAP_NBYTES_MIN   ((uint64_t)64 << 20)
+
+struct tbed_disk_header *tbed_shared(const struct tbed_writer *writer)
+{
+    return (struct tbed_disk_header *)writer->map;
+}
+
+static enum tbed_status fail(struct tbed_error *error, enum tbed_status status, int system_errno)
+{
+    *error = (struct tbed_error){.status = status, .system_errno = system_errno, .offset = UINT64_MAX};
+    return status;
+}
+
+/* Every use of the descriptor asks first whether it is still our file: a daemon may have closed them all. */
+static bool descriptor_is_ours(const struct tbed_writer *writer)
+{
+    struct stat status;
+    return fstat(writer->fd, &status) == 0 && status.st_dev == writer->device &&
+           status.st_ino == writer->inode;
+}
+
+static int descriptor_raise(int fd)
+{
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, DESCRIPTOR_FLOOR);
+    if (high < 0)
+        return fd;
+    close(fd);
+    return high;
+}
+
+/*
+ * Out of core dumps. And in folios as large as the file allows: the kernel then zeroes and enters up to 2 MiB at
+ * once, which halves what a page costs whoever faults it in. It never reaches past the file's end.
+ */
+static void advise(void *map, uint64_t nbytes)
+{
+    madvise(map, nbytes, MADV_DONTDUMP);
+    madvise(map, nbytes, MADV_HUGEPAGE);
+}
+
+/*
+ * The lock belongs to the open file that the map was made from, and lasts as long as the map, whoever closes
+ * our descriptor. So a forked child makes its map anew, from an open file of its own.
+ */
+bool tbed_file_remap(struct tbed_writer *writer)
+{
+    int protection = PROT_READ | PROT_WRITE, flags = MAP_SHARED | MAP_NORESERVE | MAP_FIXED;
+    if (mmap(writer->map, writer->map_nbytes, protection, flags, writer->fd, 0) == MAP_FAILED)
+        return false;
+    advise(writer->map, writer->map_nbytes);
+    return true;
+}
+
+bool tbed_file_reopen(struct tbed_writer *writer)
+{
+    char by_descriptor[32];
+    snprintf(by_descriptor, sizeof by_descriptor, "/proc/self/fd/%d", writer->fd);
+    int old_fd = descriptor_is_ours(writer) ? writer->fd : -1;
+    int fd = old_fd >= 0 ? open(by_descriptor, O_RDWR | O_CLOEXEC) : -1;
+    if (fd < 0)
+        fd = open(writer->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return false;
+    writer->fd = descriptor_raise(fd);
+    if (!descriptor_is_ours(writer)) {
+        close(writer->fd);
+        writer->fd = -1;
+        return false;
+    }
+    if (old_fd >= 0)
+        close(old_fd);
+    flock(writer->fd, LOCK_SH);
+    struct stat status;
+    fstat(writer->fd, &status);
+    writer->backed_pages = (uint64_t)status.st_size >> writer->page_shift;
+    return true;
+}
+
+void tbed_file_attach(struct tbed_writer *writer)
+{
+    struct tbed_disk_header *shared = tbed_shared(writer);
+    tbed_shared_add(&shared->writer_count, 1);
+    __atomic_store_n((uint32_t *)(void *)&shared->state, TBED_STATE_OPEN, __ATOMIC_RELEASE);
+    tbed_word_store(&shared->closing_checksum, 0);
+}
+
+/* ---- Growing ---- */
+
+/* File systems without fallocate: zeros are written past the end, which belongs to nobody yet. */
+static int extend_by_writing(int fd, uint64_t end)
+{
+    static const uint8_t zeros[4096];
+    struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
+    if (fcntl(fd, F_SETLKW, &range) != 0)
+        return errno;
+    struct stat status;
+    int result = fstat(fd, &status) != 0 ? errno : 0;
+    uint64_t at = (uint64_t)status.st_size;
+    while (result == 0 && at < end) {
+        size_t nbytes = end - at < sizeof zeros ? (size_t)(end - at) : sizeof zeros;
+        ssize_t written = pwrite(fd, zeros, nbytes, (off_t)at);
+        if (written <= 0)
+            result = written < 0 ? errno : ENOSPC;
+        else
+            at += (uint64_t)written;
+    }
+    range.l_type = F_UNLCK;
+    fcntl(fd, F_SETLK, &range);
+    return result;
+}
+
+/* Growing past RLIMIT_FSIZE would raise SIGXFSZ. */
+static bool is_past_resource_limit(uint64_t end)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && end > limit.rlim_cur;
+}
+
+static int extend(int fd, uint64_t start, uint64_t end)
+{
+    if (is_past_resource_limit(end))
+        return EFBIG;
+    int result;
+    do {
+        result = fallocate(fd, 0, (off_t)start, (off_t)(end - start)) == 0 ? 0 : errno;
+    } while (result == EINTR);
+    return result == EOPNOTSUPP || result == ENOSYS ? extend_by_writing(fd, end) : result;
+}
+
+static enum tbed_drop_cause cause_of(int system_errno)
+{
+    switch (system_errno) {
+    case ENOSPC:
+    case EDQUOT:
+        return TBED_DROP_DISK_FULL;
+    case EFBIG:
+        return TBED_DROP_SIZE_LIMIT;
+    default:
+        return TBED_DROP_IO_ERROR;
+    }
+}
+
+/* Grows by a step that keeps in proportion with the file; when that is too much, by a single page. */
+static int grow_locked(struct tbed_writer *writer, uint64_t page)
+{
+    uint64_t start = writer->backed_pages << writer->page_shift;
+    uint64_t needed = (page + 1) << writer->page_shift;
+    uint64_t end = needed + writer->grow_nbytes;
+    if (end > writer->map_nbytes)
+        end = writer->map_nbytes;
+    if (!descriptor_is_ours(writer) && !tbed_file_reopen(writer))
+        return EIO;
+    int result = extend(writer->fd, start, end);
+    if (result != 0 && end != needed)
+        result = extend(writer->fd, start, end = needed);
+    if (result != 0)
+        return result;
+    __atomic_store_n(&writer->backed_pages, end >> writer->page_shift, __ATOMIC_RELEASE);
+    if (end > needed && writer->grow_nbytes < TBED_GROW_NBYTES_MAX && end / 4 > writer->grow_nbytes)
+        writer->grow_nbytes *= 2;
+    return 0;
+}
+
+bool tbed_file_back(struct tbed_writer *writer, uint64_t page, enum tbed_drop_cause *cause_ret)
+{
+    if (page < __atomic_load_n(&writer->backed_pages, __ATOMIC_ACQUIRE))
+        return true;
+    if ((page + 1) << writer->page_shift > writer->map_nbytes || page >= UINT32_MAX) {
+        *cause_ret = TBED_DROP_SIZE_LIMIT;
+        return false;
+    }
+    if (!tbed_lock_take(&writer->live->grow_lock)) {
+        *cause_ret = TBED_DROP_INTERRUPTED;
+        return false;
+    }
+    int kept_errno = errno;
+    int result = page < writer->backed_pages ? 0 : grow_locked(writer, page);
+    errno = kept_errno;
+    tbed_lock_give(&writer->live->grow_lock);
+    *cause_ret = cause_of(result);
+    return result == 0;
+}
+
+/* ---- Opening ---- */
+
+static uint32_t log2_of(uint32_t power_of_two)
+{
+    return (uint32_t)__builtin_ctz(power_of_two);
+}
+
+/* Address space for all that the file may become; less where the process is limited. */
+static enum tbed_status map_file(struct tbed_writer *writer, uint64_t max_nbytes, struct tbed_error *error)
+{
+    uint64_t nbytes = max_nbytes & ~(uint64_t)(writer->page_nbytes - 1);
+    for (;;) {
+        void *map = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, writer->fd, 0);
+        if (map != MAP_FAILED) {
+            writer->map = map;
+            writer->map_nbytes = nbytes;
+            advise(map, nbytes);
+            return TBED_OK;
+        }
+        if (errno != ENOMEM || nbytes / 2 < MAP_NBYTES_MIN)
+            return fail(error, TBED_ERR_MAP, errno);
+        nbytes = nbytes / 2 & ~(uint64_t)(writer->page_nbytes - 1);
+    }
+}
+
+static uint64_t random_file_id(void)
+{
+    uint64_t id = 0;
+    if (getrandom(&id, sizeof id, GRND_NONBLOCK) != (ssize_t)sizeof id || id == 0)
+        id = (tbed_monotonic_ns() * 0x9E3779B97F4A7C15u ^ (uint64_t)getpid() << 32) | 1;
+    return id;
+}
+
+static void header_fill(struct tbed_writer *writer, const struct tbed_writer_options *options)
+{
+    writer->fields.file_id = random_file_id();
+    if (writer->fields.clock == TBED_CLOCK_USER && options->user_clock_unit != NULL)
+        snprintf(writer->fields.clock_unit, sizeof writer->fields.clock_unit, "%s", options->user_clock_unit);
+    tbed_clock_start(writer);
+    tbed_header_make(writer->map, &writer->fields);
+    tbed_shared(writer)->next_reserved_id = tbed_le64_make(options->first_reserved_id);
+}
+
+static enum tbed_status create_file(struct tbed_writer *writer, const struct tbed_writer_options *options,
+                                    struct tbed_error *error)
+{
+    uint32_t page_nbytes = options->page_nbytes != 0 ? options->page_nbytes : TBED_PAGE_NBYTES_DEFAULT;
+    writer->page_nbytes = writer->fields.page_nbytes = page_nbytes;
+    writer->page_shift = log2_of(page_nbytes);
+    writer->fields.clock = tbed_clock_pick(options->clock);
+    uint64_t max_nbytes =
+        options->max_file_nbytes != 0 ? options->max_file_nbytes : TBED_DEFAULT_MAX_FILE_NBYTES;
+    if (max_nbytes < page_nbytes)
+        return fail(error, TBED_ERR_ARGUMENT, 0);
+    uint64_t first_nbytes = max_nbytes < TBED_GROW_NBYTES_MIN ? page_nbytes : TBED_GROW_NBYTES_MIN;
+    first_nbytes = first_nbytes < page_nbytes ? page_nbytes : first_nbytes;
+    int result = extend(writer->fd, 0, first_nbytes);
+    if (result != 0)
+        result = extend(writer->fd, 0, first_nbytes = page_nbytes);
+    if (result != 0)
+        return fail(error, result == ENOSPC || result == EDQUOT ? TBED_ERR_DISK_FULL : TBED_ERR_WRITE,
+                    result);
+    enum tbed_status status = map_file(writer, max_nbytes, error);
+    if (status != TBED_OK)
+        return status;
+    writer->backed_pages = first_nbytes >> writer->page_shift;
+    header_fill(writer, options);
+    return TBED_OK;
+}
+
+static enum tbed_status join_file(struct tbed_writer *writer, const struct tbed_writer_options *options,
+                                  struct tbed_error *error)
+{
+    union {
+        struct tbed_disk_header header;
+        uint8_t bytes[TBED_PAGE_NBYTES_MIN];
+    } first;
+    ssize_t nbytes = pread(writer->fd, &first, sizeof first, 0);
+    if (nbytes < 0)
+        return fail(error, TBED_ERR_READ, errno);
+    struct stat status;
+    fstat(writer->fd, &status);
+    /* The check looks at 520 bytes and compares the page size with the size that it is told. */
+    size_t told = nbytes < (ssize_t)sizeof first ? (size_t)nbytes : (size_t)status.st_size;
+    enum tbed_status result = tbed_header_check(&first, told, &writer->fields, error);
+    if (result != TBED_OK)
+        return result;
+    if (tbed_le64_load(first.header.compatible_flags) != 0) {
+        fail(error, TBED_ERR_FLAGS, 0);
+        error->offset = offsetof(struct tbed_disk_header, compatible_flags);
+        return TBED_ERR_FLAGS;
+    }
+    writer->page_nbytes = writer->fields.page_nbytes;
+    writer->page_shift = log2_of(writer->page_nbytes);
+    if (!tbed_clock_agrees(writer))
+        return fail(error, TBED_ERR_CLOCK_DIFFERS, 0);
+    uint64_t max_nbytes =
+        options->max_file_nbytes != 0 ? options->max_file_nbytes : TBED_DEFAULT_MAX_FILE_NBYTES;
+    if (max_nbytes < (uint64_t)status.st_size)
+        max_nbytes = (uint64_t)status.st_size;
+    writer->backed_pages = (uint64_t)status.st_size >> writer->page_shift;
+    return map_file(writer, max_nbytes, error);
+}
+
+static enum tbed_status open_errno(struct tbed_error *error)
+{
+    return fail(error, errno == ENOSPC || errno == EDQUOT ? TBED_ERR_DISK_FULL : TBED_ERR_OPEN, errno);
+}
+
+/* The one who creates holds the file exclusively until its header is whole; who joins waits for that. */
+static enum tbed_status open_new(struct tbed_writer *writer, const char *path, struct tbed_error *error)
+{
+    writer->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (writer->fd < 0)
+        return errno == EEXIST ? fail(error, TBED_ERR_EXISTS, 0) : open_errno(error);
+    flock(writer->fd, LOCK_EX);
+    return TBED_OK;
+}
+
+static enum tbed_status open_existing(struct tbed_writer *writer, const char *path, struct tbed_error *error)
+{
+    struct stat status;
+    writer->fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    if (writer->fd < 0)
+        return open_errno(error);
+    for (int tries = 0;; tries++) {
+        flock(writer->fd, LOCK_SH);
+        if (fstat(writer->fd, &status) != 0)
+            return fail(error, TBED_ERR_OPEN, errno);
+        if (!S_ISREG(status.st_mode))
+            return fail(error, TBED_ERR_NOT_REGULAR, 0);
+        if (status.st_size != 0 || tries == 1000)
+            return TBED_OK;
+        flock(writer->fd, LOCK_UN); /* its creator has not come to the lock yet */
+        usleep(1000);
+    }
+}
+
+static enum tbed_status refuse_what_is_no_file(const char *path, struct tbed_error *error)
+{
+    struct stat status;
+    if (lstat(path, &status) != 0)
+        return TBED_OK;
+    if (S_ISDIR(status.st_mode))
+        return fail(error, TBED_ERR_IS_DIRECTORY, 0);
+    return S_ISREG(status.st_mode) ? TBED_OK : fail(error, TBED_ERR_NOT_REGULAR, 0);
+}
+
+static enum tbed_status remember_file(struct tbed_writer *writer, const char *path, struct tbed_error *error)
+{
+    struct stat status;
+    writer->fd = descriptor_raise(writer->fd);
+    if (fstat(writer->fd, &status) != 0)
+        return fail(error, TBED_ERR_OPEN, errno);
+    writer->device = status.st_dev;
+    writer->inode = status.st_ino;
+    size_t nbytes = strlen(path);
+    size_t prefix = 0;
+    if (path[0] != '/') {
+        if (getcwd(writer->path, sizeof writer->path) == NULL)
+            return TBED_OK; /* then it cannot be opened again by name; that is needed rarely */
+        prefix = strlen(writer->path);
+        writer->path[prefix++] = '/';
+    }
+    if (nbytes >= sizeof writer->path - prefix)
+        writer->path[0] = 0;
+    else
+        memcpy(writer->path + prefix, path, nbytes + 1);
+    return TBED_OK;
+}
+
+enum tbed_status tbed_file_open(struct tbed_writer *writer, const char *path,
+                                const struct tbed_writer_options *options, struct tbed_error *error)
+{
+    writer->fd = -1;
+    writer->grow_nbytes = TBED_GROW_NBYTES_MIN;
+    enum tbed_status status = refuse_what_is_no_file(path, error);
+    if (status != TBED_OK)
+        return status;
+    if (options->overwrite && !options->join && unlink(path) != 0 && errno != ENOENT)
+        return open_errno(error);
+    status = open_new(writer, path, error);
+    bool is_new = status == TBED_OK;
+    if (status == TBED_ERR_EXISTS && options->join)
+        status = open_existing(writer, path, error);
+    if (status == TBED_OK)
+        status = remember_file(writer, path, error);
+    if (status == TBED_OK)
+        status = is_new ? create_file(writer, options, error) : join_file(writer, options, error);
+    if (status != TBED_OK) {
+        if (is_new)
+            unlink(path);
+        if (writer->fd >= 0)
+            close(writer->fd);
+        return status;
+    }
+    tbed_file_attach(writer);
+    if (is_new)
+        flock(writer->fd, LOCK_SH);
+    return TBED_OK;
+}
+
+/* ---- Leaving ---- */
+
+bool tbed_file_shut(uint8_t *map, uint32_t page_nbytes, int fd)
+{
+    struct tbed_disk_header *shared = (struct tbed_disk_header *)map;
+    uint64_t page_count = tbed_shared_load(&shared->page_count);
+    if (ftruncate(fd, (off_t)(page_count * page_nbytes)) != 0)
+        return false;
+    tbed_word_store(&shared->writer_count, 0);
+    __atomic_store_n((uint32_t *)(void *)&shared->state, TBED_STATE_SHUT, __ATOMIC_RELEASE);
+    tbed_word_store(&shared->closing_checksum, tbed_closing_checksum(map, page_nbytes));
+    return true;
+}
+
+/* The last one maps the header page anew: its old map is gone, and with it the lock that the map was holding.
+ */
+static void shut_if_alone(struct tbed_writer *writer)
+{
+    if (flock(writer->fd, LOCK_EX | LOCK_NB) != 0)
+        return;
+    void *header = mmap(NULL, writer->page_nbytes, PROT_READ | PROT_WRITE, MAP_SHARED, writer->fd, 0);
+    if (header == MAP_FAILED)
+        return;
+    if (tbed_shared_load(&((struct tbed_disk_header *)header)->writer_count) == 0)
+        tbed_file_shut(header, writer->page_nbytes, writer->fd);
+    munmap(header, writer->page_nbytes);
+}
+
+/* A recorder that could not be stopped may still store into the map, so the map stays, and we as a writer
+ * with it. */
+void tbed_file_detach(struct tbed_writer *writer)
+{
+    bool has_file = descriptor_is_ours(writer) || tbed_file_reopen(writer);
+    if (!writer->has_lost_recorder) {
+        bool is_last = tbed_shared_add(&tbed_shared(writer)->writer_count, (uint64_t)-1) == 1;
+        munmap(writer->map, writer->map_nbytes);
+        if (is_last && has_file)
+            shut_if_alone(writer);
+    }
+    if (has_file) {
+        flock(writer->fd, LOCK_UN);
+        close(writer->fd);
+    }
+    writer->fd = -1;
+}

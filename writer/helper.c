@@ -1,0 +1,188 @@
+/*
+ * The helper thread: allocates the disk, faults pages in ahead of the recorders, seals what they have filled.
+ *
+ * It sleeps until a recorder claims a page past the low-water mark. It starts only in a process that fills
+ * pages at all, and never where the options forbid it; then the recorders do the same work themselves.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <limits.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "writer/private.h"
+
+#define ANCHOR_INTERVAL_NS 1000000000u
+
+static uint64_t claimed_page_count(const struct tbed_writer *writer)
+{
+    return tbed_shared_load(&tbed_shared(writer)->page_count);
+}
+
+/* ---- The helper's own work ---- */
+
+static uint64_t ring_take(struct tbed_helper *helper)
+{
+    uint64_t *slot = &helper->seal_ring[helper->seal_tail % TBED_SEAL_RING_COUNT];
+    uint64_t entry = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+    if (entry == 0)
+        return 0;
+    __atomic_store_n(slot, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&helper->seal_tail, helper->seal_tail + 1, __ATOMIC_RELEASE);
+    return entry;
+}
+
+static void seal_all(struct tbed_writer *writer)
+{
+    for (uint64_t entry = ring_take(&writer->helper); entry != 0; entry = ring_take(&writer->helper)) {
+        uint8_t *block = writer->map + ((entry >> 32) << writer->page_shift);
+        struct tbed_disk_block *header = (struct tbed_disk_block *)block;
+        tbed_block_seal(block, (uint32_t)entry, tbed_le64_load(header->last_tick));
+    }
+}
+
+/* False: the disk is full, or the like; the recorders will come across it themselves. */
+static bool populate_step(struct tbed_writer *writer)
+{
+    struct tbed_helper *helper = &writer->helper;
+    enum tbed_drop_cause cause;
+    uint64_t claimed = claimed_page_count(writer);
+    if (helper->populated_pages < claimed) { /* overtaken: the lead is too short */
+        __atomic_store_n(&helper->populated_pages, claimed, __ATOMIC_RELEASE);
+        if (helper->ahead_nbytes < TBED_HELPER_AHEAD_NBYTES_MAX)
+            __atomic_store_n(&helper->ahead_nbytes, helper->ahead_nbytes * 2, __ATOMIC_RELAXED);
+    }
+    uint64_t target = claimed + (helper->ahead_nbytes >> writer->page_shift);
+    if (helper->populated_pages >= target)
+        return false;
+    uint64_t chunk = TBED_HELPER_CHUNK_NBYTES >> writer->page_shift;
+    uint64_t count = target - helper->populated_pages < chunk ? target - helper->populated_pages : chunk;
+    if (!tbed_file_back(writer, helper->populated_pages + count - 1, &cause))
+        return false;
+    madvise(writer->map + (helper->populated_pages << writer->page_shift), count << writer->page_shift,
+            MADV_POPULATE_WRITE);
+    __atomic_store_n(&helper->populated_pages, helper->populated_pages + count, __ATOMIC_RELEASE);
+    return true;
+}
+
+static void anchor_now_and_then(struct tbed_writer *writer)
+{
+    uint64_t now_ns = tbed_monotonic_ns();
+    if (now_ns - writer->helper.last_anchor_ns < ANCHOR_INTERVAL_NS)
+        return;
+    writer->helper.last_anchor_ns = now_ns;
+    if (tbed_writer_lock(writer)) {
+        tbed_anchor_append(writer);
+        tbed_writer_unlock(writer);
+    }
+}
+
+static void *helper_run(void *argument)
+{
+    struct tbed_writer *writer = argument;
+    struct tbed_helper *helper = &writer->helper;
+    while (!__atomic_load_n(&helper->must_stop, __ATOMIC_ACQUIRE)) {
+        uint32_t wake = __atomic_load_n(&helper->wake, __ATOMIC_ACQUIRE);
+        seal_all(writer);
+        if (populate_step(writer))
+            continue;
+        anchor_now_and_then(writer);
+        __atomic_store_n(&helper->is_asleep, true, __ATOMIC_SEQ_CST);
+        syscall(SYS_futex, &helper->wake, FUTEX_WAIT_PRIVATE, wake, NULL, NULL, 0);
+        __atomic_store_n(&helper->is_asleep, false, __ATOMIC_SEQ_CST);
+    }
+    return NULL;
+}
+
+/* ---- What the recorders ask of it ---- */
+
+static void wake(struct tbed_helper *helper)
+{
+    __atomic_fetch_add(&helper->wake, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&helper->is_asleep, __ATOMIC_SEQ_CST))
+        syscall(SYS_futex, &helper->wake, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+/* It must not take a signal that the program means for a thread of its own. */
+static void start(struct tbed_writer *writer)
+{
+    struct tbed_helper *helper = &writer->helper;
+    sigset_t all, before;
+    helper->ahead_nbytes = TBED_HELPER_AHEAD_NBYTES_MIN;
+    helper->last_anchor_ns = tbed_monotonic_ns();
+    __atomic_store_n(&helper->must_stop, false, __ATOMIC_RELEASE);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool is_started = pthread_create(&helper->thread, NULL, helper_run, writer) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (is_started)
+        pthread_setname_np(helper->thread, "tracebed");
+    __atomic_store_n(is_started ? &helper->is_running : &helper->cannot_start, true, __ATOMIC_RELEASE);
+}
+
+static void start_if_worth_it(struct tbed_writer *writer)
+{
+    struct tbed_helper *helper = &writer->helper;
+    if (__atomic_load_n(&helper->cannot_start, __ATOMIC_ACQUIRE) || !tbed_writer_lock(writer))
+        return;
+    if (!helper->is_running && !helper->cannot_start)
+        start(writer);
+    tbed_writer_unlock(writer);
+}
+
+/* Without a helper a page is at least faulted in by one call instead of sixteen faults. */
+static void populate_here(struct tbed_writer *writer, uint64_t page)
+{
+    madvise(writer->map + (page << writer->page_shift), writer->page_nbytes, MADV_POPULATE_WRITE);
+}
+
+void tbed_helper_want(struct tbed_writer *writer, uint64_t page)
+{
+    struct tbed_helper *helper = &writer->helper;
+    uint32_t claimed = __atomic_add_fetch(&writer->claimed_pages, 1, __ATOMIC_RELAXED);
+    if (!__atomic_load_n(&helper->is_running, __ATOMIC_ACQUIRE)) {
+        if (writer->wants_helper && claimed >= TBED_HELPER_START_PAGES)
+            start_if_worth_it(writer);
+        if (claimed > 2) /* the first pages of a small process are never filled */
+            populate_here(writer, page);
+        return;
+    }
+    uint64_t populated = __atomic_load_n(&helper->populated_pages, __ATOMIC_ACQUIRE);
+    uint64_t low_water = __atomic_load_n(&helper->ahead_nbytes, __ATOMIC_RELAXED) / 2 >> writer->page_shift;
+    if (page + low_water >= populated)
+        wake(helper);
+}
+
+bool tbed_helper_seal(struct tbed_writer *writer, uint8_t *block, uint32_t used_nbytes, uint64_t last_tick)
+{
+    struct tbed_helper *helper = &writer->helper;
+    uint64_t offset = (uint64_t)(block - writer->map);
+    bool is_cell = (offset & (writer->page_nbytes - 1)) != 0;
+    if (is_cell || !__atomic_load_n(&helper->is_running, __ATOMIC_ACQUIRE))
+        return false;
+    uint64_t head = __atomic_load_n(&helper->seal_head, __ATOMIC_RELAXED);
+    do {
+        if (head - __atomic_load_n(&helper->seal_tail, __ATOMIC_ACQUIRE) >= TBED_SEAL_RING_COUNT)
+            return false;
+    } while (!__atomic_compare_exchange_n(&helper->seal_head, &head, head + 1, true, __ATOMIC_ACQ_REL,
+                                          __ATOMIC_RELAXED));
+    ((struct tbed_disk_block *)block)->last_tick = tbed_le64_make(last_tick);
+    uint64_t entry = offset >> writer->page_shift << 32 | used_nbytes;
+    __atomic_store_n(&helper->seal_ring[head % TBED_SEAL_RING_COUNT], entry, __ATOMIC_RELEASE);
+    return true;
+}
+
+void tbed_helper_stop(struct tbed_writer *writer)
+{
+    struct tbed_helper *helper = &writer->helper;
+    if (!helper->is_running)
+        return;
+    __atomic_store_n(&helper->must_stop, true, __ATOMIC_RELEASE);
+    wake(helper);
+    pthread_join(helper->thread, NULL);
+    seal_all(writer);
+    helper->is_running = false;
+}

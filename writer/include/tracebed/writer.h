@@ -1,0 +1,205 @@
+/*
+ * tracebed/writer.h: record a trace.
+ *
+ * A writer is a process's hold on a trace file; a recorder is a thread's pen in it. An event is stored
+ * straight into a mapped page: what has been recorded survives SIGKILL. It is not safe against a power cut.
+ *
+ * The traced program is never harmed: no call fails in a way that the caller has to handle, no signal is
+ * raised by a full disk, no lock is taken and no system call made while a page has room. What cannot be
+ * stored is dropped and counted by cause (enum tbed_drop_cause) in the file's header.
+ *
+ * Caveats. After fork() the child goes on by itself with pages of its own; there is nothing to call. Do not
+ * cut the file while it is written. Network file systems are not supported.
+ *
+ * Threads: a writer may be used by any thread. A recorder belongs to one thread at a time. A signal handler
+ * may use its thread's recorder: when it comes in the middle of a record its own is dropped and counted.
+ *
+ * Source: spec/format.md.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_WRITER_H
+#define TRACEBED_WRITER_H
+
+#include <time.h>
+#include <tracebed/format.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tbed_writer;
+struct tbed_recorder;
+
+/* ---- The writer ---- */
+
+struct tbed_writer_options {
+    size_t size;           /* sizeof(struct tbed_writer_options); lets the struct grow */
+    bool overwrite;        /* replace an existing file; else that is ERR_EXISTS */
+    bool join;             /* append to an existing trace, or create it */
+    bool no_helper;        /* no helper thread: pages are faulted in and sealed by the recording threads */
+    enum tbed_clock clock; /* of a new file */
+    uint64_t (*user_clock)(void); /* of TBED_CLOCK_USER; async-signal-safe if handlers record */
+    const char *user_clock_unit;  /* at most 16 ASCII bytes */
+    uint32_t page_nbytes;         /* of a new file; 0: 65536 */
+    uint64_t max_file_nbytes;     /* 0: 64 GiB. Beyond it records are dropped with cause "size limit" */
+    const char *process_name;     /* NULL: the kernel's name of the process */
+    uint32_t first_reserved_id;   /* of a new file: ids below are the application's own */
+};
+
+/*
+ * tbed_writer_open() creates or joins a trace file, mode 0600, never through a symbolic link.
+ *
+ * Ownership: '*writer_ret' is the caller's, freed by tbed_writer_close(). NULL on failure: every function
+ * below takes a NULL writer and does nothing, so that a program can go on. Errors:    ERR_OPEN, ERR_EXISTS,
+ * ERR_WRITE, ERR_DISK_FULL, ERR_MAP, ERR_MEMORY, ERR_ARGUMENT; when joining, the file checks of section 12
+ * and ERR_CLOCK_DIFFERS. Threads:   any.
+ */
+enum tbed_status tbed_writer_open(const char *path, const struct tbed_writer_options *options,
+                                  struct tbed_writer **writer_ret, struct tbed_error *error_ret);
+
+/*
+ * tbed_writer_close() stops all recorders, also those of other threads (what they record later is dropped
+ * with cause "closed"), seals their pages, and leaves the file; the last writer to leave marks it as cleanly
+ * closed. Recorders stay valid to call, for ever. NULL is fine.
+ */
+void tbed_writer_close(struct tbed_writer *writer);
+
+/* What has been dropped in this file so far, over all its writers. */
+uint64_t tbed_writer_drop_count(const struct tbed_writer *writer, enum tbed_drop_cause cause);
+
+/*
+ * tbed_trace_seal() makes the trace of writers that ended without closing (killed, exec, _exit) clean, as
+ * section 11 tells. Loses nothing that was committed.
+ *
+ * Errors: ERR_BUSY while a writer is alive; ERR_OPEN, ERR_WRITE, ERR_MAP; the file checks.
+ */
+enum tbed_status tbed_trace_seal(const char *path, struct tbed_error *error_ret);
+
+/* ---- Strings and ids ---- */
+
+/*
+ * tbed_string_intern() gives the id of a text, the same one each time within this process. Bytes that are not
+ * UTF-8 are stored as "\xHH". Any length.
+ *
+ * Errors: TBED_ID_INVALID when it cannot be stored; the drop is counted.
+ * Threads: any; not from a signal handler.
+ */
+uint32_t tbed_string_intern(struct tbed_writer *writer, const char *text, size_t nbytes);
+
+struct tbed_component {
+    const char *text; /* NULL: a reference */
+    size_t nbytes;
+    uint32_t id; /* of a reference: a regular id from this trace, or a reserved one */
+};
+
+/* A new entry of these components; not interned. As tbed_string_intern() otherwise. */
+uint32_t tbed_string_alloc(struct tbed_writer *writer, const struct tbed_component *components,
+                           size_t component_count);
+
+/* 'count' reserved ids in a row, unique in the file; the first, or TBED_ID_INVALID when exhausted (counted).
+ */
+uint32_t tbed_id_reserve(struct tbed_writer *writer, uint32_t count);
+
+/* All of [first_id, first_id + count) mean 'string_id'. Also binds TBED_ID_METADATA, with count 1. */
+void tbed_id_bind(struct tbed_writer *writer, uint32_t first_id, uint32_t count, uint32_t string_id);
+
+/* ids[i] means string_ids[i]. */
+void tbed_id_bind_list(struct tbed_writer *writer, const uint32_t *ids, const uint32_t *string_ids,
+                       size_t count);
+
+/* The trace's metadata, JSON by custom. The last call counts. */
+void tbed_metadata_set(struct tbed_writer *writer, const char *text, size_t nbytes);
+
+/* The unit in which a counter counts, "bytes". */
+void tbed_counter_describe(struct tbed_writer *writer, uint32_t counter_id, const char *unit);
+
+/* ---- Code units ---- */
+
+struct tbed_unit_options {
+    uint32_t kind; /* enum tbed_unit_kind */
+    uint32_t pc_shift;
+    uint64_t base;     /* pc of the first id */
+    uint64_t pc_count; /* ids needed: pc_count >> pc_shift, rounded up */
+    const char *name, *file;
+    uint32_t first_line;
+    const uint8_t *build_id;
+    uint32_t build_id_nbytes;
+    bool share; /* use the unit that another process registered for the same file, base, count and build-id */
+    const uint32_t *lines; /* line_count pairs (pc, line) by rising pc */
+    size_t line_count;
+};
+
+/* Registers a unit; gives its first id, or TBED_ID_INVALID (counted). Location id = first id + ((pc - base)
+ * >> pc_shift). */
+uint32_t tbed_unit_register(struct tbed_writer *writer, const struct tbed_unit_options *options);
+
+/* Where this process has the unit, and that it no longer has it. */
+void tbed_unit_load(struct tbed_writer *writer, uint32_t first_id, uint64_t address, uint64_t nbytes);
+void tbed_unit_unload(struct tbed_writer *writer, uint32_t first_id);
+
+/* ---- Recorders ---- */
+
+/*
+ * tbed_recorder_open() gives the calling thread (or a track: a fiber, a queue, a request) a stream of its
+ * own.
+ *
+ * 'name' may be NULL. A page is claimed with the first event, not before.
+ * Ownership: the writer's. Close it when the thread ends; tbed_writer_close() closes the rest.
+ * Never NULL: a recorder that drops everything, and counts it, where there is no memory or no writer.
+ */
+struct tbed_recorder *tbed_recorder_open(struct tbed_writer *writer, const char *name);
+struct tbed_recorder *tbed_track_open(struct tbed_writer *writer, const char *name);
+void tbed_recorder_close(struct tbed_recorder *recorder);
+void tbed_recorder_name(struct tbed_recorder *recorder, const char *name);
+/* The stream's number in the file; 0 before the first event. */
+uint32_t tbed_recorder_stream(const struct tbed_recorder *recorder);
+
+/* A record's tick is read inside the call; this is the same clock. */
+static inline uint64_t tbed_recorder_now(const struct tbed_recorder *recorder);
+
+/* A span on this recorder's stream; spans nest. Inline: a clock read and a store. */
+static inline void tbed_span_begin(struct tbed_recorder *recorder, uint32_t id);
+static inline void tbed_span_end(struct tbed_recorder *recorder);
+static inline void tbed_instant(struct tbed_recorder *recorder, uint32_t id);
+
+/* The same with arguments. */
+void tbed_span_begin_args(struct tbed_recorder *recorder, uint32_t id, const struct tbed_argument *arguments,
+                          size_t argument_count);
+void tbed_span_end_args(struct tbed_recorder *recorder, const struct tbed_argument *arguments,
+                        size_t argument_count);
+void tbed_instant_args(struct tbed_recorder *recorder, uint32_t id, const struct tbed_argument *arguments,
+                       size_t argument_count);
+
+void tbed_counter_i64(struct tbed_recorder *recorder, uint32_t id, int64_t value);
+void tbed_counter_f64(struct tbed_recorder *recorder, uint32_t id, double value);
+
+/* A message said once: its text is stored in the event. */
+void tbed_message(struct tbed_recorder *recorder, enum tbed_severity severity, const char *text,
+                  size_t nbytes);
+/* A message whose format string is in the table; the reader formats it. */
+void tbed_message_args(struct tbed_recorder *recorder, enum tbed_severity severity, uint32_t format_id,
+                       const struct tbed_argument *arguments, size_t argument_count);
+
+/* A span that begins on one stream and may end on another; matched by (id, key). */
+void tbed_async_begin(struct tbed_recorder *recorder, uint32_t id, uint64_t key);
+void tbed_async_end(struct tbed_recorder *recorder, uint32_t id, uint64_t key);
+
+/* Flows tie spans together: 'type' is TBED_EXT_FLOW_BEGIN, _STEP or _END. */
+void tbed_flow(struct tbed_recorder *recorder, enum tbed_extended type, uint32_t id, uint64_t key);
+
+/* Memory. 'location' is a location id or a string id. Record a free before it, an allocation after it. */
+void tbed_alloc(struct tbed_recorder *recorder, uint32_t location, enum tbed_alloc_function function,
+                uint64_t address, uint64_t size);
+void tbed_free(struct tbed_recorder *recorder, uint32_t location, enum tbed_alloc_function function,
+               uint64_t address);
+/* 'begin_tick' was read (tbed_recorder_now) before the call of realloc. */
+void tbed_realloc(struct tbed_recorder *recorder, uint32_t location, uint64_t old_address, uint64_t address,
+                  uint64_t size, uint64_t begin_tick);
+
+#include <tracebed/recorder_inline.h>
+
+#ifdef __cplusplus
+}
+#endif
+#endif

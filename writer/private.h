@@ -1,0 +1,254 @@
+/*
+ * What the files of the writing library share. Nothing here is public.
+ *
+ * Memory comes from mmap only: the library may run inside somebody's malloc. Locks live in memory that a
+ * forked child finds zeroed, so that a child never waits for a thread that it does not have.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_WRITER_PRIVATE_H
+#define TRACEBED_WRITER_PRIVATE_H
+
+#include <pthread.h>
+#include <sys/types.h>
+
+#include "format/header.h"
+#include "format/layout.h"
+#include "tracebed/writer.h"
+
+#define TBED_DEFAULT_MAX_FILE_NBYTES ((uint64_t)64 << 30)
+#define TBED_GROW_NBYTES_MIN         ((uint64_t)256 << 10)
+#define TBED_GROW_NBYTES_MAX         ((uint64_t)64 << 20)
+#define TBED_HELPER_AHEAD_NBYTES_MIN ((uint64_t)8 << 20)
+#define TBED_HELPER_AHEAD_NBYTES_MAX ((uint64_t)64 << 20)
+#define TBED_HELPER_CHUNK_NBYTES     ((uint64_t)2 << 20)
+#define TBED_HELPER_START_PAGES      16 /* claimed by this process before the helper is worth its thread */
+#define TBED_SEAL_RING_COUNT         2048
+#define TBED_RETRY_NS                50000000u /* after a full disk, not before this long */
+#define TBED_STACK_INLINE_COUNT      24
+#define TBED_STACK_MAX_COUNT         (1u << 20)
+#define TBED_SLAB_NBYTES             65536
+#define TBED_SLAB_RECORDER_COUNT     64
+
+/* The busy marks of a recorder. */
+#define TBED_BUSY_FREE    0
+#define TBED_BUSY_RECORD  1
+#define TBED_BUSY_STOPPED 2
+
+struct tbed_lock {  /* zero: free. Knows its owner, so that a signal handler does not wait for itself */
+    uint32_t state; /* 0 free, 1 taken, 2 taken and waited for */
+    uint32_t reserved;
+    const void *owner;
+};
+
+/* False: the calling thread holds it already (a signal handler came in between). */
+bool tbed_lock_take(struct tbed_lock *lock);
+void tbed_lock_give(struct tbed_lock *lock);
+
+/* Zeroed pages, private; NULL if there are none. tbed_pages_free() takes NULL. */
+void *tbed_pages_alloc(size_t nbytes);
+void tbed_pages_free(void *pages, size_t nbytes);
+
+/* A string or record block that is being filled; 'at' is the next free byte from its start. */
+struct tbed_block_writer {
+    uint8_t *block;
+    uint32_t nbytes;
+    uint32_t at;
+    uint32_t sequence; /* of the next block */
+    enum tbed_block_kind kind;
+    uint32_t string_page;
+};
+
+struct tbed_intern_slot {
+    uint64_t hash; /* 0: free */
+    uint32_t id;
+    uint32_t nbytes;
+    const uint8_t *content; /* to compare with; NULL: stored in another form, the hash must do */
+};
+
+/* What a forked child finds zeroed. */
+struct tbed_writer_live {
+    uint32_t alive;
+    struct tbed_lock lock;      /* strings, records, cells, recorders */
+    struct tbed_lock grow_lock; /* the file's size */
+    struct tbed_lock fork_lock; /* becoming a process of one's own */
+};
+
+struct tbed_helper {
+    pthread_t thread;
+    bool is_running;
+    bool cannot_start;
+    bool is_asleep;
+    bool must_stop;
+    uint32_t wake;            /* futex */
+    uint64_t populated_pages; /* faulted in below this */
+    uint64_t ahead_nbytes;
+    uint64_t last_anchor_ns;
+    uint64_t seal_head, seal_tail;
+    uint64_t seal_ring[TBED_SEAL_RING_COUNT]; /* page << 32 | used; 0: not there yet */
+};
+
+struct tbed_slab {
+    struct tbed_slab *next;
+    uint32_t used_count;
+};
+
+struct tbed_writer {
+    struct tbed_writer_live *live; /* a page of its own */
+    struct tbed_header_fields fields;
+    uint8_t *map;
+    uint64_t map_nbytes; /* the limit of the file as well */
+    uint32_t page_nbytes;
+    uint32_t page_shift;
+    int fd;
+    dev_t device;
+    ino_t inode;
+    char path[4096]; /* absolute, to open again after a fork or when the program closed our descriptor */
+
+    uint64_t backed_pages; /* below this the disk is allocated; atomic, grow_lock */
+    uint64_t grow_nbytes;
+    uint64_t retry_tick; /* atomic: no page before this */
+    uint32_t retry_cause;
+
+    uint32_t epoch; /* +1 in each forked child */
+    uint32_t process_stream;
+    uint32_t claimed_pages;     /* by this process; atomic */
+    bool is_closed, is_closing; /* atomic */
+    bool has_lost_recorder;     /* one could not be stopped */
+    bool wants_helper;
+    uint32_t drop_users; /* atomic */
+    uint64_t drops_after_close;
+    uint64_t (*user_clock)(void);
+
+    struct tbed_block_writer strings, records;
+    uint8_t *cells; /* the page whose cells are handed out */
+    uint32_t cells_next, cells_sequence;
+
+    struct tbed_intern_slot *intern;
+    size_t intern_capacity, intern_count;
+
+    struct tbed_slab *slabs;
+    struct tbed_recorder *free_recorders;
+    struct tbed_helper helper;
+};
+
+/* The part of a recorder that no hot path touches. */
+struct tbed_recorder_cold {
+    struct tbed_writer *writer;
+    struct tbed_recorder *recorder;
+    struct tbed_recorder *next_free;
+    uint8_t *block;
+    uint32_t block_nbytes;
+    uint32_t epoch;  /* of the writer, when the stream was opened */
+    uint32_t stream; /* 0: none yet */
+    uint32_t next_sequence;
+    uint32_t name_id;
+    uint32_t kind;
+    uint32_t tid;
+    bool is_open;
+    bool has_dropped_span;
+    uint64_t gap_count; /* drops not told in the stream yet; atomic */
+    uint32_t gap_cause;
+    size_t stack_nbytes; /* 0: the inline stack */
+    struct tbed_open_span inline_stack[TBED_STACK_INLINE_COUNT];
+};
+_Static_assert(2 * 4096 + sizeof(struct tbed_slab) +
+                       TBED_SLAB_RECORDER_COUNT * sizeof(struct tbed_recorder_cold) <=
+                   TBED_SLAB_NBYTES,
+               "a slab holds its recorders");
+
+/* ---- clock.c ---- */
+enum tbed_clock tbed_clock_pick(enum tbed_clock wanted);
+uint64_t tbed_clock_now(const struct tbed_writer *writer);
+uint64_t tbed_monotonic_ns(void);
+/* Reads ticks and both clocks as close together as it can; 'unique' fields of 'fields' are filled, rate
+ * included. */
+void tbed_clock_start(struct tbed_writer *writer);
+bool tbed_clock_agrees(const struct tbed_writer *writer);
+void tbed_anchor_append(struct tbed_writer *writer);
+
+/* ---- file.c ---- */
+enum tbed_status tbed_file_open(struct tbed_writer *writer, const char *path,
+                                const struct tbed_writer_options *options, struct tbed_error *error);
+/* A descriptor and a shared lock of this process's own. */
+bool tbed_file_reopen(struct tbed_writer *writer);
+bool tbed_file_remap(struct tbed_writer *writer);
+void tbed_file_attach(struct tbed_writer *writer);
+/* Leaves; shuts the file if nobody else is left. */
+void tbed_file_detach(struct tbed_writer *writer);
+/* Makes sure that 'page' is backed by the disk; else the cause of the drop. */
+bool tbed_file_back(struct tbed_writer *writer, uint64_t page, enum tbed_drop_cause *cause_ret);
+/* Cuts the file to the pages claimed and marks it as cleanly closed. The caller holds it exclusively. */
+bool tbed_file_shut(uint8_t *map, uint32_t page_nbytes, int fd);
+struct tbed_disk_header *tbed_shared(const struct tbed_writer *writer);
+
+/* Counters in shared memory. */
+static inline uint64_t tbed_shared_load(const tbed_le64 *at)
+{
+    return __atomic_load_n((const uint64_t *)(const void *)at, __ATOMIC_ACQUIRE);
+}
+static inline uint64_t tbed_shared_add(tbed_le64 *at, uint64_t value)
+{
+    return __atomic_fetch_add((uint64_t *)(void *)at, value, __ATOMIC_ACQ_REL);
+}
+static inline bool tbed_shared_swap(tbed_le64 *at, uint64_t *expected, uint64_t value)
+{
+    return __atomic_compare_exchange_n((uint64_t *)(void *)at, expected, value, false, __ATOMIC_ACQ_REL,
+                                       __ATOMIC_ACQUIRE);
+}
+
+/* ---- page.c ---- */
+struct tbed_block_start { /* what a block's header says from the start */
+    enum tbed_block_kind kind;
+    uint32_t stream, sequence, string_page, depth;
+    uint64_t tick;
+};
+/* A claimed page, zero, not begun; NULL with the cause. */
+uint8_t *tbed_page_claim(struct tbed_writer *writer, uint64_t tick, enum tbed_drop_cause *cause_ret);
+/* A cell of this process, its header not begun; NULL with the cause. The caller holds 'lock'. */
+uint8_t *tbed_cell_claim(struct tbed_writer *writer, uint64_t tick, uint32_t *string_page_ret,
+                         enum tbed_drop_cause *cause_ret);
+uint32_t tbed_cell_nbytes(const struct tbed_writer *writer);
+void tbed_block_begin(struct tbed_writer *writer, uint8_t *block, uint32_t nbytes,
+                      const struct tbed_block_start *start);
+void tbed_block_seal(uint8_t *block, uint32_t used_nbytes, uint64_t last_tick);
+/* Room for an entry of 'nbytes' (a multiple of 8) in a string or record block. The caller holds 'lock'. */
+uint8_t *tbed_block_room(struct tbed_writer *writer, struct tbed_block_writer *blocks, uint32_t nbytes);
+void tbed_block_writer_finish(struct tbed_block_writer *blocks);
+uint32_t tbed_entry_max_nbytes(const struct tbed_writer *writer);
+
+/* ---- record_write.c ---- */
+/* Appends a record whose fields after 'head' are in place. The caller holds 'lock'. False: dropped, counted.
+ */
+bool tbed_record_append(struct tbed_writer *writer, void *record, enum tbed_record_type type,
+                        uint32_t nbytes);
+void tbed_process_record(struct tbed_writer *writer, uint32_t name_id, uint32_t forked_from);
+
+/* ---- string_write.c ---- */
+/* The caller holds 'lock'. */
+uint32_t tbed_intern_locked(struct tbed_writer *writer, const char *text, size_t nbytes);
+uint32_t tbed_reserve_ids(struct tbed_writer *writer, uint32_t count);
+
+/* ---- recorder.c ---- */
+void tbed_recorders_stop(struct tbed_writer *writer);
+/* The stack of open spans, from inside an entered recorder. */
+void tbed_span_push(struct tbed_recorder *recorder, uint32_t id, uint64_t tick);
+/* False: the begin was dropped, so the end must be (and has been counted). The span is INVALID where there is
+ * none. */
+bool tbed_span_pop(struct tbed_recorder *recorder, struct tbed_open_span *span_ret);
+
+/* ---- helper.c ---- */
+void tbed_helper_want(struct tbed_writer *writer, uint64_t page);
+/* Takes over the sealing of a whole page. False: the caller seals. */
+bool tbed_helper_seal(struct tbed_writer *writer, uint8_t *block, uint32_t used_nbytes, uint64_t last_tick);
+void tbed_helper_stop(struct tbed_writer *writer);
+
+/* ---- writer.c ---- */
+/* The writer of this process, also in a forked child. False: closed, or it could not be made. */
+bool tbed_writer_is_usable(struct tbed_writer *writer);
+/* Takes 'lock' in a process that is its own; false: closed, or the lock is held by the calling thread. */
+bool tbed_writer_lock(struct tbed_writer *writer);
+void tbed_writer_unlock(struct tbed_writer *writer);
+void tbed_drop(struct tbed_writer *writer, enum tbed_drop_cause cause, uint64_t count);
+
+#endif

@@ -1,0 +1,582 @@
+/*
+ * Recorders: where they live, how they get the next block, how they are stopped.
+ *
+ * A slab is 64 KiB, aligned: one page of hot halves, which a forked child finds zeroed; one page of kept
+ * halves; then the cold parts. So a recorder finds its other parts by arithmetic.
+ *
+ * Source: spec/format.md, sections 4.2 and 6.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "writer/private.h"
+
+#define STOP_WAIT_NS 1000000000u
+
+/* For callers without a writer, or without memory: it drops everything. */
+static struct {
+    struct tbed_recorder hot;
+    uint8_t gap[TBED_RECORDER_KEPT_OFFSET - sizeof(struct tbed_recorder)];
+    struct tbed_recorder_kept kept;
+} dead_recorder = {.hot = {.busy = TBED_BUSY_STOPPED, .counter_clock = 1}};
+
+static struct tbed_recorder_cold *cold_of(struct tbed_recorder *recorder)
+{
+    return tbed_recorder_kept(recorder)->cold;
+}
+
+/* ---- Slabs ---- */
+
+static void *aligned_slab_alloc(void)
+{
+    uint8_t *pages = tbed_pages_alloc(2 * TBED_SLAB_NBYTES);
+    if (pages == NULL)
+        return NULL;
+    uint8_t *slab = (uint8_t *)tbed_round_up((uintptr_t)pages, TBED_SLAB_NBYTES);
+    size_t before = (size_t)(slab - pages);
+    if (before > 0)
+        munmap(pages, before);
+    munmap(slab + TBED_SLAB_NBYTES, TBED_SLAB_NBYTES - before);
+    if (madvise(slab, TBED_RECORDER_KEPT_OFFSET, MADV_WIPEONFORK) != 0) {
+        munmap(slab, TBED_SLAB_NBYTES);
+        return NULL;
+    }
+    return slab;
+}
+
+static struct tbed_slab *slab_header(uint8_t *slab)
+{
+    return (struct tbed_slab *)(slab + 2 * TBED_RECORDER_KEPT_OFFSET);
+}
+
+static bool slab_add(struct tbed_writer *writer)
+{
+    uint8_t *slab = aligned_slab_alloc();
+    if (slab == NULL)
+        return false;
+    struct tbed_slab *header = slab_header(slab);
+    struct tbed_recorder_cold *colds = (struct tbed_recorder_cold *)(header + 1);
+    struct tbed_recorder *recorders = (struct tbed_recorder *)slab;
+    for (size_t i = TBED_SLAB_RECORDER_COUNT; i-- > 0;) {
+        struct tbed_recorder_kept *kept = tbed_recorder_kept(&recorders[i]);
+        kept->cold = &colds[i];
+        colds[i].writer = writer;
+        colds[i].recorder = &recorders[i];
+        colds[i].next_free = writer->free_recorders;
+        writer->free_recorders = &recorders[i];
+    }
+    header->next = writer->slabs;
+    writer->slabs = header;
+    return true;
+}
+
+static struct tbed_recorder *recorder_take(struct tbed_writer *writer)
+{
+    if (writer->free_recorders == NULL && !slab_add(writer))
+        return NULL;
+    struct tbed_recorder *recorder = writer->free_recorders;
+    writer->free_recorders = cold_of(recorder)->next_free;
+    return recorder;
+}
+
+static void stack_reset(struct tbed_recorder_kept *kept)
+{
+    struct tbed_recorder_cold *cold = kept->cold;
+    if (cold->stack_nbytes != 0)
+        tbed_pages_free(kept->stack, cold->stack_nbytes);
+    cold->stack_nbytes = 0;
+    kept->stack = cold->inline_stack;
+    kept->stack_capacity = TBED_STACK_INLINE_COUNT;
+    kept->depth = kept->floor = 0;
+}
+
+static bool uses_machine_counter(const struct tbed_writer *writer)
+{
+    return writer->fields.clock == TBED_CLOCK_X86_TSC || writer->fields.clock == TBED_CLOCK_ARM64_VIRTUAL;
+}
+
+static struct tbed_recorder *open_kind(struct tbed_writer *writer, const char *name,
+                                       enum tbed_stream_kind kind)
+{
+    if (!tbed_writer_lock(writer))
+        return &dead_recorder.hot;
+    struct tbed_recorder *recorder = recorder_take(writer);
+    if (recorder != NULL) {
+        struct tbed_recorder_cold *cold = cold_of(recorder);
+        stack_reset(tbed_recorder_kept(recorder));
+        cold->stream = cold->next_sequence = 0;
+        cold->block = NULL;
+        cold->epoch = writer->epoch;
+        cold->kind = kind;
+        cold->tid = kind == TBED_STREAM_THREAD ? (uint32_t)syscall(SYS_gettid) : 0;
+        cold->name_id = name != NULL ? tbed_intern_locked(writer, name, strlen(name)) : TBED_ID_INVALID;
+        cold->is_open = true;
+        cold->gap_count = 0;
+        recorder->cursor = recorder->end = NULL;
+        recorder->counter_clock = uses_machine_counter(writer);
+        recorder->saw_close = 0;
+        __atomic_store_n(&recorder->busy, TBED_BUSY_FREE, __ATOMIC_RELEASE);
+    }
+    tbed_writer_unlock(writer);
+    if (recorder == NULL)
+        tbed_drop(writer, TBED_DROP_NO_MEMORY, 1);
+    return recorder != NULL ? recorder : &dead_recorder.hot;
+}
+
+struct tbed_recorder *tbed_recorder_open(struct tbed_writer *writer, const char *name)
+{
+    return open_kind(writer, name, TBED_STREAM_THREAD);
+}
+
+struct tbed_recorder *tbed_track_open(struct tbed_writer *writer, const char *name)
+{
+    return open_kind(writer, name, TBED_STREAM_TRACK);
+}
+
+void tbed_recorder_name(struct tbed_recorder *recorder, const char *name)
+{
+    struct tbed_recorder_cold *cold = cold_of(recorder);
+    if (cold == NULL || !tbed_writer_lock(cold->writer))
+        return;
+    cold->name_id = tbed_intern_locked(cold->writer, name, strlen(name));
+    if (cold->stream != 0 && cold->epoch == cold->writer->epoch) {
+        struct tbed_disk_name record = {
+            .stream = tbed_le32_make(cold->stream),
+            .name_id = tbed_le32_make(cold->name_id),
+            .tick = tbed_le64_make(tbed_clock_now(cold->writer)),
+        };
+        tbed_record_append(cold->writer, &record, TBED_RECORD_NAME, sizeof record);
+    }
+    tbed_writer_unlock(cold->writer);
+}
+
+uint32_t tbed_recorder_stream(const struct tbed_recorder *recorder)
+{
+    const struct tbed_recorder_cold *cold = cold_of((struct tbed_recorder *)(uintptr_t)recorder);
+    return cold != NULL && cold->epoch == cold->writer->epoch ? cold->stream : 0;
+}
+
+uint64_t tbed_clock_slow(const struct tbed_recorder *recorder)
+{
+    const struct tbed_recorder_cold *cold = cold_of((struct tbed_recorder *)(uintptr_t)recorder);
+    return cold != NULL ? tbed_clock_now(cold->writer) : 0;
+}
+
+/* ---- Drops ---- */
+
+static void drop(struct tbed_recorder_cold *cold, enum tbed_drop_cause cause)
+{
+    __atomic_fetch_add(&cold->gap_count, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&cold->gap_cause, (uint32_t)cause, __ATOMIC_RELAXED);
+    tbed_drop(cold->writer, cause, 1);
+}
+
+void tbed_recorder_drop_busy(struct tbed_recorder *recorder)
+{
+    struct tbed_recorder_cold *cold = cold_of(recorder);
+    if (cold == NULL)
+        return;
+    uint8_t busy = __atomic_load_n(&recorder->busy, __ATOMIC_RELAXED);
+    drop(cold, busy == TBED_BUSY_STOPPED ? TBED_DROP_CLOSED : TBED_DROP_INTERRUPTED);
+}
+
+/* ---- Blocks of a recorder ---- */
+
+/* A forked child's recorder goes on as a stream of its own, with the spans that were open. */
+static bool stream_open(struct tbed_recorder_cold *cold, uint64_t tick)
+{
+    struct tbed_writer *writer = cold->writer;
+    uint32_t forked_from = cold->stream;
+    if (cold->kind == TBED_STREAM_THREAD)
+        cold->tid = (uint32_t)syscall(SYS_gettid);
+    uint64_t stream = tbed_shared_add(&tbed_shared(writer)->next_stream, 1);
+    struct tbed_disk_stream record = {
+        .stream = tbed_le32_make((uint32_t)stream),
+        .process = tbed_le32_make(writer->process_stream),
+        .kind = tbed_le32_make(cold->kind),
+        .tid = tbed_le32_make(cold->tid),
+        .name_id = tbed_le32_make(cold->name_id),
+        .forked_from = tbed_le32_make(forked_from),
+        .tick = tbed_le64_make(tick),
+    };
+    if (!tbed_writer_lock(writer))
+        return false;
+    bool is_recorded = tbed_record_append(writer, &record, TBED_RECORD_STREAM, sizeof record);
+    tbed_writer_unlock(writer);
+    if (!is_recorded)
+        return false;
+    cold->stream = (uint32_t)stream;
+    cold->next_sequence = 0;
+    cold->epoch = writer->epoch;
+    return true;
+}
+
+static void block_hand_over(struct tbed_recorder *recorder, struct tbed_recorder_cold *cold, bool inline_seal)
+{
+    uint8_t *block = cold->block;
+    if (block == NULL)
+        return;
+    uint32_t used = (uint32_t)((uint8_t *)recorder->cursor - block);
+    cold->block = NULL;
+    if (inline_seal || !tbed_helper_seal(cold->writer, block, used, recorder->last))
+        tbed_block_seal(block, used, recorder->last);
+}
+
+static uint32_t stored_span_count(uint32_t depth, uint32_t block_nbytes)
+{
+    uint32_t most = block_nbytes / 64;
+    return depth < most ? depth : most;
+}
+
+/* Writes the open spans; the block then knows them all from 'floor' up, whatever was dropped before. */
+static uint8_t *stack_store(struct tbed_recorder_kept *kept, uint8_t *at, uint32_t stored)
+{
+    kept->floor = kept->depth - stored;
+    for (uint32_t i = 0; i < stored; i++) {
+        uint32_t index = kept->floor + i;
+        struct tbed_disk_open_span entry = {.id = tbed_le32_make(TBED_ID_INVALID)};
+        if (index < kept->stack_capacity) {
+            kept->stack[index].dropped = 0;
+            entry.begin_tick = tbed_le64_make(kept->stack[index].begin_tick);
+            entry.id = tbed_le32_make(kept->stack[index].id);
+        }
+        memcpy(at, &entry, sizeof entry);
+        at += sizeof entry;
+    }
+    return at;
+}
+
+/* The first block of a stream is a cell where the record fits, so that a short thread takes 1 KiB, not 64. */
+static uint8_t *block_claim(struct tbed_recorder_cold *cold, uint64_t tick, size_t needed_nbytes,
+                            uint32_t *nbytes_ret, enum tbed_drop_cause *cause_ret)
+{
+    struct tbed_writer *writer = cold->writer;
+    uint32_t cell_nbytes = tbed_cell_nbytes(writer);
+    if (cold->next_sequence != 0 || needed_nbytes > cell_nbytes / 2) {
+        *nbytes_ret = writer->page_nbytes;
+        return tbed_page_claim(writer, tick, cause_ret);
+    }
+    uint32_t string_page;
+    *cause_ret = TBED_DROP_INTERRUPTED;
+    if (!tbed_writer_lock(writer))
+        return NULL;
+    uint8_t *block = tbed_cell_claim(writer, tick, &string_page, cause_ret);
+    tbed_writer_unlock(writer);
+    *nbytes_ret = cell_nbytes;
+    return block;
+}
+
+static void gap_store(struct tbed_recorder *recorder, struct tbed_recorder_cold *cold)
+{
+    uint64_t count = __atomic_exchange_n(&cold->gap_count, 0, __ATOMIC_RELAXED);
+    if (count == 0)
+        return;
+    uint64_t *at = recorder->cursor;
+    uint64_t cause = __atomic_load_n(&cold->gap_cause, __ATOMIC_RELAXED);
+    at[1] = TBED_EXT_GAP | (uint64_t)2 << 16 | cause << 32;
+    at[2] = count;
+    tbed_recorder_commit(recorder, at, 3, (uint64_t)TBED_TAG_EXTENDED << 30 | TBED_ID_INVALID);
+}
+
+static bool is_closing(struct tbed_writer *writer)
+{
+    return __atomic_load_n(&writer->is_closing, __ATOMIC_ACQUIRE);
+}
+
+/* Room that a record of 'nwords' needs in a new block beside its header: stack, gap. */
+static size_t needed_in_block(const struct tbed_recorder_kept *kept, size_t nwords, uint32_t page_nbytes)
+{
+    size_t stack = (size_t)stored_span_count(kept->depth, page_nbytes) * TBED_STACK_ENTRY_NBYTES;
+    return TBED_BLOCK_HEADER_NBYTES + stack + (nwords + 3) * 8;
+}
+
+static bool next_block(struct tbed_recorder *recorder, size_t nwords, uint64_t tick,
+                       enum tbed_drop_cause *cause_ret)
+{
+    struct tbed_recorder_kept *kept = tbed_recorder_kept(recorder);
+    struct tbed_recorder_cold *cold = kept->cold;
+    struct tbed_writer *writer = cold->writer;
+    size_t needed = needed_in_block(kept, nwords, writer->page_nbytes);
+    *cause_ret = TBED_DROP_TOO_LARGE;
+    if (nwords > 65536 || needed > writer->page_nbytes)
+        return false;
+    *cause_ret = is_closing(writer) ? TBED_DROP_CLOSED : TBED_DROP_INTERRUPTED;
+    if ((cold->stream == 0 || cold->epoch != writer->epoch) && !stream_open(cold, tick))
+        return false;
+    uint32_t nbytes;
+    uint8_t *block = block_claim(cold, tick, needed, &nbytes, cause_ret);
+    if (block == NULL)
+        return false;
+    block_hand_over(recorder, cold, false);
+    uint32_t stored = stored_span_count(kept->depth, nbytes);
+    struct tbed_block_start start = {
+        .kind = TBED_BLOCK_EVENTS,
+        .stream = cold->stream,
+        .sequence = cold->next_sequence++,
+        .depth = kept->depth,
+        .tick = tick,
+    };
+    recorder->cursor = (uint64_t *)(void *)stack_store(kept, block + TBED_BLOCK_HEADER_NBYTES, stored);
+    tbed_block_begin(writer, block, nbytes, &start);
+    recorder->base = recorder->last = tick;
+    recorder->counter_clock = uses_machine_counter(writer);
+    cold->block = block;
+    cold->block_nbytes = nbytes;
+    gap_store(recorder, cold);
+    __atomic_store_n(&recorder->end, (uint64_t *)(void *)(block + nbytes), __ATOMIC_RELAXED);
+    if (is_closing(writer)) /* whoever closes waits for this record, no more */
+        __atomic_store_n(&recorder->end, NULL, __ATOMIC_RELAXED);
+    return true;
+}
+
+#define TIME_STEPS_MAX ((uint64_t)TBED_ID_MAX)
+
+/* The block has room but the tick is 2^31 or more away. Modulo 2^64, so that a clock that steps back is told
+ * too. */
+static bool advance_time(struct tbed_recorder *recorder, size_t nwords, uint64_t tick)
+{
+    uint64_t steps = (tick - recorder->base) >> 31;
+    uint64_t words = (steps + TIME_STEPS_MAX - 1) / TIME_STEPS_MAX;
+    uint64_t *end = __atomic_load_n(&recorder->end, __ATOMIC_RELAXED);
+    if (end == NULL || (size_t)(end - recorder->cursor) < nwords + words)
+        return false;
+    for (; steps > 0; words--) {
+        uint64_t step = steps < TIME_STEPS_MAX ? steps : TIME_STEPS_MAX;
+        tbed_recorder_commit(recorder, recorder->cursor, 1, (uint64_t)TBED_TAG_TIME << 30 | step);
+        recorder->base += step << 31;
+        steps -= step;
+    }
+    return true;
+}
+
+static bool may_go_on(struct tbed_recorder *recorder, struct tbed_recorder_cold *cold)
+{
+    return __atomic_load_n(&recorder->end, __ATOMIC_RELAXED) != NULL && cold->block != NULL &&
+           cold->epoch == cold->writer->epoch;
+}
+
+uint64_t *tbed_recorder_refill(struct tbed_recorder *recorder, size_t nwords, uint64_t tick)
+{
+    struct tbed_recorder_cold *cold = cold_of(recorder);
+    enum tbed_drop_cause cause = TBED_DROP_CLOSED;
+    if (!cold->is_open || !tbed_writer_is_usable(cold->writer) || is_closing(cold->writer)) {
+        __atomic_store_n(&recorder->saw_close, 1, __ATOMIC_RELEASE);
+        drop(cold, cause);
+        return NULL;
+    }
+    if (cold->epoch != cold->writer->epoch) /* forked: the block is the parent's */
+        cold->block = NULL;
+    if (may_go_on(recorder, cold) && advance_time(recorder, nwords, tick)) {
+        recorder->last = tick;
+        return recorder->cursor;
+    }
+    if (!next_block(recorder, nwords, tick, &cause)) {
+        drop(cold, cause);
+        return NULL;
+    }
+    return recorder->cursor;
+}
+
+/* ---- Spans off the fast path ---- */
+
+static bool stack_grow(struct tbed_recorder_kept *kept)
+{
+    struct tbed_recorder_cold *cold = kept->cold;
+    uint32_t capacity = kept->stack_capacity < 256 ? 256 : kept->stack_capacity * 4;
+    if (capacity > TBED_STACK_MAX_COUNT)
+        return false;
+    size_t nbytes = capacity * sizeof(struct tbed_open_span);
+    struct tbed_open_span *stack = tbed_pages_alloc(nbytes);
+    if (stack == NULL)
+        return false;
+    memcpy(stack, kept->stack, kept->stack_capacity * sizeof *stack);
+    if (cold->stack_nbytes != 0)
+        tbed_pages_free(kept->stack, cold->stack_nbytes);
+    cold->stack_nbytes = nbytes;
+    kept->stack = stack;
+    kept->stack_capacity = capacity;
+    return true;
+}
+
+/* Deeper than can be remembered, the span is counted only: its end then has neither id nor begin tick. */
+static void push(struct tbed_recorder_kept *kept, uint32_t id, uint64_t tick, bool dropped)
+{
+    uint32_t depth = kept->depth;
+    if (depth < kept->stack_capacity || (depth == kept->stack_capacity && stack_grow(kept)))
+        kept->stack[depth] = (struct tbed_open_span){.begin_tick = tick, .id = id, .dropped = dropped};
+    kept->depth = depth + 1;
+}
+
+/* The begin was dropped, so the end must not close somebody else's span: 'floor' sends it to the slow path.
+ */
+void tbed_span_begin_dropped(struct tbed_recorder *recorder, uint32_t id, uint64_t tick)
+{
+    struct tbed_recorder_kept *kept = tbed_recorder_kept(recorder);
+    push(kept, id, tick, true);
+    kept->floor = kept->depth;
+}
+
+void tbed_span_push(struct tbed_recorder *recorder, uint32_t id, uint64_t tick)
+{
+    struct tbed_recorder_kept *kept = tbed_recorder_kept(recorder);
+    push(kept, id, tick, false);
+    if (kept->depth > kept->stack_capacity)
+        kept->floor = kept->depth;
+}
+
+void tbed_span_begin_deep(struct tbed_recorder *recorder, uint32_t id, uint64_t tick)
+{
+    uint64_t word = tbed_event_word(recorder, TBED_TAG_BEGIN, id, tick);
+    tbed_recorder_commit(recorder, recorder->cursor, 1, word);
+    tbed_span_push(recorder, id, tick);
+}
+
+bool tbed_span_pop(struct tbed_recorder *recorder, struct tbed_open_span *span_ret)
+{
+    struct tbed_recorder_kept *kept = tbed_recorder_kept(recorder);
+    *span_ret = (struct tbed_open_span){.id = TBED_ID_INVALID};
+    if (kept->depth == 0)
+        return kept->cold != NULL;
+    if (kept->depth <= kept->stack_capacity)
+        *span_ret = kept->stack[kept->depth - 1];
+    kept->depth--;
+    if (kept->floor > kept->depth)
+        kept->floor = kept->depth;
+    if (span_ret->dropped) /* its begin is in no block */
+        drop(kept->cold, (enum tbed_drop_cause)__atomic_load_n(&kept->cold->gap_cause, __ATOMIC_RELAXED));
+    return !span_ret->dropped;
+}
+
+/* An end that the block cannot match by itself carries its begin tick. */
+static void end_with_tick(struct tbed_recorder *recorder, uint32_t id, uint64_t begin_tick)
+{
+    uint64_t tick = tbed_recorder_now(recorder);
+    uint64_t *at = tbed_recorder_room(recorder, 3, tick);
+    if (at == NULL)
+        return;
+    at[1] = TBED_EXT_END | (uint64_t)2 << 16;
+    at[2] = begin_tick;
+    tbed_recorder_commit(recorder, at, 3, tbed_event_word(recorder, TBED_TAG_EXTENDED, id, tick));
+}
+
+void tbed_span_end_slow(struct tbed_recorder *recorder)
+{
+    struct tbed_open_span span;
+    if (tbed_span_pop(recorder, &span))
+        end_with_tick(recorder, span.id, span.begin_tick);
+}
+
+/* ---- Closing ---- */
+
+static void end_record(struct tbed_recorder_cold *cold)
+{
+    struct tbed_disk_end record = {
+        .stream = tbed_le32_make(cold->stream),
+        .tick = tbed_le64_make(tbed_clock_now(cold->writer)),
+    };
+    tbed_record_append(cold->writer, &record, TBED_RECORD_END, sizeof record);
+}
+
+/* The recorder's owner keeps off its pages from here on. The caller holds 'lock'. */
+static void recorder_finish(struct tbed_recorder *recorder)
+{
+    struct tbed_recorder_cold *cold = cold_of(recorder);
+    if (cold->epoch == cold->writer->epoch) {
+        block_hand_over(recorder, cold, true);
+        if (cold->stream != 0)
+            end_record(cold);
+    }
+    cold->block = NULL;
+}
+
+void tbed_recorder_close(struct tbed_recorder *recorder)
+{
+    struct tbed_recorder_cold *cold = recorder != NULL ? cold_of(recorder) : NULL;
+    if (cold == NULL || !tbed_writer_lock(cold->writer))
+        return;
+    if (cold->is_open) {
+        recorder_finish(recorder);
+        stack_reset(tbed_recorder_kept(recorder));
+        cold->is_open = false;
+        recorder->cursor = recorder->end = NULL;
+        __atomic_store_n(&recorder->busy, TBED_BUSY_STOPPED, __ATOMIC_RELEASE);
+        cold->next_free = cold->writer->free_recorders;
+        cold->writer->free_recorders = recorder;
+    }
+    tbed_writer_unlock(cold->writer);
+}
+
+/*
+ * Waits until the owner is between two records, or has met the close in one: from then on it stores nothing.
+ * Its hot half and its stack stay its own, for it goes on calling.
+ */
+static bool recorder_stop(struct tbed_recorder *recorder)
+{
+    uint64_t deadline = tbed_monotonic_ns() + STOP_WAIT_NS;
+    while (__atomic_load_n(&recorder->busy, __ATOMIC_ACQUIRE) == TBED_BUSY_RECORD &&
+           !__atomic_load_n(&recorder->saw_close, __ATOMIC_ACQUIRE)) {
+        if (tbed_monotonic_ns() > deadline)
+            return false;
+        sched_yield();
+    }
+    return true;
+}
+
+/*
+ * The owner marks itself busy and then loads 'end', with plain instructions; we clear 'end' and then look at
+ * the mark. The barrier between makes one of the two see the other.
+ */
+static bool barrier_for_all_threads(void)
+{
+    static bool is_registered;
+    if (!is_registered && syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0)
+        return false;
+    is_registered = true;
+    return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+static size_t for_each_open(struct tbed_writer *writer, bool (*act)(struct tbed_recorder *))
+{
+    size_t count = 0;
+    for (struct tbed_slab *slab = writer->slabs; slab != NULL; slab = slab->next) {
+        struct tbed_recorder_cold *colds = (struct tbed_recorder_cold *)(slab + 1);
+        for (size_t i = 0; i < TBED_SLAB_RECORDER_COUNT; i++)
+            if (colds[i].is_open && colds[i].epoch == writer->epoch)
+                count += act(colds[i].recorder);
+    }
+    return count;
+}
+
+static bool clear_end(struct tbed_recorder *recorder)
+{
+    __atomic_store_n(&recorder->end, NULL, __ATOMIC_RELAXED);
+    return true;
+}
+
+static bool stop_and_finish(struct tbed_recorder *recorder)
+{
+    struct tbed_writer *writer = cold_of(recorder)->writer;
+    if (!recorder_stop(recorder)) {
+        writer->has_lost_recorder = true;
+        return true;
+    }
+    tbed_lock_take(&writer->live->lock);
+    recorder_finish(recorder);
+    tbed_lock_give(&writer->live->lock);
+    return true;
+}
+
+void tbed_recorders_stop(struct tbed_writer *writer)
+{
+    size_t count = for_each_open(writer, clear_end);
+    if (count > 1 && !barrier_for_all_threads()) {
+        writer->has_lost_recorder = true;
+        return;
+    }
+    for_each_open(writer, stop_and_finish);
+}

@@ -1,0 +1,323 @@
+/*
+ * The string table, written: entries, components, interning, reserved ids.
+ *
+ * Source: spec/format.md, sections 5 and 7.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "format/checksum.h"
+#include "format/utf8.h"
+#include "writer/private.h"
+
+#define ENTRY_HEADER_NBYTES ((uint32_t)sizeof(struct tbed_disk_string))
+#define REFERENCE_NBYTES    4
+#define TERMINATOR          0xFF
+#define ESCAPE_NBYTES       4 /* \xHH */
+
+/* ---- Encoding ---- */
+
+/* Sizes of a text's next code point: as given, and as stored, where a byte that is not UTF-8 becomes \xHH. */
+struct step {
+    size_t given, stored;
+};
+
+static struct step text_step(const uint8_t *at, size_t nbytes)
+{
+    size_t step = tbed_utf8_step(at, nbytes);
+    return step != 0 ? (struct step){step, step} : (struct step){1, ESCAPE_NBYTES};
+}
+
+static size_t text_stored_nbytes(const char *text, size_t nbytes)
+{
+    const uint8_t *at = (const uint8_t *)text;
+    size_t valid = tbed_utf8_valid_nbytes(at, nbytes);
+    size_t stored = valid;
+    for (size_t i = valid; i < nbytes;) {
+        struct step step = text_step(at + i, nbytes - i);
+        stored += step.stored;
+        i += step.given;
+    }
+    return stored;
+}
+
+/* How much of the text has a stored form of at most 'stored_max'; whole code points. */
+static size_t text_fitting_nbytes(const char *text, size_t nbytes, size_t stored_max)
+{
+    const uint8_t *at = (const uint8_t *)text;
+    size_t given = 0, stored = 0;
+    while (given < nbytes) {
+        struct step step = text_step(at + given, nbytes - given);
+        if (stored + step.stored > stored_max)
+            break;
+        stored += step.stored;
+        given += step.given;
+    }
+    return given;
+}
+
+static uint8_t *text_put(uint8_t *to, const char *text, size_t nbytes)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    const uint8_t *at = (const uint8_t *)text;
+    const uint8_t *end = at + nbytes;
+    while (at < end) {
+        size_t valid = tbed_utf8_valid_nbytes(at, (size_t)(end - at));
+        memcpy(to, at, valid);
+        to += valid;
+        at += valid;
+        if (at == end)
+            break;
+        *to++ = '\\';
+        *to++ = 'x';
+        *to++ = (uint8_t)digits[*at >> 4];
+        *to++ = (uint8_t)digits[*at & 15];
+        at++;
+    }
+    return to;
+}
+
+static uint8_t *reference_put(uint8_t *to, uint32_t id)
+{
+    uint32_t reference = 0x80000000u | id;
+    *to++ = (uint8_t)(reference >> 24);
+    *to++ = (uint8_t)(reference >> 16);
+    *to++ = (uint8_t)(reference >> 8);
+    *to++ = (uint8_t)reference;
+    return to;
+}
+
+static size_t component_nbytes(const struct tbed_component *component)
+{
+    if (component->text == NULL)
+        return REFERENCE_NBYTES;
+    return text_stored_nbytes(component->text, component->nbytes);
+}
+
+/* ---- Entries ---- */
+
+static size_t content_max_nbytes(const struct tbed_writer *writer)
+{
+    return tbed_entry_max_nbytes(writer) - ENTRY_HEADER_NBYTES;
+}
+
+static uint32_t id_of(const struct tbed_writer *writer, const uint8_t *entry)
+{
+    uint64_t in_page = (uint64_t)(entry - writer->map) & (writer->page_nbytes - 1);
+    uint64_t address = ((uint64_t)writer->strings.string_page << writer->page_shift) + in_page;
+    return TBED_ID_METADATA + (uint32_t)(address / 8);
+}
+
+/* One entry of components that are known to fit; 'content_ret' points at what was stored. */
+static uint32_t entry_append(struct tbed_writer *writer, const struct tbed_component *components,
+                             size_t count, size_t content_nbytes, const uint8_t **content_ret)
+{
+    uint32_t nbytes = (uint32_t)tbed_round_up(ENTRY_HEADER_NBYTES + content_nbytes, 8);
+    uint8_t *entry = tbed_block_room(writer, &writer->strings, nbytes);
+    if (entry == NULL)
+        return TBED_ID_INVALID;
+    uint8_t *content = entry + ENTRY_HEADER_NBYTES;
+    uint8_t *to = content;
+    for (size_t i = 0; i < count; i++) {
+        if (components[i].text == NULL)
+            to = reference_put(to, components[i].id);
+        else
+            to = text_put(to, components[i].text, components[i].nbytes);
+    }
+    *to = TERMINATOR;
+    uint64_t head = (uint64_t)tbed_string_hash(content, content_nbytes) << 32 | content_nbytes;
+    tbed_word_store(entry, head);
+    *content_ret = content;
+    return id_of(writer, entry);
+}
+
+/*
+ * What does not fit in one entry becomes several, and one more that refers to them in order: two levels,
+ * whatever the length. 'pieces' are the components of the entry being collected.
+ */
+#define PIECES_MAX 64
+
+struct splitter {
+    struct tbed_writer *writer;
+    struct tbed_component pieces[PIECES_MAX];
+    size_t piece_count, piece_nbytes;
+    struct tbed_component *parts; /* references to the entries made */
+    size_t part_count, part_max;
+    bool has_failed;
+};
+
+static void splitter_flush(struct splitter *splitter)
+{
+    const uint8_t *content;
+    if (splitter->piece_count == 0 || splitter->has_failed)
+        return;
+    uint32_t id = entry_append(splitter->writer, splitter->pieces, splitter->piece_count,
+                               splitter->piece_nbytes + 1, &content);
+    if (id == TBED_ID_INVALID || splitter->part_count == splitter->part_max)
+        splitter->has_failed = true;
+    else
+        splitter->parts[splitter->part_count++] = (struct tbed_component){.id = id};
+    splitter->piece_count = splitter->piece_nbytes = 0;
+}
+
+static void splitter_add(struct splitter *splitter, const struct tbed_component *component)
+{
+    size_t content_max = content_max_nbytes(splitter->writer) - 1;
+    struct tbed_component rest = *component;
+    do {
+        size_t room = content_max - splitter->piece_nbytes;
+        size_t fitting = rest.text == NULL ? 0 : text_fitting_nbytes(rest.text, rest.nbytes, room);
+        bool is_stuck = rest.text == NULL ? room < REFERENCE_NBYTES : fitting == 0 && rest.nbytes > 0;
+        if (is_stuck || splitter->piece_count == PIECES_MAX) {
+            splitter_flush(splitter);
+            continue;
+        }
+        struct tbed_component piece = rest;
+        piece.nbytes = fitting;
+        splitter->pieces[splitter->piece_count++] = piece;
+        splitter->piece_nbytes += component_nbytes(&piece);
+        if (rest.text == NULL)
+            return;
+        rest.text += fitting;
+        rest.nbytes -= fitting;
+    } while (rest.nbytes > 0 && !splitter->has_failed);
+}
+
+static uint32_t alloc_split(struct tbed_writer *writer, const struct tbed_component *components, size_t count)
+{
+    const uint8_t *content;
+    struct splitter splitter = {.writer = writer,
+                                .part_max = content_max_nbytes(writer) / REFERENCE_NBYTES - 1};
+    size_t parts_nbytes = splitter.part_max * sizeof *splitter.parts;
+    splitter.parts = tbed_pages_alloc(parts_nbytes);
+    if (splitter.parts == NULL) {
+        tbed_drop(writer, TBED_DROP_NO_MEMORY, 1);
+        return TBED_ID_INVALID;
+    }
+    for (size_t i = 0; i < count && !splitter.has_failed; i++)
+        splitter_add(&splitter, &components[i]);
+    splitter_flush(&splitter);
+    uint32_t id = TBED_ID_INVALID;
+    if (splitter.has_failed)
+        tbed_drop(writer, TBED_DROP_TOO_LARGE, 1);
+    else
+        id = entry_append(writer, splitter.parts, splitter.part_count,
+                          splitter.part_count * REFERENCE_NBYTES + 1, &content);
+    tbed_pages_free(splitter.parts, parts_nbytes);
+    return id;
+}
+
+/* '*content_ret' is NULL when the string is in several entries. */
+static uint32_t alloc_locked(struct tbed_writer *writer, const struct tbed_component *components,
+                             size_t count, const uint8_t **content_ret)
+{
+    size_t nbytes = 1;
+    *content_ret = NULL;
+    for (size_t i = 0; i < count; i++)
+        nbytes += component_nbytes(&components[i]);
+    if (nbytes > content_max_nbytes(writer))
+        return alloc_split(writer, components, count);
+    return entry_append(writer, components, count, nbytes, content_ret);
+}
+
+uint32_t tbed_string_alloc(struct tbed_writer *writer, const struct tbed_component *components,
+                           size_t component_count)
+{
+    const uint8_t *content;
+    if (!tbed_writer_lock(writer))
+        return TBED_ID_INVALID;
+    uint32_t id = alloc_locked(writer, components, component_count, &content);
+    tbed_writer_unlock(writer);
+    return id;
+}
+
+/* ---- Interning ---- */
+
+static bool slot_holds(const struct tbed_intern_slot *slot, uint64_t hash, const char *text, size_t nbytes)
+{
+    if (slot->hash != hash || slot->nbytes != (uint32_t)nbytes)
+        return false;
+    return slot->content == NULL || memcmp(slot->content, text, nbytes) == 0;
+}
+
+static struct tbed_intern_slot *slot_find(struct tbed_intern_slot *slots, size_t capacity, uint64_t hash,
+                                          const char *text, size_t nbytes)
+{
+    size_t at = hash & (capacity - 1);
+    while (slots[at].hash != 0 && !slot_holds(&slots[at], hash, text, nbytes))
+        at = (at + 1) & (capacity - 1);
+    return &slots[at];
+}
+
+static bool table_grow(struct tbed_writer *writer)
+{
+    size_t capacity = writer->intern_capacity == 0 ? 256 : writer->intern_capacity * 2;
+    struct tbed_intern_slot *slots = tbed_pages_alloc(capacity * sizeof *slots);
+    if (slots == NULL)
+        return false;
+    for (size_t i = 0; i < writer->intern_capacity; i++) {
+        size_t at = writer->intern[i].hash & (capacity - 1);
+        if (writer->intern[i].hash == 0)
+            continue;
+        while (slots[at].hash != 0)
+            at = (at + 1) & (capacity - 1);
+        slots[at] = writer->intern[i];
+    }
+    tbed_pages_free(writer->intern, writer->intern_capacity * sizeof *slots);
+    writer->intern = slots;
+    writer->intern_capacity = capacity;
+    return true;
+}
+
+/* Without memory for the table a string is stored again each time: nothing is lost but space. */
+uint32_t tbed_intern_locked(struct tbed_writer *writer, const char *text, size_t nbytes)
+{
+    struct tbed_component component = {.text = text, .nbytes = nbytes};
+    const uint8_t *content;
+    if (writer->intern_count * 4 >= writer->intern_capacity * 3 && !table_grow(writer))
+        return alloc_locked(writer, &component, 1, &content);
+    uint64_t hash = tbed_hash64(text, nbytes) | 1;
+    struct tbed_intern_slot *slot = slot_find(writer->intern, writer->intern_capacity, hash, text, nbytes);
+    if (slot->hash != 0)
+        return slot->id;
+    uint32_t id = alloc_locked(writer, &component, 1, &content);
+    if (id == TBED_ID_INVALID)
+        return id;
+    bool is_as_given = content != NULL && tbed_utf8_valid_nbytes((const uint8_t *)text, nbytes) == nbytes;
+    *slot = (struct tbed_intern_slot){hash, id, (uint32_t)nbytes, is_as_given ? content : NULL};
+    writer->intern_count++;
+    return id;
+}
+
+uint32_t tbed_string_intern(struct tbed_writer *writer, const char *text, size_t nbytes)
+{
+    if (!tbed_writer_lock(writer))
+        return TBED_ID_INVALID;
+    uint32_t id = tbed_intern_locked(writer, text, nbytes);
+    tbed_writer_unlock(writer);
+    return id;
+}
+
+/* ---- Reserved ids ---- */
+
+/* Never past the end: exhausted ids stay exhausted, none is handed out twice. */
+uint32_t tbed_reserve_ids(struct tbed_writer *writer, uint32_t count)
+{
+    tbed_le64 *next = &tbed_shared(writer)->next_reserved_id;
+    uint64_t first = tbed_shared_load(next);
+    do {
+        if (count == 0 || first > TBED_ID_MAX_RESERVED || count > TBED_ID_MAX_RESERVED + 1 - first) {
+            tbed_drop(writer, TBED_DROP_IDS_EXHAUSTED, 1);
+            return TBED_ID_INVALID;
+        }
+    } while (!tbed_shared_swap(next, &first, first + count));
+    return (uint32_t)first;
+}
+
+uint32_t tbed_id_reserve(struct tbed_writer *writer, uint32_t count)
+{
+    if (!tbed_writer_lock(writer))
+        return TBED_ID_INVALID;
+    uint32_t first = tbed_reserve_ids(writer, count);
+    tbed_writer_unlock(writer);
+    return first;
+}

@@ -1,0 +1,169 @@
+/*
+ * Many threads, one file: every event is there, in the order of its stream. Runs under TSan too.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "support.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define THREADS 8
+
+struct worker {
+    struct tbed_writer *writer;
+    uint32_t number;
+    uint32_t count;
+    bool stop; /* atomic */
+};
+
+static void *count_up(void *argument)
+{
+    struct worker *worker = argument;
+    char name[16], text[32];
+    snprintf(name, sizeof name, "t%u", worker->number);
+    struct tbed_recorder *recorder = tbed_recorder_open(worker->writer, name);
+    for (uint32_t i = 0; i < worker->count; i++) {
+        if (i % 1000 == 0)
+            tbed_string_intern(worker->writer, text,
+                               (size_t)snprintf(text, sizeof text, "%u %u", i, worker->number % 3));
+        tbed_span_begin(recorder, i);
+        tbed_span_end(recorder);
+    }
+    tbed_recorder_close(recorder);
+    return NULL;
+}
+
+static void run_workers(struct tbed_writer *writer, void *(*run)(void *), struct worker *workers,
+                        pthread_t *threads)
+{
+    for (uint32_t i = 0; i < THREADS; i++) {
+        workers[i].writer = writer;
+        workers[i].number = i;
+        assert_int_equal(pthread_create(&threads[i], NULL, run, &workers[i]), 0);
+    }
+}
+
+static void assert_counts_up(struct tbed_reader *reader, uint32_t stream, uint32_t count)
+{
+    size_t found;
+    struct tbed_event *events = test_events(reader, stream, &found);
+    assert_int_equal(found, 2 * (size_t)count);
+    for (size_t i = 0; i < found; i++) {
+        assert_int_equal(events[i].type, i % 2 == 0 ? TBED_EVENT_BEGIN : TBED_EVENT_END);
+        assert_int_equal(events[i].id, i / 2);
+        assert_true(i == 0 || events[i].tick >= events[i - 1].tick);
+    }
+    free(events);
+}
+
+static void all_events_of_all_threads_are_there(void **state)
+{
+    (void)state;
+    const char *path = test_path("threads.tbed");
+    struct worker workers[THREADS] = {{0}};
+    pthread_t threads[THREADS];
+    char name[16];
+    for (int helper = 0; helper < 2; helper++) {
+        struct tbed_writer_options options = {.no_helper = helper == 0};
+        struct tbed_writer *writer = test_writer_open(path, &options);
+        for (uint32_t i = 0; i < THREADS; i++)
+            workers[i].count = 60000 + i;
+        run_workers(writer, count_up, workers, threads);
+        for (uint32_t i = 0; i < THREADS; i++)
+            pthread_join(threads[i], NULL);
+        tbed_writer_close(writer);
+        struct tbed_reader *reader = test_reader_open(path, true);
+        for (uint32_t i = 0; i < THREADS; i++) {
+            snprintf(name, sizeof name, "t%u", i);
+            assert_counts_up(reader, test_stream_named(reader, name), workers[i].count);
+        }
+        assert_int_equal(test_drop_count(reader), 0);
+        tbed_reader_close(reader);
+    }
+}
+
+static void *record_until_told(void *argument)
+{
+    struct worker *worker = argument;
+    char name[16];
+    snprintf(name, sizeof name, "t%u", worker->number);
+    struct tbed_recorder *recorder = tbed_recorder_open(worker->writer, name);
+    for (uint32_t i = 0; !__atomic_load_n(&worker->stop, __ATOMIC_RELAXED); i++) {
+        tbed_span_begin(recorder, i);
+        tbed_counter_i64(recorder, 1, i);
+        tbed_span_end(recorder);
+        __atomic_store_n(&worker->count, i, __ATOMIC_RELAXED);
+    }
+    return NULL;
+}
+
+/* tbed_writer_close() against threads at full speed: the file is clean, and nothing is written into it later.
+ */
+static void closing_while_threads_record_leaves_a_clean_file(void **state)
+{
+    (void)state;
+    const char *path = test_path("closing.tbed");
+    for (int round = 0; round < 10; round++) {
+        struct worker workers[THREADS] = {{0}};
+        pthread_t threads[THREADS];
+        struct tbed_writer_options options = {.no_helper = round % 2 == 0};
+        struct tbed_writer *writer = test_writer_open(path, &options);
+        run_workers(writer, record_until_told, workers, threads);
+        for (uint32_t i = 0; i < THREADS; i++)
+            while (__atomic_load_n(&workers[i].count, __ATOMIC_RELAXED) < 100)
+                usleep(100);
+        tbed_writer_close(writer);
+        usleep(2000);
+        for (uint32_t i = 0; i < THREADS; i++)
+            __atomic_store_n(&workers[i].stop, true, __ATOMIC_RELAXED);
+        for (uint32_t i = 0; i < THREADS; i++)
+            pthread_join(threads[i], NULL);
+        tbed_reader_close(test_reader_open(path, true));
+    }
+}
+
+static void *open_and_close_recorders(void *argument)
+{
+    struct worker *worker = argument;
+    for (uint32_t i = 0; i < 200; i++) {
+        struct tbed_recorder *recorder = tbed_recorder_open(worker->writer, "short");
+        for (uint32_t k = 0; k < 10; k++)
+            tbed_instant(recorder, k);
+        tbed_recorder_name(recorder, "renamed");
+        tbed_recorder_close(recorder);
+    }
+    return NULL;
+}
+
+static void short_threads_come_and_go(void **state)
+{
+    (void)state;
+    const char *path = test_path("short.tbed");
+    struct worker workers[THREADS] = {{0}};
+    pthread_t threads[THREADS];
+    struct tbed_writer *writer = test_writer_open(path, NULL);
+    run_workers(writer, open_and_close_recorders, workers, threads);
+    for (uint32_t i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    tbed_writer_close(writer);
+    struct tbed_reader *reader = test_reader_open(path, true);
+    struct tbed_stream_info stream;
+    size_t streams = 0;
+    for (; tbed_stream_get(reader, streams, &stream); streams++)
+        assert_text(reader, stream.name_id, "renamed");
+    assert_int_equal(streams, THREADS * 200);
+    tbed_reader_close(reader);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_events_of_all_threads_are_there),
+        cmocka_unit_test(closing_while_threads_record_leaves_a_clean_file),
+        cmocka_unit_test(short_threads_come_and_go),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

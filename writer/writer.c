@@ -1,0 +1,237 @@
+/*
+ * A writer: opened, forked, closed; its drops.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <errno.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "format/header.h"
+#include "writer/private.h"
+
+/* ---- Drops ---- */
+
+void tbed_drop(struct tbed_writer *writer, enum tbed_drop_cause cause, uint64_t count)
+{
+    if (writer == NULL)
+        return;
+    __atomic_fetch_add(&writer->drop_users, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&writer->is_closed, __ATOMIC_SEQ_CST))
+        __atomic_fetch_add(&writer->drops_after_close, count, __ATOMIC_RELAXED);
+    else
+        tbed_shared_add(&tbed_shared(writer)->drops[cause], count);
+    __atomic_fetch_sub(&writer->drop_users, 1, __ATOMIC_SEQ_CST);
+}
+
+uint64_t tbed_writer_drop_count(const struct tbed_writer *writer, enum tbed_drop_cause cause)
+{
+    if (writer == NULL || (unsigned)cause >= TBED_DROP_CAUSE_COUNT)
+        return 0;
+    if (__atomic_load_n(&writer->is_closed, __ATOMIC_SEQ_CST))
+        return cause == TBED_DROP_CLOSED ? __atomic_load_n(&writer->drops_after_close, __ATOMIC_RELAXED) : 0;
+    return tbed_shared_load(&tbed_shared(writer)->drops[cause]);
+}
+
+/* ---- Processes ---- */
+
+static const char *kernel_name(char buffer[17])
+{
+    buffer[16] = 0;
+    return prctl(PR_GET_NAME, buffer) == 0 ? buffer : "";
+}
+
+/* The process gets a number and a record of itself. The caller holds 'lock'. */
+static void process_begin(struct tbed_writer *writer, const char *name, uint32_t forked_from)
+{
+    char comm[17] = "";
+    if (name == NULL)
+        name = kernel_name(comm);
+    writer->process_stream = (uint32_t)tbed_shared_add(&tbed_shared(writer)->next_stream, 1);
+    writer->strings = (struct tbed_block_writer){.kind = TBED_BLOCK_STRINGS};
+    writer->records = (struct tbed_block_writer){.kind = TBED_BLOCK_RECORDS};
+    writer->cells = NULL;
+    writer->cells_sequence = 0;
+    tbed_process_record(writer, tbed_intern_locked(writer, name, strlen(name)), forked_from);
+    tbed_anchor_append(writer);
+}
+
+/*
+ * In a forked child. Its memory is the parent's as it stood, perhaps in the middle of a change by a thread
+ * that the child does not have: what such a thread can have been changing is not used again.
+ */
+static void child_begin(struct tbed_writer *writer)
+{
+    uint32_t parent = writer->process_stream;
+    writer->intern = NULL;
+    writer->intern_capacity = writer->intern_count = 0;
+    memset(&writer->helper, 0, sizeof writer->helper);
+    writer->claimed_pages = 0;
+    writer->drop_users = 0;
+    writer->retry_tick = 0;
+    writer->epoch++;
+    if (!tbed_file_reopen(writer) || !tbed_file_remap(writer)) {
+        writer->is_closed = true;
+        return;
+    }
+    tbed_file_attach(writer);
+    tbed_lock_take(&writer->live->lock);
+    process_begin(writer, NULL, parent);
+    tbed_lock_give(&writer->live->lock);
+}
+
+bool tbed_writer_is_usable(struct tbed_writer *writer)
+{
+    if (writer == NULL || __atomic_load_n(&writer->is_closed, __ATOMIC_ACQUIRE))
+        return false;
+    if (__atomic_load_n(&writer->live->alive, __ATOMIC_ACQUIRE))
+        return true;
+    if (!tbed_lock_take(&writer->live->fork_lock))
+        return false;
+    if (!writer->live->alive) {
+        int kept_errno = errno;
+        child_begin(writer);
+        errno = kept_errno;
+        __atomic_store_n(&writer->live->alive, 1, __ATOMIC_RELEASE);
+    }
+    tbed_lock_give(&writer->live->fork_lock);
+    return !writer->is_closed;
+}
+
+bool tbed_writer_lock(struct tbed_writer *writer)
+{
+    if (!tbed_writer_is_usable(writer) || !tbed_lock_take(&writer->live->lock))
+        return false;
+    if (!__atomic_load_n(&writer->is_closing, __ATOMIC_ACQUIRE))
+        return true;
+    tbed_lock_give(&writer->live->lock);
+    return false;
+}
+
+void tbed_writer_unlock(struct tbed_writer *writer)
+{
+    tbed_lock_give(&writer->live->lock);
+}
+
+/* ---- Opening ---- */
+
+static struct tbed_writer *writer_alloc(void)
+{
+    struct tbed_writer *writer = tbed_pages_alloc(sizeof *writer);
+    if (writer == NULL)
+        return NULL;
+    writer->live = tbed_pages_alloc(sizeof *writer->live);
+    if (writer->live == NULL || madvise(writer->live, sizeof *writer->live, MADV_WIPEONFORK) != 0) {
+        tbed_pages_free(writer->live, sizeof *writer->live);
+        tbed_pages_free(writer, sizeof *writer);
+        return NULL;
+    }
+    return writer;
+}
+
+static void writer_free(struct tbed_writer *writer)
+{
+    tbed_pages_free(writer->live, sizeof *writer->live);
+    tbed_pages_free(writer, sizeof *writer);
+}
+
+static bool options_are_allowed(const struct tbed_writer_options *options)
+{
+    uint32_t page_nbytes = options->page_nbytes;
+    bool has_page_size =
+        page_nbytes == 0 || ((page_nbytes & (page_nbytes - 1)) == 0 && page_nbytes >= TBED_PAGE_NBYTES_MIN &&
+                             page_nbytes <= TBED_PAGE_NBYTES_MAX);
+    bool has_clock = (options->clock == TBED_CLOCK_USER) == (options->user_clock != NULL);
+    bool has_known_clock = options->clock == TBED_CLOCK_AUTO || options->clock == TBED_CLOCK_MONOTONIC ||
+                           options->clock == TBED_CLOCK_USER ||
+                           options->clock == tbed_clock_pick(TBED_CLOCK_AUTO);
+    return has_page_size && has_clock && has_known_clock &&
+           options->first_reserved_id <= TBED_ID_MAX_RESERVED && !(options->overwrite && options->join);
+}
+
+/* A caller built against an older, shorter struct has zeros for what it does not know. */
+static struct tbed_writer_options options_copy(const struct tbed_writer_options *given)
+{
+    struct tbed_writer_options options = {.size = sizeof options};
+    if (given != NULL)
+        memcpy(&options, given, given->size < sizeof options ? given->size : sizeof options);
+    return options;
+}
+
+enum tbed_status tbed_writer_open(const char *path, const struct tbed_writer_options *given,
+                                  struct tbed_writer **writer_ret, struct tbed_error *error_ret)
+{
+    struct tbed_error error = {.status = TBED_ERR_ARGUMENT, .offset = UINT64_MAX};
+    struct tbed_writer_options options = options_copy(given);
+    *writer_ret = NULL;
+    if (path != NULL && options_are_allowed(&options)) {
+        struct tbed_writer *writer = writer_alloc();
+        error.status = TBED_ERR_MEMORY;
+        if (writer != NULL) {
+            writer->user_clock = options.user_clock;
+            writer->wants_helper = !options.no_helper;
+            error.status = tbed_file_open(writer, path, &options, &error);
+            if (error.status == TBED_OK) {
+                writer->live->alive = 1;
+                tbed_lock_take(&writer->live->lock);
+                process_begin(writer, options.process_name, 0);
+                tbed_lock_give(&writer->live->lock);
+                *writer_ret = writer;
+                return TBED_OK;
+            }
+            writer_free(writer);
+        }
+    }
+    if (error_ret != NULL)
+        *error_ret = error;
+    return error.status;
+}
+
+/* ---- Closing ---- */
+
+static bool begin_closing(struct tbed_writer *writer)
+{
+    if (!tbed_writer_lock(writer))
+        return false;
+    __atomic_store_n(&writer->is_closing, true, __ATOMIC_SEQ_CST);
+    tbed_writer_unlock(writer);
+    return true;
+}
+
+static void finish_blocks(struct tbed_writer *writer)
+{
+    struct tbed_disk_end record = {
+        .stream = tbed_le32_make(writer->process_stream),
+        .tick = tbed_le64_make(tbed_clock_now(writer)),
+    };
+    tbed_lock_take(&writer->live->lock);
+    tbed_anchor_append(writer);
+    tbed_record_append(writer, &record, TBED_RECORD_END, sizeof record);
+    tbed_block_writer_finish(&writer->strings);
+    tbed_block_writer_finish(&writer->records);
+    tbed_lock_give(&writer->live->lock);
+}
+
+/* From here on drops are counted in memory: the header's counters are under the closing checksum. */
+static void stop_drops(struct tbed_writer *writer)
+{
+    __atomic_store_n(&writer->is_closed, true, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&writer->drop_users, __ATOMIC_SEQ_CST) != 0)
+        sched_yield();
+}
+
+/* Recorders and the writer itself stay, small, for whoever still calls them. */
+void tbed_writer_close(struct tbed_writer *writer)
+{
+    if (writer == NULL || !begin_closing(writer))
+        return;
+    tbed_recorders_stop(writer);
+    tbed_helper_stop(writer); /* after the last recorder has handed it a page */
+    finish_blocks(writer);
+    stop_drops(writer);
+    tbed_file_detach(writer);
+    tbed_pages_free(writer->intern, writer->intern_capacity * sizeof *writer->intern);
+    writer->intern = NULL;
+}
