@@ -44,9 +44,12 @@ static bool clock_is_allowed(const struct tbed_disk_header *header)
     bool has_unit = !tbed_bytes_are_zero(header->clock_unit, sizeof header->clock_unit);
     if (clock < TBED_CLOCK_X86_TSC || clock > TBED_CLOCK_USER)
         return false;
-    for (size_t i = 0; i < sizeof header->clock_unit; i++)
-        if (header->clock_unit[i] != 0 && (header->clock_unit[i] < 0x20 || header->clock_unit[i] > 0x7E))
+    for (size_t i = 0; i < sizeof header->clock_unit; i++) {
+        uint8_t byte = header->clock_unit[i];
+        bool is_past_end = i > 0 && header->clock_unit[i - 1] == 0;
+        if (byte != 0 && (is_past_end || byte < 0x20 || byte > 0x7E))
             return false;
+    }
     if (clock == TBED_CLOCK_USER)
         return rate == 0;
     return rate >= 1000 && rate <= 1000000000000u && !has_unit;

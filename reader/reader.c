@@ -149,7 +149,8 @@ static enum tbed_status look(struct tbed_reader *reader, struct tbed_error *erro
 
 enum tbed_status tbed_reader_refresh(struct tbed_reader *reader, struct tbed_error *error_ret)
 {
-    return look(reader, error_ret);
+    struct tbed_error ignored;
+    return look(reader, error_ret != NULL ? error_ret : &ignored);
 }
 
 /* ---- Opening and closing ---- */
@@ -193,10 +194,11 @@ enum tbed_status tbed_reader_open_fd(int fd, const struct tbed_reader_options *o
                                      struct tbed_reader **reader_ret, struct tbed_error *error_ret)
 {
     struct tbed_map map;
+    struct tbed_error ignored, *error = error_ret != NULL ? error_ret : &ignored;
     if (!options_are_allowed(options))
-        return fail(error_ret, TBED_ERR_ARGUMENT, 0);
-    enum tbed_status status = tbed_map_open(&map, fd, options != NULL && options->copy, error_ret);
-    return status == TBED_OK ? open_map(&map, options, reader_ret, error_ret) : status;
+        return fail(error, TBED_ERR_ARGUMENT, 0);
+    enum tbed_status status = tbed_map_open(&map, fd, options != NULL && options->copy, error);
+    return status == TBED_OK ? open_map(&map, options, reader_ret, error) : status;
 }
 
 /* open() refuses sockets, and devices without a driver, in its own way: they are no regular files either. */
@@ -211,10 +213,11 @@ static enum tbed_status open_failed(const char *path, int system_errno, struct t
 enum tbed_status tbed_reader_open(const char *path, const struct tbed_reader_options *options,
                                   struct tbed_reader **reader_ret, struct tbed_error *error_ret)
 {
+    struct tbed_error ignored, *error = error_ret != NULL ? error_ret : &ignored;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a pipe must not make us wait */
     if (fd < 0)
-        return open_failed(path, errno, error_ret);
-    enum tbed_status status = tbed_reader_open_fd(fd, options, reader_ret, error_ret);
+        return open_failed(path, errno, error);
+    enum tbed_status status = tbed_reader_open_fd(fd, options, reader_ret, error);
     close(fd);
     return status;
 }
@@ -224,10 +227,11 @@ enum tbed_status tbed_reader_open_memory(const void *bytes, size_t nbytes,
                                          struct tbed_reader **reader_ret, struct tbed_error *error_ret)
 {
     struct tbed_map map;
+    struct tbed_error ignored, *error = error_ret != NULL ? error_ret : &ignored;
     if (!options_are_allowed(options) || (uintptr_t)bytes % 8 != 0)
-        return fail(error_ret, TBED_ERR_ARGUMENT, 0);
+        return fail(error, TBED_ERR_ARGUMENT, 0);
     tbed_map_memory(&map, bytes, nbytes);
-    return open_map(&map, options, reader_ret, error_ret);
+    return open_map(&map, options, reader_ret, error);
 }
 
 void tbed_reader_close(struct tbed_reader *reader)

@@ -164,7 +164,8 @@ static enum tbed_status refer(struct walk *walk, uint32_t id)
     if (status != TBED_OK)
         return status;
     const struct memo *memo = memo_of(walk, id);
-    if (!walk->measuring || memo->id != id || id == 0)
+    bool is_known = memo->id == id && id != 0;
+    if (!is_known || (!walk->measuring && memo->nbytes > 0)) /* known and without text: nothing to write */
         return enter(walk, id);
     if (memo->height > TBED_STRING_DEPTH_MAX - walk->depth)
         return TBED_ERR_STRING_DEPTH;

@@ -132,7 +132,8 @@ def read_header(data):
     need((h.reserved_max, h.metadata, h.id_max) == (RESERVED_END - 1, METADATA, ID_MAX), "ID_SPACE")
     need(1 <= h.clock <= 4, "CLOCK")
     need(h.ticks_per_second == 0 if h.clock == 4 else 1000 <= h.ticks_per_second <= 10 ** 12, "CLOCK")
-    need(h.unit.isascii() if h.clock == 4 else not any(h.unit), "CLOCK")
+    unit = h.unit.rstrip(b"\0")
+    need(all(0x20 <= byte <= 0x7E for byte in unit) and (h.clock == 4 or not unit), "CLOCK")
     need(h.file_id != 0, "FILE_ID")
     need(h.zero == 0 and not any(h.zeros), "HEADER_ZERO")
     need(len(data) >= h.page_size, "HEADER_CUT")
@@ -417,7 +418,8 @@ def add_bindings(trace, at, type):
 
 def add_unit(trace, at):
     first, count, _, shift, name = struct.unpack_from("<5I", trace.data, at + 8)
-    need(first + count <= RESERVED_END and trace.units.is_free(first, first + count), "RECORD_RANGE")
+    is_apart = count == 0 or trace.units.is_free(first, first + count)
+    need(first + count <= RESERVED_END and is_apart, "RECORD_RANGE")
     trace.units.set(first, first + count, (first, shift, name, u64(trace.data, at + 40)))
 
 

@@ -31,7 +31,7 @@ static size_t arguments_nwords(const struct tbed_argument *arguments, size_t cou
 static uint64_t *argument_put(uint64_t *to, const struct tbed_argument *argument)
 {
     uint32_t nbytes = argument_is_inline(argument) ? argument->nbytes : 8;
-    *to++ = argument->type | (uint64_t)nbytes << 8 | (uint64_t)argument->name_id << 32;
+    *to++ = argument->type | (uint64_t)nbytes << 8 | (uint64_t)(argument->name_id & TBED_ID_MAX) << 32;
     if (!argument_is_inline(argument)) {
         *to++ = argument->type == TBED_ARG_ID ? argument->value.id : argument->value.u64;
         return to;

@@ -45,11 +45,20 @@ void tbed_process_record(struct tbed_writer *writer, uint32_t name_id, uint32_t 
 
 /* ---- Bindings ---- */
 
-void tbed_id_bind(struct tbed_writer *writer, uint32_t first_id, uint32_t count, uint32_t string_id)
+static bool can_be_bound(uint32_t first_id, uint32_t count, uint32_t string_id)
 {
     bool is_metadata = first_id == TBED_ID_METADATA && count == 1;
     bool is_reserved = first_id <= TBED_ID_MAX_RESERVED && count <= TBED_ID_MAX_RESERVED + 1 - first_id;
-    if (count == 0 || (!is_metadata && !is_reserved) || !tbed_writer_lock(writer))
+    return count > 0 && (is_metadata || is_reserved) && string_id <= TBED_ID_MAX;
+}
+
+void tbed_id_bind(struct tbed_writer *writer, uint32_t first_id, uint32_t count, uint32_t string_id)
+{
+    if (!can_be_bound(first_id, count, string_id)) {
+        tbed_drop(writer, TBED_DROP_TOO_LARGE, 1);
+        return;
+    }
+    if (!tbed_writer_lock(writer))
         return;
     struct tbed_disk_bind record = {
         .first_id = tbed_le32_make(first_id),
@@ -67,17 +76,19 @@ void tbed_id_bind_list(struct tbed_writer *writer, const uint32_t *ids, const ui
 {
     if (!tbed_writer_lock(writer))
         return;
-    while (count > 0) {
+    for (size_t i = 0; i < count;) {
         struct tbed_disk_id_pair pairs[PAIRS_AT_ONCE];
-        uint32_t taken = count < PAIRS_AT_ONCE ? (uint32_t)count : PAIRS_AT_ONCE;
-        for (uint32_t i = 0; i < taken; i++)
-            pairs[i] = (struct tbed_disk_id_pair){tbed_le32_make(ids[i]), tbed_le32_make(string_ids[i])};
+        uint32_t taken = 0;
+        for (; i < count && taken < PAIRS_AT_ONCE; i++) {
+            if (can_be_bound(ids[i], 1, string_ids[i]))
+                pairs[taken++] =
+                    (struct tbed_disk_id_pair){tbed_le32_make(ids[i]), tbed_le32_make(string_ids[i])};
+            else
+                tbed_drop(writer, TBED_DROP_TOO_LARGE, 1);
+        }
         struct tbed_disk_bind_list record = {.count = tbed_le32_make(taken)};
         append_parts(writer, TBED_RECORD_BIND_LIST, &record, sizeof record, pairs,
                      taken * (uint32_t)sizeof *pairs);
-        ids += taken;
-        string_ids += taken;
-        count -= taken;
     }
     tbed_writer_unlock(writer);
 }
@@ -94,7 +105,7 @@ void tbed_counter_describe(struct tbed_writer *writer, uint32_t counter_id, cons
     if (!tbed_writer_lock(writer))
         return;
     struct tbed_disk_counter record = {
-        .id = tbed_le32_make(counter_id),
+        .id = tbed_le32_make(counter_id & TBED_ID_MAX),
         .unit_id = tbed_le32_make(tbed_intern_locked(writer, unit, strlen(unit))),
     };
     tbed_record_append(writer, &record, TBED_RECORD_COUNTER, sizeof record);
@@ -224,7 +235,7 @@ uint32_t tbed_unit_register(struct tbed_writer *writer, const struct tbed_unit_o
 
 void tbed_unit_load(struct tbed_writer *writer, uint32_t first_id, uint64_t address, uint64_t nbytes)
 {
-    if (!tbed_writer_lock(writer))
+    if (first_id > TBED_ID_MAX_RESERVED || !tbed_writer_lock(writer))
         return;
     struct tbed_disk_load record = {
         .process = tbed_le32_make(writer->process_stream),
@@ -239,7 +250,7 @@ void tbed_unit_load(struct tbed_writer *writer, uint32_t first_id, uint64_t addr
 
 void tbed_unit_unload(struct tbed_writer *writer, uint32_t first_id)
 {
-    if (!tbed_writer_lock(writer))
+    if (first_id > TBED_ID_MAX_RESERVED || !tbed_writer_lock(writer))
         return;
     struct tbed_disk_unload record = {
         .process = tbed_le32_make(writer->process_stream),

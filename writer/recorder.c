@@ -243,7 +243,7 @@ static uint8_t *stack_store(struct tbed_recorder_kept *kept, uint8_t *at, uint32
         if (index < kept->stack_capacity) {
             kept->stack[index].dropped = 0;
             entry.begin_tick = tbed_le64_make(kept->stack[index].begin_tick);
-            entry.id = tbed_le32_make(kept->stack[index].id);
+            entry.id = tbed_le32_make(kept->stack[index].id & TBED_ID_MAX);
         }
         memcpy(at, &entry, sizeof entry);
         at += sizeof entry;
@@ -372,7 +372,8 @@ uint64_t *tbed_recorder_refill(struct tbed_recorder *recorder, size_t nwords, ui
     if (cold->epoch != cold->writer->epoch) /* forked: the block is the parent's */
         cold->block = NULL;
     if (may_go_on(recorder, cold) && advance_time(recorder, nwords, tick)) {
-        recorder->last = tick;
+        if (tick > recorder->last)
+            recorder->last = tick;
         return recorder->cursor;
     }
     if (!next_block(recorder, nwords, tick, &cause)) {

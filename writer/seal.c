@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "format/block.h"
+#include "format/checksum.h"
 #include "writer/private.h"
 
 struct sealing {
@@ -21,6 +22,7 @@ struct sealing {
     uint8_t *map;
     uint64_t nbytes; /* whole pages, all in the file */
     uint32_t page_nbytes;
+    uint32_t ring_page_count;
     struct tbed_block_place place;
     struct tbed_error *error;
 };
@@ -106,9 +108,12 @@ static enum tbed_status seal_mapped(struct sealing *sealing)
 {
     struct tbed_disk_header *shared = shared_of(sealing);
     uint64_t pages_in_file = sealing->nbytes / sealing->page_nbytes;
-    if (tbed_shared_load(&shared->page_count) > pages_in_file)
+    uint64_t page_count = tbed_shared_load(&shared->page_count);
+    if (page_count < (uint64_t)sealing->ring_page_count + 1)
+        return fail(sealing->error, TBED_ERR_PAGE_COUNT, 0, offsetof(struct tbed_disk_header, page_count));
+    if (page_count > pages_in_file)
         return fail(sealing->error, TBED_ERR_BLOCK_CUT, 0, sealing->nbytes);
-    sealing->nbytes = tbed_shared_load(&shared->page_count) * sealing->page_nbytes;
+    sealing->nbytes = page_count * sealing->page_nbytes;
     sealing->place.next_stream = tbed_shared_load(&shared->next_stream);
     sealing->place.next_string_page = tbed_shared_load(&shared->next_string_page);
     enum tbed_status status = seal_pages(sealing);
@@ -117,6 +122,31 @@ static enum tbed_status seal_mapped(struct sealing *sealing)
     if (!tbed_file_shut(sealing->map, sealing->page_nbytes, sealing->fd))
         return fail(sealing->error, TBED_ERR_WRITE, errno, UINT64_MAX);
     return TBED_OK;
+}
+
+/* A file that was shut already is only looked at: sealing it again would cover up what is wrong with it. */
+static enum tbed_status check_shut(const struct sealing *sealing, uint64_t file_nbytes)
+{
+    struct tbed_disk_header *shared = shared_of(sealing);
+    uint64_t closing = tbed_shared_load(&shared->closing_checksum);
+    if (closing != tbed_closing_checksum(sealing->map, sealing->page_nbytes))
+        return fail(sealing->error, TBED_ERR_CLOSING_CHECKSUM, 0,
+                    offsetof(struct tbed_disk_header, closing_checksum));
+    if (file_nbytes != tbed_shared_load(&shared->page_count) * sealing->page_nbytes)
+        return fail(sealing->error, TBED_ERR_FILE_SIZE, 0, file_nbytes);
+    return TBED_OK;
+}
+
+static enum tbed_status seal_by_state(struct sealing *sealing, uint64_t file_nbytes)
+{
+    switch (tbed_le32_load(shared_of(sealing)->state)) {
+    case TBED_STATE_OPEN:
+        return seal_mapped(sealing);
+    case TBED_STATE_SHUT:
+        return check_shut(sealing, file_nbytes);
+    default:
+        return fail(sealing->error, TBED_ERR_STATE, 0, offsetof(struct tbed_disk_header, state));
+    }
 }
 
 static enum tbed_status seal_open_file(int fd, struct tbed_error *error)
@@ -142,7 +172,8 @@ static enum tbed_status seal_open_file(int fd, struct tbed_error *error)
         sealing.nbytes = map_nbytes & ~(uint64_t)(fields.page_nbytes - 1);
         sealing.place.file_id = fields.file_id;
         sealing.place.page_nbytes = fields.page_nbytes;
-        result = seal_mapped(&sealing);
+        sealing.ring_page_count = fields.ring_page_count;
+        result = seal_by_state(&sealing, map_nbytes);
     }
     munmap(map, map_nbytes);
     return result;

@@ -78,7 +78,7 @@ static uint8_t *text_put(uint8_t *to, const char *text, size_t nbytes)
 
 static uint8_t *reference_put(uint8_t *to, uint32_t id)
 {
-    uint32_t reference = 0x80000000u | id;
+    uint32_t reference = 0x80000000u | (id & TBED_ID_MAX);
     *to++ = (uint8_t)(reference >> 24);
     *to++ = (uint8_t)(reference >> 16);
     *to++ = (uint8_t)(reference >> 8);

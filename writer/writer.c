@@ -137,6 +137,16 @@ static void writer_free(struct tbed_writer *writer)
     tbed_pages_free(writer, sizeof *writer);
 }
 
+/* Section 3.1: printable ASCII, so that every reader can show it. */
+static bool unit_is_allowed(const char *unit)
+{
+    size_t nbytes = unit != NULL ? strlen(unit) : 0;
+    for (size_t i = 0; i < nbytes; i++)
+        if (unit[i] < 0x20 || unit[i] > 0x7E)
+            return false;
+    return nbytes <= 16;
+}
+
 static bool options_are_allowed(const struct tbed_writer_options *options)
 {
     uint32_t page_nbytes = options->page_nbytes;
@@ -148,7 +158,8 @@ static bool options_are_allowed(const struct tbed_writer_options *options)
                            options->clock == TBED_CLOCK_USER ||
                            options->clock == tbed_clock_pick(TBED_CLOCK_AUTO);
     return has_page_size && has_clock && has_known_clock &&
-           options->first_reserved_id <= TBED_ID_MAX_RESERVED && !(options->overwrite && options->join);
+           options->first_reserved_id <= TBED_ID_MAX_RESERVED && !(options->overwrite && options->join) &&
+           unit_is_allowed(options->user_clock_unit);
 }
 
 /* A caller built against an older, shorter struct has zeros for what it does not know. */

@@ -86,6 +86,11 @@ static void a_file_that_is_no_trace_is_not_joined_and_not_changed(void **state)
     assert_int_equal(status.st_size, 33);
 }
 
+static uint64_t some_clock(void)
+{
+    return 1;
+}
+
 static void options_that_make_no_sense_are_refused(void **state)
 {
     (void)state;
@@ -95,6 +100,9 @@ static void options_that_make_no_sense_are_refused(void **state)
                                both = {.join = true, .overwrite = true};
     struct tbed_writer_options tiny = {.max_file_nbytes = 1000},
                                ids = {.first_reserved_id = TBED_ID_METADATA};
+    struct tbed_writer_options greek = {
+        .clock = TBED_CLOCK_USER, .user_clock = some_clock, .user_clock_unit = "\xC2\xB5s"};
+    assert_int_equal(open_status(path, greek), TBED_ERR_ARGUMENT);
     assert_int_equal(open_status(path, odd_page), TBED_ERR_ARGUMENT);
     assert_int_equal(open_status(path, small_page), TBED_ERR_ARGUMENT);
     assert_int_equal(open_status(path, no_clock), TBED_ERR_ARGUMENT);
@@ -102,11 +110,6 @@ static void options_that_make_no_sense_are_refused(void **state)
     assert_int_equal(open_status(path, tiny), TBED_ERR_ARGUMENT);
     assert_int_equal(open_status(path, ids), TBED_ERR_ARGUMENT);
     assert_int_not_equal(access(path, F_OK), 0);
-}
-
-static uint64_t some_clock(void)
-{
-    return 1;
 }
 
 /* The ticks of a counter that this process does not have, or of another boot, would mean something else. */

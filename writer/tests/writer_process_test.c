@@ -338,6 +338,38 @@ static void sealing_waits_for_no_living_writer(void **state)
     tbed_reader_close(test_reader_open(path, true));
 }
 
+static void copy_file(const char *from, const char *to)
+{
+    char buffer[65536];
+    FILE *source = fopen(from, "rb"), *copy = fopen(to, "wb");
+    assert_non_null(source);
+    assert_non_null(copy);
+    for (size_t nbytes; (nbytes = fread(buffer, 1, sizeof buffer, source)) > 0;)
+        fwrite(buffer, 1, nbytes, copy);
+    fclose(source);
+    fclose(copy);
+}
+
+/* Recovery repairs what killed writers left. What is damaged it refuses, and must not cover up. */
+static void sealing_refuses_damage_and_leaves_it_as_it_is(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"PAGE_COUNT", "CLOSING_CHECKSUM", "FILE_SIZE", "STATE", "VERSION"};
+    static const enum tbed_status statuses[] = {TBED_ERR_PAGE_COUNT, TBED_ERR_CLOSING_CHECKSUM,
+                                                TBED_ERR_FILE_SIZE, TBED_ERR_STATE, TBED_ERR_VERSION};
+    const char *path = test_path("damaged.tbed");
+    char golden[256];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct tbed_error error;
+        snprintf(golden, sizeof golden, "spec/golden/invalid/%s.tbed", names[i]);
+        copy_file(golden, path);
+        assert_int_equal(tbed_trace_seal(path, &error), statuses[i]);
+        char command[600];
+        snprintf(command, sizeof command, "cmp -s %s %s", golden, path);
+        assert_int_equal(system(command), 0);
+    }
+}
+
 /* A trace goes on where it was left, also after it was shut. */
 static void a_shut_trace_is_joined_again_and_again(void **state)
 {
@@ -364,6 +396,7 @@ int main(void)
         cmocka_unit_test(forking_between_busy_threads_never_hangs),
         cmocka_unit_test(a_hundred_kills_lose_nothing_that_was_told),
         cmocka_unit_test(sealing_waits_for_no_living_writer),
+        cmocka_unit_test(sealing_refuses_damage_and_leaves_it_as_it_is),
         cmocka_unit_test(a_shut_trace_is_joined_again_and_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

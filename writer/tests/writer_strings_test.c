@@ -199,6 +199,30 @@ static void reserved_ids_are_bound_late_singly_in_ranges_and_in_lists(void **sta
     tbed_reader_close(reader);
 }
 
+static void what_cannot_be_bound_is_counted_and_left_out(void **state)
+{
+    (void)state;
+    const char *path = test_path("unbindable.tbed");
+    struct tbed_writer *writer = test_writer_open(path, NULL);
+    uint32_t first = tbed_id_reserve(writer, 2);
+    uint32_t text = tbed_string_intern(writer, "text", 4);
+    uint32_t ids[] = {first, TBED_ID_INVALID, UINT32_MAX, first + 1};
+    uint32_t strings[] = {text, text, text, UINT32_MAX};
+    tbed_id_bind(writer, UINT32_MAX, 1, text);
+    tbed_id_bind(writer, first, 0x20000001, text);
+    tbed_id_bind(writer, first, 0, text);
+    tbed_id_bind_list(writer, ids, strings, 4);
+    tbed_unit_load(writer, UINT32_MAX, 1, 1);
+    assert_int_equal(tbed_writer_drop_count(writer, TBED_DROP_TOO_LARGE), 6);
+    tbed_writer_close(writer);
+    struct tbed_reader *reader = test_reader_open(path, true);
+    struct tbed_binding_info binding;
+    assert_true(tbed_binding_get(reader, 0, &binding));
+    assert_int_equal(binding.first_id, first);
+    assert_false(tbed_binding_get(reader, 1, &binding));
+    tbed_reader_close(reader);
+}
+
 /* Exhausted ids are a counted drop and INVALID, for good; no id is ever handed out twice. */
 static void ids_run_out_without_wrapping(void **state)
 {
@@ -276,6 +300,7 @@ int main(void)
         cmocka_unit_test(strings_longer_than_a_page_come_back_whole),
         cmocka_unit_test(lists_of_components_longer_than_a_page_come_back_whole),
         cmocka_unit_test(reserved_ids_are_bound_late_singly_in_ranges_and_in_lists),
+        cmocka_unit_test(what_cannot_be_bound_is_counted_and_left_out),
         cmocka_unit_test(ids_run_out_without_wrapping),
         cmocka_unit_test(units_resolve_to_name_and_pc_and_line),
     };

@@ -42,6 +42,7 @@ struct tbed_reader_options {
  * tbed_reader_open() opens a trace, checks its header page and the header of every block.
  *
  * Ownership: '*reader_ret' is the caller's, freed by tbed_reader_close(). Untouched on failure.
+ *            'error_ret' may be NULL, here and below.
  * Errors:    ERR_OPEN, ERR_READ, ERR_MAP, ERR_MEMORY with 'system_errno'; the file checks of section 12 that
  *            stop the reading. Whatever else is wrong does not fail the call: see tbed_reader_damage_get().
  * Threads:   any.

@@ -23,7 +23,7 @@ struct tbed_recorder {
     uint64_t *cursor; /* the next event word */
     uint64_t *end;    /* of the block; NULL: no block, or stopped */
     uint64_t base;    /* tick of delta 0 */
-    uint64_t last;    /* tick of the last event */
+    uint64_t last;    /* the latest tick of the block */
     uint8_t busy;
     uint8_t counter_clock; /* the machine's own counter; else tbed_clock_slow() */
     uint8_t saw_close;     /* the owner has met tbed_writer_close() and keeps off the pages */
@@ -117,14 +117,15 @@ static inline uint64_t *tbed_recorder_room(struct tbed_recorder *recorder, size_
     /* Too little left wraps around to a huge number; so does 'end' == NULL, which means stopped. */
     if (TBED_UNLIKELY(left - nwords * 8 > UINT32_MAX || (tick - recorder->base) >> 31 != 0))
         return tbed_recorder_refill(recorder, nwords, tick);
-    recorder->last = tick;
+    if (tick > recorder->last) /* else the clock went back: 'last' is the latest */
+        recorder->last = tick;
     return at;
 }
 
 static inline uint64_t tbed_event_word(const struct tbed_recorder *recorder, uint32_t tag, uint32_t id,
                                        uint64_t tick)
 {
-    return (tick - recorder->base) << 33 | (uint64_t)tag << 30 | id;
+    return (tick - recorder->base) << 33 | (uint64_t)tag << 30 | (id & TBED_ID_MAX);
 }
 
 static inline void tbed_recorder_commit(struct tbed_recorder *recorder, uint64_t *at, size_t nwords,

@@ -101,7 +101,11 @@ uint32_t tbed_string_alloc(struct tbed_writer *writer, const struct tbed_compone
  */
 uint32_t tbed_id_reserve(struct tbed_writer *writer, uint32_t count);
 
-/* All of [first_id, first_id + count) mean 'string_id'. Also binds TBED_ID_METADATA, with count 1. */
+/*
+ * All of [first_id, first_id + count) mean 'string_id'. Also binds TBED_ID_METADATA, with count 1. What cannot be
+ * bound (not reserved, or more than 30 bits) is dropped with cause "too large". Other functions take the low 30
+ * bits of an id.
+ */
 void tbed_id_bind(struct tbed_writer *writer, uint32_t first_id, uint32_t count, uint32_t string_id);
 
 /* ids[i] means string_ids[i]. */
