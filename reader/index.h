@@ -62,8 +62,7 @@ static inline struct tbed_entry *tbed_index_entry(const struct tbed_index *index
     return &((struct tbed_entry *)index->lists[kind].items)[at];
 }
 
-/* Looks at all pages that were not yet looked at, or had no block. Errors: ERR_MEMORY; free the index then.
- */
+/* Looks at all pages that were not yet looked at, or had no block. Errors: ERR_MEMORY; free the index then. */
 enum tbed_status tbed_index_update(struct tbed_reader *reader, struct tbed_index *index);
 
 /* A copy to update, so that a failure leaves the old one whole. */
@@ -78,8 +77,7 @@ struct tbed_stream_range tbed_index_stream(const struct tbed_index *index, uint3
 /* String blocks in the order of the string space: position 0, 1, … NULL past the last. */
 struct tbed_entry *tbed_index_string_at(const struct tbed_index *index, size_t position);
 
-/* The position of the string block that holds 'offset' of the string page 'ordinal'; SIZE_MAX: there is none.
- */
+/* The position of the string block that holds 'offset' of the string page 'ordinal'; SIZE_MAX: there is none. */
 size_t tbed_index_string_position(const struct tbed_index *index, uint32_t ordinal, uint32_t offset);
 
 /* Tells of places without a block that are not all zero: BLOCK_NOT_ZERO. For files that are shut. */

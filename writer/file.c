@@ -421,8 +421,7 @@ bool tbed_file_shut(uint8_t *map, uint32_t page_nbytes, int fd)
     return true;
 }
 
-/* The last one maps the header page anew: its old map is gone, and with it the lock that the map was holding.
- */
+/* The last one maps the header page anew: its old map is gone, and with it the lock that the map was holding. */
 static void shut_if_alone(struct tbed_writer *writer)
 {
     if (flock(writer->fd, LOCK_EX | LOCK_NB) != 0)

@@ -218,8 +218,7 @@ void tbed_block_writer_finish(struct tbed_block_writer *blocks);
 uint32_t tbed_entry_max_nbytes(const struct tbed_writer *writer);
 
 /* ---- record_write.c ---- */
-/* Appends a record whose fields after 'head' are in place. The caller holds 'lock'. False: dropped, counted.
- */
+/* Appends a record whose fields after 'head' are in place. The caller holds 'lock'. False: dropped, counted. */
 bool tbed_record_append(struct tbed_writer *writer, void *record, enum tbed_record_type type,
                         uint32_t nbytes);
 void tbed_process_record(struct tbed_writer *writer, uint32_t name_id, uint32_t forked_from);

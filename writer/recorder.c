@@ -413,8 +413,7 @@ static void push(struct tbed_recorder_kept *kept, uint32_t id, uint64_t tick, bo
     kept->depth = depth + 1;
 }
 
-/* The begin was dropped, so the end must not close somebody else's span: 'floor' sends it to the slow path.
- */
+/* The begin was dropped, so the end must not close somebody else's span: 'floor' sends it to the slow path. */
 void tbed_span_begin_dropped(struct tbed_recorder *recorder, uint32_t id, uint64_t tick)
 {
     struct tbed_recorder_kept *kept = tbed_recorder_kept(recorder);

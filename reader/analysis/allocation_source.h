@@ -138,12 +138,12 @@ static inline bool tbed_allocation_source_next(struct allocation_source *source)
     }
 }
 
-/* Where the fourth event from here says that its block is, if all are pairs; anything else if not. */
+/* Where the eighth event from here says that its block is, if all are pairs; anything else if not. */
 static inline uint64_t tbed_allocation_source_ahead(const struct allocation_source *source)
 {
-    if (source->end - source->at < 8)
+    if (source->end - source->at < 16)
         return 0;
-    uint64_t second = tbed_word_load(source->at + 7);
+    uint64_t second = tbed_word_load(source->at + 15);
     return tbed_pair_subtype(second) == TBED_PAIR_ALLOC ? tbed_pair_alloc_address(second)
                                                         : tbed_pair_payload(second);
 }

@@ -72,7 +72,7 @@ static bool follow_first(struct heap *heap, struct allocation_source *source,
                          const struct allocation_source *second, bool *more_ret)
 {
     do {
-        tbed_live_map_prefetch(&heap->live, tbed_allocation_source_ahead(source));
+        tbed_heap_prefetch(heap, tbed_allocation_source_ahead(source));
         if (!tbed_heap_take(heap, &source->event, &source->newest_address))
             return false;
         *more_ret = tbed_allocation_source_next(source);

@@ -162,8 +162,7 @@ static void count_async_open(const struct async_table *table, struct name_table 
         }
 }
 
-/* The streams of the marked blocks; NULL with no memory. Blocks are numbered by stream, so each comes once.
- */
+/* The streams of the marked blocks; NULL with no memory. Blocks are numbered by stream, so each comes once. */
 static uint32_t *marked_streams(struct tbed_reader *reader, const uint8_t *block_has_async,
                                 size_t block_count, size_t *count_ret)
 {

@@ -43,6 +43,16 @@ struct heap_event {
     enum tbed_event_type type;
 };
 
+/* An event with this address will come soon. Always inline: a call that only prefetches does nothing to gcc. */
+static inline __attribute__((always_inline)) void tbed_heap_prefetch(const struct heap *heap,
+                                                                     uint64_t address)
+{
+    if (heap->live.blocks != NULL)
+        __builtin_prefetch(&heap->live.blocks[tbed_address_home(address, heap->live.shift)]);
+    if (heap->given.places != NULL)
+        __builtin_prefetch(&heap->given.places[tbed_address_home(address, heap->given.shift)]);
+}
+
 void tbed_heap_open(struct heap *heap);
 void tbed_heap_close(struct heap *heap);
 

@@ -45,13 +45,6 @@ bool tbed_live_map_add(struct live_map *map, const struct live_block *block);
 /* Removes a block that find gave. */
 void tbed_live_map_remove(struct live_map *map, struct live_block *block);
 
-/* The block at the address will be asked for soon. */
-static inline void tbed_live_map_prefetch(const struct live_map *map, uint64_t address)
-{
-    if (map->blocks != NULL)
-        __builtin_prefetch(&map->blocks[tbed_address_home(address, map->shift)]);
-}
-
 /* Addresses, and when each was first given out. Nothing is removed. */
 struct given_address {
     uint64_t address, tick;

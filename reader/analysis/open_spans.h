@@ -8,8 +8,7 @@
 
 #include <tracebed/reader.h>
 
-/* True if block 'index' is a good one and directly before block 'next' of the same stream; then it is filled.
- */
+/* True if block 'index' is a good one and directly before block 'next' of the same stream; then it is filled. */
 bool tbed_block_before(const struct tbed_reader *reader, const struct tbed_block *next, size_t index,
                        struct tbed_block *block_ret);
 

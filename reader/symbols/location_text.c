@@ -46,8 +46,7 @@ static const char *last_part(const char *path)
 }
 
 static void native_text(struct text *text, struct tbed_symbols *symbols, const struct tbed_reader *reader,
-                        const struct tbed_unit_info *unit, uint64_t pc, enum tbed_location_part part,
-                        enum tbed_symbols_address address)
+                        const struct tbed_unit_info *unit, uint64_t pc, enum tbed_location_part part)
 {
     char name[PATH_NBYTES], path[PATH_NBYTES];
     struct tbed_symbols_module module = {resolve_text(reader, unit->file_id, path), unit->build_id,
@@ -56,7 +55,7 @@ static void native_text(struct text *text, struct tbed_symbols *symbols, const s
     append(text, "%s", last_part(resolve_text(reader, unit->name_id, name)));
     if (part == TBED_LOCATION_MODULE)
         return;
-    bool found = symbols != NULL && tbed_symbols_find(symbols, &module, pc, address, &symbol, NULL);
+    bool found = symbols != NULL && tbed_symbols_find(symbols, &module, pc, &symbol, NULL);
     if (found)
         append(text, "!%s", symbol.name);
     if (part == TBED_LOCATION_ALL)
@@ -88,8 +87,7 @@ static void bytecode_text(struct text *text, const struct tbed_reader *reader,
 }
 
 size_t tbed_location_text(struct tbed_symbols *symbols, const struct tbed_reader *reader, uint32_t id,
-                          enum tbed_location_part part, enum tbed_symbols_address address, char *buffer,
-                          size_t buffer_nbytes)
+                          enum tbed_location_part part, char *buffer, size_t buffer_nbytes)
 {
     struct text text = {.buffer = buffer, .room = buffer_nbytes};
     struct tbed_unit_info unit;
@@ -100,7 +98,7 @@ size_t tbed_location_text(struct tbed_symbols *symbols, const struct tbed_reader
         else
             tbed_string_resolve(reader, id, buffer, buffer_nbytes, &text.nbytes);
     } else if (unit.kind == TBED_UNIT_NATIVE) {
-        native_text(&text, symbols, reader, &unit, pc, part, address);
+        native_text(&text, symbols, reader, &unit, pc, part);
     } else {
         bytecode_text(&text, reader, &unit, pc, part);
     }

@@ -150,16 +150,14 @@ static const char *plain_name(struct tbed_symbols *symbols, const char *name)
 }
 
 bool tbed_symbols_find(struct tbed_symbols *symbols, const struct tbed_symbols_module *wanted, uint64_t pc,
-                       enum tbed_symbols_address address, struct tbed_symbol *symbol_ret,
-                       enum tbed_symbols_state *state_ret)
+                       struct tbed_symbol *symbol_ret, enum tbed_symbols_state *state_ret)
 {
     struct module *module = find_module(symbols, wanted);
     if (state_ret != NULL)
         *state_ret = module != NULL ? module->table.state : TBED_SYMBOLS_NO_FILE;
     if (module == NULL)
         return false;
-    uint64_t at = pc - (address == TBED_SYMBOLS_RETURN && pc > 0);
-    const struct symbol *symbol = tbed_symbol_table_find(&module->table, at);
+    const struct symbol *symbol = tbed_symbol_table_find(&module->table, pc);
     if (symbol == NULL)
         return false;
     *symbol_ret = (struct tbed_symbol){plain_name(symbols, symbol->name), pc - symbol->start};

@@ -458,6 +458,229 @@ static void a_trace_without_allocations_has_no_processes(void **state)
     fixture_free(f);
 }
 
+/* ---- Forks ---- */
+
+/* Two processes: 1, whose stream is 1, and 2, which began at tick 20 and has stream 2. */
+static struct fixture *two_processes(uint32_t forked_from)
+{
+    struct fixture *f = fixture_new(4096);
+    fixture_fork(f, 1, 101, 0, 1);
+    fixture_fork(f, 2, 102, forked_from, 20);
+    fixture_stream_record(f, 1, 1);
+    fixture_stream_record(f, 2, 2);
+    return f;
+}
+
+static void finish_two(struct fixture *f, struct tbed_allocation_process found[2])
+{
+    struct tbed_reader *reader;
+    struct tbed_allocations *allocations = analyse(f, &reader);
+    found[0] = *tbed_allocations_process(allocations, 0);
+    found[1] = *tbed_allocations_process(allocations, 1);
+    tbed_allocations_close(allocations);
+    tbed_reader_close(reader);
+    fixture_free(f);
+}
+
+static void a_forked_process_frees_its_parent_s_blocks_and_has_its_own(void **state)
+{
+    struct tbed_allocation_process found[2];
+    struct fixture *f = two_processes(1);
+    (void)state;
+    fixture_alloc(f, 1, 10, 1, 0x1000, 100);
+    fixture_alloc(f, 1, 11, 1, 0x2000, 100);
+    fixture_alloc(f, 2, 21, 2, 0x3000, 30);
+    fixture_release(f, 2, 22, 0x1000);
+    fixture_realloc(f, 2, 23, 24, 2, 0x2000, 0x4000, 50);
+    fixture_release(f, 2, 25, 0x3000);
+    finish_two(f, found);
+    assert_int_equal(found[0].sums.live_nbytes, 200);
+    assert_int_equal(found[0].sums.freed_count, 0);
+    assert_int_equal(found[1].forked_from, 1);
+    assert_int_equal(found[1].inherited_free_count, 2);
+    assert_int_equal(found[1].unknown_free_count, 0);
+    assert_int_equal(found[1].sums.count, 2);
+    assert_int_equal(found[1].sums.freed_count, 1);
+    assert_int_equal(found[1].sums.live_nbytes, 50);
+    assert_int_equal(found[1].sums.peak_nbytes, 80);
+}
+
+/* The child tells of itself at tick 20; it was forked before the parent's free at 15. */
+static void a_parent_s_free_between_fork_and_first_event_takes_nothing_from_the_child(void **state)
+{
+    struct tbed_allocation_process found[2];
+    struct fixture *f = two_processes(1);
+    (void)state;
+    fixture_alloc(f, 1, 10, 1, 0x1000, 100);
+    fixture_release(f, 1, 15, 0x1000);
+    fixture_release(f, 2, 21, 0x1000);
+    finish_two(f, found);
+    assert_int_equal(found[1].inherited_free_count, 1);
+    assert_int_equal(found[1].unknown_free_count, 0);
+}
+
+static void what_a_parent_allocates_after_the_fork_is_not_inherited(void **state)
+{
+    struct tbed_allocation_process found[2];
+    struct fixture *f = two_processes(1);
+    (void)state;
+    fixture_alloc(f, 1, 21, 1, 0x1000, 100);
+    fixture_release(f, 2, 22, 0x1000);
+    fixture_release(f, 2, 23, 0x5000);
+    finish_two(f, found);
+    assert_int_equal(found[1].inherited_free_count, 0);
+    assert_int_equal(found[1].unknown_free_count, 2);
+}
+
+/* As after exec; and of a child that names itself or a later process as its parent. */
+static void a_process_without_a_parent_inherits_nothing(void **state)
+{
+    static const uint32_t parents[] = {0, 2, 3, 77};
+    struct tbed_allocation_process found[2];
+    (void)state;
+    for (size_t i = 0; i < sizeof parents / sizeof parents[0]; i++) {
+        struct fixture *f = two_processes(parents[i]);
+        fixture_fork(f, 3, 103, 2, 5);
+        fixture_alloc(f, 1, 10, 1, 0x1000, 100);
+        fixture_release(f, 2, 21, 0x1000);
+        finish_two(f, found);
+        assert_int_equal(found[1].inherited_free_count, 0);
+        assert_int_equal(found[1].unknown_free_count, 1);
+    }
+}
+
+/*
+ * A family that forks at random. Each member has a copy of what its parent had at that very moment, as the
+ * kernel does it; it is heard of only some time later. Some are never heard of themselves, only their
+ * children. Member i has stream i + 1 and is process 20 + i.
+ */
+#define FAMILY FIXTURE_STREAMS
+
+struct member {
+    bool own[ADDRESSES], inherited[ADDRESSES];
+    uint64_t count, inherited_frees, unknown_frees, live, begin_tick;
+    bool is_silent;
+};
+
+struct family {
+    struct member members[FAMILY];
+    uint32_t member_count;
+    struct fixture *f;
+    uint64_t random;
+};
+
+/* One that was heard of already: until then a process is, to all that it forks, its parent. */
+static uint32_t family_pick(struct family *family, uint64_t tick)
+{
+    uint32_t number;
+    do
+        number = fixture_random(&family->random) % family->member_count;
+    while (family->members[number].begin_tick > tick);
+    return number;
+}
+
+static void family_fork(struct family *family, uint64_t tick)
+{
+    uint32_t from = family_pick(family, tick), new = family->member_count++;
+    const struct member *parent = &family->members[from];
+    struct member *child = &family->members[new];
+    memset(child, 0, sizeof *child);
+    for (size_t i = 0; i < ADDRESSES; i++)
+        child->inherited[i] = parent->own[i] || parent->inherited[i];
+    child->begin_tick = tick + fixture_random(&family->random) % 2000;
+    child->is_silent = fixture_random(&family->random) % 4 == 0;
+    fixture_fork(family->f, 20 + new, 200 + new, 20 + from, child->begin_tick);
+    fixture_stream_record(family->f, 1 + new, 20 + new);
+}
+
+/* Frees what the member has at the address; if it has nothing there, an address that nobody ever has. */
+static void family_free(struct family *family, uint32_t number, uint64_t tick, uint32_t at)
+{
+    struct member *member = &family->members[number];
+    if (member->own[at]) {
+        member->own[at] = false;
+        member->live--;
+    } else if (member->inherited[at]) {
+        member->inherited[at] = false;
+        member->inherited_frees++;
+    } else {
+        member->unknown_frees++;
+        at += ADDRESSES;
+    }
+    fixture_release(family->f, 1 + number, tick, 16 * (uint64_t)(1 + at));
+}
+
+static void family_event(struct family *family, uint64_t tick)
+{
+    uint32_t number = family_pick(family, tick), at = fixture_random(&family->random) % ADDRESSES;
+    struct member *member = &family->members[number];
+    if (member->is_silent)
+        return;
+    if (member->own[at] || member->inherited[at] || fixture_random(&family->random) % 8 == 0) {
+        family_free(family, number, tick, at);
+        return;
+    }
+    fixture_alloc(family->f, 1 + number, tick, number, 16 * (uint64_t)(1 + at), 10);
+    member->own[at] = true;
+    member->count++;
+    member->live++;
+}
+
+static void make_family(struct family *family, uint64_t seed)
+{
+    memset(family, 0, sizeof *family);
+    family->f = fixture_new(4096);
+    family->random = seed * 0x9E3779B97F4A7C15u;
+    family->member_count = 1;
+    fixture_fork(family->f, 20, 200, 0, 1);
+    fixture_stream_record(family->f, 1, 20);
+    for (uint64_t tick = 10; tick < 200000; tick += 10)
+        if (family->member_count < FAMILY && fixture_random(&family->random) % 1500 == 0)
+            family_fork(family, tick);
+        else
+            family_event(family, tick);
+}
+
+static void expect_family(const struct family *family, struct tbed_reader *reader, unsigned threads)
+{
+    struct tbed_analysis_options options = {.size = sizeof options, .thread_count = threads};
+    struct tbed_allocations *allocations = NULL;
+    const struct tbed_allocation_process *found;
+    size_t index = 0;
+    assert_int_equal(tbed_allocations_make(reader, &options, &allocations), TBED_OK);
+    for (; (found = tbed_allocations_process(allocations, index)) != NULL; index++) {
+        const struct member *member = &family->members[found->process - 20];
+        assert_int_equal(found->pid, 180 + found->process);
+        assert_int_equal(found->sums.count, member->count);
+        assert_int_equal(found->sums.live_count, member->live);
+        assert_int_equal(found->sums.freed_count, member->count - member->live);
+        assert_int_equal(found->sums.replaced_count, 0);
+        assert_int_equal(found->inherited_free_count, member->inherited_frees);
+        assert_int_equal(found->unknown_free_count, member->unknown_frees);
+    }
+    assert_true(index > 1);
+    tbed_allocations_close(allocations);
+}
+
+static void a_family_that_forks_at_random_agrees_with_copies(void **state)
+{
+    static struct family family;
+    uint64_t inherited = 0;
+    (void)state;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        make_family(&family, seed);
+        struct tbed_reader *reader = fixture_open(family.f);
+        assert_int_equal(tbed_damage_count(reader), 0);
+        for (unsigned threads = 1; threads <= 3; threads++)
+            expect_family(&family, reader, threads);
+        for (uint32_t i = 0; i < family.member_count; i++)
+            inherited += family.members[i].inherited_frees;
+        tbed_reader_close(reader);
+        fixture_free(family.f);
+    }
+    assert_true(inherited > 1000);
+}
+
 /* ---- The table of live blocks by itself ---- */
 
 static void the_live_map_forgets_nothing(void **state)
@@ -502,6 +725,11 @@ int main(void)
         cmocka_unit_test(sites_have_their_share_of_the_peak),
         cmocka_unit_test(addresses_of_two_processes_are_different_things),
         cmocka_unit_test(a_trace_without_allocations_has_no_processes),
+        cmocka_unit_test(a_forked_process_frees_its_parent_s_blocks_and_has_its_own),
+        cmocka_unit_test(a_parent_s_free_between_fork_and_first_event_takes_nothing_from_the_child),
+        cmocka_unit_test(what_a_parent_allocates_after_the_fork_is_not_inherited),
+        cmocka_unit_test(a_process_without_a_parent_inherits_nothing),
+        cmocka_unit_test(a_family_that_forks_at_random_agrees_with_copies),
         cmocka_unit_test(the_live_map_forgets_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -286,9 +286,17 @@ static inline void fixture_record(struct fixture *f, uint32_t type, const uint32
     f->records_used += nbytes;
 }
 
+static inline void fixture_fork(struct fixture *f, uint32_t process, uint32_t pid, uint32_t forked_from,
+                                uint64_t tick)
+{
+    uint32_t fields[8] = {process,    pid, 1, TBED_ID_INVALID, (uint32_t)tick, (uint32_t)(tick >> 32),
+                          forked_from};
+    fixture_record(f, TBED_RECORD_PROCESS, fields, 8);
+}
+
 static inline void fixture_process(struct fixture *f, uint32_t process, uint32_t pid)
 {
-    fixture_record(f, TBED_RECORD_PROCESS, (uint32_t[]){process, pid, 1, TBED_ID_INVALID, 0, 0, 0, 0}, 8);
+    fixture_fork(f, process, pid, 0, 0);
 }
 
 static inline void fixture_stream_record(struct fixture *f, uint32_t stream, uint32_t process)

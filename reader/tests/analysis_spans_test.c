@@ -207,8 +207,7 @@ static void spans_that_end_with_nothing_else_between_take_all_time(void **state)
 {
     struct fixture *f = fixture_new(4096);
     (void)state;
-    /* 600 begins fill more than a page, then ends only: the later blocks begin with spans they do not store.
-     */
+    /* 600 begins fill more than a page, then ends only: the later blocks begin with spans they do not store. */
     for (uint32_t i = 0; i < 600; i++)
         fixture_begin(f, 1, 10 * i, i % ID_COUNT);
     for (uint32_t i = 0; i < 600; i++)

@@ -8,13 +8,15 @@
 
 #include <tracebed/analysis.h>
 
-/* Spans, counters, asynchronous spans and allocations on all streams, two to a process. */
+/* Spans, counters, asynchronous spans and allocations on all streams, two to a process; one family. */
 static struct fixture *make_busy_trace(void)
 {
     struct fixture *f = fixture_new(4096);
     uint64_t random = 12345, tick = 0;
     for (uint32_t stream = 1; stream <= FIXTURE_STREAMS; stream++)
         fixture_stream_record(f, stream, 1 + (stream - 1) / 2);
+    for (uint32_t process = 1; process <= FIXTURE_STREAMS / 2; process++)
+        fixture_fork(f, process, 100 + process, process / 2, 10000 * process);
     for (uint32_t i = 0; i < 30000; i++) {
         uint32_t dice = fixture_random(&random), stream = 1 + dice % FIXTURE_STREAMS;
         uint64_t key = dice % 37;

@@ -191,8 +191,7 @@ static void file_that_is_closed_while_it_is_read_becomes_shut(void **state)
     trace_free(&trace);
 }
 
-/* Stops the writer after each 8-byte store of a block's life: at all moments the file reads without damage.
- */
+/* Stops the writer after each 8-byte store of a block's life: at all moments the file reads without damage. */
 static void file_is_readable_after_every_store(void **state)
 {
     struct trace whole = trace_make(2), half = trace_make(2);

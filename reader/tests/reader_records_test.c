@@ -191,8 +191,7 @@ static void records_of_later_versions_are_skipped(void **state)
 
 /* ---- Checks of section 12 ---- */
 
-/* A record that is damage, and a good PROCESS after it, which is still read unless the length was the damage.
- */
+/* A record that is damage, and a good PROCESS after it, which is still read unless the length was the damage. */
 static void expect_damage(struct records *records, enum tbed_status status)
 {
     struct tbed_damage damage;

@@ -115,7 +115,8 @@ static void allocations_stand_in_tables(void **state)
     assert_int_equal(run.exit, 0);
     assert_says(run.out, "  parse\n");
     assert_says(run.out, "  load  [1 failed]\n");
-    assert_says(run.out, " test  [1 failed, 1 freed that were not seen to be allocated]\n");
+    assert_says(run.out, "  test (");
+    assert_says(run.out, ")  [1 failed, 1 freed that were not seen to be allocated]\n");
     end_run(&run);
     EXPECT(0,
            "\"allocations\":{\"count\":2,\"bytes\":1300,\"freed_count\":1,\"temporary_count\":1,\"replaced_"
@@ -125,6 +126,49 @@ static void allocations_stand_in_tables(void **state)
     EXPECT(0, "\"unknown_free_count\":1", "", "report", "--json", path);
     EXPECT(0, "{\"name\":\"load\",\"count\":1,\"bytes\":300", "", "report", "--json", "--sort=live", "-n1",
            path);
+}
+
+/* Each frees a block of its parent's and leaves one of its own, the later the larger. */
+static void fork_children(struct tbed_writer *writer, struct tbed_recorder *recorder, uint32_t site)
+{
+    for (uint32_t i = 1; i <= 14; i++) {
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            tbed_free(recorder, site, TBED_FUNCTION_MALLOC, 0x1000);
+            tbed_alloc(recorder, site, TBED_FUNCTION_MALLOC, 0x3000, 1024 * i);
+            tbed_writer_close(writer);
+            _exit(0);
+        }
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+    }
+}
+
+static void many_processes_make_a_short_table(void **state)
+{
+    const char *path = in_folder("family.tbed");
+    struct tbed_writer *writer = open_writer(path, false);
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
+    uint32_t site = intern(writer, "parse");
+    char parent[64];
+    (void)state;
+    tbed_alloc(recorder, site, TBED_FUNCTION_MALLOC, 0x1000, 500);
+    fork_children(writer, recorder, site);
+    tbed_writer_close(writer);
+    struct run run = RUN("report", path);
+    snprintf(parent, sizeof parent, ")  [forked from %d]\n", (int)getpid());
+    assert_int_equal(run.exit, 0);
+    assert_says(run.out, parent);
+    assert_says(run.out, "\n     14 KiB ");
+    assert_says(run.out, "\n      5 KiB ");
+    assert_silent_on(run.out, "\n      4 KiB ");
+    assert_says(run.out, "5 more processes; --limit=15 shows all");
+    assert_silent_on(run.out, "not seen to be allocated");
+    end_run(&run);
+    EXPECT(0, "12 more processes; ", "", "report", "-n3", path);
+    EXPECT(0, "\"inherited_free_count\":1,\"unknown_free_count\":0", "", "report", "--json", path);
 }
 
 static void only_what_was_asked_for_is_shown(void **state)
@@ -149,6 +193,18 @@ static void the_program_s_own_allocations_are_named(void **state)
     EXPECT(0, "  ls", "", "report", "--by=module", path);
     EXPECT(0, "!", "", "report", "--by=symbol", path);
     EXPECT(0, "+0x", "", "report", "--no-symbols", path);
+}
+
+static void a_shell_s_subshells_free_nothing_unknown(void **state)
+{
+    const char *path = in_folder("subshells.tbed");
+    (void)state;
+    EXPECT(0, NULL, NULL, "record", "-o", path, "--", "bash", "-c",
+           "for i in 1 2 3; do (echo $i | cat); done");
+    struct run run = RUN("report", path);
+    assert_says(run.out, "[forked from ");
+    assert_silent_on(run.out, "not seen to be allocated");
+    end_run(&run);
 }
 
 static void damage_is_told_and_costs_exit_1(void **state)
@@ -208,6 +264,19 @@ static void wrong_usage_is_exit_2(void **state)
     EXPECT(0, "usage: tracebed report", "", "report", "-h");
 }
 
+static void help_is_at_most_100_columns_wide(void **state)
+{
+    struct run run = RUN("report", "-h");
+    (void)state;
+    for (const char *line = run.out, *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+        size_t columns = 0;
+        for (const char *at = line; at < end; at++)
+            columns += (*at & 0xC0) != 0x80; /* bytes that begin a character */
+        assert_true(columns <= 100);
+    }
+    end_run(&run);
+}
+
 static void an_empty_trace_says_so(void **state)
 {
     const char *path = in_folder("empty.tbed");
@@ -224,12 +293,15 @@ int main(void)
         cmocka_unit_test(rows_are_sorted_as_asked),
         cmocka_unit_test(figures_have_their_units),
         cmocka_unit_test(allocations_stand_in_tables),
+        cmocka_unit_test(many_processes_make_a_short_table),
         cmocka_unit_test(only_what_was_asked_for_is_shown),
         cmocka_unit_test(the_program_s_own_allocations_are_named),
+        cmocka_unit_test(a_shell_s_subshells_free_nothing_unknown),
         cmocka_unit_test(damage_is_told_and_costs_exit_1),
         cmocka_unit_test(drops_are_loud),
         cmocka_unit_test(several_files_are_reported_one_after_another),
         cmocka_unit_test(wrong_usage_is_exit_2),
+        cmocka_unit_test(help_is_at_most_100_columns_wide),
         cmocka_unit_test(an_empty_trace_says_so),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -168,8 +168,7 @@ static inline void assert_silent_on(const char *text, const char *part)
         fail_msg("did not expect \"%s\" in:\n%s", part, text);
 }
 
-/* Runs, and checks the exit code and that both outputs say these things (NULL: whatever; "": nothing at all).
- */
+/* Runs, and checks the exit code and that both outputs say these things (NULL: whatever; "": nothing at all). */
 static inline void expect(const char *const words[], int exit, const char *out, const char *err)
 {
     struct run run = run_with(&(struct run_with){0}, words);

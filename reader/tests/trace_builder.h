@@ -100,15 +100,13 @@ void trace_seal(struct trace_block *block);
 /* Opens what was built, which must succeed; 'skip_hashes' off. */
 struct tbed_reader *trace_open(struct trace *trace);
 
-/* Opens it, verifies, and closes: the first damage, or OK; '*count_ret' (may be NULL) is how many there were.
- */
+/* Opens it, verifies, and closes: the first damage, or OK; '*count_ret' (may be NULL) is how many there were. */
 enum tbed_status trace_verify(struct trace *trace, uint64_t *count_ret);
 
 /* The status that opening ends with. */
 enum tbed_status trace_open_status(const void *bytes, size_t nbytes);
 
-/* All events of a stream, or of the merge if 'stream' is 0: how many; the first 'capacity' of them are kept.
- */
+/* All events of a stream, or of the merge if 'stream' is 0: how many; the first 'capacity' of them are kept. */
 size_t trace_events(struct tbed_reader *reader, uint32_t stream, struct tbed_event *events, size_t capacity);
 
 #endif

@@ -41,7 +41,8 @@ struct report_options {
     bool no_symbols;
     enum report_sort sort;
     enum tbed_location_part by;
-    size_t limit; /* rows of each table */
+    size_t limit;         /* rows of each table */
+    size_t process_limit; /* but of this one */
     unsigned jobs;
 };
 

@@ -120,7 +120,9 @@ static void json_process(struct tool_json *json, const struct report *report,
                      process->name_id != TBED_ID_INVALID ? tool_name(report->reader, process->name_id)
                                                          : NULL);
     json_sums(json, &process->sums);
-    json_ticks(json, report, "peak_time", process->peak_tick - report->info.first_tick);
+    json_ticks(json, report, "peak_time",
+               process->sums.peak_nbytes == 0 ? 0 : process->peak_tick - report->info.first_tick);
+    tool_json_u64(json, "inherited_free_count", process->inherited_free_count);
     tool_json_u64(json, "unknown_free_count", process->unknown_free_count);
     tool_json_u64(json, "null_free_count", process->null_free_count);
     tool_json_u64(json, "event_count", process->event_count);

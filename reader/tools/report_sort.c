@@ -87,10 +87,12 @@ static double site_key(const void *row, enum report_sort sort)
     return sums_key(&((const struct tbed_allocation_site *)row)->sums, sort);
 }
 
-/* By name is by number: that is how they come. */
+/* By peak unless one of its columns is asked for. By name is by number: that is how they come. */
 static double process_key(const void *row, enum report_sort sort)
 {
-    return sums_key(&((const struct tbed_allocation_process *)row)->sums, sort);
+    const struct tbed_allocation_process *process = row;
+    return sums_key(&process->sums,
+                    sort < REPORT_SORT_BYTES && sort != REPORT_SORT_COUNT ? REPORT_SORT_PEAK : sort);
 }
 
 static double instant_key(const void *row, enum report_sort sort)
@@ -129,10 +131,10 @@ static int compare_rows(const void *left, const void *right, void *context)
     return a < b ? -1 : a > b;
 }
 
-static void sort_table(const struct report *report, struct report_table *table, key_function key)
+static void sort_table(const struct report *report, struct report_table *table, key_function key,
+                       size_t limit)
 {
     struct order order = {key, report->options->sort};
-    size_t limit = report->options->limit;
     if (table->count > 1)
         qsort_r(table->rows, table->count, sizeof *table->rows, compare_rows, &order);
     table->shown = table->count < limit ? table->count : limit;
@@ -153,6 +155,7 @@ static void sort_table(const struct report *report, struct report_table *table, 
 
 static void sort_statistics(struct report *report)
 {
+    size_t limit = report->options->limit;
     COLLECT(&report->spans, tbed_statistics_span, report->statistics);
     COLLECT(&report->asyncs, tbed_statistics_async, report->statistics);
     COLLECT(&report->instants, tbed_statistics_instant, report->statistics);
@@ -160,11 +163,11 @@ static void sort_statistics(struct report *report)
     COLLECT(&report->messages, tbed_statistics_message, report->statistics);
     for (size_t i = 0; i < report->spans.count; i++)
         report->self_ticks += ((const struct tbed_span_row *)report->spans.rows[i])->self_ticks;
-    sort_table(report, &report->spans, span_key);
-    sort_table(report, &report->asyncs, async_key);
-    sort_table(report, &report->instants, instant_key);
-    sort_table(report, &report->counters, counter_key);
-    sort_table(report, &report->messages, message_key);
+    sort_table(report, &report->spans, span_key, limit);
+    sort_table(report, &report->asyncs, async_key, limit);
+    sort_table(report, &report->instants, instant_key, limit);
+    sort_table(report, &report->counters, counter_key, limit);
+    sort_table(report, &report->messages, message_key, limit);
 }
 
 void report_sort_tables(struct report *report)
@@ -176,8 +179,8 @@ void report_sort_tables(struct report *report)
     tbed_allocations_totals(report->allocations, &report->sums);
     COLLECT(&report->processes, tbed_allocations_process, report->allocations);
     COLLECT(&report->sites, tbed_allocations_site, report->allocations);
-    sort_table(report, &report->processes, process_key);
-    sort_table(report, &report->sites, site_key);
+    sort_table(report, &report->processes, process_key, report->options->process_limit);
+    sort_table(report, &report->sites, site_key, report->options->limit);
 }
 
 void report_free_tables(struct report *report)

@@ -215,77 +215,99 @@ static void put_messages(const struct report *report)
 
 /* ---- Allocations ---- */
 
+/* The pid that a process had; 0: not told. */
+static uint32_t pid_of(const struct report *report, uint32_t process)
+{
+    struct tbed_process_info info;
+    for (size_t i = 0; tbed_process_get(report->reader, i, &info); i++)
+        if (info.stream == process)
+            return info.pid;
+    return 0;
+}
+
 static void put_process_name(const struct report *report, const struct tbed_allocation_process *process)
 {
     const char *name = process->name_id != TBED_ID_INVALID ? tool_name(report->reader, process->name_id) : "";
+    if (*name == '\0')
+        name = "unknown";
+    put_name(name, strlen(name));
     if (process->pid != 0)
-        printf("  %u ", process->pid);
-    else
-        fputs("  unknown ", stdout);
-    tool_print_text(stdout, name, strlen(name), 0);
+        printf(" (%u)", process->pid);
+}
+
+/* A note of a row: the first opens the bracket. */
+static void put_note(bool *open, uint64_t count, const char *text)
+{
+    char buffer[32];
+    if (count == 0)
+        return;
+    printf("%s%s %s", *open ? ", " : "  [", tool_format_count(buffer, count), text);
+    *open = true;
 }
 
 /* What is unusual; figures that are 0 are not worth a word. */
-static void put_oddities(const struct tbed_allocation_process *process)
+static void put_process_notes(const struct report *report, const struct tbed_allocation_process *process)
 {
-    char buffer[32];
-    const char *open = "  [";
+    bool open = false;
     fputs(tool_dim(), stdout);
-    if (process->sums.failed_count != 0) {
-        printf("%s%s failed", open, tool_format_count(buffer, process->sums.failed_count));
-        open = ", ";
+    if (process->forked_from != 0) {
+        uint32_t pid = pid_of(report, process->forked_from);
+        printf(pid != 0 ? "  [forked from %u" : "  [forked", pid);
+        open = true;
     }
-    if (process->unknown_free_count != 0) {
-        printf("%s%s freed that %s not seen to be allocated", open,
-               tool_format_count(buffer, process->unknown_free_count),
-               process->forked_from != 0 ? "the parent had, or were" : "were");
-        open = ", ";
-    }
-    if (process->sums.replaced_count != 0) {
-        printf("%s%s replaced with no free seen", open,
-               tool_format_count(buffer, process->sums.replaced_count));
-        open = ", ";
-    }
-    printf("%s%s", *open == ',' ? "]" : "", tool_plain());
+    put_note(&open, process->sums.failed_count, "failed");
+    put_note(&open, process->unknown_free_count, "freed that were not seen to be allocated");
+    put_note(&open, process->sums.replaced_count, "replaced with no free seen");
+    printf("%s%s", open ? "]" : "", tool_plain());
 }
 
-static void put_sums(const struct tbed_allocation_sums *sums)
+static void put_peak_time(const struct report *report, const struct tbed_allocation_process *process)
 {
+    char buffer[32];
+    uint64_t tick = process->peak_tick;
+    if (process->sums.peak_nbytes == 0)
+        put_column("-");
+    else if (report->info.clock == TBED_CLOCK_USER)
+        put_count(tick - report->info.first_tick);
+    else
+        put_column(
+            tool_format_ns(buffer, (double)(tbed_ticks_to_ns(report->reader, tick) -
+                                            tbed_ticks_to_ns(report->reader, report->info.first_tick))));
+}
+
+static void put_process_sums(const struct tbed_allocation_sums *sums)
+{
+    put_bytes(sums->live_nbytes);
+    put_count(sums->live_count);
     put_bytes(sums->nbytes);
     put_count(sums->count);
     put_count(sums->freed_count);
     put_count(sums->temporary_count);
-    put_bytes(sums->live_nbytes);
-    put_count(sums->live_count);
-    put_bytes(sums->peak_nbytes);
 }
 
 static void put_process(const struct report *report, const struct tbed_allocation_process *process)
 {
-    char at[32];
-    put_sums(&process->sums);
-    if (report->info.clock == TBED_CLOCK_USER)
-        put_count(process->peak_tick - report->info.first_tick);
-    else
-        put_column(tool_format_ns(at, (double)(tbed_ticks_to_ns(report->reader, process->peak_tick) -
-                                               tbed_ticks_to_ns(report->reader, report->info.first_tick))));
+    put_bytes(process->sums.peak_nbytes);
+    put_peak_time(report, process);
+    put_process_sums(&process->sums);
     put_process_name(report, process);
-    put_oddities(process);
+    put_process_notes(report, process);
     putchar('\n');
 }
 
 static void put_processes(const struct report *report)
 {
     const struct report_table *table = &report->processes;
-    put_heading("bytes", "count", "freed", "temporary", "live", "live count", "peak", "peak at", "process",
+    put_heading("peak", "peak at", "live", "live count", "bytes", "count", "freed", "temporary", "process",
                 NULL);
     for (size_t i = 0; i < table->shown && !tool_output_failed(); i++)
         put_process(report, table->rows[i]);
     put_rest(table, "processes");
     if (table->count < 2)
         return;
-    put_sums(&report->sums);
+    put_bytes(report->sums.peak_nbytes);
     put_column("");
+    put_process_sums(&report->sums);
     printf("  all %zu processes, each at its own peak\n", table->count);
 }
 
@@ -313,7 +335,7 @@ static void put_module_note(const struct report *report, const struct tbed_unit_
                                          unit->build_id_nbytes};
     struct tbed_symbol symbol;
     enum tbed_symbols_state state;
-    tbed_symbols_find(report->symbols, &module, pc, TBED_SYMBOLS_RETURN, &symbol, &state);
+    tbed_symbols_find(report->symbols, &module, pc, &symbol, &state);
     if (state == TBED_SYMBOLS_FOUND)
         return;
     printf("%sno symbols of ", tool_dim());

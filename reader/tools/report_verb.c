@@ -9,23 +9,23 @@
 #include <getopt.h>
 #include <string.h>
 
-#define TEXT_LIMIT 30
-#define JOBS_MAX   1024
+#define TEXT_LIMIT         30
+#define TEXT_PROCESS_LIMIT 10
+#define JOBS_MAX           1024
 
 static const char help[] =
     "usage: tracebed report [OPTION...] FILE...\n"
     "\n"
-    "Shows where the time went (spans) and where the memory went (allocations), whichever the trace has, "
-    "and\n"
-    "counts instants, counters and messages. FILE may be '-', standard input.\n"
+    "Shows where the time went (spans) and where the memory went (allocations), whichever the trace has,\n"
+    "and counts instants, counters and messages. FILE may be '-', standard input.\n"
     "\n"
     "      --spans         only spans, instants, counters and messages\n"
     "      --allocations   only allocations\n"
-    "  -s, --sort=KEY      spans: self (the default), total, count, min, mean, p50, p90, p99, p999, max, "
-    "name\n"
-    "                      allocations: bytes (the default), count, live, peak, freed, temporary, name\n"
+    "  -s, --sort=KEY      spans: self (the default), total, count, min, mean, p50, p90, p99, p999, max,\n"
+    "                      name; allocations: bytes (the default of sites), peak (that of processes),\n"
+    "                      count, live, freed, temporary, name.\n"
     "                      A table without the key stays in its default order.\n"
-    "  -n, --limit=N       rows of each table; 30 by default, all with --json; 0: all\n"
+    "  -n, --limit=N       rows of each table; 0: all. By default 30, of processes 10; all with --json\n"
     "      --by=WHAT       allocations by site (the default), symbol or module\n"
     "      --no-symbols    do not look for symbols: addresses in modules instead\n"
     "      --json          one JSON object a file, on one line\n"
@@ -33,23 +33,21 @@ static const char help[] =
     "      --color=WHEN    never, auto or always\n"
     "  -h, --help          this text\n"
     "\n"
-    "Spans: 'total' is the time between begin and end, summed over all that ended; in a recursion each call\n"
-    "counts its own. 'self' is the time when a span was the innermost one, also of spans that never ended.\n"
-    "Percentiles are right to 1 %.\n"
+    "Spans: 'total' is the time between begin and end, summed over all that ended; in a recursion each\n"
+    "call counts its own. 'self' is the time when a span was the innermost one, also of spans that never\n"
+    "ended. Percentiles are right to 1 %.\n"
     "\n"
-    "Allocations: 'live' was never freed. 'at peak' is what was live when the process had the most; "
-    "'temporary'\n"
-    "was freed by the next thing that its thread did with memory. A site is module!symbol+offset, the "
-    "offset\n"
-    "being that of the return address.\n"
+    "Allocations: 'live' was never freed. 'at peak' is what was live when the process had the most.\n"
+    "'temporary' was freed by the next thing that its thread did with memory. A site is\n"
+    "module!symbol+offset, an address inside the instruction that called the allocator. A forked process\n"
+    "is told by what it allocated itself; the blocks that it began with are its parent's.\n"
     "\n"
-    "JSON, its keys: file, duration_ns, drops, damage_count, totals {…_count}, spans [{name, count, "
-    "total_ns,\n"
-    "self_ns, min_ns, mean_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns, never_ended_count,\n"
-    "unknown_begin_count}], async_spans [as spans], instants, counters, messages; allocations {count, "
-    "bytes,\n"
-    "freed_count, temporary_count, replaced_count, failed_count, live_count, live_bytes, peak_bytes},\n"
-    "processes [{pid, name, as before, peak_time_ns, unknown_free_count}], sites [{name, as before}];\n"
+    "JSON, its keys: file, duration_ns, drops, damage_count, totals {…_count}, spans [{name, count,\n"
+    "total_ns, self_ns, min_ns, mean_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns, never_ended_count,\n"
+    "unknown_begin_count}], async_spans [as spans], instants, counters, messages; allocations {count,\n"
+    "bytes, freed_count, temporary_count, replaced_count, failed_count, live_count, live_bytes,\n"
+    "peak_bytes}, processes [{process, forked_from, pid, name, as before, peak_time_ns,\n"
+    "inherited_free_count, unknown_free_count, null_free_count, event_count}], sites [{name, as before}];\n"
     "left_out {rows that --limit left out}. With a clock that counts no time _ns is _ticks.\n"
     "\n"
     "Examples:\n"
@@ -58,8 +56,8 @@ static const char help[] =
     "  tracebed report --allocations --sort=peak --by=symbol run.tbed\n"
     "  tracebed report --json run.tbed | jq '.spans[] | select(.count > 1000)'\n"
     "\n"
-    "Exit codes: 0 fine; 1 the file is damaged (what is intact is reported); 2 wrong usage, or it cannot be\n"
-    "read.\n";
+    "Exit codes: 0 fine; 1 the file is damaged (what is intact is reported); 2 wrong usage, or it cannot\n"
+    "be read.\n";
 
 enum { OPTION_JSON = 2000, OPTION_SPANS, OPTION_ALLOCATIONS, OPTION_BY, OPTION_NO_SYMBOLS };
 
@@ -68,21 +66,20 @@ enum { OPTION_JSON = 2000, OPTION_SPANS, OPTION_ALLOCATIONS, OPTION_BY, OPTION_N
 struct naming {
     const struct report *report;
     enum tbed_location_part part;
-    enum tbed_symbols_address address;
 };
 
 static size_t name_id(void *context, uint32_t id, char *buffer, size_t buffer_nbytes)
 {
     const struct naming *naming = context;
-    return tbed_location_text(naming->report->symbols, naming->report->reader, id, naming->part,
-                              naming->address, buffer, buffer_nbytes);
+    return tbed_location_text(naming->report->symbols, naming->report->reader, id, naming->part, buffer,
+                              buffer_nbytes);
 }
 
 /* ---- One file ---- */
 
 static bool make_statistics(struct report *report)
 {
-    struct naming naming = {report, TBED_LOCATION_ALL, TBED_SYMBOLS_EXACT};
+    struct naming naming = {report, TBED_LOCATION_ALL};
     struct tbed_analysis_options options = {.size = sizeof options,
                                             .thread_count = report->options->jobs,
                                             .name = name_id,
@@ -96,10 +93,9 @@ static bool make_statistics(struct report *report)
     return true;
 }
 
-/* An allocation's location is what the call to the allocator will return to. */
 static bool make_allocations(struct report *report)
 {
-    struct naming naming = {report, report->options->by, TBED_SYMBOLS_RETURN};
+    struct naming naming = {report, report->options->by};
     struct tbed_analysis_options options = {.size = sizeof options,
                                             .thread_count = report->options->jobs,
                                             .name = name_id,
@@ -238,6 +234,7 @@ static int run(int argc, char **argv)
     int exit = take_options(&options, argc, argv);
     if (exit >= 0)
         return exit;
+    options.process_limit = options.limit != 0 ? options.limit : options.json ? SIZE_MAX : TEXT_PROCESS_LIMIT;
     if (options.limit == 0)
         options.limit = options.json ? SIZE_MAX : TEXT_LIMIT;
     if (!options.spans && !options.allocations)

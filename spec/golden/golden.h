@@ -42,8 +42,7 @@ struct golden_start { /* what a block's header says; zero where it does not matt
     uint64_t first_tick; /* 0: GOLDEN_FIRST_TICK */
 };
 
-/* A header page with clock 3; the state is open. The bytes are the file's and are used again by the next one.
- */
+/* A header page with clock 3; the state is open. The bytes are the file's and are used again by the next one. */
 void golden_begin(struct golden_file *file, uint32_t page_nbytes);
 /* A page with nothing in it; its offset. */
 size_t golden_page_claim(struct golden_file *file);

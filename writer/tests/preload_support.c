@@ -303,8 +303,7 @@ static void print_call(const char *what, const struct call *call)
                 call->old_address, call->nbytes);
 }
 
-/* How many of the log's calls the trace does not have; what the trace has and the log does not is a failure.
- */
+/* How many of the log's calls the trace does not have; what the trace has and the log does not is a failure. */
 static size_t count_missing(const struct calls *logged, const struct calls *traced, bool may_miss)
 {
     size_t missing = 0, at = 0;

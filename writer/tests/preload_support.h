@@ -28,8 +28,7 @@ struct preload_outcome {
 
 struct preload_outcome preload_run(const struct preload_command *command);
 
-/* Runs 'argv' twice, and fails the test unless output and status are the same. The trace is new, and sealed.
- */
+/* Runs 'argv' twice, and fails the test unless output and status are the same. The trace is new, and sealed. */
 void preload_run_both(const char *const *argv, const char *trace, void (*prepare)(void));
 
 /* Fails the test unless the trace can be sealed, and is intact then. The reader is the caller's. */

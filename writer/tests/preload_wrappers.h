@@ -73,8 +73,7 @@ __attribute__((noinline, unused)) static void log_add(enum log_call call, enum t
     errno = saved_errno;
 }
 
-/* Each wrapper knows its number, once wrappers_register() has run. Only what the module calls has a number.
- */
+/* Each wrapper knows its number, once wrappers_register() has run. Only what the module calls has a number. */
 #define WRAPPER(result, name, parameters)                                                                    \
     static uint32_t name##_number;                                                                           \
     __attribute__((noinline, unused)) static result name parameters

@@ -100,8 +100,7 @@ static void *record_until_told(void *argument)
     return NULL;
 }
 
-/* tbed_writer_close() against threads at full speed: the file is clean, and nothing is written into it later.
- */
+/* tbed_writer_close() against threads at full speed: the file is clean, and nothing is written into it later. */
 static void closing_while_threads_record_leaves_a_clean_file(void **state)
 {
     (void)state;

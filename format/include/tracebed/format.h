@@ -253,8 +253,7 @@ struct tbed_error {
     uint64_t detail; /* the value that was found, where there is one */
 };
 
-/* The status in words, a sentence without a full stop: "the checksum does not match". Never NULL. Any thread.
- */
+/* The status in words, a sentence without a full stop: "the checksum does not match". Never NULL. Any thread. */
 const char *tbed_status_text(enum tbed_status status);
 
 /* The status as spec/format.md names it: "BLOCK_CHECKSUM", "OK". Never NULL. Any thread. */

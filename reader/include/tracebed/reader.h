@@ -180,8 +180,9 @@ bool tbed_damage_get(const struct tbed_reader *reader, size_t index, struct tbed
 uint64_t tbed_damage_count(const struct tbed_reader *reader);
 
 /*
- * tbed_reader_verify() checks everything that section 12 lists: every checksum, word, entry and record.
- * What ids resolve to is asked of nobody. Its findings join the list above. Returns OK if there are none, else the first one's status.
+ * tbed_reader_verify() checks everything that section 12 lists: every checksum, word, entry and record, and that
+ * strings and records refer to entries that are there. That an id resolves is no part of it: a reserved id need
+ * never be bound. Its findings join the list above. Returns OK if there are none, else the first one's status.
  */
 enum tbed_status tbed_reader_verify(struct tbed_reader *reader);
 

@@ -50,29 +50,19 @@ struct tbed_symbols_module {
     size_t build_id_nbytes; /* 0: not known; the file at 'path' is then taken for the right one */
 };
 
-/*
- * How an address came about. A RETURN address is what a call left behind: the call stands before it, so the
- * symbol is the one at 'pc' - 1 (a call that never returns may be its function's last instruction), while the
- * offset told is that of 'pc' itself.
- */
-enum tbed_symbols_address {
-    TBED_SYMBOLS_EXACT,
-    TBED_SYMBOLS_RETURN,
-};
-
 struct tbed_symbol {
     const char *name; /* valid until the next call; demangled unless that was declined */
     uint64_t offset;  /* of the address, from the symbol's start */
 };
 
 /*
- * tbed_symbols_find() finds the symbol at 'pc', an address as the module's ELF file has it.
+ * tbed_symbols_find() finds the symbol at 'pc', an address as the module's ELF file has it. A location of a
+ * call is inside the call instruction, so it is looked up as it stands.
  *
  * True and '*symbol_ret' if there is one. '*state_ret' (may be NULL) tells of the module in either case.
  */
 bool tbed_symbols_find(struct tbed_symbols *symbols, const struct tbed_symbols_module *module, uint64_t pc,
-                       enum tbed_symbols_address address, struct tbed_symbol *symbol_ret,
-                       enum tbed_symbols_state *state_ret);
+                       struct tbed_symbol *symbol_ret, enum tbed_symbols_state *state_ret);
 
 /* How much of a location to tell. */
 enum tbed_location_part {
@@ -90,8 +80,7 @@ enum tbed_location_part {
  * be NULL: then no symbols are looked for.
  */
 size_t tbed_location_text(struct tbed_symbols *symbols, const struct tbed_reader *reader, uint32_t id,
-                          enum tbed_location_part part, enum tbed_symbols_address address, char *buffer,
-                          size_t buffer_nbytes);
+                          enum tbed_location_part part, char *buffer, size_t buffer_nbytes);
 
 #ifdef __cplusplus
 }

@@ -122,8 +122,7 @@ EXPORTED void *realloc(void *old, size_t nbytes)
     return address;
 }
 
-/* The C library's own calls realloc(), that is us: the call would be recorded twice, so we do what it does.
- */
+/* The C library's own calls realloc(), that is us: the call would be recorded twice, so we do what it does. */
 EXPORTED void *reallocarray(void *old, size_t count, size_t nbytes)
 {
     uintptr_t old_address = (uintptr_t)old;

@@ -97,8 +97,7 @@ struct tbed_component {
 uint32_t tbed_string_alloc(struct tbed_writer *writer, const struct tbed_component *components,
                            size_t component_count);
 
-/* 'count' reserved ids in a row, unique in the file; the first, or TBED_ID_INVALID when exhausted (counted).
- */
+/* 'count' reserved ids in a row, unique in the file; the first, or TBED_ID_INVALID when exhausted (counted). */
 uint32_t tbed_id_reserve(struct tbed_writer *writer, uint32_t count);
 
 /*
