@@ -15,6 +15,9 @@ uint64_t tbed_header_checksum(const void *page);
 /* Section 3.2: over all that is shared. 'page' has 'page_nbytes' bytes. */
 uint64_t tbed_closing_checksum(const void *page, size_t page_nbytes);
 
+/* The same where 'header' is a copy of the first 512 bytes that has the final counters and state already. */
+uint64_t tbed_closing_checksum_apart(const void *header, const void *page, size_t page_nbytes);
+
 /* Section 4: over a block with all its final fields. 64 <= used_nbytes <= the block's size. */
 uint64_t tbed_block_checksum(const void *block, size_t used_nbytes);
 

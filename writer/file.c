@@ -29,6 +29,16 @@ struct tbed_disk_header *tbed_shared(const struct tbed_writer *writer)
     return (struct tbed_disk_header *)writer->map;
 }
 
+/* A signal handler without SA_RESTART must not cost us the lock. */
+static int lock_file(int fd, int operation)
+{
+    int result;
+    do {
+        result = flock(fd, operation);
+    } while (result != 0 && errno == EINTR);
+    return result;
+}
+
 static enum tbed_status fail(struct tbed_error *error, enum tbed_status status, int system_errno)
 {
     *error = (struct tbed_error){.status = status, .system_errno = system_errno, .offset = UINT64_MAX};
@@ -93,7 +103,7 @@ bool tbed_file_reopen(struct tbed_writer *writer)
     }
     if (old_fd >= 0)
         close(old_fd);
-    flock(writer->fd, LOCK_SH);
+    lock_file(writer->fd, LOCK_SH);
     struct stat status;
     fstat(writer->fd, &status);
     writer->backed_pages = (uint64_t)status.st_size >> writer->page_shift;
@@ -103,9 +113,10 @@ bool tbed_file_reopen(struct tbed_writer *writer)
 void tbed_file_attach(struct tbed_writer *writer)
 {
     struct tbed_disk_header *shared = tbed_shared(writer);
-    tbed_shared_add(&shared->writer_count, 1);
+    /* First the state: a checksum of an open file means nothing, whatever happens to us before the end. */
     __atomic_store_n((uint32_t *)(void *)&shared->state, TBED_STATE_OPEN, __ATOMIC_RELEASE);
     tbed_word_store(&shared->closing_checksum, 0);
+    tbed_shared_add(&shared->writer_count, 1);
 }
 
 /* ---- Growing ---- */
@@ -115,14 +126,17 @@ static int extend_by_writing(int fd, uint64_t end)
 {
     static const uint8_t zeros[4096];
     struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
-    if (fcntl(fd, F_SETLKW, &range) != 0)
-        return errno;
+    while (fcntl(fd, F_SETLKW, &range) != 0)
+        if (errno != EINTR)
+            return errno;
     struct stat status;
     int result = fstat(fd, &status) != 0 ? errno : 0;
     uint64_t at = (uint64_t)status.st_size;
     while (result == 0 && at < end) {
         size_t nbytes = end - at < sizeof zeros ? (size_t)(end - at) : sizeof zeros;
         ssize_t written = pwrite(fd, zeros, nbytes, (off_t)at);
+        if (written < 0 && errno == EINTR)
+            continue;
         if (written <= 0)
             result = written < 0 ? errno : ENOSPC;
         else
@@ -187,18 +201,20 @@ static int grow_locked(struct tbed_writer *writer, uint64_t page)
 
 bool tbed_file_back(struct tbed_writer *writer, uint64_t page, enum tbed_drop_cause *cause_ret)
 {
-    if (page < __atomic_load_n(&writer->backed_pages, __ATOMIC_ACQUIRE))
-        return true;
-    if ((page + 1) << writer->page_shift > writer->map_nbytes || page >= UINT32_MAX) {
+    /* First: another process with a higher limit may have made the file longer than our map. */
+    if (page >= UINT32_MAX || (page + 1) << writer->page_shift > writer->map_nbytes) {
         *cause_ret = TBED_DROP_SIZE_LIMIT;
         return false;
     }
+    if (page < __atomic_load_n(&writer->backed_pages, __ATOMIC_ACQUIRE))
+        return true;
     if (!tbed_lock_take(&writer->live->grow_lock)) {
         *cause_ret = TBED_DROP_INTERRUPTED;
         return false;
     }
-    int kept_errno = errno;
+    int kept_errno = errno, cancel_state = tbed_cancel_disable();
     int result = page < writer->backed_pages ? 0 : grow_locked(writer, page);
+    tbed_cancel_restore(cancel_state);
     errno = kept_errno;
     tbed_lock_give(&writer->live->grow_lock);
     *cause_ret = cause_of(result);
@@ -224,7 +240,8 @@ static enum tbed_status map_file(struct tbed_writer *writer, uint64_t max_nbytes
             advise(map, nbytes);
             return TBED_OK;
         }
-        if (errno != ENOMEM || nbytes / 2 < MAP_NBYTES_MIN)
+        /* valgrind says EINVAL for what is too much */
+        if ((errno != ENOMEM && errno != EINVAL) || nbytes / 2 < MAP_NBYTES_MIN)
             return fail(error, TBED_ERR_MAP, errno);
         nbytes = nbytes / 2 & ~(uint64_t)(writer->page_nbytes - 1);
     }
@@ -297,6 +314,11 @@ static enum tbed_status join_file(struct tbed_writer *writer, const struct tbed_
         error->offset = offsetof(struct tbed_disk_header, compatible_flags);
         return TBED_ERR_FLAGS;
     }
+    if (tbed_le64_load(first.header.page_count) <= writer->fields.ring_page_count) {
+        fail(error, TBED_ERR_PAGE_COUNT, 0);
+        error->offset = offsetof(struct tbed_disk_header, page_count);
+        return TBED_ERR_PAGE_COUNT;
+    }
     writer->page_nbytes = writer->fields.page_nbytes;
     writer->page_shift = log2_of(writer->page_nbytes);
     if (!tbed_clock_agrees(writer))
@@ -320,7 +342,7 @@ static enum tbed_status open_new(struct tbed_writer *writer, const char *path, s
     writer->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (writer->fd < 0)
         return errno == EEXIST ? fail(error, TBED_ERR_EXISTS, 0) : open_errno(error);
-    flock(writer->fd, LOCK_EX);
+    lock_file(writer->fd, LOCK_EX);
     return TBED_OK;
 }
 
@@ -331,14 +353,14 @@ static enum tbed_status open_existing(struct tbed_writer *writer, const char *pa
     if (writer->fd < 0)
         return open_errno(error);
     for (int tries = 0;; tries++) {
-        flock(writer->fd, LOCK_SH);
+        lock_file(writer->fd, LOCK_SH);
         if (fstat(writer->fd, &status) != 0)
             return fail(error, TBED_ERR_OPEN, errno);
         if (!S_ISREG(status.st_mode))
             return fail(error, TBED_ERR_NOT_REGULAR, 0);
         if (status.st_size != 0 || tries == 1000)
             return TBED_OK;
-        flock(writer->fd, LOCK_UN); /* its creator has not come to the lock yet */
+        lock_file(writer->fd, LOCK_UN); /* its creator has not come to the lock yet */
         usleep(1000);
     }
 }
@@ -403,7 +425,7 @@ enum tbed_status tbed_file_open(struct tbed_writer *writer, const char *path,
     }
     tbed_file_attach(writer);
     if (is_new)
-        flock(writer->fd, LOCK_SH);
+        lock_file(writer->fd, LOCK_SH);
     return TBED_OK;
 }
 
@@ -416,15 +438,22 @@ bool tbed_file_shut(uint8_t *map, uint32_t page_nbytes, int fd)
     if (ftruncate(fd, (off_t)(page_count * page_nbytes)) != 0)
         return false;
     tbed_word_store(&shared->writer_count, 0);
+    /* The state comes last: whoever is killed on the way leaves an open file, not one with a wrong checksum. */
+    struct tbed_disk_header final = *shared;
+    final.state = tbed_le32_make(TBED_STATE_SHUT);
+    tbed_word_store(&shared->closing_checksum, tbed_closing_checksum_apart(&final, map, page_nbytes));
     __atomic_store_n((uint32_t *)(void *)&shared->state, TBED_STATE_SHUT, __ATOMIC_RELEASE);
-    tbed_word_store(&shared->closing_checksum, tbed_closing_checksum(map, page_nbytes));
     return true;
 }
 
-/* The last one maps the header page anew: its old map is gone, and with it the lock that the map was holding. */
+/*
+ * Everybody who leaves tries, whoever was counted out last: two that leave at once may find each other's lock. A
+ * failed try gives up one's own lock, so the last try succeeds. The header page is mapped anew: the old map is
+ * gone, and with it the lock that the map was holding.
+ */
 static void shut_if_alone(struct tbed_writer *writer)
 {
-    if (flock(writer->fd, LOCK_EX | LOCK_NB) != 0)
+    if (lock_file(writer->fd, LOCK_EX | LOCK_NB) != 0)
         return;
     void *header = mmap(NULL, writer->page_nbytes, PROT_READ | PROT_WRITE, MAP_SHARED, writer->fd, 0);
     if (header == MAP_FAILED)
@@ -440,13 +469,14 @@ void tbed_file_detach(struct tbed_writer *writer)
 {
     bool has_file = descriptor_is_ours(writer) || tbed_file_reopen(writer);
     if (!writer->has_lost_recorder) {
-        bool is_last = tbed_shared_add(&tbed_shared(writer)->writer_count, (uint64_t)-1) == 1;
+        tbed_shared_add(&tbed_shared(writer)->writer_count, (uint64_t)-1);
         munmap(writer->map, writer->map_nbytes);
-        if (is_last && has_file)
+        if (has_file)
             shut_if_alone(writer);
     }
     if (has_file) {
-        flock(writer->fd, LOCK_UN);
+        if (!writer->has_lost_recorder)
+            lock_file(writer->fd, LOCK_UN);
         close(writer->fd);
     }
     writer->fd = -1;

@@ -1,5 +1,5 @@
 /*
- * Memory and locks of the writer: pages from mmap, futexes that know their owner.
+ * Memory and locks of the writer: pages from mmap, futexes whose threads know which they hold.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,6 +9,18 @@
 #include <unistd.h>
 
 #include "writer/private.h"
+
+int tbed_cancel_disable(void)
+{
+    int state = PTHREAD_CANCEL_ENABLE;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    return state;
+}
+
+void tbed_cancel_restore(int state)
+{
+    pthread_setcancelstate(state, &state);
+}
 
 void *tbed_pages_alloc(size_t nbytes)
 {
@@ -22,25 +34,36 @@ void tbed_pages_free(void *pages, size_t nbytes)
         munmap(pages, nbytes);
 }
 
-/* Its address tells threads apart without a system call. Initial-exec: never allocated on first use. */
-static __thread char tbed_thread_mark __attribute__((tls_model("initial-exec")));
+/*
+ * A bit for each lock that the thread holds, is taking or is giving: set before the first step and cleared after
+ * the last one, so that a signal handler never waits for the thread that it interrupted. What a handler sets it
+ * clears before it returns. Initial-exec: never allocated on first use.
+ */
+static __thread uint32_t tbed_locks_mine __attribute__((tls_model("initial-exec")));
+
+static uint32_t bit_of(const struct tbed_lock *lock)
+{
+    return 1u << ((uintptr_t)lock / sizeof *lock % 32); /* they stand in a page of their own */
+}
 
 bool tbed_lock_take(struct tbed_lock *lock)
 {
-    if (__atomic_load_n(&lock->owner, __ATOMIC_RELAXED) == &tbed_thread_mark)
+    uint32_t bit = bit_of(lock), state = 0;
+    if ((tbed_locks_mine & bit) != 0)
         return false;
-    uint32_t state = 0;
+    tbed_locks_mine |= bit;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (!__atomic_compare_exchange_n(&lock->state, &state, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
         while (__atomic_exchange_n(&lock->state, 2, __ATOMIC_ACQUIRE) != 0)
             syscall(SYS_futex, &lock->state, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
     }
-    __atomic_store_n(&lock->owner, &tbed_thread_mark, __ATOMIC_RELAXED);
     return true;
 }
 
 void tbed_lock_give(struct tbed_lock *lock)
 {
-    __atomic_store_n(&lock->owner, NULL, __ATOMIC_RELAXED);
     if (__atomic_exchange_n(&lock->state, 0, __ATOMIC_RELEASE) == 2)
         syscall(SYS_futex, &lock->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    tbed_locks_mine &= ~bit_of(lock);
 }

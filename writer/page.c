@@ -23,21 +23,26 @@ static bool claim_number(struct tbed_writer *writer, uint64_t *page_ret, enum tb
     return true;
 }
 
+static uint64_t retry_ticks(const struct tbed_writer *writer)
+{
+    uint64_t rate = writer->fields.ticks_per_second;
+    return rate == 0 ? 1 : (uint64_t)((double)rate * (TBED_RETRY_NS / 1e9));
+}
+
 /* After a failure nobody asks the kernel again for a while: a full disk must not cost system calls by the
  * event. */
 static bool is_too_early(struct tbed_writer *writer, uint64_t tick, enum tbed_drop_cause *cause_ret)
 {
     uint64_t retry_tick = __atomic_load_n(&writer->retry_tick, __ATOMIC_RELAXED);
     *cause_ret = (enum tbed_drop_cause)__atomic_load_n(&writer->retry_cause, __ATOMIC_RELAXED);
-    return retry_tick != 0 && (int64_t)(retry_tick - tick) > 0;
+    return retry_tick != 0 &&
+           retry_tick - tick - 1 < retry_ticks(writer); /* not so if the clock stepped back */
 }
 
 static void wait_before_retry(struct tbed_writer *writer, uint64_t tick, enum tbed_drop_cause cause)
 {
-    uint64_t rate = writer->fields.ticks_per_second;
-    uint64_t wait = rate == 0 ? 1 : (uint64_t)((double)rate * (TBED_RETRY_NS / 1e9));
     __atomic_store_n(&writer->retry_cause, (uint32_t)cause, __ATOMIC_RELAXED);
-    __atomic_store_n(&writer->retry_tick, tick + wait, __ATOMIC_RELAXED);
+    __atomic_store_n(&writer->retry_tick, tick + retry_ticks(writer), __ATOMIC_RELAXED);
 }
 
 uint8_t *tbed_page_claim(struct tbed_writer *writer, uint64_t tick, enum tbed_drop_cause *cause_ret)
@@ -114,28 +119,36 @@ void tbed_block_seal(uint8_t *block, uint32_t used_nbytes, uint64_t last_tick)
 
 /* ---- Cells ---- */
 
-/* The string space has 2^32 bytes; past its end an ordinal would name somebody else's strings. */
-static bool string_page_take(struct tbed_writer *writer, uint32_t *ordinal_ret)
+/*
+ * The string space has 2^32 bytes; past its end an ordinal would name somebody else's strings. The page is
+ * claimed first: a full disk must not use up ordinals.
+ */
+static uint8_t *string_page_claim(struct tbed_writer *writer, uint64_t tick, uint32_t *ordinal_ret,
+                                  enum tbed_drop_cause *cause_ret)
 {
     uint64_t limit = ((uint64_t)1 << 32) >> writer->page_shift;
     tbed_le64 *next = &tbed_shared(writer)->next_string_page;
     uint64_t ordinal = tbed_shared_load(next);
+    *cause_ret = TBED_DROP_IDS_EXHAUSTED;
+    if (ordinal >= limit)
+        return NULL;
+    uint8_t *page = tbed_page_claim(writer, tick, cause_ret);
+    if (page == NULL)
+        return NULL;
+    *cause_ret = TBED_DROP_IDS_EXHAUSTED;
     do {
-        if (ordinal >= limit)
-            return false;
+        if (ordinal >= limit) /* others took the last ones meanwhile; the page stays zero */
+            return NULL;
     } while (!tbed_shared_swap(next, &ordinal, ordinal + 1));
     *ordinal_ret = (uint32_t)ordinal;
-    return true;
+    return page;
 }
 
 /* Sealed from the start: the last word to be stored is the first one, as for every block. */
 static uint8_t *cells_page_begin(struct tbed_writer *writer, uint64_t tick, enum tbed_drop_cause *cause_ret)
 {
     uint32_t string_page;
-    *cause_ret = TBED_DROP_IDS_EXHAUSTED;
-    if (!string_page_take(writer, &string_page))
-        return NULL;
-    uint8_t *page = tbed_page_claim(writer, tick, cause_ret);
+    uint8_t *page = string_page_claim(writer, tick, &string_page, cause_ret);
     if (page == NULL)
         return NULL;
     struct tbed_block_start start = {
@@ -188,13 +201,13 @@ static bool next_block(struct tbed_writer *writer, struct tbed_block_writer *blo
     uint32_t cell_nbytes = tbed_cell_nbytes(writer);
     bool is_cell = blocks->sequence == 0 && nbytes <= cell_nbytes - TBED_BLOCK_HEADER_NBYTES;
     uint32_t string_page = 0;
-    uint8_t *block;
-    *cause_ret = TBED_DROP_IDS_EXHAUSTED;
-    if (is_cell)
-        block = tbed_cell_claim(writer, tick, &string_page, cause_ret);
-    else if (blocks->kind == TBED_BLOCK_STRINGS && !string_page_take(writer, &string_page))
-        block = NULL;
-    else
+    uint8_t *block = is_cell ? tbed_cell_claim(writer, tick, &string_page, cause_ret) : NULL;
+    if (is_cell && block == NULL && *cause_ret != TBED_DROP_IDS_EXHAUSTED)
+        return false;
+    is_cell = block != NULL; /* without ordinals there are no more cells, but pages */
+    if (!is_cell && blocks->kind == TBED_BLOCK_STRINGS)
+        block = string_page_claim(writer, tick, &string_page, cause_ret);
+    else if (!is_cell)
         block = tbed_page_claim(writer, tick, cause_ret);
     if (block == NULL)
         return false;
@@ -216,15 +229,23 @@ static bool next_block(struct tbed_writer *writer, struct tbed_block_writer *blo
     return true;
 }
 
-uint8_t *tbed_block_room(struct tbed_writer *writer, struct tbed_block_writer *blocks, uint32_t nbytes)
+uint8_t *tbed_block_room_or_cause(struct tbed_writer *writer, struct tbed_block_writer *blocks,
+                                  uint32_t nbytes, enum tbed_drop_cause *cause_ret)
 {
-    enum tbed_drop_cause cause = TBED_DROP_TOO_LARGE;
     bool fits = blocks->block != NULL && nbytes <= blocks->nbytes - blocks->at;
-    if (nbytes > tbed_entry_max_nbytes(writer) || (!fits && !next_block(writer, blocks, nbytes, &cause))) {
-        tbed_drop(writer, cause, 1);
+    *cause_ret = TBED_DROP_TOO_LARGE;
+    if (nbytes > tbed_entry_max_nbytes(writer) || (!fits && !next_block(writer, blocks, nbytes, cause_ret)))
         return NULL;
-    }
     uint8_t *room = blocks->block + blocks->at;
     blocks->at += nbytes;
+    return room;
+}
+
+uint8_t *tbed_block_room(struct tbed_writer *writer, struct tbed_block_writer *blocks, uint32_t nbytes)
+{
+    enum tbed_drop_cause cause;
+    uint8_t *room = tbed_block_room_or_cause(writer, blocks, nbytes, &cause);
+    if (room == NULL)
+        tbed_drop(writer, cause, 1);
     return room;
 }

@@ -35,15 +35,20 @@
 #define TBED_BUSY_RECORD  1
 #define TBED_BUSY_STOPPED 2
 
-struct tbed_lock {  /* zero: free. Knows its owner, so that a signal handler does not wait for itself */
+struct tbed_lock {  /* zero: free */
     uint32_t state; /* 0 free, 1 taken, 2 taken and waited for */
-    uint32_t reserved;
-    const void *owner;
 };
 
-/* False: the calling thread holds it already (a signal handler came in between). */
+/*
+ * False: the calling thread is at this lock, or at the same one of another writer, already (a signal handler came
+ * in between).
+ */
 bool tbed_lock_take(struct tbed_lock *lock);
 void tbed_lock_give(struct tbed_lock *lock);
+
+/* The thread may be cancelled in none of our system calls: it would take a lock with it. */
+int tbed_cancel_disable(void);
+void tbed_cancel_restore(int state);
 
 /* Zeroed pages, private; NULL if there are none. tbed_pages_free() takes NULL. */
 void *tbed_pages_alloc(size_t nbytes);
@@ -123,6 +128,7 @@ struct tbed_writer {
     struct tbed_block_writer strings, records;
     uint8_t *cells; /* the page whose cells are handed out */
     uint32_t cells_next, cells_sequence;
+    uint32_t spare_stream; /* a number whose STREAM record could not be stored; 0: none */
 
     struct tbed_intern_slot *intern;
     size_t intern_capacity, intern_count;
@@ -212,8 +218,13 @@ uint32_t tbed_cell_nbytes(const struct tbed_writer *writer);
 void tbed_block_begin(struct tbed_writer *writer, uint8_t *block, uint32_t nbytes,
                       const struct tbed_block_start *start);
 void tbed_block_seal(uint8_t *block, uint32_t used_nbytes, uint64_t last_tick);
-/* Room for an entry of 'nbytes' (a multiple of 8) in a string or record block. The caller holds 'lock'. */
+/*
+ * Room for an entry of 'nbytes' (a multiple of 8) in a string or record block. The caller holds 'lock'. NULL:
+ * dropped and counted; or not counted, with the cause.
+ */
 uint8_t *tbed_block_room(struct tbed_writer *writer, struct tbed_block_writer *blocks, uint32_t nbytes);
+uint8_t *tbed_block_room_or_cause(struct tbed_writer *writer, struct tbed_block_writer *blocks,
+                                  uint32_t nbytes, enum tbed_drop_cause *cause_ret);
 void tbed_block_writer_finish(struct tbed_block_writer *blocks);
 uint32_t tbed_entry_max_nbytes(const struct tbed_writer *writer);
 
@@ -221,6 +232,9 @@ uint32_t tbed_entry_max_nbytes(const struct tbed_writer *writer);
 /* Appends a record whose fields after 'head' are in place. The caller holds 'lock'. False: dropped, counted. */
 bool tbed_record_append(struct tbed_writer *writer, void *record, enum tbed_record_type type,
                         uint32_t nbytes);
+/* The same for STREAM, but the drop is the caller's to count. */
+bool tbed_stream_append(struct tbed_writer *writer, struct tbed_disk_stream *record,
+                        enum tbed_drop_cause *cause_ret);
 void tbed_process_record(struct tbed_writer *writer, uint32_t name_id, uint32_t forked_from);
 
 /* ---- string_write.c ---- */

@@ -30,6 +30,17 @@ bool tbed_record_append(struct tbed_writer *writer, void *record, enum tbed_reco
     return append_parts(writer, type, record, nbytes, NULL, 0);
 }
 
+bool tbed_stream_append(struct tbed_writer *writer, struct tbed_disk_stream *record,
+                        enum tbed_drop_cause *cause_ret)
+{
+    uint8_t *room = tbed_block_room_or_cause(writer, &writer->records, sizeof *record, cause_ret);
+    if (room == NULL)
+        return false;
+    memcpy(room + 8, (const uint8_t *)record + 8, sizeof *record - 8);
+    tbed_word_store(room, (uint64_t)sizeof *record << 32 | TBED_RECORD_STREAM);
+    return true;
+}
+
 void tbed_process_record(struct tbed_writer *writer, uint32_t name_id, uint32_t forked_from)
 {
     struct tbed_disk_process record = {
@@ -87,8 +98,9 @@ void tbed_id_bind_list(struct tbed_writer *writer, const uint32_t *ids, const ui
                 tbed_drop(writer, TBED_DROP_TOO_LARGE, 1);
         }
         struct tbed_disk_bind_list record = {.count = tbed_le32_make(taken)};
-        append_parts(writer, TBED_RECORD_BIND_LIST, &record, sizeof record, pairs,
-                     taken * (uint32_t)sizeof *pairs);
+        if (taken > 0)
+            append_parts(writer, TBED_RECORD_BIND_LIST, &record, sizeof record, pairs,
+                         taken * (uint32_t)sizeof *pairs);
     }
     tbed_writer_unlock(writer);
 }
@@ -102,7 +114,7 @@ void tbed_metadata_set(struct tbed_writer *writer, const char *text, size_t nbyt
 
 void tbed_counter_describe(struct tbed_writer *writer, uint32_t counter_id, const char *unit)
 {
-    if (!tbed_writer_lock(writer))
+    if (counter_id > TBED_ID_MAX || !tbed_writer_lock(writer))
         return;
     struct tbed_disk_counter record = {
         .id = tbed_le32_make(counter_id & TBED_ID_MAX),

@@ -8,6 +8,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include <errno.h>
 #include <linux/membarrier.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -158,7 +159,9 @@ void tbed_recorder_name(struct tbed_recorder *recorder, const char *name)
 uint32_t tbed_recorder_stream(const struct tbed_recorder *recorder)
 {
     const struct tbed_recorder_cold *cold = cold_of((struct tbed_recorder *)(uintptr_t)recorder);
-    return cold != NULL && cold->epoch == cold->writer->epoch ? cold->stream : 0;
+    if (cold == NULL || !__atomic_load_n(&cold->writer->live->alive, __ATOMIC_ACQUIRE))
+        return 0; /* also in a forked child that has recorded nothing yet */
+    return cold->epoch == cold->writer->epoch ? cold->stream : 0;
 }
 
 uint64_t tbed_clock_slow(const struct tbed_recorder *recorder)
@@ -173,6 +176,7 @@ static void drop(struct tbed_recorder_cold *cold, enum tbed_drop_cause cause)
 {
     __atomic_fetch_add(&cold->gap_count, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&cold->gap_cause, (uint32_t)cause, __ATOMIC_RELAXED);
+    tbed_writer_is_usable(cold->writer); /* a forked child joins before it counts: the file may be shut */
     tbed_drop(cold->writer, cause, 1);
 }
 
@@ -188,13 +192,17 @@ void tbed_recorder_drop_busy(struct tbed_recorder *recorder)
 /* ---- Blocks of a recorder ---- */
 
 /* A forked child's recorder goes on as a stream of its own, with the spans that were open. */
-static bool stream_open(struct tbed_recorder_cold *cold, uint64_t tick)
+static bool stream_open(struct tbed_recorder_cold *cold, uint64_t tick, enum tbed_drop_cause *cause_ret)
 {
     struct tbed_writer *writer = cold->writer;
     uint32_t forked_from = cold->stream;
     if (cold->kind == TBED_STREAM_THREAD)
         cold->tid = (uint32_t)syscall(SYS_gettid);
-    uint64_t stream = tbed_shared_add(&tbed_shared(writer)->next_stream, 1);
+    if (!tbed_writer_lock(writer))
+        return false;
+    uint64_t stream = writer->spare_stream;
+    if (stream == 0)
+        stream = tbed_shared_add(&tbed_shared(writer)->next_stream, 1);
     struct tbed_disk_stream record = {
         .stream = tbed_le32_make((uint32_t)stream),
         .process = tbed_le32_make(writer->process_stream),
@@ -204,9 +212,9 @@ static bool stream_open(struct tbed_recorder_cold *cold, uint64_t tick)
         .forked_from = tbed_le32_make(forked_from),
         .tick = tbed_le64_make(tick),
     };
-    if (!tbed_writer_lock(writer))
-        return false;
-    bool is_recorded = tbed_record_append(writer, &record, TBED_RECORD_STREAM, sizeof record);
+    *cause_ret = TBED_DROP_IDS_EXHAUSTED;
+    bool is_recorded = stream <= UINT32_MAX && tbed_stream_append(writer, &record, cause_ret);
+    writer->spare_stream = is_recorded || stream > UINT32_MAX ? 0 : (uint32_t)stream;
     tbed_writer_unlock(writer);
     if (!is_recorded)
         return false;
@@ -236,9 +244,11 @@ static uint32_t stored_span_count(uint32_t depth, uint32_t block_nbytes)
 /* Writes the open spans; the block then knows them all from 'floor' up, whatever was dropped before. */
 static uint8_t *stack_store(struct tbed_recorder_kept *kept, uint8_t *at, uint32_t stored)
 {
-    kept->floor = kept->depth - stored;
+    uint32_t first = kept->depth - stored;
+    /* spans beyond the stack's memory have no entry: their ends take the slow path */
+    kept->floor = kept->depth <= kept->stack_capacity ? first : kept->depth;
     for (uint32_t i = 0; i < stored; i++) {
-        uint32_t index = kept->floor + i;
+        uint32_t index = first + i;
         struct tbed_disk_open_span entry = {.id = tbed_le32_make(TBED_ID_INVALID)};
         if (index < kept->stack_capacity) {
             kept->stack[index].dropped = 0;
@@ -268,7 +278,10 @@ static uint8_t *block_claim(struct tbed_recorder_cold *cold, uint64_t tick, size
     uint8_t *block = tbed_cell_claim(writer, tick, &string_page, cause_ret);
     tbed_writer_unlock(writer);
     *nbytes_ret = cell_nbytes;
-    return block;
+    if (block != NULL || *cause_ret != TBED_DROP_IDS_EXHAUSTED)
+        return block;
+    *nbytes_ret = writer->page_nbytes; /* without string page ordinals there are no more cells, but pages */
+    return tbed_page_claim(writer, tick, cause_ret);
 }
 
 static void gap_store(struct tbed_recorder *recorder, struct tbed_recorder_cold *cold)
@@ -306,7 +319,7 @@ static bool next_block(struct tbed_recorder *recorder, size_t nwords, uint64_t t
     if (nwords > 65536 || needed > writer->page_nbytes)
         return false;
     *cause_ret = is_closing(writer) ? TBED_DROP_CLOSED : TBED_DROP_INTERRUPTED;
-    if ((cold->stream == 0 || cold->epoch != writer->epoch) && !stream_open(cold, tick))
+    if ((cold->stream == 0 || cold->epoch != writer->epoch) && !stream_open(cold, tick, cause_ret))
         return false;
     uint32_t nbytes;
     uint8_t *block = block_claim(cold, tick, needed, &nbytes, cause_ret);
@@ -360,12 +373,13 @@ static bool may_go_on(struct tbed_recorder *recorder, struct tbed_recorder_cold 
            cold->epoch == cold->writer->epoch;
 }
 
-uint64_t *tbed_recorder_refill(struct tbed_recorder *recorder, size_t nwords, uint64_t tick)
+static uint64_t *refill(struct tbed_recorder *recorder, size_t nwords, uint64_t tick)
 {
     struct tbed_recorder_cold *cold = cold_of(recorder);
     enum tbed_drop_cause cause = TBED_DROP_CLOSED;
     if (!cold->is_open || !tbed_writer_is_usable(cold->writer) || is_closing(cold->writer)) {
-        __atomic_store_n(&recorder->saw_close, 1, __ATOMIC_RELEASE);
+        if (is_closing(cold->writer))
+            __atomic_store_n(&recorder->saw_close, 1, __ATOMIC_RELEASE);
         drop(cold, cause);
         return NULL;
     }
@@ -383,6 +397,15 @@ uint64_t *tbed_recorder_refill(struct tbed_recorder *recorder, size_t nwords, ui
     return recorder->cursor;
 }
 
+/* The program's errno is its own, above all in a signal handler. */
+uint64_t *tbed_recorder_refill(struct tbed_recorder *recorder, size_t nwords, uint64_t tick)
+{
+    int kept_errno = errno;
+    uint64_t *at = refill(recorder, nwords, tick);
+    errno = kept_errno;
+    return at;
+}
+
 /* ---- Spans off the fast path ---- */
 
 static bool stack_grow(struct tbed_recorder_kept *kept)
@@ -392,7 +415,9 @@ static bool stack_grow(struct tbed_recorder_kept *kept)
     if (capacity > TBED_STACK_MAX_COUNT)
         return false;
     size_t nbytes = capacity * sizeof(struct tbed_open_span);
+    int kept_errno = errno;
     struct tbed_open_span *stack = tbed_pages_alloc(nbytes);
+    errno = kept_errno;
     if (stack == NULL)
         return false;
     memcpy(stack, kept->stack, kept->stack_capacity * sizeof *stack);
@@ -500,11 +525,13 @@ void tbed_recorder_close(struct tbed_recorder *recorder)
     if (cold == NULL || !tbed_writer_lock(cold->writer))
         return;
     if (cold->is_open) {
+        /* First: a signal handler that comes in between must not store behind the seal. */
+        __atomic_store_n(&recorder->busy, TBED_BUSY_STOPPED, __ATOMIC_RELAXED);
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
         recorder_finish(recorder);
         stack_reset(tbed_recorder_kept(recorder));
         cold->is_open = false;
         recorder->cursor = recorder->end = NULL;
-        __atomic_store_n(&recorder->busy, TBED_BUSY_STOPPED, __ATOMIC_RELEASE);
         cold->next_free = cold->writer->free_recorders;
         cold->writer->free_recorders = recorder;
     }
@@ -546,7 +573,7 @@ static size_t for_each_open(struct tbed_writer *writer, bool (*act)(struct tbed_
     for (struct tbed_slab *slab = writer->slabs; slab != NULL; slab = slab->next) {
         struct tbed_recorder_cold *colds = (struct tbed_recorder_cold *)(slab + 1);
         for (size_t i = 0; i < TBED_SLAB_RECORDER_COUNT; i++)
-            if (colds[i].is_open && colds[i].epoch == writer->epoch)
+            if (colds[i].is_open) /* a parent's too: a thread of ours may be making it its own */
                 count += act(colds[i].recorder);
     }
     return count;
@@ -574,7 +601,8 @@ static bool stop_and_finish(struct tbed_recorder *recorder)
 void tbed_recorders_stop(struct tbed_writer *writer)
 {
     size_t count = for_each_open(writer, clear_end);
-    if (count > 1 && !barrier_for_all_threads()) {
+    /* The only recorder may be another thread's. Where there is no barrier, the usual small program is believed. */
+    if (count > 0 && !barrier_for_all_threads() && count > 1) {
         writer->has_lost_recorder = true;
         return;
     }

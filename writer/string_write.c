@@ -292,7 +292,7 @@ uint32_t tbed_string_intern(struct tbed_writer *writer, const char *text, size_t
 {
     if (!tbed_writer_lock(writer))
         return TBED_ID_INVALID;
-    uint32_t id = tbed_intern_locked(writer, text, nbytes);
+    uint32_t id = tbed_intern_locked(writer, text != NULL ? text : "", text != NULL ? nbytes : 0);
     tbed_writer_unlock(writer);
     return id;
 }

@@ -30,9 +30,16 @@ uint64_t tbed_writer_drop_count(const struct tbed_writer *writer, enum tbed_drop
 {
     if (writer == NULL || (unsigned)cause >= TBED_DROP_CAUSE_COUNT)
         return 0;
-    if (__atomic_load_n(&writer->is_closed, __ATOMIC_SEQ_CST))
-        return cause == TBED_DROP_CLOSED ? __atomic_load_n(&writer->drops_after_close, __ATOMIC_RELAXED) : 0;
-    return tbed_shared_load(&tbed_shared(writer)->drops[cause]);
+    uint32_t *users =
+        &((struct tbed_writer *)(uintptr_t)writer)->drop_users; /* keeps the map while it is read */
+    uint64_t count = 0;
+    __atomic_fetch_add(users, 1, __ATOMIC_SEQ_CST);
+    if (!__atomic_load_n(&writer->is_closed, __ATOMIC_SEQ_CST))
+        count = tbed_shared_load(&tbed_shared(writer)->drops[cause]);
+    else if (cause == TBED_DROP_CLOSED)
+        count = __atomic_load_n(&writer->drops_after_close, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(users, 1, __ATOMIC_SEQ_CST);
+    return count;
 }
 
 /* ---- Processes ---- */
@@ -69,9 +76,14 @@ static void child_begin(struct tbed_writer *writer)
     writer->intern_capacity = writer->intern_count = 0;
     memset(&writer->helper, 0, sizeof writer->helper);
     writer->claimed_pages = 0;
+    writer->spare_stream = 0;
     writer->drop_users = 0;
     writer->retry_tick = 0;
     writer->epoch++;
+    if (writer->is_closing) { /* the parent was leaving: here nobody will */
+        writer->is_closed = true;
+        return;
+    }
     if (!tbed_file_reopen(writer) || !tbed_file_remap(writer)) {
         writer->is_closed = true;
         return;
@@ -91,8 +103,9 @@ bool tbed_writer_is_usable(struct tbed_writer *writer)
     if (!tbed_lock_take(&writer->live->fork_lock))
         return false;
     if (!writer->live->alive) {
-        int kept_errno = errno;
+        int kept_errno = errno, cancel_state = tbed_cancel_disable();
         child_begin(writer);
+        tbed_cancel_restore(cancel_state);
         errno = kept_errno;
         __atomic_store_n(&writer->live->alive, 1, __ATOMIC_RELEASE);
     }
@@ -137,14 +150,14 @@ static void writer_free(struct tbed_writer *writer)
     tbed_pages_free(writer, sizeof *writer);
 }
 
-/* Section 3.1: printable ASCII, so that every reader can show it. */
+/* A reader refuses the file over any other unit. */
 static bool unit_is_allowed(const char *unit)
 {
-    size_t nbytes = unit != NULL ? strlen(unit) : 0;
-    for (size_t i = 0; i < nbytes; i++)
-        if (unit[i] < 0x20 || unit[i] > 0x7E)
+    size_t nbytes = 0;
+    for (; unit != NULL && unit[nbytes] != 0; nbytes++)
+        if (nbytes == 16 || unit[nbytes] < 0x20 || unit[nbytes] > 0x7E)
             return false;
-    return nbytes <= 16;
+    return true;
 }
 
 static bool options_are_allowed(const struct tbed_writer_options *options)
@@ -183,7 +196,9 @@ enum tbed_status tbed_writer_open(const char *path, const struct tbed_writer_opt
         if (writer != NULL) {
             writer->user_clock = options.user_clock;
             writer->wants_helper = !options.no_helper;
+            int cancel_state = tbed_cancel_disable();
             error.status = tbed_file_open(writer, path, &options, &error);
+            tbed_cancel_restore(cancel_state);
             if (error.status == TBED_OK) {
                 writer->live->alive = 1;
                 tbed_lock_take(&writer->live->lock);
@@ -238,6 +253,7 @@ void tbed_writer_close(struct tbed_writer *writer)
 {
     if (writer == NULL || !begin_closing(writer))
         return;
+    int cancel_state = tbed_cancel_disable();
     tbed_recorders_stop(writer);
     tbed_helper_stop(writer); /* after the last recorder has handed it a page */
     finish_blocks(writer);
@@ -245,4 +261,5 @@ void tbed_writer_close(struct tbed_writer *writer)
     tbed_file_detach(writer);
     tbed_pages_free(writer->intern, writer->intern_capacity * sizeof *writer->intern);
     writer->intern = NULL;
+    tbed_cancel_restore(cancel_state);
 }
