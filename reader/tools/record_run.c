@@ -37,6 +37,34 @@ static bool can_be_preloaded(const char *path)
     return strpbrk(path, ": \t\n$") == NULL;
 }
 
+/* Where the link stands, while it is needed. */
+static char link_folder[] = "/tmp/tracebed-XXXXXX";
+static char link_path[sizeof link_folder + sizeof LIBRARY_NAME];
+
+/* From a folder with such a name the library is preloaded through a link in one that has none. */
+static bool link_library(char path[PATH_MAX])
+{
+    if (mkdtemp(link_folder) == NULL) {
+        tool_complain("%s: cannot be made: %s", link_folder, strerror(errno));
+        return false;
+    }
+    snprintf(link_path, sizeof link_path, "%s/%s", link_folder, LIBRARY_NAME);
+    if (symlink(path, link_path) != 0) {
+        tool_complain("%s: cannot be made: %s", link_path, strerror(errno));
+        return false;
+    }
+    snprintf(path, PATH_MAX, "%s", link_path);
+    return true;
+}
+
+void record_library_forget(void)
+{
+    if (link_path[0] == '\0')
+        return;
+    unlink(link_path);
+    rmdir(link_folder);
+}
+
 bool record_library_find(char path_ret[PATH_MAX])
 {
     static const char *const places[] = {"", "/../lib/tracebed", "/../lib"};
@@ -47,12 +75,7 @@ bool record_library_find(char path_ret[PATH_MAX])
         snprintf(path, sizeof path, "%s%s/%s", folder, places[i], LIBRARY_NAME);
         if (access(path, R_OK) != 0 || realpath(path, path_ret) == NULL)
             continue;
-        if (can_be_preloaded(path_ret))
-            return true;
-        tool_complain("%s: cannot be preloaded from a folder whose name has a blank, ':' or '$' in it; "
-                      "install tracebed elsewhere",
-                      path_ret);
-        return false;
+        return can_be_preloaded(path_ret) || link_library(path_ret);
     }
     tool_complain("%s: not found beside %s/tracebed, nor in ../lib/tracebed or ../lib from there",
                   LIBRARY_NAME, folder);

@@ -173,11 +173,24 @@ static int cannot_start(const char *name, int error)
     return error == ENOENT ? RECORD_NOT_FOUND : RECORD_NOT_EXECUTABLE;
 }
 
+static int record(char **argv, const struct options *options)
+{
+    char library[PATH_MAX], trace[PATH_MAX];
+    int wait_status = 0, error = 0;
+    if (!record_library_find(library) || !create_trace(options, argv, trace))
+        return TOOL_TROUBLE;
+    record_environment_set(library, trace);
+    if (!record_program_run(argv, &wait_status, &error)) {
+        unlink(trace);
+        return cannot_start(argv[0], error);
+    }
+    record_finish(options->output, options->verbose);
+    return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
 static int run(int argc, char **argv)
 {
     struct options options = {.output = "run.tbed", .verbose = isatty(STDERR_FILENO)};
-    char library[PATH_MAX], trace[PATH_MAX];
-    int wait_status = 0, error = 0;
     int result = parse(argc, argv, &options);
     if (result >= 0)
         return result;
@@ -185,15 +198,9 @@ static int run(int argc, char **argv)
     result = check_program(argv[0]);
     if (result >= 0)
         return result;
-    if (!record_library_find(library) || !create_trace(&options, argv, trace))
-        return TOOL_TROUBLE;
-    record_environment_set(library, trace);
-    if (!record_program_run(argv, &wait_status, &error)) {
-        unlink(trace);
-        return cannot_start(argv[0], error);
-    }
-    record_finish(options.output, options.verbose);
-    return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+    result = record(argv, &options);
+    record_library_forget();
+    return result;
 }
 
 const struct tool_verb tool_verb_record = {

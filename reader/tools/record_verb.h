@@ -34,6 +34,8 @@ enum record_verdict record_program_check(const char *name, struct record_program
 
 /* The library to preload; false: not found, or its path cannot be told to the loader (complained). */
 bool record_library_find(char path_ret[PATH_MAX]);
+/* Removes what the above had to make; programs that are started from then on are not recorded any more. */
+void record_library_forget(void);
 
 /* Sets what the library reads, for whatever is started from here on. */
 void record_environment_set(const char *library, const char *trace);
