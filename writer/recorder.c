@@ -176,7 +176,6 @@ static void drop(struct tbed_recorder_cold *cold, enum tbed_drop_cause cause)
 {
     __atomic_fetch_add(&cold->gap_count, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&cold->gap_cause, (uint32_t)cause, __ATOMIC_RELAXED);
-    tbed_writer_is_usable(cold->writer); /* a forked child joins before it counts: the file may be shut */
     tbed_drop(cold->writer, cause, 1);
 }
 

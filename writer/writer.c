@@ -18,6 +18,7 @@ void tbed_drop(struct tbed_writer *writer, enum tbed_drop_cause cause, uint64_t 
 {
     if (writer == NULL)
         return;
+    tbed_writer_is_usable(writer); /* a forked child joins before it counts: the file may be shut */
     __atomic_fetch_add(&writer->drop_users, 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&writer->is_closed, __ATOMIC_SEQ_CST))
         __atomic_fetch_add(&writer->drops_after_close, count, __ATOMIC_RELAXED);

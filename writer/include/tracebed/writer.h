@@ -34,11 +34,12 @@ struct tbed_recorder;
 /* ---- The writer ---- */
 
 struct tbed_writer_options {
-    size_t size;           /* sizeof(struct tbed_writer_options); lets the struct grow */
-    bool overwrite;        /* replace an existing file; else that is ERR_EXISTS */
-    bool join;             /* append to an existing trace, or create it */
-    bool no_helper;        /* no helper thread: pages are faulted in and sealed by the recording threads */
-    enum tbed_clock clock; /* of a new file */
+    size_t size;    /* sizeof(struct tbed_writer_options); lets the struct grow */
+    bool overwrite; /* replace an existing file; else that is ERR_EXISTS */
+    bool join;      /* append to an existing trace, or create it */
+    bool no_helper; /* no helper thread: pages are faulted in and sealed by the recording threads. A must
+                              where a recorder is used inside malloc: starting a thread calls calloc */
+    enum tbed_clock clock;        /* of a new file */
     uint64_t (*user_clock)(void); /* of TBED_CLOCK_USER; async-signal-safe if handlers record */
     const char *user_clock_unit;  /* at most 16 ASCII bytes */
     uint32_t page_nbytes;         /* of a new file; 0: 65536 */
