@@ -269,7 +269,7 @@ static void processes_that_are_left_behind_are_told(void **state)
 {
     (void)state;
     RECORD(0, "run.tbed: still recording: 1 process the program has left behind", "sh", "-c",
-           "sleep 1 >/dev/null 2>&1 &");
+           "sleep 2 >/dev/null 2>&1 & sleep 0.3"); /* time for the one left behind to begin recording */
     tbed_reader_close(test_reader_open(in_folder("run.tbed"), false));
 }
 
