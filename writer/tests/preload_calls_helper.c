@@ -295,7 +295,7 @@ static void mode_descriptors(void)
 {
     random_calls(3, 1000);
     close_range(3, 1023, 0);
-    for (int fd = 3; fd < 1023; fd++) {
+    for (int fd = 3; fd < 1000; fd++) {
         int own = open("/dev/shm", O_TMPFILE | O_RDWR, 0600);
         if (own != fd || write(own, "mine", 4) != 4)
             abort();
@@ -306,7 +306,7 @@ static void mode_descriptors(void)
     if (pid == 0)
         in_child(1);
     waitpid(pid, NULL, 0);
-    for (int fd = 3; fd < 1023; fd++)
+    for (int fd = 3; fd < 1000; fd++)
         own_file_check(fd);
 }
 

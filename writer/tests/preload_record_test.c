@@ -295,6 +295,7 @@ static void setuid_programs_are_told_of(void **state)
 
 int main(void)
 {
+    setenv("PATH", "/usr/local/bin:/usr/bin:/bin", 1); /* no folder in it that this user may not look into */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(exit_status_and_output_are_the_programs, set_up),
         cmocka_unit_test_setup(options_of_the_program_are_not_ours, set_up),
