@@ -168,6 +168,31 @@ static void a_forked_child_goes_on_in_pages_of_its_own(void **state)
     fork_in_every_way(bare_fork);
 }
 
+/* The parent has shut the file: a child that has recorded nothing joins it before it counts a drop in the header. */
+static void a_child_that_only_drops_leaves_a_sound_file(void **state)
+{
+    (void)state;
+    const char *path = test_path("drops.tbed");
+    int pipes[2];
+    char go;
+    assert_int_equal(pipe(pipes), 0);
+    struct tbed_writer *writer = test_writer_open(path, NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        close(pipes[1]);
+        (void)!read(pipes[0], &go, 1); /* ends when the parent has closed the trace */
+        tbed_id_bind(writer, UINT32_MAX, 1, 1);
+        _exit(0); /* without closing, which would make the checksum anew */
+    }
+    tbed_writer_close(writer);
+    close(pipes[1]);
+    await(child);
+    close(pipes[0]);
+    struct tbed_reader *reader = test_reader_open(path, false);
+    assert_int_equal(test_drop_count(reader), 1);
+    tbed_reader_close(reader);
+}
+
 static void *record_forever(void *argument)
 {
     struct tbed_recorder *recorder = tbed_recorder_open(argument, "busy");
@@ -393,6 +418,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_processes_of_four_threads_append_ten_million_events),
         cmocka_unit_test(a_forked_child_goes_on_in_pages_of_its_own),
+        cmocka_unit_test(a_child_that_only_drops_leaves_a_sound_file),
         cmocka_unit_test(forking_between_busy_threads_never_hangs),
         cmocka_unit_test(a_hundred_kills_lose_nothing_that_was_told),
         cmocka_unit_test(sealing_waits_for_no_living_writer),
