@@ -101,7 +101,7 @@ static inline uint64_t tbed_extended_head_make(struct tbed_extended_head head)
 /* Types whose inside this version knows; the others are skipped by their count of words. */
 static inline bool tbed_extended_is_known(uint32_t type)
 {
-    return type >= TBED_EXT_BEGIN && type <= TBED_EXT_GAP;
+    return type >= TBED_EXT_BEGIN && type <= TBED_EXT_SPAN;
 }
 
 /* The fixed words of a known type. */

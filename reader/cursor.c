@@ -159,6 +159,7 @@ enum tbed_status tbed_cursor_next(struct tbed_cursor *cursor, struct tbed_event 
         event_ret->id = tbed_event_id(word);
         event_ret->tick = cursor->base + tbed_event_delta(word);
         event_ret->extended = false;
+        event_ret->category = TBED_ID_INVALID;
         event_ret->of.end.begin_tick = 0;
         event_ret->arguments = NULL;
         event_ret->argument_count = 0;

@@ -44,7 +44,7 @@ static void decode_pair(uint64_t second, struct tbed_event *event)
     }
 }
 
-static const uint8_t extended_types[TBED_EXT_GAP + 1] = {
+static const uint8_t extended_types[TBED_EXT_SPAN + 1] = {
     [TBED_EXT_BEGIN] = TBED_EVENT_BEGIN,
     [TBED_EXT_END] = TBED_EVENT_END,
     [TBED_EXT_INSTANT] = TBED_EVENT_INSTANT,
@@ -59,7 +59,13 @@ static const uint8_t extended_types[TBED_EXT_GAP + 1] = {
     [TBED_EXT_FLOW_STEP] = TBED_EVENT_FLOW_STEP,
     [TBED_EXT_FLOW_END] = TBED_EVENT_FLOW_END,
     [TBED_EXT_GAP] = TBED_EVENT_GAP,
+    [TBED_EXT_SPAN] = TBED_EVENT_SPAN,
 };
+
+static uint32_t category_of(uint32_t aux)
+{
+    return aux == 0 || aux > TBED_ID_MAX ? TBED_ID_INVALID : aux;
+}
 
 /* The fixed words and 'aux'; 'fixed' has as many words as the type demands. */
 static void decode_fixed(const uint64_t *fixed, uint32_t aux, struct tbed_event *event)
@@ -67,6 +73,15 @@ static void decode_fixed(const uint64_t *fixed, uint32_t aux, struct tbed_event 
     switch (event->type) {
     case TBED_EVENT_END:
         event->of.end.begin_tick = tbed_word_load(fixed);
+        break;
+    case TBED_EVENT_SPAN:
+        event->of.span.begin_tick = tbed_word_load(fixed);
+        event->category = category_of(aux);
+        break;
+    case TBED_EVENT_BEGIN:
+    case TBED_EVENT_INSTANT:
+    case TBED_EVENT_COUNTER:
+        event->category = category_of(aux);
         break;
     case TBED_EVENT_MESSAGE:
         event->of.message.severity = aux;
@@ -134,6 +149,7 @@ enum tbed_status tbed_decode_long(uint64_t word, const uint64_t *at, const uint6
 {
     *nwords_ret = 1;
     event->extended = false;
+    event->category = TBED_ID_INVALID;
     event->arguments = NULL;
     event->argument_count = 0;
     event->of.realloc.old_address = event->of.realloc.address = 0;

@@ -24,6 +24,7 @@ from xxh3 import xxh3_64
 M32, M64 = 2 ** 32 - 1, 2 ** 64 - 1
 EVENTS, STRINGS, RECORDS, CELLS = 1, 2, 3, 4
 RESERVED_END = METADATA = STRING_SPACE = 0x20000000
+INVALID = 0x20000001
 ID_MAX = 0x3FFFFFFF
 DEPTH_MAX, COMPONENTS_MAX, TEXT_MAX = 64, 2 ** 20, 2 ** 24
 
@@ -33,7 +34,8 @@ Header = namedtuple("Header", "magic version page_size compatible incompatible f
 BLOCK = struct.Struct("<BBHIQIIIIQIIQQ")
 
 # EXTENDED type: TYPE of the listing, the fixed words, what aux is. For PAIR see decode_pair().
-EXTENDED = {1: ("begin", "", ""), 2: ("end", "begin_tick", ""), 3: ("instant", "", ""), 4: ("counter", "", ""),
+EXTENDED = {1: ("begin", "", "category"), 2: ("end", "begin_tick", ""), 3: ("instant", "", "category"),
+            4: ("counter", "", "category"), 15: ("span", "begin_tick", "category"),
             5: ("message", "", "severity"), 6: ("alloc", "address size", "function"),
             7: ("free", "address", "function"), 8: ("realloc", "old_address address size begin_tick", ""),
             9: ("async_begin", "key", ""), 10: ("async_end", "key", ""), 11: ("flow_begin", "key", ""),
@@ -469,6 +471,10 @@ def decode_pair(second):
     return "unknown", {"tag": subtype * 256 + 5, "nwords": 2}
 
 
+def show_category(trace, id):
+    return {} if id in (0, INVALID) or id > ID_MAX else {"category": id, "category_name": name_of(trace, id)}
+
+
 def decode_extended(trace, at, end):
     """(words in all, TYPE, fields) of the counted form; 'at' is its second word."""
     type, argument_count, nwords, aux = struct.unpack_from("<BBHI", trace.data, at)
@@ -483,7 +489,9 @@ def decode_extended(trace, at, end):
     if name == "counter":
         need(arguments and arguments[0]["type"] in (1, 2, 3), "EVENT_ARGUMENT")
         fields["value"] = arguments.pop(0)["value"]
-    if aux_name:
+    if aux_name == "category":
+        fields.update(show_category(trace, aux))
+    elif aux_name:
         fields[aux_name] = aux
     if arguments:
         fields["args"] = arguments

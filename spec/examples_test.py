@@ -115,6 +115,11 @@ def event_extended_end(content):
     check_events(content, {"tick": 20, "type": "end", "id": ID, "name": "hi", "begin_tick": 5})
 
 
+def event_span(content):
+    check_events(content, {"tick": 20, "type": "span", "id": ID, "name": "hi", "begin_tick": 3, "category": ID,
+                           "category_name": "hi"})
+
+
 def header(content):
     h = read_header(content + bytes(PAGE_SIZE - 256))
     assert (h.page_size, h.compatible, h.file_id, h.ring) == (65536, 0, FILE_ID, 0)
@@ -142,7 +147,7 @@ def unit(content):
 
 
 EXAMPLE_TESTS = [string, entry, event_begin, event_end, event_time, event_alloc, event_instant, event_counter,
-                 event_extended_end, header, record_cell, unit]
+                 event_extended_end, event_span, header, record_cell, unit]
 
 
 def check_example(name, test):

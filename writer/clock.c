@@ -55,6 +55,8 @@ enum tbed_clock tbed_clock_pick(enum tbed_clock wanted)
 
 uint64_t tbed_clock_now(const struct tbed_writer *writer)
 {
+    if (writer->has_given_ticks)
+        return __atomic_load_n(&writer->given_tick, __ATOMIC_RELAXED);
     switch (writer->fields.clock) {
     case TBED_CLOCK_X86_TSC:
     case TBED_CLOCK_ARM64_VIRTUAL:
@@ -115,9 +117,27 @@ void tbed_clock_start(struct tbed_writer *writer)
     writer->fields.ticks_per_second = ticks_per_second(writer, &start);
 }
 
+void tbed_clock_given(struct tbed_writer *writer, uint64_t ticks_per_second, int64_t realtime_ns)
+{
+    writer->fields.anchor_ticks = 0;
+    writer->fields.anchor_realtime_ns = realtime_ns;
+    writer->fields.anchor_monotonic_ns = 0;
+    writer->fields.ticks_per_second = ticks_per_second;
+}
+
+void tbed_clock_reach(struct tbed_writer *writer, uint64_t tick)
+{
+    uint64_t known = __atomic_load_n(&writer->given_tick, __ATOMIC_RELAXED);
+    while (known < tick && !__atomic_compare_exchange_n(&writer->given_tick, &known, tick, true,
+                                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        continue;
+}
+
 /* A trace from before a reboot, or from another machine, has ticks that mean something else here. */
 bool tbed_clock_agrees(const struct tbed_writer *writer)
 {
+    if (writer->fields.anchor_monotonic_ns == 0) /* given ticks: the anchor is no moment of this machine */
+        return false;
     if (writer->fields.clock == TBED_CLOCK_USER)
         return writer->user_clock != NULL;
     if (writer->fields.clock != TBED_CLOCK_MONOTONIC &&
@@ -133,7 +153,7 @@ bool tbed_clock_agrees(const struct tbed_writer *writer)
 
 void tbed_anchor_append(struct tbed_writer *writer)
 {
-    if (writer->fields.clock == TBED_CLOCK_USER)
+    if (writer->fields.clock == TBED_CLOCK_USER || writer->has_given_ticks)
         return;
     struct anchor now = anchor_read(writer);
     struct tbed_disk_anchor record = {

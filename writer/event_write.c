@@ -1,5 +1,5 @@
 /*
- * Events of more than one word: arguments, counters, messages, memory, keys.
+ * Events of more than one word: arguments, counters, messages, memory, keys; and events that happened before.
  *
  * Each is written whole behind the cursor and committed by its first word.
  * Source: spec/format.md, sections 6.1 to 6.3.
@@ -112,21 +112,28 @@ void tbed_span_begin_args(struct tbed_recorder *recorder, uint32_t id, const str
     tbed_recorder_leave(recorder);
 }
 
+/* The recorder has been entered. */
+static void end_put(struct tbed_recorder *recorder, const struct tbed_argument *arguments,
+                    size_t argument_count)
+{
+    struct tbed_open_span span;
+    if (!tbed_span_pop(recorder, &span))
+        return;
+    struct extended record = {.type = TBED_EXT_END,
+                              .id = span.id,
+                              .fixed = {span.begin_tick},
+                              .fixed_count = 1,
+                              .arguments = arguments,
+                              .argument_count = argument_count};
+    extended_put(recorder, tbed_recorder_now(recorder), &record);
+}
+
 void tbed_span_end_args(struct tbed_recorder *recorder, const struct tbed_argument *arguments,
                         size_t argument_count)
 {
     if (!tbed_recorder_enter(recorder))
         return;
-    struct tbed_open_span span;
-    if (tbed_span_pop(recorder, &span)) {
-        struct extended record = {.type = TBED_EXT_END,
-                                  .id = span.id,
-                                  .fixed = {span.begin_tick},
-                                  .fixed_count = 1,
-                                  .arguments = arguments,
-                                  .argument_count = argument_count};
-        extended_put(recorder, tbed_recorder_now(recorder), &record);
-    }
+    end_put(recorder, arguments, argument_count);
     tbed_recorder_leave(recorder);
 }
 
@@ -257,4 +264,130 @@ void tbed_realloc(struct tbed_recorder *recorder, uint32_t location, uint64_t ol
                               .fixed = {old_address, address, size, begin_tick},
                               .fixed_count = 4};
     record_extended(recorder, &record);
+}
+
+/* ---- Events that happened before ---- */
+
+static uint32_t category_of(const struct tbed_given_event *event)
+{
+    return event->category == TBED_ID_INVALID ? 0 : event->category & TBED_ID_MAX;
+}
+
+static bool is_plain(const struct tbed_given_event *event)
+{
+    return event->argument_count == 0 && category_of(event) == 0;
+}
+
+static bool give_extended(struct tbed_recorder *recorder, const struct tbed_given_event *event,
+                          enum tbed_extended type)
+{
+    struct extended record = {.type = type,
+                              .aux = category_of(event),
+                              .id = event->id,
+                              .fixed = {event->begin_tick},
+                              .fixed_count = type == TBED_EXT_SPAN,
+                              .arguments = event->arguments,
+                              .argument_count = event->argument_count};
+    return extended_put(recorder, event->tick, &record);
+}
+
+static bool give_word(struct tbed_recorder *recorder, const struct tbed_given_event *event, enum tbed_tag tag,
+                      uint32_t id)
+{
+    uint64_t *at = tbed_recorder_room(recorder, 1, event->tick);
+    if (at == NULL)
+        return false;
+    tbed_recorder_commit(recorder, at, 1, tbed_event_word(recorder, tag, id, event->tick));
+    return true;
+}
+
+static void give_begin(struct tbed_recorder *recorder, const struct tbed_given_event *event)
+{
+    bool is_stored = is_plain(event) ? give_word(recorder, event, TBED_TAG_BEGIN, event->id)
+                                     : give_extended(recorder, event, TBED_EXT_BEGIN);
+    if (is_stored)
+        tbed_span_push(recorder, event->id, event->tick);
+    else
+        tbed_span_begin_dropped(recorder, event->id, event->tick);
+}
+
+/* Above 'floor' the block knows the span, as for tbed_span_end(). */
+static void give_end(struct tbed_recorder *recorder, const struct tbed_given_event *event)
+{
+    struct tbed_recorder_kept *kept = tbed_recorder_kept(recorder);
+    if (event->argument_count != 0 || kept->depth <= kept->floor) {
+        end_put(recorder, event->arguments, event->argument_count);
+        return;
+    }
+    give_word(recorder, event, TBED_TAG_END, kept->stack[kept->depth - 1].id);
+    kept->depth--;
+}
+
+static void give_instant(struct tbed_recorder *recorder, const struct tbed_given_event *event)
+{
+    if (is_plain(event))
+        give_word(recorder, event, TBED_TAG_INSTANT, event->id);
+    else
+        give_extended(recorder, event, TBED_EXT_INSTANT);
+}
+
+/* What there are most of: straight into the block. */
+static void give_span(struct tbed_recorder *recorder, const struct tbed_given_event *event)
+{
+    if (event->argument_count != 0) {
+        give_extended(recorder, event, TBED_EXT_SPAN);
+        return;
+    }
+    uint64_t *at = tbed_recorder_room(recorder, 3, event->tick);
+    if (at == NULL)
+        return;
+    at[1] = TBED_EXT_SPAN | (uint64_t)2 << 16 | (uint64_t)category_of(event) << 32;
+    at[2] = event->begin_tick;
+    tbed_recorder_commit(recorder, at, 3,
+                         tbed_event_word(recorder, TBED_TAG_EXTENDED, event->id, event->tick));
+}
+
+static bool has_value(const struct tbed_given_event *event)
+{
+    return event->argument_count > 0 && event->arguments[0].type >= TBED_ARG_U64 &&
+           event->arguments[0].type <= TBED_ARG_F64;
+}
+
+static void give(struct tbed_recorder *recorder, const struct tbed_given_event *event)
+{
+    switch (event->type) {
+    case TBED_GIVEN_SPAN:
+        give_span(recorder, event);
+        return;
+    case TBED_GIVEN_BEGIN:
+        give_begin(recorder, event);
+        return;
+    case TBED_GIVEN_END:
+        give_end(recorder, event);
+        return;
+    case TBED_GIVEN_INSTANT:
+        give_instant(recorder, event);
+        return;
+    case TBED_GIVEN_COUNTER:
+        if (has_value(event)) {
+            give_extended(recorder, event, TBED_EXT_COUNTER);
+            return;
+        }
+        break;
+    }
+    tbed_recorder_drop(recorder, TBED_DROP_TOO_LARGE);
+}
+
+void tbed_event_give(struct tbed_recorder *recorder, const struct tbed_given_event *event)
+{
+    struct tbed_recorder_kept *kept = tbed_recorder_kept(recorder);
+    if (!tbed_recorder_enter(recorder))
+        return;
+    if (kept->takes_given) {
+        __atomic_store_n(&kept->given_tick, event->tick, __ATOMIC_RELAXED); /* read by who closes */
+        give(recorder, event);
+    } else {
+        tbed_recorder_drop(recorder, TBED_DROP_TOO_LARGE);
+    }
+    tbed_recorder_leave(recorder);
 }

@@ -260,9 +260,19 @@ static void header_fill(struct tbed_writer *writer, const struct tbed_writer_opt
     writer->fields.file_id = random_file_id();
     if (writer->fields.clock == TBED_CLOCK_USER && options->user_clock_unit != NULL)
         snprintf(writer->fields.clock_unit, sizeof writer->fields.clock_unit, "%s", options->user_clock_unit);
-    tbed_clock_start(writer);
+    if (options->given_ticks)
+        tbed_clock_given(writer, options->given_ticks_per_second, options->given_realtime_ns);
+    else
+        tbed_clock_start(writer);
     tbed_header_make(writer->map, &writer->fields);
     tbed_shared(writer)->next_reserved_id = tbed_le64_make(options->first_reserved_id);
+}
+
+static enum tbed_clock clock_of(const struct tbed_writer_options *options)
+{
+    if (!options->given_ticks)
+        return tbed_clock_pick(options->clock);
+    return options->given_ticks_per_second != 0 ? TBED_CLOCK_MONOTONIC : TBED_CLOCK_USER;
 }
 
 static enum tbed_status create_file(struct tbed_writer *writer, const struct tbed_writer_options *options,
@@ -271,7 +281,7 @@ static enum tbed_status create_file(struct tbed_writer *writer, const struct tbe
     uint32_t page_nbytes = options->page_nbytes != 0 ? options->page_nbytes : TBED_PAGE_NBYTES_DEFAULT;
     writer->page_nbytes = writer->fields.page_nbytes = page_nbytes;
     writer->page_shift = log2_of(page_nbytes);
-    writer->fields.clock = tbed_clock_pick(options->clock);
+    writer->fields.clock = clock_of(options);
     uint64_t max_nbytes =
         options->max_file_nbytes != 0 ? options->max_file_nbytes : TBED_DEFAULT_MAX_FILE_NBYTES;
     if (max_nbytes < page_nbytes)
@@ -375,19 +385,23 @@ static enum tbed_status refuse_what_is_no_file(const char *path, struct tbed_err
     return S_ISREG(status.st_mode) ? TBED_OK : fail(error, TBED_ERR_NOT_REGULAR, 0);
 }
 
-static enum tbed_status remember_file(struct tbed_writer *writer, const char *path, struct tbed_error *error)
+static enum tbed_status remember_inode(struct tbed_writer *writer, struct tbed_error *error)
 {
     struct stat status;
-    writer->fd = descriptor_raise(writer->fd);
     if (fstat(writer->fd, &status) != 0)
         return fail(error, TBED_ERR_OPEN, errno);
     writer->device = status.st_dev;
     writer->inode = status.st_ino;
+    return TBED_OK;
+}
+
+static void remember_path(struct tbed_writer *writer, const char *path)
+{
     size_t nbytes = strlen(path);
     size_t prefix = 0;
     if (path[0] != '/') {
         if (getcwd(writer->path, sizeof writer->path) == NULL)
-            return TBED_OK; /* then it cannot be opened again by name; that is needed rarely */
+            return; /* then it cannot be opened again by name; that is needed rarely */
         prefix = strlen(writer->path);
         writer->path[prefix++] = '/';
     }
@@ -395,7 +409,6 @@ static enum tbed_status remember_file(struct tbed_writer *writer, const char *pa
         writer->path[0] = 0;
     else
         memcpy(writer->path + prefix, path, nbytes + 1);
-    return TBED_OK;
 }
 
 enum tbed_status tbed_file_open(struct tbed_writer *writer, const char *path,
@@ -412,8 +425,11 @@ enum tbed_status tbed_file_open(struct tbed_writer *writer, const char *path,
     bool is_new = status == TBED_OK;
     if (status == TBED_ERR_EXISTS && options->join)
         status = open_existing(writer, path, error);
-    if (status == TBED_OK)
-        status = remember_file(writer, path, error);
+    if (status == TBED_OK) {
+        writer->fd = descriptor_raise(writer->fd);
+        remember_path(writer, path);
+        status = remember_inode(writer, error);
+    }
     if (status == TBED_OK)
         status = is_new ? create_file(writer, options, error) : join_file(writer, options, error);
     if (status != TBED_OK) {
@@ -426,6 +442,49 @@ enum tbed_status tbed_file_open(struct tbed_writer *writer, const char *path,
     tbed_file_attach(writer);
     if (is_new)
         lock_file(writer->fd, LOCK_SH);
+    return TBED_OK;
+}
+
+static enum tbed_status take_empty(struct tbed_writer *writer, struct tbed_error *error)
+{
+    struct stat status;
+    if (fstat(writer->fd, &status) != 0)
+        return fail(error, TBED_ERR_OPEN, errno);
+    if (S_ISDIR(status.st_mode))
+        return fail(error, TBED_ERR_IS_DIRECTORY, 0);
+    if (!S_ISREG(status.st_mode))
+        return fail(error, TBED_ERR_NOT_REGULAR, 0);
+    if (lock_file(writer->fd, LOCK_EX | LOCK_NB) != 0)
+        return fail(error, TBED_ERR_BUSY, errno);
+    if (status.st_size != 0)
+        return fail(error, TBED_ERR_EXISTS, 0);
+    return remember_inode(writer, error);
+}
+
+/* The copy of the descriptor is of the same open file, and so is its lock. */
+enum tbed_status tbed_file_open_fd(struct tbed_writer *writer, int fd,
+                                   const struct tbed_writer_options *options, struct tbed_error *error)
+{
+    writer->grow_nbytes = TBED_GROW_NBYTES_MIN;
+    writer->fd = fcntl(fd, F_DUPFD_CLOEXEC, DESCRIPTOR_FLOOR);
+    if (writer->fd < 0)
+        writer->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (writer->fd < 0)
+        return open_errno(error);
+    enum tbed_status status = take_empty(writer, error);
+    if (status == TBED_OK) {
+        status = create_file(writer, options, error);
+        if (status != TBED_OK && ftruncate(writer->fd, 0) != 0)
+            error->system_errno = errno;
+    }
+    if (status != TBED_OK) {
+        if (status != TBED_ERR_BUSY)
+            lock_file(writer->fd, LOCK_UN);
+        close(writer->fd);
+        return status;
+    }
+    tbed_file_attach(writer);
+    lock_file(writer->fd, LOCK_SH);
     return TBED_OK;
 }
 

@@ -23,36 +23,29 @@ static bool claim_number(struct tbed_writer *writer, uint64_t *page_ret, enum tb
     return true;
 }
 
-static uint64_t retry_ticks(const struct tbed_writer *writer)
-{
-    uint64_t rate = writer->fields.ticks_per_second;
-    return rate == 0 ? 1 : (uint64_t)((double)rate * (TBED_RETRY_NS / 1e9));
-}
-
 /* After a failure nobody asks the kernel again for a while: a full disk must not cost system calls by the
  * event. */
-static bool is_too_early(struct tbed_writer *writer, uint64_t tick, enum tbed_drop_cause *cause_ret)
+static bool is_too_early(struct tbed_writer *writer, enum tbed_drop_cause *cause_ret)
 {
-    uint64_t retry_tick = __atomic_load_n(&writer->retry_tick, __ATOMIC_RELAXED);
+    uint64_t retry_ns = __atomic_load_n(&writer->retry_ns, __ATOMIC_RELAXED);
     *cause_ret = (enum tbed_drop_cause)__atomic_load_n(&writer->retry_cause, __ATOMIC_RELAXED);
-    return retry_tick != 0 &&
-           retry_tick - tick - 1 < retry_ticks(writer); /* not so if the clock stepped back */
+    return retry_ns != 0 && tbed_monotonic_ns() < retry_ns;
 }
 
-static void wait_before_retry(struct tbed_writer *writer, uint64_t tick, enum tbed_drop_cause cause)
+static void wait_before_retry(struct tbed_writer *writer, enum tbed_drop_cause cause)
 {
     __atomic_store_n(&writer->retry_cause, (uint32_t)cause, __ATOMIC_RELAXED);
-    __atomic_store_n(&writer->retry_tick, tick + retry_ticks(writer), __ATOMIC_RELAXED);
+    __atomic_store_n(&writer->retry_ns, tbed_monotonic_ns() + TBED_RETRY_NS, __ATOMIC_RELAXED);
 }
 
-uint8_t *tbed_page_claim(struct tbed_writer *writer, uint64_t tick, enum tbed_drop_cause *cause_ret)
+uint8_t *tbed_page_claim(struct tbed_writer *writer, enum tbed_drop_cause *cause_ret)
 {
     uint64_t page;
-    if (is_too_early(writer, tick, cause_ret))
+    if (is_too_early(writer, cause_ret))
         return NULL;
     if (!claim_number(writer, &page, cause_ret)) {
         if (*cause_ret != TBED_DROP_INTERRUPTED)
-            wait_before_retry(writer, tick, *cause_ret);
+            wait_before_retry(writer, *cause_ret);
         return NULL;
     }
     tbed_helper_want(writer, page);
@@ -123,7 +116,7 @@ void tbed_block_seal(uint8_t *block, uint32_t used_nbytes, uint64_t last_tick)
  * The string space has 2^32 bytes; past its end an ordinal would name somebody else's strings. The page is
  * claimed first: a full disk must not use up ordinals.
  */
-static uint8_t *string_page_claim(struct tbed_writer *writer, uint64_t tick, uint32_t *ordinal_ret,
+static uint8_t *string_page_claim(struct tbed_writer *writer, uint32_t *ordinal_ret,
                                   enum tbed_drop_cause *cause_ret)
 {
     uint64_t limit = ((uint64_t)1 << 32) >> writer->page_shift;
@@ -132,7 +125,7 @@ static uint8_t *string_page_claim(struct tbed_writer *writer, uint64_t tick, uin
     *cause_ret = TBED_DROP_IDS_EXHAUSTED;
     if (ordinal >= limit)
         return NULL;
-    uint8_t *page = tbed_page_claim(writer, tick, cause_ret);
+    uint8_t *page = tbed_page_claim(writer, cause_ret);
     if (page == NULL)
         return NULL;
     *cause_ret = TBED_DROP_IDS_EXHAUSTED;
@@ -148,7 +141,7 @@ static uint8_t *string_page_claim(struct tbed_writer *writer, uint64_t tick, uin
 static uint8_t *cells_page_begin(struct tbed_writer *writer, uint64_t tick, enum tbed_drop_cause *cause_ret)
 {
     uint32_t string_page;
-    uint8_t *page = string_page_claim(writer, tick, &string_page, cause_ret);
+    uint8_t *page = string_page_claim(writer, &string_page, cause_ret);
     if (page == NULL)
         return NULL;
     struct tbed_block_start start = {
@@ -206,9 +199,9 @@ static bool next_block(struct tbed_writer *writer, struct tbed_block_writer *blo
         return false;
     is_cell = block != NULL; /* without ordinals there are no more cells, but pages */
     if (!is_cell && blocks->kind == TBED_BLOCK_STRINGS)
-        block = string_page_claim(writer, tick, &string_page, cause_ret);
+        block = string_page_claim(writer, &string_page, cause_ret);
     else if (!is_cell)
-        block = tbed_page_claim(writer, tick, cause_ret);
+        block = tbed_page_claim(writer, cause_ret);
     if (block == NULL)
         return false;
     if (blocks->kind != TBED_BLOCK_STRINGS)

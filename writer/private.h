@@ -112,7 +112,7 @@ struct tbed_writer {
 
     uint64_t backed_pages; /* below this the disk is allocated; atomic, grow_lock */
     uint64_t grow_nbytes;
-    uint64_t retry_tick; /* atomic: no page before this */
+    uint64_t retry_ns; /* atomic: no page before this time of CLOCK_MONOTONIC; 0: now */
     uint32_t retry_cause;
 
     uint32_t epoch; /* +1 in each forked child */
@@ -124,6 +124,9 @@ struct tbed_writer {
     uint32_t drop_users; /* atomic */
     uint64_t drops_after_close;
     uint64_t (*user_clock)(void);
+    bool has_given_ticks; /* no clock is read */
+    uint64_t given_tick;  /* the latest that a stream began or ended with; atomic */
+    uint32_t process_pid; /* 0: this process's */
 
     struct tbed_block_writer strings, records;
     uint8_t *cells; /* the page whose cells are handed out */
@@ -152,7 +155,7 @@ struct tbed_recorder_cold {
     uint32_t kind;
     uint32_t tid;
     bool is_open;
-    bool has_dropped_span;
+    bool has_given_tid;
     uint64_t gap_count; /* drops not told in the stream yet; atomic */
     uint32_t gap_cause;
     size_t stack_nbytes; /* 0: the inline stack */
@@ -170,12 +173,18 @@ uint64_t tbed_monotonic_ns(void);
 /* Reads ticks and both clocks as close together as it can; 'unique' fields of 'fields' are filled, rate
  * included. */
 void tbed_clock_start(struct tbed_writer *writer);
+/* The same where ticks are given: no clock is read, and nobody may join. */
+void tbed_clock_given(struct tbed_writer *writer, uint64_t ticks_per_second, int64_t realtime_ns);
+/* The latest tick that the writer knows is not below 'tick'. */
+void tbed_clock_reach(struct tbed_writer *writer, uint64_t tick);
 bool tbed_clock_agrees(const struct tbed_writer *writer);
 void tbed_anchor_append(struct tbed_writer *writer);
 
 /* ---- file.c ---- */
 enum tbed_status tbed_file_open(struct tbed_writer *writer, const char *path,
                                 const struct tbed_writer_options *options, struct tbed_error *error);
+enum tbed_status tbed_file_open_fd(struct tbed_writer *writer, int fd,
+                                   const struct tbed_writer_options *options, struct tbed_error *error);
 /* A descriptor and a shared lock of this process's own. */
 bool tbed_file_reopen(struct tbed_writer *writer);
 bool tbed_file_remap(struct tbed_writer *writer);
@@ -210,7 +219,7 @@ struct tbed_block_start { /* what a block's header says from the start */
     uint64_t tick;
 };
 /* A claimed page, zero, not begun; NULL with the cause. */
-uint8_t *tbed_page_claim(struct tbed_writer *writer, uint64_t tick, enum tbed_drop_cause *cause_ret);
+uint8_t *tbed_page_claim(struct tbed_writer *writer, enum tbed_drop_cause *cause_ret);
 /* A cell of this process, its header not begun; NULL with the cause. The caller holds 'lock'. */
 uint8_t *tbed_cell_claim(struct tbed_writer *writer, uint64_t tick, uint32_t *string_page_ret,
                          enum tbed_drop_cause *cause_ret);
@@ -241,9 +250,12 @@ void tbed_process_record(struct tbed_writer *writer, uint32_t name_id, uint32_t 
 /* The caller holds 'lock'. */
 uint32_t tbed_intern_locked(struct tbed_writer *writer, const char *text, size_t nbytes);
 uint32_t tbed_reserve_ids(struct tbed_writer *writer, uint32_t count);
+bool tbed_can_be_bound(uint32_t first_id, uint32_t count, uint32_t string_id);
+bool tbed_bind_locked(struct tbed_writer *writer, uint32_t first_id, uint32_t count, uint32_t string_id);
 
 /* ---- recorder.c ---- */
 void tbed_recorders_stop(struct tbed_writer *writer);
+void tbed_recorder_drop(struct tbed_recorder *recorder, enum tbed_drop_cause cause);
 /* The stack of open spans, from inside an entered recorder. */
 void tbed_span_push(struct tbed_recorder *recorder, uint32_t id, uint64_t tick);
 /* False: the begin was dropped, so the end must be (and has been counted). The span is INVALID where there is

@@ -43,10 +43,11 @@ bool tbed_stream_append(struct tbed_writer *writer, struct tbed_disk_stream *rec
 
 void tbed_process_record(struct tbed_writer *writer, uint32_t name_id, uint32_t forked_from)
 {
+    bool is_own = writer->process_pid == 0;
     struct tbed_disk_process record = {
         .stream = tbed_le32_make(writer->process_stream),
-        .pid = tbed_le32_make((uint32_t)getpid()),
-        .parent_pid = tbed_le32_make((uint32_t)getppid()),
+        .pid = tbed_le32_make(is_own ? (uint32_t)getpid() : writer->process_pid),
+        .parent_pid = tbed_le32_make(is_own ? (uint32_t)getppid() : 0),
         .name_id = tbed_le32_make(name_id),
         .tick = tbed_le64_make(tbed_clock_now(writer)),
         .forked_from = tbed_le32_make(forked_from),
@@ -56,27 +57,32 @@ void tbed_process_record(struct tbed_writer *writer, uint32_t name_id, uint32_t 
 
 /* ---- Bindings ---- */
 
-static bool can_be_bound(uint32_t first_id, uint32_t count, uint32_t string_id)
+bool tbed_can_be_bound(uint32_t first_id, uint32_t count, uint32_t string_id)
 {
     bool is_metadata = first_id == TBED_ID_METADATA && count == 1;
     bool is_reserved = first_id <= TBED_ID_MAX_RESERVED && count <= TBED_ID_MAX_RESERVED + 1 - first_id;
     return count > 0 && (is_metadata || is_reserved) && string_id <= TBED_ID_MAX;
 }
 
-void tbed_id_bind(struct tbed_writer *writer, uint32_t first_id, uint32_t count, uint32_t string_id)
+bool tbed_bind_locked(struct tbed_writer *writer, uint32_t first_id, uint32_t count, uint32_t string_id)
 {
-    if (!can_be_bound(first_id, count, string_id)) {
-        tbed_drop(writer, TBED_DROP_TOO_LARGE, 1);
-        return;
-    }
-    if (!tbed_writer_lock(writer))
-        return;
     struct tbed_disk_bind record = {
         .first_id = tbed_le32_make(first_id),
         .id_count = tbed_le32_make(count),
         .string_id = tbed_le32_make(string_id),
     };
-    tbed_record_append(writer, &record, TBED_RECORD_BIND, sizeof record);
+    return tbed_record_append(writer, &record, TBED_RECORD_BIND, sizeof record);
+}
+
+void tbed_id_bind(struct tbed_writer *writer, uint32_t first_id, uint32_t count, uint32_t string_id)
+{
+    if (!tbed_can_be_bound(first_id, count, string_id)) {
+        tbed_drop(writer, TBED_DROP_TOO_LARGE, 1);
+        return;
+    }
+    if (!tbed_writer_lock(writer))
+        return;
+    tbed_bind_locked(writer, first_id, count, string_id);
     tbed_writer_unlock(writer);
 }
 
@@ -91,7 +97,7 @@ void tbed_id_bind_list(struct tbed_writer *writer, const uint32_t *ids, const ui
         struct tbed_disk_id_pair pairs[PAIRS_AT_ONCE];
         uint32_t taken = 0;
         for (; i < count && taken < PAIRS_AT_ONCE; i++) {
-            if (can_be_bound(ids[i], 1, string_ids[i]))
+            if (tbed_can_be_bound(ids[i], 1, string_ids[i]))
                 pairs[taken++] =
                     (struct tbed_disk_id_pair){tbed_le32_make(ids[i]), tbed_le32_make(string_ids[i])};
             else

@@ -101,20 +101,27 @@ static bool uses_machine_counter(const struct tbed_writer *writer)
     return writer->fields.clock == TBED_CLOCK_X86_TSC || writer->fields.clock == TBED_CLOCK_ARM64_VIRTUAL;
 }
 
+#define TID_OWN UINT64_MAX
+
+/* 'tid' of a THREAD: TID_OWN is the thread that records. */
 static struct tbed_recorder *open_kind(struct tbed_writer *writer, const char *name,
-                                       enum tbed_stream_kind kind)
+                                       enum tbed_stream_kind kind, uint64_t tid)
 {
     if (!tbed_writer_lock(writer))
         return &dead_recorder.hot;
     struct tbed_recorder *recorder = recorder_take(writer);
     if (recorder != NULL) {
-        struct tbed_recorder_cold *cold = cold_of(recorder);
-        stack_reset(tbed_recorder_kept(recorder));
+        struct tbed_recorder_kept *kept = tbed_recorder_kept(recorder);
+        struct tbed_recorder_cold *cold = kept->cold;
+        stack_reset(kept);
+        kept->takes_given = writer->has_given_ticks;
+        kept->given_tick = 0;
         cold->stream = cold->next_sequence = 0;
         cold->block = NULL;
         cold->epoch = writer->epoch;
         cold->kind = kind;
-        cold->tid = kind == TBED_STREAM_THREAD ? (uint32_t)syscall(SYS_gettid) : 0;
+        cold->has_given_tid = tid != TID_OWN;
+        cold->tid = cold->has_given_tid ? (uint32_t)tid : 0;
         cold->name_id = name != NULL ? tbed_intern_locked(writer, name, strlen(name)) : TBED_ID_INVALID;
         cold->is_open = true;
         cold->gap_count = 0;
@@ -131,12 +138,17 @@ static struct tbed_recorder *open_kind(struct tbed_writer *writer, const char *n
 
 struct tbed_recorder *tbed_recorder_open(struct tbed_writer *writer, const char *name)
 {
-    return open_kind(writer, name, TBED_STREAM_THREAD);
+    return open_kind(writer, name, TBED_STREAM_THREAD, TID_OWN);
+}
+
+struct tbed_recorder *tbed_recorder_open_given(struct tbed_writer *writer, const char *name, uint32_t tid)
+{
+    return open_kind(writer, name, TBED_STREAM_THREAD, tid);
 }
 
 struct tbed_recorder *tbed_track_open(struct tbed_writer *writer, const char *name)
 {
-    return open_kind(writer, name, TBED_STREAM_TRACK);
+    return open_kind(writer, name, TBED_STREAM_TRACK, 0);
 }
 
 void tbed_recorder_name(struct tbed_recorder *recorder, const char *name)
@@ -149,7 +161,7 @@ void tbed_recorder_name(struct tbed_recorder *recorder, const char *name)
         struct tbed_disk_name record = {
             .stream = tbed_le32_make(cold->stream),
             .name_id = tbed_le32_make(cold->name_id),
-            .tick = tbed_le64_make(tbed_clock_now(cold->writer)),
+            .tick = tbed_le64_make(tbed_clock_slow(recorder)),
         };
         tbed_record_append(cold->writer, &record, TBED_RECORD_NAME, sizeof record);
     }
@@ -166,8 +178,10 @@ uint32_t tbed_recorder_stream(const struct tbed_recorder *recorder)
 
 uint64_t tbed_clock_slow(const struct tbed_recorder *recorder)
 {
-    const struct tbed_recorder_cold *cold = cold_of((struct tbed_recorder *)(uintptr_t)recorder);
-    return cold != NULL ? tbed_clock_now(cold->writer) : 0;
+    const struct tbed_recorder_kept *kept = tbed_recorder_kept((struct tbed_recorder *)(uintptr_t)recorder);
+    if (kept->cold == NULL || kept->takes_given)
+        return __atomic_load_n(&kept->given_tick, __ATOMIC_RELAXED);
+    return tbed_clock_now(kept->cold->writer);
 }
 
 /* ---- Drops ---- */
@@ -177,6 +191,11 @@ static void drop(struct tbed_recorder_cold *cold, enum tbed_drop_cause cause)
     __atomic_fetch_add(&cold->gap_count, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&cold->gap_cause, (uint32_t)cause, __ATOMIC_RELAXED);
     tbed_drop(cold->writer, cause, 1);
+}
+
+void tbed_recorder_drop(struct tbed_recorder *recorder, enum tbed_drop_cause cause)
+{
+    drop(cold_of(recorder), cause);
 }
 
 void tbed_recorder_drop_busy(struct tbed_recorder *recorder)
@@ -195,10 +214,11 @@ static bool stream_open(struct tbed_recorder_cold *cold, uint64_t tick, enum tbe
 {
     struct tbed_writer *writer = cold->writer;
     uint32_t forked_from = cold->stream;
-    if (cold->kind == TBED_STREAM_THREAD)
+    if (cold->kind == TBED_STREAM_THREAD && !cold->has_given_tid)
         cold->tid = (uint32_t)syscall(SYS_gettid);
     if (!tbed_writer_lock(writer))
         return false;
+    tbed_clock_reach(writer, tick);
     uint64_t stream = writer->spare_stream;
     if (stream == 0)
         stream = tbed_shared_add(&tbed_shared(writer)->next_stream, 1);
@@ -260,15 +280,24 @@ static uint8_t *stack_store(struct tbed_recorder_kept *kept, uint8_t *at, uint32
     return at;
 }
 
-/* The first block of a stream is a cell where the record fits, so that a short thread takes 1 KiB, not 64. */
+/*
+ * The first block of a stream is a cell where the record fits, so that a short thread takes 1 KiB, not 64. Where events
+ * come from elsewhere so may any number of threads: they get their pages only when they have filled a quarter of one.
+ */
+static bool wants_cell(const struct tbed_recorder_cold *cold, size_t needed_nbytes)
+{
+    uint32_t cell_nbytes = tbed_cell_nbytes(cold->writer);
+    uint32_t cell_count = cold->writer->has_given_ticks ? cold->writer->page_nbytes / cell_nbytes / 4 : 1;
+    return cold->next_sequence < cell_count && needed_nbytes <= cell_nbytes / 2;
+}
+
 static uint8_t *block_claim(struct tbed_recorder_cold *cold, uint64_t tick, size_t needed_nbytes,
                             uint32_t *nbytes_ret, enum tbed_drop_cause *cause_ret)
 {
     struct tbed_writer *writer = cold->writer;
-    uint32_t cell_nbytes = tbed_cell_nbytes(writer);
-    if (cold->next_sequence != 0 || needed_nbytes > cell_nbytes / 2) {
+    if (!wants_cell(cold, needed_nbytes)) {
         *nbytes_ret = writer->page_nbytes;
-        return tbed_page_claim(writer, tick, cause_ret);
+        return tbed_page_claim(writer, cause_ret);
     }
     uint32_t string_page;
     *cause_ret = TBED_DROP_INTERRUPTED;
@@ -276,11 +305,11 @@ static uint8_t *block_claim(struct tbed_recorder_cold *cold, uint64_t tick, size
         return NULL;
     uint8_t *block = tbed_cell_claim(writer, tick, &string_page, cause_ret);
     tbed_writer_unlock(writer);
-    *nbytes_ret = cell_nbytes;
+    *nbytes_ret = tbed_cell_nbytes(writer);
     if (block != NULL || *cause_ret != TBED_DROP_IDS_EXHAUSTED)
         return block;
     *nbytes_ret = writer->page_nbytes; /* without string page ordinals there are no more cells, but pages */
-    return tbed_page_claim(writer, tick, cause_ret);
+    return tbed_page_claim(writer, cause_ret);
 }
 
 static void gap_store(struct tbed_recorder *recorder, struct tbed_recorder_cold *cold)
@@ -499,10 +528,12 @@ void tbed_span_end_slow(struct tbed_recorder *recorder)
 
 static void end_record(struct tbed_recorder_cold *cold)
 {
+    uint64_t tick = tbed_clock_slow(cold->recorder);
     struct tbed_disk_end record = {
         .stream = tbed_le32_make(cold->stream),
-        .tick = tbed_le64_make(tbed_clock_now(cold->writer)),
+        .tick = tbed_le64_make(tick),
     };
+    tbed_clock_reach(cold->writer, tick);
     tbed_record_append(cold->writer, &record, TBED_RECORD_END, sizeof record);
 }
 

@@ -131,8 +131,9 @@ static uint32_t entry_append(struct tbed_writer *writer, const struct tbed_compo
 }
 
 /*
- * What does not fit in one entry becomes several, and one more that refers to them in order: two levels,
- * whatever the length. 'pieces' are the components of the entry being collected.
+ * What does not fit in one entry becomes several, and one more that refers to them in order. When these references
+ * fill an entry themselves it becomes the first of the next ones: a level more for each entry full of them.
+ * 'pieces' are the components of the entry being collected.
  */
 #define PIECES_MAX 64
 
@@ -140,22 +141,36 @@ struct splitter {
     struct tbed_writer *writer;
     struct tbed_component pieces[PIECES_MAX];
     size_t piece_count, piece_nbytes;
-    struct tbed_component *parts; /* references to the entries made */
+    struct tbed_component *parts; /* references to the entries made; zero but for the ids */
     size_t part_count, part_max;
-    bool has_failed;
+    bool has_failed; /* and what could not be stored was counted */
 };
+
+static uint32_t parts_append(struct splitter *splitter)
+{
+    const uint8_t *content;
+    return entry_append(splitter->writer, splitter->parts, splitter->part_count,
+                        splitter->part_count * REFERENCE_NBYTES + 1, &content);
+}
+
+static void part_add(struct splitter *splitter, uint32_t id)
+{
+    if (splitter->part_count == splitter->part_max) {
+        splitter->parts[0].id = parts_append(splitter);
+        splitter->part_count = 1;
+        splitter->has_failed = splitter->parts[0].id == TBED_ID_INVALID;
+    }
+    splitter->parts[splitter->part_count++].id = id;
+    splitter->has_failed |= id == TBED_ID_INVALID;
+}
 
 static void splitter_flush(struct splitter *splitter)
 {
     const uint8_t *content;
     if (splitter->piece_count == 0 || splitter->has_failed)
         return;
-    uint32_t id = entry_append(splitter->writer, splitter->pieces, splitter->piece_count,
-                               splitter->piece_nbytes + 1, &content);
-    if (id == TBED_ID_INVALID || splitter->part_count == splitter->part_max)
-        splitter->has_failed = true;
-    else
-        splitter->parts[splitter->part_count++] = (struct tbed_component){.id = id};
+    part_add(splitter, entry_append(splitter->writer, splitter->pieces, splitter->piece_count,
+                                    splitter->piece_nbytes + 1, &content));
     splitter->piece_count = splitter->piece_nbytes = 0;
 }
 
@@ -184,7 +199,6 @@ static void splitter_add(struct splitter *splitter, const struct tbed_component 
 
 static uint32_t alloc_split(struct tbed_writer *writer, const struct tbed_component *components, size_t count)
 {
-    const uint8_t *content;
     struct splitter splitter = {.writer = writer,
                                 .part_max = content_max_nbytes(writer) / REFERENCE_NBYTES - 1};
     size_t parts_nbytes = splitter.part_max * sizeof *splitter.parts;
@@ -196,12 +210,7 @@ static uint32_t alloc_split(struct tbed_writer *writer, const struct tbed_compon
     for (size_t i = 0; i < count && !splitter.has_failed; i++)
         splitter_add(&splitter, &components[i]);
     splitter_flush(&splitter);
-    uint32_t id = TBED_ID_INVALID;
-    if (splitter.has_failed)
-        tbed_drop(writer, TBED_DROP_TOO_LARGE, 1);
-    else
-        id = entry_append(writer, splitter.parts, splitter.part_count,
-                          splitter.part_count * REFERENCE_NBYTES + 1, &content);
+    uint32_t id = splitter.has_failed ? TBED_ID_INVALID : parts_append(&splitter);
     tbed_pages_free(splitter.parts, parts_nbytes);
     return id;
 }
@@ -227,6 +236,55 @@ uint32_t tbed_string_alloc(struct tbed_writer *writer, const struct tbed_compone
         return TBED_ID_INVALID;
     uint32_t id = alloc_locked(writer, components, component_count, &content);
     tbed_writer_unlock(writer);
+    return id;
+}
+
+bool tbed_string_alloc_reserved(struct tbed_writer *writer, uint32_t reserved_id,
+                                const struct tbed_component *components, size_t component_count)
+{
+    const uint8_t *content;
+    if (!tbed_can_be_bound(reserved_id, 1, TBED_ID_INVALID)) {
+        tbed_drop(writer, TBED_DROP_TOO_LARGE, 1);
+        return false;
+    }
+    if (!tbed_writer_lock(writer))
+        return false;
+    uint32_t id = alloc_locked(writer, components, component_count, &content);
+    bool is_bound = id != TBED_ID_INVALID && tbed_bind_locked(writer, reserved_id, 1, id);
+    tbed_writer_unlock(writer);
+    return is_bound;
+}
+
+/* ---- Event ids ---- */
+
+#define EVENT_ID_INLINE_COUNT 17
+
+static void event_id_fill(struct tbed_component *components, uint32_t label_id, const uint32_t *argument_ids,
+                          size_t argument_count)
+{
+    components[0] = (struct tbed_component){.id = label_id};
+    for (size_t i = 0; i < argument_count; i++) {
+        components[1 + 2 * i] = (struct tbed_component){.text = "\x1E", .nbytes = 1};
+        components[2 + 2 * i] = (struct tbed_component){.id = argument_ids[i]};
+    }
+}
+
+uint32_t tbed_event_id_alloc(struct tbed_writer *writer, uint32_t label_id, const uint32_t *argument_ids,
+                             size_t argument_count)
+{
+    struct tbed_component few[EVENT_ID_INLINE_COUNT], *components = few;
+    size_t most = SIZE_MAX / sizeof *components / 2 - 1;
+    size_t count = argument_count <= most ? 1 + 2 * argument_count : 0;
+    if (count > EVENT_ID_INLINE_COUNT)
+        components = tbed_pages_alloc(count * sizeof *components);
+    if (count == 0 || components == NULL) {
+        tbed_drop(writer, TBED_DROP_NO_MEMORY, 1);
+        return TBED_ID_INVALID;
+    }
+    event_id_fill(components, label_id, argument_ids, argument_count);
+    uint32_t id = tbed_string_alloc(writer, components, count);
+    if (components != few)
+        tbed_pages_free(components, count * sizeof *components);
     return id;
 }
 

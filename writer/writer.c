@@ -79,7 +79,8 @@ static void child_begin(struct tbed_writer *writer)
     writer->claimed_pages = 0;
     writer->spare_stream = 0;
     writer->drop_users = 0;
-    writer->retry_tick = 0;
+    writer->retry_ns = 0;
+    writer->process_pid = 0;
     writer->epoch++;
     if (writer->is_closing) { /* the parent was leaving: here nobody will */
         writer->is_closed = true;
@@ -161,6 +162,19 @@ static bool unit_is_allowed(const char *unit)
     return true;
 }
 
+/* 0, or what a reader takes. */
+static bool rate_is_allowed(uint64_t ticks_per_second)
+{
+    return ticks_per_second == 0 || (ticks_per_second >= 1000 && ticks_per_second <= 1000000000000);
+}
+
+static bool given_is_allowed(const struct tbed_writer_options *options)
+{
+    return !options->given_ticks ||
+           (!options->join && options->clock == TBED_CLOCK_AUTO && options->user_clock == NULL &&
+            rate_is_allowed(options->given_ticks_per_second));
+}
+
 static bool options_are_allowed(const struct tbed_writer_options *options)
 {
     uint32_t page_nbytes = options->page_nbytes;
@@ -173,7 +187,7 @@ static bool options_are_allowed(const struct tbed_writer_options *options)
                            options->clock == tbed_clock_pick(TBED_CLOCK_AUTO);
     return has_page_size && has_clock && has_known_clock &&
            options->first_reserved_id <= TBED_ID_MAX_RESERVED && !(options->overwrite && options->join) &&
-           unit_is_allowed(options->user_clock_unit);
+           unit_is_allowed(options->user_clock_unit) && given_is_allowed(options);
 }
 
 /* A caller built against an older, shorter struct has zeros for what it does not know. */
@@ -185,35 +199,56 @@ static struct tbed_writer_options options_copy(const struct tbed_writer_options 
     return options;
 }
 
-enum tbed_status tbed_writer_open(const char *path, const struct tbed_writer_options *given,
-                                  struct tbed_writer **writer_ret, struct tbed_error *error_ret)
+/* Where there is no path the file is 'fd'. */
+static struct tbed_writer *writer_make(const char *path, int fd, const struct tbed_writer_options *options,
+                                       struct tbed_error *error)
+{
+    struct tbed_writer *writer = writer_alloc();
+    error->status = TBED_ERR_MEMORY;
+    if (writer == NULL)
+        return NULL;
+    writer->user_clock = options->user_clock;
+    writer->has_given_ticks = options->given_ticks;
+    writer->process_pid = options->process_pid;
+    writer->wants_helper = !options->no_helper;
+    int cancel_state = tbed_cancel_disable();
+    error->status = path != NULL ? tbed_file_open(writer, path, options, error)
+                                 : tbed_file_open_fd(writer, fd, options, error);
+    tbed_cancel_restore(cancel_state);
+    if (error->status != TBED_OK) {
+        writer_free(writer);
+        return NULL;
+    }
+    writer->live->alive = 1;
+    tbed_lock_take(&writer->live->lock);
+    process_begin(writer, options->process_name, 0);
+    tbed_lock_give(&writer->live->lock);
+    return writer;
+}
+
+static enum tbed_status open_checked(const char *path, int fd, const struct tbed_writer_options *given,
+                                     struct tbed_writer **writer_ret, struct tbed_error *error_ret)
 {
     struct tbed_error error = {.status = TBED_ERR_ARGUMENT, .offset = UINT64_MAX};
     struct tbed_writer_options options = options_copy(given);
     *writer_ret = NULL;
-    if (path != NULL && options_are_allowed(&options)) {
-        struct tbed_writer *writer = writer_alloc();
-        error.status = TBED_ERR_MEMORY;
-        if (writer != NULL) {
-            writer->user_clock = options.user_clock;
-            writer->wants_helper = !options.no_helper;
-            int cancel_state = tbed_cancel_disable();
-            error.status = tbed_file_open(writer, path, &options, &error);
-            tbed_cancel_restore(cancel_state);
-            if (error.status == TBED_OK) {
-                writer->live->alive = 1;
-                tbed_lock_take(&writer->live->lock);
-                process_begin(writer, options.process_name, 0);
-                tbed_lock_give(&writer->live->lock);
-                *writer_ret = writer;
-                return TBED_OK;
-            }
-            writer_free(writer);
-        }
-    }
-    if (error_ret != NULL)
+    if ((path != NULL || (fd >= 0 && !options.join)) && options_are_allowed(&options))
+        *writer_ret = writer_make(path, fd, &options, &error);
+    if (*writer_ret == NULL && error_ret != NULL)
         *error_ret = error;
-    return error.status;
+    return *writer_ret == NULL ? error.status : TBED_OK;
+}
+
+enum tbed_status tbed_writer_open(const char *path, const struct tbed_writer_options *options,
+                                  struct tbed_writer **writer_ret, struct tbed_error *error_ret)
+{
+    return open_checked(path, -1, options, writer_ret, error_ret);
+}
+
+enum tbed_status tbed_writer_open_fd(int fd, const struct tbed_writer_options *options,
+                                     struct tbed_writer **writer_ret, struct tbed_error *error_ret)
+{
+    return open_checked(NULL, fd, options, writer_ret, error_ret);
 }
 
 /* ---- Closing ---- */

@@ -109,6 +109,7 @@ static void event_examples_are_whole_events(void **state)
     expect_word("event instant", TBED_TAG_EXTENDED, 16, 1);
     expect_word("event counter", TBED_TAG_PAIR, 16, 11);
     expect_word("event extended end", TBED_TAG_EXTENDED, 0x20000008, 20);
+    expect_word("event span", TBED_TAG_EXTENDED, 0x20000008, 20);
 }
 
 static void payloads_of_the_event_examples_are_decoded(void **state)
@@ -130,6 +131,12 @@ static void payloads_of_the_event_examples_are_decoded(void **state)
     assert_int_equal(argument.value.u64, 7);
     assert_int_equal(tbed_event_time_ticks(tbed_event_make(TBED_TAG_TIME, 3, 0)), UINT64_C(3) << 31);
     assert_int_equal(word(&end, 2), 5);
+    struct example span = example_read("event span");
+    head = tbed_extended_head_load(word(&span, 1));
+    assert_int_equal(head.type, TBED_EXT_SPAN);
+    assert_int_equal(head.nwords, 1 + tbed_extended_fixed_nwords(TBED_EXT_SPAN));
+    assert_int_equal(head.aux, 0x20000008);
+    assert_int_equal(word(&span, 2), 3);
 }
 
 static void header_example_passes_all_but_its_size(void **state)

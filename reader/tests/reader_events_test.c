@@ -143,6 +143,45 @@ static void extended_begin_end_and_instant_are_read(void **state)
     pair_close(&pair);
 }
 
+static void whole_spans_are_no_part_of_the_stack(void **state)
+{
+    struct pair pair;
+    (void)state;
+    const struct tbed_event *event = read_extended(&pair, TBED_EXT_SPAN, 1, 42);
+    assert_int_equal(event->type, TBED_EVENT_SPAN);
+    assert_int_equal(event->of.span.begin_tick, 11);
+    assert_int_equal(event->category, 42);
+    struct tbed_cursor *cursor;
+    struct tbed_event same;
+    assert_int_equal(tbed_cursor_open(pair.reader, event->stream, &cursor), TBED_OK);
+    assert_int_equal(tbed_cursor_next(cursor, &same), TBED_OK);
+    assert_int_equal(tbed_cursor_depth(cursor), 0);
+    tbed_cursor_close(cursor);
+    pair_close(&pair);
+}
+
+/* 0, INVALID and what is no id are none; END and all the others have none, whatever their aux. */
+static void categories_are_read_where_there_are_any(void **state)
+{
+    static const uint32_t types[] = {TBED_EXT_BEGIN, TBED_EXT_INSTANT, TBED_EXT_SPAN};
+    static const uint32_t none[] = {0, TBED_ID_INVALID, TBED_ID_MAX + 1, UINT32_MAX};
+    struct pair pair;
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        uint32_t fixed = types[i] == TBED_EXT_SPAN;
+        assert_int_equal(read_extended(&pair, types[i], fixed, TBED_ID_MAX)->category, TBED_ID_MAX);
+        pair_close(&pair);
+        for (size_t k = 0; k < 4; k++) {
+            assert_int_equal(read_extended(&pair, types[i], fixed, none[k])->category, TBED_ID_INVALID);
+            pair_close(&pair);
+        }
+    }
+    assert_int_equal(read_extended(&pair, TBED_EXT_END, 1, 42)->category, TBED_ID_INVALID);
+    pair_close(&pair);
+    assert_int_equal(read_extended(&pair, TBED_EXT_MESSAGE, 0, 1)->category, TBED_ID_INVALID);
+    pair_close(&pair);
+}
+
 static void extended_memory_records_are_read(void **state)
 {
     struct pair pair;
@@ -275,11 +314,11 @@ static void what_is_unknown_is_skipped_and_told_by_number(void **state)
     trace_event(&pair.block, 7, 1, 1);
     trace_event(&pair.block, TBED_TAG_PAIR, 1, 2);
     trace_word(&pair.block, UINT64_C(9) << 60);
-    trace_extended(&pair.block, 1, 3, (struct tbed_extended_head){15, 200, 3, 0}, words);
+    trace_extended(&pair.block, 1, 3, (struct tbed_extended_head){16, 200, 3, 0}, words);
     trace_extended(&pair.block, 1, 4, (struct tbed_extended_head){200, 0, 1, 0}, words);
     pair_read(&pair);
     assert_int_equal(pair.count, 5);
-    static const uint32_t tags[] = {7, 9 * 256 + 5, 15 * 256 + 6, 200 * 256 + 6}, nwords[] = {1, 2, 4, 2};
+    static const uint32_t tags[] = {7, 9 * 256 + 5, 16 * 256 + 6, 200 * 256 + 6}, nwords[] = {1, 2, 4, 2};
     for (size_t i = 0; i < 4; i++) {
         assert_int_equal(pair.events[i].type, TBED_EVENT_UNKNOWN);
         assert_int_equal(pair.events[i].of.unknown.tag, tags[i]);
@@ -524,6 +563,8 @@ int main(void)
         cmocka_unit_test(time_words_move_the_base),
         cmocka_unit_test(pairs_are_alloc_free_and_counter),
         cmocka_unit_test(extended_begin_end_and_instant_are_read),
+        cmocka_unit_test(whole_spans_are_no_part_of_the_stack),
+        cmocka_unit_test(categories_are_read_where_there_are_any),
         cmocka_unit_test(extended_memory_records_are_read),
         cmocka_unit_test(extended_keys_gaps_and_messages_are_read),
         cmocka_unit_test(arguments_of_every_type_are_read),

@@ -26,6 +26,26 @@ static void events_are_lines_of_text(void **state)
     end_run(&run);
 }
 
+static void spans_and_categories_are_lines_like_any_other(void **state)
+{
+    (void)state;
+    const char *path = "spec/golden/valid/given.tbed";
+    struct run run = RUN("dump", "--order=stream", path);
+    assert_int_equal(run.exit, 0);
+    assert_int_equal(count_lines(run.out), 418);
+    assert_says(run.out, "main      span         label\\x1eanswer\\x1eanswer  took 30 ns  [Query]\n");
+    assert_says(run.out, "  ended 10 ns before it began  [Query]\n");
+    assert_says(run.out, "  thread 2  begin        label\\x1eanswer\\x1eanswer  [Query]\n");
+    assert_says(run.out, " = 1400  [Query]\n");
+    end_run(&run);
+    run = RUN("dump", "--json", "--order=stream", path);
+    assert_says(run.out,
+                "\"tick\":60,\"type\":\"span\",\"id\":42,\"name\":\"label\\u001eanswer\\u001eanswer\","
+                "\"begin_tick\":70,\"category\":");
+    assert_says(run.out, ",\"category_name\":\"Query\"}\n");
+    end_run(&run);
+}
+
 static void depth_indents_by_open_spans(void **state)
 {
     const char *path = make_small("depth.tbed", true);
@@ -315,6 +335,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(events_are_lines_of_text),
+        cmocka_unit_test(spans_and_categories_are_lines_like_any_other),
         cmocka_unit_test(depth_indents_by_open_spans),
         cmocka_unit_test(json_in_stream_order_is_the_whole_listing),
         cmocka_unit_test(json_in_time_order_has_only_events),

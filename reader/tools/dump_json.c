@@ -85,6 +85,14 @@ static void put_realloc(struct dump *dump, const struct tbed_event *event)
     tool_json_u64(out, "begin_tick", event->of.realloc.begin_tick);
 }
 
+static void put_category(struct dump *dump, uint32_t category)
+{
+    if (category == TBED_ID_INVALID)
+        return;
+    tool_json_u64(&dump->out, "category", category);
+    tool_json_name(&dump->out, "category_name", dump->reader, category);
+}
+
 static void put_details(struct dump *dump, const struct tbed_event *event)
 {
     struct tool_json *out = &dump->out;
@@ -92,6 +100,9 @@ static void put_details(struct dump *dump, const struct tbed_event *event)
     case TBED_EVENT_END:
         if (event->extended)
             tool_json_u64(out, "begin_tick", event->of.end.begin_tick);
+        break;
+    case TBED_EVENT_SPAN:
+        tool_json_u64(out, "begin_tick", event->of.span.begin_tick);
         break;
     case TBED_EVENT_COUNTER:
         put_value(dump, "value", &event->counter_value);
@@ -137,6 +148,7 @@ void dump_json_event(struct dump *dump, const struct tbed_event *event)
     tool_json_u64(out, "id", event->id);
     tool_json_name(out, "name", dump->reader, event->id);
     put_details(dump, event);
+    put_category(dump, event->category);
     if (event->argument_count > 0)
         put_arguments(dump, event);
     tool_json_object_close(out);

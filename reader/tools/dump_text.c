@@ -29,6 +29,7 @@ const char *tool_event_type(enum tbed_event_type type)
         [TBED_EVENT_FLOW_STEP] = "flow_step",
         [TBED_EVENT_FLOW_END] = "flow_end",
         [TBED_EVENT_GAP] = "gap",
+        [TBED_EVENT_SPAN] = "span",
         [TBED_EVENT_UNKNOWN] = "unknown",
     };
     return type < sizeof names / sizeof names[0] ? names[type] : "unknown";
@@ -294,6 +295,45 @@ static void say_gap(struct dump *dump, const struct tbed_event *event)
     say(dump, tbed_drop_cause_text(event->of.gap.cause));
 }
 
+/* Of ticks that are no time: the ticks. */
+static void say_ticks(struct dump *dump, uint64_t tick, uint64_t ticks)
+{
+    char text[32];
+    if (dump->info.clock == TBED_CLOCK_USER) {
+        say_count(dump, ticks);
+        say(dump, " ");
+        say(dump, dump->info.clock_unit);
+    } else {
+        uint64_t ns = (uint64_t)tbed_ticks_to_ns(dump->reader, tick + ticks);
+        ns -= (uint64_t)tbed_ticks_to_ns(dump->reader, tick);
+        say(dump, tool_format_ns(text, (double)ns));
+    }
+}
+
+static void say_span(struct dump *dump, const struct tbed_event *event)
+{
+    uint64_t begin = event->of.span.begin_tick;
+    say_name(dump, event->id);
+    say(dump, "  ");
+    if (begin > event->tick) {
+        say(dump, "ended ");
+        say_ticks(dump, event->tick, begin - event->tick);
+        say(dump, " before it began");
+    } else {
+        say(dump, "took ");
+        say_ticks(dump, begin, event->tick - begin);
+    }
+}
+
+static void say_category(struct dump *dump, const struct tbed_event *event)
+{
+    if (event->category == TBED_ID_INVALID)
+        return;
+    say(dump, "  [");
+    say_name(dump, event->category);
+    say(dump, "]");
+}
+
 static void say_unknown(struct dump *dump, const struct tbed_event *event)
 {
     say_name(dump, event->id);
@@ -322,6 +362,9 @@ static void say_event(struct dump *dump, const struct tbed_event *event)
     case TBED_EVENT_GAP:
         say_gap(dump, event);
         break;
+    case TBED_EVENT_SPAN:
+        say_span(dump, event);
+        break;
     case TBED_EVENT_UNKNOWN:
         say_unknown(dump, event);
         break;
@@ -337,6 +380,7 @@ static void say_event(struct dump *dump, const struct tbed_event *event)
     default:
         say_name(dump, event->id);
     }
+    say_category(dump, event);
     tool_append_arguments(&dump->line, dump->reader, event->arguments, event->argument_count);
 }
 

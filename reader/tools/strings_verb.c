@@ -238,6 +238,7 @@ static void count_event(struct used_ids *used, const struct tbed_event *event)
     const uint64_t *at = event->arguments;
     if (event->type != TBED_EVENT_UNKNOWN && event->type != TBED_EVENT_GAP)
         count_id(used, event->id);
+    count_id(used, event->category);
     for (uint32_t i = 0; i < event->argument_count; i++) {
         struct tbed_argument argument;
         tbed_argument_next(&at, &argument);

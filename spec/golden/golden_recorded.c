@@ -23,29 +23,33 @@ static uint64_t count_ticks(void)
     return now += 10;
 }
 
-static struct tbed_writer *open_writer(char *path, const char *folder)
+static struct tbed_writer *open_with(struct tbed_writer_options options, char *path, const char *folder)
 {
-    struct tbed_writer_options options = {
-        .size = sizeof options,
-        .overwrite = true,
-        .no_helper = true,
-        .clock = TBED_CLOCK_USER,
-        .user_clock = count_ticks,
-        .user_clock_unit = "instructions",
-        .page_nbytes = GOLDEN_PAGE_NBYTES,
-        .max_file_nbytes = GOLDEN_NBYTES_MAX,
-        .process_name = "golden",
-        .first_reserved_id = 100,
-    };
     struct tbed_writer *writer;
-    now = 1000000;
+    options.size = sizeof options;
+    options.overwrite = true;
+    options.no_helper = true;
+    options.page_nbytes = GOLDEN_PAGE_NBYTES;
+    options.max_file_nbytes = GOLDEN_NBYTES_MAX;
+    options.process_name = "golden";
+    options.first_reserved_id = 100;
     snprintf(path, 4096, "%s/recorded.part", folder);
     if (tbed_writer_open(path, &options, &writer, NULL) != TBED_OK)
         golden_fail(path);
     return writer;
 }
 
+static struct tbed_writer *open_writer(char *path, const char *folder)
+{
+    struct tbed_writer_options options = {
+        .clock = TBED_CLOCK_USER, .user_clock = count_ticks, .user_clock_unit = "instructions"};
+    now = 1000000;
+    return open_with(options, path, folder);
+}
+
 /* ---- What is replaced ---- */
+
+static bool was_given; /* so are its anchor, process and threads */
 
 static void settle_records(uint8_t *block, uint32_t nbytes)
 {
@@ -73,7 +77,7 @@ static void settle_block(uint8_t *block, uint32_t nbytes)
     if (header->kind == TBED_BLOCK_NONE)
         return;
     header->file_id = tbed_le64_make(GOLDEN_FILE_ID);
-    if (header->kind == TBED_BLOCK_RECORDS)
+    if (header->kind == TBED_BLOCK_RECORDS && !was_given)
         settle_records(block, nbytes);
     if (header->kind != TBED_BLOCK_CELLS)
         return;
@@ -90,8 +94,11 @@ static void settle(uint8_t *bytes, size_t *nbytes)
     if (*nbytes > claimed_nbytes)
         *nbytes = claimed_nbytes;
     header->file_id = tbed_le64_make(GOLDEN_FILE_ID);
-    header->anchor_realtime_ns = tbed_le64_make(1700000000000000000);
-    header->anchor_monotonic_ns = tbed_le64_make(5000000);
+    was_given = tbed_le64_load(header->anchor_monotonic_ns) == 0;
+    if (!was_given) {
+        header->anchor_realtime_ns = tbed_le64_make(1700000000000000000);
+        header->anchor_monotonic_ns = tbed_le64_make(5000000);
+    }
     for (size_t at = GOLDEN_PAGE_NBYTES; at < *nbytes; at += GOLDEN_PAGE_NBYTES)
         settle_block(bytes + at, GOLDEN_PAGE_NBYTES);
     mend_file(bytes, *nbytes, MEND_ALL);
@@ -226,6 +233,63 @@ static void write_recorded(const char *folder)
     golden_expect(folder, "valid/recorded - 19 5 23");
 }
 
+/* ---- given.tbed: events that happened before ---- */
+
+static void give(struct tbed_recorder *recorder, enum tbed_given_type type, uint32_t category,
+                 uint64_t begin_tick, uint64_t tick)
+{
+    struct tbed_argument value = {.type = TBED_ARG_U64, .name_id = TBED_ID_INVALID, .value.u64 = tick};
+    struct tbed_given_event event = {.type = type,
+                                     .id = 42,
+                                     .category = category,
+                                     .tick = tick,
+                                     .begin_tick = begin_tick,
+                                     .arguments = &value,
+                                     .argument_count = type == TBED_GIVEN_COUNTER};
+    tbed_event_give(recorder, &event);
+}
+
+/* Nested, overlapping, equal, inverted, from tick 0, to the last tick; then back. */
+static void give_spans(struct tbed_recorder *recorder, uint32_t category)
+{
+    static const uint64_t spans[][2] = {{20, 30}, {10, 40},        {35, 50},   {35, 50},
+                                        {70, 60}, {0, 80},         {80, 80},   {0, 0},
+                                        {5, 3},   {1, UINT64_MAX}, {100, 200}, {UINT64_MAX, 150}};
+    for (size_t i = 0; i < sizeof spans / sizeof spans[0]; i++)
+        give(recorder, TBED_GIVEN_SPAN, i % 3 != 0 ? category : TBED_ID_INVALID, spans[i][0], spans[i][1]);
+}
+
+static void write_given(const char *folder)
+{
+    char path[4096];
+    struct tbed_writer_options options = {.given_ticks = true,
+                                          .given_ticks_per_second = 1000000000,
+                                          .given_realtime_ns = 1700000000000000000,
+                                          .process_pid = 4242};
+    struct tbed_writer *writer = open_with(options, path, folder);
+    struct tbed_recorder *main_thread = tbed_recorder_open_given(writer, "main", 1);
+    struct tbed_recorder *worker = tbed_recorder_open_given(writer, NULL, 2);
+    uint32_t category = intern(writer, "Query");
+    struct tbed_component answer = {.text = "answer", .nbytes = 6};
+    tbed_string_alloc_reserved(writer, 41, &answer, 1);
+    uint32_t argument_ids[] = {41, 41};
+    tbed_id_bind(writer, 42, 1, tbed_event_id_alloc(writer, intern(writer, "label"), argument_ids, 2));
+    give_spans(main_thread, category);
+    give(worker, TBED_GIVEN_BEGIN, category, 0, 1000);
+    give(worker, TBED_GIVEN_BEGIN, TBED_ID_INVALID, 0, 1010);
+    for (uint64_t i = 0; i < 200; i++) { /* over cells and pages */
+        give(worker, TBED_GIVEN_SPAN, category, 1020 + i, 1030 + i);
+        give(worker, TBED_GIVEN_INSTANT, i % 2 != 0 ? category : TBED_ID_INVALID, 0, 1025 + i);
+    }
+    give(worker, TBED_GIVEN_COUNTER, category, 0, 1400);
+    give(worker, TBED_GIVEN_END, TBED_ID_INVALID, 0, 1300);
+    tbed_instant(worker, category); /* at the latest tick given */
+    give(worker, TBED_GIVEN_END, TBED_ID_INVALID, 0, UINT64_C(1) << 40);
+    tbed_writer_close(writer);
+    settle_file(path, folder, "given");
+    golden_expect(folder, "valid/given - 6 2 418");
+}
+
 /* ---- Other ways to live and end ---- */
 
 static void write_empty(const char *folder)
@@ -323,6 +387,7 @@ static void write_killed(const char *folder, const char *name, bool seals)
 void golden_recorded_write_all(const char *folder)
 {
     write_recorded(folder);
+    write_given(folder);
     write_empty(folder);
     write_recursion(folder);
     write_cells(folder);

@@ -70,7 +70,7 @@ static void put_arguments(struct golden_words *words, uint32_t name)
 static void put_extended(struct golden_block *events, uint32_t name)
 {
     for (uint32_t type = 0; type < 24; type++) {
-        static const uint8_t fixed_counts[] = {0, 0, 1, 0, 0, 0, 2, 1, 4, 1, 1, 1, 1, 1, 1};
+        static const uint8_t fixed_counts[] = {0, 0, 1, 0, 0, 0, 2, 1, 4, 1, 1, 1, 1, 1, 1, 1};
         struct golden_words words = {.count = 0};
         for (uint32_t i = 0; i < (type < sizeof fixed_counts ? fixed_counts[type] : 3); i++)
             golden_fixed(&words, GOLDEN_FIRST_TICK + 5 + i);
@@ -83,6 +83,38 @@ static void put_extended(struct golden_block *events, uint32_t name)
     golden_extended(events, name, 51, 127, 77, NULL);
     golden_extended(events, name, 51, TBED_EXT_APPLICATION, UINT32_MAX, NULL);
     golden_extended(events, name, 51, 255, 0, NULL);
+}
+
+/* Categories that are some and that are none, on what has one and on what has not. */
+static void put_categories(struct golden_block *events, uint32_t name)
+{
+    const uint32_t categories[] = {
+        name, 42, 1, TBED_ID_METADATA, TBED_ID_INVALID, TBED_ID_MAX, TBED_ID_MAX + 1, UINT32_MAX};
+    static const uint32_t types[] = {TBED_EXT_BEGIN, TBED_EXT_INSTANT, TBED_EXT_COUNTER, TBED_EXT_SPAN};
+    for (size_t i = 0; i < 4 * sizeof categories / sizeof categories[0]; i++) {
+        struct golden_words words = {.count = 0};
+        if (types[i % 4] == TBED_EXT_SPAN)
+            golden_fixed(&words, GOLDEN_FIRST_TICK);
+        if (types[i % 4] == TBED_EXT_COUNTER)
+            golden_argument_u64(&words, TBED_ARG_I64, TBED_ID_INVALID, i);
+        golden_extended(events, name, 55, types[i % 4], categories[i / 4], &words);
+    }
+    struct golden_words end = {.count = 0};
+    golden_fixed(&end, 5);
+    golden_extended(events, name, 56, TBED_EXT_END, name, &end);
+}
+
+/* Whole spans: begun at tick 0, later than they ended, at the end of all ticks; with arguments; overlapping. */
+static void put_spans(struct golden_block *events, uint32_t name)
+{
+    static const uint64_t begins[] = {0, UINT64_MAX, UINT64_C(1) << 63, GOLDEN_FIRST_TICK + 57};
+    for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++) {
+        struct golden_words words = {.count = 0};
+        golden_fixed(&words, begins[i]);
+        for (size_t argument = 0; argument < i; argument++)
+            golden_argument(&words, TBED_ARG_TEXT, name, "value", (uint32_t)argument);
+        golden_extended(events, name, 57, TBED_EXT_SPAN, i % 2 != 0 ? name : 0, &words);
+    }
 }
 
 static void put_with_arguments(struct golden_block *events, uint32_t name)
@@ -123,13 +155,15 @@ static void write_events(const char *folder)
     golden_open_span(&events, 0, TBED_ID_INVALID); /* whose begin the writer no longer knew */
     put_words(&events, name);
     put_extended(&events, name);
+    put_categories(&events, name);
+    put_spans(&events, name);
     put_with_arguments(&events, name);
     golden_event(&events, TBED_TAG_INSTANT, name, 64); /* the last is the latest, as sealing wants it */
     golden_seal(&events);
     golden_counts(&file, 3, 1, 1);
     golden_shut(&file);
     golden_file_write(&file, folder, "events");
-    golden_expect(folder, "valid/events - 1 0 66");
+    golden_expect(folder, "valid/events - 1 0 103");
 }
 
 /* ---- strings.tbed: what a string can be, and what an id can fail to mean ---- */

@@ -5,9 +5,12 @@
  */
 #include "support.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static void interning_twice_gives_one_id(void **state)
 {
@@ -240,6 +243,231 @@ static void ids_run_out_without_wrapping(void **state)
     tbed_reader_close(test_reader_open(path, true));
 }
 
+/* More references than an entry holds: one level more, and no end to it. */
+static void strings_of_more_parts_than_an_entry_holds_come_back_whole(void **state)
+{
+    (void)state;
+    enum { NBYTES = 10000000, COUNT = 300000 };
+    const char *path = test_path("huge.tbed");
+    struct tbed_writer_options options = {.page_nbytes = 4096};
+    struct tbed_writer *writer = test_writer_open(path, &options);
+    char *text = malloc(NBYTES), *buffer = malloc(NBYTES + 1);
+    struct tbed_component *parts = calloc(COUNT, sizeof *parts);
+    for (size_t i = 0; i < NBYTES; i++)
+        text[i] = (char)('a' + i * 31 % 25);
+    for (size_t i = 0; i < COUNT; i++)
+        parts[i] = (struct tbed_component){.text = text + i, .nbytes = 1};
+    uint32_t long_id = tbed_string_intern(writer, text, NBYTES);
+    assert_int_equal(tbed_string_intern(writer, text, NBYTES), long_id);
+    uint32_t list_id = tbed_string_alloc(writer, parts, COUNT);
+    tbed_writer_close(writer);
+    struct tbed_reader *reader = test_reader_open(path, true);
+    size_t nbytes;
+    assert_int_equal(tbed_string_resolve(reader, long_id, buffer, NBYTES + 1, &nbytes), TBED_OK);
+    assert_int_equal(nbytes, NBYTES);
+    assert_true(memcmp(buffer, text, NBYTES) == 0);
+    assert_int_equal(tbed_string_resolve(reader, list_id, buffer, NBYTES + 1, &nbytes), TBED_OK);
+    assert_int_equal(nbytes, COUNT);
+    assert_true(memcmp(buffer, text, COUNT) == 0);
+    assert_int_equal(test_drop_count(reader), 0);
+    tbed_reader_close(reader);
+    free(parts);
+    free(buffer);
+    free(text);
+}
+
+/* A string that is cut off by the limit costs one drop, of the limit's cause, and gives no id. */
+static void a_string_without_room_is_one_drop_and_no_id(void **state)
+{
+    (void)state;
+    enum { NBYTES = 1 << 20 };
+    const char *path = test_path("noroom.tbed");
+    struct tbed_writer_options options = {.page_nbytes = 4096, .max_file_nbytes = 1 << 19};
+    struct tbed_writer *writer = test_writer_open(path, &options);
+    char *text = malloc(NBYTES);
+    memset(text, 'x', NBYTES);
+    uint32_t before = tbed_string_intern(writer, "before", 6);
+    uint32_t reserved = tbed_id_reserve(writer, 1);
+    struct tbed_component component = {.text = text, .nbytes = NBYTES};
+    assert_int_equal(tbed_string_intern(writer, text, NBYTES), TBED_ID_INVALID);
+    assert_int_equal(tbed_writer_drop_count(writer, TBED_DROP_SIZE_LIMIT), 1);
+    assert_false(tbed_string_alloc_reserved(writer, reserved, &component, 1));
+    assert_int_equal(tbed_writer_drop_count(writer, TBED_DROP_SIZE_LIMIT), 2);
+    assert_int_equal(tbed_string_intern(writer, "before", 6), before);
+    tbed_writer_close(writer);
+    struct tbed_reader *reader = test_reader_open(path, true);
+    struct tbed_binding_info binding;
+    assert_text(reader, before, "before");
+    assert_false(tbed_binding_get(reader, 0, &binding));
+    assert_int_equal(test_drop_count(reader), 2);
+    tbed_reader_close(reader);
+    free(text);
+}
+
+/* Ids of the application's own, handed out ones, METADATA; before or after what refers to them. */
+static void strings_are_allocated_under_reserved_ids(void **state)
+{
+    (void)state;
+    const char *path = test_path("under.tbed");
+    struct tbed_writer_options options = {.first_reserved_id = 1000};
+    struct tbed_writer *writer = test_writer_open(path, &options);
+    uint32_t handed_out = tbed_id_reserve(writer, 1);
+    struct tbed_component parts[] = {
+        {.text = "<", .nbytes = 1}, {.id = handed_out}, {.id = 999}, {.text = ">", .nbytes = 1}};
+    struct tbed_component one = {.text = "one", .nbytes = 3}, two = {.text = "two", .nbytes = 3};
+    assert_true(tbed_string_alloc_reserved(writer, 7, parts, 4));
+    assert_true(tbed_string_alloc_reserved(writer, handed_out, &one, 1));
+    assert_true(tbed_string_alloc_reserved(writer, 999, &one, 1));
+    assert_true(tbed_string_alloc_reserved(writer, 999, &two, 1)); /* the last one counts */
+    assert_true(tbed_string_alloc_reserved(writer, 0, NULL, 0));
+    assert_true(tbed_string_alloc_reserved(writer, TBED_ID_MAX_RESERVED, &two, 1));
+    assert_true(tbed_string_alloc_reserved(writer, TBED_ID_METADATA, &one, 1));
+    assert_false(tbed_string_alloc_reserved(writer, TBED_ID_INVALID, &one, 1));
+    assert_false(tbed_string_alloc_reserved(writer, TBED_ID_MAX, &one, 1));
+    assert_false(tbed_string_alloc_reserved(writer, UINT32_MAX, &one, 1));
+    assert_int_equal(tbed_writer_drop_count(writer, TBED_DROP_TOO_LARGE), 3);
+    tbed_writer_close(writer);
+    assert_false(tbed_string_alloc_reserved(writer, 7, &one, 1));
+    struct tbed_reader *reader = test_reader_open(path, true);
+    assert_text(reader, 7, "<onetwo>");
+    assert_text(reader, 0, "");
+    assert_text(reader, TBED_ID_MAX_RESERVED, "two");
+    assert_text(reader, TBED_ID_METADATA, "one");
+    tbed_reader_close(reader);
+}
+
+/* A label and its arguments, which are references: what repeats is stored once. */
+static void event_ids_are_a_label_and_arguments(void **state)
+{
+    (void)state;
+    enum { MANY = 3000 };
+    const char *path = test_path("eventid.tbed");
+    struct tbed_writer *writer = test_writer_open(path, NULL);
+    uint32_t label = tbed_string_intern(writer, "typeck", 6),
+             argument = tbed_string_intern(writer, "foo::bar", 8);
+    uint32_t late = tbed_id_reserve(writer, 1);
+    uint32_t arguments[] = {argument, late, label};
+    uint32_t *many = calloc(MANY, sizeof *many);
+    for (size_t i = 0; i < MANY; i++)
+        many[i] = label;
+    uint32_t none = tbed_event_id_alloc(writer, label, NULL, 0);
+    uint32_t three = tbed_event_id_alloc(writer, label, arguments, 3);
+    uint32_t eight = tbed_event_id_alloc(writer, label, many, 8),
+             nine = tbed_event_id_alloc(writer, label, many, 9);
+    uint32_t all = tbed_event_id_alloc(writer, late, many, MANY);
+    assert_int_equal(tbed_event_id_alloc(writer, label, many, SIZE_MAX / 8), TBED_ID_INVALID);
+    assert_int_equal(tbed_writer_drop_count(writer, TBED_DROP_NO_MEMORY), 1);
+    assert_int_equal(tbed_event_id_alloc(NULL, label, arguments, 3), TBED_ID_INVALID);
+    tbed_id_bind(writer, late, 1, argument);
+    tbed_writer_close(writer);
+
+    struct tbed_reader *reader = test_reader_open(path, true);
+    struct tbed_string_component component;
+    uint32_t at = 0;
+    assert_text(reader, none, "typeck");
+    assert_text(reader, three,
+                "typeck\x1E"
+                "foo::bar\x1E"
+                "foo::bar\x1E"
+                "typeck");
+    assert_text(reader, eight,
+                "typeck\x1Etypeck\x1Etypeck\x1Etypeck\x1Etypeck\x1Etypeck\x1Etypeck\x1Etypeck\x1Etypeck");
+    assert_int_equal(tbed_string_component_next(reader, three, &at, &component), TBED_OK);
+    assert_true(component.is_reference);
+    assert_int_equal(component.id, label);
+    assert_int_equal(tbed_string_component_next(reader, three, &at, &component), TBED_OK);
+    assert_false(component.is_reference);
+    assert_int_equal(component.nbytes, 1);
+    char *buffer = malloc(MANY * 8);
+    size_t nbytes;
+    assert_int_equal(tbed_string_resolve(reader, nine, buffer, MANY * 8, &nbytes), TBED_OK);
+    assert_int_equal(nbytes, 6 + 9 * 7);
+    assert_int_equal(tbed_string_resolve(reader, all, buffer, MANY * 8, &nbytes), TBED_OK);
+    assert_int_equal(nbytes, 8 + MANY * 7);
+    tbed_reader_close(reader);
+    free(buffer);
+    free(many);
+}
+
+/* ---- Who binds ---- */
+
+struct late {
+    struct tbed_writer *writer;
+    uint32_t first, count;
+};
+
+static void *bind_each(void *argument)
+{
+    const struct late *late = argument;
+    char text[32];
+    for (uint32_t i = 0; i < late->count; i++) {
+        uint32_t id =
+            tbed_string_intern(late->writer, text, (size_t)snprintf(text, sizeof text, "late %u", i));
+        tbed_id_bind(late->writer, late->first + i, 1, id);
+    }
+    return NULL;
+}
+
+static void assert_bound(struct tbed_reader *reader, uint32_t first, uint32_t count)
+{
+    char text[32];
+    for (uint32_t i = 0; i < count; i++) {
+        snprintf(text, sizeof text, "late %u", i);
+        assert_text(reader, first + i, text);
+    }
+}
+
+/* Recorded with ids that mean nothing yet; another thread knows what they mean. */
+static void another_thread_binds_late(void **state)
+{
+    (void)state;
+    enum { COUNT = 3000 };
+    const char *path = test_path("latethread.tbed");
+    struct tbed_writer *writer = test_writer_open(path, NULL);
+    struct late late = {writer, tbed_id_reserve(writer, COUNT), COUNT};
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, "early");
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, bind_each, &late), 0);
+    for (uint32_t i = 0; i < COUNT; i++)
+        tbed_instant(recorder, late.first + i);
+    pthread_join(thread, NULL);
+    tbed_writer_close(writer);
+    struct tbed_reader *reader = test_reader_open(path, true);
+    assert_bound(reader, late.first, COUNT);
+    tbed_reader_close(reader);
+}
+
+/* A process that joined: ids are the file's, so what one reserved another may bind, and none gets them twice. */
+static void another_process_binds_late(void **state)
+{
+    (void)state;
+    enum { COUNT = 3000 };
+    const char *path = test_path("lateprocess.tbed");
+    struct tbed_writer *writer = test_writer_open(path, NULL);
+    uint32_t first = tbed_id_reserve(writer, COUNT);
+    struct tbed_component parts[] = {
+        {.text = "(", .nbytes = 1}, {.id = first + 9}, {.text = ")", .nbytes = 1}};
+    uint32_t composed = tbed_string_alloc(writer, parts, 3);
+    pid_t child = fork();
+    if (child == 0) {
+        struct tbed_writer_options join = {.join = true};
+        struct late late = {test_writer_open(path, &join), first, COUNT};
+        bind_each(&late);
+        bool is_apart = tbed_id_reserve(late.writer, 10) == first + COUNT;
+        tbed_writer_close(late.writer);
+        _exit(is_apart ? 0 : 1);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    assert_int_equal(status, 0);
+    assert_int_equal(tbed_id_reserve(writer, 1), first + COUNT + 10);
+    tbed_writer_close(writer);
+    struct tbed_reader *reader = test_reader_open(path, true);
+    assert_bound(reader, first, COUNT);
+    assert_text(reader, composed, "(late 9)");
+    tbed_reader_close(reader);
+}
+
 static void units_resolve_to_name_and_pc_and_line(void **state)
 {
     (void)state;
@@ -302,6 +530,12 @@ int main(void)
         cmocka_unit_test(reserved_ids_are_bound_late_singly_in_ranges_and_in_lists),
         cmocka_unit_test(what_cannot_be_bound_is_counted_and_left_out),
         cmocka_unit_test(ids_run_out_without_wrapping),
+        cmocka_unit_test(strings_of_more_parts_than_an_entry_holds_come_back_whole),
+        cmocka_unit_test(a_string_without_room_is_one_drop_and_no_id),
+        cmocka_unit_test(strings_are_allocated_under_reserved_ids),
+        cmocka_unit_test(event_ids_are_a_label_and_arguments),
+        cmocka_unit_test(another_thread_binds_late),
+        cmocka_unit_test(another_process_binds_late),
         cmocka_unit_test(units_resolve_to_name_and_pc_and_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -100,17 +100,29 @@ static void *record_until_told(void *argument)
     return NULL;
 }
 
-/* tbed_writer_close() against threads at full speed: the file is clean, and nothing is written into it later. */
-static void closing_while_threads_record_leaves_a_clean_file(void **state)
+static void *give_until_told(void *argument)
 {
-    (void)state;
+    struct worker *worker = argument;
+    struct tbed_recorder *recorder = tbed_recorder_open_given(worker->writer, NULL, worker->number);
+    struct tbed_given_event event = {.type = TBED_GIVEN_SPAN, .category = 1};
+    while (!__atomic_load_n(&worker->stop, __ATOMIC_RELAXED)) {
+        event.tick = worker->count * 7;
+        tbed_event_give(recorder, &event);
+        __atomic_fetch_add(&worker->count, 1, __ATOMIC_RELAXED);
+    }
+    return NULL;
+}
+
+/* tbed_writer_close() against threads at full speed: the file is clean, and nothing is written into it later. */
+static void close_while(void *(*run)(void *), bool given_ticks)
+{
     const char *path = test_path("closing.tbed");
     for (int round = 0; round < 10; round++) {
         struct worker workers[THREADS] = {{0}};
         pthread_t threads[THREADS];
-        struct tbed_writer_options options = {.no_helper = round % 2 == 0};
+        struct tbed_writer_options options = {.no_helper = round % 2 == 0, .given_ticks = given_ticks};
         struct tbed_writer *writer = test_writer_open(path, &options);
-        run_workers(writer, record_until_told, workers, threads);
+        run_workers(writer, run, workers, threads);
         for (uint32_t i = 0; i < THREADS; i++)
             while (__atomic_load_n(&workers[i].count, __ATOMIC_RELAXED) < 100)
                 usleep(100);
@@ -122,6 +134,18 @@ static void closing_while_threads_record_leaves_a_clean_file(void **state)
             pthread_join(threads[i], NULL);
         tbed_reader_close(test_reader_open(path, true));
     }
+}
+
+static void closing_while_threads_record_leaves_a_clean_file(void **state)
+{
+    (void)state;
+    close_while(record_until_told, false);
+}
+
+static void closing_while_threads_give_leaves_a_clean_file(void **state)
+{
+    (void)state;
+    close_while(give_until_told, true);
 }
 
 static void *open_and_close_recorders(void *argument)
@@ -162,6 +186,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_events_of_all_threads_are_there),
         cmocka_unit_test(closing_while_threads_record_leaves_a_clean_file),
+        cmocka_unit_test(closing_while_threads_give_leaves_a_clean_file),
         cmocka_unit_test(short_threads_come_and_go),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -79,6 +79,7 @@ enum tbed_extended { /* section 6.2 */
                      TBED_EXT_FLOW_STEP = 12,
                      TBED_EXT_FLOW_END = 13,
                      TBED_EXT_GAP = 14,
+                     TBED_EXT_SPAN = 15,
                      TBED_EXT_APPLICATION = 128,
 };
 
@@ -161,7 +162,7 @@ enum tbed_drop_cause {
 
 /*
  * Every status, pinned. Those from 64 on are the checks of section 12, under the same names;
- * each has a golden file in spec/golden/invalid.
+ * each has a golden file in spec/golden/invalid; those from 224 on are spec/measureme.md's.
  */
 #define TBED_STATUS_LIST(X)                                                                                  \
     X(OK, 0, "fine")                                                                                         \
@@ -232,7 +233,14 @@ enum tbed_drop_cause {
     X(ERR_STRING_BYTES, 169, "the string is too long")                                                       \
     X(ERR_RECORD_LENGTH, 192, "a record's length is not possible")                                           \
     X(ERR_RECORD_FIELD, 193, "a record's field is not possible")                                             \
-    X(ERR_RECORD_RANGE, 194, "a record's range of ids is not allowed")
+    X(ERR_RECORD_RANGE, 194, "a record's range of ids is not allowed")                                       \
+    X(ERR_PROFILE_VERSION, 224, "a profile of a version that is not known")                                  \
+    X(ERR_PROFILE_STREAM, 225, "a stream of the profile is missing, or its header is wrong")                 \
+    X(ERR_PROFILE_PAGE, 226, "a page of the profile is of no known kind, or too long")                       \
+    X(ERR_PROFILE_CUT, 227, "the profile ends here, inside a page or an event")                              \
+    X(ERR_PROFILE_STRING, 228, "a string of the profile is not terminated, or not UTF-8")                    \
+    X(ERR_PROFILE_INDEX, 229, "an index record of the profile leads nowhere")                                \
+    X(ERR_PROFILE_EVENT, 230, "an event of the profile is not possible")
 
 enum tbed_status {
 #define X(name, value, text) TBED_##name = value,

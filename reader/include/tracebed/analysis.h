@@ -138,6 +138,69 @@ const struct tbed_counter_row *tbed_statistics_counter(const struct tbed_statist
 const struct tbed_message_row *tbed_statistics_message(const struct tbed_statistics *statistics,
                                                        size_t index);
 
+/* ---- Profiles: spans by label, with what query systems want to know ---- */
+
+/*
+ * A profile counts spans by label, the part of their names before the first U+001E, over all threads and arguments.
+ * It takes whole spans (SPAN) as well as begins and ends, each when it ends.
+ *
+ * Nesting. Each stream is walked from its end to its start with a stack: a span's parent is the innermost span on the
+ * stack that contains it, bounds included, so that of equal ones the later is the parent; what does not contain it
+ * has been left. A span's time is taken from its parent's 'self_ticks', and from no other. So spans that overlap
+ * without nesting are siblings, and time that two children share is taken twice: a row whose 'self_ticks' would
+ * come out below 0 has 0, and 'overlap_count' tells. A span that ends before it begins counts with no time.
+ *
+ * Categories. By the text of an event's category:
+ *   QueryBlocked                    its time is blocked time
+ *   IncrementalLoadResult           its time is load time
+ *   IncrementalResultHashing        its time is hashing time, and counts in no other column but 'self_ticks'
+ *   Query, GenericActivity          each is a cache miss
+ *   QueryCacheHit (instant)         a cache hit, if no QueryCacheHitCount of its label follows in the stream order
+ *   QueryCacheHitCount (counter)    that many cache hits
+ *   ArtifactSize (counter)          its value is summed up by label, in rows of their own
+ * Any other span has time and is counted.
+ *
+ * Source: spec/measureme.md, section "Profiles", which has the rules exactly.
+ */
+struct tbed_profile;
+
+struct tbed_profile_row {
+    const char *label; /* terminated; "<unknown>" for ids without a text */
+    size_t label_nbytes;
+    uint64_t total_ticks, self_ticks;
+    uint64_t count; /* invocations */
+    uint64_t cache_misses, cache_hits;
+    uint64_t blocked_ticks, load_ticks, hashing_ticks;
+};
+
+struct tbed_artifact_row {
+    const char *label;
+    size_t label_nbytes;
+    uint64_t count;
+    uint64_t value; /* the sum; bytes, for rustc */
+};
+
+struct tbed_profile_totals {
+    uint64_t event_count, span_count, instant_count, counter_count;
+    uint64_t total_ticks;    /* over streams: the latest end less the earliest begin of their spans */
+    uint64_t stream_count;   /* that have spans */
+    uint64_t inverted_count; /* spans that end before they begin */
+    uint64_t overlap_count;  /* spans that overlap another one without nesting */
+    uint64_t negative_count; /* rows whose self time came out below 0 */
+    uint64_t unknown_count;  /* events whose id has no text */
+    uint64_t open_count;     /* spans that never ended: in no row */
+    bool counts;             /* ticks are no time (TBED_CLOCK_USER) */
+};
+
+/* Memory grows with the number of names. Ownership, errors, threads: as tbed_statistics_make(). */
+enum tbed_status tbed_profile_make(struct tbed_reader *reader, const struct tbed_analysis_options *options,
+                                   struct tbed_profile **profile_ret);
+void tbed_profile_close(struct tbed_profile *profile);
+void tbed_profile_totals(const struct tbed_profile *profile, struct tbed_profile_totals *totals_ret);
+/* Rows by label. NULL past the last. */
+const struct tbed_profile_row *tbed_profile_row(const struct tbed_profile *profile, size_t index);
+const struct tbed_artifact_row *tbed_profile_artifact(const struct tbed_profile *profile, size_t index);
+
 /* ---- Allocations ---- */
 
 struct tbed_allocations;

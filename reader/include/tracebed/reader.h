@@ -242,6 +242,7 @@ enum tbed_event_type {
     TBED_EVENT_FLOW_STEP,
     TBED_EVENT_FLOW_END,
     TBED_EVENT_GAP,
+    TBED_EVENT_SPAN,    /* a whole span, told when it ended: 'tick' is its end */
     TBED_EVENT_UNKNOWN, /* of a later version or an application; 'unknown' says which */
 };
 
@@ -255,12 +256,16 @@ struct tbed_event {
     enum tbed_event_type type;
     uint32_t stream;
     uint32_t id;
+    uint32_t category; /* of BEGIN, INSTANT, COUNTER, SPAN: id of a string; TBED_ID_INVALID: none */
     uint64_t tick;
     bool extended; /* an EXTENDED record, not a single word or a pair */
     union {
         struct {
             uint64_t begin_tick;
         } end; /* 0: not in this event */
+        struct {
+            uint64_t begin_tick; /* may be above 'tick', and 0 is a tick like any other */
+        } span;
         struct {
             uint64_t address, size;
             uint32_t function;

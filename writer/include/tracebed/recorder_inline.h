@@ -37,9 +37,10 @@ struct tbed_recorder_kept {
     uint32_t depth;
     uint32_t floor; /* ending the span below it takes the slow path: the block does not know it, or there is
                        none */
-    uint32_t reserved;
+    uint32_t takes_given; /* its writer has given ticks */
     struct tbed_recorder_cold *cold;
-    uint8_t reserved_32[32];
+    uint64_t given_tick; /* the latest that was given */
+    uint8_t reserved[24];
 };
 
 struct tbed_open_span {

@@ -46,6 +46,11 @@ struct tbed_writer_options {
     uint64_t max_file_nbytes;     /* 0: 64 GiB. Beyond it records are dropped with cause "size limit" */
     const char *process_name;     /* NULL: the kernel's name of the process */
     uint32_t first_reserved_id;   /* of a new file: ids below are the application's own */
+    bool
+        given_ticks; /* events happened before: see tbed_event_give(). Not with 'join', 'clock', 'user_clock' */
+    uint64_t given_ticks_per_second; /* 1,000 to 10^12; 0: ticks are counts, in 'user_clock_unit' */
+    int64_t given_realtime_ns;       /* CLOCK_REALTIME at tick 0 */
+    uint32_t process_pid;            /* 0: this process's; else its parent is not told */
 };
 
 /*
@@ -65,6 +70,17 @@ enum tbed_status tbed_writer_open(const char *path, const struct tbed_writer_opt
  * closed. Recorders stay valid to call, for ever. NULL is fine.
  */
 void tbed_writer_close(struct tbed_writer *writer);
+
+/*
+ * The same for a new file that is open already: 'fd', readable and writable, empty, perhaps without a name. It stays
+ * the caller's, who may close it at once; its flock is the writer's until that is closed. A forked child needs /proc
+ * to go on with it.
+ *
+ * Errors: as above. ERR_EXISTS if it is not empty, ERR_NOT_REGULAR, ERR_BUSY if another process has it locked;
+ *         ERR_ARGUMENT with 'join'. A file that could not be begun is empty again.
+ */
+enum tbed_status tbed_writer_open_fd(int fd, const struct tbed_writer_options *options,
+                                     struct tbed_writer **writer_ret, struct tbed_error *error_ret);
 
 /* What has been dropped in this file so far, over all its writers. */
 uint64_t tbed_writer_drop_count(const struct tbed_writer *writer, enum tbed_drop_cause cause);
@@ -97,6 +113,17 @@ struct tbed_component {
 /* A new entry of these components; not interned. As tbed_string_intern() otherwise. */
 uint32_t tbed_string_alloc(struct tbed_writer *writer, const struct tbed_component *components,
                            size_t component_count);
+
+/* The same under a reserved id: alloc, then bind. False: dropped, counted. */
+bool tbed_string_alloc_reserved(struct tbed_writer *writer, uint32_t reserved_id,
+                                const struct tbed_component *components, size_t component_count);
+
+/*
+ * An event id: a label and arguments, as one string, "label" U+001E "argument" U+001E "argument"; analyses group by
+ * the label. Made of references, so that what repeats is stored once. Not interned.
+ */
+uint32_t tbed_event_id_alloc(struct tbed_writer *writer, uint32_t label_id, const uint32_t *argument_ids,
+                             size_t argument_count);
 
 /* 'count' reserved ids in a row, unique in the file; the first, or TBED_ID_INVALID when exhausted (counted). */
 uint32_t tbed_id_reserve(struct tbed_writer *writer, uint32_t count);
@@ -200,6 +227,39 @@ void tbed_free(struct tbed_recorder *recorder, uint32_t location, enum tbed_allo
 /* 'begin_tick' was read (tbed_recorder_now) before the call of realloc. */
 void tbed_realloc(struct tbed_recorder *recorder, uint32_t location, uint64_t old_address, uint64_t address,
                   uint64_t size, uint64_t begin_tick);
+
+/* ---- Events that happened before ---- */
+
+/*
+ * Writers with 'given_ticks' take events from elsewhere: another format, another machine, a device. They read no
+ * clock; what other functions record on such a writer gets the latest tick given to that recorder.
+ */
+enum tbed_given_type {
+    TBED_GIVEN_BEGIN,
+    TBED_GIVEN_END,
+    TBED_GIVEN_INSTANT,
+    TBED_GIVEN_SPAN, /* whole; 'tick' is its end */
+    TBED_GIVEN_COUNTER,
+};
+
+struct tbed_given_event {
+    enum tbed_given_type type;
+    uint32_t id;                           /* not of END, which ends the innermost */
+    uint32_t category;                     /* id of a string, not 0; TBED_ID_INVALID: none. Not of END */
+    uint64_t tick;                         /* may be below the one before: kept, and told by readers */
+    uint64_t begin_tick;                   /* of SPAN */
+    const struct tbed_argument *arguments; /* of COUNTER the first is its value */
+    size_t argument_count;
+};
+
+/*
+ * Drops and counts as every record does. Cause "too large" where the writer is without 'given_ticks', the type is
+ * none of these, or a COUNTER has no value of type U64, I64 or F64.
+ */
+void tbed_event_give(struct tbed_recorder *recorder, const struct tbed_given_event *event);
+
+/* As tbed_recorder_open() for a thread of that number, which need not be this process's. */
+struct tbed_recorder *tbed_recorder_open_given(struct tbed_writer *writer, const char *name, uint32_t tid);
 
 #include <tracebed/recorder_inline.h>
 
