@@ -45,6 +45,31 @@ static void resolve(const struct tbed_reader *reader, uint32_t id)
     REQUIRE(large[nbytes < sizeof large - 1 ? nbytes : sizeof large - 1] == 0);
 }
 
+/* What the reader keeps, and the length without expanding, are what it resolves to. */
+static void compare_kept(const struct tbed_reader *reader, uint32_t id)
+{
+    char text[300];
+    size_t nbytes;
+    uint64_t length;
+    bool equal;
+    struct tbed_name name;
+    if (!has_time_left(false))
+        return;
+    enum tbed_status status = tbed_string_resolve(reader, id, text, sizeof text, &nbytes);
+    enum tbed_status kept = tbed_name_get(reader, id, &name);
+    if (kept != TBED_ERR_CACHE_FULL) {
+        REQUIRE(kept == status && name.nbytes == nbytes && name.text[nbytes] == 0);
+        REQUIRE(memcmp(name.text, text, nbytes < sizeof text ? nbytes : sizeof text - 1) == 0);
+    }
+    if (status != TBED_OK)
+        return;
+    REQUIRE(tbed_string_length(reader, id, NULL, &length) == TBED_OK && length == nbytes);
+    REQUIRE(tbed_string_equals(reader, id, id, NULL, &equal) == TBED_OK && equal);
+    kept = tbed_event_label(reader, id, &name);
+    REQUIRE(kept == TBED_OK ? name.nbytes <= nbytes
+                            : kept == TBED_ERR_CACHE_FULL || kept == TBED_ERR_STRING_COMPONENTS);
+}
+
 /* A string that is one text is what it resolves to. */
 static void compare_text(const struct tbed_reader *reader, uint32_t id)
 {
@@ -81,6 +106,7 @@ void walk_strings(struct tbed_reader *reader)
         before = id;
         resolve(reader, id);
         compare_text(reader, id);
+        compare_kept(reader, id);
         walk_components(reader, id);
     }
     resolve(reader, TBED_ID_METADATA);

@@ -28,6 +28,7 @@ struct tbed_reader {
     struct tbed_index index;
     struct tbed_metadata metadata;
     struct tbed_damage_list *damage; /* by pointer: a const reader still tells of damage */
+    struct tbed_name_cache *names;   /* the same */
     bool has_origin;
     uint64_t origin_tick;              /* what tbed_ticks_to_ns() counts from */
     uint64_t interrupted_record_count; /* these three by tbed_reader_verify() */

@@ -5,6 +5,7 @@
  */
 #include "format/checksum.h"
 #include "reader/internal.h"
+#include "reader/name_cache.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -161,14 +162,17 @@ static enum tbed_status open_map(struct tbed_map *map, const struct tbed_reader_
 {
     struct tbed_reader *reader = calloc(1, sizeof *reader);
     struct tbed_damage_list *damage = malloc(sizeof *damage);
-    if (reader == NULL || damage == NULL || !tbed_damage_list_make(damage)) {
+    struct tbed_name_cache *names = tbed_name_cache_make();
+    if (reader == NULL || damage == NULL || names == NULL || !tbed_damage_list_make(damage)) {
         free(reader);
         free(damage);
+        tbed_name_cache_free(names);
         tbed_map_close(map);
         return fail(error, TBED_ERR_MEMORY, ENOMEM);
     }
     reader->map = *map;
     reader->damage = damage;
+    reader->names = names;
     reader->skip_hashes = options != NULL && options->skip_hashes;
     enum tbed_status status = tbed_header_check(map->bytes, map->nbytes, &reader->header, error);
     if (status == TBED_OK)
@@ -242,6 +246,7 @@ void tbed_reader_close(struct tbed_reader *reader)
     tbed_metadata_free(&reader->metadata);
     tbed_damage_list_free(reader->damage);
     free(reader->damage);
+    tbed_name_cache_free(reader->names);
     tbed_map_close(&reader->map);
     free(reader);
 }

@@ -7,7 +7,7 @@
  */
 #include "format/checksum.h"
 #include "format/string.h"
-#include "reader/internal.h"
+#include "reader/string_walk.h"
 
 /* Checks the entry at 'at' of the block. Errors: TBED_END at the end of what is there; STRING_LENGTH,
  * STRING_HASH. */
@@ -113,12 +113,17 @@ bool tbed_string_next(const struct tbed_reader *reader, uint32_t *id)
 
 /* ---- Components ---- */
 
-/* From a bound id to the string's own. What is bound may be bound to something bound, and so on. */
-static enum tbed_status follow_bindings(const struct tbed_reader *reader, uint32_t *id)
+/* What is bound may be bound to something bound, and so on: each id costs a depth, as it does in a walk. */
+enum tbed_status tbed_bindings_follow(const struct tbed_reader *reader, uint32_t *id)
 {
+    uint32_t seen[TBED_STRING_DEPTH_MAX];
     for (uint32_t depth = 0; *id <= TBED_ID_METADATA; depth++) {
+        for (uint32_t i = 0; i < depth; i++)
+            if (seen[i] == *id)
+                return TBED_ERR_STRING_CYCLE;
         if (depth == TBED_STRING_DEPTH_MAX)
             return TBED_ERR_STRING_DEPTH;
+        seen[depth] = *id;
         if (!tbed_binding_find(&reader->metadata, *id, id))
             return TBED_ERR_STRING_UNBOUND;
     }
@@ -130,7 +135,7 @@ enum tbed_status tbed_string_component_next(const struct tbed_reader *reader, ui
 {
     struct tbed_string_entry entry;
     struct tbed_content_component component;
-    enum tbed_status status = follow_bindings(reader, &id);
+    enum tbed_status status = tbed_bindings_follow(reader, &id);
     if (status == TBED_OK) /* one hash a walk, or a long list would take quadratic time */
         status = find(reader, id, *at > 0, &entry);
     if (status != TBED_OK)

@@ -136,6 +136,40 @@ static void strings_shows_components_and_bindings(void **state)
     EXPECT(2, "", "only one of", "strings", "--raw", "--bindings", path);
 }
 
+static void strings_shows_a_tree(void **state)
+{
+    const char *path = in_folder("tree.tbed");
+    struct tbed_writer *writer = open_writer(path, true);
+    char option[64], wanted[256];
+    (void)state;
+    uint32_t end = intern(writer, "end"), bound = tbed_id_reserve(writer, 1),
+             never = tbed_id_reserve(writer, 1);
+    struct tbed_component parts[] = {{"the ", 4, 0}, {NULL, 0, bound}, {NULL, 0, end}, {NULL, 0, never}};
+    uint32_t id = tbed_string_alloc(writer, parts, 4);
+    tbed_id_bind(writer, bound, 1, end);
+    tbed_writer_close(writer);
+    snprintf(option, sizeof option, "--tree=%u", id);
+    snprintf(wanted, sizeof wanted,
+             "%u  string, 16 bytes (the id was never given a meaning)\n"
+             "  \"the \"\n"
+             "  %u  bound, 3 bytes\n"
+             "    %u  string, 3 bytes\n"
+             "      \"end\"\n"
+             "  %u  string, 3 bytes, as above\n"
+             "  %u  the id was never given a meaning (STRING_UNBOUND)\n",
+             id, bound, end, end, never);
+    EXPECT(0, wanted, "", "strings", option, path);
+    snprintf(wanted, sizeof wanted, "{\"depth\":1,\"id\":%u,\"meaning\":\"bound\",\"bytes\":3}\n", bound);
+    EXPECT(0, wanted, "", "strings", "--json", option, path);
+    snprintf(option, sizeof option, "--tree=%u", end);
+    snprintf(wanted, sizeof wanted,
+             "referred to by 1 string and 1 binding of 1 id\n%10u  the endend<id %u>\n", id, never);
+    EXPECT(0, wanted, "", "strings", option, path);
+    EXPECT(0, "536870912  the id was never given a meaning", "", "strings", "--tree=metadata", path);
+    EXPECT(2, "", "--tree takes an id", "strings", "--tree=x", path);
+    EXPECT(2, "", "--tree takes an id", "strings", "--tree=1073741824", path);
+}
+
 /* ---- verify ---- */
 
 static void verify_finds_a_clean_trace_intact(void **state)
@@ -253,6 +287,7 @@ int main(void)
         cmocka_unit_test(info_shows_metadata_as_it_is),
         cmocka_unit_test(strings_lists_entries),
         cmocka_unit_test(strings_shows_components_and_bindings),
+        cmocka_unit_test(strings_shows_a_tree),
         cmocka_unit_test(verify_finds_a_clean_trace_intact),
         cmocka_unit_test(verify_finds_an_unclosed_trace_undamaged),
         cmocka_unit_test(verify_names_the_place_of_damage),

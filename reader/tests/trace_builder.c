@@ -179,17 +179,21 @@ uint32_t trace_content(struct trace_block *block, const void *content, uint32_t 
 
 uint32_t trace_string(struct trace_block *block, const char *text)
 {
-    uint8_t content[1024];
     size_t nbytes = strlen(text);
+    uint8_t *content = malloc(nbytes + 1);
+    assert_non_null(content);
     memcpy(content, text, nbytes);
     content[nbytes] = TBED_STRING_TERMINATOR;
-    return trace_content(block, content, (uint32_t)nbytes + 1);
+    uint32_t id = trace_content(block, content, (uint32_t)nbytes + 1);
+    free(content);
+    return id;
 }
 
 uint32_t trace_references(struct trace_block *block, const uint32_t *ids, size_t count)
 {
-    uint8_t content[4096];
+    uint8_t *content = malloc(count * 4 + 1);
     size_t at = 0;
+    assert_non_null(content);
     for (size_t i = 0; i < count; i++) {
         uint32_t word = 0x80000000u | ids[i];
         content[at++] = (uint8_t)(word >> 24);
@@ -198,7 +202,9 @@ uint32_t trace_references(struct trace_block *block, const uint32_t *ids, size_t
         content[at++] = (uint8_t)word;
     }
     content[at++] = TBED_STRING_TERMINATOR;
-    return trace_content(block, content, (uint32_t)at);
+    uint32_t id = trace_content(block, content, (uint32_t)at);
+    free(content);
+    return id;
 }
 
 void trace_record(struct trace_block *block, uint32_t type, const uint32_t *fields, size_t field_count)

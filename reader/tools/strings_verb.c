@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
-#include "tool.h"
+#include "strings_ids.h"
 
 #include <getopt.h>
 #include <stdlib.h>
@@ -18,6 +18,8 @@ static const char help[] =
     "\n"
     "      --raw           components as they are stored: \"text\" and <id> of another string\n"
     "      --bindings      which reserved ids mean which string, instead\n"
+    "      --tree=ID       what one id consists of, part by part, its length, and what refers to it;\n"
+    "                      ID is a number or 'metadata'\n"
     "      --unresolved    only what has no text: broken entries, bindings to nothing, and ids that\n"
     "                      events name and nobody gave a meaning (reads all events)\n"
     "      --json          one JSON object a line\n"
@@ -27,28 +29,36 @@ static const char help[] =
     "Examples:\n"
     "  tracebed strings run.tbed | grep alloc\n"
     "  tracebed strings --unresolved run.tbed\n"
+    "  tracebed strings --tree=536870920 run.tbed\n"
     "\n"
     "Exit codes: 0 fine; 1 the file is damaged (what is intact is printed); 2 wrong usage, or it cannot be "
     "read.\n";
 
-enum { OPTION_RAW = 2000, OPTION_BINDINGS, OPTION_UNRESOLVED, OPTION_JSON };
+enum { OPTION_RAW = 2000, OPTION_BINDINGS, OPTION_UNRESOLVED, OPTION_TREE, OPTION_JSON };
 #define ID_COLUMNS 10
 
 struct listing {
     struct tbed_reader *reader;
     bool is_json;
     struct tool_json json;
+    uint32_t tree_id;
 };
 
 /* ---- Entries ---- */
 
+static bool print_piece(void *context, const char *text, size_t nbytes)
+{
+    (void)context;
+    tool_print_text(stdout, text, nbytes, 0);
+    return true;
+}
+
 static void put_entry_text(struct listing *listing, uint32_t id)
 {
-    struct tool_text text = tool_name_whole(listing->reader, id);
     printf("%*u  ", ID_COLUMNS, id);
-    tool_print_text(stdout, text.text, text.nbytes, 0);
-    if (text.status != TBED_OK)
-        printf("  (%s)", tbed_status_text(text.status));
+    enum tbed_status status = tbed_string_stream(listing->reader, id, NULL, print_piece, NULL);
+    if (status != TBED_OK)
+        printf("  (%s)", tbed_status_text(status));
     putchar('\n');
 }
 
@@ -192,45 +202,11 @@ static void list_bindings(struct listing *listing)
 
 /* ---- What has no text ---- */
 
-/* The ids that events name, each with how often. Grows with names, not with events. */
-struct used_ids {
-    struct used_id {
-        uint32_t id;
-        uint64_t count; /* 0: free */
-    } * slots;
-    size_t capacity, count; /* a power of two, at most half full */
-};
-
-static struct used_id *find_used(const struct used_ids *used, uint32_t id)
-{
-    size_t slot = ((uint64_t)id * 0x9E3779B97F4A7C15u >> 32) & (used->capacity - 1);
-    while (used->slots[slot].count != 0 && used->slots[slot].id != id)
-        slot = (slot + 1) & (used->capacity - 1);
-    return &used->slots[slot];
-}
-
-static void grow_used(struct used_ids *used)
-{
-    struct used_ids old = *used;
-    used->capacity = old.capacity > 0 ? old.capacity * 2 : 1024;
-    used->slots = tool_realloc(NULL, used->capacity * sizeof *used->slots);
-    memset(used->slots, 0, used->capacity * sizeof *used->slots);
-    for (size_t i = 0; i < old.capacity; i++)
-        if (old.slots[i].count != 0)
-            *find_used(used, old.slots[i].id) = old.slots[i];
-    free(old.slots);
-}
-
+/* The ids that events name, each with how often. */
 static void count_id(struct used_ids *used, uint32_t id)
 {
-    if (id == TBED_ID_INVALID) /* says itself that it means nothing */
-        return;
-    if (used->count * 2 >= used->capacity)
-        grow_used(used);
-    struct used_id *found = find_used(used, id);
-    used->count += found->count == 0;
-    found->id = id;
-    found->count++;
+    if (id != TBED_ID_INVALID) /* says itself that it means nothing */
+        used_ids_add(used, id);
 }
 
 static void count_event(struct used_ids *used, const struct tbed_event *event)
@@ -300,7 +276,7 @@ static void list_used(struct listing *listing)
     for (size_t i = 0; i < used.capacity; i++)
         if (used.slots[i].count > 0)
             put_unresolved(listing, "named by events", used.slots[i].id, used.slots[i].count);
-    free(used.slots);
+    used_ids_free(&used);
 }
 
 static void list_unresolved(struct listing *listing)
@@ -313,11 +289,27 @@ static void list_unresolved(struct listing *listing)
     list_used(listing);
 }
 
+static void list_tree(struct listing *listing)
+{
+    strings_tree_put(listing->reader, listing->tree_id, listing->is_json ? &listing->json : NULL);
+}
+
 /* ---- The verb ---- */
 
-static int show(const char *path, bool json, void (*list)(struct listing *))
+static bool parse_id(const char *text, uint32_t *id_ret)
 {
-    struct listing listing = {.reader = tool_open(path), .is_json = json, .json = {.out = stdout}};
+    uint64_t value = TBED_ID_METADATA;
+    if (strcmp(text, "metadata") != 0 && !tool_parse_u64(text, TBED_ID_MAX, &value))
+        return false;
+    *id_ret = (uint32_t)value;
+    return true;
+}
+
+static int show(const char *path, const struct listing *what, void (*list)(struct listing *))
+{
+    struct listing listing = *what;
+    listing.reader = tool_open(path);
+    listing.json.out = stdout;
     if (listing.reader == NULL)
         return TOOL_TROUBLE;
     list(&listing);
@@ -332,28 +324,32 @@ static int run(int argc, char **argv)
     static const struct option longs[] = {{"raw", no_argument, NULL, OPTION_RAW},
                                           {"bindings", no_argument, NULL, OPTION_BINDINGS},
                                           {"unresolved", no_argument, NULL, OPTION_UNRESOLVED},
+                                          {"tree", required_argument, NULL, OPTION_TREE},
                                           {"json", no_argument, NULL, OPTION_JSON},
                                           TOOL_COMMON_OPTIONS,
                                           {0}};
-    static void (*const lists[])(struct listing *) = {list_raw, list_bindings, list_unresolved};
+    static void (*const lists[])(struct listing *) = {list_raw, list_bindings, list_unresolved, list_tree};
     void (*list)(struct listing *) = list_whole;
-    bool json = false;
+    struct listing what = {.reader = NULL};
     int option, exit;
     while ((option = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
         if (option == '?')
             return tool_usage(&tool_verb_strings, NULL);
         if (option == OPTION_JSON)
-            json = true;
+            what.is_json = true;
         else if (!tool_common_option(&tool_verb_strings, option, optarg, &exit)) {
             if (list != list_whole)
-                return tool_usage(&tool_verb_strings, "only one of --raw, --bindings and --unresolved");
+                return tool_usage(&tool_verb_strings,
+                                  "only one of --raw, --bindings, --tree and --unresolved");
             list = lists[option - OPTION_RAW];
+            if (option == OPTION_TREE && !parse_id(optarg, &what.tree_id))
+                return tool_usage(&tool_verb_strings, "--tree takes an id, a number up to 1073741823");
         } else if (exit >= 0)
             return exit;
     }
     if (optind != argc - 1)
         return tool_usage(&tool_verb_strings, optind < argc ? "takes one FILE" : "which FILE?");
-    return show(argv[optind], json, list);
+    return show(argv[optind], &what, list);
 }
 
 const struct tool_verb tool_verb_strings = {"strings", "the string table, and which ids mean what", help,

@@ -98,8 +98,8 @@ void *tool_realloc(void *old, size_t nbytes);
 /* All of 'text' as a number in decimal or 0x… up to 'max'. False: it is none. */
 bool tool_parse_u64(const char *text, uint64_t max, uint64_t *value_ret);
 
-/* The text of an id, resolved, cached for the life of the process; control bytes are still in it. Main
- * thread. */
+/* The text of an id, as the reader keeps it; control bytes are still in it. What the reader does not keep is valid
+ * for three calls more. Main thread. */
 const char *tool_name(struct tbed_reader *reader, uint32_t id);
 
 /* The same with its length (it may contain zeros), and whether it resolved; 'text' is a stand-in if it did
@@ -108,7 +108,7 @@ struct tool_text {
     const char *text;
     size_t nbytes;
     enum tbed_status status;
-    bool cut; /* it is longer, and too long to be kept: resolve it again if all of it is needed */
+    bool cut; /* it is longer, and ends with an ellipsis: tool_name_whole() if all of it is needed */
 };
 struct tool_text tool_name_text(struct tbed_reader *reader, uint32_t id);
 

@@ -324,7 +324,7 @@ struct tool_text tool_message_text(struct tbed_reader *reader, const struct tbed
                               .argument_count = event->argument_count};
     buffer.nbytes = 0;
     if (event->id != TBED_ID_INVALID) {
-        struct tool_text format = tool_name_text(reader, event->id);
+        struct tool_text format = tool_name_whole(reader, event->id); /* stays while arguments are named */
         message.format = format.text;
         message.end = format.text + format.nbytes;
         put_message(&message);

@@ -1,8 +1,6 @@
 /*
- * The names of ids, resolved once each. A trace has few names and very many events.
- *
- * The cache is bounded in what a hostile file can make of it: a short entry may resolve to 16 MiB, so long
- * texts are cut, and cut shorter once a lot has been kept.
+ * The names of ids, as the reader keeps them. What it does not keep, because it is too long or there is too much of
+ * it, is resolved each time and cut.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,44 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEPT_NBYTES_MAX       (64u << 10)
-#define KEPT_NBYTES_MAX_LATER 256u
-#define KEPT_TOTAL_NBYTES     (256u << 20)
-
-struct entry {
-    const struct tbed_reader *reader; /* NULL: free */
-    uint32_t id;
-    struct tool_text text;
-};
-
-static struct {
-    struct entry *entries;
-    size_t capacity, count; /* a power of two, at most half full */
-    size_t total_nbytes;
-} cache;
-
-static size_t slot_of(const struct tbed_reader *reader, uint32_t id)
-{
-    uint64_t hash = ((uint64_t)id ^ ((uintptr_t)reader >> 4 << 30)) * 0x9E3779B97F4A7C15u;
-    size_t slot = (hash >> 32) & (cache.capacity - 1);
-    while (cache.entries[slot].reader != NULL &&
-           (cache.entries[slot].id != id || cache.entries[slot].reader != reader))
-        slot = (slot + 1) & (cache.capacity - 1);
-    return slot;
-}
-
-static void grow(void)
-{
-    struct entry *old = cache.entries;
-    size_t old_capacity = cache.capacity;
-    cache.capacity = old_capacity > 0 ? old_capacity * 2 : 1024;
-    cache.entries = tool_realloc(NULL, cache.capacity * sizeof *old);
-    memset(cache.entries, 0, cache.capacity * sizeof *old);
-    for (size_t i = 0; i < old_capacity; i++)
-        if (old[i].reader != NULL)
-            cache.entries[slot_of(old[i].reader, old[i].id)] = old[i];
-    free(old);
-}
+#define CUT_COUNT  4 /* how many cut names are valid at once */
+#define CUT_NBYTES ((size_t)64 << 10)
 
 /* 'nbytes' cut back so that it does not end inside a code point. */
 static size_t whole_code_points(const char *text, size_t nbytes)
@@ -61,33 +23,28 @@ static size_t whole_code_points(const char *text, size_t nbytes)
     return nbytes;
 }
 
-static struct tool_text resolve(const struct tbed_reader *reader, uint32_t id)
+static struct tool_text resolve_cut(const struct tbed_reader *reader, uint32_t id)
 {
     static const char ellipsis[] = "…";
-    char buffer[KEPT_NBYTES_MAX];
+    static char buffers[CUT_COUNT][CUT_NBYTES + sizeof ellipsis];
+    static unsigned turn;
+    char *text = buffers[turn++ % CUT_COUNT];
     size_t nbytes = 0;
-    size_t limit = cache.total_nbytes < KEPT_TOTAL_NBYTES ? sizeof buffer : KEPT_NBYTES_MAX_LATER;
-    enum tbed_status status = tbed_string_resolve(reader, id, buffer, limit, &nbytes);
-    bool cut = nbytes >= limit;
-    size_t kept = cut ? whole_code_points(buffer, limit - 1) : nbytes;
-    char *text = tool_realloc(NULL, kept + sizeof ellipsis);
-    memcpy(text, buffer, kept);
-    memcpy(text + kept, cut ? ellipsis : "", cut ? sizeof ellipsis : 1);
-    kept += cut ? sizeof ellipsis - 1 : 0;
-    cache.total_nbytes += kept;
-    return (struct tool_text){text, kept, status, cut};
+    enum tbed_status status = tbed_string_resolve(reader, id, text, CUT_NBYTES, &nbytes);
+    if (nbytes < CUT_NBYTES)
+        return (struct tool_text){text, nbytes, status, false};
+    nbytes = whole_code_points(text, CUT_NBYTES - 1);
+    memcpy(text + nbytes, ellipsis, sizeof ellipsis);
+    return (struct tool_text){text, nbytes + sizeof ellipsis - 1, status, true};
 }
 
 struct tool_text tool_name_text(struct tbed_reader *reader, uint32_t id)
 {
-    if (cache.count * 2 >= cache.capacity)
-        grow();
-    struct entry *entry = &cache.entries[slot_of(reader, id)];
-    if (entry->reader == NULL) {
-        *entry = (struct entry){reader, id, resolve(reader, id)};
-        cache.count++;
-    }
-    return entry->text;
+    struct tbed_name name;
+    enum tbed_status status = tbed_name_get(reader, id, &name);
+    if (status == TBED_ERR_CACHE_FULL || status == TBED_ERR_MEMORY)
+        return resolve_cut(reader, id);
+    return (struct tool_text){name.text, name.nbytes, status, false};
 }
 
 const char *tool_name(struct tbed_reader *reader, uint32_t id)
@@ -99,12 +56,12 @@ struct tool_text tool_name_whole(struct tbed_reader *reader, uint32_t id)
 {
     static char *buffer;
     static size_t capacity;
-    struct tool_text text = tool_name_text(reader, id);
-    if (!text.cut)
-        return text;
+    struct tbed_name name;
+    enum tbed_status kept = tbed_name_get(reader, id, &name);
+    if (kept != TBED_ERR_CACHE_FULL && kept != TBED_ERR_MEMORY)
+        return (struct tool_text){name.text, name.nbytes, kept, false};
     size_t nbytes = 0;
-    char none[1];
-    tbed_string_resolve(reader, id, none, sizeof none, &nbytes);
+    tbed_string_resolve(reader, id, NULL, 0, &nbytes);
     if (nbytes + 1 > capacity) {
         capacity = nbytes + 1;
         buffer = tool_realloc(buffer, capacity);

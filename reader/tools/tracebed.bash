@@ -14,7 +14,7 @@ _tracebed()
         COMPREPLY=($(compgen -W "record info dump report strings verify" -- "$word"))
         return ;;
     dump) options="--order= --stream --tid --begin --end --limit --absolute --depth --json" ;;
-    strings) options="--raw --bindings --unresolved --json" ;;
+    strings) options="--raw --bindings --tree= --unresolved --json" ;;
     verify) options="--quiet --json" ;;
     *) options=$(tracebed help "$verb" 2>/dev/null | command grep -oE -- '^ +(-[a-zA-Z], )?--[a-z-]+=?' |
         command grep -oE -- '--[a-z-]+=?' | command grep -vE -- '--(help|color=)') ;;

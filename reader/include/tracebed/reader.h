@@ -326,6 +326,19 @@ void tbed_merge_close(struct tbed_merge *merge);
 
 /* ---- Strings ---- */
 
+/*
+ * What a string may cost. A file of a few hundred bytes can hold one of 2^40 leaves: every call below is bounded.
+ *
+ * Where a call takes one, NULL means all defaults, as does 0 in a field. Budgets are inclusive.
+ * Errors: ERR_STRING_DEPTH, ERR_STRING_COMPONENTS, ERR_STRING_BYTES, each for its own budget.
+ */
+struct tbed_string_budget {
+    size_t size;              /* sizeof(struct tbed_string_budget); lets the struct grow */
+    uint32_t depth;           /* ids open at once, bound ones counted; 64, which is also the most */
+    uint64_t component_count; /* texts and references; 2^20 */
+    uint64_t nbytes;          /* of text; 2^24 */
+};
+
 struct tbed_string_component {
     bool is_reference;
     uint32_t id;      /* of a reference */
@@ -343,13 +356,59 @@ enum tbed_status tbed_string_component_next(const struct tbed_reader *reader, ui
 /*
  * tbed_string_resolve() writes the text of 'id', components expanded, into 'buffer', at most 'buffer_nbytes'
  * bytes, always terminated if there is room for that, and sets '*nbytes_ret' to the whole length without the
- * terminator (as snprintf does). A location's text is its unit's name, "+0x" and the pc.
+ * terminator (as snprintf does). A location's text is its unit's name, "+0x" and the pc. Default budgets.
  *
- * Errors: ERR_STRING_…. An id without a text shows as a stand-in in its place, "opening <id 42>", or "<no id>"; of
- *         a cycle, or where a budget ends the walk, a stand-in is all there is: "<cycle>", "<too deep>".
+ * Errors: ERR_STRING_…, ERR_MEMORY. What has no text shows as a stand-in in its place, and the first such trouble is
+ *         the status: "opening <id 42>" (never given a meaning), "<no id>" (INVALID), "<dangling id 42>" (STRING_ID),
+ *         "<damaged id 42>" (STRING_LENGTH, STRING_HASH), "<unterminated id 42>" (STRING_END), "<not UTF-8: id 42>".
+ *         Of a cycle, or where a budget ends the walk, a stand-in is all there is: "<cycle>", "<too deep>",
+ *         "<too many components>", "<too long>".
  */
 enum tbed_status tbed_string_resolve(const struct tbed_reader *reader, uint32_t id, char *buffer,
                                      size_t buffer_nbytes, size_t *nbytes_ret);
+
+/*
+ * Takes a piece of text, valid UTF-8, not terminated and never empty. It points into the map, or into memory of the
+ * call (stand-ins, the pc of a location), which is gone when the function returns. False: enough.
+ */
+typedef bool (*tbed_string_function)(void *context, const char *text, size_t nbytes);
+
+/*
+ * tbed_string_stream() gives the text of 'id' to 'function' piece by piece: no copy, and no limit but the budget.
+ * That is checked first: a string that exceeds it, or a cycle, is one piece, its stand-in.
+ *
+ * Errors: as tbed_string_resolve(); TBED_END when the function had enough.
+ */
+enum tbed_status tbed_string_stream(const struct tbed_reader *reader, uint32_t id,
+                                    const struct tbed_string_budget *budget, tbed_string_function function,
+                                    void *context);
+
+/*
+ * The length of the text in bytes, stand-ins included, without expanding it: each id is measured once. Here the
+ * budget of components counts those that are looked at, and that of bytes does not matter.
+ *
+ * Errors: ERR_STRING_…, ERR_MEMORY. 2^64 bytes or more are UINT64_MAX and ERR_STRING_BYTES. '*nbytes_ret' is set with
+ *         OK, and with troubles that have a stand-in in their place; else it is that of the only stand-in, or UINT64_MAX.
+ */
+enum tbed_status tbed_string_length(const struct tbed_reader *reader, uint32_t id,
+                                    const struct tbed_string_budget *budget, uint64_t *nbytes_ret);
+
+/*
+ * Do two ids mean the same text? Nothing is expanded: lengths are compared first, the same id at the same offset is
+ * passed over, so is a pair of ids that was found equal before. The budget of components counts those looked at;
+ * that of bytes does not matter.
+ *
+ * Errors: ERR_STRING_…, ERR_MEMORY when one of them has no whole text, or the budget is used up; '*equal_ret' is
+ *         then false, which says nothing.
+ */
+enum tbed_status tbed_string_equals(const struct tbed_reader *reader, uint32_t id, uint32_t other_id,
+                                    const struct tbed_string_budget *budget, bool *equal_ret);
+
+/* The same with a text of the caller's. Texts of another length are not looked at; those compared cost at most
+ * 'nbytes'. */
+enum tbed_status tbed_string_equals_text(const struct tbed_reader *reader, uint32_t id, const char *text,
+                                         size_t nbytes, const struct tbed_string_budget *budget,
+                                         bool *equal_ret);
 
 /*
  * The id's string when it is one text component, or none: a pointer into the map, no copy. Else ERR_ARGUMENT or
@@ -357,6 +416,102 @@ enum tbed_status tbed_string_resolve(const struct tbed_reader *reader, uint32_t 
  */
 enum tbed_status tbed_string_text(const struct tbed_reader *reader, uint32_t id, const char **text_ret,
                                   size_t *nbytes_ret);
+
+/*
+ * A nested walk over all that an id means, depth first: the id itself is entered first and left last.
+ *
+ *   ENTER  'id' begins; 'meaning' says what it is: a string, bound to another id (which is entered next), a location
+ *   TEXT   a piece of text
+ *   TROUBLE 'id' has no text here, 'status' says why and 'text' is its stand-in. A cycle and what is too deep are
+ *          troubles in their place here, and the walk goes on
+ *   LEAVE  'id' ends
+ *
+ * Ownership: 'text' points into the map, or into the walk (stand-ins, the pc of a location) until the next call.
+ * Errors:    of next: TBED_END after the last LEAVE; ERR_STRING_COMPONENTS and ERR_STRING_BYTES end the walk, and
+ *            stay. Of open: ERR_ARGUMENT (the budget), ERR_MEMORY.
+ */
+enum tbed_string_step {
+    TBED_STRING_ENTER,
+    TBED_STRING_TEXT,
+    TBED_STRING_TROUBLE,
+    TBED_STRING_LEAVE,
+};
+enum tbed_string_meaning {
+    TBED_STRING_IS_ENTRY,
+    TBED_STRING_IS_BOUND,
+    TBED_STRING_IS_LOCATION,
+};
+struct tbed_string_node {
+    enum tbed_string_step step;
+    enum tbed_string_meaning meaning; /* of ENTER and LEAVE */
+    enum tbed_status status;          /* of TROUBLE */
+    uint32_t depth;                   /* ids that are open around it: 0 for the id asked for */
+    uint32_t id;                      /* of TEXT: the innermost that is open */
+    const char *text;                 /* of TEXT and TROUBLE; not terminated */
+    size_t nbytes;
+};
+struct tbed_string_walk;
+enum tbed_status tbed_string_walk_open(const struct tbed_reader *reader, uint32_t id,
+                                       const struct tbed_string_budget *budget,
+                                       struct tbed_string_walk **walk_ret);
+enum tbed_status tbed_string_walk_next(struct tbed_string_walk *walk, struct tbed_string_node *node_ret);
+/* Passes over the rest of the innermost id that is open: its LEAVE is next. */
+void tbed_string_walk_skip(struct tbed_string_walk *walk);
+void tbed_string_walk_close(struct tbed_string_walk *walk);
+
+/* ---- Names, kept ---- */
+
+struct tbed_name {
+    const char *text;
+    size_t nbytes; /* the text may hold zeros */
+    uint32_t id;   /* of a label: the string that is just this text; INVALID: none. Of a name: the id */
+};
+
+/* A reader keeps names of up to TBED_NAME_NBYTES_MAX bytes each, and TBED_NAMES_NBYTES_MAX in all, tables and all. */
+#define TBED_NAME_NBYTES_MAX  ((size_t)64 << 10)
+#define TBED_NAMES_NBYTES_MAX ((size_t)256 << 20)
+
+/*
+ * tbed_name_get() is tbed_string_resolve() that remembers: the second time an id is asked for costs a lookup.
+ *
+ * After tbed_reader_refresh() what had a stand-in, and what went through an id that is bound, is resolved again when
+ * it is asked for. Pointers handed out before stay valid, and keep the old text.
+ *
+ * Ownership: 'text' is terminated, the reader's, valid until tbed_reader_close().
+ * Errors:    as tbed_string_resolve(); the text is then the stand-in. ERR_CACHE_FULL: not kept, longer than
+ *            TBED_NAME_NBYTES_MAX or beyond TBED_NAMES_NBYTES_MAX; resolve it yourself. '*name_ret' is then untouched,
+ *            as it is with ERR_MEMORY.
+ * Threads:   any number. A hit takes no lock.
+ */
+enum tbed_status tbed_name_get(const struct tbed_reader *reader, uint32_t id, struct tbed_name *name_ret);
+
+/*
+ * The label of an event id: the text before the first U+001E, all of it if there is none. What comes after is not
+ * looked at. It is cheap, and no copy, where the label is one text of the string's own or of the one that it refers to
+ * first; else it is put together once, and kept as names are.
+ *
+ * Ownership: the text is not terminated, the reader's, valid until tbed_reader_close().
+ * Errors:    ERR_STRING_… of what has no text; stand-ins stand in their place. ERR_CACHE_FULL, ERR_MEMORY: '*label_ret'
+ *            is untouched. A label of more than 4,096 components is ERR_STRING_COMPONENTS. tbed_event_parts_open() has
+ *            neither limit.
+ * Threads:   any number.
+ */
+enum tbed_status tbed_event_label(const struct tbed_reader *reader, uint32_t id, struct tbed_name *label_ret);
+
+/*
+ * The parts of an event id, divided by U+001E: its label first, then its arguments. There is at least one.
+ *
+ * Ownership: the text is not terminated; it points into the map where the part is one piece of text, else into the
+ *            walk. Valid until the next call.
+ * Errors:    of next: TBED_END after the last; ERR_STRING_COMPONENTS, ERR_STRING_BYTES, ERR_MEMORY end the walk; other
+ *            ERR_STRING_… are of this part, whose text has stand-ins: the walk goes on.
+ */
+struct tbed_event_parts;
+enum tbed_status tbed_event_parts_open(const struct tbed_reader *reader, uint32_t id,
+                                       const struct tbed_string_budget *budget,
+                                       struct tbed_event_parts **parts_ret);
+enum tbed_status tbed_event_parts_next(struct tbed_event_parts *parts, struct tbed_name *part_ret);
+void tbed_event_parts_close(struct tbed_event_parts *parts);
 
 /* All string entries by rising id; start with '*id' = 0. False after the last. */
 bool tbed_string_next(const struct tbed_reader *reader, uint32_t *id);
