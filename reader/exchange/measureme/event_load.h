@@ -50,6 +50,7 @@ static inline void mm_event_load(const uint8_t *bytes, enum mm_shape shape, stru
         mm_times_load(bytes + 20, true, event_ret);
         break;
     case MM_SHAPE_PAIRED:
+    default:
         memcpy(event_ret, bytes, 40);
         event_ret->type = event_ret->end == UINT64_MAX ? MM_INSTANT : MM_INTERVAL;
         if (event_ret->type == MM_INSTANT)
