@@ -148,3 +148,8 @@ bool tbed_binding_get(const struct tbed_reader *reader, size_t index, struct tbe
     *info_ret = ((const struct tbed_binding_info *)reader->metadata.bindings.items)[index];
     return true;
 }
+
+bool tbed_id_binding(const struct tbed_reader *reader, uint32_t id, uint32_t *string_id_ret)
+{
+    return tbed_binding_find(&reader->metadata, id, string_id_ret);
+}

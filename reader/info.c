@@ -71,6 +71,9 @@ void tbed_reader_info(const struct tbed_reader *reader, struct tbed_trace_info *
         count_unsealed(reader, kind, &info);
     if (info.first_tick > info.last_tick) /* no event blocks */
         info.first_tick = info.last_tick = 0;
+    else if (reader->header.anchor_monotonic_ns == 0 && reader->header.anchor_ticks < info.first_tick)
+        info.first_tick =
+            reader->header.anchor_ticks; /* given ticks count from their start; the first may be an end */
     *info_ret = info;
 }
 

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "reader/label.h"
 #include "reader/name_cache.h"
 #include "reader/string_walk.h"
 
@@ -10,7 +11,6 @@
 
 #define PART_DIVIDER          0x1E
 #define BINDINGS_FOLLOWED_MAX 8
-#define LABEL_COMPONENTS_MAX  4096 /* a walk, unlike a measure, pays for each: a quarter of a ms */
 
 /* ---- Names ---- */
 
@@ -211,7 +211,7 @@ static bool label_in_text(const struct tbed_content_component *text, const struc
     size_t nbytes = divider != NULL ? (size_t)(divider - text->text) : text->nbytes;
     bool is_all = divider == NULL && at == entry->nbytes - 1;
     *label_ret = (struct tbed_name){(const char *)text->text, nbytes, is_all ? id : TBED_ID_INVALID};
-    return divider != NULL || is_all;
+    return nbytes <= TBED_LABEL_NBYTES_MAX && (divider != NULL || is_all);
 }
 
 /* As tbed_bindings_follow(), but gives up early: a label that is found this way is never one that is too deep. */
@@ -231,7 +231,7 @@ static bool plain_label_find(const struct tbed_reader *reader, uint32_t id, stru
     if (tbed_name_cache_find(reader->names, TBED_NAME_PLAIN, id, reader->epoch, label_ret) == TBED_OK)
         return true;
     if (tbed_meaning_find(reader, id, &meaning) != TBED_OK || !tbed_meaning_is_plain(&meaning, &text) ||
-        memchr(text.text, PART_DIVIDER, text.nbytes) != NULL)
+        text.nbytes > TBED_LABEL_NBYTES_MAX || memchr(text.text, PART_DIVIDER, text.nbytes) != NULL)
         return false;
     struct tbed_name_fact fact = {.kind = TBED_NAME_PLAIN,
                                   .id = id,
@@ -265,28 +265,19 @@ static bool label_find(const struct tbed_reader *reader, uint32_t id, struct tbe
 
 static enum tbed_status label_make(const struct tbed_reader *reader, uint32_t id, struct tbed_name *label_ret)
 {
-    struct tbed_event_parts parts;
-    struct tbed_string_budget budget;
-    tbed_string_budget_make(NULL, &budget);
-    budget.component_count = LABEL_COMPONENTS_MAX;
-    parts_start(&parts, reader, id, &budget);
-    enum tbed_status status = part_next(&parts);
-    if (status == TBED_OK) {
-        status = parts.part_status;
-    } else if (status != TBED_ERR_MEMORY) {
-        parts.part.text = tbed_refusal_text(status);
-        parts.part.nbytes = strlen(parts.part.text);
-    }
-    if (status != TBED_ERR_MEMORY) {
-        bool is_settled = status == TBED_OK && !parts.walk.walk.met_reserved;
+    struct tbed_label_strings strings = tbed_label_strings(reader);
+    struct tbed_label label = {0};
+    enum tbed_status status = TBED_ERR_MEMORY;
+    if (tbed_label_make(&strings, id, &label)) {
+        bool is_settled = label.status == TBED_OK && label.lowest_id > TBED_ID_METADATA;
         struct tbed_name_fact fact = {.kind = TBED_NAME_LABEL,
                                       .id = id,
                                       .epoch = is_settled ? UINT64_MAX : reader->epoch,
-                                      .status = status,
-                                      .name = parts.part};
+                                      .status = label.status,
+                                      .name = {label.text, label.nbytes, TBED_ID_INVALID}};
         status = tbed_name_cache_keep(reader->names, &fact, label_ret);
     }
-    free(parts.bytes);
+    free(label.text);
     return status;
 }
 

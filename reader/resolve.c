@@ -144,7 +144,7 @@ enum tbed_status tbed_resolve(const struct tbed_reader *reader, uint32_t id, cha
                               size_t buffer_nbytes, size_t *nbytes_ret, bool *settled_ret)
 {
     struct buffer buffer = {bytes, buffer_nbytes, 0};
-    struct tbed_measurer measurer; /* 8 KiB, of which little is touched */
+    struct tbed_measurer measurer; /* 16 KiB, of which little is touched */
     struct tbed_string_budget whole;
     struct tbed_content_component text;
     enum tbed_status status = TBED_OK;

@@ -74,7 +74,7 @@ struct comparison {
     struct tbed_measurer measurer;
     uint64_t looks_left;
     struct pairs pairs;
-    uint64_t opened[TBED_STRING_DEPTH_MAX]; /* by the first side's depth: the pair opened together; 0: none */
+    uint64_t opened[TBED_WALK_DEPTH_MAX]; /* by the first side's depth: the pair opened together; 0: none */
 };
 
 static enum tbed_status look(struct comparison *comparison)
@@ -88,7 +88,8 @@ static enum tbed_status look(struct comparison *comparison)
 /* What the first side leaves was equal to what was opened with it: it has been compared to its end. */
 static enum tbed_status leave(struct comparison *comparison, struct side *side)
 {
-    uint32_t depth = --side->walk.depth;
+    tbed_walk_leave(&side->walk);
+    uint32_t depth = side->walk.depth;
     if (side != &comparison->sides[0] || comparison->opened[depth] == 0)
         return TBED_OK;
     return pair_keep(&comparison->pairs, comparison->opened[depth]) ? TBED_OK : TBED_ERR_MEMORY;
@@ -214,7 +215,7 @@ enum tbed_status tbed_string_equals(const struct tbed_reader *reader, uint32_t i
                                     const struct tbed_string_budget *budget, bool *equal_ret)
 {
     struct tbed_string_budget whole;
-    struct comparison comparison; /* 16 KiB */
+    struct comparison comparison; /* 40 KiB */
     bool is_same_length;
     *equal_ret = false;
     if (!tbed_string_budget_make(budget, &whole))

@@ -94,6 +94,17 @@ static enum tbed_status add(struct tbed_measurer *measurer, uint64_t nbytes, uin
     return measurer->nbytes > measurer->nbytes_max ? TBED_ERR_STRING_BYTES : TBED_OK;
 }
 
+/* What lies in the innermost id is as high as this. */
+static void raise_heights(struct tbed_measurer *measurer, uint32_t height, uint32_t bound_height)
+{
+    struct tbed_measure_frame *frame = &measurer->frames[measurer->walk.depth - 1];
+    bool is_bound = tbed_walk_is_bound(&measurer->walk);
+    height += !is_bound;
+    bound_height += is_bound;
+    frame->height = frame->height < height ? height : frame->height;
+    frame->bound_height = frame->bound_height < bound_height ? bound_height : frame->bound_height;
+}
+
 static enum tbed_status add_stand_in(struct tbed_measurer *measurer, uint32_t id, enum tbed_status status)
 {
     char text[TBED_STAND_IN_NBYTES];
@@ -104,8 +115,7 @@ static enum tbed_status add_stand_in(struct tbed_measurer *measurer, uint32_t id
         struct tbed_measure measure = {.id = id, .height = 1, .nbytes = nbytes};
         if (keep(measurer, measure) != TBED_OK)
             return TBED_ERR_MEMORY;
-        struct tbed_measure_frame *above = &measurer->frames[measurer->walk.depth - 1];
-        above->height = above->height < 2 ? 2 : above->height;
+        raise_heights(measurer, 1, 0);
     }
     return add(measurer, nbytes, 0);
 }
@@ -117,8 +127,9 @@ static enum tbed_status enter(struct tbed_measurer *measurer, uint32_t id)
         return status;
     if (status != TBED_OK)
         return add_stand_in(measurer, id, status);
+    bool is_bound = tbed_walk_is_bound(&measurer->walk);
     measurer->frames[measurer->walk.depth - 1] =
-        (struct tbed_measure_frame){1, measurer->nbytes, measurer->component_count};
+        (struct tbed_measure_frame){!is_bound, is_bound, measurer->nbytes, measurer->component_count};
     return TBED_OK;
 }
 
@@ -130,26 +141,26 @@ static enum tbed_status refer(struct tbed_measurer *measurer, uint32_t id)
         return status;
     if (known == NULL)
         return enter(measurer, id);
-    if (known->height > measurer->walk.depth_max - measurer->walk.depth)
+    const struct tbed_walk *walk = &measurer->walk;
+    if (known->height > walk->depth_max - (walk->depth - walk->bound_count) ||
+        known->bound_height > TBED_STRING_DEPTH_MAX - walk->bound_count)
         return TBED_ERR_STRING_DEPTH;
-    struct tbed_measure_frame *frame = &measurer->frames[measurer->walk.depth - 1];
-    if (frame->height < known->height + 1)
-        frame->height = known->height + 1;
+    raise_heights(measurer, known->height, known->bound_height);
     return add(measurer, known->nbytes, known->component_count);
 }
 
 static enum tbed_status leave(struct tbed_measurer *measurer)
 {
     uint32_t id = tbed_walk_top(&measurer->walk)->id;
-    const struct tbed_measure_frame *frame = &measurer->frames[--measurer->walk.depth];
+    const struct tbed_measure_frame *frame = &measurer->frames[measurer->walk.depth - 1];
+    tbed_walk_leave(&measurer->walk);
     if (measurer->walk.depth == 0)
         return TBED_OK;
-    struct tbed_measure_frame *above = &measurer->frames[measurer->walk.depth - 1];
-    if (above->height < frame->height + 1)
-        above->height = frame->height + 1;
+    raise_heights(measurer, frame->height, frame->bound_height);
     return keep(measurer, (struct tbed_measure){
                               .id = id,
                               .height = frame->height,
+                              .bound_height = frame->bound_height,
                               .nbytes = measurer->nbytes - frame->nbytes_before,
                               .component_count = measurer->component_count - frame->component_count_before,
                           });
@@ -168,7 +179,7 @@ static enum tbed_status step(struct tbed_measurer *measurer)
 
 enum tbed_status tbed_measurer_run(struct tbed_measurer *measurer, uint32_t id, uint64_t *nbytes_ret)
 {
-    measurer->walk.depth = 0;
+    measurer->walk.depth = measurer->walk.bound_count = 0;
     measurer->nbytes = measurer->component_count = 0;
     enum tbed_status status = enter(measurer, id);
     while (status == TBED_OK && measurer->walk.depth > 0)

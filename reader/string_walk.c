@@ -33,7 +33,7 @@ bool tbed_string_budget_make(const struct tbed_string_budget *budget, struct tbe
 void tbed_walk_start(struct tbed_walk *walk, const struct tbed_reader *reader, uint32_t depth_max)
 {
     walk->reader = reader;
-    walk->depth = 0;
+    walk->depth = walk->bound_count = 0;
     walk->depth_max = depth_max;
     walk->met_reserved = false;
 }
@@ -43,16 +43,18 @@ enum tbed_status tbed_walk_enter(struct tbed_walk *walk, uint32_t id)
     for (uint32_t i = 0; i < walk->depth; i++)
         if (walk->frames[i].id == id)
             return TBED_ERR_STRING_CYCLE;
-    if (walk->depth == walk->depth_max)
+    struct tbed_meaning meaning;
+    enum tbed_status status = tbed_meaning_find(walk->reader, id, &meaning);
+    bool is_bound = status == TBED_OK && meaning.kind == TBED_STRING_IS_BOUND;
+    if (is_bound ? walk->bound_count == TBED_STRING_DEPTH_MAX
+                 : walk->depth - walk->bound_count == walk->depth_max)
         return TBED_ERR_STRING_DEPTH;
     walk->met_reserved |= id <= TBED_ID_METADATA;
-    struct tbed_walk_frame *frame = &walk->frames[walk->depth];
-    enum tbed_status status = tbed_meaning_find(walk->reader, id, &frame->meaning);
     if (status != TBED_OK)
         return status;
-    frame->id = id;
-    frame->at = 0;
+    walk->frames[walk->depth] = (struct tbed_walk_frame){.id = id, .meaning = meaning};
     walk->depth++;
+    walk->bound_count += is_bound;
     return TBED_OK;
 }
 
@@ -121,7 +123,7 @@ static enum tbed_status enter(struct tbed_string_walk *walk, uint32_t id, struct
 static enum tbed_status leave(struct tbed_string_walk *walk, struct tbed_string_node *node_ret)
 {
     const struct tbed_walk_frame *frame = tbed_walk_top(&walk->walk);
-    walk->walk.depth--;
+    tbed_walk_leave(&walk->walk);
     *node_ret = (struct tbed_string_node){.step = TBED_STRING_LEAVE,
                                           .meaning = frame->meaning.kind,
                                           .depth = walk->walk.depth,

@@ -40,16 +40,20 @@ const char *tbed_refusal_text(enum tbed_status status);
 /* The caller's budget with the defaults filled in. False: it is not allowed. */
 bool tbed_string_budget_make(const struct tbed_string_budget *budget, struct tbed_string_budget *budget_ret);
 
+#define TBED_WALK_DEPTH_MAX (2 * TBED_STRING_DEPTH_MAX)
+
 struct tbed_walk {
     const struct tbed_reader *reader;
-    uint32_t depth, depth_max;
-    bool met_reserved; /* a reserved id, or METADATA: what it means may change */
+    uint32_t depth;       /* ids open */
+    uint32_t bound_count; /* of these, bound ones: they have a limit of their own, which is 64 */
+    uint32_t depth_max;   /* of the others */
+    bool met_reserved;    /* a reserved id, or METADATA: what it means may change */
     char text[TBED_STAND_IN_NBYTES];
     struct tbed_walk_frame {
         uint32_t id;
         uint32_t at;
         struct tbed_meaning meaning;
-    } frames[TBED_STRING_DEPTH_MAX];
+    } frames[TBED_WALK_DEPTH_MAX];
 };
 
 void tbed_walk_start(struct tbed_walk *walk, const struct tbed_reader *reader, uint32_t depth_max);
@@ -65,10 +69,22 @@ static inline struct tbed_walk_frame *tbed_walk_top(struct tbed_walk *walk)
     return &walk->frames[walk->depth - 1];
 }
 
+static inline bool tbed_walk_is_bound(struct tbed_walk *walk)
+{
+    return tbed_walk_top(walk)->meaning.kind == TBED_STRING_IS_BOUND;
+}
+
+/* Closes the innermost id. */
+static inline void tbed_walk_leave(struct tbed_walk *walk)
+{
+    walk->bound_count -= tbed_walk_is_bound(walk);
+    walk->depth--;
+}
+
 /* How many components a reference counts where it stands: to follow a binding is none. */
 static inline uint32_t tbed_walk_reference_cost(struct tbed_walk *walk)
 {
-    return tbed_walk_top(walk)->meaning.kind == TBED_STRING_IS_BOUND ? 0 : 1;
+    return tbed_walk_is_bound(walk) ? 0 : 1;
 }
 
 struct tbed_string_walk {
@@ -87,13 +103,14 @@ void tbed_string_walk_start(struct tbed_string_walk *walk, const struct tbed_rea
 /* What an id comes to, stand-ins included. */
 struct tbed_measure {
     uint32_t id;
-    uint32_t height; /* ids that are open at once; 0: a free slot */
+    uint32_t height; /* ids that are open at once, bound ones apart; 0: a free slot */
+    uint32_t bound_height;
     uint64_t nbytes;
     uint64_t component_count; /* wraps where nobody limits it */
 };
 
 struct tbed_measure_frame {
-    uint32_t height;
+    uint32_t height, bound_height;
     uint64_t nbytes_before;
     uint64_t component_count_before;
 };
@@ -108,7 +125,7 @@ struct tbed_measurer {
     uint64_t component_count;    /* the same */
     struct tbed_measure *slots;  /* open addressing; NULL until the first reference */
     size_t slot_count, capacity; /* a power of two, at most half full */
-    struct tbed_measure_frame frames[TBED_STRING_DEPTH_MAX];
+    struct tbed_measure_frame frames[TBED_WALK_DEPTH_MAX];
     struct tbed_measure own_slots[64];
 };
 

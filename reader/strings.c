@@ -113,7 +113,7 @@ bool tbed_string_next(const struct tbed_reader *reader, uint32_t *id)
 
 /* ---- Components ---- */
 
-/* What is bound may be bound to something bound, and so on: each id costs a depth, as it does in a walk. */
+/* What is bound may be bound to something bound, and so on: to the same limit as in a walk. */
 enum tbed_status tbed_bindings_follow(const struct tbed_reader *reader, uint32_t *id)
 {
     uint32_t seen[TBED_STRING_DEPTH_MAX];
@@ -121,11 +121,12 @@ enum tbed_status tbed_bindings_follow(const struct tbed_reader *reader, uint32_t
         for (uint32_t i = 0; i < depth; i++)
             if (seen[i] == *id)
                 return TBED_ERR_STRING_CYCLE;
-        if (depth == TBED_STRING_DEPTH_MAX)
-            return TBED_ERR_STRING_DEPTH;
-        seen[depth] = *id;
+        uint32_t bound = *id;
         if (!tbed_binding_find(&reader->metadata, *id, id))
             return TBED_ERR_STRING_UNBOUND;
+        if (depth == TBED_STRING_DEPTH_MAX)
+            return TBED_ERR_STRING_DEPTH;
+        seen[depth] = bound;
     }
     return TBED_OK;
 }

@@ -353,21 +353,25 @@ def meaning(trace, id):
 
 
 def resolve(trace, id, above=()):
-    """(text, depth, components) of an id. What resolves is kept, so nothing is composed twice."""
+    """(text, depth, bindings open at once, components) of an id. What resolves is kept, so nothing is composed twice."""
     if id in trace.resolved:
         return trace.resolved[id]
     need(id not in above, "STRING_CYCLE")
-    need(len(above) < DEPTH_MAX, "STRING_DEPTH")
+    need(len(above) < 2 * DEPTH_MAX, "STRING_DEPTH")
     parts, components = meaning(trace, id)
-    texts, nbytes, depth = [], 0, 0
+    is_bound = id <= METADATA and trace.bindings.get(id) is not None
+    texts, nbytes, depth, bound = [], 0, 0, 0
     for part in parts:
-        text, below, more = resolve(trace, part, above + (id,)) if isinstance(part, int) else (part, 0, 0)
+        text, below, bound_below, more = \
+            resolve(trace, part, above + (id,)) if isinstance(part, int) else (part, 0, 0, 0)
         texts.append(text)
-        nbytes, depth, components = nbytes + len(text), max(depth, below), components + more
+        nbytes, components = nbytes + len(text), components + more
+        depth, bound = max(depth, below), max(bound, bound_below)
         need(nbytes <= TEXT_MAX, "STRING_BYTES")
         need(components <= COMPONENTS_MAX, "STRING_COMPONENTS")
-    need(depth < DEPTH_MAX, "STRING_DEPTH")
-    trace.resolved[id] = b"".join(texts), depth + 1, components
+    depth, bound = depth + (not is_bound), bound + is_bound
+    need(depth <= DEPTH_MAX and bound <= DEPTH_MAX, "STRING_DEPTH")
+    trace.resolved[id] = b"".join(texts), depth, bound, components
     return trace.resolved[id]
 
 

@@ -41,6 +41,7 @@ static void seal_all(struct tbed_writer *writer)
         uint8_t *block = writer->map + ((entry >> 32) << writer->page_shift);
         struct tbed_disk_block *header = (struct tbed_disk_block *)block;
         tbed_block_seal(block, (uint32_t)entry, tbed_le64_load(header->last_tick));
+        tbed_page_release(writer, block);
     }
 }
 

@@ -38,6 +38,14 @@ static void wait_before_retry(struct tbed_writer *writer, enum tbed_drop_cause c
     __atomic_store_n(&writer->retry_ns, tbed_monotonic_ns() + TBED_RETRY_NS, __ATOMIC_RELAXED);
 }
 
+/* Streams that are written to seldom would keep all their cells resident. What is still in use comes back. */
+static void release_below(struct tbed_writer *writer, uint64_t page)
+{
+    uint64_t interval = TBED_RESIDENT_NBYTES >> writer->page_shift;
+    if (writer->has_given_ticks && page % interval == 0)
+        madvise(writer->map, page << writer->page_shift, MADV_DONTNEED);
+}
+
 uint8_t *tbed_page_claim(struct tbed_writer *writer, enum tbed_drop_cause *cause_ret)
 {
     uint64_t page;
@@ -49,6 +57,7 @@ uint8_t *tbed_page_claim(struct tbed_writer *writer, enum tbed_drop_cause *cause
         return NULL;
     }
     tbed_helper_want(writer, page);
+    release_below(writer, page);
     return writer->map + (page << writer->page_shift);
 }
 
@@ -108,6 +117,17 @@ void tbed_block_seal(uint8_t *block, uint32_t used_nbytes, uint64_t last_tick)
     header->last_tick = final.last_tick;
     header->checksum = tbed_le64_make(checksum);
     __atomic_store_n((uint32_t *)(void *)&header->used_nbytes, used_nbytes, __ATOMIC_RELEASE);
+}
+
+/*
+ * A writer of given ticks may fill gigabytes in a second: what is sealed leaves its resident memory, not the file. A
+ * traced program's own pages stay where they are, which costs it nothing.
+ */
+void tbed_page_release(struct tbed_writer *writer, uint8_t *block)
+{
+    bool is_page = ((uint64_t)(block - writer->map) & (writer->page_nbytes - 1)) == 0;
+    if (writer->has_given_ticks && is_page)
+        madvise(block, writer->page_nbytes, MADV_DONTNEED);
 }
 
 /* ---- Cells ---- */
@@ -177,11 +197,12 @@ uint32_t tbed_entry_max_nbytes(const struct tbed_writer *writer)
     return writer->page_nbytes - TBED_BLOCK_HEADER_NBYTES;
 }
 
-void tbed_block_writer_finish(struct tbed_block_writer *blocks)
+void tbed_block_writer_finish(struct tbed_writer *writer, struct tbed_block_writer *blocks)
 {
     if (blocks->block != NULL) {
         uint64_t tick = tbed_le64_load(((struct tbed_disk_block *)blocks->block)->first_tick);
         tbed_block_seal(blocks->block, blocks->at, tick);
+        tbed_page_release(writer, blocks->block);
     }
     blocks->block = NULL;
 }
@@ -206,7 +227,7 @@ static bool next_block(struct tbed_writer *writer, struct tbed_block_writer *blo
         return false;
     if (blocks->kind != TBED_BLOCK_STRINGS)
         string_page = 0;
-    tbed_block_writer_finish(blocks);
+    tbed_block_writer_finish(writer, blocks);
     blocks->block = block;
     blocks->nbytes = is_cell ? cell_nbytes : writer->page_nbytes;
     blocks->at = TBED_BLOCK_HEADER_NBYTES;

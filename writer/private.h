@@ -24,7 +24,8 @@
 #define TBED_HELPER_CHUNK_NBYTES     ((uint64_t)2 << 20)
 #define TBED_HELPER_START_PAGES      16 /* claimed by this process before the helper is worth its thread */
 #define TBED_SEAL_RING_COUNT         2048
-#define TBED_RETRY_NS                50000000u /* after a full disk, not before this long */
+#define TBED_RESIDENT_NBYTES         ((uint64_t)64 << 20) /* given ticks: claimed before all is released */
+#define TBED_RETRY_NS                50000000u            /* after a full disk, not before this long */
 #define TBED_STACK_INLINE_COUNT      24
 #define TBED_STACK_MAX_COUNT         (1u << 20)
 #define TBED_SLAB_NBYTES             65536
@@ -126,7 +127,7 @@ struct tbed_writer {
     uint64_t (*user_clock)(void);
     bool has_given_ticks; /* no clock is read */
     uint64_t given_tick;  /* the latest that a stream began or ended with; atomic */
-    uint32_t process_pid; /* 0: this process's */
+    uint32_t process_pid; /* as in the options */
 
     struct tbed_block_writer strings, records;
     uint8_t *cells; /* the page whose cells are handed out */
@@ -226,6 +227,8 @@ uint8_t *tbed_cell_claim(struct tbed_writer *writer, uint64_t tick, uint32_t *st
 uint32_t tbed_cell_nbytes(const struct tbed_writer *writer);
 void tbed_block_begin(struct tbed_writer *writer, uint8_t *block, uint32_t nbytes,
                       const struct tbed_block_start *start);
+/* A sealed page that is not needed soon; a cell's is left alone until its turn comes with all others. */
+void tbed_page_release(struct tbed_writer *writer, uint8_t *block);
 void tbed_block_seal(uint8_t *block, uint32_t used_nbytes, uint64_t last_tick);
 /*
  * Room for an entry of 'nbytes' (a multiple of 8) in a string or record block. The caller holds 'lock'. NULL:
@@ -234,7 +237,7 @@ void tbed_block_seal(uint8_t *block, uint32_t used_nbytes, uint64_t last_tick);
 uint8_t *tbed_block_room(struct tbed_writer *writer, struct tbed_block_writer *blocks, uint32_t nbytes);
 uint8_t *tbed_block_room_or_cause(struct tbed_writer *writer, struct tbed_block_writer *blocks,
                                   uint32_t nbytes, enum tbed_drop_cause *cause_ret);
-void tbed_block_writer_finish(struct tbed_block_writer *blocks);
+void tbed_block_writer_finish(struct tbed_writer *writer, struct tbed_block_writer *blocks);
 uint32_t tbed_entry_max_nbytes(const struct tbed_writer *writer);
 
 /* ---- record_write.c ---- */
@@ -255,6 +258,7 @@ bool tbed_bind_locked(struct tbed_writer *writer, uint32_t first_id, uint32_t co
 
 /* ---- recorder.c ---- */
 void tbed_recorders_stop(struct tbed_writer *writer);
+void tbed_recorders_free(struct tbed_writer *writer);
 void tbed_recorder_drop(struct tbed_recorder *recorder, enum tbed_drop_cause cause);
 /* The stack of open spans, from inside an entered recorder. */
 void tbed_span_push(struct tbed_recorder *recorder, uint32_t id, uint64_t tick);

@@ -44,9 +44,10 @@ bool tbed_stream_append(struct tbed_writer *writer, struct tbed_disk_stream *rec
 void tbed_process_record(struct tbed_writer *writer, uint32_t name_id, uint32_t forked_from)
 {
     bool is_own = writer->process_pid == 0;
+    uint32_t given_pid = writer->process_pid == TBED_PID_UNKNOWN ? 0 : writer->process_pid;
     struct tbed_disk_process record = {
         .stream = tbed_le32_make(writer->process_stream),
-        .pid = tbed_le32_make(is_own ? (uint32_t)getpid() : writer->process_pid),
+        .pid = tbed_le32_make(is_own ? (uint32_t)getpid() : given_pid),
         .parent_pid = tbed_le32_make(is_own ? (uint32_t)getppid() : 0),
         .name_id = tbed_le32_make(name_id),
         .tick = tbed_le64_make(tbed_clock_now(writer)),

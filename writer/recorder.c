@@ -250,8 +250,10 @@ static void block_hand_over(struct tbed_recorder *recorder, struct tbed_recorder
         return;
     uint32_t used = (uint32_t)((uint8_t *)recorder->cursor - block);
     cold->block = NULL;
-    if (inline_seal || !tbed_helper_seal(cold->writer, block, used, recorder->last))
+    if (inline_seal || !tbed_helper_seal(cold->writer, block, used, recorder->last)) {
         tbed_block_seal(block, used, recorder->last);
+        tbed_page_release(cold->writer, block);
+    }
 }
 
 static uint32_t stored_span_count(uint32_t depth, uint32_t block_nbytes)
@@ -282,12 +284,17 @@ static uint8_t *stack_store(struct tbed_recorder_kept *kept, uint8_t *at, uint32
 
 /*
  * The first block of a stream is a cell where the record fits, so that a short thread takes 1 KiB, not 64. Where events
- * come from elsewhere so may any number of threads: they get their pages only when they have filled a quarter of one.
+ * come from elsewhere so may any number of threads, all at once: they get a page only when they have filled as much in
+ * cells, so that at most half the file is empty. Cells take addresses that strings need: at most half of them.
  */
 static bool wants_cell(const struct tbed_recorder_cold *cold, size_t needed_nbytes)
 {
-    uint32_t cell_nbytes = tbed_cell_nbytes(cold->writer);
-    uint32_t cell_count = cold->writer->has_given_ticks ? cold->writer->page_nbytes / cell_nbytes / 4 : 1;
+    const struct tbed_writer *writer = cold->writer;
+    uint32_t cell_nbytes = tbed_cell_nbytes(writer), cell_count = 1;
+    uint64_t string_pages_half = ((uint64_t)1 << 31) >> writer->page_shift;
+    if (writer->has_given_ticks &&
+        tbed_shared_load(&tbed_shared(writer)->next_string_page) < string_pages_half)
+        cell_count = writer->page_nbytes / cell_nbytes;
     return cold->next_sequence < cell_count && needed_nbytes <= cell_nbytes / 2;
 }
 
@@ -607,6 +614,19 @@ static size_t for_each_open(struct tbed_writer *writer, bool (*act)(struct tbed_
                 count += act(colds[i].recorder);
     }
     return count;
+}
+
+void tbed_recorders_free(struct tbed_writer *writer)
+{
+    while (writer->slabs != NULL) {
+        struct tbed_slab *slab = writer->slabs;
+        struct tbed_recorder_cold *colds = (struct tbed_recorder_cold *)(slab + 1);
+        for (size_t i = 0; i < TBED_SLAB_RECORDER_COUNT; i++)
+            if (colds[i].stack_nbytes != 0)
+                tbed_pages_free(tbed_recorder_kept(colds[i].recorder)->stack, colds[i].stack_nbytes);
+        writer->slabs = slab->next;
+        tbed_pages_free((uint8_t *)slab - 2 * TBED_RECORDER_KEPT_OFFSET, TBED_SLAB_NBYTES);
+    }
 }
 
 static bool clear_end(struct tbed_recorder *recorder)

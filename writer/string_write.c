@@ -194,7 +194,7 @@ static void splitter_add(struct splitter *splitter, const struct tbed_component 
             return;
         rest.text += fitting;
         rest.nbytes -= fitting;
-    } while (rest.nbytes > 0 && !splitter->has_failed);
+    } while ((rest.text == NULL || rest.nbytes > 0) && !splitter->has_failed);
 }
 
 static uint32_t alloc_split(struct tbed_writer *writer, const struct tbed_component *components, size_t count)

@@ -271,8 +271,8 @@ static void finish_blocks(struct tbed_writer *writer)
     tbed_lock_take(&writer->live->lock);
     tbed_anchor_append(writer);
     tbed_record_append(writer, &record, TBED_RECORD_END, sizeof record);
-    tbed_block_writer_finish(&writer->strings);
-    tbed_block_writer_finish(&writer->records);
+    tbed_block_writer_finish(writer, &writer->strings);
+    tbed_block_writer_finish(writer, &writer->records);
     tbed_lock_give(&writer->live->lock);
 }
 
@@ -298,4 +298,13 @@ void tbed_writer_close(struct tbed_writer *writer)
     tbed_pages_free(writer->intern, writer->intern_capacity * sizeof *writer->intern);
     writer->intern = NULL;
     tbed_cancel_restore(cancel_state);
+}
+
+void tbed_writer_free(struct tbed_writer *writer)
+{
+    tbed_writer_close(writer);
+    if (writer == NULL)
+        return;
+    tbed_recorders_free(writer);
+    writer_free(writer);
 }

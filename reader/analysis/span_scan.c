@@ -9,7 +9,6 @@
 #include "reader/analysis/span_scan.h"
 
 #include "format/event.h"
-#include "format/layout.h"
 #include "reader/analysis/open_spans.h"
 #include "reader/decode.h"
 #include "reader/internal.h"
@@ -111,6 +110,13 @@ static void count_counter(struct scan *scan, const struct tbed_event *event)
                            argument_number(&event->counter_value), place);
 }
 
+static void count_whole_span(struct span_scanner *scanner, const struct tbed_event *event)
+{
+    tbed_name_slot_end(&scanner->names, tbed_name_table_slot(&scanner->names, event->id),
+                       ticks_between(event->of.span.begin_tick, event->tick));
+    scanner->totals.whole_span_count++;
+}
+
 static void count_message(struct span_scanner *scanner, const struct tbed_event *event)
 {
     struct name_slot *slot = tbed_name_table_slot(&scanner->names, event->id);
@@ -136,6 +142,9 @@ static void count_other(struct scan *scan, const struct tbed_event *event)
     switch (event->type) {
     case TBED_EVENT_COUNTER:
         count_counter(scan, event);
+        break;
+    case TBED_EVENT_SPAN:
+        count_whole_span(scan->scanner, event);
         break;
     case TBED_EVENT_MESSAGE:
         count_message(scan->scanner, event);
@@ -403,26 +412,15 @@ static bool have_frames(struct span_scanner *scanner, const struct tbed_block *b
     return true;
 }
 
-/* False: the block was given to somebody else before its copy was made. */
 static bool copy_block(struct span_scanner *scanner, struct tbed_block *block)
 {
-    const uint8_t *original = block->bytes;
     uint64_t *copy = realloc(scanner->copy, block->nbytes);
     if (copy == NULL) {
         scanner->names.out_of_memory = true;
         return false;
     }
     scanner->copy = copy;
-    uint64_t first_word = tbed_word_load(original);
-    for (size_t i = 0; i < block->nbytes / 8; i++)
-        copy[i] = tbed_word_load(original + 8 * i);
-    const struct tbed_disk_block *header = (const void *)original;
-    if (tbed_word_load(original) != first_word || tbed_le32_load(header->generation) != block->generation)
-        return false;
-    block->bytes = (const uint8_t *)copy;
-    block->words = copy + ((const uint8_t *)block->words - original) / 8;
-    block->words_end = copy + ((const uint8_t *)block->words_end - original) / 8;
-    return true;
+    return tbed_block_copy(block, copy);
 }
 
 void tbed_span_scan_block(struct span_scanner *scanner, size_t index)

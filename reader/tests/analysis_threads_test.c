@@ -6,6 +6,7 @@
  */
 #include "reader/tests/analysis_fixture.h"
 
+#include <stdio.h>
 #include <tracebed/analysis.h>
 
 /* Spans, counters, asynchronous spans and allocations on all streams, two to a process; one family. */
@@ -108,11 +109,64 @@ static void allocations_do_not_depend_on_threads(void **state)
     fixture_free(f);
 }
 
+/* Random spans over all streams, of 200 names in 40 labels. */
+static struct fixture *make_spans(void)
+{
+    struct fixture *f = fixture_new(4096);
+    uint64_t random = 777, tick = 100;
+    uint32_t names[200];
+    for (uint32_t i = 0; i < 200; i++) {
+        char text[32];
+        snprintf(text, sizeof text, "label %u\x1e%u", i % 40, i);
+        names[i] = fixture_string(f, text);
+    }
+    for (uint32_t i = 0; i < 20000; i++) {
+        uint32_t dice = fixture_random(&random);
+        uint64_t begin = (tick += dice % 3) - dice % 90;
+        fixture_extended(f, 1 + dice % FIXTURE_STREAMS, tick, names[(dice >> 8) % 200], TBED_EXT_SPAN, 0,
+                         &begin, 1);
+    }
+    return f;
+}
+
+static void stacks_do_not_depend_on_threads(void **state)
+{
+    struct fixture *f = make_spans();
+    struct tbed_reader *reader = fixture_open(f);
+    struct tbed_stacks_options options = {.size = sizeof options, .thread_count = 1};
+    struct tbed_stacks *one = NULL;
+    const struct tbed_stack_row *row;
+    (void)state;
+    assert_int_equal(tbed_stacks_make(reader, &options, &one), TBED_OK);
+    for (options.thread_count = 2; options.thread_count <= 8; options.thread_count += 3) {
+        struct tbed_stacks *many = NULL;
+        struct tbed_stacks_totals x, y;
+        size_t count = 0;
+        assert_int_equal(tbed_stacks_make(reader, &options, &many), TBED_OK);
+        tbed_stacks_totals(one, &x);
+        tbed_stacks_totals(many, &y);
+        assert_memory_equal(&x, &y, sizeof x);
+        for (; (row = tbed_stacks_row(one, count)) != NULL; count++) {
+            struct tbed_stack_row a = *row, b = *tbed_stacks_row(many, count);
+            assert_string_equal(a.label, b.label);
+            a.label = b.label = NULL;
+            assert_memory_equal(&a, &b, sizeof a);
+        }
+        assert_null(tbed_stacks_row(many, count));
+        assert_true(count > 1000);
+        tbed_stacks_close(many);
+    }
+    tbed_stacks_close(one);
+    tbed_reader_close(reader);
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(statistics_do_not_depend_on_threads),
         cmocka_unit_test(allocations_do_not_depend_on_threads),
+        cmocka_unit_test(stacks_do_not_depend_on_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

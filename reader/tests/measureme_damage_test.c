@@ -153,6 +153,7 @@ static void pages_of_no_known_kind_are_skipped_by_their_length(void **state)
     assert_int_equal(mm_event_count(file), 7);
     assert_text(file, 3, "bound last");
     assert_damage(file, 0, TBED_ERR_PROFILE_PAGE, 0, 8, 3);
+    assert_null(strstr(tbed_status_text(TBED_ERR_PROFILE_PAGE), "long"));
     assert_damage(file, 1, TBED_ERR_PROFILE_PAGE, 0, 8 + 8 + 5 + profile.streams[0].nbytes, 129);
     assert_int_equal(damage_count(file), 3);
     mm_close(file);
@@ -276,6 +277,41 @@ static void index_records_that_lead_nowhere_do_not_count(void **state)
     profile_free(&profile);
 }
 
+/* Small pages are put together in memory, with others in between in the file: places are the file's all the same. */
+static void a_record_in_small_pages_is_told_where_it_starts(void **state)
+{
+    (void)state;
+    enum { RECORD_COUNT = 200, PIECE_NBYTES = 7 };
+    static const uint8_t filler[1000];
+    struct profile profile;
+    struct profile_bytes bytes = {.bytes = NULL};
+    uint64_t offsets[8 + RECORD_COUNT * 16];
+    profile_start(&profile, 9);
+    for (uint64_t i = 0; i < RECORD_COUNT; i++)
+        profile_bind(&profile, i, UINT64_MAX);
+    profile_file_start(&bytes, 9);
+    const struct profile_bytes *index = &profile.streams[2];
+    for (size_t at = 0; at < index->nbytes; at += PIECE_NBYTES) {
+        size_t left = index->nbytes - at, nbytes = left < PIECE_NBYTES ? left : PIECE_NBYTES;
+        profile_page(&bytes, at % 3 == 0 ? 1 : 3, filler, at % sizeof filler);
+        profile_page(&bytes, 2, index->bytes + at, nbytes);
+        for (size_t i = 0; i < nbytes; i++)
+            offsets[at + i] = bytes.nbytes - nbytes + i;
+    }
+    struct profile_input input = {{bytes.bytes}, {bytes.nbytes}};
+    struct mm_file *file = input_open(&input);
+    struct mm_damage damage;
+    size_t found = 0;
+    for (size_t i = 0; mm_damage_get(file, i, &damage); i++)
+        if (damage.status == TBED_ERR_PROFILE_INDEX)
+            assert_int_equal(damage.offset, offsets[8 + 16 * found++]);
+    assert_int_equal(found, RECORD_COUNT);
+    assert_int_equal(mm_file_offset(file, MM_STRING_INDEX, index->nbytes), bytes.nbytes);
+    mm_close(file);
+    profile_bytes_free(&bytes);
+    profile_free(&profile);
+}
+
 /* ---- Strings ---- */
 
 static void assert_damaged_string(uint32_t version, const char *content, size_t nbytes, uint64_t damage)
@@ -298,8 +334,9 @@ static void assert_damaged_string(uint32_t version, const char *content, size_t 
         continue;
     assert_int_equal(status, TBED_ERR_PROFILE_STRING);
     assert_int_equal(walk.damage_address, 8 + damage);
-    assert_int_equal(walk.address, content[damage] == '\xFF' ? 8 + damage + 1 : next + 1);
-    if (content[damage] != '\xFF') {
+    const char *terminator = memchr(content + damage, version == 0 ? '\0' : '\xFF', nbytes - damage);
+    assert_int_equal(walk.address, terminator != NULL ? 8 + (uint64_t)(terminator - content) + 1 : next + 1);
+    if (terminator == NULL) {
         assert_int_equal(walk.address, after);
         assert_int_equal(mm_component_next(&walk, &component), TBED_OK);
         assert_memory_equal(component.text, "next", 4);
@@ -320,20 +357,20 @@ static void strings_that_are_not_utf8_are_told_and_skipped(void **state)
         uint64_t damage;
     } cases[] = {
         {"ab\xC1\x80-", 5, 2},       /* too long for its value */
-        {"ab\xE0\x9F\xBF-", 6, 3},   /* the same, of 3 bytes */
-        {"\xF0\x8F\xBF\xBF-", 5, 1}, /* of 4 */
-        {"\xED\xA0\x80-", 4, 1},     /* a surrogate */
-        {"\xF4\x90\x80\x80-", 5, 1}, /* past U+10FFFF */
+        {"ab\xE0\x9F\xBF-", 6, 2},   /* the same, of 3 bytes */
+        {"\xF0\x8F\xBF\xBF-", 5, 0}, /* of 4 */
+        {"\xED\xA0\x80-", 4, 0},     /* a surrogate */
+        {"\xF4\x90\x80\x80-", 5, 0}, /* past U+10FFFF */
         {"12345678\xF5-", 10, 8},    /* never a first byte */
-        {"\xE2\x86-", 3, 2},         /* ends inside a code point */
-        {"\xE2\x86\xFF-", 4, 2},     /* the same, by the terminator */
+        {"\xE2\x86-", 3, 0},         /* ends inside a code point */
+        {"\xE2\x86\xFF-", 4, 0},     /* the same, by the terminator */
     };
     for (uint32_t version = 3; version <= 9; version++)
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
             assert_damaged_string(version, cases[i].content, cases[i].nbytes, cases[i].damage);
     assert_damaged_string(7, "ab\x80-", 4, 2); /* a reference, in formats up to 6 */
     assert_damaged_string(6, "ab\xFE-", 4, 2); /* a reference, in formats from 7 on */
-    assert_damaged_string(0, "\1\4\0ab\xE2\x86", 7, 7);
+    assert_damaged_string(0, "\1\4\0ab\xE2\x86", 7, 5);
     assert_damaged_string(0, "\2\1\1\1\1", 5, 0);   /* a tag that never had an encoding */
     assert_damaged_string(0, "\1\xF0\xF0zz", 5, 0); /* longer than the file */
 }
@@ -451,6 +488,7 @@ int main(void)
         cmocka_unit_test(string_files_of_another_version_are_left_out),
         cmocka_unit_test(missing_string_files_are_told),
         cmocka_unit_test(index_records_that_lead_nowhere_do_not_count),
+        cmocka_unit_test(a_record_in_small_pages_is_told_where_it_starts),
         cmocka_unit_test(strings_that_are_not_utf8_are_told_and_skipped),
         cmocka_unit_test(a_string_without_end_is_told),
         cmocka_unit_test(hostile_lists_of_pages_cost_less_than_the_file),

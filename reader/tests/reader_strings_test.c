@@ -214,8 +214,8 @@ static void binding_may_lead_to_a_binding(void **state)
     trace_bind(&table.records, 7, 1, 8); /* bound to what has no meaning */
     trace_bind(&table.records, 9, 1, 10);
     trace_bind(&table.records, 10, 1, 9);
-    for (uint32_t id = 100; id < 163; id++) /* 63 bindings and the string are 64 open at once */
-        trace_bind(&table.records, id, 1, id == 162 ? a : id + 1);
+    for (uint32_t id = 100; id < 164; id++) /* 64 bindings, beside the string */
+        trace_bind(&table.records, id, 1, id == 163 ? a : id + 1);
     trace_bind(&table.records, 99, 1, 100);
     table_open(&table);
     expect_text(&table, 5, TBED_OK, "a");

@@ -33,9 +33,10 @@ static void spans_and_categories_are_lines_like_any_other(void **state)
     struct run run = RUN("dump", "--order=stream", path);
     assert_int_equal(run.exit, 0);
     assert_int_equal(count_lines(run.out), 418);
-    assert_says(run.out, "main      span         label\\x1eanswer\\x1eanswer  took 30 ns  [Query]\n");
+    assert_says(run.out, "main      span         label arg0=\"answer\" arg1=\"answer\"  took 30 ns from "
+                         "0.000000010 s  [Query]\n");
     assert_says(run.out, "  ended 10 ns before it began  [Query]\n");
-    assert_says(run.out, "  thread 2  begin        label\\x1eanswer\\x1eanswer  [Query]\n");
+    assert_says(run.out, "  thread 2  begin        label arg0=\"answer\" arg1=\"answer\"  [Query]\n");
     assert_says(run.out, " = 1400  [Query]\n");
     end_run(&run);
     run = RUN("dump", "--json", "--order=stream", path);
@@ -111,6 +112,40 @@ static void threads_are_merged_by_time(void **state)
     assert_says(time.out, "same #"); /* told apart by their numbers */
     end_run(&time);
     end_run(&stream);
+}
+
+/* Every event by its own tick, wherever it stands: a quarter of these, in blocks whose ticks overlap and go back. */
+static void a_window_has_all_its_events_where_ticks_go_back(void **state)
+{
+    enum { EVENT_COUNT = 20000 };
+    static const char *const orders[] = {"--order=time", "--order=stream"};
+    const char *path = in_folder("back.tbed");
+    struct tbed_writer_options options = {
+        .size = sizeof options, .overwrite = true, .given_ticks = true, .given_ticks_per_second = 1000000000};
+    struct tbed_writer *writer;
+    (void)state;
+    assert_int_equal(tbed_writer_open(path, &options, &writer, NULL), TBED_OK);
+    struct tbed_recorder *recorder = tbed_recorder_open_given(writer, "main", 1);
+    uint32_t name = intern(writer, "name");
+    for (uint64_t i = 0; i < EVENT_COUNT; i++) {
+        struct tbed_given_event event = {.type = i % 2 == 0 ? TBED_GIVEN_SPAN : TBED_GIVEN_INSTANT,
+                                         .id = name};
+        event.tick = (EVENT_COUNT - i) * 7 % EVENT_COUNT;
+        event.category = TBED_ID_INVALID;
+        tbed_event_give(recorder, &event);
+    }
+    tbed_writer_close(writer);
+    for (size_t i = 0; i < 2; i++) {
+        struct run window = RUN("dump", orders[i], "-b", "5us", "-e", "10000ns", path);
+        struct run end = RUN("dump", orders[i], "-e", "1ns", path);
+        struct run begin = RUN("dump", orders[i], "-b", "19999ns", path);
+        assert_int_equal(count_lines(window.out), EVENT_COUNT / 4);
+        assert_int_equal(count_lines(end.out), 1);
+        assert_int_equal(count_lines(begin.out), 1);
+        end_run(&window);
+        end_run(&end);
+        end_run(&begin);
+    }
 }
 
 static void limit_stops_after_so_many(void **state)
@@ -340,6 +375,7 @@ int main(void)
         cmocka_unit_test(json_in_stream_order_is_the_whole_listing),
         cmocka_unit_test(json_in_time_order_has_only_events),
         cmocka_unit_test(threads_are_merged_by_time),
+        cmocka_unit_test(a_window_has_all_its_events_where_ticks_go_back),
         cmocka_unit_test(limit_stops_after_so_many),
         cmocka_unit_test(range_of_time_is_half_open),
         cmocka_unit_test(time_has_units),

@@ -140,7 +140,7 @@ static void other_kinds_of_files_are_recognised(void **state)
 {
     static const struct {
         const char *bytes, *hint;
-    } kinds[] = {{"MMPD\t\0\0\0", "rustc's"},
+    } kinds[] = {{"MMPD\n\0\0\0", "It is of format 10"},
                  {"PERFILE2", "perf report"},
                  {"\x7f"
                   "ELF\2\1\1",

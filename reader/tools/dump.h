@@ -25,7 +25,7 @@ struct dump {
     size_t stream_count;
     bool chosen; /* not all of them */
 
-    bool has_begin, has_end;
+    bool has_end;
     uint64_t begin_tick, end_tick;
     uint64_t left; /* events still to be printed */
 

@@ -11,6 +11,7 @@
 
 #define LABEL_COLUMNS_MAX 24
 #define TYPE_COLUMNS      11 /* "async_begin" */
+#define LABEL_END         0x1E
 
 const char *tool_event_type(enum tbed_event_type type)
 {
@@ -154,26 +155,33 @@ static void put_right(const char *text, size_t nbytes, size_t width)
     fwrite_unlocked(text, 1, nbytes, stdout);
 }
 
-/* Seconds with nine digits behind the point; a user's clock counts whatever it counts. */
-static void put_relative(const struct dump *dump, int64_t ns)
+/* Seconds with nine digits behind the point; a user's clock counts whatever it counts. Gives the count of bytes. */
+static size_t format_relative(const struct dump *dump, char text[40], int64_t ns)
 {
-    char text[32] = "-";
     size_t nbytes = ns < 0;
     uint64_t size = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
-    if (dump->info.clock == TBED_CLOCK_USER) {
-        nbytes += tool_digits(text + nbytes, size);
-        put_right(text, nbytes, dump->time_width);
-        putc_unlocked(' ', stdout);
-        tool_print_text(stdout, dump->info.clock_unit, strlen(dump->info.clock_unit), 0);
-        return;
-    }
+    text[0] = '-';
+    if (dump->info.clock == TBED_CLOCK_USER)
+        return nbytes + tool_digits(text + nbytes, size);
     nbytes += tool_digits(text + nbytes, size / 1000000000);
     text[nbytes] = '.';
     uint64_t fraction = size % 1000000000;
     for (size_t i = 9; i > 0; i--, fraction /= 10)
         text[nbytes + i] = (char)('0' + fraction % 10);
-    put_right(text, nbytes + 10, dump->time_width);
-    fputs_unlocked(" s", stdout);
+    return nbytes + 10;
+}
+
+static const char *time_unit(const struct dump *dump)
+{
+    return dump->info.clock == TBED_CLOCK_USER ? dump->info.clock_unit : "s";
+}
+
+static void put_relative(const struct dump *dump, int64_t ns)
+{
+    char text[40];
+    put_right(text, format_relative(dump, text, ns), dump->time_width);
+    putc_unlocked(' ', stdout);
+    tool_print_text(stdout, time_unit(dump), strlen(time_unit(dump)), 0);
 }
 
 static void put_time(const struct dump *dump, uint64_t tick)
@@ -206,13 +214,26 @@ static void say_hex(struct dump *dump, uint64_t value)
     say(dump, text);
 }
 
+/* What stands behind U+001E in a name are arguments of its own. */
+static void say_label(struct dump *dump, struct tool_text name)
+{
+    const char *at = name.text, *end = name.text + name.nbytes, *stop;
+    for (uint64_t i = 0; (stop = memchr(at, LABEL_END, (size_t)(end - at))) != NULL; at = stop + 1) {
+        tool_append(&dump->line, at, (size_t)(stop - at));
+        say(dump, i > 0 ? "\" arg" : " arg");
+        say_count(dump, i++);
+        say(dump, "=\"");
+    }
+    tool_append(&dump->line, at, (size_t)(end - at));
+    say(dump, at != name.text ? "\"" : "");
+}
+
 static void say_name(struct dump *dump, uint32_t id)
 {
-    struct tool_text name = tool_name_text(dump->reader, id);
     if (id == TBED_ID_INVALID)
         say(dump, "?");
     else
-        tool_append(&dump->line, name.text, name.nbytes);
+        say_label(dump, tool_name_text(dump->reader, id));
 }
 
 static void say_size_at(struct dump *dump, uint64_t size, uint64_t address)
@@ -310,6 +331,19 @@ static void say_ticks(struct dump *dump, uint64_t tick, uint64_t ticks)
     }
 }
 
+static void say_time(struct dump *dump, uint64_t tick)
+{
+    int64_t ns;
+    char text[48];
+    if (dump->absolute && tbed_ticks_to_realtime_ns(dump->reader, tick, &ns) == TBED_OK) {
+        say(dump, tool_format_wall(text, ns));
+        return;
+    }
+    tool_append(&dump->line, text, format_relative(dump, text, tbed_ticks_to_ns(dump->reader, tick)));
+    say(dump, " ");
+    say(dump, time_unit(dump));
+}
+
 static void say_span(struct dump *dump, const struct tbed_event *event)
 {
     uint64_t begin = event->of.span.begin_tick;
@@ -322,6 +356,8 @@ static void say_span(struct dump *dump, const struct tbed_event *event)
     } else {
         say(dump, "took ");
         say_ticks(dump, begin, event->tick - begin);
+        say(dump, " from ");
+        say_time(dump, begin);
     }
 }
 

@@ -21,9 +21,9 @@ static const char help[] =
     "  --order=time        all threads together in order of time (default)\n"
     "  --order=stream      stream by stream (thread by thread)\n"
     "  -s, --stream N      only stream N; may be repeated. 'tracebed info' lists them\n"
-    "  -t, --tid TID       only the threads with this id; may be repeated\n"
+    "  -t, --thread TID    only the threads with this id; may be repeated\n"
     "  -b, --begin T       only events at or after T from the trace's start\n"
-    "  -e, --end T         only events before T\n"
+    "  -e, --end T         only events before T; a whole span belongs where it ends\n"
     "                      T is in seconds, or has a unit: 1.5  20ms  300us  5000ns\n"
     "  -n, --limit N       stop after N events\n"
     "      --absolute      wall clock instead of time since the start\n"
@@ -136,6 +136,7 @@ static int parse(int argc, char **argv, struct dump *dump, struct options *optio
 {
     static const struct option longs[] = {{"order", required_argument, NULL, OPTION_ORDER},
                                           {"stream", required_argument, NULL, 's'},
+                                          {"thread", required_argument, NULL, 't'},
                                           {"tid", required_argument, NULL, 't'},
                                           {"begin", required_argument, NULL, 'b'},
                                           {"end", required_argument, NULL, 'e'},
@@ -205,10 +206,7 @@ static int choose_streams(struct dump *dump, const struct options *options)
 /* The first tick at or after 'ns'; time never runs backward in the map from ticks to time. */
 static uint64_t tick_at(const struct dump *dump, int64_t ns)
 {
-    uint64_t low = dump->info.first_tick, high = dump->info.last_tick;
-    if (high == UINT64_MAX)
-        return high;
-    high++;
+    uint64_t low = 0, high = UINT64_MAX;
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
         if (tbed_ticks_to_ns(dump->reader, middle) < ns)
@@ -238,14 +236,11 @@ static int choose_time(struct dump *dump, const struct options *options)
     if (dump->absolute && dump->info.clock == TBED_CLOCK_USER)
         return tool_usage(&tool_verb_dump,
                           "the clock of this trace does not count time; leave out --absolute");
-    if (options->begin.given) {
+    if (options->begin.given)
         dump->begin_tick = tick_at(dump, begin_ns);
-        dump->has_begin = dump->begin_tick > dump->info.first_tick;
-    }
-    if (options->end.given) {
+    dump->has_end = options->end.given && tbed_ticks_to_ns(dump->reader, UINT64_MAX) >= end_ns;
+    if (dump->has_end)
         dump->end_tick = tick_at(dump, end_ns);
-        dump->has_end = dump->end_tick <= dump->info.last_tick;
-    }
     return -1;
 }
 
@@ -256,20 +251,16 @@ static bool is_over(const struct dump *dump)
     return dump->left == 0 || tool_output_failed();
 }
 
+/* Ticks may go back in a stream: so all events are looked at, and each is in the window or not. */
 static void print_event(struct dump *dump, const struct tbed_event *event, uint32_t depth)
 {
-    if (dump->has_begin && event->tick < dump->begin_tick)
+    if (event->tick < dump->begin_tick || (dump->has_end && event->tick >= dump->end_tick))
         return;
     dump->left--;
     if (dump->json)
         dump_json_event(dump, event);
     else
         dump_text_event(dump, event, depth);
-}
-
-static bool is_past(const struct dump *dump, const struct tbed_event *event)
-{
-    return dump->has_end && event->tick >= dump->end_tick;
 }
 
 static uint32_t depth_of(const struct tbed_cursor *cursor, const struct tbed_event *event)
@@ -285,9 +276,7 @@ static enum tbed_status walk_stream(struct dump *dump, uint32_t stream)
     enum tbed_status status = tbed_cursor_open(dump->reader, stream, &cursor);
     if (status != TBED_OK)
         return status;
-    if (dump->has_begin)
-        tbed_cursor_seek(cursor, dump->begin_tick);
-    while (!is_over(dump) && (status = tbed_cursor_next(cursor, &event)) == TBED_OK && !is_past(dump, &event))
+    while (!is_over(dump) && (status = tbed_cursor_next(cursor, &event)) == TBED_OK)
         print_event(dump, &event, depth_of(cursor, &event));
     tbed_cursor_close(cursor);
     return status;
@@ -301,9 +290,7 @@ static enum tbed_status walk_time(struct dump *dump)
         tbed_merge_open(dump->reader, dump->chosen ? dump->streams : NULL, dump->stream_count, &merge);
     if (status != TBED_OK)
         return status;
-    if (dump->has_begin)
-        tbed_merge_seek(merge, dump->begin_tick);
-    while (!is_over(dump) && (status = tbed_merge_next(merge, &event)) == TBED_OK && !is_past(dump, &event))
+    while (!is_over(dump) && (status = tbed_merge_next(merge, &event)) == TBED_OK)
         print_event(dump, &event, 0);
     tbed_merge_close(merge);
     return status;
@@ -329,7 +316,7 @@ static enum tbed_status walk(struct dump *dump)
 static int print_all(struct dump *dump)
 {
     enum tbed_status status = walk(dump);
-    int exit = tbed_damage_count(dump->reader) > 0 ? TOOL_FOUND : TOOL_FINE;
+    int exit = tool_damage_count(dump->reader) > 0 ? TOOL_FOUND : TOOL_FINE;
     tool_tell_damage(dump->path, dump->reader);
     if (status != TBED_OK && status != TBED_END) {
         tool_complain("%s: %s", tool_path(dump->path), tbed_status_text(status));

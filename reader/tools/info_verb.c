@@ -393,7 +393,7 @@ static void put_json(const struct state *state)
     json_time(&out, state);
     json_blocks(&out, state);
     tool_json_drops(&out, "drops", state->info.drops);
-    tool_json_u64(&out, "damage", tbed_damage_count(state->reader));
+    tool_json_u64(&out, "damage", tool_damage_count(state->reader));
     json_processes(&out, state);
     json_streams(&out, state);
     tool_json_name(&out, "metadata", state->reader, TBED_ID_METADATA);
@@ -411,7 +411,7 @@ static int show(const char *path, bool json)
     tbed_reader_info(state.reader, &state.info);
     state.is_written = !state.info.shut && is_locked(path);
     (json ? put_json : put_text)(&state);
-    int exit = tbed_damage_count(state.reader) > 0 ? TOOL_FOUND : TOOL_FINE;
+    int exit = tool_damage_count(state.reader) > 0 ? TOOL_FOUND : TOOL_FINE;
     tool_tell_damage(path, state.reader);
     tbed_reader_close(state.reader);
     return tool_finish(exit);

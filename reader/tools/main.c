@@ -10,8 +10,9 @@
 #include <unistd.h>
 
 static const struct tool_verb *const verbs[] = {
-    &tool_verb_record, &tool_verb_info,    &tool_verb_dump,
-    &tool_verb_report, &tool_verb_strings, &tool_verb_verify,
+    &tool_verb_record, &tool_verb_info,      &tool_verb_dump,   &tool_verb_report,
+    &tool_verb_diff,   &tool_verb_aggregate, &tool_verb_flame,  &tool_verb_strings,
+    &tool_verb_verify, &tool_verb_import,    &tool_verb_export,
 };
 #define VERB_COUNT (sizeof verbs / sizeof verbs[0])
 
@@ -30,7 +31,7 @@ static int print_help(FILE *out)
           "Records what a program does, and shows where its time and its memory went.\n\n",
           out);
     for (size_t i = 0; i < VERB_COUNT; i++)
-        fprintf(out, "  %-8s %s\n", verbs[i]->name, verbs[i]->summary);
+        fprintf(out, "  %-9s %s\n", verbs[i]->name, verbs[i]->summary);
     fputs("\n"
           "FILE may be '-', standard input. Every verb takes -h and --color=never|auto|always.\n"
           "Exit codes: 0 fine; 1 damage or a difference was found; 2 wrong usage, or a file cannot be read;\n"

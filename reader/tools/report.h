@@ -1,6 +1,6 @@
 /*
  * What the parts of 'tracebed report' share: report_verb.c asks the library, report_sort.c puts the rows in
- * order, report_text.c and report_json.c print them.
+ * order, report_text.c, report_profile.c and report_json.c print them.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -44,6 +44,7 @@ struct report_options {
     size_t limit;         /* rows of each table */
     size_t process_limit; /* but of this one */
     unsigned jobs;
+    double percent_above; /* labels whose self time is a smaller part of the total are left out */
 };
 
 /* Rows of one table in the order they are shown. */
@@ -65,6 +66,11 @@ struct report {
     struct tbed_allocation_sums sums; /* of all processes */
     struct report_table spans, asyncs, instants, counters, messages, processes, sites;
     uint64_t self_ticks; /* of all spans */
+
+    /* Of a foreign profile, which has no reader, and of a trace with whole spans. */
+    struct tbed_profile *profile; /* NULL: none */
+    struct tbed_profile_totals profile_totals;
+    struct report_table labels;
 };
 
 /* Fills the tables of 'report' from its results. */
@@ -73,5 +79,12 @@ void report_free_tables(struct report *report);
 
 void report_print_text(const struct report *report);
 void report_print_json(const struct report *report);
+
+/* The profile's part: of the text, of the JSON of a trace; and all of that of a foreign file. */
+void report_profile_head(const struct report *report);
+void report_profile_warnings(const struct report *report);
+void report_profile_text(const struct report *report);
+void report_profile_json(struct tool_json *json, const struct report *report);
+void report_foreign_json(const struct report *report);
 
 #endif

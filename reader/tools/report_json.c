@@ -161,6 +161,7 @@ static void json_totals(struct tool_json *json, const struct tbed_statistics_tot
     tool_json_u64(json, "allocation_event_count", totals->allocation_event_count);
     tool_json_u64(json, "async_event_count", totals->async_event_count);
     tool_json_u64(json, "flow_event_count", totals->flow_event_count);
+    tool_json_u64(json, "whole_span_count", totals->whole_span_count);
     tool_json_u64(json, "unknown_count", totals->unknown_count);
     tool_json_u64(json, "decrease_count", totals->decrease_count);
     tool_json_u64(json, "gap_count", totals->gap_count);
@@ -191,13 +192,15 @@ void report_print_json(const struct report *report)
     struct tool_json json = {.out = stdout};
     const struct tbed_trace_info *info = &report->info;
     tool_json_object_open(&json, NULL);
+    if (report->profile != NULL)
+        report_profile_json(&json, report);
     tool_json_string(&json, "file", tool_path(report->path));
     tool_json_string(&json, "tick_unit", info->clock == TBED_CLOCK_USER ? info->clock_unit : NULL);
     json_ticks(&json, report, "duration", info->last_tick - info->first_tick);
     tool_json_u64(&json, "stream_count", info->stream_count);
     tool_json_bool(&json, "shut", info->shut);
     tool_json_drops(&json, "drops", info->drops);
-    tool_json_u64(&json, "damage_count", tbed_damage_count(report->reader));
+    tool_json_u64(&json, "damage_count", tool_damage_count(report->reader));
     if (report->statistics != NULL)
         json_statistics(&json, report);
     if (report->allocations != NULL)

@@ -465,7 +465,12 @@ static bool has_no_rows(const struct report *report)
 void report_print_text(const struct report *report)
 {
     put_head(report);
-    put_spans(report);
+    if (report->profile != NULL) {
+        report_profile_warnings(report);
+        report_profile_text(report);
+    } else {
+        put_spans(report);
+    }
     put_asyncs(report);
     put_instants(report);
     put_counters(report);

@@ -7,7 +7,9 @@
 #include "report.h"
 
 #include <getopt.h>
+#include <stdlib.h>
 #include <string.h>
+#include <tracebed/exchange.h>
 
 #define TEXT_LIMIT         30
 #define TEXT_PROCESS_LIMIT 10
@@ -17,7 +19,8 @@ static const char help[] =
     "usage: tracebed report [OPTION...] FILE...\n"
     "\n"
     "Shows where the time went (spans) and where the memory went (allocations), whichever the trace has,\n"
-    "and counts instants, counters and messages. FILE may be '-', standard input.\n"
+    "and counts instants, counters and messages. FILE may be '-', standard input, and a .mm_profdata file\n"
+    "of rustc's. Of those, and of traces with whole spans, it shows where the time went by label.\n"
     "\n"
     "      --spans         only spans, instants, counters and messages\n"
     "      --allocations   only allocations\n"
@@ -26,6 +29,7 @@ static const char help[] =
     "                      count, live, freed, temporary, name.\n"
     "                      A table without the key stays in its default order.\n"
     "  -n, --limit=N       rows of each table; 0: all. By default 30, of processes 10; all with --json\n"
+    "  -p, --percent-above=P  no labels whose self time is below P % of the total\n"
     "      --by=WHAT       allocations by site (the default), symbol or module\n"
     "      --no-symbols    do not look for symbols: addresses in modules instead\n"
     "      --json          one JSON object a file, on one line\n"
@@ -36,6 +40,11 @@ static const char help[] =
     "Spans: 'total' is the time between begin and end, summed over all that ended; in a recursion each\n"
     "call counts its own. 'self' is the time when a span was the innermost one, also of spans that never\n"
     "ended. Percentiles are right to 1 %.\n"
+    "\n"
+    "Labels: what stands in a name before its first U+001E, over all threads. 'Self time' is the time of\n"
+    "spans less that of their children; 'Time' is summed over all, recursion included. Cache hits and\n"
+    "misses, blocked time, loading and hashing are told by the events' categories. A column that is 0\n"
+    "everywhere is left out; cache misses also where each call is one.\n"
     "\n"
     "Allocations: 'live' was never freed. 'at peak' is what was live when the process had the most.\n"
     "'temporary' was freed by the next thing that its thread did with memory. A site is\n"
@@ -49,10 +58,14 @@ static const char help[] =
     "peak_bytes}, processes [{process, forked_from, pid, name, as before, peak_time_ns,\n"
     "inherited_free_count, unknown_free_count, null_free_count, event_count}], sites [{name, as before}];\n"
     "left_out {rows that --limit left out}. With a clock that counts no time _ns is _ticks.\n"
+    "By label, in front of those: total_ns, rows [{label, time_ns, self_ns, cache_misses, cache_hits,\n"
+    "invocations, blocked_ns, incremental_load_ns, incremental_hashing_ns}], artifacts [{label, bytes}],\n"
+    "unit (of these: ns, or what a counter counts), overlaps, inverted, unknown_labels and others.\n"
     "\n"
     "Examples:\n"
     "  tracebed report run.tbed\n"
     "  tracebed report --sort=p99 -n 10 run.tbed\n"
+    "  tracebed report -p 1 hello-12345.mm_profdata\n"
     "  tracebed report --allocations --sort=peak --by=symbol run.tbed\n"
     "  tracebed report --json run.tbed | jq '.spans[] | select(.count > 1000)'\n"
     "\n"
@@ -106,13 +119,29 @@ static bool make_allocations(struct report *report)
     return status == TBED_OK;
 }
 
+/* Of a trace that has whole spans, or was imported: it may have none. */
+static bool make_profile(struct report *report)
+{
+    struct naming naming = {report, TBED_LOCATION_ALL};
+    struct tbed_analysis_options options = {.size = sizeof options,
+                                            .thread_count = report->options->jobs,
+                                            .name = name_id,
+                                            .name_context = &naming};
+    if (report->totals.whole_span_count == 0 && tool_foreign_report(report->reader) == NULL)
+        return true;
+    enum tbed_status status = tbed_profile_make(report->reader, &options, &report->profile);
+    if (status != TBED_OK)
+        tool_complain("%s: %s", tool_path(report->path), tbed_status_text(status));
+    return status == TBED_OK;
+}
+
 static bool make_report(struct report *report)
 {
     const struct report_options *options = report->options;
     tbed_reader_info(report->reader, &report->info);
     if (!options->no_symbols)
         report->symbols = tbed_symbols_open(NULL);
-    if (options->spans && !make_statistics(report))
+    if (options->spans && (!make_statistics(report) || !make_profile(report)))
         return false;
     /* With both, the statistics tell whether there are any. */
     bool has_any = !options->spans || report->totals.allocation_event_count > 0;
@@ -122,8 +151,35 @@ static bool make_report(struct report *report)
     return true;
 }
 
+/* A foreign profile, straight from its pages. */
+static int report_foreign(const struct report_options *options, const char *path)
+{
+    struct report report = {.options = options, .path = path};
+    struct tbed_analysis_options analysis = {.size = sizeof analysis, .thread_count = options->jobs};
+    struct tbed_error error = {.offset = UINT64_MAX};
+    tool_guard(path);
+    if (tbed_profile_make_foreign(path, &analysis, &report.profile, &error) != TBED_OK) {
+        tool_complain_open(path, &error);
+        return TOOL_TROUBLE;
+    }
+    report_sort_tables(&report);
+    if (options->json) {
+        report_foreign_json(&report);
+    } else {
+        report_profile_head(&report);
+        report_profile_text(&report);
+    }
+    tool_tell_profile_damage(path, report.profile);
+    int exit = report.profile_totals.damage_count > 0 ? TOOL_FOUND : TOOL_FINE;
+    report_free_tables(&report);
+    tbed_profile_close(report.profile);
+    return exit;
+}
+
 static int report_file(const struct report_options *options, const char *path)
 {
+    if (options->spans && strcmp(path, "-") != 0 && tbed_foreign_find(path) != TBED_FOREIGN_NONE)
+        return report_foreign(options, path);
     struct report report = {.options = options, .path = path, .reader = tool_open(path)};
     int exit = TOOL_TROUBLE;
     if (report.reader == NULL)
@@ -134,11 +190,12 @@ static int report_file(const struct report_options *options, const char *path)
         else
             report_print_text(&report);
         tool_tell_damage(path, report.reader);
-        exit = tbed_damage_count(report.reader) > 0 ? TOOL_FOUND : TOOL_FINE;
+        exit = tool_damage_count(report.reader) > 0 ? TOOL_FOUND : TOOL_FINE;
     }
     report_free_tables(&report);
     tbed_allocations_close(report.allocations);
     tbed_statistics_close(report.statistics);
+    tbed_profile_close(report.profile);
     tbed_symbols_close(report.symbols);
     tbed_reader_close(report.reader);
     return exit;
@@ -166,6 +223,13 @@ static bool parse_limit(const char *text, size_t *limit_ret)
     return true;
 }
 
+static bool parse_percent(const char *text, double *percent_ret)
+{
+    char *end;
+    *percent_ret = strtod(text, &end);
+    return end != text && *end == '\0' && *percent_ret >= 0 && *percent_ret <= 100;
+}
+
 /* NULL if it was understood, else what is wrong. */
 static const char *take_option(struct report_options *options, int option, const char *argument)
 {
@@ -187,6 +251,8 @@ static const char *take_option(struct report_options *options, int option, const
         return parse_by(argument, &options->by) ? NULL : "--by takes site, symbol or module";
     case 's':
         return report_sort_parse(argument, &options->sort) ? NULL : "--sort: there is no such key";
+    case 'p':
+        return parse_percent(argument, &options->percent_above) ? NULL : "--percent-above takes a percentage";
     case 'n':
         return parse_limit(argument, &options->limit) ? NULL : "--limit takes a number of rows";
     case 'j':
@@ -208,6 +274,7 @@ static int take_options(struct report_options *options, int argc, char **argv)
         {"allocations", no_argument, NULL, OPTION_ALLOCATIONS},
         {"sort", required_argument, NULL, 's'},
         {"limit", required_argument, NULL, 'n'},
+        {"percent-above", required_argument, NULL, 'p'},
         {"by", required_argument, NULL, OPTION_BY},
         {"no-symbols", no_argument, NULL, OPTION_NO_SYMBOLS},
         {"jobs", required_argument, NULL, 'j'},
@@ -215,7 +282,7 @@ static int take_options(struct report_options *options, int argc, char **argv)
         {0},
     };
     int option, exit = -1;
-    while ((option = getopt_long(argc, argv, "hs:n:j:", long_options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "hs:n:p:j:", long_options, NULL)) != -1) {
         if (tool_common_option(&tool_verb_report, option, optarg, &exit)) {
             if (exit >= 0)
                 return exit;

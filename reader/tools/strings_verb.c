@@ -313,7 +313,7 @@ static int show(const char *path, const struct listing *what, void (*list)(struc
     if (listing.reader == NULL)
         return TOOL_TROUBLE;
     list(&listing);
-    int exit = tbed_damage_count(listing.reader) > 0 ? TOOL_FOUND : TOOL_FINE;
+    int exit = tool_damage_count(listing.reader) > 0 ? TOOL_FOUND : TOOL_FINE;
     tool_tell_damage(path, listing.reader);
     tbed_reader_close(listing.reader);
     return tool_finish(exit);

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <tracebed/exchange.h>
 #include <tracebed/reader.h>
 
 enum tool_exit {
@@ -27,8 +28,9 @@ struct tool_verb {
     const char *help;                  /* all of 'tracebed NAME -h', usage line first */
     int (*run)(int argc, char **argv); /* argv[0] is for getopt's messages; returns an enum tool_exit */
 };
+extern const struct tool_verb tool_verb_import, tool_verb_export;
 extern const struct tool_verb tool_verb_record, tool_verb_info, tool_verb_dump, tool_verb_report,
-    tool_verb_strings, tool_verb_verify;
+    tool_verb_strings, tool_verb_verify, tool_verb_flame, tool_verb_diff, tool_verb_aggregate;
 
 /* "tracebed: " + text + newline on standard error. Control bytes in it, of file names say, are escaped. */
 void tool_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -65,7 +67,8 @@ const char *tool_green(void);
 const char *tool_plain(void);
 
 /*
- * Opens 'path' ("-": standard input) and complains if it cannot: NULL. From here on SIGBUS, a file cut short
+ * Opens 'path' ("-": standard input) and complains if it cannot: NULL. A foreign file is imported into a temporary
+ * trace. From here on SIGBUS, a file cut short
  * by somebody else, is a message and exit 2.
  */
 struct tbed_reader *tool_open(const char *path);
@@ -73,11 +76,17 @@ struct tbed_reader *tool_open(const char *path);
 /* The same for a verb that says itself what is wrong: no complaint. */
 struct tbed_reader *tool_open_quietly(const char *path, struct tbed_error *error_ret);
 
+/* What standard input is: a file of one's own to close, which may be the thing itself or a copy of what came in. -1. */
+int tool_input_file(struct tbed_error *error_ret);
+
 /* The complaint for a file that could not be opened, with what to do where that is known. */
 void tool_complain_open(const char *path, const struct tbed_error *error);
 
 /* The name of a file in messages: "standard input" for "-". */
 const char *tool_path(const char *path);
+
+/* All damage found by now; of a foreign file, the damage of that. */
+uint64_t tool_damage_count(const struct tbed_reader *reader);
 
 /* Tells on standard error of the damage found by now: a count and the first few. */
 void tool_tell_damage(const char *path, const struct tbed_reader *reader);
@@ -85,12 +94,38 @@ void tool_tell_damage(const char *path, const struct tbed_reader *reader);
 /* One damage in words, escaped and ready to be printed: "page 3, cell 1: the checksum does not match (…)". */
 void tool_print_damage(FILE *out, const struct tbed_damage *damage);
 
+/* What was found when the reader's trace was imported; NULL: it was not. Valid until a further file is opened. */
+const struct tbed_import_report *tool_foreign_report(const struct tbed_reader *reader);
+
+/* Opens a foreign file, of that name or (NULL) that descriptor. */
+enum tbed_status tool_foreign_open(const char *path, int fd, struct tbed_reader **reader_ret,
+                                   struct tbed_error *error_ret);
+
+/* The reader is of no foreign file. */
+void tool_foreign_forget(const struct tbed_reader *reader);
+
+/* Which file of a profile in three: ".events"; NULL: it is in one. */
+const char *tool_profile_part(const struct tbed_import_report *report, uint32_t file);
+
+/* Which stream of a profile is missing, ": string data", where that is the damage; else "". */
+const char *tool_profile_stream(enum tbed_status status, uint64_t offset, uint64_t stream);
+
+/* One damage of a foreign file in words, as above. 'index' is below damage_count and TBED_IMPORT_DAMAGE_KEPT. */
+void tool_print_foreign_damage(FILE *out, const struct tbed_import_report *report, size_t index);
+
+/* As tool_tell_damage(), of a foreign profile that was read in place. */
+struct tbed_profile;
+void tool_tell_profile_damage(const char *path, const struct tbed_profile *profile);
+
 /* True once standard output cannot be written any more: a long listing may stop. */
 bool tool_output_failed(void);
 
 /* Flushes standard output; TOOL_TROUBLE with a complaint if it could not be written (EPIPE says nothing),
  * else 'exit'. */
 int tool_finish(int exit);
+
+/* True, with a complaint, if the output is the file that is read: replacing it would lose it. The input may be "-". */
+bool tool_is_input(const char *output, const char *input);
 
 /* As realloc(), but running out of memory is a complaint and exit 2. */
 void *tool_realloc(void *old, size_t nbytes);

@@ -96,30 +96,60 @@ static enum tbed_status copy_input(int to, struct tbed_error *error)
     }
 }
 
-static enum tbed_status open_input(struct tbed_reader **reader, struct tbed_error *error)
+static enum tbed_status open_fd(int fd, struct tbed_reader **reader, struct tbed_error *error)
+{
+    if (tbed_foreign_find_fd(fd) != TBED_FOREIGN_NONE)
+        return tool_foreign_open(NULL, fd, reader, error);
+    enum tbed_status status = tbed_reader_open_fd(fd, NULL, reader, error);
+    if (status == TBED_OK)
+        tool_foreign_forget(*reader);
+    return status;
+}
+
+int tool_input_file(struct tbed_error *error_ret)
 {
     struct stat status;
     if (fstat(STDIN_FILENO, &status) == 0 && S_ISREG(status.st_mode) && lseek(STDIN_FILENO, 0, SEEK_CUR) == 0)
-        return tbed_reader_open_fd(STDIN_FILENO, NULL, reader, error);
+        return dup(STDIN_FILENO);
     int fd = temporary_file();
+    if (fd < 0) {
+        fail(error_ret, TBED_ERR_WRITE);
+    } else if (copy_input(fd, error_ret) != TBED_OK) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+static enum tbed_status open_input(struct tbed_reader **reader, struct tbed_error *error)
+{
+    int fd = tool_input_file(error);
     if (fd < 0)
-        return fail(error, TBED_ERR_WRITE);
-    enum tbed_status result = copy_input(fd, error);
-    if (result == TBED_OK)
-        result = tbed_reader_open_fd(fd, NULL, reader, error);
+        return error->status;
+    enum tbed_status result = open_fd(fd, reader, error);
     close(fd);
     return result;
 }
 
 /* ---- Opening ---- */
 
+static enum tbed_status open_path(const char *path, struct tbed_reader **reader, struct tbed_error *error)
+{
+    if (tbed_foreign_find(path) != TBED_FOREIGN_NONE)
+        return tool_foreign_open(path, -1, reader, error);
+    enum tbed_status status = tbed_reader_open(path, NULL, reader, error);
+    if (status == TBED_OK)
+        tool_foreign_forget(*reader);
+    return status;
+}
+
 struct tbed_reader *tool_open_quietly(const char *path, struct tbed_error *error_ret)
 {
     struct tbed_reader *reader = NULL;
     tool_guard(path);
-    if (strcmp(path, "-") == 0)
-        return open_input(&reader, error_ret) == TBED_OK ? reader : NULL;
-    return tbed_reader_open(path, NULL, &reader, error_ret) == TBED_OK ? reader : NULL;
+    bool is_input = strcmp(path, "-") == 0;
+    enum tbed_status status = is_input ? open_input(&reader, error_ret) : open_path(path, &reader, error_ret);
+    return status == TBED_OK ? reader : NULL;
 }
 
 struct tbed_reader *tool_open(const char *path)
@@ -135,8 +165,6 @@ static const struct {
     const char *magic;
     const char *hint;
 } known_files[] = {
-    {"MMPD", "This is a .mm_profdata file of rustc's; this version cannot import those yet."},
-    {"MMES", "This is a .mm_profdata event stream of rustc's; this version cannot import those yet."},
     {"PERFILE2", "This is a perf.data file; 'perf report -i FILE' reads it."},
     {"\x7f"
      "ELF",
@@ -179,6 +207,13 @@ void tool_complain_open(const char *path, const struct tbed_error *error)
     case TBED_ERR_EMPTY:
         tool_hint("Its writer ended before it stored anything, or the copy failed.");
         break;
+    case TBED_ERR_PROFILE_VERSION:
+        tool_hint("It is of format %llu; this reads 0 and 3 to 9.", (unsigned long long)error->detail);
+        break;
+    case TBED_ERR_DISK_FULL:
+    case TBED_ERR_WRITE:
+        tool_hint("It is read by way of a temporary file; the variable TMPDIR tells where that is made.");
+        break;
     default:
         break;
     }
@@ -198,17 +233,28 @@ void tool_print_damage(FILE *out, const struct tbed_damage *damage)
     fputs(")\n", out);
 }
 
-void tool_tell_damage(const char *path, const struct tbed_reader *reader)
+static void tell_places(const char *path, uint64_t count)
 {
-    uint64_t count = tbed_damage_count(reader);
-    if (count == 0)
-        return;
     char figure[32];
     fflush(stdout);
     tool_complain("%s: damaged in %s place%s; what is intact was read", tool_path(path),
                   tool_format_count(figure, count), count == 1 ? "" : "s");
+}
+
+void tool_tell_damage(const char *path, const struct tbed_reader *reader)
+{
+    const struct tbed_import_report *foreign = tool_foreign_report(reader);
+    uint64_t count = tool_damage_count(reader);
     struct tbed_damage damage;
-    for (size_t i = 0; i < DAMAGE_TOLD_MAX && tbed_damage_get(reader, i, &damage); i++) {
+    size_t told = 0;
+    if (count == 0)
+        return;
+    tell_places(path, count);
+    for (; foreign != NULL && told < DAMAGE_TOLD_MAX && told < foreign->damage_count; told++) {
+        fputs("  ", stderr);
+        tool_print_foreign_damage(stderr, foreign, told);
+    }
+    for (size_t i = 0; told < DAMAGE_TOLD_MAX && tbed_damage_get(reader, i, &damage); i++, told++) {
         fputs("  ", stderr);
         tool_print_damage(stderr, &damage);
     }

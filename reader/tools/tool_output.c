@@ -12,12 +12,14 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define OUTPUT_NBYTES (256u << 10)
 
 static volatile sig_atomic_t pipe_is_broken;
 static int output_errno;
+static bool is_terminal; /* standard output; asked once, for the answer costs a call and errno */
 static enum { COLOR_AUTO, COLOR_NEVER, COLOR_ALWAYS } color_mode;
 
 static void remember_broken_pipe(int signal_number)
@@ -43,8 +45,10 @@ void tool_start(void)
     /* A handler, not SIG_IGN, which a program that `record` starts would inherit. */
     struct sigaction action = {.sa_handler = remember_broken_pipe, .sa_flags = SA_RESTART};
     sigaction(SIGPIPE, &action, NULL);
-    if (!isatty(STDOUT_FILENO))
-        setvbuf(stdout, NULL, _IOFBF, OUTPUT_NBYTES);
+    static char buffer[OUTPUT_NBYTES]; /* glibc takes the size of no other */
+    is_terminal = isatty(STDOUT_FILENO) == 1;
+    if (!is_terminal)
+        setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
 }
 
 static void print_line(const char *prefix, const char *format, va_list arguments)
@@ -113,6 +117,18 @@ int tool_finish(int exit)
     return TOOL_TROUBLE;
 }
 
+bool tool_is_input(const char *output, const char *input)
+{
+    struct stat out, in;
+    int failed = strcmp(input, "-") == 0 ? fstat(STDIN_FILENO, &in) : stat(input, &in);
+    if (failed != 0 || stat(output, &out) != 0 || !S_ISREG(in.st_mode) || in.st_dev != out.st_dev ||
+        in.st_ino != out.st_ino)
+        return false;
+    tool_complain("%s: cannot be written: it is what is read", output);
+    tool_hint("-o FILE takes another name.");
+    return true;
+}
+
 void *tool_realloc(void *old, size_t nbytes)
 {
     void *grown = realloc(old, nbytes > 0 ? nbytes : 1);
@@ -167,7 +183,7 @@ static bool wants_color(void)
     const char *term = getenv("TERM");
     if ((no_color != NULL && *no_color != '\0') || term == NULL || strcmp(term, "dumb") == 0)
         return false;
-    return isatty(STDOUT_FILENO) == 1;
+    return is_terminal;
 }
 
 static const char *sequence(const char *text)

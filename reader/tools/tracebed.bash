@@ -4,18 +4,22 @@
 _tracebed()
 {
     local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} verb=${COMP_WORDS[1]} options
+    local verbs="record info dump report flame diff aggregate strings verify import export"
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        COMPREPLY=($(compgen -W "record info dump report strings verify help --help --version" -- "$word"))
+        COMPREPLY=($(compgen -W "$verbs help --help --version" -- "$word"))
         return
     fi
     case $verb in
     help)
-        COMPREPLY=($(compgen -W "record info dump report strings verify" -- "$word"))
+        COMPREPLY=($(compgen -W "$verbs" -- "$word"))
         return ;;
-    dump) options="--order= --stream --tid --begin --end --limit --absolute --depth --json" ;;
+    dump) options="--order= --stream --thread --begin --end --limit --absolute --depth --json" ;;
+    flame) options="--output= --force --folded --per-thread --stream= --thread= --minimum= --root=" ;;
     strings) options="--raw --bindings --tree= --unresolved --json" ;;
     verify) options="--quiet --json" ;;
+    import) options="--output= --force" ;;
+    export) options="--to= --output= --force --format-version= --collapse-threads --minimum-duration= --absolute" ;;
     *) options=$(tracebed help "$verb" 2>/dev/null | command grep -oE -- '^ +(-[a-zA-Z], )?--[a-z-]+=?' |
         command grep -oE -- '--[a-z-]+=?' | command grep -vE -- '--(help|color=)') ;;
     esac
@@ -23,6 +27,9 @@ _tracebed()
     word=${word#=}
     case $previous in
     --color) COMPREPLY=($(compgen -W "never auto always" -- "$word")); return ;;
+    --of) COMPREPLY=($(compgen -W "self time count misses hits blocked load hashing" -- "$word")); return ;;
+    --to) COMPREPLY=($(compgen -W "mm_profdata chrome" -- "$word")); return ;;
+    --format-version) COMPREPLY=($(compgen -W "8 9" -- "$word")); return ;;
     --order) COMPREPLY=($(compgen -W "time stream" -- "$word")); return ;;
     esac
     if [[ $word == -* ]]; then

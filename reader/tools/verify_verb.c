@@ -15,6 +15,7 @@ static const char help[] =
     "Checks everything that can be checked in a trace: every checksum, event, string and reference.\n"
     "Prints a verdict for each file: intact; not cleanly closed (its program was killed or still runs,\n"
     "which is no damage); or damaged, with the place of each damage. FILE may be '-', standard input.\n"
+    "Of a .mm_profdata file it tells that file's damage, at its places.\n"
     "\n"
     "  -q, --quiet         print nothing, only the exit code tells\n"
     "      --json          one JSON object a file, on one line\n"
@@ -33,7 +34,8 @@ enum verdict { INTACT, NOT_CLOSED, DAMAGED };
 
 struct check {
     const char *path;
-    struct tbed_reader *reader; /* NULL: the header page is damaged, 'error' says how */
+    struct tbed_reader *reader;               /* NULL: the header page is damaged, 'error' says how */
+    const struct tbed_import_report *foreign; /* NULL: it is a trace of ours */
     struct tbed_error error;
     enum verdict verdict;
     struct tbed_trace_info info;
@@ -81,6 +83,7 @@ static bool is_damage(enum tbed_status status)
     case TBED_ERR_CLOCK:
     case TBED_ERR_FILE_ID:
     case TBED_ERR_HEADER_ZERO:
+    case TBED_ERR_PROFILE_CUT:
         return true;
     default:
         return false;
@@ -92,17 +95,36 @@ static void check_trace(struct check *check)
     tbed_reader_verify(check->reader);
     count_all(check);
     tbed_reader_info(check->reader, &check->info);
-    check->damage_count = tbed_damage_count(check->reader);
+    check->foreign = tool_foreign_report(check->reader);
+    check->damage_count = tool_damage_count(check->reader);
     check->verdict = check->damage_count > 0 ? DAMAGED : check->info.shut ? INTACT : NOT_CLOSED;
 }
 
-/* Damage 'index', also the one that kept the file from being opened. */
+/* Damage 'index', also the one that kept the file from being opened; of a foreign file that file's own comes first. */
 static bool damage_at(const struct check *check, size_t index, struct tbed_damage *damage)
 {
-    if (check->reader != NULL)
-        return tbed_damage_get(check->reader, index, damage);
-    *damage = (struct tbed_damage){check->error.status, check->error.offset, 0, 0, check->error.detail};
-    return index == 0;
+    const struct tbed_import_report *foreign = check->foreign;
+    if (check->reader == NULL) {
+        *damage = (struct tbed_damage){check->error.status, check->error.offset, 0, 0, check->error.detail};
+        return index == 0;
+    }
+    size_t foreign_count = 0;
+    if (foreign != NULL)
+        foreign_count = foreign->damage_count < TBED_IMPORT_DAMAGE_KEPT ? (size_t)foreign->damage_count
+                                                                        : TBED_IMPORT_DAMAGE_KEPT;
+    if (index >= foreign_count)
+        return tbed_damage_get(check->reader, index - foreign_count, damage);
+    const struct tbed_import_damage *found = &foreign->damages[index];
+    *damage = (struct tbed_damage){found->status, found->offset, UINT64_MAX, 0, found->detail};
+    return true;
+}
+
+/* What stands before a damage of a profile in three files: which of them. */
+static const char *part_at(const struct check *check, size_t index)
+{
+    const struct tbed_import_report *foreign = check->foreign;
+    bool is_foreign = foreign != NULL && index < foreign->damage_count && index < TBED_IMPORT_DAMAGE_KEPT;
+    return is_foreign ? tool_profile_part(foreign, foreign->damages[index].file) : NULL;
 }
 
 /* ---- Text ---- */
@@ -141,6 +163,7 @@ static void put_damage(const struct check *check)
     struct tbed_damage damage;
     size_t index = 0;
     for (; damage_at(check, index, &damage) && !tool_output_failed(); index++) {
+        const char *part = part_at(check, index);
         if (damage.offset != UINT64_MAX)
             printf("  offset 0x%llx (%llu), ", (unsigned long long)damage.offset,
                    (unsigned long long)damage.offset);
@@ -149,8 +172,9 @@ static void put_damage(const struct check *check)
         if (damage.page != UINT64_MAX)
             printf("page %llu, cell %u: ", (unsigned long long)damage.page, damage.cell);
         else
-            fputs("the file: ", stdout);
-        printf("%s: %s\n", tbed_status_name(damage.status), tbed_status_text(damage.status));
+            printf("the %s%sfile: ", part != NULL ? part : "", part != NULL ? " " : "");
+        printf("%s: %s%s\n", tbed_status_name(damage.status), tbed_status_text(damage.status),
+               tool_profile_stream(damage.status, damage.offset, damage.detail));
     }
     if (check->damage_count > index)
         put_counted("  and ", check->damage_count - index, "more place"), putchar('\n');
@@ -171,6 +195,10 @@ static void put_notes(const struct check *check)
         put_note(info->unsealed_block_count, "unsealed block", "without a checksum, as a writer leaves them");
     put_note(info->interrupted_record_count, "interrupted record",
              "left by writers that were killed; not read");
+    if (check->foreign != NULL) {
+        put_note(check->foreign->inverted_count, "interval", "with the end before the begin");
+        put_note(check->foreign->unpaired_count, "start or end", "without its other half; left out");
+    }
     put_note(check->unknown_count, "event", "of kinds that this version does not know; skipped");
     put_note(check->backward_count, "event", "earlier than the one before it in the same stream");
     if (tool_drops_total(info->drops) > 0) {
@@ -198,6 +226,8 @@ static void json_damage(struct tool_json *out, const struct check *check)
         tool_json_object_open(out, NULL);
         tool_json_string(out, "check", tbed_status_name(damage.status));
         tool_json_string(out, "text", tbed_status_text(damage.status));
+        if (part_at(check, i) != NULL)
+            tool_json_string(out, "part", part_at(check, i));
         if (damage.offset != UINT64_MAX)
             tool_json_u64(out, "offset", damage.offset);
         if (damage.page != UINT64_MAX) {

@@ -32,15 +32,15 @@ static void replace_strings(struct golden_file *file, uint32_t levels, uint32_t 
     memcpy(file->bytes + IN_RECORD(AT_BIND, bind, string_id), &id, 4);
 }
 
-/* The id that is asked for, its binding, 62 references and the text: 65 open at once. */
+/* 64 references and the text: 65 open at once, what they are bound to apart. */
 static void nest_too_deep(struct golden_file *file)
 {
-    replace_strings(file, 63, 1, "deep");
+    replace_strings(file, 64, 1, "deep");
 }
 
 static void nest_as_deep_as_allowed(struct golden_file *file)
 {
-    replace_strings(file, 62, 1, "deep");
+    replace_strings(file, 63, 1, "deep");
 }
 
 static void have_too_many_components(struct golden_file *file)
@@ -97,8 +97,8 @@ const struct golden_case golden_string_cases[] = {
     {"STRING_CYCLE", "-", BOUND_TO(42), .asks = "42=STRING_CYCLE"},
     {"STRING_CYCLE-string", "-", BOUND_TO(TBED_ID_METADATA + (AT_SEED - AT_CELLS) / 8),
      .asks = "42=STRING_CYCLE"},
-    {"STRING_DEPTH", "-", -61, .edit = nest_too_deep, .asks = "42=STRING_DEPTH"},
-    {"STRING_DEPTH-not_yet", "-", -60, .edit = nest_as_deep_as_allowed, .asks = "42=OK"},
+    {"STRING_DEPTH", "-", -62, .edit = nest_too_deep, .asks = "42=STRING_DEPTH"},
+    {"STRING_DEPTH-not_yet", "-", -61, .edit = nest_as_deep_as_allowed, .asks = "42=OK"},
     {"STRING_COMPONENTS", "-", -5, .edit = have_too_many_components, .asks = "42=STRING_COMPONENTS"},
     {"STRING_BYTES", "-", -4, .edit = have_one_byte_too_many, .asks = "42=STRING_BYTES"},
     {"STRING_BYTES-not_yet", "-", -3, .edit = have_too_many_bytes, .asks = "42=OK"},

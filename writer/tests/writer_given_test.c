@@ -170,7 +170,7 @@ static void ticks_that_go_back_take_little_room(void **state)
     tbed_reader_info(reader, &info);
     assert_int_equal(info.tick_decrease_count, 1999);
     assert_true(info.event_block_count * 72 + 2000 * 24 > 48000);
-    assert_true(info.page_count <= 8); /* 48,000 bytes: 16 cells, then pages */
+    assert_true(info.page_count <= 8); /* 48,000 bytes, in cells */
     tbed_reader_close(reader);
 }
 
@@ -523,30 +523,61 @@ static void seventy_thousand_threads_of_one_event_take_a_cell_each(void **state)
     assert_many_streams(path, COUNT, 1);
 }
 
-/* Their events come in turns, so that none can be closed: still no page each. */
-static void threads_of_a_hundred_events_take_four_cells_each(void **state)
+/* Their events come in turns, so that none can be closed: still no page each. Gives the bytes of a thread. */
+static uint64_t thread_nbytes(uint32_t count, uint32_t events_each)
 {
-    (void)state;
-    enum { COUNT = 2000, EACH = 100 };
     const char *path = test_path("turns.tbed");
     struct tbed_writer *writer = given_open(path, 0);
-    struct tbed_recorder **recorders = calloc(COUNT, sizeof *recorders);
-    for (uint32_t i = 0; i < COUNT; i++)
+    struct tbed_recorder **recorders = calloc(count, sizeof *recorders);
+    for (uint32_t i = 0; i < count; i++)
         recorders[i] = tbed_recorder_open_given(writer, NULL, i);
-    for (uint32_t event = 0; event < EACH; event++)
-        for (uint32_t i = 0; i < COUNT; i++)
+    for (uint32_t event = 0; event < events_each; event++)
+        for (uint32_t i = 0; i < count; i++)
             give_span(recorders[i], i + 2, event, event + 1);
     tbed_writer_close(writer);
     free(recorders);
     struct stat status;
     stat(path, &status);
-    assert_true(status.st_size < (off_t)COUNT * 3500);
-    assert_many_streams(path, COUNT, EACH);
+    assert_many_streams(path, count, events_each);
+    return (uint64_t)status.st_size / count;
+}
+
+static void threads_of_a_hundred_events_take_four_cells_each(void **state)
+{
+    (void)state;
+    assert_true(thread_nbytes(2000, 100) < 3500);
+}
+
+/* No page that is nearly empty: 24,000 bytes of events, and in the worst case, 62,400, half of a page and its cells. */
+static void many_threads_take_twice_their_events_at_most(void **state)
+{
+    (void)state;
+    assert_true(thread_nbytes(300, 1000) < 27000);
+    assert_true(thread_nbytes(50, 2600) < 2 * 62400 + 15000);
+}
+
+/* A file of many threads leaves the resident memory, though all its cells are in use. */
+static void many_threads_stay_small_in_memory(void **state)
+{
+    (void)state;
+    enum { COUNT = 4000, EACH = 1000 };
+    struct tbed_writer *writer = given_open(test_path("resident.tbed"), 0);
+    struct tbed_recorder **recorders = calloc(COUNT, sizeof *recorders);
+    long before = peak_kib();
+    for (uint32_t i = 0; i < COUNT; i++)
+        recorders[i] = tbed_recorder_open_given(writer, NULL, i);
+    for (uint32_t event = 0; event < EACH; event++)
+        for (uint32_t i = 0; i < COUNT; i++)
+            give_span(recorders[i], 2, event, event + 1);
+    assert_true(peak_kib() - before < 92000); /* of 107 MB; 64 MiB, the open cells, and what runs ahead */
+    tbed_writer_close(writer);
+    free(recorders);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(many_threads_stay_small_in_memory), /* first: a peak never falls */
         cmocka_unit_test(any_events_come_back_as_they_were_given),
         cmocka_unit_test(ticks_that_go_back_take_little_room),
         cmocka_unit_test(events_that_are_none_are_counted),
@@ -561,6 +592,7 @@ int main(void)
         cmocka_unit_test(a_full_disk_drops_and_counts),
         cmocka_unit_test(seventy_thousand_threads_of_one_event_take_a_cell_each),
         cmocka_unit_test(threads_of_a_hundred_events_take_four_cells_each),
+        cmocka_unit_test(many_threads_take_twice_their_events_at_most),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

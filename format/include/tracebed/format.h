@@ -237,8 +237,8 @@ enum tbed_drop_cause {
     X(ERR_RECORD_RANGE, 194, "a record's range of ids is not allowed")                                       \
     X(ERR_PROFILE_VERSION, 224, "a profile of a version that is not known")                                  \
     X(ERR_PROFILE_STREAM, 225, "a stream of the profile is missing, or its header is wrong")                 \
-    X(ERR_PROFILE_PAGE, 226, "a page of the profile is of no known kind, or too long")                       \
-    X(ERR_PROFILE_CUT, 227, "the profile ends here, inside a page or an event")                              \
+    X(ERR_PROFILE_PAGE, 226, "a page of the profile is of no known kind")                                    \
+    X(ERR_PROFILE_CUT, 227, "the profile ends inside a page, a header, an event or an index record")         \
     X(ERR_PROFILE_STRING, 228, "a string of the profile is not terminated, or not UTF-8")                    \
     X(ERR_PROFILE_INDEX, 229, "an index record of the profile leads nowhere")                                \
     X(ERR_PROFILE_EVENT, 230, "an event of the profile is not possible")

@@ -10,11 +10,13 @@
 
 #include "reader/exchange/measureme/measureme.h"
 
-#define MM_HEADER_NBYTES       8u
-#define MM_PAGE_HEADER_NBYTES  5u
-#define MM_CHUNK_NBYTES        262144u
-#define MM_SMALL_PAGE_NBYTES   256u /* many smaller pages are copied: listing them would cost more */
-#define MM_SMALL_PAGES_LISTED  64u
+#define MM_HEADER_NBYTES      8u
+#define MM_PAGE_HEADER_NBYTES 5u
+#define MM_CHUNK_NBYTES       262144u
+#define MM_SMALL_PAGE_NBYTES  256u /* many smaller pages are copied: listing them would cost more */
+#define MM_SMALL_PAGES_LISTED 64u
+#define MM_COPIED_SPAN_NBYTES                                                                                \
+    4096u /* of the file, that one segment of copies spans: an offset is found by a walk over it */
 #define MM_PAIRED_EVENT_NBYTES 40u
 #define MM_INDEX_NBYTES_MAX    16u
 #define MM_DAMAGE_KEPT         10000u
@@ -46,7 +48,8 @@ struct mm_source {
 struct mm_segment {
     uint64_t start; /* in the stream; it ends where the next one starts */
     uint64_t place;
-    uint64_t offset; /* in the file; of its first byte, where it was copied */
+    uint64_t
+        offset; /* in the file; of its first byte, where it was copied: the others' follow from the pages behind */
 };
 
 struct mm_run {

@@ -27,10 +27,16 @@ struct paired_event {
 _Static_assert(sizeof(struct paired_event) == MM_PAIRED_EVENT_NBYTES, "as mm_event_load() has it");
 
 struct node {       /* number 0: none */
-    uint64_t event; /* the start's number; of a thread, one of its events' */
+    uint32_t event; /* the start's number; of a thread, one of its events' */
     uint32_t below; /* of a thread: its latest open start */
     uint32_t next;  /* in the chain */
-    bool is_thread;
+    uint32_t check; /* bits of the hash: most events that differ need not be read; the lowest: of a thread */
+};
+_Static_assert(sizeof(struct node) == 16, "there may be two an event");
+
+struct hash {
+    uint32_t *head; /* of the chain */
+    uint32_t check;
 };
 
 struct pairing {
@@ -61,32 +67,34 @@ static uint64_t mix(uint64_t value, uint64_t secret)
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* The head of the chain for an event's start, or for its thread. */
-static uint32_t *head_of(const struct pairing *pairing, const struct raw_event *event, bool is_thread)
+/* Of an event's start, or of its thread. */
+static struct hash hash_of(const struct pairing *pairing, const struct raw_event *event, bool is_thread)
 {
     uint64_t what = is_thread ? UINT64_MAX : (uint64_t)event->kind << 32 | event->id;
     uint64_t hash = mix(mix(event->thread, pairing->secret) ^ what, pairing->secret + is_thread);
-    return &pairing->heads[hash >> (64 - pairing->head_bits)];
+    return (struct hash){&pairing->heads[hash >> (64 - pairing->head_bits)], (uint32_t)hash << 1 | is_thread};
 }
 
-static bool is_same(const struct pairing *pairing, const struct node *node, const struct raw_event *event,
+static bool is_same(const struct pairing *pairing, uint32_t event, const struct raw_event *wanted,
                     bool is_thread)
 {
-    struct raw_event other = event_at(pairing, node->event);
-    return node->is_thread == is_thread && other.thread == event->thread &&
-           (is_thread || (other.kind == event->kind && other.id == event->id));
+    struct raw_event other = event_at(pairing, event);
+    return other.thread == wanted->thread &&
+           (is_thread || (other.kind == wanted->kind && other.id == wanted->id));
 }
 
 static uint32_t node_find(const struct pairing *pairing, const struct raw_event *event, bool is_thread)
 {
-    uint32_t node = *head_of(pairing, event, is_thread);
-    while (node != 0 && !is_same(pairing, node_of(pairing, node), event, is_thread))
+    struct hash hash = hash_of(pairing, event, is_thread);
+    uint32_t node = *hash.head;
+    while (node != 0 && !(node_of(pairing, node)->check == hash.check &&
+                          is_same(pairing, node_of(pairing, node)->event, event, is_thread)))
         node = node_of(pairing, node)->next;
     return node;
 }
 
 /* A new node at the head of its chain; 0: no memory. */
-static uint32_t node_add(struct pairing *pairing, const struct raw_event *event, uint64_t number,
+static uint32_t node_add(struct pairing *pairing, const struct raw_event *event, uint32_t number,
                          bool is_thread)
 {
     uint32_t node = pairing->unused;
@@ -97,29 +105,28 @@ static uint32_t node_add(struct pairing *pairing, const struct raw_event *event,
         node = (uint32_t)(pairing->nodes.count - 1);
     else
         return 0;
-    uint32_t *head = head_of(pairing, event, is_thread);
-    *node_of(pairing, node) = (struct node){.event = number, .next = *head, .is_thread = is_thread};
-    *head = node;
+    struct hash hash = hash_of(pairing, event, is_thread);
+    *node_of(pairing, node) = (struct node){.event = number, .next = *hash.head, .check = hash.check};
+    *hash.head = node;
     return node;
 }
 
-/* Takes the latest start from a thread's stack; gives the number of its event. */
-static uint64_t start_pop(struct pairing *pairing, uint32_t thread)
+/* Takes the latest start from a thread's stack. */
+static void start_pop(struct pairing *pairing, uint32_t thread)
 {
     uint32_t top = node_of(pairing, thread)->below;
     struct node *node = node_of(pairing, top);
     struct raw_event start = event_at(pairing, node->event);
-    uint32_t *link = head_of(pairing, &start, false);
+    uint32_t *link = hash_of(pairing, &start, false).head;
     while (*link != top)
         link = &node_of(pairing, *link)->next;
     *link = node->next;
     node_of(pairing, thread)->below = node->below;
     node->below = pairing->unused;
     pairing->unused = top;
-    return node->event;
 }
 
-static bool start_push(struct pairing *pairing, const struct raw_event *event, uint64_t number)
+static bool start_push(struct pairing *pairing, const struct raw_event *event, uint32_t number)
 {
     uint32_t thread = node_find(pairing, event, true);
     if (thread == 0)
@@ -164,7 +171,7 @@ static bool event_take(struct pairing *pairing, uint64_t number)
     struct raw_event event = event_at(pairing, number);
     switch (event.time & 3) {
     case TIME_START:
-        return start_push(pairing, &event, number);
+        return start_push(pairing, &event, (uint32_t)number);
     case TIME_END:
         return end_match(pairing, &event, number);
     case TIME_INSTANT:
@@ -180,8 +187,11 @@ static bool event_take(struct pairing *pairing, uint64_t number)
 
 static bool pairing_start(struct pairing *pairing, uint64_t count)
 {
+    if (count >
+        UINT32_MAX) /* numbers of events would not fit; a file of 100 GB, in a format of files of 4 GB */
+        return false;
     pairing->head_bits = 4;
-    while (pairing->head_bits < 31 && UINT64_C(2) << pairing->head_bits < count)
+    while (pairing->head_bits < 31 && UINT64_C(1) << pairing->head_bits < count)
         pairing->head_bits++;
     if (getrandom(&pairing->secret, sizeof pairing->secret, GRND_NONBLOCK) < 0)
         pairing->secret = UINT64_C(0x9E3779B97F4A7C15) ^ (uintptr_t)pairing;
@@ -193,7 +203,7 @@ static uint64_t still_open(const struct pairing *pairing)
 {
     uint64_t count = 0;
     for (uint32_t node = 1; node < pairing->nodes.count; node++)
-        if (node_of(pairing, node)->is_thread)
+        if ((node_of(pairing, node)->check & 1) != 0)
             for (uint32_t at = node_of(pairing, node)->below; at != 0; at = node_of(pairing, at)->below)
                 count++;
     return count;
@@ -218,5 +228,6 @@ bool tbed_mm_pair_events(struct mm_file *file)
         events->unmatched_starts += still_open(&pairing);
     free(pairing.heads);
     free(pairing.nodes.items);
+    tbed_mm_source_release(&file->sources[MM_EVENTS]);
     return has_memory;
 }

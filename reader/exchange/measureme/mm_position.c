@@ -79,11 +79,33 @@ bool tbed_mm_position_take(struct mm_position *position, void *bytes_ret, size_t
     return true;
 }
 
+/* Where byte 'left' of a segment of copies is: pages of other streams may stand in between. */
+static uint64_t copied_offset(const struct mm_file *file, enum mm_stream stream,
+                              const struct mm_segment *segment, uint64_t left)
+{
+    const struct mm_source *source = &file->sources[MM_EVENTS];
+    uint64_t at = segment->offset; /* behind a page's header, always */
+    while (at <= source->nbytes) {
+        uint32_t length;
+        memcpy(&length, source->bytes + at - 4, 4);
+        bool is_of_stream = source->bytes[at - MM_PAGE_HEADER_NBYTES] == stream;
+        if (is_of_stream && left < length)
+            return at + left;
+        left -= is_of_stream ? length : 0;
+        at += (uint64_t)length + MM_PAGE_HEADER_NBYTES;
+    }
+    return UINT64_MAX;
+}
+
 uint64_t mm_file_offset(const struct mm_file *file, enum mm_stream stream, uint64_t address)
 {
     const struct mm_stream_map *map = &file->streams[stream];
     if (stream == MM_EVENTS || map->nbytes == 0 || address > map->nbytes)
         return UINT64_MAX;
+    if (address == map->nbytes)
+        return mm_file_offset(file, stream, address - 1) + 1;
     const struct mm_segment *segment = segments_of(map) + segment_find(map, address);
-    return segment->offset + (segment->place & MM_IN_COPIES ? 0 : address - segment->start);
+    uint64_t behind = address - segment->start;
+    return segment->place & MM_IN_COPIES ? copied_offset(file, stream, segment, behind)
+                                         : segment->offset + behind;
 }

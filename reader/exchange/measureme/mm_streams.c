@@ -163,7 +163,8 @@ static bool segment_copy(struct mm_stream_map *map, const uint8_t *bytes, size_t
     uint64_t place = MM_IN_COPIES | map->copies.count;
     const struct mm_segment *last = map->segments.items;
     last = map->segments.count == 0 ? NULL : last + (map->segments.count - 1);
-    bool is_behind_it = last != NULL && last->place + (map->nbytes - last->start) == place;
+    bool is_behind_it = last != NULL && last->place + (map->nbytes - last->start) == place &&
+                        offset - last->offset < MM_COPIED_SPAN_NBYTES;
     uint8_t *copy = tbed_mm_push(&map->copies, 1, nbytes);
     if (copy == NULL)
         return false;

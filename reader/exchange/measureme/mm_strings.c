@@ -10,7 +10,7 @@
 
 #define TERMINATOR       0xFF
 #define REFERENCE        0xFE /* of formats 7 to 9 */
-#define PIECE_NBYTES_MAX ((size_t)1 << 30)
+#define PIECE_NBYTES_MAX (1u << 30)
 #define ID_MASK          0x3FFFFFFFu
 #define HIGH_BITS        UINT64_C(0x8080808080808080)
 
@@ -27,6 +27,7 @@ static bool utf8_begin(struct mm_string_walk *walk, uint8_t byte)
     if (byte < 0xC2 || byte > 0xF4)
         return false;
     walk->utf8_left = byte < 0xE0 ? 1 : byte < 0xF0 ? 2 : 3;
+    walk->utf8_taken = 1;
     walk->utf8_lowest = byte == 0xE0 ? 0xA0 : byte == 0xF0 ? 0x90 : 0x80;
     walk->utf8_highest = byte == 0xED ? 0x9F : byte == 0xF4 ? 0x8F : 0xBF;
     return true;
@@ -37,6 +38,7 @@ static bool utf8_continue(struct mm_string_walk *walk, uint8_t byte)
     if (byte < walk->utf8_lowest || byte > walk->utf8_highest)
         return false;
     walk->utf8_left--;
+    walk->utf8_taken = walk->utf8_left > 0 ? walk->utf8_taken + 1 : 0;
     walk->utf8_lowest = 0x80;
     walk->utf8_highest = 0xBF;
     return true;
@@ -86,14 +88,14 @@ static enum tbed_status damaged(struct mm_string_walk *walk)
     struct mm_position *position = &walk->position;
     int terminator = position->file->format->encoding == MM_TAGGED ? TAG_END : TERMINATOR;
     const uint8_t *found = NULL;
-    walk->damage_address = tbed_mm_position_address(position);
+    walk->damage_address = tbed_mm_position_address(position) - walk->utf8_taken;
     do {
         if (position->at != position->end)
             found = memchr(position->at, terminator, (size_t)(position->end - position->at));
         position->at = found != NULL ? found + 1 : position->end;
     } while (found == NULL && tbed_mm_position_next(position));
     walk->address = tbed_mm_position_address(position);
-    walk->utf8_left = 0;
+    walk->utf8_left = walk->utf8_taken = 0;
     walk->value_left = 0;
     return TBED_ERR_PROFILE_STRING;
 }
@@ -110,7 +112,8 @@ static enum tbed_status text_next(struct mm_string_walk *walk, enum mm_encoding 
 {
     const uint8_t *begin = walk->position.at;
     size_t left = (size_t)(walk->position.end - begin);
-    if (!text_take(walk, encoding, begin + (left < nbytes_max ? left : nbytes_max)))
+    bool is_sound = text_take(walk, encoding, begin + (left < nbytes_max ? left : nbytes_max));
+    if (!is_sound && walk->position.at == begin) /* else what is in front of the damage comes first */
         return damaged(walk);
     uint32_t nbytes = (uint32_t)(walk->position.at - begin);
     *component_ret = (struct mm_component){.text = (const char *)begin, .nbytes = nbytes};
@@ -148,6 +151,8 @@ static enum tbed_status stop_next(struct mm_string_walk *walk, enum mm_encoding 
 static enum tbed_status tagged_next(struct mm_string_walk *walk, struct mm_component *component_ret)
 {
     struct mm_position *position = &walk->position;
+    if (walk->value_left == 0 && walk->utf8_left > 0)
+        return damaged(walk);
     while (walk->value_left == 0) {
         if (position->at == position->end || (*position->at != TAG_VALUE && *position->at != TAG_END))
             return damaged(walk);
@@ -162,18 +167,16 @@ static enum tbed_status tagged_next(struct mm_string_walk *walk, struct mm_compo
         walk->value_left = nbytes;
         *position = behind;
     }
-    uint32_t nbytes = walk->value_left;
-    enum tbed_status status = text_next(walk, MM_TAGGED, nbytes, component_ret);
-    if (status == TBED_OK && walk->utf8_left > 0)
-        return damaged(walk);
-    walk->value_left = 0;
+    enum tbed_status status = text_next(walk, MM_TAGGED, walk->value_left, component_ret);
+    if (status == TBED_OK)
+        walk->value_left -= component_ret->nbytes;
     return status;
 }
 
 void mm_string_walk_start(const struct mm_file *file, uint64_t address, struct mm_string_walk *walk)
 {
     uint64_t nbytes = file->streams[MM_STRING_DATA].nbytes;
-    *walk = (struct mm_string_walk){.address = address};
+    *walk = (struct mm_string_walk){.address = address, .piece_nbytes_max = PIECE_NBYTES_MAX};
     if (address < MM_HEADER_NBYTES || address > nbytes)
         walk->address = nbytes;
     tbed_mm_position_at(file, MM_STRING_DATA, walk->address, &walk->position);
@@ -190,7 +193,7 @@ enum tbed_status mm_component_next(struct mm_string_walk *walk, struct mm_compon
             return damaged(walk);
     if (walk->utf8_left == 0 && is_stop(encoding, *position->at))
         return stop_next(walk, encoding, component_ret);
-    return text_next(walk, encoding, PIECE_NBYTES_MAX, component_ret);
+    return text_next(walk, encoding, walk->piece_nbytes_max, component_ret);
 }
 
 uint64_t mm_string_first(const struct mm_file *file)

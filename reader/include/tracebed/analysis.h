@@ -56,6 +56,9 @@ struct tbed_statistics;
  * 'total_ticks'. Time that passed while blocks of the stream are missing belongs to nobody. Ticks that
  * decrease count as no time passed.
  *
+ * A whole span (SPAN) counts like one that has ended, but for 'self_ticks', which its stream's order does not tell:
+ * see profiles below. One that ends before it begins took no time.
+ *
  * Percentiles are of the durations, off by at most 1 %, and never outside [min_ticks, max_ticks].
  */
 struct tbed_span_row {
@@ -108,6 +111,7 @@ struct tbed_statistics_totals {
     uint64_t gap_drops[TBED_DROP_CAUSE_COUNT]; /* records that they tell were dropped, by cause */
     uint64_t unnamed_open_count;  /* open spans, counted by the blocks' depths, that no block names */
     uint64_t damaged_block_count; /* blocks whose events were read only in part */
+    uint64_t whole_span_count;    /* SPAN events */
 };
 
 /*
@@ -148,24 +152,34 @@ const struct tbed_message_row *tbed_statistics_message(const struct tbed_statist
  * stack that contains it, bounds included, so that of equal ones the later is the parent; what does not contain it
  * has been left. A span's time is taken from its parent's 'self_ticks', and from no other. So spans that overlap
  * without nesting are siblings, and time that two children share is taken twice: a row whose 'self_ticks' would
- * come out below 0 has 0, and 'overlap_count' tells. A span that ends before it begins counts with no time.
+ * come out below 0 has 0, and 'overlap_count' tells. A span that ends before it begins counts with no
+ * time, at its end.
  *
  * Categories. By the text of an event's category:
  *   QueryBlocked                    its time is blocked time
  *   IncrementalLoadResult           its time is load time
  *   IncrementalResultHashing        its time is hashing time, and counts in no other column but 'self_ticks'
  *   Query, GenericActivity          each is a cache miss
- *   QueryCacheHit (instant)         a cache hit, if no QueryCacheHitCount of its label follows in the stream order
+ *   QueryCacheHit (instant)         a cache hit, if no QueryCacheHitCount of its label follows
  *   QueryCacheHitCount (counter)    that many cache hits
  *   ArtifactSize (counter)          its value is summed up by label, in rows of their own
- * Any other span has time and is counted.
+ * Any other span has time and is counted. Load and hashing time is without that of children. Values of counters below
+ * 0 count as 0.
+ * Follows: in the order of a foreign file. In a trace: later in the same stream; or in another stream at a later tick,
+ * at a tie in the stream of the higher number.
+ *
+ * Labels. What has no text reads "<unknown>", in a trace that binds no ids "<id 42>". A label that is empty or has
+ * control characters reads "<parse error>"; one that contains itself or goes past a budget "<cycle>", "<too deep>" (64
+ * strings), "<too many components>" (4,096) or "<too long>" (65,535 bytes). Of tbed_analysis_options 'name' is asked for
+ * ids that are locations, and for no others. Different labels of more than 1 GiB in all are ERR_MEMORY: a small hostile
+ * file may have more of them than any memory.
  *
  * Source: spec/measureme.md, section "Profiles", which has the rules exactly.
  */
 struct tbed_profile;
 
 struct tbed_profile_row {
-    const char *label; /* terminated; "<unknown>" for ids without a text */
+    const char *label; /* terminated */
     size_t label_nbytes;
     uint64_t total_ticks, self_ticks;
     uint64_t count; /* invocations */
@@ -185,21 +199,123 @@ struct tbed_profile_totals {
     uint64_t total_ticks;    /* over streams: the latest end less the earliest begin of their spans */
     uint64_t stream_count;   /* that have spans */
     uint64_t inverted_count; /* spans that end before they begin */
-    uint64_t overlap_count;  /* spans that overlap another one without nesting */
+    uint64_t overlap_count;  /* spans that overlap one in front of them, neither containing the other */
     uint64_t negative_count; /* rows whose self time came out below 0 */
-    uint64_t unknown_count;  /* events whose id has no text */
+    uint64_t unknown_count;  /* events whose label has no text */
     uint64_t open_count;     /* spans that never ended: in no row */
-    bool counts;             /* ticks are no time (TBED_CLOCK_USER) */
+    uint64_t lost_count;     /* spans that ended with no known begin: in no row */
+    bool counts;             /* ticks are no time: tbed_profile_unit() */
+    uint64_t damage_count;   /* of a foreign file; that of a trace is its reader's */
+    uint32_t version;        /* of a foreign file's format; 0: a trace's */
+    uint64_t file_nbytes;    /* of a foreign file */
 };
 
 /* Memory grows with the number of names. Ownership, errors, threads: as tbed_statistics_make(). */
 enum tbed_status tbed_profile_make(struct tbed_reader *reader, const struct tbed_analysis_options *options,
                                    struct tbed_profile **profile_ret);
-void tbed_profile_close(struct tbed_profile *profile);
+
+/*
+ * The same for a foreign profile (see <tracebed/exchange.h>), straight from its pages, without importing it. Its
+ * ticks are nanoseconds unless 'counts' says otherwise. The result is that of tbed_profile_make() of its import.
+ *
+ * Errors: those of opening, ERR_NOT_A_TRACE if it is none; ERR_PROFILE_VERSION, ERR_MEMORY, ERR_ARGUMENT. Damage is no
+ *         error: tbed_profile_damage_get().
+ */
+enum tbed_status tbed_profile_make_foreign(const char *path, const struct tbed_analysis_options *options,
+                                           struct tbed_profile **profile_ret, struct tbed_error *error_ret);
+/* The same for an open paged file. 'fd' stays the caller's. */
+enum tbed_status tbed_profile_make_foreign_fd(int fd, const struct tbed_analysis_options *options,
+                                              struct tbed_profile **profile_ret,
+                                              struct tbed_error *error_ret);
+
+void tbed_profile_close(struct tbed_profile *profile); /* NULL is fine */
 void tbed_profile_totals(const struct tbed_profile *profile, struct tbed_profile_totals *totals_ret);
 /* Rows by label. NULL past the last. */
 const struct tbed_profile_row *tbed_profile_row(const struct tbed_profile *profile, size_t index);
 const struct tbed_artifact_row *tbed_profile_artifact(const struct tbed_profile *profile, size_t index);
+
+/* What ticks count where they are no time, "instructions"; "" where they are time. */
+const char *tbed_profile_unit(const struct tbed_profile *profile);
+
+/* What is wrong with a foreign file; the first few. False past the last. */
+struct tbed_profile_damage {
+    enum tbed_status status;
+    uint32_t file; /* of a format in several files: which; else 0 */
+    uint64_t offset, detail;
+};
+bool tbed_profile_damage_get(const struct tbed_profile *profile, size_t index,
+                             struct tbed_profile_damage *damage_ret);
+/* ---- Stacks: time by the path of labels that leads to it ---- */
+
+/*
+ * A stack is a path of labels, from a root through spans to the span that nothing more is nested in. Spans nest, and
+ * have labels, as in profiles (above); a span whose begin is not known, or that never ended, is in no stack, and what
+ * was nested in it stands where it would have stood.
+ *
+ * Roots stand for processes, or for threads below them ('per_thread'); processes, and threads of one process, that
+ * share a name share a root. A root's time is that of its streams, each from the begin of its first span to the
+ * latest end; its self time is what no span covers. A root is called after its process; "rustc" in an imported
+ * profile, which is what measureme's own tools call it; "<no process>" for streams that do not tell theirs. Threads
+ * are called by their names, else "thread TID".
+ *
+ * A path's self time is its time less that of the paths one longer. Where spans overlap without nesting that may come
+ * out below 0: it is 0 then, and 'negative_count' tells. So self times add up to what 'total_ticks' of a root says,
+ * which may be more than the time that passed.
+ *
+ * What lies deeper than TBED_STACK_DEPTH_MAX spans is put together as "<deeper>": that keeps a hostile file from making
+ * a large result.
+ */
+#define TBED_STACK_DEPTH_MAX 1024u
+
+struct tbed_stacks;
+
+struct tbed_stacks_options {
+    size_t size;             /* sizeof(struct tbed_stacks_options); lets the struct grow */
+    unsigned thread_count;   /* 0: as many as there are processors */
+    const uint32_t *streams; /* only these; NULL: all */
+    size_t stream_count;
+    bool per_thread;
+    const char *root; /* what every process is called; NULL: as said above */
+};
+
+struct tbed_stack_row {
+    const char *label; /* terminated; stand-ins as in profiles */
+    size_t label_nbytes;
+    size_t parent;        /* its row; SIZE_MAX: none */
+    uint32_t depth;       /* 0: a root */
+    uint64_t count;       /* spans; of a root: streams */
+    uint64_t self_ticks;  /* in no deeper stack */
+    uint64_t total_ticks; /* with all deeper ones */
+};
+
+struct tbed_stacks_totals {
+    uint64_t span_count;      /* in the stacks */
+    uint64_t stream_count;    /* that have such spans */
+    uint64_t inverted_count;  /* spans that end before they begin: they count with no time, at their end */
+    uint64_t overlap_count;   /* spans found to overlap the span they were compared with, without nesting */
+    uint64_t negative_count;  /* stacks whose self time came out below 0 */
+    uint64_t deep_count;      /* spans deeper than TBED_STACK_DEPTH_MAX */
+    uint64_t unknown_count;   /* ended, with no known begin: in no stack */
+    uint64_t open_count;      /* never ended: in no stack */
+    uint64_t bad_block_count; /* event blocks that could not be read, or only in part */
+    uint64_t other_count;     /* events that are no spans */
+};
+
+/*
+ * tbed_stacks_make() reads all event blocks, each stream from its end to its start, several streams at once.
+ * Memory grows with the number of different paths and names, and of spans open at one time.
+ *
+ * Ownership: '*stacks_ret' is the caller's, freed by tbed_stacks_close(). Untouched on failure. 'options' may be
+ *            NULL; nothing of them is kept.
+ * Errors:    ERR_MEMORY, ERR_ARGUMENT. Damage is no error: what can be read is, the rest joins the damage list.
+ */
+enum tbed_status tbed_stacks_make(struct tbed_reader *reader, const struct tbed_stacks_options *options,
+                                  struct tbed_stacks **stacks_ret);
+void tbed_stacks_close(struct tbed_stacks *stacks); /* NULL is fine */
+void tbed_stacks_totals(const struct tbed_stacks *stacks, struct tbed_stacks_totals *totals_ret);
+
+/* Each row directly before its children, which stand in the order of their labels' bytes. NULL past the last. */
+const struct tbed_stack_row *tbed_stacks_row(const struct tbed_stacks *stacks, size_t index);
 
 /* ---- Allocations ---- */
 

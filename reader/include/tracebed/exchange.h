@@ -14,6 +14,7 @@
 #ifndef TRACEBED_EXCHANGE_H
 #define TRACEBED_EXCHANGE_H
 
+#include <stdio.h>
 #include <tracebed/reader.h>
 
 #ifdef __cplusplus
@@ -27,27 +28,29 @@ enum tbed_foreign_kind {
     TBED_FOREIGN_PROFILE, /* measureme: .mm_profdata, or .events with .string_data and .string_index */
 };
 
-/* What a file is, by its first bytes and its name. Never fails: NONE. */
+/* What a file is, by its first bytes. Never fails: NONE. Reads from the file's start; its offset stays. */
 enum tbed_foreign_kind tbed_foreign_find(const char *path);
+enum tbed_foreign_kind tbed_foreign_find_fd(int fd);
 
 struct tbed_import_damage {
     enum tbed_status status;
-    uint32_t file; /* of a format in several files: which; else 0 */
-    uint64_t offset, detail;
+    uint32_t file;   /* of a profile in three files: 0 .events, 1 .string_data, 2 .string_index; else 0 */
+    uint64_t offset; /* in that file; UINT64_MAX: no place in it */
+    uint64_t detail; /* the value found, where there is one */
 };
 
 /*
  * What was found and done. Fixed size; the first few damages, and how many there are in all.
  */
-#define TBED_IMPORT_DAMAGE_KEPT 16
+#define TBED_IMPORT_DAMAGE_KEPT 100
 struct tbed_import_report {
     uint32_t version; /* of the foreign format */
     uint64_t event_count, interval_count, instant_count, integer_count;
     uint64_t string_count, binding_count, thread_count;
-    uint64_t inverted_count;   /* intervals that end before they begin; kept */
-    uint64_t unordered_count;  /* events that end before the event in front of them, on their thread; kept */
-    uint64_t unpaired_count;   /* starts without an end and ends without a start (format 0); starts are kept */
-    uint64_t drop_count;       /* what the bed had no room for, by all causes */
+    uint64_t inverted_count;  /* intervals that end before they begin; kept */
+    uint64_t unordered_count; /* events that end before the event in front of them, on their thread; kept */
+    uint64_t unpaired_count;  /* starts without an end and ends without a start (format 0); left out */
+    uint64_t drop_count;      /* what the bed had no room for, by all causes */
     uint64_t damage_count;
     struct tbed_import_damage damages[TBED_IMPORT_DAMAGE_KEPT];
 };
@@ -58,18 +61,32 @@ struct tbed_import_options {
 };
 
 /*
- * tbed_import() makes the bed 'to' from the foreign file 'from'.
+ * tbed_import() makes the bed 'to' from the foreign file 'from'; of a profile in three files, any one of them.
  *
- * Errors: ERR_NOT_A_TRACE if it is none of the kinds above, ERR_PROFILE_VERSION; else what opening and writing
- *         can come to. 'to' is removed again if the call fails. 'report_ret' and 'error_ret' may be NULL.
+ * 'to' appears whole, mode 0600, once the import is done, or not at all. Damage of 'from' does not fail the call: what
+ * is whole is imported, and the report tells of the rest.
+ *
+ * Ownership: 'options', 'report_ret' and 'error_ret' may be NULL. The report is filled as far as the import came.
+ * Errors:    ERR_NOT_A_TRACE if it is none of the kinds above, ERR_PROFILE_VERSION, ERR_PROFILE_CUT (it ends inside
+ *            its first 8 bytes), ERR_EMPTY, ERR_OPEN, ERR_READ, ERR_MAP, ERR_MEMORY; of 'to' ERR_EXISTS,
+ *            ERR_IS_DIRECTORY, ERR_NOT_REGULAR, ERR_OPEN, ERR_WRITE, ERR_DISK_FULL.
+ * Threads:   any.
  */
 enum tbed_status tbed_import(const char *from, const char *to, const struct tbed_import_options *options,
                              struct tbed_import_report *report_ret, struct tbed_error *error_ret);
 
-/* The same into a file without a name, opened for reading; it is gone with the reader. */
-enum tbed_status tbed_import_open(const char *from, const struct tbed_import_options *options,
-                                  struct tbed_reader **reader_ret, struct tbed_import_report *report_ret,
-                                  struct tbed_error *error_ret);
+/* The same from an open regular file, which stays the caller's; a profile in one file, or events alone. */
+enum tbed_status tbed_import_fd(int from, const char *to, const struct tbed_import_options *options,
+                                struct tbed_import_report *report_ret, struct tbed_error *error_ret);
+
+/*
+ * The same into a file without a name, opened for reading; it is gone with the reader. It lies in $TMPDIR, /var/tmp
+ * or /tmp, or in memory where files without a name cannot be had there.
+ */
+enum tbed_status tbed_import_open(const char *from, struct tbed_reader **reader_ret,
+                                  struct tbed_import_report *report_ret, struct tbed_error *error_ret);
+enum tbed_status tbed_import_open_fd(int from, struct tbed_reader **reader_ret,
+                                     struct tbed_import_report *report_ret, struct tbed_error *error_ret);
 
 /* ---- Export ---- */
 
@@ -82,16 +99,81 @@ struct tbed_profile_export_options {
 /* What an export left out, because the format has no place for it: counted, never silent. */
 struct tbed_export_report {
     uint64_t event_count, string_count; /* written */
-    uint64_t left_out_count;            /* events: messages, allocations, flows, asynchronous spans, unknown ones */
-    uint64_t clipped_count;             /* times or values that 48 bits cannot hold; written as the highest there is */
-    uint64_t open_count;                /* spans that never ended: written up to the stream's last event */
-    uint64_t unnamed_count;             /* events whose id has no text; written with a stand-in, "<id 42>" */
+    uint64_t argument_count;            /* arguments of events, left out */
+    uint64_t left_out_count; /* events: messages, allocations, flows, asynchronous spans, unknown ones */
+    uint64_t clipped_count;  /* times or values that 48 bits cannot hold; written as the highest there is */
+    uint64_t open_count;     /* spans that never ended: written up to the stream's last event */
+    uint64_t unnamed_count;  /* events whose id has no text; written with a stand-in, "<id 42>" */
 };
 
 /* Writes the trace as .mm_profdata, for measureme's own tools. */
 enum tbed_status tbed_export_profile(struct tbed_reader *reader, const char *path,
                                      const struct tbed_profile_export_options *options,
                                      struct tbed_export_report *report_ret, struct tbed_error *error_ret);
+
+/* ---- Export: Chrome trace events ---- */
+
+/*
+ * JSON that chrome://tracing, Perfetto's viewer, speedscope and Firefox's profiler open: an object whose "traceEvents"
+ * are, of any number of traces:
+ *   spans (SPAN; BEGIN with its END)  ph X, or B if they never ended
+ *   instants, messages, gaps          ph i
+ *   counters                          ph C
+ *   asynchronous spans                ph b, e; "id" is the name's id and the key
+ *   flows                             ph s, t, f
+ *   processes, threads                ph M: process_name, process_sort_index, thread_name
+ * A name is what stands before the first U+001E of a text, the parts behind it are "arg0", "arg1", …; the event's own
+ * arguments follow by their names. "cat" is the category. Allocations have no place in that format.
+ *
+ * Times are microseconds from the start of the earliest trace, with three digits behind the point; traces stand
+ * against one another as their wall clocks say. Where ticks are no time, one counts as a nanosecond.
+ */
+struct tbed_chrome_options {
+    size_t size;    /* sizeof(struct tbed_chrome_options); lets the struct grow */
+    bool overwrite; /* replace an existing file; else that is ERR_EXISTS */
+    bool absolute;  /* whole microseconds of CLOCK_REALTIME, rounded down, as measureme's crox has them */
+    bool collapse_threads; /* a thread that begins after another one of its process ended takes its place */
+    uint64_t minimum_ns;   /* shorter spans are left out */
+    /*
+     * The text of a MESSAGE in a buffer of its own, valid until the next call; gives its length. NULL: the format,
+     * and the arguments as arguments.
+     */
+    size_t (*message)(void *context, struct tbed_reader *reader, const struct tbed_event *event,
+                      const char **text_ret);
+    void *message_context;
+};
+
+/* Nothing is left out without being counted here. */
+struct tbed_chrome_report {
+    uint64_t event_count;      /* written; metadata apart */
+    uint64_t open_count;       /* of them: spans that never ended */
+    uint64_t inverted_count;   /* of them: spans that end before they begin, written with no duration */
+    uint64_t short_count;      /* left out: spans shorter than asked for */
+    uint64_t unpaired_count;   /* left out: ends whose begin is not known */
+    uint64_t allocation_count; /* left out: ALLOC, FREE, REALLOC */
+    uint64_t unknown_count;    /* left out: events of later versions, or applications' own */
+    uint64_t argument_count;   /* left out: arguments of counters, which would look like more counters */
+    uint64_t
+        renumbered_count; /* processes that have another one's pid in an earlier trace: they get a free one */
+};
+
+/*
+ * tbed_export_chrome() writes the traces into the file 'to', one after another. 'to' appears whole, or not at all.
+ *
+ * Ownership: all the caller's. 'options', 'report_ret' and 'error_ret' may be NULL.
+ * Errors:    ERR_MEMORY, ERR_ARGUMENT; of 'to' ERR_EXISTS, ERR_IS_DIRECTORY, ERR_NOT_REGULAR, ERR_OPEN, ERR_WRITE.
+ *            Damage is no error: it joins the readers' damage lists.
+ * Source:    Google's "Trace Event Format".
+ */
+enum tbed_status tbed_export_chrome(struct tbed_reader *const *readers, size_t reader_count, const char *to,
+                                    const struct tbed_chrome_options *options,
+                                    struct tbed_chrome_report *report_ret, struct tbed_error *error_ret);
+
+/* The same into a stream of any kind, which stays the caller's; after a failure it may have got a part. */
+enum tbed_status tbed_export_chrome_stream(struct tbed_reader *const *readers, size_t reader_count, FILE *out,
+                                           const struct tbed_chrome_options *options,
+                                           struct tbed_chrome_report *report_ret,
+                                           struct tbed_error *error_ret);
 
 #ifdef __cplusplus
 }

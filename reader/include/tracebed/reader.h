@@ -91,7 +91,8 @@ struct tbed_trace_info {
     uint64_t unwritten_page_count;     /* claimed, never begun */
     uint64_t interrupted_record_count; /* left behind by killed writers; counted by tbed_reader_verify() */
     uint32_t stream_count;             /* streams that have blocks or a STREAM record */
-    /* Over all event blocks; an unsealed block's end is found by walking it. */
+    /* Over all event blocks; an unsealed block's end is found by walking it. Given ticks start with the header's anchor:
+     * an import's first tick is 0, where the profile starts. */
     uint64_t first_tick, last_tick;
     uint64_t drops[TBED_DROP_CAUSE_COUNT];
     /* Counted by tbed_reader_verify(): events of later versions, events with a tick below the one before. */
@@ -157,6 +158,9 @@ struct tbed_binding_info {
 /* The bindings in file order; a pair of a BIND_LIST is one with 'id_count' 1. False past the last. */
 bool tbed_binding_get(const struct tbed_reader *reader, size_t index, struct tbed_binding_info *info_ret);
 
+/* What the id is bound to, a string or another reserved id; the last binding counts. False: it is not bound. */
+bool tbed_id_binding(const struct tbed_reader *reader, uint32_t id, uint32_t *string_id_ret);
+
 /* The counter's unit as a string id; TBED_ID_INVALID: not told. */
 uint32_t tbed_counter_unit(const struct tbed_reader *reader, uint32_t counter_id);
 
@@ -180,9 +184,8 @@ bool tbed_damage_get(const struct tbed_reader *reader, size_t index, struct tbed
 uint64_t tbed_damage_count(const struct tbed_reader *reader);
 
 /*
- * tbed_reader_verify() checks everything that section 12 lists: every checksum, word, entry and record, and that
- * strings and records refer to entries that are there. That an id resolves is no part of it: a reserved id need
- * never be bound. Its findings join the list above. Returns OK if there are none, else the first one's status.
+ * tbed_reader_verify() checks everything that section 12 lists: every checksum, word, entry and record. That an id
+ * resolves is no part of it: a reserved id need never be bound, and of a lost page its damage tells. Its findings join the list above. Returns OK if there are none, else the first one's status.
  */
 enum tbed_status tbed_reader_verify(struct tbed_reader *reader);
 
@@ -333,8 +336,8 @@ void tbed_merge_close(struct tbed_merge *merge);
  * Errors: ERR_STRING_DEPTH, ERR_STRING_COMPONENTS, ERR_STRING_BYTES, each for its own budget.
  */
 struct tbed_string_budget {
-    size_t size;              /* sizeof(struct tbed_string_budget); lets the struct grow */
-    uint32_t depth;           /* ids open at once, bound ones counted; 64, which is also the most */
+    size_t size;    /* sizeof(struct tbed_string_budget); lets the struct grow */
+    uint32_t depth; /* ids open at once; 64, which is also the most, and as many bound ones beside them */
     uint64_t component_count; /* texts and references; 2^20 */
     uint64_t nbytes;          /* of text; 2^24 */
 };
@@ -491,9 +494,11 @@ enum tbed_status tbed_name_get(const struct tbed_reader *reader, uint32_t id, st
  * first; else it is put together once, and kept as names are.
  *
  * Ownership: the text is not terminated, the reader's, valid until tbed_reader_close().
- * Errors:    ERR_STRING_… of what has no text; stand-ins stand in their place. ERR_CACHE_FULL, ERR_MEMORY: '*label_ret'
- *            is untouched. A label of more than 4,096 components is ERR_STRING_COMPONENTS. tbed_event_parts_open() has
- *            neither limit.
+ * Errors:    ERR_STRING_… of what has no text: "<unknown>" stands in its place, in a trace that binds no ids
+ *            "<id 42>". For all of the label stand "<cycle>", "<too deep>", "<too many components>" (above 4,096) and
+ *            "<too long>" (above 65,535 bytes). ERR_CACHE_FULL, ERR_MEMORY: '*label_ret' is untouched.
+ *            tbed_event_parts_open() has neither limit, and the stand-ins of tbed_string_resolve().
+ * Source:    spec/measureme.md, "Profiles", rule 1; but a label that is empty or has control characters is as it is.
  * Threads:   any number.
  */
 enum tbed_status tbed_event_label(const struct tbed_reader *reader, uint32_t id, struct tbed_name *label_ret);

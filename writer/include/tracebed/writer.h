@@ -33,6 +33,8 @@ struct tbed_recorder;
 
 /* ---- The writer ---- */
 
+#define TBED_PID_UNKNOWN UINT32_MAX
+
 struct tbed_writer_options {
     size_t size;    /* sizeof(struct tbed_writer_options); lets the struct grow */
     bool overwrite; /* replace an existing file; else that is ERR_EXISTS */
@@ -50,7 +52,8 @@ struct tbed_writer_options {
         given_ticks; /* events happened before: see tbed_event_give(). Not with 'join', 'clock', 'user_clock' */
     uint64_t given_ticks_per_second; /* 1,000 to 10^12; 0: ticks are counts, in 'user_clock_unit' */
     int64_t given_realtime_ns;       /* CLOCK_REALTIME at tick 0 */
-    uint32_t process_pid;            /* 0: this process's; else its parent is not told */
+    uint32_t
+        process_pid; /* 0: this process's; TBED_PID_UNKNOWN: the trace has 0. Given, its parent is not told */
 };
 
 /*
@@ -72,7 +75,13 @@ enum tbed_status tbed_writer_open(const char *path, const struct tbed_writer_opt
 void tbed_writer_close(struct tbed_writer *writer);
 
 /*
- * The same for a new file that is open already: 'fd', readable and writable, empty, perhaps without a name. It stays
+ * The same, and frees the little that closing leaves for whoever still records: for a program that writes many traces
+ * and knows that no thread has a recorder of this one in its hands any more.
+ */
+void tbed_writer_free(struct tbed_writer *writer);
+
+/*
+ * tbed_writer_open() for a new file that is open already: 'fd', readable and writable, empty, perhaps without a name. It stays
  * the caller's, who may close it at once; its flock is the writer's until that is closed. A forked child needs /proc
  * to go on with it.
  *

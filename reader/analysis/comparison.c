@@ -1,0 +1,384 @@
+/*
+ * Rows of several profiles, put together by label.
+ *
+ * Labels come in order, so a run is merged into those of the runs before it. A label keeps the number that it got when
+ * it was first met; what a run has is an array by that number, as long as there were labels by then.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <tracebed/compare.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct label {
+    char *text; /* terminated */
+    size_t nbytes;
+    size_t number;    /* place in the runs' arrays */
+    size_t run_count; /* runs that have it */
+};
+
+/* What one run has. */
+struct cells {
+    struct tbed_figures *figures; /* by number */
+    size_t count;
+};
+
+/* Labels of one kind in the order of their bytes, and what the runs have. */
+struct table {
+    struct label *labels;
+    size_t label_count;
+    struct cells *runs;
+};
+
+enum { ROWS, ARTIFACTS, TABLE_COUNT };
+
+struct tbed_comparison {
+    struct table tables[TABLE_COUNT];
+    uint64_t *totals;
+    size_t run_count, run_room;
+    bool counts; /* of the profiles: the same for all */
+    char unit[17];
+};
+
+/* A row on its way in. */
+struct item {
+    const char *label;
+    size_t nbytes;
+    struct tbed_figures figures;
+};
+
+/* A table as it will be once the run is in. */
+struct merged {
+    struct label *labels;
+    size_t count;
+    struct cells cells;
+};
+
+/* ---- A life ---- */
+
+enum tbed_status tbed_comparison_open(struct tbed_comparison **comparison_ret)
+{
+    struct tbed_comparison *comparison = calloc(1, sizeof *comparison);
+    if (comparison == NULL)
+        return TBED_ERR_MEMORY;
+    *comparison_ret = comparison;
+    return TBED_OK;
+}
+
+void tbed_comparison_close(struct tbed_comparison *comparison)
+{
+    if (comparison == NULL)
+        return;
+    for (unsigned i = 0; i < TABLE_COUNT; i++) {
+        struct table *table = &comparison->tables[i];
+        for (size_t label = 0; label < table->label_count; label++)
+            free(table->labels[label].text);
+        for (size_t run = 0; run < comparison->run_count; run++)
+            free(table->runs[run].figures);
+        free(table->labels);
+        free(table->runs);
+    }
+    free(comparison->totals);
+    free(comparison);
+}
+
+/* ---- Adding a run ---- */
+
+static int compare_labels(const char *left, size_t left_nbytes, const char *right, size_t right_nbytes)
+{
+    size_t common = left_nbytes < right_nbytes ? left_nbytes : right_nbytes;
+    int order = common > 0 ? memcmp(left, right, common) : 0;
+    return order != 0 ? order : (left_nbytes > right_nbytes) - (left_nbytes < right_nbytes);
+}
+
+static bool are_in_order(const struct item *items, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        if (compare_labels(items[i - 1].label, items[i - 1].nbytes, items[i].label, items[i].nbytes) >= 0)
+            return false;
+    return true;
+}
+
+static char *copy_text(const char *text, size_t nbytes)
+{
+    char *copy = nbytes < SIZE_MAX ? malloc(nbytes + 1) : NULL;
+    if (copy == NULL)
+        return NULL;
+    if (nbytes > 0)
+        memcpy(copy, text, nbytes);
+    copy[nbytes] = '\0';
+    return copy;
+}
+
+/* Gives up a run that did not get in: labels from 'first_new' on are its own. */
+static void drop_merged(struct merged *merged, size_t first_new)
+{
+    for (size_t i = 0; i < merged->count; i++)
+        if (merged->labels[i].number >= first_new)
+            free(merged->labels[i].text);
+    free(merged->labels);
+    free(merged->cells.figures);
+}
+
+static bool put_item(struct merged *merged, const struct label *known, const struct item *item)
+{
+    struct label *label = &merged->labels[merged->count];
+    if (known != NULL)
+        *label = *known;
+    else
+        *label = (struct label){.text = copy_text(item->label, item->nbytes),
+                                .nbytes = item->nbytes,
+                                .number = merged->cells.count};
+    if (label->text == NULL)
+        return false;
+    merged->count++;
+    if (known == NULL)
+        merged->cells.count++;
+    if (item != NULL) {
+        label->run_count++;
+        merged->cells.figures[label->number] = item->figures;
+        merged->cells.figures[label->number].present = true;
+    }
+    return true;
+}
+
+/* Of two lists in order one; 'merged' stands by itself, also when memory is out. */
+static bool merge_items(const struct table *table, const struct item *items, size_t count,
+                        struct merged *merged)
+{
+    size_t most = table->label_count + count, old = 0, new = 0;
+    *merged = (struct merged){.labels = calloc(most + 1, sizeof *merged->labels),
+                              .cells = {calloc(most + 1, sizeof *merged->cells.figures), table->label_count}};
+    if (merged->labels == NULL || merged->cells.figures == NULL)
+        return false;
+    while (old < table->label_count || new < count) {
+        const struct label *label = old < table->label_count ? &table->labels[old] : NULL;
+        const struct item *item = new < count ? &items[new] : NULL;
+        int order = label == NULL  ? 1
+                    : item == NULL ? -1
+                                   : compare_labels(label->text, label->nbytes, item->label, item->nbytes);
+        if (!put_item(merged, order <= 0 ? label : NULL, order >= 0 ? item : NULL))
+            return false;
+        old += order <= 0;
+        new += order >= 0;
+    }
+    return true;
+}
+
+static bool make_room(struct tbed_comparison *comparison)
+{
+    if (comparison->run_count < comparison->run_room)
+        return true;
+    size_t room = comparison->run_room == 0 ? 8 : comparison->run_room * 2;
+    for (unsigned i = 0; i < TABLE_COUNT; i++) {
+        struct cells *runs = realloc(comparison->tables[i].runs, room * sizeof *runs);
+        if (runs == NULL)
+            return false;
+        comparison->tables[i].runs = runs;
+    }
+    uint64_t *totals = realloc(comparison->totals, room * sizeof *totals);
+    if (totals == NULL)
+        return false;
+    comparison->totals = totals;
+    comparison->run_room = room;
+    return true;
+}
+
+static enum tbed_status add_items(struct tbed_comparison *comparison, struct item *const items[TABLE_COUNT],
+                                  const size_t counts[TABLE_COUNT], uint64_t total)
+{
+    struct merged merged[TABLE_COUNT] = {0};
+    bool fits = make_room(comparison);
+    for (unsigned i = 0; i < TABLE_COUNT; i++)
+        if (!are_in_order(items[i], counts[i]))
+            return TBED_ERR_ARGUMENT;
+    for (unsigned i = 0; i < TABLE_COUNT && fits; i++)
+        fits = merge_items(&comparison->tables[i], items[i], counts[i], &merged[i]);
+    for (unsigned i = 0; i < TABLE_COUNT; i++) {
+        struct table *table = &comparison->tables[i];
+        if (!fits) {
+            drop_merged(&merged[i], table->label_count);
+            continue;
+        }
+        free(table->labels);
+        table->labels = merged[i].labels;
+        table->label_count = merged[i].count;
+        table->runs[comparison->run_count] = merged[i].cells;
+    }
+    if (fits)
+        comparison->totals[comparison->run_count++] = total;
+    return fits ? TBED_OK : TBED_ERR_MEMORY;
+}
+
+static struct item item_of_row(const struct tbed_profile_row *row)
+{
+    struct item item = {.label = row->label, .nbytes = row->label_nbytes};
+    item.figures.of[TBED_FIGURE_SELF] = row->self_ticks;
+    item.figures.of[TBED_FIGURE_TIME] = row->total_ticks;
+    item.figures.of[TBED_FIGURE_INVOCATIONS] = row->count;
+    item.figures.of[TBED_FIGURE_MISSES] = row->cache_misses;
+    item.figures.of[TBED_FIGURE_HITS] = row->cache_hits;
+    item.figures.of[TBED_FIGURE_BLOCKED] = row->blocked_ticks;
+    item.figures.of[TBED_FIGURE_LOAD] = row->load_ticks;
+    item.figures.of[TBED_FIGURE_HASHING] = row->hashing_ticks;
+    return item;
+}
+
+/* An artifact's size takes the place of the first figure. */
+static struct item item_of_artifact(const struct tbed_artifact_row *artifact)
+{
+    return (struct item){artifact->label, artifact->label_nbytes, {.of = {artifact->value}}};
+}
+
+enum tbed_status tbed_comparison_add_run(struct tbed_comparison *comparison,
+                                         const struct tbed_comparison_run *run)
+{
+    size_t counts[TABLE_COUNT] = {run->row_count, run->artifact_count};
+    struct item *items[TABLE_COUNT];
+    enum tbed_status status = TBED_ERR_MEMORY;
+    for (unsigned i = 0; i < TABLE_COUNT; i++)
+        items[i] = calloc(counts[i] + 1, sizeof *items[i]);
+    if (items[ROWS] != NULL && items[ARTIFACTS] != NULL) {
+        for (size_t i = 0; i < run->row_count; i++)
+            items[ROWS][i] = item_of_row(&run->rows[i]);
+        for (size_t i = 0; i < run->artifact_count; i++)
+            items[ARTIFACTS][i] = item_of_artifact(&run->artifacts[i]);
+        status = add_items(comparison, items, counts, run->total);
+    }
+    free(items[ROWS]);
+    free(items[ARTIFACTS]);
+    return status;
+}
+
+/* ---- From a profile ---- */
+
+/* What the clock's rate makes of ticks. */
+struct scale {
+    const struct tbed_reader *reader; /* NULL: nothing is to be converted */
+};
+
+static struct scale scale_of(const struct tbed_reader *reader, bool counts)
+{
+    struct tbed_trace_info info = {.ticks_per_second = 1000000000};
+    if (reader != NULL)
+        tbed_reader_info(reader, &info);
+    return (struct scale){counts || info.ticks_per_second == 1000000000 ? NULL : reader};
+}
+
+static uint64_t scaled(struct scale scale, uint64_t ticks)
+{
+    if (scale.reader == NULL)
+        return ticks;
+    double ns = tbed_tick_span_to_ns(scale.reader, ticks);
+    return ns < 0x1p63 ? (uint64_t)(ns + 0.5) : ns < 0x1p64 ? (uint64_t)ns : UINT64_MAX;
+}
+
+static void scale_row(struct scale scale, struct tbed_profile_row *row)
+{
+    row->self_ticks = scaled(scale, row->self_ticks);
+    row->total_ticks = scaled(scale, row->total_ticks);
+    row->blocked_ticks = scaled(scale, row->blocked_ticks);
+    row->load_ticks = scaled(scale, row->load_ticks);
+    row->hashing_ticks = scaled(scale, row->hashing_ticks);
+}
+
+static bool load_rows(const struct tbed_profile *profile, struct scale scale, struct tbed_comparison_run *run)
+{
+    while (tbed_profile_row(profile, run->row_count) != NULL)
+        run->row_count++;
+    while (tbed_profile_artifact(profile, run->artifact_count) != NULL)
+        run->artifact_count++;
+    struct tbed_profile_row *rows = calloc(run->row_count + 1, sizeof *rows);
+    struct tbed_artifact_row *artifacts = calloc(run->artifact_count + 1, sizeof *artifacts);
+    run->rows = rows;
+    run->artifacts = artifacts;
+    if (rows == NULL || artifacts == NULL)
+        return false;
+    for (size_t i = 0; i < run->row_count; i++) {
+        rows[i] = *tbed_profile_row(profile, i);
+        scale_row(scale, &rows[i]);
+    }
+    for (size_t i = 0; i < run->artifact_count; i++)
+        artifacts[i] = *tbed_profile_artifact(profile, i);
+    return true;
+}
+
+enum tbed_status tbed_comparison_add(struct tbed_comparison *comparison, const struct tbed_profile *profile,
+                                     const struct tbed_reader *reader)
+{
+    struct tbed_profile_totals totals;
+    tbed_profile_totals(profile, &totals);
+    const char *unit = tbed_profile_unit(profile);
+    if (comparison->run_count > 0 &&
+        (comparison->counts != totals.counts || strcmp(comparison->unit, unit) != 0))
+        return TBED_ERR_ARGUMENT;
+    struct scale scale = scale_of(reader, totals.counts);
+    struct tbed_comparison_run run = {.total = scaled(scale, totals.total_ticks)};
+    enum tbed_status status = TBED_ERR_MEMORY;
+    if (load_rows(profile, scale, &run))
+        status = tbed_comparison_add_run(comparison, &run);
+    free((void *)run.rows);
+    free((void *)run.artifacts);
+    if (status == TBED_OK) {
+        comparison->counts = totals.counts;
+        snprintf(comparison->unit, sizeof comparison->unit, "%s", unit);
+    }
+    return status;
+}
+
+/* ---- Looking at it ---- */
+
+size_t tbed_comparison_run_count(const struct tbed_comparison *comparison)
+{
+    return comparison->run_count;
+}
+
+uint64_t tbed_comparison_total(const struct tbed_comparison *comparison, size_t run)
+{
+    return run < comparison->run_count ? comparison->totals[run] : 0;
+}
+
+static bool get_row(const struct table *table, size_t index, struct tbed_comparison_row *row_ret)
+{
+    if (index >= table->label_count)
+        return false;
+    const struct label *label = &table->labels[index];
+    *row_ret = (struct tbed_comparison_row){label->text, label->nbytes, label->run_count};
+    return true;
+}
+
+static struct tbed_figures get_figures(const struct tbed_comparison *comparison, unsigned kind, size_t index,
+                                       size_t run)
+{
+    const struct table *table = &comparison->tables[kind];
+    if (index >= table->label_count || run >= comparison->run_count)
+        return (struct tbed_figures){0};
+    const struct cells *cells = &table->runs[run];
+    size_t number = table->labels[index].number;
+    return number < cells->count ? cells->figures[number] : (struct tbed_figures){0};
+}
+
+bool tbed_comparison_row(const struct tbed_comparison *comparison, size_t index,
+                         struct tbed_comparison_row *row_ret)
+{
+    return get_row(&comparison->tables[ROWS], index, row_ret);
+}
+
+bool tbed_comparison_artifact(const struct tbed_comparison *comparison, size_t index,
+                              struct tbed_comparison_row *row_ret)
+{
+    return get_row(&comparison->tables[ARTIFACTS], index, row_ret);
+}
+
+struct tbed_figures tbed_comparison_figures(const struct tbed_comparison *comparison, size_t index,
+                                            size_t run)
+{
+    return get_figures(comparison, ROWS, index, run);
+}
+
+uint64_t tbed_comparison_size(const struct tbed_comparison *comparison, size_t index, size_t run)
+{
+    return get_figures(comparison, ARTIFACTS, index, run).of[0];
+}

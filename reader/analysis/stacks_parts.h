@@ -1,0 +1,127 @@
+/*
+ * The parts of the stack analysis: the spans of one block, labels, and the tree of paths.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_STACKS_PARTS_H
+#define TRACEBED_STACKS_PARTS_H
+
+#include "reader/label.h"
+
+#include <pthread.h>
+#include <tracebed/analysis.h>
+
+/* ---- The spans that end in one block (stacks_spans.c) ---- */
+
+struct stack_span {
+    uint64_t begin_tick, end_tick;
+    uint32_t id;
+};
+
+struct stack_spans {
+    struct stack_span *items; /* in the order of the block */
+    size_t count, room;
+    uint64_t unknown_count; /* ended with no known begin */
+    uint64_t open_count;    /* not ended when the block does */
+    uint64_t other_count;   /* events that are no spans */
+    bool is_damaged;        /* not all of the block could be read */
+
+    struct stack_open {
+        uint64_t begin_tick;
+        bool is_known;
+    } * open;
+    size_t open_room;
+    uint64_t *copy; /* of a block that may be reused meanwhile */
+};
+
+/*
+ * Reads event block 'index' ('is_reused': from a copy). Nothing of what was in '*spans' before stays but its memory.
+ * Errors: the block's ERR_BLOCK_…, ERR_CHANGED, ERR_MEMORY.
+ */
+enum tbed_status tbed_stack_spans_read(struct stack_spans *spans, struct tbed_reader *reader, size_t index,
+                                       bool is_reused);
+void tbed_stack_spans_free(struct stack_spans *spans);
+
+/* ---- Labels: texts by number, shared by all workers (stacks_labels.c) ---- */
+
+struct stack_label {
+    char *text; /* terminated */
+    size_t nbytes;
+};
+
+struct stack_labels {
+    struct tbed_label_strings strings;
+    pthread_mutex_t lock; /* for all that follows */
+    struct stack_label *items;
+    size_t count, room;
+    size_t nbytes;   /* of all texts */
+    uint32_t *slots; /* by hash of the text: number + 1, 0 is free; a power of two */
+    size_t slot_count;
+};
+
+enum tbed_status tbed_stack_labels_open(struct stack_labels *labels, const struct tbed_reader *reader);
+void tbed_stack_labels_close(struct stack_labels *labels);
+
+/* The number of a text, made when it is new. Errors: ERR_MEMORY, also if all texts would have more than
+ * TBED_LABELS_NBYTES_MAX. */
+enum tbed_status tbed_stack_label_intern(struct stack_labels *labels, const char *text, size_t nbytes,
+                                         uint32_t *label_ret);
+
+/* The number of the label of an id. Errors: ERR_MEMORY. */
+enum tbed_status tbed_stack_label_make(struct stack_labels *labels, uint32_t id, uint32_t *label_ret);
+
+/* The labels that one worker has met, by id: so no event takes the lock. Starts with zeros. */
+struct stack_ids {
+    struct stack_id {
+        uint32_t id, label; /* label + 1; 0: free */
+    } * slots;
+    size_t slot_count, count; /* a power of two, at most half full */
+};
+
+/* Errors: ERR_MEMORY. */
+enum tbed_status tbed_stack_id_label(struct stack_ids *ids, struct stack_labels *labels, uint32_t id,
+                                     uint32_t *label_ret);
+
+/* ---- The tree of paths (stacks_tree.c) ---- */
+
+struct stack_node {
+    uint32_t parent; /* 0, the top, for roots and for itself */
+    uint32_t label;
+    uint32_t depth; /* 0: the top; 1: roots */
+    uint64_t count;
+    uint64_t ticks; /* added up, saturating */
+};
+
+struct stack_tree {
+    struct stack_node *nodes; /* [0] is the top; parents stand before their children */
+    size_t count, room;
+    uint32_t *slots; /* by hash of (parent, label): node; 0 is free; a power of two */
+    size_t slot_count;
+};
+
+enum tbed_status tbed_stack_tree_open(struct stack_tree *tree);
+void tbed_stack_tree_close(struct stack_tree *tree);
+
+/* The child of 'parent' with that label, made when it is new. Errors: ERR_MEMORY. */
+enum tbed_status tbed_stack_tree_child(struct stack_tree *tree, uint32_t parent, uint32_t label,
+                                       uint32_t *node_ret);
+
+static inline void tbed_stack_node_add(struct stack_node *node, uint64_t count, uint64_t ticks)
+{
+    if (__builtin_add_overflow(node->ticks, ticks, &node->ticks))
+        node->ticks = UINT64_MAX;
+    node->count += count;
+}
+
+/* Adds all of 'from', which has the same labels. Errors: ERR_MEMORY. */
+enum tbed_status tbed_stack_tree_merge(struct stack_tree *into, const struct stack_tree *from);
+
+/*
+ * The tree as rows, the top left out; counts what came out below 0.
+ * Errors: ERR_MEMORY.
+ */
+enum tbed_status tbed_stack_tree_rows(const struct stack_tree *tree, const struct stack_label *labels,
+                                      size_t label_count, struct tbed_stack_row **rows_ret,
+                                      uint64_t *negative_count);
+
+#endif

@@ -1,0 +1,79 @@
+/*
+ * tracebed export --to=chrome: what is asked of the library, and what is said of the result.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "export_verb.h"
+
+#include <string.h>
+#include <tracebed/exchange.h>
+
+static size_t message_text(void *context, struct tbed_reader *reader, const struct tbed_event *event,
+                           const char **text_ret)
+{
+    (void)context;
+    struct tool_text text = tool_message_text(reader, event);
+    *text_ret = text.text;
+    return text.nbytes;
+}
+
+/* Where the data goes to standard output, this goes to standard error. */
+static void put_note(bool is_piped, uint64_t count, const char *what, const char *explanation)
+{
+    char figure[32];
+    if (!is_piped)
+        export_put_note(count, what, explanation);
+    else if (count > 0)
+        tool_complain("%s %s%s %s", tool_format_count(figure, count), what, count == 1 ? "" : "s",
+                      explanation);
+}
+
+static void put_report(const struct export_request *request, const struct tbed_chrome_report *report)
+{
+    bool piped = strcmp(request->to, "-") == 0;
+    char events[32];
+    if (!piped) {
+        export_put_heading(request->to);
+        printf("%s event%s\n", tool_format_count(events, report->event_count),
+               report->event_count == 1 ? "" : "s");
+    }
+    put_note(piped, report->short_count, "span", "left out for being short");
+    put_note(piped, report->allocation_count, "allocation event", "left out: the format has no such kind");
+    put_note(piped, report->unknown_count, "event", "of unknown types left out");
+    put_note(piped, report->unpaired_count, "span", "left out: their begin is not known");
+    put_note(piped, report->argument_count, "argument", "of counters left out");
+    put_note(piped, report->open_count, "span", "that never ended, written as begun");
+    put_note(piped, report->inverted_count, "span", "that end before they begin, written without a duration");
+    put_note(piped, report->renumbered_count, "process",
+             "renumbered: an earlier file has one of the same number");
+}
+
+enum tool_exit export_chrome(const struct export_request *request)
+{
+    struct tbed_chrome_options options = {.size = sizeof options,
+                                          .overwrite = request->overwrite,
+                                          .absolute = request->absolute,
+                                          .collapse_threads = request->collapse_threads,
+                                          .minimum_ns = request->minimum_ns,
+                                          .message = message_text};
+    struct tbed_chrome_report report = {0};
+    struct tbed_error error = {.offset = UINT64_MAX};
+    enum tbed_status status;
+    if (strcmp(request->to, "-") == 0)
+        status = tbed_export_chrome_stream(request->readers, request->reader_count, stdout, &options, &report,
+                                           &error);
+    else
+        status = tbed_export_chrome(request->readers, request->reader_count, request->to, &options, &report,
+                                    &error);
+    if (status == TBED_ERR_WRITE && tool_output_failed())
+        return TOOL_FINE; /* tool_finish() says what there is to say */
+    if (status != TBED_OK) {
+        tool_complain_error(request->to, &error);
+        if (status == TBED_ERR_EXISTS)
+            tool_hint("--force replaces it.");
+        return TOOL_TROUBLE;
+    }
+    put_report(request, &report);
+    return TOOL_FINE;
+}

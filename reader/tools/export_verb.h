@@ -1,0 +1,38 @@
+/*
+ * What the formats of `tracebed export` share with the verb.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_EXPORT_VERB_H
+#define TRACEBED_EXPORT_VERB_H
+
+#include "tool.h"
+
+struct export_request {
+    struct tbed_reader *reader; /* the first, or only one */
+    struct tbed_reader **readers;
+    size_t reader_count;
+    const char *to;
+    bool overwrite;
+    uint32_t version;                /* of the format; 0: its newest */
+    bool absolute, collapse_threads; /* chrome's */
+    uint64_t minimum_ns;
+};
+
+/* A format. 'run' writes 'to', says on standard output what it wrote and what it left out, and complains. */
+struct export_format {
+    const char *name, *summary;
+    uint32_t version_min, version_max; /* 0: it has no versions */
+    enum tool_exit (*run)(const struct export_request *request);
+    bool is_chrome; /* takes several files, '-' as OUT, and the options that are chrome's */
+};
+
+enum tool_exit export_chrome(const struct export_request *request);
+
+/* "  12 messages left out" and the like; nothing for 0. */
+void export_put_note(uint64_t count, const char *what, const char *explanation);
+
+/* "OUT: exported: " */
+void export_put_heading(const char *to);
+
+#endif
