@@ -23,7 +23,8 @@ def compile_alone(compiler, language, standard, header):
     source = f"#include <{header}>\n#include <{header}>\nint main(void);\nint main(void)\n{{\n    return 0;\n}}\n"
     if language == "c++":
         source = f"#include <{header}>\n#include <{header}>\nint main()\n{{\n    return 0;\n}}\n"
-    command = [compiler, f"-std={standard}", "-O1", "-Wall", "-Wextra", "-Werror", *INCLUDES]
+    command = [compiler, f"-std={standard}", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion",
+               "-Werror", *INCLUDES]
     command += ["-x", language, "-c", "-", "-o", "/dev/null"]
     try:
         run = subprocess.run(command, input=source, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -36,12 +37,12 @@ def compile_alone(compiler, language, standard, header):
 
 def main():
     problems = []
-    for path in tree.files(".h"):
+    for path in tree.files(".h", ".hpp"):
         # FOO_inline.h is the inner half of another header.
         if "/include/tracebed/" in path and not path.endswith("_inline.h"):
             header = path.split("/include/", 1)[1]
             for compiler, language, standards in COMPILERS:
-                for standard in standards:
+                for standard in standards if language == "c++" or header.endswith(".h") else ():
                     problems += compile_alone(compiler, language, standard, header)
     return tree.report(problems)
 

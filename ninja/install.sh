@@ -14,7 +14,7 @@ soname=libtracebed.so.0
 install -d "$to$prefix/bin" "$to$prefix/include/tracebed" "$to$libdir/pkgconfig" "$to$prefix/lib/tracebed" \
     "$to$prefix/share/doc/tracebed"
 install -m 755 "$from/tracebed" "$to$prefix/bin/"
-install -m 644 format/include/tracebed/*.h writer/include/tracebed/*.h reader/include/tracebed/*.h \
+install -m 644 format/include/tracebed/*.h writer/include/tracebed/*.h writer/include/tracebed/*.hpp reader/include/tracebed/*.h \
     "$to$prefix/include/tracebed/"
 install -m 644 "$from/libtracebed.a" "$from/libtracebed-symbols.a" "$to$libdir/"
 install -m 755 "$from/libtracebed.so" "$to$libdir/libtracebed.so.$version"

@@ -97,11 +97,19 @@ static void record_pair(struct tbed_recorder *recorder, uint32_t id, uint64_t su
 
 /* ---- Spans and instants with arguments ---- */
 
-void tbed_span_begin_args(struct tbed_recorder *recorder, uint32_t id, const struct tbed_argument *arguments,
-                          size_t argument_count)
+static uint32_t category_aux(uint32_t category)
 {
-    struct extended record = {
-        .type = TBED_EXT_BEGIN, .id = id, .arguments = arguments, .argument_count = argument_count};
+    return category == TBED_ID_INVALID ? 0 : category & TBED_ID_MAX;
+}
+
+void tbed_span_begin_category(struct tbed_recorder *recorder, uint32_t id, uint32_t category,
+                              const struct tbed_argument *arguments, size_t argument_count)
+{
+    struct extended record = {.type = TBED_EXT_BEGIN,
+                              .aux = category_aux(category),
+                              .id = id,
+                              .arguments = arguments,
+                              .argument_count = argument_count};
     if (!tbed_recorder_enter(recorder))
         return;
     uint64_t tick = tbed_recorder_now(recorder);
@@ -110,6 +118,12 @@ void tbed_span_begin_args(struct tbed_recorder *recorder, uint32_t id, const str
     else
         tbed_span_begin_dropped(recorder, id, tick);
     tbed_recorder_leave(recorder);
+}
+
+void tbed_span_begin_args(struct tbed_recorder *recorder, uint32_t id, const struct tbed_argument *arguments,
+                          size_t argument_count)
+{
+    tbed_span_begin_category(recorder, id, TBED_ID_INVALID, arguments, argument_count);
 }
 
 /* The recorder has been entered. */
@@ -137,12 +151,21 @@ void tbed_span_end_args(struct tbed_recorder *recorder, const struct tbed_argume
     tbed_recorder_leave(recorder);
 }
 
+void tbed_instant_category(struct tbed_recorder *recorder, uint32_t id, uint32_t category,
+                           const struct tbed_argument *arguments, size_t argument_count)
+{
+    struct extended record = {.type = TBED_EXT_INSTANT,
+                              .aux = category_aux(category),
+                              .id = id,
+                              .arguments = arguments,
+                              .argument_count = argument_count};
+    record_extended(recorder, &record);
+}
+
 void tbed_instant_args(struct tbed_recorder *recorder, uint32_t id, const struct tbed_argument *arguments,
                        size_t argument_count)
 {
-    struct extended record = {
-        .type = TBED_EXT_INSTANT, .id = id, .arguments = arguments, .argument_count = argument_count};
-    record_extended(recorder, &record);
+    tbed_instant_category(recorder, id, TBED_ID_INVALID, arguments, argument_count);
 }
 
 /* ---- Counters ---- */
@@ -167,6 +190,23 @@ void tbed_counter_f64(struct tbed_recorder *recorder, uint32_t id, double value)
     struct extended record = {
         .type = TBED_EXT_COUNTER, .id = id, .arguments = &argument, .argument_count = 1};
     record_extended(recorder, &record);
+}
+
+void tbed_counter_category(struct tbed_recorder *recorder, uint32_t id, uint32_t category,
+                           const struct tbed_argument *value)
+{
+    struct extended record = {.type = TBED_EXT_COUNTER,
+                              .aux = category_aux(category),
+                              .id = id,
+                              .arguments = value,
+                              .argument_count = 1};
+    if (!tbed_recorder_enter(recorder))
+        return;
+    if (value->type >= TBED_ARG_U64 && value->type <= TBED_ARG_F64)
+        extended_put(recorder, tbed_recorder_now(recorder), &record);
+    else
+        tbed_recorder_drop(recorder, TBED_DROP_TOO_LARGE);
+    tbed_recorder_leave(recorder);
 }
 
 /* ---- Messages ---- */
@@ -270,7 +310,7 @@ void tbed_realloc(struct tbed_recorder *recorder, uint32_t location, uint64_t ol
 
 static uint32_t category_of(const struct tbed_given_event *event)
 {
-    return event->category == TBED_ID_INVALID ? 0 : event->category & TBED_ID_MAX;
+    return category_aux(event->category);
 }
 
 static bool is_plain(const struct tbed_given_event *event)

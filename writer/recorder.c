@@ -598,9 +598,10 @@ static bool recorder_stop(struct tbed_recorder *recorder)
 static bool barrier_for_all_threads(void)
 {
     static bool is_registered;
-    if (!is_registered && syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0)
+    if (!__atomic_load_n(&is_registered, __ATOMIC_RELAXED) &&
+        syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0)
         return false;
-    is_registered = true;
+    __atomic_store_n(&is_registered, true, __ATOMIC_RELAXED);
     return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 

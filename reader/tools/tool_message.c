@@ -204,18 +204,40 @@ static const char *printf_format(const struct directive *directive, const char *
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 
-static void put_integer(struct message *message, const struct directive *directive, uint64_t value,
+/*
+ * What printf takes from an int of the directive's size. A value that no int of C's call can have been is shown whole:
+ * then the directive is wrong, not the value.
+ */
+static uint64_t cut_to_size(const struct directive *directive, uint64_t value, bool *negative)
+{
+    bool wants_sign = directive->conversion == 'd' || directive->conversion == 'i';
+    bool is_int = *negative ? (int64_t)value >= INT32_MIN : value <= UINT32_MAX;
+    unsigned unused = 64 - directive->bits;
+    if (directive->bits < 64 && !is_int && (wants_sign || !*negative))
+        return value;
+    *negative = wants_sign && (value << unused) >> 63 != 0;
+    return wants_sign ? (uint64_t)((int64_t)(value << unused) >> unused) : value << unused >> unused;
+}
+
+static void put_integer(struct message *message, const struct directive *directive, uint64_t given,
                         bool negative)
 {
     bool wants_sign = directive->conversion == 'd' || directive->conversion == 'i';
+    uint64_t value = cut_to_size(directive, given, &negative);
     char tail[4] = {'l', 'l', wants_sign ? (negative ? 'd' : 'u') : directive->conversion, '\0'};
     char format[24], text[FIELD_MAX + 64];
-    if (!wants_sign && negative && directive->bits < 64)
-        value &= (UINT64_C(1) << directive->bits) - 1;
     if (wants_sign && !negative && value <= INT64_MAX) /* 'u' would ignore the flags + and space */
         tail[2] = 'd';
     int nbytes = snprintf(text, sizeof text, printf_format(directive, tail, format), directive->width,
                           directive->precision, (unsigned long long)value);
+    tool_append(message->out, text, nbytes > 0 ? (size_t)nbytes : 0);
+}
+
+static void put_pointer(struct message *message, const struct directive *directive, uint64_t address)
+{
+    char format[24], text[FIELD_MAX + 64];
+    int nbytes = snprintf(text, sizeof text, printf_format(directive, "p", format), directive->width,
+                          directive->precision, (void *)(uintptr_t)address);
     tool_append(message->out, text, nbytes > 0 ? (size_t)nbytes : 0);
 }
 
@@ -250,7 +272,8 @@ static void put_text(struct message *message, const struct directive *directive,
                      size_t nbytes)
 {
     size_t start = message->out->nbytes;
-    if (directive->precision >= 0 && (size_t)directive->precision < nbytes)
+    bool is_cut = directive->precision >= 0 && directive->conversion != 'c';
+    if (is_cut && (size_t)directive->precision < nbytes)
         nbytes = (size_t)directive->precision;
     tool_append(message->out, text, nbytes);
     pad(message, directive, start);
@@ -276,11 +299,10 @@ static void put_argument(struct message *message, const struct directive *direct
         put_text(message, directive, argument->value.text, argument->nbytes);
     else if (integer && directive->conversion == 'c')
         put_text(message, directive, &byte, 1);
+    else if (integer && directive->conversion == 'p')
+        put_pointer(message, directive, argument->value.u64);
     else {
-        if (integer && directive->conversion == 'p')
-            append_pointer(message->out, argument->value.u64);
-        else
-            tool_append_value(message->out, message->reader, argument, false);
+        tool_append_value(message->out, message->reader, argument, false);
         pad(message, directive, start);
     }
 }

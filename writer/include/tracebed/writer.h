@@ -211,6 +211,14 @@ void tbed_span_end_args(struct tbed_recorder *recorder, const struct tbed_argume
 void tbed_instant_args(struct tbed_recorder *recorder, uint32_t id, const struct tbed_argument *arguments,
                        size_t argument_count);
 
+/* The same with a category, the id of a string; TBED_ID_INVALID: none. 'value' is U64, I64 or F64. */
+void tbed_span_begin_category(struct tbed_recorder *recorder, uint32_t id, uint32_t category,
+                              const struct tbed_argument *arguments, size_t argument_count);
+void tbed_instant_category(struct tbed_recorder *recorder, uint32_t id, uint32_t category,
+                           const struct tbed_argument *arguments, size_t argument_count);
+void tbed_counter_category(struct tbed_recorder *recorder, uint32_t id, uint32_t category,
+                           const struct tbed_argument *value);
+
 void tbed_counter_i64(struct tbed_recorder *recorder, uint32_t id, int64_t value);
 void tbed_counter_f64(struct tbed_recorder *recorder, uint32_t id, double value);
 
@@ -275,4 +283,6 @@ struct tbed_recorder *tbed_recorder_open_given(struct tbed_writer *writer, const
 #ifdef __cplusplus
 }
 #endif
+
+#include <tracebed/trace.h>
 #endif

@@ -1,0 +1,246 @@
+/*
+ * What the macros cost the thread that uses them, beside reading the clock; on, off, and beside fprintf.
+ *
+ * Each round reads the clock as often as a macro is then used. "Net" is what is left without the clock.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <tracebed/writer.h>
+
+#include "bench/measure.h"
+
+#define FILE_NAME "macros_bench.tbed"
+#define TEXT_NAME "macros_bench.txt"
+#define BURST     ((size_t)50000)
+#define MILLION   ((size_t)1000000)
+
+TBED_CATEGORY(bench_stored);
+TBED_CATEGORY_SWITCH(bench_off);
+
+static FILE *text_file;
+
+/* ---- The loops ---- */
+
+__attribute__((noinline)) static void read_clock(size_t count)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += tbed_counter_read();
+    bench_sink = sum;
+}
+
+/* An event is half a span, a site is a whole one. */
+__attribute__((noinline)) static void record_spans(size_t count)
+{
+    for (size_t i = 0; i < count; i += 2) {
+        TBED_SPAN("work");
+    }
+}
+
+__attribute__((noinline)) static void pass_spans(size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        TBED_SPAN("work");
+    }
+}
+
+__attribute__((noinline)) static void pass_category_spans(size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        TBED_SPAN_IN(bench_off, "work");
+    }
+}
+
+__attribute__((noinline)) static void record_category_spans(size_t count)
+{
+    for (size_t i = 0; i < count; i += 2) {
+        TBED_SPAN_IN(bench_stored, "work");
+    }
+}
+
+__attribute__((noinline)) static void record_dynamic_instants(size_t count)
+{
+    static const char *const names[] = {"parse", "resolve", "type check", "emit"};
+    for (size_t i = 0; i < count; i++)
+        TBED_INSTANT_DYNAMIC(names[i % 4]);
+}
+
+__attribute__((noinline)) static void record_instants(size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        TBED_INSTANT("work");
+}
+
+__attribute__((noinline)) static void record_arguments(size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        TBED_INSTANT_ARGS("work", "first", i, "second", -(long)i);
+}
+
+__attribute__((noinline)) static void log_two_integers(size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        TBED_LOG("x=%zu y=%ld", i, -(long)i);
+}
+
+/* The pauses let the helper run, also on a machine that is busy; they take no CPU time. */
+__attribute__((noinline)) static void log_in_bursts(size_t count)
+{
+    for (size_t done = 0; done < count; done += BURST) {
+        usleep(20000);
+        log_two_integers(BURST);
+    }
+}
+
+__attribute__((noinline)) static void log_text(size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        TBED_LOG("x=%d %s", (int)i, "sixteen bytes...");
+}
+
+__attribute__((noinline)) static void print_two_integers(size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        fprintf(text_file, "x=%zu y=%ld\n", i, -(long)i);
+}
+
+__attribute__((noinline)) static void print_text(size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        fprintf(text_file, "x=%d %s\n", (int)i, "sixteen bytes...");
+}
+
+/* ---- Rounds ---- */
+
+struct work {
+    const char *name, *unit;
+    void (*run)(size_t count);
+    size_t count, nbytes;
+    bool is_off; /* nothing is started */
+    bool is_text;
+    struct bench_goal goal, net_goal;
+};
+
+static double cost_of(void (*run)(size_t count), size_t count)
+{
+    uint64_t begin_ns = bench_ns(CLOCK_THREAD_CPUTIME_ID);
+    run(count);
+    return (double)(bench_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns) / (double)count;
+}
+
+static uint64_t dropped(void)
+{
+    uint64_t count = 0;
+    for (unsigned cause = 0; cause < TBED_DROP_CAUSE_COUNT; cause++)
+        count += tbed_writer_drop_count(tbed_default_writer(), (enum tbed_drop_cause)cause);
+    return count;
+}
+
+static bool record_once(const struct bench_options *options, const struct work *work, double *cost_ret)
+{
+    struct tbed_writer_options writer_options = {.size = sizeof writer_options, .overwrite = true};
+    const char *path = bench_path(options, FILE_NAME);
+    bench_memory_warm(options, work->count * work->nbytes * 5 / 4);
+    enum tbed_status status = tbed_start(path, &writer_options);
+    if (status != TBED_OK) {
+        fprintf(stderr, "macros_bench: %s: %s\n", path, tbed_status_text(status));
+        return false;
+    }
+    tbed_category_enable("bench_off", false);
+    *cost_ret = cost_of(work->run, work->count);
+    uint64_t drops = dropped();
+    tbed_stop();
+    unlink(path);
+    if (drops != 0)
+        fprintf(stderr, "macros_bench: %s: %llu dropped\n", work->name, (unsigned long long)drops);
+    return drops == 0;
+}
+
+/* The flush is part of what printing costs. */
+static bool print_once(const struct bench_options *options, const struct work *work, double *cost_ret)
+{
+    const char *path = bench_path(options, TEXT_NAME);
+    text_file = fopen(path, "w");
+    if (text_file == NULL)
+        return false;
+    *cost_ret = cost_of(work->run, work->count);
+    bool is_written = fclose(text_file) == 0;
+    unlink(path);
+    return is_written;
+}
+
+static bool run_once(const struct bench_options *options, const struct work *work, double *cost_ret)
+{
+    if (work->is_text)
+        return print_once(options, work, cost_ret);
+    if (!work->is_off)
+        return record_once(options, work, cost_ret);
+    *cost_ret = cost_of(work->run, work->count);
+    return true;
+}
+
+static void measure_work(const struct bench_options *options, const struct work *given)
+{
+    static struct bench_pairs pairs, nets;
+    struct work work = *given;
+    char name[64];
+    if (!bench_is_wanted(options, work.name))
+        return;
+    if (options->quick && work.count > 2 * MILLION)
+        work.count /= 10;
+    memset(&pairs, 0, sizeof pairs);
+    memset(&nets, 0, sizeof nets);
+    for (unsigned round = 0; round < options->rounds; round++) {
+        double limit = round % 2 == 0 ? cost_of(read_clock, work.count) : 0, cost;
+        if (!run_once(options, &work, &cost))
+            continue;
+        if (round % 2 != 0)
+            limit = cost_of(read_clock, work.count);
+        bench_pair_add(&pairs, limit, cost);
+        bench_pair_add(&nets, limit, cost - limit);
+    }
+    bench_row(work.name, work.unit, &pairs, work.goal);
+    if (work.net_goal.kind == BENCH_NO_GOAL)
+        return;
+    snprintf(name, sizeof name, "%s, net", work.name);
+    bench_row(name, work.unit, &nets, work.net_goal);
+}
+
+/* clang-format off */
+#define NO_GOAL     {BENCH_NO_GOAL, 0}
+#define RATIO(most) {BENCH_RATIO_AT_MOST, most}
+#define VALUE(most) {BENCH_VALUE_AT_MOST, most}
+
+static const struct work works[] = {
+    {"TBED_SPAN", "ns/event", record_spans, 40 * MILLION, 8, false, false, RATIO(1.15), NO_GOAL},
+    {"TBED_SPAN_IN, category stored", "ns/event", record_category_spans, 20 * MILLION, 16, false, false, NO_GOAL, NO_GOAL},
+    {"TBED_INSTANT", "ns/event", record_instants, 40 * MILLION, 8, false, false, NO_GOAL, NO_GOAL},
+    {"TBED_INSTANT_DYNAMIC", "ns/event", record_dynamic_instants, 20 * MILLION, 8, false, false, NO_GOAL, NO_GOAL},
+    {"TBED_INSTANT_ARGS, 2 integers", "ns/event", record_arguments, 16 * MILLION, 48, false, false, NO_GOAL, NO_GOAL},
+    {"TBED_LOG, 2 integers", "ns/event", log_two_integers, 16 * MILLION, 48, false, false, NO_GOAL, VALUE(3)},
+    {"TBED_LOG, 2 integers, bursts", "ns/event", log_in_bursts, 2 * MILLION, 48, false, false, NO_GOAL, VALUE(3)},
+    {"fprintf, 2 integers", "ns/event", print_two_integers, 4 * MILLION, 0, false, true, NO_GOAL, NO_GOAL},
+    {"TBED_LOG, integer and text of 16", "ns/event", log_text, 16 * MILLION, 56, false, false, NO_GOAL, NO_GOAL},
+    {"fprintf, integer and text of 16", "ns/event", print_text, 4 * MILLION, 0, false, true, NO_GOAL, NO_GOAL},
+    {"off: TBED_SPAN", "ns/site", pass_spans, 100 * MILLION, 0, true, false, VALUE(1), NO_GOAL},
+    {"off: TBED_LOG, 2 integers", "ns/site", log_two_integers, 100 * MILLION, 0, true, false, VALUE(1), NO_GOAL},
+    {"off: TBED_SPAN_IN, others on", "ns/site", pass_category_spans, 100 * MILLION, 0, false, false, VALUE(1), NO_GOAL},
+};
+/* clang-format on */
+
+int main(int argc, char **argv)
+{
+    struct bench_options options;
+    if (!bench_options_parse(argc, argv, "What the macros cost, beside reading the clock.", &options))
+        return 0;
+    bench_table_head("Macros: CPU time of the thread that uses them; the limit is reading the clock");
+    for (size_t i = 0; i < sizeof works / sizeof works[0]; i++)
+        measure_work(&options, &works[i]);
+    return 0;
+}

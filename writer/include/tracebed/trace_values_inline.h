@@ -1,0 +1,391 @@
+/*
+ * tracebed/trace_values_inline.h: how the macros of trace.h take apart what they are given. Included by it, not by
+ * you.
+ *
+ * A value becomes an argument by its type: _Generic in C, overloads in C++. A text is measured later, where it is
+ * known how much of it the format wants.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_TRACE_VALUES_INLINE_H
+#define TRACEBED_TRACE_VALUES_INLINE_H
+
+/* ---- Values ---- */
+
+#define TBED_NBYTES_UNMEASURED UINT32_MAX /* of a text: up to its terminator */
+
+struct tbed_id {
+    uint32_t id;
+};
+
+TBED_INLINE struct tbed_id tbed_id_make(uint32_t id)
+{
+    struct tbed_id wrapped;
+    wrapped.id = id;
+    return wrapped;
+}
+
+TBED_INLINE struct tbed_argument tbed_value_bits(enum tbed_argument_type type, uint64_t bits)
+{
+    struct tbed_argument value;
+    value.type = type;
+    value.name_id = TBED_ID_INVALID;
+    value.nbytes = 8;
+    value.value.u64 = bits;
+    return value;
+}
+
+TBED_INLINE struct tbed_argument tbed_value_i64(long long number)
+{
+    return tbed_value_bits(TBED_ARG_I64, (uint64_t)number);
+}
+
+TBED_INLINE struct tbed_argument tbed_value_u64(unsigned long long number)
+{
+    return tbed_value_bits(TBED_ARG_U64, number);
+}
+
+TBED_INLINE struct tbed_argument tbed_value_f64(double number)
+{
+    struct tbed_argument value = tbed_value_bits(TBED_ARG_F64, 0);
+    value.value.f64 = number;
+    return value;
+}
+
+TBED_INLINE struct tbed_argument tbed_value_long_double(long double number)
+{
+    return tbed_value_f64((double)number);
+}
+
+TBED_INLINE struct tbed_argument tbed_value_bool(bool truth)
+{
+    return tbed_value_bits(TBED_ARG_BOOL, truth);
+}
+
+TBED_INLINE struct tbed_argument tbed_value_pointer(const volatile void *address)
+{
+    return tbed_value_bits(TBED_ARG_POINTER, (uint64_t)(uintptr_t)address);
+}
+
+TBED_INLINE struct tbed_argument tbed_value_id(struct tbed_id wrapped)
+{
+    struct tbed_argument value = tbed_value_bits(TBED_ARG_ID, 0);
+    value.value.id = wrapped.id;
+    return value;
+}
+
+TBED_INLINE struct tbed_argument tbed_value_text(const void *text)
+{
+    struct tbed_argument value = tbed_value_bits(TBED_ARG_TEXT, 0);
+    value.nbytes = TBED_NBYTES_UNMEASURED;
+    value.value.text = (const char *)text;
+    return value;
+}
+#ifdef __cplusplus
+TBED_INLINE struct tbed_argument tbed_value(char value)
+{
+    return tbed_value_i64(value);
+}
+TBED_INLINE struct tbed_argument tbed_value(signed char value)
+{
+    return tbed_value_i64(value);
+}
+TBED_INLINE struct tbed_argument tbed_value(short value)
+{
+    return tbed_value_i64(value);
+}
+TBED_INLINE struct tbed_argument tbed_value(int value)
+{
+    return tbed_value_i64(value);
+}
+TBED_INLINE struct tbed_argument tbed_value(long value)
+{
+    return tbed_value_i64(value);
+}
+TBED_INLINE struct tbed_argument tbed_value(long long value)
+{
+    return tbed_value_i64(value);
+}
+TBED_INLINE struct tbed_argument tbed_value(unsigned char value)
+{
+    return tbed_value_u64(value);
+}
+TBED_INLINE struct tbed_argument tbed_value(unsigned short value)
+{
+    return tbed_value_u64(value);
+}
+TBED_INLINE struct tbed_argument tbed_value(unsigned value)
+{
+    return tbed_value_u64(value);
+}
+TBED_INLINE struct tbed_argument tbed_value(unsigned long value)
+{
+    return tbed_value_u64(value);
+}
+TBED_INLINE struct tbed_argument tbed_value(unsigned long long value)
+{
+    return tbed_value_u64(value);
+}
+TBED_INLINE struct tbed_argument tbed_value(double value)
+{
+    return tbed_value_f64(value);
+}
+TBED_INLINE struct tbed_argument tbed_value(long double value)
+{
+    return tbed_value_long_double(value);
+}
+TBED_INLINE struct tbed_argument tbed_value(bool value)
+{
+    return tbed_value_bool(value);
+}
+TBED_INLINE struct tbed_argument tbed_value(struct tbed_id value)
+{
+    return tbed_value_id(value);
+}
+TBED_INLINE struct tbed_argument tbed_value(const char *value)
+{
+    return tbed_value_text(value);
+}
+TBED_INLINE struct tbed_argument tbed_value(const signed char *value)
+{
+    return tbed_value_text(value);
+}
+TBED_INLINE struct tbed_argument tbed_value(const unsigned char *value)
+{
+    return tbed_value_text(value);
+}
+TBED_INLINE struct tbed_argument tbed_value(const volatile void *value)
+{
+    return tbed_value_pointer(value);
+}
+TBED_INLINE struct tbed_argument tbed_value(decltype(nullptr))
+{
+    return tbed_value_pointer(nullptr);
+}
+
+/* The arguments of one event; lives to the end of the full expression. */
+template <size_t COUNT> struct tbed_value_list {
+    struct tbed_argument at[COUNT];
+};
+
+template <typename... VALUES>
+TBED_INLINE tbed_value_list<sizeof...(VALUES)> tbed_value_list_make(const VALUES &...values)
+{
+    return {{values...}};
+}
+
+/* A name is an array that stays: a pointer would be looked at only once. */
+template <size_t NBYTES> constexpr const char *tbed_literal(const char (&text)[NBYTES])
+{
+    return text;
+}
+
+#define TBED_VALUE_(x)        tbed_value(x)
+#define TBED_VALUE_LIST_(...) (tbed_value_list_make(__VA_ARGS__).at)
+#define TBED_LITERAL_(text)   tbed_literal(text)
+#else
+/* clang-format off */
+#define TBED_VALUE_(x) \
+    _Generic((x), \
+        char: tbed_value_i64, signed char: tbed_value_i64, short: tbed_value_i64, \
+        int: tbed_value_i64, long: tbed_value_i64, long long: tbed_value_i64, \
+        unsigned char: tbed_value_u64, unsigned short: tbed_value_u64, unsigned: tbed_value_u64, \
+        unsigned long: tbed_value_u64, unsigned long long: tbed_value_u64, float: tbed_value_f64, \
+        double: tbed_value_f64, long double: tbed_value_long_double, bool: tbed_value_bool, \
+        struct tbed_id: tbed_value_id, char *: tbed_value_text, const char *: tbed_value_text, \
+        signed char *: tbed_value_text, const signed char *: tbed_value_text, unsigned char *: tbed_value_text, \
+        const unsigned char *: tbed_value_text, default: tbed_value_pointer)(x)
+/* clang-format on */
+#define TBED_VALUE_LIST_(...) ((struct tbed_argument[]){__VA_ARGS__})
+#define TBED_LITERAL_(text)   text
+#endif
+/* ---- Counting ---- */
+
+#define TBED_CAT_(a, b)               TBED_CAT_AGAIN_(a, b)
+#define TBED_CAT_AGAIN_(a, b)         a##b
+#define TBED_FIRST_(...)              TBED_FIRST_AGAIN_(__VA_ARGS__, 0)
+#define TBED_FIRST_AGAIN_(first, ...) first
+/* clang-format off */
+/* 1 ... 17 */
+#define TBED_COUNT_(...) TBED_COUNT_AGAIN_(__VA_ARGS__, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define TBED_COUNT_AGAIN_(_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, _13, _14, _15, _16, _17, count, ...) count
+/* The values behind a format. */
+#define TBED_VALUES_2_(format, a) TBED_VALUE_(a)
+#define TBED_VALUES_3_(format, a, b) TBED_VALUE_(a), TBED_VALUE_(b)
+#define TBED_VALUES_4_(format, a, b, c) TBED_VALUE_(a), TBED_VALUE_(b), TBED_VALUE_(c)
+#define TBED_VALUES_5_(format, a, b, c, d) TBED_VALUE_(a), TBED_VALUE_(b), TBED_VALUE_(c), TBED_VALUE_(d)
+#define TBED_VALUES_6_(format, a, b, c, d, e) TBED_VALUE_(a), TBED_VALUE_(b), TBED_VALUE_(c), TBED_VALUE_(d), TBED_VALUE_(e)
+#define TBED_VALUES_7_(format, a, b, c, d, e, f) TBED_VALUE_(a), TBED_VALUE_(b), TBED_VALUE_(c), TBED_VALUE_(d), TBED_VALUE_(e), TBED_VALUE_(f)
+#define TBED_VALUES_8_(format, a, b, c, d, e, f, g) TBED_VALUE_(a), TBED_VALUE_(b), TBED_VALUE_(c), TBED_VALUE_(d), TBED_VALUE_(e), TBED_VALUE_(f), TBED_VALUE_(g)
+#define TBED_VALUES_9_(format, a, b, c, d, e, f, g, h) TBED_VALUE_(a), TBED_VALUE_(b), TBED_VALUE_(c), TBED_VALUE_(d), TBED_VALUE_(e), TBED_VALUE_(f), TBED_VALUE_(g), TBED_VALUE_(h)
+#define TBED_VALUES_10_(format, a, b, c, d, e, f, g, h, i) TBED_VALUE_(a), TBED_VALUE_(b), TBED_VALUE_(c), TBED_VALUE_(d), TBED_VALUE_(e), TBED_VALUE_(f), TBED_VALUE_(g), TBED_VALUE_(h), TBED_VALUE_(i)
+#define TBED_VALUES_11_(format, a, b, c, d, e, f, g, h, i, j) TBED_VALUE_(a), TBED_VALUE_(b), TBED_VALUE_(c), TBED_VALUE_(d), TBED_VALUE_(e), TBED_VALUE_(f), TBED_VALUE_(g), TBED_VALUE_(h), TBED_VALUE_(i), TBED_VALUE_(j)
+#define TBED_VALUES_12_(format, a, b, c, d, e, f, g, h, i, j, k) TBED_VALUE_(a), TBED_VALUE_(b), TBED_VALUE_(c), TBED_VALUE_(d), TBED_VALUE_(e), TBED_VALUE_(f), TBED_VALUE_(g), TBED_VALUE_(h), TBED_VALUE_(i), TBED_VALUE_(j), TBED_VALUE_(k)
+#define TBED_VALUES_13_(format, a, b, c, d, e, f, g, h, i, j, k, l) TBED_VALUE_(a), TBED_VALUE_(b), TBED_VALUE_(c), TBED_VALUE_(d), TBED_VALUE_(e), TBED_VALUE_(f), TBED_VALUE_(g), TBED_VALUE_(h), TBED_VALUE_(i), TBED_VALUE_(j), TBED_VALUE_(k), TBED_VALUE_(l)
+#define TBED_VALUES_14_(format, a, b, c, d, e, f, g, h, i, j, k, l, m) TBED_VALUE_(a), TBED_VALUE_(b), TBED_VALUE_(c), TBED_VALUE_(d), TBED_VALUE_(e), TBED_VALUE_(f), TBED_VALUE_(g), TBED_VALUE_(h), TBED_VALUE_(i), TBED_VALUE_(j), TBED_VALUE_(k), TBED_VALUE_(l), TBED_VALUE_(m)
+#define TBED_VALUES_15_(format, a, b, c, d, e, f, g, h, i, j, k, l, m, n) TBED_VALUE_(a), TBED_VALUE_(b), TBED_VALUE_(c), TBED_VALUE_(d), TBED_VALUE_(e), TBED_VALUE_(f), TBED_VALUE_(g), TBED_VALUE_(h), TBED_VALUE_(i), TBED_VALUE_(j), TBED_VALUE_(k), TBED_VALUE_(l), TBED_VALUE_(m), TBED_VALUE_(n)
+#define TBED_VALUES_16_(format, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o) TBED_VALUE_(a), TBED_VALUE_(b), TBED_VALUE_(c), TBED_VALUE_(d), TBED_VALUE_(e), TBED_VALUE_(f), TBED_VALUE_(g), TBED_VALUE_(h), TBED_VALUE_(i), TBED_VALUE_(j), TBED_VALUE_(k), TBED_VALUE_(l), TBED_VALUE_(m), TBED_VALUE_(n), TBED_VALUE_(o)
+#define TBED_VALUES_17_(format, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p) TBED_VALUE_(a), TBED_VALUE_(b), TBED_VALUE_(c), TBED_VALUE_(d), TBED_VALUE_(e), TBED_VALUE_(f), TBED_VALUE_(g), TBED_VALUE_(h), TBED_VALUE_(i), TBED_VALUE_(j), TBED_VALUE_(k), TBED_VALUE_(l), TBED_VALUE_(m), TBED_VALUE_(n), TBED_VALUE_(o), TBED_VALUE_(p)
+/* An event, and names and values by turns: how many, the names, the values. An even number is a mistake. */
+#define TBED_PAIRS_3_ 1
+#define TBED_PAIRS_5_ 2
+#define TBED_PAIRS_7_ 3
+#define TBED_PAIRS_9_ 4
+#define TBED_PAIRS_11_ 5
+#define TBED_PAIRS_13_ 6
+#define TBED_PAIRS_15_ 7
+#define TBED_PAIRS_17_ 8
+#define TBED_SITES_3_(name, n1, v1) TBED_SITE_INIT_(name), TBED_SITE_INIT_(n1)
+#define TBED_SITES_5_(name, n1, v1, n2, v2) TBED_SITE_INIT_(name), TBED_SITE_INIT_(n1), TBED_SITE_INIT_(n2)
+#define TBED_SITES_7_(name, n1, v1, n2, v2, n3, v3) TBED_SITE_INIT_(name), TBED_SITE_INIT_(n1), TBED_SITE_INIT_(n2), TBED_SITE_INIT_(n3)
+#define TBED_SITES_9_(name, n1, v1, n2, v2, n3, v3, n4, v4) TBED_SITE_INIT_(name), TBED_SITE_INIT_(n1), TBED_SITE_INIT_(n2), TBED_SITE_INIT_(n3), TBED_SITE_INIT_(n4)
+#define TBED_SITES_11_(name, n1, v1, n2, v2, n3, v3, n4, v4, n5, v5) TBED_SITE_INIT_(name), TBED_SITE_INIT_(n1), TBED_SITE_INIT_(n2), TBED_SITE_INIT_(n3), TBED_SITE_INIT_(n4), TBED_SITE_INIT_(n5)
+#define TBED_SITES_13_(name, n1, v1, n2, v2, n3, v3, n4, v4, n5, v5, n6, v6) TBED_SITE_INIT_(name), TBED_SITE_INIT_(n1), TBED_SITE_INIT_(n2), TBED_SITE_INIT_(n3), TBED_SITE_INIT_(n4), TBED_SITE_INIT_(n5), TBED_SITE_INIT_(n6)
+#define TBED_SITES_15_(name, n1, v1, n2, v2, n3, v3, n4, v4, n5, v5, n6, v6, n7, v7) TBED_SITE_INIT_(name), TBED_SITE_INIT_(n1), TBED_SITE_INIT_(n2), TBED_SITE_INIT_(n3), TBED_SITE_INIT_(n4), TBED_SITE_INIT_(n5), TBED_SITE_INIT_(n6), TBED_SITE_INIT_(n7)
+#define TBED_SITES_17_(name, n1, v1, n2, v2, n3, v3, n4, v4, n5, v5, n6, v6, n7, v7, n8, v8) TBED_SITE_INIT_(name), TBED_SITE_INIT_(n1), TBED_SITE_INIT_(n2), TBED_SITE_INIT_(n3), TBED_SITE_INIT_(n4), TBED_SITE_INIT_(n5), TBED_SITE_INIT_(n6), TBED_SITE_INIT_(n7), TBED_SITE_INIT_(n8)
+#define TBED_NAMED_3_(name, n1, v1) TBED_VALUE_(v1)
+#define TBED_NAMED_5_(name, n1, v1, n2, v2) TBED_VALUE_(v1), TBED_VALUE_(v2)
+#define TBED_NAMED_7_(name, n1, v1, n2, v2, n3, v3) TBED_VALUE_(v1), TBED_VALUE_(v2), TBED_VALUE_(v3)
+#define TBED_NAMED_9_(name, n1, v1, n2, v2, n3, v3, n4, v4) TBED_VALUE_(v1), TBED_VALUE_(v2), TBED_VALUE_(v3), TBED_VALUE_(v4)
+#define TBED_NAMED_11_(name, n1, v1, n2, v2, n3, v3, n4, v4, n5, v5) TBED_VALUE_(v1), TBED_VALUE_(v2), TBED_VALUE_(v3), TBED_VALUE_(v4), TBED_VALUE_(v5)
+#define TBED_NAMED_13_(name, n1, v1, n2, v2, n3, v3, n4, v4, n5, v5, n6, v6) TBED_VALUE_(v1), TBED_VALUE_(v2), TBED_VALUE_(v3), TBED_VALUE_(v4), TBED_VALUE_(v5), TBED_VALUE_(v6)
+#define TBED_NAMED_15_(name, n1, v1, n2, v2, n3, v3, n4, v4, n5, v5, n6, v6, n7, v7) TBED_VALUE_(v1), TBED_VALUE_(v2), TBED_VALUE_(v3), TBED_VALUE_(v4), TBED_VALUE_(v5), TBED_VALUE_(v6), TBED_VALUE_(v7)
+#define TBED_NAMED_17_(name, n1, v1, n2, v2, n3, v3, n4, v4, n5, v5, n6, v6, n7, v7, n8, v8) TBED_VALUE_(v1), TBED_VALUE_(v2), TBED_VALUE_(v3), TBED_VALUE_(v4), TBED_VALUE_(v5), TBED_VALUE_(v6), TBED_VALUE_(v7), TBED_VALUE_(v8)
+/* clang-format on */
+
+/* clang-format off */
+#define TBED_SITE_INIT_(text) {0, TBED_LITERAL_(text), 0}
+#define TBED_CATEGORY_INIT_(name, is_stored) {0, is_stored, TBED_SITE_INIT_(name), NULL, 0}
+/* clang-format on */
+
+/* ---- Statements ---- */
+
+#define TBED_SITE_(name, statement)                                                                          \
+    do {                                                                                                     \
+        static struct tbed_site tbed_site_ = TBED_SITE_INIT_(name);                                          \
+        statement;                                                                                           \
+    } while (0)
+
+#define TBED_WHEN_ON_(category, name, statement)                                                             \
+    do {                                                                                                     \
+        static struct tbed_site tbed_site_ = TBED_SITE_INIT_(name);                                          \
+        if (tbed_enter(category))                                                                            \
+            statement;                                                                                       \
+    } while (0)
+
+#define TBED_FLOW_(type, name, key)                                                                          \
+    TBED_WHEN_ON_(&tbed_category_default, name,                                                              \
+                  tbed_flow(tbed_thread_self.recorder, type, tbed_site_id(&tbed_site_), (uint64_t)(key)))
+
+#define TBED_COUNTER_(category, name, value)                                                                 \
+    TBED_WHEN_ON_(category, name, tbed_do_counter(category, &tbed_site_, TBED_VALUE_(value)))
+
+#define TBED_INSTANT_DYNAMIC_(category, text)                                                                \
+    do {                                                                                                     \
+        if (tbed_enter(category))                                                                            \
+            tbed_instant_entered(category, tbed_dynamic_id(text));                                           \
+    } while (0)
+
+/* 'act' with the names and values of a list. */
+#define TBED_ARGS_(act, category, ...)                                                                       \
+    TBED_ARGS_COUNTED_(act, category, TBED_COUNT_(__VA_ARGS__), __VA_ARGS__)
+#define TBED_ARGS_COUNTED_(act, category, count, ...)                                                        \
+    do {                                                                                                     \
+        static struct tbed_site tbed_sites_[] = {TBED_CAT_(TBED_CAT_(TBED_SITES_, count), _)(__VA_ARGS__)};  \
+        if (tbed_enter(category))                                                                            \
+            act(category, tbed_sites_,                                                                       \
+                TBED_VALUE_LIST_(TBED_CAT_(TBED_CAT_(TBED_NAMED_, count), _)(__VA_ARGS__)),                  \
+                TBED_CAT_(TBED_CAT_(TBED_PAIRS_, count), _));                                                \
+    } while (0)
+
+/* ---- Messages ---- */
+
+/* Never called: the compiler checks formats with it. */
+__attribute__((format(printf, 1, 2), unused)) static inline void tbed_format_check(const char *format, ...)
+{
+    (void)format;
+}
+
+#define TBED_LOG_(category, severity, ...)                                                                   \
+    do {                                                                                                     \
+        static struct tbed_site tbed_site_ = TBED_SITE_INIT_(TBED_FIRST_(__VA_ARGS__));                      \
+        if (0)                                                                                               \
+            tbed_format_check(__VA_ARGS__);                                                                  \
+        if (tbed_enter(category))                                                                            \
+            TBED_CAT_(TBED_CAT_(TBED_MESSAGE_, TBED_COUNT_(__VA_ARGS__)), _)(severity, __VA_ARGS__);         \
+    } while (0)
+#define TBED_MESSAGE_1_(severity, format) tbed_message_plain(severity, tbed_site_id(&tbed_site_), NULL, 0)
+/* clang-format off */
+#define TBED_MESSAGE_2_(severity, ...) tbed_do_message(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_2_(__VA_ARGS__)), 1)
+#define TBED_MESSAGE_3_(severity, ...) tbed_do_message(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_3_(__VA_ARGS__)), 2)
+#define TBED_MESSAGE_4_(severity, ...) tbed_do_message(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_4_(__VA_ARGS__)), 3)
+#define TBED_MESSAGE_5_(severity, ...) tbed_do_message(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_5_(__VA_ARGS__)), 4)
+#define TBED_MESSAGE_6_(severity, ...) tbed_do_message(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_6_(__VA_ARGS__)), 5)
+#define TBED_MESSAGE_7_(severity, ...) tbed_do_message(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_7_(__VA_ARGS__)), 6)
+#define TBED_MESSAGE_8_(severity, ...) tbed_do_message(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_8_(__VA_ARGS__)), 7)
+#define TBED_MESSAGE_9_(severity, ...) tbed_do_message(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_9_(__VA_ARGS__)), 8)
+#define TBED_MESSAGE_10_(severity, ...) tbed_do_message(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_10_(__VA_ARGS__)), 9)
+#define TBED_MESSAGE_11_(severity, ...) tbed_do_message(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_11_(__VA_ARGS__)), 10)
+#define TBED_MESSAGE_12_(severity, ...) tbed_do_message(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_12_(__VA_ARGS__)), 11)
+#define TBED_MESSAGE_13_(severity, ...) tbed_do_message(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_13_(__VA_ARGS__)), 12)
+#define TBED_MESSAGE_14_(severity, ...) tbed_do_message(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_14_(__VA_ARGS__)), 13)
+#define TBED_MESSAGE_15_(severity, ...) tbed_do_message(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_15_(__VA_ARGS__)), 14)
+#define TBED_MESSAGE_16_(severity, ...) tbed_do_message(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_16_(__VA_ARGS__)), 15)
+#define TBED_MESSAGE_17_(severity, ...) tbed_do_message(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_17_(__VA_ARGS__)), 16)
+/* clang-format on */
+
+/* ---- Scopes ---- */
+
+#ifdef __cplusplus
+struct tbed_scope {
+    struct tbed_span span;
+    explicit tbed_scope(struct tbed_span begun) noexcept : span(begun) {}
+    tbed_scope(const tbed_scope &) = delete;
+    tbed_scope &operator=(const tbed_scope &) = delete;
+    ~tbed_scope()
+    {
+        tbed_span_close(&span);
+    }
+};
+#define TBED_SCOPE_(number, begun) const struct tbed_scope TBED_CAT_(tbed_span_, number)(begun)
+#else
+#define TBED_SCOPE_(number, begun)                                                                           \
+    const struct tbed_span TBED_CAT_(tbed_span_, number) __attribute__((cleanup(tbed_span_close), unused)) = \
+        begun
+#endif
+
+#define TBED_SPAN_(category, name, number)                                                                   \
+    static struct tbed_site TBED_CAT_(tbed_site_, number) = TBED_SITE_INIT_(name);                           \
+    TBED_SCOPE_(number, tbed_span_open(category, &TBED_CAT_(tbed_site_, number)))
+
+#define TBED_SPAN_DYNAMIC_(category, text, number)                                                           \
+    TBED_SCOPE_(number, tbed_enter(category) ? tbed_span_open_dynamic(category, text) : tbed_span_of(0))
+
+#define TBED_SPAN_ARGS_(category, number, ...)                                                               \
+    TBED_SPAN_ARGS_COUNTED_(category, number, TBED_COUNT_(__VA_ARGS__), __VA_ARGS__)
+#define TBED_SPAN_ARGS_COUNTED_(category, number, count, ...)                                                \
+    static struct tbed_site TBED_CAT_(tbed_sites_, number)[] = {                                             \
+        TBED_CAT_(TBED_CAT_(TBED_SITES_, count), _)(__VA_ARGS__)};                                           \
+    TBED_SCOPE_(number, tbed_enter(category)                                                                 \
+                            ? tbed_span_open_args(category, TBED_CAT_(tbed_sites_, number),                  \
+                                                  TBED_VALUE_LIST_(TBED_CAT_(TBED_CAT_(TBED_NAMED_, count),  \
+                                                                             _)(__VA_ARGS__)),               \
+                                                  TBED_CAT_(TBED_CAT_(TBED_PAIRS_, count), _))               \
+                            : tbed_span_of(0))
+
+/* ---- Categories ---- */
+
+#define TBED_CATEGORY_(name, is_stored, category, add, remove)                                               \
+    extern struct tbed_category category;                                                                    \
+    struct tbed_category category = TBED_CATEGORY_INIT_(name, is_stored);                                    \
+    __attribute__((constructor)) static void add(void)                                                       \
+    {                                                                                                        \
+        tbed_category_add(&category);                                                                        \
+    }                                                                                                        \
+    __attribute__((destructor)) static void remove(void)                                                     \
+    {                                                                                                        \
+        tbed_category_remove(&category);                                                                     \
+    }                                                                                                        \
+    extern struct tbed_category category
+
+#endif
