@@ -112,7 +112,8 @@ struct work {
     unsigned thread_count;
     bool no_helper, no_writer;
     struct bench_goal goal;
-    double file_goal; /* bytes an event; 0: none */
+    double file_goal;     /* bytes an event; 0: none */
+    uint64_t ring_nbytes; /* a flight recorder's; 0: append */
 };
 
 struct worker {
@@ -167,12 +168,14 @@ static void run_threads(const struct work *work, struct tbed_writer *writer, boo
     pthread_barrier_destroy(&start);
 }
 
-static bool open_writer(const struct bench_options *options, bool no_helper, struct tbed_writer **writer_ret)
+static bool open_writer(const struct bench_options *options, bool no_helper, uint64_t ring_nbytes,
+                        struct tbed_writer **writer_ret)
 {
     struct tbed_writer_options writer_options = {.size = sizeof writer_options, .overwrite = true};
     struct tbed_error error;
     const char *path = bench_path(options, FILE_NAME);
     writer_options.no_helper = no_helper;
+    writer_options.ring_nbytes = ring_nbytes;
     if (tbed_writer_open(path, &writer_options, writer_ret, &error) == TBED_OK)
         return true;
     fprintf(stderr, "recording_bench: %s: %s\n", path, tbed_status_text(error.status));
@@ -195,7 +198,7 @@ static bool record_once(const struct bench_options *options, const struct work *
     if (!work->no_writer)
         bench_memory_warm(options, work->event_count * work->event_nbytes * 5 / 4);
     uint64_t begin_ns = bench_ns(CLOCK_PROCESS_CPUTIME_ID);
-    if (!work->no_writer && !open_writer(options, work->no_helper, &writer))
+    if (!work->no_writer && !open_writer(options, work->no_helper, work->ring_nbytes, &writer))
         return false;
     run_threads(work, writer, false, cost_ret);
     uint64_t drop_count = dropped(writer);
@@ -356,7 +359,7 @@ static bool tail_record(const struct bench_options *options, struct tail *tail, 
 {
     struct tbed_writer *writer;
     bench_memory_warm(options, count * 10);
-    if (!open_writer(options, no_helper, &writer))
+    if (!open_writer(options, no_helper, 0, &writer))
         return false;
     struct tbed_recorder *recorder = tbed_recorder_open(writer, "worker");
     tail_of_spans(tail, recorder, tbed_string_intern(writer, "work", 4), count);
@@ -415,7 +418,7 @@ static void measure_tail(const struct bench_options *options, const char *title,
     }
 
 static const struct work works[] = {
-    {"begin+end", record_spans, 100 * MILLION, 8, 1, false, false, {BENCH_RATIO_AT_MOST, 1.10}, 8.1},
+    {"begin+end", record_spans, 100 * MILLION, 8, 1, false, false, {BENCH_RATIO_AT_MOST, 1.10}, 8.1, 0},
     {"begin+end, no helper",
      record_spans,
      100 * MILLION,
@@ -424,7 +427,8 @@ static const struct work works[] = {
      true,
      false,
      {BENCH_RATIO_AT_MOST, 1.90},
-     8.1},
+     8.1,
+     0},
     {"begin+end, 2 threads",
      record_spans,
      100 * MILLION,
@@ -433,15 +437,19 @@ static const struct work works[] = {
      false,
      false,
      {BENCH_RATIO_AT_MOST, 1.15},
-     8.1},
-    {"begin+end, 1 M events", record_spans, 1 * MILLION, 8, 1, false, false, NO_GOAL, 0},
-    {"begin+end, 10 M events", record_spans, 10 * MILLION, 8, 1, false, false, NO_GOAL, 0},
-    {"begin+end, 4 deep", record_nested, 40 * MILLION, 8, 1, false, false, NO_GOAL, 0},
-    {"instant", record_instants, 40 * MILLION, 8, 1, false, false, NO_GOAL, 0},
-    {"counter", record_counters, 40 * MILLION, 16, 1, false, false, NO_GOAL, 0},
-    {"alloc+free", record_allocations, 40 * MILLION, 16, 1, false, false, NO_GOAL, 0},
-    {"instant, 2 integer arguments", record_arguments, 16 * MILLION, 48, 1, false, false, NO_GOAL, 0},
-    {"message of 32 bytes", record_messages, 16 * MILLION, 56, 1, false, false, NO_GOAL, 0},
+     8.1,
+     0},
+    {"begin+end, ring of 64 MiB", record_spans, 100 * MILLION, 8, 1, false, false, NO_GOAL, 0, 64 << 20},
+    {"begin+end, ring of 64 MiB, no helper", record_spans, 100 * MILLION, 8, 1, true, false, NO_GOAL, 0,
+     64 << 20},
+    {"begin+end, 1 M events", record_spans, 1 * MILLION, 8, 1, false, false, NO_GOAL, 0, 0},
+    {"begin+end, 10 M events", record_spans, 10 * MILLION, 8, 1, false, false, NO_GOAL, 0, 0},
+    {"begin+end, 4 deep", record_nested, 40 * MILLION, 8, 1, false, false, NO_GOAL, 0, 0},
+    {"instant", record_instants, 40 * MILLION, 8, 1, false, false, NO_GOAL, 0, 0},
+    {"counter", record_counters, 40 * MILLION, 16, 1, false, false, NO_GOAL, 0, 0},
+    {"alloc+free", record_allocations, 40 * MILLION, 16, 1, false, false, NO_GOAL, 0, 0},
+    {"instant, 2 integer arguments", record_arguments, 16 * MILLION, 48, 1, false, false, NO_GOAL, 0, 0},
+    {"message of 32 bytes", record_messages, 16 * MILLION, 56, 1, false, false, NO_GOAL, 0, 0},
     {"off: begin+end without a writer",
      record_spans,
      100 * MILLION,
@@ -450,6 +458,7 @@ static const struct work works[] = {
      false,
      true,
      {BENCH_VALUE_AT_MOST, 1},
+     0,
      0},
 };
 

@@ -15,7 +15,8 @@
 
 void tbed_cursor_init(struct tbed_cursor *cursor, const struct tbed_reader *reader, uint32_t stream)
 {
-    *cursor = (struct tbed_cursor){.reader = reader, .stream = stream, .is_sealed = true};
+    *cursor = (struct tbed_cursor){
+        .reader = reader, .stream = stream, .is_sealed = true, .window_last = UINT64_MAX};
 }
 
 enum tbed_status tbed_cursor_open(struct tbed_reader *reader, uint32_t stream,
@@ -29,8 +30,16 @@ enum tbed_status tbed_cursor_open(struct tbed_reader *reader, uint32_t stream,
     return TBED_OK;
 }
 
+void tbed_cursor_release(struct tbed_cursor *cursor)
+{
+    free(cursor->copy);
+    cursor->copy = NULL;
+}
+
 void tbed_cursor_close(struct tbed_cursor *cursor)
 {
+    if (cursor != NULL)
+        tbed_cursor_release(cursor);
     free(cursor);
 }
 
@@ -66,6 +75,48 @@ static void enter_block(struct tbed_cursor *cursor, const struct tbed_block *blo
     cursor->is_sealed = block->sealed;
 }
 
+/* In a live ring the block's page may be taken away: what counts is a copy that was made while it stood. */
+static enum tbed_status copy_block(struct tbed_cursor *cursor, struct tbed_block *block)
+{
+    cursor->origin = *block;
+    cursor->at = cursor->end; /* the copy before is no more */
+    if (cursor->copy == NULL)
+        cursor->copy = malloc(cursor->reader->header.page_nbytes);
+    if (cursor->copy == NULL)
+        return TBED_ERR_MEMORY;
+    if (!tbed_block_copy(block, cursor->copy))
+        return TBED_ERR_CHANGED;
+    if (block->sealed)
+        cursor->origin.bytes = NULL;
+    return TBED_OK;
+}
+
+/* What was recorded into a block since it was copied. False: nothing, or the block is gone. */
+static bool copy_more(struct tbed_cursor *cursor)
+{
+    size_t at = (size_t)(cursor->at - cursor->copy);
+    if (cursor->origin.bytes == NULL || cursor->at == cursor->end ||
+        !tbed_block_has_more(&cursor->origin, at))
+        return false;
+    if (tbed_block_copy_more(&cursor->origin, cursor->copy, at))
+        return true;
+    cursor->origin.bytes = NULL;
+    cursor->at = cursor->end;
+    return false;
+}
+
+/*
+ * Nothing in the block is in the window, by what its header says: its last tick is the latest; its first is the least,
+ * but where ticks are given: those may go back, modulo 2^64.
+ */
+static bool is_outside(const struct tbed_cursor *cursor, struct tbed_entry *entry)
+{
+    bool is_given = cursor->reader->header.anchor_monotonic_ns == 0;
+    if (entry->first_tick > cursor->window_last && !is_given)
+        return true;
+    return cursor->window_first > 0 && tbed_entry_ends_before(cursor->reader, entry, cursor->window_first);
+}
+
 /* To the next block that can be read; false: there is none now, and the cursor stays where it is. */
 static bool next_block(struct tbed_cursor *cursor)
 {
@@ -73,7 +124,11 @@ static bool next_block(struct tbed_cursor *cursor)
     struct tbed_block block;
     while ((entry = entry_from(cursor, cursor->next_sequence)) != NULL) {
         cursor->next_sequence = (uint64_t)entry->sequence + 1;
-        if (tbed_gateway(cursor->reader, TBED_BLOCK_EVENTS, entry, false, &block) != TBED_OK)
+        if (is_outside(cursor, entry) ||
+            tbed_gateway(cursor->reader, TBED_BLOCK_EVENTS, entry, false, &block) != TBED_OK)
+            continue;
+        cursor->origin.bytes = NULL;
+        if (tbed_reader_is_reused(cursor->reader) && copy_block(cursor, &block) != TBED_OK)
             continue;
         enter_block(cursor, &block);
         return true;
@@ -93,7 +148,7 @@ static bool pass_end(struct tbed_cursor *cursor)
 {
     if (cursor->at != cursor->end && cursor->is_sealed)
         skip_damage(cursor, TBED_ERR_EVENT_ZERO, 0);
-    return next_block(cursor);
+    return copy_more(cursor) || next_block(cursor);
 }
 
 static void pass_time(struct tbed_cursor *cursor, uint64_t word)
@@ -173,6 +228,12 @@ _Static_assert(TBED_EVENT_END - TBED_EVENT_BEGIN == TBED_TAG_END - TBED_TAG_BEGI
 _Static_assert(TBED_EVENT_INSTANT - TBED_EVENT_BEGIN == TBED_TAG_INSTANT - TBED_TAG_BEGIN,
                "types follow the tags");
 
+void tbed_cursor_limit(struct tbed_cursor *cursor, uint64_t first_tick, uint64_t last_tick)
+{
+    cursor->window_first = first_tick;
+    cursor->window_last = last_tick;
+}
+
 void tbed_cursor_seek(struct tbed_cursor *cursor, uint64_t tick)
 {
     const struct tbed_index *index = &cursor->reader->index;
@@ -187,7 +248,10 @@ void tbed_cursor_seek(struct tbed_cursor *cursor, uint64_t tick)
     }
     if (low > range.first) /* the one before may reach up to it */
         low--;
-    tbed_cursor_init(cursor, cursor->reader, cursor->stream);
+    struct tbed_cursor old = *cursor;
+    tbed_cursor_init(cursor, old.reader, old.stream);
+    tbed_cursor_limit(cursor, old.window_first, old.window_last);
+    cursor->copy = old.copy;
     if (range.count > 0)
         cursor->next_sequence = tbed_index_entry(index, TBED_BLOCK_EVENTS, low)->sequence;
 }

@@ -12,14 +12,20 @@ struct tbed_cursor {
     const struct tbed_reader *reader;
     const uint64_t *at; /* the next word of the block; NULL before the first block */
     const uint64_t *end;
-    uint64_t base;          /* tick of delta 0 */
-    uint64_t offset_bias;   /* a word's address + this is its offset in the file */
-    uint64_t next_sequence; /* the least that the next block may have */
+    uint64_t base;                      /* tick of delta 0 */
+    uint64_t offset_bias;               /* a word's address + this is its offset in the file */
+    uint64_t next_sequence;             /* the least that the next block may have */
+    uint64_t window_first, window_last; /* blocks outside are passed over; inclusive */
     uint32_t stream;
     uint32_t depth;
     uint32_t cell;
-    bool is_sealed; /* a zero word is damage then, not the end of what was written */
+    uint64_t *copy;           /* of the block, in a live ring; NULL: none was needed yet */
+    struct tbed_block origin; /* of the copy, as long as the block may grow; else its 'bytes' are NULL */
+    bool is_sealed;           /* a zero word is damage then, not the end of what was written */
 };
+
+/* Frees what the cursor holds, not itself. */
+void tbed_cursor_release(struct tbed_cursor *cursor);
 
 void tbed_cursor_init(struct tbed_cursor *cursor, const struct tbed_reader *reader, uint32_t stream);
 

@@ -79,6 +79,13 @@ static enum tbed_status check_header(struct passage *passage)
     return status == TBED_OK ? TBED_OK : refuse(passage, status, field, detail);
 }
 
+/* In a ring the page may have been taken away while it was looked at. */
+static bool is_still_there(const struct passage *passage)
+{
+    struct tbed_block_fields now = tbed_block_load(passage->bytes);
+    return now.kind == passage->fields.kind && now.generation == passage->fields.generation;
+}
+
 static enum tbed_status check_stack(struct passage *passage)
 {
     uint32_t offset = 0;
@@ -86,14 +93,9 @@ static enum tbed_status check_stack(struct passage *passage)
         return TBED_OK;
     uint32_t count = tbed_block_stored_count(passage->nbytes, passage->fields.depth);
     enum tbed_status status = tbed_block_stack_check(passage->bytes, count, &offset);
+    if (status != TBED_OK && !is_still_there(passage))
+        return TBED_ERR_CHANGED;
     return status == TBED_OK ? TBED_OK : refuse(passage, status, offset, 0);
-}
-
-/* In a ring the page may have been taken away while its checksum was computed. */
-static bool is_still_there(const struct passage *passage)
-{
-    struct tbed_block_fields now = tbed_block_load(passage->bytes);
-    return now.kind == passage->fields.kind && now.generation == passage->fields.generation;
 }
 
 static enum tbed_status check_content(struct passage *passage, bool skip_hash)
@@ -189,6 +191,46 @@ bool tbed_entry_is_good(const struct tbed_reader *reader, enum tbed_block_kind k
     if (kind == TBED_BLOCK_CELLS) /* was checked when it was found */
         return true;
     return check_header(&passage) == TBED_OK && check_once(&passage, true) == TBED_OK;
+}
+
+/* The generation is raised before anything else of the block changes. */
+static bool copy_from(const struct tbed_block *original, uint64_t *copy, size_t at)
+{
+    for (size_t i = at; i < original->nbytes / 8; i++)
+        copy[i] = tbed_word_load(original->bytes + 8 * i);
+    return tbed_block_load(original->bytes).kind == (uint32_t)original->kind &&
+           tbed_block_load(original->bytes).generation == original->generation;
+}
+
+bool tbed_block_copy(struct tbed_block *block, uint64_t *copy)
+{
+    const uint8_t *original = block->bytes;
+    if (!copy_from(block, copy, 0))
+        return false;
+    block->bytes = (const uint8_t *)copy;
+    block->words = copy + ((const uint8_t *)block->words - original) / 8;
+    block->words_end = copy + ((const uint8_t *)block->words_end - original) / 8;
+    return true;
+}
+
+bool tbed_block_copy_more(const struct tbed_block *original, uint64_t *copy, size_t at)
+{
+    return copy_from(original, copy, at);
+}
+
+bool tbed_block_has_more(const struct tbed_block *original, size_t at)
+{
+    return tbed_word_load(original->bytes + 8 * at) != 0;
+}
+
+bool tbed_entry_ends_before(const struct tbed_reader *reader, struct tbed_entry *entry, uint64_t tick)
+{
+    struct passage passage = passage_begin(reader, TBED_BLOCK_EVENTS, entry);
+    if (passage.offset > reader->map.nbytes || passage.nbytes > reader->map.nbytes - passage.offset)
+        return false;
+    passage.fields = tbed_block_load(reader->map.bytes + passage.offset);
+    return is_what_was_indexed(&passage) && passage.fields.used_nbytes != 0 &&
+           passage.fields.last_tick < tick;
 }
 
 size_t tbed_event_block_count(const struct tbed_reader *reader)

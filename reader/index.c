@@ -328,14 +328,14 @@ static void tell_gaps(const struct update *update, enum tbed_block_kind kind)
 {
     const struct tbed_reader *reader = update->reader;
     const struct tbed_vector *list = &update->index->lists[kind];
-    bool start_may_be_gone = reader->header.ring_page_count != 0 && kind == TBED_BLOCK_EVENTS;
+    bool may_be_gone = reader->header.ring_page_count != 0 && kind == TBED_BLOCK_EVENTS;
     const struct tbed_entry *before = NULL;
-    for (size_t i = 0; i < list->count; i++) {
+    for (size_t i = 0; i < list->count && !may_be_gone; i++) {
         const struct tbed_entry *entry = tbed_index_entry(update->index, kind, i);
         bool is_first = before == NULL || before->stream != entry->stream;
         uint32_t expected = is_first ? 0 : before->sequence + 1;
         before = entry;
-        if (entry->sequence == expected || (is_first && start_may_be_gone) ||
+        if (entry->sequence == expected ||
             !any_is_missing(update->index, kind, entry->stream, expected, entry->sequence))
             continue;
         tbed_damage_tell(reader, TBED_ERR_BLOCK_MISSING, tbed_entry_offset(reader, entry), entry->cell,
@@ -431,7 +431,7 @@ static void note_seals(const struct tbed_reader *reader, struct tbed_index *inde
                 continue;
             struct tbed_block_fields fields = tbed_block_load(reader->map.bytes + offset);
             entry->unsealed = fields.used_nbytes == 0;
-            if (entry->unsealed || kind != TBED_BLOCK_EVENTS)
+            if (entry->unsealed || fields.kind != kind || kind != TBED_BLOCK_EVENTS)
                 continue;
             if (fields.first_tick < index->first_tick)
                 index->first_tick = fields.first_tick;

@@ -21,6 +21,8 @@ static void count_unsealed(const struct tbed_reader *reader, enum tbed_block_kin
             info->unsealed_block_count++;
             tbed_block_scan(block.bytes, block.nbytes, kind, &scan); /* damage is a cursor's to tell */
             last_tick = scan.last_tick;
+            if (tbed_gateway(reader, kind, entry, false, &block) != TBED_OK)
+                continue; /* a live ring gave it to others meanwhile */
         }
         if (kind != TBED_BLOCK_EVENTS)
             continue;

@@ -66,9 +66,28 @@ static inline uint64_t tbed_entry_offset(const struct tbed_reader *reader, const
 enum tbed_status tbed_gateway(const struct tbed_reader *reader, enum tbed_block_kind kind,
                               struct tbed_entry *entry, bool force_hash, struct tbed_block *block_ret);
 
+/*
+ * Copies a block that may be given to another stream while it is read into 'copy', of block->nbytes bytes, and makes
+ * 'block' be the copy. False: that has happened before the copy was made.
+ */
+bool tbed_block_copy(struct tbed_block *block, uint64_t *copy);
+
+/* The same from word 'at' on, of a block that was copied before and may have grown since; and whether it has. */
+bool tbed_block_has_more(const struct tbed_block *original, size_t at);
+bool tbed_block_copy_more(const struct tbed_block *original, uint64_t *copy, size_t at);
+
+/* Are pages of the file given to other blocks while it is read? */
+static inline bool tbed_reader_is_reused(const struct tbed_reader *reader)
+{
+    return reader->header.ring_page_count != 0 && !reader->shut;
+}
+
 /* Does the block stand all its own checks? What it holds (the stack, events, entries) is not asked. Tells if not. */
 bool tbed_entry_is_good(const struct tbed_reader *reader, enum tbed_block_kind kind,
                         struct tbed_entry *entry);
+
+/* A sealed event block all of whose ticks are below 'tick', by its header alone. Tells nothing: false if it is damaged. */
+bool tbed_entry_ends_before(const struct tbed_reader *reader, struct tbed_entry *entry, uint64_t tick);
 
 /* What a block that stands at 'page' and 'cell' has to say in its header, as things are now. */
 struct tbed_block_place tbed_place_make(const struct tbed_reader *reader, uint32_t page, uint32_t cell,

@@ -27,8 +27,10 @@ struct tbed_merge {
     size_t heap_capacity;
     uint32_t *idle; /* sources that had no more; looked at again after a refresh */
     size_t idle_count;
+    uint64_t window_first, window_last; /* as of a cursor */
     uint64_t epoch;
-    bool all; /* new streams join */
+    bool is_taken; /* the first of the heap was handed out, so that what it points to must stay until now */
+    bool all;      /* new streams join */
 };
 
 static bool is_before(const struct place *a, const struct place *b)
@@ -111,6 +113,7 @@ static bool add_source(struct tbed_merge *merge, uint32_t stream)
         return false;
     }
     tbed_cursor_init(&source->cursor, merge->reader, stream);
+    tbed_cursor_limit(&source->cursor, merge->window_first, merge->window_last);
     merge->idle[merge->idle_count++] = (uint32_t)merge->sources.count - 1;
     return true;
 }
@@ -165,6 +168,7 @@ enum tbed_status tbed_merge_open(struct tbed_reader *reader, const uint32_t *str
     if (merge == NULL)
         return TBED_ERR_MEMORY;
     merge->reader = reader;
+    merge->window_last = UINT64_MAX;
     merge->all = streams == NULL;
     bool is_whole = merge->all || add_named_streams(merge, streams, stream_count);
     if (!is_whole || look_again(merge) != TBED_OK) {
@@ -175,18 +179,12 @@ enum tbed_status tbed_merge_open(struct tbed_reader *reader, const uint32_t *str
     return TBED_OK;
 }
 
-enum tbed_status tbed_merge_next(struct tbed_merge *merge, struct tbed_event *event_ret)
+/* The source whose event was handed out goes on. */
+static void advance_first(struct tbed_merge *merge)
 {
-    if (merge->epoch != merge->reader->epoch) {
-        enum tbed_status status = look_again(merge);
-        if (status != TBED_OK)
-            return status;
-    }
-    if (merge->heap_count == 0)
-        return TBED_END;
     struct place *top = &merge->heap[0];
     struct source *source = source_get(merge, top->source);
-    *event_ret = source->event;
+    merge->is_taken = false;
     if (tbed_cursor_next(&source->cursor, &source->event) == TBED_OK) {
         top->tick = source->event.tick;
     } else {
@@ -194,23 +192,59 @@ enum tbed_status tbed_merge_next(struct tbed_merge *merge, struct tbed_event *ev
         *top = merge->heap[--merge->heap_count];
     }
     sift_down(merge, 0);
+}
+
+enum tbed_status tbed_merge_next(struct tbed_merge *merge, struct tbed_event *event_ret)
+{
+    if (merge->is_taken)
+        advance_first(merge);
+    if (merge->epoch != merge->reader->epoch) {
+        enum tbed_status status = look_again(merge);
+        if (status != TBED_OK)
+            return status;
+    }
+    if (merge->heap_count == 0)
+        return TBED_END;
+    *event_ret = source_get(merge, merge->heap[0].source)->event;
+    merge->is_taken = true;
     return TBED_OK;
+}
+
+/* All sources, wherever they stand now. */
+static void poll_all(struct tbed_merge *merge)
+{
+    merge->heap_count = 0;
+    merge->idle_count = 0;
+    merge->is_taken = false;
+    for (uint32_t i = 0; i < merge->sources.count; i++)
+        poll_source(merge, i);
 }
 
 void tbed_merge_seek(struct tbed_merge *merge, uint64_t tick)
 {
-    merge->heap_count = 0;
-    merge->idle_count = 0;
-    for (uint32_t i = 0; i < merge->sources.count; i++) {
+    for (uint32_t i = 0; i < merge->sources.count; i++)
         tbed_cursor_seek(&source_get(merge, i)->cursor, tick);
-        poll_source(merge, i);
+    poll_all(merge);
+}
+
+void tbed_merge_limit(struct tbed_merge *merge, uint64_t first_tick, uint64_t last_tick)
+{
+    merge->window_first = first_tick;
+    merge->window_last = last_tick;
+    for (uint32_t i = 0; i < merge->sources.count; i++) {
+        struct tbed_cursor *cursor = &source_get(merge, i)->cursor;
+        tbed_cursor_limit(cursor, first_tick, last_tick);
+        tbed_cursor_seek(cursor, 0);
     }
+    poll_all(merge);
 }
 
 void tbed_merge_close(struct tbed_merge *merge)
 {
     if (merge == NULL)
         return;
+    for (uint32_t i = 0; i < merge->sources.count; i++)
+        tbed_cursor_release(&source_get(merge, i)->cursor);
     tbed_vector_free(&merge->sources);
     free(merge->heap);
     free(merge->idle);

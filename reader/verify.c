@@ -32,6 +32,8 @@ static void check_blocks(struct tbed_reader *reader, enum tbed_block_kind kind)
         if (tbed_gateway(reader, kind, entry, true, &block) != TBED_OK || block.sealed)
             continue;
         enum tbed_status status = tbed_block_scan(block.bytes, block.nbytes, kind, &scan);
+        if (tbed_gateway(reader, kind, entry, false, &block) != TBED_OK)
+            continue; /* a live ring gave it to others meanwhile */
         reader->interrupted_record_count += status == TBED_OK && scan.has_rest;
     }
 }
@@ -67,6 +69,7 @@ static void check_stream(struct tbed_reader *reader, uint32_t stream)
         reader->unknown_event_count += is_unknown(&event);
         last_tick = event.tick;
     }
+    tbed_cursor_release(&cursor);
 }
 
 enum tbed_status tbed_reader_verify(struct tbed_reader *reader)

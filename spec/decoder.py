@@ -169,6 +169,7 @@ class Block:
          self.ordinal, self.first_tick, self.depth, self.used, self.last_tick,
          self.checksum) = BLOCK.unpack_from(data, start)
         self.start, self.size = start, size
+        self.is_being_taken = self.kind == EVENTS and self.generation % 2 and self.ordinal != 0  # section 10
         self.content = start + 64 + 16 * min(self.depth, size // 64)  # behind the stored stack
         self.end = start + (self.used or size)
         self.base = self.first_tick  # what deltas are added to; TIME words raise it
@@ -199,6 +200,8 @@ def check_block(trace, block, page, cell, parent):
 
 
 def ordinal_is_good(trace, block, parent):
+    if block.kind == EVENTS and block.generation:  # in a ring: whose block it is
+        return block.ordinal < trace.next_stream
     if block.kind in (EVENTS, RECORDS):
         return block.ordinal == 0
     if parent:
@@ -214,7 +217,7 @@ def take_block(trace, page, cell=0, parent=None):
     block = Block(trace.data, start, size)
     key = (block.kind, block.stream, block.sequence)
     try:
-        if block.kind == 0:
+        if block.kind == 0 or block.is_being_taken:
             need(not trace.shut or is_zero(trace.data, start, start + size), "BLOCK_NOT_ZERO")
             return None
         trace.seen.add(key)  # a block that is there but damaged is not missing as well
@@ -251,12 +254,10 @@ def find_blocks(trace, page_count):
 
 def tell_missing(trace):
     """Tells of a gap at the good block that follows it, which is read all the same."""
-    before = None
     for kind, stream, sequence in sorted(trace.good):
-        reused = trace.header.ring and kind == EVENTS and before != (kind, stream)
+        reused = trace.header.ring and kind == EVENTS
         if sequence and not reused and (kind, stream, sequence - 1) not in trace.seen:
             trace.tell("BLOCK_MISSING", *trace.good[kind, stream, sequence])
-        before = (kind, stream)
 
 
 def walk(trace, blocks, read, zero_name):

@@ -21,8 +21,9 @@
 #include "format/checksum.h"
 #include "writer/private.h"
 
-#define DESCRIPTOR_FLOOR 500 /* out of the way of programs that count on small numbers */
-#define MAP_NBYTES_MIN   ((uint64_t)64 << 20)
+#define DESCRIPTOR_FLOOR     500 /* out of the way of programs that count on small numbers */
+#define PROCESS_BYTES_OFFSET ((off_t)1 << 62)
+#define MAP_NBYTES_MIN       ((uint64_t)64 << 20)
 
 struct tbed_disk_header *tbed_shared(const struct tbed_writer *writer)
 {
@@ -51,6 +52,13 @@ static bool descriptor_is_ours(const struct tbed_writer *writer)
     struct stat status;
     return fstat(writer->fd, &status) == 0 && status.st_dev == writer->device &&
            status.st_ino == writer->inode;
+}
+
+int tbed_file_duplicate(const struct tbed_writer *writer)
+{
+    if (descriptor_is_ours(writer))
+        return fcntl(writer->fd, F_DUPFD_CLOEXEC, DESCRIPTOR_FLOOR);
+    return open(writer->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 }
 
 static int descriptor_raise(int fd)
@@ -119,6 +127,33 @@ void tbed_file_attach(struct tbed_writer *writer)
     tbed_shared_add(&shared->writer_count, 1);
 }
 
+/* ---- Flight recorders: which processes live ---- */
+
+/*
+ * A lock on a byte far beyond the file's end, as old as the open file that the map was made from: it outlives our
+ * descriptor, and no killed process leaves it behind.
+ */
+static struct flock process_byte(uint32_t process)
+{
+    return (struct flock){
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = PROCESS_BYTES_OFFSET + process, .l_len = 1};
+}
+
+void tbed_file_announce(struct tbed_writer *writer)
+{
+    struct flock range = process_byte(writer->process_stream);
+    while (fcntl(writer->fd, F_OFD_SETLK, &range) != 0 && errno == EINTR)
+        continue;
+}
+
+/* If in doubt it does: its pages are then kept for it. */
+bool tbed_file_process_lives(const struct tbed_writer *writer, uint32_t process)
+{
+    struct flock range = process_byte(process);
+    return !descriptor_is_ours(writer) || fcntl(writer->fd, F_OFD_GETLK, &range) != 0 ||
+           range.l_type != F_UNLCK;
+}
+
 /* ---- Growing ---- */
 
 /* File systems without fallocate: zeros are written past the end, which belongs to nobody yet. */
@@ -154,7 +189,7 @@ static bool is_past_resource_limit(uint64_t end)
     return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && end > limit.rlim_cur;
 }
 
-static int extend(int fd, uint64_t start, uint64_t end)
+int tbed_file_extend(int fd, uint64_t start, uint64_t end)
 {
     if (is_past_resource_limit(end))
         return EFBIG;
@@ -188,9 +223,9 @@ static int grow_locked(struct tbed_writer *writer, uint64_t page)
         end = writer->map_nbytes;
     if (!descriptor_is_ours(writer) && !tbed_file_reopen(writer))
         return EIO;
-    int result = extend(writer->fd, start, end);
+    int result = tbed_file_extend(writer->fd, start, end);
     if (result != 0 && end != needed)
-        result = extend(writer->fd, start, end = needed);
+        result = tbed_file_extend(writer->fd, start, end = needed);
     if (result != 0)
         return result;
     __atomic_store_n(&writer->backed_pages, end >> writer->page_shift, __ATOMIC_RELEASE);
@@ -247,7 +282,7 @@ static enum tbed_status map_file(struct tbed_writer *writer, uint64_t max_nbytes
     }
 }
 
-static uint64_t random_file_id(void)
+uint64_t tbed_file_id_make(void)
 {
     uint64_t id = 0;
     if (getrandom(&id, sizeof id, GRND_NONBLOCK) != (ssize_t)sizeof id || id == 0)
@@ -257,7 +292,7 @@ static uint64_t random_file_id(void)
 
 static void header_fill(struct tbed_writer *writer, const struct tbed_writer_options *options)
 {
-    writer->fields.file_id = random_file_id();
+    writer->fields.file_id = tbed_file_id_make();
     if (writer->fields.clock == TBED_CLOCK_USER && options->user_clock_unit != NULL)
         snprintf(writer->fields.clock_unit, sizeof writer->fields.clock_unit, "%s", options->user_clock_unit);
     if (options->given_ticks)
@@ -284,13 +319,19 @@ static enum tbed_status create_file(struct tbed_writer *writer, const struct tbe
     writer->fields.clock = clock_of(options);
     uint64_t max_nbytes =
         options->max_file_nbytes != 0 ? options->max_file_nbytes : TBED_DEFAULT_MAX_FILE_NBYTES;
-    if (max_nbytes < page_nbytes)
+    uint64_t ring_page_count = (options->ring_nbytes + page_nbytes - 1) / page_nbytes;
+    if (options->ring_nbytes > UINT64_MAX / 2 || ring_page_count >= UINT32_MAX / 2)
         return fail(error, TBED_ERR_ARGUMENT, 0);
-    uint64_t first_nbytes = max_nbytes < TBED_GROW_NBYTES_MIN ? page_nbytes : TBED_GROW_NBYTES_MIN;
-    first_nbytes = first_nbytes < page_nbytes ? page_nbytes : first_nbytes;
-    int result = extend(writer->fd, 0, first_nbytes);
+    writer->fields.ring_page_count = (uint32_t)ring_page_count;
+    uint64_t least_nbytes = (ring_page_count + 1) * page_nbytes;
+    if (max_nbytes < least_nbytes)
+        return fail(error, TBED_ERR_ARGUMENT, 0);
+    uint64_t first_nbytes = tbed_round_up(least_nbytes, TBED_GROW_NBYTES_MIN);
+    if (max_nbytes < first_nbytes)
+        first_nbytes = least_nbytes;
+    int result = tbed_file_extend(writer->fd, 0, first_nbytes);
     if (result != 0)
-        result = extend(writer->fd, 0, first_nbytes = page_nbytes);
+        result = tbed_file_extend(writer->fd, 0, first_nbytes = least_nbytes);
     if (result != 0)
         return fail(error, result == ENOSPC || result == EDQUOT ? TBED_ERR_DISK_FULL : TBED_ERR_WRITE,
                     result);

@@ -50,6 +50,8 @@ static bool populate_step(struct tbed_writer *writer)
 {
     struct tbed_helper *helper = &writer->helper;
     enum tbed_drop_cause cause;
+    if (writer->fields.ring_page_count != 0)
+        return tbed_ring_make_ready(writer);
     uint64_t claimed = claimed_page_count(writer);
     if (helper->populated_pages < claimed) { /* overtaken: the lead is too short */
         __atomic_store_n(&helper->populated_pages, claimed, __ATOMIC_RELEASE);
@@ -151,10 +153,22 @@ void tbed_helper_want(struct tbed_writer *writer, uint64_t page)
             populate_here(writer, page);
         return;
     }
+    if (writer->fields.ring_page_count != 0) {
+        if (tbed_ring_is_low(writer))
+            wake(helper);
+        return;
+    }
     uint64_t populated = __atomic_load_n(&helper->populated_pages, __ATOMIC_ACQUIRE);
     uint64_t low_water = __atomic_load_n(&helper->ahead_nbytes, __ATOMIC_RELAXED) / 2 >> writer->page_shift;
     if (page + low_water >= populated)
         wake(helper);
+}
+
+/* A page of a ring is held until it is sealed, so few may wait. */
+static uint64_t seal_limit(const struct tbed_writer *writer)
+{
+    uint64_t share = writer->fields.ring_page_count / TBED_RING_SHARE;
+    return writer->fields.ring_page_count == 0 || share > TBED_SEAL_RING_COUNT ? TBED_SEAL_RING_COUNT : share;
 }
 
 bool tbed_helper_seal(struct tbed_writer *writer, uint8_t *block, uint32_t used_nbytes, uint64_t last_tick)
@@ -166,7 +180,7 @@ bool tbed_helper_seal(struct tbed_writer *writer, uint8_t *block, uint32_t used_
         return false;
     uint64_t head = __atomic_load_n(&helper->seal_head, __ATOMIC_RELAXED);
     do {
-        if (head - __atomic_load_n(&helper->seal_tail, __ATOMIC_ACQUIRE) >= TBED_SEAL_RING_COUNT)
+        if (head - __atomic_load_n(&helper->seal_tail, __ATOMIC_ACQUIRE) >= seal_limit(writer))
             return false;
     } while (!__atomic_compare_exchange_n(&helper->seal_head, &head, head + 1, true, __ATOMIC_ACQ_REL,
                                           __ATOMIC_RELAXED));

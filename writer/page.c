@@ -78,6 +78,20 @@ static uint64_t map_offset(const struct tbed_writer *writer, const uint8_t *at)
     return (uint64_t)(at - writer->map);
 }
 
+/* The first word last. The word of generation and string page is zero already, or a ring's mark. */
+static void store_header(uint8_t *block, const struct tbed_disk_block *header)
+{
+    size_t mark = offsetof(struct tbed_disk_block, generation),
+           after = offsetof(struct tbed_disk_block, first_tick);
+    uint64_t first;
+    memcpy(&first, header, sizeof first);
+    memcpy(block + sizeof first, (const uint8_t *)header + sizeof first, mark - sizeof first);
+    memcpy(block + after, (const uint8_t *)header + after, sizeof *header - after);
+    if (tbed_le32_load(header->string_page) != 0)
+        memcpy(block + offsetof(struct tbed_disk_block, string_page), &header->string_page, 4);
+    tbed_word_store(block, first);
+}
+
 void tbed_block_begin(struct tbed_writer *writer, uint8_t *block, uint32_t nbytes,
                       const struct tbed_block_start *start)
 {
@@ -100,10 +114,9 @@ void tbed_block_begin(struct tbed_writer *writer, uint8_t *block, uint32_t nbyte
         header.last_tick = header.first_tick;
         header.checksum = tbed_le64_make(tbed_block_checksum_apart(&header, NULL, 0));
     }
-    uint64_t first;
-    memcpy(&first, &header, sizeof first);
-    memcpy(block + sizeof first, (const uint8_t *)&header + sizeof first, sizeof header - sizeof first);
-    tbed_word_store(block, first);
+    store_header(block, &header);
+    if (tbed_ring_has(writer, block))
+        tbed_ring_commit(block);
 }
 
 void tbed_block_seal(uint8_t *block, uint32_t used_nbytes, uint64_t last_tick)

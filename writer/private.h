@@ -26,6 +26,8 @@
 #define TBED_SEAL_RING_COUNT         2048
 #define TBED_RESIDENT_NBYTES         ((uint64_t)64 << 20) /* given ticks: claimed before all is released */
 #define TBED_RETRY_NS                50000000u            /* after a full disk, not before this long */
+#define TBED_RING_READY_COUNT        64
+#define TBED_RING_SHARE              16 /* of a ring: at most this part is ready ahead, or waits for its seal */
 #define TBED_STACK_INLINE_COUNT      24
 #define TBED_STACK_MAX_COUNT         (1u << 20)
 #define TBED_SLAB_NBYTES             65536
@@ -94,6 +96,12 @@ struct tbed_helper {
     uint64_t seal_ring[TBED_SEAL_RING_COUNT]; /* page << 32 | used; 0: not there yet */
 };
 
+struct tbed_ring {                         /* of a flight recorder, this process's */
+    uint64_t ready_head, ready_tail;       /* atomic */
+    uint32_t ready[TBED_RING_READY_COUNT]; /* pages taken and zeroed ahead */
+    uint64_t retry_ns;                     /* atomic: all pages were held */
+};
+
 struct tbed_slab {
     struct tbed_slab *next;
     uint32_t used_count;
@@ -140,6 +148,7 @@ struct tbed_writer {
     struct tbed_slab *slabs;
     struct tbed_recorder *free_recorders;
     struct tbed_helper helper;
+    struct tbed_ring ring;
 };
 
 /* The part of a recorder that no hot path touches. */
@@ -196,6 +205,14 @@ void tbed_file_detach(struct tbed_writer *writer);
 bool tbed_file_back(struct tbed_writer *writer, uint64_t page, enum tbed_drop_cause *cause_ret);
 /* Cuts the file to the pages claimed and marks it as cleanly closed. The caller holds it exclusively. */
 bool tbed_file_shut(uint8_t *map, uint32_t page_nbytes, int fd);
+/* Allocates the disk of [start, end); an errno. */
+int tbed_file_extend(int fd, uint64_t start, uint64_t end);
+uint64_t tbed_file_id_make(void);
+/* A descriptor of the file for the caller to close; -1 with errno. */
+int tbed_file_duplicate(const struct tbed_writer *writer);
+/* In a flight recorder: shows that this process is alive, and asks that of another one. */
+void tbed_file_announce(struct tbed_writer *writer);
+bool tbed_file_process_lives(const struct tbed_writer *writer, uint32_t process);
 struct tbed_disk_header *tbed_shared(const struct tbed_writer *writer);
 
 /* Counters in shared memory. */
@@ -239,6 +256,19 @@ uint8_t *tbed_block_room_or_cause(struct tbed_writer *writer, struct tbed_block_
                                   uint32_t nbytes, enum tbed_drop_cause *cause_ret);
 void tbed_block_writer_finish(struct tbed_writer *writer, struct tbed_block_writer *blocks);
 uint32_t tbed_entry_max_nbytes(const struct tbed_writer *writer);
+
+/* ---- ring.c: only in a flight recorder, but for the first ---- */
+bool tbed_ring_has(const struct tbed_writer *writer, const uint8_t *block);
+/* A page of the ring, zero but for its mark, for tbed_block_begin(); NULL with the cause: all are held. */
+uint8_t *tbed_ring_claim(struct tbed_writer *writer, enum tbed_drop_cause *cause_ret);
+/* The same for a page that the caller has just sealed. */
+uint8_t *tbed_ring_retake(struct tbed_writer *writer, uint8_t *block, enum tbed_drop_cause *cause_ret);
+/* The block stands: readers may look. */
+void tbed_ring_commit(uint8_t *block);
+/* The helper's: takes and zeroes a page ahead. False: enough are, or all are held. */
+bool tbed_ring_make_ready(struct tbed_writer *writer);
+bool tbed_ring_is_low(const struct tbed_writer *writer);
+void tbed_ring_give_back(struct tbed_writer *writer);
 
 /* ---- record_write.c ---- */
 /* Appends a record whose fields after 'head' are in place. The caller holds 'lock'. False: dropped, counted. */

@@ -298,10 +298,28 @@ static bool wants_cell(const struct tbed_recorder_cold *cold, size_t needed_nbyt
     return cold->next_sequence < cell_count && needed_nbytes <= cell_nbytes / 2;
 }
 
+/* Where all pages are held, a recorder goes on in its own: what it recorded there is lost, not what comes. */
+static uint8_t *ring_block_claim(struct tbed_recorder_cold *cold, enum tbed_drop_cause *cause_ret)
+{
+    struct tbed_recorder *recorder = cold->recorder;
+    uint8_t *own = cold->block;
+    uint8_t *block = tbed_ring_claim(cold->writer, cause_ret);
+    if (block != NULL || own == NULL)
+        return block;
+    block_hand_over(recorder, cold, true);
+    __atomic_store_n(&recorder->end, NULL, __ATOMIC_RELAXED);
+    recorder->cursor = NULL;
+    return tbed_ring_retake(cold->writer, own, cause_ret);
+}
+
 static uint8_t *block_claim(struct tbed_recorder_cold *cold, uint64_t tick, size_t needed_nbytes,
                             uint32_t *nbytes_ret, enum tbed_drop_cause *cause_ret)
 {
     struct tbed_writer *writer = cold->writer;
+    if (writer->fields.ring_page_count != 0) {
+        *nbytes_ret = writer->page_nbytes;
+        return ring_block_claim(cold, cause_ret);
+    }
     if (!wants_cell(cold, needed_nbytes)) {
         *nbytes_ret = writer->page_nbytes;
         return tbed_page_claim(writer, cause_ret);

@@ -62,6 +62,8 @@ static void process_begin(struct tbed_writer *writer, const char *name, uint32_t
     writer->records = (struct tbed_block_writer){.kind = TBED_BLOCK_RECORDS};
     writer->cells = NULL;
     writer->cells_sequence = 0;
+    if (writer->fields.ring_page_count != 0)
+        tbed_file_announce(writer);
     tbed_process_record(writer, tbed_intern_locked(writer, name, strlen(name)), forked_from);
     tbed_anchor_append(writer);
 }
@@ -76,6 +78,7 @@ static void child_begin(struct tbed_writer *writer)
     writer->intern = NULL;
     writer->intern_capacity = writer->intern_count = 0;
     memset(&writer->helper, 0, sizeof writer->helper);
+    memset(&writer->ring, 0, sizeof writer->ring); /* the pages are the parent's */
     writer->claimed_pages = 0;
     writer->spare_stream = 0;
     writer->drop_users = 0;
@@ -292,6 +295,7 @@ void tbed_writer_close(struct tbed_writer *writer)
     int cancel_state = tbed_cancel_disable();
     tbed_recorders_stop(writer);
     tbed_helper_stop(writer); /* after the last recorder has handed it a page */
+    tbed_ring_give_back(writer);
     finish_blocks(writer);
     stop_drops(writer);
     tbed_file_detach(writer);

@@ -31,21 +31,6 @@ uint64_t tbed_block_last_tick(const struct tbed_block *block)
     return scan.last_tick;
 }
 
-bool tbed_block_copy(struct tbed_block *block, uint64_t *copy)
-{
-    const uint8_t *original = block->bytes;
-    uint64_t first_word = tbed_word_load(original);
-    for (size_t i = 0; i < block->nbytes / 8; i++)
-        copy[i] = tbed_word_load(original + 8 * i);
-    const struct tbed_disk_block *header = (const void *)original;
-    if (tbed_word_load(original) != first_word || tbed_le32_load(header->generation) != block->generation)
-        return false;
-    block->bytes = (const uint8_t *)copy;
-    block->words = copy + ((const uint8_t *)block->words - original) / 8;
-    block->words_end = copy + ((const uint8_t *)block->words_end - original) / 8;
-    return true;
-}
-
 /* The ids of the spans that are open at a block's end, as far as it knows them. */
 struct replay {
     uint32_t *ids;

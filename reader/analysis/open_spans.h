@@ -16,12 +16,6 @@ bool tbed_block_before(const struct tbed_reader *reader, const struct tbed_block
 uint64_t tbed_block_last_tick(const struct tbed_block *block);
 
 /*
- * Copies a block that may be given to another stream while it is read into 'copy', of block->nbytes bytes, and makes
- * 'block' be the copy. False: that has happened before the copy was made.
- */
-bool tbed_block_copy(struct tbed_block *block, uint64_t *copy);
-
-/*
  * Calls 'found' with the ids of the 'deep' outermost spans that are open at the start of block 'index' and
  * stay open in it, innermost first, until it says false. Goes back block by block; what stands in none of
  * them is left out, and counted by the return value. Memory out: all that is left is left out.

@@ -52,21 +52,11 @@ static bool have_room(struct stack_spans *spans, const struct tbed_block *block)
 /* A live ring gives pages to others while they are read: what counts is what stood there as one. */
 static enum tbed_status copy_block(struct stack_spans *spans, struct tbed_block *block)
 {
-    const uint8_t *original = block->bytes;
     uint64_t *copy = realloc(spans->copy, block->nbytes);
     if (copy == NULL)
         return TBED_ERR_MEMORY;
     spans->copy = copy;
-    uint64_t first_word = tbed_word_load(original);
-    for (size_t i = 0; i < block->nbytes / 8; i++)
-        copy[i] = tbed_word_load(original + 8 * i);
-    const struct tbed_disk_block *header = (const void *)original;
-    if (tbed_word_load(original) != first_word || tbed_le32_load(header->generation) != block->generation)
-        return TBED_ERR_CHANGED;
-    block->bytes = (const uint8_t *)copy;
-    block->words = copy + ((const uint8_t *)block->words - original) / 8;
-    block->words_end = copy + ((const uint8_t *)block->words_end - original) / 8;
-    return TBED_OK;
+    return tbed_block_copy(block, copy) ? TBED_OK : TBED_ERR_CHANGED;
 }
 
 static void add_span(struct stack_spans *spans, uint32_t id, uint64_t begin_tick, uint64_t end_tick)

@@ -148,6 +148,7 @@ enum tbed_status tbed_import_write(const struct mm_file *file, int fd, struct tb
     struct import import = {.file = file, .report = report};
     mm_info(file, &import.info);
     *report = (struct tbed_import_report){.version = import.info.version,
+                                          .file_nbytes = import.info.file_nbytes,
                                           .unpaired_count = import.info.unmatched_start_count +
                                                             import.info.unmatched_end_count};
     enum tbed_status status = open_bed(&import, fd, error_ret);

@@ -161,6 +161,44 @@ static void counts_are_shown_as_counts(void **state)
     EXPECT(0, "instructions", "", "report", from);
 }
 
+/* Not those of the trace that it was made on the way. */
+static void info_shows_the_facts_of_the_foreign_file(void **state)
+{
+    const char *from = make_profile("facts.mm_profdata", TIME, 0);
+    const char *cut = make_profile("facts_cut.mm_profdata", COUNT, 1);
+    char size[64];
+    struct stat status;
+    (void)state;
+    assert_int_equal(stat(from, &status), 0);
+    snprintf(size, sizeof size, "(%lld bytes)\n", (long long)status.st_size);
+    EXPECT(0, size, "", "info", from);
+    EXPECT(0, "profile of measureme, version 9, in one file\n", "", "info", from);
+    EXPECT(0, "4 events in 2 threads: 2 intervals, 1 instant, 1 integer\n", "", "info", from);
+    EXPECT(0, "  3 strings\n", "", "info", from);
+    EXPECT(0, "counts nanoseconds\n", "", "info", from);
+    EXPECT(0, "duration", "", "info", from);
+    struct run run = RUN("info", from), json = RUN("info", "--json", from);
+    assert_silent_on(run.out, "file id");
+    assert_silent_on(run.out, "cleanly");
+    assert_silent_on(run.out, "pages of");
+    assert_silent_on(run.out, "blocks");
+    assert_silent_on(json.out, "file_id");
+    assert_silent_on(json.out, "blocks");
+    snprintf(size, sizeof size, "\"size\":%lld,\"format\":\"measureme\",\"version\":9,",
+             (long long)status.st_size);
+    assert_says(json.out, size);
+    assert_says(json.out, "\"start_realtime_ns\":1000000000,\"duration_ns\":200,");
+    assert_says(json.out,
+                "\"events\":4,\"intervals\":2,\"instants\":1,\"integers\":1,\"strings\":3,\"threads\":2,");
+    assert_says(json.out, "\"damages\":[],\"damage\":0,");
+    end_run(&run);
+    end_run(&json);
+    EXPECT(1, "damaged in ", "damaged in ", "info", cut);
+    EXPECT(1, "\"damages\":[{\"check\":\"PROFILE_CUT\",\"offset\":", "damaged in ", "info", "--json", cut);
+    EXPECT(0, "4 events in 2 streams, 3 strings\n", "", "verify", from);
+    EXPECT(1, "; can be read: ", "", "verify", cut);
+}
+
 static void metadata_is_shown_as_it_is(void **state)
 {
     const char *from = make_profile("odd.mm_profdata", "{ \"cmd\": \"it\\'s\" }", 0);
@@ -239,6 +277,7 @@ int main(void)
         cmocka_unit_test(every_verb_takes_a_foreign_file),
         cmocka_unit_test(a_pipe_is_imported_too),
         cmocka_unit_test(counts_are_shown_as_counts),
+        cmocka_unit_test(info_shows_the_facts_of_the_foreign_file),
         cmocka_unit_test(metadata_is_shown_as_it_is),
         cmocka_unit_test(export_says_what_it_left_out),
         cmocka_unit_test(what_is_read_is_not_replaced),

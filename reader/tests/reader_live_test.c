@@ -153,14 +153,14 @@ static void page_of_a_ring_that_was_reused_is_gone(void **state)
     memset(trace.bytes + 4096, 0, 4096);
     assert_int_equal(tbed_event_block_get(reader, 0, &block), TBED_ERR_CHANGED); /* taken, not begun again */
     struct trace_block reused = trace_block_begin(&trace, 1, TBED_BLOCK_EVENTS, 1, 3);
-    trace_block_header(&reused)->generation = tbed_le32_make(1);
+    trace_block_header(&reused)->generation = tbed_le32_make(2);
     trace_event(&reused, TBED_TAG_INSTANT, 3, 3);
     assert_int_equal(tbed_event_block_get(reader, 0, &block), TBED_ERR_CHANGED);
     assert_int_equal(trace_events(reader, 1, NULL, 0), 2);
     refresh(reader);
     assert_int_equal(trace_events(reader, 1, NULL, 0), 3);
     assert_int_equal(tbed_event_block_get(reader, 2, &block), TBED_OK);
-    assert_int_equal(block.generation, 1);
+    assert_int_equal(block.generation, 2);
     assert_int_equal(tbed_damage_count(reader), 0);
     tbed_reader_close(reader);
     trace_free(&trace);

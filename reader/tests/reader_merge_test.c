@@ -30,16 +30,16 @@ static struct trace random_trace(uint32_t seed)
         uint64_t tick = next_random(&random) % 50;
         for (uint32_t i = 0; i < block_count; i++) {
             struct trace_block block = trace_block_begin(&trace, page++, TBED_BLOCK_EVENTS, stream, i);
-            uint64_t first_tick = tick;
+            uint64_t first_tick = tick, last_tick = tick;
             trace_block_header(&block)->first_tick = tbed_le64_make(first_tick);
             for (uint32_t n = next_random(&random) % 60; n > 0; n--) {
                 trace_event(&block, TBED_TAG_INSTANT, next_random(&random) % 1000, tick - first_tick);
+                last_tick = tick > last_tick ? tick : last_tick;
                 tick += next_random(&random) % 4;
                 if (next_random(&random) % 16 == 0 && tick > first_tick)
                     tick--;
             }
-            if (block.last_tick < first_tick)
-                block.last_tick = first_tick;
+            block.last_tick = last_tick;
             if (next_random(&random) % 4 != 0 || i + 1 < block_count)
                 trace_seal(&block);
         }
@@ -121,6 +121,92 @@ static void seek_loses_nothing_at_or_after_its_tick(void **state)
     trace_free(&trace);
 }
 
+/*
+ * Events in a window, by a limited merge and by looking at all, in the order of each stream: where ticks go back, streams
+ * may meet otherwise. Gives how many events the merge gave in vain.
+ */
+static size_t expect_window(struct tbed_merge *merge, const struct tbed_event *all, size_t count,
+                            uint64_t first_tick, uint64_t last_tick)
+{
+    struct tbed_event event;
+    size_t next[STREAMS + 1] = {0}, vain = 0, found = 0, expected = 0;
+    for (size_t i = 0; i < count; i++)
+        expected += all[i].tick >= first_tick && all[i].tick <= last_tick;
+    tbed_merge_limit(merge, first_tick, last_tick);
+    while (tbed_merge_next(merge, &event) == TBED_OK) {
+        if (event.tick < first_tick || event.tick > last_tick) {
+            vain++;
+            continue;
+        }
+        size_t *at = &next[event.stream];
+        while (*at < count && all[*at].offset != event.offset)
+            ++*at;
+        assert_true((*at)++ < count);
+        found++;
+    }
+    assert_int_equal(found, expected);
+    return vain;
+}
+
+static void a_window_loses_nothing_and_passes_blocks_over(void **state)
+{
+    static struct tbed_event all[EVENTS_MAX];
+    size_t vain = 0, outside = 0;
+    (void)state;
+    for (uint32_t seed = 0; seed < 100; seed++) {
+        struct trace trace = random_trace(seed);
+        struct tbed_reader *reader = trace_open(&trace);
+        struct tbed_merge *merge;
+        size_t count = merge_slowly(reader, all);
+        assert_int_equal(tbed_merge_open(reader, NULL, 0, &merge), TBED_OK);
+        for (uint64_t first = 0; first < 250; first += 10) {
+            vain += expect_window(merge, all, count, first, first + 4);
+            for (size_t i = 0; i < count; i++)
+                outside += all[i].tick < first || all[i].tick > first + 4;
+        }
+        assert_int_equal(expect_window(merge, all, count, 0, UINT64_MAX), 0);
+        tbed_merge_close(merge);
+        tbed_reader_close(reader);
+        trace_free(&trace);
+    }
+    assert_true(vain < outside / 2);
+}
+
+/* Three blocks of ten ticks: with a window in the middle the outer ones are not even checked. */
+static void blocks_outside_a_window_are_not_looked_at(void **state)
+{
+    (void)state;
+    for (int given = 0; given < 2; given++) {
+        struct trace trace = trace_make(4);
+        struct tbed_event event;
+        struct tbed_cursor *cursor;
+        size_t count = 0;
+        if (given)
+            trace_header(&trace)->anchor_monotonic_ns = tbed_le64_make(0);
+        trace_header_mend(&trace);
+        for (uint32_t i = 0; i < 3; i++) {
+            struct trace_block block = trace_block_begin(&trace, i + 1, TBED_BLOCK_EVENTS, 1, i);
+            trace_block_header(&block)->first_tick = tbed_le64_make(i * 10);
+            for (uint32_t n = 0; n < 10; n++)
+                trace_event(&block, TBED_TAG_INSTANT, 1, n);
+            trace_seal(&block);
+            if (i != 1)
+                trace_block_header(&block)->checksum = tbed_le64_make(1);
+        }
+        struct tbed_reader *reader = trace_open(&trace);
+        assert_int_equal(tbed_cursor_open(reader, 1, &cursor), TBED_OK);
+        tbed_cursor_limit(cursor, 10, 19);
+        while (tbed_cursor_next(cursor, &event) == TBED_OK)
+            assert_true(event.tick == 10 + count++);
+        assert_int_equal(count, 10);
+        assert_int_equal(tbed_damage_count(reader),
+                         given ? 1 : 0); /* given ticks may go back behind the window */
+        tbed_cursor_close(cursor);
+        tbed_reader_close(reader);
+        trace_free(&trace);
+    }
+}
+
 static void merge_of_named_streams_gives_no_other(void **state)
 {
     struct trace trace = random_trace(3);
@@ -177,6 +263,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(merge_agrees_with_the_slow_way),
         cmocka_unit_test(seek_loses_nothing_at_or_after_its_tick),
+        cmocka_unit_test(a_window_loses_nothing_and_passes_blocks_over),
+        cmocka_unit_test(blocks_outside_a_window_are_not_looked_at),
         cmocka_unit_test(merge_of_named_streams_gives_no_other),
         cmocka_unit_test(ten_thousand_streams_are_merged),
     };

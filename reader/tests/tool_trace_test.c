@@ -277,6 +277,22 @@ static void any_cut_is_survived(void **state)
     free(bytes);
 }
 
+static void snapshot_of_a_ring_is_a_trace_of_its_own(void **state)
+{
+    const char *to = in_folder("snapshot.tbed"), *ring = "spec/golden/valid/ring.tbed";
+    (void)state;
+    EXPECT(0, "", "", "snapshot", ring, "-o", to);
+    EXPECT(0, "intact: 12 events in 2 streams", "", "verify", to);
+    EXPECT(2, "", "--force replaces it", "snapshot", ring, "-o", to);
+    EXPECT(0, "", "", "snapshot", "-f", ring, "-o", to);
+    EXPECT(2, "", "to which file? -o OUT", "snapshot", ring);
+    EXPECT(2, "", "not a tracebed file", "snapshot", "-f", "run", "-o", to);
+    EXPECT(0, "intact: 12 events", "", "verify", to); /* it is what it was */
+    struct run info = RUN("info", to);
+    assert_silent_on(info.out, "flight recorder");
+    end_run(&info);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -294,6 +310,7 @@ int main(void)
         cmocka_unit_test(verify_takes_a_bad_header_for_damage),
         cmocka_unit_test(verify_tells_a_foreign_file_from_a_damaged_one),
         cmocka_unit_test(verify_of_several_files_gives_the_worst),
+        cmocka_unit_test(snapshot_of_a_ring_is_a_trace_of_its_own),
         cmocka_unit_test(any_spoiled_byte_is_found),
         cmocka_unit_test(any_cut_is_survived),
     };

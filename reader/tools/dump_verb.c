@@ -251,7 +251,12 @@ static bool is_over(const struct dump *dump)
     return dump->left == 0 || tool_output_failed();
 }
 
-/* Ticks may go back in a stream: so all events are looked at, and each is in the window or not. */
+static uint64_t window_last(const struct dump *dump)
+{
+    return !dump->has_end ? UINT64_MAX : dump->end_tick > 0 ? dump->end_tick - 1 : 0;
+}
+
+/* Ticks may go back in a stream: whole blocks are passed over, and what is left is in the window or not. */
 static void print_event(struct dump *dump, const struct tbed_event *event, uint32_t depth)
 {
     if (event->tick < dump->begin_tick || (dump->has_end && event->tick >= dump->end_tick))
@@ -276,6 +281,7 @@ static enum tbed_status walk_stream(struct dump *dump, uint32_t stream)
     enum tbed_status status = tbed_cursor_open(dump->reader, stream, &cursor);
     if (status != TBED_OK)
         return status;
+    tbed_cursor_limit(cursor, dump->begin_tick, window_last(dump));
     while (!is_over(dump) && (status = tbed_cursor_next(cursor, &event)) == TBED_OK)
         print_event(dump, &event, depth_of(cursor, &event));
     tbed_cursor_close(cursor);
@@ -290,6 +296,7 @@ static enum tbed_status walk_time(struct dump *dump)
         tbed_merge_open(dump->reader, dump->chosen ? dump->streams : NULL, dump->stream_count, &merge);
     if (status != TBED_OK)
         return status;
+    tbed_merge_limit(merge, dump->begin_tick, window_last(dump));
     while (!is_over(dump) && (status = tbed_merge_next(merge, &event)) == TBED_OK)
         print_event(dump, &event, 0);
     tbed_merge_close(merge);

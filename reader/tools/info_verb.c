@@ -18,6 +18,7 @@ static const char help[] =
     "\n"
     "Shows what a trace is: size, clock, start, duration, processes, threads, drops, metadata.\n"
     "Reads headers and no events, so it is instant. FILE may be '-', standard input.\n"
+    "Of a .mm_profdata file, which is read as a whole, it shows that file's size, format and counts.\n"
     "\n"
     "      --json          everything as one JSON object\n"
     "      --color=WHEN    never, auto or always\n"
@@ -36,7 +37,8 @@ struct state {
     struct tbed_reader *reader;
     const char *path;
     struct tbed_trace_info info;
-    bool is_written; /* a writer is alive, for certain */
+    const struct tbed_import_report *foreign; /* NULL: it is a trace of ours */
+    bool is_written;                          /* a writer is alive, for certain */
 };
 
 /* ---- Is somebody writing? ---- */
@@ -145,6 +147,13 @@ static double duration_ns(const struct state *state)
            (double)tbed_ticks_to_ns(state->reader, info->first_tick);
 }
 
+/* A profile that does not tell starts with its clock's 0, which is no time. */
+static bool knows_start(const struct state *state, int64_t *realtime_ns_ret)
+{
+    return tbed_ticks_to_realtime_ns(state->reader, state->info.first_tick, realtime_ns_ret) == TBED_OK &&
+           (state->foreign == NULL || *realtime_ns_ret != 0);
+}
+
 static void put_time(const struct state *state)
 {
     const struct tbed_trace_info *info = &state->info;
@@ -152,7 +161,7 @@ static void put_time(const struct state *state)
     int64_t realtime_ns;
     if (info->event_block_count == 0)
         return;
-    if (tbed_ticks_to_realtime_ns(state->reader, info->first_tick, &realtime_ns) == TBED_OK) {
+    if (knows_start(state, &realtime_ns)) {
         put_field("start");
         puts(tool_format_wall(wall, realtime_ns));
     }
@@ -243,10 +252,14 @@ static void put_streams(const struct state *state)
     struct tbed_stream_info stream;
     if (!tbed_stream_get(state->reader, 0, &stream))
         return;
-    printf("\n%s%10s %10s %10s %10s  %-6s  %s%s\n", tool_bold(), "stream", "process", "tid", "blocks", "kind",
+    const char *blocks = state->foreign == NULL ? "blocks" : "";
+    printf("\n%s%10s %10s %10s %10s  %-6s  %s%s\n", tool_bold(), "stream", "process", "tid", blocks, "kind",
            "name", tool_plain());
     for (size_t i = 0; tbed_stream_get(state->reader, i, &stream); i++) {
-        printf("%10u %10u %10u %10u  %-6s  ", stream.stream, stream.process, stream.tid, stream.block_count,
+        char count[16] = "";
+        if (state->foreign == NULL)
+            snprintf(count, sizeof count, "%u", stream.block_count);
+        printf("%10u %10u %10u %10s  %-6s  ", stream.stream, stream.process, stream.tid, count,
                kind_name(stream.kind));
         put_name(state, stream.name_id);
         putchar('\n');
@@ -268,18 +281,83 @@ static void put_metadata(const struct state *state)
     }
 }
 
-static void put_text(const struct state *state)
+/* ---- A foreign file: the trace that it was made is nobody's ---- */
+
+static const char *container_name(const struct tbed_import_report *foreign)
 {
-    const char *path = tool_path(state->path);
-    fputs(tool_bold(), stdout);
-    tool_print_text(stdout, path, strlen(path), 0);
-    printf("%s\n", tool_plain());
+    return tool_profile_part(foreign, 0) != NULL ? "three files" : "one file";
+}
+
+static void put_counted(const char *before, uint64_t count, const char *what)
+{
+    char figure[32];
+    printf("%s%s %s%s", before, tool_format_count(figure, count), what, count == 1 ? "" : "s");
+}
+
+static void put_foreign_clock(const struct state *state)
+{
+    put_field("clock");
+    fputs("counts ", stdout);
+    if (state->info.clock == TBED_CLOCK_USER)
+        tool_print_text(stdout, state->info.clock_unit, strlen(state->info.clock_unit), 0);
+    else
+        fputs("nanoseconds", stdout);
+    putchar('\n');
+}
+
+static void put_foreign_events(const struct tbed_import_report *foreign)
+{
+    put_field("events");
+    put_counted("", foreign->event_count, "event");
+    put_counted(" in ", foreign->thread_count, "thread");
+    put_counted(": ", foreign->interval_count, "interval");
+    put_counted(", ", foreign->instant_count, "instant");
+    put_counted(", ", foreign->integer_count, "integer");
+    putchar('\n');
+    put_field("strings");
+    put_counted("", foreign->string_count, "string");
+    putchar('\n');
+}
+
+static void put_foreign(const struct state *state)
+{
+    const struct tbed_import_report *foreign = state->foreign;
+    char size[32], exact[32];
+    put_field("size");
+    printf("%s (%s bytes)\n", tool_format_bytes(size, (double)foreign->file_nbytes),
+           tool_format_count(exact, foreign->file_nbytes));
+    put_field("format");
+    printf("profile of measureme, version %u, in %s\n", foreign->version, container_name(foreign));
+    put_field("state");
+    if (foreign->damage_count == 0)
+        printf("%sintact%s", tool_green(), tool_plain());
+    else
+        printf("%sdamaged%s", tool_red(), tool_plain()), put_counted(" in ", foreign->damage_count, "place");
+    putchar('\n');
+    put_foreign_clock(state);
+    put_time(state);
+    put_foreign_events(foreign);
+    if (foreign->drop_count > 0)
+        put_field("dropped"), put_counted("", foreign->drop_count, "record"), putchar('\n');
+}
+
+static void put_ours(const struct state *state)
+{
     put_size(state);
     put_closed(state);
     put_clock(state);
     put_time(state);
     put_blocks(state);
     put_drops(state);
+}
+
+static void put_text(const struct state *state)
+{
+    const char *path = tool_path(state->path);
+    fputs(tool_bold(), stdout);
+    tool_print_text(stdout, path, strlen(path), 0);
+    printf("%s\n", tool_plain());
+    (state->foreign != NULL ? put_foreign : put_ours)(state);
     put_processes(state);
     put_streams(state);
     put_metadata(state);
@@ -303,14 +381,14 @@ static void json_time(struct tool_json *out, const struct state *state)
     const struct tbed_trace_info *info = &state->info;
     char wall[48];
     int64_t start_ns;
-    bool has_time = info->event_block_count > 0 &&
-                    tbed_ticks_to_realtime_ns(state->reader, info->first_tick, &start_ns) == TBED_OK;
+    bool has_start = info->event_block_count > 0 && knows_start(state, &start_ns);
     tool_json_u64(out, "first_tick", info->first_tick);
     tool_json_u64(out, "last_tick", info->last_tick);
-    tool_json_string(out, "start", has_time ? tool_format_wall(wall, start_ns) : NULL);
-    if (!has_time)
+    tool_json_string(out, "start", has_start ? tool_format_wall(wall, start_ns) : NULL);
+    if (has_start)
+        tool_json_i64(out, "start_realtime_ns", start_ns);
+    if (info->event_block_count == 0 || info->clock == TBED_CLOCK_USER)
         return;
-    tool_json_i64(out, "start_realtime_ns", start_ns);
     tool_json_i64(out, "duration_ns",
                   tbed_ticks_to_ns(state->reader, info->last_tick) -
                       tbed_ticks_to_ns(state->reader, info->first_tick));
@@ -361,7 +439,8 @@ static void json_streams(struct tool_json *out, const struct state *state)
         tool_json_u64(out, "forked_from", stream.forked_from);
         tool_json_u64(out, "tick", stream.tick);
         tool_json_u64(out, "end_tick", stream.end_tick);
-        tool_json_u64(out, "blocks", stream.block_count);
+        if (state->foreign == NULL)
+            tool_json_u64(out, "blocks", stream.block_count);
         tool_json_object_close(out);
     }
     tool_json_array_close(out);
@@ -384,15 +463,60 @@ static void json_file(struct tool_json *out, const struct state *state)
     tool_json_u64(out, "writers", info->writer_count);
 }
 
+static void json_foreign_damage(struct tool_json *out, const struct tbed_import_report *foreign)
+{
+    tool_json_array_open(out, "damages");
+    for (size_t i = 0; i < foreign->damage_count && i < TBED_IMPORT_DAMAGE_KEPT; i++) {
+        const struct tbed_import_damage *damage = &foreign->damages[i];
+        tool_json_object_open(out, NULL);
+        tool_json_string(out, "check", tbed_status_name(damage->status));
+        if (tool_profile_part(foreign, damage->file) != NULL)
+            tool_json_string(out, "part", tool_profile_part(foreign, damage->file));
+        if (damage->offset != UINT64_MAX)
+            tool_json_u64(out, "offset", damage->offset);
+        tool_json_u64(out, "detail", damage->detail);
+        tool_json_object_close(out);
+    }
+    tool_json_array_close(out);
+}
+
+static void json_foreign(struct tool_json *out, const struct state *state)
+{
+    const struct tbed_import_report *foreign = state->foreign;
+    tool_json_string(out, "file", state->path);
+    tool_json_u64(out, "size", foreign->file_nbytes);
+    tool_json_string(out, "format", "measureme");
+    tool_json_u64(out, "version", foreign->version);
+    tool_json_string(out, "container", container_name(foreign));
+    json_clock(out, state);
+    json_time(out, state);
+    tool_json_u64(out, "events", foreign->event_count);
+    tool_json_u64(out, "intervals", foreign->interval_count);
+    tool_json_u64(out, "instants", foreign->instant_count);
+    tool_json_u64(out, "integers", foreign->integer_count);
+    tool_json_u64(out, "strings", foreign->string_count);
+    tool_json_u64(out, "threads", foreign->thread_count);
+    tool_json_u64(out, "inverted", foreign->inverted_count);
+    tool_json_u64(out, "unordered", foreign->unordered_count);
+    tool_json_u64(out, "unpaired", foreign->unpaired_count);
+    tool_json_u64(out, "dropped", foreign->drop_count);
+    json_foreign_damage(out, foreign);
+}
+
+static void json_ours(struct tool_json *out, const struct state *state)
+{
+    json_file(out, state);
+    json_clock(out, state);
+    json_time(out, state);
+    json_blocks(out, state);
+    tool_json_drops(out, "drops", state->info.drops);
+}
+
 static void put_json(const struct state *state)
 {
     struct tool_json out = {.out = stdout};
     tool_json_object_open(&out, NULL);
-    json_file(&out, state);
-    json_clock(&out, state);
-    json_time(&out, state);
-    json_blocks(&out, state);
-    tool_json_drops(&out, "drops", state->info.drops);
+    (state->foreign != NULL ? json_foreign : json_ours)(&out, state);
     tool_json_u64(&out, "damage", tool_damage_count(state->reader));
     json_processes(&out, state);
     json_streams(&out, state);
@@ -409,6 +533,7 @@ static int show(const char *path, bool json)
     if (state.reader == NULL)
         return TOOL_TROUBLE;
     tbed_reader_info(state.reader, &state.info);
+    state.foreign = tool_foreign_report(state.reader);
     state.is_written = !state.info.shut && is_locked(path);
     (json ? put_json : put_text)(&state);
     int exit = tool_damage_count(state.reader) > 0 ? TOOL_FOUND : TOOL_FINE;

@@ -4,7 +4,7 @@
 _tracebed()
 {
     local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} verb=${COMP_WORDS[1]} options
-    local verbs="record info dump report flame diff aggregate strings verify import export"
+    local verbs="record info dump report flame diff aggregate strings verify import export snapshot"
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
         COMPREPLY=($(compgen -W "$verbs help --help --version" -- "$word"))
@@ -18,7 +18,7 @@ _tracebed()
     flame) options="--output= --force --folded --per-thread --stream= --thread= --minimum= --root=" ;;
     strings) options="--raw --bindings --tree= --unresolved --json" ;;
     verify) options="--quiet --json" ;;
-    import) options="--output= --force" ;;
+    import | snapshot) options="--output= --force" ;;
     export) options="--to= --output= --force --format-version= --collapse-threads --minimum-duration= --absolute" ;;
     *) options=$(tracebed help "$verb" 2>/dev/null | command grep -oE -- '^ +(-[a-zA-Z], )?--[a-z-]+=?' |
         command grep -oE -- '--[a-z-]+=?' | command grep -vE -- '--(help|color=)') ;;

@@ -96,6 +96,8 @@ static void check_trace(struct check *check)
     count_all(check);
     tbed_reader_info(check->reader, &check->info);
     check->foreign = tool_foreign_report(check->reader);
+    if (check->foreign != NULL) /* the process's name is the bed's own */
+        check->string_count = check->foreign->string_count;
     check->damage_count = tool_damage_count(check->reader);
     check->verdict = check->damage_count > 0 ? DAMAGED : check->info.shut ? INTACT : NOT_CLOSED;
 }
@@ -150,10 +152,10 @@ static void put_verdict(const struct check *check)
     if (check->verdict == DAMAGED)
         put_counted(" in ", check->damage_count, "place");
     if (check->reader != NULL) {
+        fputs(check->verdict == DAMAGED ? "; can be read" : "", stdout);
         put_counted(": ", check->event_count, "event");
         put_counted(" in ", check->info.stream_count, "stream");
         put_counted(", ", check->string_count, "string");
-        fputs(check->verdict == DAMAGED ? " are readable" : "", stdout);
     }
     putchar('\n');
 }

@@ -365,6 +365,7 @@ static void put_ring_block(struct golden_file *file, uint32_t stream, uint32_t s
                                  .stream = stream,
                                  .sequence = sequence,
                                  .generation = generation,
+                                 .string_page = generation != 0 ? 1 : 0, /* the process that has it */
                                  .depth = 1,
                                  .first_tick = GOLDEN_FIRST_TICK + 100 * sequence};
     struct golden_block events = golden_page(file, &start);
@@ -378,10 +379,10 @@ static void write_ring(const char *folder)
 {
     struct golden_file file;
     golden_begin(&file, GOLDEN_PAGE_NBYTES);
-    put_ring_block(&file, 2, 4, 1);
-    put_ring_block(&file, 2, 5, 1);
-    put_ring_block(&file, 3, 1, 0);
-    put_ring_block(&file, 2, 3, 0);
+    put_ring_block(&file, 2, 4, 4);
+    put_ring_block(&file, 2, 5, 4);
+    put_ring_block(&file, 3, 1, 2);
+    put_ring_block(&file, 2, 3, 2);
     struct golden_block records =
         golden_page(&file, &(struct golden_start){.kind = TBED_BLOCK_RECORDS, .stream = 1});
     process_record(&records, TBED_ID_INVALID);

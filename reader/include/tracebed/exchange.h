@@ -44,7 +44,8 @@ struct tbed_import_damage {
  */
 #define TBED_IMPORT_DAMAGE_KEPT 100
 struct tbed_import_report {
-    uint32_t version; /* of the foreign format */
+    uint32_t version;     /* of the foreign format; below 6 it is in three files, from then on in one */
+    uint64_t file_nbytes; /* of all its files */
     uint64_t event_count, interval_count, instant_count, integer_count;
     uint64_t string_count, binding_count, thread_count;
     uint64_t inverted_count;  /* intervals that end before they begin; kept */

@@ -253,7 +253,8 @@ enum tbed_event_type {
  * An event.
  *
  * Units:     ticks are the trace's clock; tbed_ticks_to_ns() converts. Sizes are in bytes.
- * Ownership: 'arguments' and their texts point into the map.
+ * Ownership: 'arguments' and their texts point into the map; those of a live flight recorder into the cursor or the
+ *            merge, until its next call.
  */
 struct tbed_event {
     enum tbed_event_type type;
@@ -315,6 +316,12 @@ enum tbed_status tbed_cursor_next(struct tbed_cursor *cursor, struct tbed_event 
 uint32_t tbed_cursor_depth(const struct tbed_cursor *cursor);
 /* Skip to the first block that may hold events at or after 'tick'. */
 void tbed_cursor_seek(struct tbed_cursor *cursor, uint64_t tick);
+/*
+ * Passes over blocks that have no event from 'first_tick' to 'last_tick' (inclusive) by what their headers say; they are
+ * not checked either. Exact: no event in the window is lost, and some outside are given, so each is to be looked at.
+ * Ticks that are given may go back in a block: of those only blocks that end below the window are passed over.
+ */
+void tbed_cursor_limit(struct tbed_cursor *cursor, uint64_t first_tick, uint64_t last_tick);
 void tbed_cursor_close(struct tbed_cursor *cursor);
 
 /*
@@ -325,6 +332,8 @@ enum tbed_status tbed_merge_open(struct tbed_reader *reader, const uint32_t *str
                                  struct tbed_merge **merge_ret);
 enum tbed_status tbed_merge_next(struct tbed_merge *merge, struct tbed_event *event_ret);
 void tbed_merge_seek(struct tbed_merge *merge, uint64_t tick);
+/* As tbed_cursor_limit(), for all its streams, from their starts on. */
+void tbed_merge_limit(struct tbed_merge *merge, uint64_t first_tick, uint64_t last_tick);
 void tbed_merge_close(struct tbed_merge *merge);
 
 /* ---- Strings ---- */

@@ -48,13 +48,23 @@ struct tbed_writer_options {
     uint64_t max_file_nbytes;     /* 0: 64 GiB. Beyond it records are dropped with cause "size limit" */
     const char *process_name;     /* NULL: the kernel's name of the process */
     uint32_t first_reserved_id;   /* of a new file: ids below are the application's own */
-    bool
-        given_ticks; /* events happened before: see tbed_event_give(). Not with 'join', 'clock', 'user_clock' */
+    /* Events happened before: see tbed_event_give(). Not with 'join', 'clock', 'user_clock'. */
+    bool given_ticks;
     uint64_t given_ticks_per_second; /* 1,000 to 10^12; 0: ticks are counts, in 'user_clock_unit' */
     int64_t given_realtime_ns;       /* CLOCK_REALTIME at tick 0 */
-    uint32_t
-        process_pid; /* 0: this process's; TBED_PID_UNKNOWN: the trace has 0. Given, its parent is not told */
+    /* 0: this process's; TBED_PID_UNKNOWN: the trace has 0. Given, its parent is not told. */
+    uint32_t process_pid;
+    uint64_t ring_nbytes; /* of a new file: a flight recorder, see below; 0: everything is kept */
 };
+
+/*
+ * Flight recorders. With 'ring_nbytes' a trace keeps the newest events: that many bytes of pages, rounded up, allocated
+ * when the file is made (ERR_DISK_FULL if there is no room), used over and over. Strings, names and records are never
+ * given up; they lie behind the ring and grow as in other traces. A thread keeps the page that it records into however
+ * long it is quiet, so a ring wants several pages for each thread (64 KiB each by default). Where threads hold all
+ * pages, one that has a page starts it again, and the events of one that has none are dropped with cause "size limit".
+ * The helper makes up to a sixteenth of the pages ready ahead of use.
+ */
 
 /*
  * tbed_writer_open() creates or joins a trace file, mode 0600, never through a symbolic link.
@@ -101,6 +111,30 @@ uint64_t tbed_writer_drop_count(const struct tbed_writer *writer, enum tbed_drop
  * Errors: ERR_BUSY while a writer is alive; ERR_OPEN, ERR_WRITE, ERR_MAP; the file checks.
  */
 enum tbed_status tbed_trace_seal(const char *path, struct tbed_error *error_ret);
+
+/* ---- Snapshots ---- */
+
+/*
+ * tbed_snapshot() writes what the trace holds at this moment, of all its threads and processes, into a new file: a
+ * trace of its own, in append mode, closed cleanly. Recording goes on, nobody waits for it. Of a flight recorder these
+ * are the newest events, of a stream only those without a gap before them. An event that a thread is storing at that
+ * moment may be missing.
+ *
+ * Errors: ERR_ARGUMENT where the writer is NULL or closed; ERR_EXISTS, ERR_OPEN, ERR_DISK_FULL, ERR_WRITE, ERR_MAP,
+ *         ERR_MEMORY: there is no new file then.
+ * Threads: any, several at once; not from a signal handler.
+ */
+enum tbed_status tbed_snapshot(struct tbed_writer *writer, const char *path, struct tbed_error *error_ret);
+
+/*
+ * The same from outside, of a trace that other processes may be writing, or that was left open. Blocks that are damaged
+ * are left out, and counted. Where the ticks are no clock of this machine the threads are cut at slightly different
+ * moments.
+ *
+ * Errors: the file checks of section 12 that stop the reading, too.
+ */
+enum tbed_status tbed_trace_snapshot(const char *trace_path, const char *path, uint64_t *left_out_ret,
+                                     struct tbed_error *error_ret);
 
 /* ---- Strings and ids ---- */
 

@@ -1,0 +1,246 @@
+/*
+ * Snapshots of a trace that is being recorded: whole, clean, and of one moment. Runs under TSan too.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "support.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define THREADS     3
+#define ROUNDS      6
+#define PAGE_NBYTES 16384
+
+struct worker {
+    struct tbed_writer *writer;
+    uint32_t number;
+    uint64_t count; /* atomic: events recorded */
+    bool is_slow;   /* or the file would have gigabytes, and a small ring be gone before it is read */
+    bool stop;      /* atomic */
+};
+
+/* One instant after the other, its id counting up, in a span that is never ended; and a string now and then. */
+static void *count_up(void *argument)
+{
+    struct worker *worker = argument;
+    char name[16], text[32];
+    snprintf(name, sizeof name, "t%u", worker->number);
+    struct tbed_recorder *recorder = tbed_recorder_open(worker->writer, name);
+    tbed_span_begin(recorder, tbed_string_intern(worker->writer, name, strlen(name)));
+    for (uint64_t i = 0; !__atomic_load_n(&worker->stop, __ATOMIC_RELAXED); i++) {
+        uint32_t id = (uint32_t)(i % 1000000);
+        if (i % 500 == 0) {
+            size_t nbytes = (size_t)snprintf(text, sizeof text, "%u", id);
+            id = tbed_string_intern(worker->writer, text, nbytes); /* named just before it is used */
+        }
+        if (worker->is_slow && i % 200 == 0)
+            usleep(1000);
+        tbed_instant(recorder, id);
+        __atomic_store_n(&worker->count, i + 1, __ATOMIC_RELEASE);
+    }
+    return NULL;
+}
+
+/* The number that an event says: its id, or the text of it. */
+static uint32_t number_of(struct tbed_reader *reader, const struct tbed_event *event)
+{
+    char text[32];
+    if (event->id < TBED_ID_METADATA)
+        return event->id;
+    assert_int_equal(tbed_string_resolve(reader, event->id, text, sizeof text, NULL), TBED_OK);
+    return (uint32_t)atoi(text);
+}
+
+struct taken {          /* what a snapshot ended with */
+    uint64_t last_tick; /* of all threads */
+    size_t counts[THREADS];
+};
+
+/* Without a hole; all that was recorded before the snapshot began; in a ring, the newest of it. */
+static void check_thread(struct tbed_reader *reader, uint32_t number, uint64_t least, uint64_t most,
+                         bool is_ring, uint64_t cut_tick, struct taken *taken)
+{
+    char name[16];
+    size_t count;
+    snprintf(name, sizeof name, "t%u", number);
+    uint32_t stream = test_stream_named(reader, name);
+    struct tbed_event *events = test_events(reader, stream, &count);
+    size_t first = count > 0 && events[0].type == TBED_EVENT_BEGIN;
+    assert_true(is_ring || first == 1);
+    for (size_t i = first + 1; i < count; i++)
+        assert_int_equal(number_of(reader, &events[i]), (number_of(reader, &events[i - 1]) + 1) % 1000000);
+    assert_true(count > first);
+    assert_true(events[count - 1].tick <= cut_tick);
+    taken->counts[number] = count;
+    if (events[count - 1].tick > taken->last_tick)
+        taken->last_tick = events[count - 1].tick;
+    uint64_t end = number_of(reader, &events[count - 1]) + 1u;
+    assert_true(most > 1000000 || (end >= least && end <= most));
+    free(events);
+}
+
+static void take_and_check(struct tbed_writer *writer, struct worker *workers, const char *source,
+                           const char *path, bool is_ring, bool from_outside, struct taken *taken)
+{
+    uint64_t least[THREADS];
+    struct tbed_error error;
+    struct tbed_trace_info info;
+    struct tbed_recorder *clock = tbed_recorder_open(writer, NULL);
+    for (uint32_t i = 0; i < THREADS; i++)
+        least[i] = __atomic_load_n(&workers[i].count, __ATOMIC_ACQUIRE);
+    uint64_t left_out = 0;
+    enum tbed_status status = from_outside ? tbed_trace_snapshot(source, path, &left_out, &error)
+                                           : tbed_snapshot(writer, path, &error);
+    uint64_t cut_tick = tbed_recorder_now(clock);
+    tbed_recorder_close(clock);
+    assert_int_equal(status, TBED_OK);
+    assert_int_equal(left_out, 0);
+    struct tbed_reader *reader = test_reader_open(path, true);
+    tbed_reader_info(reader, &info);
+    assert_int_equal(info.ring_page_count, 0);
+    assert_int_equal(info.writer_count, 0);
+    for (uint32_t i = 0; i < THREADS; i++)
+        check_thread(reader, i, least[i], __atomic_load_n(&workers[i].count, __ATOMIC_ACQUIRE) + 1, is_ring,
+                     cut_tick, taken);
+    tbed_reader_close(reader);
+    assert_int_equal(tbed_snapshot(writer, path, &error), TBED_ERR_EXISTS);
+    unlink(path);
+}
+
+/*
+ * Of each thread there was all that was recorded up to the latest event of any thread, but for one that had its tick
+ * and was not stored yet.
+ */
+static void check_moments(const char *source, const struct taken *taken)
+{
+    struct tbed_reader *reader = test_reader_open(source, true);
+    for (uint32_t i = 0; i < THREADS; i++) {
+        char name[16];
+        size_t count;
+        snprintf(name, sizeof name, "t%u", i);
+        struct tbed_event *events = test_events(reader, test_stream_named(reader, name), &count);
+        for (size_t round = 0; round < ROUNDS; round++) {
+            size_t end = taken[round].counts[i];
+            assert_true(end + 1 >= count || events[end + 1].tick > taken[round].last_tick);
+        }
+        free(events);
+    }
+    tbed_reader_close(reader);
+}
+
+static void snapshots_of_running_recorders(uint64_t ring_nbytes)
+{
+    const char *source = test_path("running.tbed"), *path = test_path("snapshot.tbed");
+    for (int helper = 0; helper < 2; helper++) {
+        struct tbed_writer_options options = {
+            .page_nbytes = PAGE_NBYTES, .ring_nbytes = ring_nbytes, .no_helper = helper == 0};
+        struct tbed_writer *writer = test_writer_open(source, &options);
+        struct worker workers[THREADS];
+        struct taken taken[ROUNDS] = {{0}};
+        pthread_t threads[THREADS];
+        for (uint32_t i = 0; i < THREADS; i++) {
+            workers[i] = (struct worker){.writer = writer, .number = i, .is_slow = true};
+            pthread_create(&threads[i], NULL, count_up, &workers[i]);
+        }
+        for (uint32_t i = 0; i < THREADS; i++)
+            while (__atomic_load_n(&workers[i].count, __ATOMIC_RELAXED) < 10000)
+                usleep(100);
+        for (int round = 0; round < ROUNDS; round++)
+            take_and_check(writer, workers, source, path, ring_nbytes != 0, round % 2 != 0, &taken[round]);
+        for (uint32_t i = 0; i < THREADS; i++) {
+            __atomic_store_n(&workers[i].stop, true, __ATOMIC_RELAXED);
+            pthread_join(threads[i], NULL);
+        }
+        tbed_writer_close(writer);
+        if (ring_nbytes == 0)
+            check_moments(source, taken);
+        else
+            tbed_reader_close(test_reader_open(source, true));
+    }
+}
+
+static void snapshot_of_an_append_trace_is_whole(void **state)
+{
+    (void)state;
+    snapshots_of_running_recorders(0);
+}
+
+static void snapshot_of_a_flight_recorder_is_its_newest_events(void **state)
+{
+    (void)state;
+    snapshots_of_running_recorders(64 * PAGE_NBYTES);
+}
+
+static uint32_t flip_first_event_block(const char *path)
+{
+    struct tbed_reader *reader = test_reader_open(path, true);
+    struct tbed_block block;
+    assert_int_equal(tbed_event_block_get(reader, 0, &block), TBED_OK);
+    uint64_t offset = block.offset + 80;
+    tbed_reader_close(reader);
+    FILE *file = fopen(path, "r+");
+    uint8_t byte;
+    assert_int_equal(fseek(file, (long)offset, SEEK_SET), 0);
+    assert_int_equal(fread(&byte, 1, 1, file), 1);
+    byte ^= 1;
+    assert_int_equal(fseek(file, (long)offset, SEEK_SET), 0);
+    assert_int_equal(fwrite(&byte, 1, 1, file), 1);
+    fclose(file);
+    return block.stream;
+}
+
+/* A snapshot never makes damage look sound. */
+static void damaged_blocks_are_left_out_and_counted(void **state)
+{
+    (void)state;
+    const char *path = test_path("damaged.tbed"), *to = test_path("left.tbed");
+    struct tbed_writer *writer = test_writer_open(path, NULL);
+    struct tbed_recorder *first = tbed_recorder_open(writer, "first");
+    struct tbed_recorder *second = tbed_recorder_open(writer, "second");
+    for (uint32_t i = 0; i < 50; i++) {
+        tbed_instant(first, i);
+        tbed_instant(second, i);
+    }
+    tbed_writer_close(writer);
+    uint32_t stream = flip_first_event_block(path);
+    uint64_t left_out;
+    assert_int_equal(tbed_trace_snapshot(path, to, &left_out, NULL), TBED_OK);
+    assert_int_equal(left_out, 1);
+    struct tbed_reader *reader = test_reader_open(to, true);
+    size_t count;
+    struct tbed_block block;
+    assert_int_equal(tbed_event_block_count(reader), 1);
+    assert_int_equal(tbed_event_block_get(reader, 0, &block), TBED_OK);
+    assert_int_not_equal(block.stream, stream);
+    free(test_events(reader, block.stream, &count));
+    assert_int_equal(count, 50);
+    tbed_reader_close(reader);
+}
+
+static void what_is_no_trace_is_refused(void **state)
+{
+    (void)state;
+    const char *to = test_path("none.tbed");
+    struct tbed_error error;
+    assert_int_equal(tbed_trace_snapshot("/dev/null", to, NULL, &error), TBED_ERR_NOT_REGULAR);
+    assert_int_equal(tbed_trace_snapshot("/", to, NULL, &error), TBED_ERR_IS_DIRECTORY);
+    assert_int_equal(tbed_trace_snapshot("/nowhere", to, NULL, &error), TBED_ERR_OPEN);
+    assert_int_equal(tbed_trace_snapshot("/proc/self/exe", to, NULL, &error), TBED_ERR_NOT_A_TRACE);
+    assert_int_equal(tbed_snapshot(NULL, to, &error), TBED_ERR_ARGUMENT);
+    assert_int_equal(access(to, F_OK), -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(snapshot_of_an_append_trace_is_whole),
+        cmocka_unit_test(snapshot_of_a_flight_recorder_is_its_newest_events),
+        cmocka_unit_test(damaged_blocks_are_left_out_and_counted),
+        cmocka_unit_test(what_is_no_trace_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
