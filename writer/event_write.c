@@ -354,7 +354,7 @@ static void give_begin(struct tbed_recorder *recorder, const struct tbed_given_e
 /* Above 'floor' the block knows the span, as for tbed_span_end(). */
 static void give_end(struct tbed_recorder *recorder, const struct tbed_given_event *event)
 {
-    struct tbed_recorder_kept *kept = tbed_recorder_kept(recorder);
+    struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
     if (event->argument_count != 0 || kept->depth <= kept->floor) {
         end_put(recorder, event->arguments, event->argument_count);
         return;
@@ -420,7 +420,7 @@ static void give(struct tbed_recorder *recorder, const struct tbed_given_event *
 
 void tbed_event_give(struct tbed_recorder *recorder, const struct tbed_given_event *event)
 {
-    struct tbed_recorder_kept *kept = tbed_recorder_kept(recorder);
+    struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
     if (!tbed_recorder_enter(recorder))
         return;
     if (kept->takes_given) {

@@ -28,7 +28,7 @@ static struct {
 
 static struct tbed_recorder_cold *cold_of(struct tbed_recorder *recorder)
 {
-    return tbed_recorder_kept(recorder)->cold;
+    return tbed_kept_of(recorder)->cold;
 }
 
 /* ---- Slabs ---- */
@@ -64,7 +64,7 @@ static bool slab_add(struct tbed_writer *writer)
     struct tbed_recorder_cold *colds = (struct tbed_recorder_cold *)(header + 1);
     struct tbed_recorder *recorders = (struct tbed_recorder *)slab;
     for (size_t i = TBED_SLAB_RECORDER_COUNT; i-- > 0;) {
-        struct tbed_recorder_kept *kept = tbed_recorder_kept(&recorders[i]);
+        struct tbed_recorder_kept *kept = tbed_kept_of(&recorders[i]);
         kept->cold = &colds[i];
         colds[i].writer = writer;
         colds[i].recorder = &recorders[i];
@@ -111,7 +111,7 @@ static struct tbed_recorder *open_kind(struct tbed_writer *writer, const char *n
         return &dead_recorder.hot;
     struct tbed_recorder *recorder = recorder_take(writer);
     if (recorder != NULL) {
-        struct tbed_recorder_kept *kept = tbed_recorder_kept(recorder);
+        struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
         struct tbed_recorder_cold *cold = kept->cold;
         stack_reset(kept);
         kept->takes_given = writer->has_given_ticks;
@@ -178,7 +178,7 @@ uint32_t tbed_recorder_stream(const struct tbed_recorder *recorder)
 
 uint64_t tbed_clock_slow(const struct tbed_recorder *recorder)
 {
-    const struct tbed_recorder_kept *kept = tbed_recorder_kept((struct tbed_recorder *)(uintptr_t)recorder);
+    const struct tbed_recorder_kept *kept = tbed_kept_of((struct tbed_recorder *)(uintptr_t)recorder);
     if (kept->cold == NULL || kept->takes_given)
         return __atomic_load_n(&kept->given_tick, __ATOMIC_RELAXED);
     return tbed_clock_now(kept->cold->writer);
@@ -364,7 +364,7 @@ static size_t needed_in_block(const struct tbed_recorder_kept *kept, size_t nwor
 static bool next_block(struct tbed_recorder *recorder, size_t nwords, uint64_t tick,
                        enum tbed_drop_cause *cause_ret)
 {
-    struct tbed_recorder_kept *kept = tbed_recorder_kept(recorder);
+    struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
     struct tbed_recorder_cold *cold = kept->cold;
     struct tbed_writer *writer = cold->writer;
     size_t needed = needed_in_block(kept, nwords, writer->page_nbytes);
@@ -494,14 +494,14 @@ static void push(struct tbed_recorder_kept *kept, uint32_t id, uint64_t tick, bo
 /* The begin was dropped, so the end must not close somebody else's span: 'floor' sends it to the slow path. */
 void tbed_span_begin_dropped(struct tbed_recorder *recorder, uint32_t id, uint64_t tick)
 {
-    struct tbed_recorder_kept *kept = tbed_recorder_kept(recorder);
+    struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
     push(kept, id, tick, true);
     kept->floor = kept->depth;
 }
 
 void tbed_span_push(struct tbed_recorder *recorder, uint32_t id, uint64_t tick)
 {
-    struct tbed_recorder_kept *kept = tbed_recorder_kept(recorder);
+    struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
     push(kept, id, tick, false);
     if (kept->depth > kept->stack_capacity)
         kept->floor = kept->depth;
@@ -516,7 +516,7 @@ void tbed_span_begin_deep(struct tbed_recorder *recorder, uint32_t id, uint64_t 
 
 bool tbed_span_pop(struct tbed_recorder *recorder, struct tbed_open_span *span_ret)
 {
-    struct tbed_recorder_kept *kept = tbed_recorder_kept(recorder);
+    struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
     *span_ret = (struct tbed_open_span){.id = TBED_ID_INVALID};
     if (kept->depth == 0)
         return kept->cold != NULL;
@@ -584,7 +584,7 @@ void tbed_recorder_close(struct tbed_recorder *recorder)
         __atomic_store_n(&recorder->busy, TBED_BUSY_STOPPED, __ATOMIC_RELAXED);
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
         recorder_finish(recorder);
-        stack_reset(tbed_recorder_kept(recorder));
+        stack_reset(tbed_kept_of(recorder));
         cold->is_open = false;
         recorder->cursor = recorder->end = NULL;
         cold->next_free = cold->writer->free_recorders;
@@ -642,7 +642,7 @@ void tbed_recorders_free(struct tbed_writer *writer)
         struct tbed_recorder_cold *colds = (struct tbed_recorder_cold *)(slab + 1);
         for (size_t i = 0; i < TBED_SLAB_RECORDER_COUNT; i++)
             if (colds[i].stack_nbytes != 0)
-                tbed_pages_free(tbed_recorder_kept(colds[i].recorder)->stack, colds[i].stack_nbytes);
+                tbed_pages_free(tbed_kept_of(colds[i].recorder)->stack, colds[i].stack_nbytes);
         writer->slabs = slab->next;
         tbed_pages_free((uint8_t *)slab - 2 * TBED_RECORDER_KEPT_OFFSET, TBED_SLAB_NBYTES);
     }

@@ -84,7 +84,7 @@ static const char *kernel_thread_name(char buffer[17])
 
 static bool recorder_is_dead(struct tbed_recorder *recorder)
 {
-    return tbed_recorder_kept(recorder)->cold == NULL;
+    return tbed_kept_of(recorder)->cold == NULL;
 }
 
 /* The thread gets a recorder of the running trace. A handler that comes in between finds the session locked. */

@@ -33,6 +33,7 @@ struct export
     struct page_writer pages;
     struct tbed_export_report *report;
     bool is_out_of_memory;
+    bool makes_metadata; /* the profile's METADATA is not the bed's: what refers to that needs another id */
 
     struct export_id_slot *ids; /* what is known of the bed's ids */
     size_t id_capacity, id_count;

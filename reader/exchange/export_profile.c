@@ -14,32 +14,81 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define METADATA_NBYTES_MAX ((size_t)16 << 20)
 #define NAME_NBYTES_MAX     1024
 
 /* ---- Metadata ---- */
 
-struct metadata {
-    bool is_profile; /* what measureme's tools need is in it: it stays as it is */
-    uint32_t string_id;
+/* What a bed knows of its origin, and measureme's tools want to read. */
+struct facts {
+    int64_t start_realtime_ns;
+    uint32_t pid;
+    char name[NAME_NBYTES_MAX];
+    struct tbed_trace_info info;
 };
 
-static void read_metadata(struct tbed_reader *reader, struct metadata *metadata_ret)
+static void read_facts(struct tbed_reader *reader, struct facts *facts)
+{
+    struct tbed_process_info process = {.name_id = TBED_ID_INVALID};
+    size_t nbytes;
+    *facts = (struct facts){0};
+    tbed_reader_info(reader, &facts->info);
+    if (tbed_process_get(reader, 0, &process))
+        tbed_string_resolve(reader, process.name_id, facts->name, sizeof facts->name, &nbytes);
+    facts->pid = process.pid;
+    int64_t *start_ns = &facts->start_realtime_ns;
+    if (tbed_ticks_to_realtime_ns(reader, facts->info.first_tick, start_ns) != TBED_OK || *start_ns < 0)
+        *start_ns = 0;
+}
+
+/* An import of what would be written as it is makes the same bed again. */
+static bool says_all(const struct import_metadata *found, const struct facts *facts)
+{
+    bool is_count = facts->info.clock == TBED_CLOCK_USER;
+    return found->start_realtime_ns == facts->start_realtime_ns && found->pid == facts->pid &&
+           found->is_count == is_count && strcmp(found->process_name, facts->name) == 0 &&
+           (!is_count || strcmp(found->unit, facts->info.clock_unit) == 0);
+}
+
+/* Of an entry that does not resolve, its own texts, as an import reads them. */
+static size_t read_texts(struct tbed_reader *reader, char *text, size_t room)
+{
+    struct tbed_string_component component;
+    uint32_t at = 0;
+    size_t nbytes = 0;
+    while (tbed_string_component_next(reader, TBED_ID_METADATA, &at, &component) == TBED_OK) {
+        if (component.is_reference || component.nbytes > room - nbytes)
+            continue;
+        if (text != NULL)
+            memcpy(text + nbytes, component.text, component.nbytes);
+        nbytes += component.nbytes;
+    }
+    return nbytes;
+}
+
+/* Metadata stays as it is where what measureme's tools need is in it, or all that the bed knows. False: no memory. */
+static bool keeps_metadata(struct tbed_reader *reader, const struct facts *facts, bool *keeps_ret)
 {
     struct import_metadata found;
     size_t nbytes = 0;
-    *metadata_ret = (struct metadata){.string_id = TBED_ID_METADATA};
-    if (tbed_string_resolve(reader, TBED_ID_METADATA, NULL, 0, &nbytes) != TBED_OK ||
-        nbytes > METADATA_NBYTES_MAX)
-        return;
+    bool resolves = tbed_string_resolve(reader, TBED_ID_METADATA, NULL, 0, &nbytes) == TBED_OK &&
+                    nbytes <= METADATA_NBYTES_MAX;
+    if (!resolves)
+        nbytes = read_texts(reader, NULL, METADATA_NBYTES_MAX);
     char *text = malloc(nbytes + 1);
     if (text == NULL)
-        return;
-    tbed_string_resolve(reader, TBED_ID_METADATA, text, nbytes + 1, &nbytes);
+        return false;
+    if (resolves)
+        tbed_string_resolve(reader, TBED_ID_METADATA, text, nbytes + 1, &nbytes);
+    else
+        read_texts(reader, text, nbytes);
     tbed_import_metadata_scan(text, nbytes, &found);
-    metadata_ret->is_profile = found.has_start && found.has_pid && found.has_command;
     free(text);
+    *keeps_ret =
+        (resolves && found.has_start && found.has_pid && found.has_command) || says_all(&found, facts);
+    return true;
 }
 
 /* As JSON wants it: a byte that it would have escaped is one that no name needs. */
@@ -64,27 +113,18 @@ static void put_counter(FILE *out, const struct tbed_trace_info *info)
 }
 
 /* Metadata for a trace that has none of that kind. 0: no memory. */
-static uint64_t make_metadata(struct export *export)
+static uint64_t make_metadata(struct export *export, const struct facts *facts)
 {
-    struct tbed_process_info process = {.name_id = TBED_ID_INVALID};
-    struct tbed_trace_info info;
-    char name[NAME_NBYTES_MAX] = "";
     char *text = NULL;
-    size_t nbytes = 0, name_nbytes;
-    int64_t start_ns = 0;
+    size_t nbytes = 0;
     FILE *out = open_memstream(&text, &nbytes);
     if (out == NULL)
         return 0;
-    tbed_reader_info(export->reader, &info);
-    if (tbed_process_get(export->reader, 0, &process))
-        tbed_string_resolve(export->reader, process.name_id, name, sizeof name, &name_nbytes);
-    if (tbed_ticks_to_realtime_ns(export->reader, info.first_tick, &start_ns) != TBED_OK || start_ns < 0)
-        start_ns = 0;
-    fprintf(out, "{ \"start_time\": %" PRId64 ", \"process_id\": %" PRIu32 ", \"cmd\": \"", start_ns,
-            process.pid);
-    put_name(out, name);
+    fprintf(out, "{ \"start_time\": %" PRId64 ", \"process_id\": %" PRIu32 ", \"cmd\": \"",
+            facts->start_realtime_ns, facts->pid);
+    put_name(out, facts->name);
     fputc('"', out);
-    put_counter(out, &info);
+    put_counter(out, &facts->info);
     fputs(" }", out);
     uint64_t id = fclose(out) == 0 ? tbed_export_text(export, text, nbytes) : 0;
     free(text);
@@ -95,14 +135,18 @@ static uint64_t make_metadata(struct export *export)
 
 static enum tbed_status export_all(struct export *export)
 {
-    struct metadata metadata;
-    read_metadata(export->reader, &metadata);
+    struct facts facts;
+    bool keeps;
+    read_facts(export->reader, &facts);
+    if (!keeps_metadata(export->reader, &facts, &keeps))
+        return TBED_ERR_MEMORY;
+    export->makes_metadata = !keeps;
     if (!tbed_export_strings(export))
         return TBED_ERR_MEMORY;
     enum tbed_status status = tbed_export_events(export);
     if (status != TBED_OK)
         return status;
-    uint64_t metadata_id = metadata.is_profile ? 0 : make_metadata(export);
+    uint64_t metadata_id = keeps ? 0 : make_metadata(export, &facts);
     tbed_export_index(export, metadata_id);
     return export->is_out_of_memory ? TBED_ERR_MEMORY : TBED_OK;
 }

@@ -256,11 +256,19 @@ static struct export_id find_new(struct export *export, uint32_t bed_id)
     return id;
 }
 
+static struct export_id export_metadata(struct export *export)
+{
+    uint32_t end = chain_end(export, TBED_ID_METADATA);
+    if (!export->makes_metadata)
+        return (struct export_id){MM_ID_METADATA, true};
+    return tbed_export_id(export, end != TBED_ID_METADATA ? end : TBED_ID_INVALID);
+}
+
 struct export_id tbed_export_id(struct export *export, uint32_t bed_id)
 {
     struct export_id id;
     if (bed_id == TBED_ID_METADATA)
-        return (struct export_id){MM_ID_METADATA, true};
+        return export_metadata(export);
     if (bed_id == TBED_ID_INVALID)
         return (struct export_id){MM_ID_INVALID, false};
     if (recall(export, bed_id, &id))

@@ -185,12 +185,7 @@ enum tbed_foreign_kind tbed_foreign_find_fd(int fd)
 
 enum tbed_foreign_kind tbed_foreign_find(const char *path)
 {
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0)
-        return TBED_FOREIGN_NONE;
-    enum tbed_foreign_kind kind = tbed_foreign_find_fd(fd);
-    close(fd);
-    return kind;
+    return mm_is_profile_path(path) ? TBED_FOREIGN_PROFILE : TBED_FOREIGN_NONE;
 }
 
 static enum tbed_status import_to(const struct mm_file *file, const char *to,

@@ -33,9 +33,9 @@ struct import_strings {
     size_t component_count;
     struct tbed_component *parts; /* references to what was flushed */
     size_t part_count, part_capacity;
-    char *joined; /* text of neighbouring pieces: of one component at a time */
-    size_t joined_capacity;
-    size_t joined_at; /* which; SIZE_MAX: none */
+    char *joined; /* texts of neighbouring pieces, one behind another */
+    size_t joined_nbytes, joined_capacity;
+    size_t joined_at; /* the component that the last one is; SIZE_MAX: there is none */
     uint32_t ids[BATCH_COUNT], string_ids[BATCH_COUNT];
     size_t batch_count;
 };
@@ -138,49 +138,51 @@ static bool add_part(struct import_strings *strings)
     }
     uint32_t id = tbed_string_alloc(strings->import->writer, strings->components, strings->component_count);
     strings->parts[strings->part_count++] = (struct tbed_component){.id = id};
-    strings->component_count = 0;
+    strings->component_count = strings->joined_nbytes = 0;
     strings->joined_at = SIZE_MAX;
     return true;
 }
 
+/* Components that point into the old memory move with it. */
 static bool make_room(struct import_strings *strings, size_t nbytes)
 {
-    if (nbytes <= strings->joined_capacity)
+    if (nbytes <= strings->joined_capacity - strings->joined_nbytes)
         return true;
-    size_t capacity = nbytes + nbytes / 2;
-    char *joined = realloc(strings->joined, capacity);
+    size_t capacity = strings->joined_nbytes + nbytes;
+    capacity += capacity / 2;
+    char *joined = malloc(capacity);
     if (joined == NULL)
         return false;
+    for (size_t i = 0, at = 0; at < strings->joined_nbytes; i++) {
+        struct tbed_component *component = &strings->components[i];
+        if (component->text != strings->joined + at)
+            continue;
+        memcpy(joined + at, component->text, component->nbytes);
+        component->text = joined + at;
+        at += component->nbytes;
+    }
+    free(strings->joined);
     strings->joined = joined;
     strings->joined_capacity = capacity;
-    return true;
-}
-
-/* What stands in front of the last component, an earlier joined text among it, becomes a string of its own. */
-static bool free_joined(struct import_strings *strings)
-{
-    struct tbed_component last = strings->components[--strings->component_count];
-    if (!add_part(strings))
-        return false;
-    strings->components[strings->component_count++] = last;
     return true;
 }
 
 /* A text behind a text: pieces of one that lay in two pages, with a code point between them perhaps. */
 static bool join(struct import_strings *strings, const struct mm_component *piece)
 {
-    bool is_taken = strings->joined_at != SIZE_MAX && strings->joined_at != strings->component_count - 1;
-    if (is_taken && !free_joined(strings))
-        return false;
     size_t at = strings->component_count - 1;
     struct tbed_component *last = &strings->components[at];
-    bool is_joined = strings->joined_at == at;
-    if (!make_room(strings, last->nbytes + piece->nbytes))
+    size_t before = strings->joined_at == at ? 0 : last->nbytes;
+    if (!make_room(strings, before + piece->nbytes))
         return false;
-    if (!is_joined)
-        memcpy(strings->joined, last->text, last->nbytes);
-    memcpy(strings->joined + last->nbytes, piece->text, piece->nbytes);
-    *last = (struct tbed_component){.text = strings->joined, .nbytes = last->nbytes + piece->nbytes};
+    char *end = strings->joined + strings->joined_nbytes;
+    if (before > 0) {
+        memcpy(end, last->text, before);
+        last->text = end;
+    }
+    memcpy(end + before, piece->text, piece->nbytes);
+    last->nbytes += piece->nbytes;
+    strings->joined_nbytes += before + piece->nbytes;
     strings->joined_at = at;
     return true;
 }
@@ -216,7 +218,7 @@ static uint32_t store_entry(struct import_strings *strings)
 
 static void start_entry(struct import_strings *strings)
 {
-    strings->component_count = strings->part_count = 0;
+    strings->component_count = strings->part_count = strings->joined_nbytes = 0;
     strings->joined_at = SIZE_MAX;
 }
 
@@ -346,12 +348,31 @@ static bool import_tails(struct import_strings *strings)
     return true;
 }
 
+/* Does the string data have something at the address that a record gives? */
+static bool has_string(const struct import_strings *strings, uint64_t address)
+{
+    const struct index_entry key = {.address = address};
+    const struct index_entry *found =
+        bsearch(&key, strings->index, strings->index_count, sizeof key, compare_entries);
+    uint32_t string_id = found != NULL ? strings->by_position[found->position] : 0;
+    return string_id != 0 && string_id != TBED_ID_INVALID;
+}
+
+/*
+ * Of several records for an id the last one counts, also if it leads to nothing that can be read: then none of them is
+ * a binding.
+ */
 static void bind_index(struct import_strings *strings)
 {
+    const struct mm_file *file = strings->import->file;
     struct mm_index_record record;
-    for (size_t i = 0; i < strings->index_count; i++)
-        if (strings->by_position[i] != 0 && mm_index_get(strings->import->file, i, &record))
+    for (size_t i = 0; i < strings->index_count; i++) {
+        uint64_t last_address;
+        if (strings->by_position[i] != 0 && is_valid(strings, i) && mm_index_get(file, i, &record) &&
+            mm_string_address(file, record.id, &last_address) &&
+            (last_address == record.address || has_string(strings, last_address)))
             bind(strings, record.id, strings->by_position[i]);
+    }
 }
 
 /* ---- The whole ---- */

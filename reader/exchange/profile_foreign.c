@@ -98,6 +98,7 @@ struct foreign {
     enum mm_shape shape;
     struct runs runs;
     size_t reference_nbytes; /* of an id in a string, behind FE; 0: another encoding */
+    uint64_t *met;           /* a bit for each address of the string data: damage was found there; atomic */
 };
 
 /* ---- Events ---- */
@@ -173,7 +174,29 @@ static void recount_chunk(struct profile_worker *worker, size_t index)
 
 /* ---- Strings ---- */
 
-_Static_assert(sizeof(struct mm_string_walk) <= sizeof(struct tbed_label_walk), "a walk fits");
+struct own_walk {
+    struct mm_string_walk strings;
+    const struct foreign *foreign;
+};
+_Static_assert(sizeof(struct own_walk) <= sizeof(struct tbed_label_walk), "a walk fits");
+
+static bool make_met(struct foreign *foreign, uint64_t nbytes)
+{
+    foreign->met = calloc(nbytes / 64 + 1, sizeof *foreign->met);
+    return foreign->met != NULL;
+}
+
+static bool was_met(const struct foreign *foreign, uint64_t address)
+{
+    return (__atomic_load_n(&foreign->met[address / 64], __ATOMIC_RELAXED) >> address % 64 & 1) != 0;
+}
+
+/* Any thread. Most who meet it are not the first. */
+static void meet(const struct foreign *foreign, uint64_t address)
+{
+    if (!was_met(foreign, address))
+        __atomic_fetch_or(&foreign->met[address / 64], UINT64_C(1) << address % 64, __ATOMIC_RELAXED);
+}
 
 static enum tbed_status walk_start(const void *context, uint64_t id, struct tbed_label_walk *walk)
 {
@@ -181,16 +204,20 @@ static enum tbed_status walk_start(const void *context, uint64_t id, struct tbed
     uint64_t address;
     if (!mm_string_address(foreign->file, id, &address))
         return TBED_ERR_STRING_UNBOUND;
-    struct mm_string_walk *own = (void *)walk;
-    mm_string_walk_start(foreign->file, address, own);
-    own->piece_nbytes_max = TBED_LABEL_NBYTES_MAX + 1; /* no more is checked than a label may have */
+    struct own_walk *own = (void *)walk;
+    own->foreign = foreign;
+    mm_string_walk_start(foreign->file, address, &own->strings);
+    own->strings.piece_nbytes_max = TBED_LABEL_NBYTES_MAX + 1; /* no more is checked than a label may have */
     return TBED_OK;
 }
 
 static enum tbed_status walk_next(struct tbed_label_walk *walk, struct tbed_label_component *component_ret)
 {
     struct mm_component component;
-    enum tbed_status status = mm_component_next((void *)walk, &component);
+    struct own_walk *own = (void *)walk;
+    enum tbed_status status = mm_component_next(&own->strings, &component);
+    if (status == TBED_ERR_PROFILE_STRING)
+        meet(own->foreign, own->strings.damage_address);
     if (status == TBED_OK)
         *component_ret = (struct tbed_label_component){
             .is_reference = component.is_reference,
@@ -260,22 +287,73 @@ static bool has_strings(const struct mm_file *file, const struct mm_info *info)
 
 /* ---- The work ---- */
 
-static void tell_damage(const struct mm_file *file, const struct mm_info *info, struct tbed_profile *profile)
+struct found {
+    struct tbed_profile_damage kept[TBED_IMPORT_DAMAGE_KEPT];
+    uint64_t count;
+};
+
+static void tell(struct found *found, const struct tbed_profile_damage *damage)
 {
-    struct tbed_profile_damage damages[TBED_IMPORT_DAMAGE_KEPT];
+    if (found->count < TBED_IMPORT_DAMAGE_KEPT)
+        found->kept[found->count] = *damage;
+    found->count++;
+}
+
+static bool has_met_any(const struct foreign *foreign, uint64_t nbytes)
+{
+    uint64_t any = 0;
+    for (uint64_t i = 0; i < nbytes / 64 + 1; i++)
+        any |= foreign->met[i];
+    return any != 0;
+}
+
+/*
+ * The damage of strings that were needed. Entries are walked in order for that: what is broken only as read from the
+ * middle of one is no damage.
+ */
+static void tell_strings(const struct foreign *foreign, const struct mm_info *info, struct found *found)
+{
+    uint64_t end = info->stream_nbytes[MM_STRING_DATA], at = mm_string_first(foreign->file), before;
+    if (!has_met_any(foreign, end))
+        return;
+    do {
+        struct mm_string_walk walk;
+        struct mm_component component;
+        enum tbed_status status;
+        before = at;
+        mm_string_walk_start(foreign->file, at, &walk);
+        while ((status = mm_component_next(&walk, &component)) == TBED_OK)
+            continue;
+        if (status == TBED_ERR_PROFILE_STRING && was_met(foreign, walk.damage_address))
+            tell(found, &(struct tbed_profile_damage){
+                            status, info->paged ? 0 : MM_STRING_DATA,
+                            mm_file_offset(foreign->file, MM_STRING_DATA, walk.damage_address), 0});
+        at = walk.address;
+    } while (at > before && at < end);
+}
+
+/* False: no memory. */
+static bool tell_damage(const struct foreign *foreign, const struct mm_info *info,
+                        struct tbed_profile *profile)
+{
+    struct found *found = calloc(1, sizeof *found);
     struct mm_damage damage;
-    size_t count = 0;
-    for (; count < TBED_IMPORT_DAMAGE_KEPT && mm_damage_get(file, count, &damage); count++)
-        damages[count] =
-            (struct tbed_profile_damage){damage.status, damage.file, damage.offset, damage.detail};
+    if (found == NULL)
+        return false;
+    for (size_t i = 0; i < TBED_IMPORT_DAMAGE_KEPT && mm_damage_get(foreign->file, i, &damage); i++)
+        tell(found, &(struct tbed_profile_damage){damage.status, damage.file, damage.offset, damage.detail});
+    found->count = info->damage_count;
+    tell_strings(foreign, info, found);
     struct tbed_profile_origin origin = {
         .version = info->version,
         .file_nbytes = info->file_nbytes,
-        .damage_count = info->damage_count,
-        .damages = damages,
-        .kept_count = count,
+        .damage_count = found->count,
+        .damages = found->kept,
+        .kept_count = found->count < TBED_IMPORT_DAMAGE_KEPT ? (size_t)found->count : TBED_IMPORT_DAMAGE_KEPT,
     };
     tbed_profile_set_origin(profile, &origin);
+    free(found);
+    return true;
 }
 
 static enum tbed_status make(struct mm_file *file, const struct tbed_analysis_options *given,
@@ -307,11 +385,16 @@ static enum tbed_status make(struct mm_file *file, const struct tbed_analysis_op
         .unit = metadata.unit,
     };
     enum tbed_status status = TBED_ERR_MEMORY;
-    if (foreign.reference_nbytes == 0 || make_runs(&foreign.runs, file, info.stream_nbytes[MM_STRING_DATA]))
+    uint64_t nbytes = info.stream_nbytes[MM_STRING_DATA];
+    if (make_met(&foreign, nbytes) &&
+        (foreign.reference_nbytes == 0 || make_runs(&foreign.runs, file, nbytes)))
         status = tbed_profile_run(&source, options.thread_count, profile_ret);
     free_runs(&foreign.runs);
-    if (status == TBED_OK)
-        tell_damage(file, &info, *profile_ret);
+    if (status == TBED_OK && !tell_damage(&foreign, &info, *profile_ret)) {
+        tbed_profile_close(*profile_ret);
+        status = TBED_ERR_MEMORY;
+    }
+    free(foreign.met);
     return status;
 }
 

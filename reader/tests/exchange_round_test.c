@@ -188,6 +188,86 @@ static void format_8_says_the_same_in_either(void **state)
     expect_same_listing(&trip, true);
 }
 
+/* Pages of one byte and more: each text is in pieces, several in an entry, some of them long. */
+static void texts_over_the_ends_of_pages_come_out_as_they_went_in(void **state)
+{
+    (void)state;
+    for (size_t page_nbytes = 1; page_nbytes < 30; page_nbytes += page_nbytes < 12 ? 1 : 5) {
+        struct profile profile = profile_start(9);
+        const char *from = in_folder("pieces.mm_profdata");
+        profile.page_nbytes = page_nbytes;
+        uint64_t kind = profile_string(&profile, "Query"), id = profile_here(&profile);
+        for (size_t i = 0; i < 60; i++) {
+            for (size_t k = 0; k < i * i % 37 + 2; k++)
+                profile_text(&profile, k % 2 == 0 ? "\xe2\x82\xac" : "xy");
+            profile_reference(&profile, kind);
+        }
+        profile_terminate(&profile);
+        profile_event(&profile, kind, id, 1, 100, 200);
+        struct profile_bytes file = profile_file(&profile);
+        write_whole(from, file.bytes, file.nbytes);
+        struct trip trip = make_trip(from, 9);
+        expect_same_strings(from, trip.profile);
+        expect_same_listing(&trip, true);
+        free(file.bytes);
+        profile_end(&profile);
+    }
+}
+
+/* What the bed knows comes back, and what refers to metadata means what it meant: nothing, or another text. */
+static void metadata_that_is_odd_comes_back(void **state)
+{
+    static const char *const texts[] = {
+        NULL,
+        "{ \"cmd\": \"it\\'s\" }",
+        "no JSON",
+        "{ \"start_time\": 77, \"process_id\": 3",
+        "{ \"start_time\": 77, \"process_id\": 3, \"cmd\": \"/bin/rustc x\", \x80",
+        "{ \"process_id\": 3, \"counter\": { \"name\": \"i:u\", \"units\": [[\"i\", 1]] } }",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct profile profile = profile_start(9);
+        const char *from = in_folder("odd.mm_profdata");
+        if (texts[i] != NULL)
+            profile_metadata(&profile, texts[i]);
+        uint64_t kind = profile_string(&profile, "Query"), id = profile_here(&profile);
+        profile_text(&profile, "of ");
+        profile_reference(&profile, PROFILE_METADATA);
+        profile_terminate(&profile);
+        profile_event(&profile, kind, id, 1, 100, 200);
+        profile_event(&profile, kind, PROFILE_METADATA, 1, 50, 300);
+        struct profile_bytes file = profile_file(&profile);
+        write_whole(from, file.bytes, file.nbytes);
+        struct trip trip = make_trip(from, 9);
+        struct tbed_reader *readers[2];
+        struct tbed_trace_info infos[2];
+        struct tbed_process_info processes[2];
+        char names[2][4096];
+        int64_t starts[2] = {0};
+        size_t nbytes;
+        for (int k = 0; k < 2; k++) {
+            assert_int_equal(tbed_reader_open(k == 0 ? trip.bed : trip.again, NULL, &readers[k], NULL),
+                             TBED_OK);
+            tbed_reader_info(readers[k], &infos[k]);
+            assert_true(tbed_process_get(readers[k], 0, &processes[k]));
+            tbed_string_resolve(readers[k], processes[k].name_id, names[k], sizeof names[k], &nbytes);
+            tbed_ticks_to_realtime_ns(readers[k], 0, &starts[k]);
+        }
+        assert_int_equal(infos[0].clock, infos[1].clock);
+        assert_string_equal(infos[0].clock_unit, infos[1].clock_unit);
+        assert_int_equal(infos[0].last_tick, infos[1].last_tick);
+        assert_int_equal(processes[0].pid, processes[1].pid);
+        assert_int_equal(starts[0], starts[1]);
+        assert_string_equal(names[0], names[1]);
+        tbed_reader_close(readers[0]);
+        tbed_reader_close(readers[1]);
+        expect_same_listing(&trip, true);
+        free(file.bytes);
+        profile_end(&profile);
+    }
+}
+
 /* ---- Real ones ---- */
 
 static void round_trip_of(const char *path)
@@ -262,6 +342,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(format_9_comes_out_as_it_went_in),
         cmocka_unit_test(format_8_says_the_same_in_either),
+        cmocka_unit_test(texts_over_the_ends_of_pages_come_out_as_they_went_in),
+        cmocka_unit_test(metadata_that_is_odd_comes_back),
         cmocka_unit_test(real_and_made_up_profiles_make_the_trip),
         cmocka_unit_test(real_profiles_have_their_counts),
     };

@@ -423,6 +423,32 @@ static void an_index_into_the_middle_means_the_rest(void **state)
     tbed_reader_close(reader);
 }
 
+/* Where it leads to nothing that can be read the id means nothing, whatever records there were; so do invalid records. */
+static void the_last_record_of_an_id_counts_even_if_broken(void **state)
+{
+    struct profile profile = profile_start(9);
+    struct tbed_import_report report;
+    (void)state;
+    uint64_t first = profile_string(&profile, "first"), second = profile_string(&profile, "second");
+    uint64_t broken = profile_here(&profile);
+    profile_text(&profile, "\x80no");
+    profile_terminate(&profile);
+    profile_bind(&profile, 1, first);
+    profile_bind(&profile, 2, broken);
+    profile_bind(&profile, 3, first);
+    profile_bind(&profile, 3, second);
+    profile_bind(&profile, 1, broken);
+    profile_bind(&profile, 2, second);
+    profile_bind(&profile, first, second);
+    struct tbed_reader *reader = import_profile(&profile, &report);
+    expect_text(reader, 1, "<id 1>");
+    expect_text(reader, 2, "second");
+    expect_text(reader, 3, "second");
+    expect_text(reader, (uint32_t)first, "first");
+    assert_int_equal(report.damage_count, 2);
+    tbed_reader_close(reader);
+}
+
 /* The same for regular ids that events and references, and references in such a rest, have. */
 static void an_id_into_the_middle_means_the_rest(void **state)
 {
@@ -714,6 +740,7 @@ int main(void)
         cmocka_unit_test(long_strings_are_whole),
         cmocka_unit_test(damaged_strings_cost_themselves),
         cmocka_unit_test(an_index_into_the_middle_means_the_rest),
+        cmocka_unit_test(the_last_record_of_an_id_counts_even_if_broken),
         cmocka_unit_test(an_id_into_the_middle_means_the_rest),
         cmocka_unit_test(a_million_ids_into_one_string_take_bounded_time),
         cmocka_unit_test(kinds_without_a_category_come_back),

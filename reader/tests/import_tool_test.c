@@ -127,6 +127,85 @@ static void every_verb_takes_a_foreign_file(void **state)
     end_run(&run);
 }
 
+/* One whose magic is broken, or events without a header, belong to the set that the other two make it. */
+static void one_of_three_files_may_be_broken(void **state)
+{
+    static const char *const names[] = {"set.events", "set.string_data", "set.string_index"};
+    static const char *const verbs[] = {"info", "dump", "report", "verify", "strings"};
+    struct profile profile = profile_start(5);
+    const char *paths[3];
+    char to[512];
+    (void)state;
+    snprintf(to, sizeof to, "%s/set.out", run_folder);
+    uint64_t kind = profile_string(&profile, "Query"), label = profile_string(&profile, "type_of");
+    profile_event(&profile, kind, label, 1, 100, 200);
+    for (int broken = 0; broken < 4; broken++) { /* 3: events without a header */
+        for (int i = 0; i < 3; i++) {
+            struct profile_bytes bytes = profile.streams[i];
+            paths[i] = in_folder(names[i]);
+            if (broken == 3 && i == 0)
+                write_whole(paths[i], bytes.bytes + 8, bytes.nbytes - 8);
+            else
+                write_whole(paths[i], bytes.bytes, bytes.nbytes);
+        }
+        const char *path = paths[broken % 3];
+        if (broken < 3)
+            write_whole(path, "M\rSM\5\0\0\0", 8);
+        EXPECT(1, "imported: ", "damaged in ", "import", "-f", path, "-o", to);
+        for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
+            struct run run = RUN(verbs[i], path);
+            assert_int_equal(run.exit, 1);
+            end_run(&run);
+        }
+        struct run diff = RUN("diff", path, path), flame = RUN("flame", "-f", path, "-o", to);
+        assert_int_equal(diff.exit, 1);
+        assert_int_equal(flame.exit, 1);
+        end_run(&diff);
+        end_run(&flame);
+    }
+    profile_end(&profile);
+}
+
+/* Whatever stands beside it. */
+static void a_trace_of_ours_is_no_part_of_a_set(void **state)
+{
+    struct profile profile = profile_start(5);
+    const char *bed = make_small("mixed.events", false);
+    (void)state;
+    write_whole(in_folder("mixed.string_data"), profile.streams[1].bytes, profile.streams[1].nbytes);
+    EXPECT(0, "intact", "", "verify", bed);
+    EXPECT(2, "", "is no foreign trace", "import", bed, "-o", in_folder("mixed.tbed"));
+    profile_end(&profile);
+}
+
+/* A report reads what it needs; verify reads everything. What is broken only from the middle of an entry is no damage. */
+static void damage_of_strings_is_told_where_they_are_needed(void **state)
+{
+    static const char *const verbs[] = {"report", "aggregate"};
+    char place[64];
+    (void)state;
+    for (int is_used = 0; is_used < 2; is_used++) {
+        struct profile profile = profile_start(9);
+        const char *path = in_folder("needed.mm_profdata");
+        uint64_t kind = profile_string(&profile, "Query"), euro = profile_string(&profile, "\xE2\x82\xAC");
+        uint64_t broken = profile_here(&profile);
+        profile_text(&profile, "bro\x80ken");
+        profile_terminate(&profile);
+        profile_event(&profile, kind, is_used ? broken : kind, 1, 100, 200);
+        profile_event(&profile, kind, euro + 1, 1, 200, 300);
+        struct profile_bytes file = profile_file(&profile);
+        write_whole(path, file.bytes, file.nbytes);
+        snprintf(place, sizeof place, "(PROFILE_STRING, offset %zu)\n",
+                 (size_t)(8 + 5 + broken + 3 - PROFILE_FIRST));
+        for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++)
+            EXPECT(is_used, "<unknown>", is_used ? place : "", verbs[i], path);
+        EXPECT(is_used, "<unknown>", is_used ? place : "", "diff", path, path);
+        EXPECT(1, "PROFILE_STRING", "", "verify", path);
+        free(file.bytes);
+        profile_end(&profile);
+    }
+}
+
 static void a_pipe_is_imported_too(void **state)
 {
     const char *from = make_profile("pipe.mm_profdata", TIME, 0), *to = in_folder("pipe.tbed");
@@ -275,6 +354,9 @@ int main(void)
         cmocka_unit_test(a_missing_stream_is_named),
         cmocka_unit_test(what_cannot_be_written_is_told_and_gone),
         cmocka_unit_test(every_verb_takes_a_foreign_file),
+        cmocka_unit_test(one_of_three_files_may_be_broken),
+        cmocka_unit_test(a_trace_of_ours_is_no_part_of_a_set),
+        cmocka_unit_test(damage_of_strings_is_told_where_they_are_needed),
         cmocka_unit_test(a_pipe_is_imported_too),
         cmocka_unit_test(counts_are_shown_as_counts),
         cmocka_unit_test(info_shows_the_facts_of_the_foreign_file),

@@ -165,9 +165,10 @@ static void what_does_not_nest_is_told(void **state)
     (void)state;
     if (access(TRACES, R_OK) != 0)
         skip();
-    EXPECT(0, "rustc;p 0\n", "1 stacks have less time than what is nested in them", "flame", "--folded",
-           TRACES "/synth/b_overlap_siblings.mm_profdata");
-    EXPECT(0, "rustc;a 0\n", "1 spans end before they begin", "flame", "--folded",
+    EXPECT(0, "rustc;p 0\n",
+           "stacks with less time than what is nested in them, their own time counted as 0: 1", "flame",
+           "--folded", TRACES "/synth/b_overlap_siblings.mm_profdata");
+    EXPECT(0, "rustc;a 0\n", "spans that end before they begin, counted with no time: 1", "flame", "--folded",
            TRACES "/synth/t_inverted.mm_profdata");
 }
 
@@ -258,7 +259,8 @@ static void narrow_frames_are_left_out_and_counted(void **state)
 static void times_of_all_sizes_are_drawn(void **state)
 {
     (void)state;
-    EXPECT(0, "</svg>\n", "spans end before they begin", "flame", "-o", "-", "spec/golden/valid/given.tbed");
+    EXPECT(0, "</svg>\n", "spans that end before they begin", "flame", "-o", "-",
+           "spec/golden/valid/given.tbed");
 }
 
 static void a_trace_without_spans_says_so(void **state)
@@ -269,7 +271,7 @@ static void a_trace_without_spans_says_so(void **state)
     struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
     tbed_alloc(recorder, intern(writer, "site"), TBED_FUNCTION_MALLOC, 0x1000, 8);
     tbed_writer_close(writer);
-    EXPECT(0, "", "has no spans, so there is nothing to draw", "flame", path);
+    EXPECT(0, "", "has no spans, so there is nothing to draw: nothing was written", "flame", path);
     EXPECT(0, "", "tells what it has: allocations", "flame", "--folded", path);
     assert_int_equal(access(in_folder("empty.svg"), F_OK), -1);
 }
@@ -284,7 +286,7 @@ static void spans_that_never_ended_are_told(void **state)
     tbed_span_begin(recorder, intern(writer, "a"));
     tbed_span_end(recorder);
     tbed_writer_close(writer);
-    EXPECT(0, "test;a 10\n", "1 spans never ended", "flame", "--folded", path);
+    EXPECT(0, "test;a 10\n", "spans that never ended, left out: 1", "flame", "--folded", path);
 }
 
 static void damage_is_told_and_the_rest_is_drawn(void **state)

@@ -55,6 +55,8 @@ static const char help[] =
     "  tracebed aggregate --sort=cv -p 1 *.mm_profdata\n"
     "  tracebed aggregate --json *.mm_profdata | jq -r '.rows[] | select(.counts_differ) | .label'\n"
     "\n"
+    "Of a .mm_profdata file only the strings that its events need are read; 'tracebed verify' looks\n"
+    "at everything.\n"
     "Exit codes: 0 fine; 1 a file is damaged (what is intact is counted); 2 wrong usage, a file cannot be\n"
     "read, or their clocks count different things.\n";
 

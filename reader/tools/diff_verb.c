@@ -51,6 +51,8 @@ static const char help[] =
     "  tracebed diff --exit-code -p 1 before.tbed after.tbed || echo 'a label changed by 1 % of the run'\n"
     "  tracebed diff --json before.tbed after.tbed | jq '.rows[] | select(.invocations_change != 0)'\n"
     "\n"
+    "Of a .mm_profdata file only the strings that its events need are read; 'tracebed verify' looks\n"
+    "at everything.\n"
     "Exit codes: 0 fine, whether or not they differ: two runs never take the same time; 1 a file is\n"
     "damaged (what is intact is compared), or with --exit-code a figure differs in a label that --exclude\n"
     "and -p leave, or, without -p, an artifact; 2 wrong usage, a file cannot be read, or their clocks\n"

@@ -223,26 +223,27 @@ static void tell_count(const struct flame *flame, uint64_t count, const char *wh
 {
     char figure[32];
     if (count > 0)
-        tool_complain("%s: %s %s", tool_path(flame->path), tool_format_count(figure, count), what);
+        tool_complain("%s: %s: %s", tool_path(flame->path), what, tool_format_count(figure, count));
 }
 
 static void tell_totals(const struct flame *flame)
 {
     const struct tbed_stacks_totals *totals = &flame->totals;
-    tell_count(flame, totals->open_count, "spans never ended: they are left out");
-    tell_count(flame, totals->unknown_count, "spans have no known begin: they are left out");
-    tell_count(flame, totals->inverted_count, "spans end before they begin: they count with no time");
-    tell_count(flame, totals->overlap_count, "spans overlap another one without nesting in it");
+    tell_count(flame, totals->open_count, "spans that never ended, left out");
+    tell_count(flame, totals->unknown_count, "spans without a known begin, left out");
+    tell_count(flame, totals->inverted_count, "spans that end before they begin, counted with no time");
+    tell_count(flame, totals->overlap_count, "spans that overlap another one without nesting in it");
     tell_count(flame, totals->negative_count,
-               "stacks have less time than what is nested in them: their own time counts as 0");
-    tell_count(flame, totals->deep_count, "spans are nested too deeply: they are put together as <deeper>");
+               "stacks with less time than what is nested in them, their own time counted as 0");
+    tell_count(flame, totals->deep_count, "spans nested too deeply, put together as <deeper>");
 }
 
-static void tell_no_spans(const struct flame *flame)
+static void tell_no_spans(const struct flame *flame, bool is_folded)
 {
-    tool_complain("%s: has no spans, so there is nothing to draw", tool_path(flame->path));
+    tool_complain("%s: has no spans, so there is nothing to draw%s", tool_path(flame->path),
+                  is_folded ? "" : ": nothing was written");
     if (flame->totals.open_count > 0)
-        tell_count(flame, flame->totals.open_count, "spans began and never ended");
+        tell_count(flame, flame->totals.open_count, "spans that began and never ended");
     else if (flame->totals.other_count > 0)
         tool_hint("'tracebed report %s' tells what it has: allocations, counters, messages.", flame->path);
 }
@@ -290,7 +291,7 @@ static int draw(struct flame *flame, const struct options *options)
     char *output = options->output != NULL ? NULL : default_output(flame->path);
     const char *name = options->output != NULL ? options->output : options->folded ? "-" : output;
     if (flame->totals.span_count == 0)
-        tell_no_spans(flame);
+        tell_no_spans(flame, options->folded);
     if (flame->totals.span_count > 0 || options->folded) {
         exit = put_all(flame, options, name);
         tell_totals(flame);

@@ -69,6 +69,8 @@ static const char help[] =
     "  tracebed report --allocations --sort=peak --by=symbol run.tbed\n"
     "  tracebed report --json run.tbed | jq '.spans[] | select(.count > 1000)'\n"
     "\n"
+    "Of a .mm_profdata file only the strings that its events need are read; 'tracebed verify' looks\n"
+    "at everything.\n"
     "Exit codes: 0 fine; 1 the file is damaged (what is intact is reported); 2 wrong usage, or it cannot\n"
     "be read.\n";
 

@@ -31,6 +31,9 @@ enum mm_stream { MM_EVENTS, MM_STRING_DATA, MM_STRING_INDEX, MM_STREAM_COUNT };
 /* True if what starts with these bytes may be a profile: "MMPD", or a stream of the three-file formats. */
 bool mm_is_profile(const void *start, size_t nbytes);
 
+/* The same for a path: one of three files whose own start is broken is a profile if one of the others is right. */
+bool mm_is_profile_path(const char *path);
+
 /*
  * mm_open() opens a profile and lists its pages. 'path' is a paged file; or any one of the three files
  * (.events, .string_data, .string_index), the others being found beside it. A missing string file is damage, not a

@@ -40,6 +40,19 @@ bool mm_is_profile(const void *start, size_t nbytes)
     return magic_of(start, nbytes) >= 0;
 }
 
+bool mm_is_profile_path(const char *path)
+{
+    struct mm_source sources[MM_STREAM_COUNT] = {{.bytes = NULL}};
+    bool is_profile = false;
+    tbed_mm_sources_open(path, sources, NULL); /* as many as there are */
+    for (int i = 0; i < MM_STREAM_COUNT; i++) {
+        int magic = magic_of(sources[i].bytes, sources[i].nbytes);
+        is_profile = is_profile || magic == i || (i == MM_EVENTS && magic >= 0);
+        tbed_mm_source_unmap(&sources[i]);
+    }
+    return is_profile;
+}
+
 static enum tbed_status fail_at(struct tbed_error *error, enum tbed_status status, uint64_t offset,
                                 uint64_t detail)
 {

@@ -11,6 +11,7 @@
 #define mm_open_memory       tbed_mm_open_memory
 #define mm_close             tbed_mm_close
 #define mm_is_profile        tbed_mm_is_profile
+#define mm_is_profile_path   tbed_mm_is_profile_path
 #define mm_info              tbed_mm_info
 #define mm_event_count       tbed_mm_event_count
 #define mm_damage_get        tbed_mm_damage_get

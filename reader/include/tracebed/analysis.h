@@ -237,7 +237,7 @@ const struct tbed_artifact_row *tbed_profile_artifact(const struct tbed_profile 
 /* What ticks count where they are no time, "instructions"; "" where they are time. */
 const char *tbed_profile_unit(const struct tbed_profile *profile);
 
-/* What is wrong with a foreign file; the first few. False past the last. */
+/* What is wrong with a foreign file, but for strings that no event needed; the first few. False past the last. */
 struct tbed_profile_damage {
     enum tbed_status status;
     uint32_t file; /* of a format in several files: which; else 0 */

@@ -28,7 +28,10 @@ enum tbed_foreign_kind {
     TBED_FOREIGN_PROFILE, /* measureme: .mm_profdata, or .events with .string_data and .string_index */
 };
 
-/* What a file is, by its first bytes. Never fails: NONE. Reads from the file's start; its offset stays. */
+/*
+ * What a file is, by its first bytes; of one of three files that belong together, by that of any. Never fails: NONE. Reads
+ * from the file's start; its offset stays.
+ */
 enum tbed_foreign_kind tbed_foreign_find(const char *path);
 enum tbed_foreign_kind tbed_foreign_find_fd(int fd);
 

@@ -69,7 +69,7 @@ void tbed_span_begin_dropped(struct tbed_recorder *recorder, uint32_t id, uint64
 void tbed_span_begin_deep(struct tbed_recorder *recorder, uint32_t id, uint64_t tick);
 void tbed_span_end_slow(struct tbed_recorder *recorder);
 
-static inline struct tbed_recorder_kept *tbed_recorder_kept(struct tbed_recorder *recorder)
+static inline struct tbed_recorder_kept *tbed_kept_of(struct tbed_recorder *recorder)
 {
     return (struct tbed_recorder_kept *)((char *)recorder + TBED_RECORDER_KEPT_OFFSET);
 }
@@ -138,7 +138,7 @@ static inline void tbed_recorder_commit(struct tbed_recorder *recorder, uint64_t
 
 static inline void tbed_span_begin(struct tbed_recorder *recorder, uint32_t id)
 {
-    struct tbed_recorder_kept *kept = tbed_recorder_kept(recorder);
+    struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
     if (!tbed_recorder_enter(recorder))
         return;
     uint64_t tick = tbed_recorder_now(recorder);
@@ -160,7 +160,7 @@ static inline void tbed_span_begin(struct tbed_recorder *recorder, uint32_t id)
 
 static inline void tbed_span_end(struct tbed_recorder *recorder)
 {
-    struct tbed_recorder_kept *kept = tbed_recorder_kept(recorder);
+    struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
     if (!tbed_recorder_enter(recorder))
         return;
     uint32_t depth = kept->depth;

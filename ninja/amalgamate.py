@@ -1,0 +1,217 @@
+"""
+Writes the writing library as two files, to be dropped into a program: tracebed.h and tracebed.c.
+
+Each source stands there once, format before writer, its includes expanded where they are first met; of xxhash.h what
+is called, with its licence. Names that are local to several sources get the name of their source in front.
+
+    python3 ninja/amalgamate.py [FOLDER]        build/amalgamated
+
+SPDX-License-Identifier: MIT
+"""
+
+import collections
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+INCLUDE = re.compile(r'^#\s*include\s+(?:<(tracebed/[^>]+|xxhash\.h)>|"([^"]+)").*$')
+FOLDERS = ["", "format/include", "writer/include"]
+XXHASH_USED = {"XXH3_64bits", "XXH3_64bits_withSeed"}
+# Comments, texts and characters; only the first kind has a group.
+TOKEN = re.compile(r"(/\*.*?\*/|//[^\n]*)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.S)
+
+HEADER_TOP = """/*
+ * tracebed.h: all of tracebed's writing library, {version}; to be used with tracebed.c:
+ *
+ *     cc prog.c tracebed.c -o prog
+ *
+ * Made by './run amalgamate' from tracebed/{{format,writer,trace}}.h and, for C++17, tracebed/trace.hpp.
+ *
+{licence}
+ */
+"""
+SOURCE_TOP = """/*
+ * tracebed.c: all of tracebed's writing library, {version}; what it offers is in tracebed.h. In C, from C11 on, with
+ * gcc or clang. Its last lines but the writer's own come from xxHash, whose licence stands there.
+ *
+ * Made by './run amalgamate'.
+ *
+{licence}
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+#include "tracebed.h"
+
+/* Of the inner headers not every function is called. */
+#pragma GCC diagnostic ignored "-Wunused-function"
+
+"""
+
+
+# ---- xxHash ----
+
+def top_level(text):
+    """The pieces of a C text without comments: directives, and declarations with all that is in their braces."""
+    pieces, piece, depth, depths = [], [], 0, []
+    for line in re.sub(r"\\\n", "\\\\\0", text).split("\n"):
+        line = line.replace("\0", "\n")
+        directive = re.match(r"\s*#\s*(\w+)", line)
+        if directive:
+            word = directive.group(1)
+            if word.startswith("if"):
+                depths.append(depth)
+            elif word.startswith("el"):
+                depth = depths[-1]
+            elif word == "endif":
+                depths.pop()
+        elif not re.match(r'\s*(extern\s+"C"\s*\{|\})\s*$', line) or depth > 0:
+            depth += line.count("{") - line.count("}")
+        piece.append(line)
+        is_whole = directive or re.search(r"[;}]\s*$", line) or line.strip() == 'extern "C" {'
+        if depth == 0 and is_whole and (directive is None or len(piece) == 1 or not "".join(piece[:-1]).strip()):
+            pieces.append("\n".join(piece))
+            piece = []
+    return pieces + ["\n".join(piece)]
+
+
+def function_name(piece):
+    """Of a function's declaration or definition; None for anything else."""
+    if re.match(r"\s*(#|typedef\b|struct\b|enum\b|extern\b)", piece):
+        return None
+    head = re.sub(r"XXH_ALIGN\(\w+\)|__attribute__\s*\(\(.*?\)\)", "", re.split(r"[{=]", piece)[0])
+    name = re.search(r"\b(XXH\w+)\s*\(", head)
+    return name.group(1) if name else None
+
+
+def words(text):
+    return set(re.findall(r"\w+", text))
+
+
+def is_rename(piece):
+    return re.match(r"\s*#\s*define\s+(\w+)\s+XXH_NAME2\(XXH_NAMESPACE, \1\)|\s*#\s*undef\b", piece)
+
+
+def reached(pieces):
+    """All words that what is called leads to."""
+    functions, known = collections.defaultdict(set), set(XXHASH_USED)
+    for piece in pieces:
+        name = function_name(piece)
+        if name is not None:
+            functions[name] |= words(piece)
+        elif not is_rename(piece):
+            known |= words(piece)
+    todo = [name for name in functions if name in known]
+    while todo:
+        name = todo.pop()
+        new = functions.pop(name) - known
+        known |= new
+        todo += [name for name in new if name in functions]
+    return known
+
+
+def xxhash(path):
+    text = pathlib.Path(path).read_text(encoding="utf-8")
+    licence = text[: text.index("*/") + 2]
+    pieces = top_level(TOKEN.sub(lambda token: " " if token.group(1) else token.group(0), text))
+    known, kept = reached(pieces), []
+    for piece in pieces:
+        name = is_rename(piece).group(1) if is_rename(piece) else function_name(piece)
+        if name is None or name in known:
+            kept.append(piece)
+    return licence + "\n" + re.sub(r"\s*\n(\s*\n)+", "\n", re.sub(r"[ \t]+\n", "\n", "\n".join(kept))) + "\n"
+
+
+def find_xxhash():
+    command = [os.environ.get("CC", "gcc"), "-M", "-x", "c", "-"]
+    run = subprocess.run(command, input="#include <xxhash.h>\n", capture_output=True, text=True, check=True)
+    return re.search(r"\S+/xxhash\.h", run.stdout).group(0)
+
+
+# ---- Ours ----
+
+def find(name):
+    for folder in FOLDERS:
+        if (path := pathlib.Path(folder, name)).exists():
+            return path
+    sys.exit(f"amalgamate: no {name}")
+
+
+def expand(path, seen, names=()):
+    """The lines of a file, its own names with a prefix, our includes in their places; none if it was there before."""
+    if str(path) in seen:
+        return []
+    seen.add(str(path))
+    lines = []
+    for line in with_prefix(path.read_text(encoding="utf-8"), names, path.stem).splitlines():
+        include = INCLUDE.match(line)
+        if include is None:
+            lines.append(line)
+        elif include.group(1) == "xxhash.h":
+            lines.append(xxhash(find_xxhash()))
+        else:
+            lines += expand(find(include.group(1) or include.group(2)), seen)
+    return lines
+
+
+def local_names(text):
+    """What only this source may see: its static functions and variables, its macros, its types."""
+    text = TOKEN.sub("", text)
+    statics = re.findall(r"^static\s[^;={(]*?\b(\w+)(?:\s__attribute__.*)?(?:\[[^;=]*)?\s*(?:[(;=])", text, re.M)
+    macros = re.findall(r"^#define\s+(\w+)", text, re.M)
+    tags = re.findall(r"^(?:struct|enum|union)\s+(\w+)\s*\{", text, re.M)
+    return {*statics, *macros, *tags} - {"_GNU_SOURCE"}
+
+
+def with_prefix(text, names, prefix):
+    """Fields keep their names."""
+    if not names:
+        return text
+    pattern = r"(?<![\w.\"])(?<!->)(" + "|".join(sorted(names)) + r")\b"
+    return re.sub(pattern, lambda name: f"{prefix}_{name.group(1)}", text)
+
+
+def sources():
+    paths = sorted(pathlib.Path("format").glob("*.c")) + sorted(pathlib.Path("writer").glob("*.c"))
+    texts = {path: path.read_text(encoding="utf-8") for path in paths}
+    count = collections.Counter(name for text in texts.values() for name in local_names(text))
+    clashing = {name for name in count if count[name] > 1}
+    return paths, {path: clashing & local_names(text) for path, text in texts.items()}
+
+
+def about_includes(text):
+    """In comments there is but one header."""
+    return re.sub(r"^( \*\s+)#include <tracebed/\w+\.\w+>$", r'\1#include "tracebed.h"', text, flags=re.M)
+
+
+def make_header(seen):
+    plain = expand(find("tracebed/writer.h"), seen)
+    cpp = expand(find("tracebed/trace.hpp"), seen)
+    return "\n".join([*plain, "", "#if defined(__cplusplus) && __cplusplus >= 201703L", *cpp, "#endif", ""])
+
+
+def make_source(seen):
+    paths, clashing = sources()
+    parts = []
+    for path in paths:
+        parts += [f"/* ---- {path} ---- */", "", *expand(path, seen, clashing[path]), ""]
+    return "\n".join(parts)
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "build/amalgamated")
+    seen = set()
+    licence = pathlib.Path("LICENSE").read_text(encoding="utf-8").rstrip()
+    told = {"licence": "\n".join(f" * {line}".rstrip() for line in licence.splitlines())}
+    header, source = make_header(seen), make_source(seen)
+    told["version"] = re.search(r'TBED_VERSION_STRING "(.*)"', header).group(1)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "tracebed.h").write_text(HEADER_TOP.format(**told) + about_includes(header), encoding="utf-8")
+    (folder / "tracebed.c").write_text(SOURCE_TOP.format(**told) + source, encoding="utf-8")
+    print(folder / "tracebed.c", folder / "tracebed.h")
+
+
+if __name__ == "__main__":
+    main()
