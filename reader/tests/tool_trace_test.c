@@ -287,6 +287,11 @@ static void snapshot_of_a_ring_is_a_trace_of_its_own(void **state)
     EXPECT(0, "", "", "snapshot", "-f", ring, "-o", to);
     EXPECT(2, "", "to which file? -o OUT", "snapshot", ring);
     EXPECT(2, "", "not a tracebed file", "snapshot", "-f", "run", "-o", to);
+    EXPECT(2, "", "it is what is read", "snapshot", "-f", to, "-o", to);
+    EXPECT(2, "", "a trace needs a file", "snapshot", ring, "-o", "-");
+    assert_int_equal(mkfifo(in_folder("fifo"), 0600), 0);
+    EXPECT(2, "", "it is not a regular file", "snapshot", "-f", ring, "-o", in_folder("fifo"));
+    unlink(in_folder("fifo"));
     EXPECT(0, "intact: 12 events", "", "verify", to); /* it is what it was */
     struct run info = RUN("info", to);
     assert_silent_on(info.out, "flight recorder");

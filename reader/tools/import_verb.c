@@ -6,7 +6,6 @@
 #define _GNU_SOURCE 1
 #include "tool.h"
 
-#include <getopt.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -154,34 +153,9 @@ static int import_file(const char *from, const char *to, bool overwrite)
 
 static int run(int argc, char **argv)
 {
-    static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
-                                          {"force", no_argument, NULL, 'f'},
-                                          TOOL_COMMON_OPTIONS,
-                                          {0}};
-    const char *to = NULL;
-    bool overwrite = false;
-    int option, exit;
-    while ((option = getopt_long(argc, argv, "o:fh", longs, NULL)) != -1) {
-        if (option == '?')
-            return tool_usage(&tool_verb_import, NULL);
-        if (tool_common_option(&tool_verb_import, option, optarg, &exit)) {
-            if (exit >= 0)
-                return exit;
-        } else if (option == 'o') {
-            to = optarg;
-        } else {
-            overwrite = true;
-        }
-    }
-    if (optind != argc - 1)
-        return tool_usage(&tool_verb_import, optind < argc ? "takes one FILE" : "which FILE?");
-    if (to == NULL)
-        return tool_usage(&tool_verb_import, "to which file? -o OUT");
-    if (strcmp(to, "-") == 0)
-        return tool_usage(&tool_verb_import, "a trace needs a file: -o takes no '-'");
-    if (tool_is_input(to, argv[optind]))
-        return TOOL_TROUBLE;
-    return import_file(argv[optind], to, overwrite);
+    struct tool_from_to files;
+    int exit = tool_from_to(&tool_verb_import, argc, argv, &files);
+    return exit >= 0 ? exit : import_file(files.from, files.to, files.overwrite);
 }
 
 const struct tool_verb tool_verb_import = {"import", "other people's traces as ours", help, run};

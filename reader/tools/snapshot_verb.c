@@ -7,9 +7,9 @@
 #include "tool.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <tracebed/writer.h>
@@ -53,11 +53,23 @@ static enum tbed_status replace(const char *from, const char *to, uint64_t *left
     return TBED_ERR_WRITE;
 }
 
+/* A device or a link is no trace to be replaced. */
+static bool is_other_than_file(const char *to)
+{
+    struct stat old;
+    return lstat(to, &old) == 0 && !S_ISREG(old.st_mode);
+}
+
 static int snapshot(const char *from, const char *to, bool overwrite)
 {
     struct tbed_error error;
     uint64_t left_out_count = 0;
     char figure[32];
+    if (overwrite && is_other_than_file(to)) {
+        error = (struct tbed_error){.status = TBED_ERR_NOT_REGULAR, .offset = UINT64_MAX};
+        tool_complain_error(to, &error);
+        return TOOL_TROUBLE;
+    }
     tool_guard(from);
     enum tbed_status status = overwrite ? replace(from, to, &left_out_count, &error)
                                         : tbed_trace_snapshot(from, to, &left_out_count, &error);
@@ -79,30 +91,9 @@ static int snapshot(const char *from, const char *to, bool overwrite)
 
 static int run(int argc, char **argv)
 {
-    static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
-                                          {"force", no_argument, NULL, 'f'},
-                                          TOOL_COMMON_OPTIONS,
-                                          {0}};
-    const char *to = NULL;
-    bool overwrite = false;
-    int option, exit;
-    while ((option = getopt_long(argc, argv, "o:fh", longs, NULL)) != -1) {
-        if (option == '?')
-            return tool_usage(&tool_verb_snapshot, NULL);
-        if (tool_common_option(&tool_verb_snapshot, option, optarg, &exit)) {
-            if (exit >= 0)
-                return exit;
-        } else if (option == 'o') {
-            to = optarg;
-        } else {
-            overwrite = true;
-        }
-    }
-    if (optind != argc - 1)
-        return tool_usage(&tool_verb_snapshot, optind < argc ? "takes one FILE" : "which FILE?");
-    if (to == NULL)
-        return tool_usage(&tool_verb_snapshot, "to which file? -o OUT");
-    return snapshot(argv[optind], to, overwrite);
+    struct tool_from_to files;
+    int exit = tool_from_to(&tool_verb_snapshot, argc, argv, &files);
+    return exit >= 0 ? exit : snapshot(files.from, files.to, files.overwrite);
 }
 
 const struct tool_verb tool_verb_snapshot = {"snapshot", "what a trace holds now, as a trace of its own",

@@ -127,6 +127,16 @@ int tool_finish(int exit);
 /* True, with a complaint, if the output is the file that is read: replacing it would lose it. The input may be "-". */
 bool tool_is_input(const char *output, const char *input);
 
+/*
+ * The arguments of a verb that makes one trace of one file: "[-f] FILE -o OUT", and the common ones. OUT is a file's
+ * name, and not FILE's. Returns -1, or with what to exit: help was asked for, or something has been complained of.
+ */
+struct tool_from_to {
+    const char *from, *to;
+    bool overwrite;
+};
+int tool_from_to(const struct tool_verb *verb, int argc, char **argv, struct tool_from_to *ret);
+
 /* As realloc(), but running out of memory is a complaint and exit 2. */
 void *tool_realloc(void *old, size_t nbytes);
 

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -127,6 +128,36 @@ bool tool_is_input(const char *output, const char *input)
     tool_complain("%s: cannot be written: it is what is read", output);
     tool_hint("-o FILE takes another name.");
     return true;
+}
+
+int tool_from_to(const struct tool_verb *verb, int argc, char **argv, struct tool_from_to *ret)
+{
+    static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
+                                          {"force", no_argument, NULL, 'f'},
+                                          TOOL_COMMON_OPTIONS,
+                                          {0}};
+    int option, exit;
+    *ret = (struct tool_from_to){0};
+    while ((option = getopt_long(argc, argv, "o:fh", longs, NULL)) != -1) {
+        if (option == '?')
+            return tool_usage(verb, NULL);
+        if (tool_common_option(verb, option, optarg, &exit)) {
+            if (exit >= 0)
+                return exit;
+        } else if (option == 'o') {
+            ret->to = optarg;
+        } else {
+            ret->overwrite = true;
+        }
+    }
+    if (optind != argc - 1)
+        return tool_usage(verb, optind < argc ? "takes one FILE" : "which FILE?");
+    if (ret->to == NULL)
+        return tool_usage(verb, "to which file? -o OUT");
+    if (strcmp(ret->to, "-") == 0)
+        return tool_usage(verb, "a trace needs a file: -o takes no '-'");
+    ret->from = argv[optind];
+    return tool_is_input(ret->to, ret->from) ? TOOL_TROUBLE : -1;
 }
 
 void *tool_realloc(void *old, size_t nbytes)
