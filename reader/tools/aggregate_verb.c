@@ -256,16 +256,14 @@ static int take_options(struct compare_options *options, struct aggregate *aggre
                                                  {"of", required_argument, NULL, OPTION_OF},
                                                  {0}};
     int option, exit = -1;
-    while ((option = getopt_long(argc, argv, COMPARE_SHORT_OPTIONS "s:", long_options, NULL)) != -1) {
-        if (tool_common_option(&tool_verb_aggregate, option, optarg, &exit)) {
-            if (exit >= 0)
-                return exit;
-            continue;
-        }
+    while ((option = tool_option_next(&tool_verb_aggregate, argc, argv,
+                                      COMPARE_SHORT_OPTIONS "s:", long_options, &exit)) != -1) {
         const char *problem = take_option(options, aggregate, option, optarg);
         if (problem != NULL)
-            return tool_usage(&tool_verb_aggregate, *problem != '\0' ? problem : NULL);
+            return tool_usage(&tool_verb_aggregate, problem);
     }
+    if (exit >= 0)
+        return exit;
     if (optind == argc)
         return tool_usage(&tool_verb_aggregate, "which FILEs?");
     aggregate->run_count = (size_t)(argc - optind);

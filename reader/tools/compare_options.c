@@ -46,13 +46,11 @@ const char *compare_take_option(struct compare_options *options, int option, con
         return NULL;
     case 'p':
         return parse_percent(argument, &options->percent) ? NULL : "--percent-above takes a percentage";
-    case 'j':
+    default: /* 'j' */
         if (!tool_parse_u64(argument, JOBS_MAX, &value))
             return "--jobs takes a number of threads up to 1024";
         options->jobs = (unsigned)value;
         return NULL;
-    default:
-        return "";
     }
 }
 

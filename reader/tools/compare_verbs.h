@@ -30,7 +30,7 @@ enum { COMPARE_OPTION_JSON = 2000, COMPARE_OPTION_LAST };
         {"percent-above", required_argument, NULL, 'p'}, {"jobs", required_argument, NULL, 'j'},             \
         {"json", no_argument, NULL, COMPARE_OPTION_JSON}, TOOL_COMMON_OPTIONS
 
-/* NULL if it was understood, else what is wrong; "" if getopt has said it. */
+/* NULL if it was understood, else what is wrong. */
 const char *compare_take_option(struct compare_options *options, int option, const char *argument);
 void compare_free_options(struct compare_options *options);
 

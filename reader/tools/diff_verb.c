@@ -194,20 +194,18 @@ static int take_options(struct compare_options *options, bool *wants_exit_code_r
     static const struct option long_options[] = {
         COMPARE_OPTIONS, {"exit-code", no_argument, NULL, OPTION_EXIT_CODE}, {0}};
     int option, exit = -1;
-    while ((option = getopt_long(argc, argv, COMPARE_SHORT_OPTIONS, long_options, NULL)) != -1) {
-        if (tool_common_option(&tool_verb_diff, option, optarg, &exit)) {
-            if (exit >= 0)
-                return exit;
-            continue;
-        }
+    while ((option = tool_option_next(&tool_verb_diff, argc, argv, COMPARE_SHORT_OPTIONS, long_options,
+                                      &exit)) != -1) {
         if (option == OPTION_EXIT_CODE) {
             *wants_exit_code_ret = true;
             continue;
         }
         const char *problem = compare_take_option(options, option, optarg);
         if (problem != NULL)
-            return tool_usage(&tool_verb_diff, *problem != '\0' ? problem : NULL);
+            return tool_usage(&tool_verb_diff, problem);
     }
+    if (exit >= 0)
+        return exit;
     if (argc - optind != 2)
         return tool_usage(&tool_verb_diff, argc - optind < 2
                                                ? "which two files?"

@@ -7,7 +7,6 @@
 #include "dump.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,18 +146,13 @@ static int parse(int argc, char **argv, struct dump *dump, struct options *optio
                                           TOOL_COMMON_OPTIONS,
                                           {0}};
     int option, exit;
-    while ((option = getopt_long(argc, argv, "s:t:b:e:n:h", longs, NULL)) != -1) {
-        if (option == '?')
-            return tool_usage(&tool_verb_dump, NULL);
-        if (tool_common_option(&tool_verb_dump, option, optarg, &exit)) {
-            if (exit >= 0)
-                return exit;
-            continue;
-        }
+    while ((option = tool_option_next(&tool_verb_dump, argc, argv, "s:t:b:e:n:h", longs, &exit)) != -1) {
         const char *wrong = take_option(dump, options, option);
         if (wrong != NULL)
             return tool_usage(&tool_verb_dump, wrong);
     }
+    if (exit >= 0)
+        return exit;
     if (optind != argc - 1)
         return tool_usage(&tool_verb_dump, optind < argc ? "takes one FILE" : "which FILE?");
     if (dump->indent && options->order_given && !dump->by_stream)

@@ -7,7 +7,6 @@
 #include "export_verb.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -209,17 +208,13 @@ static int run(int argc, char **argv)
                                           {0}};
     struct options options = {0};
     int option, exit;
-    while ((option = getopt_long(argc, argv, "t:o:fh", longs, NULL)) != -1) {
-        if (option == '?')
-            return tool_usage(&tool_verb_export, NULL);
-        if (!tool_common_option(&tool_verb_export, option, optarg, &exit)) {
-            const char *trouble = take_option(&options, option, optarg);
-            if (trouble != NULL)
-                return tool_usage(&tool_verb_export, trouble);
-        } else if (exit >= 0) {
-            return exit;
-        }
+    while ((option = tool_option_next(&tool_verb_export, argc, argv, "t:o:fh", longs, &exit)) != -1) {
+        const char *trouble = take_option(&options, option, optarg);
+        if (trouble != NULL)
+            return tool_usage(&tool_verb_export, trouble);
     }
+    if (exit >= 0)
+        return exit;
     const char *trouble = check_options(&options, argc - optind);
     if (trouble != NULL)
         return tool_usage(&tool_verb_export, trouble);

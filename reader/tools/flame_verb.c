@@ -7,7 +7,6 @@
 #include "flame.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,18 +123,13 @@ static int parse(int argc, char **argv, struct flame *flame, struct options *opt
                                           TOOL_COMMON_OPTIONS,
                                           {0}};
     int option, exit;
-    while ((option = getopt_long(argc, argv, "o:fs:t:m:h", longs, NULL)) != -1) {
-        if (option == '?')
-            return tool_usage(&tool_verb_flame, NULL);
-        if (tool_common_option(&tool_verb_flame, option, optarg, &exit)) {
-            if (exit >= 0)
-                return exit;
-            continue;
-        }
+    while ((option = tool_option_next(&tool_verb_flame, argc, argv, "o:fs:t:m:h", longs, &exit)) != -1) {
         const char *wrong = take_option(flame, options, option);
         if (wrong != NULL)
             return tool_usage(&tool_verb_flame, wrong);
     }
+    if (exit >= 0)
+        return exit;
     if (optind != argc - 1)
         return tool_usage(&tool_verb_flame, optind < argc ? "takes one FILE" : "which FILE?");
     flame->path = argv[optind];

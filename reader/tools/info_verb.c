@@ -6,7 +6,6 @@
 #define _GNU_SOURCE 1
 #include "tool.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -547,14 +546,10 @@ static int run(int argc, char **argv)
     static const struct option longs[] = {{"json", no_argument, NULL, OPTION_JSON}, TOOL_COMMON_OPTIONS, {0}};
     int option, exit;
     bool json = false;
-    while ((option = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
-        if (option == '?')
-            return tool_usage(&tool_verb_info, NULL);
-        if (!tool_common_option(&tool_verb_info, option, optarg, &exit))
-            json = true;
-        else if (exit >= 0)
-            return exit;
-    }
+    while ((option = tool_option_next(&tool_verb_info, argc, argv, "h", longs, &exit)) != -1)
+        json = true;
+    if (exit >= 0)
+        return exit;
     if (optind != argc - 1)
         return tool_usage(&tool_verb_info, optind < argc ? "takes one FILE" : "which FILE?");
     return show(argv[optind], json);

@@ -9,7 +9,6 @@
 #include "record_verb.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -65,20 +64,18 @@ static int parse(int argc, char **argv, struct options *options)
         {0},
     };
     int option, result = -1;
-    while ((option = getopt_long(argc, argv, "+o:fvh", table, NULL)) != -1) {
+    while ((option = tool_option_next(&tool_verb_record, argc, argv, "+o:fvh", table, &result)) != -1) {
         if (option == 'o')
             options->output = optarg;
         else if (option == 'f')
             options->force = true;
         else if (option == 'v')
             options->verbose = true;
-        else if (option == OPTION_COMMAND_LINE)
+        else
             options->command_line = true;
-        else if (!tool_common_option(&tool_verb_record, option, optarg, &result))
-            return tool_usage(&tool_verb_record, NULL);
-        if (result >= 0)
-            return result;
     }
+    if (result >= 0)
+        return result;
     return optind < argc ? -1 : tool_usage(&tool_verb_record, "which program?");
 }
 

@@ -6,7 +6,6 @@
 #define _GNU_SOURCE 1
 #include "report.h"
 
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <tracebed/exchange.h>
@@ -257,13 +256,11 @@ static const char *take_option(struct report_options *options, int option, const
         return parse_percent(argument, &options->percent_above) ? NULL : "--percent-above takes a percentage";
     case 'n':
         return parse_limit(argument, &options->limit) ? NULL : "--limit takes a number of rows";
-    case 'j':
+    default: /* 'j' */
         if (!tool_parse_u64(argument, JOBS_MAX, &jobs))
             return "--jobs takes a number of threads up to 1024";
         options->jobs = (unsigned)jobs;
         return NULL;
-    default:
-        return "";
     }
 }
 
@@ -284,16 +281,14 @@ static int take_options(struct report_options *options, int argc, char **argv)
         {0},
     };
     int option, exit = -1;
-    while ((option = getopt_long(argc, argv, "hs:n:p:j:", long_options, NULL)) != -1) {
-        if (tool_common_option(&tool_verb_report, option, optarg, &exit)) {
-            if (exit >= 0)
-                return exit;
-            continue;
-        }
+    while ((option = tool_option_next(&tool_verb_report, argc, argv, "hs:n:p:j:", long_options, &exit)) !=
+           -1) {
         const char *problem = take_option(options, option, optarg);
         if (problem != NULL)
-            return tool_usage(&tool_verb_report, *problem != '\0' ? problem : NULL);
+            return tool_usage(&tool_verb_report, problem);
     }
+    if (exit >= 0)
+        return exit;
     return optind < argc ? -1 : tool_usage(&tool_verb_report, "which FILE?");
 }
 

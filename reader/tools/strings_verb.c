@@ -6,7 +6,6 @@
 #define _GNU_SOURCE 1
 #include "strings_ids.h"
 
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -332,21 +331,20 @@ static int run(int argc, char **argv)
     void (*list)(struct listing *) = list_whole;
     struct listing what = {.reader = NULL};
     int option, exit;
-    while ((option = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
-        if (option == '?')
-            return tool_usage(&tool_verb_strings, NULL);
+    while ((option = tool_option_next(&tool_verb_strings, argc, argv, "h", longs, &exit)) != -1) {
         if (option == OPTION_JSON)
             what.is_json = true;
-        else if (!tool_common_option(&tool_verb_strings, option, optarg, &exit)) {
+        else {
             if (list != list_whole)
                 return tool_usage(&tool_verb_strings,
                                   "only one of --raw, --bindings, --tree and --unresolved");
             list = lists[option - OPTION_RAW];
             if (option == OPTION_TREE && !parse_id(optarg, &what.tree_id))
                 return tool_usage(&tool_verb_strings, "--tree takes an id, a number up to 1073741823");
-        } else if (exit >= 0)
-            return exit;
+        }
     }
+    if (exit >= 0)
+        return exit;
     if (optind != argc - 1)
         return tool_usage(&tool_verb_strings, optind < argc ? "takes one FILE" : "which FILE?");
     return show(argv[optind], &what, list);

@@ -9,6 +9,7 @@
 #ifndef TRACEBED_TOOL_H
 #define TRACEBED_TOOL_H
 
+#include <getopt.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -43,9 +44,9 @@ void tool_hint(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void tool_complain_error(const char *path, const struct tbed_error *error);
 
 /*
- * Options that every verb takes: -h/--help and --color=WHEN. A verb puts TOOL_COMMON_OPTIONS into its
- * getopt_long table and "h" into its short options, and gives what it does not know to tool_common_option():
- * true if it was a common one and has been dealt with; '*exit_ret' >= 0 then means: return that.
+ * Options that every verb takes: -h/--help and --color=WHEN. A verb puts TOOL_COMMON_OPTIONS into its table and "h"
+ * into its short options. tool_option_next() is getopt_long() for the verb's own ones: it deals with the common ones and
+ * with wrong ones itself. Returns -1 at the end, with '*exit_ret' -1, or what to return from the verb.
  */
 #define TOOL_OPTION_COLOR 1000
 #define TOOL_COMMON_OPTIONS                                                                                  \
@@ -53,7 +54,8 @@ void tool_complain_error(const char *path, const struct tbed_error *error);
     {                                                                                                        \
         "color", required_argument, NULL, TOOL_OPTION_COLOR                                                  \
     }
-bool tool_common_option(const struct tool_verb *verb, int option, const char *argument, int *exit_ret);
+int tool_option_next(const struct tool_verb *verb, int argc, char **argv, const char *shorts,
+                     const struct option *longs, int *exit_ret);
 
 /* Prints what is wrong with the usage, and where help is; returns TOOL_TROUBLE. 'message' may be NULL (getopt
  * has spoken). */

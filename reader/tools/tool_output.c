@@ -138,18 +138,14 @@ int tool_from_to(const struct tool_verb *verb, int argc, char **argv, struct too
                                           {0}};
     int option, exit;
     *ret = (struct tool_from_to){0};
-    while ((option = getopt_long(argc, argv, "o:fh", longs, NULL)) != -1) {
-        if (option == '?')
-            return tool_usage(verb, NULL);
-        if (tool_common_option(verb, option, optarg, &exit)) {
-            if (exit >= 0)
-                return exit;
-        } else if (option == 'o') {
+    while ((option = tool_option_next(verb, argc, argv, "o:fh", longs, &exit)) != -1) {
+        if (option == 'o')
             ret->to = optarg;
-        } else {
+        else
             ret->overwrite = true;
-        }
     }
+    if (exit >= 0)
+        return exit;
     if (optind != argc - 1)
         return tool_usage(verb, optind < argc ? "takes one FILE" : "which FILE?");
     if (ret->to == NULL)
@@ -183,19 +179,22 @@ static bool set_color(const char *when)
     return false;
 }
 
-bool tool_common_option(const struct tool_verb *verb, int option, const char *argument, int *exit_ret)
+int tool_option_next(const struct tool_verb *verb, int argc, char **argv, const char *shorts,
+                     const struct option *longs, int *exit_ret)
 {
+    int option;
     *exit_ret = -1;
-    if (option == 'h') {
+    while ((option = getopt_long(argc, argv, shorts, longs, NULL)) == TOOL_OPTION_COLOR && set_color(optarg))
+        continue;
+    if (option == TOOL_OPTION_COLOR)
+        *exit_ret = tool_usage(verb, "--color takes never, auto or always");
+    else if (option == '?')
+        *exit_ret = tool_usage(verb, NULL);
+    else if (option == 'h') {
         fputs(verb->help, stdout);
         *exit_ret = tool_finish(TOOL_FINE);
-        return true;
     }
-    if (option != TOOL_OPTION_COLOR)
-        return false;
-    if (!set_color(argument))
-        *exit_ret = tool_usage(verb, "--color takes never, auto or always");
-    return true;
+    return *exit_ret >= 0 ? -1 : option;
 }
 
 int tool_usage(const struct tool_verb *verb, const char *message)

@@ -6,7 +6,6 @@
 #define _GNU_SOURCE 1
 #include "tool.h"
 
-#include <getopt.h>
 #include <string.h>
 
 static const char help[] =
@@ -315,14 +314,10 @@ static int run(int argc, char **argv)
     void (*put)(const struct check *) = put_text;
     int option, exit, worst = TOOL_FINE;
     bool quiet = false;
-    while ((option = getopt_long(argc, argv, "qh", longs, NULL)) != -1) {
-        if (option == '?')
-            return tool_usage(&tool_verb_verify, NULL);
-        if (!tool_common_option(&tool_verb_verify, option, optarg, &exit))
-            take_option(option, &quiet, &put);
-        else if (exit >= 0)
-            return exit;
-    }
+    while ((option = tool_option_next(&tool_verb_verify, argc, argv, "qh", longs, &exit)) != -1)
+        take_option(option, &quiet, &put);
+    if (exit >= 0)
+        return exit;
     if (optind == argc)
         return tool_usage(&tool_verb_verify, "which FILE?");
     for (int i = optind; i < argc && !tool_output_failed(); i++) {
