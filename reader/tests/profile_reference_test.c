@@ -126,26 +126,28 @@ static struct reference read_reference(const char *name)
     return reference;
 }
 
-/* The number behind the next "key":. */
-static uint64_t number_of(struct reference *reference, const char *key)
+/* Goes to behind the next "key":. */
+static void go_behind(struct reference *reference, const char *key)
 {
     char quoted[64];
     snprintf(quoted, sizeof quoted, "\"%s\":", key);
     const char *found = strstr(reference->at, quoted);
     assert_non_null(found);
+    reference->at = found + strlen(quoted);
+}
+
+static uint64_t number_of(struct reference *reference, const char *key)
+{
     char *end;
-    uint64_t value = strtoull(found + strlen(quoted), &end, 10);
+    go_behind(reference, key);
+    uint64_t value = strtoull(reference->at, &end, 10);
     reference->at = end;
     return value;
 }
 
 static uint64_t time_of(struct reference *reference, const char *key)
 {
-    char quoted[64];
-    snprintf(quoted, sizeof quoted, "\"%s\":", key);
-    const char *found = strstr(reference->at, quoted);
-    assert_non_null(found);
-    reference->at = found;
+    go_behind(reference, key);
     uint64_t seconds = number_of(reference, "secs");
     return seconds * 1000000000 + number_of(reference, "nanos");
 }

@@ -44,9 +44,7 @@ static void many_names_are_kept_apart(void **state)
     const char **texts = calloc(COUNT, sizeof *texts);
     struct tbed_name name;
     (void)state;
-    table.trace = trace_make_paged(3, 1 << 20);
-    table.strings = trace_block_begin(&table.trace, 1, TBED_BLOCK_STRINGS, 1, 0);
-    table.records = trace_block_begin(&table.trace, 2, TBED_BLOCK_RECORDS, 1, 0);
+    table_make_large(&table);
     for (int i = 0; i < COUNT; i++) {
         snprintf(text, sizeof text, "name %d", i);
         ids[i] = trace_string(&table.strings, text);
@@ -159,9 +157,7 @@ static void names_are_kept_up_to_a_bound(void **state)
     (void)state;
     memset(text, 'x', 1024);
     text[1024] = '\0';
-    table.trace = trace_make_paged(3, 1 << 20);
-    table.strings = trace_block_begin(&table.trace, 1, TBED_BLOCK_STRINGS, 1, 0);
-    table.records = trace_block_begin(&table.trace, 2, TBED_BLOCK_RECORDS, 1, 0);
+    table_make_large(&table);
     uint32_t kib = trace_string(&table.strings, text), half = kib;
     for (int i = 0; i < 5; i++)
         half = trace_references(&table.strings, (uint32_t[]){half, half}, 2);

@@ -450,9 +450,7 @@ static void no_arrangement_of_ids_makes_it_forget(void **state)
     struct table table;
     uint64_t nbytes;
     (void)state;
-    table.trace = trace_make_paged(3, 1 << 20);
-    table.strings = trace_block_begin(&table.trace, 1, TBED_BLOCK_STRINGS, 1, 0);
-    table.records = trace_block_begin(&table.trace, 2, TBED_BLOCK_RECORDS, 1, 0);
+    table_make_large(&table);
     char filler[APART];
     uint32_t a = trace_string(&table.strings, "x"), b = a;
     for (int i = 0; i < LEVELS; i++) { /* two ids a level, each of the two of the level below, in turn */
@@ -480,9 +478,7 @@ static void long_leaf_is_measured_once(void **state)
     struct table table;
     uint64_t nbytes;
     (void)state;
-    table.trace = trace_make_paged(3, 1 << 20);
-    table.strings = trace_block_begin(&table.trace, 1, TBED_BLOCK_STRINGS, 1, 0);
-    table.records = trace_block_begin(&table.trace, 2, TBED_BLOCK_RECORDS, 1, 0);
+    table_make_large(&table);
     char *text = calloc(1, NBYTES + 1);
     uint32_t *ids = calloc(REFERENCES, sizeof *ids);
     memset(text, 'x', NBYTES);

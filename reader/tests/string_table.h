@@ -30,6 +30,14 @@ static inline void table_make(struct table *table)
     table->records = trace_block_begin(&table->trace, 2, TBED_BLOCK_RECORDS, 1, 0);
 }
 
+/* With pages of 1 MiB, for what a usual one cannot hold. */
+static inline void table_make_large(struct table *table)
+{
+    table->trace = trace_make_paged(3, 1 << 20);
+    table->strings = trace_block_begin(&table->trace, 1, TBED_BLOCK_STRINGS, 1, 0);
+    table->records = trace_block_begin(&table->trace, 2, TBED_BLOCK_RECORDS, 1, 0);
+}
+
 static inline void table_open(struct table *table)
 {
     trace_seal(&table->strings);
