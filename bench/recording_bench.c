@@ -33,8 +33,11 @@ __attribute__((noinline)) static void read_clock(const struct target *target, si
 {
     uint64_t sum = 0;
     (void)target;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count;
+         i += 2) { /* twice a turn, as there are two events in one of record_spans() */
         sum += tbed_counter_read();
+        sum += tbed_counter_read();
+    }
     bench_sink = sum;
 }
 
@@ -297,17 +300,22 @@ __attribute__((noinline)) static void tail_of_clock(struct tail *tail, size_t co
     }
 }
 
+static inline uint64_t last_tick(const struct tbed_recorder *recorder)
+{
+    return recorder->base + (recorder->cursor[-1] >> 33);
+}
+
 __attribute__((noinline)) static void tail_of_spans(struct tail *tail, struct tbed_recorder *recorder,
                                                     uint32_t id, size_t count)
 {
     tbed_instant(recorder, id);
-    uint64_t last = recorder->last;
+    uint64_t last = last_tick(recorder);
     for (size_t i = 0; i < count; i += 2) {
         tbed_span_begin(recorder, id);
-        uint64_t middle = recorder->last;
+        uint64_t middle = last_tick(recorder);
         tail_add(tail, middle - last);
         tbed_span_end(recorder);
-        last = recorder->last;
+        last = last_tick(recorder);
         tail_add(tail, last - middle);
     }
 }
@@ -418,7 +426,7 @@ static void measure_tail(const struct bench_options *options, const char *title,
     }
 
 static const struct work works[] = {
-    {"begin+end", record_spans, 100 * MILLION, 8, 1, false, false, {BENCH_RATIO_AT_MOST, 1.10}, 8.1, 0},
+    {"begin+end", record_spans, 100 * MILLION, 8, 1, false, false, {BENCH_RATIO_AT_MOST, 1.05}, 8.05, 0},
     {"begin+end, no helper",
      record_spans,
      100 * MILLION,
@@ -427,7 +435,7 @@ static const struct work works[] = {
      true,
      false,
      {BENCH_RATIO_AT_MOST, 1.90},
-     8.1,
+     8.05,
      0},
     {"begin+end, 2 threads",
      record_spans,
@@ -437,7 +445,7 @@ static const struct work works[] = {
      false,
      false,
      {BENCH_RATIO_AT_MOST, 1.15},
-     8.1,
+     8.05,
      0},
     {"begin+end, ring of 64 MiB", record_spans, 100 * MILLION, 8, 1, false, false, NO_GOAL, 0, 64 << 20},
     {"begin+end, ring of 64 MiB, no helper", record_spans, 100 * MILLION, 8, 1, true, false, NO_GOAL, 0,

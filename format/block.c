@@ -170,6 +170,36 @@ static enum tbed_status scan_events(const uint8_t *block, uint32_t nbytes, struc
     return status;
 }
 
+/* Words that follow the first one. */
+static size_t payload_nwords(const uint64_t *at)
+{
+    switch (tbed_event_tag(*at)) {
+    case TBED_TAG_PAIR:
+        return 1;
+    case TBED_TAG_EXTENDED:
+        return tbed_extended_head_load(at[1]).nwords;
+    default:
+        return 0;
+    }
+}
+
+uint64_t tbed_block_latest_tick(const uint8_t *block, uint32_t used_nbytes)
+{
+    struct tbed_block_fields fields = tbed_block_load(block);
+    const uint64_t *at =
+        (const uint64_t *)(block + tbed_block_words_offset(1u << fields.shift, fields.depth));
+    const uint64_t *end = (const uint64_t *)(block + used_nbytes);
+    uint64_t base = fields.first_tick, last_tick = base;
+    for (; at < end; at += 1 + payload_nwords(at)) {
+        uint64_t tick = base + tbed_event_delta(*at);
+        if (tbed_event_tag(*at) == TBED_TAG_TIME)
+            base += tbed_event_time_ticks(*at);
+        else if (tick > last_tick) /* a clock may have stepped back */
+            last_tick = tick;
+    }
+    return last_tick;
+}
+
 /* Entries and records alike: a word that tells the size, then the rest. 0: it tells nothing possible. */
 static uint64_t item_nbytes(enum tbed_block_kind kind, uint64_t head, uint64_t left_nbytes)
 {

@@ -100,4 +100,7 @@ struct tbed_block_scan {
 enum tbed_status tbed_block_scan(const uint8_t *block, uint32_t nbytes, enum tbed_block_kind kind,
                                  struct tbed_block_scan *scan_ret);
 
+/* The latest tick in [0, used) of an event block that is one's own: its words are believed. */
+uint64_t tbed_block_latest_tick(const uint8_t *block, uint32_t used_nbytes);
+
 #endif

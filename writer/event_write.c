@@ -116,7 +116,7 @@ void tbed_span_begin_category(struct tbed_recorder *recorder, uint32_t id, uint3
     if (extended_put(recorder, tick, &record))
         tbed_span_push(recorder, id, tick);
     else
-        tbed_span_begin_dropped(recorder, id, tick);
+        tbed_span_push_dropped(recorder, id, tick);
     tbed_recorder_leave(recorder);
 }
 
@@ -126,9 +126,8 @@ void tbed_span_begin_args(struct tbed_recorder *recorder, uint32_t id, const str
     tbed_span_begin_category(recorder, id, TBED_ID_INVALID, arguments, argument_count);
 }
 
-/* The recorder has been entered. */
-static void end_put(struct tbed_recorder *recorder, const struct tbed_argument *arguments,
-                    size_t argument_count)
+void tbed_span_end_entered(struct tbed_recorder *recorder, const struct tbed_argument *arguments,
+                           size_t argument_count)
 {
     struct tbed_open_span span;
     if (!tbed_span_pop(recorder, &span))
@@ -147,7 +146,7 @@ void tbed_span_end_args(struct tbed_recorder *recorder, const struct tbed_argume
 {
     if (!tbed_recorder_enter(recorder))
         return;
-    end_put(recorder, arguments, argument_count);
+    tbed_span_end_entered(recorder, arguments, argument_count);
     tbed_recorder_leave(recorder);
 }
 
@@ -331,42 +330,28 @@ static bool give_extended(struct tbed_recorder *recorder, const struct tbed_give
     return extended_put(recorder, event->tick, &record);
 }
 
-static bool give_word(struct tbed_recorder *recorder, const struct tbed_given_event *event, enum tbed_tag tag,
-                      uint32_t id)
-{
-    uint64_t *at = tbed_recorder_room(recorder, 1, event->tick);
-    if (at == NULL)
-        return false;
-    tbed_recorder_commit(recorder, at, 1, tbed_event_word(recorder, tag, id, event->tick));
-    return true;
-}
-
 static void give_begin(struct tbed_recorder *recorder, const struct tbed_given_event *event)
 {
-    bool is_stored = is_plain(event) ? give_word(recorder, event, TBED_TAG_BEGIN, event->id)
-                                     : give_extended(recorder, event, TBED_EXT_BEGIN);
-    if (is_stored)
+    if (is_plain(event))
+        tbed_span_begin_at(recorder, event->id, event->tick);
+    else if (give_extended(recorder, event, TBED_EXT_BEGIN))
         tbed_span_push(recorder, event->id, event->tick);
     else
-        tbed_span_begin_dropped(recorder, event->id, event->tick);
+        tbed_span_push_dropped(recorder, event->id, event->tick);
 }
 
-/* Above 'floor' the block knows the span, as for tbed_span_end(). */
 static void give_end(struct tbed_recorder *recorder, const struct tbed_given_event *event)
 {
-    struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
-    if (event->argument_count != 0 || kept->depth <= kept->floor) {
-        end_put(recorder, event->arguments, event->argument_count);
-        return;
-    }
-    give_word(recorder, event, TBED_TAG_END, kept->stack[kept->depth - 1].id);
-    kept->depth--;
+    if (event->argument_count == 0 && tbed_span_is_known(recorder))
+        tbed_span_end_at(recorder, event->tick);
+    else
+        tbed_span_end_entered(recorder, event->arguments, event->argument_count);
 }
 
 static void give_instant(struct tbed_recorder *recorder, const struct tbed_given_event *event)
 {
     if (is_plain(event))
-        give_word(recorder, event, TBED_TAG_INSTANT, event->id);
+        tbed_instant_at(recorder, event->id, event->tick);
     else
         give_extended(recorder, event, TBED_EXT_INSTANT);
 }

@@ -39,8 +39,7 @@ static void seal_all(struct tbed_writer *writer)
 {
     for (uint64_t entry = ring_take(&writer->helper); entry != 0; entry = ring_take(&writer->helper)) {
         uint8_t *block = writer->map + ((entry >> 32) << writer->page_shift);
-        struct tbed_disk_block *header = (struct tbed_disk_block *)block;
-        tbed_block_seal(block, (uint32_t)entry, tbed_le64_load(header->last_tick));
+        tbed_block_seal(block, (uint32_t)entry, tbed_block_latest_tick(block, (uint32_t)entry));
         tbed_page_release(writer, block);
     }
 }
@@ -171,7 +170,7 @@ static uint64_t seal_limit(const struct tbed_writer *writer)
     return writer->fields.ring_page_count == 0 || share > TBED_SEAL_RING_COUNT ? TBED_SEAL_RING_COUNT : share;
 }
 
-bool tbed_helper_seal(struct tbed_writer *writer, uint8_t *block, uint32_t used_nbytes, uint64_t last_tick)
+bool tbed_helper_seal(struct tbed_writer *writer, uint8_t *block, uint32_t used_nbytes)
 {
     struct tbed_helper *helper = &writer->helper;
     uint64_t offset = (uint64_t)(block - writer->map);
@@ -184,7 +183,6 @@ bool tbed_helper_seal(struct tbed_writer *writer, uint8_t *block, uint32_t used_
             return false;
     } while (!__atomic_compare_exchange_n(&helper->seal_head, &head, head + 1, true, __ATOMIC_ACQ_REL,
                                           __ATOMIC_RELAXED));
-    ((struct tbed_disk_block *)block)->last_tick = tbed_le64_make(last_tick);
     uint64_t entry = offset >> writer->page_shift << 32 | used_nbytes;
     __atomic_store_n(&helper->seal_ring[head % TBED_SEAL_RING_COUNT], entry, __ATOMIC_RELEASE);
     return true;

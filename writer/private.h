@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <sys/types.h>
 
+#include "format/block.h"
 #include "format/header.h"
 #include "format/layout.h"
 #include "tracebed/writer.h"
@@ -32,11 +33,6 @@
 #define TBED_STACK_MAX_COUNT         (1u << 20)
 #define TBED_SLAB_NBYTES             65536
 #define TBED_SLAB_RECORDER_COUNT     64
-
-/* The busy marks of a recorder. */
-#define TBED_BUSY_FREE    0
-#define TBED_BUSY_RECORD  1
-#define TBED_BUSY_STOPPED 2
 
 struct tbed_lock {  /* zero: free */
     uint32_t state; /* 0 free, 1 taken, 2 taken and waited for */
@@ -290,16 +286,29 @@ bool tbed_bind_locked(struct tbed_writer *writer, uint32_t first_id, uint32_t co
 void tbed_recorders_stop(struct tbed_writer *writer);
 void tbed_recorders_free(struct tbed_writer *writer);
 void tbed_recorder_drop(struct tbed_recorder *recorder, enum tbed_drop_cause cause);
-/* The stack of open spans, from inside an entered recorder. */
+/*
+ * From inside an entered recorder: words, and the stack of open spans. tbed_span_end_at() is for a span that the block
+ * knows.
+ */
+void tbed_span_begin_at(struct tbed_recorder *recorder, uint32_t id, uint64_t tick);
+bool tbed_span_is_known(struct tbed_recorder *recorder);
+void tbed_span_end_at(struct tbed_recorder *recorder, uint64_t tick);
+void tbed_instant_at(struct tbed_recorder *recorder, uint32_t id, uint64_t tick);
 void tbed_span_push(struct tbed_recorder *recorder, uint32_t id, uint64_t tick);
+void tbed_span_push_dropped(struct tbed_recorder *recorder, uint32_t id, uint64_t tick);
 /* False: the begin was dropped, so the end must be (and has been counted). The span is INVALID where there is
  * none. */
 bool tbed_span_pop(struct tbed_recorder *recorder, struct tbed_open_span *span_ret);
 
+/* ---- event_write.c ---- */
+/* An end that carries its begin tick; the recorder has been entered. */
+void tbed_span_end_entered(struct tbed_recorder *recorder, const struct tbed_argument *arguments,
+                           size_t argument_count);
+
 /* ---- helper.c ---- */
 void tbed_helper_want(struct tbed_writer *writer, uint64_t page);
 /* Takes over the sealing of a whole page. False: the caller seals. */
-bool tbed_helper_seal(struct tbed_writer *writer, uint8_t *block, uint32_t used_nbytes, uint64_t last_tick);
+bool tbed_helper_seal(struct tbed_writer *writer, uint8_t *block, uint32_t used_nbytes);
 void tbed_helper_stop(struct tbed_writer *writer);
 
 /* ---- writer.c ---- */

@@ -24,7 +24,7 @@ static struct {
     struct tbed_recorder hot;
     uint8_t gap[TBED_RECORDER_KEPT_OFFSET - sizeof(struct tbed_recorder)];
     struct tbed_recorder_kept kept;
-} dead_recorder = {.hot = {.busy = TBED_BUSY_STOPPED, .counter_clock = 1}};
+} dead_recorder = {.hot = {.mark = TBED_MARK_STOPPED, .idle = TBED_MARK_STOPPED}};
 
 static struct tbed_recorder_cold *cold_of(struct tbed_recorder *recorder)
 {
@@ -91,14 +91,17 @@ static void stack_reset(struct tbed_recorder_kept *kept)
     if (cold->stack_nbytes != 0)
         tbed_pages_free(kept->stack, cold->stack_nbytes);
     cold->stack_nbytes = 0;
-    kept->stack = cold->inline_stack;
-    kept->stack_capacity = TBED_STACK_INLINE_COUNT;
-    kept->depth = kept->floor = 0;
+    kept->stack = kept->top = kept->floor = cold->inline_stack;
+    kept->limit = kept->stack + TBED_STACK_INLINE_COUNT;
+    kept->deep_count = 0;
 }
 
-static bool uses_machine_counter(const struct tbed_writer *writer)
+/* The fast path reads the machine's own counter. */
+static uint8_t idle_mark(const struct tbed_writer *writer)
 {
-    return writer->fields.clock == TBED_CLOCK_X86_TSC || writer->fields.clock == TBED_CLOCK_ARM64_VIRTUAL;
+    bool is_counter =
+        writer->fields.clock == TBED_CLOCK_X86_TSC || writer->fields.clock == TBED_CLOCK_ARM64_VIRTUAL;
+    return is_counter ? TBED_MARK_READY : TBED_MARK_SLOW;
 }
 
 #define TID_OWN UINT64_MAX
@@ -126,9 +129,9 @@ static struct tbed_recorder *open_kind(struct tbed_writer *writer, const char *n
         cold->is_open = true;
         cold->gap_count = 0;
         recorder->cursor = recorder->end = NULL;
-        recorder->counter_clock = uses_machine_counter(writer);
+        recorder->idle = idle_mark(writer);
         recorder->saw_close = 0;
-        __atomic_store_n(&recorder->busy, TBED_BUSY_FREE, __ATOMIC_RELEASE);
+        tbed_recorder_leave(recorder);
     }
     tbed_writer_unlock(writer);
     if (recorder == NULL)
@@ -201,10 +204,19 @@ void tbed_recorder_drop(struct tbed_recorder *recorder, enum tbed_drop_cause cau
 void tbed_recorder_drop_busy(struct tbed_recorder *recorder)
 {
     struct tbed_recorder_cold *cold = cold_of(recorder);
-    if (cold == NULL)
-        return;
-    uint8_t busy = __atomic_load_n(&recorder->busy, __ATOMIC_RELAXED);
-    drop(cold, busy == TBED_BUSY_STOPPED ? TBED_DROP_CLOSED : TBED_DROP_INTERRUPTED);
+    if (cold != NULL)
+        drop(cold, recorder->mark == TBED_MARK_STOPPED ? TBED_DROP_CLOSED : TBED_DROP_INTERRUPTED);
+}
+
+/* Another clock, or a forked child: it may enter. */
+int tbed_recorder_enter_slow(struct tbed_recorder *recorder)
+{
+    if (recorder->mark == TBED_MARK_BUSY || recorder->mark == TBED_MARK_STOPPED) {
+        tbed_recorder_drop_busy(recorder);
+        return 0;
+    }
+    tbed_recorder_mark_busy(recorder);
+    return 1;
 }
 
 /* ---- Blocks of a recorder ---- */
@@ -250,28 +262,26 @@ static void block_hand_over(struct tbed_recorder *recorder, struct tbed_recorder
         return;
     uint32_t used = (uint32_t)((uint8_t *)recorder->cursor - block);
     cold->block = NULL;
-    if (inline_seal || !tbed_helper_seal(cold->writer, block, used, recorder->last)) {
-        tbed_block_seal(block, used, recorder->last);
+    if (inline_seal || !tbed_helper_seal(cold->writer, block, used)) {
+        tbed_block_seal(block, used, tbed_block_latest_tick(block, used));
         tbed_page_release(cold->writer, block);
     }
 }
 
-static uint32_t stored_span_count(uint32_t depth, uint32_t block_nbytes)
+static uint32_t stack_depth(const struct tbed_recorder_kept *kept)
 {
-    uint32_t most = block_nbytes / 64;
-    return depth < most ? depth : most;
+    return (uint32_t)(kept->top - kept->stack) + kept->deep_count;
 }
 
 /* Writes the open spans; the block then knows them all from 'floor' up, whatever was dropped before. */
 static uint8_t *stack_store(struct tbed_recorder_kept *kept, uint8_t *at, uint32_t stored)
 {
-    uint32_t first = kept->depth - stored;
-    /* spans beyond the stack's memory have no entry: their ends take the slow path */
-    kept->floor = kept->depth <= kept->stack_capacity ? first : kept->depth;
+    uint32_t first = stack_depth(kept) - stored, known = (uint32_t)(kept->top - kept->stack);
+    kept->floor = kept->deep_count == 0 ? kept->stack + first : kept->top;
     for (uint32_t i = 0; i < stored; i++) {
         uint32_t index = first + i;
         struct tbed_disk_open_span entry = {.id = tbed_le32_make(TBED_ID_INVALID)};
-        if (index < kept->stack_capacity) {
+        if (index < known) {
             kept->stack[index].dropped = 0;
             entry.begin_tick = tbed_le64_make(kept->stack[index].begin_tick);
             entry.id = tbed_le32_make(kept->stack[index].id & TBED_ID_MAX);
@@ -357,8 +367,7 @@ static bool is_closing(struct tbed_writer *writer)
 /* Room that a record of 'nwords' needs in a new block beside its header: stack, gap. */
 static size_t needed_in_block(const struct tbed_recorder_kept *kept, size_t nwords, uint32_t page_nbytes)
 {
-    size_t stack = (size_t)stored_span_count(kept->depth, page_nbytes) * TBED_STACK_ENTRY_NBYTES;
-    return TBED_BLOCK_HEADER_NBYTES + stack + (nwords + 3) * 8;
+    return tbed_block_words_offset(page_nbytes, stack_depth(kept)) + (nwords + 3) * 8;
 }
 
 static bool next_block(struct tbed_recorder *recorder, size_t nwords, uint64_t tick,
@@ -379,18 +388,18 @@ static bool next_block(struct tbed_recorder *recorder, size_t nwords, uint64_t t
     if (block == NULL)
         return false;
     block_hand_over(recorder, cold, false);
-    uint32_t stored = stored_span_count(kept->depth, nbytes);
+    uint32_t depth = stack_depth(kept), stored = tbed_block_stored_count(nbytes, depth);
     struct tbed_block_start start = {
         .kind = TBED_BLOCK_EVENTS,
         .stream = cold->stream,
         .sequence = cold->next_sequence++,
-        .depth = kept->depth,
+        .depth = depth,
         .tick = tick,
     };
     recorder->cursor = (uint64_t *)(void *)stack_store(kept, block + TBED_BLOCK_HEADER_NBYTES, stored);
     tbed_block_begin(writer, block, nbytes, &start);
-    recorder->base = recorder->last = tick;
-    recorder->counter_clock = uses_machine_counter(writer);
+    recorder->base = tick;
+    recorder->idle = idle_mark(writer);
     cold->block = block;
     cold->block_nbytes = nbytes;
     gap_store(recorder, cold);
@@ -438,11 +447,8 @@ static uint64_t *refill(struct tbed_recorder *recorder, size_t nwords, uint64_t 
     }
     if (cold->epoch != cold->writer->epoch) /* forked: the block is the parent's */
         cold->block = NULL;
-    if (may_go_on(recorder, cold) && advance_time(recorder, nwords, tick)) {
-        if (tick > recorder->last)
-            recorder->last = tick;
+    if (may_go_on(recorder, cold) && advance_time(recorder, nwords, tick))
         return recorder->cursor;
-    }
     if (!next_block(recorder, nwords, tick, &cause)) {
         drop(cold, cause);
         return NULL;
@@ -459,12 +465,21 @@ uint64_t *tbed_recorder_refill(struct tbed_recorder *recorder, size_t nwords, ui
     return at;
 }
 
-/* ---- Spans off the fast path ---- */
+/* ---- Off the fast path ---- */
+
+static bool word_put(struct tbed_recorder *recorder, enum tbed_tag tag, uint32_t id, uint64_t tick)
+{
+    uint64_t *at = tbed_recorder_room(recorder, 1, tick);
+    if (at != NULL)
+        tbed_recorder_commit(recorder, at, 1, tbed_event_word(recorder, tag, id, tick));
+    return at != NULL;
+}
 
 static bool stack_grow(struct tbed_recorder_kept *kept)
 {
     struct tbed_recorder_cold *cold = kept->cold;
-    uint32_t capacity = kept->stack_capacity < 256 ? 256 : kept->stack_capacity * 4;
+    size_t old_capacity = (size_t)(kept->limit - kept->stack);
+    size_t capacity = old_capacity < 256 ? 256 : old_capacity * 4;
     if (capacity > TBED_STACK_MAX_COUNT)
         return false;
     size_t nbytes = capacity * sizeof(struct tbed_open_span);
@@ -473,80 +488,111 @@ static bool stack_grow(struct tbed_recorder_kept *kept)
     errno = kept_errno;
     if (stack == NULL)
         return false;
-    memcpy(stack, kept->stack, kept->stack_capacity * sizeof *stack);
+    memcpy(stack, kept->stack, old_capacity * sizeof *stack);
+    kept->top = stack + (kept->top - kept->stack);
+    kept->floor = stack + (kept->floor - kept->stack);
     if (cold->stack_nbytes != 0)
         tbed_pages_free(kept->stack, cold->stack_nbytes);
     cold->stack_nbytes = nbytes;
     kept->stack = stack;
-    kept->stack_capacity = capacity;
+    kept->limit = stack + capacity;
     return true;
 }
 
 /* Deeper than can be remembered, the span is counted only: its end then has neither id nor begin tick. */
 static void push(struct tbed_recorder_kept *kept, uint32_t id, uint64_t tick, bool dropped)
 {
-    uint32_t depth = kept->depth;
-    if (depth < kept->stack_capacity || (depth == kept->stack_capacity && stack_grow(kept)))
-        kept->stack[depth] = (struct tbed_open_span){.begin_tick = tick, .id = id, .dropped = dropped};
-    kept->depth = depth + 1;
+    if (kept->deep_count == 0 && (kept->top < kept->limit || stack_grow(kept)))
+        *kept->top++ = (struct tbed_open_span){.begin_tick = tick, .id = id, .dropped = dropped};
+    else
+        kept->deep_count++;
 }
 
 /* The begin was dropped, so the end must not close somebody else's span: 'floor' sends it to the slow path. */
-void tbed_span_begin_dropped(struct tbed_recorder *recorder, uint32_t id, uint64_t tick)
+void tbed_span_push_dropped(struct tbed_recorder *recorder, uint32_t id, uint64_t tick)
 {
     struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
     push(kept, id, tick, true);
-    kept->floor = kept->depth;
+    kept->floor = kept->top;
 }
 
 void tbed_span_push(struct tbed_recorder *recorder, uint32_t id, uint64_t tick)
 {
     struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
     push(kept, id, tick, false);
-    if (kept->depth > kept->stack_capacity)
-        kept->floor = kept->depth;
-}
-
-void tbed_span_begin_deep(struct tbed_recorder *recorder, uint32_t id, uint64_t tick)
-{
-    uint64_t word = tbed_event_word(recorder, TBED_TAG_BEGIN, id, tick);
-    tbed_recorder_commit(recorder, recorder->cursor, 1, word);
-    tbed_span_push(recorder, id, tick);
+    if (kept->deep_count != 0)
+        kept->floor = kept->top;
 }
 
 bool tbed_span_pop(struct tbed_recorder *recorder, struct tbed_open_span *span_ret)
 {
     struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
     *span_ret = (struct tbed_open_span){.id = TBED_ID_INVALID};
-    if (kept->depth == 0)
-        return kept->cold != NULL;
-    if (kept->depth <= kept->stack_capacity)
-        *span_ret = kept->stack[kept->depth - 1];
-    kept->depth--;
-    if (kept->floor > kept->depth)
-        kept->floor = kept->depth;
+    if (kept->deep_count != 0)
+        kept->deep_count--;
+    else if (kept->top != kept->stack)
+        *span_ret = *--kept->top;
+    if (kept->floor > kept->top)
+        kept->floor = kept->top;
     if (span_ret->dropped) /* its begin is in no block */
         drop(kept->cold, (enum tbed_drop_cause)__atomic_load_n(&kept->cold->gap_cause, __ATOMIC_RELAXED));
     return !span_ret->dropped;
 }
 
-/* An end that the block cannot match by itself carries its begin tick. */
-static void end_with_tick(struct tbed_recorder *recorder, uint32_t id, uint64_t begin_tick)
+void tbed_span_begin_at(struct tbed_recorder *recorder, uint32_t id, uint64_t tick)
 {
-    uint64_t tick = tbed_recorder_now(recorder);
-    uint64_t *at = tbed_recorder_room(recorder, 3, tick);
-    if (at == NULL)
-        return;
-    at[1] = TBED_EXT_END | (uint64_t)2 << 16;
-    at[2] = begin_tick;
-    tbed_recorder_commit(recorder, at, 3, tbed_event_word(recorder, TBED_TAG_EXTENDED, id, tick));
+    if (word_put(recorder, TBED_TAG_BEGIN, id, tick))
+        tbed_span_push(recorder, id, tick);
+    else
+        tbed_span_push_dropped(recorder, id, tick);
 }
 
+bool tbed_span_is_known(struct tbed_recorder *recorder)
+{
+    struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
+    return kept->top != kept->floor;
+}
+
+/* The block knows the span. */
+void tbed_span_end_at(struct tbed_recorder *recorder, uint64_t tick)
+{
+    struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
+    uint32_t id = kept->top[-1].id;
+    word_put(recorder, TBED_TAG_END, id, tick);
+    kept->top--;
+}
+
+void tbed_instant_at(struct tbed_recorder *recorder, uint32_t id, uint64_t tick)
+{
+    word_put(recorder, TBED_TAG_INSTANT, id, tick);
+}
+
+void tbed_span_begin_slow(struct tbed_recorder *recorder, uint32_t id)
+{
+    if (!tbed_recorder_enter(recorder))
+        return;
+    tbed_span_begin_at(recorder, id, tbed_recorder_now(recorder));
+    tbed_recorder_leave(recorder);
+}
+
+void tbed_instant_slow(struct tbed_recorder *recorder, uint32_t id)
+{
+    if (!tbed_recorder_enter(recorder))
+        return;
+    tbed_instant_at(recorder, id, tbed_recorder_now(recorder));
+    tbed_recorder_leave(recorder);
+}
+
+/* An end that the block cannot match by itself carries its begin tick. */
 void tbed_span_end_slow(struct tbed_recorder *recorder)
 {
-    struct tbed_open_span span;
-    if (tbed_span_pop(recorder, &span))
-        end_with_tick(recorder, span.id, span.begin_tick);
+    if (!tbed_recorder_enter(recorder))
+        return;
+    if (tbed_span_is_known(recorder))
+        tbed_span_end_at(recorder, tbed_recorder_now(recorder));
+    else
+        tbed_span_end_entered(recorder, NULL, 0);
+    tbed_recorder_leave(recorder);
 }
 
 /* ---- Closing ---- */
@@ -581,7 +627,7 @@ void tbed_recorder_close(struct tbed_recorder *recorder)
         return;
     if (cold->is_open) {
         /* First: a signal handler that comes in between must not store behind the seal. */
-        __atomic_store_n(&recorder->busy, TBED_BUSY_STOPPED, __ATOMIC_RELAXED);
+        __atomic_store_n(&recorder->mark, TBED_MARK_STOPPED, __ATOMIC_RELAXED);
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
         recorder_finish(recorder);
         stack_reset(tbed_kept_of(recorder));
@@ -600,7 +646,7 @@ void tbed_recorder_close(struct tbed_recorder *recorder)
 static bool recorder_stop(struct tbed_recorder *recorder)
 {
     uint64_t deadline = tbed_monotonic_ns() + STOP_WAIT_NS;
-    while (__atomic_load_n(&recorder->busy, __ATOMIC_ACQUIRE) == TBED_BUSY_RECORD &&
+    while (__atomic_load_n(&recorder->mark, __ATOMIC_ACQUIRE) == TBED_MARK_BUSY &&
            !__atomic_load_n(&recorder->saw_close, __ATOMIC_ACQUIRE)) {
         if (tbed_monotonic_ns() > deadline)
             return false;

@@ -2,9 +2,10 @@
  * tracebed/recorder_inline.h: the path that every begin, end and instant takes. Included by writer.h, not by
  * you.
  *
- * A record is: mark busy, read the clock, compare, store the word, advance, mark free. The word is stored
- * last and is its own commit. 'busy' keeps a signal handler, and tbed_writer_close() on another thread, out
- * of a record that is under way; two plain stores, no lock prefix.
+ * A record is: mark busy, read the clock, compare, store the word, advance, mark ready. The word is stored
+ * last and is its own commit. The mark keeps a signal handler, and tbed_writer_close() on another thread, out
+ * of a record that is under way; two plain stores, no lock prefix. All that is not the usual case (another
+ * clock, a full block, no block, a forked child, a deep stack) is behind one call.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,31 +17,39 @@
 #endif
 
 /*
- * The hot half. A forked child finds it zeroed (MADV_WIPEONFORK): then cursor == end, and its first record
- * takes the slow path, where it gets a stream and pages of its own.
+ * The hot half. A forked child finds it zeroed (MADV_WIPEONFORK): not ready, so its first record takes the slow
+ * path, where it gets a stream and pages of its own.
  */
 struct tbed_recorder {
     uint64_t *cursor; /* the next event word */
     uint64_t *end;    /* of the block; NULL: no block, or stopped */
     uint64_t base;    /* tick of delta 0 */
-    uint64_t last;    /* the latest tick of the block */
-    uint8_t busy;
-    uint8_t counter_clock; /* the machine's own counter; else tbed_clock_slow() */
-    uint8_t saw_close;     /* the owner has met tbed_writer_close() and keeps off the pages */
-    uint8_t reserved[29];
+    uint8_t mark;     /* TBED_MARK_... */
+    uint8_t
+        idle; /* the mark between two records: READY, or SLOW where the clock is not the machine's counter */
+    uint8_t saw_close; /* the owner has met tbed_writer_close() and keeps off the pages */
+    uint8_t reserved[37];
 };
+
+#define TBED_MARK_NONE    0 /* a forked child's */
+#define TBED_MARK_READY   1
+#define TBED_MARK_SLOW    2
+#define TBED_MARK_BUSY    3 /* in a record */
+#define TBED_MARK_STOPPED 4 /* closed */
 
 /* The half that a forked child keeps, one page further on. */
 struct tbed_recorder_kept {
+    struct tbed_open_span *top; /* behind the innermost open span */
+    struct tbed_open_span *limit;
+    struct tbed_open_span
+        *floor; /* ending a span below it takes the slow path: the block does not know it, or
+                                     there is none */
     struct tbed_open_span *stack; /* outermost first */
-    uint32_t stack_capacity;
-    uint32_t depth;
-    uint32_t floor; /* ending the span below it takes the slow path: the block does not know it, or there is
-                       none */
-    uint32_t takes_given; /* its writer has given ticks */
+    uint32_t deep_count;          /* open spans beyond the limit, of which nothing else is known */
+    uint32_t takes_given;         /* its writer has given ticks */
     struct tbed_recorder_cold *cold;
     uint64_t given_tick; /* the latest that was given */
-    uint8_t reserved[24];
+    uint8_t reserved[8];
 };
 
 struct tbed_open_span {
@@ -63,15 +72,22 @@ TBED_STATIC_ASSERT(sizeof(struct tbed_recorder_kept) == 64, "one cache line");
 
 /* Slow paths, not for callers. */
 uint64_t tbed_clock_slow(const struct tbed_recorder *recorder);
-uint64_t *tbed_recorder_refill(struct tbed_recorder *recorder, size_t nwords, uint64_t tick);
 void tbed_recorder_drop_busy(struct tbed_recorder *recorder);
-void tbed_span_begin_dropped(struct tbed_recorder *recorder, uint32_t id, uint64_t tick);
-void tbed_span_begin_deep(struct tbed_recorder *recorder, uint32_t id, uint64_t tick);
+int tbed_recorder_enter_slow(struct tbed_recorder *recorder);
+uint64_t *tbed_recorder_refill(struct tbed_recorder *recorder, size_t nwords, uint64_t tick);
+void tbed_span_begin_slow(struct tbed_recorder *recorder, uint32_t id);
 void tbed_span_end_slow(struct tbed_recorder *recorder);
+void tbed_instant_slow(struct tbed_recorder *recorder, uint32_t id);
 
 static inline struct tbed_recorder_kept *tbed_kept_of(struct tbed_recorder *recorder)
 {
     return (struct tbed_recorder_kept *)((char *)recorder + TBED_RECORDER_KEPT_OFFSET);
+}
+
+static inline int tbed_has_open_span(struct tbed_recorder *recorder)
+{
+    struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
+    return kept->top != kept->stack;
 }
 
 static inline uint64_t tbed_counter_read(void)
@@ -89,38 +105,53 @@ static inline uint64_t tbed_counter_read(void)
 
 static inline uint64_t tbed_recorder_now(const struct tbed_recorder *recorder)
 {
-    if (TBED_UNLIKELY(!recorder->counter_clock))
+    if (TBED_UNLIKELY(recorder->idle != TBED_MARK_READY))
         return tbed_clock_slow(recorder);
     return tbed_counter_read();
 }
 
+static inline void tbed_recorder_mark_busy(struct tbed_recorder *recorder)
+{
+    __atomic_store_n(&recorder->mark, TBED_MARK_BUSY, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static inline void tbed_recorder_mark_idle(struct tbed_recorder *recorder, uint8_t mark)
+{
+    __atomic_store_n(&recorder->mark, mark, __ATOMIC_RELEASE);
+}
+
 static inline int tbed_recorder_enter(struct tbed_recorder *recorder)
 {
-    if (TBED_UNLIKELY(__atomic_load_n(&recorder->busy, __ATOMIC_RELAXED))) {
-        tbed_recorder_drop_busy(recorder);
-        return 0;
-    }
-    __atomic_store_n(&recorder->busy, 1, __ATOMIC_RELAXED);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (TBED_UNLIKELY(recorder->mark != TBED_MARK_READY))
+        return tbed_recorder_enter_slow(recorder);
+    tbed_recorder_mark_busy(recorder);
     return 1;
 }
 
 static inline void tbed_recorder_leave(struct tbed_recorder *recorder)
 {
-    __atomic_store_n(&recorder->busy, 0, __ATOMIC_RELEASE);
+    tbed_recorder_mark_idle(recorder, recorder->idle);
+}
+
+/*
+ * Whether 'nwords' words at the cursor fit into the block, and 'delta', from the base, into the word: both numbers
+ * are below 2^31 then. Too little left wraps around to a huge number; so do 'end' == NULL, which means stopped, and a
+ * tick before the base.
+ */
+static inline int tbed_recorder_fits(const struct tbed_recorder *recorder, size_t nwords, uint64_t delta)
+{
+    uint64_t end = (uintptr_t)__atomic_load_n(&recorder->end, __ATOMIC_RELAXED);
+    uint64_t left = end - (uintptr_t)recorder->cursor - nwords * 8;
+    return (left | delta) >> 31 == 0;
 }
 
 /* Where the next 'nwords' words go, or NULL: dropped and counted. */
 static inline uint64_t *tbed_recorder_room(struct tbed_recorder *recorder, size_t nwords, uint64_t tick)
 {
-    uint64_t *at = recorder->cursor;
-    uint64_t left = (uintptr_t)__atomic_load_n(&recorder->end, __ATOMIC_RELAXED) - (uintptr_t)at;
-    /* Too little left wraps around to a huge number; so does 'end' == NULL, which means stopped. */
-    if (TBED_UNLIKELY(left - nwords * 8 > UINT32_MAX || (tick - recorder->base) >> 31 != 0))
+    if (TBED_UNLIKELY(!tbed_recorder_fits(recorder, nwords, tick - recorder->base)))
         return tbed_recorder_refill(recorder, nwords, tick);
-    if (tick > recorder->last) /* else the clock went back: 'last' is the latest */
-        recorder->last = tick;
-    return at;
+    return recorder->cursor;
 }
 
 static inline uint64_t tbed_event_word(const struct tbed_recorder *recorder, uint32_t tag, uint32_t id,
@@ -139,53 +170,57 @@ static inline void tbed_recorder_commit(struct tbed_recorder *recorder, uint64_t
 static inline void tbed_span_begin(struct tbed_recorder *recorder, uint32_t id)
 {
     struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
-    if (!tbed_recorder_enter(recorder))
-        return;
-    uint64_t tick = tbed_recorder_now(recorder);
-    uint64_t *at = tbed_recorder_room(recorder, 1, tick);
-    uint32_t depth = kept->depth;
-    if (TBED_UNLIKELY(at == NULL)) {
-        tbed_span_begin_dropped(recorder, id, tick);
-    } else if (TBED_UNLIKELY(depth >= kept->stack_capacity)) {
-        tbed_span_begin_deep(recorder, id, tick);
-    } else {
-        struct tbed_open_span *span = &kept->stack[depth];
-        tbed_recorder_commit(recorder, at, 1, tbed_event_word(recorder, TBED_TAG_BEGIN, id, tick));
-        span->begin_tick = tick;
-        span->id = id;
-        kept->depth = depth + 1;
+    if (!TBED_UNLIKELY(recorder->mark != TBED_MARK_READY)) {
+        tbed_recorder_mark_busy(recorder);
+        uint64_t tick = tbed_counter_read();
+        struct tbed_open_span *span = kept->top;
+        if (!TBED_UNLIKELY(!tbed_recorder_fits(recorder, 1, tick - recorder->base) || span == kept->limit)) {
+            tbed_recorder_commit(recorder, recorder->cursor, 1,
+                                 tbed_event_word(recorder, TBED_TAG_BEGIN, id, tick));
+            span->begin_tick = tick;
+            span->id = id;
+            kept->top = span + 1;
+            tbed_recorder_mark_idle(recorder, TBED_MARK_READY);
+            return;
+        }
+        tbed_recorder_mark_idle(recorder, TBED_MARK_READY);
     }
-    tbed_recorder_leave(recorder);
+    tbed_span_begin_slow(recorder, id);
 }
 
 static inline void tbed_span_end(struct tbed_recorder *recorder)
 {
     struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
-    if (!tbed_recorder_enter(recorder))
-        return;
-    uint32_t depth = kept->depth;
-    if (TBED_UNLIKELY(depth <= kept->floor)) {
-        tbed_span_end_slow(recorder);
-    } else {
-        uint64_t tick = tbed_recorder_now(recorder);
-        uint64_t *at = tbed_recorder_room(recorder, 1, tick);
-        if (!TBED_UNLIKELY(at == NULL))
-            tbed_recorder_commit(recorder, at, 1,
-                                 tbed_event_word(recorder, TBED_TAG_END, kept->stack[depth - 1].id, tick));
-        kept->depth = depth - 1;
+    if (!TBED_UNLIKELY(recorder->mark != TBED_MARK_READY)) {
+        tbed_recorder_mark_busy(recorder);
+        struct tbed_open_span *top = kept->top;
+        uint64_t tick = tbed_counter_read();
+        if (!TBED_UNLIKELY(!tbed_recorder_fits(recorder, 1, tick - recorder->base) || top == kept->floor)) {
+            tbed_recorder_commit(recorder, recorder->cursor, 1,
+                                 tbed_event_word(recorder, TBED_TAG_END, top[-1].id, tick));
+            kept->top = top - 1;
+            tbed_recorder_mark_idle(recorder, TBED_MARK_READY);
+            return;
+        }
+        tbed_recorder_mark_idle(recorder, TBED_MARK_READY);
     }
-    tbed_recorder_leave(recorder);
+    tbed_span_end_slow(recorder);
 }
 
 static inline void tbed_instant(struct tbed_recorder *recorder, uint32_t id)
 {
-    if (!tbed_recorder_enter(recorder))
-        return;
-    uint64_t tick = tbed_recorder_now(recorder);
-    uint64_t *at = tbed_recorder_room(recorder, 1, tick);
-    if (!TBED_UNLIKELY(at == NULL))
-        tbed_recorder_commit(recorder, at, 1, tbed_event_word(recorder, TBED_TAG_INSTANT, id, tick));
-    tbed_recorder_leave(recorder);
+    if (!TBED_UNLIKELY(recorder->mark != TBED_MARK_READY)) {
+        tbed_recorder_mark_busy(recorder);
+        uint64_t tick = tbed_counter_read();
+        if (!TBED_UNLIKELY(!tbed_recorder_fits(recorder, 1, tick - recorder->base))) {
+            tbed_recorder_commit(recorder, recorder->cursor, 1,
+                                 tbed_event_word(recorder, TBED_TAG_INSTANT, id, tick));
+            tbed_recorder_mark_idle(recorder, TBED_MARK_READY);
+            return;
+        }
+        tbed_recorder_mark_idle(recorder, TBED_MARK_READY);
+    }
+    tbed_instant_slow(recorder, id);
 }
 
 #endif

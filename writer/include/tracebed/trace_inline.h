@@ -64,7 +64,7 @@ TBED_INLINE void tbed_do_begin(struct tbed_category *category, struct tbed_site 
 
 TBED_INLINE void tbed_do_end(const struct tbed_category *category)
 {
-    if (tbed_enter(category) && tbed_kept_of(tbed_thread_self.recorder)->depth != 0)
+    if (tbed_enter(category) && tbed_has_open_span(tbed_thread_self.recorder))
         tbed_span_end(tbed_thread_self.recorder);
 }
 
@@ -126,7 +126,7 @@ TBED_INLINE void tbed_do_track_end(struct tbed_track *track)
     if (!tbed_enter(&tbed_category_default))
         return;
     struct tbed_recorder *recorder = tbed_track_recorder(track);
-    if (tbed_kept_of(recorder)->depth != 0)
+    if (tbed_has_open_span(recorder))
         tbed_span_end(recorder);
 }
 
