@@ -70,14 +70,21 @@ static int descriptor_raise(int fd)
     return high;
 }
 
-/*
- * Out of core dumps. And in folios as large as the file allows: the kernel then zeroes and enters up to 2 MiB at
- * once, which halves what a page costs whoever faults it in. It never reaches past the file's end.
- */
-static void advise(void *map, uint64_t nbytes)
+/* Out of core dumps. And page by page, without what lies around them: a small process touches few. */
+static void advise_few(void *map, uint64_t nbytes)
 {
     madvise(map, nbytes, MADV_DONTDUMP);
-    madvise(map, nbytes, MADV_HUGEPAGE);
+    madvise(map, nbytes, MADV_RANDOM);
+}
+
+/*
+ * In folios as large as the file allows: the kernel then zeroes and enters up to 2 MiB at once, which halves what a
+ * page costs whoever faults it in. It never reaches past the file's end.
+ */
+static void advise_many(const struct tbed_writer *writer)
+{
+    madvise(writer->map, writer->map_nbytes, MADV_NORMAL);
+    madvise(writer->map, writer->map_nbytes, MADV_HUGEPAGE);
 }
 
 /*
@@ -89,7 +96,7 @@ bool tbed_file_remap(struct tbed_writer *writer)
     int protection = PROT_READ | PROT_WRITE, flags = MAP_SHARED | MAP_NORESERVE | MAP_FIXED;
     if (mmap(writer->map, writer->map_nbytes, protection, flags, writer->fd, 0) == MAP_FAILED)
         return false;
-    advise(writer->map, writer->map_nbytes);
+    advise_few(writer->map, writer->map_nbytes);
     return true;
 }
 
@@ -213,7 +220,10 @@ static enum tbed_drop_cause cause_of(int system_errno)
     }
 }
 
-/* Grows by a step that keeps in proportion with the file; when that is too much, by a single page. */
+/*
+ * Grows by a step that keeps in proportion with the file; when that is too much, by a single page. So it does the
+ * first time: most processes that join a trace need one page.
+ */
 static int grow_locked(struct tbed_writer *writer, uint64_t page)
 {
     uint64_t start = writer->backed_pages << writer->page_shift;
@@ -229,6 +239,11 @@ static int grow_locked(struct tbed_writer *writer, uint64_t page)
     if (result != 0)
         return result;
     __atomic_store_n(&writer->backed_pages, end >> writer->page_shift, __ATOMIC_RELEASE);
+    if (writer->grow_nbytes == 0) {
+        writer->grow_nbytes = TBED_GROW_NBYTES_MIN;
+        return 0;
+    }
+    advise_many(writer);
     if (end > needed && writer->grow_nbytes < TBED_GROW_NBYTES_MAX && end / 4 > writer->grow_nbytes)
         writer->grow_nbytes *= 2;
     return 0;
@@ -272,7 +287,7 @@ static enum tbed_status map_file(struct tbed_writer *writer, uint64_t max_nbytes
         if (map != MAP_FAILED) {
             writer->map = map;
             writer->map_nbytes = nbytes;
-            advise(map, nbytes);
+            advise_few(map, nbytes);
             return TBED_OK;
         }
         /* valgrind says EINVAL for what is too much */
@@ -295,19 +310,9 @@ static void header_fill(struct tbed_writer *writer, const struct tbed_writer_opt
     writer->fields.file_id = tbed_file_id_make();
     if (writer->fields.clock == TBED_CLOCK_USER && options->user_clock_unit != NULL)
         snprintf(writer->fields.clock_unit, sizeof writer->fields.clock_unit, "%s", options->user_clock_unit);
-    if (options->given_ticks)
-        tbed_clock_given(writer, options->given_ticks_per_second, options->given_realtime_ns);
-    else
-        tbed_clock_start(writer);
+    tbed_clock_rate(writer);
     tbed_header_make(writer->map, &writer->fields);
     tbed_shared(writer)->next_reserved_id = tbed_le64_make(options->first_reserved_id);
-}
-
-static enum tbed_clock clock_of(const struct tbed_writer_options *options)
-{
-    if (!options->given_ticks)
-        return tbed_clock_pick(options->clock);
-    return options->given_ticks_per_second != 0 ? TBED_CLOCK_MONOTONIC : TBED_CLOCK_USER;
 }
 
 static enum tbed_status create_file(struct tbed_writer *writer, const struct tbed_writer_options *options,
@@ -316,7 +321,6 @@ static enum tbed_status create_file(struct tbed_writer *writer, const struct tbe
     uint32_t page_nbytes = options->page_nbytes != 0 ? options->page_nbytes : TBED_PAGE_NBYTES_DEFAULT;
     writer->page_nbytes = writer->fields.page_nbytes = page_nbytes;
     writer->page_shift = log2_of(page_nbytes);
-    writer->fields.clock = clock_of(options);
     uint64_t max_nbytes =
         options->max_file_nbytes != 0 ? options->max_file_nbytes : TBED_DEFAULT_MAX_FILE_NBYTES;
     uint64_t ring_page_count = (options->ring_nbytes + page_nbytes - 1) / page_nbytes;
@@ -326,7 +330,7 @@ static enum tbed_status create_file(struct tbed_writer *writer, const struct tbe
     uint64_t least_nbytes = (ring_page_count + 1) * page_nbytes;
     if (max_nbytes < least_nbytes)
         return fail(error, TBED_ERR_ARGUMENT, 0);
-    uint64_t first_nbytes = tbed_round_up(least_nbytes, TBED_GROW_NBYTES_MIN);
+    uint64_t first_nbytes = least_nbytes + page_nbytes; /* cells: all that a small process needs */
     if (max_nbytes < first_nbytes)
         first_nbytes = least_nbytes;
     int result = tbed_file_extend(writer->fd, 0, first_nbytes);
@@ -456,7 +460,6 @@ enum tbed_status tbed_file_open(struct tbed_writer *writer, const char *path,
                                 const struct tbed_writer_options *options, struct tbed_error *error)
 {
     writer->fd = -1;
-    writer->grow_nbytes = TBED_GROW_NBYTES_MIN;
     enum tbed_status status = refuse_what_is_no_file(path, error);
     if (status != TBED_OK)
         return status;
@@ -506,7 +509,6 @@ static enum tbed_status take_empty(struct tbed_writer *writer, struct tbed_error
 enum tbed_status tbed_file_open_fd(struct tbed_writer *writer, int fd,
                                    const struct tbed_writer_options *options, struct tbed_error *error)
 {
-    writer->grow_nbytes = TBED_GROW_NBYTES_MIN;
     writer->fd = fcntl(fd, F_DUPFD_CLOEXEC, DESCRIPTOR_FLOOR);
     if (writer->fd < 0)
         writer->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
@@ -534,8 +536,9 @@ enum tbed_status tbed_file_open_fd(struct tbed_writer *writer, int fd,
 bool tbed_file_shut(uint8_t *map, uint32_t page_nbytes, int fd)
 {
     struct tbed_disk_header *shared = (struct tbed_disk_header *)map;
-    uint64_t page_count = tbed_shared_load(&shared->page_count);
-    if (ftruncate(fd, (off_t)(page_count * page_nbytes)) != 0)
+    uint64_t nbytes = tbed_shared_load(&shared->page_count) * page_nbytes;
+    struct stat status;
+    if (fstat(fd, &status) != 0 || ((uint64_t)status.st_size != nbytes && ftruncate(fd, (off_t)nbytes) != 0))
         return false;
     tbed_word_store(&shared->writer_count, 0);
     /* The state comes last: whoever is killed on the way leaves an open file, not one with a wrong checksum. */

@@ -1,11 +1,16 @@
 /*
  * The helper thread: allocates the disk, faults pages in ahead of the recorders, seals what they have filled.
  *
- * It sleeps until a recorder claims a page past the low-water mark. It starts only in a process that fills
- * pages at all, and never where the options forbid it; then the recorders do the same work themselves.
+ * It sleeps until a recorder claims a page past the low-water mark. Its lead is as much as the program takes in a
+ * certain time, at the rate that it had last; the time grows when the recorders overtake the helper. When no page has
+ * been claimed for a while it gives the memory back, and then sleeps until it is needed.
+ *
+ * It starts only in a process that fills pages at all, and never where the options forbid it; then the recorders do
+ * the same work themselves.
  *
  * SPDX-License-Identifier: MIT
  */
+#include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <signal.h>
@@ -16,6 +21,10 @@
 #include "writer/private.h"
 
 #define ANCHOR_INTERVAL_NS 1000000000u
+#define QUIET_NS           1000000000u /* without a claim; the memory is given back at most twice as late */
+#define LEAD_NS_MIN        50000000u
+#define LEAD_NS_MAX        400000000u
+#define RATE_NS            20000000u /* measured over no less */
 
 static uint64_t claimed_page_count(const struct tbed_writer *writer)
 {
@@ -44,6 +53,27 @@ static void seal_all(struct tbed_writer *writer)
     }
 }
 
+/* Up at once, down by halves. */
+static void lead_follow(struct tbed_writer *writer, uint64_t claimed)
+{
+    struct tbed_helper *helper = &writer->helper;
+    uint64_t now_ns = tbed_monotonic_ns(), passed_ns = now_ns - helper->rate_ns;
+    if (passed_ns < RATE_NS)
+        return;
+    double pages = (double)(claimed - helper->rate_pages) * (double)helper->lead_ns / (double)passed_ns;
+    double wanted = pages * writer->page_nbytes;
+    uint64_t ahead = helper->ahead_nbytes;
+    if (wanted < (double)ahead)
+        wanted = (wanted + (double)ahead) / 2;
+    if (wanted < (double)TBED_HELPER_AHEAD_NBYTES_MIN)
+        wanted = (double)TBED_HELPER_AHEAD_NBYTES_MIN;
+    if (wanted > (double)TBED_HELPER_AHEAD_NBYTES_MAX)
+        wanted = (double)TBED_HELPER_AHEAD_NBYTES_MAX;
+    __atomic_store_n(&helper->ahead_nbytes, (uint64_t)wanted, __ATOMIC_RELAXED);
+    helper->rate_ns = now_ns;
+    helper->rate_pages = claimed;
+}
+
 /* False: the disk is full, or the like; the recorders will come across it themselves. */
 static bool populate_step(struct tbed_writer *writer)
 {
@@ -52,11 +82,13 @@ static bool populate_step(struct tbed_writer *writer)
     if (writer->fields.ring_page_count != 0)
         return tbed_ring_make_ready(writer);
     uint64_t claimed = claimed_page_count(writer);
-    if (helper->populated_pages < claimed) { /* overtaken: the lead is too short */
+    if (helper->populated_pages < claimed) {
+        if (helper->populated_pages != 0 &&
+            helper->lead_ns < LEAD_NS_MAX) /* overtaken: the lead is too short */
+            helper->lead_ns *= 2;
         __atomic_store_n(&helper->populated_pages, claimed, __ATOMIC_RELEASE);
-        if (helper->ahead_nbytes < TBED_HELPER_AHEAD_NBYTES_MAX)
-            __atomic_store_n(&helper->ahead_nbytes, helper->ahead_nbytes * 2, __ATOMIC_RELAXED);
     }
+    lead_follow(writer, claimed);
     uint64_t target = claimed + (helper->ahead_nbytes >> writer->page_shift);
     if (helper->populated_pages >= target)
         return false;
@@ -82,6 +114,44 @@ static void anchor_now_and_then(struct tbed_writer *writer)
     }
 }
 
+/*
+ * What was made ready and not used, and what was filled long ago. It stays in the file and in the kernel's memory, so
+ * that nothing is lost whoever writes meanwhile: who goes on in its page has a fault for each 4 KiB. The disk beyond
+ * the claims stays until the close: a recorder may be about to claim it.
+ */
+static void give_back(struct tbed_writer *writer)
+{
+    struct tbed_helper *helper = &writer->helper;
+    uint64_t claimed = claimed_page_count(writer);
+    uint64_t end = (helper->populated_pages > claimed ? helper->populated_pages : claimed)
+                   << writer->page_shift;
+    if (end > writer->map_nbytes) /* another process has a higher limit */
+        end = writer->map_nbytes;
+    madvise(writer->map, end, MADV_DONTNEED);
+    helper->lead_ns = LEAD_NS_MIN;
+    __atomic_store_n(&helper->ahead_nbytes, TBED_HELPER_AHEAD_NBYTES_MIN, __ATOMIC_RELAXED);
+    __atomic_store_n(&helper->populated_pages, 0, __ATOMIC_RELEASE);
+    helper->has_memory = false;
+}
+
+/* Without a timeout where there is nothing to give back: a quiet program has no thread that wakes up. */
+static void sleep_until_woken(struct tbed_writer *writer, uint32_t wake)
+{
+    static const struct timespec quiet = {.tv_sec = QUIET_NS / 1000000000u,
+                                          .tv_nsec = QUIET_NS % 1000000000u};
+    struct tbed_helper *helper = &writer->helper;
+    helper->quiet_claims = __atomic_load_n(&writer->claimed_pages, __ATOMIC_RELAXED);
+    __atomic_store_n(&helper->is_asleep, true, __ATOMIC_SEQ_CST);
+    long result = syscall(SYS_futex, &helper->wake, FUTEX_WAIT_PRIVATE, wake,
+                          helper->has_memory ? &quiet : NULL, NULL, 0);
+    bool has_timed_out = result != 0 && errno == ETIMEDOUT;
+    __atomic_store_n(&helper->is_asleep, false, __ATOMIC_SEQ_CST);
+    if (!has_timed_out)
+        helper->has_memory = true;
+    else if (helper->quiet_claims == __atomic_load_n(&writer->claimed_pages, __ATOMIC_RELAXED))
+        give_back(writer);
+}
+
 static void *helper_run(void *argument)
 {
     struct tbed_writer *writer = argument;
@@ -89,12 +159,10 @@ static void *helper_run(void *argument)
     while (!__atomic_load_n(&helper->must_stop, __ATOMIC_ACQUIRE)) {
         uint32_t wake = __atomic_load_n(&helper->wake, __ATOMIC_ACQUIRE);
         seal_all(writer);
-        if (populate_step(writer))
+        if (helper->has_memory && populate_step(writer))
             continue;
         anchor_now_and_then(writer);
-        __atomic_store_n(&helper->is_asleep, true, __ATOMIC_SEQ_CST);
-        syscall(SYS_futex, &helper->wake, FUTEX_WAIT_PRIVATE, wake, NULL, NULL, 0);
-        __atomic_store_n(&helper->is_asleep, false, __ATOMIC_SEQ_CST);
+        sleep_until_woken(writer, wake);
     }
     return NULL;
 }
@@ -113,8 +181,11 @@ static void start(struct tbed_writer *writer)
 {
     struct tbed_helper *helper = &writer->helper;
     sigset_t all, before;
-    helper->ahead_nbytes = TBED_HELPER_AHEAD_NBYTES_MIN;
-    helper->last_anchor_ns = tbed_monotonic_ns();
+    helper->ahead_nbytes = TBED_HELPER_AHEAD_NBYTES_NEW;
+    helper->lead_ns = LEAD_NS_MIN;
+    helper->has_memory = true;
+    helper->last_anchor_ns = helper->rate_ns = tbed_monotonic_ns();
+    helper->rate_pages = claimed_page_count(writer);
     __atomic_store_n(&helper->must_stop, false, __ATOMIC_RELEASE);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -18,9 +18,10 @@
 #include "tracebed/writer.h"
 
 #define TBED_DEFAULT_MAX_FILE_NBYTES ((uint64_t)64 << 30)
-#define TBED_GROW_NBYTES_MIN         ((uint64_t)256 << 10)
+#define TBED_GROW_NBYTES_MIN         ((uint64_t)256 << 10) /* after the first time */
 #define TBED_GROW_NBYTES_MAX         ((uint64_t)64 << 20)
-#define TBED_HELPER_AHEAD_NBYTES_MIN ((uint64_t)8 << 20)
+#define TBED_HELPER_AHEAD_NBYTES_MIN ((uint64_t)2 << 20)
+#define TBED_HELPER_AHEAD_NBYTES_NEW ((uint64_t)16 << 20) /* before the rate is known */
 #define TBED_HELPER_AHEAD_NBYTES_MAX ((uint64_t)64 << 20)
 #define TBED_HELPER_CHUNK_NBYTES     ((uint64_t)2 << 20)
 #define TBED_HELPER_START_PAGES      16 /* claimed by this process before the helper is worth its thread */
@@ -63,11 +64,11 @@ struct tbed_block_writer {
     uint32_t string_page;
 };
 
-struct tbed_intern_slot {
-    uint64_t hash; /* 0: free */
-    uint32_t id;
-    uint32_t nbytes;
-    const uint8_t *content; /* to compare with; NULL: stored in another form, the hash must do */
+struct tbed_intern {
+    struct tbed_intern_table *table;  /* atomic; NULL: none yet, or closed */
+    struct tbed_intern_table *closed; /* the same after closing */
+    struct tbed_intern_texts *texts;
+    size_t count;
 };
 
 /* What a forked child finds zeroed. */
@@ -85,8 +86,12 @@ struct tbed_helper {
     bool is_asleep;
     bool must_stop;
     uint32_t wake;            /* futex */
-    uint64_t populated_pages; /* faulted in below this */
+    uint64_t populated_pages; /* faulted in below this; 0: none is, or all were given back */
     uint64_t ahead_nbytes;
+    uint64_t lead_ns;             /* the program's time in which it takes that much */
+    uint64_t rate_ns, rate_pages; /* when, and at which claim, the rate was measured last */
+    uint32_t quiet_claims;        /* the process's claims when the helper went to sleep */
+    bool has_memory;              /* there is something to give back */
     uint64_t last_anchor_ns;
     uint64_t seal_head, seal_tail;
     uint64_t seal_ring[TBED_SEAL_RING_COUNT]; /* page << 32 | used; 0: not there yet */
@@ -138,8 +143,7 @@ struct tbed_writer {
     uint32_t cells_next, cells_sequence;
     uint32_t spare_stream; /* a number whose STREAM record could not be stored; 0: none */
 
-    struct tbed_intern_slot *intern;
-    size_t intern_capacity, intern_count;
+    struct tbed_intern intern;
 
     struct tbed_slab *slabs;
     struct tbed_recorder *free_recorders;
@@ -176,11 +180,13 @@ _Static_assert(2 * 4096 + sizeof(struct tbed_slab) +
 enum tbed_clock tbed_clock_pick(enum tbed_clock wanted);
 uint64_t tbed_clock_now(const struct tbed_writer *writer);
 uint64_t tbed_monotonic_ns(void);
-/* Reads ticks and both clocks as close together as it can; 'unique' fields of 'fields' are filled, rate
- * included. */
-void tbed_clock_start(struct tbed_writer *writer);
-/* The same where ticks are given: no clock is read, and nobody may join. */
-void tbed_clock_given(struct tbed_writer *writer, uint64_t ticks_per_second, int64_t realtime_ns);
+/*
+ * The clock of a new file and its anchor: ticks and both clocks, read as close together as can be. Where ticks are
+ * given no clock is read, and nobody may join.
+ */
+void tbed_clock_start(struct tbed_writer *writer, const struct tbed_writer_options *options);
+/* How much it has ticked since then gives its rate; waits until that is long enough. */
+void tbed_clock_rate(struct tbed_writer *writer);
 /* The latest tick that the writer knows is not below 'tick'. */
 void tbed_clock_reach(struct tbed_writer *writer, uint64_t tick);
 bool tbed_clock_agrees(const struct tbed_writer *writer);
@@ -275,9 +281,16 @@ bool tbed_stream_append(struct tbed_writer *writer, struct tbed_disk_stream *rec
                         enum tbed_drop_cause *cause_ret);
 void tbed_process_record(struct tbed_writer *writer, uint32_t name_id, uint32_t forked_from);
 
+/* ---- intern.c ---- */
+/* The id of a text, an entry of its own if it is new. The caller holds 'lock'. */
+uint32_t tbed_intern_locked(struct tbed_writer *writer, const char *text, size_t nbytes);
+/* Nothing is found any more; the memory goes, the addresses stay valid until tbed_intern_free(). */
+void tbed_intern_close(struct tbed_writer *writer);
+void tbed_intern_free(struct tbed_writer *writer);
+
 /* ---- string_write.c ---- */
 /* The caller holds 'lock'. */
-uint32_t tbed_intern_locked(struct tbed_writer *writer, const char *text, size_t nbytes);
+uint32_t tbed_text_alloc(struct tbed_writer *writer, const char *text, size_t nbytes);
 uint32_t tbed_reserve_ids(struct tbed_writer *writer, uint32_t count);
 bool tbed_can_be_bound(uint32_t first_id, uint32_t count, uint32_t string_id);
 bool tbed_bind_locked(struct tbed_writer *writer, uint32_t first_id, uint32_t count, uint32_t string_id);

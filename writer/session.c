@@ -147,10 +147,7 @@ void tbed_thread_name(const char *name)
 
 uint32_t tbed_dynamic_id(const char *text)
 {
-    int kept_errno = errno;
-    uint32_t id = tbed_string_intern(tbed_thread_self.writer, text, text != NULL ? strlen(text) : 0);
-    errno = kept_errno;
-    return id;
+    return tbed_string_intern(tbed_thread_self.writer, text, text != NULL ? strlen(text) : 0);
 }
 
 /* The same id comes out for whoever is first, so that threads need not agree on that. */

@@ -1,5 +1,5 @@
 /*
- * The string table, written: entries, components, interning, reserved ids.
+ * The string table, written: entries, components, reserved ids.
  *
  * Source: spec/format.md, sections 5 and 7.
  *
@@ -107,9 +107,9 @@ static uint32_t id_of(const struct tbed_writer *writer, const uint8_t *entry)
     return TBED_ID_METADATA + (uint32_t)(address / 8);
 }
 
-/* One entry of components that are known to fit; 'content_ret' points at what was stored. */
+/* One entry of components that are known to fit. */
 static uint32_t entry_append(struct tbed_writer *writer, const struct tbed_component *components,
-                             size_t count, size_t content_nbytes, const uint8_t **content_ret)
+                             size_t count, size_t content_nbytes)
 {
     uint32_t nbytes = (uint32_t)tbed_round_up(ENTRY_HEADER_NBYTES + content_nbytes, 8);
     uint8_t *entry = tbed_block_room(writer, &writer->strings, nbytes);
@@ -126,7 +126,6 @@ static uint32_t entry_append(struct tbed_writer *writer, const struct tbed_compo
     *to = TERMINATOR;
     uint64_t head = (uint64_t)tbed_string_hash(content, content_nbytes) << 32 | content_nbytes;
     tbed_word_store(entry, head);
-    *content_ret = content;
     return id_of(writer, entry);
 }
 
@@ -148,9 +147,8 @@ struct splitter {
 
 static uint32_t parts_append(struct splitter *splitter)
 {
-    const uint8_t *content;
     return entry_append(splitter->writer, splitter->parts, splitter->part_count,
-                        splitter->part_count * REFERENCE_NBYTES + 1, &content);
+                        splitter->part_count * REFERENCE_NBYTES + 1);
 }
 
 static void part_add(struct splitter *splitter, uint32_t id)
@@ -166,11 +164,10 @@ static void part_add(struct splitter *splitter, uint32_t id)
 
 static void splitter_flush(struct splitter *splitter)
 {
-    const uint8_t *content;
     if (splitter->piece_count == 0 || splitter->has_failed)
         return;
     part_add(splitter, entry_append(splitter->writer, splitter->pieces, splitter->piece_count,
-                                    splitter->piece_nbytes + 1, &content));
+                                    splitter->piece_nbytes + 1));
     splitter->piece_count = splitter->piece_nbytes = 0;
 }
 
@@ -215,26 +212,29 @@ static uint32_t alloc_split(struct tbed_writer *writer, const struct tbed_compon
     return id;
 }
 
-/* '*content_ret' is NULL when the string is in several entries. */
 static uint32_t alloc_locked(struct tbed_writer *writer, const struct tbed_component *components,
-                             size_t count, const uint8_t **content_ret)
+                             size_t count)
 {
     size_t nbytes = 1;
-    *content_ret = NULL;
     for (size_t i = 0; i < count; i++)
         nbytes += component_nbytes(&components[i]);
     if (nbytes > content_max_nbytes(writer))
         return alloc_split(writer, components, count);
-    return entry_append(writer, components, count, nbytes, content_ret);
+    return entry_append(writer, components, count, nbytes);
+}
+
+uint32_t tbed_text_alloc(struct tbed_writer *writer, const char *text, size_t nbytes)
+{
+    struct tbed_component component = {.text = text, .nbytes = nbytes};
+    return alloc_locked(writer, &component, 1);
 }
 
 uint32_t tbed_string_alloc(struct tbed_writer *writer, const struct tbed_component *components,
                            size_t component_count)
 {
-    const uint8_t *content;
     if (!tbed_writer_lock(writer))
         return TBED_ID_INVALID;
-    uint32_t id = alloc_locked(writer, components, component_count, &content);
+    uint32_t id = alloc_locked(writer, components, component_count);
     tbed_writer_unlock(writer);
     return id;
 }
@@ -242,14 +242,13 @@ uint32_t tbed_string_alloc(struct tbed_writer *writer, const struct tbed_compone
 bool tbed_string_alloc_reserved(struct tbed_writer *writer, uint32_t reserved_id,
                                 const struct tbed_component *components, size_t component_count)
 {
-    const uint8_t *content;
     if (!tbed_can_be_bound(reserved_id, 1, TBED_ID_INVALID)) {
         tbed_drop(writer, TBED_DROP_TOO_LARGE, 1);
         return false;
     }
     if (!tbed_writer_lock(writer))
         return false;
-    uint32_t id = alloc_locked(writer, components, component_count, &content);
+    uint32_t id = alloc_locked(writer, components, component_count);
     bool is_bound = id != TBED_ID_INVALID && tbed_bind_locked(writer, reserved_id, 1, id);
     tbed_writer_unlock(writer);
     return is_bound;
@@ -285,73 +284,6 @@ uint32_t tbed_event_id_alloc(struct tbed_writer *writer, uint32_t label_id, cons
     uint32_t id = tbed_string_alloc(writer, components, count);
     if (components != few)
         tbed_pages_free(components, count * sizeof *components);
-    return id;
-}
-
-/* ---- Interning ---- */
-
-static bool slot_holds(const struct tbed_intern_slot *slot, uint64_t hash, const char *text, size_t nbytes)
-{
-    if (slot->hash != hash || slot->nbytes != (uint32_t)nbytes)
-        return false;
-    return slot->content == NULL || memcmp(slot->content, text, nbytes) == 0;
-}
-
-static struct tbed_intern_slot *slot_find(struct tbed_intern_slot *slots, size_t capacity, uint64_t hash,
-                                          const char *text, size_t nbytes)
-{
-    size_t at = hash & (capacity - 1);
-    while (slots[at].hash != 0 && !slot_holds(&slots[at], hash, text, nbytes))
-        at = (at + 1) & (capacity - 1);
-    return &slots[at];
-}
-
-static bool table_grow(struct tbed_writer *writer)
-{
-    size_t capacity = writer->intern_capacity == 0 ? 256 : writer->intern_capacity * 2;
-    struct tbed_intern_slot *slots = tbed_pages_alloc(capacity * sizeof *slots);
-    if (slots == NULL)
-        return false;
-    for (size_t i = 0; i < writer->intern_capacity; i++) {
-        size_t at = writer->intern[i].hash & (capacity - 1);
-        if (writer->intern[i].hash == 0)
-            continue;
-        while (slots[at].hash != 0)
-            at = (at + 1) & (capacity - 1);
-        slots[at] = writer->intern[i];
-    }
-    tbed_pages_free(writer->intern, writer->intern_capacity * sizeof *slots);
-    writer->intern = slots;
-    writer->intern_capacity = capacity;
-    return true;
-}
-
-/* Without memory for the table a string is stored again each time: nothing is lost but space. */
-uint32_t tbed_intern_locked(struct tbed_writer *writer, const char *text, size_t nbytes)
-{
-    struct tbed_component component = {.text = text, .nbytes = nbytes};
-    const uint8_t *content;
-    if (writer->intern_count * 4 >= writer->intern_capacity * 3 && !table_grow(writer))
-        return alloc_locked(writer, &component, 1, &content);
-    uint64_t hash = tbed_hash64(text, nbytes) | 1;
-    struct tbed_intern_slot *slot = slot_find(writer->intern, writer->intern_capacity, hash, text, nbytes);
-    if (slot->hash != 0)
-        return slot->id;
-    uint32_t id = alloc_locked(writer, &component, 1, &content);
-    if (id == TBED_ID_INVALID)
-        return id;
-    bool is_as_given = content != NULL && tbed_utf8_valid_nbytes((const uint8_t *)text, nbytes) == nbytes;
-    *slot = (struct tbed_intern_slot){hash, id, (uint32_t)nbytes, is_as_given ? content : NULL};
-    writer->intern_count++;
-    return id;
-}
-
-uint32_t tbed_string_intern(struct tbed_writer *writer, const char *text, size_t nbytes)
-{
-    if (!tbed_writer_lock(writer))
-        return TBED_ID_INVALID;
-    uint32_t id = tbed_intern_locked(writer, text != NULL ? text : "", text != NULL ? nbytes : 0);
-    tbed_writer_unlock(writer);
     return id;
 }
 

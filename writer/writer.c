@@ -75,8 +75,8 @@ static void process_begin(struct tbed_writer *writer, const char *name, uint32_t
 static void child_begin(struct tbed_writer *writer)
 {
     uint32_t parent = writer->process_stream;
-    writer->intern = NULL;
-    writer->intern_capacity = writer->intern_count = 0;
+    memset(&writer->intern, 0,
+           sizeof writer->intern); /* the tables stay: this thread may be reading in one */
     memset(&writer->helper, 0, sizeof writer->helper);
     memset(&writer->ring, 0, sizeof writer->ring); /* the pages are the parent's */
     writer->claimed_pages = 0;
@@ -214,6 +214,7 @@ static struct tbed_writer *writer_make(const char *path, int fd, const struct tb
     writer->has_given_ticks = options->given_ticks;
     writer->process_pid = options->process_pid;
     writer->wants_helper = !options->no_helper;
+    tbed_clock_start(writer, options); /* first of all: the rate wants some time in between */
     int cancel_state = tbed_cancel_disable();
     error->status = path != NULL ? tbed_file_open(writer, path, options, error)
                                  : tbed_file_open_fd(writer, fd, options, error);
@@ -299,8 +300,7 @@ void tbed_writer_close(struct tbed_writer *writer)
     finish_blocks(writer);
     stop_drops(writer);
     tbed_file_detach(writer);
-    tbed_pages_free(writer->intern, writer->intern_capacity * sizeof *writer->intern);
-    writer->intern = NULL;
+    tbed_intern_close(writer);
     tbed_cancel_restore(cancel_state);
 }
 
@@ -310,5 +310,6 @@ void tbed_writer_free(struct tbed_writer *writer)
     if (writer == NULL)
         return;
     tbed_recorders_free(writer);
+    tbed_intern_free(writer);
     writer_free(writer);
 }

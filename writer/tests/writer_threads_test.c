@@ -181,9 +181,104 @@ static void short_threads_come_and_go(void **state)
     tbed_reader_close(reader);
 }
 
+#define TEXTS       5000u /* the table grows six times meanwhile */
+#define LONG_NBYTES 70000u
+
+static uint32_t ids_of[THREADS][TEXTS];
+
+/* Texts of one byte to 40, one that is no UTF-8, one too long for a copy. */
+static uint32_t intern_one(struct tbed_writer *writer, uint32_t number)
+{
+    static char long_text[LONG_NBYTES];
+    char text[64];
+    int nbytes =
+        snprintf(text, sizeof text, "%u%.*s", number, (int)(number % 32), "................................");
+    if (number == 1)
+        return tbed_string_intern(writer, "\xFF", 1);
+    if (number == 2)
+        return tbed_string_intern(writer, long_text, sizeof long_text);
+    return tbed_string_intern(writer, text, (size_t)nbytes);
+}
+
+static void *intern_all(void *argument)
+{
+    struct worker *worker = argument;
+    uint32_t *ids = ids_of[worker->number];
+    for (uint32_t i = 0; i < TEXTS; i++) {
+        uint32_t text = worker->number % 2 == 0 ? i : TEXTS - 1 - i;
+        ids[text] = intern_one(worker->writer, text);
+        __atomic_fetch_add(&worker->count, intern_one(worker->writer, text) != ids[text], __ATOMIC_RELAXED);
+    }
+    return NULL;
+}
+
+static void a_text_has_one_id_whoever_asks_first(void **state)
+{
+    (void)state;
+    const char *path = test_path("intern.tbed");
+    struct worker workers[THREADS] = {{0}};
+    pthread_t threads[THREADS];
+    struct tbed_writer *writer = test_writer_open(path, NULL);
+    run_workers(writer, intern_all, workers, threads);
+    for (uint32_t i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    tbed_writer_close(writer);
+    assert_int_equal(intern_one(writer, 3), TBED_ID_INVALID);
+    tbed_writer_free(writer);
+    struct tbed_reader *reader = test_reader_open(path, true);
+    for (uint32_t i = 0; i < THREADS; i++) {
+        assert_int_equal(workers[i].count, 0);
+        assert_memory_equal(ids_of[i], ids_of[0], sizeof ids_of[0]);
+    }
+    assert_text(reader, ids_of[0][0], "0");
+    assert_text(reader, ids_of[0][1], "\\xFF");
+    assert_text(reader, ids_of[0][37], "37.....");
+    for (uint32_t i = 1; i < TEXTS; i++)
+        assert_int_not_equal(ids_of[0][i], ids_of[0][i - 1]);
+    tbed_reader_close(reader);
+}
+
+static void *intern_until_told(void *argument)
+{
+    struct worker *worker = argument;
+    while (!__atomic_load_n(&worker->stop, __ATOMIC_RELAXED)) {
+        uint32_t number = __atomic_fetch_add(&worker->count, 1, __ATOMIC_RELAXED);
+        uint32_t id = intern_one(worker->writer, 3 + number % 1000);
+        if (id != TBED_ID_INVALID && id <= TBED_ID_INVALID)
+            abort();
+    }
+    return NULL;
+}
+
+/* The memory of the table goes under whoever reads in it. */
+static void closing_while_threads_intern_is_safe(void **state)
+{
+    (void)state;
+    const char *path = test_path("intern_close.tbed");
+    for (int round = 0; round < 5; round++) {
+        struct worker workers[THREADS] = {{0}};
+        pthread_t threads[THREADS];
+        struct tbed_writer *writer = test_writer_open(path, NULL);
+        run_workers(writer, intern_until_told, workers, threads);
+        for (uint32_t i = 0; i < THREADS; i++)
+            while (__atomic_load_n(&workers[i].count, __ATOMIC_RELAXED) < 1500)
+                usleep(100);
+        tbed_writer_close(writer);
+        assert_int_equal(intern_one(writer, 3), TBED_ID_INVALID);
+        for (uint32_t i = 0; i < THREADS; i++)
+            __atomic_store_n(&workers[i].stop, true, __ATOMIC_RELAXED);
+        for (uint32_t i = 0; i < THREADS; i++)
+            pthread_join(threads[i], NULL);
+        tbed_reader_close(test_reader_open(path, true));
+        tbed_writer_free(writer);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_text_has_one_id_whoever_asks_first),
+        cmocka_unit_test(closing_while_threads_intern_is_safe),
         cmocka_unit_test(all_events_of_all_threads_are_there),
         cmocka_unit_test(closing_while_threads_record_leaves_a_clean_file),
         cmocka_unit_test(closing_while_threads_give_leaves_a_clean_file),
