@@ -149,6 +149,7 @@ struct tbed_writer {
     struct tbed_recorder *free_recorders;
     struct tbed_helper helper;
     struct tbed_ring ring;
+    uint32_t *ring_ended_at; /* of each page: ring pages given out when its block ended; atomic; or NULL */
 };
 
 /* The part of a recorder that no hot path touches. */
@@ -259,12 +260,16 @@ uint8_t *tbed_block_room_or_cause(struct tbed_writer *writer, struct tbed_block_
 void tbed_block_writer_finish(struct tbed_writer *writer, struct tbed_block_writer *blocks);
 uint32_t tbed_entry_max_nbytes(const struct tbed_writer *writer);
 
-/* ---- ring.c: only in a flight recorder, but for the first ---- */
+/* ---- ring.c: only in a flight recorder, but for the first three ---- */
+void tbed_ring_open(struct tbed_writer *writer);
+void tbed_ring_free(struct tbed_writer *writer);
 bool tbed_ring_has(const struct tbed_writer *writer, const uint8_t *block);
 /* A page of the ring, zero but for its mark, for tbed_block_begin(); NULL with the cause: all are held. */
 uint8_t *tbed_ring_claim(struct tbed_writer *writer, enum tbed_drop_cause *cause_ret);
 /* The same for a page that the caller has just sealed. */
 uint8_t *tbed_ring_retake(struct tbed_writer *writer, uint8_t *block, enum tbed_drop_cause *cause_ret);
+/* The block gets no more events: its age begins. */
+void tbed_ring_note_end(struct tbed_writer *writer, const uint8_t *block);
 /* The block stands: readers may look. */
 void tbed_ring_commit(uint8_t *block);
 /* The helper's: takes and zeroes a page ahead. False: enough are, or all are held. */

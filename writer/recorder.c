@@ -262,6 +262,7 @@ static void block_hand_over(struct tbed_recorder *recorder, struct tbed_recorder
         return;
     uint32_t used = (uint32_t)((uint8_t *)recorder->cursor - block);
     cold->block = NULL;
+    tbed_ring_note_end(cold->writer, block);
     if (inline_seal || !tbed_helper_seal(cold->writer, block, used)) {
         tbed_block_seal(block, used, tbed_block_latest_tick(block, used));
         tbed_page_release(cold->writer, block);

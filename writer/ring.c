@@ -5,6 +5,9 @@
  * has it. The mark never comes back to a value that it had, so that who looked at a page and was held up cannot take
  * it from under somebody else.
  *
+ * A block's age counts from its end, in pages given out: a thread that fills a page slowly, or that was held up while
+ * it took one, would otherwise lose its newest events as soon as it ends the block.
+ *
  * Source: spec/format.md, section 10.
  *
  * SPDX-License-Identifier: MIT
@@ -44,6 +47,24 @@ static bool is_free(const struct tbed_writer *writer, uint8_t *block, uint64_t m
     return process != writer->process_stream && !tbed_file_process_lives(writer, process);
 }
 
+void tbed_ring_note_end(struct tbed_writer *writer, const uint8_t *block)
+{
+    if (writer->ring_ended_at == NULL)
+        return;
+    uint64_t given = tbed_shared_load(&tbed_shared(writer)->ring_pages_given);
+    uint64_t page = (uint64_t)(block - writer->map) >> writer->page_shift;
+    __atomic_store_n(&writer->ring_ended_at[page], (uint32_t)given, __ATOMIC_RELAXED);
+}
+
+/* Its block was ended by this process, and since then not half of the ring was given out. */
+static bool is_young(const struct tbed_writer *writer, uint32_t page)
+{
+    uint64_t given = tbed_shared_load(&tbed_shared(writer)->ring_pages_given);
+    uint32_t count = writer->fields.ring_page_count;
+    return writer->ring_ended_at != NULL && given > count &&
+           (uint32_t)given - __atomic_load_n(&writer->ring_ended_at[page], __ATOMIC_RELAXED) < count / 2;
+}
+
 /* Zeroes all but the mark. Readers have been told by it that the block is gone. */
 static void page_clear(const struct tbed_writer *writer, uint8_t *block)
 {
@@ -53,11 +74,13 @@ static void page_clear(const struct tbed_writer *writer, uint8_t *block)
     memset(block + first_tick, 0, writer->page_nbytes - first_tick);
 }
 
-static bool page_take(struct tbed_writer *writer, uint32_t page, bool by_helper)
+enum taker { BY_RECORDER, BY_HELPER, BY_ITS_OWNER };
+
+static bool page_take(struct tbed_writer *writer, uint32_t page, enum taker taker)
 {
     uint8_t *block = page_at(writer, page);
     uint64_t mark = tbed_word_load(mark_of(block));
-    if (!is_free(writer, block, mark))
+    if (!is_free(writer, block, mark) || (taker != BY_ITS_OWNER && is_young(writer, page)))
         return false;
     bool is_new = mark == 0;
     uint32_t generation = (uint32_t)mark + ((mark & 1) != 0 ? 2 : 1);
@@ -65,7 +88,7 @@ static bool page_take(struct tbed_writer *writer, uint32_t page, bool by_helper)
     if (!__atomic_compare_exchange_n(mark_of(block), &mark, taken, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         return false;
     __atomic_thread_fence(__ATOMIC_RELEASE); /* the mark is seen before anything else changes */
-    if (by_helper)                           /* also what the kernel has write-protected to write it back */
+    if (taker == BY_HELPER)                  /* also what the kernel has write-protected to write it back */
         madvise(block, writer->page_nbytes, MADV_POPULATE_WRITE);
     else
         tbed_helper_want(writer, page);
@@ -74,14 +97,14 @@ static bool page_take(struct tbed_writer *writer, uint32_t page, bool by_helper)
     return true;
 }
 
-/* The next page that nobody holds; 0: all are held. */
-static uint32_t take_next(struct tbed_writer *writer, bool by_helper)
+/* The next page that nobody holds; 0: all are held. The second time round no page is young. */
+static uint32_t take_next(struct tbed_writer *writer, enum taker taker)
 {
     uint32_t count = writer->fields.ring_page_count;
-    for (uint32_t tries = 0; tries < count; tries++) {
+    for (uint64_t tries = 0; tries < 2 * (uint64_t)count; tries++) {
         uint64_t given = tbed_shared_add(&tbed_shared(writer)->ring_pages_given, 1);
         uint32_t page = 1 + (uint32_t)(given % count);
-        if (page_take(writer, page, by_helper))
+        if (page_take(writer, page, taker))
             return page;
     }
     return 0;
@@ -124,7 +147,7 @@ bool tbed_ring_make_ready(struct tbed_writer *writer)
     struct tbed_ring *ring = &writer->ring;
     if (ready_count(ring) >= ready_goal(writer))
         return false;
-    uint32_t page = take_next(writer, true);
+    uint32_t page = take_next(writer, BY_HELPER);
     if (page == 0)
         return false;
     __atomic_store_n(&ring->ready[ring->ready_head % TBED_RING_READY_COUNT], page, __ATOMIC_RELAXED);
@@ -140,6 +163,22 @@ void tbed_ring_give_back(struct tbed_writer *writer)
 
 /* ---- What recorders ask for ---- */
 
+static size_t ended_at_nbytes(const struct tbed_writer *writer)
+{
+    return ((size_t)writer->fields.ring_page_count + 1) * sizeof *writer->ring_ended_at;
+}
+
+void tbed_ring_open(struct tbed_writer *writer)
+{
+    if (writer->fields.ring_page_count != 0)
+        writer->ring_ended_at = tbed_pages_alloc(ended_at_nbytes(writer));
+}
+
+void tbed_ring_free(struct tbed_writer *writer)
+{
+    tbed_pages_free(writer->ring_ended_at, ended_at_nbytes(writer));
+}
+
 uint8_t *tbed_ring_claim(struct tbed_writer *writer, enum tbed_drop_cause *cause_ret)
 {
     struct tbed_ring *ring = &writer->ring;
@@ -152,7 +191,7 @@ uint8_t *tbed_ring_claim(struct tbed_writer *writer, enum tbed_drop_cause *cause
     uint64_t retry_ns = __atomic_load_n(&ring->retry_ns, __ATOMIC_RELAXED);
     if (retry_ns != 0 && tbed_monotonic_ns() < retry_ns)
         return NULL;
-    page = take_next(writer, false);
+    page = take_next(writer, BY_RECORDER);
     __atomic_store_n(&ring->retry_ns, page != 0 ? 0 : tbed_monotonic_ns() + RETRY_NS, __ATOMIC_RELAXED);
     return page != 0 ? page_at(writer, page) : NULL;
 }
@@ -161,7 +200,7 @@ uint8_t *tbed_ring_retake(struct tbed_writer *writer, uint8_t *block, enum tbed_
 {
     uint32_t page = (uint32_t)((uint64_t)(block - writer->map) >> writer->page_shift);
     *cause_ret = TBED_DROP_SIZE_LIMIT;
-    return page_take(writer, page, false) ? block : NULL;
+    return page_take(writer, page, BY_ITS_OWNER) ? block : NULL;
 }
 
 void tbed_ring_commit(uint8_t *block)

@@ -23,7 +23,7 @@
 #define TRIES_MAX 8
 
 struct kept { /* a block of the new file, not sealed yet */
-    uint64_t offset;
+    uint64_t offset, source_offset;
     uint64_t last_tick;
     uint32_t nbytes, used_nbytes;
     uint32_t kind, stream, sequence;
@@ -45,6 +45,7 @@ struct snapshot {
     bool was_lapped; /* half of the ring was taken anew meanwhile */
     struct kept *kept;
     size_t kept_count, kept_room;
+    uint8_t *ordinals; /* string pages that are there, a bit each */
     struct tbed_error *error;
 };
 
@@ -166,12 +167,31 @@ static enum copied copy_whole(const struct snapshot *snapshot, const uint8_t *fr
     return find_end(snapshot, to, &fields, kept) ? COPIED : DAMAGED;
 }
 
+#define ORDINALS_NBYTES (((uint64_t)1 << 32) / TBED_PAGE_NBYTES_MIN / 8)
+
+/* Of two pages with one ordinal the later is damaged. */
+static bool ordinal_is_taken(struct snapshot *snapshot, const uint8_t *block, const struct kept *kept)
+{
+    bool is_page = kept->kind == TBED_BLOCK_CELLS || kept->offset % snapshot->fields.page_nbytes == 0;
+    if (!is_page || (kept->kind != TBED_BLOCK_CELLS && kept->kind != TBED_BLOCK_STRINGS))
+        return false;
+    uint32_t ordinal = tbed_block_load(block).string_page; /* checked with the header */
+    uint8_t *byte = &snapshot->ordinals[ordinal / 8], bit = (uint8_t)(1u << ordinal % 8);
+    bool is_taken = (*byte & bit) != 0;
+    *byte |= bit;
+    return is_taken;
+}
+
 /* False: no memory. '*kind_ret' is NONE if nothing was copied. */
 static bool copy_block(struct snapshot *snapshot, const uint8_t *from, uint8_t *to,
                        const struct tbed_block_place *place, uint32_t *kind_ret)
 {
-    struct kept kept = {.offset = (uint64_t)(to - snapshot->out), .nbytes = place->nbytes};
+    struct kept kept = {.offset = (uint64_t)(to - snapshot->out),
+                        .source_offset = (uint64_t)(from - snapshot->map),
+                        .nbytes = place->nbytes};
     enum copied copied = copy_whole(snapshot, from, to, place, &kept);
+    if (copied == COPIED && ordinal_is_taken(snapshot, to, &kept))
+        copied = DAMAGED;
     *kind_ret = TBED_BLOCK_NONE;
     if (copied != COPIED) {
         memset(to, 0, place->nbytes);
@@ -239,16 +259,40 @@ static bool copy_pages(struct snapshot *snapshot)
 
 /* ---- All blocks ---- */
 
+/* Cells pages, the last kind, come first. */
 static int compare_kept(const void *a, const void *b)
 {
     const struct kept *x = a, *y = b;
     if (x->kind != y->kind)
-        return x->kind < y->kind ? -1 : 1;
+        return x->kind > y->kind ? -1 : 1;
     if (x->stream != y->stream)
         return x->stream < y->stream ? -1 : 1;
     if (x->sequence != y->sequence)
         return x->sequence < y->sequence ? -1 : 1;
-    return x->offset < y->offset ? -1 : x->offset > y->offset;
+    return x->source_offset < y->source_offset ? -1 : x->source_offset > y->source_offset;
+}
+
+static bool is_same(const struct kept *a, const struct kept *b)
+{
+    return a->kind == b->kind && a->stream == b->stream && a->sequence == b->sequence;
+}
+
+/* Of two that say that they are the same block the later in the source is damaged; with a cells page go its cells. */
+static void leave_out_second(struct snapshot *snapshot)
+{
+    struct kept *kept = snapshot->kept;
+    size_t count = 0;
+    for (size_t i = 0; i < snapshot->kept_count; i++) {
+        uint64_t in_page = kept[i].offset % snapshot->fields.page_nbytes;
+        bool has_page = snapshot->out[kept[i].offset - in_page] != TBED_BLOCK_NONE;
+        if (has_page && (count == 0 || !is_same(&kept[count - 1], &kept[i]))) {
+            kept[count++] = kept[i];
+            continue;
+        }
+        memset(snapshot->out + kept[i].offset, 0, kept[i].nbytes);
+        snapshot->left_out_count++;
+    }
+    snapshot->kept_count = count;
 }
 
 /* The end of the blocks of one kind and stream that begin with 'first'; '*run_ret' is where the last gap ends. */
@@ -279,6 +323,7 @@ static void finish_blocks(struct snapshot *snapshot)
     struct kept *kept = snapshot->kept;
     if (snapshot->kept_count > 1)
         qsort(kept, snapshot->kept_count, sizeof *kept, compare_kept);
+    leave_out_second(snapshot);
     for (size_t first = 0, end; first < snapshot->kept_count; first = end) {
         size_t run, from = first;
         end = stream_end(snapshot, first, &run);
@@ -332,6 +377,7 @@ static enum tbed_status write_mapped(struct snapshot *snapshot, int fd)
     uint64_t given = tbed_shared_load(&source_header(snapshot)->ring_pages_given);
     snapshot->out_page_count = 1;
     snapshot->left_out_count = snapshot->kept_count = 0;
+    memset(snapshot->ordinals, 0, ORDINALS_NBYTES);
     if (!copy_pages(snapshot))
         return fail(snapshot->error, TBED_ERR_MEMORY, ENOMEM);
     given = tbed_shared_load(&source_header(snapshot)->ring_pages_given) - given;
@@ -430,8 +476,11 @@ static enum tbed_status snapshot_fd(const struct tbed_writer *writer, int fd, co
 {
     struct snapshot snapshot = {.writer = writer, .error = error, .file_id = tbed_file_id_make()};
     enum tbed_status status = open_source(&snapshot, fd);
+    snapshot.ordinals = tbed_pages_alloc(ORDINALS_NBYTES);
     if (status == TBED_OK)
-        status = write_new(&snapshot, fd, path);
+        status =
+            snapshot.ordinals != NULL ? write_new(&snapshot, fd, path) : fail(error, TBED_ERR_MEMORY, ENOMEM);
+    tbed_pages_free(snapshot.ordinals, ORDINALS_NBYTES);
     if (snapshot.kept != NULL)
         tbed_pages_free(snapshot.kept, snapshot.kept_room * sizeof *snapshot.kept);
     close_source(&snapshot);

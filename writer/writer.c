@@ -151,6 +151,7 @@ static struct tbed_writer *writer_alloc(void)
 
 static void writer_free(struct tbed_writer *writer)
 {
+    tbed_ring_free(writer);
     tbed_pages_free(writer->live, sizeof *writer->live);
     tbed_pages_free(writer, sizeof *writer);
 }
@@ -223,6 +224,7 @@ static struct tbed_writer *writer_make(const char *path, int fd, const struct tb
         writer_free(writer);
         return NULL;
     }
+    tbed_ring_open(writer);
     writer->live->alive = 1;
     tbed_lock_take(&writer->live->lock);
     process_begin(writer, options->process_name, 0);

@@ -5,6 +5,7 @@
  */
 #include "support.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -175,6 +176,34 @@ static void snapshot_of_a_flight_recorder_is_its_newest_events(void **state)
     snapshots_of_running_recorders(64 * PAGE_NBYTES);
 }
 
+/* What is left before a gap is too old to be whole: the snapshot begins behind it. */
+static void snapshot_of_a_flight_recorder_begins_behind_a_gap(void **state)
+{
+    enum { PAGES = 8, EVENTS = 12000, PAGE_EVENTS = (PAGE_NBYTES - 64) / 8, LOST_PAGE = 3 };
+    (void)state;
+    static const uint8_t zeros[PAGE_NBYTES];
+    const char *source = test_path("gap.tbed"), *path = test_path("behind.tbed");
+    struct tbed_writer_options options = {
+        .page_nbytes = PAGE_NBYTES, .ring_nbytes = PAGES * PAGE_NBYTES, .no_helper = true};
+    struct tbed_writer *writer = test_writer_open(source, &options);
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, "t0");
+    for (uint32_t i = 0; i < EVENTS; i++)
+        tbed_instant(recorder, i);
+    int fd = open(source, O_WRONLY); /* as if the page had been given to somebody who was killed */
+    assert_int_equal(pwrite(fd, zeros, PAGE_NBYTES, LOST_PAGE * PAGE_NBYTES), PAGE_NBYTES);
+    close(fd);
+    assert_int_equal(tbed_snapshot(writer, path, NULL), TBED_OK);
+    struct tbed_reader *reader = test_reader_open(path, true);
+    size_t count;
+    struct tbed_event *events = test_events(reader, test_stream_named(reader, "t0"), &count);
+    assert_in_range(events[0].id, LOST_PAGE * (PAGE_EVENTS - 8), LOST_PAGE * PAGE_EVENTS);
+    assert_int_equal(events[count - 1].id, EVENTS - 1);
+    assert_int_equal(count, EVENTS - events[0].id);
+    free(events);
+    tbed_reader_close(reader);
+    tbed_writer_free(writer);
+}
+
 static uint32_t flip_first_event_block(const char *path)
 {
     struct tbed_reader *reader = test_reader_open(path, true);
@@ -239,6 +268,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(snapshot_of_an_append_trace_is_whole),
         cmocka_unit_test(snapshot_of_a_flight_recorder_is_its_newest_events),
+        cmocka_unit_test(snapshot_of_a_flight_recorder_begins_behind_a_gap),
         cmocka_unit_test(damaged_blocks_are_left_out_and_counted),
         cmocka_unit_test(what_is_no_trace_is_refused),
     };
