@@ -86,7 +86,7 @@ __attribute__((noinline)) static void record_arguments(size_t count)
 __attribute__((noinline)) static void log_two_integers(size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        TBED_LOG("x=%zu y=%ld", i, -(long)i);
+        TBED_LOG("x=%d y=%d", (int)i, -(int)i);
 }
 
 /* The pauses let the helper run, also on a machine that is busy; they take no CPU time. */
@@ -107,7 +107,7 @@ __attribute__((noinline)) static void log_text(size_t count)
 __attribute__((noinline)) static void print_two_integers(size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        fprintf(text_file, "x=%zu y=%ld\n", i, -(long)i);
+        fprintf(text_file, "x=%d y=%d\n", (int)i, -(int)i);
 }
 
 __attribute__((noinline)) static void print_text(size_t count)
@@ -223,10 +223,10 @@ static const struct work works[] = {
     {"TBED_INSTANT", "ns/event", record_instants, 40 * MILLION, 8, false, false, NO_GOAL, NO_GOAL},
     {"TBED_INSTANT_DYNAMIC", "ns/event", record_dynamic_instants, 20 * MILLION, 8, false, false, NO_GOAL, NO_GOAL},
     {"TBED_INSTANT_ARGS, 2 integers", "ns/event", record_arguments, 16 * MILLION, 48, false, false, NO_GOAL, NO_GOAL},
-    {"TBED_LOG, 2 integers", "ns/event", log_two_integers, 16 * MILLION, 48, false, false, NO_GOAL, VALUE(3)},
-    {"TBED_LOG, 2 integers, bursts", "ns/event", log_in_bursts, 2 * MILLION, 48, false, false, NO_GOAL, VALUE(3)},
+    {"TBED_LOG, 2 integers", "ns/event", log_two_integers, 16 * MILLION, 24, false, false, NO_GOAL, VALUE(3)},
+    {"TBED_LOG, 2 integers, bursts", "ns/event", log_in_bursts, 2 * MILLION, 24, false, false, NO_GOAL, VALUE(3)},
     {"fprintf, 2 integers", "ns/event", print_two_integers, 4 * MILLION, 0, false, true, NO_GOAL, NO_GOAL},
-    {"TBED_LOG, integer and text of 16", "ns/event", log_text, 16 * MILLION, 56, false, false, NO_GOAL, NO_GOAL},
+    {"TBED_LOG, integer and text of 16", "ns/event", log_text, 16 * MILLION, 40, false, false, NO_GOAL, NO_GOAL},
     {"fprintf, integer and text of 16", "ns/event", print_text, 4 * MILLION, 0, false, true, NO_GOAL, NO_GOAL},
     {"off: TBED_SPAN", "ns/site", pass_spans, 100 * MILLION, 0, true, false, VALUE(1), NO_GOAL},
     {"off: TBED_LOG, 2 integers", "ns/site", log_two_integers, 100 * MILLION, 0, true, false, VALUE(1), NO_GOAL},

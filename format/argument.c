@@ -28,11 +28,59 @@ const uint64_t *tbed_argument_take(const uint64_t *at, struct tbed_argument *arg
     argument_ret->type = head.type;
     argument_ret->name_id = head.name_id;
     argument_ret->nbytes = head.nbytes;
-    if (head.type == TBED_ARG_ID)
-        argument_ret->value.id = (uint32_t)tbed_word_load(at + 1);
-    else if (tbed_argument_is_scalar(head.type))
+    if (tbed_argument_is_scalar(head.type))
         argument_ret->value.u64 = tbed_word_load(at + 1);
     else
         argument_ret->value.text = (const char *)(at + 1);
     return at + 1 + tbed_argument_value_nwords(head.nbytes);
+}
+
+/* ---- Packed ---- */
+
+static bool packed_is_narrow(uint32_t type)
+{
+    return type == TBED_PACKED_U32 || type == TBED_PACKED_I32;
+}
+
+/* The bytes of a value, of a text those in front of it. 0: there is no such type. */
+static size_t packed_nbytes(uint32_t type)
+{
+    if (packed_is_narrow(type) || type == TBED_ARG_TEXT)
+        return 4;
+    return tbed_argument_is_scalar(type) ? 8 : 0;
+}
+
+enum tbed_status tbed_packed_check(const uint8_t *at, size_t nbytes, uint32_t argument_count, uint32_t types)
+{
+    for (uint32_t i = 0; i < argument_count; i++, types >>= 4) {
+        size_t value_nbytes = packed_nbytes(types & 15);
+        if (value_nbytes == 0 || value_nbytes > nbytes)
+            return TBED_ERR_EVENT_ARGUMENT;
+        nbytes -= value_nbytes;
+        size_t text_nbytes = (types & 15) == TBED_ARG_TEXT ? tbed_le32_load(*(const tbed_le32 *)at) : 0;
+        if (text_nbytes > nbytes)
+            return TBED_ERR_EVENT_ARGUMENT;
+        at += value_nbytes + text_nbytes;
+        nbytes -= text_nbytes;
+    }
+    return nbytes < 8 && types == 0 ? TBED_OK : TBED_ERR_EVENT_ARGUMENT;
+}
+
+const uint8_t *tbed_packed_take(const uint8_t *at, uint32_t type, struct tbed_argument *argument_ret)
+{
+    argument_ret->type = packed_is_narrow(type) ? type - TBED_PACKED_NARROW : type;
+    argument_ret->name_id = TBED_ID_INVALID;
+    argument_ret->nbytes = 8;
+    if (type == TBED_PACKED_I32)
+        argument_ret->value.i64 = (int32_t)tbed_le32_load(*(const tbed_le32 *)at);
+    else if (type == TBED_PACKED_U32)
+        argument_ret->value.u64 = tbed_le32_load(*(const tbed_le32 *)at);
+    else if (type != TBED_ARG_TEXT)
+        argument_ret->value.u64 = tbed_le64_load(*(const tbed_le64 *)at);
+    else {
+        argument_ret->nbytes = tbed_le32_load(*(const tbed_le32 *)at);
+        argument_ret->value.text = (const char *)at + 4;
+        at += argument_ret->nbytes;
+    }
+    return at + packed_nbytes(type);
 }

@@ -1,5 +1,5 @@
 /*
- * The arguments of extended records. Pure functions over words.
+ * The arguments of extended records, each with a header or packed. Pure functions over words.
  *
  * Source: spec/format.md, section 6.3.
  *
@@ -48,5 +48,14 @@ enum tbed_status tbed_arguments_check(const uint64_t *at, size_t nwords, uint32_
 
 /* Takes one argument that was checked; returns where the next one stands. */
 const uint64_t *tbed_argument_take(const uint64_t *at, struct tbed_argument *argument_ret);
+
+/*
+ * Checks that 'argument_count' packed values of these types, 4 bits each, fill 'nbytes' bytes up to a rest of less than
+ * a word. Errors: EVENT_ARGUMENT.
+ */
+enum tbed_status tbed_packed_check(const uint8_t *at, size_t nbytes, uint32_t argument_count, uint32_t types);
+
+/* Takes one packed value that was checked; returns where the next one stands. */
+const uint8_t *tbed_packed_take(const uint8_t *at, uint32_t type, struct tbed_argument *argument_ret);
 
 #endif

@@ -9,13 +9,13 @@
 
 uint32_t tbed_extended_fixed_nwords(uint32_t type)
 {
-    static const uint8_t nwords[TBED_EXT_SPAN + 1] = {
+    static const uint8_t nwords[TBED_EXT_PACKED_MESSAGE + 1] = {
         [TBED_EXT_END] = 1,        [TBED_EXT_ALLOC] = 2,       [TBED_EXT_FREE] = 1,
         [TBED_EXT_REALLOC] = 4,    [TBED_EXT_ASYNC_BEGIN] = 1, [TBED_EXT_ASYNC_END] = 1,
         [TBED_EXT_FLOW_BEGIN] = 1, [TBED_EXT_FLOW_STEP] = 1,   [TBED_EXT_FLOW_END] = 1,
         [TBED_EXT_GAP] = 1,        [TBED_EXT_SPAN] = 1,
     };
-    return type <= TBED_EXT_SPAN ? nwords[type] : 0;
+    return type <= TBED_EXT_PACKED_MESSAGE ? nwords[type] : 0;
 }
 
 /* The value of a COUNTER; whether it is all there is for the check of the arguments to say. */
@@ -34,6 +34,9 @@ enum tbed_status tbed_extended_check(struct tbed_extended_head head, const uint6
         return TBED_ERR_EVENT_LENGTH;
     if (!tbed_extended_is_known(head.type))
         return TBED_OK;
+    if (head.type == TBED_EXT_PACKED_MESSAGE)
+        return tbed_packed_check((const uint8_t *)payload, 8 * (size_t)(head.nwords - 1), head.argument_count,
+                                 tbed_packed_types(head.aux));
     uint32_t fixed = tbed_extended_fixed_nwords(head.type);
     if (head.nwords - 1 < fixed)
         return TBED_ERR_EVENT_ARGUMENT;

@@ -101,7 +101,18 @@ static inline uint64_t tbed_extended_head_make(struct tbed_extended_head head)
 /* Types whose inside this version knows; the others are skipped by their count of words. */
 static inline bool tbed_extended_is_known(uint32_t type)
 {
-    return type >= TBED_EXT_BEGIN && type <= TBED_EXT_SPAN;
+    return type >= TBED_EXT_BEGIN && type <= TBED_EXT_PACKED_MESSAGE;
+}
+
+/* 'aux' of a PACKED_MESSAGE: severity, then the types. */
+static inline uint32_t tbed_packed_severity(uint32_t aux)
+{
+    return aux & 15;
+}
+
+static inline uint32_t tbed_packed_types(uint32_t aux)
+{
+    return aux >> 4;
 }
 
 /* The fixed words of a known type. */

@@ -188,7 +188,7 @@ struct totals {
 
 static void walk_arguments(const struct tbed_reader *reader, const struct tbed_event *event)
 {
-    const uint64_t *at = event->arguments;
+    struct tbed_arguments at = event->arguments;
     uint64_t sum = 0, nbytes = 0;
     for (uint32_t i = 0; i < event->argument_count; i++) {
         struct tbed_argument argument;

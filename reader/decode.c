@@ -44,7 +44,7 @@ static void decode_pair(uint64_t second, struct tbed_event *event)
     }
 }
 
-static const uint8_t extended_types[TBED_EXT_SPAN + 1] = {
+static const uint8_t extended_types[TBED_EXT_PACKED_MESSAGE + 1] = {
     [TBED_EXT_BEGIN] = TBED_EVENT_BEGIN,
     [TBED_EXT_END] = TBED_EVENT_END,
     [TBED_EXT_INSTANT] = TBED_EVENT_INSTANT,
@@ -60,6 +60,7 @@ static const uint8_t extended_types[TBED_EXT_SPAN + 1] = {
     [TBED_EXT_FLOW_END] = TBED_EVENT_FLOW_END,
     [TBED_EXT_GAP] = TBED_EVENT_GAP,
     [TBED_EXT_SPAN] = TBED_EVENT_SPAN,
+    [TBED_EXT_PACKED_MESSAGE] = TBED_EVENT_MESSAGE,
 };
 
 static uint32_t category_of(uint32_t aux)
@@ -135,11 +136,14 @@ static enum tbed_status decode_extended(const uint64_t *at, const uint64_t *end,
     }
     event->type = (enum tbed_event_type)extended_types[head.type];
     decode_fixed(at + 2, head.aux, event);
-    event->arguments = at + 2 + tbed_extended_fixed_nwords(head.type);
+    event->arguments.at = at + 2 + tbed_extended_fixed_nwords(head.type);
     event->argument_count = head.argument_count;
     if (event->type == TBED_EVENT_COUNTER) {
-        event->arguments = tbed_argument_take(event->arguments, &event->counter_value);
+        tbed_argument_next(&event->arguments, &event->counter_value);
         event->argument_count--;
+    } else if (head.type == TBED_EXT_PACKED_MESSAGE) {
+        event->arguments.packed_types = tbed_packed_types(head.aux);
+        event->of.message.severity = tbed_packed_severity(head.aux);
     }
     return TBED_OK;
 }
@@ -150,7 +154,7 @@ enum tbed_status tbed_decode_long(uint64_t word, const uint64_t *at, const uint6
     *nwords_ret = 1;
     event->extended = false;
     event->category = TBED_ID_INVALID;
-    event->arguments = NULL;
+    event->arguments = (struct tbed_arguments){NULL, 0};
     event->argument_count = 0;
     event->of.realloc.old_address = event->of.realloc.address = 0;
     event->of.realloc.size = event->of.realloc.begin_tick = 0;
@@ -171,7 +175,12 @@ enum tbed_status tbed_decode_long(uint64_t word, const uint64_t *at, const uint6
     }
 }
 
-void tbed_argument_next(const uint64_t **at, struct tbed_argument *argument_ret)
+void tbed_argument_next(struct tbed_arguments *at, struct tbed_argument *argument_ret)
 {
-    *at = tbed_argument_take(*at, argument_ret);
+    if (at->packed_types == 0) {
+        at->at = tbed_argument_take(at->at, argument_ret);
+    } else {
+        at->at = tbed_packed_take(at->at, at->packed_types & 15, argument_ret);
+        at->packed_types >>= 4;
+    }
 }

@@ -39,7 +39,8 @@ EXTENDED = {1: ("begin", "", "category"), 2: ("end", "begin_tick", ""), 3: ("ins
             5: ("message", "", "severity"), 6: ("alloc", "address size", "function"),
             7: ("free", "address", "function"), 8: ("realloc", "old_address address size begin_tick", ""),
             9: ("async_begin", "key", ""), 10: ("async_end", "key", ""), 11: ("flow_begin", "key", ""),
-            12: ("flow_step", "key", ""), 13: ("flow_end", "key", ""), 14: ("gap", "count", "cause")}
+            12: ("flow_step", "key", ""), 13: ("flow_end", "key", ""), 14: ("gap", "count", "cause"),
+            16: ("message", "", "packed")}
 
 # Record type: what each u32 from offset 8 on is, by the letters of FIELD_RANGES.
 UNIT, LINES, BIND, BIND_LIST = 4, 7, 8, 9
@@ -448,6 +449,25 @@ def read_arguments(trace, at, end, count):
     return arguments
 
 
+def read_packed(trace, at, end, count, types):
+    """The packed arguments in [at, end), as the listing shows them."""
+    need(types >> 4 * count == 0, "EVENT_ARGUMENT")
+    arguments = []
+    for i in range(count):
+        type = types >> 4 * i & 15
+        need(type not in (0, 8) and type <= 10, "EVENT_ARGUMENT")
+        nbytes = 4 if type >= 7 else 8
+        need(nbytes <= end - at, "EVENT_ARGUMENT")
+        if type == 7:
+            nbytes, at = u32(trace.data, at), at + 4
+            need(nbytes <= end - at, "EVENT_ARGUMENT")
+        value = show_value(trace, type & 7, trace.data[at:at + nbytes])
+        arguments.append({"name": None, "type": type & 7, "value": value})
+        at += nbytes
+    need(end - at < 8, "EVENT_ARGUMENT")
+    return arguments
+
+
 def show_value(trace, type, value):
     number = int.from_bytes(value, "little", signed=type == 2)
     if type in (1, 2, 4):
@@ -490,7 +510,11 @@ def decode_extended(trace, at, end):
     fixed = fixed.split()
     need(nwords > len(fixed), "EVENT_ARGUMENT")
     fields = {field: u64(trace.data, at + 8 + 8 * i) for i, field in enumerate(fixed)}
-    arguments = read_arguments(trace, at + 8 + 8 * len(fixed), at + 8 * nwords, argument_count)
+    if aux_name == "packed":
+        arguments = read_packed(trace, at + 8, at + 8 * nwords, argument_count, aux >> 4)
+        aux_name, aux = "severity", aux & 15
+    else:
+        arguments = read_arguments(trace, at + 8 + 8 * len(fixed), at + 8 * nwords, argument_count)
     if name == "counter":
         need(arguments and arguments[0]["type"] in (1, 2, 3), "EVENT_ARGUMENT")
         fields["value"] = arguments.pop(0)["value"]

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-from decoder import BLOCK, CELLS, EVENTS, RECORDS, STRINGS, Trace, list_trace, name_of, read_header, split_components
+from decoder import BLOCK, CELLS, EVENTS, RECORDS, STRINGS, Trace, list_trace, name_of, read_header, split_components, u32
 from xxh3 import xxh3_64
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -115,6 +115,17 @@ def event_extended_end(content):
     check_events(content, {"tick": 20, "type": "end", "id": ID, "name": "hi", "begin_tick": 5})
 
 
+def event_packed_message(content):
+    arguments = [{"name": None, "type": 2, "value": value} for value in (-1, 7)]
+    check_events(content, {"tick": 4, "type": "message", "id": ID, "name": "hi", "severity": 3, "args": arguments})
+    assert u32(content, 12) == 0xAA3
+
+
+def event_packed_text(content):
+    arguments = [{"name": None, "type": 1, "value": 7}, {"name": None, "type": 7, "value": "hello"}]
+    check_events(content, {"tick": 5, "type": "message", "id": ID, "name": "hi", "severity": 3, "args": arguments})
+
+
 def event_span(content):
     check_events(content, {"tick": 20, "type": "span", "id": ID, "name": "hi", "begin_tick": 3, "category": ID,
                            "category_name": "hi"})
@@ -147,7 +158,8 @@ def unit(content):
 
 
 EXAMPLE_TESTS = [string, entry, event_begin, event_end, event_time, event_alloc, event_instant, event_counter,
-                 event_extended_end, event_span, header, record_cell, unit]
+                 event_extended_end, event_span, event_packed_message, event_packed_text, header,
+                     record_cell, unit]
 
 
 def check_example(name, test):

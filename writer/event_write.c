@@ -8,8 +8,7 @@
  */
 #include "writer/private.h"
 
-#define ARGUMENT_COUNT_MAX  255
-#define EXTENDED_NWORDS_MAX 65536 /* nwords has 16 bits; the word in front is not counted in it */
+#define ARGUMENT_COUNT_MAX 255
 
 static bool argument_is_inline(const struct tbed_argument *argument)
 {
@@ -57,8 +56,8 @@ struct extended {
 static bool extended_put(struct tbed_recorder *recorder, uint64_t tick, const struct extended *record)
 {
     size_t nwords = 2 + record->fixed_count + arguments_nwords(record->arguments, record->argument_count);
-    if (record->argument_count > ARGUMENT_COUNT_MAX || nwords > EXTENDED_NWORDS_MAX)
-        nwords = SIZE_MAX / 16; /* too large for any block, and counted as that */
+    if (record->argument_count > ARGUMENT_COUNT_MAX || nwords > TBED_EXTENDED_NWORDS_MAX)
+        nwords = TBED_NWORDS_TOO_LARGE;
     uint64_t *at = tbed_recorder_room(recorder, nwords, tick);
     if (at == NULL)
         return false;

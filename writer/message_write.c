@@ -125,6 +125,36 @@ void tbed_values_name(struct tbed_site *names, struct tbed_argument *values, siz
     values_measure(values, count);
 }
 
+/* As tbed_message_packed(), whatever the types, and whether or not there is room. */
+static void message_pack(enum tbed_severity severity, uint32_t id, const struct tbed_argument *values,
+                         size_t count)
+{
+    struct tbed_recorder *recorder = tbed_thread_self.recorder;
+    uint64_t types = 0;
+    size_t nbytes = 0;
+    for (size_t i = 0; i < count; i++) {
+        types |= tbed_packed_type(&values[i]) << 4 * i;
+        nbytes += values[i].nbytes + (values[i].type == TBED_ARG_TEXT ? (size_t)4 : 0);
+    }
+    size_t nwords = 2 + (nbytes + 7) / 8;
+    if (nwords > TBED_EXTENDED_NWORDS_MAX)
+        nwords = TBED_NWORDS_TOO_LARGE;
+    if (!tbed_recorder_enter(recorder))
+        return;
+    uint64_t tick = tbed_recorder_now(recorder);
+    uint64_t *at = tbed_recorder_room(recorder, nwords, tick);
+    if (at != NULL) {
+        char *to = (char *)(at + 2);
+        at[1] = tbed_packed_head(severity, types, count, nwords);
+        if (nbytes % 8 != 0)
+            at[nwords - 1] = 0;
+        for (size_t i = 0; i < count; i++)
+            to = tbed_packed_put(to, &values[i]);
+        tbed_recorder_commit(recorder, at, nwords, tbed_event_word(recorder, TBED_TAG_EXTENDED, id, tick));
+    }
+    tbed_recorder_leave(recorder);
+}
+
 void tbed_message_values(enum tbed_severity severity, struct tbed_site *format, struct tbed_argument *values,
                          size_t count)
 {
@@ -132,5 +162,9 @@ void tbed_message_values(enum tbed_severity severity, struct tbed_site *format, 
         values_measure(values, count);
     else
         format_walk(format->text, values, count);
-    tbed_message_args(tbed_thread_self.recorder, severity, tbed_site_id(format), values, count);
+    uint32_t id = tbed_site_id(format);
+    if (count > TBED_PACKED_COUNT_MAX || (unsigned)severity > TBED_PACKED_SEVERITY_MAX)
+        tbed_message_args(tbed_thread_self.recorder, severity, id, values, count);
+    else
+        message_pack(severity, id, values, count);
 }

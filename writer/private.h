@@ -30,6 +30,8 @@
 #define TBED_RETRY_NS                50000000u            /* after a full disk, not before this long */
 #define TBED_RING_READY_COUNT        64
 #define TBED_RING_SHARE              16 /* of a ring: at most this part is ready ahead, or waits for its seal */
+#define TBED_EXTENDED_NWORDS_MAX     65536 /* nwords has 16 bits; the word in front is not counted in it */
+#define TBED_NWORDS_TOO_LARGE        (SIZE_MAX / 16) /* for any block, and counted as that */
 #define TBED_STACK_INLINE_COUNT      24
 #define TBED_STACK_MAX_COUNT         (1u << 20)
 #define TBED_SLAB_NBYTES             65536

@@ -110,6 +110,8 @@ static void event_examples_are_whole_events(void **state)
     expect_word("event counter", TBED_TAG_PAIR, 16, 11);
     expect_word("event extended end", TBED_TAG_EXTENDED, 0x20000008, 20);
     expect_word("event span", TBED_TAG_EXTENDED, 0x20000008, 20);
+    expect_word("event packed message", TBED_TAG_EXTENDED, 0x20000008, 4);
+    expect_word("event packed text", TBED_TAG_EXTENDED, 0x20000008, 5);
 }
 
 static void payloads_of_the_event_examples_are_decoded(void **state)
@@ -137,6 +139,28 @@ static void payloads_of_the_event_examples_are_decoded(void **state)
     assert_int_equal(head.nwords, 1 + tbed_extended_fixed_nwords(TBED_EXT_SPAN));
     assert_int_equal(head.aux, 0x20000008);
     assert_int_equal(word(&span, 2), 3);
+}
+
+static void values_of_the_packed_examples_are_decoded(void **state)
+{
+    struct example numbers = example_read("event packed message"), text = example_read("event packed text");
+    struct tbed_argument argument;
+    (void)state;
+    struct tbed_extended_head head = tbed_extended_head_load(word(&numbers, 1));
+    assert_int_equal(head.type, TBED_EXT_PACKED_MESSAGE);
+    assert_int_equal(tbed_packed_severity(head.aux), TBED_SEVERITY_INFORMATION);
+    assert_int_equal(tbed_packed_types(head.aux), 0xAA);
+    const uint8_t *at = tbed_packed_take(numbers.bytes + 16, TBED_PACKED_I32, &argument);
+    assert_int_equal(argument.type, TBED_ARG_I64);
+    assert_int_equal(argument.value.i64, -1);
+    assert_int_equal(argument.name_id, TBED_ID_INVALID);
+    at = tbed_packed_take(at, TBED_PACKED_I32, &argument);
+    assert_int_equal(argument.value.i64, 7);
+    assert_ptr_equal(at, numbers.bytes + numbers.nbytes);
+    at = tbed_packed_take(text.bytes + 24, TBED_ARG_TEXT, &argument);
+    assert_int_equal(argument.nbytes, 5);
+    assert_memory_equal(argument.value.text, "hello", 5);
+    assert_ptr_equal(at, text.bytes + text.nbytes - 7);
 }
 
 static void header_example_passes_all_but_its_size(void **state)
@@ -198,6 +222,7 @@ int main(void)
         cmocka_unit_test(entry_example_has_its_hash),
         cmocka_unit_test(event_examples_are_whole_events),
         cmocka_unit_test(payloads_of_the_event_examples_are_decoded),
+        cmocka_unit_test(values_of_the_packed_examples_are_decoded),
         cmocka_unit_test(header_example_passes_all_but_its_size),
         cmocka_unit_test(record_cell_example_is_a_good_block),
         cmocka_unit_test(unit_example_is_a_good_record),

@@ -31,7 +31,7 @@ struct open_span {
     uint32_t depth; /* how many were open around it */
     uint32_t id, category;
     uint64_t tick;
-    const uint64_t *arguments;
+    struct tbed_arguments arguments;
     uint32_t argument_count;
 };
 
@@ -210,8 +210,8 @@ static void put_category(struct chrome *chrome, uint32_t category)
 }
 
 /* Arguments of the event, those that have no name being numbered from 'first' on; a comma before the first if 'more'. */
-static void put_arguments(struct chrome *chrome, const uint64_t *at, uint32_t argument_count, uint32_t first,
-                          bool more)
+static void put_arguments(struct chrome *chrome, struct tbed_arguments at, uint32_t argument_count,
+                          uint32_t first, bool more)
 {
     struct chrome_text *text = &chrome->text;
     for (uint32_t i = 0; i < argument_count; i++) {
@@ -374,7 +374,7 @@ static void put_message_name(struct chrome *chrome, const struct tbed_event *eve
 {
     const char *message;
     struct tbed_argument argument;
-    const uint64_t *at = event->arguments;
+    struct tbed_arguments at = event->arguments;
     open_event(chrome);
     if (chrome->options.message != NULL) {
         size_t nbytes =

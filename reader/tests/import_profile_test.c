@@ -612,7 +612,7 @@ static void further_threads_share_a_stream(void **state)
     assert_int_equal(count_events(reader), 65536 + 4);
     assert_int_equal(take_events(reader, 0, events, 4), 2);
     assert_int_equal(take_events(reader, 65536, events, 4), 3);
-    const uint64_t *at = events[2].arguments;
+    struct tbed_arguments at = events[2].arguments;
     struct tbed_argument argument;
     assert_int_equal(events[2].argument_count, 1);
     tbed_argument_next(&at, &argument);

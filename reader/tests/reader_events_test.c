@@ -256,7 +256,7 @@ static void arguments_of_every_type_are_read(void **state)
     trace_argument(&pair.block, 200, 3, "", 0);
     pair_read(&pair);
     const struct tbed_event *event = the_event(&pair);
-    const uint64_t *at = event->arguments;
+    struct tbed_arguments at = event->arguments;
     assert_int_equal(event->argument_count, 8);
     tbed_argument_next(&at, &argument);
     assert_int_equal(argument.value.u64, 42);
@@ -298,7 +298,7 @@ static void counter_value_is_taken_from_the_arguments(void **state)
     assert_int_equal(event->counter_value.type, TBED_ARG_F64);
     assert_true(event->counter_value.value.f64 == -1.5);
     assert_int_equal(event->argument_count, 1);
-    const uint64_t *at = event->arguments;
+    struct tbed_arguments at = event->arguments;
     tbed_argument_next(&at, &argument);
     assert_int_equal(argument.name_id, 8);
     pair_close(&pair);
@@ -314,11 +314,11 @@ static void what_is_unknown_is_skipped_and_told_by_number(void **state)
     trace_event(&pair.block, 7, 1, 1);
     trace_event(&pair.block, TBED_TAG_PAIR, 1, 2);
     trace_word(&pair.block, UINT64_C(9) << 60);
-    trace_extended(&pair.block, 1, 3, (struct tbed_extended_head){16, 200, 3, 0}, words);
+    trace_extended(&pair.block, 1, 3, (struct tbed_extended_head){17, 200, 3, 0}, words);
     trace_extended(&pair.block, 1, 4, (struct tbed_extended_head){200, 0, 1, 0}, words);
     pair_read(&pair);
     assert_int_equal(pair.count, 5);
-    static const uint32_t tags[] = {7, 9 * 256 + 5, 16 * 256 + 6, 200 * 256 + 6}, nwords[] = {1, 2, 4, 2};
+    static const uint32_t tags[] = {7, 9 * 256 + 5, 17 * 256 + 6, 200 * 256 + 6}, nwords[] = {1, 2, 4, 2};
     for (size_t i = 0; i < 4; i++) {
         assert_int_equal(pair.events[i].type, TBED_EVENT_UNKNOWN);
         assert_int_equal(pair.events[i].of.unknown.tag, tags[i]);

@@ -77,7 +77,7 @@ static uint64_t read_events(struct tbed_reader *reader)
     struct tbed_argument argument;
     assert_int_equal(tbed_merge_open(reader, NULL, 0, &merge), TBED_OK);
     while (tbed_merge_next(merge, &event) == TBED_OK) {
-        const uint64_t *at = event.arguments;
+        struct tbed_arguments at = event.arguments;
         sum = sum * 31 + event.tick + event.id + (uint64_t)event.type;
         for (uint32_t i = 0; i < event.argument_count; i++) {
             tbed_argument_next(&at, &argument);

@@ -36,7 +36,7 @@ static void put_value(struct dump *dump, const char *key, const struct tbed_argu
         tool_json_bool(&dump->out, key, argument->value.u64 != 0);
         return;
     case TBED_ARG_ID:
-        put_id(dump, key, argument->value.id);
+        put_id(dump, key, argument->value.u64);
         return;
     case TBED_ARG_TEXT:
         tool_json_text(&dump->out, key, argument->value.text, argument->nbytes);
@@ -48,19 +48,15 @@ static void put_value(struct dump *dump, const char *key, const struct tbed_argu
 
 static void put_arguments(struct dump *dump, const struct tbed_event *event)
 {
-    const uint64_t *at = event->arguments;
+    struct tbed_arguments at = event->arguments;
     tool_json_array_open(&dump->out, "args");
     for (uint32_t i = 0; i < event->argument_count; i++) {
         struct tbed_argument argument;
-        const uint64_t *words = at; /* header and value */
         tbed_argument_next(&at, &argument);
         tool_json_object_open(&dump->out, NULL);
         tool_json_name(&dump->out, "name", dump->reader, argument.name_id);
         tool_json_u64(&dump->out, "type", argument.type);
-        if (argument.type == TBED_ARG_ID)
-            put_id(dump, "value", words[1]);
-        else
-            put_value(dump, "value", &argument);
+        put_value(dump, "value", &argument);
         tool_json_object_close(&dump->out);
     }
     tool_json_array_close(&dump->out);

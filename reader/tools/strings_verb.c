@@ -210,7 +210,7 @@ static void count_id(struct used_ids *used, uint32_t id)
 
 static void count_event(struct used_ids *used, const struct tbed_event *event)
 {
-    const uint64_t *at = event->arguments;
+    struct tbed_arguments at = event->arguments;
     if (event->type != TBED_EVENT_UNKNOWN && event->type != TBED_EVENT_GAP)
         count_id(used, event->id);
     count_id(used, event->category);

@@ -196,7 +196,7 @@ void tool_append_value(struct tool_buffer *buffer, struct tbed_reader *reader,
                        const struct tbed_argument *argument, bool quoted);
 
 /* 'count' arguments as " name=value name=value". */
-void tool_append_arguments(struct tool_buffer *buffer, struct tbed_reader *reader, const uint64_t *at,
+void tool_append_arguments(struct tool_buffer *buffer, struct tbed_reader *reader, struct tbed_arguments at,
                            uint32_t count);
 
 /* The text of a MESSAGE: its format with the arguments put in. Valid until the next call. */

@@ -97,7 +97,7 @@ void tool_append_value(struct tool_buffer *buffer, struct tbed_reader *reader,
     }
 }
 
-void tool_append_arguments(struct tool_buffer *buffer, struct tbed_reader *reader, const uint64_t *at,
+void tool_append_arguments(struct tool_buffer *buffer, struct tbed_reader *reader, struct tbed_arguments at,
                            uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -119,7 +119,7 @@ struct message {
     struct tbed_reader *reader;
     struct tool_buffer *out;
     const char *format, *end;
-    const uint64_t *arguments;
+    struct tbed_arguments arguments;
     uint32_t argument_count; /* left */
 };
 

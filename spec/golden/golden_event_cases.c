@@ -11,6 +11,9 @@
 /* The word with the head of an EXTENDED record. */
 #define EXT_HEAD(type, argument_count, nwords)                                                               \
     ((uint64_t)(type) | (uint64_t)(argument_count) << 8 | (uint64_t)(nwords) << 16)
+/* In its place, with four words of values. */
+#define PACKED_HEAD(argument_count, types)                                                                   \
+    (EXT_HEAD(TBED_EXT_PACKED_MESSAGE, argument_count, 5) | UINT64_C(types) << 36)
 #define ARG_HEAD(type, nbytes, name_id)                                                                      \
     ((uint64_t)(type) | (uint64_t)(nbytes) << 8 | (uint64_t)(name_id) << 32)
 
@@ -50,6 +53,26 @@ const struct golden_case golden_event_cases[] = {
      WORD(AT_EXT_COUNTER + 8, EXT_HEAD(TBED_EXT_COUNTER, 0, 1))},
     {"EVENT_ARGUMENT-counter_type", "EVENT_ARGUMENT@8360", 0, 0, 3,
      WORD(AT_EXT_COUNTER + 16, ARG_HEAD(TBED_ARG_TEXT, 8, TBED_ID_INVALID))},
+    {"EVENT_ARGUMENT-packed_rest", "EVENT_ARGUMENT@8312", 0, 0, 4,
+     WORD(AT_EXTENDED + 8, PACKED_HEAD(3, 0x111))}, /* a word behind the values */
+    {"EVENT_ARGUMENT-packed_long", "EVENT_ARGUMENT@8312", 0, 0, 4,
+     WORD(AT_EXTENDED + 8, PACKED_HEAD(5, 0x11111))},
+    {"EVENT_ARGUMENT-packed_fewer", "EVENT_ARGUMENT@8312", 0, 0, 4,
+     WORD(AT_EXTENDED + 8, PACKED_HEAD(4, 0x111))}, /* more arguments than types */
+    {"EVENT_ARGUMENT-packed_more", "EVENT_ARGUMENT@8312", 0, 0, 4,
+     WORD(AT_EXTENDED + 8, PACKED_HEAD(4, 0x11111))},
+    {"EVENT_ARGUMENT-packed_hole", "EVENT_ARGUMENT@8312", 0, 0, 4,
+     WORD(AT_EXTENDED + 8, PACKED_HEAD(4, 0x1011))},
+    {"EVENT_ARGUMENT-packed_bytes", "EVENT_ARGUMENT@8312", 0, 0, 4,
+     WORD(AT_EXTENDED + 8, PACKED_HEAD(4, 0x8111))},
+    {"EVENT_ARGUMENT-packed_type", "EVENT_ARGUMENT@8312", 0, 0, 4,
+     WORD(AT_EXTENDED + 8, PACKED_HEAD(4, 0xB111))},
+    {"EVENT_ARGUMENT-packed_text", "EVENT_ARGUMENT@8312", 0, 0, 4,
+     WORD(AT_EXTENDED + 8, PACKED_HEAD(1, 0x7))}, /* its size is 2,049 */
+    {"EVENT_ARGUMENT-packed_text_head", "EVENT_ARGUMENT@8312", 0, 0, 4,
+     WORD(AT_EXTENDED + 8, PACKED_HEAD(5, 0x71111))},
+    {"EVENT_ARGUMENT-packed_eight", "EVENT_ARGUMENT@8312", 0, 0, 4,
+     WORD(AT_EXTENDED + 8, PACKED_HEAD(8, 0xAAAAAAA))},
     {"EVENT_ZERO", "EVENT_ZERO@8280", 0, 0, 6, WORD(AT_INSTANT, 0)},
     {"EVENT_STACK", "EVENT_STACK@8256", 0, 0, 7, .changes = {{AT_SPAN + 12, 4, 1}}},
     {"EVENT_STACK-id", "EVENT_STACK@8256", 0, 0, 7, .changes = {{AT_SPAN + 8, 4, 0x40000000}}},

@@ -70,7 +70,7 @@ static void put_arguments(struct golden_words *words, uint32_t name)
 static void put_extended(struct golden_block *events, uint32_t name)
 {
     for (uint32_t type = 0; type < 24; type++) {
-        static const uint8_t fixed_counts[] = {0, 0, 1, 0, 0, 0, 2, 1, 4, 1, 1, 1, 1, 1, 1, 1};
+        static const uint8_t fixed_counts[] = {0, 0, 1, 0, 0, 0, 2, 1, 4, 1, 1, 1, 1, 1, 1, 1, 0};
         struct golden_words words = {.count = 0};
         for (uint32_t i = 0; i < (type < sizeof fixed_counts ? fixed_counts[type] : 3); i++)
             golden_fixed(&words, GOLDEN_FIRST_TICK + 5 + i);
@@ -140,6 +140,36 @@ static void put_with_arguments(struct golden_block *events, uint32_t name)
     golden_extended(events, name, 63, TBED_EXT_INSTANT, 0, &many);
 }
 
+/* Each type of a packed value at each end of its range, texts that end anywhere in a word, none, and seven. */
+static void put_packed(struct golden_block *events, uint32_t name)
+{
+    static const uint32_t types[] = {0,   0x1, 0x2,  0x3,   0x4,  0x5,  0x6,
+                                     0x9, 0xA, 0xAA, 0x9A9, 0x1A, 0xA1, 0x1234569};
+    struct golden_words words;
+    for (size_t i = 0; i < 3 * sizeof types / sizeof types[0]; i++) {
+        static const uint8_t fills[] = {0xFF, 0x00, 0x7F};
+        uint32_t list = types[i / 3], nbytes = 0;
+        words = (struct golden_words){.count = 0};
+        for (uint32_t left = list; left != 0; left >>= 4, words.argument_count++)
+            nbytes += (left & 15) > TBED_PACKED_NARROW ? 4 : 8;
+        words.count = (nbytes + 7) / 8;
+        memset(words.at, fills[i % 3], nbytes);
+        memset((char *)words.at + nbytes, 0, 8 * words.count - nbytes);
+        golden_extended(events, name, 64, TBED_EXT_PACKED_MESSAGE, list << 4 | (uint32_t)i % 16, &words);
+    }
+    for (uint32_t nbytes = 0; nbytes < 18; nbytes++) {
+        words = (struct golden_words){.count = (4 + nbytes + 4 + 7) / 8, .argument_count = 2};
+        memset(words.at, 0, 8 * words.count);
+        memcpy(words.at, &nbytes, 4);
+        memcpy((char *)words.at + 4, "text that is packe", nbytes);
+        golden_extended(events, name, 64, TBED_EXT_PACKED_MESSAGE, 0xA7 << 4, &words);
+    }
+    words = (struct golden_words){.argument_count = 7};
+    for (; words.count < 4; words.count++)
+        words.at[words.count] = 0;
+    golden_extended(events, TBED_ID_INVALID, 64, TBED_EXT_PACKED_MESSAGE, 0x7777777Fu, &words);
+}
+
 static void write_events(const char *folder)
 {
     struct golden_file file;
@@ -158,12 +188,13 @@ static void write_events(const char *folder)
     put_categories(&events, name);
     put_spans(&events, name);
     put_with_arguments(&events, name);
+    put_packed(&events, name);
     golden_event(&events, TBED_TAG_INSTANT, name, 64); /* the last is the latest, as sealing wants it */
     golden_seal(&events);
     golden_counts(&file, 3, 1, 1);
     golden_shut(&file);
     golden_file_write(&file, folder, "events");
-    golden_expect(folder, "valid/events - 1 0 103");
+    golden_expect(folder, "valid/events - 1 0 164");
 }
 
 /* ---- strings.tbed: what a string can be, and what an id can fail to mean ---- */

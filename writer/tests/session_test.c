@@ -84,6 +84,66 @@ static void every_macro(void)
     TBED_LOG("%d", count_evaluation(1));
 }
 
+static void assert_same_arguments(const struct tbed_event *left, const struct tbed_event *right)
+{
+    struct tbed_arguments left_at = left->arguments, right_at = right->arguments;
+    assert_int_equal(left->argument_count, right->argument_count);
+    for (uint32_t i = 0; i < left->argument_count; i++) {
+        struct tbed_argument a, b;
+        tbed_argument_next(&left_at, &a);
+        tbed_argument_next(&right_at, &b);
+        assert_int_equal(a.type, b.type);
+        assert_int_equal(a.nbytes, b.nbytes);
+        assert_int_equal(a.name_id, b.name_id);
+        if (a.type == TBED_ARG_TEXT)
+            assert_memory_equal(a.value.text, b.value.text, a.nbytes);
+        else
+            assert_int_equal(a.value.u64, b.value.u64);
+    }
+}
+
+/* A severity of more than four bits has no place in the packed form. */
+#define LOG_BOTH(...)                                                                                        \
+    do {                                                                                                     \
+        TBED_LOG(__VA_ARGS__);                                                                               \
+        TBED_LOG_AT((enum tbed_severity)16, __VA_ARGS__);                                                    \
+    } while (0)
+
+static void packed_messages_read_like_the_general_ones(void **state)
+{
+    (void)state;
+    const char *path = start("packed.tbed");
+    char *large = malloc(70000);
+    memset(large, 'x', 69999);
+    large[69999] = '\0';
+    LOG_BOTH("nothing");
+    LOG_BOTH("%d", INT32_MIN);
+    LOG_BOTH("%u %d", UINT32_MAX, -1);
+    LOG_BOTH("%ld %lu %d", INT64_MIN, UINT64_MAX, INT32_MAX);
+    LOG_BOTH("%f %p %s", -0.5, (void *)large, "");
+    LOG_BOTH("%s %d %s %u %s %hhd %s", "1", 2, "three", 4u, "fiveandsix", (signed char)-7, "eightbyt");
+    LOG_BOTH("%d %d %d %d %d %d %d", 1, -2, true, -4, 'c', (short)-6, 7);
+    TBED_LOG("%s", large); /* larger than a page */
+    TBED_LOG("x=%d y=%d", 1, 2);
+    TBED_INSTANT("end");
+    tbed_stop();
+    free(large);
+    struct tbed_reader *reader = test_reader_open(path, true);
+    size_t count;
+    struct tbed_event *events = test_events(reader, test_stream_named(reader, "main"), &count);
+    assert_int_equal(count, 16);
+    for (size_t i = 0; i < 14; i += 2) {
+        assert_int_equal(events[i].of.message.severity, TBED_SEVERITY_INFORMATION);
+        assert_int_equal(events[i + 1].of.message.severity, 16);
+        assert_int_equal(events[i].id, events[i + 1].id);
+        assert_same_arguments(&events[i], &events[i + 1]);
+    }
+    assert_int_equal(events[15].offset - events[14].offset, 24);
+    assert_int_equal(test_drop_count(reader), 1);
+    free(events);
+    tbed_reader_close(reader);
+}
+
 static void macros_record_what_they_say(void **state)
 {
     (void)state;
@@ -100,7 +160,7 @@ static void macros_record_what_they_say(void **state)
                    "-dynamic", "-draw", "-send", "-outer");
     size_t count;
     struct tbed_event *events = test_events(reader, stream, &count);
-    const uint64_t *at = events[1].arguments;
+    struct tbed_arguments at = events[1].arguments;
     struct tbed_argument argument;
     assert_int_equal(events[1].argument_count, 4);
     tbed_argument_next(&at, &argument);
@@ -133,7 +193,7 @@ static void types_keep_their_values(void **state)
     struct tbed_reader *reader = test_reader_open(path, true);
     size_t count;
     struct tbed_event *events = test_events(reader, test_stream_named(reader, "main"), &count);
-    const uint64_t *at = events[0].arguments;
+    struct tbed_arguments at = events[0].arguments;
     struct tbed_argument arguments[4];
     assert_int_equal(count, 3);
     for (int i = 0; i < 4; i++)
@@ -499,6 +559,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(off_records_and_evaluates_nothing),
+        cmocka_unit_test(packed_messages_read_like_the_general_ones),
         cmocka_unit_test(macros_record_what_they_say),
         cmocka_unit_test(types_keep_their_values),
         cmocka_unit_test(categories_are_switched_at_run_time),

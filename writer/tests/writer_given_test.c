@@ -80,7 +80,7 @@ static struct tbed_given_event random_event(uint32_t depth)
 static void assert_argument(const struct tbed_event *event, uint64_t value)
 {
     struct tbed_argument argument;
-    const uint64_t *at = event->arguments;
+    struct tbed_arguments at = event->arguments;
     assert_int_equal(event->argument_count, 1);
     tbed_argument_next(&at, &argument);
     assert_int_equal(argument.type, TBED_ARG_U64);

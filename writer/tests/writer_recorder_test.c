@@ -30,7 +30,7 @@ static struct tbed_writer_options counting_options(void)
 
 static void assert_arguments(struct tbed_reader *reader, const struct tbed_event *event)
 {
-    const uint64_t *at = event->arguments;
+    struct tbed_arguments at = event->arguments;
     struct tbed_argument argument;
     tbed_argument_next(&at, &argument);
     assert_int_equal(argument.value.u64, UINT64_MAX);

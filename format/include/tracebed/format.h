@@ -80,6 +80,7 @@ enum tbed_extended { /* section 6.2 */
                      TBED_EXT_FLOW_END = 13,
                      TBED_EXT_GAP = 14,
                      TBED_EXT_SPAN = 15,
+                     TBED_EXT_PACKED_MESSAGE = 16,
                      TBED_EXT_APPLICATION = 128,
 };
 
@@ -112,10 +113,18 @@ enum tbed_argument_type { /* section 6.3 */
                           TBED_ARG_BYTES = 8,
 };
 
+/* Packed values, section 6.4: of the types up to TEXT, and two more, U64 and I64 in 4 bytes. */
+#define TBED_PACKED_NARROW       8 /* added to the type */
+#define TBED_PACKED_U32          (TBED_PACKED_NARROW + TBED_ARG_U64)
+#define TBED_PACKED_I32          (TBED_PACKED_NARROW + TBED_ARG_I64)
+#define TBED_PACKED_COUNT_MAX    7
+#define TBED_PACKED_SEVERITY_MAX 15
+
 /*
  * An argument of an event, as it is written and as it is read.
  *
- * Units:     'nbytes' counts the bytes of 'text' (TEXT, BYTES); it is 8 for every other type.
+ * Units:     'nbytes' counts the bytes of 'text' (TEXT, BYTES); it is 8 for every other type when read, and no matter
+ *            when written.
  * Ownership: 'text' is the caller's when writing; it points into the map when reading.
  * Source:    spec/format.md, section 6.3.
  */
@@ -127,7 +136,7 @@ struct tbed_argument {
         uint64_t u64; /* U64, POINTER, BOOL */
         int64_t i64;
         double f64;
-        uint32_t id;
+        uint32_t id;      /* ID; when read, 'u64' has all 64 bits */
         const char *text; /* TEXT, BYTES; not terminated */
     } value;
 };

@@ -249,6 +249,12 @@ enum tbed_event_type {
     TBED_EVENT_UNKNOWN, /* of a later version or an application; 'unknown' says which */
 };
 
+/* Where the arguments of an event stand, and how: for tbed_argument_next(). */
+struct tbed_arguments {
+    const void *at;
+    uint32_t packed_types; /* 4 bits each; 0: each argument has a header */
+};
+
 /*
  * An event.
  *
@@ -292,16 +298,16 @@ struct tbed_event {
         } unknown; /* tag as in spec/format.md, section 14 */
     } of;
     struct tbed_argument counter_value; /* COUNTER: I64, U64 or F64 */
-    const uint64_t *arguments;          /* the arguments' words; a COUNTER's value not among them */
+    struct tbed_arguments arguments;    /* a COUNTER's value not among them */
     uint32_t argument_count;
     uint64_t offset; /* of the event's word in the file; UINT64_MAX from a block that is no file's */
 };
 
 /*
- * The arguments of an event, one after another: start with '*at' = event->arguments and 'left' =
- * event->argument_count; each call takes one. They were checked when the event was decoded.
+ * The arguments of an event, one after another: start with a copy of event->arguments; each call takes one, up to
+ * event->argument_count of them. They were checked when the event was decoded.
  */
-void tbed_argument_next(const uint64_t **at, struct tbed_argument *argument_ret);
+void tbed_argument_next(struct tbed_arguments *at, struct tbed_argument *argument_ret);
 
 /*
  * A cursor walks one stream, from its first block to its last.

@@ -174,43 +174,107 @@ TBED_INLINE void tbed_do_counter(struct tbed_category *category, struct tbed_sit
 
 /* ---- Messages ---- */
 
-/* As is, word by word; for values without a text. The count is known to the compiler, and so are the types. */
-TBED_INLINE void tbed_message_plain(enum tbed_severity severity, uint32_t id,
-                                    const struct tbed_argument *values, size_t count)
+/* What a macro puts into the places behind its last value: takes no room. */
+TBED_INLINE struct tbed_argument tbed_value_none(void)
+{
+    struct tbed_argument value;
+    value.type = 0;
+    value.name_id = TBED_ID_INVALID;
+    value.nbytes = 0;
+    value.value.u64 = 0;
+    return value;
+}
+
+TBED_INLINE uint64_t tbed_packed_type(const struct tbed_argument *value)
+{
+    bool is_narrow = value->type <= TBED_ARG_I64 && value->nbytes == 4;
+    return is_narrow ? value->type + TBED_PACKED_NARROW : value->type;
+}
+
+/* A text's length stands in front of it. */
+TBED_INLINE char *tbed_packed_put(char *to, const struct tbed_argument *value)
+{
+    uint64_t bits = value->value.u64;
+    if (value->type == TBED_ARG_TEXT) {
+        __builtin_memcpy(to, &value->nbytes, 4);
+        __builtin_memcpy(to + 4, value->value.text, value->nbytes);
+        return to + 4 + value->nbytes;
+    }
+    if (value->nbytes == 4)
+        __builtin_memcpy(to, &bits, 4);
+    else if (value->nbytes == 8)
+        __builtin_memcpy(to, &bits, 8);
+    return to + value->nbytes;
+}
+
+/* The second word. */
+TBED_INLINE uint64_t tbed_packed_head(enum tbed_severity severity, uint64_t types, size_t count,
+                                      size_t nwords)
+{
+    return TBED_EXT_PACKED_MESSAGE | (uint64_t)count << 8 | (uint64_t)(nwords - 1) << 16 |
+           (uint64_t)severity << 32 | types << 36;
+}
+
+/*
+ * The usual case; false: all else, for tbed_message_values(). The compiler knows the types of the values, and so the
+ * second word and where each goes: no loop, no array.
+ */
+TBED_INLINE bool tbed_message_packed(enum tbed_severity severity, uint32_t id, size_t count,
+                                     struct tbed_argument a, struct tbed_argument b, struct tbed_argument c,
+                                     struct tbed_argument d, struct tbed_argument e, struct tbed_argument f,
+                                     struct tbed_argument g)
 {
     struct tbed_recorder *recorder = tbed_thread_self.recorder;
-    if (!tbed_recorder_enter(recorder))
-        return;
-    uint64_t tick = tbed_recorder_now(recorder);
-    uint64_t *at = tbed_recorder_room(recorder, 2 + 2 * count, tick);
-    if (!TBED_UNLIKELY(at == NULL)) {
-        at[1] = TBED_EXT_MESSAGE | (uint64_t)count << 8 | (uint64_t)(1 + 2 * count) << 16 |
-                (uint64_t)severity << 32;
-        for (size_t i = 0; i < count; i++) {
-            at[2 + 2 * i] = values[i].type | (uint64_t)8 << 8 | (uint64_t)TBED_ID_INVALID << 32;
-            at[3 + 2 * i] = values[i].value.u64;
-        }
-        tbed_recorder_commit(recorder, at, 2 + 2 * count,
-                             tbed_event_word(recorder, TBED_TAG_EXTENDED, id, tick));
+    uint64_t types = tbed_packed_type(&a) | tbed_packed_type(&b) << 4 | tbed_packed_type(&c) << 8 |
+                     tbed_packed_type(&d) << 12 | tbed_packed_type(&e) << 16 | tbed_packed_type(&f) << 20 |
+                     tbed_packed_type(&g) << 24;
+    size_t nbytes = a.nbytes + b.nbytes + c.nbytes + d.nbytes + e.nbytes + f.nbytes + g.nbytes;
+    size_t nwords = 2 + (nbytes + 7) / 8;
+    if (TBED_UNLIKELY(recorder->mark != TBED_MARK_READY))
+        return false;
+    tbed_recorder_mark_busy(recorder);
+    uint64_t tick = tbed_counter_read();
+    bool fits = tbed_recorder_fits(recorder, nwords, tick - recorder->base);
+    if (!TBED_UNLIKELY(!fits)) {
+        uint64_t *at = recorder->cursor;
+        char *to = (char *)(at + 2);
+        at[1] = tbed_packed_head(severity, types, count, nwords);
+        if (nbytes % 8 != 0)
+            at[nwords - 1] = 0;
+        to = tbed_packed_put(to, &a);
+        to = tbed_packed_put(to, &b);
+        to = tbed_packed_put(to, &c);
+        to = tbed_packed_put(to, &d);
+        to = tbed_packed_put(to, &e);
+        to = tbed_packed_put(to, &f);
+        tbed_packed_put(to, &g);
+        tbed_recorder_commit(recorder, at, nwords, tbed_event_word(recorder, TBED_TAG_EXTENDED, id, tick));
     }
-    tbed_recorder_leave(recorder);
+    tbed_recorder_mark_idle(recorder, TBED_MARK_READY);
+    return fits;
 }
 
-TBED_INLINE bool tbed_values_have_text(const struct tbed_argument *values, size_t count)
+TBED_INLINE bool tbed_packed_has_text(struct tbed_argument a, struct tbed_argument b, struct tbed_argument c,
+                                      struct tbed_argument d, struct tbed_argument e, struct tbed_argument f,
+                                      struct tbed_argument g)
 {
-    for (size_t i = 0; i < count; i++)
-        if (values[i].type == TBED_ARG_TEXT)
-            return true;
-    return false;
+    return a.type == TBED_ARG_TEXT || b.type == TBED_ARG_TEXT || c.type == TBED_ARG_TEXT ||
+           d.type == TBED_ARG_TEXT || e.type == TBED_ARG_TEXT || f.type == TBED_ARG_TEXT ||
+           g.type == TBED_ARG_TEXT;
 }
 
-TBED_INLINE void tbed_do_message(enum tbed_severity severity, struct tbed_site *format,
-                                 struct tbed_argument *values, size_t count)
+/* Of up to seven values. */
+TBED_INLINE void tbed_do_message(enum tbed_severity severity, struct tbed_site *format, size_t count,
+                                 struct tbed_argument a, struct tbed_argument b, struct tbed_argument c,
+                                 struct tbed_argument d, struct tbed_argument e, struct tbed_argument f,
+                                 struct tbed_argument g)
 {
-    if (tbed_values_have_text(values, count))
-        tbed_message_values(severity, format, values, count);
-    else
-        tbed_message_plain(severity, tbed_site_id(format), values, count);
+    bool is_usual =
+        !tbed_packed_has_text(a, b, c, d, e, f, g) && (unsigned)severity <= TBED_PACKED_SEVERITY_MAX;
+    if (is_usual && tbed_message_packed(severity, tbed_site_id(format), count, a, b, c, d, e, f, g))
+        return;
+    struct tbed_argument values[] = {a, b, c, d, e, f, g};
+    tbed_message_values(severity, format, values, count);
 }
 
 #endif

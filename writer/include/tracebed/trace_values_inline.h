@@ -35,6 +35,21 @@ TBED_INLINE struct tbed_argument tbed_value_bits(enum tbed_argument_type type, u
     return value;
 }
 
+/* A message has these in 4 bytes. */
+TBED_INLINE struct tbed_argument tbed_value_i32(int number)
+{
+    struct tbed_argument value = tbed_value_bits(TBED_ARG_I64, (uint64_t)(int64_t)number);
+    value.nbytes = 4;
+    return value;
+}
+
+TBED_INLINE struct tbed_argument tbed_value_u32(unsigned number)
+{
+    struct tbed_argument value = tbed_value_bits(TBED_ARG_U64, number);
+    value.nbytes = 4;
+    return value;
+}
+
 TBED_INLINE struct tbed_argument tbed_value_i64(long long number)
 {
     return tbed_value_bits(TBED_ARG_I64, (uint64_t)number);
@@ -84,19 +99,19 @@ TBED_INLINE struct tbed_argument tbed_value_text(const void *text)
 #ifdef __cplusplus
 TBED_INLINE struct tbed_argument tbed_value(char value)
 {
-    return tbed_value_i64(value);
+    return tbed_value_i32(value);
 }
 TBED_INLINE struct tbed_argument tbed_value(signed char value)
 {
-    return tbed_value_i64(value);
+    return tbed_value_i32(value);
 }
 TBED_INLINE struct tbed_argument tbed_value(short value)
 {
-    return tbed_value_i64(value);
+    return tbed_value_i32(value);
 }
 TBED_INLINE struct tbed_argument tbed_value(int value)
 {
-    return tbed_value_i64(value);
+    return tbed_value_i32(value);
 }
 TBED_INLINE struct tbed_argument tbed_value(long value)
 {
@@ -108,15 +123,15 @@ TBED_INLINE struct tbed_argument tbed_value(long long value)
 }
 TBED_INLINE struct tbed_argument tbed_value(unsigned char value)
 {
-    return tbed_value_u64(value);
+    return tbed_value_u32(value);
 }
 TBED_INLINE struct tbed_argument tbed_value(unsigned short value)
 {
-    return tbed_value_u64(value);
+    return tbed_value_u32(value);
 }
 TBED_INLINE struct tbed_argument tbed_value(unsigned value)
 {
-    return tbed_value_u64(value);
+    return tbed_value_u32(value);
 }
 TBED_INLINE struct tbed_argument tbed_value(unsigned long value)
 {
@@ -187,9 +202,9 @@ template <size_t NBYTES> constexpr const char *tbed_literal(const char (&text)[N
 /* clang-format off */
 #define TBED_VALUE_(x) \
     _Generic((x), \
-        char: tbed_value_i64, signed char: tbed_value_i64, short: tbed_value_i64, \
-        int: tbed_value_i64, long: tbed_value_i64, long long: tbed_value_i64, \
-        unsigned char: tbed_value_u64, unsigned short: tbed_value_u64, unsigned: tbed_value_u64, \
+        char: tbed_value_i32, signed char: tbed_value_i32, short: tbed_value_i32, \
+        int: tbed_value_i32, long: tbed_value_i64, long long: tbed_value_i64, \
+        unsigned char: tbed_value_u32, unsigned short: tbed_value_u32, unsigned: tbed_value_u32, \
         unsigned long: tbed_value_u64, unsigned long long: tbed_value_u64, float: tbed_value_f64, \
         double: tbed_value_f64, long double: tbed_value_long_double, bool: tbed_value_bool, \
         struct tbed_id: tbed_value_id, char *: tbed_value_text, const char *: tbed_value_text, \
@@ -314,24 +329,31 @@ __attribute__((format(printf, 1, 2), unused)) static inline void tbed_format_che
         if (tbed_enter(category))                                                                            \
             TBED_CAT_(TBED_CAT_(TBED_MESSAGE_, TBED_COUNT_(__VA_ARGS__)), _)(severity, __VA_ARGS__);         \
     } while (0)
-#define TBED_MESSAGE_1_(severity, format) tbed_message_plain(severity, tbed_site_id(&tbed_site_), NULL, 0)
 /* clang-format off */
-#define TBED_MESSAGE_2_(severity, ...) tbed_do_message(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_2_(__VA_ARGS__)), 1)
-#define TBED_MESSAGE_3_(severity, ...) tbed_do_message(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_3_(__VA_ARGS__)), 2)
-#define TBED_MESSAGE_4_(severity, ...) tbed_do_message(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_4_(__VA_ARGS__)), 3)
-#define TBED_MESSAGE_5_(severity, ...) tbed_do_message(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_5_(__VA_ARGS__)), 4)
-#define TBED_MESSAGE_6_(severity, ...) tbed_do_message(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_6_(__VA_ARGS__)), 5)
-#define TBED_MESSAGE_7_(severity, ...) tbed_do_message(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_7_(__VA_ARGS__)), 6)
-#define TBED_MESSAGE_8_(severity, ...) tbed_do_message(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_8_(__VA_ARGS__)), 7)
-#define TBED_MESSAGE_9_(severity, ...) tbed_do_message(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_9_(__VA_ARGS__)), 8)
-#define TBED_MESSAGE_10_(severity, ...) tbed_do_message(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_10_(__VA_ARGS__)), 9)
-#define TBED_MESSAGE_11_(severity, ...) tbed_do_message(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_11_(__VA_ARGS__)), 10)
-#define TBED_MESSAGE_12_(severity, ...) tbed_do_message(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_12_(__VA_ARGS__)), 11)
-#define TBED_MESSAGE_13_(severity, ...) tbed_do_message(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_13_(__VA_ARGS__)), 12)
-#define TBED_MESSAGE_14_(severity, ...) tbed_do_message(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_14_(__VA_ARGS__)), 13)
-#define TBED_MESSAGE_15_(severity, ...) tbed_do_message(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_15_(__VA_ARGS__)), 14)
-#define TBED_MESSAGE_16_(severity, ...) tbed_do_message(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_16_(__VA_ARGS__)), 15)
-#define TBED_MESSAGE_17_(severity, ...) tbed_do_message(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_17_(__VA_ARGS__)), 16)
+#define TBED_NONE_1_ tbed_value_none()
+#define TBED_NONE_2_ TBED_NONE_1_, tbed_value_none()
+#define TBED_NONE_3_ TBED_NONE_2_, tbed_value_none()
+#define TBED_NONE_4_ TBED_NONE_3_, tbed_value_none()
+#define TBED_NONE_5_ TBED_NONE_4_, tbed_value_none()
+#define TBED_NONE_6_ TBED_NONE_5_, tbed_value_none()
+#define TBED_NONE_7_ TBED_NONE_6_, tbed_value_none()
+#define TBED_MESSAGE_1_(severity, format) tbed_do_message(severity, &tbed_site_, 0, TBED_NONE_7_)
+#define TBED_MESSAGE_2_(severity, ...) tbed_do_message(severity, &tbed_site_, 1, TBED_VALUES_2_(__VA_ARGS__), TBED_NONE_6_)
+#define TBED_MESSAGE_3_(severity, ...) tbed_do_message(severity, &tbed_site_, 2, TBED_VALUES_3_(__VA_ARGS__), TBED_NONE_5_)
+#define TBED_MESSAGE_4_(severity, ...) tbed_do_message(severity, &tbed_site_, 3, TBED_VALUES_4_(__VA_ARGS__), TBED_NONE_4_)
+#define TBED_MESSAGE_5_(severity, ...) tbed_do_message(severity, &tbed_site_, 4, TBED_VALUES_5_(__VA_ARGS__), TBED_NONE_3_)
+#define TBED_MESSAGE_6_(severity, ...) tbed_do_message(severity, &tbed_site_, 5, TBED_VALUES_6_(__VA_ARGS__), TBED_NONE_2_)
+#define TBED_MESSAGE_7_(severity, ...) tbed_do_message(severity, &tbed_site_, 6, TBED_VALUES_7_(__VA_ARGS__), TBED_NONE_1_)
+#define TBED_MESSAGE_8_(severity, ...) tbed_do_message(severity, &tbed_site_, 7, TBED_VALUES_8_(__VA_ARGS__))
+#define TBED_MESSAGE_9_(severity, ...) tbed_message_values(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_9_(__VA_ARGS__)), 8)
+#define TBED_MESSAGE_10_(severity, ...) tbed_message_values(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_10_(__VA_ARGS__)), 9)
+#define TBED_MESSAGE_11_(severity, ...) tbed_message_values(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_11_(__VA_ARGS__)), 10)
+#define TBED_MESSAGE_12_(severity, ...) tbed_message_values(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_12_(__VA_ARGS__)), 11)
+#define TBED_MESSAGE_13_(severity, ...) tbed_message_values(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_13_(__VA_ARGS__)), 12)
+#define TBED_MESSAGE_14_(severity, ...) tbed_message_values(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_14_(__VA_ARGS__)), 13)
+#define TBED_MESSAGE_15_(severity, ...) tbed_message_values(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_15_(__VA_ARGS__)), 14)
+#define TBED_MESSAGE_16_(severity, ...) tbed_message_values(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_16_(__VA_ARGS__)), 15)
+#define TBED_MESSAGE_17_(severity, ...) tbed_message_values(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_17_(__VA_ARGS__)), 16)
 /* clang-format on */
 
 /* ---- Scopes ---- */
