@@ -129,6 +129,7 @@ enum tbed_record_type {
     TBED_RECORD_ANCHOR = 10,
     TBED_RECORD_COUNTER = 11,
     TBED_RECORD_END = 12,
+    TBED_RECORD_SERIES = 15,
 };
 
 struct tbed_disk_process {
@@ -249,5 +250,14 @@ struct tbed_disk_end {
     tbed_le64 tick;
 };
 _Static_assert(sizeof(struct tbed_disk_end) == 24, "section 8");
+
+struct tbed_disk_series {
+    tbed_le64 head;
+    tbed_le64 series_id;
+    tbed_le64 previous_file_id;
+    tbed_le32 number;
+    tbed_le32 zero;
+};
+_Static_assert(sizeof(struct tbed_disk_series) == 32, "section 8");
 
 #endif

@@ -46,11 +46,13 @@ static const struct field_range field_ranges[] = {
     {FIELD(COUNTER, counter, flags) + 4, 0, 0},
     {FIELD(END, end, stream), 1, UINT32_MAX},
     {FIELD(END, end, zero), 0, 0},
+    {FIELD(SERIES, series, number), 1, UINT32_MAX},
+    {FIELD(SERIES, series, zero), 0, 0},
 };
 
 static uint32_t least_nbytes(uint32_t type)
 {
-    static const uint8_t nbytes[TBED_RECORD_END + 1] = {
+    static const uint8_t nbytes[TBED_RECORD_SERIES + 1] = {
         [TBED_RECORD_PROCESS] = sizeof(struct tbed_disk_process),
         [TBED_RECORD_STREAM] = sizeof(struct tbed_disk_stream),
         [TBED_RECORD_NAME] = sizeof(struct tbed_disk_name),
@@ -63,8 +65,9 @@ static uint32_t least_nbytes(uint32_t type)
         [TBED_RECORD_ANCHOR] = sizeof(struct tbed_disk_anchor),
         [TBED_RECORD_COUNTER] = sizeof(struct tbed_disk_counter),
         [TBED_RECORD_END] = sizeof(struct tbed_disk_end),
+        [TBED_RECORD_SERIES] = sizeof(struct tbed_disk_series),
     };
-    uint32_t least = type <= TBED_RECORD_END ? nbytes[type] : 0;
+    uint32_t least = type <= TBED_RECORD_SERIES ? nbytes[type] : 0;
     return least > TBED_RECORD_HEAD_NBYTES ? least : TBED_RECORD_HEAD_NBYTES;
 }
 

@@ -65,6 +65,9 @@ void tbed_reader_info(const struct tbed_reader *reader, struct tbed_trace_info *
         .last_tick = reader->index.last_tick,
         .unknown_event_count = reader->unknown_event_count,
         .tick_decrease_count = reader->tick_decrease_count,
+        .series_number = reader->metadata.series_number,
+        .series_id = reader->metadata.series_id,
+        .previous_file_id = reader->metadata.previous_file_id,
     };
     memcpy(info.clock_unit, reader->header.clock_unit, sizeof info.clock_unit);
     for (size_t i = 0; i < TBED_DROP_CAUSE_COUNT; i++)

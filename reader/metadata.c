@@ -155,6 +155,16 @@ static bool take_anchor(struct intake *intake)
     return anchor != NULL;
 }
 
+static bool take_series(struct intake *intake)
+{
+    const struct tbed_disk_series *disk = (const struct tbed_disk_series *)intake->record;
+    struct tbed_metadata *metadata = intake->metadata;
+    metadata->series_id = LOAD64(disk, series_id);
+    metadata->previous_file_id = LOAD64(disk, previous_file_id);
+    metadata->series_number = LOAD32(disk, number);
+    return true;
+}
+
 static bool take(struct intake *intake, uint32_t type)
 {
     struct tbed_metadata *metadata = intake->metadata;
@@ -185,6 +195,8 @@ static bool take(struct intake *intake, uint32_t type)
         return take_value(intake, &metadata->counters, LOAD32(counter, unit_id), 0);
     case TBED_RECORD_END:
         return take_value(intake, &metadata->ends, 0, LOAD64(end, tick));
+    case TBED_RECORD_SERIES:
+        return take_series(intake);
     default: /* of a later version, or UNLOAD, which nobody asks for */
         return true;
     }

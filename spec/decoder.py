@@ -45,7 +45,7 @@ EXTENDED = {1: ("begin", "", "category"), 2: ("end", "begin_tick", ""), 3: ("ins
 # Record type: what each u32 from offset 8 on is, by the letters of FIELD_RANGES.
 UNIT, LINES, BIND, BIND_LIST = 4, 7, 8, 9
 RECORD_FIELDS = {1: "s..i...0", 2: "ssk.i...", 3: "si..", UNIT: "i.kpii.b..", 5: "si......", 6: "si..", LINES: "i.",
-                 BIND: "i.i0", BIND_LIST: ".0", 10: "......", 11: "ii00", 12: "s0.."}
+                 BIND: "i.i0", BIND_LIST: ".0", 10: "......", 11: "ii00", 12: "s0..", 15: "....s0"}
 FIELD_RANGES = {".": (0, M32), "0": (0, 0), "s": (1, M32), "i": (0, ID_MAX), "k": (1, 2), "p": (0, 31), "b": (0, 64)}
 COUNTED = {UNIT: (36, 1), LINES: (12, 8), BIND_LIST: (8, 8)}  # where the count is, the size of what is counted
 

@@ -47,18 +47,23 @@ static enum tbed_status fail(struct tbed_error *error, enum tbed_status status, 
 }
 
 /* Every use of the descriptor asks first whether it is still our file: a daemon may have closed them all. */
-static bool descriptor_is_ours(const struct tbed_writer *writer)
+bool tbed_file_descriptor_is_ours(const struct tbed_writer *writer)
 {
     struct stat status;
     return fstat(writer->fd, &status) == 0 && status.st_dev == writer->device &&
            status.st_ino == writer->inode;
 }
 
-int tbed_file_duplicate(const struct tbed_writer *writer)
+int tbed_file_duplicate(struct tbed_writer *writer)
 {
-    if (descriptor_is_ours(writer))
-        return fcntl(writer->fd, F_DUPFD_CLOEXEC, DESCRIPTOR_FLOOR);
-    return open(writer->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    errno = EBUSY;
+    if (!tbed_lock_take(
+            &writer->live->rotate_lock)) /* or the descriptor might become another file's meanwhile */
+        return -1;
+    int fd = tbed_file_descriptor_is_ours(writer) ? fcntl(writer->fd, F_DUPFD_CLOEXEC, DESCRIPTOR_FLOOR)
+                                                  : open(writer->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    tbed_lock_give(&writer->live->rotate_lock);
+    return fd;
 }
 
 static int descriptor_raise(int fd)
@@ -104,14 +109,14 @@ bool tbed_file_reopen(struct tbed_writer *writer)
 {
     char by_descriptor[32];
     snprintf(by_descriptor, sizeof by_descriptor, "/proc/self/fd/%d", writer->fd);
-    int old_fd = descriptor_is_ours(writer) ? writer->fd : -1;
+    int old_fd = tbed_file_descriptor_is_ours(writer) ? writer->fd : -1;
     int fd = old_fd >= 0 ? open(by_descriptor, O_RDWR | O_CLOEXEC) : -1;
     if (fd < 0)
         fd = open(writer->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return false;
     writer->fd = descriptor_raise(fd);
-    if (!descriptor_is_ours(writer)) {
+    if (!tbed_file_descriptor_is_ours(writer)) {
         close(writer->fd);
         writer->fd = -1;
         return false;
@@ -157,7 +162,7 @@ void tbed_file_announce(struct tbed_writer *writer)
 bool tbed_file_process_lives(const struct tbed_writer *writer, uint32_t process)
 {
     struct flock range = process_byte(process);
-    return !descriptor_is_ours(writer) || fcntl(writer->fd, F_OFD_GETLK, &range) != 0 ||
+    return !tbed_file_descriptor_is_ours(writer) || fcntl(writer->fd, F_OFD_GETLK, &range) != 0 ||
            range.l_type != F_UNLCK;
 }
 
@@ -231,7 +236,7 @@ static int grow_locked(struct tbed_writer *writer, uint64_t page)
     uint64_t end = needed + writer->grow_nbytes;
     if (end > writer->map_nbytes)
         end = writer->map_nbytes;
-    if (!descriptor_is_ours(writer) && !tbed_file_reopen(writer))
+    if (!tbed_file_descriptor_is_ours(writer) && !tbed_file_reopen(writer))
         return EIO;
     int result = tbed_file_extend(writer->fd, start, end);
     if (result != 0 && end != needed)
@@ -440,6 +445,11 @@ static enum tbed_status remember_inode(struct tbed_writer *writer, struct tbed_e
     return TBED_OK;
 }
 
+bool tbed_path_can_grow(const struct tbed_writer *writer)
+{
+    return writer->path[0] != 0 && strlen(writer->path) + TBED_NAME_GROWTH_NBYTES < sizeof writer->path;
+}
+
 static void remember_path(struct tbed_writer *writer, const char *path)
 {
     size_t nbytes = strlen(path);
@@ -474,6 +484,8 @@ enum tbed_status tbed_file_open(struct tbed_writer *writer, const char *path,
         remember_path(writer, path);
         status = remember_inode(writer, error);
     }
+    if (status == TBED_OK && writer->rotation.is_wanted && !tbed_path_can_grow(writer))
+        status = fail(error, TBED_ERR_ARGUMENT, 0);
     if (status == TBED_OK)
         status = is_new ? create_file(writer, options, error) : join_file(writer, options, error);
     if (status != TBED_OK) {
@@ -531,6 +543,58 @@ enum tbed_status tbed_file_open_fd(struct tbed_writer *writer, int fd,
     return TBED_OK;
 }
 
+/* ---- Files one after the other ---- */
+
+int tbed_file_create(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -1;
+    fd = descriptor_raise(fd);
+    lock_file(fd, LOCK_SH);
+    return fd;
+}
+
+int tbed_file_create_unnamed(const char *path)
+{
+    char folder[sizeof((struct tbed_writer *)NULL)->path];
+    size_t nbytes = (size_t)(strrchr(path, '/') - path) + 1; /* it is absolute */
+    memcpy(folder, path, nbytes);
+    folder[nbytes] = 0;
+    int fd = open(folder, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -1;
+    fd = descriptor_raise(fd);
+    lock_file(fd, LOCK_SH);
+    return fd;
+}
+
+bool tbed_file_name(int fd, const char *path)
+{
+    char by_descriptor[32];
+    snprintf(by_descriptor, sizeof by_descriptor, "/proc/self/fd/%d", fd);
+    return linkat(AT_FDCWD, by_descriptor, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0;
+}
+
+bool tbed_file_switch(struct tbed_writer *writer, int fd, uint64_t backed_pages)
+{
+    struct stat status;
+    int old_fd = writer->fd;
+    if (fstat(fd, &status) != 0)
+        return false;
+    writer->fd = fd;
+    if (!tbed_file_remap(writer)) {
+        writer->fd = old_fd;
+        return false;
+    }
+    writer->device = status.st_dev;
+    writer->inode = status.st_ino;
+    writer->grow_nbytes = TBED_GROW_NBYTES_MIN;
+    __atomic_store_n(&writer->backed_pages, backed_pages, __ATOMIC_RELEASE);
+    tbed_file_attach(writer);
+    return true;
+}
+
 /* ---- Leaving ---- */
 
 bool tbed_file_shut(uint8_t *map, uint32_t page_nbytes, int fd)
@@ -554,28 +618,35 @@ bool tbed_file_shut(uint8_t *map, uint32_t page_nbytes, int fd)
  * failed try gives up one's own lock, so the last try succeeds. The header page is mapped anew: the old map is
  * gone, and with it the lock that the map was holding.
  */
-static void shut_if_alone(struct tbed_writer *writer)
+static void shut_if_alone(int fd, uint32_t page_nbytes)
 {
-    if (lock_file(writer->fd, LOCK_EX | LOCK_NB) != 0)
+    if (lock_file(fd, LOCK_EX | LOCK_NB) != 0)
         return;
-    void *header = mmap(NULL, writer->page_nbytes, PROT_READ | PROT_WRITE, MAP_SHARED, writer->fd, 0);
+    void *header = mmap(NULL, page_nbytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (header == MAP_FAILED)
         return;
     if (tbed_shared_load(&((struct tbed_disk_header *)header)->writer_count) == 0)
-        tbed_file_shut(header, writer->page_nbytes, writer->fd);
-    munmap(header, writer->page_nbytes);
+        tbed_file_shut(header, page_nbytes, fd);
+    munmap(header, page_nbytes);
+}
+
+void tbed_file_leave(int fd, uint32_t page_nbytes)
+{
+    shut_if_alone(fd, page_nbytes);
+    lock_file(fd, LOCK_UN); /* a forked child may have the descriptor, too */
+    close(fd);
 }
 
 /* A recorder that could not be stopped may still store into the map, so the map stays, and we as a writer
  * with it. */
 void tbed_file_detach(struct tbed_writer *writer)
 {
-    bool has_file = descriptor_is_ours(writer) || tbed_file_reopen(writer);
+    bool has_file = tbed_file_descriptor_is_ours(writer) || tbed_file_reopen(writer);
     if (!writer->has_lost_recorder) {
         tbed_shared_add(&tbed_shared(writer)->writer_count, (uint64_t)-1);
         munmap(writer->map, writer->map_nbytes);
         if (has_file)
-            shut_if_alone(writer);
+            shut_if_alone(writer->fd, writer->page_nbytes);
     }
     if (has_file) {
         if (!writer->has_lost_recorder)

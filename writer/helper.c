@@ -44,7 +44,7 @@ static uint64_t ring_take(struct tbed_helper *helper)
     return entry;
 }
 
-static void seal_all(struct tbed_writer *writer)
+void tbed_helper_seal_all(struct tbed_writer *writer)
 {
     for (uint64_t entry = ring_take(&writer->helper); entry != 0; entry = ring_take(&writer->helper)) {
         uint8_t *block = writer->map + ((entry >> 32) << writer->page_shift);
@@ -134,21 +134,28 @@ static void give_back(struct tbed_writer *writer)
     helper->has_memory = false;
 }
 
-/* Without a timeout where there is nothing to give back: a quiet program has no thread that wakes up. */
+/*
+ * Without a timeout where there is nothing to give back and no file gets too old: a quiet program has no thread that
+ * wakes up.
+ */
 static void sleep_until_woken(struct tbed_writer *writer, uint32_t wake)
 {
-    static const struct timespec quiet = {.tv_sec = QUIET_NS / 1000000000u,
-                                          .tv_nsec = QUIET_NS % 1000000000u};
     struct tbed_helper *helper = &writer->helper;
+    uint64_t rotation_ns = tbed_rotation_left_ns(writer);
+    bool waits_for_quiet = helper->has_memory && QUIET_NS <= rotation_ns;
+    uint64_t wait_ns = waits_for_quiet ? QUIET_NS : rotation_ns;
+    struct timespec timeout = {.tv_sec = (time_t)(wait_ns / 1000000000u),
+                               .tv_nsec = (long)(wait_ns % 1000000000u)};
     helper->quiet_claims = __atomic_load_n(&writer->claimed_pages, __ATOMIC_RELAXED);
     __atomic_store_n(&helper->is_asleep, true, __ATOMIC_SEQ_CST);
     long result = syscall(SYS_futex, &helper->wake, FUTEX_WAIT_PRIVATE, wake,
-                          helper->has_memory ? &quiet : NULL, NULL, 0);
+                          wait_ns != UINT64_MAX ? &timeout : NULL, NULL, 0);
     bool has_timed_out = result != 0 && errno == ETIMEDOUT;
     __atomic_store_n(&helper->is_asleep, false, __ATOMIC_SEQ_CST);
     if (!has_timed_out)
         helper->has_memory = true;
-    else if (helper->quiet_claims == __atomic_load_n(&writer->claimed_pages, __ATOMIC_RELAXED))
+    else if (waits_for_quiet &&
+             helper->quiet_claims == __atomic_load_n(&writer->claimed_pages, __ATOMIC_RELAXED))
         give_back(writer);
 }
 
@@ -158,7 +165,8 @@ static void *helper_run(void *argument)
     struct tbed_helper *helper = &writer->helper;
     while (!__atomic_load_n(&helper->must_stop, __ATOMIC_ACQUIRE)) {
         uint32_t wake = __atomic_load_n(&helper->wake, __ATOMIC_ACQUIRE);
-        seal_all(writer);
+        tbed_helper_seal_all(writer);
+        tbed_rotate_if_due(writer, NULL);
         if (helper->has_memory && populate_step(writer))
             continue;
         anchor_now_and_then(writer);
@@ -196,10 +204,11 @@ static void start(struct tbed_writer *writer)
     __atomic_store_n(is_started ? &helper->is_running : &helper->cannot_start, true, __ATOMIC_RELEASE);
 }
 
-static void start_if_worth_it(struct tbed_writer *writer)
+void tbed_helper_start(struct tbed_writer *writer)
 {
     struct tbed_helper *helper = &writer->helper;
-    if (__atomic_load_n(&helper->cannot_start, __ATOMIC_ACQUIRE) || !tbed_writer_lock(writer))
+    if (!writer->wants_helper || __atomic_load_n(&helper->is_running, __ATOMIC_ACQUIRE) ||
+        __atomic_load_n(&helper->cannot_start, __ATOMIC_ACQUIRE) || !tbed_writer_lock(writer))
         return;
     if (!helper->is_running && !helper->cannot_start)
         start(writer);
@@ -217,8 +226,8 @@ void tbed_helper_want(struct tbed_writer *writer, uint64_t page)
     struct tbed_helper *helper = &writer->helper;
     uint32_t claimed = __atomic_add_fetch(&writer->claimed_pages, 1, __ATOMIC_RELAXED);
     if (!__atomic_load_n(&helper->is_running, __ATOMIC_ACQUIRE)) {
-        if (writer->wants_helper && claimed >= TBED_HELPER_START_PAGES)
-            start_if_worth_it(writer);
+        if (claimed >= TBED_HELPER_START_PAGES)
+            tbed_helper_start(writer);
         if (claimed > 2) /* the first pages of a small process are never filled */
             populate_here(writer, page);
         return;
@@ -230,7 +239,7 @@ void tbed_helper_want(struct tbed_writer *writer, uint64_t page)
     }
     uint64_t populated = __atomic_load_n(&helper->populated_pages, __ATOMIC_ACQUIRE);
     uint64_t low_water = __atomic_load_n(&helper->ahead_nbytes, __ATOMIC_RELAXED) / 2 >> writer->page_shift;
-    if (page + low_water >= populated)
+    if (page + low_water >= populated || page + 1 >= writer->rotation.page_limit)
         wake(helper);
 }
 
@@ -267,6 +276,6 @@ void tbed_helper_stop(struct tbed_writer *writer)
     __atomic_store_n(&helper->must_stop, true, __ATOMIC_RELEASE);
     wake(helper);
     pthread_join(helper->thread, NULL);
-    seal_all(writer);
+    tbed_helper_seal_all(writer);
     helper->is_running = false;
 }

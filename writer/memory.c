@@ -60,6 +60,24 @@ bool tbed_lock_take(struct tbed_lock *lock)
     return true;
 }
 
+bool tbed_lock_try(struct tbed_lock *lock)
+{
+    uint32_t bit = bit_of(lock), state = 0;
+    if ((tbed_locks_mine & bit) != 0)
+        return false;
+    tbed_locks_mine |= bit;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (__atomic_compare_exchange_n(&lock->state, &state, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return true;
+    tbed_locks_mine &= ~bit;
+    return false;
+}
+
+bool tbed_lock_is_mine(const struct tbed_lock *lock)
+{
+    return (tbed_locks_mine & bit_of(lock)) != 0;
+}
+
 void tbed_lock_give(struct tbed_lock *lock)
 {
     if (__atomic_exchange_n(&lock->state, 0, __ATOMIC_RELEASE) == 2)

@@ -33,6 +33,7 @@
 #define TBED_EXTENDED_NWORDS_MAX     65536 /* nwords has 16 bits; the word in front is not counted in it */
 #define TBED_NWORDS_TOO_LARGE        (SIZE_MAX / 16) /* for any block, and counted as that */
 #define TBED_STACK_INLINE_COUNT      24
+#define TBED_NAME_GROWTH_NBYTES      40 /* ".4294967295-99.4294967295" */
 #define TBED_STACK_MAX_COUNT         (1u << 20)
 #define TBED_SLAB_NBYTES             65536
 #define TBED_SLAB_RECORDER_COUNT     64
@@ -47,6 +48,10 @@ struct tbed_lock {  /* zero: free */
  */
 bool tbed_lock_take(struct tbed_lock *lock);
 void tbed_lock_give(struct tbed_lock *lock);
+/* False also where another thread has it. */
+bool tbed_lock_try(struct tbed_lock *lock);
+/* The calling thread has it, or is at it. */
+bool tbed_lock_is_mine(const struct tbed_lock *lock);
 
 /* The thread may be cancelled in none of our system calls: it would take a lock with it. */
 int tbed_cancel_disable(void);
@@ -76,9 +81,12 @@ struct tbed_intern {
 /* What a forked child finds zeroed. */
 struct tbed_writer_live {
     uint32_t alive;
-    struct tbed_lock lock;      /* strings, records, cells, recorders */
-    struct tbed_lock grow_lock; /* the file's size */
-    struct tbed_lock fork_lock; /* becoming a process of one's own */
+    struct tbed_lock lock;        /* strings, records, cells, recorders */
+    struct tbed_lock grow_lock;   /* the file's size */
+    struct tbed_lock fork_lock;   /* becoming a process of one's own */
+    struct tbed_lock rotate_lock; /* rotations, and closing */
+    struct tbed_lock pause_lock;  /* held while recorders wait for a rotation */
+    bool is_rotating;             /* atomic: recorders wait */
 };
 
 struct tbed_helper {
@@ -103,6 +111,28 @@ struct tbed_ring {                         /* of a flight recorder, this process
     uint64_t ready_head, ready_tail;       /* atomic */
     uint32_t ready[TBED_RING_READY_COUNT]; /* pages taken and zeroed ahead */
     uint64_t retry_ns;                     /* atomic: all pages were held */
+};
+
+struct tbed_closed_file {
+    uint32_t name_number;
+    ino_t inode;
+};
+
+struct tbed_rotation { /* what a series of files needs; all but 'next_ns' and 'retry_ns': rotate_lock */
+    bool is_wanted;
+    uint64_t page_limit;    /* of a file; UINT64_MAX: none */
+    uint64_t carried_pages; /* that the file began with; atomic */
+    uint64_t interval_ns;   /* 0: none */
+    uint64_t next_ns;       /* atomic: CLOCK_MONOTONIC */
+    uint64_t retry_ns;      /* atomic: a rotation failed; not before this */
+    uint64_t series_id;     /* the id of its first file */
+    uint32_t number;        /* of the file in the series, from 1 */
+    uint32_t name_number;   /* of the newest closed file's name */
+    uint32_t keep;          /* 0: all */
+    uint64_t closed_count;
+    struct tbed_closed_file *closed; /* the newest 'keep' of them */
+    bool by_helper;                  /* the rotation that is under way */
+    char name[4096];                 /* of the file that is being made; then of one that goes */
 };
 
 struct tbed_slab {
@@ -151,6 +181,7 @@ struct tbed_writer {
     struct tbed_recorder *free_recorders;
     struct tbed_helper helper;
     struct tbed_ring ring;
+    struct tbed_rotation rotation;
     uint32_t *ring_ended_at; /* of each page: ring pages given out when its block ended; atomic; or NULL */
 };
 
@@ -206,6 +237,18 @@ bool tbed_file_remap(struct tbed_writer *writer);
 void tbed_file_attach(struct tbed_writer *writer);
 /* Leaves; shuts the file if nobody else is left. */
 void tbed_file_detach(struct tbed_writer *writer);
+/* The same for a file that is not mapped any more, and where this process is counted out. */
+void tbed_file_leave(int fd, uint32_t page_nbytes);
+/* Goes on with 'fd', with nothing of the old file's; the map stays where it is. False: the old map still stands. */
+bool tbed_file_switch(struct tbed_writer *writer, int fd, uint64_t backed_pages);
+bool tbed_file_descriptor_is_ours(const struct tbed_writer *writer);
+/* A new file, mode 0600, that this process holds as writers do; -1 with errno. */
+int tbed_file_create(const char *path);
+/* The same in the folder of 'path', without a name until it gets one; not all file systems can do that. */
+int tbed_file_create_unnamed(const char *path);
+bool tbed_file_name(int fd, const char *path);
+/* For the names of the other files of a series, longer by a process's number and theirs. */
+bool tbed_path_can_grow(const struct tbed_writer *writer);
 /* Makes sure that 'page' is backed by the disk; else the cause of the drop. */
 bool tbed_file_back(struct tbed_writer *writer, uint64_t page, enum tbed_drop_cause *cause_ret);
 /* Cuts the file to the pages claimed and marks it as cleanly closed. The caller holds it exclusively. */
@@ -214,7 +257,7 @@ bool tbed_file_shut(uint8_t *map, uint32_t page_nbytes, int fd);
 int tbed_file_extend(int fd, uint64_t start, uint64_t end);
 uint64_t tbed_file_id_make(void);
 /* A descriptor of the file for the caller to close; -1 with errno. */
-int tbed_file_duplicate(const struct tbed_writer *writer);
+int tbed_file_duplicate(struct tbed_writer *writer);
 /* In a flight recorder: shows that this process is alive, and asks that of another one. */
 void tbed_file_announce(struct tbed_writer *writer);
 bool tbed_file_process_lives(const struct tbed_writer *writer, uint32_t process);
@@ -302,7 +345,47 @@ uint32_t tbed_reserve_ids(struct tbed_writer *writer, uint32_t count);
 bool tbed_can_be_bound(uint32_t first_id, uint32_t count, uint32_t string_id);
 bool tbed_bind_locked(struct tbed_writer *writer, uint32_t first_id, uint32_t count, uint32_t string_id);
 
+/* ---- carry.c ---- */
+struct tbed_carried { /* what went into a new file, and where it is now */
+    uint64_t page_count, backed_pages;
+    uint32_t *moved; /* by page of the old file; moved_nbytes of memory */
+    size_t moved_nbytes;
+    struct tbed_block_writer strings, records; /* as the writer's will be */
+    uint64_t cells_offset;                     /* 0: none */
+    uint32_t cells_next, cells_sequence;
+};
+/*
+ * Fills the new file 'fd' with all strings of the writer's file and those records that later events can need. Where
+ * 'goes_on' the blocks that this process is filling are left unsealed, and in '*carried_ret'. 'moved' is the caller's
+ * to free. Between writers of one file: the caller holds 'lock'.
+ */
+enum tbed_status tbed_carry(const struct tbed_writer *writer, int fd, uint64_t file_id,
+                            const struct tbed_disk_series *series, bool goes_on,
+                            struct tbed_carried *carried_ret, struct tbed_error *error);
+
+/* ---- rotate.c ---- */
+/* False: no memory. */
+bool tbed_rotation_init(struct tbed_writer *writer, const struct tbed_writer_options *options);
+void tbed_rotation_free(struct tbed_writer *writer);
+/* The first file of a series says so. The caller holds 'lock'. */
+void tbed_series_record(struct tbed_writer *writer);
+/* Until the file is too old; UINT64_MAX: it never is. */
+uint64_t tbed_rotation_left_ns(const struct tbed_writer *writer);
+/* By a recorder that is about to take a page, or the helper (NULL): rotates if it is time. */
+void tbed_rotate_if_due(struct tbed_writer *writer, struct tbed_recorder *recorder);
+/* Of a recorder in a record: waits until no rotation is under way. False, with the cause: it must not wait. */
+bool tbed_rotation_wait(struct tbed_writer *writer, struct tbed_recorder *recorder,
+                        enum tbed_drop_cause *cause_ret);
+/* A forked child of a writer that rotates gets a file of its own. */
+bool tbed_rotation_fork(struct tbed_writer *writer);
+
 /* ---- recorder.c ---- */
+/* Clears the way for a rotation: no recorder stores without asking again. False: there is no way to tell all threads. */
+bool tbed_recorders_pause(struct tbed_writer *writer);
+/* The caller holds 'lock', for the next two. */
+bool tbed_recorders_are_busy(struct tbed_writer *writer);
+/* Seals the blocks of all recorders; they begin new ones, numbered from 0. */
+void tbed_recorders_hand_over(struct tbed_writer *writer);
 void tbed_recorders_stop(struct tbed_writer *writer);
 void tbed_recorders_free(struct tbed_writer *writer);
 void tbed_recorder_drop(struct tbed_recorder *recorder, enum tbed_drop_cause cause);
@@ -326,6 +409,10 @@ void tbed_span_end_entered(struct tbed_recorder *recorder, const struct tbed_arg
                            size_t argument_count);
 
 /* ---- helper.c ---- */
+/* Starts it where it is wanted and is not running. */
+void tbed_helper_start(struct tbed_writer *writer);
+/* Seals what waits for that: by the helper, or when there is none any more. */
+void tbed_helper_seal_all(struct tbed_writer *writer);
 void tbed_helper_want(struct tbed_writer *writer, uint64_t page);
 /* Takes over the sealing of a whole page. False: the caller seals. */
 bool tbed_helper_seal(struct tbed_writer *writer, uint8_t *block, uint32_t used_nbytes);

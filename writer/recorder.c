@@ -365,6 +365,20 @@ static bool is_closing(struct tbed_writer *writer)
     return __atomic_load_n(&writer->is_closing, __ATOMIC_ACQUIRE);
 }
 
+/*
+ * Whoever closes or rotates raises its flag and then clears 'end': sequentially consistent, as here, so that of the two
+ * that come at once one sees the other. It waits for the record that is under way, no more.
+ */
+static void end_set(struct tbed_recorder *recorder, const struct tbed_recorder_cold *cold)
+{
+    struct tbed_writer *writer = cold->writer;
+    uint64_t *end = (uint64_t *)(void *)(cold->block + cold->block_nbytes);
+    __atomic_store_n(&recorder->end, end, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&writer->is_closing, __ATOMIC_SEQ_CST) ||
+        __atomic_load_n(&writer->live->is_rotating, __ATOMIC_SEQ_CST))
+        __atomic_store_n(&recorder->end, NULL, __ATOMIC_SEQ_CST);
+}
+
 /* Room that a record of 'nwords' needs in a new block beside its header: stack, gap. */
 static size_t needed_in_block(const struct tbed_recorder_kept *kept, size_t nwords, uint32_t page_nbytes)
 {
@@ -404,9 +418,7 @@ static bool next_block(struct tbed_recorder *recorder, size_t nwords, uint64_t t
     cold->block = block;
     cold->block_nbytes = nbytes;
     gap_store(recorder, cold);
-    __atomic_store_n(&recorder->end, (uint64_t *)(void *)(block + nbytes), __ATOMIC_RELAXED);
-    if (is_closing(writer)) /* whoever closes waits for this record, no more */
-        __atomic_store_n(&recorder->end, NULL, __ATOMIC_RELAXED);
+    end_set(recorder, cold);
     return true;
 }
 
@@ -432,8 +444,11 @@ static bool advance_time(struct tbed_recorder *recorder, size_t nwords, uint64_t
 
 static bool may_go_on(struct tbed_recorder *recorder, struct tbed_recorder_cold *cold)
 {
-    return __atomic_load_n(&recorder->end, __ATOMIC_RELAXED) != NULL && cold->block != NULL &&
-           cold->epoch == cold->writer->epoch;
+    if (cold->block == NULL || cold->epoch != cold->writer->epoch)
+        return false;
+    if (__atomic_load_n(&recorder->end, __ATOMIC_RELAXED) == NULL) /* a rotation that came to nothing */
+        end_set(recorder, cold);
+    return true;
 }
 
 static uint64_t *refill(struct tbed_recorder *recorder, size_t nwords, uint64_t tick)
@@ -446,10 +461,15 @@ static uint64_t *refill(struct tbed_recorder *recorder, size_t nwords, uint64_t 
         drop(cold, cause);
         return NULL;
     }
+    if (!tbed_rotation_wait(cold->writer, recorder, &cause)) {
+        drop(cold, cause);
+        return NULL;
+    }
     if (cold->epoch != cold->writer->epoch) /* forked: the block is the parent's */
         cold->block = NULL;
     if (may_go_on(recorder, cold) && advance_time(recorder, nwords, tick))
         return recorder->cursor;
+    tbed_rotate_if_due(cold->writer, recorder);
     if (!next_block(recorder, nwords, tick, &cause)) {
         drop(cold, cause);
         return NULL;
@@ -697,7 +717,7 @@ void tbed_recorders_free(struct tbed_writer *writer)
 
 static bool clear_end(struct tbed_recorder *recorder)
 {
-    __atomic_store_n(&recorder->end, NULL, __ATOMIC_RELAXED);
+    __atomic_store_n(&recorder->end, NULL, __ATOMIC_SEQ_CST);
     return true;
 }
 
@@ -723,4 +743,42 @@ void tbed_recorders_stop(struct tbed_writer *writer)
         return;
     }
     for_each_open(writer, stop_and_finish);
+}
+
+/* ---- Rotations ---- */
+
+bool tbed_recorders_pause(struct tbed_writer *writer)
+{
+    if (!tbed_writer_lock(writer))
+        return false;
+    for_each_open(writer, clear_end);
+    tbed_writer_unlock(writer);
+    return barrier_for_all_threads();
+}
+
+/* One that waits for the rotation is busy, but keeps off the pages. */
+static bool is_storing(struct tbed_recorder *recorder)
+{
+    return __atomic_load_n(&recorder->mark, __ATOMIC_ACQUIRE) == TBED_MARK_BUSY &&
+           !__atomic_load_n(&recorder->saw_close, __ATOMIC_SEQ_CST);
+}
+
+bool tbed_recorders_are_busy(struct tbed_writer *writer)
+{
+    return for_each_open(writer, is_storing) != 0;
+}
+
+static bool hand_over(struct tbed_recorder *recorder)
+{
+    struct tbed_recorder_cold *cold = cold_of(recorder);
+    if (cold->epoch == cold->writer->epoch) {
+        block_hand_over(recorder, cold, true);
+        cold->next_sequence = 0;
+    }
+    return true;
+}
+
+void tbed_recorders_hand_over(struct tbed_writer *writer)
+{
+    for_each_open(writer, hand_over);
 }

@@ -200,8 +200,8 @@ static void begin_generation(struct tbed_writer *writer)
     tbed_categories_switch(&session);
 }
 
-enum tbed_status tbed_session_start(const char *path, const struct tbed_writer_options *options, bool joins,
-                                    struct tbed_error *error)
+enum tbed_status tbed_session_start(const char *path, const struct tbed_writer_options *options,
+                                    enum tbed_start start, struct tbed_error *error)
 {
     struct tbed_writer *writer;
     *error = (struct tbed_error){.status = TBED_ERR_BUSY, .offset = UINT64_MAX};
@@ -210,8 +210,9 @@ enum tbed_status tbed_session_start(const char *path, const struct tbed_writer_o
     int cancel_state = tbed_cancel_disable(); /* or the lock would go with the thread */
     enum tbed_status status = TBED_ERR_BUSY;
     if (session.writer == NULL) {
-        status = options != NULL ? tbed_writer_open(path, options, &writer, error)
-                                 : tbed_start_file(path, joins, &writer, error);
+        status = start == TBED_START_AS_TOLD
+                     ? tbed_writer_open(path, options, &writer, error)
+                     : tbed_start_file(path, options, start == TBED_START_JOINS, &writer, error);
         if (status == TBED_OK)
             begin_generation(writer);
     }
@@ -224,7 +225,9 @@ enum tbed_status tbed_start(const char *path, const struct tbed_writer_options *
 {
     struct tbed_error error;
     int kept_errno = errno;
-    enum tbed_status status = tbed_session_start(path, options, false, &error);
+    struct tbed_writer_options none = {.size = sizeof none};
+    enum tbed_status status = options != NULL ? tbed_session_start(path, options, TBED_START_AS_TOLD, &error)
+                                              : tbed_session_start(path, &none, TBED_START_REPLACES, &error);
     errno = kept_errno;
     return status;
 }

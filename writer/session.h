@@ -36,11 +36,17 @@ void tbed_session_unlock(void);
 /* Gives all categories the generation, or 0, by the rules. The session is locked. */
 void tbed_categories_switch(struct tbed_session *session);
 
-/* tbed_start() with a wish to append to a trace that is there, and the reason of a failure. */
-enum tbed_status tbed_session_start(const char *path, const struct tbed_writer_options *options, bool joins,
-                                    struct tbed_error *error);
+enum tbed_start {
+    TBED_START_AS_TOLD,  /* the options say everything */
+    TBED_START_REPLACES, /* see tbed_start_file() */
+    TBED_START_JOINS,
+};
 
-/* What TRACEBED and TRACEBED_CATEGORIES ask for. */
+/* tbed_start() with the reason of a failure. */
+enum tbed_status tbed_session_start(const char *path, const struct tbed_writer_options *options,
+                                    enum tbed_start start, struct tbed_error *error);
+
+/* What TRACEBED, TRACEBED_RING, TRACEBED_ROTATE and TRACEBED_CATEGORIES ask for. */
 void tbed_session_from_environment(void);
 
 #endif

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -65,10 +66,29 @@ static enum tbed_status fail(struct tbed_error *error, enum tbed_status status)
     return status;
 }
 
-enum tbed_status tbed_start_file(const char *path, bool joins, struct tbed_writer **writer_ret,
-                                 struct tbed_error *error)
+/* A program that this one turns into, or starts, must not touch what it has recorded. */
+static enum tbed_status start_beside(const char *path, const struct tbed_writer_options *options,
+                                     struct tbed_writer **writer_ret, struct tbed_error *error)
 {
-    struct tbed_writer_options options = {.size = sizeof options, .join = joins};
+    char name[4096];
+    enum tbed_status status = tbed_writer_open(path, options, writer_ret, error);
+    for (int number = 2; status == TBED_ERR_EXISTS && number <= TRIES_MAX; number++) {
+        int nbytes = snprintf(name, sizeof name, "%s-%d", path, number);
+        if (nbytes >= (int)sizeof name)
+            break;
+        status = tbed_writer_open(name, options, writer_ret, error);
+    }
+    return status;
+}
+
+enum tbed_status tbed_start_file(const char *path, const struct tbed_writer_options *given, bool joins,
+                                 struct tbed_writer **writer_ret, struct tbed_error *error)
+{
+    struct tbed_writer_options options = *given;
+    bool is_series = options.rotate || options.rotate_nbytes != 0 || options.rotate_interval_ns != 0;
+    if (is_series && joins)
+        return start_beside(path, &options, writer_ret, error);
+    options.join = joins;
     enum tbed_status status = tbed_writer_open(path, &options, writer_ret, error);
     for (int tries = 0; status == TBED_ERR_EXISTS && tries < TRIES_MAX; tries++) {
         switch (look_at_old(path)) {
@@ -76,6 +96,9 @@ enum tbed_status tbed_start_file(const char *path, bool joins, struct tbed_write
             options.join = false;
             break;
         case OLD_IN_USE:
+            errno = 0;
+            if (is_series)
+                return fail(error, TBED_ERR_BUSY);
             options.join = true;
             break;
         case OLD_NO_TRACE:

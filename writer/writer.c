@@ -64,8 +64,20 @@ static void process_begin(struct tbed_writer *writer, const char *name, uint32_t
     writer->cells_sequence = 0;
     if (writer->fields.ring_page_count != 0)
         tbed_file_announce(writer);
+    if (writer->rotation.is_wanted && forked_from == 0)
+        tbed_series_record(writer);
     tbed_process_record(writer, tbed_intern_locked(writer, name, strlen(name)), forked_from);
     tbed_anchor_append(writer);
+}
+
+static bool child_file(struct tbed_writer *writer)
+{
+    if (writer->rotation.is_wanted)
+        return tbed_rotation_fork(writer);
+    if (!tbed_file_reopen(writer) || !tbed_file_remap(writer))
+        return false;
+    tbed_file_attach(writer);
+    return true;
 }
 
 /*
@@ -89,11 +101,10 @@ static void child_begin(struct tbed_writer *writer)
         writer->is_closed = true;
         return;
     }
-    if (!tbed_file_reopen(writer) || !tbed_file_remap(writer)) {
+    if (!child_file(writer)) {
         writer->is_closed = true;
         return;
     }
-    tbed_file_attach(writer);
     tbed_lock_take(&writer->live->lock);
     process_begin(writer, NULL, parent);
     tbed_lock_give(&writer->live->lock);
@@ -179,6 +190,20 @@ static bool given_is_allowed(const struct tbed_writer_options *options)
             rate_is_allowed(options->given_ticks_per_second));
 }
 
+static bool wants_rotation(const struct tbed_writer_options *options)
+{
+    return options->rotate || options->rotate_nbytes != 0 || options->rotate_interval_ns != 0;
+}
+
+/* Who rotates is alone in its file, and has a clock and a name for it. */
+static bool rotation_is_allowed(const struct tbed_writer_options *options, const char *path)
+{
+    if (!wants_rotation(options))
+        return options->rotate_keep == 0;
+    return path != NULL && !options->join && !options->given_ticks && options->ring_nbytes == 0 &&
+           options->rotate_keep <= 1000000;
+}
+
 static bool options_are_allowed(const struct tbed_writer_options *options)
 {
     uint32_t page_nbytes = options->page_nbytes;
@@ -217,10 +242,15 @@ static struct tbed_writer *writer_make(const char *path, int fd, const struct tb
     writer->wants_helper = !options->no_helper;
     tbed_clock_start(writer, options); /* first of all: the rate wants some time in between */
     int cancel_state = tbed_cancel_disable();
+    if (wants_rotation(options) && !tbed_rotation_init(writer, options)) {
+        writer_free(writer);
+        return NULL;
+    }
     error->status = path != NULL ? tbed_file_open(writer, path, options, error)
                                  : tbed_file_open_fd(writer, fd, options, error);
     tbed_cancel_restore(cancel_state);
     if (error->status != TBED_OK) {
+        tbed_rotation_free(writer);
         writer_free(writer);
         return NULL;
     }
@@ -238,7 +268,8 @@ static enum tbed_status open_checked(const char *path, int fd, const struct tbed
     struct tbed_error error = {.status = TBED_ERR_ARGUMENT, .offset = UINT64_MAX};
     struct tbed_writer_options options = options_copy(given);
     *writer_ret = NULL;
-    if ((path != NULL || (fd >= 0 && !options.join)) && options_are_allowed(&options))
+    if ((path != NULL || (fd >= 0 && !options.join)) && options_are_allowed(&options) &&
+        rotation_is_allowed(&options, path))
         *writer_ret = writer_make(path, fd, &options, &error);
     if (*writer_ret == NULL && error_ret != NULL)
         *error_ret = error;
@@ -295,6 +326,8 @@ void tbed_writer_close(struct tbed_writer *writer)
 {
     if (writer == NULL || !begin_closing(writer))
         return;
+    if (!tbed_lock_take(&writer->live->rotate_lock)) /* waits for the end of one that is under way */
+        return;
     int cancel_state = tbed_cancel_disable();
     tbed_recorders_stop(writer);
     tbed_helper_stop(writer); /* after the last recorder has handed it a page */
@@ -302,6 +335,8 @@ void tbed_writer_close(struct tbed_writer *writer)
     finish_blocks(writer);
     stop_drops(writer);
     tbed_file_detach(writer);
+    tbed_rotation_free(writer);
+    tbed_lock_give(&writer->live->rotate_lock);
     tbed_intern_close(writer);
     tbed_cancel_restore(cancel_state);
 }

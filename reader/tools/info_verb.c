@@ -72,6 +72,18 @@ static void put_field(const char *name)
     printf("  %s%-10s%s", tool_dim(), name, tool_plain());
 }
 
+static void put_series(const struct tbed_trace_info *info)
+{
+    char number[32];
+    if (info->series_number == 0)
+        return;
+    put_field("series");
+    printf("file %s of %016" PRIx64, tool_format_count(number, info->series_number), info->series_id);
+    if (info->previous_file_id != 0)
+        printf(", follows %016" PRIx64, info->previous_file_id);
+    printf("\n");
+}
+
 static void put_size(const struct state *state)
 {
     char size[32], exact[32], pages[32], page[32];
@@ -87,6 +99,7 @@ static void put_size(const struct state *state)
     }
     put_field("file id");
     printf("%016" PRIx64 "\n", info->file_id);
+    put_series(info);
 }
 
 static void put_closed(const struct state *state)
@@ -445,6 +458,21 @@ static void json_streams(struct tool_json *out, const struct state *state)
     tool_json_array_close(out);
 }
 
+static void json_series(struct tool_json *out, const struct tbed_trace_info *info)
+{
+    char id[24];
+    if (info->series_number == 0)
+        return;
+    tool_json_object_open(out, "series");
+    snprintf(id, sizeof id, "%016" PRIx64, info->series_id);
+    tool_json_string(out, "id", id);
+    tool_json_u64(out, "number", info->series_number);
+    snprintf(id, sizeof id, "%016" PRIx64, info->previous_file_id);
+    if (info->previous_file_id != 0)
+        tool_json_string(out, "follows", id);
+    tool_json_object_close(out);
+}
+
 static void json_file(struct tool_json *out, const struct state *state)
 {
     const struct tbed_trace_info *info = &state->info;
@@ -457,6 +485,7 @@ static void json_file(struct tool_json *out, const struct state *state)
     tool_json_u64(out, "pages", info->page_count);
     tool_json_u64(out, "ring_pages", info->ring_page_count);
     tool_json_string(out, "file_id", file_id);
+    json_series(out, info);
     tool_json_bool(out, "cleanly_closed", info->shut);
     tool_json_bool(out, "being_written", state->is_written);
     tool_json_u64(out, "writers", info->writer_count);

@@ -35,6 +35,8 @@ static int be_child(const char *how)
         raise(SIGKILL);
     if (strcmp(how, "exec") == 0)
         become("executed");
+    for (int i = 0; strcmp(how, "much") == 0 && i < 100000; i++)
+        TBED_INSTANT("again");
     if (strcmp(how, "start") == 0)
         return tbed_start("/no/such/file.tbed", NULL) == TBED_ERR_BUSY ? 0 : 1;
     if (strcmp(how, "spawn") == 0) {
@@ -218,6 +220,74 @@ static void a_failure_is_told_and_fails_nothing(void **state)
     assert_string_equal(complaints, "");
 }
 
+/* How many of them there are, and how often each name was begun in all. */
+static size_t series_count(const char *path, const char *wanted, size_t *begin_count_ret)
+{
+    size_t count = 0;
+    char name[300];
+    *begin_count_ret = begin_count(path, wanted, true);
+    for (;; count++) {
+        snprintf(name, sizeof name, "%s.%06zu", path, count + 1);
+        if (access(name, F_OK) != 0)
+            return count;
+        *begin_count_ret += begin_count(name, wanted, true);
+    }
+}
+
+static void a_series_and_a_ring_come_from_the_environment(void **state)
+{
+    (void)state;
+    char path[256], spawned[300];
+    size_t count;
+    pid_t child;
+    snprintf(path, sizeof path, "%s", test_path("series.tbed"));
+    setenv("TRACEBED_ROTATE", "256K", 1);
+    run_well("much", path);
+    assert_true(series_count(path, "again", &count) >= 2);
+    assert_int_equal(count, 100000);
+    snprintf(path, sizeof path, "%s", test_path("kept.tbed"));
+    setenv("TRACEBED_ROTATE", "1h,1", 1);
+    assert_int_equal(run_child("exec", path, NULL, &child), 0); /* does not end its own */
+    assert_int_equal(begin_count(path, "exec", false), 1);
+    snprintf(spawned, sizeof spawned, "%s.%d", path, (int)child);
+    assert_int_equal(begin_count(spawned, "executed", true), 1);
+    unsetenv("TRACEBED_ROTATE");
+    struct tbed_trace_info info;
+    snprintf(path, sizeof path, "%s", test_path("ring.tbed"));
+    setenv("TRACEBED_RING", "1M", 1);
+    run_well("much", path);
+    struct tbed_reader *reader = test_reader_open(path, true);
+    tbed_reader_info(reader, &info);
+    assert_int_equal(info.ring_page_count * (uint64_t)info.page_nbytes, 1 << 20);
+    tbed_reader_close(reader);
+    unsetenv("TRACEBED_RING");
+}
+
+static void what_cannot_be_read_is_told(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"x",     "64",    "0M",   "64MB",   " 64M",        "-1M", "64M,",
+                                        "64M,0", "64M,x", "60ms", "64M,1,", "1000000000M", "M",   "1.5G"};
+    char path[256];
+    snprintf(path, sizeof path, "%s", test_path("wrong.tbed"));
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        for (int ring = 0; ring < 2; ring++) {
+            const char *name = ring ? "TRACEBED_RING" : "TRACEBED_ROTATE";
+            setenv(name, wrong[i], 1);
+            assert_int_equal(run_child("plain", path, NULL, NULL), 0);
+            assert_int_equal(strncmp(complaints, "tracebed: TRACEBED_R", 20), 0);
+            assert_non_null(strstr(complaints, "the program runs without a trace\n"));
+            assert_int_not_equal(access(path, F_OK), 0);
+            unsetenv(name);
+        }
+    setenv("TRACEBED_RING", "1M", 1);
+    setenv("TRACEBED_ROTATE", "1M", 1);
+    assert_int_equal(run_child("plain", path, NULL, NULL), 0);
+    assert_non_null(strstr(complaints, "together with TRACEBED_RING"));
+    unsetenv("TRACEBED_RING");
+    unsetenv("TRACEBED_ROTATE");
+}
+
 int main(int argc, char **argv)
 {
     program = argv[0];
@@ -230,6 +300,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(each_process_may_have_a_file),
         cmocka_unit_test(categories_come_from_the_environment),
         cmocka_unit_test(a_failure_is_told_and_fails_nothing),
+        cmocka_unit_test(a_series_and_a_ring_come_from_the_environment),
+        cmocka_unit_test(what_cannot_be_read_is_told),
     };
     int failed = cmocka_run_group_tests_name("session_environment", tests, NULL, NULL);
     free(complaints);

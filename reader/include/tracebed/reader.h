@@ -98,6 +98,9 @@ struct tbed_trace_info {
     /* Counted by tbed_reader_verify(): events of later versions, events with a tick below the one before. */
     uint64_t unknown_event_count;
     uint64_t tick_decrease_count;
+    /* Of a file that is one of a series: which, from 1 (0: it is none), the id of the first file and of the one before. */
+    uint32_t series_number;
+    uint64_t series_id, previous_file_id; /* the latter 0 in the first */
 };
 void tbed_reader_info(const struct tbed_reader *reader, struct tbed_trace_info *info_ret);
 

@@ -59,8 +59,13 @@ extern "C" {
  *   TRACEBED=run.tbed             as tbed_start("run.tbed", NULL); a failure is one line on standard error
  *   TRACEBED=run.%p.tbed          a file for each process: %p is its number, %% a percent sign
  *   TRACEBED=+run.tbed            appends to a trace that is there already
+ *   TRACEBED_RING=64M             a flight recorder: the newest 64 MiB of events (K, M, G)
+ *   TRACEBED_ROTATE=64M           a series of files of about 64 MiB, run.tbed.000001 and so on, run.tbed the running one
+ *   TRACEBED_ROTATE=60s,10        a file a minute (s, m, h); the newest 10 closed ones are kept
  *   TRACEBED_CATEGORIES=net,-gui  see tbed_category_list()
- * What the process starts finds TRACEBED with a '+' and an absolute path, and so records into the same trace.
+ * What the process starts finds TRACEBED with a '+' and an absolute path, and so records into the same trace; where
+ * TRACEBED_ROTATE is set, into one of its own, run.tbed.%p. A value that cannot be read is one line on standard error,
+ * and the program runs without a trace.
  * In a statically linked program the environment counts only if the program uses something of this header.
  */
 enum tbed_status tbed_start(const char *path, const struct tbed_writer_options *options);

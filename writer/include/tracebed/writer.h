@@ -60,7 +60,33 @@ struct tbed_writer_options {
     /* 0: this process's; TBED_PID_UNKNOWN: the trace has 0. Given, its parent is not told. */
     uint32_t process_pid;
     uint64_t ring_nbytes; /* of a new file: a flight recorder, see below; 0: everything is kept */
+    /* A series of files, see below. Not with 'join', 'given_ticks', 'ring_nbytes', and not without a path. */
+    bool rotate;                 /* by tbed_rotate() only; the next two ask for it as well */
+    uint64_t rotate_nbytes;      /* when the file is about as large; 0: however large it is */
+    uint64_t rotate_interval_ns; /* when it is as old; 0: however old it is */
+    uint32_t rotate_keep;        /* how many closed files are kept, at most 1,000,000; 0: all */
 };
+
+/*
+ * Series. With one of 'rotate', 'rotate_nbytes', 'rotate_interval_ns' a long trace is cut into files, each a trace of
+ * its own that is closed cleanly when the next one is begun. The running file always has the given path; closed ones
+ * are "path.000001", "path.000002", and so on, numbers whose name is taken being left out. Nothing but the series' own
+ * closed files is ever removed, the oldest first, when there are more than 'rotate_keep'. An event is in one file,
+ * exactly; strings, bindings, units and all that is said of processes and of threads that have not ended is in each, so
+ * that ids, stream numbers and open spans go on. Drops are counted in the file that they happened in. A SERIES record
+ * says which file follows which.
+ *
+ * A rotation is made by the helper; without one, by a thread that needs a page, and then 'rotate_interval_ns' is looked
+ * at only there. It begins within a page of each thread of 'rotate_nbytes', and not before a file is twice as large as
+ * what it carries on. What threads record meanwhile waits until the next file stands: some milliseconds, more where
+ * there are many megabytes of strings. A signal handler that comes in the middle of that in its own thread has its
+ * events dropped with cause "interrupted". A rotation that fails changes nothing and is tried again after a second:
+ * the file goes on.
+ *
+ * A forked child begins a series of its own with its first event, at "path.PID"; so nobody shares a file. Another process
+ * that joins the running file all the same stays in that one. The file system must be able to exchange two names
+ * (RENAME_EXCHANGE: ext4, xfs, btrfs, tmpfs).
+ */
 
 /*
  * Flight recorders. With 'ring_nbytes' a trace keeps the newest events: that many bytes of pages, rounded up, allocated
@@ -68,6 +94,7 @@ struct tbed_writer_options {
  * given up; they lie behind the ring and grow as in other traces. A thread keeps the page that it records into however
  * long it is quiet, so a ring wants several pages for each thread (64 KiB each by default). Where threads hold all
  * pages, one that has a page starts it again, and the events of one that has none are dropped with cause "size limit".
+ * Otherwise what a process records stays until half as many pages as the ring has were given out after it.
  * The helper makes up to a sixteenth of the pages ready ahead of use.
  */
 
@@ -105,6 +132,16 @@ void tbed_writer_free(struct tbed_writer *writer);
  */
 enum tbed_status tbed_writer_open_fd(int fd, const struct tbed_writer_options *options,
                                      struct tbed_writer **writer_ret, struct tbed_error *error_ret);
+
+/*
+ * tbed_rotate() begins the next file of a series now. From a signal handler: ask a thread to do it.
+ *
+ * Errors: ERR_ARGUMENT where the writer is NULL, closed, or without a series; ERR_BUSY where a rotation or a close is
+ *         under way, or a thread did not come out of a record for a tenth of a second; ERR_EXISTS where the path names
+ *         another file by now; ERR_OPEN, ERR_DISK_FULL, ERR_WRITE, ERR_MAP, ERR_MEMORY. The running file goes on then.
+ * Threads: any; not from a signal handler.
+ */
+enum tbed_status tbed_rotate(struct tbed_writer *writer, struct tbed_error *error_ret);
 
 /* What has been dropped in this file so far, over all its writers. */
 uint64_t tbed_writer_drop_count(const struct tbed_writer *writer, enum tbed_drop_cause cause);
