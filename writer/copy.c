@@ -38,7 +38,10 @@ static bool keep(struct tbed_copy *copy, const struct tbed_kept_block *kept)
 
 /* ---- One block ---- */
 
-/* The end of the events up to the cut, and the latest tick among them. */
+/*
+ * The end of the events up to the cut, and the latest tick among them. Where there is damage before it, all: readers will
+ * tell of it.
+ */
 static uint32_t cut_events(const uint8_t *block, uint32_t used_nbytes, uint64_t cut_tick,
                            uint64_t *last_tick_ret)
 {
@@ -52,8 +55,10 @@ static uint32_t cut_events(const uint8_t *block, uint32_t used_nbytes, uint64_t 
     while (at < end) {
         size_t nwords;
         uint64_t word = tbed_word_load(at);
-        if (word == 0 || tbed_event_check(word, at, end, &nwords) != TBED_OK)
-            break;
+        if (word == 0 || tbed_event_check(word, at, end, &nwords) != TBED_OK) {
+            *last_tick_ret = fields.last_tick;
+            return used_nbytes;
+        }
         uint64_t tick = base + tbed_event_delta(word);
         if (tbed_event_tag(word) == TBED_TAG_TIME)
             base += tbed_event_time_ticks(word);
@@ -66,16 +71,18 @@ static uint32_t cut_events(const uint8_t *block, uint32_t used_nbytes, uint64_t 
     return (uint32_t)((const uint8_t *)at - block);
 }
 
-/* Where the content of the copied block ends. False: it is damaged. */
-static bool find_end(const struct tbed_copy *copy, const uint8_t *block,
-                     const struct tbed_block_fields *fields, struct tbed_kept_block *kept)
+/* Where the content of the copied block ends. False: it is damaged. A cells page does not go with what is behind it. */
+static bool find_end(struct tbed_copy *copy, const uint8_t *block, const struct tbed_block_fields *fields,
+                     struct tbed_kept_block *kept)
 {
     struct tbed_block_scan scan;
     kept->used_nbytes = fields->used_nbytes;
     kept->last_tick = fields->last_tick;
     if (fields->used_nbytes != 0) {
-        uint32_t nbytes = fields->kind == TBED_BLOCK_CELLS ? 1u << fields->shift : kept->nbytes;
-        if (tbed_block_content_check(block, fields, nbytes, false) != TBED_OK)
+        enum tbed_status status = tbed_block_content_check(block, fields, kept->nbytes, false);
+        bool is_tail_of_cells = status == TBED_ERR_BLOCK_TAIL && fields->kind == TBED_BLOCK_CELLS;
+        copy->left_out_count += is_tail_of_cells;
+        if (status != TBED_OK && !is_tail_of_cells)
             return false;
     } else {
         if (tbed_block_scan(block, kept->nbytes, (enum tbed_block_kind)fields->kind, &scan) != TBED_OK)

@@ -8,8 +8,7 @@
  */
 #include "writer/private.h"
 
-#define FORMAT_PLAIN  1u
-#define FORMAT_WALKED 2u
+#define FORMAT_WALKED 2u /* not TBED_FORMAT_PLAIN */
 
 struct directive {
     bool star_width, star_precision, has_precision;
@@ -39,14 +38,11 @@ static const char *directive_parse(const char *at, struct directive *directive)
 }
 
 /* A text that is not there prints as glibc has it: all or nothing. */
-static void text_measure(struct tbed_argument *value, bool has_limit, size_t limit)
+static void text_limit(struct tbed_argument *value, size_t limit)
 {
-    const char *text = value->value.text;
-    if (text == NULL)
-        text = has_limit && limit < 6 ? "" : "(null)";
-    size_t nbytes = has_limit ? strnlen(text, limit) : strlen(text);
-    value->value.text = text;
-    value->nbytes = nbytes < UINT32_MAX ? (uint32_t)nbytes : UINT32_MAX - 1;
+    if (value->value.text == NULL)
+        value->value.text = limit < 6 ? "" : "(null)";
+    value->nbytes = (uint32_t)strnlen(value->value.text, limit);
 }
 
 static void to_pointer(struct tbed_argument *value)
@@ -61,10 +57,12 @@ static void value_fit(struct tbed_argument *value, const struct directive *direc
     bool has_limit = directive->has_precision && precision >= 0;
     if (value->type != TBED_ARG_TEXT)
         return;
-    if (directive->conversion == 's')
-        text_measure(value, has_limit, has_limit ? (size_t)precision : 0);
-    else
+    if (directive->conversion != 's')
         to_pointer(value);
+    else if (has_limit)
+        text_limit(value, (size_t)precision);
+    else
+        *value = tbed_value_measured(*value);
 }
 
 static void format_walk(const char *at, struct tbed_argument *values, size_t count)
@@ -105,7 +103,7 @@ static uint32_t format_flags(struct tbed_site *format)
 {
     uint32_t flags = __atomic_load_n(&format->flags, __ATOMIC_RELAXED);
     if (flags == 0) {
-        flags = is_plain(format->text) ? FORMAT_PLAIN : FORMAT_WALKED;
+        flags = is_plain(format->text) ? TBED_FORMAT_PLAIN : FORMAT_WALKED;
         __atomic_store_n(&format->flags, flags, __ATOMIC_RELAXED);
     }
     return flags;
@@ -114,8 +112,7 @@ static uint32_t format_flags(struct tbed_site *format)
 static void values_measure(struct tbed_argument *values, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (values[i].type == TBED_ARG_TEXT && values[i].nbytes == TBED_NBYTES_UNMEASURED)
-            text_measure(&values[i], false, 0);
+        values[i] = tbed_value_measured(values[i]);
 }
 
 void tbed_values_name(struct tbed_site *names, struct tbed_argument *values, size_t count)
@@ -134,7 +131,7 @@ static void message_pack(enum tbed_severity severity, uint32_t id, const struct 
     size_t nbytes = 0;
     for (size_t i = 0; i < count; i++) {
         types |= tbed_packed_type(&values[i]) << 4 * i;
-        nbytes += values[i].nbytes + (values[i].type == TBED_ARG_TEXT ? (size_t)4 : 0);
+        nbytes += tbed_packed_nbytes(&values[i]);
     }
     size_t nwords = 2 + (nbytes + 7) / 8;
     if (nwords > TBED_EXTENDED_NWORDS_MAX)
@@ -158,7 +155,7 @@ static void message_pack(enum tbed_severity severity, uint32_t id, const struct 
 void tbed_message_values(enum tbed_severity severity, struct tbed_site *format, struct tbed_argument *values,
                          size_t count)
 {
-    if (format_flags(format) == FORMAT_PLAIN)
+    if (format_flags(format) == TBED_FORMAT_PLAIN)
         values_measure(values, count);
     else
         format_walk(format->text, values, count);

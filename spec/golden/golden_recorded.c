@@ -290,6 +290,63 @@ static void write_given(const char *folder)
     golden_expect(folder, "valid/given - 6 2 418");
 }
 
+/* ---- A flight recorder ---- */
+
+static void wait_for(pid_t child)
+{
+    int status;
+    if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
+        golden_fail("a child that records");
+}
+
+static struct tbed_writer *open_ring(char *path, const char *folder)
+{
+    struct tbed_writer_options options = {.given_ticks = true,
+                                          .given_ticks_per_second = 1000000000,
+                                          .given_realtime_ns = 1700000000000000000,
+                                          .process_pid = 4242,
+                                          .ring_nbytes = 4 * GOLDEN_PAGE_NBYTES};
+    return open_with(options, path, folder);
+}
+
+/* Twice round and more, in spans that began long ago, while another thread is quiet in a page of its own. */
+static void record_round(struct tbed_writer *writer)
+{
+    struct tbed_recorder *quiet = tbed_recorder_open_given(writer, "quiet", 2);
+    struct tbed_recorder *busy = tbed_recorder_open_given(writer, "busy", 1);
+    uint32_t outer = intern(writer, "outer");
+    give(quiet, TBED_GIVEN_INSTANT, TBED_ID_INVALID, 0, 900);
+    tbed_id_bind(writer, 42, 1, intern(writer, "inner"));
+    give(busy, TBED_GIVEN_BEGIN, outer, 0, 1000);
+    for (uint64_t i = 0; i < 4000; i++)
+        give(busy, i % 2 == 0 ? TBED_GIVEN_BEGIN : TBED_GIVEN_END, TBED_ID_INVALID, 0, 1010 + 10 * i);
+    give(busy, TBED_GIVEN_INSTANT, intern(writer, "late"), 0, 50000);
+}
+
+static void write_ring(const char *folder)
+{
+    char path[4096];
+    struct tbed_writer *writer = open_ring(path, folder);
+    record_round(writer);
+    tbed_writer_close(writer);
+    settle_file(path, folder, "recorder");
+    golden_expect(folder, "valid/recorder - 6 1 1492");
+}
+
+static void write_ring_killed(const char *folder)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/recorded.part", folder);
+    pid_t child = fork();
+    if (child == 0) {
+        record_round(open_ring(path, folder));
+        _exit(0);
+    }
+    wait_for(child);
+    settle_file(path, folder, "recorder_killed");
+    golden_expect(folder, "valid/recorder_killed - 6 1 1492");
+}
+
 /* ---- Other ways to live and end ---- */
 
 static void write_empty(const char *folder)
@@ -334,13 +391,6 @@ static void write_cells(const char *folder)
     tbed_writer_close(writer);
     settle_file(path, folder, "cells");
     golden_expect(folder, "valid/cells - 4 0 234");
-}
-
-static void wait_for(pid_t child)
-{
-    int status;
-    if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
-        golden_fail("a child that records");
 }
 
 static void write_fork(const char *folder)
@@ -388,6 +438,8 @@ void golden_recorded_write_all(const char *folder)
 {
     write_recorded(folder);
     write_given(folder);
+    write_ring(folder);
+    write_ring_killed(folder);
     write_empty(folder);
     write_recursion(folder);
     write_cells(folder);

@@ -109,37 +109,72 @@ static void assert_same_arguments(const struct tbed_event *left, const struct tb
         TBED_LOG_AT((enum tbed_severity)16, __VA_ARGS__);                                                    \
     } while (0)
 
-static void packed_messages_read_like_the_general_ones(void **state)
+static void log_both(const char *none, const char *nine)
 {
-    (void)state;
-    const char *path = start("packed.tbed");
-    char *large = malloc(70000);
-    memset(large, 'x', 69999);
-    large[69999] = '\0';
     LOG_BOTH("nothing");
     LOG_BOTH("%d", INT32_MIN);
     LOG_BOTH("%u %d", UINT32_MAX, -1);
     LOG_BOTH("%ld %lu %d", INT64_MIN, UINT64_MAX, INT32_MAX);
-    LOG_BOTH("%f %p %s", -0.5, (void *)large, "");
-    LOG_BOTH("%s %d %s %u %s %hhd %s", "1", 2, "three", 4u, "fiveandsix", (signed char)-7, "eightbyt");
+    LOG_BOTH("%f %s", -0.5, "");
+    LOG_BOTH("%p %s", (void *)&evaluated, none);
+    LOG_BOTH("%.*s %s %.3s", 4, nine, nine, none);
+    LOG_BOTH("%s %d %s %u %s %hhd %s", "1", 2, "three", 4u, nine, (signed char)-7, "eightbyt");
+    LOG_BOTH("%s %s %s %s %s %s %s", nine, nine, nine, nine, nine, nine, nine);
     LOG_BOTH("%d %d %d %d %d %d %d", 1, -2, true, -4, 'c', (short)-6, 7);
-    TBED_LOG("%s", large); /* larger than a page */
+}
+
+/* A site's first event is not like its later ones: its texts are measured out of line. */
+static void packed_messages_read_like_the_general_ones(void **state)
+{
+    (void)state;
+    const char *path = start("packed.tbed");
+    for (int i = 0; i < 3; i++)
+        log_both(NULL, "ninebytes");
     TBED_LOG("x=%d y=%d", 1, 2);
     TBED_INSTANT("end");
     tbed_stop();
-    free(large);
     struct tbed_reader *reader = test_reader_open(path, true);
     size_t count;
     struct tbed_event *events = test_events(reader, test_stream_named(reader, "main"), &count);
-    assert_int_equal(count, 16);
-    for (size_t i = 0; i < 14; i += 2) {
+    assert_int_equal(count, 62);
+    for (size_t i = 0; i < 60; i += 2) {
         assert_int_equal(events[i].of.message.severity, TBED_SEVERITY_INFORMATION);
         assert_int_equal(events[i + 1].of.message.severity, 16);
         assert_int_equal(events[i].id, events[i + 1].id);
         assert_same_arguments(&events[i], &events[i + 1]);
     }
-    assert_int_equal(events[15].offset - events[14].offset, 24);
-    assert_int_equal(test_drop_count(reader), 1);
+    assert_int_equal(events[61].offset - events[60].offset, 24);
+    assert_int_equal(test_drop_count(reader), 0);
+    free(events);
+    tbed_reader_close(reader);
+}
+
+/* A record has at most 65,536 words, of which a text has all but two, and 4 bytes. */
+static void texts_that_are_too_long_are_dropped(void **state)
+{
+    (void)state;
+    const size_t sizes[] = {5, 524268, 524269, 1040000};
+    struct tbed_writer_options options = {.size = sizeof options, .page_nbytes = 1 << 20};
+    const char *path = test_path("long.tbed");
+    char *text = malloc(sizes[3] + 1);
+    assert_non_null(text);
+    memset(text, 'x', sizes[3]);
+    text[sizes[3]] = '\0';
+    assert_int_equal(tbed_start(path, &options), TBED_OK);
+    for (int i = 0; i < 8; i++)
+        TBED_LOG("%s", text + sizes[3] - sizes[i / 2]);
+    tbed_stop();
+    free(text);
+    struct tbed_reader *reader = test_reader_open(path, true);
+    size_t count;
+    struct tbed_event *events = test_events(reader, test_stream_named(reader, "main"), &count);
+    assert_int_equal(count, 4);
+    for (size_t i = 0; i < 4; i++) {
+        struct tbed_argument argument;
+        tbed_argument_next(&events[i].arguments, &argument);
+        assert_int_equal(argument.nbytes, sizes[i / 2]);
+    }
+    assert_int_equal(test_drop_count(reader), 4);
     free(events);
     tbed_reader_close(reader);
 }
@@ -560,6 +595,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(off_records_and_evaluates_nothing),
         cmocka_unit_test(packed_messages_read_like_the_general_ones),
+        cmocka_unit_test(texts_that_are_too_long_are_dropped),
         cmocka_unit_test(macros_record_what_they_say),
         cmocka_unit_test(types_keep_their_values),
         cmocka_unit_test(categories_are_switched_at_run_time),

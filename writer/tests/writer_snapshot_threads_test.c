@@ -10,11 +10,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
+
+#include "fuzz/mend.h"
 
 #define THREADS     3
 #define ROUNDS      6
 #define PAGE_NBYTES 16384
+#define CELLS_PAGE  1
 
 struct worker {
     struct tbed_writer *writer;
@@ -204,13 +208,8 @@ static void snapshot_of_a_flight_recorder_begins_behind_a_gap(void **state)
     tbed_writer_free(writer);
 }
 
-static uint32_t flip_first_event_block(const char *path)
+static void flip(const char *path, uint64_t offset)
 {
-    struct tbed_reader *reader = test_reader_open(path, true);
-    struct tbed_block block;
-    assert_int_equal(tbed_event_block_get(reader, 0, &block), TBED_OK);
-    uint64_t offset = block.offset + 80;
-    tbed_reader_close(reader);
     FILE *file = fopen(path, "r+");
     uint8_t byte;
     assert_int_equal(fseek(file, (long)offset, SEEK_SET), 0);
@@ -219,6 +218,16 @@ static uint32_t flip_first_event_block(const char *path)
     assert_int_equal(fseek(file, (long)offset, SEEK_SET), 0);
     assert_int_equal(fwrite(&byte, 1, 1, file), 1);
     fclose(file);
+}
+
+static uint32_t flip_first_event_block(const char *path)
+{
+    struct tbed_reader *reader = test_reader_open(path, true);
+    struct tbed_block block;
+    assert_int_equal(tbed_event_block_get(reader, 0, &block), TBED_OK);
+    uint64_t offset = block.offset + 80;
+    tbed_reader_close(reader);
+    flip(path, offset);
     return block.stream;
 }
 
@@ -250,6 +259,89 @@ static void damaged_blocks_are_left_out_and_counted(void **state)
     tbed_reader_close(reader);
 }
 
+/* Strings, names and short threads are in cells: they stay, whatever is behind the header of their page. */
+static void cells_stay_where_their_page_has_a_damaged_tail(void **state)
+{
+    (void)state;
+    const char *path = test_path("tail.tbed"), *to = test_path("cells.tbed");
+    struct tbed_writer *writer = test_writer_open(path, NULL);
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, "first");
+    tbed_instant(recorder, tbed_string_intern(writer, "named", 5));
+    tbed_writer_close(writer);
+    flip(path, CELLS_PAGE * 65536 + 64);
+    struct tbed_reader *reader;
+    assert_int_equal(tbed_reader_open(path, NULL, &reader, NULL), TBED_OK);
+    assert_int_equal(tbed_reader_verify(reader), TBED_ERR_BLOCK_TAIL);
+    tbed_reader_close(reader);
+    uint64_t left_out;
+    assert_int_equal(tbed_trace_snapshot(path, to, &left_out, NULL), TBED_OK);
+    assert_int_equal(left_out, 1); /* the tail */
+    reader = test_reader_open(to, true);
+    size_t count;
+    struct tbed_event *events = test_events(reader, test_stream_named(reader, "first"), &count);
+    assert_int_equal(count, 1);
+    assert_text(reader, events[0].id, "named");
+    free(events);
+    tbed_reader_close(reader);
+}
+
+static uint64_t user_now;
+
+static uint64_t count_user_ticks(void)
+{
+    return ++user_now;
+}
+
+/* Sets the event word that is at 'offset' of the trace, and its block's checksum. */
+static void damage_word(const char *path, uint64_t offset, uint64_t word)
+{
+    int fd = open(path, O_RDWR);
+    uint64_t block = offset - offset % PAGE_NBYTES;
+    uint8_t *map = mmap(NULL, PAGE_NBYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)block);
+    assert_true(fd >= 0 && map != MAP_FAILED);
+    memcpy(map + offset % PAGE_NBYTES, &word, sizeof word);
+    mend_block(map, PAGE_NBYTES, MEND_BLOCKS);
+    munmap(map, PAGE_NBYTES);
+    close(fd);
+}
+
+/* Before the moment it stays, to be told; what is after the moment is not in the snapshot, damaged or not. */
+static void damage_of_words_stays_as_far_as_the_moment(void **state)
+{
+    enum { EVENTS = 6000, MOMENT = 100, BEFORE = 50, AFTER = 150 };
+    (void)state;
+    for (int is_after = 0; is_after < 2; is_after++) {
+        const char *path = test_path("words.tbed"), *to = test_path(is_after ? "sound.tbed" : "told.tbed");
+        struct tbed_writer_options options = {.page_nbytes = PAGE_NBYTES,
+                                              .clock = TBED_CLOCK_USER,
+                                              .user_clock = count_user_ticks,
+                                              .no_helper = true,
+                                              .ring_nbytes = 8 * PAGE_NBYTES};
+        user_now = 0;
+        struct tbed_writer *writer = test_writer_open(path, &options);
+        struct tbed_recorder *recorder = tbed_recorder_open(writer, "t0");
+        user_now = 1000;
+        for (uint32_t i = 0; i < EVENTS; i++)
+            tbed_instant(recorder, i);
+        damage_word(path, PAGE_NBYTES + 64 + 8 * (is_after ? AFTER : BEFORE), 1);
+        user_now = 1000 + MOMENT;
+        assert_int_equal(tbed_snapshot(writer, to, NULL), TBED_OK);
+        struct tbed_reader *reader;
+        struct tbed_event event;
+        struct tbed_cursor *cursor;
+        uint32_t count = 0;
+        assert_int_equal(tbed_reader_open(to, NULL, &reader, NULL), TBED_OK);
+        assert_int_equal(tbed_reader_verify(reader), is_after ? TBED_OK : TBED_ERR_EVENT_TAG);
+        assert_int_equal(tbed_cursor_open(reader, test_stream_named(reader, "t0"), &cursor), TBED_OK);
+        while (tbed_cursor_next(cursor, &event) == TBED_OK)
+            assert_int_equal(event.id, count++);
+        assert_in_range(count, is_after ? MOMENT - 1 : BEFORE, is_after ? MOMENT + 1 : BEFORE);
+        tbed_cursor_close(cursor);
+        tbed_reader_close(reader);
+        tbed_writer_free(writer);
+    }
+}
+
 static void what_is_no_trace_is_refused(void **state)
 {
     (void)state;
@@ -270,6 +362,8 @@ int main(void)
         cmocka_unit_test(snapshot_of_a_flight_recorder_is_its_newest_events),
         cmocka_unit_test(snapshot_of_a_flight_recorder_begins_behind_a_gap),
         cmocka_unit_test(damaged_blocks_are_left_out_and_counted),
+        cmocka_unit_test(cells_stay_where_their_page_has_a_damaged_tail),
+        cmocka_unit_test(damage_of_words_stays_as_far_as_the_moment),
         cmocka_unit_test(what_is_no_trace_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -185,6 +185,21 @@ TBED_INLINE struct tbed_argument tbed_value_none(void)
     return value;
 }
 
+#define TBED_NBYTES_UNMEASURED UINT32_MAX /* of a text: up to its terminator */
+#define TBED_FORMAT_PLAIN      1u         /* flags of a format: each text is for a %s without a precision */
+
+/* A text is as long as %s prints it, of one that is not there too. */
+TBED_INLINE struct tbed_argument tbed_value_measured(struct tbed_argument value)
+{
+    if (value.type == TBED_ARG_TEXT && value.nbytes == TBED_NBYTES_UNMEASURED) {
+        const char *text = value.value.text != NULL ? value.value.text : "(null)";
+        size_t nbytes = __builtin_strlen(text);
+        value.value.text = text;
+        value.nbytes = nbytes < UINT32_MAX ? (uint32_t)nbytes : UINT32_MAX - 1;
+    }
+    return value;
+}
+
 TBED_INLINE uint64_t tbed_packed_type(const struct tbed_argument *value)
 {
     bool is_narrow = value->type <= TBED_ARG_I64 && value->nbytes == 4;
@@ -192,6 +207,11 @@ TBED_INLINE uint64_t tbed_packed_type(const struct tbed_argument *value)
 }
 
 /* A text's length stands in front of it. */
+TBED_INLINE size_t tbed_packed_nbytes(const struct tbed_argument *value)
+{
+    return value->nbytes + (value->type == TBED_ARG_TEXT ? (size_t)4 : 0);
+}
+
 TBED_INLINE char *tbed_packed_put(char *to, const struct tbed_argument *value)
 {
     uint64_t bits = value->value.u64;
@@ -217,7 +237,7 @@ TBED_INLINE uint64_t tbed_packed_head(enum tbed_severity severity, uint64_t type
 
 /*
  * The usual case; false: all else, for tbed_message_values(). The compiler knows the types of the values, and so the
- * second word and where each goes: no loop, no array.
+ * second word and, up to the first text, where each goes: no loop, no array.
  */
 TBED_INLINE bool tbed_message_packed(enum tbed_severity severity, uint32_t id, size_t count,
                                      struct tbed_argument a, struct tbed_argument b, struct tbed_argument c,
@@ -228,9 +248,11 @@ TBED_INLINE bool tbed_message_packed(enum tbed_severity severity, uint32_t id, s
     uint64_t types = tbed_packed_type(&a) | tbed_packed_type(&b) << 4 | tbed_packed_type(&c) << 8 |
                      tbed_packed_type(&d) << 12 | tbed_packed_type(&e) << 16 | tbed_packed_type(&f) << 20 |
                      tbed_packed_type(&g) << 24;
-    size_t nbytes = a.nbytes + b.nbytes + c.nbytes + d.nbytes + e.nbytes + f.nbytes + g.nbytes;
+    size_t nbytes = tbed_packed_nbytes(&a) + tbed_packed_nbytes(&b) + tbed_packed_nbytes(&c) +
+                    tbed_packed_nbytes(&d) + tbed_packed_nbytes(&e) + tbed_packed_nbytes(&f) +
+                    tbed_packed_nbytes(&g);
     size_t nwords = 2 + (nbytes + 7) / 8;
-    if (TBED_UNLIKELY(recorder->mark != TBED_MARK_READY))
+    if (TBED_UNLIKELY(recorder->mark != TBED_MARK_READY || nwords > UINT16_MAX))
         return false;
     tbed_recorder_mark_busy(recorder);
     uint64_t tick = tbed_counter_read();
@@ -263,17 +285,35 @@ TBED_INLINE bool tbed_packed_has_text(struct tbed_argument a, struct tbed_argume
            g.type == TBED_ARG_TEXT;
 }
 
-/* Of up to seven values. */
+/* Of up to seven values. The rare case is short at each site: an array of those that there are, and one call. */
 TBED_INLINE void tbed_do_message(enum tbed_severity severity, struct tbed_site *format, size_t count,
                                  struct tbed_argument a, struct tbed_argument b, struct tbed_argument c,
                                  struct tbed_argument d, struct tbed_argument e, struct tbed_argument f,
                                  struct tbed_argument g)
 {
-    bool is_usual =
-        !tbed_packed_has_text(a, b, c, d, e, f, g) && (unsigned)severity <= TBED_PACKED_SEVERITY_MAX;
-    if (is_usual && tbed_message_packed(severity, tbed_site_id(format), count, a, b, c, d, e, f, g))
+    bool is_usual = (unsigned)severity <= TBED_PACKED_SEVERITY_MAX &&
+                    (!tbed_packed_has_text(a, b, c, d, e, f, g) ||
+                     __atomic_load_n(&format->flags, __ATOMIC_RELAXED) == TBED_FORMAT_PLAIN);
+    if (is_usual &&
+        tbed_message_packed(severity, tbed_site_id(format), count, tbed_value_measured(a),
+                            tbed_value_measured(b), tbed_value_measured(c), tbed_value_measured(d),
+                            tbed_value_measured(e), tbed_value_measured(f), tbed_value_measured(g)))
         return;
-    struct tbed_argument values[] = {a, b, c, d, e, f, g};
+    struct tbed_argument values[TBED_PACKED_COUNT_MAX];
+    if (count > 0)
+        values[0] = a;
+    if (count > 1)
+        values[1] = b;
+    if (count > 2)
+        values[2] = c;
+    if (count > 3)
+        values[3] = d;
+    if (count > 4)
+        values[4] = e;
+    if (count > 5)
+        values[5] = f;
+    if (count > 6)
+        values[6] = g;
     tbed_message_values(severity, format, values, count);
 }
 

@@ -12,8 +12,6 @@
 
 /* ---- Values ---- */
 
-#define TBED_NBYTES_UNMEASURED UINT32_MAX /* of a text: up to its terminator */
-
 struct tbed_id {
     uint32_t id;
 };

@@ -170,8 +170,8 @@ enum tbed_status tbed_snapshot(struct tbed_writer *writer, const char *path, str
 
 /*
  * The same from outside, of a trace that other processes may be writing, or that was left open. Blocks that are damaged
- * are left out, and counted. Where the ticks are no clock of this machine the threads are cut at slightly different
- * moments.
+ * are left out, and counted; so is what stands behind a cells page's header, whose cells stay. Where the ticks are no
+ * clock of this machine the threads are cut at slightly different moments.
  *
  * Errors: the file checks of section 12 that stop the reading, too.
  */
