@@ -129,6 +129,8 @@ enum tbed_record_type {
     TBED_RECORD_ANCHOR = 10,
     TBED_RECORD_COUNTER = 11,
     TBED_RECORD_END = 12,
+    TBED_RECORD_STACKS = 13,
+    TBED_RECORD_FRAMES = 14,
     TBED_RECORD_SERIES = 15,
 };
 
@@ -197,7 +199,7 @@ struct tbed_disk_unload {
 };
 _Static_assert(sizeof(struct tbed_disk_unload) == 24, "section 8");
 
-struct tbed_disk_id_pair { /* (pc, line) in LINES, (id, string) in BIND_LIST */
+struct tbed_disk_id_pair { /* (pc, line) in LINES, (id, string) in BIND_LIST, (location, parent) in STACKS */
     tbed_le32 first;
     tbed_le32 second;
 };
@@ -251,6 +253,29 @@ struct tbed_disk_end {
 };
 _Static_assert(sizeof(struct tbed_disk_end) == 24, "section 8");
 
+struct tbed_disk_stacks {
+    tbed_le64 head;
+    tbed_le32 first_id;
+    tbed_le32 count;
+    struct tbed_disk_id_pair pairs[];
+};
+_Static_assert(sizeof(struct tbed_disk_stacks) == 16, "section 8");
+
+struct tbed_disk_frame {
+    tbed_le32 function_id;
+    tbed_le32 file_id;
+    tbed_le32 line;
+    tbed_le32 zero;
+};
+_Static_assert(sizeof(struct tbed_disk_frame) == 16, "section 8");
+
+struct tbed_disk_frames {
+    tbed_le64 head;
+    tbed_le32 location_id;
+    tbed_le32 count;
+    struct tbed_disk_frame frames[];
+};
+_Static_assert(sizeof(struct tbed_disk_frames) == 16, "section 8");
 struct tbed_disk_series {
     tbed_le64 head;
     tbed_le64 series_id;

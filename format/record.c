@@ -46,6 +46,8 @@ static const struct field_range field_ranges[] = {
     {FIELD(COUNTER, counter, flags) + 4, 0, 0},
     {FIELD(END, end, stream), 1, UINT32_MAX},
     {FIELD(END, end, zero), 0, 0},
+    {FIELD(STACKS, stacks, first_id), 0, TBED_ID_MAX},
+    {FIELD(FRAMES, frames, location_id), 0, TBED_ID_MAX},
     {FIELD(SERIES, series, number), 1, UINT32_MAX},
     {FIELD(SERIES, series, zero), 0, 0},
 };
@@ -65,6 +67,8 @@ static uint32_t least_nbytes(uint32_t type)
         [TBED_RECORD_ANCHOR] = sizeof(struct tbed_disk_anchor),
         [TBED_RECORD_COUNTER] = sizeof(struct tbed_disk_counter),
         [TBED_RECORD_END] = sizeof(struct tbed_disk_end),
+        [TBED_RECORD_STACKS] = sizeof(struct tbed_disk_stacks),
+        [TBED_RECORD_FRAMES] = sizeof(struct tbed_disk_frames),
         [TBED_RECORD_SERIES] = sizeof(struct tbed_disk_series),
     };
     uint32_t least = type <= TBED_RECORD_SERIES ? nbytes[type] : 0;
@@ -86,28 +90,70 @@ static uint32_t load32(const uint8_t *record, size_t offset)
     return tbed_le32_load(value);
 }
 
+/* What is counted, behind a record's fixed part. */
+struct counted {
+    uint8_t type;
+    uint8_t count_offset;
+    uint8_t fixed_nbytes;
+    uint8_t item_nbytes;
+    uint8_t ids;   /* a bit for each 32-bit field of an item that is an id */
+    uint8_t zeros; /* the same for those that are zero */
+};
+
+#define COUNTED(type, record, count)                                                                         \
+    TBED_RECORD_##type, offsetof(struct tbed_disk_##record, count), sizeof(struct tbed_disk_##record)
+
+static const struct counted counted_parts[] = {
+    {COUNTED(UNIT, unit, build_id_nbytes), 1, 0, 0},
+    {COUNTED(LINES, lines, count), sizeof(struct tbed_disk_id_pair), 0, 0},
+    {COUNTED(BIND_LIST, bind_list, count), sizeof(struct tbed_disk_id_pair), 3, 0},
+    {COUNTED(STACKS, stacks, count), sizeof(struct tbed_disk_id_pair), 3, 0},
+    {COUNTED(FRAMES, frames, count), sizeof(struct tbed_disk_frame), 3, 8},
+};
+
+/* NULL: the record has nothing that is counted. */
+static const struct counted *counted_find(uint64_t head)
+{
+    for (size_t i = 0; i < sizeof counted_parts / sizeof counted_parts[0]; i++)
+        if (counted_parts[i].type == tbed_record_head_type(head))
+            return &counted_parts[i];
+    return NULL;
+}
+
 /* Counted parts take no more than what the record's size leaves for them. */
 static enum tbed_status check_count(const uint8_t *record, uint64_t head, uint64_t *detail)
 {
-    uint32_t nbytes = tbed_record_head_nbytes(head);
-    uint64_t needed = 0;
-    switch (tbed_record_head_type(head)) {
-    case TBED_RECORD_UNIT:
-        *detail = load32(record, offsetof(struct tbed_disk_unit, build_id_nbytes));
-        needed = sizeof(struct tbed_disk_unit) + *detail;
-        break;
-    case TBED_RECORD_LINES:
-        *detail = load32(record, offsetof(struct tbed_disk_lines, count));
-        needed = sizeof(struct tbed_disk_lines) + *detail * sizeof(struct tbed_disk_id_pair);
-        break;
-    case TBED_RECORD_BIND_LIST:
-        *detail = load32(record, offsetof(struct tbed_disk_bind_list, count));
-        needed = sizeof(struct tbed_disk_bind_list) + *detail * sizeof(struct tbed_disk_id_pair);
-        break;
-    default:
-        break;
+    const struct counted *part = counted_find(head);
+    *detail = 0;
+    if (part == NULL)
+        return TBED_OK;
+    *detail = load32(record, part->count_offset);
+    return *detail <= (tbed_record_head_nbytes(head) - part->fixed_nbytes) / part->item_nbytes
+               ? TBED_OK
+               : TBED_ERR_RECORD_LENGTH;
+}
+
+static enum tbed_status check_item(const struct counted *part, const uint8_t *item, uint64_t *detail)
+{
+    for (size_t i = 0; i < 4; i++) {
+        bool is_id = part->ids >> i & 1, is_zero = part->zeros >> i & 1;
+        if (!is_id && !is_zero)
+            continue;
+        *detail = load32(item, 4 * i);
+        if (*detail > (is_id ? TBED_ID_MAX : 0))
+            return TBED_ERR_RECORD_FIELD;
     }
-    return needed <= nbytes ? TBED_OK : TBED_ERR_RECORD_LENGTH;
+    return TBED_OK;
+}
+
+/* 'count' was checked. */
+static enum tbed_status check_items(const uint8_t *record, uint64_t head, uint32_t count, uint64_t *detail)
+{
+    const struct counted *part = counted_find(head);
+    enum tbed_status status = TBED_OK;
+    for (uint32_t i = 0; part != NULL && status == TBED_OK && i < count; i++)
+        status = check_item(part, record + part->fixed_nbytes + (size_t)i * part->item_nbytes, detail);
+    return status;
 }
 
 static enum tbed_status check_fields(const uint8_t *record, uint64_t head, uint64_t *detail)
@@ -136,39 +182,50 @@ static bool range_is_bindable(uint32_t first, uint32_t count)
     return range_is_reserved(first, count) || (first == TBED_ID_METADATA && count <= 1);
 }
 
-static enum tbed_status check_bind_list(const uint8_t *record, uint64_t *detail)
+static enum tbed_status check_bind_list(const uint8_t *record, uint32_t count, uint64_t *detail)
 {
-    uint32_t number_count = 2 * load32(record, offsetof(struct tbed_disk_bind_list, count));
-    const uint8_t *numbers = record + sizeof(struct tbed_disk_bind_list);
-    for (uint32_t i = 0; i < number_count; i++) {
-        *detail = load32(numbers, (size_t)i * 4);
-        if (*detail > TBED_ID_MAX)
-            return TBED_ERR_RECORD_FIELD;
-    }
-    for (uint32_t i = 0; i < number_count; i += 2) {
-        *detail = load32(numbers, (size_t)i * 4);
+    for (uint32_t i = 0; i < count; i++) {
+        *detail = load32(record, sizeof(struct tbed_disk_bind_list) + (size_t)i * 8);
         if (!range_is_bindable((uint32_t)*detail, 1))
             return TBED_ERR_RECORD_RANGE;
     }
     return TBED_OK;
 }
 
-static enum tbed_status check_ranges(const uint8_t *record, uint64_t head, uint64_t *detail)
+/* A stack's parent has a lower id than its own: so there are no circles. */
+static enum tbed_status check_stacks(const uint8_t *record, uint32_t first, uint32_t count, uint64_t *detail)
+{
+    *detail = first;
+    if (!range_is_reserved(first, count))
+        return TBED_ERR_RECORD_RANGE;
+    for (uint32_t i = 0; i < count; i++) {
+        *detail = load32(record, sizeof(struct tbed_disk_stacks) + (size_t)i * 8 + 4);
+        if (*detail >= first + i && *detail != TBED_ID_INVALID)
+            return TBED_ERR_RECORD_RANGE;
+    }
+    return TBED_OK;
+}
+
+static enum tbed_status check_range(uint32_t first, uint32_t count, bool is_binding, uint64_t *detail)
+{
+    *detail = first;
+    return (is_binding ? range_is_bindable : range_is_reserved)(first, count) ? TBED_OK
+                                                                              : TBED_ERR_RECORD_RANGE;
+}
+
+/* 'count' is that of the counted part, and was checked. */
+static enum tbed_status check_ranges(const uint8_t *record, uint64_t head, uint32_t count, uint64_t *detail)
 {
     uint32_t first = load32(record, TBED_RECORD_HEAD_NBYTES);
     switch (tbed_record_head_type(head)) {
     case TBED_RECORD_UNIT:
-        *detail = first;
-        return range_is_reserved(first, load32(record, offsetof(struct tbed_disk_unit, id_count)))
-                   ? TBED_OK
-                   : TBED_ERR_RECORD_RANGE;
+        return check_range(first, load32(record, offsetof(struct tbed_disk_unit, id_count)), false, detail);
     case TBED_RECORD_BIND:
-        *detail = first;
-        return range_is_bindable(first, load32(record, offsetof(struct tbed_disk_bind, id_count)))
-                   ? TBED_OK
-                   : TBED_ERR_RECORD_RANGE;
+        return check_range(first, load32(record, offsetof(struct tbed_disk_bind, id_count)), true, detail);
     case TBED_RECORD_BIND_LIST:
-        return check_bind_list(record, detail);
+        return check_bind_list(record, count, detail);
+    case TBED_RECORD_STACKS:
+        return check_stacks(record, first, count, detail);
     default:
         return TBED_OK;
     }
@@ -177,9 +234,12 @@ static enum tbed_status check_ranges(const uint8_t *record, uint64_t head, uint6
 enum tbed_status tbed_record_check(const uint8_t *record, uint64_t head, uint64_t *detail_ret)
 {
     enum tbed_status status = check_count(record, head, detail_ret);
+    uint32_t count = (uint32_t)*detail_ret;
     if (status == TBED_OK)
         status = check_fields(record, head, detail_ret);
+    if (status == TBED_OK)
+        status = check_items(record, head, count, detail_ret);
     if (status == TBED_OK && tbed_record_head_nbytes(head) > TBED_RECORD_HEAD_NBYTES)
-        status = check_ranges(record, head, detail_ret);
+        status = check_ranges(record, head, count, detail_ret);
     return status;
 }

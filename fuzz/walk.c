@@ -117,6 +117,50 @@ void walk_strings(struct tbed_reader *reader)
 
 /* ---- Records ---- */
 
+/* What a location comes to, if it is one. */
+static void walk_location(const struct tbed_reader *reader, uint32_t id)
+{
+    struct tbed_location location;
+    struct tbed_frame_info frame;
+    size_t count = 0;
+    if (!tbed_location_resolve(reader, id, &location))
+        return;
+    REQUIRE(location.has_unit || location.source == TBED_FRAMES_GIVEN);
+    while (tbed_location_frame(&location, count, &frame)) {
+        count++;
+        REQUIRE(frame.function_id <= TBED_ID_MAX && frame.file_id <= TBED_ID_MAX);
+        resolve(reader, frame.function_id);
+        resolve(reader, frame.file_id);
+    }
+    REQUIRE(count == location.frame_count && (location.source != TBED_FRAMES_NONE) == (count > 0));
+}
+
+/* Every step of a stack goes down, so walking it ends. */
+static void walk_stack(const struct tbed_reader *reader, uint32_t id)
+{
+    uint32_t locations[64], location, parent, count = 0;
+    size_t few = tbed_stack_locations(reader, id, locations, 64);
+    for (uint32_t at = id; tbed_stack_get(reader, at, &location, &parent); at = parent) {
+        REQUIRE(count >= 64 || (count < few && locations[count] == location));
+        REQUIRE(location <= TBED_ID_MAX && (parent < at || parent == TBED_ID_INVALID));
+        count++;
+    }
+    REQUIRE(few == (count < 64 ? count : 64));
+    if (count > 0) {
+        resolve(reader, id);
+        walk_location(reader, id);
+    }
+}
+
+/* Stacks cannot be listed: those that lie around what an input is likely to use. */
+static void walk_stacks(const struct tbed_reader *reader)
+{
+    static const uint32_t starts[] = {0, 1000, TBED_ID_MAX_RESERVED - 15, TBED_ID_METADATA};
+    for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++)
+        for (uint32_t id = starts[i]; id < starts[i] + 16; id++)
+            walk_stack(reader, id);
+}
+
 static void walk_unit(const struct tbed_reader *reader, const struct tbed_unit_info *unit)
 {
     struct tbed_unit_info found;
@@ -135,6 +179,7 @@ static void walk_unit(const struct tbed_reader *reader, const struct tbed_unit_i
     REQUIRE(pc == unit->base + ((uint64_t)(unit->id_count - 1) << unit->pc_shift));
     tbed_location_line(reader, unit, pc);
     resolve(reader, last);
+    walk_location(reader, last);
 }
 
 static void walk_processes_and_streams(const struct tbed_reader *reader)
@@ -171,6 +216,7 @@ void walk_records(struct tbed_reader *reader)
             unit_end = (uint64_t)unit.first_id + unit.id_count;
         walk_unit(reader, &unit);
     }
+    walk_stacks(reader);
     for (size_t i = 0; tbed_load_get(reader, i, &load); i++)
         tbed_ticks_to_ns(reader, load.tick);
     for (size_t i = 0; tbed_binding_get(reader, i, &binding); i++) {

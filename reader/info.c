@@ -1,5 +1,5 @@
 /*
- * What the file says of itself: counts, processes, streams, units, lines.
+ * What the file says of itself: counts, processes, streams, units.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -65,10 +65,15 @@ void tbed_reader_info(const struct tbed_reader *reader, struct tbed_trace_info *
         .last_tick = reader->index.last_tick,
         .unknown_event_count = reader->unknown_event_count,
         .tick_decrease_count = reader->tick_decrease_count,
+        .unit_count = reader->metadata.units.count,
+        .described_count = reader->metadata.frames.count,
         .series_number = reader->metadata.series_number,
         .series_id = reader->metadata.series_id,
         .previous_file_id = reader->metadata.previous_file_id,
     };
+    const struct tbed_keyed_stacks *stacks = reader->metadata.stacks.items;
+    for (size_t i = 0; i < reader->metadata.stacks.count; i++)
+        info.stack_count += stacks[i].count;
     memcpy(info.clock_unit, reader->header.clock_unit, sizeof info.clock_unit);
     for (size_t i = 0; i < TBED_DROP_CAUSE_COUNT; i++)
         info.drops[i] = tbed_word_load(&header->drops[i]);
@@ -114,74 +119,10 @@ bool tbed_load_get(const struct tbed_reader *reader, size_t index, struct tbed_l
     return true;
 }
 
-/* How many items of a vector of keyed ones have a key that is not above 'key'. */
-static size_t count_up_to(const struct tbed_vector *vector, size_t item_nbytes, uint32_t key)
-{
-    size_t low = 0, high = vector->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const void *item = (const char *)vector->items + middle * item_nbytes;
-        if (((const struct tbed_keyed *)item)->key <= key)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-bool tbed_location_find(const struct tbed_reader *reader, uint32_t id, struct tbed_unit_info *unit_ret,
-                        uint64_t *pc_ret)
-{
-    const struct tbed_keyed_unit *units = reader->metadata.units.items;
-    size_t count = count_up_to(&reader->metadata.units, sizeof *units, id);
-    if (count == 0)
-        return false;
-    const struct tbed_unit_info *unit = &units[count - 1].info;
-    if (id - unit->first_id >= unit->id_count)
-        return false;
-    *unit_ret = *unit;
-    *pc_ret = unit->base + ((uint64_t)(id - unit->first_id) << unit->pc_shift);
-    return true;
-}
-
-/* The last pair at or before 'pc'; false if there is none. */
-static bool line_find(const struct tbed_keyed_lines *lines, uint64_t pc, uint32_t *pair_pc, uint32_t *line)
-{
-    const struct tbed_disk_id_pair *pairs = (const struct tbed_disk_id_pair *)lines->pairs;
-    uint32_t low = 0, high = lines->count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (tbed_le32_load(pairs[middle].first) <= pc)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == 0)
-        return false;
-    *pair_pc = tbed_le32_load(pairs[low - 1].first);
-    *line = tbed_le32_load(pairs[low - 1].second);
-    return true;
-}
-
-uint32_t tbed_location_line(const struct tbed_reader *reader, const struct tbed_unit_info *unit, uint64_t pc)
-{
-    const struct tbed_keyed_lines *lines = reader->metadata.lines.items;
-    size_t end = count_up_to(&reader->metadata.lines, sizeof *lines, unit->first_id);
-    uint32_t best_pc = 0, best_line = 0, pair_pc, line;
-    /* A long table comes in several records; of two that tell of one pc the later counts. */
-    for (size_t i = end; i-- > 0 && lines[i].keyed.key == unit->first_id;) {
-        if (!line_find(&lines[i], pc, &pair_pc, &line) || (best_line != 0 && pair_pc <= best_pc))
-            continue;
-        best_pc = pair_pc;
-        best_line = line;
-    }
-    return best_line;
-}
-
 uint32_t tbed_counter_unit(const struct tbed_reader *reader, uint32_t counter_id)
 {
     const struct tbed_keyed_value *counters = reader->metadata.counters.items;
-    size_t count = count_up_to(&reader->metadata.counters, sizeof *counters, counter_id);
+    size_t count = tbed_keyed_count_up_to(&reader->metadata.counters, sizeof *counters, counter_id);
     if (count == 0 || counters[count - 1].keyed.key != counter_id)
         return TBED_ID_INVALID;
     return counters[count - 1].id;

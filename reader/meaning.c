@@ -22,7 +22,7 @@ enum tbed_status tbed_meaning_find(const struct tbed_reader *reader, uint32_t id
     if (id > TBED_ID_METADATA)
         return entry_find(reader, id, meaning_ret);
     meaning_ret->kind = TBED_STRING_IS_BOUND;
-    if (tbed_binding_find(&reader->metadata, id, &meaning_ret->id))
+    if (tbed_id_follow(reader, id, &meaning_ret->id))
         return TBED_OK;
     if (!tbed_location_find(reader, id, &unit, &meaning_ret->pc))
         return TBED_ERR_STRING_UNBOUND;

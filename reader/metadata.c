@@ -108,23 +108,51 @@ static bool take_load(struct intake *intake)
 }
 
 /* A count that was checked against the record's size, loaded again: never more than what is there. */
+static uint32_t item_count(const struct intake *intake, uint32_t count, size_t item_nbytes)
+{
+    size_t most = (intake->nbytes - sizeof(struct tbed_disk_lines)) / item_nbytes;
+    return count < most ? count : (uint32_t)most;
+}
+
 static uint32_t pair_count(const struct intake *intake, uint32_t count)
 {
-    uint32_t most =
-        (intake->nbytes - (uint32_t)sizeof(struct tbed_disk_lines)) / sizeof(struct tbed_disk_id_pair);
-    return count < most ? count : most;
+    return item_count(intake, count, sizeof(struct tbed_disk_id_pair));
 }
 
 static bool take_lines(struct intake *intake)
 {
     const struct tbed_disk_lines *disk = (const struct tbed_disk_lines *)intake->record;
-    struct tbed_keyed_lines *lines = tbed_vector_push(&intake->metadata->lines, sizeof *lines);
-    if (lines == NULL)
-        return false;
-    lines->keyed = intake->keyed;
-    lines->pairs = intake->record + sizeof *disk;
-    lines->count = pair_count(intake, LOAD32(disk, count));
+    struct tbed_vector *lines = &intake->metadata->lines;
+    uint32_t count = pair_count(intake, LOAD32(disk, count));
+    for (uint32_t i = 0; i < count; i++) {
+        struct tbed_line *line = tbed_vector_push(lines, sizeof *line);
+        if (line == NULL)
+            return false;
+        *line = (struct tbed_line){intake->keyed.key, LOAD32(&disk->pairs[i], first),
+                                   LOAD32(&disk->pairs[i], second), (uint32_t)lines->count};
+    }
     return true;
+}
+
+static bool take_stacks(struct intake *intake)
+{
+    const struct tbed_disk_stacks *disk = (const struct tbed_disk_stacks *)intake->record;
+    struct tbed_keyed_stacks *stacks = tbed_vector_push(&intake->metadata->stacks, sizeof *stacks);
+    if (stacks != NULL)
+        *stacks = (struct tbed_keyed_stacks){intake->keyed, intake->record + sizeof *disk,
+                                             pair_count(intake, LOAD32(disk, count))};
+    return stacks != NULL;
+}
+
+static bool take_frames(struct intake *intake)
+{
+    const struct tbed_disk_frames *disk = (const struct tbed_disk_frames *)intake->record;
+    struct tbed_keyed_frames *frames = tbed_vector_push(&intake->metadata->frames, sizeof *frames);
+    if (frames != NULL)
+        *frames = (struct tbed_keyed_frames){
+            intake->keyed, intake->record + sizeof *disk,
+            item_count(intake, LOAD32(disk, count), sizeof(struct tbed_disk_frame))};
+    return frames != NULL;
 }
 
 static bool bind(struct intake *intake, uint32_t first_id, uint32_t id_count, uint32_t string_id)
@@ -195,6 +223,10 @@ static bool take(struct intake *intake, uint32_t type)
         return take_value(intake, &metadata->counters, LOAD32(counter, unit_id), 0);
     case TBED_RECORD_END:
         return take_value(intake, &metadata->ends, 0, LOAD64(end, tick));
+    case TBED_RECORD_STACKS:
+        return take_stacks(intake);
+    case TBED_RECORD_FRAMES:
+        return take_frames(intake);
     case TBED_RECORD_SERIES:
         return take_series(intake);
     default: /* of a later version, or UNLOAD, which nobody asks for */
@@ -262,7 +294,7 @@ static int compare_keyed(const void *a, const void *b)
     return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-static void sort_keyed(struct tbed_vector *vector, size_t item_nbytes)
+void tbed_keyed_sort(struct tbed_vector *vector, size_t item_nbytes)
 {
     if (vector->count > 1)
         qsort(vector->items, vector->count, item_nbytes, compare_keyed);
@@ -273,7 +305,7 @@ static void keep_newest(struct tbed_vector *vector, size_t item_nbytes)
 {
     char *items = vector->items;
     size_t kept = 0;
-    sort_keyed(vector, item_nbytes);
+    tbed_keyed_sort(vector, item_nbytes);
     for (size_t i = 0; i < vector->count; i++) {
         const struct tbed_keyed *item = (const struct tbed_keyed *)(items + i * item_nbytes);
         const struct tbed_keyed *next = (const struct tbed_keyed *)(items + (i + 1) * item_nbytes);
@@ -286,11 +318,32 @@ static void keep_newest(struct tbed_vector *vector, size_t item_nbytes)
     vector->count = kept;
 }
 
+static int compare_lines(const void *a, const void *b)
+{
+    const struct tbed_line *x = a, *y = b;
+    if (x->first_id != y->first_id)
+        return x->first_id < y->first_id ? -1 : 1;
+    if (x->pc != y->pc)
+        return x->pc < y->pc ? -1 : 1;
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+/* Writers write them in order, most often. */
+static void sort_lines(struct tbed_vector *lines)
+{
+    const struct tbed_line *items = lines->items;
+    for (size_t i = 1; i < lines->count; i++)
+        if (compare_lines(&items[i - 1], &items[i]) > 0) {
+            qsort(lines->items, lines->count, sizeof *items, compare_lines);
+            return;
+        }
+}
+
 /* Names: the newest is the one with the latest tick. */
 static void keep_newest_names(struct tbed_vector *names)
 {
     struct tbed_keyed_value *items = names->items;
-    sort_keyed(names, sizeof *items);
+    tbed_keyed_sort(names, sizeof *items);
     for (size_t i = 1; i < names->count; i++) {
         struct tbed_keyed_value *before = &items[i - 1], *item = &items[i];
         if (before->keyed.key != item->keyed.key || before->tick <= item->tick)
@@ -301,20 +354,28 @@ static void keep_newest_names(struct tbed_vector *names)
     keep_newest(names, sizeof *items);
 }
 
-static void *find_keyed(const struct tbed_vector *vector, size_t item_nbytes, uint32_t key)
+size_t tbed_keyed_count_up_to(const struct tbed_vector *vector, size_t item_nbytes, uint32_t key)
 {
     size_t low = 0, high = vector->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        struct tbed_keyed *item = (struct tbed_keyed *)((char *)vector->items + middle * item_nbytes);
-        if (item->key == key)
-            return item;
-        if (item->key < key)
+        const void *item = (const char *)vector->items + middle * item_nbytes;
+        if (((const struct tbed_keyed *)item)->key <= key)
             low = middle + 1;
         else
             high = middle;
     }
-    return NULL;
+    return low;
+}
+
+static void *find_keyed(const struct tbed_vector *vector, size_t item_nbytes, uint32_t key)
+{
+    size_t count = tbed_keyed_count_up_to(vector, item_nbytes, key);
+    struct tbed_keyed *item;
+    if (count == 0)
+        return NULL;
+    item = (struct tbed_keyed *)((char *)vector->items + (count - 1) * item_nbytes);
+    return item->key == key ? item : NULL;
 }
 
 /* Streams that have blocks but no STREAM record are streams all the same. */
@@ -335,7 +396,7 @@ static bool add_recordless_streams(const struct tbed_index *index, struct tbed_m
         }
         stream->info.block_count = (uint32_t)ranges[i].count;
     }
-    sort_keyed(&metadata->streams, sizeof(struct tbed_keyed_stream));
+    tbed_keyed_sort(&metadata->streams, sizeof(struct tbed_keyed_stream));
     return true;
 }
 
@@ -358,10 +419,10 @@ static bool arrange(const struct tbed_reader *reader, const struct tbed_index *i
     keep_newest(&metadata->ends, sizeof(struct tbed_keyed_value));
     keep_newest(&metadata->counters, sizeof(struct tbed_keyed_value));
     keep_newest_names(&metadata->names);
-    sort_keyed(&metadata->lines, sizeof(struct tbed_keyed_lines));
-    sort_keyed(&metadata->units, sizeof(struct tbed_keyed_unit));
+    sort_lines(&metadata->lines);
+    keep_newest(&metadata->frames, sizeof(struct tbed_keyed_frames));
     tbed_anchors_arrange(&metadata->anchors);
-    if (!tbed_units_separate(reader, &metadata->units) || !add_recordless_streams(index, metadata))
+    if (!tbed_ranges_separate(reader, metadata) || !add_recordless_streams(index, metadata))
         return false;
     for (size_t i = 0; i < metadata->processes.count; i++) {
         struct tbed_process_info *info = &((struct tbed_keyed_process *)metadata->processes.items)[i].info;
@@ -405,6 +466,8 @@ void tbed_metadata_free(struct tbed_metadata *metadata)
     tbed_vector_free(&metadata->units);
     tbed_vector_free(&metadata->loads);
     tbed_vector_free(&metadata->lines);
+    tbed_vector_free(&metadata->stacks);
+    tbed_vector_free(&metadata->frames);
     tbed_vector_free(&metadata->names);
     tbed_vector_free(&metadata->ends);
     tbed_vector_free(&metadata->counters);

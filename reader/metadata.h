@@ -37,9 +37,20 @@ struct tbed_keyed_unit {
     struct tbed_unit_info info;
 };
 
-struct tbed_keyed_lines {
-    struct tbed_keyed keyed; /* by the unit's first id */
+struct tbed_line { /* from 'pc' of a unit on */
+    uint32_t first_id, pc, line;
+    uint32_t order; /* in file order: the last of a pc counts */
+};
+
+struct tbed_keyed_stacks {
+    struct tbed_keyed keyed; /* by the first id */
     const uint8_t *pairs;    /* struct tbed_disk_id_pair, into the map */
+    uint32_t count;
+};
+
+struct tbed_keyed_frames {
+    struct tbed_keyed keyed; /* by the location's id */
+    const uint8_t *frames;   /* struct tbed_disk_frame, into the map */
     uint32_t count;
 };
 
@@ -66,7 +77,9 @@ struct tbed_metadata {
     struct tbed_vector streams;   /* struct tbed_keyed_stream, one a key, those with blocks only among them */
     struct tbed_vector units;     /* struct tbed_keyed_unit, disjoint, rising */
     struct tbed_vector loads;     /* struct tbed_load_info, in file order */
-    struct tbed_vector lines;     /* struct tbed_keyed_lines */
+    struct tbed_vector lines;     /* struct tbed_line, by unit, pc and order */
+    struct tbed_vector stacks;    /* struct tbed_keyed_stacks, disjoint, rising, none of them in a unit */
+    struct tbed_vector frames;    /* struct tbed_keyed_frames, one a key */
     struct tbed_vector names;     /* struct tbed_keyed_value, the newest of each key */
     struct tbed_vector ends;      /* struct tbed_keyed_value, one a key */
     struct tbed_vector counters;  /* struct tbed_keyed_value, one a key */
@@ -85,10 +98,10 @@ enum tbed_status tbed_metadata_build(const struct tbed_reader *reader, const str
 void tbed_metadata_free(struct tbed_metadata *metadata);
 
 /*
- * units.c: of units, sorted by first id, that overlap, the later in file order goes and is told. Empty ones
+ * units.c: sorts units and stacks; of those that overlap, the later in file order goes and is told. Empty ones
  * go too. False: no memory.
  */
-bool tbed_units_separate(const struct tbed_reader *reader, struct tbed_vector *units);
+bool tbed_ranges_separate(const struct tbed_reader *reader, struct tbed_metadata *metadata);
 
 /* bindings.c: the segments that the bindings make, the last one of an id counting. False: no memory. */
 bool tbed_bindings_flatten(const struct tbed_binding_info *bindings, size_t count,
@@ -96,6 +109,10 @@ bool tbed_bindings_flatten(const struct tbed_binding_info *bindings, size_t coun
 
 /* The string that a reserved id or METADATA is bound to. */
 bool tbed_binding_find(const struct tbed_metadata *metadata, uint32_t id, uint32_t *string_id_ret);
+
+/* metadata.c: sorts items that start with a struct tbed_keyed; and how many of them have no key above 'key'. */
+void tbed_keyed_sort(struct tbed_vector *vector, size_t item_nbytes);
+size_t tbed_keyed_count_up_to(const struct tbed_vector *vector, size_t item_nbytes, uint32_t key);
 
 /* anchors.c: sorts them and takes out those that go back in CLOCK_MONOTONIC. */
 void tbed_anchors_arrange(struct tbed_vector *anchors);

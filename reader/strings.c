@@ -113,7 +113,7 @@ bool tbed_string_next(const struct tbed_reader *reader, uint32_t *id)
 
 /* ---- Components ---- */
 
-/* What is bound may be bound to something bound, and so on: to the same limit as in a walk. */
+/* What is bound may be bound to something bound, and so on: to the same limit as in a walk. A stack leads on too. */
 enum tbed_status tbed_bindings_follow(const struct tbed_reader *reader, uint32_t *id)
 {
     uint32_t seen[TBED_STRING_DEPTH_MAX];
@@ -122,7 +122,7 @@ enum tbed_status tbed_bindings_follow(const struct tbed_reader *reader, uint32_t
             if (seen[i] == *id)
                 return TBED_ERR_STRING_CYCLE;
         uint32_t bound = *id;
-        if (!tbed_binding_find(&reader->metadata, *id, id))
+        if (!tbed_id_follow(reader, *id, id))
             return TBED_ERR_STRING_UNBOUND;
         if (depth == TBED_STRING_DEPTH_MAX)
             return TBED_ERR_STRING_DEPTH;

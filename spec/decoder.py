@@ -43,11 +43,14 @@ EXTENDED = {1: ("begin", "", "category"), 2: ("end", "begin_tick", ""), 3: ("ins
             16: ("message", "", "packed")}
 
 # Record type: what each u32 from offset 8 on is, by the letters of FIELD_RANGES.
-UNIT, LINES, BIND, BIND_LIST = 4, 7, 8, 9
+UNIT, LINES, BIND, BIND_LIST, STACKS, FRAMES = 4, 7, 8, 9, 13, 14
 RECORD_FIELDS = {1: "s..i...0", 2: "ssk.i...", 3: "si..", UNIT: "i.kpii.b..", 5: "si......", 6: "si..", LINES: "i.",
-                 BIND: "i.i0", BIND_LIST: ".0", 10: "......", 11: "ii00", 12: "s0..", 15: "....s0"}
+                 BIND: "i.i0", BIND_LIST: ".0", 10: "......", 11: "ii00", 12: "s0..", STACKS: "i.",
+                 FRAMES: "i.", 15: "....s0"}
 FIELD_RANGES = {".": (0, M32), "0": (0, 0), "s": (1, M32), "i": (0, ID_MAX), "k": (1, 2), "p": (0, 31), "b": (0, 64)}
-COUNTED = {UNIT: (36, 1), LINES: (12, 8), BIND_LIST: (8, 8)}  # where the count is, the size of what is counted
+# Where the count is, the size of what is counted and, where these are fields, their letters.
+COUNTED = {UNIT: (36, 1, ""), LINES: (12, 8, ".."), BIND_LIST: (8, 8, "ii"), STACKS: (12, 8, "ii"),
+           FRAMES: (12, 16, "ii.0")}
 
 
 class Damage(Exception):
@@ -109,7 +112,7 @@ class Trace:
         self.next_stream, self.next_ordinal = u64(data, 320), u64(data, 328)
         self.seen, self.good = set(), {}  # (kind, stream, sequence): of all blocks; of good ones, with page and cell
         self.strings = {}  # ordinal of a string page: its string blocks
-        self.bindings, self.units = RangeMap(), RangeMap()
+        self.bindings, self.units = RangeMap(), RangeMap()  # the units, and the stacks
         self.resolved = {}
 
 
@@ -350,6 +353,9 @@ def meaning(trace, id):
         return [bound], 0
     unit = trace.units.get(id)
     need(unit, "STRING_UNBOUND")
+    if len(unit) == 2:  # stacks
+        first, locations = unit
+        return [locations[id - first]], 0
     first, shift, name, base = unit
     return [name, b"+0x%x" % (base + (id - first << shift) & M64)], 2
 
@@ -361,7 +367,7 @@ def resolve(trace, id, above=()):
     need(id not in above, "STRING_CYCLE")
     need(len(above) < 2 * DEPTH_MAX, "STRING_DEPTH")
     parts, components = meaning(trace, id)
-    is_bound = id <= METADATA and trace.bindings.get(id) is not None
+    is_bound = id <= METADATA and components == 0  # or a stack
     texts, nbytes, depth, bound = [], 0, 0, 0
     for part in parts:
         text, below, bound_below, more = \
@@ -393,8 +399,10 @@ def read_record(trace, block, at):
     least = 8 + 4 * len(fields)
     need(nbytes % 8 == 0 and least <= nbytes <= block.end - at, "RECORD_LENGTH")
     if type in COUNTED:
-        count_offset, item_nbytes = COUNTED[type]
-        need(u32(trace.data, at + count_offset) * item_nbytes <= nbytes - least, "RECORD_LENGTH")
+        count_offset, item_nbytes, item_fields = COUNTED[type]
+        count = u32(trace.data, at + count_offset)
+        need(count * item_nbytes <= nbytes - least, "RECORD_LENGTH")
+        fields += item_fields * count
     try:
         need(zero == 0, "RECORD_FIELD")
         for i, field in enumerate(fields):
@@ -402,6 +410,8 @@ def read_record(trace, block, at):
             need(low <= u32(trace.data, at + 8 + 4 * i) <= high, "RECORD_FIELD")
         if type == UNIT:
             add_unit(trace, at)
+        elif type == STACKS:
+            add_stacks(trace, at)
         elif type in (BIND, BIND_LIST):
             lines = add_bindings(trace, at, type)
     except Damage as damage:  # behind a good length it costs that record only
@@ -415,7 +425,6 @@ def add_bindings(trace, at, type):
         bindings = [struct.unpack_from("<III", trace.data, at + 8)]
     else:
         numbers = struct.unpack_from("<%dI" % (2 * u32(trace.data, at + 8)), trace.data, at + 16)
-        need(all(id <= ID_MAX for id in numbers), "RECORD_FIELD")
         bindings = [(id, 1, string) for id, string in zip(numbers[::2], numbers[1::2])]
     for first, count, _ in bindings:
         need(first + count <= RESERVED_END or (first, count) == (METADATA, 1), "RECORD_RANGE")
@@ -426,9 +435,21 @@ def add_bindings(trace, at, type):
 
 def add_unit(trace, at):
     first, count, _, shift, name = struct.unpack_from("<5I", trace.data, at + 8)
+    set_range(trace, first, count, (first, shift, name, u64(trace.data, at + 40)))
+
+
+def add_stacks(trace, at):
+    first, count = struct.unpack_from("<2I", trace.data, at + 8)
+    numbers = struct.unpack_from("<%dI" % (2 * count), trace.data, at + 16)
+    for i, parent in enumerate(numbers[1::2]):
+        need(parent < first + i or parent == INVALID, "RECORD_RANGE")
+    set_range(trace, first, count, (first, numbers[::2]))
+
+
+def set_range(trace, first, count, value):
     is_apart = count == 0 or trace.units.is_free(first, first + count)
     need(first + count <= RESERVED_END and is_apart, "RECORD_RANGE")
-    trace.units.set(first, first + count, (first, shift, name, u64(trace.data, at + 40)))
+    trace.units.set(first, first + count, value)
 
 
 # Events (section 6)

@@ -157,9 +157,25 @@ def unit(content):
     assert name_of(trace, 999) is None and name_of(trace, 1256) is None
 
 
+def stacks(content):
+    trace = trace_of(strings(), block(RECORDS, 2, EXAMPLES["unit"] + content))
+    assert list(list_trace(trace)) == [{"string": ID, "text": "hi"}]
+    assert name_of(trace, 2000) == name_of(trace, 1010) == "hi+0x10a0"
+    assert name_of(trace, 2001) == name_of(trace, 1000) == "hi+0x1000"
+    assert name_of(trace, 1999) is None and name_of(trace, 2002) is None
+    assert struct.unpack_from("<4I", content, 16) == (1010, INVALID, 1000, 2000)
+
+
+def frames(content):
+    trace = trace_of(strings(), block(RECORDS, 2, EXAMPLES["unit"] + content))
+    assert list(list_trace(trace)) == [{"string": ID, "text": "hi"}]
+    assert name_of(trace, 1010) == "hi+0x10a0"  # as without
+    assert struct.unpack_from("<6I", content, 8) == (1010, 1, ID, INVALID, 7, 0)
+
+
 EXAMPLE_TESTS = [string, entry, event_begin, event_end, event_time, event_alloc, event_instant, event_counter,
-                 event_extended_end, event_span, event_packed_message, event_packed_text, header,
-                     record_cell, unit]
+                 event_extended_end, event_span, event_packed_message, event_packed_text, header, record_cell,
+                 unit, stacks, frames]
 
 
 def check_example(name, test):

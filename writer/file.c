@@ -381,8 +381,10 @@ static enum tbed_status join_file(struct tbed_writer *writer, const struct tbed_
     }
     writer->page_nbytes = writer->fields.page_nbytes;
     writer->page_shift = log2_of(writer->page_nbytes);
-    if (!tbed_clock_agrees(writer))
+    if (!options->annotate && !tbed_clock_agrees(writer))
         return fail(error, TBED_ERR_CLOCK_DIFFERS, 0);
+    if (options->annotate) /* its blocks begin where the trace does */
+        writer->given_tick = writer->fields.anchor_ticks;
     uint64_t max_nbytes =
         options->max_file_nbytes != 0 ? options->max_file_nbytes : TBED_DEFAULT_MAX_FILE_NBYTES;
     if (max_nbytes < (uint64_t)status.st_size)

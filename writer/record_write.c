@@ -131,6 +131,32 @@ void tbed_counter_describe(struct tbed_writer *writer, uint32_t counter_id, cons
     tbed_writer_unlock(writer);
 }
 
+/* ---- Frames ---- */
+
+void tbed_location_describe(struct tbed_writer *writer, uint32_t location,
+                            const struct tbed_frame_names *frames, size_t frame_count)
+{
+    struct tbed_disk_frame disk[TBED_FRAMES_MAX];
+    bool fits = location <= TBED_ID_MAX && frame_count <= TBED_FRAMES_MAX;
+    for (size_t i = 0; fits && i < frame_count; i++) {
+        fits = frames[i].function_id <= TBED_ID_MAX && frames[i].file_id <= TBED_ID_MAX;
+        disk[i] =
+            (struct tbed_disk_frame){tbed_le32_make(frames[i].function_id), tbed_le32_make(frames[i].file_id),
+                                     tbed_le32_make(frames[i].line), tbed_le32_make(0)};
+    }
+    if (!fits) {
+        tbed_drop(writer, TBED_DROP_TOO_LARGE, 1);
+        return;
+    }
+    if (!tbed_writer_lock(writer))
+        return;
+    struct tbed_disk_frames record = {.location_id = tbed_le32_make(location),
+                                      .count = tbed_le32_make((uint32_t)frame_count)};
+    append_parts(writer, TBED_RECORD_FRAMES, &record, sizeof record, disk,
+                 (uint32_t)(frame_count * sizeof *disk));
+    tbed_writer_unlock(writer);
+}
+
 /* ---- Code units ---- */
 
 static tbed_le64 *directory_slot(const struct tbed_writer *writer, uint64_t index)

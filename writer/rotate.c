@@ -5,7 +5,7 @@
  * filled with what it carries on (carry.c), changes names with the old one, and is mapped in its place. So every address
  * and every id stays what it was.
  *
- * Source: spec/format.md, section 8.5.
+ * Source: spec/format.md, section 8.6.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -66,6 +66,8 @@ static void process_begin(struct tbed_writer *writer, const char *name, uint32_t
         tbed_file_announce(writer);
     if (writer->rotation.is_wanted && forked_from == 0)
         tbed_series_record(writer);
+    if (writer->annotates)
+        return;
     tbed_process_record(writer, tbed_intern_locked(writer, name, strlen(name)), forked_from);
     tbed_anchor_append(writer);
 }
@@ -216,7 +218,8 @@ static bool options_are_allowed(const struct tbed_writer_options *options)
                            options->clock == tbed_clock_pick(TBED_CLOCK_AUTO);
     return has_page_size && has_clock && has_known_clock &&
            options->first_reserved_id <= TBED_ID_MAX_RESERVED && !(options->overwrite && options->join) &&
-           unit_is_allowed(options->user_clock_unit) && given_is_allowed(options);
+           (options->join || !options->annotate) && unit_is_allowed(options->user_clock_unit) &&
+           given_is_allowed(options);
 }
 
 /* A caller built against an older, shorter struct has zeros for what it does not know. */
@@ -237,7 +240,8 @@ static struct tbed_writer *writer_make(const char *path, int fd, const struct tb
     if (writer == NULL)
         return NULL;
     writer->user_clock = options->user_clock;
-    writer->has_given_ticks = options->given_ticks;
+    writer->annotates = options->annotate;
+    writer->has_given_ticks = options->given_ticks || options->annotate;
     writer->process_pid = options->process_pid;
     writer->wants_helper = !options->no_helper;
     tbed_clock_start(writer, options); /* first of all: the rate wants some time in between */
@@ -307,7 +311,8 @@ static void finish_blocks(struct tbed_writer *writer)
     };
     tbed_lock_take(&writer->live->lock);
     tbed_anchor_append(writer);
-    tbed_record_append(writer, &record, TBED_RECORD_END, sizeof record);
+    if (!writer->annotates)
+        tbed_record_append(writer, &record, TBED_RECORD_END, sizeof record);
     tbed_block_writer_finish(writer, &writer->strings);
     tbed_block_writer_finish(writer, &writer->records);
     tbed_lock_give(&writer->live->lock);

@@ -205,14 +205,22 @@ static void record_cell_example_is_a_good_block(void **state)
     assert_int_equal(tbed_record_head_type(word(&example, 8)), TBED_RECORD_BIND);
 }
 
-static void unit_example_is_a_good_record(void **state)
+static void expect_record(const char *name, enum tbed_record_type type)
 {
-    struct example example = example_read("unit");
+    struct example example = example_read(name);
     uint64_t detail;
-    (void)state;
+    assert_int_equal(tbed_record_head_type(word(&example, 0)), type);
     assert_int_equal(tbed_record_head_check(word(&example, 0), example.nbytes), TBED_OK);
     assert_int_equal(tbed_record_head_check(word(&example, 0), example.nbytes - 8), TBED_ERR_RECORD_LENGTH);
     assert_int_equal(tbed_record_check(example.bytes, word(&example, 0), &detail), TBED_OK);
+}
+
+static void record_examples_are_good_records(void **state)
+{
+    (void)state;
+    expect_record("unit", TBED_RECORD_UNIT);
+    expect_record("stacks", TBED_RECORD_STACKS);
+    expect_record("frames", TBED_RECORD_FRAMES);
 }
 
 int main(void)
@@ -225,7 +233,7 @@ int main(void)
         cmocka_unit_test(values_of_the_packed_examples_are_decoded),
         cmocka_unit_test(header_example_passes_all_but_its_size),
         cmocka_unit_test(record_cell_example_is_a_good_block),
-        cmocka_unit_test(unit_example_is_a_good_record),
+        cmocka_unit_test(record_examples_are_good_records),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,6 +32,7 @@ static uint64_t text_hash(const char *text, size_t nbytes)
 enum tbed_status tbed_stack_labels_open(struct stack_labels *labels, const struct tbed_reader *reader)
 {
     memset(labels, 0, sizeof *labels);
+    labels->reader = reader;
     labels->strings = tbed_label_strings(reader);
     labels->slot_count = 256;
     labels->slots = calloc(labels->slot_count, sizeof *labels->slots);
@@ -115,9 +116,29 @@ enum tbed_status tbed_stack_label_intern(struct stack_labels *labels, const char
     return status;
 }
 
+/* A place in code is called what the caller says. False: it is none, or the caller says nothing. */
+static bool name_place(struct stack_labels *labels, uint32_t id, uint32_t *label_ret,
+                       enum tbed_status *status_ret)
+{
+    struct tbed_location location;
+    char text[4096];
+    if (labels->name == NULL || id > TBED_ID_MAX_RESERVED ||
+        !tbed_location_resolve(labels->reader, id, &location))
+        return false;
+    pthread_mutex_lock(&labels->lock);
+    size_t nbytes = labels->name(labels->name_context, id, text, sizeof text);
+    nbytes = nbytes < sizeof text ? nbytes : sizeof text - 1;
+    *status_ret = intern_locked(labels, text, nbytes, label_ret);
+    pthread_mutex_unlock(&labels->lock);
+    return true;
+}
+
 enum tbed_status tbed_stack_label_make(struct stack_labels *labels, uint32_t id, uint32_t *label_ret)
 {
     struct tbed_label label = {0};
+    enum tbed_status named;
+    if (name_place(labels, id, label_ret, &named))
+        return named;
     enum tbed_status status = TBED_ERR_MEMORY;
     if (tbed_label_make_row(&labels->strings, id, &label))
         status = tbed_stack_label_intern(labels, label.text, label.nbytes, label_ret);

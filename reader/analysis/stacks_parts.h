@@ -50,8 +50,11 @@ struct stack_label {
 };
 
 struct stack_labels {
+    const struct tbed_reader *reader;
     struct tbed_label_strings strings;
-    pthread_mutex_t lock; /* for all that follows */
+    pthread_mutex_t lock;    /* for all that follows */
+    tbed_name_function name; /* of places in code; NULL: none */
+    void *name_context;
     struct stack_label *items;
     size_t count, room;
     size_t nbytes;   /* of all texts */

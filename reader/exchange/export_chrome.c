@@ -111,10 +111,22 @@ static void put_label(struct name *name, const char *text, size_t nbytes)
     tbed_chrome_quote(&name->label, is_bad ? bad : text, is_bad ? sizeof bad - 1 : nbytes);
 }
 
+/* What a span or an event is called, into the buffer. */
+static size_t resolve_name(struct chrome *chrome, uint32_t id)
+{
+    struct tbed_location location;
+    if (chrome->options.place == NULL || id > TBED_ID_MAX_RESERVED ||
+        !tbed_location_resolve(chrome->reader, id, &location))
+        return tbed_chrome_resolve(chrome->reader, id, chrome->buffer);
+    size_t nbytes = chrome->options.place(chrome->options.place_context, chrome->reader, id, chrome->buffer,
+                                          CHROME_TEXT_MAX);
+    return nbytes < CHROME_TEXT_MAX ? nbytes : CHROME_TEXT_MAX - 1;
+}
+
 static void make_name(struct chrome *chrome, struct name *name, uint32_t id)
 {
     const char *at = chrome->buffer;
-    const char *end = at + tbed_chrome_resolve(chrome->reader, id, chrome->buffer);
+    const char *end = at + resolve_name(chrome, id);
     name->id = id;
     name->is_there = true;
     name->argument_count = 0;

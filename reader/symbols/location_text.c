@@ -3,13 +3,14 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include <tracebed/symbols.h>
+#include "reader/symbols/symbols_internal.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #define PATH_NBYTES 4096
+#define FRAMES_MAX  64
 
 struct text {
     char *buffer;
@@ -45,29 +46,61 @@ static const char *last_part(const char *path)
     return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
 }
 
-static void native_text(struct text *text, struct tbed_symbols *symbols, const struct tbed_reader *reader,
-                        const struct tbed_unit_info *unit, uint64_t pc, enum tbed_location_part part)
+/* "function file:line" of the innermost; false if that is not known. */
+static bool line_text(struct text *text, const struct tbed_frame *frame)
 {
-    char name[PATH_NBYTES], path[PATH_NBYTES];
-    struct tbed_symbols_module module = {resolve_text(reader, unit->file_id, path), unit->build_id,
-                                         unit->build_id_nbytes};
+    if (frame->function == NULL || frame->file == NULL)
+        return false;
+    append(text, "%s %s", frame->function, frame->file);
+    if (frame->line != 0)
+        append(text, ":%u", frame->line);
+    return true;
+}
+
+/* The function around all that was inlined, and the offset in it where a symbol tells. */
+static bool find_symbol(struct tbed_symbols *symbols, const struct tbed_reader *reader,
+                        const struct tbed_location *location, struct tbed_symbol *symbol_ret,
+                        bool *has_offset_ret)
+{
+    struct tbed_frame frames[FRAMES_MAX];
+    struct tbed_symbols_module module;
+    *has_offset_ret = location->source == TBED_FRAMES_NONE;
+    if (*has_offset_ret)
+        return symbols != NULL && tbed_location_module(symbols, reader, &location->unit, &module) &&
+               tbed_symbols_find(symbols, &module, location->pc, symbol_ret, NULL);
+    size_t count = tbed_location_frames(symbols, reader, location->id, frames, FRAMES_MAX);
+    symbol_ret->name = count > 0 && count <= FRAMES_MAX ? frames[count - 1].function : NULL;
+    return symbol_ret->name != NULL;
+}
+
+static void native_text(struct text *text, struct tbed_symbols *symbols, const struct tbed_reader *reader,
+                        const struct tbed_location *location, enum tbed_location_part part)
+{
+    char name[PATH_NBYTES];
     struct tbed_symbol symbol;
-    append(text, "%s", last_part(resolve_text(reader, unit->name_id, name)));
+    struct tbed_frame frame;
+    bool has_offset;
+    if (part == TBED_LOCATION_ALL && tbed_location_frames(symbols, reader, location->id, &frame, 1) > 0 &&
+        line_text(text, &frame))
+        return;
+    append(text, "%s", last_part(resolve_text(reader, location->unit.name_id, name)));
     if (part == TBED_LOCATION_MODULE)
         return;
-    bool found = symbols != NULL && tbed_symbols_find(symbols, &module, pc, &symbol, NULL);
+    bool found = find_symbol(symbols, reader, location, &symbol, &has_offset);
     if (found)
         append(text, "!%s", symbol.name);
-    if (part == TBED_LOCATION_ALL)
-        append(text, "+0x%llx", (unsigned long long)(found ? symbol.offset : pc));
+    if (part == TBED_LOCATION_ALL && (!found || has_offset))
+        append(text, "+0x%llx", (unsigned long long)(found ? symbol.offset : location->pc));
 }
 
 static void bytecode_text(struct text *text, const struct tbed_reader *reader,
-                          const struct tbed_unit_info *unit, uint64_t pc, enum tbed_location_part part)
+                          const struct tbed_location *location, enum tbed_location_part part)
 {
     char name[PATH_NBYTES], path[PATH_NBYTES];
-    resolve_text(reader, unit->name_id, name);
-    resolve_text(reader, unit->file_id, path);
+    struct tbed_frame_info frame = {TBED_ID_INVALID, TBED_ID_INVALID, 0};
+    tbed_location_frame(location, 0, &frame);
+    resolve_text(reader, frame.function_id, name);
+    resolve_text(reader, frame.file_id, path);
     if (part == TBED_LOCATION_MODULE) {
         append(text, "%s", path[0] != '\0' ? path : name);
         return;
@@ -77,30 +110,26 @@ static void bytecode_text(struct text *text, const struct tbed_reader *reader,
         append(text, " %s", path);
     if (part == TBED_LOCATION_SYMBOL)
         return;
-    uint32_t line = tbed_location_line(reader, unit, pc);
-    if (line == 0)
-        line = unit->first_line;
-    if (line != 0)
-        append(text, ":%u", line);
-    else
-        append(text, "+0x%llx", (unsigned long long)pc);
+    if (frame.line != 0)
+        append(text, ":%u", frame.line);
+    else if (location->has_unit)
+        append(text, "+0x%llx", (unsigned long long)location->pc);
 }
 
 size_t tbed_location_text(struct tbed_symbols *symbols, const struct tbed_reader *reader, uint32_t id,
                           enum tbed_location_part part, char *buffer, size_t buffer_nbytes)
 {
     struct text text = {.buffer = buffer, .room = buffer_nbytes};
-    struct tbed_unit_info unit;
-    uint64_t pc;
-    if (!tbed_location_find(reader, id, &unit, &pc)) {
+    struct tbed_location location;
+    if (!tbed_location_resolve(reader, id, &location)) {
         if (id == TBED_ID_INVALID)
             append(&text, "<unknown>");
         else
             tbed_string_resolve(reader, id, buffer, buffer_nbytes, &text.nbytes);
-    } else if (unit.kind == TBED_UNIT_NATIVE) {
-        native_text(&text, symbols, reader, &unit, pc, part);
+    } else if (location.has_unit && location.unit.kind == TBED_UNIT_NATIVE) {
+        native_text(&text, symbols, reader, &location, part);
     } else {
-        bytecode_text(&text, reader, &unit, pc, part);
+        bytecode_text(&text, reader, &location, part);
     }
     return text.nbytes;
 }

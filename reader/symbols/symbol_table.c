@@ -136,4 +136,5 @@ void tbed_symbol_table_close(struct symbol_table *table)
     for (size_t i = 0; i < table->file_count; i++)
         elf_end(table->files[i]);
     free(table->symbols);
+    free(table->debug_path);
 }

@@ -1,10 +1,12 @@
 /*
- * The symbols of one module: found, read, sorted.
+ * One module as the symbol reader's process sees it: its files found, its symbols sorted, its debug information.
  *
  * SPDX-License-Identifier: MIT
  */
 #ifndef TRACEBED_SYMBOL_TABLE_H
 #define TRACEBED_SYMBOL_TABLE_H
+
+#include "reader/symbols/debug_info.h"
 
 #include <libelf.h>
 #include <tracebed/symbols.h>
@@ -15,19 +17,30 @@ struct symbol {
     uint8_t rank;     /* of several at one address the highest is kept */
 };
 
-#define SYMBOL_FILES 2 /* the module and its debug file */
+#define SYMBOL_FILES 3 /* the module, its debug file, and what several of these share */
 struct symbol_table {
     enum tbed_symbols_state state;
     struct symbol *symbols;
     size_t count, room;
     Elf *files[SYMBOL_FILES];
     size_t file_count;
+    Elf *debug_file;  /* of 'files': the one with debug information; NULL: none */
+    char *debug_path; /* its name */
 };
 
-/* Reads the module's symbols. What goes wrong is the table's state. */
+struct symbol_places {
+    const char *debug_directories; /* separated by ':' */
+    const char *debug_path;        /* of a debug file that was fetched; NULL: none */
+};
+
+/* symbol_files.c: finds the files and reads the module's symbols. What goes wrong is the table's state. */
 void tbed_symbol_table_open(struct symbol_table *table, const struct tbed_symbols_module *module,
-                            const char *debug_directory);
+                            const struct symbol_places *places);
 void tbed_symbol_table_close(struct symbol_table *table);
+
+/* symbol_files.c: opens the debug information, and what it shares with that of other modules. False: there is none. */
+bool tbed_symbol_table_debug(struct symbol_table *table, const struct symbol_places *places,
+                             struct debug_info *info);
 
 /* The symbol that 'pc' lies in; NULL: none. */
 const struct symbol *tbed_symbol_table_find(const struct symbol_table *table, uint64_t pc);

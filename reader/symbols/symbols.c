@@ -1,35 +1,54 @@
 /*
- * Symbols at program counters, module by module.
+ * Symbols and frames at program counters, module by module: what was asked for is kept.
+ *
+ * The files are read by another process (symbol_process.h). Where it dies of one, the module is asked for symbols alone,
+ * and if that is too much, not any more.
  *
  * SPDX-License-Identifier: MIT
  */
-#include <tracebed/symbols.h>
+#include "reader/symbols/symbols_internal.h"
 
-#include "reader/symbols/symbol_table.h"
-
-#include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct module {
-    struct module *next;
-    char *path;
-    uint8_t *build_id;
-    size_t build_id_nbytes;
-    struct symbol_table table;
+#define TIMEOUT_MS 60000
+
+/* ---- Memory that is kept to the end ---- */
+
+struct chunk {
+    struct chunk *next;
+    size_t used, room;
+    _Alignas(16) char bytes[];
 };
 
-typedef char *(*demangle_function)(const char *name, char *buffer, size_t *nbytes, int *status);
+void *tbed_symbols_keep(struct tbed_symbols *symbols, size_t nbytes)
+{
+    size_t rounded = (nbytes + 15) & ~(size_t)15;
+    struct chunk *chunk = symbols->chunks;
+    if (chunk == NULL || chunk->room - chunk->used < rounded) {
+        size_t room = rounded > 65536 ? rounded : 65536;
+        chunk = malloc(sizeof *chunk + room);
+        if (chunk == NULL)
+            return NULL;
+        *chunk = (struct chunk){.next = symbols->chunks, .room = room};
+        symbols->chunks = chunk;
+    }
+    chunk->used += rounded;
+    return chunk->bytes + chunk->used - rounded;
+}
 
-struct tbed_symbols {
-    char *debug_directory;
-    struct module *modules; /* the last one used is first */
-    bool may_demangle;
-    void *cxx_library;
-    demangle_function demangle;
-    char *demangled; /* malloc()ed by the C++ library, which grows it */
-    size_t demangled_room;
-};
+const char *tbed_symbols_keep_text(struct tbed_symbols *symbols, const char *text, size_t nbytes)
+{
+    char *kept = nbytes > 0 ? tbed_symbols_keep(symbols, nbytes + 1) : NULL;
+    if (kept == NULL)
+        return NULL;
+    memcpy(kept, text, nbytes);
+    kept[nbytes] = '\0';
+    return kept;
+}
+
+/* ---- Open, close ---- */
 
 const char *tbed_symbols_state_text(enum tbed_symbols_state state)
 {
@@ -42,124 +61,368 @@ const char *tbed_symbols_state_text(enum tbed_symbols_state state)
         return "another build is there";
     case TBED_SYMBOLS_NO_SYMBOLS:
         return "it has no symbols, and no debug file is there";
+    case TBED_SYMBOLS_UNREADABLE:
+        return "its files could not be read";
     }
     return "unknown";
 }
 
 struct tbed_symbols *tbed_symbols_open(const struct tbed_symbols_options *options)
 {
-    const char *directory = options != NULL ? options->debug_directory : NULL;
+    static const struct tbed_symbols_options none;
     struct tbed_symbols *symbols = calloc(1, sizeof *symbols);
-    if (symbols == NULL || elf_version(EV_CURRENT) == EV_NONE) {
-        free(symbols);
+    if (symbols == NULL)
         return NULL;
-    }
-    symbols->may_demangle = options == NULL || !options->no_demangle;
-    symbols->debug_directory = strdup(directory != NULL ? directory : "/usr/lib/debug");
-    if (symbols->debug_directory == NULL) {
+    options = options != NULL ? options : &none;
+    const char *directory = options->debug_directory != NULL ? options->debug_directory : "/usr/lib/debug";
+    symbols->debug_directories = strdup(directory);
+    symbols->wants = (options->no_demangle ? 0 : SYMBOL_WANT_DEMANGLE) |
+                     (options->no_lines ? 0 : SYMBOL_WANT_FRAMES) |
+                     (options->no_inlines ? 0 : SYMBOL_WANT_INLINES);
+    symbols->debuginfod = options->debuginfod;
+    symbols->process.debug_directories = symbols->debug_directories;
+    symbols->process.timeout_ms = options->timeout_ms != 0 ? options->timeout_ms : TIMEOUT_MS;
+    if (symbols->debug_directories == NULL) {
         free(symbols);
         return NULL;
     }
     return symbols;
 }
 
-static void free_module(struct module *module)
-{
-    tbed_symbol_table_close(&module->table);
-    free(module->path);
-    free(module->build_id);
-    free(module);
-}
-
 void tbed_symbols_close(struct tbed_symbols *symbols)
 {
     if (symbols == NULL)
         return;
-    while (symbols->modules != NULL) {
-        struct module *module = symbols->modules;
-        symbols->modules = module->next;
-        free_module(module);
+    tbed_symbol_process_end(&symbols->process);
+    for (struct module *module = symbols->modules; module != NULL;) {
+        struct module *next = module->next;
+        free(module->places);
+        free(module->debug_path);
+        free(module->fetched_path);
+        free(module);
+        module = next;
     }
-    free(symbols->demangled);
-    if (symbols->cxx_library != NULL)
-        dlclose(symbols->cxx_library);
-    free(symbols->debug_directory);
+    for (struct chunk *chunk = symbols->chunks; chunk != NULL;) {
+        struct chunk *next = chunk->next;
+        free(chunk);
+        chunk = next;
+    }
+    tbed_debuginfod_close(symbols);
+    free(symbols->debug_directories);
     free(symbols);
 }
 
-/* NULL: no memory. */
-static struct module *new_module(const struct tbed_symbols *symbols, const struct tbed_symbols_module *wanted)
+/* ---- Modules and places ---- */
+
+static bool is_module(const struct module *module, const struct tbed_symbols_module *wanted)
 {
-    struct module *module = calloc(1, sizeof *module);
-    if (module == NULL)
-        return NULL;
-    module->path = strdup(wanted->path);
-    module->build_id = malloc(wanted->build_id_nbytes + 1);
-    module->build_id_nbytes = wanted->build_id_nbytes;
-    if (module->path == NULL || module->build_id == NULL) {
-        free(module->path);
-        free(module->build_id);
-        free(module);
-        return NULL;
-    }
-    if (wanted->build_id_nbytes > 0)
-        memcpy(module->build_id, wanted->build_id, wanted->build_id_nbytes);
-    tbed_symbol_table_open(&module->table, wanted, symbols->debug_directory);
-    return module;
+    return strcmp(module->path, wanted->path) == 0 && module->build_id_nbytes == wanted->build_id_nbytes &&
+           (wanted->build_id_nbytes == 0 ||
+            memcmp(module->build_id, wanted->build_id, wanted->build_id_nbytes) == 0);
 }
 
+/* NULL: no memory. The last one used is first. */
 static struct module *find_module(struct tbed_symbols *symbols, const struct tbed_symbols_module *wanted)
 {
     struct module **link = &symbols->modules;
-    while (*link != NULL &&
-           (strcmp((*link)->path, wanted->path) != 0 || (*link)->build_id_nbytes != wanted->build_id_nbytes ||
-            (wanted->build_id_nbytes > 0 &&
-             memcmp((*link)->build_id, wanted->build_id, wanted->build_id_nbytes) != 0)))
+    while (*link != NULL && !is_module(*link, wanted))
         link = &(*link)->next;
     struct module *module = *link;
     if (module != NULL)
         *link = module->next;
     else
-        module = new_module(symbols, wanted);
-    if (module != NULL) {
-        module->next = symbols->modules;
-        symbols->modules = module;
+        module = calloc(1, sizeof *module);
+    if (module == NULL)
+        return NULL;
+    if (module->path == NULL) {
+        module->wants = symbols->wants;
+        module->state = TBED_SYMBOLS_UNREADABLE;
+        module->path = tbed_symbols_keep(symbols, strlen(wanted->path) + 1);
+        module->build_id = tbed_symbols_keep(symbols, wanted->build_id_nbytes + 1);
+        module->build_id_nbytes = wanted->build_id_nbytes;
+        if (module->path == NULL || module->build_id == NULL) {
+            free(module);
+            return NULL;
+        }
+        memcpy(module->path, wanted->path, strlen(wanted->path) + 1);
+        if (wanted->build_id_nbytes > 0)
+            memcpy(module->build_id, wanted->build_id, wanted->build_id_nbytes);
     }
+    module->next = symbols->modules;
+    symbols->modules = module;
     return module;
 }
 
-/* The C++ library is loaded when the first C++ name turns up, and done without where there is none. */
-static const char *plain_name(struct tbed_symbols *symbols, const char *name)
+/* Where 'pc' is, or would be. There is room. */
+static struct place *find_place(const struct module *module, uint64_t pc)
 {
-    if (!symbols->may_demangle || strncmp(name, "_Z", 2) != 0)
-        return name;
-    if (symbols->cxx_library == NULL) {
-        symbols->cxx_library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
-        void *function = symbols->cxx_library != NULL ? dlsym(symbols->cxx_library, "__cxa_demangle") : NULL;
-        symbols->may_demangle = function != NULL;
-        memcpy(&symbols->demangle, &function, sizeof function);
-    }
-    if (!symbols->may_demangle)
-        return name;
-    int status = 0;
-    char *demangled = symbols->demangle(name, symbols->demangled, &symbols->demangled_room, &status);
-    if (demangled == NULL)
-        return name;
-    symbols->demangled = demangled;
-    return demangled;
+    size_t mask = module->place_room - 1;
+    size_t at = (size_t)((pc * 0x9E3779B97F4A7C15u) >> 32) & mask;
+    while (module->places[at].is_used && module->places[at].pc != pc)
+        at = (at + 1) & mask;
+    return &module->places[at];
 }
 
-bool tbed_symbols_find(struct tbed_symbols *symbols, const struct tbed_symbols_module *wanted, uint64_t pc,
-                       struct tbed_symbol *symbol_ret, enum tbed_symbols_state *state_ret)
+static bool make_room(struct module *module, size_t more)
+{
+    size_t room = module->place_room != 0 ? module->place_room : 64;
+    while (room / 2 < module->place_count + more)
+        room *= 2;
+    if (room == module->place_room)
+        return true;
+    struct module larger = {.places = calloc(room, sizeof *larger.places), .place_room = room};
+    if (larger.places == NULL)
+        return false;
+    for (size_t i = 0; i < module->place_room; i++)
+        if (module->places[i].is_used)
+            *find_place(&larger, module->places[i].pc) = module->places[i];
+    free(module->places);
+    module->places = larger.places;
+    module->place_room = room;
+    return true;
+}
+
+/* ---- Answers ---- */
+
+struct bytes {
+    const char *at;
+    size_t left;
+};
+
+static const char *cut(struct bytes *bytes, size_t nbytes)
+{
+    const char *at = bytes->at;
+    if (nbytes > bytes->left)
+        return NULL;
+    bytes->at += nbytes;
+    bytes->left -= nbytes;
+    return at;
+}
+
+static bool cut_text(struct tbed_symbols *symbols, struct bytes *bytes, size_t nbytes, const char **text_ret)
+{
+    const char *text = cut(bytes, nbytes);
+    *text_ret = NULL;
+    if (text == NULL || nbytes == 0)
+        return text != NULL;
+    *text_ret = tbed_symbols_keep_text(symbols, text, strnlen(text, nbytes));
+    return true;
+}
+
+static bool take_frames(struct tbed_symbols *symbols, struct bytes *bytes, struct place *place,
+                        uint32_t count)
+{
+    struct tbed_frame *frames = count > 0 ? tbed_symbols_keep(symbols, count * sizeof *frames) : NULL;
+    if (count > 0 && frames == NULL)
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        struct symbol_reply_frame frame;
+        const char *head = cut(bytes, sizeof frame);
+        if (head == NULL)
+            return false;
+        memcpy(&frame, head, sizeof frame);
+        frames[i] = (struct tbed_frame){.line = frame.line, .is_inlined = i + 1 < count};
+        if (!cut_text(symbols, bytes, frame.function_nbytes, &frames[i].function) ||
+            !cut_text(symbols, bytes, frame.file_nbytes, &frames[i].file))
+            return false;
+    }
+    place->frames = frames;
+    place->frame_count = count;
+    return true;
+}
+
+/* False: it is no answer. */
+static bool take_place(struct tbed_symbols *symbols, struct bytes *bytes, struct place *place)
+{
+    struct symbol_reply_place head;
+    const char *at = cut(bytes, sizeof head);
+    if (at == NULL)
+        return false;
+    memcpy(&head, at, sizeof head);
+    place->offset = head.offset;
+    return head.frame_count <= SYMBOL_FRAMES_MAX &&
+           cut_text(symbols, bytes, head.symbol_nbytes, &place->symbol) &&
+           take_frames(symbols, bytes, place, head.frame_count);
+}
+
+static bool take_answer(struct tbed_symbols *symbols, struct module *module, uint32_t wants,
+                        const uint64_t *pcs, size_t count, const struct symbol_answer *answer)
+{
+    struct bytes bytes = {answer->bytes, answer->nbytes};
+    if (!make_room(module, count))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        struct place place = {.pc = pcs[i], .is_used = true, .wants = wants};
+        struct place *kept = find_place(module, pcs[i]);
+        if (!take_place(symbols, &bytes, &place))
+            return false;
+        module->place_count += !kept->is_used;
+        *kept = place;
+    }
+    return bytes.left == 0;
+}
+
+/* ---- Questions ---- */
+
+static void note_files(struct module *module, struct symbol_answer *answer)
+{
+    if (!answer->has_files)
+        return;
+    module->state = answer->state < TBED_SYMBOLS_UNREADABLE ? (enum tbed_symbols_state)answer->state
+                                                            : TBED_SYMBOLS_NO_FILE;
+    module->has_debug = answer->has_debug;
+    free(module->debug_path);
+    module->debug_path = answer->debug_path;
+    answer->debug_path = NULL;
+}
+
+/* One of its files cannot be read. The next time less is asked for; after that, nothing. */
+static void give_up(struct tbed_symbols *symbols, struct module *module, const char *why)
+{
+    const char *path = module->debug_path != NULL ? module->debug_path : module->path;
+    const char *kind = strcmp(path, module->path) != 0 ? "the debug file " : "";
+    size_t nbytes = strlen(kind) + strlen(path) + strlen(why) + 32;
+    char *trouble = tbed_symbols_keep(symbols, nbytes);
+    if (trouble != NULL)
+        snprintf(trouble, nbytes, "%s%s could not be read: %s", kind, path, why);
+    module->trouble = trouble;
+    if (module->wants & SYMBOL_WANT_FRAMES) {
+        module->wants &= ~(uint32_t)SYMBOL_WANT_FRAMES;
+        return;
+    }
+    module->is_given_up = true;
+    module->state = TBED_SYMBOLS_UNREADABLE;
+}
+
+/* True once there is an answer, or no more to be had. */
+static bool ask_once(struct tbed_symbols *symbols, struct module *module, const uint64_t *pcs, size_t count,
+                     uint32_t wants)
+{
+    char trouble[SYMBOL_TROUBLE_NBYTES] = "what its reader said makes no sense";
+    struct symbol_question question = {.wants = wants & (module->wants | ~(uint32_t)SYMBOL_WANT_FRAMES),
+                                       .path = module->path,
+                                       .build_id = module->build_id,
+                                       .build_id_nbytes = module->build_id_nbytes,
+                                       .debug_path = module->fetched_path,
+                                       .pcs = pcs,
+                                       .pc_count = count};
+    struct symbol_answer answer = {0};
+    bool was_fresh = symbols->process.answered_count == 0 || symbols->process.pid == 0;
+    bool is_answered = tbed_symbol_process_ask(&symbols->process, &question, &answer, trouble);
+    note_files(module, &answer);
+    if (is_answered && !take_answer(symbols, module, wants, pcs, count, &answer)) {
+        tbed_symbol_process_end(&symbols->process);
+        is_answered = false;
+        was_fresh = true;
+    }
+    free(answer.debug_path);
+    free(answer.bytes);
+    if (!is_answered && was_fresh) /* else what came before may have been too much for it */
+        give_up(symbols, module, trouble);
+    return is_answered;
+}
+
+static void ask(struct tbed_symbols *symbols, struct module *module, const uint64_t *pcs, size_t count,
+                uint32_t wants)
+{
+    /* Of a module that reads well, one question; of one that does not, at most four. */
+    bool is_done = false;
+    while (!is_done && !module->is_given_up)
+        is_done = ask_once(symbols, module, pcs, count, wants);
+    if (symbols->debuginfod && !module->is_fetch_tried && is_done && !module->has_debug) {
+        module->is_fetch_tried = true;
+        module->fetched_path = tbed_debuginfod_fetch(symbols, module);
+        if (module->fetched_path != NULL)
+            ask_once(symbols, module, pcs, count, wants);
+    }
+}
+
+/* Those that are not known yet, rising and each once; their number. */
+static int compare_pcs(const void *left, const void *right)
+{
+    const uint64_t *a = left, *b = right;
+    return *a < *b ? -1 : *a > *b;
+}
+
+static bool is_known(const struct module *module, uint64_t pc, uint32_t wants)
+{
+    if (module->place_room == 0)
+        return false;
+    const struct place *place = find_place(module, pc);
+    return place->is_used && (wants & ~place->wants) == 0;
+}
+
+static void resolve(struct tbed_symbols *symbols, struct module *module, const uint64_t *pcs, size_t count,
+                    uint32_t wants)
+{
+    uint64_t *unknown = malloc(count * sizeof *unknown + 1);
+    size_t unknown_count = 0, kept = 0;
+    for (size_t i = 0; unknown != NULL && i < count; i++)
+        if (!is_known(module, pcs[i], wants))
+            unknown[unknown_count++] = pcs[i];
+    if (unknown_count > 1)
+        qsort(unknown, unknown_count, sizeof *unknown, compare_pcs);
+    for (size_t i = 0; i < unknown_count; i++)
+        if (kept == 0 || unknown[i] != unknown[kept - 1])
+            unknown[kept++] = unknown[i];
+    if (kept > 0)
+        ask(symbols, module, unknown, kept, wants);
+    free(unknown);
+}
+
+/* NULL: nothing is known. */
+static const struct place *look_up(struct tbed_symbols *symbols, const struct tbed_symbols_module *wanted,
+                                   uint64_t pc, uint32_t wants, enum tbed_symbols_state *state_ret)
 {
     struct module *module = find_module(symbols, wanted);
+    if (module != NULL && !is_known(module, pc, wants))
+        resolve(symbols, module, &pc, 1, wants);
     if (state_ret != NULL)
-        *state_ret = module != NULL ? module->table.state : TBED_SYMBOLS_NO_FILE;
-    if (module == NULL)
+        *state_ret = module != NULL ? module->state : TBED_SYMBOLS_UNREADABLE;
+    if (module == NULL || module->place_room == 0)
+        return NULL;
+    const struct place *place = find_place(module, pc);
+    return place->is_used ? place : NULL;
+}
+
+void tbed_symbols_resolve_many(struct tbed_symbols *symbols, const struct tbed_symbols_module *wanted,
+                               const uint64_t *pcs, size_t count)
+{
+    struct module *module = find_module(symbols, wanted);
+    if (module != NULL)
+        resolve(symbols, module, pcs, count, symbols->wants);
+}
+
+bool tbed_symbols_find(struct tbed_symbols *symbols, const struct tbed_symbols_module *module, uint64_t pc,
+                       struct tbed_symbol *symbol_ret, enum tbed_symbols_state *state_ret)
+{
+    const struct place *place =
+        look_up(symbols, module, pc, symbols->wants & SYMBOL_WANT_DEMANGLE, state_ret);
+    if (place == NULL || place->symbol == NULL)
         return false;
-    const struct symbol *symbol = tbed_symbol_table_find(&module->table, pc);
-    if (symbol == NULL)
-        return false;
-    *symbol_ret = (struct tbed_symbol){plain_name(symbols, symbol->name), pc - symbol->start};
+    *symbol_ret = (struct tbed_symbol){place->symbol, place->offset};
     return true;
+}
+
+size_t tbed_symbols_frames(struct tbed_symbols *symbols, const struct tbed_symbols_module *module,
+                           uint64_t pc, struct tbed_frame *frames, size_t capacity)
+{
+    const struct place *place = look_up(symbols, module, pc, symbols->wants, NULL);
+    size_t count = place != NULL ? place->frame_count : 0;
+    for (size_t i = 0; i < count && i < capacity; i++)
+        frames[i] = place->frames[i];
+    if (count > 0 && count <= capacity && frames[count - 1].function == NULL)
+        frames[count - 1].function = place->symbol;
+    if (count == 0 && place != NULL && place->symbol != NULL) {
+        if (capacity > 0)
+            frames[0] = (struct tbed_frame){.function = place->symbol};
+        return 1;
+    }
+    return count;
+}
+
+const char *tbed_symbols_trouble(struct tbed_symbols *symbols, const struct tbed_symbols_module *wanted)
+{
+    const struct module *module = find_module(symbols, wanted);
+    return module != NULL ? module->trouble : NULL;
 }

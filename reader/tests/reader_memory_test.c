@@ -62,6 +62,8 @@ static struct trace busy_trace(void)
         trace_record(&records, TBED_RECORD_END, (uint32_t[]){2 + i, 0, 0, 0}, 4);
     }
     trace_record(&records, TBED_RECORD_BIND_LIST, (uint32_t[]){1, 0, 6, 5}, 4);
+    trace_record(&records, TBED_RECORD_STACKS, (uint32_t[]){2000, 1, 1000, TBED_ID_INVALID}, 4);
+    trace_record(&records, TBED_RECORD_FRAMES, (uint32_t[]){1000, 1, id, id, 7, 0}, 6);
     trace_seal(&strings);
     trace_seal(&records);
     for (uint32_t page = 3; page < 40; page++) {

@@ -42,6 +42,8 @@ static struct trace rich_trace(void)
     trace_unit(&records, 1000, 50, id, 0x1000);
     trace_unit(&records, 1100, 50, id, 0x2000);
     trace_record(&records, TBED_RECORD_LINES, (uint32_t[]){1000, 2, 1, 2, 3, 4}, 6);
+    trace_record(&records, TBED_RECORD_STACKS, (uint32_t[]){2000, 2, 1000, TBED_ID_INVALID, 1001, 2000}, 6);
+    trace_record(&records, TBED_RECORD_FRAMES, (uint32_t[]){1003, 1, id, id, 7, 0}, 6);
     trace_record(&records, TBED_RECORD_PROCESS, (uint32_t[]){1, 2, 3, id, 5, 0, 0, 0}, 8);
     trace_record(&records, TBED_RECORD_STREAM, (uint32_t[]){2, 1, 1, 5, id, 0, 0, 0}, 8);
     trace_record(&records, TBED_RECORD_ANCHOR, (uint32_t[]){1, 1, 2, 2, 3, 3}, 6);
@@ -115,6 +117,19 @@ static uint64_t read_names(struct tbed_reader *reader)
     return sum;
 }
 
+static uint64_t read_location(const struct tbed_reader *reader, uint32_t id)
+{
+    struct tbed_location location;
+    struct tbed_frame_info frame;
+    uint32_t locations[4];
+    uint64_t sum = tbed_stack_locations(reader, id, locations, 4);
+    if (!tbed_location_resolve(reader, id, &location))
+        return sum;
+    for (size_t i = 0; tbed_location_frame(&location, i, &frame); i++)
+        sum += frame.function_id + frame.line;
+    return sum + location.pc;
+}
+
 static uint64_t read_records(struct tbed_reader *reader)
 {
     uint64_t sum = 0, pc;
@@ -133,6 +148,8 @@ static uint64_t read_records(struct tbed_reader *reader)
     for (size_t i = 0; tbed_binding_get(reader, i, &binding); i++)
         sum += binding.string_id;
     sum += tbed_location_find(reader, 1003, &unit, &pc) ? pc : 0;
+    for (uint32_t id = 990; id < 2010; id++)
+        sum += read_location(reader, id);
     tbed_reader_info(reader, &info);
     sum += info.last_tick + (uint64_t)tbed_ticks_to_ns(reader, info.last_tick);
     return sum;

@@ -152,6 +152,77 @@ static void units_loads_lines_and_counters_are_found(void **state)
     records_close(&records);
 }
 
+static void stacks_are_followed_to_their_outermost_caller(void **state)
+{
+    struct records records;
+    uint32_t location, parent, locations[4];
+    (void)state;
+    records_make(&records);
+    RECORD(&records, TBED_RECORD_STACKS, 300, 3, 1000, TBED_ID_INVALID, 1001, 300, 1002, 301);
+    RECORD(&records, TBED_RECORD_STACKS, 100, 2, 7, 99, 8, 100); /* 99 is no stack */
+    records_open(&records);
+    assert_true(tbed_stack_get(records.reader, 302, &location, &parent));
+    assert_int_equal(location, 1002);
+    assert_int_equal(parent, 301);
+    assert_false(tbed_stack_get(records.reader, 299, &location, &parent));
+    assert_false(tbed_stack_get(records.reader, 303, &location, &parent));
+    assert_false(tbed_stack_get(records.reader, 99, &location, &parent));
+    assert_false(tbed_stack_get(records.reader, UINT32_MAX, &location, &parent));
+    assert_int_equal(tbed_stack_locations(records.reader, 302, locations, 4), 3);
+    assert_memory_equal(locations, ((uint32_t[]){1002, 1001, 1000}), 12);
+    assert_int_equal(tbed_stack_locations(records.reader, 302, locations, 2), 2);
+    assert_int_equal(tbed_stack_locations(records.reader, 101, locations, 4), 2);
+    assert_int_equal(tbed_stack_locations(records.reader, 102, locations, 4), 0);
+    records_close(&records);
+}
+
+static void locations_resolve_to_frames(void **state)
+{
+    struct records records;
+    struct tbed_location location;
+    struct tbed_frame_info frame;
+    (void)state;
+    records_make(&records);
+    /* bytecode of function 20 in file 21 from line 7 on, with lines; native code; a stack and a binding */
+    RECORD(&records, TBED_RECORD_UNIT, 1000, 100, TBED_UNIT_BYTECODE, 0, 20, 21, 7, 0, 0, 0);
+    RECORD(&records, TBED_RECORD_LINES, 1000, 2, 10, 100, 20, 101);
+    trace_unit(&records.block, 5000, 10, 22, 0x400000);
+    RECORD(&records, TBED_RECORD_STACKS, 300, 2, 1015, TBED_ID_INVALID, 310, 300);
+    trace_bind(&records.block, 310, 1, 5002);
+    trace_bind(&records.block, 311, 1, 0x20000008);
+    RECORD(&records, TBED_RECORD_FRAMES, 5001, 2, 30, 31, 32, 0, 40, TBED_ID_INVALID, 0, 0);
+    RECORD(&records, TBED_RECORD_FRAMES, 5003, 1, 30, 31, 32, 0);
+    RECORD(&records, TBED_RECORD_FRAMES, 5003, 0); /* taken back */
+    records_open(&records);
+    assert_true(tbed_location_resolve(records.reader, 300, &location));
+    assert_int_equal(location.id, 1015);
+    assert_int_equal(location.pc, 15);
+    assert_int_equal(location.source, TBED_FRAMES_OF_LINES);
+    assert_true(tbed_location_frame(&location, 0, &frame));
+    assert_int_equal(frame.function_id, 20);
+    assert_int_equal(frame.file_id, 21);
+    assert_int_equal(frame.line, 100);
+    assert_false(tbed_location_frame(&location, 1, &frame));
+    assert_true(tbed_location_resolve(records.reader, 1009, &location));
+    assert_true(tbed_location_frame(&location, 0, &frame));
+    assert_int_equal(frame.line, 7); /* before the first pair */
+    assert_true(tbed_location_resolve(records.reader, 301, &location));
+    assert_int_equal(location.id, 5002);
+    assert_int_equal(location.pc, 0x400008);
+    assert_int_equal(location.source, TBED_FRAMES_NONE);
+    assert_false(tbed_location_frame(&location, 0, &frame));
+    assert_true(tbed_location_resolve(records.reader, 5001, &location));
+    assert_int_equal(location.source, TBED_FRAMES_GIVEN);
+    assert_true(tbed_location_frame(&location, 1, &frame));
+    assert_int_equal(frame.function_id, 40);
+    assert_false(tbed_location_frame(&location, 2, &frame));
+    assert_true(tbed_location_resolve(records.reader, 5003, &location));
+    assert_int_equal(location.frame_count, 0);
+    assert_false(tbed_location_resolve(records.reader, 311, &location)); /* a string */
+    assert_false(tbed_location_resolve(records.reader, 312, &location));
+    records_close(&records);
+}
+
 static void bindings_are_listed_in_file_order(void **state)
 {
     struct records records;
@@ -179,7 +250,7 @@ static void records_of_later_versions_are_skipped(void **state)
     (void)state;
     records_make(&records);
     RECORD(&records, 1000, 1, 2, 3, 4);
-    trace_record(&records.block, 13, NULL, 0); /* the first word alone */
+    trace_record(&records.block, 100, NULL, 0); /* the first word alone */
     RECORD(&records, TBED_RECORD_PROCESS, 5, 300, 1, 20, 66, 0, 0, 0, 99,
            99); /* longer than this version's */
     records_open(&records);
@@ -234,6 +305,8 @@ static void impossible_lengths_are_refused(void **state)
     expect_length_damage(TBED_RECORD_ANCHOR, 24);
     expect_length_damage(TBED_RECORD_COUNTER, 16);
     expect_length_damage(TBED_RECORD_END, 16);
+    expect_length_damage(TBED_RECORD_STACKS, 8);
+    expect_length_damage(TBED_RECORD_FRAMES, 8);
 }
 
 #define EXPECT_DAMAGE(status, type, ...)                                                                     \
@@ -251,6 +324,8 @@ static void counts_that_do_not_fit_are_refused(void **state)
     EXPECT_DAMAGE(LENGTH, TBED_RECORD_LINES, 1, UINT32_MAX, 1, 1);
     EXPECT_DAMAGE(LENGTH, TBED_RECORD_BIND_LIST, 0x20000000, 0, 1, 1); /* times 8 is 2^32 */
     EXPECT_DAMAGE(LENGTH, TBED_RECORD_UNIT, 1, 1, 1, 0, 1, 1, 0, 9, 0, 0, 1, 1);
+    EXPECT_DAMAGE(LENGTH, TBED_RECORD_STACKS, 1, 0x20000001, 1, TBED_ID_INVALID);
+    EXPECT_DAMAGE(LENGTH, TBED_RECORD_FRAMES, 1, 0x10000001, 1, 1, 1, 0); /* times 16 is 2^32 + 16 */
 }
 
 static void zero_word_before_the_end_of_a_sealed_record_block_is_refused(void **state)
@@ -286,6 +361,12 @@ static void fields_out_of_range_are_refused(void **state)
     EXPECT_DAMAGE(FIELD, TBED_RECORD_COUNTER, 1, 1, 0, 1);
     EXPECT_DAMAGE(FIELD, TBED_RECORD_END, 0, 0, 0, 0);
     EXPECT_DAMAGE(FIELD, TBED_RECORD_END, 1, 1, 0, 0);
+    EXPECT_DAMAGE(FIELD, TBED_RECORD_STACKS, 1, 1, 0x40000000, TBED_ID_INVALID);
+    EXPECT_DAMAGE(FIELD, TBED_RECORD_STACKS, 1, 1, 1, 0x40000000);
+    EXPECT_DAMAGE(FIELD, TBED_RECORD_FRAMES, 0x40000000, 0);
+    EXPECT_DAMAGE(FIELD, TBED_RECORD_FRAMES, 1, 2, 1, 1, 1, 0, 0x40000000, 1, 1, 0);
+    EXPECT_DAMAGE(FIELD, TBED_RECORD_FRAMES, 1, 1, 1, 0x40000000, 1, 0);
+    EXPECT_DAMAGE(FIELD, TBED_RECORD_FRAMES, 1, 1, 1, 1, 1, 1);
     EXPECT_DAMAGE(FIELD, TBED_RECORD_ANCHOR | 0x10000, 0, 0, 0, 0, 0, 0); /* the middle of the first word */
 }
 
@@ -300,40 +381,51 @@ static void ranges_outside_the_reserved_ids_are_refused(void **state)
     EXPECT_DAMAGE(RANGE, TBED_RECORD_BIND, TBED_ID_INVALID, 1, 1, 0);
     EXPECT_DAMAGE(RANGE, TBED_RECORD_BIND, 1, UINT32_MAX, 1, 0);
     EXPECT_DAMAGE(RANGE, TBED_RECORD_BIND_LIST, 1, 0, TBED_ID_INVALID, 1);
+    EXPECT_DAMAGE(RANGE, TBED_RECORD_STACKS, 0x1FFFFFFF, 2, 1, 1, 1, 1);
+    EXPECT_DAMAGE(RANGE, TBED_RECORD_STACKS, 10, 2, 1, 9, 1, 11);
+    EXPECT_DAMAGE(RANGE, TBED_RECORD_STACKS, 10, 1, 1, TBED_ID_METADATA);
 }
 
-/* Against the obvious way: units one by one, each compared with all that were kept. */
-static void overlapping_units_agree_with_the_slow_way(void **state)
+/* Against the obvious way: units and stacks one by one, each compared with all that were kept. */
+static void overlapping_ranges_agree_with_the_slow_way(void **state)
 {
-    enum { UNITS = 70 };
+    enum { RANGES = 70 };
     (void)state;
     for (unsigned seed = 1; seed < 300; seed++) {
         struct records records;
-        uint32_t random = seed * 2654435761u, kept[UNITS][2], kept_count = 0;
+        uint32_t random = seed * 2654435761u, kept[RANGES][3], kept_count = 0;
         records_make(&records);
-        for (uint32_t i = 0; i < UNITS; i++) {
+        for (uint32_t i = 0; i < RANGES; i++) {
             random = random * 1664525u + 1013904223u;
-            uint32_t first = (random >> 8) % 1000, count = (random >> 20) % 40;
+            bool is_unit = random >> 31;
+            uint32_t first = (random >> 8) % 1000, count = (random >> 20) % (is_unit ? 40 : 4);
             bool overlaps = false;
-            trace_unit(&records.block, first, count, 20, i);
+            if (is_unit)
+                trace_unit(&records.block, first, count, 20, i);
+            else
+                RECORD(&records, TBED_RECORD_STACKS, first, count, i, TBED_ID_INVALID, i, TBED_ID_INVALID, i,
+                       TBED_ID_INVALID);
             for (uint32_t k = 0; k < kept_count; k++)
                 overlaps |= first < kept[k][1] && kept[k][0] < first + count;
             if (overlaps || count == 0)
                 continue;
             kept[kept_count][0] = first;
-            kept[kept_count++][1] = first + count;
+            kept[kept_count][1] = first + count;
+            kept[kept_count++][2] = is_unit;
         }
         records_open(&records);
-        struct tbed_unit_info unit;
-        uint32_t found = 0;
-        while (tbed_unit_get(records.reader, found, &unit)) {
-            bool is_kept = false;
-            for (uint32_t k = 0; k < kept_count; k++)
-                is_kept |= kept[k][0] == unit.first_id && kept[k][1] == unit.first_id + unit.id_count;
-            assert_true(is_kept);
-            found++;
+        for (uint32_t id = 0; id < 1100; id++) {
+            struct tbed_unit_info unit;
+            uint64_t pc;
+            uint32_t location, parent, at = 0;
+            while (at < kept_count && (id < kept[at][0] || id >= kept[at][1]))
+                at++;
+            bool is_unit = at < kept_count && kept[at][2], is_stack = at < kept_count && !kept[at][2];
+            assert_int_equal(tbed_location_find(records.reader, id, &unit, &pc), is_unit);
+            assert_int_equal(tbed_stack_get(records.reader, id, &location, &parent), is_stack);
+            if (is_unit)
+                assert_int_equal(unit.first_id, kept[at][0]);
         }
-        assert_int_equal(found, kept_count);
         records_close(&records);
     }
 }
@@ -344,6 +436,8 @@ int main(void)
         cmocka_unit_test(processes_and_streams_are_listed_by_number),
         cmocka_unit_test(stream_with_blocks_and_no_record_is_listed_too),
         cmocka_unit_test(units_loads_lines_and_counters_are_found),
+        cmocka_unit_test(stacks_are_followed_to_their_outermost_caller),
+        cmocka_unit_test(locations_resolve_to_frames),
         cmocka_unit_test(bindings_are_listed_in_file_order),
         cmocka_unit_test(records_of_later_versions_are_skipped),
         cmocka_unit_test(impossible_lengths_are_refused),
@@ -351,7 +445,7 @@ int main(void)
         cmocka_unit_test(zero_word_before_the_end_of_a_sealed_record_block_is_refused),
         cmocka_unit_test(fields_out_of_range_are_refused),
         cmocka_unit_test(ranges_outside_the_reserved_ids_are_refused),
-        cmocka_unit_test(overlapping_units_agree_with_the_slow_way),
+        cmocka_unit_test(overlapping_ranges_agree_with_the_slow_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

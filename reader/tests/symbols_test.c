@@ -217,13 +217,14 @@ static void many_modules_are_kept_apart(void **state)
 /* ---- What an id means ---- */
 
 #define UNIT_FIRST 5000u
+#define UNIT_COUNT 100000000u
 
-/* A unit of 1,000,000 ids of which pc 0 is the first. */
+/* A unit of ids of which pc 0 is the first. */
 static void add_unit(struct fixture *f, uint32_t first_id, uint32_t kind, const char *name, const char *file,
                      uint32_t first_line, const struct self *self)
 {
-    uint32_t fields[12 + 16] = {first_id,  1000000, kind, 0, fixture_string(f, name), fixture_string(f, file),
-                                first_line};
+    uint32_t fields[12 + 16] = {
+        first_id, UNIT_COUNT, kind, 0, fixture_string(f, name), fixture_string(f, file), first_line};
     if (self != NULL && self->build_id_nbytes <= 64) {
         fields[7] = (uint32_t)self->build_id_nbytes;
         memcpy(&fields[10], self->build_id, self->build_id_nbytes);
@@ -249,13 +250,14 @@ static void locations_are_told_in_one_form(void **state)
 {
     struct self self = find_self();
     struct fixture *f = fixture_new(4096);
-    struct tbed_symbols *symbols = tbed_symbols_open(NULL);
+    struct tbed_symbols_options options = {.size = sizeof options, .no_lines = true};
+    struct tbed_symbols *symbols = tbed_symbols_open(&options);
     char raw[64];
     (void)state;
     uint32_t pc = (uint32_t)pc_of(&self, symbols_test_first) + 2, text = fixture_string(f, "plain");
     add_unit(f, UNIT_FIRST, TBED_UNIT_NATIVE, "/usr/bin/self.test", self.path, 0, &self);
-    add_unit(f, UNIT_FIRST + 1000000, TBED_UNIT_BYTECODE, "load", "a.rb", 7, NULL);
-    uint32_t lines[] = {UNIT_FIRST + 1000000, 2, 4, 12, 9, 15};
+    add_unit(f, UNIT_FIRST + UNIT_COUNT, TBED_UNIT_BYTECODE, "load", "a.rb", 7, NULL);
+    uint32_t lines[] = {UNIT_FIRST + UNIT_COUNT, 2, 4, 12, 9, 15};
     fixture_record(f, TBED_RECORD_LINES, lines, 6);
     struct tbed_reader *reader = fixture_open(f);
     assert_int_equal(tbed_damage_count(reader), 0);
@@ -265,10 +267,10 @@ static void locations_are_told_in_one_form(void **state)
     expect_text(symbols, reader, UNIT_FIRST + pc, TBED_LOCATION_MODULE, "self.test");
     expect_text(NULL, reader, UNIT_FIRST + pc, TBED_LOCATION_ALL, raw);
     expect_text(NULL, reader, UNIT_FIRST + pc, TBED_LOCATION_SYMBOL, "self.test");
-    expect_text(symbols, reader, UNIT_FIRST + 1000009, TBED_LOCATION_ALL, "load a.rb:15");
-    expect_text(symbols, reader, UNIT_FIRST + 1000000, TBED_LOCATION_ALL, "load a.rb:7");
-    expect_text(symbols, reader, UNIT_FIRST + 1000009, TBED_LOCATION_SYMBOL, "load a.rb");
-    expect_text(symbols, reader, UNIT_FIRST + 1000009, TBED_LOCATION_MODULE, "a.rb");
+    expect_text(symbols, reader, UNIT_FIRST + UNIT_COUNT + 9, TBED_LOCATION_ALL, "load a.rb:15");
+    expect_text(symbols, reader, UNIT_FIRST + UNIT_COUNT, TBED_LOCATION_ALL, "load a.rb:7");
+    expect_text(symbols, reader, UNIT_FIRST + UNIT_COUNT + 9, TBED_LOCATION_SYMBOL, "load a.rb");
+    expect_text(symbols, reader, UNIT_FIRST + UNIT_COUNT + 9, TBED_LOCATION_MODULE, "a.rb");
     expect_text(symbols, reader, text, TBED_LOCATION_ALL, "plain");
     expect_text(symbols, reader, TBED_ID_INVALID, TBED_LOCATION_ALL, "<unknown>");
     tbed_symbols_close(symbols);

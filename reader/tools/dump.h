@@ -9,6 +9,8 @@
 
 #include "tool.h"
 
+#include <tracebed/symbols.h>
+
 struct dump_label {
     uint32_t stream;
     char *text;
@@ -18,7 +20,7 @@ struct dump_label {
 struct dump {
     struct tbed_reader *reader;
     const char *path;
-    bool json, by_stream, absolute, indent;
+    bool json, by_stream, absolute, indent, no_symbols;
     struct tbed_trace_info info;
 
     uint32_t *streams; /* all of the trace, or the chosen ones; by rising number */
@@ -33,6 +35,7 @@ struct dump {
     size_t label_width, time_width;
     size_t label_last; /* the one found last: events of one stream come in rows */
 
+    struct tbed_symbols *symbols; /* NULL: none wanted */
     struct tool_json out;
     struct tool_buffer line; /* scratch */
 };

@@ -26,6 +26,7 @@ static const char help[] =
     "                      T is in seconds, or has a unit: 1.5  20ms  300us  5000ns\n"
     "  -n, --limit N       stop after N events\n"
     "      --absolute      wall clock instead of time since the start\n"
+    "      --no-symbols    do not look for symbols and lines: addresses in modules instead\n"
     "      --depth         indent by open spans; implies --order=stream\n"
     "      --json          one JSON object a line; ticks, not time. With --order=stream the whole\n"
     "                      listing: strings, bindings, events\n"
@@ -41,7 +42,7 @@ static const char help[] =
     "Exit codes: 0 fine; 1 the file is damaged (what is intact is printed); 2 wrong usage, or it cannot be "
     "read.\n";
 
-enum { OPTION_ORDER = 2000, OPTION_ABSOLUTE, OPTION_DEPTH, OPTION_JSON };
+enum { OPTION_ORDER = 2000, OPTION_ABSOLUTE, OPTION_NO_SYMBOLS, OPTION_DEPTH, OPTION_JSON };
 
 /* A time as it was typed: the clock, and with it what a number without a unit means, is known later. */
 struct typed_time {
@@ -122,6 +123,9 @@ static const char *take_option(struct dump *dump, struct options *options, int o
     case OPTION_ABSOLUTE:
         dump->absolute = true;
         return NULL;
+    case OPTION_NO_SYMBOLS:
+        dump->no_symbols = true;
+        return NULL;
     case OPTION_DEPTH:
         dump->indent = true;
         return NULL;
@@ -141,6 +145,7 @@ static int parse(int argc, char **argv, struct dump *dump, struct options *optio
                                           {"end", required_argument, NULL, 'e'},
                                           {"limit", required_argument, NULL, 'n'},
                                           {"absolute", no_argument, NULL, OPTION_ABSOLUTE},
+                                          {"no-symbols", no_argument, NULL, OPTION_NO_SYMBOLS},
                                           {"depth", no_argument, NULL, OPTION_DEPTH},
                                           {"json", no_argument, NULL, OPTION_JSON},
                                           TOOL_COMMON_OPTIONS,
@@ -299,8 +304,10 @@ static enum tbed_status walk_time(struct dump *dump)
 
 static enum tbed_status walk(struct dump *dump)
 {
-    if (!dump->json)
+    if (!dump->json) {
+        dump->symbols = dump->no_symbols ? NULL : tbed_symbols_open(NULL);
         dump_text_prepare(dump);
+    }
     if (dump->json && dump->by_stream)
         dump_json_strings(dump);
     if (!dump->by_stream)
@@ -346,6 +353,7 @@ static int run(int argc, char **argv)
     if (exit < 0)
         exit = print_all(&dump);
     dump_text_free(&dump);
+    tbed_symbols_close(dump.symbols);
     tbed_reader_close(dump.reader);
     free(dump.streams);
     free(options.streams.numbers);

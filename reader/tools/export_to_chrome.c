@@ -8,6 +8,7 @@
 
 #include <string.h>
 #include <tracebed/exchange.h>
+#include <tracebed/symbols.h>
 
 static size_t message_text(void *context, struct tbed_reader *reader, const struct tbed_event *event,
                            const char **text_ret)
@@ -16,6 +17,13 @@ static size_t message_text(void *context, struct tbed_reader *reader, const stru
     struct tool_text text = tool_message_text(reader, event);
     *text_ret = text.text;
     return text.nbytes;
+}
+
+static size_t place_text(void *context, struct tbed_reader *reader, uint32_t id, char *buffer,
+                         size_t buffer_nbytes)
+{
+    struct tbed_symbols *symbols = context;
+    return tbed_location_text(symbols, reader, id, TBED_LOCATION_SYMBOL, buffer, buffer_nbytes);
 }
 
 /* Where the data goes to standard output, this goes to standard error. */
@@ -56,7 +64,9 @@ enum tool_exit export_chrome(const struct export_request *request)
                                           .absolute = request->absolute,
                                           .collapse_threads = request->collapse_threads,
                                           .minimum_ns = request->minimum_ns,
-                                          .message = message_text};
+                                          .message = message_text,
+                                          .place = place_text,
+                                          .place_context = tbed_symbols_open(NULL)};
     struct tbed_chrome_report report = {0};
     struct tbed_error error = {.offset = UINT64_MAX};
     enum tbed_status status;
@@ -66,6 +76,7 @@ enum tool_exit export_chrome(const struct export_request *request)
     else
         status = tbed_export_chrome(request->readers, request->reader_count, request->to, &options, &report,
                                     &error);
+    tbed_symbols_close(options.place_context);
     if (status == TBED_ERR_WRITE && tool_output_failed())
         return TOOL_FINE; /* tool_finish() says what there is to say */
     if (status != TBED_OK) {

@@ -8,6 +8,7 @@
 #define TRACEBED_FLAME_H
 
 #include "tool.h"
+#include <tracebed/symbols.h>
 
 #include <tracebed/analysis.h>
 
@@ -15,6 +16,7 @@ struct flame {
     struct tbed_reader *reader;
     const char *path;
     struct tbed_trace_info info;
+    struct tbed_symbols *symbols; /* NULL: none wanted */
     struct tbed_stacks *stacks;
     struct tbed_stacks_totals totals;
     FILE *out;

@@ -273,6 +273,12 @@ static int put_all(struct flame *flame, const struct options *options, const cha
     return exit;
 }
 
+static size_t name_place(void *context, uint32_t id, char *buffer, size_t buffer_nbytes)
+{
+    const struct flame *flame = context;
+    return tbed_location_text(flame->symbols, flame->reader, id, TBED_LOCATION_SYMBOL, buffer, buffer_nbytes);
+}
+
 static int draw(struct flame *flame, const struct options *options)
 {
     enum tbed_status status = tbed_stacks_make(flame->reader, &options->stacks, &flame->stacks);
@@ -312,8 +318,13 @@ static int run(int argc, char **argv)
         flame.root_depth = options.stacks.per_thread ? 2 : 1;
         exit = choose_streams(&flame, &options, &chosen);
     }
-    if (exit < 0)
+    if (exit < 0) {
+        flame.symbols = tbed_symbols_open(NULL);
+        options.stacks.name = name_place;
+        options.stacks.name_context = &flame;
         exit = draw(&flame, &options);
+    }
+    tbed_symbols_close(flame.symbols);
     tbed_stacks_close(flame.stacks);
     tbed_reader_close(flame.reader);
     free(chosen.numbers);

@@ -187,13 +187,27 @@ static void put_time(const struct state *state)
     putchar('\n');
 }
 
-static size_t count_units(const struct state *state)
+static void put_counted(const char *before, uint64_t count, const char *what)
 {
-    struct tbed_unit_info unit;
-    size_t count = 0;
-    while (tbed_unit_get(state->reader, count, &unit))
-        count++;
-    return count;
+    char figure[32];
+    printf("%s%s %s%s", before, tool_format_count(figure, count), what, count == 1 ? "" : "s");
+}
+
+static void put_code(const struct state *state)
+{
+    const struct tbed_trace_info *info = &state->info;
+    if (info->unit_count == 0 && info->stack_count == 0)
+        return;
+    put_field("code");
+    put_counted("", info->unit_count, "unit");
+    if (info->stack_count > 0)
+        put_counted(", ", info->stack_count, "call stack");
+    if (info->described_count > 0)
+        put_counted(", ", info->described_count, "place"), fputs(" with functions and lines", stdout);
+    if (info->drops[TBED_DROP_IDS_EXHAUSTED] > 0)
+        put_counted("; ids were exhausted: ", info->drops[TBED_DROP_IDS_EXHAUSTED], "place"),
+            fputs(" not known", stdout);
+    putchar('\n');
 }
 
 static void put_blocks(const struct state *state)
@@ -208,11 +222,7 @@ static void put_blocks(const struct state *state)
         printf("; %s pages claimed ahead and unused",
                tool_format_count(unwritten, info->unwritten_page_count));
     putchar('\n');
-    size_t units = count_units(state);
-    if (units > 0) {
-        put_field("code");
-        printf("%zu unit%s\n", units, units == 1 ? "" : "s");
-    }
+    put_code(state);
 }
 
 static void put_drops(const struct state *state)
@@ -298,12 +308,6 @@ static void put_metadata(const struct state *state)
 static const char *container_name(const struct tbed_import_report *foreign)
 {
     return tool_profile_part(foreign, 0) != NULL ? "three files" : "one file";
-}
-
-static void put_counted(const char *before, uint64_t count, const char *what)
-{
-    char figure[32];
-    printf("%s%s %s%s", before, tool_format_count(figure, count), what, count == 1 ? "" : "s");
 }
 
 static void put_foreign_clock(const struct state *state)
@@ -416,7 +420,9 @@ static void json_blocks(struct tool_json *out, const struct state *state)
     tool_json_u64(out, "unsealed", info->unsealed_block_count);
     tool_json_object_close(out);
     tool_json_u64(out, "unwritten_pages", info->unwritten_page_count);
-    tool_json_u64(out, "units", count_units(state));
+    tool_json_u64(out, "units", state->info.unit_count);
+    tool_json_u64(out, "call_stacks", state->info.stack_count);
+    tool_json_u64(out, "described_places", state->info.described_count);
 }
 
 static void json_processes(struct tool_json *out, const struct state *state)

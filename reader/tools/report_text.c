@@ -336,11 +336,15 @@ static void put_module_note(const struct report *report, const struct tbed_unit_
     struct tbed_symbol symbol;
     enum tbed_symbols_state state;
     tbed_symbols_find(report->symbols, &module, pc, &symbol, &state);
-    if (state == TBED_SYMBOLS_FOUND)
+    const char *trouble = tbed_symbols_trouble(report->symbols, &module);
+    if (state == TBED_SYMBOLS_FOUND && trouble == NULL)
         return;
     printf("%sno symbols of ", tool_dim());
     tool_print_text(stdout, module.path, strlen(module.path), 0);
-    printf(": %s%s\n", tbed_symbols_state_text(state), tool_plain());
+    fputs(": ", stdout);
+    trouble = trouble != NULL ? trouble : tbed_symbols_state_text(state);
+    tool_print_text(stdout, trouble, strlen(trouble), 0);
+    printf("%s\n", tool_plain());
 }
 
 /* Once for each module among the rows shown; units do not overlap, so the first id tells them apart. */
@@ -352,17 +356,17 @@ static void put_module_notes(const struct report *report)
         return;
     for (size_t i = 0; i < report->sites.shown && told_count < 16; i++) {
         const struct tbed_allocation_site *site = report->sites.rows[i];
-        struct tbed_unit_info unit;
-        uint64_t pc;
+        struct tbed_location location;
         size_t known = 0;
-        if (!tbed_location_find(report->reader, site->id, &unit, &pc) || unit.kind != TBED_UNIT_NATIVE)
+        if (!tbed_location_resolve(report->reader, site->id, &location) || !location.has_unit ||
+            location.source != TBED_FRAMES_NONE)
             continue;
-        while (known < told_count && told[known] != unit.first_id)
+        while (known < told_count && told[known] != location.unit.first_id)
             known++;
         if (known < told_count)
             continue;
-        told[told_count++] = unit.first_id;
-        put_module_note(report, &unit, pc);
+        told[told_count++] = location.unit.first_id;
+        put_module_note(report, &location.unit, location.pc);
     }
 }
 

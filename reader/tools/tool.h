@@ -29,7 +29,7 @@ struct tool_verb {
     const char *help;                  /* all of 'tracebed NAME -h', usage line first */
     int (*run)(int argc, char **argv); /* argv[0] is for getopt's messages; returns an enum tool_exit */
 };
-extern const struct tool_verb tool_verb_import, tool_verb_export, tool_verb_snapshot;
+extern const struct tool_verb tool_verb_import, tool_verb_export, tool_verb_snapshot, tool_verb_symbolize;
 extern const struct tool_verb tool_verb_record, tool_verb_info, tool_verb_dump, tool_verb_report,
     tool_verb_strings, tool_verb_verify, tool_verb_flame, tool_verb_diff, tool_verb_aggregate;
 

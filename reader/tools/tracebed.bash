@@ -4,7 +4,7 @@
 _tracebed()
 {
     local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} verb=${COMP_WORDS[1]} options
-    local verbs="record info dump report flame diff aggregate strings verify import export snapshot"
+    local verbs="record info dump report flame diff aggregate strings verify import export snapshot symbolize"
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
         COMPREPLY=($(compgen -W "$verbs help --help --version" -- "$word"))
@@ -14,11 +14,12 @@ _tracebed()
     help)
         COMPREPLY=($(compgen -W "$verbs" -- "$word"))
         return ;;
-    dump) options="--order= --stream --thread --begin --end --limit --absolute --depth --json" ;;
+    dump) options="--order= --stream --thread --begin --end --limit --absolute --depth --no-symbols --json" ;;
     flame) options="--output= --force --folded --per-thread --stream= --thread= --minimum= --root=" ;;
     strings) options="--raw --bindings --tree= --unresolved --json" ;;
     verify) options="--quiet --json" ;;
     import | snapshot) options="--output= --force" ;;
+    symbolize) options="--output= --force --debug-dir= --debuginfod --inlines --no-inlines" ;;
     export) options="--to= --output= --force --format-version= --collapse-threads --minimum-duration= --absolute" ;;
     *) options=$(tracebed help "$verb" 2>/dev/null | command grep -oE -- '^ +(-[a-zA-Z], )?--[a-z-]+=?' |
         command grep -oE -- '--[a-z-]+=?' | command grep -vE -- '--(help|color=)') ;;

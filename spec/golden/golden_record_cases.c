@@ -62,6 +62,104 @@ static void bind_to_no_id(struct golden_file *file)
     add_pair(file, 42, TBED_ID_MAX + 1);
 }
 
+static void add_stacks(struct golden_file *file, uint32_t first_id, uint32_t count, uint32_t location,
+                       uint32_t parent)
+{
+    struct golden_block records = reopen_records(file);
+    GOLDEN_RECORD(&records, TBED_RECORD_STACKS, first_id, count, location, parent);
+    golden_seal(&records);
+}
+
+static void stack_count_too_high(struct golden_file *file)
+{
+    add_stacks(file, 100, 2, 1000, TBED_ID_INVALID);
+}
+
+static void stack_without_location(struct golden_file *file)
+{
+    add_stacks(file, 100, 1, TBED_ID_MAX + 1, TBED_ID_INVALID);
+}
+
+static void stack_with_wide_parent(struct golden_file *file)
+{
+    add_stacks(file, 100, 1, 1000, TBED_ID_MAX + 1);
+}
+
+static void stack_of_itself(struct golden_file *file)
+{
+    add_stacks(file, 100, 1, 1000, 100);
+}
+
+static void stack_with_regular_parent(struct golden_file *file)
+{
+    add_stacks(file, 100, 1, 1000, TBED_ID_METADATA);
+}
+
+static void stack_past_reserved(struct golden_file *file)
+{
+    add_stacks(file, TBED_ID_METADATA, 1, 1000, TBED_ID_INVALID);
+}
+
+static void stack_in_unit(struct golden_file *file)
+{
+    add_stacks(file, 1015, 1, 1000, TBED_ID_INVALID);
+}
+
+/* The second of two. */
+static void stack_twice(struct golden_file *file)
+{
+    struct golden_block records = reopen_records(file);
+    GOLDEN_RECORD(&records, TBED_RECORD_STACKS, 100, 2, 1000, TBED_ID_INVALID, 1001, 100);
+    GOLDEN_RECORD(&records, TBED_RECORD_STACKS, 101, 1, 1000, TBED_ID_INVALID);
+    golden_seal(&records);
+}
+
+static void stacks_side_by_side(struct golden_file *file)
+{
+    struct golden_block records = reopen_records(file);
+    GOLDEN_RECORD(&records, TBED_RECORD_STACKS, 1016, 1, 1000,
+                  1015); /* behind the unit; the parent is no stack */
+    GOLDEN_RECORD(&records, TBED_RECORD_STACKS, TBED_ID_MAX_RESERVED, 1, TBED_ID_MAX,
+                  TBED_ID_MAX_RESERVED - 1);
+    GOLDEN_RECORD(&records, TBED_RECORD_STACKS, 1000, 0);
+    golden_seal(&records);
+}
+
+static void add_frame(struct golden_file *file, uint32_t count, uint32_t function_id, uint32_t file_id,
+                      uint32_t zero)
+{
+    struct golden_block records = reopen_records(file);
+    GOLDEN_RECORD(&records, TBED_RECORD_FRAMES, 1000, count, function_id, file_id, 12, zero);
+    golden_seal(&records);
+}
+
+static void frame_count_too_high(struct golden_file *file)
+{
+    add_frame(file, 0x10000001, 42, 42, 0);
+}
+
+static void frame_with_wide_function(struct golden_file *file)
+{
+    add_frame(file, 1, TBED_ID_MAX + 1, 42, 0);
+}
+
+static void frame_with_wide_file(struct golden_file *file)
+{
+    add_frame(file, 1, 42, TBED_ID_MAX + 1, 0);
+}
+
+static void frame_with_more(struct golden_file *file)
+{
+    add_frame(file, 1, 42, 42, 1);
+}
+
+static void frames_of_wide_id(struct golden_file *file)
+{
+    struct golden_block records = reopen_records(file);
+    GOLDEN_RECORD(&records, TBED_RECORD_FRAMES, TBED_ID_MAX + 1, 0);
+    golden_seal(&records);
+}
+
 /* In place of all that comes after the unit: a longer unit, with a build id that is too long. */
 static void have_long_build_id(struct golden_file *file)
 {
@@ -84,6 +182,8 @@ const struct golden_case golden_record_cases[] = {
                  {AT_LOAD + 8, 8, UINT64_C(4) << 32 | 1000}}},
     {"RECORD_LENGTH-list", "RECORD_LENGTH@5424",
      .changes = {{AT_LOAD, 8, TBED_RECORD_BIND_LIST | UINT64_C(40) << 32}, {AT_LOAD + 8, 4, 0x20000000}}},
+    {"RECORD_LENGTH-stacks", "RECORD_LENGTH@5568", .edit = stack_count_too_high},
+    {"RECORD_LENGTH-frames", "RECORD_LENGTH@5568", .edit = frame_count_too_high},
     {"RECORD_FIELD", "RECORD_FIELD@5344", 0, 1, 0, FIELD(AT_BIND, bind, zero, 1)},
     {"RECORD_FIELD-head", "RECORD_FIELD@5344", 0, 1, 0, HEAD(AT_BIND, TBED_RECORD_BIND, 24, 1)},
     {"RECORD_FIELD-id", "RECORD_FIELD@5344", 0, 1, 0, FIELD(AT_BIND, bind, string_id, 0x40000000)},
@@ -101,6 +201,12 @@ const struct golden_case golden_record_cases[] = {
     {"RECORD_FIELD-counter", "RECORD_FIELD@5488",
      .changes = {{IN_RECORD(AT_COUNTER, counter, flags) + 7, 1, 1}}},
     {"RECORD_FIELD-end", "RECORD_FIELD@5544", FIELD(AT_END, end, zero, 1)},
+    {"RECORD_FIELD-stack", "RECORD_FIELD@5568", .edit = stack_without_location},
+    {"RECORD_FIELD-parent", "RECORD_FIELD@5568", .edit = stack_with_wide_parent},
+    {"RECORD_FIELD-frames", "RECORD_FIELD@5568", .edit = frames_of_wide_id},
+    {"RECORD_FIELD-frame_function", "RECORD_FIELD@5568", .edit = frame_with_wide_function},
+    {"RECORD_FIELD-frame_file", "RECORD_FIELD@5568", .edit = frame_with_wide_file},
+    {"RECORD_FIELD-frame_zero", "RECORD_FIELD@5568", .edit = frame_with_more},
     {"RECORD_RANGE", "RECORD_RANGE@5344", 0, 1, 0,
      .changes = {{IN_RECORD(AT_BIND, bind, first_id), 8, UINT64_C(2) << 32 | TBED_ID_MAX_RESERVED}}},
     {"RECORD_RANGE-metadata", "RECORD_RANGE@5344", 0, 1, 0,
@@ -112,5 +218,11 @@ const struct golden_case golden_record_cases[] = {
     {"RECORD_RANGE-overlap_end", "RECORD_RANGE@5568", .edit = overlap_end},
     {"RECORD_RANGE-overlap_begin", "RECORD_RANGE@5568", .edit = overlap_begin},
     {"RECORD_RANGE-not_yet", "-", .edit = touch_both_ends},
+    {"RECORD_RANGE-stacks", "RECORD_RANGE@5568", .edit = stack_past_reserved},
+    {"RECORD_RANGE-stack_in_unit", "RECORD_RANGE@5568", .edit = stack_in_unit},
+    {"RECORD_RANGE-stack_twice", "RECORD_RANGE@5600", .edit = stack_twice},
+    {"RECORD_RANGE-parent", "RECORD_RANGE@5568", .edit = stack_of_itself},
+    {"RECORD_RANGE-regular_parent", "RECORD_RANGE@5568", .edit = stack_with_regular_parent},
+    {"RECORD_RANGE-stacks-not_yet", "-", .edit = stacks_side_by_side},
     {.name = NULL},
 };

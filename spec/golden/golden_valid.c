@@ -295,9 +295,22 @@ static void put_units(struct golden_block *records, const uint32_t names[3])
     GOLDEN_RECORD(records, TBED_RECORD_BIND, 2003, 2, names[1], 0); /* what is bound wins over the location */
 }
 
+static void put_stacks(struct golden_block *records, const uint32_t names[3])
+{
+    GOLDEN_RECORD(records, TBED_RECORD_STACKS, 3000, 4, 1000, TBED_ID_INVALID, 2009, 3000, 43, 2, 1001, 3001);
+    GOLDEN_RECORD(records, TBED_RECORD_STACKS, 2010, 0); /* none */
+    GOLDEN_RECORD(records, TBED_RECORD_STACKS, 3004, 2, 3001, TBED_ID_INVALID, 3005,
+                  TBED_ID_INVALID);                                 /* a circle of texts */
+    GOLDEN_RECORD(records, TBED_RECORD_BIND, 3002, 1, names[1], 0); /* what is bound wins over the stack */
+    GOLDEN_RECORD(records, TBED_RECORD_FRAMES, 1000, 1, names[0], names[2], 99, 0);
+    GOLDEN_RECORD(records, TBED_RECORD_FRAMES, 1000, 2, names[1], names[2], 7, 0, names[0], TBED_ID_INVALID,
+                  0, 0);
+    GOLDEN_RECORD(records, TBED_RECORD_FRAMES, 2000, 0);
+}
+
 static void put_later_records(struct golden_block *records, uint32_t name)
 {
-    GOLDEN_RECORD(records, 13, 1, 2, 3, 4);
+    GOLDEN_RECORD(records, 100, 1, 2, 3, 4);
     GOLDEN_RECORD(records, 0xFFFF, 0, 0);
     golden_record(records, 77, NULL, 0);
     GOLDEN_RECORD(records, TBED_RECORD_NAME, 2, name, GOLDEN_U64(GOLDEN_FIRST_TICK + 3), 0xAAAA, 0xBBBB);
@@ -333,6 +346,7 @@ static void write_records(const char *folder)
     GOLDEN_RECORD(&records, TBED_RECORD_STREAM, 4, 3, TBED_STREAM_TRACK, 0, names[0], 2,
                   GOLDEN_U64(GOLDEN_FIRST_TICK + 2)); /* has no events */
     put_units(&records, names);
+    put_stacks(&records, names);
     put_later_records(&records, names[2]);
     put_clock_records(&records);
     GOLDEN_RECORD(&records, TBED_RECORD_COUNTER, names[0], names[1], 0, 0);
@@ -341,14 +355,15 @@ static void write_records(const char *folder)
     golden_seal(&records);
     struct golden_block events =
         golden_cell(&file, &(struct golden_start){.kind = TBED_BLOCK_EVENTS, .stream = 2});
-    static const uint32_t ids[] = {1000, 1063, 1064, 2000, 2003, 2009, 3000, TBED_ID_MAX_RESERVED, 43};
+    static const uint32_t ids[] = {1000, 1063, 1064, 2000, 2003, 2009, 3000, TBED_ID_MAX_RESERVED,
+                                   43,   3001, 3002, 3003, 3004, 3005, 3006};
     for (uint32_t i = 0; i < sizeof ids / sizeof ids[0]; i++)
         golden_event(&events, TBED_TAG_INSTANT, ids[i], i);
     golden_seal(&events);
     golden_counts(&file, 5, 1, 4000);
     golden_shut(&file);
     golden_file_write(&file, folder, "records");
-    golden_expect(folder, "valid/records - 3 2 9");
+    golden_expect(folder, "valid/records - 3 3 15");
 }
 
 /* ---- interrupted.tbed: what a killed writer leaves, a record under way in a block of each kind ---- */

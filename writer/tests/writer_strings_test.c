@@ -495,6 +495,15 @@ static void units_resolve_to_name_and_pc_and_line(void **state)
     uint32_t lib = tbed_unit_register(writer, &native);
     assert_int_equal(tbed_unit_register(writer, &native), lib); /* shared */
     assert_int_equal(lib, fib + 12);
+    const struct tbed_unit handed = {.first_id = lib, .id_count = 0x201, .pc_shift = 2, .base = 0x1000},
+                           none = {.first_id = TBED_ID_INVALID, .id_count = 0x201, .base = 0x1000};
+    assert_int_equal(tbed_unit_location(&handed, 0x1000), lib);
+    assert_int_equal(tbed_unit_location(&handed, 0x100f), lib + 3);
+    assert_int_equal(tbed_unit_location(&handed, 0x1803), lib + 0x200);
+    assert_int_equal(tbed_unit_location(&handed, 0x1804), TBED_ID_INVALID);
+    assert_int_equal(tbed_unit_location(&handed, 0xfff), TBED_ID_INVALID);
+    assert_int_equal(tbed_unit_location(&handed, 0x1000 + (UINT64_C(1) << 34)), TBED_ID_INVALID);
+    assert_int_equal(tbed_unit_location(&none, 0x1000), TBED_ID_INVALID);
     tbed_unit_load(writer, lib, 0x7f0000001000, 0x801);
     tbed_unit_unload(writer, lib);
     tbed_writer_close(writer);

@@ -275,7 +275,9 @@ struct tbed_stacks_options {
     const uint32_t *streams; /* only these; NULL: all */
     size_t stream_count;
     bool per_thread;
-    const char *root; /* what every process is called; NULL: as said above */
+    const char *root;        /* what every process is called; NULL: as said above */
+    tbed_name_function name; /* of places in code, each asked for once, one at a time; NULL: as in profiles */
+    void *name_context;
 };
 
 struct tbed_stack_row {

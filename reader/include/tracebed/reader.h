@@ -98,6 +98,8 @@ struct tbed_trace_info {
     /* Counted by tbed_reader_verify(): events of later versions, events with a tick below the one before. */
     uint64_t unknown_event_count;
     uint64_t tick_decrease_count;
+    uint64_t unit_count, stack_count; /* call stacks */
+    uint64_t described_count;         /* ids that have frames in the file */
     /* Of a file that is one of a series: which, from 1 (0: it is none), the id of the first file and of the one before. */
     uint32_t series_number;
     uint64_t series_id, previous_file_id; /* the latter 0 in the first */
@@ -154,6 +156,50 @@ bool tbed_location_find(const struct tbed_reader *reader, uint32_t id, struct tb
 
 /* The line of 'pc' by the unit's LINES records; 0: not told. */
 uint32_t tbed_location_line(const struct tbed_reader *reader, const struct tbed_unit_info *unit, uint64_t pc);
+
+/*
+ * A call stack (section 8.5): the location of its innermost frame, and the stack of the caller, TBED_ID_INVALID for the
+ * outermost. A parent's id is lower than its stack's, so following parents ends. False: 'id' is no stack.
+ */
+bool tbed_stack_get(const struct tbed_reader *reader, uint32_t id, uint32_t *location_ret,
+                    uint32_t *parent_ret);
+
+/* The locations of a stack, innermost first: at most 'capacity' of them, and how many there are of these. 0: no stack. */
+size_t tbed_stack_locations(const struct tbed_reader *reader, uint32_t id, uint32_t *locations,
+                            size_t capacity);
+
+enum tbed_frames_source {
+    TBED_FRAMES_NONE,     /* the file does not tell: native code. libtracebed-symbols looks further */
+    TBED_FRAMES_GIVEN,    /* by a FRAMES record, of "tracebed symbolize" perhaps */
+    TBED_FRAMES_OF_LINES, /* a bytecode unit's name, file and lines */
+};
+
+/* One function at a location: where code was inlined there are several. */
+struct tbed_frame_info {
+    uint32_t function_id, file_id; /* of strings; TBED_ID_INVALID: not known */
+    uint32_t line;                 /* 0: not known */
+};
+
+struct tbed_location {
+    uint32_t id;   /* of the location: what a stack or a bound id led to */
+    bool has_unit; /* what is in a unit's range */
+    struct tbed_unit_info unit;
+    uint64_t pc; /* an ELF address, or an index of instructions */
+    enum tbed_frames_source source;
+    size_t frame_count;           /* tbed_location_frame() gives them */
+    const void *frames;           /* into the map */
+    struct tbed_frame_info frame; /* if there is no record of them */
+};
+
+/*
+ * tbed_location_resolve() tells what the file itself knows of a location: its unit, its pc, and its frames. A bound id
+ * and a stack lead to the location that they mean. False: 'id' is none. A binary search; nothing is kept.
+ */
+bool tbed_location_resolve(const struct tbed_reader *reader, uint32_t id, struct tbed_location *location_ret);
+
+/* The frames of a location, the innermost (inlined) one first. False past the last. */
+bool tbed_location_frame(const struct tbed_location *location, size_t index,
+                         struct tbed_frame_info *frame_ret);
 
 struct tbed_binding_info {
     uint32_t first_id, id_count, string_id;

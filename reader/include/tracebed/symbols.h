@@ -1,13 +1,19 @@
 /*
  * tracebed/symbols.h: what stands at a program counter.
  *
- * A trace says where something happened as an address in a module (a program, a shared library), which it
- * names by path and build-id. This library finds the symbol there: in the module itself if its build-id is
- * the trace's, else in a separate debug file. It is a library of its own, libtracebed-symbols, on elfutils;
- * readers that need no symbols need neither.
+ * A trace says where something happened as an address in a module (a program, a shared library), which it names by path
+ * and build-id. This library finds the symbol there, the file and line, and the functions that were inlined: in the
+ * module itself if its build-id is the trace's, else in a separate debug file. It is a library of its own,
+ * libtracebed-symbols, on elfutils and libiberty; readers that need no symbols need none of them.
  *
- * A module's symbols are read once, when first asked for, into one sorted array; a lookup is a binary search.
- * Reading the same locations on another machine works as far as the same builds are found there.
+ * What was asked for is kept. Asking for many addresses at once (tbed_symbols_resolve_many(),
+ * tbed_locations_resolve_many()) saves most of the time; each one after another works as well.
+ *
+ * Hostile files. Libraries that read debug files may crash on wrong ones. So they run in a process of their own, which
+ * is forked with the first question and lives until tbed_symbols_close(). It may open files for reading and nothing
+ * else: no network, no programs, 4 GiB of memory, a minute for each question. When it dies, the module is asked for its
+ * symbols alone, then for nothing, and tbed_symbols_trouble() tells. A program that ignores SIGCHLD, or reaps all
+ * children, loses only the reason. The process holds copies of none of the program's descriptors.
  *
  * Threads: a 'struct tbed_symbols' belongs to one thread at a time.
  *
@@ -26,8 +32,13 @@ struct tbed_symbols;
 
 struct tbed_symbols_options {
     size_t size;                 /* sizeof(struct tbed_symbols_options); lets the struct grow */
-    const char *debug_directory; /* NULL: /usr/lib/debug. Copied */
-    bool no_demangle;            /* leave C++ names as the file has them */
+    const char *debug_directory; /* one or several, separated by ':'. NULL: /usr/lib/debug. Copied */
+    bool no_demangle;            /* leave names of C++ and Rust as the file has them */
+    bool no_lines;               /* symbols alone, which takes less time */
+    bool no_inlines;             /* the innermost function only */
+    bool debuginfod; /* ask the servers of DEBUGINFOD_URLS for debug files that are not here; else there is
+                                  * no traffic, whatever the environment says */
+    unsigned timeout_ms; /* for one question; 0: 60,000 */
 };
 
 /* NULL: no memory, or an elfutils that does not fit. Freed by tbed_symbols_close(). */
@@ -39,6 +50,7 @@ enum tbed_symbols_state {
     TBED_SYMBOLS_NO_FILE,    /* neither the module nor its debug file is there, or they cannot be read */
     TBED_SYMBOLS_MISMATCH,   /* the file at the module's path is another build */
     TBED_SYMBOLS_NO_SYMBOLS, /* the module is there and has none */
+    TBED_SYMBOLS_UNREADABLE, /* its files are damaged: tbed_symbols_trouble() */
 };
 
 /* The state in words: "another build is there". Never NULL. Any thread. */
@@ -51,7 +63,7 @@ struct tbed_symbols_module {
 };
 
 struct tbed_symbol {
-    const char *name; /* valid until the next call; demangled unless that was declined */
+    const char *name; /* valid until tbed_symbols_close(); demangled unless that was declined */
     uint64_t offset;  /* of the address, from the symbol's start */
 };
 
@@ -64,9 +76,49 @@ struct tbed_symbol {
 bool tbed_symbols_find(struct tbed_symbols *symbols, const struct tbed_symbols_module *module, uint64_t pc,
                        struct tbed_symbol *symbol_ret, enum tbed_symbols_state *state_ret);
 
+struct tbed_frame {
+    const char *function; /* NULL: not known */
+    const char *file;     /* NULL: not known */
+    uint32_t line;        /* 0: not known */
+    bool is_inlined;      /* into the next one */
+};
+
+/*
+ * tbed_symbols_frames() gives the functions at 'pc', the innermost (inlined) one first, with their files and lines. The
+ * name is that of the debug information; where there is none, the symbol alone is the one frame.
+ *
+ * Shape:     at most 'capacity' are written; returns how many there are. 0: nothing is known.
+ * Ownership: texts are valid until tbed_symbols_close().
+ */
+size_t tbed_symbols_frames(struct tbed_symbols *symbols, const struct tbed_symbols_module *module,
+                           uint64_t pc, struct tbed_frame *frames, size_t capacity);
+
+/* Looks for all of these at once, in one pass over the module, and keeps what is found for the calls above. */
+void tbed_symbols_resolve_many(struct tbed_symbols *symbols, const struct tbed_symbols_module *module,
+                               const uint64_t *pcs, size_t count);
+
+/* Why a module's files could not be read: "the debug file X could not be read: its reader was killed by signal 11
+ * (Segmentation fault)". NULL: they could. Valid until tbed_symbols_close(). */
+const char *tbed_symbols_trouble(struct tbed_symbols *symbols, const struct tbed_symbols_module *module);
+
+/* ---- Locations of a trace ---- */
+
+/*
+ * tbed_location_frames() gives the frames of any location, or of what a stack or a binding leads to: those that the
+ * file has (tbed_location_resolve()), else those of its module. As tbed_symbols_frames() otherwise; texts from the file
+ * are valid until the reader is closed, too. 'symbols' may be NULL: then only the file is asked.
+ */
+size_t tbed_location_frames(struct tbed_symbols *symbols, const struct tbed_reader *reader, uint32_t id,
+                            struct tbed_frame *frames, size_t capacity);
+
+/* Looks for all of these at once, sorted by module. Ids that are no native locations are passed over. */
+void tbed_locations_resolve_many(struct tbed_symbols *symbols, const struct tbed_reader *reader,
+                                 const uint32_t *ids, size_t count);
+
 /* How much of a location to tell. */
 enum tbed_location_part {
-    TBED_LOCATION_ALL,    /* "libc.so.6!malloc+0x1d"; "module+0x1234" where there is no symbol */
+    TBED_LOCATION_ALL, /* "copy_node tree.c:120"; "libc.so.6!malloc+0x1d" where no line is known, "module+0x1234" where
+                        * there is no symbol */
     TBED_LOCATION_SYMBOL, /* "libc.so.6!malloc"; "module" where there is no symbol */
     TBED_LOCATION_MODULE, /* "libc.so.6" */
 };
@@ -75,9 +127,10 @@ enum tbed_location_part {
  * tbed_location_text() tells what an id means to a person, as snprintf() would: at most 'buffer_nbytes'
  * bytes, terminated; returns the whole length.
  *
- * Native locations as above; the module is the last part of its name. Bytecode is "name file:line", without
- * the line for SYMBOL and the file alone for MODULE. An id that is no location is its string. 'symbols' may
- * be NULL: then no symbols are looked for.
+ * Native locations as above, of the innermost (inlined) function; SYMBOL is the function around all that was inlined.
+ * The module is the last part of its name. Bytecode is "name file:line", without
+ * the line for SYMBOL and the file alone for MODULE. An id that is no location is its string; a stack is its innermost
+ * location. 'symbols' may be NULL: then only the file is asked.
  */
 size_t tbed_location_text(struct tbed_symbols *symbols, const struct tbed_reader *reader, uint32_t id,
                           enum tbed_location_part part, char *buffer, size_t buffer_nbytes);

@@ -65,6 +65,9 @@ struct tbed_writer_options {
     uint64_t rotate_nbytes;      /* when the file is about as large; 0: however large it is */
     uint64_t rotate_interval_ns; /* when it is as old; 0: however old it is */
     uint32_t rotate_keep;        /* how many closed files are kept, at most 1,000,000; 0: all */
+    /* With 'join': strings and records are added, no events. There is no process of its own in the trace, no clock is
+     * read, and a trace of any clock can be joined, on any machine. */
+    bool annotate;
 };
 
 /*
@@ -250,6 +253,33 @@ struct tbed_unit_options {
 /* Registers a unit; gives its first id, or TBED_ID_INVALID (counted). Location id = first id + ((pc - base)
  * >> pc_shift). */
 uint32_t tbed_unit_register(struct tbed_writer *writer, const struct tbed_unit_options *options);
+
+/* A registered unit, for whoever turns program counters into ids itself; see tbed_unit_location(). */
+struct tbed_unit {
+    uint32_t first_id, id_count, pc_shift;
+    uint64_t base;
+};
+
+/* The location of 'pc' in the unit; TBED_ID_INVALID outside of its range, and where the unit has no ids. */
+static inline uint32_t tbed_unit_location(const struct tbed_unit *unit, uint64_t pc)
+{
+    uint64_t index = (pc - unit->base) >> unit->pc_shift;
+    bool is_inside = pc >= unit->base && index < unit->id_count && unit->first_id != TBED_ID_INVALID;
+    return is_inside ? unit->first_id + (uint32_t)index : TBED_ID_INVALID;
+}
+
+/* A function at a location, by the ids of strings; TBED_ID_INVALID and line 0: not known. */
+struct tbed_frame_names {
+    uint32_t function_id, file_id, line;
+};
+
+/*
+ * What a location means: functions, the innermost (inlined) one first. The last call for a location counts; none takes
+ * it back. More than TBED_FRAMES_MAX, or an id of more than 30 bits, is dropped with cause "too large".
+ */
+#define TBED_FRAMES_MAX 128u
+void tbed_location_describe(struct tbed_writer *writer, uint32_t location,
+                            const struct tbed_frame_names *frames, size_t frame_count);
 
 /* Where this process has the unit, and that it no longer has it. */
 void tbed_unit_load(struct tbed_writer *writer, uint32_t first_id, uint64_t address, uint64_t nbytes);

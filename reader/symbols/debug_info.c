@@ -1,0 +1,196 @@
+/*
+ * Lines and functions at addresses, by libdw.
+ *
+ * Ranges of units, and of the functions of units that are asked for, are sorted once; an address then takes binary
+ * searches. What libdw offers for that (dwfl_module_addrinfo, dwarf_getscopes) looks at everything for each address.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/symbols/debug_info.h"
+
+#include <dwarf.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How far back a range is looked for that others begin inside of. */
+#define NESTED_MAX 16
+
+void *tbed_array_push(void **items, size_t *count, size_t *room, size_t item_nbytes)
+{
+    if (*count == *room) {
+        size_t larger = *room == 0 ? 16 : *room * 2;
+        void *grown = realloc(*items, larger * item_nbytes);
+        if (grown == NULL)
+            return NULL;
+        *items = grown;
+        *room = larger;
+    }
+    return memset((char *)*items + (*count)++ * item_nbytes, 0, item_nbytes);
+}
+
+/* ---- Units ---- */
+
+static int compare_ranges(const void *left, const void *right)
+{
+    const struct unit_range *a = left, *b = right;
+    if (a->start != b->start)
+        return a->start < b->start ? -1 : 1;
+    return a->unit < b->unit ? -1 : a->unit > b->unit;
+}
+
+static void add_unit(struct debug_info *info, const Dwarf_Die *die)
+{
+    Dwarf_Addr base, start, end;
+    ptrdiff_t offset = 0;
+    struct debug_unit *unit = ARRAY_PUSH(info->units, info->unit_count, info->unit_room);
+    if (unit == NULL)
+        return;
+    unit->die = *die;
+    while ((offset = dwarf_ranges(&unit->die, offset, &base, &start, &end)) > 0) {
+        struct unit_range *range =
+            start < end ? ARRAY_PUSH(info->ranges, info->range_count, info->range_room) : NULL;
+        if (range != NULL)
+            *range = (struct unit_range){start, end, (uint32_t)info->unit_count - 1};
+    }
+}
+
+bool tbed_debug_info_open(struct debug_info *info, Elf *elf)
+{
+    Dwarf_CU *unit = NULL;
+    Dwarf_Die die;
+    uint8_t type;
+    memset(info, 0, sizeof *info);
+    info->dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
+    if (info->dwarf == NULL)
+        return false;
+    while (dwarf_get_units(info->dwarf, unit, &unit, NULL, &type, &die, NULL) == 0)
+        if (type == DW_UT_compile || type == DW_UT_skeleton)
+            add_unit(info, &die);
+    if (info->range_count > 1)
+        qsort(info->ranges, info->range_count, sizeof *info->ranges, compare_ranges);
+    return info->range_count > 0;
+}
+
+void tbed_debug_info_close(struct debug_info *info)
+{
+    for (size_t i = 0; i < info->unit_count; i++) {
+        free(info->units[i].scopes);
+        free(info->units[i].ranges);
+        free(info->units[i].functions);
+    }
+    free(info->units);
+    free(info->ranges);
+    dwarf_end(info->dwarf);
+    dwarf_end(info->alternate);
+    memset(info, 0, sizeof *info);
+}
+
+static struct debug_unit *find_unit(struct debug_info *info, uint64_t pc)
+{
+    size_t low = 0, high = info->range_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (info->ranges[middle].start <= pc)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (size_t back = 1; back <= NESTED_MAX && back <= low; back++)
+        if (pc < info->ranges[low - back].end)
+            return &info->units[info->ranges[low - back].unit];
+    return NULL;
+}
+
+/* ---- Functions ---- */
+
+static const struct function_range *find_function(const struct debug_unit *unit, uint64_t pc)
+{
+    size_t low = 0, high = unit->function_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (unit->functions[middle].start <= pc)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (size_t back = 1; back <= NESTED_MAX && back <= low; back++)
+        if (pc < unit->functions[low - back].end)
+            return &unit->functions[low - back];
+    return NULL;
+}
+
+/* The innermost scope; those inside come after those around. UINT32_MAX: none. */
+static uint32_t find_scope(const struct debug_unit *unit, uint64_t pc)
+{
+    const struct function_range *function = find_function(unit, pc);
+    uint32_t found = UINT32_MAX;
+    for (size_t i = function != NULL ? function->first : 0; function != NULL && i < function->end_index; i++)
+        if (pc >= unit->ranges[i].start && pc < unit->ranges[i].end)
+            found = unit->ranges[i].scope;
+    return found < unit->scope_count ? found : UINT32_MAX;
+}
+
+static const char *scope_name(Dwarf_Die *die)
+{
+    Dwarf_Attribute attribute;
+    const char *name = NULL;
+    if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute) != NULL ||
+        dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute) != NULL)
+        name = dwarf_formstring(&attribute);
+    return name != NULL ? name : dwarf_diename(die);
+}
+
+static void set_file(struct debug_unit *unit, const char *file, struct debug_frame *frame)
+{
+    Dwarf_Attribute attribute;
+    frame->file = file;
+    if (file != NULL && file[0] != '/')
+        frame->directory = dwarf_formstring(dwarf_attr(&unit->die, DW_AT_comp_dir, &attribute));
+}
+
+/* Where an inlined function was called from. */
+static void call_site(struct debug_unit *unit, Dwarf_Die *die, struct debug_frame *frame)
+{
+    Dwarf_Attribute attribute;
+    Dwarf_Word line = 0, file = 0;
+    Dwarf_Files *files;
+    size_t file_count;
+    if (dwarf_formudata(dwarf_attr(die, DW_AT_call_line, &attribute), &line) == 0 && line <= UINT32_MAX)
+        frame->line = (uint32_t)line;
+    if (dwarf_formudata(dwarf_attr(die, DW_AT_call_file, &attribute), &file) == 0 &&
+        dwarf_getsrcfiles(&unit->die, &files, &file_count) == 0 && file < file_count)
+        set_file(unit, dwarf_filesrc(files, (size_t)file, NULL, NULL), frame);
+}
+
+static void line_at(struct debug_unit *unit, uint64_t pc, struct debug_frame *frame)
+{
+    Dwarf_Line *line = dwarf_getsrc_die(&unit->die, pc);
+    int number = 0;
+    if (line == NULL || dwarf_lineno(line, &number) != 0)
+        return;
+    frame->line = number > 0 ? (uint32_t)number : 0;
+    set_file(unit, dwarf_linesrc(line, NULL, NULL), frame);
+}
+
+size_t tbed_debug_info_frames(struct debug_info *info, uint64_t pc, struct debug_frame *frames,
+                              size_t capacity)
+{
+    struct debug_unit *unit = find_unit(info, pc);
+    size_t count = 0;
+    if (unit == NULL || capacity == 0)
+        return 0;
+    tbed_debug_unit_walk(unit);
+    uint32_t at = find_scope(unit, pc);
+    frames[0] = (struct debug_frame){0};
+    line_at(unit, pc, &frames[0]);
+    while (at != UINT32_MAX) {
+        struct scope *scope = &unit->scopes[at];
+        frames[count++].function = scope_name(&scope->die);
+        if (!scope->is_inlined || count == capacity)
+            return count;
+        frames[count] = (struct debug_frame){0};
+        call_site(unit, &scope->die, &frames[count]);
+        at = scope->parent;
+    }
+    return count > 0 ? count : frames[0].line != 0;
+}

@@ -1,0 +1,79 @@
+/*
+ * Debug information of one module: the lines and the functions, inlined ones too, that stand at an address.
+ *
+ * Runs in the symbol reader's process only (symbol_worker.h): what it reads may be hostile.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_DEBUG_INFO_H
+#define TRACEBED_DEBUG_INFO_H
+
+#include <elfutils/libdw.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Part of a function's code, or of one inlined into it. */
+struct scope_range {
+    uint64_t start, end;
+    uint32_t scope;
+};
+
+struct scope { /* a function, or an inlined one */
+    Dwarf_Die die;
+    uint32_t parent; /* UINT32_MAX: none */
+    bool is_inlined;
+};
+
+struct function_range { /* by rising start */
+    uint64_t start, end;
+    size_t first, end_index; /* its ranges and those inside, among the unit's */
+};
+
+struct debug_unit {
+    Dwarf_Die die;
+    bool is_walked;
+    struct scope *scopes;
+    size_t scope_count, scope_room;
+    struct scope_range *ranges;
+    size_t range_count, range_room;
+    struct function_range *functions;
+    size_t function_count, function_room;
+};
+
+struct unit_range {
+    uint64_t start, end;
+    uint32_t unit;
+};
+
+struct debug_info {
+    Dwarf *dwarf, *alternate;
+    struct debug_unit *units;
+    size_t unit_count, unit_room;
+    struct unit_range *ranges; /* by rising start */
+    size_t range_count, range_room;
+};
+
+struct debug_frame {
+    const char *function;  /* as in the file, mangled; NULL: not known. Valid while the information is open */
+    const char *directory; /* that 'file' is relative to; NULL: none */
+    const char *file;      /* NULL: not known */
+    uint32_t line;
+};
+
+/* Takes a module's debug file, or the module. False: it has none. */
+bool tbed_debug_info_open(struct debug_info *info, Elf *elf);
+void tbed_debug_info_close(struct debug_info *info);
+
+/* The frames at 'pc', the innermost first: at most 'capacity', 1 without inlined ones. 0: not known. */
+size_t tbed_debug_info_frames(struct debug_info *info, uint64_t pc, struct debug_frame *frames,
+                              size_t capacity);
+
+/* debug_scopes.c: fills in what the unit's functions are, once. */
+void tbed_debug_unit_walk(struct debug_unit *unit);
+
+/* One more item at the end, zeroed; NULL: no memory. */
+void *tbed_array_push(void **items, size_t *count, size_t *room, size_t item_nbytes);
+#define ARRAY_PUSH(items, count, room) tbed_array_push((void **)&(items), &(count), &(room), sizeof *(items))
+
+#endif

@@ -1,0 +1,137 @@
+/*
+ * What the symbol reader's process gives up before it looks at a file: signals' handlers, open files, memory and time
+ * without end, the network, starting programs, writing.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "reader/symbols/symbol_worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define MEMORY_NBYTES (UINT64_C(4) << 30) /* on top of what the parent had mapped */
+
+static void limit(int what, uint64_t most)
+{
+    struct rlimit old, new = {most, most};
+    if (getrlimit(what, &old) != 0)
+        return;
+    if (old.rlim_max != RLIM_INFINITY && old.rlim_max < most)
+        new = (struct rlimit){old.rlim_max, old.rlim_max};
+    setrlimit(what, &new);
+}
+
+static uint64_t mapped_nbytes(void)
+{
+    unsigned long long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (file == NULL || fscanf(file, "%llu", &pages) != 1)
+        pages = 0;
+    if (file != NULL)
+        fclose(file);
+    return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+void tbed_symbol_jail_limit_time(unsigned seconds)
+{
+    struct rusage used;
+    struct rlimit time;
+    if (getrusage(RUSAGE_SELF, &used) != 0 || getrlimit(RLIMIT_CPU, &time) != 0)
+        return;
+    rlim_t most = (rlim_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + seconds;
+    time.rlim_cur = time.rlim_max < most ? time.rlim_max : most;
+    setrlimit(RLIMIT_CPU, &time);
+}
+
+#if defined(__x86_64__)
+#define OWN_ARCHITECTURE AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define OWN_ARCHITECTURE AUDIT_ARCH_AARCH64
+#endif
+
+/* These calls fail. A list of what is allowed would have to know what every C library and sanitizer calls. */
+static void deny_calls(void)
+{
+#ifdef OWN_ARCHITECTURE
+#define DENY(call) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_##call, 0, 1), REFUSE
+#define REFUSE     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, OWN_ARCHITECTURE, 1, 0),
+        REFUSE,
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1), /* calls of x32 */
+        REFUSE,
+        DENY(socket),
+        DENY(socketpair),
+        DENY(connect),
+        DENY(bind),
+        DENY(sendto),
+        DENY(execve),
+        DENY(execveat),
+        DENY(clone3),
+        DENY(clone),
+        DENY(kill),
+        DENY(ptrace),
+        DENY(process_vm_readv),
+        DENY(process_vm_writev),
+        DENY(unlinkat),
+        DENY(renameat),
+        DENY(renameat2),
+        DENY(linkat),
+        DENY(symlinkat),
+        DENY(fchmodat),
+        DENY(fchownat),
+        DENY(mkdirat),
+        DENY(truncate),
+        DENY(io_uring_setup),
+#ifdef __NR_open
+        DENY(open),
+        DENY(creat),
+        DENY(unlink),
+        DENY(rename),
+        DENY(link),
+        DENY(symlink),
+        DENY(chmod),
+        DENY(chown),
+        DENY(mkdir),
+        DENY(rmdir),
+        DENY(fork),
+        DENY(vfork),
+#endif
+        /* Files are opened for reading only. */
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_openat, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_ACCMODE | O_CREAT | O_TRUNC, 0, 1),
+        REFUSE,
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+#endif
+}
+
+void tbed_symbol_jail_enter(void)
+{
+    sigset_t none;
+    for (int number = 1; number < NSIG; number++)
+        signal(number, SIG_DFL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    limit(RLIMIT_AS, mapped_nbytes() + MEMORY_NBYTES);
+    limit(RLIMIT_CORE, 0);
+    limit(RLIMIT_FSIZE, 0);
+    limit(RLIMIT_NOFILE, 64);
+    deny_calls();
+}

@@ -1,0 +1,51 @@
+/*
+ * The parent's side of the symbol reader's process: started, asked, buried.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_SYMBOL_PROCESS_H
+#define TRACEBED_SYMBOL_PROCESS_H
+
+#include "reader/symbols/symbol_worker.h"
+
+#include <sys/types.h>
+
+struct symbol_process {
+    pid_t pid; /* 0: not running */
+    int fd;
+    uint64_t answered_count;
+    const char *debug_directories;
+    unsigned timeout_ms; /* for one request */
+};
+
+struct symbol_question {
+    uint32_t wants;
+    const char *path;
+    const uint8_t *build_id;
+    size_t build_id_nbytes;
+    const char *debug_path; /* NULL: none */
+    const uint64_t *pcs;
+    size_t pc_count;
+};
+
+struct symbol_answer { /* start with zeros; free 'debug_path' and 'bytes' */
+    bool has_files;    /* the three below are known */
+    uint32_t state;
+    bool has_debug;
+    char *debug_path; /* perhaps the module's own; NULL: none */
+    char *bytes;      /* the places */
+    size_t nbytes;
+};
+
+#define SYMBOL_TROUBLE_NBYTES 128
+
+/*
+ * Asks. False: the process is gone, and 'trouble' says why, "its reader was killed by signal 11 (Segmentation fault)".
+ * What was known of the files by then is in '*answer'. The next question starts another process.
+ */
+bool tbed_symbol_process_ask(struct symbol_process *process, const struct symbol_question *question,
+                             struct symbol_answer *answer, char trouble[SYMBOL_TROUBLE_NBYTES]);
+
+void tbed_symbol_process_end(struct symbol_process *process);
+
+#endif

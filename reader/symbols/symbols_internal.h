@@ -1,0 +1,60 @@
+/*
+ * What the symbol library keeps, in the user's process. Not for users of the library.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_SYMBOLS_INTERNAL_H
+#define TRACEBED_SYMBOLS_INTERNAL_H
+
+#include "reader/symbols/symbol_process.h"
+
+#include <tracebed/symbols.h>
+
+struct place { /* what is known of a program counter */
+    uint64_t pc;
+    bool is_used;
+    uint32_t wants; /* that it was asked with */
+    uint32_t frame_count;
+    const char *symbol; /* NULL: none */
+    uint64_t offset;
+    struct tbed_frame *frames;
+};
+
+struct module {
+    struct module *next;
+    char *path; /* NULL: new */
+    uint8_t *build_id;
+    size_t build_id_nbytes;
+    enum tbed_symbols_state state;
+    uint32_t wants; /* that its files can stand */
+    bool is_given_up;
+    bool has_debug, is_fetch_tried;
+    char *debug_path, *fetched_path;
+    const char *trouble;  /* NULL: none */
+    struct place *places; /* open addressing, at most half full */
+    size_t place_count, place_room;
+};
+
+struct tbed_symbols {
+    char *debug_directories;
+    uint32_t wants;
+    bool debuginfod;
+    void *debuginfod_library, *debuginfod_client;
+    struct symbol_process process;
+    struct module *modules;
+    struct chunk *chunks;
+};
+
+/* Memory until tbed_symbols_close(). NULL: there is none; of a text, also if it is empty. */
+void *tbed_symbols_keep(struct tbed_symbols *symbols, size_t nbytes);
+const char *tbed_symbols_keep_text(struct tbed_symbols *symbols, const char *text, size_t nbytes);
+
+/* location_frames.c: the module of a unit. False: it is not native. */
+bool tbed_location_module(struct tbed_symbols *symbols, const struct tbed_reader *reader,
+                          const struct tbed_unit_info *unit, struct tbed_symbols_module *module_ret);
+
+/* debuginfod.c: the path, malloc()ed, of a debug file from the servers that the user has named. NULL: none. */
+char *tbed_debuginfod_fetch(struct tbed_symbols *symbols, const struct module *module);
+void tbed_debuginfod_close(struct tbed_symbols *symbols);
+
+#endif
