@@ -294,6 +294,36 @@ void tbed_free(struct tbed_recorder *recorder, uint32_t location, enum tbed_allo
     record_extended(recorder, &record);
 }
 
+/* A range is told as an argument. */
+static void record_range(struct tbed_recorder *recorder, const struct extended *record, uint64_t nbytes)
+{
+    struct tbed_argument range = {.type = TBED_ARG_U64, .name_id = TBED_ID_INVALID, .value.u64 = nbytes};
+    struct extended with_range = *record;
+    with_range.arguments = &range;
+    with_range.argument_count = 1;
+    record_extended(recorder, &with_range);
+}
+
+void tbed_unmap(struct tbed_recorder *recorder, uint32_t location, uint64_t address, uint64_t nbytes)
+{
+    struct extended record = {.type = TBED_EXT_FREE,
+                              .aux = TBED_FUNCTION_MMAP,
+                              .id = location,
+                              .fixed = {address},
+                              .fixed_count = 1};
+    record_range(recorder, &record, nbytes);
+}
+
+void tbed_remap(struct tbed_recorder *recorder, uint32_t location, uint64_t old_address, uint64_t old_nbytes,
+                uint64_t address, uint64_t nbytes, uint64_t begin_tick)
+{
+    struct extended record = {.type = TBED_EXT_REALLOC,
+                              .id = location,
+                              .fixed = {old_address, address, nbytes, begin_tick},
+                              .fixed_count = 4};
+    record_range(recorder, &record, old_nbytes);
+}
+
 void tbed_realloc(struct tbed_recorder *recorder, uint32_t location, uint64_t old_address, uint64_t address,
                   uint64_t size, uint64_t begin_tick)
 {

@@ -78,6 +78,8 @@ struct tbed_intern {
     size_t count;
 };
 
+struct tbed_stack_table; /* stack_write.c */
+
 /* What a forked child finds zeroed. */
 struct tbed_writer_live {
     uint32_t alive;
@@ -177,6 +179,8 @@ struct tbed_writer {
     uint32_t spare_stream; /* a number whose STREAM record could not be stored; 0: none */
 
     struct tbed_intern intern;
+
+    struct tbed_stack_table *stacks; /* NULL: none yet; atomic */
 
     struct tbed_slab *slabs;
     struct tbed_recorder *free_recorders;
@@ -330,6 +334,9 @@ bool tbed_record_append(struct tbed_writer *writer, void *record, enum tbed_reco
 /* The same for STREAM, but the drop is the caller's to count. */
 bool tbed_stream_append(struct tbed_writer *writer, struct tbed_disk_stream *record,
                         enum tbed_drop_cause *cause_ret);
+/* The same for a record that ends with 'rest_nbytes' more. */
+bool tbed_record_append_parts(struct tbed_writer *writer, enum tbed_record_type type, const void *fixed,
+                              uint32_t fixed_nbytes, const void *rest, uint32_t rest_nbytes);
 void tbed_process_record(struct tbed_writer *writer, uint32_t name_id, uint32_t forked_from);
 
 /* ---- intern.c ---- */
@@ -379,6 +386,10 @@ bool tbed_rotation_wait(struct tbed_writer *writer, struct tbed_recorder *record
                         enum tbed_drop_cause *cause_ret);
 /* A forked child of a writer that rotates gets a file of its own. */
 bool tbed_rotation_fork(struct tbed_writer *writer);
+/* ---- stack_write.c ---- */
+/* The memory of what is known goes; who still looks finds nothing. */
+void tbed_stacks_forget(struct tbed_writer *writer);
+void tbed_stacks_free(struct tbed_writer *writer);
 
 /* ---- recorder.c ---- */
 /* Clears the way for a rotation: no recorder stores without asking again. False: there is no way to tell all threads. */

@@ -11,8 +11,8 @@
 #include "writer/private.h"
 
 /* Copies 'nbytes' of a record into a record block; the head word, which commits it, comes last. */
-static bool append_parts(struct tbed_writer *writer, enum tbed_record_type type, const void *fixed,
-                         uint32_t fixed_nbytes, const void *rest, uint32_t rest_nbytes)
+bool tbed_record_append_parts(struct tbed_writer *writer, enum tbed_record_type type, const void *fixed,
+                              uint32_t fixed_nbytes, const void *rest, uint32_t rest_nbytes)
 {
     uint32_t nbytes = (uint32_t)tbed_round_up((uint64_t)fixed_nbytes + rest_nbytes, 8);
     uint8_t *room = tbed_block_room(writer, &writer->records, nbytes);
@@ -27,7 +27,7 @@ static bool append_parts(struct tbed_writer *writer, enum tbed_record_type type,
 
 bool tbed_record_append(struct tbed_writer *writer, void *record, enum tbed_record_type type, uint32_t nbytes)
 {
-    return append_parts(writer, type, record, nbytes, NULL, 0);
+    return tbed_record_append_parts(writer, type, record, nbytes, NULL, 0);
 }
 
 bool tbed_stream_append(struct tbed_writer *writer, struct tbed_disk_stream *record,
@@ -106,8 +106,8 @@ void tbed_id_bind_list(struct tbed_writer *writer, const uint32_t *ids, const ui
         }
         struct tbed_disk_bind_list record = {.count = tbed_le32_make(taken)};
         if (taken > 0)
-            append_parts(writer, TBED_RECORD_BIND_LIST, &record, sizeof record, pairs,
-                         taken * (uint32_t)sizeof *pairs);
+            tbed_record_append_parts(writer, TBED_RECORD_BIND_LIST, &record, sizeof record, pairs,
+                                     taken * (uint32_t)sizeof *pairs);
     }
     tbed_writer_unlock(writer);
 }
@@ -152,8 +152,8 @@ void tbed_location_describe(struct tbed_writer *writer, uint32_t location,
         return;
     struct tbed_disk_frames record = {.location_id = tbed_le32_make(location),
                                       .count = tbed_le32_make((uint32_t)frame_count)};
-    append_parts(writer, TBED_RECORD_FRAMES, &record, sizeof record, disk,
-                 (uint32_t)(frame_count * sizeof *disk));
+    tbed_record_append_parts(writer, TBED_RECORD_FRAMES, &record, sizeof record, disk,
+                             (uint32_t)(frame_count * sizeof *disk));
     tbed_writer_unlock(writer);
 }
 
@@ -220,8 +220,8 @@ static void lines_append(struct tbed_writer *writer, uint32_t first_id, const ui
                 (struct tbed_disk_id_pair){tbed_le32_make(lines[2 * i]), tbed_le32_make(lines[2 * i + 1])};
         struct tbed_disk_lines record = {.first_id = tbed_le32_make(first_id),
                                          .count = tbed_le32_make(taken)};
-        append_parts(writer, TBED_RECORD_LINES, &record, sizeof record, pairs,
-                     taken * (uint32_t)sizeof *pairs);
+        tbed_record_append_parts(writer, TBED_RECORD_LINES, &record, sizeof record, pairs,
+                                 taken * (uint32_t)sizeof *pairs);
         lines += (size_t)2 * taken;
         count -= taken;
     }
@@ -252,7 +252,8 @@ static uint32_t unit_create(struct tbed_writer *writer, const struct tbed_unit_o
     if (options->build_id_nbytes > 0)
         memcpy(padded, options->build_id, options->build_id_nbytes);
     uint32_t padded_nbytes = (uint32_t)tbed_round_up(options->build_id_nbytes, 8);
-    bool is_stored = append_parts(writer, TBED_RECORD_UNIT, &record, sizeof record, padded, padded_nbytes);
+    bool is_stored =
+        tbed_record_append_parts(writer, TBED_RECORD_UNIT, &record, sizeof record, padded, padded_nbytes);
     return is_stored ? first_id : TBED_ID_INVALID;
 }
 

@@ -343,6 +343,7 @@ void tbed_writer_close(struct tbed_writer *writer)
     tbed_rotation_free(writer);
     tbed_lock_give(&writer->live->rotate_lock);
     tbed_intern_close(writer);
+    tbed_stacks_forget(writer);
     tbed_cancel_restore(cancel_state);
 }
 
@@ -353,5 +354,6 @@ void tbed_writer_free(struct tbed_writer *writer)
         return;
     tbed_recorders_free(writer);
     tbed_intern_free(writer);
+    tbed_stacks_free(writer);
     writer_free(writer);
 }

@@ -55,6 +55,20 @@ static inline bool tbed_allocation_source_skip(struct allocation_source *source,
     return false;
 }
 
+/* The range of a munmap or mremap. False: it is none. */
+static inline bool tbed_allocation_source_range(const struct tbed_event *event, uint64_t *nbytes_ret)
+{
+    struct tbed_arguments at = event->arguments;
+    struct tbed_argument argument;
+    if (event->argument_count == 0)
+        return false;
+    tbed_argument_next(&at, &argument);
+    if (argument.type != TBED_ARG_U64)
+        return false;
+    *nbytes_ret = argument.value.u64;
+    return true;
+}
+
 /* An event of any kind, decoded whole. True if it was one of an allocation. */
 static inline bool tbed_allocation_source_long(struct allocation_source *source, uint64_t word)
 {
@@ -73,10 +87,14 @@ static inline bool tbed_allocation_source_long(struct allocation_source *source,
         found->nbytes = event.of.realloc.size;
         found->old_address = event.of.realloc.old_address;
         found->begin_tick = event.of.realloc.begin_tick;
+        found->is_mapping = tbed_allocation_source_range(&event, &found->old_nbytes);
         return true;
     }
     found->address = event.of.alloc.address;
     found->nbytes = event.of.alloc.size;
+    found->is_mapping = event.of.alloc.function == TBED_FUNCTION_MMAP && found->address != 0;
+    if (event.type == TBED_EVENT_FREE && found->is_mapping)
+        found->is_mapping = tbed_allocation_source_range(&event, &found->nbytes);
     return event.type == TBED_EVENT_ALLOC || event.type == TBED_EVENT_FREE;
 }
 
@@ -110,6 +128,7 @@ static inline bool tbed_allocation_source_pair(struct allocation_source *source,
     if (!is_alloc && tbed_pair_subtype(second) != TBED_PAIR_FREE)
         return false;
     found->type = is_alloc ? TBED_EVENT_ALLOC : TBED_EVENT_FREE;
+    found->is_mapping = false;
     found->address = is_alloc ? tbed_pair_alloc_address(second) : tbed_pair_payload(second);
     found->nbytes = is_alloc ? tbed_pair_alloc_nbytes(second) : 0;
     found->id = tbed_event_id(word);

@@ -15,7 +15,8 @@ struct tbed_allocations {
     struct named_texts texts;
     struct tbed_allocation_process *processes;
     struct tbed_allocation_site *sites;
-    size_t process_count, site_count;
+    struct tbed_allocation_moment *moments;
+    size_t process_count, site_count, moment_count;
 };
 
 struct stream_of { /* a stream and its process */
@@ -194,6 +195,41 @@ static bool make_heaps(struct allocation_work *shared, const struct stream_of *s
     return true;
 }
 
+/* ---- Over time ---- */
+
+#define MOMENTS_MAX 65536u
+
+/* Each heap has moments of its own. False: no memory. */
+static bool make_moments(struct tbed_allocations *allocations, struct allocation_work *shared, size_t count)
+{
+    struct tbed_trace_info info;
+    tbed_reader_info(shared->reader, &info);
+    uint64_t ticks_each = count > 0 ? (info.last_tick - info.first_tick) / count + 1 : 1;
+    allocations->moments = calloc(count + 1, sizeof *allocations->moments);
+    for (size_t i = 0; count > 0 && i < shared->heap_count; i++) {
+        struct heap_moments *moments = &shared->heaps[i].moments;
+        *moments =
+            (struct heap_moments){.count = count, .first_tick = info.first_tick, .ticks_each = ticks_each};
+        moments->at = calloc(count, sizeof *moments->at);
+        if (moments->at == NULL)
+            return false;
+    }
+    for (size_t i = 0; allocations->moments != NULL && i < count; i++)
+        allocations->moments[i].tick = info.first_tick + i * ticks_each;
+    allocations->moment_count = count;
+    return allocations->moments != NULL;
+}
+
+static void add_moments(struct tbed_allocations *allocations, const struct allocation_work *shared)
+{
+    for (size_t i = 0; i < shared->heap_count; i++)
+        for (size_t j = 0; j < allocations->moment_count; j++) {
+            allocations->moments[j].live_nbytes += shared->heaps[i].moments.at[j].live_nbytes;
+            allocations->moments[j].peak_nbytes += shared->heaps[i].moments.at[j].peak_nbytes;
+            allocations->moments[j].count += shared->heaps[i].moments.at[j].count;
+        }
+}
+
 /* ---- Which process was forked from which ---- */
 
 /* Processes come by rising number, each once. False: there is none of this number. */
@@ -359,7 +395,9 @@ static enum tbed_status follow_all(struct tbed_allocations *allocations, struct 
 {
     size_t stream_count;
     struct stream_of *streams = list_streams(shared->reader, &stream_count);
-    bool fine = streams != NULL && make_heaps(shared, streams, stream_count);
+    size_t moment_count = options->moment_count < MOMENTS_MAX ? options->moment_count : MOMENTS_MAX;
+    bool fine = streams != NULL && make_heaps(shared, streams, stream_count) &&
+                make_moments(allocations, shared, moment_count);
     free(streams);
     if (!fine)
         return TBED_ERR_MEMORY;
@@ -369,6 +407,7 @@ static enum tbed_status follow_all(struct tbed_allocations *allocations, struct 
     follow_generations(shared, options->thread_count);
     if (shared->status != TBED_OK)
         return shared->status;
+    add_moments(allocations, shared);
     fine = make_processes(allocations, shared) && make_sites(allocations, shared, options);
     return fine ? TBED_OK : TBED_ERR_MEMORY;
 }
@@ -383,8 +422,10 @@ enum tbed_status tbed_allocations_make(struct tbed_reader *reader, const struct 
         return status;
     struct tbed_allocations *allocations = calloc(1, sizeof *allocations);
     status = allocations == NULL ? TBED_ERR_MEMORY : follow_all(allocations, &shared, &options);
-    for (size_t i = 0; i < shared.heap_count; i++)
+    for (size_t i = 0; i < shared.heap_count; i++) {
+        free(shared.heaps[i].moments.at);
         tbed_heap_close(&shared.heaps[i]);
+    }
     free(shared.heaps);
     free(shared.turns);
     free(shared.streams);
@@ -403,6 +444,7 @@ void tbed_allocations_close(struct tbed_allocations *allocations)
     tbed_named_texts_free(&allocations->texts);
     free(allocations->processes);
     free(allocations->sites);
+    free(allocations->moments);
     free(allocations);
 }
 
@@ -424,4 +466,10 @@ const struct tbed_allocation_site *tbed_allocations_site(const struct tbed_alloc
                                                          size_t index)
 {
     return index < allocations->site_count ? &allocations->sites[index] : NULL;
+}
+
+const struct tbed_allocation_moment *tbed_allocations_moment(const struct tbed_allocations *allocations,
+                                                             size_t index)
+{
+    return index < allocations->moment_count ? &allocations->moments[index] : NULL;
 }

@@ -22,6 +22,7 @@ void tbed_heap_close(struct heap *heap)
 {
     tbed_live_map_close(&heap->live);
     tbed_given_map_close(&heap->given);
+    tbed_mappings_close(&heap->mappings);
     free(heap->sites);
     free(heap->site_places);
 }
@@ -85,6 +86,7 @@ void tbed_heap_finish(struct heap *heap)
         save_peak(heap, &heap->sites[i]);
     tbed_live_map_close(&heap->live);
     tbed_live_map_open(&heap->live);
+    tbed_mappings_close(&heap->mappings);
 }
 
 /* ---- Forks ---- */
@@ -200,16 +202,89 @@ static bool new_block(struct heap *heap, const struct heap_event *event)
     return true;
 }
 
-static void free_address(struct heap *heap, const struct heap_event *event, uint64_t newest_address)
+/* ---- Mappings ---- */
+
+/* What lies in the range is gone, given back or, unseen, replaced. False: no memory. */
+static bool cut_mappings(struct heap *heap, uint64_t start, uint64_t end, bool is_replaced)
+{
+    struct tbed_allocation_sums *all = &heap->process.sums;
+    struct mapping part;
+    bool is_last;
+    while (tbed_mappings_make_room(&heap->mappings)) {
+        if (!tbed_mappings_cut(&heap->mappings, start, end, &part, &is_last))
+            return true;
+        struct tbed_allocation_sums *site = &heap->sites[part.site].sums;
+        save_peak(heap, &heap->sites[part.site]);
+        site->live_nbytes -= part.end - part.start;
+        all->live_nbytes -= part.end - part.start;
+        site->live_count -= is_last;
+        all->live_count -= is_last;
+        site->freed_count += is_last && !is_replaced;
+        all->freed_count += is_last && !is_replaced;
+        site->replaced_count += is_last && is_replaced;
+        all->replaced_count += is_last && is_replaced;
+    }
+    return false;
+}
+
+static uint64_t mapping_end(uint64_t start, uint64_t nbytes)
+{
+    return nbytes > UINT64_MAX - start ? UINT64_MAX : start + nbytes;
+}
+
+static bool new_mapping(struct heap *heap, const struct heap_event *event)
+{
+    uint32_t site = site_find(heap, event->id);
+    struct mapping mapping = {event->address, mapping_end(event->address, event->nbytes), event->tick, 0,
+                              site};
+    if (site == UINT32_MAX || !cut_mappings(heap, mapping.start, mapping.end, true))
+        return false;
+    if (mapping.start == mapping.end)
+        return true;
+    if (heap->mappings.count >= MAPPINGS_MAX && !cut_mappings(heap, 0, UINT64_MAX, true))
+        return false;
+    if (!tbed_mappings_add(&heap->mappings, mapping))
+        return false;
+    grow_live(heap, &heap->sites[site], mapping.end - mapping.start, event->tick);
+    return true;
+}
+
+/* mremap. What was not seen to be mapped is a file's, or nothing. */
+static bool move_mapping(struct heap *heap, const struct heap_event *event)
+{
+    uint64_t start = event->old_address, end = mapping_end(start, event->old_nbytes);
+    const struct mapping *old = tbed_mappings_above(&heap->mappings, start);
+    if (old == NULL || old->start >= end || old->tick > event->begin_tick || event->address == 0)
+        return true;
+    return cut_mappings(heap, start, end, false) && new_mapping(heap, event);
+}
+
+static bool take_mapping(struct heap *heap, const struct heap_event *event)
+{
+    if (event->type == TBED_EVENT_REALLOC)
+        return move_mapping(heap, event);
+    if (event->type == TBED_EVENT_ALLOC)
+        return new_mapping(heap, event);
+    return cut_mappings(heap, event->address, mapping_end(event->address, event->nbytes), false);
+}
+
+/* False: no memory. */
+static bool free_address(struct heap *heap, const struct heap_event *event, uint64_t newest_address)
 {
     struct live_block *block = tbed_live_map_find(&heap->live, event->address);
+    const struct mapping *mapping = tbed_mappings_above(&heap->mappings, event->address);
     if (block != NULL)
         free_block(heap, block, event, newest_address);
+    else if (mapping != NULL && mapping->start == event->address)
+        return cut_mappings(heap, mapping->start, mapping->end, false);
     else if (event->address != 0)
         count_strange_free(heap, event->address);
     else
         heap->process.null_free_count++;
+    return true;
 }
+
+/* ---- Moved blocks ---- */
 
 /* The old block goes, unless its address was given to somebody else since the call began. */
 static void realloc_old(struct heap *heap, const struct heap_event *event, uint64_t newest_address)
@@ -231,19 +306,60 @@ static bool take_realloc(struct heap *heap, const struct heap_event *event, uint
     return new_block(heap, event);
 }
 
-bool tbed_heap_take(struct heap *heap, const struct heap_event *event, uint64_t *newest_address)
+static bool take_event(struct heap *heap, const struct heap_event *event, uint64_t *newest_address)
 {
     bool fine = true;
     heap->process.event_count++;
-    if (event->type == TBED_EVENT_FREE) {
-        free_address(heap, event, *newest_address);
+    if (event->is_mapping) {
         *newest_address = 0;
-        return true;
+        return take_mapping(heap, event);
+    }
+    if (event->type == TBED_EVENT_FREE) {
+        fine = free_address(heap, event, *newest_address);
+        *newest_address = 0;
+        return fine;
     }
     if (event->type == TBED_EVENT_ALLOC)
         fine = new_block(heap, event);
     else
         fine = take_realloc(heap, event, *newest_address);
     *newest_address = event->address;
+    return fine;
+}
+
+/* ---- Over time ---- */
+
+/* Ticks that decrease count where the latest was. */
+static void move_on(struct heap_moments *moments, uint64_t tick, uint64_t live_nbytes)
+{
+    uint64_t since = tick > moments->first_tick ? tick - moments->first_tick : 0;
+    size_t now = since / moments->ticks_each < moments->count ? (size_t)(since / moments->ticks_each)
+                                                              : moments->count - 1;
+    if (!moments->has_begun)
+        moments->now = now;
+    moments->has_begun = true;
+    while (moments->now < now) {
+        moments->at[++moments->now].live_nbytes = live_nbytes;
+        moments->at[moments->now].peak_nbytes = live_nbytes;
+    }
+}
+
+static void note_moment(struct heap *heap, uint64_t tick, uint64_t count_before, uint64_t live_before)
+{
+    uint64_t live_nbytes = heap->process.sums.live_nbytes;
+    move_on(&heap->moments, tick, live_before);
+    struct tbed_allocation_moment *moment = &heap->moments.at[heap->moments.now];
+    moment->live_nbytes = live_nbytes;
+    moment->count += heap->process.sums.count - count_before;
+    if (live_nbytes > moment->peak_nbytes)
+        moment->peak_nbytes = live_nbytes;
+}
+
+bool tbed_heap_take(struct heap *heap, const struct heap_event *event, uint64_t *newest_address)
+{
+    uint64_t count = heap->process.sums.count, live_nbytes = heap->process.sums.live_nbytes;
+    bool fine = take_event(heap, event, newest_address);
+    if (heap->moments.at != NULL)
+        note_moment(heap, event->tick, count, live_nbytes);
     return fine;
 }

@@ -7,6 +7,7 @@
 #define TRACEBED_HEAP_H
 
 #include "reader/analysis/live_map.h"
+#include "reader/analysis/mappings.h"
 #include <tracebed/analysis.h>
 
 struct heap_site {
@@ -15,14 +16,24 @@ struct heap_site {
     uint32_t id;
 };
 
+/* The parts of the time, in memory of whoever opened the heap. */
+struct heap_moments {
+    struct tbed_allocation_moment *at; /* NULL: not asked for */
+    size_t count, now;
+    uint64_t first_tick, ticks_each;
+    bool has_begun;
+};
+
 struct heap {
     struct tbed_allocation_process process;
     struct live_map live;
+    struct mappings mappings;
     struct heap_site *sites;
     size_t site_count, site_room;
     uint32_t *site_places; /* hash table of index + 1, by id */
     size_t site_place_count;
     uint64_t peak_number; /* raised with each new peak */
+    struct heap_moments moments;
 
     /* Forked processes. A parent is finished before its children are begun. */
     const struct heap *parent; /* NULL: none that has allocation events */
@@ -39,8 +50,10 @@ struct heap {
 struct heap_event {
     uint64_t tick, address, nbytes;
     uint64_t old_address, begin_tick; /* REALLOC only */
+    uint64_t old_nbytes;              /* REALLOC of a mapping */
     uint32_t id, stream;
     enum tbed_event_type type;
+    bool is_mapping; /* ALLOC or REALLOC of a mapping, FREE of a range of 'nbytes' */
 };
 
 /* An event with this address will come soon. Always inline: a call that only prefetches does nothing to gcc. */

@@ -63,7 +63,7 @@ void flame_folded(const struct flame *flame)
     struct line line = {0};
     const struct tbed_stack_row *row;
     line.out = open_memstream(&line.bytes, &line.nbytes);
-    for (size_t i = 0; line.out != NULL && (row = tbed_stacks_row(flame->stacks, i)) != NULL; i++) {
+    for (size_t i = 0; line.out != NULL && (row = flame_row(flame, i)) != NULL; i++) {
         if (ferror(flame->out))
             break;
         put_row(flame, &line, row);

@@ -69,6 +69,14 @@ static void put_xml(FILE *out, const char *text, size_t nbytes, size_t columns)
 static void put_amount(const struct flame *flame, uint64_t ticks)
 {
     char figure[32];
+    if (flame->weight == FLAME_COUNT) {
+        fprintf(flame->out, "%s allocation%s", tool_format_count(figure, ticks), ticks == 1 ? "" : "s");
+        return;
+    }
+    if (flame->weight != FLAME_TIME) {
+        fputs(tool_format_bytes(figure, (double)ticks), flame->out);
+        return;
+    }
     if (flame->info.clock != TBED_CLOCK_USER) {
         fputs(tool_format_ns(figure, (double)flame_value(flame, ticks)), flame->out);
         return;
@@ -81,7 +89,7 @@ static void put_amount(const struct flame *flame, uint64_t ticks)
 
 static const struct tbed_stack_row *row_at(const struct drawing *drawing, size_t index)
 {
-    return tbed_stacks_row(drawing->flame->stacks, index);
+    return flame_row(drawing->flame, index);
 }
 
 struct sibling {
@@ -190,8 +198,9 @@ static void put_title(const struct drawing *drawing, const struct tbed_stack_row
                 above > 0 ? 100 * (double)row->total_ticks / (double)above : 0);
     fputs("; itself ", out);
     put_amount(flame, row->self_ticks);
+    const char *counted = row->depth < flame->root_depth ? "thread" : "span";
     fprintf(out, "; %s %s%s</title>", tool_format_count(figure, row->count),
-            row->depth < flame->root_depth ? "thread" : "span", row->count == 1 ? "" : "s");
+            flame->weight != FLAME_TIME ? "allocation" : counted, row->count == 1 ? "" : "s");
 }
 
 static void put_frame(const struct drawing *drawing, size_t index)
@@ -233,9 +242,12 @@ static void put_head(const struct drawing *drawing)
     put_xml(out, flame->title, strlen(flame->title), 100);
     fprintf(out, "</text>\n<text class=\"s\" x=\"%u\" y=\"43\">", MARGIN);
     put_amount(flame, drawing->all);
-    fprintf(out, " in %s thread%s: %s span%s</text>\n", tool_format_count(streams, totals->stream_count),
-            totals->stream_count == 1 ? "" : "s", tool_format_count(spans, totals->span_count),
-            totals->span_count == 1 ? "" : "s");
+    if (flame->weight != FLAME_TIME)
+        fprintf(out, " %s</text>\n", flame_weight_text(flame->weight));
+    else
+        fprintf(out, " in %s thread%s: %s span%s</text>\n", tool_format_count(streams, totals->stream_count),
+                totals->stream_count == 1 ? "" : "s", tool_format_count(spans, totals->span_count),
+                totals->span_count == 1 ? "" : "s");
     fprintf(out,
             "<text class=\"s b\" id=\"reset\" x=\"%u\" y=\"62\" style=\"display:none\">show all</text>\n"
             "<text class=\"s\" id=\"detail\" x=\"%u\" y=\"62\"/>\n"

@@ -16,12 +16,15 @@
 static const char help[] =
     "usage: tracebed flame [OPTION...] FILE\n"
     "\n"
-    "Draws where the time went: a flame graph, one SVG file for any browser. Click a frame to zoom,\n"
+    "Draws where the time, or the memory, went: a flame graph, one SVG file for any browser. Click a frame "
+    "to zoom,\n"
     "'/' searches, Escape shows all. FILE may be '-', standard input.\n"
     "\n"
     "  -o, --output FILE   write to FILE; '-' is standard output. Without it: the trace's name with .svg\n"
     "  -f, --force         replace FILE if it exists\n"
-    "      --folded        print folded stacks instead, 'a;b;c N', N in nanoseconds\n"
+    "      --folded        print folded stacks instead, 'a;b;c N', N in nanoseconds or bytes\n"
+    "  -w, --weight WHAT   of what: time (the default); or of memory, by who allocated it: bytes, count,\n"
+    "                      peak (live when the process had the most) or leaked (never freed)\n"
     "      --per-thread    a root for each thread instead of all threads put together\n"
     "  -s, --stream N      only stream N; may be repeated. 'tracebed info' lists them\n"
     "  -t, --thread TID    only the threads with this id; may be repeated\n"
@@ -33,6 +36,7 @@ static const char help[] =
     "Examples:\n"
     "  tracebed flame run.tbed                          makes run.svg\n"
     "  tracebed flame --per-thread -o - run.tbed > x.svg\n"
+    "  tracebed flame --weight=peak run.tbed            after 'tracebed record --stacks'\n"
     "  tracebed flame --folded run.tbed | sort -k 2 -n -t ' '\n"
     "\n"
     "Exit codes: 0 fine; 1 the file is damaged (what is intact is drawn); 2 wrong usage, or I/O.\n";
@@ -53,7 +57,8 @@ struct options {
 
 uint64_t flame_value(const struct flame *flame, uint64_t ticks)
 {
-    if (flame->info.clock == TBED_CLOCK_USER || flame->info.ticks_per_second == 1000000000)
+    if (flame->weight != FLAME_TIME || flame->info.clock == TBED_CLOCK_USER ||
+        flame->info.ticks_per_second == 1000000000)
         return ticks; /* exactly */
     double ns = tbed_tick_span_to_ns(flame->reader, ticks);
     return ns >= 0x1p64 ? UINT64_MAX : (uint64_t)(ns + 0.5);
@@ -97,6 +102,9 @@ static const char *take_option(struct flame *flame, struct options *options, int
         return parse_listed(optarg, &options->tids) ? NULL : "-t takes a thread id";
     case 'm':
         return parse_percent(optarg, &flame->minimum) ? NULL : "-m takes a percentage";
+    case 'w':
+        return flame_weight_parse(optarg, &flame->weight) ? NULL
+                                                          : "-w takes time, bytes, count, peak or leaked";
     case OPTION_PER_THREAD:
         options->stacks.per_thread = true;
         return NULL;
@@ -119,17 +127,21 @@ static int parse(int argc, char **argv, struct flame *flame, struct options *opt
                                           {"thread", required_argument, NULL, 't'},
                                           {"tid", required_argument, NULL, 't'},
                                           {"minimum", required_argument, NULL, 'm'},
+                                          {"weight", required_argument, NULL, 'w'},
                                           {"root", required_argument, NULL, OPTION_ROOT},
                                           TOOL_COMMON_OPTIONS,
                                           {0}};
     int option, exit;
-    while ((option = tool_option_next(&tool_verb_flame, argc, argv, "o:fs:t:m:h", longs, &exit)) != -1) {
+    while ((option = tool_option_next(&tool_verb_flame, argc, argv, "o:fs:t:m:w:h", longs, &exit)) != -1) {
         const char *wrong = take_option(flame, options, option);
         if (wrong != NULL)
             return tool_usage(&tool_verb_flame, wrong);
     }
     if (exit >= 0)
         return exit;
+    bool is_chosen = options->stacks.per_thread || options->streams.count + options->tids.count > 0;
+    if (flame->weight != FLAME_TIME && is_chosen)
+        return tool_usage(&tool_verb_flame, "memory belongs to a process, not to its threads");
     if (optind != argc - 1)
         return tool_usage(&tool_verb_flame, optind < argc ? "takes one FILE" : "which FILE?");
     flame->path = argv[optind];
@@ -234,12 +246,20 @@ static void tell_totals(const struct flame *flame)
 
 static void tell_no_spans(const struct flame *flame, bool is_folded)
 {
+    if (flame->weight != FLAME_TIME) {
+        tool_complain("%s: has no allocations, so there is nothing to draw%s", tool_path(flame->path),
+                      is_folded ? "" : ": nothing was written");
+        return;
+    }
     tool_complain("%s: has no spans, so there is nothing to draw%s", tool_path(flame->path),
                   is_folded ? "" : ": nothing was written");
     if (flame->totals.open_count > 0)
         tell_count(flame, flame->totals.open_count, "spans that began and never ended");
     else if (flame->totals.other_count > 0)
-        tool_hint("'tracebed report %s' tells what it has: allocations, counters, messages.", flame->path);
+        tool_hint(
+            "'tracebed report %s' tells what it has: allocations, counters, messages. '--weight=bytes' draws "
+            "allocations.",
+            flame->path);
 }
 
 /* ---- The verb ---- */
@@ -281,12 +301,15 @@ static size_t name_place(void *context, uint32_t id, char *buffer, size_t buffer
 
 static int draw(struct flame *flame, const struct options *options)
 {
-    enum tbed_status status = tbed_stacks_make(flame->reader, &options->stacks, &flame->stacks);
+    enum tbed_status status = flame->weight != FLAME_TIME
+                                  ? flame_memory_make(flame, options->stacks.root)
+                                  : tbed_stacks_make(flame->reader, &options->stacks, &flame->stacks);
     if (status != TBED_OK) {
         tool_complain("%s: %s", tool_path(flame->path), tbed_status_text(status));
         return TOOL_TROUBLE;
     }
-    tbed_stacks_totals(flame->stacks, &flame->totals);
+    if (flame->weight == FLAME_TIME)
+        tbed_stacks_totals(flame->stacks, &flame->totals);
     int exit = TOOL_FINE;
     char *output = options->output != NULL ? NULL : default_output(flame->path);
     const char *name = options->output != NULL ? options->output : options->folded ? "-" : output;
@@ -326,6 +349,7 @@ static int run(int argc, char **argv)
     }
     tbed_symbols_close(flame.symbols);
     tbed_stacks_close(flame.stacks);
+    flame_memory_close(&flame);
     tbed_reader_close(flame.reader);
     free(chosen.numbers);
     free(options.streams.numbers);
@@ -333,4 +357,5 @@ static int run(int argc, char **argv)
     return exit;
 }
 
-const struct tool_verb tool_verb_flame = {"flame", "draw where the time went, by stack", help, run};
+const struct tool_verb tool_verb_flame = {"flame", "draw where the time, or the memory, went, by stack", help,
+                                          run};

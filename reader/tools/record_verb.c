@@ -25,6 +25,10 @@ static const char help[] =
     "\n"
     "  -o, --output FILE   the trace; default: run.tbed\n"
     "  -f, --force         replace FILE if it exists\n"
+    "      --light         only where each allocation comes from, 8 bytes each: no sizes, no frees\n"
+    "      --mmap          anonymous mappings too, that the program makes itself\n"
+    "      --stacks[=N]    who called, N frames (16; at most 128) of each allocation\n"
+    "      --stacks=N,fp   the same by frame pointers: for programs that were built with them, faster\n"
     "      --command-line  store the command line in the trace, which others may get to read\n"
     "  -v, --verbose       a summary at the end, even if standard error is no terminal\n"
     "      --color=WHEN    never, auto or always\n"
@@ -37,17 +41,19 @@ static const char help[] =
     "Examples:\n"
     "  tracebed record -- cc -c big.c\n"
     "  tracebed record -o python.tbed python3 script.py\n"
+    "  tracebed record --stacks=32 -- clang -O1 -c big.cpp\n"
     "  tracebed report run.tbed\n"
     "\n"
     "Exit codes: those of PROGRAM, 128 + the signal's number if it was killed; 127 PROGRAM was not found; "
     "126 it\n"
     "cannot be executed; 2 wrong usage, or it cannot be recorded, and was not run.\n";
 
-enum { OPTION_COMMAND_LINE = 2000 };
+enum { OPTION_COMMAND_LINE = 2000, OPTION_LIGHT, OPTION_MMAP, OPTION_STACKS };
 
 struct options {
     const char *output;
     bool force, command_line, verbose;
+    struct record_allocations allocations;
 };
 
 /* ---- The command line ---- */
@@ -60,6 +66,9 @@ static int parse(int argc, char **argv, struct options *options)
         {"force", no_argument, NULL, 'f'},
         {"verbose", no_argument, NULL, 'v'},
         {"command-line", no_argument, NULL, OPTION_COMMAND_LINE},
+        {"light", no_argument, NULL, OPTION_LIGHT},
+        {"mmap", no_argument, NULL, OPTION_MMAP},
+        {"stacks", optional_argument, NULL, OPTION_STACKS},
         TOOL_COMMON_OPTIONS,
         {0},
     };
@@ -71,7 +80,14 @@ static int parse(int argc, char **argv, struct options *options)
             options->force = true;
         else if (option == 'v')
             options->verbose = true;
-        else
+        else if (option == OPTION_LIGHT)
+            options->allocations.light = true;
+        else if (option == OPTION_MMAP)
+            options->allocations.mappings = true;
+        else if (option == OPTION_STACKS && !record_stacks_parse(optarg, &options->allocations))
+            return tool_usage(&tool_verb_record,
+                              "--stacks takes a number of frames up to 128, or fp, or both");
+        else if (option == OPTION_COMMAND_LINE)
             options->command_line = true;
     }
     if (result >= 0)
@@ -177,6 +193,7 @@ static int record(char **argv, const struct options *options)
     if (!record_library_find(library) || !create_trace(options, argv, trace))
         return TOOL_TROUBLE;
     record_environment_set(library, trace);
+    record_allocations_set(&options->allocations);
     if (!record_program_run(argv, &wait_status, &error)) {
         unlink(trace);
         return cannot_start(argv[0], error);

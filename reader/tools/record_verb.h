@@ -43,6 +43,18 @@ void record_environment_set(const char *library, const char *trace);
 /* Starts the program and waits for it. False: it could not be started, '*errno_ret' says why. */
 bool record_program_run(char **argv, int *wait_status_ret, int *errno_ret);
 
+/* ---- record_allocations.c ---- */
+
+struct record_allocations {
+    bool light, mappings;
+    unsigned frame_count; /* of stacks; 0: the caller only */
+    bool by_frame_pointer;
+};
+
+/* The argument of --stacks; NULL: none was given. False: it is not one. */
+bool record_stacks_parse(const char *text, struct record_allocations *allocations);
+void record_allocations_set(const struct record_allocations *allocations);
+
 /* ---- record_summary.c: what has become of the trace ---- */
 
 /* Seals the trace, and tells on standard error what there is to tell; all of it if 'verbose'. */

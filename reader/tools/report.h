@@ -41,8 +41,10 @@ struct report_options {
     bool no_symbols;
     enum report_sort sort;
     enum tbed_location_part by;
-    size_t limit;         /* rows of each table */
-    size_t process_limit; /* but of this one */
+    bool by_stack;
+    uint32_t moment_count; /* of allocations over time; 0: not shown */
+    size_t limit;          /* rows of each table */
+    size_t process_limit;  /* but of this one */
     unsigned jobs;
     double percent_above; /* labels whose self time is a smaller part of the total are left out */
 };
@@ -76,6 +78,11 @@ struct report {
 /* Fills the tables of 'report' from its results. */
 void report_sort_tables(struct report *report);
 void report_free_tables(struct report *report);
+
+/* report_memory.c: the name of an id as the whole stack that it is, a line for each frame, innermost first. */
+size_t report_stack_name(const struct report *report, uint32_t id, char *buffer, size_t buffer_nbytes);
+void report_moments_text(const struct report *report);
+void report_moments_json(struct tool_json *json, const struct report *report);
 
 void report_print_text(const struct report *report);
 void report_print_json(const struct report *report);

@@ -147,6 +147,8 @@ static void json_allocations(struct tool_json *json, const struct report *report
         tool_json_object_close(json);
     }
     tool_json_array_close(json);
+    if (report->options->moment_count > 0)
+        report_moments_json(json, report);
 }
 
 static void json_totals(struct tool_json *json, const struct tbed_statistics_totals *totals)

@@ -12,6 +12,7 @@
 /* ---- Columns ---- */
 
 #define COLUMN_WIDTH 11
+#define SITE_COLUMNS 7
 
 static void put_heading(const char *first, ...)
 {
@@ -66,6 +67,20 @@ static void put_name(const char *name, size_t nbytes)
 {
     fputs("  ", stdout);
     tool_print_text(stdout, name, nbytes, 0);
+}
+
+/* The innermost frame, and below it who called; or a name of one line. */
+static void put_frames(const char *name, size_t nbytes)
+{
+    const char *end = name + nbytes, *line = memchr(name, '\n', nbytes);
+    put_name(name, line != NULL ? (size_t)(line - name) : nbytes);
+    while (line != NULL) {
+        const char *from = line + 1;
+        line = memchr(from, '\n', (size_t)(end - from));
+        printf("\n%*s%s  ", SITE_COLUMNS * COLUMN_WIDTH, "", tool_dim());
+        tool_print_text(stdout, from, (size_t)((line != NULL ? line : end) - from), 0);
+        fputs(tool_plain(), stdout);
+    }
 }
 
 static void put_rest(const struct report_table *table, const char *what)
@@ -159,7 +174,7 @@ static void put_instants(const struct report *report)
     for (size_t i = 0; i < table->shown && !tool_output_failed(); i++) {
         const struct tbed_instant_row *row = table->rows[i];
         put_count(row->count);
-        put_name(row->name, row->name_nbytes);
+        put_frames(row->name, row->name_nbytes);
         putchar('\n');
     }
     put_rest(table, "instants");
@@ -322,7 +337,7 @@ static void put_site(const struct report *report, const struct tbed_allocation_s
     put_bytes(sums->peak_nbytes);
     put_share((double)sums->peak_nbytes, (double)report->sums.peak_nbytes);
     put_count(sums->temporary_count);
-    put_name(site->name, site->name_nbytes);
+    put_frames(site->name, site->name_nbytes);
     if (sums->failed_count != 0)
         printf("  %s[%s failed]%s", tool_dim(), tool_format_count(failed, sums->failed_count), tool_plain());
     putchar('\n');
@@ -378,10 +393,11 @@ static void put_allocations(const struct report *report)
     if (report->processes.count == 0)
         return;
     put_processes(report);
+    report_moments_text(report);
     if (table->count == 0)
         return;
     put_heading("bytes", "count", "live", "live count", "at peak", "peak %", "temporary",
-                names[report->options->by], NULL);
+                report->options->by_stack ? "stack" : names[report->options->by], NULL);
     for (size_t i = 0; i < table->shown && !tool_output_failed(); i++)
         put_site(report, table->rows[i]);
     put_rest(table, "sites");

@@ -29,7 +29,8 @@ static const char help[] =
     "                      A table without the key stays in its default order.\n"
     "  -n, --limit=N       rows of each table; 0: all. By default 30, of processes 10; all with --json\n"
     "  -p, --percent-above=P  no labels whose self time is below P % of the total\n"
-    "      --by=WHAT       allocations by site (the default), symbol or module\n"
+    "      --by=WHAT       allocations by site (the default), stack, function (also: symbol) or module\n"
+    "      --over-time[=N] how much was live in each of N (20) parts of the time\n"
     "      --no-symbols    do not look for symbols: addresses in modules instead\n"
     "      --json          one JSON object a file, on one line\n"
     "  -j, --jobs=N        threads; by default as many as there are processors\n"
@@ -55,7 +56,8 @@ static const char help[] =
     "unknown_begin_count}], async_spans [as spans], instants, counters, messages; allocations {count,\n"
     "bytes, freed_count, temporary_count, replaced_count, failed_count, live_count, live_bytes,\n"
     "peak_bytes}, processes [{process, forked_from, pid, name, as before, peak_time_ns,\n"
-    "inherited_free_count, unknown_free_count, null_free_count, event_count}], sites [{name, as before}];\n"
+    "inherited_free_count, unknown_free_count, null_free_count, event_count}], sites [{name, as before}],\n"
+    "with --by=stack name has a line for each frame; moments [{time_ns, live_bytes, peak_bytes, count}];\n"
     "left_out {rows that --limit left out}. With a clock that counts no time _ns is _ticks.\n"
     "By label, in front of those: total_ns, rows [{label, time_ns, self_ns, cache_misses, cache_hits,\n"
     "invocations, blocked_ns, incremental_load_ns, incremental_hashing_ns}], artifacts [{label, bytes}],\n"
@@ -73,18 +75,21 @@ static const char help[] =
     "Exit codes: 0 fine; 1 the file is damaged (what is intact is reported); 2 wrong usage, or it cannot\n"
     "be read.\n";
 
-enum { OPTION_JSON = 2000, OPTION_SPANS, OPTION_ALLOCATIONS, OPTION_BY, OPTION_NO_SYMBOLS };
+enum { OPTION_JSON = 2000, OPTION_SPANS, OPTION_ALLOCATIONS, OPTION_BY, OPTION_OVER_TIME, OPTION_NO_SYMBOLS };
 
 /* ---- Names ---- */
 
 struct naming {
     const struct report *report;
     enum tbed_location_part part;
+    bool by_stack;
 };
 
 static size_t name_id(void *context, uint32_t id, char *buffer, size_t buffer_nbytes)
 {
     const struct naming *naming = context;
+    if (naming->by_stack)
+        return report_stack_name(naming->report, id, buffer, buffer_nbytes);
     return tbed_location_text(naming->report->symbols, naming->report->reader, id, naming->part, buffer,
                               buffer_nbytes);
 }
@@ -93,7 +98,7 @@ static size_t name_id(void *context, uint32_t id, char *buffer, size_t buffer_nb
 
 static bool make_statistics(struct report *report)
 {
-    struct naming naming = {report, TBED_LOCATION_ALL};
+    struct naming naming = {report, report->options->by, report->options->by_stack};
     struct tbed_analysis_options options = {.size = sizeof options,
                                             .thread_count = report->options->jobs,
                                             .name = name_id,
@@ -109,11 +114,12 @@ static bool make_statistics(struct report *report)
 
 static bool make_allocations(struct report *report)
 {
-    struct naming naming = {report, report->options->by};
+    struct naming naming = {report, report->options->by, report->options->by_stack};
     struct tbed_analysis_options options = {.size = sizeof options,
                                             .thread_count = report->options->jobs,
                                             .name = name_id,
-                                            .name_context = &naming};
+                                            .name_context = &naming,
+                                            .moment_count = report->options->moment_count};
     enum tbed_status status = tbed_allocations_make(report->reader, &options, &report->allocations);
     if (status != TBED_OK)
         tool_complain("%s: %s", tool_path(report->path), tbed_status_text(status));
@@ -123,7 +129,7 @@ static bool make_allocations(struct report *report)
 /* Of a trace that has whole spans, or was imported: it may have none. */
 static bool make_profile(struct report *report)
 {
-    struct naming naming = {report, TBED_LOCATION_ALL};
+    struct naming naming = {report, TBED_LOCATION_ALL, false};
     struct tbed_analysis_options options = {.size = sizeof options,
                                             .thread_count = report->options->jobs,
                                             .name = name_id,
@@ -204,15 +210,31 @@ static int report_file(const struct report_options *options, const char *path)
 
 /* ---- Options ---- */
 
-static bool parse_by(const char *text, enum tbed_location_part *by_ret)
+static bool parse_by(const char *text, struct report_options *options)
 {
-    static const char *const names[] = {"site", "symbol", "module"};
-    for (unsigned i = 0; i < 3; i++)
+    static const char *const names[] = {"site", "symbol", "module", "function", "stack"};
+    static const enum tbed_location_part parts[] = {TBED_LOCATION_ALL, TBED_LOCATION_SYMBOL,
+                                                    TBED_LOCATION_MODULE, TBED_LOCATION_SYMBOL,
+                                                    TBED_LOCATION_ALL};
+    for (unsigned i = 0; i < 5; i++)
         if (strcmp(names[i], text) == 0) {
-            *by_ret = (enum tbed_location_part)i;
+            options->by = parts[i];
+            options->by_stack = i == 4;
             return true;
         }
     return false;
+}
+
+#define MOMENTS_DEFAULT 20
+#define MOMENTS_MAX     10000
+
+static bool parse_moments(const char *text, uint32_t *count_ret)
+{
+    uint64_t count = MOMENTS_DEFAULT;
+    if (text != NULL && (!tool_parse_u64(text, MOMENTS_MAX, &count) || count == 0))
+        return false;
+    *count_ret = (uint32_t)count;
+    return true;
 }
 
 static bool parse_limit(const char *text, size_t *limit_ret)
@@ -249,7 +271,10 @@ static const char *take_option(struct report_options *options, int option, const
         options->no_symbols = true;
         return NULL;
     case OPTION_BY:
-        return parse_by(argument, &options->by) ? NULL : "--by takes site, symbol or module";
+        return parse_by(argument, options) ? NULL : "--by takes site, stack, function or module";
+    case OPTION_OVER_TIME:
+        return parse_moments(argument, &options->moment_count) ? NULL
+                                                               : "--over-time takes a number up to 10000";
     case 's':
         return report_sort_parse(argument, &options->sort) ? NULL : "--sort: there is no such key";
     case 'p':
@@ -275,6 +300,7 @@ static int take_options(struct report_options *options, int argc, char **argv)
         {"limit", required_argument, NULL, 'n'},
         {"percent-above", required_argument, NULL, 'p'},
         {"by", required_argument, NULL, OPTION_BY},
+        {"over-time", optional_argument, NULL, OPTION_OVER_TIME},
         {"no-symbols", no_argument, NULL, OPTION_NO_SYMBOLS},
         {"jobs", required_argument, NULL, 'j'},
         TOOL_COMMON_OPTIONS,

@@ -15,7 +15,7 @@ _tracebed()
         COMPREPLY=($(compgen -W "$verbs" -- "$word"))
         return ;;
     dump) options="--order= --stream --thread --begin --end --limit --absolute --depth --no-symbols --json" ;;
-    flame) options="--output= --force --folded --per-thread --stream= --thread= --minimum= --root=" ;;
+    flame) options="--output= --force --folded --per-thread --stream= --thread= --minimum= --weight= --root=" ;;
     strings) options="--raw --bindings --tree= --unresolved --json" ;;
     verify) options="--quiet --json" ;;
     import | snapshot) options="--output= --force" ;;
@@ -30,6 +30,8 @@ _tracebed()
     --color) COMPREPLY=($(compgen -W "never auto always" -- "$word")); return ;;
     --of) COMPREPLY=($(compgen -W "self time count misses hits blocked load hashing" -- "$word")); return ;;
     --to) COMPREPLY=($(compgen -W "mm_profdata chrome" -- "$word")); return ;;
+    --weight) COMPREPLY=($(compgen -W "time bytes count peak leaked" -- "$word")); return ;;
+    --by) COMPREPLY=($(compgen -W "site stack function module" -- "$word")); return ;;
     --format-version) COMPREPLY=($(compgen -W "8 9" -- "$word")); return ;;
     --order) COMPREPLY=($(compgen -W "time stream" -- "$word")); return ;;
     esac

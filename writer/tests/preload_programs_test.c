@@ -50,7 +50,8 @@ static uint64_t count_allocations(struct tbed_reader *reader, struct tbed_trace_
     tbed_reader_info(reader, info);
     assert_int_equal(tbed_merge_open(reader, NULL, 0, &merge), TBED_OK);
     while (tbed_merge_next(merge, &event) == TBED_OK)
-        count += event.type == TBED_EVENT_ALLOC || event.type == TBED_EVENT_REALLOC;
+        count += event.type == TBED_EVENT_ALLOC || event.type == TBED_EVENT_REALLOC ||
+                 event.type == TBED_EVENT_INSTANT; /* light */
     tbed_merge_close(merge);
     return count;
 }
@@ -203,5 +204,9 @@ int main(void)
         cmocka_unit_test_setup(perl_git_and_tar, set_up),
         cmocka_unit_test_setup(programs_with_allocators_of_their_own, set_up),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests_name("full", tests, NULL, NULL);
+    setenv("TRACEBED_PRELOAD_MODE", "stacks=16", 1);
+    failed += cmocka_run_group_tests_name("full, stacks", tests, NULL, NULL);
+    setenv("TRACEBED_PRELOAD_MODE", "light", 1);
+    return failed + cmocka_run_group_tests_name("light", tests, NULL, NULL);
 }

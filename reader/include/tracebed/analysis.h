@@ -40,6 +40,7 @@ struct tbed_analysis_options {
     unsigned thread_count;   /* 0: as many as there are processors */
     tbed_name_function name; /* NULL: what tbed_string_resolve() says */
     void *name_context;
+    uint32_t moment_count; /* of allocations: how many parts of the time are told apart; 0: none */
 };
 
 /* ---- Statistics of spans, instants, counters, messages ---- */
@@ -361,6 +362,17 @@ struct tbed_allocation_process {
     uint64_t event_count;          /* ALLOC, FREE and REALLOC events */
 };
 
+/*
+ * One of 'moment_count' equal parts of the trace's time. A process counts from its first to its last allocation event.
+ * What is told is the sum over all processes: 'peak_nbytes' is then at least what was live at any one time.
+ */
+struct tbed_allocation_moment {
+    uint64_t tick;        /* where it begins */
+    uint64_t live_nbytes; /* at its end */
+    uint64_t peak_nbytes; /* the most at one time in it */
+    uint64_t count;       /* allocations that succeeded in it */
+};
+
 struct tbed_allocation_site {
     const char *name; /* terminated */
     size_t name_nbytes;
@@ -388,6 +400,9 @@ const struct tbed_allocation_process *tbed_allocations_process(const struct tbed
                                                                size_t index);
 const struct tbed_allocation_site *tbed_allocations_site(const struct tbed_allocations *allocations,
                                                          size_t index);
+/* In order of time. */
+const struct tbed_allocation_moment *tbed_allocations_moment(const struct tbed_allocations *allocations,
+                                                             size_t index);
 
 #ifdef __cplusplus
 }

@@ -13,11 +13,25 @@
 #ifndef TRACEBED_PRELOAD_H
 #define TRACEBED_PRELOAD_H
 
+#include <sys/types.h>
 #include <tracebed/writer.h>
 
 /* The environment: where the trace is, by its absolute path; and whether trouble with it is worth a line. */
 #define PRELOAD_ENV_FILE    "TRACEBED_PRELOAD_FILE"
 #define PRELOAD_ENV_VERBOSE "TRACEBED_VERBOSE"
+/* What is recorded: "light", "stacks=16", "fp", "mmap", with commas between them. */
+#define PRELOAD_ENV_MODE "TRACEBED_PRELOAD_MODE"
+
+struct preload_mode {
+    bool is_light;         /* each allocation is an INSTANT of its caller; no frees */
+    bool by_frame_pointer; /* stacks are */
+    bool has_mappings;     /* anonymous mmap too */
+    uint32_t frame_count;  /* of stacks; 0: the caller only */
+};
+#define PRELOAD_FRAMES_MAX 128u
+
+/* Set before the first record. */
+extern struct preload_mode preload_mode;
 
 /* ---- preload_real.c: the functions that would have been called without us ---- */
 
@@ -32,10 +46,16 @@ struct preload_real {
     void *(*memalign)(size_t, size_t);
     void *(*valloc)(size_t);
     void *(*pvalloc)(size_t);
+    void *(*mmap)(void *, size_t, int, int, int, off_t);
+    int (*munmap)(void *, size_t);
+    void *(*mremap)(void *, size_t, size_t, int, ...);
 };
 
 /* Always callable: before they are found, they find themselves first. */
 extern struct preload_real preload_real;
+
+/* The function of that name which would have been called from the module that has 'pc'; NULL: there is none. */
+void *preload_real_find(const char *name, uintptr_t pc);
 
 /* The loader may allocate while it looks for the real functions. It gets pieces of this, which are never
  * freed. */
@@ -68,6 +88,9 @@ struct preload_thread {
     bool has_ended;      /* the last round of destructors is over: each record borrows a recorder */
     uintptr_t missed_pc; /* belongs to no module, as of 'missed_version' */
     uint64_t missed_version;
+    /* Of operator new or delete, which is about to call malloc or free: who called it is what counts. */
+    const uintptr_t *outer_frame;
+    struct preload_stacks *stacks; /* preload_stack.c; NULL: none yet */
 };
 extern __thread struct preload_thread preload_thread __attribute__((tls_model("initial-exec")));
 
@@ -137,6 +160,49 @@ static inline uint32_t preload_location(struct preload_thread *thread, uintptr_t
     return thread->range_first_id + (uint32_t)(offset >> PRELOAD_PC_SHIFT);
 }
 
+/* Where a module is that has 'pc', without registering it. False: in none that is loaded. */
+struct preload_module;
+bool preload_module_find(uintptr_t pc, struct preload_module *module_ret);
+
+/* True for a caller in the loader: it must be looked at each time, by preload_location(). */
+bool preload_is_linker(uintptr_t pc);
+
+/* ---- preload_stack.c: who called the caller ---- */
+
+/* The id of the stack that ends with the caller of the function with this frame; if it cannot be had, its location. */
+uint32_t preload_stack(struct preload_thread *thread, const uintptr_t *frame);
+
+/* The thread ends. */
+void preload_stack_end(struct preload_thread *thread);
+
+/* What an allocation's event has as its id. 'frame' is __builtin_frame_address(0) of the function that was called. */
+static inline uint32_t preload_caller(struct preload_thread *thread, const uintptr_t *frame)
+{
+    return TBED_UNLIKELY(preload_mode.frame_count > 0) ? preload_stack(thread, frame)
+                                                       : preload_location(thread, frame[1]);
+}
+
+/* ---- preload_interpose.c ---- */
+
+void preload_record_alloc(enum tbed_alloc_function function, const void *address, size_t nbytes,
+                          const uintptr_t *frame);
+void preload_record_free(const void *address, const uintptr_t *frame);
+/* When the real function is about to be called; 0 if nothing is recorded. */
+uint64_t preload_realloc_begin(void);
+
+/*
+ * The frame whose caller counts: that of operator new, if it called. One that lies deeper was left behind by an
+ * exception.
+ */
+static inline const uintptr_t *preload_outer_take(struct preload_thread *thread, const uintptr_t *frame)
+{
+    const uintptr_t *outer = thread->outer_frame;
+    if (outer == NULL)
+        return frame;
+    thread->outer_frame = NULL;
+    return outer > frame ? outer : frame;
+}
+
 /* ---- preload_elf.c: what a module says of itself ---- */
 
 #define PRELOAD_BUILD_ID_NBYTES 64
@@ -144,10 +210,13 @@ static inline uint32_t preload_location(struct preload_thread *thread, uintptr_t
 struct preload_module {
     uintptr_t start; /* of its executable segments, where they are now */
     uintptr_t nbytes;
-    uint64_t base;       /* 'start' as the ELF file has it */
-    const char *name;    /* the loader's, valid while the module is loaded */
-    const void *headers; /* its program headers, likewise */
-    uint32_t first_id;   /* atomic; PRELOAD_NOT_REGISTERED until somebody calls us from it */
+    uint64_t base;           /* 'start' as the ELF file has it */
+    const char *name;        /* the loader's, valid while the module is loaded */
+    const void *headers;     /* its program headers, likewise */
+    uintptr_t frames_header; /* .eh_frame_hdr; 0: none */
+    uintptr_t frames_header_nbytes;
+    uintptr_t image_start, image_nbytes; /* of the segment that it lies in */
+    uint32_t first_id;                   /* atomic; PRELOAD_NOT_REGISTERED until somebody calls us from it */
     uint16_t build_id_nbytes;
     bool is_linker;
     uint8_t build_id[PRELOAD_BUILD_ID_NBYTES];

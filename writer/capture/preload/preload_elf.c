@@ -34,16 +34,19 @@ static bool code_span(const struct dl_phdr_info *info, uint64_t *start_ret, uint
     return start < end;
 }
 
+static bool holds(const ElfW(Phdr) * outer, const ElfW(Phdr) * inner)
+{
+    return outer->p_type == PT_LOAD && (outer->p_flags & PF_R) && inner->p_vaddr >= outer->p_vaddr &&
+           inner->p_memsz <= outer->p_filesz &&
+           inner->p_vaddr - outer->p_vaddr <= outer->p_filesz - inner->p_memsz;
+}
+
 /* A note segment of a damaged or stripped file may lie where nothing is mapped. */
 static bool is_mapped(const struct dl_phdr_info *info, const ElfW(Phdr) * inner)
 {
-    for (size_t i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *outer = &info->dlpi_phdr[i];
-        if (outer->p_type == PT_LOAD && (outer->p_flags & PF_R) && inner->p_vaddr >= outer->p_vaddr &&
-            inner->p_memsz <= outer->p_filesz &&
-            inner->p_vaddr - outer->p_vaddr <= outer->p_filesz - inner->p_memsz)
+    for (size_t i = 0; i < info->dlpi_phnum; i++)
+        if (holds(&info->dlpi_phdr[i], inner))
             return true;
-    }
     return false;
 }
 
@@ -89,6 +92,24 @@ static void read_build_id(const struct dl_phdr_info *info, struct preload_module
     }
 }
 
+/* Where unwinding begins, if it lies in a segment. */
+static void find_frames(const struct dl_phdr_info *info, struct preload_module *module)
+{
+    const ElfW(Phdr) *header = NULL;
+    for (size_t i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_GNU_EH_FRAME)
+            header = &info->dlpi_phdr[i];
+    for (size_t i = 0; header != NULL && i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *outer = &info->dlpi_phdr[i];
+        if (!holds(outer, header))
+            continue;
+        module->frames_header = info->dlpi_addr + header->p_vaddr;
+        module->frames_header_nbytes = header->p_memsz;
+        module->image_start = info->dlpi_addr + outer->p_vaddr;
+        module->image_nbytes = outer->p_filesz;
+    }
+}
+
 bool preload_module_read(const struct dl_phdr_info *info, struct preload_module *module_ret)
 {
     uint64_t start, end;
@@ -104,6 +125,7 @@ bool preload_module_read(const struct dl_phdr_info *info, struct preload_module 
         .is_linker = info->dlpi_addr == _r_debug.r_ldbase,
     };
     read_build_id(info, module_ret);
+    find_frames(info, module_ret);
     return true;
 }
 

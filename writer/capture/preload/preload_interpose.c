@@ -16,37 +16,43 @@
 #include "writer/capture/preload/preload.h"
 
 #define EXPORTED __attribute__((visibility("default"), used, noinline))
-#define CALLER   ((uintptr_t)__builtin_return_address(0))
+#define FRAME    ((const uintptr_t *)__builtin_frame_address(0))
 
-static inline void record_alloc(enum tbed_alloc_function function, const void *address, size_t nbytes,
-                                uintptr_t caller)
+void preload_record_alloc(enum tbed_alloc_function function, const void *address, size_t nbytes,
+                          const uintptr_t *frame)
 {
     struct preload_thread *thread = &preload_thread;
+    frame = preload_outer_take(thread, frame);
     struct tbed_recorder *recorder = preload_enter(thread);
     if (recorder == NULL)
         return;
     int saved_errno = *thread->errno_at;
-    uint32_t location = preload_location(thread, caller);
-    tbed_alloc(recorder, location, function, (uintptr_t)address, nbytes);
+    uint32_t caller = preload_caller(thread, frame);
+    if (!preload_mode.is_light)
+        tbed_alloc(recorder, caller, function, (uintptr_t)address, nbytes);
+    else if (address != NULL)
+        tbed_instant(recorder, caller);
     *thread->errno_at = saved_errno;
     preload_leave(thread);
 }
 
-static inline void record_free(const void *address, uintptr_t caller)
+void preload_record_free(const void *address, const uintptr_t *frame)
 {
     struct preload_thread *thread = &preload_thread;
+    if (preload_mode.is_light)
+        return;
+    frame = preload_outer_take(thread, frame);
     struct tbed_recorder *recorder = preload_enter(thread);
     if (recorder == NULL)
         return;
     int saved_errno = *thread->errno_at;
-    uint32_t location = preload_location(thread, caller);
+    uint32_t location = preload_location(thread, frame[1]);
     tbed_free(recorder, location, TBED_FUNCTION_MALLOC, (uintptr_t)address);
     *thread->errno_at = saved_errno;
     preload_leave(thread);
 }
 
-/* When the real function is about to be called; 0 if nothing is recorded. */
-static inline uint64_t realloc_begin(void)
+uint64_t preload_realloc_begin(void)
 {
     struct preload_thread *thread = &preload_thread;
     struct tbed_recorder *recorder = preload_enter(thread);
@@ -57,16 +63,20 @@ static inline uint64_t realloc_begin(void)
     return tick;
 }
 
-static inline void record_realloc(uintptr_t old, const void *address, size_t nbytes, uint64_t begin_tick,
-                                  uintptr_t caller)
+static void record_realloc(uintptr_t old, const void *address, size_t nbytes, uint64_t begin_tick,
+                           const uintptr_t *frame)
 {
     struct preload_thread *thread = &preload_thread;
+    if (preload_mode.is_light) {
+        preload_record_alloc(TBED_FUNCTION_REALLOC, address, nbytes, frame);
+        return;
+    }
     struct tbed_recorder *recorder = preload_enter(thread);
     if (recorder == NULL)
         return;
     int saved_errno = *thread->errno_at;
-    uint32_t location = preload_location(thread, caller);
-    tbed_realloc(recorder, location, old, (uintptr_t)address, nbytes, begin_tick);
+    uint32_t caller = preload_caller(thread, frame);
+    tbed_realloc(recorder, caller, old, (uintptr_t)address, nbytes, begin_tick);
     *thread->errno_at = saved_errno;
     preload_leave(thread);
 }
@@ -79,27 +89,27 @@ static inline size_t product(size_t count, size_t nbytes)
 }
 
 /* How much the loader once asked for is not known, but where the arena ends is. */
-static void *move_from_arena(const void *old, size_t nbytes, uintptr_t caller)
+static void *move_from_arena(const void *old, size_t nbytes, const uintptr_t *frame)
 {
     void *address = preload_real.malloc(nbytes);
     size_t left = (size_t)(preload_arena + PRELOAD_ARENA_NBYTES - (const uint8_t *)old);
     if (address != NULL)
         memcpy(address, old, nbytes < left ? nbytes : left);
-    record_alloc(TBED_FUNCTION_REALLOC, address, nbytes, caller);
+    preload_record_alloc(TBED_FUNCTION_REALLOC, address, nbytes, frame);
     return address;
 }
 
 EXPORTED void *malloc(size_t nbytes)
 {
     void *address = preload_real.malloc(nbytes);
-    record_alloc(TBED_FUNCTION_MALLOC, address, nbytes, CALLER);
+    preload_record_alloc(TBED_FUNCTION_MALLOC, address, nbytes, FRAME);
     return address;
 }
 
 EXPORTED void *calloc(size_t count, size_t nbytes)
 {
     void *address = preload_real.calloc(count, nbytes);
-    record_alloc(TBED_FUNCTION_CALLOC, address, product(count, nbytes), CALLER);
+    preload_record_alloc(TBED_FUNCTION_CALLOC, address, product(count, nbytes), FRAME);
     return address;
 }
 
@@ -107,7 +117,7 @@ EXPORTED void free(void *address)
 {
     if (address == NULL || preload_arena_owns(address))
         return;
-    record_free(address, CALLER);
+    preload_record_free(address, FRAME);
     preload_real.free(address);
 }
 
@@ -115,10 +125,10 @@ EXPORTED void *realloc(void *old, size_t nbytes)
 {
     uintptr_t old_address = (uintptr_t)old;
     if (TBED_UNLIKELY(preload_arena_owns(old)))
-        return move_from_arena(old, nbytes, CALLER);
-    uint64_t begin_tick = realloc_begin();
+        return move_from_arena(old, nbytes, FRAME);
+    uint64_t begin_tick = preload_realloc_begin();
     void *address = preload_real.realloc(old, nbytes);
-    record_realloc(old_address, address, nbytes, begin_tick, CALLER);
+    record_realloc(old_address, address, nbytes, begin_tick, FRAME);
     return address;
 }
 
@@ -128,45 +138,45 @@ EXPORTED void *reallocarray(void *old, size_t count, size_t nbytes)
     uintptr_t old_address = (uintptr_t)old;
     size_t total = product(count, nbytes);
     if (TBED_UNLIKELY(preload_arena_owns(old)))
-        return move_from_arena(old, total, CALLER);
-    uint64_t begin_tick = realloc_begin();
+        return move_from_arena(old, total, FRAME);
+    uint64_t begin_tick = preload_realloc_begin();
     void *address =
         total == SIZE_MAX ? preload_real.reallocarray(old, count, nbytes) : preload_real.realloc(old, total);
-    record_realloc(old_address, address, total, begin_tick, CALLER);
+    record_realloc(old_address, address, total, begin_tick, FRAME);
     return address;
 }
 
 EXPORTED int posix_memalign(void **address_ret, size_t alignment, size_t nbytes)
 {
     int error = preload_real.posix_memalign(address_ret, alignment, nbytes);
-    record_alloc(TBED_FUNCTION_ALIGNED, error == 0 ? *address_ret : NULL, nbytes, CALLER);
+    preload_record_alloc(TBED_FUNCTION_ALIGNED, error == 0 ? *address_ret : NULL, nbytes, FRAME);
     return error;
 }
 
 EXPORTED void *aligned_alloc(size_t alignment, size_t nbytes)
 {
     void *address = preload_real.aligned_alloc(alignment, nbytes);
-    record_alloc(TBED_FUNCTION_ALIGNED, address, nbytes, CALLER);
+    preload_record_alloc(TBED_FUNCTION_ALIGNED, address, nbytes, FRAME);
     return address;
 }
 
 EXPORTED void *memalign(size_t alignment, size_t nbytes)
 {
     void *address = preload_real.memalign(alignment, nbytes);
-    record_alloc(TBED_FUNCTION_ALIGNED, address, nbytes, CALLER);
+    preload_record_alloc(TBED_FUNCTION_ALIGNED, address, nbytes, FRAME);
     return address;
 }
 
 EXPORTED void *valloc(size_t nbytes)
 {
     void *address = preload_real.valloc(nbytes);
-    record_alloc(TBED_FUNCTION_ALIGNED, address, nbytes, CALLER);
+    preload_record_alloc(TBED_FUNCTION_ALIGNED, address, nbytes, FRAME);
     return address;
 }
 
 EXPORTED void *pvalloc(size_t nbytes)
 {
     void *address = preload_real.pvalloc(nbytes);
-    record_alloc(TBED_FUNCTION_ALIGNED, address, nbytes, CALLER);
+    preload_record_alloc(TBED_FUNCTION_ALIGNED, address, nbytes, FRAME);
     return address;
 }

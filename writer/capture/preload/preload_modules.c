@@ -257,6 +257,10 @@ static bool find(uintptr_t pc, struct preload_module *copy_ret, uint64_t *versio
             copy_ret->start = module->start;
             copy_ret->nbytes = module->nbytes;
             copy_ret->is_linker = module->is_linker;
+            copy_ret->frames_header = module->frames_header;
+            copy_ret->frames_header_nbytes = module->frames_header_nbytes;
+            copy_ret->image_start = module->image_start;
+            copy_ret->image_nbytes = module->image_nbytes;
             copy_ret->first_id = __atomic_load_n(&module->first_id, __ATOMIC_ACQUIRE);
         }
         *version_ret = version;
@@ -264,6 +268,23 @@ static bool find(uintptr_t pc, struct preload_module *copy_ret, uint64_t *versio
         if (version == __atomic_load_n(&preload_modules_version, __ATOMIC_RELAXED))
             return module != NULL;
     }
+}
+
+bool preload_module_find(uintptr_t pc, struct preload_module *module_ret)
+{
+    uint64_t version;
+    if (find(pc, module_ret, &version))
+        return true;
+    refresh();
+    return find(pc, module_ret, &version);
+}
+
+static uintptr_t linker_start, linker_nbytes; /* 0: not known yet; atomic, the size last */
+
+bool preload_is_linker(uintptr_t pc)
+{
+    uintptr_t nbytes = __atomic_load_n(&linker_nbytes, __ATOMIC_ACQUIRE);
+    return nbytes == 0 || pc - __atomic_load_n(&linker_start, __ATOMIC_RELAXED) < nbytes;
 }
 
 /* ---- Registering: with the first caller, so that modules that never allocate take no ids ---- */
@@ -330,7 +351,10 @@ uint32_t preload_location_slow(struct preload_thread *thread, uintptr_t pc)
     thread->range_nbytes = 0;
     if (!found)
         return TBED_ID_INVALID;
-    if (!module.is_linker) { /* a caller in the loader must always come here */
+    if (module.is_linker) {
+        __atomic_store_n(&linker_start, module.start, __ATOMIC_RELAXED);
+        __atomic_store_n(&linker_nbytes, module.nbytes, __ATOMIC_RELEASE);
+    } else { /* a caller in the loader must always come here */
         thread->range_start = module.start;
         thread->range_first_id = module.first_id;
         thread->range_nbytes = module.nbytes;

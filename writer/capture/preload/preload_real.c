@@ -10,7 +10,9 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <sched.h>
+#include <stdarg.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "writer/capture/preload/preload.h"
@@ -78,6 +80,26 @@ static void *missing_pvalloc(size_t nbytes)
     return preload_real.memalign(page, (nbytes + page - 1) & ~(page - 1));
 }
 
+/* The kernel's; these need nothing to be found. */
+static void *first_mmap(void *address, size_t nbytes, int protection, int flags, int fd, off_t offset)
+{
+    return (void *)syscall(SYS_mmap, address, nbytes, protection, flags, fd, offset);
+}
+
+static int first_munmap(void *address, size_t nbytes)
+{
+    return (int)syscall(SYS_munmap, address, nbytes);
+}
+
+static void *first_mremap(void *old, size_t old_nbytes, size_t nbytes, int flags, ...)
+{
+    va_list rest;
+    va_start(rest, flags);
+    void *wish = va_arg(rest, void *); /* ours always gives one */
+    va_end(rest);
+    return (void *)syscall(SYS_mremap, old, old_nbytes, nbytes, flags, wish);
+}
+
 /* ---- Looking them up ---- */
 
 /* The standard has no conversion from an object pointer to a function pointer; POSIX promises this one. */
@@ -102,6 +124,9 @@ static struct preload_real look_up(void)
     LOOK_UP(memalign, missing_aligned);
     LOOK_UP(valloc, missing_valloc);
     LOOK_UP(pvalloc, missing_pvalloc);
+    LOOK_UP(mmap, first_mmap);
+    LOOK_UP(munmap, first_munmap);
+    LOOK_UP(mremap, first_mremap);
     return real;
 }
 
@@ -123,6 +148,25 @@ static bool resolve(void)
     while (__atomic_load_n(&resolve_state, __ATOMIC_ACQUIRE) != RESOLVED)
         sched_yield();
     return true;
+}
+
+/* ---- One by one ---- */
+
+/*
+ * A library that was loaded by dlopen, for itself, has what it needs (the C++ runtime) in a scope of its own, where
+ * RTLD_NEXT does not look. What is found there stays loaded.
+ */
+void *preload_real_find(const char *name, uintptr_t pc)
+{
+    void *found = dlsym(RTLD_NEXT, name), *scope = NULL;
+    Dl_info caller, own, other;
+    if (found == NULL && dladdr((void *)pc, &caller) != 0 && caller.dli_fname != NULL)
+        scope = dlopen(caller.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    if (scope != NULL)
+        found = dlsym(scope, name);
+    bool is_own = found != NULL && dladdr(&preload_real, &own) != 0 && dladdr(found, &other) != 0 &&
+                  own.dli_fbase == other.dli_fbase;
+    return is_own ? NULL : found;
 }
 
 /* ---- The first entries of the table ---- */
@@ -200,4 +244,7 @@ struct preload_real preload_real = {
     .memalign = first_memalign,
     .valloc = first_valloc,
     .pvalloc = first_pvalloc,
+    .mmap = first_mmap,
+    .munmap = first_munmap,
+    .mremap = first_mremap,
 };

@@ -27,6 +27,7 @@
 
 __thread struct preload_thread preload_thread __attribute__((tls_model("initial-exec")));
 struct tbed_writer *preload_writer;
+struct preload_mode preload_mode;
 
 enum { NOT_OPENED, OPENING, OPENED, OFF };
 static uint32_t trace_state; /* atomic */
@@ -55,6 +56,22 @@ static const char *trace_path(void)
     return path != NULL && path[0] == '/' ? path : NULL;
 }
 
+/* Words of PRELOAD_ENV_MODE; others are passed over. */
+static void read_mode(void)
+{
+    const char *at = getenv(PRELOAD_ENV_MODE);
+    for (; at != NULL && *at != '\0'; at += strcspn(at, ","), at += *at == ',') {
+        if (strncmp(at, "light", 5) == 0)
+            preload_mode.is_light = true;
+        else if (strncmp(at, "fp", 2) == 0)
+            preload_mode.by_frame_pointer = true;
+        else if (strncmp(at, "mmap", 4) == 0)
+            preload_mode.has_mappings = true;
+        else if (strncmp(at, "stacks=", 7) == 0)
+            preload_mode.frame_count = (uint32_t)strtoul(at + 7, NULL, 10) % (PRELOAD_FRAMES_MAX + 1);
+    }
+}
+
 static void recorder_end(void *round);
 
 static bool open_writer(void)
@@ -64,6 +81,7 @@ static bool open_writer(void)
     struct tbed_error error = {.status = TBED_OK};
     if (path == NULL)
         return false;
+    read_mode();
     if (tbed_writer_open(path, &options, &preload_writer, &error) != TBED_OK) {
         preload_writer = NULL;
         tell_failure(path, &error);
@@ -174,6 +192,7 @@ static void recorder_end(void *round)
             tbed_recorder_name(recorder, name);
         thread->recorder = NULL;
         thread->has_ended = true;
+        preload_stack_end(thread);
         tbed_recorder_close(recorder);
     }
     preload_guard_set(thread, PRELOAD_FREE);

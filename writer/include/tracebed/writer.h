@@ -285,6 +285,25 @@ void tbed_location_describe(struct tbed_writer *writer, uint32_t location,
 void tbed_unit_load(struct tbed_writer *writer, uint32_t first_id, uint64_t address, uint64_t nbytes);
 void tbed_unit_unload(struct tbed_writer *writer, uint32_t first_id);
 
+/* ---- Call stacks ---- */
+
+/*
+ * tbed_stack_intern() gives the id of a call stack: 'location', called from the stack 'parent'; TBED_ID_INVALID is the
+ * parent of the outermost frame. The same id each time within this process, and in forked children for what the parent
+ * knew. An event may have a stack's id wherever it may have a location's. What this returns resolves, whatever happens
+ * to the process then.
+ *
+ * Errors: TBED_ID_INVALID when ids are exhausted or there is no memory; the drop is counted.
+ * Threads: any. One that is known takes no lock and makes no system call. Not from a signal handler.
+ * Source: spec/format.md, section 8.5.
+ */
+uint32_t tbed_stack_intern(struct tbed_writer *writer, uint32_t parent, uint32_t location);
+
+/* The same for frames below one another, outermost first: ids_ret[i] is the stack that ends with locations[i]. What is
+ * new is stored at once, 8 bytes a frame. False: an id could not be had, and all from there on are TBED_ID_INVALID. */
+bool tbed_stack_intern_frames(struct tbed_writer *writer, uint32_t parent, const uint32_t *locations,
+                              size_t count, uint32_t *ids_ret);
+
 /* ---- Recorders ---- */
 
 /*
@@ -348,6 +367,11 @@ void tbed_alloc(struct tbed_recorder *recorder, uint32_t location, enum tbed_all
                 uint64_t address, uint64_t size);
 void tbed_free(struct tbed_recorder *recorder, uint32_t location, enum tbed_alloc_function function,
                uint64_t address);
+/* Of mappings (function mmap): a range was given back, which may be a part of one or reach over several. */
+void tbed_unmap(struct tbed_recorder *recorder, uint32_t location, uint64_t address, uint64_t nbytes);
+/* The same, and it is elsewhere now, or of another size. 'begin_tick' as below. */
+void tbed_remap(struct tbed_recorder *recorder, uint32_t location, uint64_t old_address, uint64_t old_nbytes,
+                uint64_t address, uint64_t nbytes, uint64_t begin_tick);
 /* 'begin_tick' was read (tbed_recorder_now) before the call of realloc. */
 void tbed_realloc(struct tbed_recorder *recorder, uint32_t location, uint64_t old_address, uint64_t address,
                   uint64_t size, uint64_t begin_tick);

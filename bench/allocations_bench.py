@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""
+What recording the allocations of real programs costs, beside the same program plain and beside heaptrack: python3 (its
+objects by malloc), sqlite3, and clang compiling a file. CPU time and peak memory, in pairs; then the top sites of each.
+heaptrack is left out, and told, where it is not installed. bench/README.md tells the method.
+
+SPDX-License-Identifier: MIT
+"""
+
+import argparse
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+BUILD = os.environ.get("TBED_BUILD", "build/release")
+TRACEBED = os.path.abspath(os.path.join(BUILD, "tracebed"))
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+MODES = [
+    ("light", ["--light"]),
+    ("full", []),
+    ("light, 16 frames", ["--light", "--stacks=16"]),
+    ("full, 16 frames", ["--stacks=16"]),
+]
+
+PYTHON = """
+import ast, json
+values = [{"key%d" % i: list(range(20)), "text": "x" * i} for i in range(1500)]
+for _ in range(4):
+    json.loads(json.dumps(values))
+source = open(ast.__file__).read()
+for _ in range(4):
+    compile(source, "x", "exec")
+"""
+
+SQL = """
+create table t(a integer primary key, b text, c real);
+with recursive n(i) as (select 1 union all select i + 1 from n where i < 150000)
+insert into t select i, 'row ' || i, i * 1.5 from n;
+create index u on t(b);
+select count(*), sum(c) from t where b like 'row 1%';
+select b, count(*) from t group by substr(b, 1, 6) order by 2 desc limit 3;
+update t set b = upper(b) where a % 3 = 0;
+"""
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(description="The cost of recording allocations, beside heaptrack.")
+    parser.add_argument("--quick", action="store_true", help="one round")
+    parser.add_argument("--rounds", type=int, help="pairs to measure (5)")
+    parser.add_argument("--path", help="where the traces are made, and removed (build/release)")
+    parser.add_argument("--only", default="", help="programs whose name has this in it")
+    parser.add_argument("--top", type=int, default=10, help="sites to show of each program (10)")
+    options = parser.parse_args(arguments)
+    options.rounds = options.rounds or (1 if options.quick else 5)
+    return options
+
+
+def real_python():
+    """Not a script that finds it: that would be measured too."""
+    for path in ("/usr/bin/python3", sys.executable):
+        if os.path.exists(path):
+            return os.path.realpath(path)
+    return sys.executable
+
+
+def programs(folder):
+    script, sql = os.path.join(folder, "work.py"), os.path.join(folder, "work.sql")
+    with open(script, "w") as file:
+        file.write(PYTHON)
+    with open(sql, "w") as file:
+        file.write(SQL)
+    includes = [f"-I{ROOT}", *(f"-I{ROOT}/{part}/include" for part in ("format", "writer", "reader"))]
+    source = f"{ROOT}/reader/exchange/export_chrome.c"
+    yield "python3", [real_python(), script], {"PYTHONMALLOC": "malloc"}
+    yield "sqlite3", ["sqlite3", ":memory:", f".read {sql}"], {}
+    yield "clang -O1", ["clang", "-O1", "-g", "-D_GNU_SOURCE", *includes, "-c", source, "-o", f"{folder}/x.o"], {}
+
+
+def run(command, environment):
+    """CPU seconds of the command and all that it waited for, and the peak memory of the largest of them."""
+    with open(os.devnull, "w") as nothing:
+        child = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=nothing, stderr=nothing, env={**os.environ, **environment}
+        )
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode != 0:
+        sys.exit(f"{command[0]}: exit {child.returncode}: {' '.join(command)}")
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def ways(folder):
+    for name, options in MODES:
+        yield f"tracebed {name}", [TRACEBED, "record", "-f", "-o", f"{folder}/run.tbed", *options, "--"]
+    if shutil.which("heaptrack"):
+        yield "heaptrack, all frames", ["heaptrack", "-o", f"{folder}/heaptrack"]
+        yield "heaptrack, not interpreted", ["heaptrack", "--raw", "-o", f"{folder}/heaptrack"]
+    else:
+        print("heaptrack is not installed: left out", file=sys.stderr)
+
+
+def trace_nbytes(folder):
+    names = [name for name in os.listdir(folder) if name.startswith(("run.tbed", "heaptrack"))]
+    total = sum(os.path.getsize(os.path.join(folder, name)) for name in names)
+    for name in names:
+        os.remove(os.path.join(folder, name))
+    return total / 2**20
+
+
+def measure(folder, command, environment, rounds):
+    rows = {}
+    for _ in range(rounds):
+        for name, front in ways(folder):
+            plain, plain_memory = run(command, environment)
+            cost, memory = run([*front, *command], environment)
+            size = trace_nbytes(folder)
+            rows.setdefault(name, []).append((cost / plain, plain, cost, plain_memory, memory, size))
+    return rows
+
+
+def put_rows(program, rows):
+    for name, measured in rows.items():
+        ratios = sorted(row[0] for row in measured)
+        plain, cost, plain_memory, memory, size = (statistics.median(row[i] for row in measured) for i in range(1, 6))
+        print(
+            f"| {program} | {name} | {plain:.3f} s | {cost:.3f} s | **{statistics.median(ratios):.2f}** | "
+            f"{ratios[0]:.2f} | {ratios[-1]:.2f} | {plain_memory:.0f} MiB | {memory:.0f} MiB | {size:.1f} MiB |",
+            flush=True,
+        )
+
+
+def put_sites(folder, program, command, environment, top):
+    path = f"{folder}/sites.tbed"
+    run([TRACEBED, "record", "-f", "-o", path, "--", *command], environment)
+    report = subprocess.run(
+        [TRACEBED, "report", "--allocations", f"--limit={top}", path], stdout=subprocess.PIPE, text=True, check=True
+    )
+    print(f"\n{program}, top {top} sites:\n")
+    print("\n".join("    " + line for line in report.stdout.splitlines()))
+
+
+def main(arguments):
+    options = parse(arguments)
+    load = os.getloadavg()[0]
+    print(f"Load average at the start: {load:.1f}. {options.rounds} pairs.\n")
+    print("| Program | Recorded | Plain | With it | Ratio | Min | Max | Memory plain | With it | Trace |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory(prefix="allocations_bench.", dir=options.path or BUILD) as folder:
+        chosen = [entry for entry in programs(os.path.abspath(folder)) if options.only in entry[0]]
+        chosen = [entry for entry in chosen if shutil.which(entry[1][0])]
+        for program, command, environment in chosen:
+            put_rows(program, measure(os.path.abspath(folder), command, environment, options.rounds))
+        for program, command, environment in chosen:
+            put_sites(os.path.abspath(folder), program, command, environment, options.top)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
