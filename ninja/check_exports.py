@@ -71,9 +71,12 @@ def main():
     for name in sorted(inside):
         if not name.startswith("tbed_"):
             problems.append(f"{name}: a global name of libtracebed.a without the prefix tbed_")
-    for name in sorted(symbols(f"{BUILD}/libtracebed-preload.so", "-D")):
-        if name.startswith("tbed_"):
-            problems.append(f"{name}: exported by libtracebed-preload.so, where a program's own would clash with it")
+    for library in ("preload", "functions"):
+        for name in sorted(symbols(f"{BUILD}/libtracebed-{library}.so", "-D")):
+            if name.startswith("tbed_"):
+                problems.append(
+                    f"{name}: exported by libtracebed-{library}.so, where a program's own would clash with it"
+                )
     return tree.report(problems)
 
 

@@ -21,7 +21,7 @@ install -m 755 "$from/libtracebed.so" "$to$libdir/libtracebed.so.$version"
 ln -sf "libtracebed.so.$version" "$to$libdir/$soname"
 ln -sf "$soname" "$to$libdir/libtracebed.so"
 # Where the program looks for it, from its own place.
-install -m 755 "$from/libtracebed-preload.so" "$to$prefix/lib/tracebed/"
+install -m 755 "$from/libtracebed-preload.so" "$from/libtracebed-functions.so" "$to$prefix/lib/tracebed/"
 install -d "$to$prefix/share/man/man1" "$to$prefix/share/bash-completion/completions"
 install -m 644 reader/tools/man/*.1 "$to$prefix/share/man/man1/"
 install -m 644 reader/tools/tracebed.bash "$to$prefix/share/bash-completion/completions/tracebed"

@@ -6,37 +6,15 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "writer/glob.h"
 #include "writer/session.h"
 
 struct tbed_category tbed_category_default = {.site = {.text = "default"}};
 
-/* '*' fits any text: where the rest does not fit, the latest '*' takes one more byte. */
-static bool fits(const char *pattern, const char *name)
-{
-    const char *star = NULL, *retry = NULL;
-    while (*name != 0) {
-        if (*pattern == '*') {
-            star = pattern++;
-            retry = name;
-        } else if (*pattern == '?' || *pattern == *name) {
-            pattern++;
-            name++;
-        } else if (star != NULL) {
-            pattern = star + 1;
-            name = ++retry;
-        } else {
-            return false;
-        }
-    }
-    while (*pattern == '*')
-        pattern++;
-    return *pattern == 0;
-}
-
 static bool is_enabled(const struct tbed_session *session, const struct tbed_category *category)
 {
     for (size_t i = session->rule_count; i-- > 0;)
-        if (fits(session->rules[i].pattern, category->site.text))
+        if (tbed_glob_fits(session->rules[i].pattern, category->site.text))
             return session->rules[i].on;
     return true;
 }

@@ -372,9 +372,7 @@ static enum tbed_status make(struct tbed_stacks *stacks, struct tbed_reader *rea
     tbed_reader_info(reader, &info);
     struct job job = {.reader = reader, .labels = &stacks->labels};
     job.is_reused = info.ring_page_count != 0 && !info.shut;
-    enum tbed_status status = tbed_stack_labels_open(&stacks->labels, reader);
-    stacks->labels.name = options->name;
-    stacks->labels.name_context = options->name_context;
+    enum tbed_status status = tbed_stack_labels_open(&stacks->labels, reader, options);
     if (status == TBED_OK)
         status = tbed_stack_label_intern(&stacks->labels, deeper, sizeof deeper - 1, &job.deeper_label);
     if (status == TBED_OK)

@@ -29,11 +29,14 @@ static uint64_t text_hash(const char *text, size_t nbytes)
 
 /* ---- Texts by number ---- */
 
-enum tbed_status tbed_stack_labels_open(struct stack_labels *labels, const struct tbed_reader *reader)
+enum tbed_status tbed_stack_labels_open(struct stack_labels *labels, const struct tbed_reader *reader,
+                                        const struct tbed_stacks_options *options)
 {
     memset(labels, 0, sizeof *labels);
     labels->reader = reader;
     labels->strings = tbed_label_strings(reader);
+    labels->name = options->name;
+    labels->name_context = options->name_context;
     labels->slot_count = 256;
     labels->slots = calloc(labels->slot_count, sizeof *labels->slots);
     if (labels->slots == NULL)

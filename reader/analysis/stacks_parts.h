@@ -62,7 +62,8 @@ struct stack_labels {
     size_t slot_count;
 };
 
-enum tbed_status tbed_stack_labels_open(struct stack_labels *labels, const struct tbed_reader *reader);
+enum tbed_status tbed_stack_labels_open(struct stack_labels *labels, const struct tbed_reader *reader,
+                                        const struct tbed_stacks_options *options);
 void tbed_stack_labels_close(struct stack_labels *labels);
 
 /* The number of a text, made when it is new. Errors: ERR_MEMORY, also if all texts would have more than

@@ -89,7 +89,8 @@ static void native_text(struct text *text, struct tbed_symbols *symbols, const s
     bool found = find_symbol(symbols, reader, location, &symbol, &has_offset);
     if (found)
         append(text, "!%s", symbol.name);
-    if (part == TBED_LOCATION_ALL && (!found || has_offset))
+    bool is_entry = found && symbol.offset == 0; /* a function's entry is the function */
+    if (part == TBED_LOCATION_ALL && (!found || has_offset) && !is_entry)
         append(text, "+0x%llx", (unsigned long long)(found ? symbol.offset : location->pc));
 }
 

@@ -14,8 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LIBRARY_NAME "libtracebed-preload.so"
-
 /* ---- The library ---- */
 
 static bool own_folder(char path[PATH_MAX])
@@ -39,16 +37,16 @@ static bool can_be_preloaded(const char *path)
 
 /* Where the link stands, while it is needed. */
 static char link_folder[] = "/tmp/tracebed-XXXXXX";
-static char link_path[sizeof link_folder + sizeof LIBRARY_NAME];
+static char link_path[sizeof link_folder + NAME_MAX];
 
 /* From a folder with such a name the library is preloaded through a link in one that has none. */
-static bool link_library(char path[PATH_MAX])
+static bool link_library(const char *name, char path[PATH_MAX])
 {
     if (mkdtemp(link_folder) == NULL) {
         tool_complain("%s: cannot be made: %s", link_folder, strerror(errno));
         return false;
     }
-    snprintf(link_path, sizeof link_path, "%s/%s", link_folder, LIBRARY_NAME);
+    snprintf(link_path, sizeof link_path, "%s/%s", link_folder, name);
     if (symlink(path, link_path) != 0) {
         tool_complain("%s: cannot be made: %s", link_path, strerror(errno));
         return false;
@@ -65,20 +63,20 @@ void record_library_forget(void)
     rmdir(link_folder);
 }
 
-bool record_library_find(char path_ret[PATH_MAX])
+bool record_library_find(const char *name, char path_ret[PATH_MAX])
 {
     static const char *const places[] = {"", "/../lib/tracebed", "/../lib"};
     char folder[PATH_MAX], path[2 * PATH_MAX];
     if (!own_folder(folder))
         folder[0] = '\0';
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        snprintf(path, sizeof path, "%s%s/%s", folder, places[i], LIBRARY_NAME);
+        snprintf(path, sizeof path, "%s%s/%s", folder, places[i], name);
         if (access(path, R_OK) != 0 || realpath(path, path_ret) == NULL)
             continue;
-        return can_be_preloaded(path_ret) || link_library(path_ret);
+        return can_be_preloaded(path_ret) || link_library(name, path_ret);
     }
-    tool_complain("%s: not found beside %s/tracebed, nor in ../lib/tracebed or ../lib from there",
-                  LIBRARY_NAME, folder);
+    tool_complain("%s: not found beside %s/tracebed, nor in ../lib/tracebed or ../lib from there", name,
+                  folder);
     return false;
 }
 

@@ -1,7 +1,7 @@
 /*
- * tracebed record: runs a program with the allocation recorder preloaded.
+ * tracebed record: runs a program with the recorder of allocations, or that of functions, preloaded.
  *
- * Not here: the recorder itself (writer/capture/preload).
+ * Not here: the recorders themselves (writer/capture).
  *
  * SPDX-License-Identifier: MIT
  */
@@ -23,16 +23,25 @@ static const char help[] =
     "and when it was freed. Nothing has to be compiled in. What was recorded survives a crash of the "
     "program.\n"
     "\n"
-    "  -o, --output FILE   the trace; default: run.tbed\n"
-    "  -f, --force         replace FILE if it exists\n"
-    "      --light         only where each allocation comes from, 8 bytes each: no sizes, no frees\n"
-    "      --mmap          anonymous mappings too, that the program makes itself\n"
-    "      --stacks[=N]    who called, N frames (16; at most 128) of each allocation\n"
-    "      --stacks=N,fp   the same by frame pointers: for programs that were built with them, faster\n"
-    "      --command-line  store the command line in the trace, which others may get to read\n"
-    "  -v, --verbose       a summary at the end, even if standard error is no terminal\n"
-    "      --color=WHEN    never, auto or always\n"
-    "  -h, --help          this text\n"
+    "  -o, --output FILE      the trace; default: run.tbed\n"
+    "  -f, --force            replace FILE if it exists\n"
+    "      --light            only where each allocation comes from, 8 bytes each: no sizes, no frees\n"
+    "      --mmap             anonymous mappings too, that the program makes itself\n"
+    "      --stacks[=N]       who called, N frames (16; at most 128) of each allocation\n"
+    "      --stacks=N,fp      the same by frame pointers: for programs that were built with them, faster\n"
+    "      --functions        record the calls of functions, not allocations; PROGRAM, or what it loads, "
+    "was\n"
+    "                         compiled with -finstrument-functions\n"
+    "      --filter PATTERN   with --functions: only those whose name fits; '*' any text, '?' any character\n"
+    "      --exclude PATTERN  leave these out. Of all patterns the last that fits counts; both may be "
+    "repeated\n"
+    "      --depth N          leave out what is called inside of N recorded calls\n"
+    "      --max-size SIZE    of the trace, 500M, 2G; what comes then is dropped and counted; default: 64G\n"
+    "      --ring SIZE        a flight recorder: keep the newest events, in that much of the trace\n"
+    "      --command-line     store the command line in the trace, which others may get to read\n"
+    "  -v, --verbose          a summary at the end, even if standard error is no terminal\n"
+    "      --color=WHEN       never, auto or always\n"
+    "  -h, --help             this text\n"
     "\n"
     "PROGRAM is looked up in PATH. It must be linked dynamically, as nearly all are; scripts are fine. "
     "Setuid\n"
@@ -42,21 +51,71 @@ static const char help[] =
     "  tracebed record -- cc -c big.c\n"
     "  tracebed record -o python.tbed python3 script.py\n"
     "  tracebed record --stacks=32 -- clang -O1 -c big.cpp\n"
+    "  cc -g -finstrument-functions prog.c -o prog && tracebed record --functions ./prog\n"
     "  tracebed report run.tbed\n"
     "\n"
     "Exit codes: those of PROGRAM, 128 + the signal's number if it was killed; 127 PROGRAM was not found; "
     "126 it\n"
     "cannot be executed; 2 wrong usage, or it cannot be recorded, and was not run.\n";
 
-enum { OPTION_COMMAND_LINE = 2000, OPTION_LIGHT, OPTION_MMAP, OPTION_STACKS };
+enum {
+    OPTION_COMMAND_LINE = 2000,
+    OPTION_LIGHT,
+    OPTION_MMAP,
+    OPTION_STACKS,
+    OPTION_FUNCTIONS,
+    OPTION_FILTER,
+    OPTION_EXCLUDE,
+    OPTION_DEPTH,
+    OPTION_MAX_SIZE,
+    OPTION_RING,
+};
 
 struct options {
     const char *output;
     bool force, command_line, verbose;
     struct record_allocations allocations;
+    struct record_functions functions;
+    struct record_limits limits;
 };
 
 /* ---- The command line ---- */
+
+/* False: the value is none (complained). */
+static bool take(struct options *options, int option)
+{
+    switch (option) {
+    case 'o':
+        options->output = optarg;
+        return true;
+    case 'f':
+        return options->force = true;
+    case 'v':
+        return options->verbose = true;
+    case OPTION_COMMAND_LINE:
+        return options->command_line = true;
+    case OPTION_LIGHT:
+        return options->allocations.light = true;
+    case OPTION_MMAP:
+        return options->allocations.mappings = true;
+    case OPTION_STACKS:
+        if (!record_stacks_parse(optarg, &options->allocations))
+            tool_usage(&tool_verb_record, "--stacks takes a number of frames up to 128, or fp, or both");
+        return record_stacks_parse(optarg, &options->allocations);
+    case OPTION_FUNCTIONS:
+        return options->functions.is_wanted = true;
+    case OPTION_FILTER:
+    case OPTION_EXCLUDE:
+        record_functions_add(&options->functions, optarg, option == OPTION_EXCLUDE);
+        return true;
+    case OPTION_DEPTH:
+        return record_functions_depth(&options->functions, optarg);
+    case OPTION_MAX_SIZE:
+        return record_size_parse("--max-size", optarg, &options->limits.max_nbytes);
+    default:
+        return record_size_parse("--ring", optarg, &options->limits.ring_nbytes);
+    }
+}
 
 /* -1: go on. */
 static int parse(int argc, char **argv, struct options *options)
@@ -69,29 +128,23 @@ static int parse(int argc, char **argv, struct options *options)
         {"light", no_argument, NULL, OPTION_LIGHT},
         {"mmap", no_argument, NULL, OPTION_MMAP},
         {"stacks", optional_argument, NULL, OPTION_STACKS},
+        {"functions", no_argument, NULL, OPTION_FUNCTIONS},
+        {"filter", required_argument, NULL, OPTION_FILTER},
+        {"exclude", required_argument, NULL, OPTION_EXCLUDE},
+        {"depth", required_argument, NULL, OPTION_DEPTH},
+        {"max-size", required_argument, NULL, OPTION_MAX_SIZE},
+        {"ring", required_argument, NULL, OPTION_RING},
         TOOL_COMMON_OPTIONS,
         {0},
     };
     int option, result = -1;
-    while ((option = tool_option_next(&tool_verb_record, argc, argv, "+o:fvh", table, &result)) != -1) {
-        if (option == 'o')
-            options->output = optarg;
-        else if (option == 'f')
-            options->force = true;
-        else if (option == 'v')
-            options->verbose = true;
-        else if (option == OPTION_LIGHT)
-            options->allocations.light = true;
-        else if (option == OPTION_MMAP)
-            options->allocations.mappings = true;
-        else if (option == OPTION_STACKS && !record_stacks_parse(optarg, &options->allocations))
-            return tool_usage(&tool_verb_record,
-                              "--stacks takes a number of frames up to 128, or fp, or both");
-        else if (option == OPTION_COMMAND_LINE)
-            options->command_line = true;
-    }
+    while ((option = tool_option_next(&tool_verb_record, argc, argv, "+o:fvh", table, &result)) != -1)
+        if (!take(options, option))
+            return TOOL_TROUBLE;
     if (result >= 0)
         return result;
+    if (!record_functions_check(&options->functions) || !record_limits_check(&options->limits))
+        return TOOL_TROUBLE;
     return optind < argc ? -1 : tool_usage(&tool_verb_record, "which program?");
 }
 
@@ -106,7 +159,7 @@ static void complain(const char *name, const struct record_program *program, con
 }
 
 /* -1: it can be recorded. */
-static int check_program(const char *name)
+static int check_program(const char *name, const struct options *options)
 {
     struct record_program program;
     switch (record_program_check(name, &program)) {
@@ -130,6 +183,8 @@ static int check_program(const char *name)
         complain(name, &program, "has more rights than you (setuid) and will run unrecorded");
         tool_hint("Record it as the user whose rights it takes.");
     }
+    if (options->functions.is_wanted)
+        record_functions_warn(name, program.path);
     return -1;
 }
 
@@ -161,6 +216,8 @@ static bool create_trace(const struct options *options, char **argv, char path_r
         .size = sizeof writer_options,
         .overwrite = options->force,
         .no_helper = true,
+        .max_file_nbytes = options->limits.max_nbytes,
+        .ring_nbytes = options->limits.ring_nbytes,
         .process_name = "tracebed record",
     };
     if (tbed_writer_open(options->output, &writer_options, &writer, &error) != TBED_OK) {
@@ -190,10 +247,13 @@ static int record(char **argv, const struct options *options)
 {
     char library[PATH_MAX], trace[PATH_MAX];
     int wait_status = 0, error = 0;
-    if (!record_library_find(library) || !create_trace(options, argv, trace))
+    const char *name = options->functions.is_wanted ? RECORD_FUNCTIONS_LIBRARY : RECORD_ALLOCATIONS_LIBRARY;
+    if (!record_library_find(name, library) || !create_trace(options, argv, trace))
         return TOOL_TROUBLE;
     record_environment_set(library, trace);
     record_allocations_set(&options->allocations);
+    record_limits_environment_set(&options->limits);
+    record_functions_environment_set(&options->functions);
     if (!record_program_run(argv, &wait_status, &error)) {
         unlink(trace);
         return cannot_start(argv[0], error);
@@ -209,17 +269,18 @@ static int run(int argc, char **argv)
     if (result >= 0)
         return result;
     argv += optind;
-    result = check_program(argv[0]);
+    result = check_program(argv[0], &options);
     if (result >= 0)
         return result;
     result = record(argv, &options);
     record_library_forget();
+    free(options.functions.filter);
     return result;
 }
 
 const struct tool_verb tool_verb_record = {
     .name = "record",
-    .summary = "run a program and record its allocations",
+    .summary = "run a program and record its allocations, or its calls",
     .help = help,
     .run = run,
 };

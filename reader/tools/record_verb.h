@@ -32,8 +32,10 @@ enum record_verdict record_program_check(const char *name, struct record_program
 
 /* ---- record_run.c ---- */
 
-/* The library to preload; false: not found, or its path cannot be told to the loader (complained). */
-bool record_library_find(char path_ret[PATH_MAX]);
+/* The library to preload, by name; false: not found, or its path cannot be told to the loader (complained). */
+#define RECORD_ALLOCATIONS_LIBRARY "libtracebed-preload.so"
+#define RECORD_FUNCTIONS_LIBRARY   "libtracebed-functions.so"
+bool record_library_find(const char *name, char path_ret[PATH_MAX]);
 /* Removes what the above had to make; programs that are started from then on are not recorded any more. */
 void record_library_forget(void);
 
@@ -54,6 +56,35 @@ struct record_allocations {
 /* The argument of --stacks; NULL: none was given. False: it is not one. */
 bool record_stacks_parse(const char *text, struct record_allocations *allocations);
 void record_allocations_set(const struct record_allocations *allocations);
+/* ---- record_limits.c: how much is kept ---- */
+
+struct record_limits {
+    uint64_t max_nbytes;  /* 0: the library's own */
+    uint64_t ring_nbytes; /* 0: everything is kept */
+};
+
+/* "1G", "64M", "500K", bytes. False: none (complained). */
+bool record_size_parse(const char *option, const char *text, uint64_t *nbytes_ret);
+/* False: they do not fit together (complained). */
+bool record_limits_check(const struct record_limits *limits);
+void record_limits_environment_set(const struct record_limits *limits);
+
+/* ---- record_functions.c: what --functions has ---- */
+
+struct record_functions {
+    bool is_wanted;
+    char *filter;   /* a pattern a line, '!' before one that leaves out; NULL: all */
+    uint32_t depth; /* 0: any */
+};
+
+/* One more pattern; the options --filter and --exclude. */
+void record_functions_add(struct record_functions *functions, const char *pattern, bool leaves_out);
+/* False: the options do not fit together, or are none (complained). */
+bool record_functions_depth(struct record_functions *functions, const char *text);
+bool record_functions_check(const struct record_functions *functions);
+/* Says so if the program calls no hooks by itself. */
+void record_functions_warn(const char *name, const char *path);
+void record_functions_environment_set(const struct record_functions *functions);
 
 /* ---- record_summary.c: what has become of the trace ---- */
 

@@ -1,5 +1,6 @@
 /*
- * What the files of the preloaded allocation recorder share.
+ * What the files of the preloaded allocation recorder share. preload_elf.c, preload_modules.c and preload_thread.c
+ * serve the preloaded recorder of functions (writer/capture/functions) as well.
  *
  * The library stands between a program and its allocator: every call is passed on to the real function, and
  * recorded. It runs inside somebody's malloc, in any thread, at any time from the loader's first call to the
@@ -32,6 +33,7 @@ struct preload_mode {
 
 /* Set before the first record. */
 extern struct preload_mode preload_mode;
+#define PRELOAD_ENV_MAX "TRACEBED_PRELOAD_MAX" /* bytes that the file may have */
 
 /* ---- preload_real.c: the functions that would have been called without us ---- */
 
@@ -146,18 +148,23 @@ extern uint64_t preload_modules_version; /* atomic; +1 with each change of what 
 
 uint32_t preload_location_slow(struct preload_thread *thread, uintptr_t pc);
 
-/*
- * The location id of a caller by its return address. One less is inside the instruction that called, and so
- * in its line and function, even where the call was a function's last instruction.
- */
-static inline uint32_t preload_location(struct preload_thread *thread, uintptr_t return_address)
+/* The location id of an address. */
+static inline uint32_t preload_location_at(struct preload_thread *thread, uintptr_t pc)
 {
-    uintptr_t pc = return_address - 1;
     uintptr_t offset = pc - thread->range_start;
     uint64_t version = __atomic_load_n(&preload_modules_version, __ATOMIC_ACQUIRE);
     if (TBED_UNLIKELY(offset >= thread->range_nbytes || thread->range_version != version))
         return preload_location_slow(thread, pc);
     return thread->range_first_id + (uint32_t)(offset >> PRELOAD_PC_SHIFT);
+}
+
+/*
+ * That of a caller by its return address. One less is inside the instruction that called, and so in its line and
+ * function, even where the call was a function's last instruction.
+ */
+static inline uint32_t preload_location(struct preload_thread *thread, uintptr_t return_address)
+{
+    return preload_location_at(thread, return_address - 1);
 }
 
 /* Where a module is that has 'pc', without registering it. False: in none that is loaded. */
@@ -222,6 +229,9 @@ struct preload_module {
     uint8_t build_id[PRELOAD_BUILD_ID_NBYTES];
 };
 #define PRELOAD_NOT_REGISTERED UINT32_MAX
+
+/* Looks again at what is loaded; the guard is PRELOAD_APART. */
+void preload_modules_refresh(void);
 
 struct dl_phdr_info;
 /* False: it has no code. */

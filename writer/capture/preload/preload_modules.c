@@ -218,7 +218,7 @@ static uint64_t known_changes(void)
     }
 }
 
-static void refresh(void)
+void preload_modules_refresh(void)
 {
     uint64_t changes = 0;
     struct table list;
@@ -254,13 +254,7 @@ static bool find(uintptr_t pc, struct preload_module *copy_ret, uint64_t *versio
         uint64_t version = __atomic_load_n(&preload_modules_version, __ATOMIC_ACQUIRE);
         struct preload_module *module = search(current_table(version), pc);
         if (module != NULL) {
-            copy_ret->start = module->start;
-            copy_ret->nbytes = module->nbytes;
-            copy_ret->is_linker = module->is_linker;
-            copy_ret->frames_header = module->frames_header;
-            copy_ret->frames_header_nbytes = module->frames_header_nbytes;
-            copy_ret->image_start = module->image_start;
-            copy_ret->image_nbytes = module->image_nbytes;
+            *copy_ret = *module;
             copy_ret->first_id = __atomic_load_n(&module->first_id, __ATOMIC_ACQUIRE);
         }
         *version_ret = version;
@@ -275,7 +269,7 @@ bool preload_module_find(uintptr_t pc, struct preload_module *module_ret)
     uint64_t version;
     if (find(pc, module_ret, &version))
         return true;
-    refresh();
+    preload_modules_refresh();
     return find(pc, module_ret, &version);
 }
 
@@ -325,8 +319,9 @@ static bool find_registered(struct preload_thread *thread, uintptr_t pc, struct 
 {
     uint64_t version;
     bool found = find(pc, module_ret, &version);
-    if (found ? module_ret->is_linker : thread->missed_pc != pc || thread->missed_version != version) {
-        refresh();
+    bool is_doubtful = found && (module_ret->is_linker || module_ret->first_id == PRELOAD_NOT_REGISTERED);
+    if (found ? is_doubtful : thread->missed_pc != pc || thread->missed_version != version) {
+        preload_modules_refresh();
         found = find(pc, module_ret, &version);
     }
     if (!found) {

@@ -76,12 +76,14 @@ static void recorder_end(void *round);
 
 static bool open_writer(void)
 {
-    const char *path = trace_path();
+    const char *path = trace_path(), *most = getenv(PRELOAD_ENV_MAX);
     struct tbed_writer_options options = {.size = sizeof options, .join = true, .no_helper = true};
     struct tbed_error error = {.status = TBED_OK};
     if (path == NULL)
         return false;
     read_mode();
+    if (most != NULL)
+        options.max_file_nbytes = strtoull(most, NULL, 10);
     if (tbed_writer_open(path, &options, &preload_writer, &error) != TBED_OK) {
         preload_writer = NULL;
         tell_failure(path, &error);

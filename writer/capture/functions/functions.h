@@ -1,0 +1,87 @@
+/*
+ * What the files of the preloaded recorder of functions share.
+ *
+ * The library is preloaded into a program that was compiled with -finstrument-functions. Each call becomes a span
+ * whose id is the location of the function's entry. What it shares with the recorder of allocations (the trace, the
+ * threads' recorders, the modules) is in writer/capture/preload.
+ *
+ * A thread keeps a frame for each call that has not ended: an exit ends the innermost frame of its function, and those
+ * inside of it that were left without an exit. longjmp() and unwinding are seen as they happen, so that what they
+ * leave behind ends then, not later.
+ *
+ * Not here: how the program is started (record_verb.c).
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_FUNCTIONS_H
+#define TRACEBED_FUNCTIONS_H
+
+#include "writer/capture/preload/preload.h"
+
+/* The environment: which functions, a pattern a line, '!' before one that leaves out; how many of them deep. */
+#define FUNCTIONS_ENV_FILTER "TRACEBED_FUNCTIONS_FILTER"
+#define FUNCTIONS_ENV_DEPTH  "TRACEBED_FUNCTIONS_DEPTH"
+
+/* ---- functions_frames.c: the calls that have not ended ---- */
+
+struct functions_frame {
+    uintptr_t function;
+    uintptr_t stack; /* its stack pointer when it was entered; an odd one has no span */
+};
+#define FUNCTIONS_NO_SPAN ((uintptr_t)1)
+
+/* Ranges of modules that the thread was in lately. */
+#define FUNCTIONS_RANGE_COUNT 4
+struct functions_range {
+    uint64_t version;
+    uintptr_t start, nbytes;
+    uint32_t first_id;
+};
+
+struct functions_thread {
+    struct functions_frame *frames;
+    uint32_t depth, capacity;
+    uint32_t unframed; /* innermost calls that there was no memory for */
+    uint32_t range_next;
+    /* How it was when the hook that is under way began; its stack pointer is 0: nothing has been stored by it yet. */
+    uintptr_t hook_stack;
+    uint64_t *hook_cursor;
+    uint32_t hook_depth, hook_open;
+    struct functions_range ranges[FUNCTIONS_RANGE_COUNT];
+};
+extern __thread struct functions_thread functions_thread __attribute__((tls_model("initial-exec")));
+
+/* How a call was left without its exit; an argument of the span's end. */
+enum functions_leave { FUNCTIONS_JUMPED, FUNCTIONS_UNWOUND, FUNCTIONS_VANISHED, FUNCTIONS_LEAVE_COUNT };
+
+/* Room for one more frame. False: no memory. */
+bool functions_frames_grow(struct functions_thread *frames);
+
+static inline uint32_t functions_open_count(struct tbed_recorder *recorder)
+{
+    const struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
+    return (uint32_t)(kept->top - kept->stack) + kept->deep_count;
+}
+
+/* Ends the frames above 'depth'. The caller is inside preload_enter(). */
+void functions_frames_cut(struct functions_thread *frames, struct tbed_recorder *recorder, uint32_t depth,
+                          enum functions_leave how);
+
+/* Control goes on at the stack pointer 'stack': what was called from there has ended. */
+void functions_left(uintptr_t stack, enum functions_leave how);
+
+/* No handler comes in between: one that never returns must not take a lock with it. */
+struct functions_signals {
+    uint64_t mask[16];
+};
+void functions_signals_block(struct functions_signals *old_ret);
+void functions_signals_restore(const struct functions_signals *old);
+
+/* ---- functions_filter.c: which functions are recorded ---- */
+
+extern bool functions_is_selective; /* not all are */
+
+/* Whether this one is to be, at this depth of spans. */
+bool functions_is_wanted(uintptr_t function, uint32_t depth);
+
+#endif

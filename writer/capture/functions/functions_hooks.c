@@ -1,0 +1,299 @@
+/*
+ * The functions that an instrumented program calls at the entry and the exit of each of its functions.
+ *
+ * The usual call goes the quick way: a few compares, a clock read, two stores. What is rare goes through the recorder's
+ * own functions, with signals blocked, so that a handler that never returns (siglongjmp) cannot leave a lock taken.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+
+#include "writer/capture/functions/functions.h"
+
+#define EXPORTED __attribute__((visibility("default"), used, noinline))
+#define SLOW     __attribute__((noinline, cold))
+
+EXPORTED void __cyg_profile_func_enter(void *function, void *call_site);
+EXPORTED void __cyg_profile_func_exit(void *function, void *call_site);
+
+/* The stack pointer of whoever called the hook. */
+#define CALLER_STACK ((uintptr_t)__builtin_dwarf_cfa())
+
+/* ---- What both do ---- */
+
+/* False: a handler came in the middle of a hook; its calls are dropped and counted, entries and exits alike. */
+static inline bool hook_begin(struct preload_thread *thread)
+{
+    if (TBED_UNLIKELY(__atomic_load_n(&thread->guard, __ATOMIC_RELAXED) != PRELOAD_FREE)) {
+        preload_count_nested(thread);
+        return false;
+    }
+    preload_guard_set(thread, PRELOAD_RECORDING);
+    return true;
+}
+
+#define ROOM_NBYTES 32 /* an end with its begin tick, and the time */
+
+/* The next record stays in its block: it takes no lock. */
+static inline bool has_room(const struct tbed_recorder *recorder)
+{
+    uintptr_t end = (uintptr_t)__atomic_load_n(&recorder->end, __ATOMIC_RELAXED);
+    return end - (uintptr_t)recorder->cursor - ROOM_NBYTES <= UINT32_MAX;
+}
+
+/* The stack pointer last: it says that the rest is so. */
+static inline void snapshot(struct functions_thread *frames, struct tbed_recorder *recorder, uintptr_t stack)
+{
+    frames->hook_cursor = recorder->cursor;
+    frames->hook_depth = frames->depth;
+    frames->hook_open = functions_open_count(recorder);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    frames->hook_stack = stack;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static inline void hook_forget(struct functions_thread *frames)
+{
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    frames->hook_stack = 0;
+}
+
+/*
+ * The usual half of tbed_span_begin() and tbed_span_end(), without a call in it, so that the hooks save no registers;
+ * that alone is a tenth of their cost. The recorder's own mark is not needed: the thread's guard keeps handlers out,
+ * and nobody closes the writer. False: nothing has been done.
+ */
+static inline bool store_quickly(struct tbed_recorder *recorder, uint32_t tag, uint32_t id,
+                                 uint64_t *tick_ret)
+{
+    uint64_t tick = tbed_counter_read();
+    if (TBED_UNLIKELY((tick - recorder->base) >> 31 != 0))
+        return false;
+    tbed_recorder_commit(recorder, recorder->cursor, 1, tbed_event_word(recorder, tag, id, tick));
+    *tick_ret = tick;
+    return true;
+}
+
+static inline bool can_store(const struct preload_thread *thread, const struct tbed_recorder *recorder)
+{
+    return recorder != NULL && has_room(recorder) && recorder->idle == TBED_MARK_READY && !thread->has_ended;
+}
+
+/* ---- Entry ---- */
+
+static inline void push(struct functions_thread *frames, uintptr_t function, uintptr_t stack)
+{
+    frames->frames[frames->depth] = (struct functions_frame){function, stack};
+    frames->depth++;
+}
+
+/* The module's range, from those that the thread was in lately. */
+static bool range_recall(struct preload_thread *thread, struct functions_thread *frames, uintptr_t pc)
+{
+    uint64_t version = __atomic_load_n(&preload_modules_version, __ATOMIC_ACQUIRE);
+    for (size_t i = 0; i < FUNCTIONS_RANGE_COUNT; i++) {
+        const struct functions_range *range = &frames->ranges[i];
+        if (pc - range->start >= range->nbytes || range->version != version)
+            continue;
+        thread->range_version = version;
+        thread->range_start = range->start;
+        thread->range_nbytes = range->nbytes;
+        thread->range_first_id = range->first_id;
+        return true;
+    }
+    return false;
+}
+
+static uint32_t range_learn(struct preload_thread *thread, struct functions_thread *frames, uintptr_t pc)
+{
+    uint32_t location = preload_location_at(thread, pc);
+    if (thread->range_nbytes != 0 && !range_recall(thread, frames, pc))
+        frames->ranges[frames->range_next++ % FUNCTIONS_RANGE_COUNT] = (struct functions_range){
+            thread->range_version, thread->range_start, thread->range_nbytes, thread->range_first_id};
+    return location;
+}
+
+static void begin_slowly(struct preload_thread *thread, struct functions_thread *frames,
+                         struct tbed_recorder *recorder, uintptr_t function, uintptr_t stack)
+{
+    bool has_frame =
+        frames->unframed == 0 && (frames->depth < frames->capacity || functions_frames_grow(frames));
+    bool has_span = true;
+    if (functions_is_selective && has_frame)
+        has_span = functions_is_wanted(function, functions_open_count(recorder));
+    if (has_span)
+        tbed_span_begin(recorder, range_learn(thread, frames, function));
+    if (has_frame)
+        push(frames, function, has_span ? stack : stack | FUNCTIONS_NO_SPAN);
+    else
+        frames->unframed++;
+}
+
+SLOW static void enter_slowly(struct preload_thread *thread, struct functions_thread *frames,
+                              uintptr_t function, uintptr_t stack)
+{
+    struct functions_signals signals;
+    if (preload_writer == NULL)
+        preload_trace_open();
+    if (preload_writer == NULL) /* nothing is recorded in this process */
+        return;
+    int saved_errno = errno;
+    functions_signals_block(&signals);
+    struct tbed_recorder *recorder = thread->recorder;
+    if (recorder == NULL)
+        recorder = preload_recorder_get(thread);
+    if (recorder != NULL)
+        begin_slowly(thread, frames, recorder, function, stack);
+    functions_signals_restore(&signals);
+    errno = saved_errno;
+}
+
+/* False: not this way. */
+static inline __attribute__((always_inline)) bool enter_quickly(struct preload_thread *thread,
+                                                                struct functions_thread *frames,
+                                                                uintptr_t function, uintptr_t stack)
+{
+    struct tbed_recorder *recorder = thread->recorder;
+    uint64_t tick, version = __atomic_load_n(&preload_modules_version, __ATOMIC_ACQUIRE);
+    uintptr_t offset = function - thread->range_start;
+    if (TBED_UNLIKELY(!can_store(thread, recorder) || frames->depth >= frames->capacity ||
+                      offset >= thread->range_nbytes || thread->range_version != version))
+        return false;
+    struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
+    uint32_t location = thread->range_first_id + (uint32_t)(offset >> PRELOAD_PC_SHIFT);
+    if (TBED_UNLIKELY(kept->top == kept->limit))
+        return false;
+    snapshot(frames, recorder, stack);
+    if (TBED_UNLIKELY(!store_quickly(recorder, TBED_TAG_BEGIN, location, &tick)))
+        return false;
+    kept->top->begin_tick = tick;
+    kept->top->id = location;
+    kept->top++;
+    push(frames, function, stack);
+    hook_forget(frames);
+    return true;
+}
+
+/* Between the quick way and the slow one: another module that is known, a function that is not wanted. */
+SLOW static void enter_otherwise(struct preload_thread *thread, struct functions_thread *frames,
+                                 uintptr_t function, uintptr_t stack)
+{
+    struct tbed_recorder *recorder = thread->recorder;
+    bool is_usual = recorder != NULL && frames->depth < frames->capacity;
+    hook_forget(frames);
+    if (is_usual && functions_is_selective && !functions_is_wanted(function, functions_open_count(recorder)))
+        push(frames, function, stack | FUNCTIONS_NO_SPAN);
+    else if (!is_usual || !range_recall(thread, frames, function) ||
+             !enter_quickly(thread, frames, function, stack))
+        enter_slowly(thread, frames, function, stack);
+    hook_forget(frames);
+    preload_leave(thread);
+}
+
+void __cyg_profile_func_enter(void *function, void *call_site)
+{
+    struct preload_thread *thread = &preload_thread;
+    struct functions_thread *frames = &functions_thread;
+    uintptr_t stack = CALLER_STACK;
+    (void)call_site;
+    if (!hook_begin(thread))
+        return;
+    if (TBED_UNLIKELY(functions_is_selective || !enter_quickly(thread, frames, (uintptr_t)function, stack)))
+        enter_otherwise(thread, frames, (uintptr_t)function, stack);
+    else
+        preload_guard_set(thread, PRELOAD_FREE);
+}
+
+/* ---- Exit ---- */
+
+/*
+ * The stack pointer is never above that of the entry, but where the exit hook was called as the function's last jump:
+ * it is called from the function's caller, then. An entry below belongs to a call that is no more.
+ */
+static inline bool is_exit_of(const struct functions_frame *frame, uintptr_t function, uintptr_t stack,
+                              bool is_jump)
+{
+    return frame->function == function && (stack <= frame->stack || is_jump);
+}
+
+static inline void pop(struct functions_thread *frames, struct tbed_recorder *recorder)
+{
+    uintptr_t stack = frames->frames[frames->depth - 1].stack;
+    if (!(stack & FUNCTIONS_NO_SPAN))
+        tbed_span_end(recorder);
+    frames->depth--;
+}
+
+/* A call whose entry was not seen has no frame: nothing ends. */
+static void end_slowly(struct functions_thread *frames, struct tbed_recorder *recorder, uintptr_t function,
+                       uintptr_t stack, bool is_jump)
+{
+    if (frames->unframed > 0) {
+        frames->unframed--;
+        tbed_span_end(recorder);
+        return;
+    }
+    for (uint32_t depth = frames->depth; depth > 0; depth--) {
+        if (!is_exit_of(&frames->frames[depth - 1], function, stack, is_jump))
+            continue;
+        functions_frames_cut(frames, recorder, depth, FUNCTIONS_VANISHED);
+        pop(frames, recorder);
+        return;
+    }
+}
+
+SLOW static void exit_slowly(struct preload_thread *thread, struct functions_thread *frames,
+                             uintptr_t function, uintptr_t stack, bool is_jump)
+{
+    struct functions_signals signals;
+    int saved_errno = errno;
+    hook_forget(frames);
+    if (frames->depth > 0 || frames->unframed > 0) {
+        functions_signals_block(&signals);
+        struct tbed_recorder *recorder = thread->recorder;
+        if (recorder == NULL)
+            recorder = preload_recorder_get(thread);
+        if (recorder != NULL)
+            end_slowly(frames, recorder, function, stack, is_jump);
+        functions_signals_restore(&signals);
+    }
+    errno = saved_errno;
+    preload_leave(thread);
+}
+
+static inline bool exit_quickly(struct preload_thread *thread, struct functions_thread *frames,
+                                uintptr_t function, uintptr_t stack, bool is_jump)
+{
+    struct tbed_recorder *recorder = thread->recorder;
+    uint64_t tick;
+    if (TBED_UNLIKELY(frames->depth == 0 || frames->unframed != 0 || !can_store(thread, recorder)))
+        return false;
+    const struct functions_frame *frame = &frames->frames[frames->depth - 1];
+    struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
+    if (TBED_UNLIKELY(!is_exit_of(frame, function, stack, is_jump) || kept->top == kept->floor))
+        return false;
+    if (!(frame->stack & FUNCTIONS_NO_SPAN)) {
+        snapshot(frames, recorder, stack);
+        if (TBED_UNLIKELY(!store_quickly(recorder, TBED_TAG_END, kept->top[-1].id, &tick)))
+            return false;
+        kept->top--;
+    }
+    frames->depth--;
+    hook_forget(frames);
+    return true;
+}
+
+void __cyg_profile_func_exit(void *function, void *call_site)
+{
+    struct preload_thread *thread = &preload_thread;
+    struct functions_thread *frames = &functions_thread;
+    uintptr_t stack = CALLER_STACK;
+    bool is_jump = __builtin_return_address(0) == call_site;
+    if (!hook_begin(thread))
+        return;
+    if (TBED_UNLIKELY(!exit_quickly(thread, frames, (uintptr_t)function, stack, is_jump)))
+        exit_slowly(thread, frames, (uintptr_t)function, stack, is_jump);
+    else
+        preload_guard_set(thread, PRELOAD_FREE);
+}

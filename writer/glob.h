@@ -1,0 +1,35 @@
+/*
+ * Names that fit a pattern.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_GLOB_H
+#define TRACEBED_GLOB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* '*' is any text, '?' any byte. Where the rest does not fit, the latest '*' takes one more byte. */
+static inline bool tbed_glob_fits(const char *pattern, const char *name)
+{
+    const char *star = NULL, *retry = NULL;
+    while (*name != 0) {
+        if (*pattern == '*') {
+            star = pattern++;
+            retry = name;
+        } else if (*pattern == '?' || *pattern == *name) {
+            pattern++;
+            name++;
+        } else if (star != NULL) {
+            pattern = star + 1;
+            name = ++retry;
+        } else {
+            return false;
+        }
+    }
+    while (*pattern == '*')
+        pattern++;
+    return *pattern == 0;
+}
+
+#endif
