@@ -174,7 +174,7 @@ static enum tbed_status check_fields(const uint8_t *record, uint64_t head, uint6
 
 static bool range_is_reserved(uint32_t first, uint32_t count)
 {
-    return first <= TBED_ID_MAX_RESERVED && count <= TBED_ID_MAX_RESERVED + 1 - first;
+    return first <= TBED_ID_MAX_RESERVED + 1 && count <= TBED_ID_MAX_RESERVED + 1 - first;
 }
 
 static bool range_is_bindable(uint32_t first, uint32_t count)

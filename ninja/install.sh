@@ -22,6 +22,13 @@ ln -sf "libtracebed.so.$version" "$to$libdir/$soname"
 ln -sf "$soname" "$to$libdir/libtracebed.so"
 # Where the program looks for it, from its own place.
 install -m 755 "$from/libtracebed-preload.so" "$from/libtracebed-functions.so" "$to$prefix/lib/tracebed/"
+if [ -s "$from/ruby.stamp" ]; then
+    ruby=$(cat "$from/ruby.stamp")
+    install -d "$to$prefix/lib/tracebed/ruby/tracebed/$ruby"
+    install -m 644 "$from/ruby/tracebed.rb" "$to$prefix/lib/tracebed/ruby/"
+    install -m 644 "$from/ruby/tracebed/auto.rb" "$to$prefix/lib/tracebed/ruby/tracebed/"
+    install -m 755 "$from/ruby/tracebed/$ruby/tracebed.so" "$to$prefix/lib/tracebed/ruby/tracebed/$ruby/"
+fi
 install -d "$to$prefix/share/man/man1" "$to$prefix/share/bash-completion/completions"
 install -m 644 reader/tools/man/*.1 "$to$prefix/share/man/man1/"
 install -m 644 reader/tools/tracebed.bash "$to$prefix/share/bash-completion/completions/tracebed"

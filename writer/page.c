@@ -134,12 +134,12 @@ void tbed_block_seal(uint8_t *block, uint32_t used_nbytes, uint64_t last_tick)
 
 /*
  * A writer of given ticks may fill gigabytes in a second: what is sealed leaves its resident memory, not the file. A
- * traced program's own pages stay where they are, which costs it nothing.
+ * traced program's own pages stay where they are, which costs it nothing, unless it wants them released.
  */
 void tbed_page_release(struct tbed_writer *writer, uint8_t *block)
 {
     bool is_page = ((uint64_t)(block - writer->map) & (writer->page_nbytes - 1)) == 0;
-    if (writer->has_given_ticks && is_page)
+    if (writer->releases_pages && is_page)
         madvise(block, writer->page_nbytes, MADV_DONTNEED);
 }
 

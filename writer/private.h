@@ -170,6 +170,7 @@ struct tbed_writer {
     uint64_t (*user_clock)(void);
     bool has_given_ticks; /* no clock is read */
     bool annotates;       /* the trace has no process of this writer */
+    bool releases_pages;  /* what is sealed leaves the resident memory */
     uint64_t given_tick;  /* the latest that a stream began or ended with; atomic */
     uint32_t process_pid; /* as in the options */
 

@@ -242,6 +242,7 @@ static struct tbed_writer *writer_make(const char *path, int fd, const struct tb
     writer->user_clock = options->user_clock;
     writer->annotates = options->annotate;
     writer->has_given_ticks = options->given_ticks || options->annotate;
+    writer->releases_pages = options->given_ticks || options->release_pages;
     writer->process_pid = options->process_pid;
     writer->wants_helper = !options->no_helper;
     tbed_clock_start(writer, options); /* first of all: the rate wants some time in between */

@@ -29,6 +29,11 @@ static const char help[] =
     "      --mmap             anonymous mappings too, that the program makes itself\n"
     "      --stacks[=N]       who called, N frames (16; at most 128) of each allocation\n"
     "      --stacks=N,fp      the same by frame pointers: for programs that were built with them, faster\n"
+    "      --ruby[=WHAT]      of Ruby programs instead: where they allocate objects, by file and line; WHAT "
+    "is "
+    "a list\n"
+    "                         of light (the default), full (also what is freed), none, calls (of all "
+    "methods)\n"
     "      --functions        record the calls of functions, not allocations; PROGRAM, or what it loads, "
     "was\n"
     "                         compiled with -finstrument-functions\n"
@@ -52,6 +57,7 @@ static const char help[] =
     "  tracebed record -o python.tbed python3 script.py\n"
     "  tracebed record --stacks=32 -- clang -O1 -c big.cpp\n"
     "  cc -g -finstrument-functions prog.c -o prog && tracebed record --functions ./prog\n"
+    "  tracebed record --ruby=full -- rake test\n"
     "  tracebed report run.tbed\n"
     "\n"
     "Exit codes: those of PROGRAM, 128 + the signal's number if it was killed; 127 PROGRAM was not found; "
@@ -69,6 +75,7 @@ enum {
     OPTION_DEPTH,
     OPTION_MAX_SIZE,
     OPTION_RING,
+    OPTION_RUBY,
 };
 
 struct options {
@@ -77,6 +84,8 @@ struct options {
     struct record_allocations allocations;
     struct record_functions functions;
     struct record_limits limits;
+    bool is_ruby;
+    struct record_ruby ruby;
 };
 
 /* ---- The command line ---- */
@@ -108,6 +117,10 @@ static bool take(struct options *options, int option)
     case OPTION_EXCLUDE:
         record_functions_add(&options->functions, optarg, option == OPTION_EXCLUDE);
         return true;
+    case OPTION_RUBY:
+        if (!record_ruby_parse(optarg, &options->ruby))
+            tool_usage(&tool_verb_record, "--ruby takes light, full, none and calls");
+        return options->is_ruby = record_ruby_parse(optarg, &options->ruby);
     case OPTION_DEPTH:
         return record_functions_depth(&options->functions, optarg);
     case OPTION_MAX_SIZE:
@@ -134,6 +147,7 @@ static int parse(int argc, char **argv, struct options *options)
         {"depth", required_argument, NULL, OPTION_DEPTH},
         {"max-size", required_argument, NULL, OPTION_MAX_SIZE},
         {"ring", required_argument, NULL, OPTION_RING},
+        {"ruby", optional_argument, NULL, OPTION_RUBY},
         TOOL_COMMON_OPTIONS,
         {0},
     };
@@ -243,17 +257,27 @@ static int cannot_start(const char *name, int error)
     return error == ENOENT ? RECORD_NOT_FOUND : RECORD_NOT_EXECUTABLE;
 }
 
+static void set_environment(const struct options *options, const char *library, const char *trace)
+{
+    if (options->is_ruby) {
+        record_ruby_environment_set(&options->ruby, library, trace);
+        return;
+    }
+    record_environment_set(library, trace);
+    record_allocations_set(&options->allocations);
+    record_limits_environment_set(&options->limits);
+    record_functions_environment_set(&options->functions);
+}
+
 static int record(char **argv, const struct options *options)
 {
     char library[PATH_MAX], trace[PATH_MAX];
     int wait_status = 0, error = 0;
     const char *name = options->functions.is_wanted ? RECORD_FUNCTIONS_LIBRARY : RECORD_ALLOCATIONS_LIBRARY;
-    if (!record_library_find(name, library) || !create_trace(options, argv, trace))
+    bool is_found = options->is_ruby ? record_ruby_find(library) : record_library_find(name, library);
+    if (!is_found || !create_trace(options, argv, trace))
         return TOOL_TROUBLE;
-    record_environment_set(library, trace);
-    record_allocations_set(&options->allocations);
-    record_limits_environment_set(&options->limits);
-    record_functions_environment_set(&options->functions);
+    set_environment(options, library, trace);
     if (!record_program_run(argv, &wait_status, &error)) {
         unlink(trace);
         return cannot_start(argv[0], error);

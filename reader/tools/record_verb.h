@@ -85,6 +85,17 @@ bool record_functions_check(const struct record_functions *functions);
 /* Says so if the program calls no hooks by itself. */
 void record_functions_warn(const char *name, const char *path);
 void record_functions_environment_set(const struct record_functions *functions);
+/* ---- record_ruby.c: Ruby programs, by the extension instead of the preloaded library ---- */
+
+struct record_ruby {
+    const char *allocations; /* "light", "full" or "none" */
+    bool calls;
+};
+/* "full,calls", NULL: the default. False: it has a word that means nothing. */
+bool record_ruby_parse(const char *text, struct record_ruby *ruby_ret);
+/* The folder with the extension; false: not found (complained). */
+bool record_ruby_find(char path_ret[PATH_MAX]);
+void record_ruby_environment_set(const struct record_ruby *ruby, const char *folder, const char *trace);
 
 /* ---- record_summary.c: what has become of the trace ---- */
 

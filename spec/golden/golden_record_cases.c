@@ -121,7 +121,7 @@ static void stacks_side_by_side(struct golden_file *file)
                   1015); /* behind the unit; the parent is no stack */
     GOLDEN_RECORD(&records, TBED_RECORD_STACKS, TBED_ID_MAX_RESERVED, 1, TBED_ID_MAX,
                   TBED_ID_MAX_RESERVED - 1);
-    GOLDEN_RECORD(&records, TBED_RECORD_STACKS, 1000, 0);
+    GOLDEN_RECORD(&records, TBED_RECORD_STACKS, TBED_ID_METADATA, 0); /* empty, at the very end */
     golden_seal(&records);
 }
 

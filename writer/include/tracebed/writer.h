@@ -68,6 +68,7 @@ struct tbed_writer_options {
     /* With 'join': strings and records are added, no events. There is no process of its own in the trace, no clock is
      * read, and a trace of any clock can be joined, on any machine. */
     bool annotate;
+    bool release_pages; /* what is sealed leaves the resident memory, not the file: a system call a page */
 };
 
 /*

@@ -1,0 +1,218 @@
+/*
+ * The module Tracebed: starts and stops the recording, and answers where an object was allocated.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+#include "ruby_tracebed.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct ruby_session ruby_session;
+
+static bool is_exact; /* what ruby_frames_test() found */
+static VALUE error_class;
+static VALUE check_path = Qnil;
+
+/* ---- What the garbage collector calls ---- */
+
+/* Where we cannot ask what was marked, nothing of ours may go. */
+static void mark(void *data)
+{
+    (void)data;
+    rb_gc_mark(check_path);
+    if (ruby_session.writer == NULL || ruby_is_marked != NULL)
+        return;
+    ruby_units_mark();
+    ruby_tracks_mark();
+}
+
+static void follow(void *data)
+{
+    (void)data;
+    if (ruby_session.writer == NULL)
+        return;
+    ruby_units_follow();
+    ruby_tracks_follow();
+    ruby_objects_follow();
+}
+
+static const rb_data_type_t watcher_type = {
+    .wrap_struct_name = "Tracebed",
+    .function = {.dmark = mark, .dcompact = follow},
+};
+
+/* ---- Starting ---- */
+
+static VALUE option(VALUE options, const char *name)
+{
+    return rb_hash_aref(options, ID2SYM(rb_intern(name)));
+}
+
+static bool is_set(VALUE options, const char *name)
+{
+    return RTEST(option(options, name));
+}
+
+static bool is_symbol(VALUE value, const char *name)
+{
+    return value == ID2SYM(rb_intern(name));
+}
+
+/* Ruby 3.1 has slots of one size. */
+static uint64_t slot_nbytes(void)
+{
+    VALUE constants = rb_const_get(rb_mGC, rb_intern("INTERNAL_CONSTANTS"));
+    VALUE nbytes = option(constants, "RVALUE_SIZE");
+    if (NIL_P(nbytes))
+        nbytes = option(constants, "BASE_SLOT_SIZE");
+    return NIL_P(nbytes) ? 40 : NUM2ULL(nbytes);
+}
+
+static void open_writer(const char *path, VALUE options)
+{
+    VALUE name = option(options, "process_name"), ring = option(options, "ring_nbytes");
+    struct tbed_error error = {.status = TBED_OK};
+    struct tbed_writer_options writer_options = {
+        .size = sizeof writer_options,
+        .join = is_set(options, "join"),
+        .overwrite = is_set(options, "overwrite"),
+        .process_name = NIL_P(name) ? NULL : StringValueCStr(name),
+        .ring_nbytes = NIL_P(ring) ? 0 : NUM2ULL(ring),
+        .release_pages = NIL_P(ring),
+    };
+    if (tbed_writer_open(path, &writer_options, &ruby_session.writer, &error) == TBED_OK)
+        return;
+    ruby_session.writer = NULL;
+    if (error.system_errno != 0)
+        rb_raise(error_class, "%s: %s: %s", path, tbed_status_text(error.status),
+                 strerror(error.system_errno));
+    rb_raise(error_class, "%s: %s", path, tbed_status_text(error.status));
+}
+
+/* Tracebed.open_trace(path, options); lib/tracebed.rb has looked at the options. */
+static VALUE tracebed_open(VALUE self, VALUE path, VALUE options)
+{
+    (void)self;
+    if (ruby_session.writer != NULL)
+        rb_raise(error_class, "a recording is under way: Tracebed.stop ends it");
+    VALUE allocations = option(options, "allocations");
+    struct ruby_session session = {
+        .number = ruby_session.number + 1,
+        .slot_nbytes = slot_nbytes(),
+        .light = is_symbol(allocations, "light"),
+        .full = is_symbol(allocations, "full"),
+        .calls = is_set(options, "calls"),
+        .objects = is_set(options, "objects"),
+        .check = is_set(options, "check"),
+        .exact = is_exact && is_set(options, "exact"),
+    };
+    check_path = option(options, "check");
+    ruby_session = session;
+    open_writer(StringValueCStr(path), options);
+    ruby_hooks_add();
+    return Qnil;
+}
+
+/* ---- Stopping ---- */
+
+/* True: a recording was stopped. */
+static VALUE tracebed_close(VALUE self)
+{
+    (void)self;
+    if (ruby_session.writer == NULL)
+        return Qfalse;
+    struct tbed_writer *writer = ruby_session.writer;
+    ruby_hooks_remove();
+    ruby_tracks_close();
+    ruby_session.writer = NULL;
+    ruby_units_clear();
+    ruby_objects_clear();
+    tbed_writer_free(writer);
+    if (ruby_session.check && !ruby_check_write(StringValueCStr(check_path)))
+        rb_raise(error_class, "%" PRIsVALUE ": %s", check_path, strerror(errno));
+    return Qtrue;
+}
+
+/*
+ * A Ractor is about to begin. Ruby 3.0 and 3.1 crash in its first allocation while anybody has a hook on allocations:
+ * they look for the frame of a thread that has none yet. So ours go, and the trace says so.
+ */
+static VALUE tracebed_give_way(VALUE self)
+{
+    static const char text[] = "a Ractor begins: allocations are recorded no more";
+    (void)self;
+    if (ruby_session.writer == NULL || !(ruby_session.light || ruby_session.full || ruby_session.objects))
+        return Qfalse;
+    ruby_hooks_remove_allocations();
+    ruby_session.light = ruby_session.full = ruby_session.objects = false;
+    ruby_objects_clear();
+    tbed_message(ruby_track()->recorder, TBED_SEVERITY_WARNING, text, sizeof text - 1);
+    return Qtrue;
+}
+
+static void at_exit(VALUE data)
+{
+    (void)data;
+    tracebed_close(Qnil);
+}
+
+/* ---- Questions ---- */
+
+static VALUE tracebed_is_recording(VALUE self)
+{
+    (void)self;
+    return ruby_session.writer != NULL ? Qtrue : Qfalse;
+}
+
+static VALUE tracebed_is_exact(VALUE self)
+{
+    (void)self;
+    return is_exact ? Qtrue : Qfalse;
+}
+
+static bool find(VALUE object, const char **path_ret, uint32_t *line_ret)
+{
+    uint32_t location = ruby_session.writer != NULL ? ruby_objects_find(object) : TBED_ID_INVALID;
+    return location != TBED_ID_INVALID && ruby_location_resolve(location, path_ret, line_ret);
+}
+
+static VALUE tracebed_sourcefile(VALUE self, VALUE object)
+{
+    const char *path;
+    uint32_t line;
+    (void)self;
+    return find(object, &path, &line) ? rb_utf8_str_new_cstr(path) : Qnil;
+}
+
+static VALUE tracebed_sourceline(VALUE self, VALUE object)
+{
+    const char *path;
+    uint32_t line;
+    (void)self;
+    return find(object, &path, &line) ? UINT2NUM(line) : Qnil;
+}
+
+/* ---- The module ---- */
+
+__attribute__((visibility("default"))) void Init_tracebed(void);
+
+void Init_tracebed(void)
+{
+    VALUE module = rb_define_module("Tracebed");
+    error_class = rb_define_class_under(module, "Error", rb_eStandardError);
+    rb_define_const(module, "VERSION", rb_obj_freeze(rb_utf8_str_new_cstr(TBED_VERSION_STRING)));
+    rb_define_private_method(rb_singleton_class(module), "open_trace", tracebed_open, 2);
+    rb_define_private_method(rb_singleton_class(module), "close_trace", tracebed_close, 0);
+    rb_define_singleton_method(module, "give_way", tracebed_give_way, 0);
+    rb_define_singleton_method(module, "recording?", tracebed_is_recording, 0);
+    rb_define_singleton_method(module, "exact?", tracebed_is_exact, 0);
+    rb_define_singleton_method(module, "allocation_sourcefile", tracebed_sourcefile, 1);
+    rb_define_singleton_method(module, "allocation_sourceline", tracebed_sourceline, 1);
+    rb_gc_register_mark_object(rb_data_typed_object_wrap(rb_cObject, (void *)&ruby_session, &watcher_type));
+    rb_set_end_proc(at_exit, Qnil);
+    is_exact = ruby_frames_test();
+}

@@ -1,0 +1,162 @@
+/*
+ * What Ruby calls for each allocation, free, call and return.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "ruby_tracebed.h"
+
+/* ---- Allocations ---- */
+
+static void on_new_light(VALUE data, rb_trace_arg_t *arg)
+{
+    (void)data;
+    struct ruby_track *track = ruby_track();
+    if (TBED_UNLIKELY(ruby_session.apart))
+        return;
+    tbed_instant(track->recorder, ruby_location(arg));
+}
+
+/* With whatever else was asked for. */
+static void on_new(VALUE data, rb_trace_arg_t *arg)
+{
+    (void)data;
+    struct ruby_track *track = ruby_track();
+    if (TBED_UNLIKELY(ruby_session.apart))
+        return;
+    uint32_t location = ruby_location(arg);
+    VALUE object = rb_tracearg_object(arg);
+    if (ruby_session.full)
+        tbed_alloc(track->recorder, location, TBED_FUNCTION_UNKNOWN, object, ruby_session.slot_nbytes);
+    else if (ruby_session.light)
+        tbed_instant(track->recorder, location);
+    if (ruby_session.objects)
+        ruby_objects_add(object, location);
+    if (ruby_session.check)
+        ruby_check_count(arg, location);
+}
+
+/* Also of objects that were there before: a reader passes over those. */
+static void on_free(VALUE data, rb_trace_arg_t *arg)
+{
+    (void)data;
+    VALUE object = rb_tracearg_object(arg);
+    if (ruby_session.full)
+        tbed_free(ruby_track()->recorder, TBED_ID_INVALID, TBED_FUNCTION_UNKNOWN, object);
+    if (ruby_session.objects)
+        ruby_objects_drop(object);
+}
+
+/* ---- Calls ---- */
+
+static void end_below(struct ruby_track *track, uintptr_t key)
+{
+    while (track->depth > 0 && track->calls[track->depth - 1] < key)
+        ruby_track_end(track);
+}
+
+static uintptr_t frame_key(const rb_trace_arg_t *arg)
+{
+    return (uintptr_t)ruby_pointer(arg, RUBY_LAYOUT_ARG_FRAME);
+}
+
+/* Where frames are not known, Ruby's own balance is all there is: each event is one step. */
+static void on_call(VALUE data, rb_trace_arg_t *arg)
+{
+    (void)data;
+    struct ruby_track *track = ruby_track();
+    if (ruby_session.apart)
+        return;
+    bool is_c = rb_tracearg_event_flag(arg) == RUBY_EVENT_C_CALL;
+    uintptr_t key = 0;
+    if (ruby_session.exact) {
+        key = frame_key(arg) - is_c; /* a C function has no frame yet: it will be below its caller's */
+        end_below(track, key + 1);
+    }
+    ruby_session.apart = true; /* naming a method may allocate */
+    uint32_t id = is_c ? ruby_method_of_c(arg) : ruby_method_public(arg);
+    ruby_session.apart = false;
+    ruby_track_begin(track, id, key);
+}
+
+/*
+ * A C function that returns has no frame any more, the event has its caller's; one that an exception leaves still has
+ * its own, the next one below its caller's.
+ */
+static uintptr_t returned_key(const struct ruby_track *track, const rb_trace_arg_t *arg, bool is_c)
+{
+    uintptr_t frame = frame_key(arg);
+    if (!is_c)
+        return frame;
+    uintptr_t thrown = frame + RUBY_LAYOUT_FRAME_NBYTES - 1;
+    return track->depth > 0 && track->calls[track->depth - 1] == thrown ? thrown : frame - 1;
+}
+
+static void on_return(VALUE data, rb_trace_arg_t *arg)
+{
+    (void)data;
+    struct ruby_track *track = ruby_track();
+    if (ruby_session.apart)
+        return;
+    if (ruby_session.exact) {
+        bool is_c = rb_tracearg_event_flag(arg) == RUBY_EVENT_C_RETURN;
+        uintptr_t key = returned_key(track, arg, is_c);
+        end_below(track, key);
+        if (track->depth == 0 || track->calls[track->depth - 1] != key)
+            return; /* called before the recording began */
+    }
+    if (track->depth > 0)
+        ruby_track_end(track);
+}
+
+/* ---- The garbage collector ---- */
+
+static void on_marked(VALUE data, rb_trace_arg_t *arg)
+{
+    (void)data;
+    (void)arg;
+    ruby_units_drop_dead();
+    ruby_tracks_drop_dead();
+}
+
+/* ---- Hooks ---- */
+
+#define HOOK(function) ((rb_event_hook_func_t)(void (*)(void))(function))
+
+static void add(rb_event_hook_func_t hook, rb_event_flag_t events)
+{
+    rb_add_event_hook2(hook, events, Qnil, RUBY_EVENT_HOOK_FLAG_SAFE | RUBY_EVENT_HOOK_FLAG_RAW_ARG);
+}
+
+void ruby_hooks_add(void)
+{
+    bool is_plain = ruby_session.light && !ruby_session.objects && !ruby_session.check;
+    if (ruby_is_marked != NULL)
+        add(HOOK(on_marked), RUBY_INTERNAL_EVENT_GC_END_MARK);
+    ruby_tracks_hook();
+    if (is_plain)
+        add(HOOK(on_new_light), RUBY_INTERNAL_EVENT_NEWOBJ);
+    else if (ruby_session.light || ruby_session.full || ruby_session.objects)
+        add(HOOK(on_new), RUBY_INTERNAL_EVENT_NEWOBJ);
+    if (ruby_session.full || ruby_session.objects)
+        add(HOOK(on_free), RUBY_INTERNAL_EVENT_FREEOBJ);
+    if (ruby_session.calls) {
+        add(HOOK(on_call), RUBY_EVENT_CALL | RUBY_EVENT_C_CALL);
+        add(HOOK(on_return), RUBY_EVENT_RETURN | RUBY_EVENT_C_RETURN);
+    }
+}
+
+void ruby_hooks_remove_allocations(void)
+{
+    rb_remove_event_hook(HOOK(on_free));
+    rb_remove_event_hook(HOOK(on_new));
+    rb_remove_event_hook(HOOK(on_new_light));
+}
+
+void ruby_hooks_remove(void)
+{
+    rb_remove_event_hook(HOOK(on_return));
+    rb_remove_event_hook(HOOK(on_call));
+    ruby_hooks_remove_allocations();
+    ruby_tracks_unhook();
+    rb_remove_event_hook(HOOK(on_marked));
+}

@@ -1,0 +1,35 @@
+/*
+ * Where Ruby keeps what no header of it tells: the frames of its virtual machine, by version. 64-bit machines only.
+ *
+ * A version that is not here has RUBY_LAYOUT_IS_KNOWN 0, and locations are asked for through Ruby's public functions. To add one,
+ * look up the structures that are named here in its vm_core.h; ruby_frames_test() tells whether they are right.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_RUBY_LAYOUT_H
+#define TRACEBED_RUBY_LAYOUT_H
+
+#if RUBY_API_VERSION_CODE / 100 == 301 && defined(__LP64__)
+#define RUBY_LAYOUT_IS_KNOWN 1
+#else
+#define RUBY_LAYOUT_IS_KNOWN 0
+#endif
+
+#define RUBY_LAYOUT_ARG_CONTEXT 8 /* struct rb_trace_arg_struct: ec, cfp */
+#define RUBY_LAYOUT_ARG_FRAME   16
+
+#define RUBY_LAYOUT_STACK        0 /* struct rb_execution_context_struct: vm_stack, vm_stack_size */
+#define RUBY_LAYOUT_STACK_NWORDS 8
+
+#define RUBY_LAYOUT_FRAME_NBYTES   64 /* struct rb_control_frame_struct: pc, iseq, ep */
+#define RUBY_LAYOUT_FRAME_PC       0
+#define RUBY_LAYOUT_FRAME_SEQUENCE 16
+#define RUBY_LAYOUT_FRAME_EP       32
+#define RUBY_LAYOUT_IS_C           0x80 /* VM_FRAME_FLAG_CFRAME in ep[0] */
+
+#define RUBY_LAYOUT_SEQUENCE_BODY 16 /* struct rb_iseq_struct: body */
+
+#define RUBY_LAYOUT_BODY_PC_COUNT 4 /* struct rb_iseq_constant_body: iseq_size (32 bits), iseq_encoded */
+#define RUBY_LAYOUT_BODY_CODE     8
+
+#endif

@@ -1,0 +1,236 @@
+/*
+ * What the files of the Ruby extension share.
+ *
+ * All of it runs under Ruby's global lock, in hooks that Ruby calls, most of them in the middle of an allocation or of
+ * a garbage collection: nothing here allocates Ruby objects there. Only the Ractor that started the recording is
+ * recorded; Ruby keeps hooks by Ractor.
+ *
+ * Not here: the trace itself (tracebed/writer.h); arguments and the block form (lib/tracebed.rb).
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_RUBY_H
+#define TRACEBED_RUBY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <ruby/debug.h>
+#include <ruby/ruby.h>
+#include <ruby/version.h>
+
+#ifdef TRACEBED_AMALGAMATED
+#include <tracebed.h>
+#else
+#include <tracebed/writer.h>
+#endif
+
+#include "ruby_layout.h"
+
+/* ---- ruby_table.c: a hash table whose entries go with the objects that they are about ---- */
+
+struct ruby_entry {
+    uint64_t key, more; /* key 0: free */
+    VALUE keeper;       /* the entry is dropped when this object is; 0: it stays */
+    uint64_t value;
+};
+
+struct ruby_table {
+    struct ruby_entry *entries;
+    size_t capacity, count; /* the capacity is a power of two, or 0 */
+};
+
+static inline size_t ruby_table_slot(const struct ruby_table *table, uint64_t key, uint64_t more)
+{
+    return (size_t)(((key ^ more * 0x9E3779B97F4A7C15u) * 0xD6E8FEB86659FD93u) >> 20) & (table->capacity - 1);
+}
+
+/* NULL: it is not there. */
+static inline struct ruby_entry *ruby_table_find(const struct ruby_table *table, uint64_t key, uint64_t more)
+{
+    if (table->capacity == 0)
+        return NULL;
+    for (size_t at = ruby_table_slot(table, key, more);; at = (at + 1) & (table->capacity - 1)) {
+        struct ruby_entry *entry = &table->entries[at];
+        if (entry->key == key && entry->more == more)
+            return entry;
+        if (entry->key == 0)
+            return NULL;
+    }
+}
+
+/* Of an entry that is not there yet. False: no memory, it is not kept. */
+bool ruby_table_add(struct ruby_table *table, struct ruby_entry entry);
+void ruby_table_drop(struct ruby_table *table, struct ruby_entry *entry);
+/* Drops the entries whose keepers were not marked. */
+void ruby_table_drop_dead(struct ruby_table *table);
+/* The garbage collector has moved objects: keepers, and the keys that are their keepers. */
+void ruby_table_follow(struct ruby_table *table);
+void ruby_table_mark(const struct ruby_table *table);
+void ruby_table_clear(struct ruby_table *table);
+
+/* ---- ruby_extension.c: the recording ---- */
+
+struct ruby_session {
+    struct tbed_writer *writer; /* NULL: nothing is recorded */
+    uint64_t number;            /* +1 with each start */
+    uint64_t slot_nbytes;       /* of an object */
+    bool light, full, calls, objects, check;
+    bool exact; /* locations by program counter, else by Ruby's public functions */
+    bool apart; /* we are in Ruby ourselves: what that allocates and calls is nobody's business */
+};
+extern struct ruby_session ruby_session;
+
+/* rb_objspace_marked_object_p(), which no header has; NULL: this Ruby does not show it. */
+extern int (*ruby_is_marked)(VALUE object);
+
+/* ---- ruby_frames.c: where a hook was called from ---- */
+
+/* Finds out, once, whether what ruby_layout.h says is so. */
+bool ruby_frames_test(void);
+
+/* The functions that the exact back end calls; no header has them. */
+struct ruby_sequence_functions {
+    unsigned int (*line)(const void *sequence, size_t pc);
+    VALUE (*path)(const void *sequence);
+    VALUE (*label)(const void *sequence);
+    VALUE (*first_line)(const void *sequence);
+};
+extern struct ruby_sequence_functions ruby_sequence;
+
+/* ---- ruby_units.c: what location ids mean ---- */
+
+struct ruby_unit { /* of the instruction sequence that the last location was in */
+    const void *body;
+    const char *code;
+    uint32_t first_id, pc_count; /* one more id, behind the others, stands for the sequence as a whole */
+};
+extern struct ruby_unit ruby_unit;
+
+/* Makes 'ruby_unit' that of a sequence. */
+void ruby_unit_find(const void *sequence);
+/* By Ruby's public functions. */
+uint32_t ruby_location_public(rb_trace_arg_t *arg);
+/* The id of the method that a call event enters. */
+uint32_t ruby_method_of_c(rb_trace_arg_t *arg);
+uint32_t ruby_method_public(rb_trace_arg_t *arg);
+
+/* What a location means, for this process itself; false: not known. 'path' lives until the end of the recording. */
+bool ruby_location_resolve(uint32_t location, const char **path_ret, uint32_t *line_ret);
+
+void ruby_units_drop_dead(void);
+void ruby_units_follow(void);
+void ruby_units_mark(void);
+void ruby_units_clear(void);
+
+static inline uint64_t ruby_word(const void *from, size_t offset)
+{
+    uint64_t word;
+    __builtin_memcpy(&word, (const char *)from + offset, sizeof word);
+    return word;
+}
+
+static inline const void *ruby_pointer(const void *from, size_t offset)
+{
+    return (const void *)(uintptr_t)ruby_word(from, offset);
+}
+
+/* The innermost frame of Ruby code; NULL: there is none, or its code is not known. */
+static inline const void *ruby_frame(const rb_trace_arg_t *arg)
+{
+    const void *context = ruby_pointer(arg, RUBY_LAYOUT_ARG_CONTEXT);
+    const char *frame = ruby_pointer(arg, RUBY_LAYOUT_ARG_FRAME);
+    const char *end = (const char *)ruby_pointer(context, RUBY_LAYOUT_STACK) +
+                      8 * ruby_word(context, RUBY_LAYOUT_STACK_NWORDS);
+    for (; frame < end; frame += RUBY_LAYOUT_FRAME_NBYTES)
+        if ((ruby_word(ruby_pointer(frame, RUBY_LAYOUT_FRAME_EP), 0) & RUBY_LAYOUT_IS_C) == 0)
+            return ruby_pointer(frame, RUBY_LAYOUT_FRAME_SEQUENCE) != NULL ? frame : NULL;
+    return NULL;
+}
+
+static inline void ruby_unit_of(const void *sequence)
+{
+    if (TBED_UNLIKELY(ruby_pointer(sequence, RUBY_LAYOUT_SEQUENCE_BODY) != ruby_unit.body))
+        ruby_unit_find(sequence);
+}
+
+/* The frame's pc is that of the next instruction; one less is in this one. */
+static inline uint32_t ruby_location_exact(const rb_trace_arg_t *arg)
+{
+    const char *frame = ruby_frame(arg);
+    if (frame == NULL)
+        return TBED_ID_INVALID;
+    ruby_unit_of(ruby_pointer(frame, RUBY_LAYOUT_FRAME_SEQUENCE));
+    const char *pc = ruby_pointer(frame, RUBY_LAYOUT_FRAME_PC);
+    uint64_t index = (uint64_t)(pc - ruby_unit.code) / 8;
+    if (TBED_UNLIKELY(ruby_unit.first_id == TBED_ID_INVALID))
+        return TBED_ID_INVALID;
+    if (TBED_UNLIKELY(index > ruby_unit.pc_count)) /* none yet */
+        return ruby_unit.first_id + ruby_unit.pc_count;
+    return ruby_unit.first_id + (uint32_t)(index - (index > 0));
+}
+
+static inline uint32_t ruby_location(rb_trace_arg_t *arg)
+{
+    return ruby_session.exact ? ruby_location_exact(arg) : ruby_location_public(arg);
+}
+
+/* ---- ruby_tracks.c: a recorder for each thread, or fiber ---- */
+
+struct ruby_track {
+    struct tbed_recorder *recorder;
+    VALUE owner;      /* a thread or, where calls are recorded, a fiber; 0: the track is free */
+    uintptr_t *calls; /* of the open spans, outermost first: keys of their frames, falling */
+    size_t depth, capacity;
+    pid_t pid;
+    bool is_fiber, is_dead; /* dead: never used again */
+};
+
+struct ruby_thread {
+    uint64_t session; /* that 'track' is of */
+    struct ruby_track *track;
+};
+extern __thread struct ruby_thread ruby_thread __attribute__((tls_model("initial-exec")));
+
+struct ruby_track *ruby_track_find(void);
+
+static inline struct ruby_track *ruby_track(void)
+{
+    bool is_known = ruby_thread.session == ruby_session.number && ruby_thread.track->owner != 0;
+    return TBED_UNLIKELY(!is_known) ? ruby_track_find() : ruby_thread.track;
+}
+
+void ruby_track_begin(struct ruby_track *track, uint32_t id, uintptr_t key);
+void ruby_track_end(struct ruby_track *track);
+/* The hooks of threads and fibers. */
+void ruby_tracks_hook(void);
+void ruby_tracks_unhook(void);
+void ruby_tracks_drop_dead(void);
+void ruby_tracks_follow(void);
+void ruby_tracks_mark(void);
+/* Ends all spans, and closes all recorders. */
+void ruby_tracks_close(void);
+
+/* ---- ruby_hooks.c ---- */
+
+void ruby_hooks_add(void);
+void ruby_hooks_remove_allocations(void);
+void ruby_hooks_remove(void);
+
+/* ---- ruby_objects.c: which object was allocated where, where that is asked for ---- */
+
+void ruby_objects_add(VALUE object, uint32_t location);
+void ruby_objects_drop(VALUE object);
+/* TBED_ID_INVALID: not known. */
+uint32_t ruby_objects_find(VALUE object);
+void ruby_objects_follow(void);
+void ruby_objects_clear(void);
+
+/* ---- ruby_check.c: locations compared with what Ruby's public functions say ---- */
+
+void ruby_check_count(rb_trace_arg_t *arg, uint32_t location);
+/* Writes what was counted, and forgets it. False: errno. */
+bool ruby_check_write(const char *path);
+
+#endif

@@ -1,0 +1,271 @@
+/*
+ * A recorder for each thread; where calls are recorded, for each fiber: their spans do not nest in one another.
+ *
+ * A thread's recorder is closed when the thread ends or, where it was killed and Ruby tells nobody, when its object is
+ * freed. A fiber's is handed on to the next fiber, so that there are as many streams as there were fibers at once.
+ *
+ * Spans stay in balance whatever way a method is left: each remembers its frame. Frames of one stack lie the lower the
+ * deeper they are, so whatever is open below the frame of an event has ended without one.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+#include "ruby_tracebed.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define COMM_NBYTES 16 /* of the kernel's names of threads */
+
+__thread struct ruby_thread ruby_thread __attribute__((tls_model("initial-exec")));
+
+static struct ruby_track **tracks; /* of this recording; they move no more */
+static size_t track_count, track_capacity;
+static struct ruby_track lost = {.owner = Qtrue}; /* shared by those for which there is no memory */
+static struct ruby_table fibers;                  /* fiber -> track */
+
+/* ---- Tracks ---- */
+
+static struct ruby_track *track_new(VALUE owner, bool is_fiber)
+{
+    struct ruby_track *track = NULL;
+    for (size_t i = 0; i < track_count && track == NULL; i++)
+        if (tracks[i]->owner == 0 && !tracks[i]->is_dead && tracks[i]->is_fiber == is_fiber)
+            track = tracks[i];
+    if (track == NULL && track_count == track_capacity) {
+        size_t capacity = track_capacity > 0 ? 2 * track_capacity : 16;
+        struct ruby_track **more = realloc(tracks, capacity * sizeof *more);
+        if (more == NULL)
+            return &lost;
+        tracks = more;
+        track_capacity = capacity;
+    }
+    if (track == NULL) {
+        track = calloc(1, sizeof *track);
+        if (track == NULL)
+            return &lost;
+        tracks[track_count++] = track;
+    }
+    track->owner = owner;
+    track->pid = getpid();
+    track->is_fiber = is_fiber;
+    return track;
+}
+
+/* The name that the kernel has of it, where it is not the process's. */
+static const char *thread_name(char comm[COMM_NBYTES])
+{
+    if (getpid() == gettid() || pthread_getname_np(pthread_self(), comm, COMM_NBYTES) != 0)
+        return NULL;
+    return comm;
+}
+
+static struct ruby_track *thread_track_open(void)
+{
+    char comm[COMM_NBYTES];
+    struct ruby_track *track = track_new(rb_thread_current(), false);
+    track->recorder = tbed_recorder_open(ruby_session.writer, thread_name(comm));
+    return track;
+}
+
+struct ruby_track *ruby_track_find(void)
+{
+    ruby_thread = (struct ruby_thread){ruby_session.number, thread_track_open()};
+    return ruby_thread.track;
+}
+
+static void spans_end(struct ruby_track *track)
+{
+    while (track->depth > 0)
+        ruby_track_end(track);
+}
+
+/* The track is free then. A fiber's recorder is kept for the next one. */
+static void track_finish(struct ruby_track *track)
+{
+    spans_end(track);
+    track->owner = 0;
+    if (track->is_fiber)
+        return;
+    tbed_recorder_close(track->recorder);
+    track->recorder = NULL;
+}
+
+/* ---- Spans ---- */
+
+void ruby_track_begin(struct ruby_track *track, uint32_t id, uintptr_t key)
+{
+    if (track->depth == track->capacity) {
+        size_t capacity = track->capacity > 0 ? 2 * track->capacity : 64;
+        uintptr_t *calls = realloc(track->calls, capacity * sizeof *calls);
+        if (calls == NULL)
+            return;
+        track->calls = calls;
+        track->capacity = capacity;
+    }
+    track->calls[track->depth++] = key;
+    tbed_span_begin(track->recorder, id);
+}
+
+void ruby_track_end(struct ruby_track *track)
+{
+    track->depth--;
+    tbed_span_end(track->recorder);
+}
+
+/* ---- Threads and fibers ---- */
+
+static void fibers_leave(const struct ruby_track *track)
+{
+    struct ruby_entry *entry = track->owner != 0 ? ruby_table_find(&fibers, track->owner, 0) : NULL;
+    if (entry != NULL)
+        ruby_table_drop(&fibers, entry);
+}
+
+static void thread_forget(void)
+{
+    if (ruby_thread.session != ruby_session.number)
+        return;
+    fibers_leave(ruby_thread.track);
+    if (ruby_thread.track->owner != 0 && !ruby_thread.track->is_fiber)
+        track_finish(ruby_thread.track);
+    ruby_thread.session = 0;
+}
+
+static struct ruby_track *fiber_track(VALUE fiber)
+{
+    struct ruby_entry *entry = ruby_table_find(&fibers, fiber, 0);
+    if (entry != NULL)
+        return (struct ruby_track *)(uintptr_t)entry->value;
+    struct ruby_track *track = track_new(fiber, true);
+    if (track->recorder == NULL)
+        track->recorder = tbed_track_open(ruby_session.writer, "fiber");
+    ruby_table_add(&fibers, (struct ruby_entry){fiber, 0, fiber, (uint64_t)(uintptr_t)track});
+    return track;
+}
+
+/* What a fiber was in the middle of, when this one was switched to. */
+static void on_fiber_switch(VALUE data, rb_trace_arg_t *arg)
+{
+    (void)data;
+    (void)arg;
+    struct ruby_track *left = ruby_track();
+    ruby_session.apart = true;
+    if (left->is_fiber && left->owner != 0 && !RTEST(rb_fiber_alive_p(left->owner))) {
+        fibers_leave(left);
+        track_finish(left);
+    }
+    ruby_thread.track = fiber_track(rb_fiber_current());
+    ruby_session.apart = false;
+}
+
+/* The thread's own track is that of the fiber that it begins in. */
+static void fiber_begin(void)
+{
+    ruby_session.apart = true;
+    VALUE fiber = rb_fiber_current();
+    struct ruby_track *track = ruby_track();
+    track->owner = fiber;
+    ruby_table_add(&fibers, (struct ruby_entry){fiber, 0, fiber, (uint64_t)(uintptr_t)track});
+    ruby_session.apart = false;
+}
+
+/* Ruby uses native threads again: what is there may be the last one's. What was allocated for this one's name comes
+ * before. */
+static void thread_begin(void)
+{
+    char comm[COMM_NBYTES];
+    if (ruby_track()->owner != rb_thread_current())
+        thread_forget();
+    tbed_recorder_name(ruby_track()->recorder, thread_name(comm));
+    if (ruby_session.calls)
+        fiber_begin();
+}
+
+static void on_thread(VALUE data, rb_trace_arg_t *arg)
+{
+    (void)data;
+    if (rb_tracearg_event_flag(arg) == RUBY_EVENT_THREAD_BEGIN)
+        thread_begin();
+    else
+        thread_forget();
+}
+
+static const rb_event_hook_flag_t raw = RUBY_EVENT_HOOK_FLAG_SAFE | RUBY_EVENT_HOOK_FLAG_RAW_ARG;
+#define HOOK(function) ((rb_event_hook_func_t)(void (*)(void))(function))
+
+void ruby_tracks_hook(void)
+{
+    if (ruby_session.calls)
+        fiber_begin();
+    rb_add_event_hook2(HOOK(on_thread), RUBY_EVENT_THREAD_BEGIN | RUBY_EVENT_THREAD_END, Qnil, raw);
+    if (ruby_session.calls)
+        rb_add_event_hook2(HOOK(on_fiber_switch), RUBY_EVENT_FIBER_SWITCH, Qnil, raw);
+}
+
+void ruby_tracks_unhook(void)
+{
+    rb_remove_event_hook(HOOK(on_thread));
+    rb_remove_event_hook(HOOK(on_fiber_switch));
+}
+
+/* ---- The garbage collector ---- */
+
+/* A native thread may still think that a thread's track is its own; what a fork left behind has nothing to end. */
+static void track_drop(struct ruby_track *track)
+{
+    bool is_left_behind = track->pid != getpid();
+    track->is_dead = is_left_behind || !track->is_fiber;
+    if (is_left_behind)
+        track->owner = 0;
+    else
+        track_finish(track);
+}
+
+void ruby_tracks_drop_dead(void)
+{
+    ruby_table_drop_dead(&fibers);
+    for (size_t i = 0; i < track_count; i++)
+        if (tracks[i]->owner != 0 && !ruby_is_marked(tracks[i]->owner))
+            track_drop(tracks[i]);
+}
+
+void ruby_tracks_follow(void)
+{
+    ruby_table_follow(&fibers);
+    for (size_t i = 0; i < track_count; i++)
+        if (tracks[i]->owner != 0)
+            tracks[i]->owner = rb_gc_location(tracks[i]->owner);
+}
+
+void ruby_tracks_mark(void)
+{
+    for (size_t i = 0; i < track_count; i++)
+        if (tracks[i]->owner != 0)
+            rb_gc_mark(tracks[i]->owner);
+}
+
+void ruby_tracks_close(void)
+{
+    pid_t pid = getpid();
+    struct ruby_track *own = ruby_track();
+    for (size_t i = 0; i < track_count; i++) {
+        struct ruby_track *track = tracks[i];
+        if (track->pid == pid || track == own) {
+            spans_end(track);
+            tbed_recorder_close(track->recorder);
+        }
+        free(track->calls);
+        free(track);
+    }
+    free(tracks);
+    tracks = NULL;
+    track_count = track_capacity = 0;
+    ruby_table_clear(&fibers);
+    ruby_thread.session = 0;
+}

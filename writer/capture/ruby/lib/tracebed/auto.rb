@@ -1,0 +1,22 @@
+# frozen_string_literal: true
+
+# Records the whole program, as the environment says: RUBYOPT=-rtracebed/auto TRACEBED_RUBY_FILE=run.tbed. This is what
+# 'tracebed record --ruby' sets. Programs that it starts join the same trace.
+#
+#   TRACEBED_RUBY_FILE         the trace, appended to where it exists; without it nothing is recorded
+#   TRACEBED_RUBY_ALLOCATIONS  light (default), full or none
+#   TRACEBED_RUBY_CALLS        1: calls too
+#   TRACEBED_VERBOSE           trouble is worth a line
+#
+# SPDX-License-Identifier: MIT
+path = ENV["TRACEBED_RUBY_FILE"]
+unless path.nil? || path.empty?
+  begin
+    require "tracebed"
+    kind = ENV.fetch("TRACEBED_RUBY_ALLOCATIONS", "light")
+    Tracebed.start(path, join: true, allocations: kind == "none" ? nil : kind.to_sym,
+                   calls: ENV["TRACEBED_RUBY_CALLS"] == "1")
+  rescue LoadError, StandardError => e
+    warn "tracebed: #{e.message}; the program runs on unrecorded" if ENV.key?("TRACEBED_VERBOSE")
+  end
+end

@@ -1,0 +1,441 @@
+"""
+Tests of the Ruby extension. Left out where there is no Ruby, and where its headers were missing when it was built.
+
+    ruby_test.py [NAME...]      those tests only
+
+SPDX-License-Identifier: MIT
+"""
+
+import collections
+import os
+import pathlib
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from ruby_trace import RubyTrace, decoder
+
+ROOT = pathlib.Path.cwd()
+BUILD = ROOT / os.environ.get("TBED_BUILD", "build/release")
+TRACEBED = BUILD / "tracebed"
+BEGIN, END, INSTANT, PAIR = 1, 2, 3, 5
+COMPARED_MIN = 1_000_000
+PARTS = ("net", "optparse", "uri", "csv", "psych", "reline")
+
+
+class Failed(Exception):
+    pass
+
+
+def need(holds, text):
+    if not holds:
+        raise Failed(text)
+
+
+def run(command, folder, status=0, env=None, **more):
+    environment = {**os.environ, "RUBYLIB": str(BUILD / "ruby"), "LC_ALL": "C.UTF-8", **(env or {})}
+    for name in ("RUBYOPT", "TRACEBED_RUBY_FILE"):
+        if name not in (env or {}):
+            environment.pop(name, None)
+    result = subprocess.run([str(word) for word in command], cwd=folder, env=environment, stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, text=True, errors="replace", **more)
+    need(result.returncode == status, f"{command[0]}: status {result.returncode}, not {status}:\n{result.stdout[-3000:]}")
+    return result.stdout
+
+
+def ruby(folder, code, **more):
+    pathlib.Path(folder, "script.rb").write_text(code, encoding="utf-8")
+    return run(["ruby", "script.rb"], folder, **more)
+
+
+def verify(folder, name="run.tbed"):
+    return run([TRACEBED, "verify", name], folder)
+
+
+# ---- Locations ----
+
+RDOC = """
+require "tracebed"
+require "rdoc/rdoc"
+Tracebed.start("run.tbed", check: "counts", exact: %s)
+RDoc::RDoc.new.document(["--ri", "--quiet", "--op", "ri", *%s])
+Tracebed.stop
+"""
+
+
+def compare_places(folder, least):
+    """Each location, resolved by the file alone, is what Ruby's public functions told of each of its allocations."""
+    trace, told, wrong, classes = RubyTrace(f"{folder}/run.tbed"), collections.Counter(), [], collections.Counter()
+    for row in pathlib.Path(folder, "counts").read_text(encoding="utf-8", errors="replace").splitlines():
+        location, line, count, path = row.split("\t")
+        location, line, count = int(location), int(line), int(count)
+        told[location] += count
+        place = trace.place(location)
+        if place is None:
+            classes["no Ruby frame" if (path, line) == ("", 0) else "unknown"] += count
+            wrong += [] if (path, line) == ("", 0) else [row]
+        elif place == (path, line):
+            classes["line 0" if line == 0 else "equal"] += count
+        else:
+            wrong.append(f"{row}: {place}")
+    stored = collections.Counter(id for _, tag, id, _ in trace.events() if tag == INSTANT)
+    need(not wrong, f"{len(wrong)} places differ:\n" + "\n".join(wrong[:20]))
+    need(stored == told, "the events are not those that were compared")
+    need(sum(told.values()) >= least, f"only {sum(told.values())} allocations")
+    return ", ".join(f"{name}: {count:,}" for name, count in classes.items())
+
+
+def test_places(folder):
+    top = run(["ruby", "-e", 'print RbConfig::CONFIG["rubylibdir"]'], folder)
+    ruby(folder, RDOC % ("true", [f"{top}/{part}" for part in PARTS]))
+    verify(folder)
+    return compare_places(folder, COMPARED_MIN)
+
+
+def test_places_by_public_functions(folder):
+    top = run(["ruby", "-e", 'print RbConfig::CONFIG["rubylibdir"]'], folder)
+    ruby(folder, RDOC % ("false", [f"{top}/optparse"]))
+    verify(folder)
+    return compare_places(folder, 10_000)
+
+
+EVALS = """
+require "tracebed"
+Tracebed.start("run.tbed", check: "counts")
+3000.times { |i| eval("[1]\\n\\n{}", nil, "same") }
+500.times { |i| eval("\\n" * (i % 50) + "Object.new\\n[]", nil, "other\#{i % 7}") }
+300.times { |i| Object.class_eval("def m\#{i}() = [\#{i}, {}]\\n"); m = method("m\#{i}"); m.call; Object.send(:remove_method, "m\#{i}") }
+10.times { GC.start }
+GC.compact if GC.respond_to?(:compact)
+500.times { |i| eval("\\n" * (i % 60) + "Object.new\\n[]", nil, "other\#{i % 7}") }
+Tracebed.stop
+""".replace("\\#", "#")
+
+
+def test_eval(folder):
+    """Sequences that come and go; equal ones share a unit."""
+    ruby(folder, EVALS)
+    told = compare_places(folder, 4000)
+    units = RubyTrace(f"{folder}/run.tbed").units
+    need(sum(unit.path == "same" for unit in units) == 1, "an eval in a loop has more than one unit")
+    return told
+
+
+# ---- Allocations and frees ----
+
+FULL = """
+require "tracebed"
+KEPT = []
+def keep(n) = n.times { KEPT << Object.new }
+def drop(n) = n.times { Object.new }
+Tracebed.start("run.tbed", allocations: :full, overwrite: true) do
+  keep 1000
+  drop 50_000
+  300.times { KEPT.pop }
+  4.times { GC.start }
+end
+"""
+
+
+def test_full(folder):
+    ruby(folder, FULL)
+    verify(folder)
+    live = {}
+    trace = RubyTrace(f"{folder}/run.tbed")
+    for _, tag, id, second in trace.events():
+        if tag == PAIR and second >> 60 == 1:
+            address, nbytes = (second & (1 << 45) - 1) * 8, second >> 45 & 0x7FFF
+            need(nbytes >= 40, f"an object of {nbytes} bytes")
+            live[address] = trace.place(id)
+        elif tag == PAIR:
+            live.pop(second & (1 << 60) - 1, None)
+    kept = sum(place is not None and place[1] == 4 for place in live.values())
+    dropped = sum(place is not None and place[1] == 5 for place in live.values())
+    need(700 <= kept <= 720 and dropped <= 20, f"living at the end: {kept} of 700 kept ones, {dropped} dropped ones")
+    report = run([TRACEBED, "report", "run.tbed"], folder)
+    need(re.search(r"50,\d{3} .* block in drop .*script\.rb:5", report), report)
+
+
+OBJECTS = """
+require "tracebed"
+require "objspace"
+ObjectSpace.trace_object_allocations_start
+Tracebed.start("run.tbed", objects: true)
+require "set"
+list = 2000.times.map { |i| [i.to_s, [i], eval("Object.new", nil, "evaled", 7)] }
+50_000.times { Object.new }
+GC.start
+again = 5000.times.map {
+  "x" + "y" }
+wrong = 0
+check = lambda { |object|
+  here = [Tracebed.allocation_sourcefile(object), Tracebed.allocation_sourceline(object)]
+  wrong += 1 if here != [ObjectSpace.allocation_sourcefile(object), ObjectSpace.allocation_sourceline(object)] }
+list.flatten.each(&check)
+list.each(&check)
+again.each(&check)
+ObjectSpace.trace_object_allocations_stop
+before = list.map { |row| Tracebed.allocation_sourceline(row) }
+GC.compact
+abort "compaction" if list.map { |row| Tracebed.allocation_sourceline(row) } != before
+abort "an integer" unless Tracebed.allocation_sourcefile(1).nil?
+abort "an older object" unless Tracebed.allocation_sourcefile(Object).nil?
+Tracebed.stop
+abort "after the end" unless Tracebed.allocation_sourcefile(list).nil?
+abort "#{wrong} differ" if wrong > 0
+print "fine"
+"""
+
+
+def test_objects(folder):
+    need(ruby(folder, OBJECTS) == "fine", "not fine")
+
+
+# ---- Calls ----
+
+CALLS = """
+require "tracebed"
+def deep(n) = n == 0 ? raise("x") : deep(n - 1)
+def thrower = catch(:a) { [1, 2].each { |x| throw :a } }
+def early = [1, 2].each { |x| return x }
+def mapped = [3, 4].map { |x| x.to_s }
+def many = 200.times { mapped }
+Tracebed.start("run.tbed", allocations: nil, calls: true)
+5.times { begin; deep(5); rescue; end; thrower; early }
+Integer("x") rescue 0
+threads = 4.times.map { Thread.new { many; Thread.current.report_on_exception = false; deep(3) } }
+threads.each { |thread| thread.join rescue 0 }
+killed = Thread.new { loop { mapped } }
+sleep 0.01
+killed.kill.join
+killed = threads = nil
+each = [1, 2, 3].each
+2.times { each.next }
+each = nil
+200.times { |i| Fiber.new { mapped; Fiber.yield; mapped }.then { |f| f.resume; f.resume if i.odd? }; GC.start if i % 50 == 0 }
+fibers = 3.times.map { Fiber.new { 3.times { mapped; Fiber.yield } } }
+3.times { fibers.each { |fiber| fiber.resume } }
+Process.wait fork { many; 3.times { GC.start }; Thread.new { many }.join; GC.start }
+Tracebed.stop
+"""
+
+
+def test_calls(folder):
+    """Spans nest in each stream, whatever way a method is left."""
+    ruby(folder, CALLS)
+    verify(folder)
+    trace, names = RubyTrace(f"{folder}/run.tbed"), collections.Counter()
+    stacks = trace.inherited()
+    for stream, tag, id, second in trace.events():
+        if tag == BEGIN:
+            unit = trace.unit_of(id)
+            names[unit.name if unit else trace.text(id)] += 1
+            stacks[stream].append(id)
+            need(len(stacks[stream]) < 60, f"stream {stream} only gets deeper")
+        elif tag == END:
+            need(stacks[stream] and stacks[stream].pop() == id, f"stream {stream}: an end of something else")
+    left = {stream: [trace.text(id) for id in stack] for stream, stack in stacks.items() if stack}
+    need(not left, f"never ended: {left}")
+    mapped = names["mapped"] - 6 * 200 - 300 - 9
+    need(names["deep"] == 5 * 6 + 4 * 4 and names["thrower"] == names["early"] == 5 and names["many"] == 6, str(names))
+    need(mapped >= 0 and names["Kernel#raise"] == 9 and names["Fiber.yield"] == 209, str(names))
+    need(trace.place(next(unit.first_id + unit.id_count - 1 for unit in trace.units if unit.name == "mapped"))[1] == 6,
+         "a method's span is not on the line of its definition")
+
+
+# ---- Threads, children, Ractors ----
+
+CHILDREN = """
+require "tracebed"
+def work(n) = n.times { [1] }
+Tracebed.start("run.tbed")
+10.times.map { |i| Thread.new { 3.times { work 1000; Thread.pass } } }.each(&:join)
+3.times.map { fork { work 500; Thread.new { work 500 }.join } }.each { |pid| Process.wait pid }
+Process.wait fork { work 500; exit! }
+Tracebed.stop
+"""
+
+
+def test_threads_and_children(folder):
+    ruby(folder, CHILDREN)
+    trace = RubyTrace(f"{folder}/run.tbed")
+    streams = collections.Counter(stream for stream, tag, id, _ in trace.events()
+                                  if tag == INSTANT and (trace.place(id) or ("", 0))[1] == 3)
+    need(sorted(streams.values()) == [500] * 7 + [3000] * 10, str(streams))
+
+
+def test_ractor(folder):
+    """Ruby 3.1 crashes in a Ractor while allocations are watched, so they are watched no more."""
+    ruby(folder, 'require "tracebed"\nTracebed.start("run.tbed")\n5.times { Ractor.new { Array.new(99) { [] } }.take }\n')
+    need("allocations are recorded no more" in run([TRACEBED, "dump", "run.tbed"], folder), "it is not told")
+
+
+# ---- Starting and stopping ----
+
+API = """
+require "tracebed"
+def refused(kind)
+  yield
+  abort "not refused"
+rescue kind => e
+  e.message
+end
+refused(ArgumentError) { Tracebed.start("a.tbed", allocations: :some) }
+abort "no place" unless refused(Tracebed::Error) { Tracebed.start("no/such/place.tbed") }.include?("no/such/place.tbed")
+abort "value" unless Tracebed.start("a.tbed") { 7 } == 7
+abort "kept" unless refused(Tracebed::Error) { Tracebed.start("a.tbed") }.include?("exists")
+Tracebed.start("a.tbed", overwrite: true)
+abort "twice" unless refused(Tracebed::Error) { Tracebed.start("b.tbed") }.include?("under way")
+abort "recording" unless Tracebed.recording?
+abort "stop" unless Tracebed.stop && !Tracebed.stop && !Tracebed.recording?
+begin
+  Tracebed.start("c.tbed") { raise "out" }
+rescue RuntimeError
+end
+abort "after an exception" if Tracebed.recording?
+20.times { |i| Tracebed.start("d.tbed", overwrite: true, allocations: %i[light full][i % 2], calls: i % 3 == 0) { [i].to_s } }
+abort "no self-test" unless Tracebed.exact? || RUBY_VERSION[/^3\\.1/].nil?
+Tracebed.start("at_exit.tbed")
+"""
+
+
+def test_api(folder):
+    ruby(folder, API)
+    for name in ("a.tbed", "c.tbed", "d.tbed", "at_exit.tbed"):
+        need("intact" in verify(folder, name), f"{name}: not closed")
+
+
+def test_record(folder):
+    """The tool, the environment that it sets, and what the program says."""
+    pathlib.Path(folder, "work.rb").write_text("def work = 1000.times { Object.new }\nwork\n"
+                                               "system('ruby', '-e', 'Array.new(500) { Object.new }')\nexit 3\n")
+    run([TRACEBED, "record", "--ruby=full", "--", "ruby", "work.rb"], folder, status=3)
+    need("intact" in verify(folder), "not closed")
+    report = run([TRACEBED, "report", "run.tbed"], folder)
+    need(re.search(r" 1,00\d .* block in work .*work\.rb:1\n", report), report)
+    need(re.search(r" 50\d .* -e:1\n", report), report)
+    run([TRACEBED, "record", "-f", "--ruby=none,calls", "ruby", "work.rb"], folder, status=3)
+    need("Integer#times" in run([TRACEBED, "report", "run.tbed"], folder), "no calls")
+    run([TRACEBED, "record", "-f", "--ruby=all", "ruby", "work.rb"], folder, status=2)
+    run(["ruby", "work.rb"], folder, status=3,
+        env={"RUBYOPT": "-W0 -rtracebed/auto", "TRACEBED_RUBY_FILE": f"{folder}/opt.tbed"})
+    need("intact" in verify(folder, "opt.tbed"), "not closed")
+    told = run(["ruby", "-e", "p 1"], folder, env={"RUBYOPT": "-rtracebed/auto", "TRACEBED_VERBOSE": "1",
+                                                   "TRACEBED_RUBY_FILE": f"{folder}/no/such.tbed"})
+    need("runs on unrecorded" in told and told.endswith("1\n"), told)
+
+
+RAKEFILE = """
+task :default do
+  def task_work = 300.times { Object.new }
+  task_work
+end
+"""
+
+
+def test_programs(folder):
+    """Programs that set load paths and options of their own."""
+    pathlib.Path(folder, "Rakefile").write_text(RAKEFILE)
+    pathlib.Path(folder, "Gemfile").write_text("")
+    tried = {"rake": ["rake"], "irb": ["irb", "-f"], "bundle": ["bundle", "exec", "ruby", "Rakefile.rb"]}
+    pathlib.Path(folder, "Rakefile.rb").write_text("def task_work = 300.times { Object.new }\ntask_work\n")
+    done = []
+    for name, command in tried.items():
+        if shutil.which(name) is None:
+            continue
+        run([TRACEBED, "record", "-f", "--ruby", "--", *command], folder, input="def task_work = 300.times { Object.new }\n"
+            "task_work\n" if name == "irb" else "", env={"HOME": folder, "BUNDLE_GEMFILE": f"{folder}/Gemfile"})
+        verify(folder)
+        trace = RubyTrace(f"{folder}/run.tbed")
+        counted = collections.Counter(trace.unit_of(id).name for _, tag, id, _ in trace.events()
+                                      if tag == INSTANT and trace.unit_of(id))
+        need(counted["block in task_work"] >= 300, f"{name}: {counted['block in task_work']} of 300")
+        done.append(name)
+    return ", ".join(done)
+
+
+# ---- Killed ----
+
+KILLED = """
+require "tracebed"
+Tracebed.start("run.tbed", overwrite: true, allocations: %s)
+Thread.new { loop { eval("\\n" * rand(99) + "Object.new", nil, "thread") } }
+puts "begun"
+STDOUT.flush
+i = 0
+loop { i += 1; Object.class_eval("\\n" * rand(99) + "def m#{i %% 300}\\n  [#{i}, {}]\\nend", "evaled"); send("m#{i %% 300}") }
+"""
+
+
+def test_killed(folder):
+    """Whatever was committed resolves, by the file alone."""
+    seed = int(os.environ.get("TBED_SEED", time.time_ns() % 2**32))
+    draw, counted = random.Random(seed), 0
+    for turn in range(12):
+        pathlib.Path(folder, "script.rb").write_text(KILLED % (":light" if turn % 2 else ":full"))
+        environment = {**os.environ, "RUBYLIB": str(BUILD / "ruby")}
+        child = subprocess.Popen(["ruby", "script.rb"], cwd=folder, env=environment, stdout=subprocess.PIPE)
+        child.stdout.readline()
+        time.sleep(draw.random() * 0.3)
+        child.send_signal(signal.SIGKILL)
+        child.communicate()
+        verify(folder)
+        trace = RubyTrace(f"{folder}/run.tbed")
+        for _, tag, id, second in trace.events():
+            if tag == PAIR and second >> 60 == 2 or id == decoder.INVALID:
+                continue
+            place = trace.place(id)
+            need(place and place[0] and place[1] > 0, f"seed {seed}, turn {turn}: {id} is {place}")
+            counted += 1
+    need(counted > 1000, f"only {counted} events")
+    return f"{counted:,} events resolved"
+
+
+# ---- As a gem ----
+
+def test_gem(folder):
+    """extconf.rb builds it, with the amalgamated writing library."""
+    source = pathlib.Path(folder, "gem")
+    shutil.copytree(ROOT / "writer/capture/ruby", source)
+    extension = source / "ext/tracebed"
+    run(["python3", ROOT / "ninja/amalgamate.py", extension], ROOT)
+    run(["ruby", "extconf.rb"], extension)
+    run(["make"], extension)
+    shutil.copy(extension / "tracebed.so", source / "lib/tracebed")
+    pathlib.Path(folder, "work.rb").write_text('require "tracebed"\nTracebed.start("run.tbed") { 100.times { [] } }\n')
+    run(["ruby", "-I", source / "lib", "work.rb"], folder, env={"RUBYLIB": ""})
+    need("intact" in verify(folder), "not closed")
+    files = run(["ruby", "-I", "lib", "-rtracebed", "-e", 'gem = Gem::Specification.load("tracebed.gemspec"); '
+                 'abort "versions differ" if gem.version.to_s != Tracebed::VERSION; puts gem.files'], source,
+                env={"RUBYLIB": ""})
+    need("ext/tracebed/tracebed.c" in files and "lib/tracebed/auto.rb" in files, files)
+
+
+# ---- All of them ----
+
+def main():
+    stamp = BUILD / "ruby.stamp"
+    if not stamp.exists() or not stamp.read_text() or shutil.which("ruby") is None:
+        print("skipped: there is no Ruby here, or it has no headers (ruby-dev)")
+        return 0
+    chosen, failed = sys.argv[1:], 0
+    for name, test in list(globals().items()):
+        if not name.startswith("test_") or (chosen and name.removeprefix("test_") not in chosen):
+            continue
+        with tempfile.TemporaryDirectory(prefix="ruby test ") as folder:
+            try:
+                told = test(folder)
+                print(f"{name}: fine{', ' + told if told else ''}")
+            except Failed as problem:
+                failed += 1
+                print(f"{name}: FAILED: {problem}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

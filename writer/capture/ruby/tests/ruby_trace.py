@@ -1,0 +1,106 @@
+"""
+What the Ruby extension's tests read of a trace, by the independent decoder's means: its units with their lines, and its
+events, by stream. Checksums are not looked at; 'tracebed verify' does that.
+
+SPDX-License-Identifier: MIT
+"""
+
+import bisect
+import collections
+import pathlib
+import struct
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[4] / "spec"))
+import decoder  # noqa: E402
+
+Unit = collections.namedtuple("Unit", "first_id id_count name path first_line pcs lines")
+
+
+class RubyTrace:
+    def __init__(self, path):
+        data = decoder.load(path)
+        self.trace = decoder.Trace(data, decoder.read_header(data), lambda *_, **__: None)
+        self.trace.shut = False
+        self.blocks = list(self.find_blocks())
+        units, lines = self.read_records()
+        for block in self.blocks:
+            if block.kind == decoder.STRINGS:
+                self.trace.strings.setdefault(block.ordinal, []).append(block)
+        self.units = sorted(self.make_unit(unit, lines) for unit in units)
+        self.firsts = [unit.first_id for unit in self.units]
+
+    def find_blocks(self):
+        data, size = self.trace.data, self.trace.page_size
+        for start in range(size, len(data) - size + 1, size):
+            page = decoder.Block(data, start, size)
+            if page.kind == decoder.CELLS:
+                cell_size = 1 << page.shift
+                cells = (decoder.Block(data, at, cell_size) for at in range(start + cell_size, start + size, cell_size))
+                yield from (cell for cell in cells if cell.kind)
+            elif page.kind:
+                yield page
+
+    def read_records(self):
+        data, units, lines = self.trace.data, [], collections.defaultdict(list)
+        for block in self.blocks:
+            at = block.content
+            while block.kind == decoder.RECORDS and at < block.end and decoder.u64(data, at):
+                type, _, nbytes = struct.unpack_from("<HHI", data, at)
+                if type == decoder.UNIT:
+                    units.append(struct.unpack_from("<7I", data, at + 8))
+                elif type == decoder.LINES:
+                    first, count = struct.unpack_from("<2I", data, at + 8)
+                    numbers = struct.unpack_from(f"<{2 * count}I", data, at + 16)
+                    lines[first] += zip(numbers[::2], numbers[1::2])
+                at += nbytes
+        return units, lines
+
+    def make_unit(self, unit, lines):
+        first, count, _, _, name, path, first_line = unit
+        pairs = lines.get(first, [])
+        return Unit(first, count, self.text(name), self.text(path), first_line, [pc for pc, _ in pairs],
+                    [line for _, line in pairs])
+
+    def text(self, id):
+        return decoder.name_of(self.trace, id)
+
+    def unit_of(self, id):
+        at = bisect.bisect_right(self.firsts, id) - 1
+        return self.units[at] if at >= 0 and id < self.units[at].first_id + self.units[at].id_count else None
+
+    def place(self, id):
+        """(path, line), None where the id is no location."""
+        unit = self.unit_of(id)
+        if unit is None:
+            return None
+        at = bisect.bisect_right(unit.pcs, id - unit.first_id) - 1
+        return unit.path, unit.lines[at] if at >= 0 else unit.first_line
+
+    def inherited(self):
+        """stream -> the spans that its first block begins with: a forked child's."""
+        data, found = self.trace.data, {}
+        for block in self.blocks:
+            if block.kind == decoder.EVENTS and block.sequence == 0:
+                spans = range(block.start + 64, block.content, 16)
+                found[block.stream] = [decoder.u32(data, at + 8) for at in spans]
+        return found
+
+    def events(self):
+        """(stream, tag, id, second word or 0), each stream in order; extended records with their type as tag + 100."""
+        data = self.trace.data
+        for block in sorted((block for block in self.blocks if block.kind == decoder.EVENTS),
+                            key=lambda block: (block.stream, block.sequence)):
+            at, end = block.content, block.end
+            while at < end:
+                word = decoder.u64(data, at)
+                if word == 0:
+                    break
+                tag, nwords, second = word >> 30 & 7, 1, 0
+                if tag in (5, 6):
+                    second = decoder.u64(data, at + 8)
+                    nwords = 2 if tag == 5 else 1 + (second >> 16 & 0xFFFF)
+                    tag = tag if tag == 5 else 100 + (second & 0xFF)
+                if tag != 4:
+                    yield block.stream, tag, word & decoder.ID_MAX, second
+                at += 8 * nwords
