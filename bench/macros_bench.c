@@ -1,7 +1,8 @@
 /*
  * What the macros cost the thread that uses them, beside reading the clock; on, off, and beside fprintf.
  *
- * Each round reads the clock as often as a macro is then used. "Net" is what is left without the clock.
+ * Each round reads the clock as often as a macro is then used. "Net" is what is left without the clock. "Floor" reads
+ * the clock too, and stores as many bytes as the message has into memory that stays in the cache.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,15 +16,21 @@
 
 #include "bench/measure.h"
 
-#define FILE_NAME "macros_bench.tbed"
-#define TEXT_NAME "macros_bench.txt"
-#define BURST     ((size_t)50000)
-#define MILLION   ((size_t)1000000)
+#define FILE_NAME   "macros_bench.tbed"
+#define TEXT_NAME   "macros_bench.txt"
+#define BURST       ((size_t)50000)
+#define SHORT_BURST ((size_t)250)
+#define RING_NBYTES ((size_t)1 << 20) /* a ring, or a floor's memory, that stays in the cache */
+#define MILLION     ((size_t)1000000)
 
 TBED_CATEGORY(bench_stored);
 TBED_CATEGORY_SWITCH(bench_off);
 
 static FILE *text_file;
+
+/* What is not known when the loops are compiled. */
+static const char *volatile text_of_16 = "sixteen bytes...";
+static const char *volatile text_of_35 = "a text of exactly thirty-five bytes";
 
 /* ---- The loops ---- */
 
@@ -98,10 +105,16 @@ __attribute__((noinline)) static void log_in_bursts(size_t count)
     }
 }
 
+__attribute__((noinline)) static void log_integer_text(size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        TBED_LOG("x=%d %s", (int)i, text_of_16);
+}
+
 __attribute__((noinline)) static void log_text(size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        TBED_LOG("x=%d %s", (int)i, "sixteen bytes...");
+        TBED_LOG("%s", text_of_35);
 }
 
 __attribute__((noinline)) static void print_two_integers(size_t count)
@@ -110,20 +123,62 @@ __attribute__((noinline)) static void print_two_integers(size_t count)
         fprintf(text_file, "x=%d y=%d\n", (int)i, -(int)i);
 }
 
+__attribute__((noinline)) static void print_integer_text(size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        fprintf(text_file, "x=%d %s\n", (int)i, text_of_16);
+}
+
 __attribute__((noinline)) static void print_text(size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        fprintf(text_file, "x=%d %s\n", (int)i, "sixteen bytes...");
+        fprintf(text_file, "%s\n", text_of_35);
+}
+
+/* A tick, another word, and zeros: 'nwords' words in all. */
+static inline __attribute__((always_inline)) void store(size_t count, size_t nwords)
+{
+    static uint64_t memory[RING_NBYTES / 8];
+    size_t at = 0;
+    for (size_t i = 0; i < count; i++) {
+        memory[at] = tbed_counter_read();
+        memory[at + 1] = i;
+        memset(&memory[at + 2], 0, 8 * (nwords - 2));
+        at = at + 2 * nwords <= RING_NBYTES / 8 ? at + nwords : 0;
+    }
+    bench_sink = memory[0];
+}
+
+__attribute__((noinline)) static void store_two_integers(size_t count)
+{
+    store(count, 3);
+}
+
+__attribute__((noinline)) static void store_integer_text(size_t count)
+{
+    store(count, 5);
+}
+
+__attribute__((noinline)) static void store_text(size_t count)
+{
+    store(count, 7);
 }
 
 /* ---- Rounds ---- */
 
+enum work_kind {
+    NEW_FILE,
+    RING,        /* in the cache, pages are taken again and again */
+    WITHIN_PAGE, /* the same, without the bursts in which a page ended */
+    PRINTED,
+    OFF, /* nothing is started */
+};
+
 struct work {
     const char *name, *unit;
     void (*run)(size_t count);
-    size_t count, nbytes;
-    bool is_off; /* nothing is started */
-    bool is_text;
+    size_t count, nbytes; /* of an event, which has a row of its own for the net then */
+    enum work_kind kind;
     struct bench_goal goal, net_goal;
 };
 
@@ -132,6 +187,31 @@ static double cost_of(void (*run)(size_t count), size_t count)
     uint64_t begin_ns = bench_ns(CLOCK_THREAD_CPUTIME_ID);
     run(count);
     return (double)(bench_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns) / (double)count;
+}
+
+static int compare_costs(const void *left, const void *right)
+{
+    double difference = *(const double *)left - *(const double *)right;
+    return (difference > 0) - (difference < 0);
+}
+
+/* The middle one of bursts that are far shorter than a page. */
+static double burst_cost_of(void (*run)(size_t count), size_t count)
+{
+    static double costs[10000];
+    size_t burst_count = count / SHORT_BURST < 10000 ? count / SHORT_BURST : 10000;
+    for (size_t i = 0; i < burst_count; i++) {
+        uint64_t begin_ns = bench_ns(CLOCK_MONOTONIC);
+        run(SHORT_BURST);
+        costs[i] = (double)(bench_ns(CLOCK_MONOTONIC) - begin_ns) / SHORT_BURST;
+    }
+    qsort(costs, burst_count, sizeof costs[0], compare_costs);
+    return costs[burst_count / 2];
+}
+
+static double work_cost(const struct work *work, void (*run)(size_t count))
+{
+    return work->kind == WITHIN_PAGE ? burst_cost_of(run, work->count) : cost_of(run, work->count);
 }
 
 static uint64_t dropped(void)
@@ -146,14 +226,17 @@ static bool record_once(const struct bench_options *options, const struct work *
 {
     struct tbed_writer_options writer_options = {.size = sizeof writer_options, .overwrite = true};
     const char *path = bench_path(options, FILE_NAME);
-    bench_memory_warm(options, work->count * work->nbytes * 5 / 4);
+    if (work->kind != NEW_FILE)
+        writer_options.ring_nbytes = RING_NBYTES;
+    else
+        bench_memory_warm(options, work->count * work->nbytes * 5 / 4);
     enum tbed_status status = tbed_start(path, &writer_options);
     if (status != TBED_OK) {
         fprintf(stderr, "macros_bench: %s: %s\n", path, tbed_status_text(status));
         return false;
     }
     tbed_category_enable("bench_off", false);
-    *cost_ret = cost_of(work->run, work->count);
+    *cost_ret = work_cost(work, work->run);
     uint64_t drops = dropped();
     tbed_stop();
     unlink(path);
@@ -177,9 +260,9 @@ static bool print_once(const struct bench_options *options, const struct work *w
 
 static bool run_once(const struct bench_options *options, const struct work *work, double *cost_ret)
 {
-    if (work->is_text)
+    if (work->kind == PRINTED)
         return print_once(options, work, cost_ret);
-    if (!work->is_off)
+    if (work->kind != OFF)
         return record_once(options, work, cost_ret);
     *cost_ret = cost_of(work->run, work->count);
     return true;
@@ -197,16 +280,16 @@ static void measure_work(const struct bench_options *options, const struct work 
     memset(&pairs, 0, sizeof pairs);
     memset(&nets, 0, sizeof nets);
     for (unsigned round = 0; round < options->rounds; round++) {
-        double limit = round % 2 == 0 ? cost_of(read_clock, work.count) : 0, cost;
+        double limit = round % 2 == 0 ? work_cost(&work, read_clock) : 0, cost;
         if (!run_once(options, &work, &cost))
             continue;
         if (round % 2 != 0)
-            limit = cost_of(read_clock, work.count);
+            limit = work_cost(&work, read_clock);
         bench_pair_add(&pairs, limit, cost);
         bench_pair_add(&nets, limit, cost - limit);
     }
     bench_row(work.name, work.unit, &pairs, work.goal);
-    if (work.net_goal.kind == BENCH_NO_GOAL)
+    if (work.nbytes == 0)
         return;
     snprintf(name, sizeof name, "%s, net", work.name);
     bench_row(name, work.unit, &nets, work.net_goal);
@@ -218,19 +301,30 @@ static void measure_work(const struct bench_options *options, const struct work 
 #define VALUE(most) {BENCH_VALUE_AT_MOST, most}
 
 static const struct work works[] = {
-    {"TBED_SPAN", "ns/event", record_spans, 40 * MILLION, 8, false, false, RATIO(1.15), NO_GOAL},
-    {"TBED_SPAN_IN, category stored", "ns/event", record_category_spans, 20 * MILLION, 16, false, false, NO_GOAL, NO_GOAL},
-    {"TBED_INSTANT", "ns/event", record_instants, 40 * MILLION, 8, false, false, NO_GOAL, NO_GOAL},
-    {"TBED_INSTANT_DYNAMIC", "ns/event", record_dynamic_instants, 20 * MILLION, 8, false, false, NO_GOAL, NO_GOAL},
-    {"TBED_INSTANT_ARGS, 2 integers", "ns/event", record_arguments, 16 * MILLION, 48, false, false, NO_GOAL, NO_GOAL},
-    {"TBED_LOG, 2 integers", "ns/event", log_two_integers, 16 * MILLION, 24, false, false, NO_GOAL, VALUE(3)},
-    {"TBED_LOG, 2 integers, bursts", "ns/event", log_in_bursts, 2 * MILLION, 24, false, false, NO_GOAL, VALUE(3)},
-    {"fprintf, 2 integers", "ns/event", print_two_integers, 4 * MILLION, 0, false, true, NO_GOAL, NO_GOAL},
-    {"TBED_LOG, integer and text of 16", "ns/event", log_text, 16 * MILLION, 40, false, false, NO_GOAL, NO_GOAL},
-    {"fprintf, integer and text of 16", "ns/event", print_text, 4 * MILLION, 0, false, true, NO_GOAL, NO_GOAL},
-    {"off: TBED_SPAN", "ns/site", pass_spans, 100 * MILLION, 0, true, false, VALUE(1), NO_GOAL},
-    {"off: TBED_LOG, 2 integers", "ns/site", log_two_integers, 100 * MILLION, 0, true, false, VALUE(1), NO_GOAL},
-    {"off: TBED_SPAN_IN, others on", "ns/site", pass_category_spans, 100 * MILLION, 0, false, false, VALUE(1), NO_GOAL},
+    {"TBED_SPAN", "ns/event", record_spans, 40 * MILLION, 8, NEW_FILE, RATIO(1.15), NO_GOAL},
+    {"TBED_SPAN_IN, category stored", "ns/event", record_category_spans, 20 * MILLION, 16, NEW_FILE, NO_GOAL, NO_GOAL},
+    {"TBED_INSTANT", "ns/event", record_instants, 40 * MILLION, 8, NEW_FILE, NO_GOAL, NO_GOAL},
+    {"TBED_INSTANT_DYNAMIC", "ns/event", record_dynamic_instants, 20 * MILLION, 8, NEW_FILE, NO_GOAL, NO_GOAL},
+    {"TBED_INSTANT_ARGS, 2 integers", "ns/event", record_arguments, 16 * MILLION, 48, NEW_FILE, NO_GOAL, NO_GOAL},
+    {"TBED_LOG, 2 integers", "ns/event", log_two_integers, 16 * MILLION, 24, NEW_FILE, NO_GOAL, VALUE(3)},
+    {"TBED_LOG, 2 integers, bursts", "ns/event", log_in_bursts, 2 * MILLION, 24, NEW_FILE, NO_GOAL, VALUE(3)},
+    {"TBED_LOG, 2 integers, ring", "ns/event", log_two_integers, 16 * MILLION, 24, RING, NO_GOAL, NO_GOAL},
+    {"TBED_LOG, 2 integers, within a page", "ns/event", log_two_integers, 16 * MILLION, 24, WITHIN_PAGE, NO_GOAL, VALUE(3)},
+    {"floor, 24 bytes", "ns/event", store_two_integers, 16 * MILLION, 24, OFF, NO_GOAL, NO_GOAL},
+    {"fprintf, 2 integers", "ns/event", print_two_integers, 4 * MILLION, 0, PRINTED, NO_GOAL, NO_GOAL},
+    {"TBED_LOG, integer and text", "ns/event", log_integer_text, 16 * MILLION, 40, NEW_FILE, NO_GOAL, NO_GOAL},
+    {"TBED_LOG, integer and text, ring", "ns/event", log_integer_text, 16 * MILLION, 40, RING, NO_GOAL, NO_GOAL},
+    {"TBED_LOG, integer and text, within a page", "ns/event", log_integer_text, 16 * MILLION, 40, WITHIN_PAGE, NO_GOAL, NO_GOAL},
+    {"floor, 40 bytes", "ns/event", store_integer_text, 16 * MILLION, 40, OFF, NO_GOAL, NO_GOAL},
+    {"fprintf, integer and text", "ns/event", print_integer_text, 4 * MILLION, 0, PRINTED, NO_GOAL, NO_GOAL},
+    {"TBED_LOG, text of 35", "ns/event", log_text, 16 * MILLION, 56, NEW_FILE, NO_GOAL, NO_GOAL},
+    {"TBED_LOG, text of 35, ring", "ns/event", log_text, 16 * MILLION, 56, RING, NO_GOAL, NO_GOAL},
+    {"TBED_LOG, text of 35, within a page", "ns/event", log_text, 16 * MILLION, 56, WITHIN_PAGE, NO_GOAL, VALUE(10)},
+    {"floor, 56 bytes", "ns/event", store_text, 16 * MILLION, 56, OFF, NO_GOAL, NO_GOAL},
+    {"fprintf, text of 35", "ns/event", print_text, 4 * MILLION, 0, PRINTED, NO_GOAL, NO_GOAL},
+    {"off: TBED_SPAN", "ns/site", pass_spans, 100 * MILLION, 0, OFF, VALUE(1), NO_GOAL},
+    {"off: TBED_LOG, 2 integers", "ns/site", log_two_integers, 100 * MILLION, 0, OFF, VALUE(1), NO_GOAL},
+    {"off: TBED_SPAN_IN, others on", "ns/site", pass_category_spans, 100 * MILLION, 0, NEW_FILE, VALUE(1), NO_GOAL},
 };
 /* clang-format on */
 

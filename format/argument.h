@@ -1,7 +1,7 @@
 /*
  * The arguments of extended records, each with a header or packed. Pure functions over words.
  *
- * Source: spec/format.md, section 6.3.
+ * Source: spec/format.md, sections 6.3 and 6.4.
  *
  * SPDX-License-Identifier: MIT
  */

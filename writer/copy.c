@@ -50,13 +50,13 @@ static uint32_t cut_events(const uint8_t *block, uint32_t used_nbytes, uint64_t 
     const uint64_t *at =
         (const uint64_t *)(const void *)(block + tbed_block_words_offset(nbytes, fields.depth));
     const uint64_t *end = (const uint64_t *)(const void *)(block + used_nbytes);
-    uint64_t base = fields.first_tick;
+    uint64_t base = fields.first_tick, last_of_all = *last_tick_ret;
     *last_tick_ret = base;
     while (at < end) {
         size_t nwords;
         uint64_t word = tbed_word_load(at);
         if (word == 0 || tbed_event_check(word, at, end, &nwords) != TBED_OK) {
-            *last_tick_ret = fields.last_tick;
+            *last_tick_ret = last_of_all;
             return used_nbytes;
         }
         uint64_t tick = base + tbed_event_delta(word);
@@ -85,9 +85,9 @@ static bool find_end(struct tbed_copy *copy, const uint8_t *block, const struct 
         if (status != TBED_OK && !is_tail_of_cells)
             return false;
     } else {
-        if (tbed_block_scan(block, kept->nbytes, (enum tbed_block_kind)fields->kind, &scan) != TBED_OK)
-            return false;
-        kept->used_nbytes = scan.end_nbytes;
+        enum tbed_status status =
+            tbed_block_scan(block, kept->nbytes, (enum tbed_block_kind)fields->kind, &scan);
+        kept->used_nbytes = status == TBED_OK ? scan.end_nbytes : kept->nbytes; /* damage stays, to be told */
         kept->last_tick = scan.last_tick;
     }
     if (fields->kind == TBED_BLOCK_EVENTS && kept->last_tick > copy->cut_tick)

@@ -137,6 +137,11 @@ struct tbed_rotation { /* what a series of files needs; all but 'next_ns' and 'r
     char name[4096];                 /* of the file that is being made; then of one that goes */
 };
 
+struct tbed_ring_page { /* whose block this process ended; atomic */
+    uint32_t ended_at;  /* ring pages given out */
+    uint32_t last_of;   /* the stream that has ended no block since; 0: none */
+};
+
 struct tbed_slab {
     struct tbed_slab *next;
     uint32_t used_count;
@@ -188,7 +193,7 @@ struct tbed_writer {
     struct tbed_helper helper;
     struct tbed_ring ring;
     struct tbed_rotation rotation;
-    uint32_t *ring_ended_at; /* of each page: ring pages given out when its block ended; atomic; or NULL */
+    struct tbed_ring_page *ring_pages; /* of each page; or NULL */
 };
 
 /* The part of a recorder that no hot path touches. */
@@ -197,6 +202,7 @@ struct tbed_recorder_cold {
     struct tbed_recorder *recorder;
     struct tbed_recorder *next_free;
     uint8_t *block;
+    uint8_t *ended_block; /* the last one that was handed over; NULL: none */
     uint32_t block_nbytes;
     uint32_t epoch;  /* of the writer, when the stream was opened */
     uint32_t stream; /* 0: none yet */
@@ -319,8 +325,9 @@ bool tbed_ring_has(const struct tbed_writer *writer, const uint8_t *block);
 uint8_t *tbed_ring_claim(struct tbed_writer *writer, enum tbed_drop_cause *cause_ret);
 /* The same for a page that the caller has just sealed. */
 uint8_t *tbed_ring_retake(struct tbed_writer *writer, uint8_t *block, enum tbed_drop_cause *cause_ret);
-/* The block gets no more events: its age begins. */
-void tbed_ring_note_end(struct tbed_writer *writer, const uint8_t *block);
+/* The block gets no more events: its age begins. 'before' is what its recorder ended last, or NULL. 'stream': 0 closes. */
+void tbed_ring_note_end(struct tbed_writer *writer, const uint8_t *block, uint32_t stream,
+                        const uint8_t *before);
 /* The block stands: readers may look. */
 void tbed_ring_commit(uint8_t *block);
 /* The helper's: takes and zeroes a page ahead. False: enough are, or all are held. */

@@ -120,7 +120,7 @@ static struct tbed_recorder *open_kind(struct tbed_writer *writer, const char *n
         kept->takes_given = writer->has_given_ticks;
         kept->given_tick = 0;
         cold->stream = cold->next_sequence = 0;
-        cold->block = NULL;
+        cold->block = cold->ended_block = NULL;
         cold->epoch = writer->epoch;
         cold->kind = kind;
         cold->has_given_tid = tid != TID_OWN;
@@ -262,7 +262,8 @@ static void block_hand_over(struct tbed_recorder *recorder, struct tbed_recorder
         return;
     uint32_t used = (uint32_t)((uint8_t *)recorder->cursor - block);
     cold->block = NULL;
-    tbed_ring_note_end(cold->writer, block);
+    tbed_ring_note_end(cold->writer, block, cold->stream, cold->ended_block);
+    cold->ended_block = block;
     if (inline_seal || !tbed_helper_seal(cold->writer, block, used)) {
         tbed_block_seal(block, used, tbed_block_latest_tick(block, used));
         tbed_page_release(cold->writer, block);
@@ -635,6 +636,8 @@ static void recorder_finish(struct tbed_recorder *recorder)
     struct tbed_recorder_cold *cold = cold_of(recorder);
     if (cold->epoch == cold->writer->epoch) {
         block_hand_over(recorder, cold, true);
+        if (cold->ended_block != NULL)
+            tbed_ring_note_end(cold->writer, cold->ended_block, 0, NULL);
         if (cold->stream != 0)
             end_record(cold);
     }

@@ -6,7 +6,8 @@
  * it from under somebody else.
  *
  * A block's age counts from its end, in pages given out: a thread that fills a page slowly, or that was held up while
- * it took one, would otherwise lose its newest events as soon as it ends the block.
+ * it took one, would otherwise lose its newest events as soon as it ends the block. And a thread
+ * may be held up between two pages: the last block that it ended stays until it ends another, if others can be had.
  *
  * Source: spec/format.md, section 10.
  *
@@ -47,22 +48,39 @@ static bool is_free(const struct tbed_writer *writer, uint8_t *block, uint64_t m
     return process != writer->process_stream && !tbed_file_process_lives(writer, process);
 }
 
-void tbed_ring_note_end(struct tbed_writer *writer, const uint8_t *block)
+static uint32_t number_of(const struct tbed_writer *writer, const uint8_t *block)
 {
-    if (writer->ring_ended_at == NULL)
-        return;
-    uint64_t given = tbed_shared_load(&tbed_shared(writer)->ring_pages_given);
-    uint64_t page = (uint64_t)(block - writer->map) >> writer->page_shift;
-    __atomic_store_n(&writer->ring_ended_at[page], (uint32_t)given, __ATOMIC_RELAXED);
+    return (uint32_t)((uint64_t)(block - writer->map) >> writer->page_shift);
 }
 
-/* Its block was ended by this process, and since then not half of the ring was given out. */
-static bool is_young(const struct tbed_writer *writer, uint32_t page)
+void tbed_ring_note_end(struct tbed_writer *writer, const uint8_t *block, uint32_t stream,
+                        const uint8_t *before)
+{
+    if (writer->ring_pages == NULL)
+        return;
+    struct tbed_ring_page *page = &writer->ring_pages[number_of(writer, block)];
+    uint32_t given = (uint32_t)tbed_shared_load(&tbed_shared(writer)->ring_pages_given), expected = stream;
+    __atomic_store_n(&page->last_of, stream, __ATOMIC_RELAXED);
+    __atomic_store_n(&page->ended_at, given, __ATOMIC_RELAXED);
+    if (before != NULL && before != block)
+        __atomic_compare_exchange_n(&writer->ring_pages[number_of(writer, before)].last_of, &expected, 0,
+                                    false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+/*
+ * Its block was ended by this process, and since then not half of the ring was given out, or its recorder has ended no
+ * other. Streams below the process's own are those that a forked child's parent had.
+ */
+static bool is_young(const struct tbed_writer *writer, uint32_t number)
 {
     uint64_t given = tbed_shared_load(&tbed_shared(writer)->ring_pages_given);
     uint32_t count = writer->fields.ring_page_count;
-    return writer->ring_ended_at != NULL && given > count &&
-           (uint32_t)given - __atomic_load_n(&writer->ring_ended_at[page], __ATOMIC_RELAXED) < count / 2;
+    if (writer->ring_pages == NULL)
+        return false;
+    const struct tbed_ring_page *page = &writer->ring_pages[number];
+    if (__atomic_load_n(&page->last_of, __ATOMIC_RELAXED) > writer->process_stream)
+        return true;
+    return given > count && (uint32_t)given - __atomic_load_n(&page->ended_at, __ATOMIC_RELAXED) < count / 2;
 }
 
 /* Zeroes all but the mark. Readers have been told by it that the block is gone. */
@@ -74,13 +92,13 @@ static void page_clear(const struct tbed_writer *writer, uint8_t *block)
     memset(block + first_tick, 0, writer->page_nbytes - first_tick);
 }
 
-enum taker { BY_RECORDER, BY_HELPER, BY_ITS_OWNER };
+enum taker { BY_RECORDER, BY_HELPER };
 
-static bool page_take(struct tbed_writer *writer, uint32_t page, enum taker taker)
+static bool page_take(struct tbed_writer *writer, uint32_t page, enum taker taker, bool even_young)
 {
     uint8_t *block = page_at(writer, page);
     uint64_t mark = tbed_word_load(mark_of(block));
-    if (!is_free(writer, block, mark) || (taker != BY_ITS_OWNER && is_young(writer, page)))
+    if (!is_free(writer, block, mark) || (!even_young && is_young(writer, page)))
         return false;
     bool is_new = mark == 0;
     uint32_t generation = (uint32_t)mark + ((mark & 1) != 0 ? 2 : 1);
@@ -97,14 +115,14 @@ static bool page_take(struct tbed_writer *writer, uint32_t page, enum taker take
     return true;
 }
 
-/* The next page that nobody holds; 0: all are held. The second time round no page is young. */
+/* The next page that nobody holds; 0: all are held. The second time round a young one will do. */
 static uint32_t take_next(struct tbed_writer *writer, enum taker taker)
 {
     uint32_t count = writer->fields.ring_page_count;
     for (uint64_t tries = 0; tries < 2 * (uint64_t)count; tries++) {
         uint64_t given = tbed_shared_add(&tbed_shared(writer)->ring_pages_given, 1);
         uint32_t page = 1 + (uint32_t)(given % count);
-        if (page_take(writer, page, taker))
+        if (page_take(writer, page, taker, tries >= count))
             return page;
     }
     return 0;
@@ -163,20 +181,20 @@ void tbed_ring_give_back(struct tbed_writer *writer)
 
 /* ---- What recorders ask for ---- */
 
-static size_t ended_at_nbytes(const struct tbed_writer *writer)
+static size_t pages_nbytes(const struct tbed_writer *writer)
 {
-    return ((size_t)writer->fields.ring_page_count + 1) * sizeof *writer->ring_ended_at;
+    return ((size_t)writer->fields.ring_page_count + 1) * sizeof *writer->ring_pages;
 }
 
 void tbed_ring_open(struct tbed_writer *writer)
 {
     if (writer->fields.ring_page_count != 0)
-        writer->ring_ended_at = tbed_pages_alloc(ended_at_nbytes(writer));
+        writer->ring_pages = tbed_pages_alloc(pages_nbytes(writer));
 }
 
 void tbed_ring_free(struct tbed_writer *writer)
 {
-    tbed_pages_free(writer->ring_ended_at, ended_at_nbytes(writer));
+    tbed_pages_free(writer->ring_pages, pages_nbytes(writer));
 }
 
 uint8_t *tbed_ring_claim(struct tbed_writer *writer, enum tbed_drop_cause *cause_ret)
@@ -198,9 +216,8 @@ uint8_t *tbed_ring_claim(struct tbed_writer *writer, enum tbed_drop_cause *cause
 
 uint8_t *tbed_ring_retake(struct tbed_writer *writer, uint8_t *block, enum tbed_drop_cause *cause_ret)
 {
-    uint32_t page = (uint32_t)((uint64_t)(block - writer->map) >> writer->page_shift);
     *cause_ret = TBED_DROP_SIZE_LIMIT;
-    return page_take(writer, page, BY_ITS_OWNER) ? block : NULL;
+    return page_take(writer, number_of(writer, block), BY_RECORDER, true) ? block : NULL;
 }
 
 void tbed_ring_commit(uint8_t *block)

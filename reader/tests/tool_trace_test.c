@@ -6,6 +6,8 @@
  */
 #include "tool_run.h"
 
+#include <signal.h>
+
 #define CLOSED_OFFSET 352 /* spec/format.md, section 3.2: the state */
 
 /* Flips the lowest bit of a byte. */
@@ -277,6 +279,52 @@ static void any_cut_is_survived(void **state)
     free(bytes);
 }
 
+static struct tbed_writer *record_ring(const char *path)
+{
+    struct tbed_writer_options options = {.size = sizeof options,
+                                          .overwrite = true,
+                                          .no_helper = true,
+                                          .page_nbytes = 4096,
+                                          .ring_nbytes = 4 * 4096};
+    struct tbed_writer *writer = NULL;
+    assert_int_equal(tbed_writer_open(path, &options, &writer, NULL), TBED_OK);
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
+    tbed_span_begin(recorder, intern(writer, "outermost"));
+    for (uint32_t i = 0; i < 5000; i++) {
+        tbed_span_begin(recorder, intern(writer, "inner"));
+        tbed_span_end(recorder);
+    }
+    return writer;
+}
+
+/* Of one that is being written, and of one whose program was killed, they say the same. */
+static void a_ring_is_read_while_it_is_written_and_after_a_kill(void **state)
+{
+    const char *path = in_folder("recorder.tbed"), *to = in_folder("of_recorder.tbed");
+    struct tbed_writer *writer = NULL;
+    (void)state;
+    for (int killed = 0; killed < 2; killed++) {
+        if (!killed) {
+            writer = record_ring(path);
+        } else {
+            pid_t child = fork();
+            if (child == 0 && record_ring(path) != NULL)
+                kill(getpid(), SIGKILL);
+            assert_int_equal(waitpid(child, NULL, 0), child);
+        }
+        EXPECT(0, "which is no damage", "", "verify", path);
+        EXPECT(0, "flight recorder: keeps the newest 16 KiB of events", "", "info", path);
+        EXPECT(0, killed ? "\"being_written\":false" : "\"being_written\":true", "", "info", "--json", path);
+        EXPECT(0, "inner", "", "report", path);
+        EXPECT(0, "outermost", "", "report", path); /* though its begin is long gone */
+        EXPECT(0, "inner\n", "", "dump", path);
+        EXPECT(0, "", "", "snapshot", "-f", path, "-o", to);
+        EXPECT(0, "intact: ", "", "verify", to);
+        if (!killed)
+            tbed_writer_free(writer);
+    }
+}
+
 static void snapshot_of_a_ring_is_a_trace_of_its_own(void **state)
 {
     const char *to = in_folder("snapshot.tbed"), *ring = "spec/golden/valid/ring.tbed";
@@ -315,6 +363,7 @@ int main(void)
         cmocka_unit_test(verify_takes_a_bad_header_for_damage),
         cmocka_unit_test(verify_tells_a_foreign_file_from_a_damaged_one),
         cmocka_unit_test(verify_of_several_files_gives_the_worst),
+        cmocka_unit_test(a_ring_is_read_while_it_is_written_and_after_a_kill),
         cmocka_unit_test(snapshot_of_a_ring_is_a_trace_of_its_own),
         cmocka_unit_test(any_spoiled_byte_is_found),
         cmocka_unit_test(any_cut_is_survived),

@@ -117,6 +117,7 @@ static void log_both(const char *none, const char *nine)
     LOG_BOTH("%ld %lu %d", INT64_MIN, UINT64_MAX, INT32_MAX);
     LOG_BOTH("%f %s", -0.5, "");
     LOG_BOTH("%p %s", (void *)&evaluated, none);
+    LOG_BOTH("%d %s", -3, none);
     LOG_BOTH("%.*s %s %.3s", 4, nine, nine, none);
     LOG_BOTH("%s %d %s %u %s %hhd %s", "1", 2, "three", 4u, nine, (signed char)-7, "eightbyt");
     LOG_BOTH("%s %s %s %s %s %s %s", nine, nine, nine, nine, nine, nine, nine);
@@ -136,14 +137,14 @@ static void packed_messages_read_like_the_general_ones(void **state)
     struct tbed_reader *reader = test_reader_open(path, true);
     size_t count;
     struct tbed_event *events = test_events(reader, test_stream_named(reader, "main"), &count);
-    assert_int_equal(count, 62);
-    for (size_t i = 0; i < 60; i += 2) {
+    assert_int_equal(count, 68);
+    for (size_t i = 0; i < 66; i += 2) {
         assert_int_equal(events[i].of.message.severity, TBED_SEVERITY_INFORMATION);
         assert_int_equal(events[i + 1].of.message.severity, 16);
         assert_int_equal(events[i].id, events[i + 1].id);
         assert_same_arguments(&events[i], &events[i + 1]);
     }
-    assert_int_equal(events[61].offset - events[60].offset, 24);
+    assert_int_equal(events[67].offset - events[66].offset, 24);
     assert_int_equal(test_drop_count(reader), 0);
     free(events);
     tbed_reader_close(reader);
@@ -153,7 +154,7 @@ static void packed_messages_read_like_the_general_ones(void **state)
 static void texts_that_are_too_long_are_dropped(void **state)
 {
     (void)state;
-    const size_t sizes[] = {5, 524268, 524269, 1040000};
+    const size_t sizes[] = {200000, 524269, 524268, 1040000};
     struct tbed_writer_options options = {.size = sizeof options, .page_nbytes = 1 << 20};
     const char *path = test_path("long.tbed");
     char *text = malloc(sizes[3] + 1);
@@ -168,12 +169,15 @@ static void texts_that_are_too_long_are_dropped(void **state)
     struct tbed_reader *reader = test_reader_open(path, true);
     size_t count;
     struct tbed_event *events = test_events(reader, test_stream_named(reader, "main"), &count);
-    assert_int_equal(count, 4);
-    for (size_t i = 0; i < 4; i++) {
+    size_t message_count = 0;
+    for (size_t i = 0; i < count; i++) {
         struct tbed_argument argument;
+        if (events[i].type == TBED_EVENT_GAP)
+            continue;
         tbed_argument_next(&events[i].arguments, &argument);
-        assert_int_equal(argument.nbytes, sizes[i / 2]);
+        assert_int_equal(argument.nbytes, message_count++ < 2 ? sizes[0] : sizes[2]);
     }
+    assert_int_equal(message_count, 4);
     assert_int_equal(test_drop_count(reader), 4);
     free(events);
     tbed_reader_close(reader);

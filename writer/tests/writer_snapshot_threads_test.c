@@ -13,7 +13,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "fuzz/mend.h"
+#include "format/checksum.h"
+#include "format/layout.h"
 
 #define THREADS     3
 #define ROUNDS      6
@@ -300,7 +301,8 @@ static void damage_word(const char *path, uint64_t offset, uint64_t word)
     uint8_t *map = mmap(NULL, PAGE_NBYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)block);
     assert_true(fd >= 0 && map != MAP_FAILED);
     memcpy(map + offset % PAGE_NBYTES, &word, sizeof word);
-    mend_block(map, PAGE_NBYTES, MEND_BLOCKS);
+    struct tbed_disk_block *header = (struct tbed_disk_block *)map;
+    header->checksum = tbed_le64_make(tbed_block_checksum(map, tbed_le32_load(header->used_nbytes)));
     munmap(map, PAGE_NBYTES);
     close(fd);
 }

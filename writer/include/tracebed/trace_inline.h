@@ -294,11 +294,13 @@ TBED_INLINE void tbed_do_message(enum tbed_severity severity, struct tbed_site *
     bool is_usual = (unsigned)severity <= TBED_PACKED_SEVERITY_MAX &&
                     (!tbed_packed_has_text(a, b, c, d, e, f, g) ||
                      __atomic_load_n(&format->flags, __ATOMIC_RELAXED) == TBED_FORMAT_PLAIN);
-    if (is_usual &&
-        tbed_message_packed(severity, tbed_site_id(format), count, tbed_value_measured(a),
-                            tbed_value_measured(b), tbed_value_measured(c), tbed_value_measured(d),
-                            tbed_value_measured(e), tbed_value_measured(f), tbed_value_measured(g)))
-        return;
+    if (is_usual) {
+        uint32_t id = tbed_site_id(format);
+        if (tbed_message_packed(severity, id, count, tbed_value_measured(a), tbed_value_measured(b),
+                                tbed_value_measured(c), tbed_value_measured(d), tbed_value_measured(e),
+                                tbed_value_measured(f), tbed_value_measured(g)))
+            return;
+    }
     struct tbed_argument values[TBED_PACKED_COUNT_MAX];
     if (count > 0)
         values[0] = a;

@@ -96,8 +96,9 @@ struct tbed_writer_options {
  * Flight recorders. With 'ring_nbytes' a trace keeps the newest events: that many bytes of pages, rounded up, allocated
  * when the file is made (ERR_DISK_FULL if there is no room), used over and over. Strings, names and records are never
  * given up; they lie behind the ring and grow as in other traces. A thread keeps the page that it records into however
- * long it is quiet, so a ring wants several pages for each thread (64 KiB each by default). Where threads hold all
- * pages, one that has a page starts it again, and the events of one that has none are dropped with cause "size limit".
+ * long it is quiet, and the one before while there are others, so a ring wants several pages for each thread (64 KiB
+ * each by default). Where threads hold all pages, one that has a page starts it again, and the events of one that has
+ * none are dropped with cause "size limit".
  * Otherwise what a process records stays until half as many pages as the ring has were given out after it.
  * The helper makes up to a sixteenth of the pages ready ahead of use.
  */
