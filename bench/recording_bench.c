@@ -425,6 +425,87 @@ static void measure_tail(const struct bench_options *options, const char *title,
         BENCH_NO_GOAL, 0                                                                                     \
     }
 
+/* ---- Rotations ---- */
+
+struct watch {
+    struct tbed_recorder *recorder;
+    uint64_t longest_ns; /* atomic: between two events, since it was zeroed */
+    bool stop;           /* atomic */
+};
+
+static void *record_and_watch(void *argument)
+{
+    struct watch *watch = argument;
+    uint64_t last_ns = bench_ns(CLOCK_MONOTONIC);
+    while (!__atomic_load_n(&watch->stop, __ATOMIC_RELAXED)) {
+        tbed_instant(watch->recorder, 1);
+        uint64_t now_ns = bench_ns(CLOCK_MONOTONIC);
+        if (now_ns - last_ns > __atomic_load_n(&watch->longest_ns, __ATOMIC_RELAXED))
+            __atomic_store_n(&watch->longest_ns, now_ns - last_ns, __ATOMIC_RELAXED);
+        last_ns = now_ns;
+    }
+    return NULL;
+}
+
+#define AROUND_NS 5000000u /* before and after a rotation */
+
+/* Milliseconds of the longest gap; 'call_ms_ret' of the rotation, where there is one. */
+static double watch_gap(struct watch *watch, struct tbed_writer *writer, double *call_ms_ret)
+{
+    __atomic_store_n(&watch->longest_ns, 0, __ATOMIC_RELAXED);
+    usleep(AROUND_NS / 1000);
+    uint64_t begin_ns = bench_ns(CLOCK_MONOTONIC);
+    if (writer != NULL && tbed_rotate(writer, NULL) != TBED_OK)
+        return -1;
+    *call_ms_ret = (double)(bench_ns(CLOCK_MONOTONIC) - begin_ns) * 1e-6;
+    usleep(AROUND_NS / 1000);
+    return (double)__atomic_load_n(&watch->longest_ns, __ATOMIC_RELAXED) * 1e-6;
+}
+
+static void intern_many(struct tbed_writer *writer, size_t count)
+{
+    char text[64];
+    for (size_t i = 0; i < count; i++)
+        tbed_string_intern(writer, text, (size_t)snprintf(text, sizeof text, "a text of some length %zu", i));
+}
+
+static void measure_rotation(const struct bench_options *options, const char *name, size_t string_count)
+{
+    static struct bench_pairs gaps, calls;
+    struct tbed_writer_options writer_options = {
+        .size = sizeof writer_options, .overwrite = true, .rotate = true, .rotate_keep = 1};
+    const char *path = bench_path(options, FILE_NAME);
+    struct tbed_writer *writer;
+    pthread_t thread;
+    char title[96];
+    gaps.count = calls.count = 0;
+    if (!bench_is_wanted(options, name) || tbed_writer_open(path, &writer_options, &writer, NULL) != TBED_OK)
+        return;
+    struct watch watch = {.recorder = tbed_recorder_open(writer, "watched")};
+    intern_many(writer, string_count);
+    pthread_create(&thread, NULL, record_and_watch, &watch);
+    for (unsigned round = 0; round < options->rounds; round++) {
+        double no_ms, call_ms, limit = watch_gap(&watch, NULL, &no_ms);
+        double gap = watch_gap(&watch, writer, &call_ms);
+        if (gap < 0)
+            continue;
+        bench_pair_add(&gaps, limit, gap);
+        bench_pair_add(&calls, limit, call_ms);
+    }
+    __atomic_store_n(&watch.stop, true, __ATOMIC_RELAXED);
+    pthread_join(thread, NULL);
+    tbed_writer_free(writer);
+    unlink(path);
+    for (unsigned number = 1; number <= options->rounds; number++) {
+        snprintf(title, sizeof title, "%s.%06u", FILE_NAME, number);
+        unlink(bench_path(options, title));
+    }
+    snprintf(title, sizeof title, "%s: a thread's longest gap", name);
+    bench_row(title, "ms", &gaps, (struct bench_goal)NO_GOAL);
+    snprintf(title, sizeof title, "%s: tbed_rotate()", name);
+    bench_row(title, "ms", &calls, (struct bench_goal)NO_GOAL);
+}
+
 static const struct work works[] = {
     {"begin+end", record_spans, 100 * MILLION, 8, 1, false, false, {BENCH_RATIO_AT_MOST, 1.05}, 8.05, 0},
     {"begin+end, no helper",
@@ -481,5 +562,9 @@ int main(int argc, char **argv)
     bench_table_head("Recording: from one event to the next; the limit is from one clock read to the next");
     measure_tail(&options, "tail", false);
     measure_tail(&options, "tail, no helper", true);
+    bench_table_head(
+        "Rotation: the longest time from one event to the next; the limit is that of as long without one");
+    measure_rotation(&options, "rotation, 10 strings", 10);
+    measure_rotation(&options, "rotation, 1 M strings", MILLION);
     return 0;
 }

@@ -281,7 +281,7 @@ struct tbed_disk_series {
     tbed_le64 series_id;
     tbed_le64 previous_file_id;
     tbed_le32 number;
-    tbed_le32 zero;
+    tbed_le32 failed_count;
 };
 _Static_assert(sizeof(struct tbed_disk_series) == 32, "section 8");
 

@@ -49,7 +49,6 @@ static const struct field_range field_ranges[] = {
     {FIELD(STACKS, stacks, first_id), 0, TBED_ID_MAX},
     {FIELD(FRAMES, frames, location_id), 0, TBED_ID_MAX},
     {FIELD(SERIES, series, number), 1, UINT32_MAX},
-    {FIELD(SERIES, series, zero), 0, 0},
 };
 
 static uint32_t least_nbytes(uint32_t type)

@@ -68,6 +68,7 @@ void tbed_reader_info(const struct tbed_reader *reader, struct tbed_trace_info *
         .unit_count = reader->metadata.units.count,
         .described_count = reader->metadata.frames.count,
         .series_number = reader->metadata.series_number,
+        .series_failed_count = reader->metadata.series_failed_count,
         .series_id = reader->metadata.series_id,
         .previous_file_id = reader->metadata.previous_file_id,
     };

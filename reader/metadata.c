@@ -190,6 +190,7 @@ static bool take_series(struct intake *intake)
     metadata->series_id = LOAD64(disk, series_id);
     metadata->previous_file_id = LOAD64(disk, previous_file_id);
     metadata->series_number = LOAD32(disk, number);
+    metadata->series_failed_count = LOAD32(disk, failed_count);
     return true;
 }
 

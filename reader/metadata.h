@@ -89,6 +89,7 @@ struct tbed_metadata {
         anchors; /* struct tbed_anchor, rising ticks, the header's among them; monotonic_ns rises too */
     uint64_t series_id, previous_file_id;
     uint32_t series_number; /* 0: no SERIES record */
+    uint32_t series_failed_count;
 };
 
 /* Reads all record blocks of 'index'. Damage is told. Errors: ERR_MEMORY; '*metadata_ret' is then empty. */

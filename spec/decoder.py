@@ -46,7 +46,7 @@ EXTENDED = {1: ("begin", "", "category"), 2: ("end", "begin_tick", ""), 3: ("ins
 UNIT, LINES, BIND, BIND_LIST, STACKS, FRAMES = 4, 7, 8, 9, 13, 14
 RECORD_FIELDS = {1: "s..i...0", 2: "ssk.i...", 3: "si..", UNIT: "i.kpii.b..", 5: "si......", 6: "si..", LINES: "i.",
                  BIND: "i.i0", BIND_LIST: ".0", 10: "......", 11: "ii00", 12: "s0..", STACKS: "i.",
-                 FRAMES: "i.", 15: "....s0"}
+                 FRAMES: "i.", 15: "....s."}
 FIELD_RANGES = {".": (0, M32), "0": (0, 0), "s": (1, M32), "i": (0, ID_MAX), "k": (1, 2), "p": (0, 31), "b": (0, 64)}
 # Where the count is, the size of what is counted and, where these are fields, their letters.
 COUNTED = {UNIT: (36, 1, ""), LINES: (12, 8, ".."), BIND_LIST: (8, 8, "ii"), STACKS: (12, 8, "ii"),

@@ -2,7 +2,7 @@
  * What a file of a series carries on from the one before: all strings, and what records say that later events can need.
  *
  * String pages keep their ordinals, so that every id stays what it was. Records are written anew, without what is over:
- * threads that have ended, anchors.
+ * threads that have ended, units that are not loaded any more, what a later record says again, anchors.
  *
  * Source: spec/format.md, sections 4, 7 and 8.
  *
@@ -15,13 +15,17 @@
 #include "format/record.h"
 #include "writer/copy.h"
 
+struct last_word {    /* the last record about something */
+    uint64_t subject; /* 0: free */
+    const uint8_t *record;
+};
+
 struct carry {
     const struct tbed_writer *writer;
     struct tbed_copy copy;
-    uint64_t out_nbytes;
     struct tbed_block_writer records; /* in 'copy.out' */
-    uint8_t *ended;                   /* a bit for each stream */
-    size_t ended_nbytes;
+    struct last_word *last_words;     /* a hash table of a power of two slots */
+    size_t last_word_room, last_word_count;
     struct tbed_error *error;
 };
 
@@ -67,29 +71,106 @@ static void visit_all(struct carry *carry, visit_record *visit)
         visit_page(carry, carry->copy.map + page * carry->copy.fields.page_nbytes, visit);
 }
 
-/* The stream that a record of these types is about. */
-static uint32_t stream_of(const uint8_t *record)
+/* ---- What is over ---- */
+
+/* The first fields of records that have them. */
+static uint32_t field_of(const uint8_t *record, size_t index)
 {
-    return tbed_word32_load((const tbed_le32 *)(const void *)(record + TBED_RECORD_HEAD_NBYTES));
+    return tbed_word32_load((const tbed_le32 *)(const void *)(record + TBED_RECORD_HEAD_NBYTES) + index);
 }
 
-static void note_end(struct carry *carry, const uint8_t *record, uint64_t head)
+enum about { ABOUT_UNLOAD, ABOUT_END, ABOUT_NAME, ABOUT_BIND };
+
+static uint64_t subject_make(enum about about, uint32_t stream, uint32_t id)
 {
-    if (tbed_record_head_type(head) != TBED_RECORD_END)
+    return (uint64_t)stream << 32 | (uint64_t)about << 30 | (id & TBED_ID_MAX);
+}
+
+/* What the record may have the last word on; 0: nothing. */
+static uint64_t subject_of(const uint8_t *record, uint32_t type)
+{
+    switch (type) {
+    case TBED_RECORD_END:
+        return subject_make(ABOUT_END, field_of(record, 0), 0);
+    case TBED_RECORD_NAME:
+        return subject_make(ABOUT_NAME, field_of(record, 0), 0);
+    case TBED_RECORD_UNLOAD:
+        return subject_make(ABOUT_UNLOAD, field_of(record, 0), field_of(record, 1));
+    case TBED_RECORD_BIND:
+        return field_of(record, 1) == 1 ? subject_make(ABOUT_BIND, 0, field_of(record, 0)) : 0;
+    default:
+        return 0;
+    }
+}
+
+static struct last_word *last_word_find(const struct carry *carry, uint64_t subject)
+{
+    size_t at = (size_t)(subject * 0x9E3779B97F4A7C15u >> 20);
+    for (;; at++) {
+        struct last_word *slot = &carry->last_words[at & (carry->last_word_room - 1)];
+        if (slot->subject == 0 || slot->subject == subject)
+            return slot;
+    }
+}
+
+static void count_subject(struct carry *carry, const uint8_t *record, uint64_t head)
+{
+    carry->last_word_count += subject_of(record, tbed_record_head_type(head)) != 0;
+}
+
+/* Records of another process that came since they were counted need no slot: they are not over. */
+static void note_last_word(struct carry *carry, const uint8_t *record, uint64_t head)
+{
+    uint64_t subject = subject_of(record, tbed_record_head_type(head));
+    if (subject == 0 || carry->last_word_count == 0)
         return;
-    uint32_t stream = stream_of(record);
-    if (stream / 8 < carry->ended_nbytes)
-        carry->ended[stream / 8] |= (uint8_t)(1u << stream % 8);
+    carry->last_word_count--;
+    *last_word_find(carry, subject) = (struct last_word){subject, record};
+}
+
+/* Another record that is about that stands behind this one. */
+static bool is_followed(const struct carry *carry, const uint8_t *record, uint64_t subject)
+{
+    return last_word_find(carry, subject)->record > record;
+}
+
+static bool has_ended(const struct carry *carry, uint32_t stream)
+{
+    return last_word_find(carry, subject_make(ABOUT_END, stream, 0))->record != NULL;
 }
 
 static bool is_over(const struct carry *carry, const uint8_t *record, uint32_t type)
 {
-    if (type == TBED_RECORD_ANCHOR || type == TBED_RECORD_SERIES)
+    switch (type) {
+    case TBED_RECORD_ANCHOR:
+    case TBED_RECORD_SERIES:
+    case TBED_RECORD_UNLOAD:
         return true;
-    if (type != TBED_RECORD_STREAM && type != TBED_RECORD_NAME && type != TBED_RECORD_END)
+    case TBED_RECORD_LOAD:
+        return is_followed(carry, record, subject_of(record, TBED_RECORD_UNLOAD)); /* of the same fields */
+    case TBED_RECORD_STREAM:
+    case TBED_RECORD_END:
+        return has_ended(carry, field_of(record, 0));
+    case TBED_RECORD_NAME:
+        return has_ended(carry, field_of(record, 0)) || is_followed(carry, record, subject_of(record, type));
+    case TBED_RECORD_BIND:
+        return is_followed(carry, record, subject_of(record, type));
+    default:
         return false;
-    uint32_t stream = stream_of(record);
-    return stream / 8 < carry->ended_nbytes && (carry->ended[stream / 8] >> stream % 8 & 1) != 0;
+    }
+}
+
+static bool last_words_find(struct carry *carry)
+{
+    visit_all(carry, count_subject);
+    carry->last_word_room = 64;
+    while (carry->last_word_room < 2 * carry->last_word_count)
+        carry->last_word_room *= 2;
+    carry->last_words = tbed_pages_alloc(carry->last_word_room * sizeof *carry->last_words);
+    if (carry->last_words == NULL)
+        return fail(carry, TBED_ERR_MEMORY, ENOMEM);
+    visit_all(carry, note_last_word);
+    return true;
 }
 
 /* ---- Records of the new file ---- */
@@ -142,15 +223,11 @@ static void put_if_needed(struct carry *carry, const uint8_t *record, uint64_t h
 
 static bool put_records(struct carry *carry, const struct tbed_disk_series *series)
 {
-    uint64_t stream_count = tbed_shared_load(&tbed_copy_source_header(&carry->copy)->next_stream);
-    carry->ended_nbytes = (size_t)(stream_count / 8 + 1);
-    carry->ended = tbed_pages_alloc(carry->ended_nbytes);
-    if (carry->ended == NULL)
-        return fail(carry, TBED_ERR_MEMORY, ENOMEM);
+    if (!last_words_find(carry))
+        return false;
     record_put(carry, series, TBED_RECORD_SERIES, sizeof *series);
-    visit_all(carry, note_end);
     visit_all(carry, put_if_needed);
-    tbed_pages_free(carry->ended, carry->ended_nbytes);
+    tbed_pages_free(carry->last_words, carry->last_word_room * sizeof *carry->last_words);
     return true;
 }
 
@@ -164,7 +241,7 @@ static uint64_t pages_needed(const struct carry *carry)
 {
     uint64_t count = 2; /* the header, and the SERIES record */
     for (uint64_t page = 1; page < carry->copy.page_count; page++) {
-        uint32_t kind = tbed_block_load(carry->copy.map + page * carry->copy.fields.page_nbytes).kind;
+        uint32_t kind = (uint8_t)tbed_word_load(carry->copy.map + page * carry->copy.fields.page_nbytes);
         bool may_be_cells =
             kind == TBED_BLOCK_CELLS || kind == TBED_BLOCK_NONE; /* another process is at it */
         count += may_be_cells ? 2 : kind != TBED_BLOCK_EVENTS;
@@ -172,20 +249,31 @@ static uint64_t pages_needed(const struct carry *carry)
     return count;
 }
 
-static bool extend_and_map(struct carry *carry, int fd)
+/* In the file and in memory, unless that is there already. */
+static bool make_room(struct carry *carry, int fd, struct tbed_carried *carried)
 {
     uint64_t nbytes =
         tbed_round_up(pages_needed(carry) * carry->copy.fields.page_nbytes, TBED_GROW_NBYTES_MIN);
+    if (nbytes <= carried->room_nbytes)
+        return true;
+    tbed_carry_release(carried);
     int result = tbed_file_extend(fd, 0, nbytes);
     if (result != 0)
         return fail(carry, result == ENOSPC || result == EDQUOT ? TBED_ERR_DISK_FULL : TBED_ERR_WRITE,
                     result);
-    void *out = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (out == MAP_FAILED)
+    void *room = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (room == MAP_FAILED)
         return fail(carry, TBED_ERR_MAP, errno);
-    carry->copy.out = out;
-    carry->out_nbytes = nbytes;
+    carried->room = room;
+    carried->room_nbytes = nbytes;
     return true;
+}
+
+void tbed_carry_release(struct tbed_carried *carried)
+{
+    tbed_pages_free(carried->room, carried->room_nbytes);
+    carried->room = NULL;
+    carried->room_nbytes = 0;
 }
 
 /* All that others share, but for the drops, which stay where they happened. */
@@ -273,39 +361,54 @@ static bool fill(struct carry *carry, const struct tbed_disk_series *series, boo
         records_seal(&carry->records);
     finish_header(carry);
     carried->page_count = copy->out_page_count;
-    carried->backed_pages = carry->out_nbytes / copy->fields.page_nbytes;
+    carried->backed_pages = carried->room_nbytes / copy->fields.page_nbytes;
     return true;
 }
 
-enum tbed_status tbed_carry(const struct tbed_writer *writer, int fd, uint64_t file_id,
-                            const struct tbed_disk_series *series, bool goes_on,
-                            struct tbed_carried *carried_ret, struct tbed_error *error)
+static struct carry carry_begin(const struct tbed_writer *writer, struct tbed_error *error)
 {
-    struct tbed_copy copy = {
-        .map = writer->map,
-        .fields = writer->fields,
-        .page_count = tbed_shared_load(&tbed_shared(writer)->page_count),
-        .cut_tick = UINT64_MAX,
-        .file_id = file_id,
-        .strings_only = true,
-        .out_page_count = 1,
-        .cells_page = goes_on && writer->cells != NULL
-                          ? (uint64_t)(writer->cells - writer->map) >> writer->page_shift
-                          : 0,
-    };
-    struct carry carry = {.writer = writer, .copy = copy, .error = error};
-    carry.copy.fields.file_id = tbed_le64_load(tbed_shared(writer)->file_id);
-    *carried_ret = (struct tbed_carried){.moved_nbytes = copy.page_count * sizeof *copy.moved};
-    carried_ret->moved = carry.copy.moved = tbed_pages_alloc(carried_ret->moved_nbytes);
+    struct carry carry = {.writer = writer, .error = error};
+    carry.copy.map = writer->map;
+    carry.copy.fields = writer->fields;
+    carry.copy.page_count = tbed_shared_load(&tbed_shared(writer)->page_count);
+    carry.records.kind = TBED_BLOCK_RECORDS;
     *error = (struct tbed_error){.status = TBED_OK};
+    return carry;
+}
+
+/* What threads claim from now on needs room only if it is strings or records, and there is some to spare. */
+enum tbed_status tbed_carry_prepare(const struct tbed_writer *writer, int fd, struct tbed_carried *carried,
+                                    struct tbed_error *error)
+{
+    struct carry carry = carry_begin(writer, error);
+    if (make_room(&carry, fd, carried))
+        madvise(carried->room, carried->room_nbytes, MADV_POPULATE_WRITE);
+    return error->status;
+}
+
+enum tbed_status tbed_carry(const struct tbed_writer *writer, int fd, uint64_t file_id,
+                            const struct tbed_disk_series *series, bool goes_on, struct tbed_carried *carried,
+                            struct tbed_error *error)
+{
+    struct carry carry = carry_begin(writer, error);
+    struct tbed_copy *copy = &carry.copy;
+    copy->fields.file_id = tbed_le64_load(tbed_shared(writer)->file_id);
+    copy->cut_tick = UINT64_MAX;
+    copy->file_id = file_id;
+    copy->strings_only = true;
+    copy->out_page_count = 1;
+    if (goes_on && writer->cells != NULL)
+        copy->cells_page = (uint64_t)(writer->cells - writer->map) >> writer->page_shift;
+    carried->moved_nbytes = copy->page_count * sizeof *copy->moved;
+    carried->moved = copy->moved = tbed_pages_alloc(carried->moved_nbytes);
     bool is_filled =
-        carry.copy.moved != NULL ? extend_and_map(&carry, fd) : fail(&carry, TBED_ERR_MEMORY, ENOMEM);
-    if (is_filled) {
-        is_filled = fill(&carry, series, goes_on, carried_ret);
-        munmap(carry.copy.out, carry.out_nbytes);
-    }
-    tbed_copy_free(&carry.copy);
+        copy->moved != NULL ? make_room(&carry, fd, carried) : fail(&carry, TBED_ERR_MEMORY, ENOMEM);
+    copy->out = carried->room;
+    if (is_filled)
+        is_filled = fill(&carry, series, goes_on, carried);
+    tbed_carry_release(carried);
+    tbed_copy_free(copy);
     if (!is_filled)
-        tbed_pages_free(carried_ret->moved, carried_ret->moved_nbytes);
-    return is_filled ? TBED_OK : error->status;
+        tbed_pages_free(carried->moved, carried->moved_nbytes);
+    return error->status;
 }

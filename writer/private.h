@@ -118,6 +118,7 @@ struct tbed_ring {                         /* of a flight recorder, this process
 struct tbed_closed_file {
     uint32_t name_number;
     ino_t inode;
+    uint64_t file_id; /* the number of a removed file's inode is given to others */
 };
 
 struct tbed_rotation { /* what a series of files needs; all but 'next_ns' and 'retry_ns': rotate_lock */
@@ -128,6 +129,8 @@ struct tbed_rotation { /* what a series of files needs; all but 'next_ns' and 'r
     uint64_t next_ns;       /* atomic: CLOCK_MONOTONIC */
     uint64_t retry_ns;      /* atomic: a rotation failed; not before this */
     uint64_t series_id;     /* the id of its first file */
+    uint64_t previous_id;   /* of the file before; 0: none */
+    uint32_t failed_count;  /* rotations, since the file was begun */
     uint32_t number;        /* of the file in the series, from 1 */
     uint32_t name_number;   /* of the newest closed file's name */
     uint32_t keep;          /* 0: all */
@@ -362,7 +365,9 @@ bool tbed_can_be_bound(uint32_t first_id, uint32_t count, uint32_t string_id);
 bool tbed_bind_locked(struct tbed_writer *writer, uint32_t first_id, uint32_t count, uint32_t string_id);
 
 /* ---- carry.c ---- */
-struct tbed_carried { /* what went into a new file, and where it is now */
+struct tbed_carried { /* what went into a new file, and where it is now; begins as zeros */
+    uint8_t *room;    /* the new file while it is being filled */
+    uint64_t room_nbytes;
     uint64_t page_count, backed_pages;
     uint32_t *moved; /* by page of the old file; moved_nbytes of memory */
     size_t moved_nbytes;
@@ -370,14 +375,19 @@ struct tbed_carried { /* what went into a new file, and where it is now */
     uint64_t cells_offset;                     /* 0: none */
     uint32_t cells_next, cells_sequence;
 };
+/* Makes most of the room that will be needed in the new file 'fd', while threads are recording. */
+enum tbed_status tbed_carry_prepare(const struct tbed_writer *writer, int fd, struct tbed_carried *carried,
+                                    struct tbed_error *error);
+/* What was prepared and not used; nothing is fine. */
+void tbed_carry_release(struct tbed_carried *carried);
 /*
  * Fills the new file 'fd' with all strings of the writer's file and those records that later events can need. Where
- * 'goes_on' the blocks that this process is filling are left unsealed, and in '*carried_ret'. 'moved' is the caller's
+ * 'goes_on' the blocks that this process is filling are left unsealed, and in '*carried'. 'moved' is the caller's
  * to free. Between writers of one file: the caller holds 'lock'.
  */
 enum tbed_status tbed_carry(const struct tbed_writer *writer, int fd, uint64_t file_id,
-                            const struct tbed_disk_series *series, bool goes_on,
-                            struct tbed_carried *carried_ret, struct tbed_error *error);
+                            const struct tbed_disk_series *series, bool goes_on, struct tbed_carried *carried,
+                            struct tbed_error *error);
 
 /* ---- rotate.c ---- */
 /* False: no memory. */
@@ -409,6 +419,13 @@ void tbed_recorders_hand_over(struct tbed_writer *writer);
 void tbed_recorders_stop(struct tbed_writer *writer);
 void tbed_recorders_free(struct tbed_writer *writer);
 void tbed_recorder_drop(struct tbed_recorder *recorder, enum tbed_drop_cause cause);
+
+/* ---- span_write.c ---- */
+/* Of a recorder that begins, or has closed: no span is open. */
+void tbed_stack_reset(struct tbed_recorder_kept *kept);
+uint32_t tbed_stack_depth(const struct tbed_recorder_kept *kept);
+/* Writes the innermost 'stored' open spans; the block then knows them all from 'floor' up, whatever was dropped before. */
+uint8_t *tbed_stack_store(struct tbed_recorder_kept *kept, uint8_t *at, uint32_t stored);
 /*
  * From inside an entered recorder: words, and the stack of open spans. tbed_span_end_at() is for a span that the block
  * knows.

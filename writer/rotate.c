@@ -64,6 +64,20 @@ static struct tbed_disk_series series_record(uint64_t series_id, uint64_t previo
     };
 }
 
+/* Told in the file that goes on; not each time, there may be one a second for days. */
+static void note_failure(struct tbed_writer *writer)
+{
+    struct tbed_rotation *rotation = &writer->rotation;
+    uint32_t count = ++rotation->failed_count;
+    if ((count & (count - 1)) != 0 || !tbed_writer_lock(writer))
+        return;
+    struct tbed_disk_series record =
+        series_record(rotation->series_id, rotation->previous_id, rotation->number);
+    record.failed_count = tbed_le32_make(count);
+    tbed_record_append(writer, &record, TBED_RECORD_SERIES, sizeof record);
+    tbed_writer_unlock(writer);
+}
+
 void tbed_series_record(struct tbed_writer *writer)
 {
     writer->rotation.series_id = writer->fields.file_id;
@@ -196,12 +210,27 @@ static void exchange_back(const struct tbed_writer *writer, bool is_named)
               is_named ? RENAME_EXCHANGE : RENAME_NOREPLACE);
 }
 
+static bool is_closed_file(const struct tbed_writer *writer, const char *name,
+                           const struct tbed_closed_file *file)
+{
+    struct stat status;
+    tbed_le64 file_id;
+    int fd = open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    bool is_it =
+        fd >= 0 && fstat(fd, &status) == 0 && status.st_ino == file->inode &&
+        status.st_dev == writer->device &&
+        pread(fd, &file_id, sizeof file_id, offsetof(struct tbed_disk_header, file_id)) == sizeof file_id &&
+        tbed_le64_load(file_id) == file->file_id;
+    if (fd >= 0)
+        close(fd);
+    return is_it;
+}
+
 static void remove_closed(struct tbed_writer *writer, const struct tbed_closed_file *file)
 {
     char *name = writer->rotation.name;
-    struct stat status;
     closed_name(writer, file->name_number, name);
-    if (lstat(name, &status) == 0 && status.st_ino == file->inode && status.st_dev == writer->device)
+    if (is_closed_file(writer, name, file))
         unlink(name);
 }
 
@@ -213,7 +242,7 @@ static void keep_newest(struct tbed_writer *writer, ino_t inode)
     struct tbed_closed_file *file = &rotation->closed[rotation->closed_count % rotation->keep];
     if (rotation->closed_count >= rotation->keep)
         remove_closed(writer, file);
-    *file = (struct tbed_closed_file){rotation->name_number, inode};
+    *file = (struct tbed_closed_file){rotation->name_number, inode, rotation->previous_id};
     rotation->closed_count++;
 }
 
@@ -238,6 +267,8 @@ static void go_on(struct tbed_writer *writer, const struct next *next)
     writer->cells = carried->cells_offset != 0 ? writer->map + carried->cells_offset : NULL;
     writer->cells_next = carried->cells_next;
     writer->cells_sequence = carried->cells_sequence;
+    rotation->previous_id = writer->fields.file_id;
+    rotation->failed_count = 0;
     writer->fields.file_id = next->file_id;
     __atomic_store_n(&writer->retry_ns, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&writer->helper.populated_pages, carried->page_count, __ATOMIC_RELEASE);
@@ -323,28 +354,36 @@ static bool next_make(struct tbed_writer *writer, struct next *next)
     return next->fd >= 0;
 }
 
+static void next_undo(struct tbed_writer *writer, const struct next *next)
+{
+    if (next->name_number != 0)
+        unlink(writer->rotation.name);
+    if (next->fd >= 0)
+        close(next->fd);
+}
+
 /* The caller has 'rotate_lock'. */
 static enum tbed_status rotate(struct tbed_writer *writer, struct tbed_error *error)
 {
     struct tbed_rotation *rotation = &writer->rotation;
-    struct next next = {.error = error};
+    struct next next = {.fd = -1, .error = error};
     enum tbed_status status = TBED_OK;
     if (!tbed_file_descriptor_is_ours(writer) && !tbed_file_reopen(writer))
         status = fail(error, TBED_ERR_OPEN, EBADF);
     else if (!next_make(writer, &next))
         status = fail(error, errno == ENOSPC || errno == EDQUOT ? TBED_ERR_DISK_FULL : TBED_ERR_OPEN, errno);
+    else
+        status = tbed_carry_prepare(writer, next.fd, &next.carried, error);
     int old_fd = writer->fd;
     ino_t old_inode = writer->inode;
-    if (status == TBED_OK) {
+    if (status == TBED_OK)
         status = pause_and_rotate(writer, &next);
-        if (status != TBED_OK && next.name_number != 0)
-            unlink(rotation->name);
-        if (status != TBED_OK)
-            close(next.fd);
-    }
+    tbed_carry_release(&next.carried);
     uint64_t now_ns = tbed_monotonic_ns();
     if (status != TBED_OK) {
+        next_undo(writer, &next);
         __atomic_store_n(&rotation->retry_ns, now_ns + RETRY_NS, __ATOMIC_RELAXED);
+        note_failure(writer);
         return status;
     }
     __atomic_store_n(&rotation->next_ns, now_ns + rotation->interval_ns, __ATOMIC_RELAXED);
@@ -363,7 +402,9 @@ enum tbed_status tbed_rotate(struct tbed_writer *writer, struct tbed_error *erro
         return fail(error, TBED_ERR_BUSY, 0);
     int kept_errno = errno, cancel_state = tbed_cancel_disable();
     writer->rotation.by_helper = false;
-    enum tbed_status status = rotate(writer, error);
+    bool is_closed =
+        __atomic_load_n(&writer->is_closing, __ATOMIC_ACQUIRE); /* while it waited for the lock */
+    enum tbed_status status = is_closed ? fail(error, TBED_ERR_ARGUMENT, 0) : rotate(writer, error);
     tbed_lock_give(&writer->live->rotate_lock);
     tbed_cancel_restore(cancel_state);
     errno = kept_errno;
@@ -451,6 +492,8 @@ static void series_begin(struct tbed_writer *writer, const struct next *next)
     struct tbed_rotation *rotation = &writer->rotation;
     memcpy(writer->path, rotation->name, sizeof writer->path);
     writer->fields.file_id = rotation->series_id = next->file_id;
+    rotation->previous_id = 0;
+    rotation->failed_count = 0;
     rotation->number = 1;
     rotation->name_number = 0;
     rotation->closed_count = 0;
@@ -472,9 +515,6 @@ bool tbed_rotation_fork(struct tbed_writer *writer)
             close(old_fd);
         return true;
     }
-    if (next.name_number != 0)
-        unlink(writer->rotation.name);
-    if (next.fd >= 0)
-        close(next.fd);
+    next_undo(writer, &next);
     return false;
 }

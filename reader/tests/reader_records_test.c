@@ -243,6 +243,30 @@ static void bindings_are_listed_in_file_order(void **state)
     records_close(&records);
 }
 
+static void the_newest_record_says_where_a_file_of_a_series_belongs(void **state)
+{
+    struct records records;
+    struct tbed_trace_info info;
+    (void)state;
+    records_make(&records);
+    /* series id (2), file before (2), number, rotations that failed */
+    RECORD(&records, TBED_RECORD_SERIES, 1, 2, 3, 4, 5, 0);
+    RECORD(&records, TBED_RECORD_SERIES, 6, 7, 8, 9, 10, 11);
+    records_open(&records);
+    assert_int_equal(tbed_reader_verify(records.reader), TBED_OK);
+    tbed_reader_info(records.reader, &info);
+    assert_int_equal(info.series_id, UINT64_C(0x700000006));
+    assert_int_equal(info.previous_file_id, UINT64_C(0x900000008));
+    assert_int_equal(info.series_number, 10);
+    assert_int_equal(info.series_failed_count, 11);
+    records_close(&records);
+    records_make(&records);
+    records_open(&records);
+    tbed_reader_info(records.reader, &info);
+    assert_int_equal(info.series_number, 0);
+    records_close(&records);
+}
+
 static void records_of_later_versions_are_skipped(void **state)
 {
     struct records records;
@@ -439,6 +463,7 @@ int main(void)
         cmocka_unit_test(stacks_are_followed_to_their_outermost_caller),
         cmocka_unit_test(locations_resolve_to_frames),
         cmocka_unit_test(bindings_are_listed_in_file_order),
+        cmocka_unit_test(the_newest_record_says_where_a_file_of_a_series_belongs),
         cmocka_unit_test(records_of_later_versions_are_skipped),
         cmocka_unit_test(impossible_lengths_are_refused),
         cmocka_unit_test(counts_that_do_not_fit_are_refused),

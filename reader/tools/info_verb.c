@@ -82,6 +82,11 @@ static void put_series(const struct tbed_trace_info *info)
     if (info->previous_file_id != 0)
         printf(", follows %016" PRIx64, info->previous_file_id);
     printf("\n");
+    if (info->series_failed_count == 0)
+        return;
+    put_field("");
+    printf("The next file could not be begun, %s time%s or more; this one went on.\n",
+           tool_format_count(number, info->series_failed_count), info->series_failed_count == 1 ? "" : "s");
 }
 
 static void put_size(const struct state *state)
@@ -473,6 +478,8 @@ static void json_series(struct tool_json *out, const struct tbed_trace_info *inf
     snprintf(id, sizeof id, "%016" PRIx64, info->series_id);
     tool_json_string(out, "id", id);
     tool_json_u64(out, "number", info->series_number);
+    if (info->series_failed_count != 0)
+        tool_json_u64(out, "failed_rotations", info->series_failed_count);
     snprintf(id, sizeof id, "%016" PRIx64, info->previous_file_id);
     if (info->previous_file_id != 0)
         tool_json_string(out, "follows", id);

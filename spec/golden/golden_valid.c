@@ -469,6 +469,36 @@ static void write_wrap(const char *folder)
     golden_expect(folder, "valid/wrap - 0 0 4");
 }
 
+/* ---- series.tbed: the third file of a series, whose writer could not begin the fourth ---- */
+
+static void write_series(const char *folder)
+{
+    struct golden_file file;
+    golden_begin(&file, GOLDEN_PAGE_NBYTES);
+    struct golden_block strings =
+        golden_page(&file, &(struct golden_start){.kind = TBED_BLOCK_STRINGS, .stream = 1});
+    uint32_t name = golden_text(&strings, "main");
+    golden_seal(&strings);
+    struct golden_block records =
+        golden_page(&file, &(struct golden_start){.kind = TBED_BLOCK_RECORDS, .stream = 1});
+    for (uint32_t failed_count = 0; failed_count < 3; failed_count++) /* the newest counts */
+        GOLDEN_RECORD(&records, TBED_RECORD_SERIES, GOLDEN_U64(0x1111111111111111),
+                      GOLDEN_U64(0x2222222222222222), 3, failed_count);
+    process_record(&records, name);
+    stream_record(&records, 2, name);
+    golden_seal(&records);
+    struct golden_start start = {
+        .kind = TBED_BLOCK_EVENTS, .stream = 2, .depth = 1, .first_tick = GOLDEN_FIRST_TICK + 100};
+    struct golden_block events = golden_page(&file, &start);
+    golden_open_span(&events, GOLDEN_FIRST_TICK, name); /* begun two files before */
+    golden_event(&events, TBED_TAG_END, name, 7);
+    golden_seal(&events);
+    golden_counts(&file, 9, 1, 1);
+    golden_shut(&file);
+    golden_file_write(&file, folder, "series");
+    golden_expect(folder, "valid/series - 1 0 1");
+}
+
 void golden_valid_write_all(const char *folder)
 {
     write_events(folder);
@@ -477,4 +507,5 @@ void golden_valid_write_all(const char *folder)
     write_interrupted(folder);
     write_ring(folder);
     write_wrap(folder);
+    write_series(folder);
 }

@@ -129,6 +129,77 @@ static void every_id_means_the_same_in_the_next_file(void **state)
     assert_int_equal(event_count(closed_path(1), true), 2);
 }
 
+/* What a later record takes the place of would make each file longer than the one before. */
+static void what_is_over_is_not_carried_on(void **state)
+{
+    (void)state;
+    struct tbed_writer *writer = open_series("over.tbed", (struct tbed_writer_options){.page_nbytes = 4096});
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, "first");
+    struct tbed_unit_options options = {.kind = TBED_UNIT_NATIVE, .pc_count = 16, .name = "unit"};
+    uint32_t unit = tbed_unit_register(writer, &options), unloaded = tbed_unit_register(writer, &options);
+    uint32_t id = tbed_id_reserve(writer, 1);
+    char text[16];
+    tbed_instant(recorder, 1);
+    for (unsigned i = 0; i < 2000; i++) {
+        size_t nbytes = (size_t)snprintf(text, sizeof text, "%u", i % 4);
+        tbed_unit_load(writer, unloaded, i, 16);
+        tbed_unit_load(writer, unit, i, 16);
+        tbed_unit_unload(writer, unit);
+        tbed_unit_unload(writer, unloaded);
+        tbed_metadata_set(writer, text, nbytes);
+        tbed_id_bind(writer, id, 1, tbed_string_intern(writer, text, nbytes));
+        tbed_recorder_name(recorder, text);
+    }
+    tbed_unit_load(writer, unit, 0x7000, 16); /* both are loaded */
+    tbed_unit_load(writer, unit, 0x8000, 16);
+    rotate(writer);
+    rotate(writer);
+    tbed_instant(recorder, unloaded + 2);
+    tbed_writer_free(writer);
+
+    struct tbed_reader *reader = test_reader_open(path, true);
+    struct tbed_trace_info info;
+    struct tbed_load_info load;
+    struct tbed_binding_info binding;
+    struct tbed_stream_info stream;
+    tbed_reader_info(reader, &info);
+    assert_true(info.page_count < 8);
+    assert_true(tbed_load_get(reader, 0, &load) && load.address == 0x7000);
+    assert_true(tbed_load_get(reader, 1, &load) && load.address == 0x8000);
+    assert_false(tbed_load_get(reader, 2, &load));
+    assert_false(tbed_binding_get(reader, 2, &binding));
+    assert_text(reader, TBED_ID_METADATA, "3");
+    assert_text(reader, id, "3");
+    assert_text(reader, unloaded + 2, "unit+0x2");
+    assert_true(tbed_stream_get(reader, 0, &stream));
+    assert_text(reader, stream.name_id, "3");
+    tbed_reader_close(reader);
+}
+
+static void records_and_strings_of_a_later_file_take_as_many_pages_as_they_need(void **state)
+{
+    (void)state;
+    enum { COUNT = 2000 };
+    struct tbed_writer *writer = open_series("much.tbed", (struct tbed_writer_options){.page_nbytes = 4096});
+    char text[16];
+    tbed_instant(tbed_recorder_open(writer, "main"), 1);
+    uint32_t first = tbed_id_reserve(writer, COUNT);
+    rotate(writer);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        size_t nbytes = (size_t)snprintf(text, sizeof text, "%u", i);
+        tbed_id_bind(writer, first + i, 1, tbed_string_intern(writer, text, nbytes));
+        if (i == COUNT / 2)
+            rotate(writer);
+    }
+    tbed_writer_free(writer);
+    struct tbed_reader *reader = test_reader_open(path, true);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        snprintf(text, sizeof text, "%u", i);
+        assert_text(reader, first + i, text);
+    }
+    tbed_reader_close(reader);
+}
+
 /* A string page is not left half empty at each rotation, or the string space would run out. */
 static void rotations_take_no_string_pages(void **state)
 {
@@ -163,8 +234,9 @@ static void only_its_own_files_are_removed(void **state)
     assert_int_equal(access(closed_path(2), F_OK), 0);
     assert_int_not_equal(access(closed_path(3), F_OK), 0);
     assert_int_equal(access(closed_path(4), F_OK), 0);
-    unlink(closed_path(4));
-    fd = open(closed_path(4), O_WRONLY | O_CREAT, 0600); /* somebody took the name */
+    fd =
+        open(closed_path(4), O_WRONLY | O_TRUNC); /* somebody took the name, and perhaps got the same inode */
+    assert_int_equal(write(fd, "mine", 4), 4);
     close(fd);
     for (int i = 0; i < 3; i++)
         rotate(writer);
@@ -218,6 +290,69 @@ static void a_full_disk_changes_nothing(void **state)
     tbed_writer_free(writer);
     assert_int_equal(event_count(closed_path(1), true), 2);
     assert_int_equal(event_count(path, true), 1);
+}
+
+static struct tbed_trace_info info_of(const char *file, bool shut)
+{
+    struct tbed_reader *reader = test_reader_open(file, shut);
+    struct tbed_trace_info info;
+    tbed_reader_info(reader, &info);
+    tbed_reader_close(reader);
+    return info;
+}
+
+/* Nothing can be made there, but the running file is open. Root may do it all the same, so it is somebody else then. */
+static void folder_lock(bool is_locked)
+{
+    char folder[256];
+    snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') - path), path);
+    if (!is_locked && getuid() == 0)
+        assert_int_equal(seteuid(0), 0);
+    assert_int_equal(chmod(folder, is_locked ? 0555 : 0700), 0);
+    if (is_locked && getuid() == 0)
+        assert_int_equal(seteuid(65534), 0);
+}
+
+static void a_folder_that_is_read_only_is_told_in_the_file_that_goes_on(void **state)
+{
+    (void)state;
+    struct tbed_writer *writer = open_series(
+        "locked.tbed",
+        (struct tbed_writer_options){.page_nbytes = 4096, .rotate_nbytes = 32768, .no_helper = true});
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
+    tbed_instant(recorder, 1);
+    folder_lock(true);
+    for (unsigned i = 0; i < 9999; i++) /* far beyond the limit */
+        tbed_instant(recorder, 2);
+    folder_lock(false);
+    struct tbed_trace_info info = info_of(path, false);
+    assert_int_equal(info.series_number, 1);
+    assert_true(info.series_failed_count >= 1);
+    folder_lock(true);
+    expect_failure(writer, TBED_ERR_OPEN);
+    folder_lock(false);
+    rotate(writer);
+    assert_int_equal(event_count(closed_path(1), true), 10000);
+    assert_true(info_of(closed_path(1), true).series_failed_count >= 2);
+    folder_lock(true);
+    expect_failure(writer, TBED_ERR_OPEN);
+    folder_lock(false);
+    info = info_of(path, false); /* what else its SERIES record says stays what it was */
+    assert_int_equal(info.series_failed_count, 1);
+    assert_int_equal(info.series_number, 2);
+    assert_int_equal(info.series_id, info_of(closed_path(1), true).file_id);
+    assert_int_equal(info.previous_file_id, info.series_id);
+    unlink(path);
+    close(open(path, O_WRONLY | O_CREAT, 0600));
+    for (unsigned i = 0; i < 2; i++)
+        expect_failure(writer, TBED_ERR_EXISTS);
+    unlink(path);
+    rotate(writer); /* the second file had lost its name */
+    tbed_instant(recorder, 3);
+    tbed_writer_free(writer);
+    info = info_of(path, true);
+    assert_int_equal(info.series_number, 3);
+    assert_int_equal(info.series_failed_count, 0);
 }
 
 static void what_cannot_be_a_series_is_refused(void **state)
@@ -370,10 +505,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_id_means_the_same_in_the_next_file),
+        cmocka_unit_test(what_is_over_is_not_carried_on),
+        cmocka_unit_test(records_and_strings_of_a_later_file_take_as_many_pages_as_they_need),
         cmocka_unit_test(rotations_take_no_string_pages),
         cmocka_unit_test(only_its_own_files_are_removed),
         cmocka_unit_test(a_path_that_is_gone_or_of_others),
         cmocka_unit_test(a_full_disk_changes_nothing),
+        cmocka_unit_test(a_folder_that_is_read_only_is_told_in_the_file_that_goes_on),
         cmocka_unit_test(what_cannot_be_a_series_is_refused),
         cmocka_unit_test(a_forked_child_begins_a_series_of_its_own),
         cmocka_unit_test(a_kill_at_any_moment_loses_nothing),

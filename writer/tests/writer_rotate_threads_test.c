@@ -7,9 +7,11 @@
 #include "support.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #define THREADS     4
@@ -262,6 +264,143 @@ static void by_call_without_helper(void **state)
     events_are_in_one_file_each(false, true);
 }
 
+/* ---- Signals, and quiet programs ---- */
+
+static struct tbed_recorder *handler_recorder;
+static volatile sig_atomic_t is_rotation_asked, handler_count;
+
+static void record_in_handler(int signal)
+{
+    (void)signal;
+    tbed_instant(handler_recorder, 1);
+    handler_count++;
+    is_rotation_asked = 1;
+}
+
+/* Adds up events and drops of all files. */
+static uint64_t sum_series(const char *path, uint64_t drops[TBED_DROP_CAUSE_COUNT])
+{
+    uint64_t events = 0;
+    size_t number = 1;
+    for (bool is_last = false; !is_last; number++) {
+        char name[300];
+        struct tbed_trace_info info;
+        struct tbed_stream_info stream;
+        snprintf(name, sizeof name, "%s.%06zu", path, number);
+        is_last = access(name, F_OK) != 0;
+        struct tbed_reader *reader = test_reader_open(is_last ? path : name, true);
+        tbed_reader_info(reader, &info);
+        for (size_t i = 0; i < TBED_DROP_CAUSE_COUNT; i++)
+            drops[i] += info.drops[i];
+        for (size_t i = 0; tbed_stream_get(reader, i, &stream); i++) {
+            struct tbed_cursor *cursor;
+            struct tbed_event event;
+            assert_int_equal(tbed_cursor_open(reader, stream.stream, &cursor), TBED_OK);
+            while (tbed_cursor_next(cursor, &event) == TBED_OK)
+                events += event.type == TBED_EVENT_INSTANT;
+            tbed_cursor_close(cursor);
+        }
+        tbed_reader_close(reader);
+    }
+    return events;
+}
+
+/*
+ * As a daemon rotates by SIGHUP: the handler asks, a thread does it. The handler records, too, in whatever step of a
+ * rotation it interrupts its thread.
+ */
+static void handlers_ask_for_rotations_and_record_during_them(void **state)
+{
+    (void)state;
+    const char *path = test_path("signals.tbed");
+    struct tbed_writer_options options = {.page_nbytes = 4096, .no_helper = true, .rotate = true};
+    struct tbed_writer *writer = test_writer_open(path, &options);
+    struct sigaction action = {.sa_handler = record_in_handler, .sa_flags = SA_RESTART}, before;
+    struct itimerval timer = {.it_interval.tv_usec = 150, .it_value.tv_usec = 150}, none = {0};
+    uint64_t count = 0, drops[TBED_DROP_CAUSE_COUNT] = {0};
+    handler_recorder = tbed_recorder_open(writer, "main");
+    handler_count = 0;
+    sigaction(SIGALRM, &action, &before);
+    setitimer(ITIMER_REAL, &timer, NULL);
+    for (unsigned done = 0; done < 40; count++) {
+        tbed_instant(handler_recorder, 2);
+        if (is_rotation_asked) {
+            is_rotation_asked = 0;
+            done += tbed_rotate(writer, NULL) == TBED_OK;
+        }
+    }
+    setitimer(ITIMER_REAL, &none, NULL);
+    sigaction(SIGALRM, &before, NULL);
+    tbed_writer_free(writer);
+    uint64_t events = sum_series(path, drops);
+    assert_int_equal(events + drops[TBED_DROP_INTERRUPTED], count + (uint64_t)handler_count);
+    for (size_t cause = 0; cause < TBED_DROP_CAUSE_COUNT; cause++)
+        assert_true(cause == TBED_DROP_INTERRUPTED || drops[cause] == 0);
+}
+
+static void *rotate_often(void *argument)
+{
+    struct worker *worker = argument;
+    for (unsigned done = 0; done < 40;)
+        done += tbed_rotate(worker->writer, NULL) == TBED_OK;
+    __atomic_store_n(&worker->stop, true, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+/* The handler must not wait for a rotation that waits for the lock of the thread that it interrupted. */
+static void handlers_record_while_their_thread_has_the_lock(void **state)
+{
+    (void)state;
+    const char *path = test_path("lock.tbed");
+    struct tbed_writer_options options = {.page_nbytes = 4096, .no_helper = true, .rotate = true};
+    struct tbed_writer *writer = test_writer_open(path, &options);
+    struct worker worker = {.writer = writer};
+    struct sigaction action = {.sa_handler = record_in_handler, .sa_flags = SA_RESTART}, before;
+    struct itimerval timer = {.it_interval.tv_usec = 150, .it_value.tv_usec = 150}, none = {0};
+    uint64_t count = 0, drops[TBED_DROP_CAUSE_COUNT] = {0};
+    uint32_t id = tbed_id_reserve(writer, 1);
+    sigset_t alarm, mask;
+    pthread_t thread;
+    handler_recorder = tbed_recorder_open(writer, "main");
+    handler_count = 0;
+    sigemptyset(&alarm);
+    sigaddset(&alarm, SIGALRM);
+    pthread_sigmask(SIG_BLOCK, &alarm, &mask);
+    pthread_create(&thread, NULL, rotate_often, &worker);
+    sigaction(SIGALRM, &action, &before);
+    setitimer(ITIMER_REAL, &timer, NULL);
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
+    for (; !__atomic_load_n(&worker.stop, __ATOMIC_ACQUIRE); count++) {
+        for (unsigned i = 0; i < 100; i++)
+            tbed_id_bind(writer, id, 1, id);
+        tbed_instant(handler_recorder, 2);
+    }
+    setitimer(ITIMER_REAL, &none, NULL);
+    sigaction(SIGALRM, &before, NULL);
+    pthread_join(thread, NULL);
+    tbed_writer_free(writer);
+    uint64_t events = sum_series(path, drops);
+    assert_int_equal(events + drops[TBED_DROP_INTERRUPTED], count + (uint64_t)handler_count);
+}
+
+static void a_quiet_program_rotates_by_time(void **state)
+{
+    (void)state;
+    const char *path = test_path("time.tbed");
+    struct tbed_writer_options options = {.rotate_interval_ns = 20000000};
+    struct tbed_writer *writer = test_writer_open(path, &options);
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
+    uint64_t drops[TBED_DROP_CAUSE_COUNT] = {0};
+    char third[300];
+    tbed_instant(recorder, 1);
+    snprintf(third, sizeof third, "%s.000003", path);
+    while (access(third, F_OK) != 0)
+        usleep(1000);
+    tbed_instant(recorder, 1);
+    tbed_writer_free(writer);
+    assert_int_equal(sum_series(path, drops), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -269,6 +408,9 @@ int main(void)
         cmocka_unit_test(by_size_without_helper),
         cmocka_unit_test(by_call_with_helper),
         cmocka_unit_test(by_call_without_helper),
+        cmocka_unit_test(handlers_ask_for_rotations_and_record_during_them),
+        cmocka_unit_test(handlers_record_while_their_thread_has_the_lock),
+        cmocka_unit_test(a_quiet_program_rotates_by_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

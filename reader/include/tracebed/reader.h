@@ -103,6 +103,7 @@ struct tbed_trace_info {
     /* Of a file that is one of a series: which, from 1 (0: it is none), the id of the first file and of the one before. */
     uint32_t series_number;
     uint64_t series_id, previous_file_id; /* the latter 0 in the first */
+    uint32_t series_failed_count; /* rotations that failed while this file was the running one; at least */
 };
 void tbed_reader_info(const struct tbed_reader *reader, struct tbed_trace_info *info_ret);
 

@@ -84,8 +84,11 @@ struct tbed_writer_options {
  * at only there. It begins within a page of each thread of 'rotate_nbytes', and not before a file is twice as large as
  * what it carries on. What threads record meanwhile waits until the next file stands: some milliseconds, more where
  * there are many megabytes of strings. A signal handler that comes in the middle of that in its own thread has its
- * events dropped with cause "interrupted". A rotation that fails changes nothing and is tried again after a second:
- * the file goes on.
+ * events dropped with cause "interrupted". A rotation that fails changes nothing: the file goes on and says how often
+ * that happened ('tracebed info'), and a rotation by size or time is tried again after a second; why it fails
+ * tbed_rotate() tells. Threads are stopped by membarrier(2): where the kernel or a sandbox refuses that, each
+ * rotation fails. So does one during which a thread stays in a single record for a tenth of a second (stopped by a
+ * debugger, say).
  *
  * A forked child begins a series of its own with its first event, at "path.PID"; so nobody shares a file. Another process
  * that joins the running file all the same stays in that one. The file system must be able to exchange two names
@@ -141,8 +144,8 @@ enum tbed_status tbed_writer_open_fd(int fd, const struct tbed_writer_options *o
 /*
  * tbed_rotate() begins the next file of a series now. From a signal handler: ask a thread to do it.
  *
- * Errors: ERR_ARGUMENT where the writer is NULL, closed, or without a series; ERR_BUSY where a rotation or a close is
- *         under way, or a thread did not come out of a record for a tenth of a second; ERR_EXISTS where the path names
+ * Errors: ERR_ARGUMENT where the writer is NULL, closed, or without a series; ERR_BUSY where a thread did not
+ *         come out of a record for a tenth of a second, or there is no membarrier(2); ERR_EXISTS where the path names
  *         another file by now; ERR_OPEN, ERR_DISK_FULL, ERR_WRITE, ERR_MAP, ERR_MEMORY. The running file goes on then.
  * Threads: any; not from a signal handler.
  */
