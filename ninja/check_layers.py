@@ -26,7 +26,7 @@ PARTS = {
     "writer/": ("writer/", "format/"),
     "writer/tests/": ("writer/", "format/", *PUBLIC),
     "reader/": ("reader/", "format/"),
-    "reader/exchange/": ("reader/exchange/", "reader/analysis/profile_", "reader/label.h", *PUBLIC),
+    "reader/exchange/": ("reader/exchange/", "reader/analysis/profile_", "reader/label.h", "format/utf8.h", *PUBLIC),
     "reader/symbols/": ("reader/symbols/", *PUBLIC),
     "reader/tools/": ("reader/tools/", *PUBLIC),
     "reader/tests/": ("reader/", "format/", *PUBLIC),

@@ -565,8 +565,10 @@ def read_event(trace, block, at):
         nwords, type, fields = 1, "unknown", {"tag": 7, "nwords": 1}
     else:
         nwords, type, fields = 1, ("begin", "end", "instant")[tag - 1], {}
-    tick = block.base + delta & M64
-    event = {"stream": block.stream, "tick": tick, "type": type, "id": id, "name": name_of(trace, id), **fields}
+    tick, name = block.base + delta & M64, name_of(trace, id)
+    if type == "message" and "\x1e" in (name or ""):
+        fields["context"] = name.split("\x1e")[0]
+    event = {"stream": block.stream, "tick": tick, "type": type, "id": id, "name": name, **fields}
     return [event], 8 * nwords
 
 

@@ -407,6 +407,16 @@ static bool has_value(const struct tbed_given_event *event)
            event->arguments[0].type <= TBED_ARG_F64;
 }
 
+static void give_message(struct tbed_recorder *recorder, const struct tbed_given_event *event)
+{
+    struct extended record = {.type = TBED_EXT_MESSAGE,
+                              .aux = event->severity,
+                              .id = event->id,
+                              .arguments = event->arguments,
+                              .argument_count = event->argument_count};
+    extended_put(recorder, event->tick, &record);
+}
+
 static void give(struct tbed_recorder *recorder, const struct tbed_given_event *event)
 {
     switch (event->type) {
@@ -421,6 +431,9 @@ static void give(struct tbed_recorder *recorder, const struct tbed_given_event *
         return;
     case TBED_GIVEN_INSTANT:
         give_instant(recorder, event);
+        return;
+    case TBED_GIVEN_MESSAGE:
+        give_message(recorder, event);
         return;
     case TBED_GIVEN_COUNTER:
         if (has_value(event)) {

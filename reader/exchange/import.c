@@ -1,5 +1,5 @@
 /*
- * A profile of measureme becomes a bed.
+ * A foreign file becomes a bed: what is public, and how that is done with a profile of measureme.
  *
  * Strings and events are independent of each other in a profile, and go on threads of their own.
  *
@@ -10,16 +10,19 @@
 #define _GNU_SOURCE 1
 #include "reader/exchange/import.h"
 #include "reader/exchange/new_file.h"
+#include "reader/exchange/rtl_log.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define NS_PER_S            1000000000u
 #define METADATA_NBYTES_MAX ((size_t)16 << 20)
+#define START_NBYTES        4096  /* of a file, by which its kind is told */
 #define PARALLEL_EVENT_MIN  10000 /* fewer are done before a thread has started */
 
 /* ---- Metadata ---- */
@@ -109,7 +112,8 @@ static enum tbed_status import_both(struct import *import)
 }
 
 /* Drops that mean that the bed is not what the profile was, for a reason that can be mended. */
-static enum tbed_status count_drops(const struct import *import, struct tbed_error *error)
+enum tbed_status tbed_import_count_drops(const struct tbed_writer *writer, struct tbed_import_report *report,
+                                         struct tbed_error *error)
 {
     static const struct {
         enum tbed_drop_cause cause;
@@ -119,10 +123,10 @@ static enum tbed_status count_drops(const struct import *import, struct tbed_err
                  {TBED_DROP_IO_ERROR, TBED_ERR_WRITE},
                  {TBED_DROP_NO_MEMORY, TBED_ERR_MEMORY}};
     for (unsigned cause = 0; cause < TBED_DROP_CAUSE_COUNT; cause++)
-        import->report->drop_count += tbed_writer_drop_count(import->writer, cause);
+        report->drop_count += tbed_writer_drop_count(writer, cause);
     for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++) {
         errno = fatal[i].cause == TBED_DROP_SIZE_LIMIT ? EFBIG : 0;
-        if (tbed_writer_drop_count(import->writer, fatal[i].cause) > 0)
+        if (tbed_writer_drop_count(writer, fatal[i].cause) > 0)
             return tbed_exchange_fail(error, fatal[i].status);
     }
     return TBED_OK;
@@ -147,7 +151,8 @@ enum tbed_status tbed_import_write(const struct mm_file *file, int fd, struct tb
 {
     struct import import = {.file = file, .report = report};
     mm_info(file, &import.info);
-    *report = (struct tbed_import_report){.version = import.info.version,
+    *report = (struct tbed_import_report){.kind = TBED_FOREIGN_PROFILE,
+                                          .version = import.info.version,
                                           .file_nbytes = import.info.file_nbytes,
                                           .unpaired_count = import.info.unmatched_start_count +
                                                             import.info.unmatched_end_count};
@@ -163,32 +168,98 @@ enum tbed_status tbed_import_write(const struct mm_file *file, int fd, struct tb
     if (status != TBED_OK)
         tbed_exchange_fail(error_ret, status);
     else
-        status = count_drops(&import, error_ret);
+        status = tbed_import_count_drops(import.writer, report, error_ret);
     tbed_writer_free(import.writer);
     tbed_import_ids_end(&import.ids);
     report_damage(&import);
     return status;
 }
 
-/* ---- What is public ---- */
+/* ---- A file of either kind ---- */
 
-enum tbed_foreign_kind tbed_foreign_find_fd(int fd)
+struct source {
+    struct mm_file *profile; /* NULL: a log */
+    struct rtl_text log;
+};
+
+static enum tbed_foreign_kind kind_of(int fd)
 {
-    uint8_t start[8];
+    char start[START_NBYTES];
     struct stat status;
     if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
         return TBED_FOREIGN_NONE;
     ssize_t nbytes = pread(fd, start, sizeof start, 0);
-    bool is_profile = nbytes > 0 && mm_is_profile(start, (size_t)nbytes);
-    return is_profile ? TBED_FOREIGN_PROFILE : TBED_FOREIGN_NONE;
+    if (nbytes <= 0 || (nbytes >= 8 && memcmp(start, "tracebed", 8) == 0))
+        return TBED_FOREIGN_NONE;
+    if (mm_is_profile((const uint8_t *)start, (size_t)nbytes < 8 ? (size_t)nbytes : 8))
+        return TBED_FOREIGN_PROFILE;
+    return tbed_rtl_is_log(start, (size_t)nbytes) ? TBED_FOREIGN_RTL_LOG : TBED_FOREIGN_NONE;
+}
+
+static enum tbed_status log_map(int fd, struct source *source, struct tbed_error *error)
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0)
+        return tbed_exchange_fail(error, TBED_ERR_READ);
+    void *bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, fd, 0);
+    if (bytes == MAP_FAILED)
+        return tbed_exchange_fail(error, TBED_ERR_MAP);
+    source->log = (struct rtl_text){bytes, (size_t)status.st_size};
+    return TBED_OK;
+}
+
+static enum tbed_status source_open_fd(int fd, struct source *source, struct tbed_error *error)
+{
+    *source = (struct source){0};
+    return kind_of(fd) == TBED_FOREIGN_RTL_LOG ? log_map(fd, source, error)
+                                               : mm_open_fd(fd, &source->profile, error);
+}
+
+static enum tbed_status source_open(const char *path, struct source *source, struct tbed_error *error)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool is_log = fd >= 0 && !mm_is_profile_path(path) && kind_of(fd) == TBED_FOREIGN_RTL_LOG;
+    *source = (struct source){0};
+    enum tbed_status status = is_log ? log_map(fd, source, error) : mm_open(path, &source->profile, error);
+    if (fd >= 0)
+        close(fd);
+    return status;
+}
+
+static void source_close(struct source *source)
+{
+    if (source->log.bytes != NULL)
+        munmap((void *)source->log.bytes, source->log.nbytes);
+    else
+        mm_close(source->profile);
+}
+
+static enum tbed_status source_write(const struct source *source, int fd, struct tbed_import_report *report,
+                                     struct tbed_error *error)
+{
+    return source->profile == NULL ? tbed_rtl_import(&source->log, fd, report, error)
+                                   : tbed_import_write(source->profile, fd, report, error);
+}
+
+/* ---- What is public ---- */
+
+enum tbed_foreign_kind tbed_foreign_find_fd(int fd)
+{
+    return kind_of(fd);
 }
 
 enum tbed_foreign_kind tbed_foreign_find(const char *path)
 {
-    return mm_is_profile_path(path) ? TBED_FOREIGN_PROFILE : TBED_FOREIGN_NONE;
+    if (mm_is_profile_path(path))
+        return TBED_FOREIGN_PROFILE;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    enum tbed_foreign_kind kind = fd >= 0 ? kind_of(fd) : TBED_FOREIGN_NONE;
+    if (fd >= 0)
+        close(fd);
+    return kind == TBED_FOREIGN_RTL_LOG ? kind : TBED_FOREIGN_NONE;
 }
 
-static enum tbed_status import_to(const struct mm_file *file, const char *to,
+static enum tbed_status import_to(const struct source *source, const char *to,
                                   const struct tbed_import_options *options,
                                   struct tbed_import_report *report, struct tbed_error *error)
 {
@@ -197,36 +268,36 @@ static enum tbed_status import_to(const struct mm_file *file, const char *to,
     enum tbed_status status = tbed_new_file_open(to, overwrite, 0600, &bed, error);
     if (status != TBED_OK)
         return status;
-    status = tbed_import_write(file, bed.fd, report, error);
+    status = source_write(source, bed.fd, report, error);
     if (status == TBED_OK)
         return tbed_new_file_commit(&bed, error);
     tbed_new_file_abandon(&bed);
     return status;
 }
 
-static enum tbed_status open_nameless(const struct mm_file *file, struct tbed_reader **reader_ret,
+static enum tbed_status open_nameless(const struct source *source, struct tbed_reader **reader_ret,
                                       struct tbed_import_report *report, struct tbed_error *error)
 {
     int fd = tbed_nameless_file();
     if (fd < 0)
         return tbed_exchange_fail(error, TBED_ERR_WRITE);
-    enum tbed_status status = tbed_import_write(file, fd, report, error);
+    enum tbed_status status = source_write(source, fd, report, error);
     if (status == TBED_OK)
         status = tbed_reader_open_fd(fd, NULL, reader_ret, error);
     close(fd);
     return status;
 }
 
-/* 'to' or 'reader_ret' is NULL. Takes the file. */
-static enum tbed_status import_file(struct mm_file *file, const char *to,
-                                    const struct tbed_import_options *options,
-                                    struct tbed_reader **reader_ret, struct tbed_import_report *report_ret,
-                                    struct tbed_error *error_ret)
+/* 'to' or 'reader_ret' is NULL. Takes the source. */
+static enum tbed_status import_source(struct source *source, const char *to,
+                                      const struct tbed_import_options *options,
+                                      struct tbed_reader **reader_ret, struct tbed_import_report *report_ret,
+                                      struct tbed_error *error_ret)
 {
     struct tbed_import_report report = {0};
-    enum tbed_status status = to != NULL ? import_to(file, to, options, &report, error_ret)
-                                         : open_nameless(file, reader_ret, &report, error_ret);
-    mm_close(file);
+    enum tbed_status status = to != NULL ? import_to(source, to, options, &report, error_ret)
+                                         : open_nameless(source, reader_ret, &report, error_ret);
+    source_close(source);
     if (report_ret != NULL)
         *report_ret = report;
     return status;
@@ -235,31 +306,31 @@ static enum tbed_status import_file(struct mm_file *file, const char *to,
 enum tbed_status tbed_import(const char *from, const char *to, const struct tbed_import_options *options,
                              struct tbed_import_report *report_ret, struct tbed_error *error_ret)
 {
-    struct mm_file *file;
-    enum tbed_status status = mm_open(from, &file, error_ret);
-    return status == TBED_OK ? import_file(file, to, options, NULL, report_ret, error_ret) : status;
+    struct source source;
+    enum tbed_status status = source_open(from, &source, error_ret);
+    return status == TBED_OK ? import_source(&source, to, options, NULL, report_ret, error_ret) : status;
 }
 
 enum tbed_status tbed_import_fd(int from, const char *to, const struct tbed_import_options *options,
                                 struct tbed_import_report *report_ret, struct tbed_error *error_ret)
 {
-    struct mm_file *file;
-    enum tbed_status status = mm_open_fd(from, &file, error_ret);
-    return status == TBED_OK ? import_file(file, to, options, NULL, report_ret, error_ret) : status;
+    struct source source;
+    enum tbed_status status = source_open_fd(from, &source, error_ret);
+    return status == TBED_OK ? import_source(&source, to, options, NULL, report_ret, error_ret) : status;
 }
 
 enum tbed_status tbed_import_open(const char *from, struct tbed_reader **reader_ret,
                                   struct tbed_import_report *report_ret, struct tbed_error *error_ret)
 {
-    struct mm_file *file;
-    enum tbed_status status = mm_open(from, &file, error_ret);
-    return status == TBED_OK ? import_file(file, NULL, NULL, reader_ret, report_ret, error_ret) : status;
+    struct source source;
+    enum tbed_status status = source_open(from, &source, error_ret);
+    return status == TBED_OK ? import_source(&source, NULL, NULL, reader_ret, report_ret, error_ret) : status;
 }
 
 enum tbed_status tbed_import_open_fd(int from, struct tbed_reader **reader_ret,
                                      struct tbed_import_report *report_ret, struct tbed_error *error_ret)
 {
-    struct mm_file *file;
-    enum tbed_status status = mm_open_fd(from, &file, error_ret);
-    return status == TBED_OK ? import_file(file, NULL, NULL, reader_ret, report_ret, error_ret) : status;
+    struct source source;
+    enum tbed_status status = source_open_fd(from, &source, error_ret);
+    return status == TBED_OK ? import_source(&source, NULL, NULL, reader_ret, report_ret, error_ret) : status;
 }

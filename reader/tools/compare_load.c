@@ -129,7 +129,7 @@ bool compare_load(struct tbed_comparison *comparison, const char *path, unsigned
                   const struct compare_run *first, struct compare_run *run_ret)
 {
     *run_ret = (struct compare_run){.path = path};
-    bool is_foreign = strcmp(path, "-") != 0 && tbed_foreign_find(path) != TBED_FOREIGN_NONE;
+    bool is_foreign = strcmp(path, "-") != 0 && tbed_foreign_find(path) == TBED_FOREIGN_PROFILE;
     return is_foreign ? load_foreign(comparison, jobs, first, run_ret)
                       : load_trace(comparison, jobs, first, run_ret);
 }

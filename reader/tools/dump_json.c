@@ -89,6 +89,17 @@ static void put_category(struct dump *dump, uint32_t category)
     tool_json_name(&dump->out, "category_name", dump->reader, category);
 }
 
+/* What stands before U+001E in the format. */
+static void put_context(struct dump *dump, const struct tbed_event *event)
+{
+    struct tool_text format = {.status = TBED_ERR_STRING_ID};
+    if (event->id != TBED_ID_INVALID)
+        format = tool_name_whole(dump->reader, event->id);
+    const char *unit = format.status == TBED_OK ? memchr(format.text, '\x1e', format.nbytes) : NULL;
+    if (unit != NULL)
+        tool_json_text(&dump->out, "context", format.text, (size_t)(unit - format.text));
+}
+
 static void put_details(struct dump *dump, const struct tbed_event *event)
 {
     struct tool_json *out = &dump->out;
@@ -105,6 +116,7 @@ static void put_details(struct dump *dump, const struct tbed_event *event)
         break;
     case TBED_EVENT_MESSAGE:
         tool_json_u64(out, "severity", event->of.message.severity);
+        put_context(dump, event);
         break;
     case TBED_EVENT_ALLOC:
     case TBED_EVENT_FREE:

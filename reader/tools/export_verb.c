@@ -19,13 +19,24 @@ static const char help[] =
     "  -t, --to=FORMAT           mm_profdata   for the tools of measureme: summarize, crox, flamegraph\n"
     "                            chrome        trace events as JSON, for Perfetto, chrome://tracing,\n"
     "                                          speedscope, Firefox; takes several FILEs\n"
-    "  -o, --output=OUT          the file to write; of chrome also '-', standard output\n"
+    "                            rtl-log       the text log of OpenOffice's RTL_LOGFILE\n"
+    "      --format=FORMAT       the same as --to\n"
+    "  -o, --output=OUT          the file to write; of chrome and rtl-log also '-', standard output\n"
     "  -f, --force               replace OUT if it exists\n"
     "      --format-version=N    of mm_profdata: 8 or 9 (the usual)\n"
     "      --collapse-threads    of chrome: threads that follow one another share a row\n"
     "      --minimum-duration=D  of chrome: leave out shorter spans: 5ms, 300us, 1s; microseconds without a "
     "unit\n"
     "      --absolute            of chrome: whole microseconds since 1970, not time since the start\n"
+    "      --rebase=ZERO         of rtl-log: 0 ms is when the program's timer started (timer, the usual), or "
+    "the\n"
+    "                            first line (first)\n"
+    "      --tid=WHICH           of rtl-log: the system's numbers of threads (native), or 1, 2, 3 in order "
+    "of their\n"
+    "                            first lines (ordinal, the usual; of imported logs theirs are)\n"
+    "      --quirks              of rtl-log: cut pieces of 4096 bytes and more to 4095 and a zero, as "
+    "OpenOffice "
+    "did\n"
     "      --color=WHEN          never, auto or always\n"
     "  -h, --help                this text\n"
     "\n"
@@ -33,12 +44,21 @@ static const char help[] =
     "  tracebed export --to=mm_profdata run.tbed -o run.mm_profdata\n"
     "  tracebed export --to=chrome --minimum-duration=100us a.tbed b.mm_profdata -o both.json\n"
     "  tracebed export --to=chrome run.tbed -o - | gzip > run.json.gz\n"
+    "  tracebed export --to=rtl-log run.tbed -o run.log\n"
     "\n"
     "Exit codes: 0 fine; 1 FILE is damaged (what is intact is exported); 2 wrong usage, or a file cannot be "
     "read\n"
     "or written; OUT is then not there.\n";
 
-enum { OPTION_FORMAT_VERSION = 2000, OPTION_COLLAPSE, OPTION_MINIMUM, OPTION_ABSOLUTE };
+enum {
+    OPTION_FORMAT_VERSION = 2000,
+    OPTION_COLLAPSE,
+    OPTION_MINIMUM,
+    OPTION_ABSOLUTE,
+    OPTION_REBASE,
+    OPTION_TID,
+    OPTION_QUIRKS
+};
 
 /* ---- What formats say ---- */
 
@@ -83,8 +103,9 @@ static enum tool_exit export_measureme(const struct export_request *request)
 }
 
 static const struct export_format formats[] = {
-    {"mm_profdata", "for the tools of measureme", 8, 9, export_measureme, false},
-    {"chrome", "trace events as JSON, for viewers", 0, 0, export_chrome, true},
+    {"mm_profdata", "for the tools of measureme", 8, 9, export_measureme, false, false, false},
+    {"chrome", "trace events as JSON, for viewers", 0, 0, export_chrome, true, false, true},
+    {"rtl-log", "the text log of RTL_LOGFILE", 0, 0, export_rtl_log, false, true, true},
 };
 
 /* ---- The verb ---- */
@@ -92,8 +113,10 @@ static const struct export_format formats[] = {
 struct options {
     const char *to, *out;
     const struct export_format *format;
-    bool overwrite, absolute, collapse_threads;
+    bool overwrite, absolute, collapse_threads, quirks;
     uint64_t version, minimum_ns;
+    enum tbed_rtl_rebase rebase;
+    enum tbed_rtl_tid tid;
 };
 
 static const struct export_format *format_find(const char *name)
@@ -141,7 +164,10 @@ static int export_files(char **paths, size_t count, const struct options *option
                                      .version = (uint32_t)options->version,
                                      .absolute = options->absolute,
                                      .collapse_threads = options->collapse_threads,
-                                     .minimum_ns = options->minimum_ns};
+                                     .minimum_ns = options->minimum_ns,
+                                     .rebase = options->rebase,
+                                     .tid = options->tid,
+                                     .quirks = options->quirks};
     request.readers = tool_realloc(NULL, count * sizeof *request.readers);
     for (; request.reader_count < count; request.reader_count++) {
         request.reader = tool_open(paths[request.reader_count]);
@@ -153,13 +179,31 @@ static int export_files(char **paths, size_t count, const struct options *option
     return finish_files(&request, paths, options->format->run(&request));
 }
 
+static const char *take_rtl_option(struct options *options, int option, const char *argument)
+{
+    if (option == OPTION_QUIRKS) {
+        options->quirks = true;
+        return NULL;
+    }
+    if (option == OPTION_REBASE) {
+        options->rebase = strcmp(argument, "first") == 0 ? TBED_RTL_FIRST : TBED_RTL_TIMER;
+        bool is_known = options->rebase == TBED_RTL_FIRST || strcmp(argument, "timer") == 0;
+        return is_known ? NULL : "--rebase takes timer or first";
+    }
+    options->tid = strcmp(argument, "native") == 0 ? TBED_RTL_TID_NATIVE : TBED_RTL_TID_ORDINAL;
+    bool is_known = options->tid == TBED_RTL_TID_NATIVE || strcmp(argument, "ordinal") == 0;
+    return is_known ? NULL : "--tid takes native or ordinal";
+}
+
 /* NULL, or what is wrong. */
 static const char *take_option(struct options *options, int option, const char *argument)
 {
     if (option == 't') {
         options->format = format_find(argument);
-        return options->format != NULL ? NULL : "--to takes mm_profdata or chrome";
+        return options->format != NULL ? NULL : "--to takes mm_profdata, chrome or rtl-log";
     }
+    if (option == OPTION_REBASE || option == OPTION_TID || option == OPTION_QUIRKS)
+        return take_rtl_option(options, option, argument);
     if (option == 'o')
         options->out = argument;
     else if (option == 'f')
@@ -180,16 +224,19 @@ static const char *check_options(const struct options *options, int file_count)
 {
     const struct export_format *format = options->format;
     if (format == NULL)
-        return "which format? --to=mm_profdata or --to=chrome";
+        return "which format? --to=mm_profdata, --to=chrome or --to=rtl-log";
     if (options->version != 0 &&
         (options->version < format->version_min || options->version > format->version_max))
         return format->version_max > 0 ? "--format-version takes 8 or 9" : "the format has no versions";
     if (options->out == NULL)
         return "to which file? -o OUT";
-    if (!format->is_chrome && strcmp(options->out, "-") == 0)
+    if (!format->takes_stdout && strcmp(options->out, "-") == 0)
         return "mm_profdata needs a file: its -o takes no '-'";
     if (!format->is_chrome && (options->absolute || options->collapse_threads || options->minimum_ns > 0))
         return "--absolute, --collapse-threads and --minimum-duration are options of --to=chrome";
+    if (!format->is_rtl_log &&
+        (options->rebase != TBED_RTL_TIMER || options->tid != TBED_RTL_TID_AUTO || options->quirks))
+        return "--rebase, --tid and --quirks are options of --to=rtl-log";
     if (format->is_chrome && file_count > 1)
         return NULL;
     return file_count == 1 ? NULL : file_count > 1 ? "takes one FILE" : "which FILE?";
@@ -198,11 +245,15 @@ static const char *check_options(const struct options *options, int file_count)
 static int run(int argc, char **argv)
 {
     static const struct option longs[] = {{"to", required_argument, NULL, 't'},
+                                          {"format", required_argument, NULL, 't'},
                                           {"output", required_argument, NULL, 'o'},
                                           {"force", no_argument, NULL, 'f'},
                                           {"format-version", required_argument, NULL, OPTION_FORMAT_VERSION},
                                           {"collapse-threads", no_argument, NULL, OPTION_COLLAPSE},
                                           {"minimum-duration", required_argument, NULL, OPTION_MINIMUM},
+                                          {"rebase", required_argument, NULL, OPTION_REBASE},
+                                          {"tid", required_argument, NULL, OPTION_TID},
+                                          {"quirks", no_argument, NULL, OPTION_QUIRKS},
                                           {"absolute", no_argument, NULL, OPTION_ABSOLUTE},
                                           TOOL_COMMON_OPTIONS,
                                           {0}};

@@ -17,6 +17,9 @@ struct export_request {
     uint32_t version;                /* of the format; 0: its newest */
     bool absolute, collapse_threads; /* chrome's */
     uint64_t minimum_ns;
+    enum tbed_rtl_rebase rebase; /* rtl-log's */
+    enum tbed_rtl_tid tid;
+    bool quirks;
 };
 
 /* A format. 'run' writes 'to', says on standard output what it wrote and what it left out, and complains. */
@@ -24,10 +27,13 @@ struct export_format {
     const char *name, *summary;
     uint32_t version_min, version_max; /* 0: it has no versions */
     enum tool_exit (*run)(const struct export_request *request);
-    bool is_chrome; /* takes several files, '-' as OUT, and the options that are chrome's */
+    bool is_chrome;    /* takes several files, and the options that are chrome's */
+    bool is_rtl_log;   /* takes the options that are rtl-log's */
+    bool takes_stdout; /* '-' as OUT */
 };
 
 enum tool_exit export_chrome(const struct export_request *request);
+enum tool_exit export_rtl_log(const struct export_request *request);
 
 /* "  12 messages left out" and the like; nothing for 0. */
 void export_put_note(uint64_t count, const char *what, const char *explanation);

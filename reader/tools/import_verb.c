@@ -16,12 +16,15 @@ static const char help[] =
     "\n"
     "Makes a trace of a .mm_profdata file, which rustc writes with -Zself-profile; formats 0 and 3 to 9, the "
     "old ones\n"
-    "in three files included (give any one of them). FILE may be '-', standard input.\n"
+    "in three files included (give any one of them); or of a log of OpenOffice's RTL_LOGFILE.\n"
+    "FILE may be '-', standard input.\n"
     "Every other verb takes such a file as it is; importing it once saves doing that each time.\n"
     "\n"
     "Nothing is put in order and nothing is corrected. What is odd is counted; what is damaged is told with "
     "its place\n"
-    "in FILE, and all that is whole around it is imported.\n"
+    "in FILE, and all that is whole around it is imported. Of a log no line is refused: export gives all of "
+    "them\n"
+    "back, byte for byte.\n"
     "\n"
     "  -o, --output=OUT    the trace to write\n"
     "  -f, --force         replace OUT if it exists\n"
@@ -30,6 +33,7 @@ static const char help[] =
     "\n"
     "Examples:\n"
     "  tracebed import rustc-1234.mm_profdata -o rustc.tbed\n"
+    "  tracebed import soffice_4711.log -o soffice.tbed\n"
     "  zstd -dc big.mm_profdata.zst | tracebed import - -o big.tbed\n"
     "\n"
     "Exit codes: 0 fine; 1 FILE is damaged (what is whole is imported); 2 wrong usage, or a file cannot be "
@@ -52,8 +56,24 @@ static void put_note(uint64_t count, const char *what, const char *explanation)
     printf(" %s\n", explanation);
 }
 
+static void put_log_summary(const char *to, const struct tbed_import_report *report)
+{
+    tool_print_text(stdout, to, strlen(to), 0);
+    put_counted(": imported: ", report->line_count, "line");
+    put_counted(" of ", report->thread_count, "thread");
+    put_counted(": ", report->interval_count, "scope");
+    put_counted(", ", report->message_count, "message");
+    putchar('\n');
+    tool_print_odd(report, "  ");
+    put_note(report->drop_count, "record", "that the trace had no room for");
+}
+
 static void put_summary(const char *to, const struct tbed_import_report *report)
 {
+    if (report->kind == TBED_FOREIGN_RTL_LOG) {
+        put_log_summary(to, report);
+        return;
+    }
     tool_print_text(stdout, to, strlen(to), 0);
     put_counted(": imported: ", report->event_count, "event");
     put_counted(" of ", report->thread_count, "thread");

@@ -17,7 +17,9 @@ static const char help[] =
     "\n"
     "Shows what a trace is: size, clock, start, duration, processes, threads, drops, metadata.\n"
     "Reads headers and no events, so it is instant. FILE may be '-', standard input.\n"
-    "Of a .mm_profdata file, which is read as a whole, it shows that file's size, format and counts.\n"
+    "Of a .mm_profdata file or a log of RTL_LOGFILE, which is read as a whole, it shows that file's size, "
+    "format and\n"
+    "counts, and what is odd in a log.\n"
     "\n"
     "      --json          everything as one JSON object\n"
     "      --color=WHEN    never, auto or always\n"
@@ -340,10 +342,35 @@ static void put_foreign_events(const struct tbed_import_report *foreign)
     putchar('\n');
 }
 
+static void put_log(const struct state *state)
+{
+    const struct tbed_import_report *foreign = state->foreign;
+    char size[32], exact[32];
+    put_field("size");
+    printf("%s (%s bytes)\n", tool_format_bytes(size, (double)foreign->file_nbytes),
+           tool_format_count(exact, foreign->file_nbytes));
+    put_field("format");
+    puts("log of OpenOffice's RTL_LOGFILE");
+    put_time(state);
+    put_field("lines");
+    put_counted("", foreign->line_count, "line");
+    put_counted(" of ", foreign->thread_count, "thread");
+    put_counted(": ", foreign->interval_count, "scope");
+    put_counted(", ", foreign->message_count, "message");
+    putchar('\n');
+    tool_print_odd(foreign, "  odd       ");
+    if (foreign->drop_count > 0)
+        put_field("dropped"), put_counted("", foreign->drop_count, "record"), putchar('\n');
+}
+
 static void put_foreign(const struct state *state)
 {
     const struct tbed_import_report *foreign = state->foreign;
     char size[32], exact[32];
+    if (foreign->kind == TBED_FOREIGN_RTL_LOG) {
+        put_log(state);
+        return;
+    }
     put_field("size");
     printf("%s (%s bytes)\n", tool_format_bytes(size, (double)foreign->file_nbytes),
            tool_format_count(exact, foreign->file_nbytes));
@@ -521,9 +548,32 @@ static void json_foreign_damage(struct tool_json *out, const struct tbed_import_
     tool_json_array_close(out);
 }
 
+static void json_log(struct tool_json *out, const struct state *state)
+{
+    const struct tbed_import_report *foreign = state->foreign;
+    tool_json_string(out, "file", state->path);
+    tool_json_u64(out, "size", foreign->file_nbytes);
+    tool_json_string(out, "format", "rtl-log");
+    json_clock(out, state);
+    json_time(out, state);
+    tool_json_u64(out, "lines", foreign->line_count);
+    tool_json_u64(out, "scopes", foreign->interval_count);
+    tool_json_u64(out, "messages", foreign->message_count);
+    tool_json_u64(out, "threads", foreign->thread_count);
+    tool_json_u64(out, "dropped", foreign->drop_count);
+    tool_json_object_open(out, "odd");
+    for (unsigned odd = 0; odd < TBED_RTL_ODD_COUNT; odd++)
+        tool_json_u64(out, tbed_rtl_odd_key(odd), foreign->odd_counts[odd]);
+    tool_json_object_close(out);
+}
+
 static void json_foreign(struct tool_json *out, const struct state *state)
 {
     const struct tbed_import_report *foreign = state->foreign;
+    if (foreign->kind == TBED_FOREIGN_RTL_LOG) {
+        json_log(out, state);
+        return;
+    }
     tool_json_string(out, "file", state->path);
     tool_json_u64(out, "size", foreign->file_nbytes);
     tool_json_string(out, "format", "measureme");

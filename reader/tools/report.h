@@ -9,6 +9,7 @@
 
 #include "tool.h"
 
+#include <regex.h>
 #include <tracebed/analysis.h>
 #include <tracebed/symbols.h>
 
@@ -35,13 +36,28 @@ enum report_sort { /* 0: what fits the table best */
 /* False: there is no key of that name. */
 bool report_sort_parse(const char *text, enum report_sort *sort_ret);
 
+/* What spans are one row by. */
+enum report_group { REPORT_GROUP_SCOPE, REPORT_GROUP_MODULE, REPORT_GROUP_AUTHOR, REPORT_GROUP_FUNCTION };
+bool report_group_parse(const char *text, enum report_group *group_ret);
+
+/* Regular expressions, of which a name has to match one, or none. */
+struct report_filter {
+    regex_t *items;
+    size_t count;
+    bool is_given; /* also if there are none in the file */
+};
+bool report_filter_load(struct report_filter *filter, const char *path); /* false: has complained */
+
 struct report_options {
     bool json;
     bool spans, allocations; /* which to show; both: whatever there is */
     bool no_symbols;
+    bool calls; /* the scopes of each thread one by one, and nothing else */
     enum report_sort sort;
     enum tbed_location_part by;
     bool by_stack;
+    enum report_group group;
+    struct report_filter include, exclude;
     uint32_t moment_count; /* of allocations over time; 0: not shown */
     size_t limit;          /* rows of each table */
     size_t process_limit;  /* but of this one */
@@ -75,6 +91,14 @@ struct report {
     struct report_table labels;
 };
 
+void report_filter_free(struct report_filter *filter);
+
+/* Whether the options' filters let a name through. */
+bool report_filter_takes(const struct report_options *options, const char *name);
+
+/* The name in 'buffer', of 'nbytes', as the options want it; gives its length then. */
+size_t report_group_name(const struct report_options *options, char *buffer, size_t nbytes, size_t room);
+
 /* Fills the tables of 'report' from its results. */
 void report_sort_tables(struct report *report);
 void report_free_tables(struct report *report);
@@ -83,6 +107,7 @@ void report_free_tables(struct report *report);
 size_t report_stack_name(const struct report *report, uint32_t id, char *buffer, size_t buffer_nbytes);
 void report_moments_text(const struct report *report);
 void report_moments_json(struct tool_json *json, const struct report *report);
+void report_calls(const struct report *report);
 
 void report_print_text(const struct report *report);
 void report_print_json(const struct report *report);

@@ -211,6 +211,19 @@ static void put_counters(const struct report *report)
     put_rest(table, "counters");
 }
 
+/* The context of a message's format is shown as in the message. */
+static void put_format(const char *name, size_t nbytes)
+{
+    const char *unit = memchr(name, '\x1e', nbytes);
+    if (unit != NULL && unit > name) {
+        put_name(name, (size_t)(unit - name));
+        fputs(" : ", stdout);
+    }
+    if (unit != NULL)
+        nbytes -= (size_t)(unit + 1 - name);
+    put_name(unit != NULL ? unit + 1 : name, nbytes);
+}
+
 static void put_messages(const struct report *report)
 {
     const struct report_table *table = &report->messages;
@@ -222,7 +235,7 @@ static void put_messages(const struct report *report)
         put_count(row->count);
         put_count(row->severity_counts[TBED_SEVERITY_ERROR]);
         put_count(row->severity_counts[TBED_SEVERITY_WARNING]);
-        put_name(row->name, row->name_nbytes);
+        put_format(row->name, row->name_nbytes);
         putchar('\n');
     }
     put_rest(table, "messages");

@@ -29,8 +29,16 @@ static const char help[] =
     "                      A table without the key stays in its default order.\n"
     "  -n, --limit=N       rows of each table; 0: all. By default 30, of processes 10; all with --json\n"
     "  -p, --percent-above=P  no labels whose self time is below P % of the total\n"
-    "      --by=WHAT       allocations by site (the default), stack, function (also: symbol) or module\n"
+    "      --by=WHAT       allocations by site (the default), stack, function (also: symbol) or module;\n"
+    "                      spans by scope (the default), module, author or function, of names such as\n"
+    "                      OpenOffice's 'MODULE (AUTHOR) FUNCTION'; what has no such part is a row of its "
+    "own\n"
     "      --over-time[=N] how much was live in each of N (20) parts of the time\n"
+    "      --include=FILE  of spans, instants and messages only names that match a line of FILE:\n"
+    "                      extended regular expressions of POSIX; the others are one row\n"
+    "      --exclude=FILE  and of these only names that match none\n"
+    "      --calls         the scopes of each thread one by one, indented, with time and duration: spans,\n"
+    "                      and messages '{ text' with '} text'\n"
     "      --no-symbols    do not look for symbols: addresses in modules instead\n"
     "      --json          one JSON object a file, on one line\n"
     "  -j, --jobs=N        threads; by default as many as there are processors\n"
@@ -75,7 +83,17 @@ static const char help[] =
     "Exit codes: 0 fine; 1 the file is damaged (what is intact is reported); 2 wrong usage, or it cannot\n"
     "be read.\n";
 
-enum { OPTION_JSON = 2000, OPTION_SPANS, OPTION_ALLOCATIONS, OPTION_BY, OPTION_OVER_TIME, OPTION_NO_SYMBOLS };
+enum {
+    OPTION_JSON = 2000,
+    OPTION_SPANS,
+    OPTION_ALLOCATIONS,
+    OPTION_BY,
+    OPTION_OVER_TIME,
+    OPTION_NO_SYMBOLS,
+    OPTION_INCLUDE,
+    OPTION_EXCLUDE,
+    OPTION_CALLS
+};
 
 /* ---- Names ---- */
 
@@ -96,12 +114,19 @@ static size_t name_id(void *context, uint32_t id, char *buffer, size_t buffer_nb
 
 /* ---- One file ---- */
 
+static size_t name_span(void *context, uint32_t id, char *buffer, size_t buffer_nbytes)
+{
+    const struct naming *naming = context;
+    size_t nbytes = name_id(context, id, buffer, buffer_nbytes);
+    return report_group_name(naming->report->options, buffer, nbytes, buffer_nbytes);
+}
+
 static bool make_statistics(struct report *report)
 {
     struct naming naming = {report, report->options->by, report->options->by_stack};
     struct tbed_analysis_options options = {.size = sizeof options,
                                             .thread_count = report->options->jobs,
-                                            .name = name_id,
+                                            .name = name_span,
                                             .name_context = &naming};
     enum tbed_status status = tbed_statistics_make(report->reader, &options, &report->statistics);
     if (status != TBED_OK) {
@@ -134,7 +159,9 @@ static bool make_profile(struct report *report)
                                             .thread_count = report->options->jobs,
                                             .name = name_id,
                                             .name_context = &naming};
-    if (report->totals.whole_span_count == 0 && tool_foreign_report(report->reader) == NULL)
+    const struct tbed_import_report *foreign = tool_foreign_report(report->reader);
+    bool is_profile = foreign != NULL && foreign->kind == TBED_FOREIGN_PROFILE;
+    if (report->totals.whole_span_count == 0 && !is_profile)
         return true;
     enum tbed_status status = tbed_profile_make(report->reader, &options, &report->profile);
     if (status != TBED_OK)
@@ -185,14 +212,17 @@ static int report_foreign(const struct report_options *options, const char *path
 
 static int report_file(const struct report_options *options, const char *path)
 {
-    if (options->spans && strcmp(path, "-") != 0 && tbed_foreign_find(path) != TBED_FOREIGN_NONE)
+    if (options->spans && !options->calls && strcmp(path, "-") != 0 &&
+        tbed_foreign_find(path) == TBED_FOREIGN_PROFILE)
         return report_foreign(options, path);
     struct report report = {.options = options, .path = path, .reader = tool_open(path)};
     int exit = TOOL_TROUBLE;
     if (report.reader == NULL)
         return exit;
-    if (make_report(&report)) {
-        if (options->json)
+    if (options->calls || make_report(&report)) {
+        if (options->calls)
+            report_calls(&report);
+        else if (options->json)
             report_print_json(&report);
         else
             report_print_text(&report);
@@ -210,6 +240,7 @@ static int report_file(const struct report_options *options, const char *path)
 
 /* ---- Options ---- */
 
+/* A word of either; "module" and "function" are of both. */
 static bool parse_by(const char *text, struct report_options *options)
 {
     static const char *const names[] = {"site", "symbol", "module", "function", "stack"};
@@ -220,9 +251,10 @@ static bool parse_by(const char *text, struct report_options *options)
         if (strcmp(names[i], text) == 0) {
             options->by = parts[i];
             options->by_stack = i == 4;
+            report_group_parse(text, &options->group);
             return true;
         }
-    return false;
+    return report_group_parse(text, &options->group);
 }
 
 #define MOMENTS_DEFAULT 20
@@ -271,10 +303,18 @@ static const char *take_option(struct report_options *options, int option, const
         options->no_symbols = true;
         return NULL;
     case OPTION_BY:
-        return parse_by(argument, options) ? NULL : "--by takes site, stack, function or module";
+        return parse_by(argument, options) ? NULL
+                                           : "--by takes site, stack, function, module, scope or author";
     case OPTION_OVER_TIME:
         return parse_moments(argument, &options->moment_count) ? NULL
                                                                : "--over-time takes a number up to 10000";
+    case OPTION_CALLS:
+        options->calls = true;
+        return NULL;
+    case OPTION_INCLUDE:
+        return report_filter_load(&options->include, argument) ? NULL : "--include takes a file";
+    case OPTION_EXCLUDE:
+        return report_filter_load(&options->exclude, argument) ? NULL : "--exclude takes a file";
     case 's':
         return report_sort_parse(argument, &options->sort) ? NULL : "--sort: there is no such key";
     case 'p':
@@ -301,6 +341,9 @@ static int take_options(struct report_options *options, int argc, char **argv)
         {"percent-above", required_argument, NULL, 'p'},
         {"by", required_argument, NULL, OPTION_BY},
         {"over-time", optional_argument, NULL, OPTION_OVER_TIME},
+        {"calls", no_argument, NULL, OPTION_CALLS},
+        {"include", required_argument, NULL, OPTION_INCLUDE},
+        {"exclude", required_argument, NULL, OPTION_EXCLUDE},
         {"no-symbols", no_argument, NULL, OPTION_NO_SYMBOLS},
         {"jobs", required_argument, NULL, 'j'},
         TOOL_COMMON_OPTIONS,
@@ -318,25 +361,32 @@ static int take_options(struct report_options *options, int argc, char **argv)
     return optind < argc ? -1 : tool_usage(&tool_verb_report, "which FILE?");
 }
 
+static int report_files(struct report_options *options, int argc, char **argv)
+{
+    int exit = TOOL_FINE;
+    for (int i = optind; i < argc && !tool_output_failed(); i++) {
+        if (i > optind && !options->json)
+            putchar('\n');
+        int one = report_file(options, argv[i]);
+        exit = one > exit ? one : exit;
+    }
+    return tool_finish(exit);
+}
+
 static int run(int argc, char **argv)
 {
     struct report_options options = {0};
     int exit = take_options(&options, argc, argv);
-    if (exit >= 0)
-        return exit;
     options.process_limit = options.limit != 0 ? options.limit : options.json ? SIZE_MAX : TEXT_PROCESS_LIMIT;
     if (options.limit == 0)
         options.limit = options.json ? SIZE_MAX : TEXT_LIMIT;
     if (!options.spans && !options.allocations)
         options.spans = options.allocations = true;
-    exit = TOOL_FINE;
-    for (int i = optind; i < argc && !tool_output_failed(); i++) {
-        if (i > optind && !options.json)
-            putchar('\n');
-        int one = report_file(&options, argv[i]);
-        exit = one > exit ? one : exit;
-    }
-    return tool_finish(exit);
+    if (exit < 0)
+        exit = report_files(&options, argc, argv);
+    report_filter_free(&options.include);
+    report_filter_free(&options.exclude);
+    return exit;
 }
 
 const struct tool_verb tool_verb_report = {

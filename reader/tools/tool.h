@@ -115,6 +115,9 @@ const char *tool_profile_stream(enum tbed_status status, uint64_t offset, uint64
 /* One damage of a foreign file in words, as above. 'index' is below damage_count and TBED_IMPORT_DAMAGE_KEPT. */
 void tool_print_foreign_damage(FILE *out, const struct tbed_import_report *report, size_t index);
 
+/* What is odd in a log of RTL_LOGFILE, a line a class: "  2 x scope that was never closed". */
+void tool_print_odd(const struct tbed_import_report *report, const char *before);
+
 /* As tool_tell_damage(), of a foreign profile that was read in place. */
 struct tbed_profile;
 void tool_tell_profile_damage(const char *path, const struct tbed_profile *profile);
@@ -201,6 +204,9 @@ void tool_append_arguments(struct tool_buffer *buffer, struct tbed_reader *reade
 
 /* The text of a MESSAGE: its format with the arguments put in. Valid until the next call. */
 struct tool_text tool_message_text(struct tbed_reader *reader, const struct tbed_event *event);
+
+/* The same without "context : ", where the format has a context. */
+struct tool_text tool_message_body(struct tbed_reader *reader, const struct tbed_event *event);
 
 /* The type of an event, "begin", as spec/format.md, section 14, calls it. */
 const char *tool_event_type(enum tbed_event_type type);

@@ -90,6 +90,15 @@ void tool_print_foreign_damage(FILE *out, const struct tbed_import_report *repor
     fputs(")\n", out);
 }
 
+void tool_print_odd(const struct tbed_import_report *report, const char *before)
+{
+    char figure[32];
+    for (unsigned odd = 0; odd < TBED_RTL_ODD_COUNT; odd++)
+        if (report->odd_counts[odd] > 0)
+            printf("%s%s × %s\n", before, tool_format_count(figure, report->odd_counts[odd]),
+                   tbed_rtl_odd_text(odd));
+}
+
 void tool_tell_profile_damage(const char *path, const struct tbed_profile *profile)
 {
     struct tbed_profile_totals totals;

@@ -336,7 +336,22 @@ static void put_message(struct message *message)
     }
 }
 
-struct tool_text tool_message_text(struct tbed_reader *reader, const struct tbed_event *event)
+/* What stands before U+001E in a format is its context: said as it is, never formatted. */
+static void take_context(struct message *message, bool says_context)
+{
+    const char *unit = memchr(message->format, '\x1e', (size_t)(message->end - message->format));
+    if (unit == NULL)
+        return;
+    size_t nbytes = (size_t)(unit - message->format);
+    if (says_context && nbytes > 0) {
+        tool_append(message->out, message->format, nbytes);
+        append_string(message->out, " : ");
+    }
+    message->format = unit + 1;
+}
+
+static struct tool_text message_text(struct tbed_reader *reader, const struct tbed_event *event,
+                                     bool says_context)
 {
     static struct tool_buffer buffer;
     struct tbed_argument argument;
@@ -349,10 +364,21 @@ struct tool_text tool_message_text(struct tbed_reader *reader, const struct tbed
         struct tool_text format = tool_name_whole(reader, event->id); /* stays while arguments are named */
         message.format = format.text;
         message.end = format.text + format.nbytes;
+        take_context(&message, says_context);
         put_message(&message);
     } else if (take_argument(&message, &argument)) {
         tool_append_value(&buffer, reader, &argument, false);
     }
     tool_append_arguments(&buffer, reader, message.arguments, message.argument_count);
     return (struct tool_text){buffer.bytes, buffer.nbytes, TBED_OK, false};
+}
+
+struct tool_text tool_message_text(struct tbed_reader *reader, const struct tbed_event *event)
+{
+    return message_text(reader, event, true);
+}
+
+struct tool_text tool_message_body(struct tbed_reader *reader, const struct tbed_event *event)
+{
+    return message_text(reader, event, false);
 }

@@ -20,7 +20,8 @@ _tracebed()
     verify) options="--quiet --json" ;;
     import | snapshot) options="--output= --force" ;;
     symbolize) options="--output= --force --debug-dir= --debuginfod --inlines --no-inlines" ;;
-    export) options="--to= --output= --force --format-version= --collapse-threads --minimum-duration= --absolute" ;;
+    export) options="--to= --format= --output= --force --format-version= --collapse-threads --minimum-duration=
+        --absolute --rebase= --tid= --quirks" ;;
     *) options=$(tracebed help "$verb" 2>/dev/null | command grep -oE -- '^ +(-[a-zA-Z], )?--[a-z-]+=?' |
         command grep -oE -- '--[a-z-]+=?' | command grep -vE -- '--(help|color=)') ;;
     esac
@@ -29,9 +30,11 @@ _tracebed()
     case $previous in
     --color) COMPREPLY=($(compgen -W "never auto always" -- "$word")); return ;;
     --of) COMPREPLY=($(compgen -W "self time count misses hits blocked load hashing" -- "$word")); return ;;
-    --to) COMPREPLY=($(compgen -W "mm_profdata chrome" -- "$word")); return ;;
+    --to | --format) COMPREPLY=($(compgen -W "mm_profdata chrome rtl-log" -- "$word")); return ;;
+    --rebase) COMPREPLY=($(compgen -W "timer first" -- "$word")); return ;;
+    --tid) COMPREPLY=($(compgen -W "native ordinal" -- "$word")); return ;;
     --weight) COMPREPLY=($(compgen -W "time bytes count peak leaked" -- "$word")); return ;;
-    --by) COMPREPLY=($(compgen -W "site stack function module" -- "$word")); return ;;
+    --by) COMPREPLY=($(compgen -W "site stack function module scope author" -- "$word")); return ;;
     --format-version) COMPREPLY=($(compgen -W "8 9" -- "$word")); return ;;
     --order) COMPREPLY=($(compgen -W "time stream" -- "$word")); return ;;
     esac

@@ -171,7 +171,7 @@ static uint32_t record_units(struct tbed_writer *writer)
     return tbed_unit_register(writer, &bytecode);
 }
 
-static void record_arguments(struct tbed_recorder *recorder, uint32_t name)
+static void record_arguments(struct tbed_recorder *recorder, uint32_t name, uint32_t format)
 {
     struct tbed_argument arguments[] = {
         {.type = TBED_ARG_U64, .name_id = name, .value.u64 = UINT64_MAX},
@@ -187,6 +187,7 @@ static void record_arguments(struct tbed_recorder *recorder, uint32_t name)
     tbed_instant_args(recorder, name, arguments, 4);
     tbed_message_args(recorder, TBED_SEVERITY_WARNING, name, arguments + 4, 4);
     tbed_span_end_args(recorder, arguments + 6, 1);
+    tbed_message_args(recorder, TBED_SEVERITY_NONE, format, arguments + 1, 1);
     tbed_message(recorder, TBED_SEVERITY_ERROR, "said once", 9);
 }
 
@@ -219,7 +220,7 @@ static void write_recorded(const char *folder)
     tbed_counter_describe(writer, name, "bytes");
     tbed_span_begin(recorder, name);
     tbed_instant(recorder, location + 4);
-    record_arguments(recorder, name);
+    record_arguments(recorder, name, tbed_string_intern(writer, "a scope\x1evalue=%d", 16));
     record_values(recorder, name, location);
     now += UINT64_C(5) << 31; /* TIME */
     tbed_span_end(recorder);
@@ -230,7 +231,7 @@ static void write_recorded(const char *folder)
     tbed_recorder_close(track);
     tbed_writer_close(writer);
     settle_file(path, folder, "recorded");
-    golden_expect(folder, "valid/recorded - 19 5 23");
+    golden_expect(folder, "valid/recorded - 20 5 24");
 }
 
 /* ---- given.tbed: events that happened before ---- */

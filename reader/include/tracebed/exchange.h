@@ -26,6 +26,7 @@ extern "C" {
 enum tbed_foreign_kind {
     TBED_FOREIGN_NONE,    /* nothing that can be imported; it may be a bed */
     TBED_FOREIGN_PROFILE, /* measureme: .mm_profdata, or .events with .string_data and .string_index */
+    TBED_FOREIGN_RTL_LOG, /* a log of OpenOffice's RTL_LOGFILE: text */
 };
 
 /*
@@ -43,10 +44,45 @@ struct tbed_import_damage {
 };
 
 /*
+ * What a log of RTL_LOGFILE has that its program would not have written in a run that ended well, in classes. A line may
+ * be of several. None of it is lost: tbed_export_rtl_log() gives every such line back as it was.
+ */
+#define TBED_RTL_ODD_LIST(X)                                                                                 \
+    X(HEADER, "header", "line of the header missing or damaged")                                             \
+    X(TRAILER, "trailer", "log without a trailer: its program was killed, or the log is cut")                \
+    X(CUT, "cut", "last line cut")                                                                           \
+    X(CRLF, "crlf", "line ended by CR and LF")                                                               \
+    X(NUL, "nul", "line with zero bytes")                                                                    \
+    X(UTF8, "utf8", "line that is not UTF-8")                                                                \
+    X(FOREIGN, "foreign", "line that is none of the log's forms")                                            \
+    X(NUMBER, "number", "line whose time or thread is not written as the program does")                      \
+    X(SEPARATOR, "separator", "message without ' : '")                                                       \
+    X(ORPHAN, "orphan", "end of a scope that was not open on its thread")                                    \
+    X(UNCLOSED, "unclosed", "scope that was never closed")                                                   \
+    X(BACK, "back", "line with an earlier time than one in front of it")                                     \
+    X(STEP, "step", "line after which the clock was set back below zero")                                    \
+    X(WRAP, "wrap", "wrap of the time after 2^32 ms")                                                        \
+    X(TRUNCATED, "truncated", "line that the program cut to 4095 bytes")                                     \
+    X(LONG, "long", "piece of a line longer than any program writes")                                        \
+    X(THREADS, "threads", "line of a thread beyond the 65536 that are told apart")
+
+enum tbed_rtl_odd {
+#define TBED_RTL_ODD_ENUM(name, key, text) TBED_RTL_ODD_##name,
+    TBED_RTL_ODD_LIST(TBED_RTL_ODD_ENUM)
+#undef TBED_RTL_ODD_ENUM
+        TBED_RTL_ODD_COUNT
+};
+const char *tbed_rtl_odd_key(enum tbed_rtl_odd odd);  /* "orphan": in metadata and JSON */
+const char *tbed_rtl_odd_text(enum tbed_rtl_odd odd); /* what one is, in words */
+
+/*
  * What was found and done. Fixed size; the first few damages, and how many there are in all.
  */
 #define TBED_IMPORT_DAMAGE_KEPT 100
 struct tbed_import_report {
+    enum tbed_foreign_kind kind;
+    uint64_t line_count, message_count;      /* of a log */
+    uint64_t odd_counts[TBED_RTL_ODD_COUNT]; /* of a log */
     uint32_t version;     /* of the foreign format; below 6 it is in three files, from then on in one */
     uint64_t file_nbytes; /* of all its files */
     uint64_t event_count, interval_count, instant_count, integer_count;
@@ -91,6 +127,29 @@ enum tbed_status tbed_import_open(const char *from, struct tbed_reader **reader_
                                   struct tbed_import_report *report_ret, struct tbed_error *error_ret);
 enum tbed_status tbed_import_open_fd(int from, struct tbed_reader **reader_ret,
                                      struct tbed_import_report *report_ret, struct tbed_error *error_ret);
+
+/* ---- Names of RTL_LOGFILE ---- */
+
+struct tbed_rtl_part {
+    const char *text; /* not terminated; into the name */
+    size_t nbytes;    /* 0: it has none */
+};
+
+struct tbed_rtl_fields {
+    struct tbed_rtl_part module, author, function;
+};
+
+/*
+ * The name of a scope, or the context of a message, taken apart: "MODULE (AUTHOR) FUNCTION", "MODULE (AUTHOR)" or
+ * "::FUNCTION (AUTHOR)"; any other is a function as a whole.
+ */
+void tbed_rtl_fields(const char *name, size_t nbytes, struct tbed_rtl_fields *fields_ret);
+
+/*
+ * Where the name tells no function, a message "MODULE (AUTHOR) FUNCTION : …" or "::FUNCTION : …" may: fills the fields
+ * that are empty and gives how many bytes of the message said so. 0: it does not.
+ */
+size_t tbed_rtl_message_fields(const char *message, size_t nbytes, struct tbed_rtl_fields *fields);
 
 /* ---- Export ---- */
 
@@ -182,6 +241,58 @@ enum tbed_status tbed_export_chrome_stream(struct tbed_reader *const *readers, s
                                            const struct tbed_chrome_options *options,
                                            struct tbed_chrome_report *report_ret,
                                            struct tbed_error *error_ret);
+
+/* ---- Export: logs of RTL_LOGFILE ---- */
+
+enum tbed_rtl_rebase { TBED_RTL_TIMER, TBED_RTL_FIRST };
+enum tbed_rtl_tid { TBED_RTL_TID_AUTO, TBED_RTL_TID_NATIVE, TBED_RTL_TID_ORDINAL };
+
+/*
+ * The text that OpenOffice's RTL_LOGFILE would have written, in order of time over all threads:
+ *   spans (BEGIN, END)  "{ name", "} name"
+ *   messages            "| context : text", or "| : text" without a context
+ *   instants            "| : name"
+ * A trace that was imported from such a log gives that log back, byte for byte, odd lines included.
+ */
+struct tbed_rtl_options {
+    size_t size;                 /* sizeof(struct tbed_rtl_options); lets the struct grow */
+    bool overwrite;              /* replace an existing file; else that is ERR_EXISTS */
+    enum tbed_rtl_rebase rebase; /* 0 ms is where the program's timer started, or the first line */
+    enum tbed_rtl_tid
+        tid; /* the system's numbers, or 1, 2, 3 by first line; AUTO: of imported logs theirs, else ordinal */
+    bool quirks; /* cut pieces of 4096 bytes and more to 4095 bytes and a zero, as the program did */
+    /* The text of a MESSAGE without its context, in a buffer of its own, valid until the next call; gives its length.
+     * NULL: only what needs no formatting, a text or "%s", is formatted. */
+    size_t (*message)(void *context, struct tbed_reader *reader, const struct tbed_event *event,
+                      const char **text_ret);
+    void *message_context;
+};
+
+/* Nothing is left out without being counted here. */
+struct tbed_rtl_report {
+    uint64_t line_count; /* written; header and trailer apart */
+    uint64_t
+        left_out_count; /* events: counters, allocations, flows, asynchronous and whole spans, gaps, unknown ones */
+    uint64_t argument_count;    /* left out: arguments of spans and instants */
+    uint64_t unformatted_count; /* messages written as their format string */
+    uint64_t process_count;     /* in the trace; the header tells of the first */
+};
+
+/*
+ * tbed_export_rtl_log() writes the log 'to', which appears whole, or not at all.
+ *
+ * Ownership: all the caller's. 'options', 'report_ret' and 'error_ret' may be NULL.
+ * Errors:    ERR_MEMORY, ERR_ARGUMENT, ERR_NO_TIME where ticks are no time; of 'to' ERR_EXISTS, ERR_IS_DIRECTORY,
+ *            ERR_NOT_REGULAR, ERR_OPEN, ERR_WRITE. Damage is no error: it joins the reader's damage list.
+ */
+enum tbed_status tbed_export_rtl_log(struct tbed_reader *reader, const char *to,
+                                     const struct tbed_rtl_options *options,
+                                     struct tbed_rtl_report *report_ret, struct tbed_error *error_ret);
+
+/* The same into a stream of any kind, which stays the caller's; after a failure it may have got a part. */
+enum tbed_status tbed_export_rtl_log_stream(struct tbed_reader *reader, FILE *out,
+                                            const struct tbed_rtl_options *options,
+                                            struct tbed_rtl_report *report_ret, struct tbed_error *error_ret);
 
 #ifdef __cplusplus
 }

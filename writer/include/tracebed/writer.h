@@ -393,6 +393,7 @@ enum tbed_given_type {
     TBED_GIVEN_INSTANT,
     TBED_GIVEN_SPAN, /* whole; 'tick' is its end */
     TBED_GIVEN_COUNTER,
+    TBED_GIVEN_MESSAGE, /* 'id' is its format string; TBED_ID_INVALID: the first argument is its text */
 };
 
 struct tbed_given_event {
@@ -403,6 +404,7 @@ struct tbed_given_event {
     uint64_t begin_tick;                   /* of SPAN */
     const struct tbed_argument *arguments; /* of COUNTER the first is its value */
     size_t argument_count;
+    uint32_t severity; /* of MESSAGE: enum tbed_severity */
 };
 
 /*

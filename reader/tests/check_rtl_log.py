@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""check_rtl_log.py TRACEBED FOLDER COUNT: random logs of RTL_LOGFILE, of several threads, against a slow and obvious
+reading of them: the events, the counts of what is odd, and the log that comes back.
+
+SPDX-License-Identifier: MIT
+"""
+import collections
+import json
+import random
+import re
+import subprocess
+import sys
+
+NAMES = ["desktop (cd100003) ::Desktop::Init", "vcl (ss112471) ::SVMain", "a", "a : b", "a : b : c",
+         "unotools ( ??? ) ::SvtUndoOptions_Impl::ctor()", "::SplashScreen::setValue (lo119109)", "::CreateSalInstance",
+         "linguistic: LngSvcMgr::SaveCfgSvcs - ReplaceSetProperties", "sfx2 (mv76033) Transfer_Impl, copying"]
+MESSAGES = ["value=20", "100%", "", "{ calc", "} calc", "c : d", "<- store config items", "PERFORMANCE - enter Main()"]
+ODD_LINES = ["", "hello", "1 1 | : x", "000001 1 |", "000001 x | : y", "000001 1 | no separator", "| : x"]
+
+
+def make(chance):
+    """The lines of a log, without newlines; some of it is odd in some logs."""
+    oddness = chance.choice([0, 0, 0.02, 0.2])
+    ms, threads, lines = chance.choice([0, 0, 4294967000]), chance.randint(1, 5), []
+    opened = collections.defaultdict(list)
+    for _ in range(chance.randint(0, 300)):
+        ms += chance.choice([0, 0, 0, 1, 7, 100])
+        thread = chance.randint(1, threads)
+        scopes, what = opened[thread], chance.random()
+        shown = ms - chance.randint(0, 300) if chance.random() < oddness else ms
+        prefix = "%06u %u " % (shown % 2 ** 32, thread)
+        if chance.random() < oddness:
+            lines.append(chance.choice(ODD_LINES))
+        elif chance.random() < oddness:
+            lines.append(prefix + "} " + chance.choice(NAMES))
+        elif what < 0.3:
+            scopes.append(chance.choice(NAMES))
+            lines.append(prefix + "{ " + scopes[-1])
+        elif what < 0.6 and scopes:
+            lines.append(prefix + "} " + scopes.pop())
+        elif what < 0.9:
+            lines.append(prefix + "| %s : %s" % (chance.choice(scopes + NAMES), chance.choice(MESSAGES)))
+        else:
+            lines.append(prefix + "| : " + chance.choice(MESSAGES))
+    return lines
+
+
+def split(rest, scopes):
+    """(context, text) of a message; None: it has no separator."""
+    if rest.startswith(": "):
+        return "", rest[2:]
+    fits = [name for name in scopes if rest.startswith(name + " : ")]
+    name = max(fits, key=len) if fits else rest.split(" : ")[0] if " : " in rest else None
+    return None if name is None else (name, rest[len(name) + 3:])
+
+
+def read(lines):
+    """What each line says, and how often which class of oddity is there."""
+    events, odd, opened = [], collections.Counter(), collections.defaultdict(list)
+    newest = None
+    for line in lines:
+        match = re.fullmatch(r"(\d+) (\d+) ([{}|])(?: (.*))?", line)
+        if not match:
+            odd["foreign"] += 1
+            events.append(("instant", "no line of a log"))
+            continue
+        ms, thread, kind, rest = int(match[1]), match[2], match[3], match[4]
+        odd["number"] += match[1] != "%06u" % ms or rest is None
+        if newest is None or 0 <= ms - newest <= 2 ** 31:
+            newest = ms
+        elif newest - ms > 2 ** 31:
+            odd["wrap"] += 1
+            newest = ms
+        else:
+            odd["step" if ms > newest else "back"] += 1
+        rest, scopes = rest or "", opened[thread]
+        if kind == "{":
+            scopes.append(rest)
+            events.append(("begin", rest))
+        elif kind == "}" and rest in scopes:
+            while scopes[-1] != rest:
+                odd["unclosed"] += 1
+                events.append(("end", scopes.pop()))
+            events.append(("end", scopes.pop()))
+        elif kind == "}":
+            odd["orphan"] += 1
+            events.append(("instant", rest))
+        else:
+            said = split(rest, scopes)
+            odd["separator"] += said is None
+            context, text = said or ("", rest)
+            events.append(("message", context, text))
+    odd["unclosed"] += sum(len(scopes) for scopes in opened.values())
+    return events, {key: count for key, count in odd.items() if count}
+
+
+def run(tracebed, *words):
+    return subprocess.run([tracebed, *words], check=True, stdout=subprocess.PIPE).stdout
+
+
+def found_event(event):
+    if event["type"] == "message":
+        return "message", event.get("context", ""), event["args"][0]["value"]
+    return event["type"], event["name"]
+
+
+def check(tracebed, path, seed):
+    lines = make(random.Random(seed))
+    header = ("opening log file 997000000.123456 seconds past January 1st 1970\n"
+              "corresponding to 0 ms after timer start\nProcess id is 4711\n")
+    log = header + "".join(line + "\n" for line in lines) + "closing log file at 000050"
+    with open(path, "w", encoding="utf-8") as out:
+        out.write(log)
+    back = run(tracebed, "export", "--to=rtl-log", path, "-o", "-").decode()
+    assert back == log, "seed %d: another log came back" % seed
+    events, odd = read(lines)
+    listed = [json.loads(line) for line in run(tracebed, "dump", "--json", path).splitlines()]
+    found = [found_event(event) for event in listed if "tick" in event]
+    assert found == events, "seed %d: %s" % (seed, [pair for pair in zip(found, events) if pair[0] != pair[1]][:1])
+    told = {key: count for key, count in json.loads(run(tracebed, "info", "--json", path))["odd"].items() if count}
+    assert told == odd, "seed %d: %s, not %s" % (seed, told, odd)
+
+
+def main():
+    tracebed, folder, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    for seed in range(count):
+        check(tracebed, folder + "/random.log", seed)
+    long = "".join("%06u %u | : line %u\n" % (i // 9, i % 4 + 1, i) for i in range(100000))
+    with open(folder + "/long.log", "w", encoding="utf-8") as out:
+        out.write(long)
+    run(tracebed, "import", folder + "/long.log", "-f", "-o", folder + "/long.tbed")
+    assert run(tracebed, "export", "--to=rtl-log", folder + "/long.tbed", "-o", "-").decode() == long
+
+
+main()
