@@ -119,7 +119,7 @@ static bool ordinal_is_taken(struct tbed_copy *copy, const struct tbed_block_fie
     return is_taken;
 }
 
-enum copied { COPIED, NOT_THERE, DAMAGED };
+enum copied { COPIED, NOT_THERE, LATE, DAMAGED };
 
 /* Copies to 'to', which is zero and stays so if nothing is copied. */
 static enum copied copy_whole(struct tbed_copy *copy, const uint8_t *from, uint8_t *to,
@@ -137,14 +137,15 @@ static enum copied copy_whole(struct tbed_copy *copy, const uint8_t *from, uint8
         return DAMAGED;
     if (ordinal_is_taken(copy, &fields, place))
         return DAMAGED;
-    if (fields.kind == TBED_BLOCK_EVENTS && fields.first_tick > copy->cut_tick)
-        return NOT_THERE;
     if (copy->strings_only && fields.kind != TBED_BLOCK_STRINGS && fields.kind != TBED_BLOCK_CELLS)
         return NOT_THERE;
     kept->nbytes = fields.kind == TBED_BLOCK_CELLS ? 1u << fields.shift : place->nbytes;
     kept->kind = fields.kind;
     kept->stream = fields.stream;
     kept->sequence = fields.sequence;
+    kept->is_late = fields.kind == TBED_BLOCK_EVENTS && fields.first_tick > copy->cut_tick;
+    if (kept->is_late)
+        return LATE;
     words_copy(to, from, kept->nbytes);
     struct tbed_block_fields after = tbed_block_load(from);
     if (after.kind != fields.kind || after.generation != fields.generation)
@@ -164,7 +165,7 @@ static bool copy_block(struct tbed_copy *copy, const uint8_t *from, uint8_t *to,
     if (copied != COPIED) {
         memset(to, 0, place->nbytes);
         copy->left_out_count += copied == DAMAGED;
-        return true;
+        return copied != LATE || keep(copy, &kept);
     }
     struct tbed_disk_block *header = (struct tbed_disk_block *)(void *)to;
     memset(to + kept.used_nbytes, 0, kept.nbytes - kept.used_nbytes);
@@ -294,19 +295,26 @@ static bool is_same(const struct tbed_kept_block *a, const struct tbed_kept_bloc
     return a->kind == b->kind && a->stream == b->stream && a->sequence == b->sequence;
 }
 
-/* Of two that say that they are the same block the later in the source is damaged; with a cells page go its cells. */
+/*
+ * Of two that say that they are the same block the later in the source is damaged, also where the first is too late to
+ * have been copied; with a cells page go its cells.
+ */
 static void leave_out_second(struct tbed_copy *copy)
 {
-    struct tbed_kept_block *kept = copy->kept;
+    struct tbed_kept_block *kept = copy->kept, before = {.kind = TBED_BLOCK_NONE};
     size_t count = 0;
     for (size_t i = 0; i < copy->kept_count; i++) {
-        uint64_t in_page = kept[i].offset % copy->fields.page_nbytes;
-        bool has_page = copy->out[kept[i].offset - in_page] != TBED_BLOCK_NONE;
-        if (has_page && (count == 0 || !is_same(&kept[count - 1], &kept[i]))) {
-            kept[count++] = kept[i];
+        struct tbed_kept_block block = kept[i];
+        uint64_t in_page = block.offset % copy->fields.page_nbytes;
+        bool is_first = !is_same(&before, &block);
+        before = block;
+        if (block.is_late)
+            continue;
+        if (is_first && copy->out[block.offset - in_page] != TBED_BLOCK_NONE) {
+            kept[count++] = block;
             continue;
         }
-        memset(copy->out + kept[i].offset, 0, kept[i].nbytes);
+        memset(copy->out + block.offset, 0, block.nbytes);
         copy->left_out_count++;
     }
     copy->kept_count = count;

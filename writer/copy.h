@@ -13,6 +13,7 @@ struct tbed_kept_block { /* of the new file, not sealed yet */
     uint64_t last_tick;
     uint32_t nbytes, used_nbytes;
     uint32_t kind, stream, sequence;
+    bool is_late; /* begins after the moment: not copied */
 };
 
 struct tbed_copy {

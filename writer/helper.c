@@ -5,8 +5,8 @@
  * certain time, at the rate that it had last; the time grows when the recorders overtake the helper. When no page has
  * been claimed for a while it gives the memory back, and then sleeps until it is needed.
  *
- * It starts only in a process that fills pages at all, and never where the options forbid it; then the recorders do
- * the same work themselves.
+ * It starts with the writer, since a record may be a signal handler's and no handler may start a thread; it has nothing
+ * to do in a process that fills no pages. Where the options forbid it the recorders do the same work themselves.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,6 +15,7 @@
 #include <linux/futex.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -163,6 +164,7 @@ static void *helper_run(void *argument)
 {
     struct tbed_writer *writer = argument;
     struct tbed_helper *helper = &writer->helper;
+    tbed_barrier_register();
     while (!__atomic_load_n(&helper->must_stop, __ATOMIC_ACQUIRE)) {
         uint32_t wake = __atomic_load_n(&helper->wake, __ATOMIC_ACQUIRE);
         tbed_helper_seal_all(writer);
@@ -184,6 +186,13 @@ static void wake(struct tbed_helper *helper)
         syscall(SYS_futex, &helper->wake, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
+static bool is_only_thread(void)
+{
+    struct stat tasks;
+    return stat("/proc/self/task", &tasks) == 0 &&
+           tasks.st_nlink == 3; /* a folder each, and two names of its own */
+}
+
 /* It must not take a signal that the program means for a thread of its own. */
 static void start(struct tbed_writer *writer)
 {
@@ -191,10 +200,12 @@ static void start(struct tbed_writer *writer)
     sigset_t all, before;
     helper->ahead_nbytes = TBED_HELPER_AHEAD_NBYTES_NEW;
     helper->lead_ns = LEAD_NS_MIN;
-    helper->has_memory = true;
+    helper->has_memory = false;
     helper->last_anchor_ns = helper->rate_ns = tbed_monotonic_ns();
     helper->rate_pages = claimed_page_count(writer);
     __atomic_store_n(&helper->must_stop, false, __ATOMIC_RELEASE);
+    if (is_only_thread()) /* else the helper does it, for it takes a while */
+        tbed_barrier_register();
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     bool is_started = pthread_create(&helper->thread, NULL, helper_run, writer) == 0;
@@ -215,32 +226,50 @@ void tbed_helper_start(struct tbed_writer *writer)
     tbed_writer_unlock(writer);
 }
 
+/*
+ * pthread_create() allocates, which a signal handler must not. Who blocks no signal is in none, but for SA_NODEFER.
+ */
+static bool may_start_here(void)
+{
+    sigset_t blocked;
+    return pthread_sigmask(SIG_SETMASK, NULL, &blocked) == 0 && sigisemptyset(&blocked);
+}
+
 /* Without a helper a page is at least faulted in by one call instead of sixteen faults. */
 static void populate_here(struct tbed_writer *writer, uint64_t page)
 {
     madvise(writer->map + (page << writer->page_shift), writer->page_nbytes, MADV_POPULATE_WRITE);
 }
 
+static bool has_work(const struct tbed_writer *writer, uint64_t page)
+{
+    const struct tbed_helper *helper = &writer->helper;
+    if (writer->fields.ring_page_count != 0)
+        return tbed_ring_is_low(writer);
+    uint64_t populated = __atomic_load_n(&helper->populated_pages, __ATOMIC_ACQUIRE);
+    uint64_t low_water = __atomic_load_n(&helper->ahead_nbytes, __ATOMIC_RELAXED) / 2 >> writer->page_shift;
+    return page + low_water >= populated;
+}
+
+bool tbed_helper_is_busy(const struct tbed_writer *writer)
+{
+    return __atomic_load_n(&writer->helper.is_running, __ATOMIC_ACQUIRE) &&
+           __atomic_load_n(&writer->claimed_pages, __ATOMIC_RELAXED) >= TBED_HELPER_BUSY_PAGES;
+}
+
 void tbed_helper_want(struct tbed_writer *writer, uint64_t page)
 {
     struct tbed_helper *helper = &writer->helper;
     uint32_t claimed = __atomic_add_fetch(&writer->claimed_pages, 1, __ATOMIC_RELAXED);
-    if (!__atomic_load_n(&helper->is_running, __ATOMIC_ACQUIRE)) {
-        if (claimed >= TBED_HELPER_START_PAGES)
-            tbed_helper_start(writer);
-        if (claimed > 2) /* the first pages of a small process are never filled */
-            populate_here(writer, page);
-        return;
-    }
-    if (writer->fields.ring_page_count != 0) {
-        if (tbed_ring_is_low(writer))
+    if (tbed_helper_is_busy(writer)) {
+        if (has_work(writer, page) || (writer->rotation.is_wanted && page + 1 >= writer->rotation.page_limit))
             wake(helper);
         return;
     }
-    uint64_t populated = __atomic_load_n(&helper->populated_pages, __ATOMIC_ACQUIRE);
-    uint64_t low_water = __atomic_load_n(&helper->ahead_nbytes, __ATOMIC_RELAXED) / 2 >> writer->page_shift;
-    if (page + low_water >= populated || page + 1 >= writer->rotation.page_limit)
-        wake(helper);
+    if (claimed > 2) /* the first pages of a small process are never filled */
+        populate_here(writer, page);
+    if (claimed >= TBED_HELPER_BUSY_PAGES && may_start_here()) /* a forked child's */
+        tbed_helper_start(writer);
 }
 
 /* A page of a ring is held until it is sealed, so few may wait. */

@@ -24,7 +24,7 @@
 #define TBED_HELPER_AHEAD_NBYTES_NEW ((uint64_t)16 << 20) /* before the rate is known */
 #define TBED_HELPER_AHEAD_NBYTES_MAX ((uint64_t)64 << 20)
 #define TBED_HELPER_CHUNK_NBYTES     ((uint64_t)2 << 20)
-#define TBED_HELPER_START_PAGES      16 /* claimed by this process before the helper is worth its thread */
+#define TBED_HELPER_BUSY_PAGES       16 /* claimed by this process before the helper has anything to do */
 #define TBED_SEAL_RING_COUNT         2048
 #define TBED_RESIDENT_NBYTES         ((uint64_t)64 << 20) /* given ticks: claimed before all is released */
 #define TBED_RETRY_NS                50000000u            /* after a full disk, not before this long */
@@ -416,6 +416,8 @@ bool tbed_recorders_pause(struct tbed_writer *writer);
 bool tbed_recorders_are_busy(struct tbed_writer *writer);
 /* Seals the blocks of all recorders; they begin new ones, numbered from 0. */
 void tbed_recorders_hand_over(struct tbed_writer *writer);
+/* What closing needs of the kernel, once a process; cheap before there are threads. False: it has no such thing. */
+bool tbed_barrier_register(void);
 void tbed_recorders_stop(struct tbed_writer *writer);
 void tbed_recorders_free(struct tbed_writer *writer);
 void tbed_recorder_drop(struct tbed_recorder *recorder, enum tbed_drop_cause cause);
@@ -451,6 +453,8 @@ void tbed_helper_start(struct tbed_writer *writer);
 /* Seals what waits for that: by the helper, or when there is none any more. */
 void tbed_helper_seal_all(struct tbed_writer *writer);
 void tbed_helper_want(struct tbed_writer *writer, uint64_t page);
+/* It runs, and has anything to do; until then the recorders do it themselves. */
+bool tbed_helper_is_busy(const struct tbed_writer *writer);
 /* Takes over the sealing of a whole page. False: the caller seals. */
 bool tbed_helper_seal(struct tbed_writer *writer, uint8_t *block, uint32_t used_nbytes);
 void tbed_helper_stop(struct tbed_writer *writer);

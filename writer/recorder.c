@@ -516,18 +516,24 @@ static bool recorder_stop(struct tbed_recorder *recorder)
     return true;
 }
 
-/*
- * The owner marks itself busy and then loads 'end', with plain instructions; we clear 'end' and then look at
- * the mark. The barrier between makes one of the two see the other.
- */
-static bool barrier_for_all_threads(void)
+/* The kernel takes some 10 ms for this in a process of several threads, and no time in one of a single thread. */
+bool tbed_barrier_register(void)
 {
     static bool is_registered;
     if (!__atomic_load_n(&is_registered, __ATOMIC_RELAXED) &&
         syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0)
         return false;
     __atomic_store_n(&is_registered, true, __ATOMIC_RELAXED);
-    return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
+    return true;
+}
+
+/*
+ * The owner marks itself busy and then loads 'end', with plain instructions; we clear 'end' and then look at
+ * the mark. The barrier between makes one of the two see the other.
+ */
+static bool barrier_for_all_threads(void)
+{
+    return tbed_barrier_register() && syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
 static size_t for_each_open(struct tbed_writer *writer, bool (*act)(struct tbed_recorder *))

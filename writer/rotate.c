@@ -450,9 +450,7 @@ void tbed_rotate_if_due(struct tbed_writer *writer, struct tbed_recorder *record
     struct tbed_error error;
     if (!writer->rotation.is_wanted)
         return;
-    if (recorder != NULL && writer->rotation.interval_ns != 0)
-        tbed_helper_start(writer);
-    bool is_others = recorder != NULL && __atomic_load_n(&writer->helper.is_running, __ATOMIC_ACQUIRE);
+    bool is_others = recorder != NULL && tbed_helper_is_busy(writer);
     if (is_others || !is_due(writer) || !may_rotate(writer->live))
         return;
     int cancel_state = tbed_cancel_disable();

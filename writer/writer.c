@@ -244,7 +244,7 @@ static struct tbed_writer *writer_make(const char *path, int fd, const struct tb
     writer->has_given_ticks = options->given_ticks || options->annotate;
     writer->releases_pages = options->given_ticks || options->release_pages;
     writer->process_pid = options->process_pid;
-    writer->wants_helper = !options->no_helper;
+    writer->wants_helper = !options->no_helper && !options->annotate;
     tbed_clock_start(writer, options); /* first of all: the rate wants some time in between */
     int cancel_state = tbed_cancel_disable();
     if (wants_rotation(options) && !tbed_rotation_init(writer, options)) {
@@ -264,6 +264,7 @@ static struct tbed_writer *writer_make(const char *path, int fd, const struct tb
     tbed_lock_take(&writer->live->lock);
     process_begin(writer, options->process_name, 0);
     tbed_lock_give(&writer->live->lock);
+    tbed_helper_start(writer);
     return writer;
 }
 

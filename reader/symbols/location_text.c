@@ -113,7 +113,7 @@ static void bytecode_text(struct text *text, const struct tbed_reader *reader,
         return;
     if (frame.line != 0)
         append(text, ":%u", frame.line);
-    else if (location->has_unit)
+    else if (location->has_unit && location->pc != 0) /* a function's begin is the function */
         append(text, "+0x%llx", (unsigned long long)location->pc);
 }
 

@@ -347,7 +347,7 @@ static void names_are_demangled(void **state)
 static void crash(const char *path)
 {
     if (strstr(path, "bad") != NULL)
-        raise(SIGSEGV);
+        raise(SIGBUS); /* SIGSEGV is the sanitizers' own in the tests */
 }
 
 static void hang(const char *path)
@@ -402,7 +402,8 @@ static void expect_survived(void (*hook)(const char *path), unsigned timeout_ms,
         const char *trouble = tbed_symbols_trouble(symbols, &bad);
         assert_non_null(trouble);
         assert_non_null(strstr(trouble, "/bad could not be read: "));
-        assert_non_null(strstr(trouble, why));
+        if (strstr(trouble, why) == NULL)
+            fail_msg("'%s', not '%s'", trouble, why);
         /* Others are read as before. */
         assert_true(tbed_symbols_frames(symbols, &good, pcs[(size_t)round], &frame, 1) > 0);
         assert_null(tbed_symbols_trouble(symbols, &good));
@@ -414,7 +415,7 @@ static void expect_survived(void (*hook)(const char *path), unsigned timeout_ms,
 static void a_reader_that_dies_is_told_and_replaced(void **state)
 {
     (void)state;
-    expect_survived(crash, 0, "its reader was killed by signal 11");
+    expect_survived(crash, 0, "its reader was killed by signal 7");
     expect_survived(leave, 0, "its reader gave up");
     expect_survived(babble, 0, "its reader ");
     expect_survived(hang, 8000, "its reader took longer than 8 s"); /* enough for the good file */

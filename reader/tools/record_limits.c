@@ -1,5 +1,5 @@
 /*
- * How much of a recording is kept: sizes as people write them, and what the preloaded library is told.
+ * How much of a recording is kept: sizes as people write them, and what the recorder is told.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -54,10 +54,10 @@ bool record_limits_check(const struct record_limits *limits)
     return true;
 }
 
-void record_limits_environment_set(const struct record_limits *limits)
+void record_limits_environment_set(const struct record_limits *limits, const char *name)
 {
     char text[32];
     snprintf(text, sizeof text, "%" PRIu64, limits->max_nbytes);
     if (limits->max_nbytes != 0)
-        setenv("TRACEBED_PRELOAD_MAX", text, 1);
+        setenv(name, text, 1);
 }

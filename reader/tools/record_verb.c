@@ -90,6 +90,13 @@ struct options {
 
 /* ---- The command line ---- */
 
+static bool usage_unless(bool is_right, const char *what)
+{
+    if (!is_right)
+        tool_usage(&tool_verb_record, what);
+    return is_right;
+}
+
 /* False: the value is none (complained). */
 static bool take(struct options *options, int option)
 {
@@ -108,9 +115,8 @@ static bool take(struct options *options, int option)
     case OPTION_MMAP:
         return options->allocations.mappings = true;
     case OPTION_STACKS:
-        if (!record_stacks_parse(optarg, &options->allocations))
-            tool_usage(&tool_verb_record, "--stacks takes a number of frames up to 128, or fp, or both");
-        return record_stacks_parse(optarg, &options->allocations);
+        return usage_unless(record_stacks_parse(optarg, &options->allocations),
+                            "--stacks takes a number of frames up to 128, or fp, or both");
     case OPTION_FUNCTIONS:
         return options->functions.is_wanted = true;
     case OPTION_FILTER:
@@ -118,9 +124,8 @@ static bool take(struct options *options, int option)
         record_functions_add(&options->functions, optarg, option == OPTION_EXCLUDE);
         return true;
     case OPTION_RUBY:
-        if (!record_ruby_parse(optarg, &options->ruby))
-            tool_usage(&tool_verb_record, "--ruby takes light, full, none and calls");
-        return options->is_ruby = record_ruby_parse(optarg, &options->ruby);
+        return options->is_ruby = usage_unless(record_ruby_parse(optarg, &options->ruby),
+                                               "--ruby takes light, full, none and calls");
     case OPTION_DEPTH:
         return record_functions_depth(&options->functions, optarg);
     case OPTION_MAX_SIZE:
@@ -128,6 +133,21 @@ static bool take(struct options *options, int option)
     default:
         return record_size_parse("--ring", optarg, &options->limits.ring_nbytes);
     }
+}
+
+/* One thing is recorded: allocations, the calls of functions, or what Ruby programs do. */
+static bool check_kinds(const struct options *options)
+{
+    const struct record_allocations *allocations = &options->allocations;
+    bool of_allocations = allocations->light || allocations->mappings || allocations->frame_count > 0;
+    if (options->is_ruby && options->functions.is_wanted)
+        tool_complain("--ruby and --functions exclude each other");
+    else if (of_allocations && (options->is_ruby || options->functions.is_wanted))
+        tool_complain("--light, --mmap and --stacks are about native allocations, not for %s",
+                      options->is_ruby ? "--ruby" : "--functions");
+    else
+        return true;
+    return false;
 }
 
 /* -1: go on. */
@@ -157,7 +177,8 @@ static int parse(int argc, char **argv, struct options *options)
             return TOOL_TROUBLE;
     if (result >= 0)
         return result;
-    if (!record_functions_check(&options->functions) || !record_limits_check(&options->limits))
+    if (!check_kinds(options) || !record_functions_check(&options->functions) ||
+        !record_limits_check(&options->limits))
         return TOOL_TROUBLE;
     return optind < argc ? -1 : tool_usage(&tool_verb_record, "which program?");
 }
@@ -261,11 +282,12 @@ static void set_environment(const struct options *options, const char *library, 
 {
     if (options->is_ruby) {
         record_ruby_environment_set(&options->ruby, library, trace);
+        record_limits_environment_set(&options->limits, "TRACEBED_RUBY_MAX");
         return;
     }
     record_environment_set(library, trace);
     record_allocations_set(&options->allocations);
-    record_limits_environment_set(&options->limits);
+    record_limits_environment_set(&options->limits, "TRACEBED_PRELOAD_MAX");
     record_functions_environment_set(&options->functions);
 }
 

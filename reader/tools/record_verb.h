@@ -56,6 +56,7 @@ struct record_allocations {
 /* The argument of --stacks; NULL: none was given. False: it is not one. */
 bool record_stacks_parse(const char *text, struct record_allocations *allocations);
 void record_allocations_set(const struct record_allocations *allocations);
+
 /* ---- record_limits.c: how much is kept ---- */
 
 struct record_limits {
@@ -67,7 +68,8 @@ struct record_limits {
 bool record_size_parse(const char *option, const char *text, uint64_t *nbytes_ret);
 /* False: they do not fit together (complained). */
 bool record_limits_check(const struct record_limits *limits);
-void record_limits_environment_set(const struct record_limits *limits);
+/* The variable is that of the recorder. */
+void record_limits_environment_set(const struct record_limits *limits, const char *name);
 
 /* ---- record_functions.c: what --functions has ---- */
 
@@ -85,6 +87,7 @@ bool record_functions_check(const struct record_functions *functions);
 /* Says so if the program calls no hooks by itself. */
 void record_functions_warn(const char *name, const char *path);
 void record_functions_environment_set(const struct record_functions *functions);
+
 /* ---- record_ruby.c: Ruby programs, by the extension instead of the preloaded library ---- */
 
 struct record_ruby {

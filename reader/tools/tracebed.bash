@@ -37,6 +37,7 @@ _tracebed()
     --by) COMPREPLY=($(compgen -W "site stack function module scope author" -- "$word")); return ;;
     --format-version) COMPREPLY=($(compgen -W "8 9" -- "$word")); return ;;
     --order) COMPREPLY=($(compgen -W "time stream" -- "$word")); return ;;
+    --ruby) COMPREPLY=($(compgen -W "light full none calls" -- "$word")); return ;;
     esac
     if [[ $word == -* ]]; then
         COMPREPLY=($(compgen -W "$options --color= --help" -- "$word"))

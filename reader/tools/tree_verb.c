@@ -247,6 +247,8 @@ static void print_all(const struct tree *tree)
     }
     printf("%10s %8s %10s %10s  %s\n", "total", "of all", "self", "count", "span");
     walk(tree, NULL);
+    if (totals.span_count == 0 && totals.open_count == 0)
+        tool_hint("It has no spans; 'tracebed report' tells what it has.");
     if (totals.open_count > 0)
         tool_hint("%llu spans never ended: what they had inside stands where they would.",
                   (unsigned long long)totals.open_count);

@@ -14,12 +14,12 @@ import tempfile
 ROOT = pathlib.Path.cwd()
 BUILD = ROOT / os.environ.get("TBED_BUILD", "build/release")
 
-# Tick, type, function, instruction.
-LEAF = [(0, "begin", "leaf", 0), (2, "alloc", "leaf", 1), (5, "free", "leaf", 4), (6, "end", "leaf", 0)]
-DUMP = [(0, "begin", "<top>", 0), (2, "begin", "loop", 0)]
+# Tick, type, function, line.
+LEAF = [(0, "begin", "leaf", 2), (2, "alloc", "leaf", 2), (5, "free", "leaf", 3), (6, "end", "leaf", 2)]
+DUMP = [(0, "begin", "<top>", 14), (2, "begin", "loop", 7)]
 for _start in (6, 23, 40):
-    DUMP += [(_start + tick, *rest) for tick, *rest in LEAF] + [(_start + 8, "alloc", "loop", 5)]
-DUMP += [(56, "end", "loop", 0)] + [(58 + tick, *rest) for tick, *rest in LEAF] + [(65, "end", "<top>", 0)]
+    DUMP += [(_start + tick, *rest) for tick, *rest in LEAF] + [(_start + 8, "alloc", "loop", 9)]
+DUMP += [(56, "end", "loop", 7)] + [(58 + tick, *rest) for tick, *rest in LEAF] + [(65, "end", "<top>", 14)]
 
 
 def run(*command):
@@ -41,8 +41,8 @@ def main():
         report = run(BUILD / "tracebed", "report", "toy.tbed")
         dump = run(BUILD / "tracebed", "dump", "toy.tbed")
         os.chdir(ROOT)
-    found = re.findall(r"^ *(\d+) instructions  main  (\w+) .* (\S+)\+0x(\w+)$", dump, re.M)
-    if [(int(tick), type, name, int(pc, 16)) for tick, type, name, pc in found] != DUMP:
+    found = re.findall(r"^ *(\d+) instructions  main  (\w+) .* (\S+) toy\.src:(\d+)$", dump, re.M)
+    if [(int(tick), type, name, int(line)) for tick, type, name, line in found] != DUMP:
         problems.append(dump)
     if "intact: 23 events" not in verified:
         problems.append(verified)

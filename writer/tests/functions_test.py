@@ -572,6 +572,10 @@ def test_warning(folder):
         command = [TRACEBED, "record", *options.split(), "true"]
         run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         expect(run.returncode == 2 and run.stderr, f"{options}: {run.returncode} {run.stderr}")
+    for options in ("--ruby --functions", "--ruby --light", "--functions --mmap", "--stacks --functions"):
+        command = [TRACEBED, "record", *options.split(), "true"]
+        run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        expect(run.returncode == 2 and run.stderr.count("\n") == 1, f"{options}: {run.returncode} {run.stderr}")
 
 
 def main():

@@ -14,9 +14,10 @@
  * Threads: a writer may be used by any thread. A recorder belongs to one thread at a time. A signal handler
  * may use its thread's recorder: when it comes in the middle of a record its own is dropped and counted.
  *
- * The helper thread, "tracebed", starts when a process has claimed 16 pages. It blocks all signals, keeps as many pages
- * ready as the program takes in 50 ms or more (2 to 64 MiB), and seals those that are full. A second or two after the
- * last claim it gives what is faulted in back, and then sleeps without a timeout.
+ * The helper thread, "tracebed", starts with the writer and sleeps until the process has claimed 16 pages; in a forked
+ * child it starts then, with a thread that blocks no signals. It blocks all signals, keeps as many pages ready as the
+ * program takes in 50 ms or more (2 to 64 MiB), and seals those that are full. A second or two after the last claim it
+ * gives what is faulted in back, and then sleeps without a timeout.
  *
  * Source: spec/format.md.
  *

@@ -34,19 +34,21 @@ module Tracebed
     # overwrite::   replaces the file, where that is a trace or empty
     # join::        appends to a trace, or begins it
     # ring_nbytes:: a flight recorder: keeps the newest events in that many bytes
+    # max_nbytes::  that the trace may have; what comes then is dropped and counted
     # process_name:: what the process is called in the trace
     # exact::       +false+: locations from Ruby's public functions, as in Rubies whose insides are not known
     # check::       a file for counts of (location, line, path) as those functions tell them; for tests
     #
     # Raises Tracebed::Error where there can be no trace, or one is being recorded.
     def start(path, allocations: :light, calls: false, objects: false, overwrite: false, join: false,
-              ring_nbytes: nil, process_name: File.basename($PROGRAM_NAME), exact: true, check: nil)
+              ring_nbytes: nil, max_nbytes: nil, process_name: File.basename($PROGRAM_NAME), exact: true, check: nil)
       unless [:light, :full, nil].include?(allocations)
         raise ArgumentError, "allocations: #{allocations.inspect}, not :light, :full or nil"
       end
       open_trace(File.expand_path(path),
                  { allocations: allocations, calls: calls, objects: objects, overwrite: overwrite, join: join,
-                   ring_nbytes: ring_nbytes, process_name: process_name, exact: exact, check: check })
+                   ring_nbytes: ring_nbytes, max_nbytes: max_nbytes, process_name: process_name, exact: exact,
+                   check: check })
       return nil unless block_given?
 
       begin

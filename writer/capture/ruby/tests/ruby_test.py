@@ -322,6 +322,12 @@ def test_record(folder):
     run([TRACEBED, "record", "-f", "--ruby=none,calls", "ruby", "work.rb"], folder, status=3)
     need("Integer#times" in run([TRACEBED, "report", "run.tbed"], folder), "no calls")
     run([TRACEBED, "record", "-f", "--ruby=all", "ruby", "work.rb"], folder, status=2)
+    pathlib.Path(folder, "many.rb").write_text("200_000.times { Object.new }\n")
+    told = run([TRACEBED, "record", "-f", "--ruby", "--max-size=512K", "ruby", "many.rb"], folder)
+    need(pathlib.Path(folder, "run.tbed").stat().st_size <= 512 << 10 and "size limit" in told, f"no limit: {told}")
+    run([TRACEBED, "record", "-f", "--ruby", "--ring=256K", "ruby", "many.rb"], folder)
+    need(pathlib.Path(folder, "run.tbed").stat().st_size < 2 << 20, "no ring")
+    need("many.rb:1" in run([TRACEBED, "dump", "run.tbed"], folder).splitlines()[-9], "not the newest")
     run(["ruby", "work.rb"], folder, status=3,
         env={"RUBYOPT": "-W0 -rtracebed/auto", "TRACEBED_RUBY_FILE": f"{folder}/opt.tbed"})
     need("intact" in verify(folder, "opt.tbed"), "not closed")

@@ -75,6 +75,7 @@ static uint64_t slot_nbytes(void)
 static void open_writer(const char *path, VALUE options)
 {
     VALUE name = option(options, "process_name"), ring = option(options, "ring_nbytes");
+    VALUE most = option(options, "max_nbytes");
     struct tbed_error error = {.status = TBED_OK};
     struct tbed_writer_options writer_options = {
         .size = sizeof writer_options,
@@ -82,6 +83,7 @@ static void open_writer(const char *path, VALUE options)
         .overwrite = is_set(options, "overwrite"),
         .process_name = NIL_P(name) ? NULL : StringValueCStr(name),
         .ring_nbytes = NIL_P(ring) ? 0 : NUM2ULL(ring),
+        .max_file_nbytes = NIL_P(most) ? 0 : NUM2ULL(most),
         .release_pages = NIL_P(ring),
     };
     if (tbed_writer_open(path, &writer_options, &ruby_session.writer, &error) == TBED_OK)

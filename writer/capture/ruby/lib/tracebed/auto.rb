@@ -6,6 +6,7 @@
 #   TRACEBED_RUBY_FILE         the trace, appended to where it exists; without it nothing is recorded
 #   TRACEBED_RUBY_ALLOCATIONS  light (default), full or none
 #   TRACEBED_RUBY_CALLS        1: calls too
+#   TRACEBED_RUBY_MAX          bytes that the trace may have
 #   TRACEBED_VERBOSE           trouble is worth a line
 #
 # SPDX-License-Identifier: MIT
@@ -15,7 +16,7 @@ unless path.nil? || path.empty?
     require "tracebed"
     kind = ENV.fetch("TRACEBED_RUBY_ALLOCATIONS", "light")
     Tracebed.start(path, join: true, allocations: kind == "none" ? nil : kind.to_sym,
-                   calls: ENV["TRACEBED_RUBY_CALLS"] == "1")
+                   calls: ENV["TRACEBED_RUBY_CALLS"] == "1", max_nbytes: ENV["TRACEBED_RUBY_MAX"]&.to_i)
   rescue LoadError, StandardError => e
     warn "tracebed: #{e.message}; the program runs on unrecorded" if ENV.key?("TRACEBED_VERBOSE")
   end
