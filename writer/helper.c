@@ -165,8 +165,11 @@ static void *helper_run(void *argument)
     struct tbed_writer *writer = argument;
     struct tbed_helper *helper = &writer->helper;
     tbed_barrier_register();
-    while (!__atomic_load_n(&helper->must_stop, __ATOMIC_ACQUIRE)) {
+    for (;;) {
         uint32_t wake = __atomic_load_n(&helper->wake, __ATOMIC_ACQUIRE);
+        if (__atomic_load_n(&helper->must_stop,
+                            __ATOMIC_ACQUIRE)) /* after 'wake': else it may sleep for ever */
+            break;
         tbed_helper_seal_all(writer);
         tbed_rotate_if_due(writer, NULL);
         if (helper->has_memory && populate_step(writer))

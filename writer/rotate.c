@@ -405,6 +405,8 @@ enum tbed_status tbed_rotate(struct tbed_writer *writer, struct tbed_error *erro
     bool is_closed =
         __atomic_load_n(&writer->is_closing, __ATOMIC_ACQUIRE); /* while it waited for the lock */
     enum tbed_status status = is_closed ? fail(error, TBED_ERR_ARGUMENT, 0) : rotate(writer, error);
+    if (!is_closed)
+        tbed_helper_start(writer); /* it was stopped */
     tbed_lock_give(&writer->live->rotate_lock);
     tbed_cancel_restore(cancel_state);
     errno = kept_errno;
