@@ -160,10 +160,14 @@ static inline uint64_t tbed_event_word(const struct tbed_recorder *recorder, uin
     return (tick - recorder->base) << 33 | (uint64_t)tag << 30 | (id & TBED_ID_MAX);
 }
 
+/* Processors do not fetch ahead over the end of a page of 4 KiB: each first event in one would wait for memory. */
+#define TBED_PREFETCH_NWORDS 64
+
 static inline void tbed_recorder_commit(struct tbed_recorder *recorder, uint64_t *at, size_t nwords,
                                         uint64_t word)
 {
     __atomic_store_n(at, word, __ATOMIC_RELEASE);
+    __builtin_prefetch(at + TBED_PREFETCH_NWORDS, 1);
     recorder->cursor = at + nwords;
 }
 
