@@ -54,6 +54,12 @@ void tbed_helper_seal_all(struct tbed_writer *writer)
     }
 }
 
+/* An importer has no thread that a page fault would hurt, and what it gives may come faster than any program's. */
+static uint64_t ahead_nbytes_max(const struct tbed_writer *writer)
+{
+    return writer->has_given_ticks ? TBED_HELPER_AHEAD_NBYTES_NEW : TBED_HELPER_AHEAD_NBYTES_MAX;
+}
+
 /* Up at once, down by halves. */
 static void lead_follow(struct tbed_writer *writer, uint64_t claimed)
 {
@@ -68,8 +74,8 @@ static void lead_follow(struct tbed_writer *writer, uint64_t claimed)
         wanted = (wanted + (double)ahead) / 2;
     if (wanted < (double)TBED_HELPER_AHEAD_NBYTES_MIN)
         wanted = (double)TBED_HELPER_AHEAD_NBYTES_MIN;
-    if (wanted > (double)TBED_HELPER_AHEAD_NBYTES_MAX)
-        wanted = (double)TBED_HELPER_AHEAD_NBYTES_MAX;
+    if (wanted > (double)ahead_nbytes_max(writer))
+        wanted = (double)ahead_nbytes_max(writer);
     __atomic_store_n(&helper->ahead_nbytes, (uint64_t)wanted, __ATOMIC_RELAXED);
     helper->rate_ns = now_ns;
     helper->rate_pages = claimed;
