@@ -105,18 +105,12 @@ static void words_copy(uint8_t *to, const uint8_t *from, uint32_t nbytes)
 
 #define ORDINALS_NBYTES (((uint64_t)1 << 32) / TBED_PAGE_NBYTES_MIN / 8)
 
-/* Of two pages with one ordinal the later is damaged, whatever is in the first. The header was checked. */
-static bool ordinal_is_taken(struct tbed_copy *copy, const struct tbed_block_fields *fields,
-                             const struct tbed_block_place *place)
+/* Of two pages with one ordinal the later is damaged, unless the first is. Its bit; 0: it has none. The header was
+ * checked. */
+static uint8_t ordinal_bit(const struct tbed_block_fields *fields, const struct tbed_block_place *place)
 {
     bool has_one = fields->kind == TBED_BLOCK_CELLS || fields->kind == TBED_BLOCK_STRINGS;
-    if (!has_one || place->cell != 0)
-        return false;
-    uint8_t *byte = &copy->ordinals[fields->string_page / 8];
-    uint8_t bit = (uint8_t)(1u << fields->string_page % 8);
-    bool is_taken = (*byte & bit) != 0;
-    *byte |= bit;
-    return is_taken;
+    return has_one && place->cell == 0 ? (uint8_t)(1u << fields->string_page % 8) : 0;
 }
 
 enum copied { COPIED, NOT_THERE, LATE, DAMAGED };
@@ -135,7 +129,8 @@ static enum copied copy_whole(struct tbed_copy *copy, const uint8_t *from, uint8
         return NOT_THERE;
     if (tbed_block_header_check(&fields, &now, &field, &detail) != TBED_OK)
         return DAMAGED;
-    if (ordinal_is_taken(copy, &fields, place))
+    uint8_t bit = ordinal_bit(&fields, place), *bits = &copy->ordinals[bit != 0 ? fields.string_page / 8 : 0];
+    if (*bits & bit)
         return DAMAGED;
     if (copy->strings_only && fields.kind != TBED_BLOCK_STRINGS && fields.kind != TBED_BLOCK_CELLS)
         return NOT_THERE;
@@ -150,7 +145,10 @@ static enum copied copy_whole(struct tbed_copy *copy, const uint8_t *from, uint8
     struct tbed_block_fields after = tbed_block_load(from);
     if (after.kind != fields.kind || after.generation != fields.generation)
         return NOT_THERE; /* a ring's page was given to others meanwhile */
-    return find_end(copy, to, &fields, kept) ? COPIED : DAMAGED;
+    if (!find_end(copy, to, &fields, kept))
+        return DAMAGED;
+    *bits |= bit;
+    return COPIED;
 }
 
 /* False: no memory. '*kind_ret' is NONE if nothing was copied. */
@@ -229,7 +227,17 @@ static bool copy_page(struct tbed_copy *copy, uint64_t page)
     return kind != TBED_BLOCK_CELLS || copy_cells_page(copy, from, to, &place);
 }
 
-/* A ring from its oldest page on, ahead of those who take pages. */
+/* What belongs into a ring, or is not there. */
+static bool is_of_ring(const struct tbed_copy *copy, uint64_t page)
+{
+    struct tbed_block_fields fields = tbed_block_load(copy->map + page * copy->fields.page_nbytes);
+    return fields.kind == TBED_BLOCK_EVENTS || fields.kind == TBED_BLOCK_NONE;
+}
+
+/*
+ * A ring from its oldest page on, ahead of those who take pages. All else as it stands in the file, also what has no
+ * business in a ring: of two pages with one ordinal it is the first that counts.
+ */
 bool tbed_copy_pages(struct tbed_copy *copy)
 {
     if (copy->ordinals == NULL)
@@ -241,10 +249,10 @@ bool tbed_copy_pages(struct tbed_copy *copy)
     uint64_t ring = copy->fields.ring_page_count;
     uint64_t given = tbed_shared_load(&tbed_copy_source_header(copy)->ring_pages_given);
     for (uint64_t i = 0; i < ring; i++)
-        if (!copy_page(copy, 1 + (given + i) % ring))
+        if (is_of_ring(copy, 1 + (given + i) % ring) && !copy_page(copy, 1 + (given + i) % ring))
             return false;
-    for (uint64_t page = ring + 1; page < copy->page_count; page++)
-        if (!copy_page(copy, page))
+    for (uint64_t page = 1; page < copy->page_count; page++)
+        if ((page > ring || !is_of_ring(copy, page)) && !copy_page(copy, page))
             return false;
     return true;
 }
