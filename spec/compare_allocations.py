@@ -18,6 +18,7 @@ import tempfile
 
 import decoder
 
+GOLDEN = "spec/golden/valid/recorded.tbed"
 PRELOAD = os.environ.get("TBED_PRELOAD_BUILD", "build/preload")
 MOMENTS = 7
 PAGE, MMAP = 4096, 6
@@ -41,8 +42,8 @@ class Trace:
         blocks = [block for block in decoder.find_blocks(decoder.Trace(data, decoder.read_header(data), self.tell),
                                                          len(data) // self.trace.page_size)
                   if block.kind == decoder.EVENTS]
-        self.first = min(block.first_tick for block in blocks)
-        self.last = max(block.last_tick for block in blocks)
+        self.first = min((block.first_tick for block in blocks), default=0)
+        self.last = max((block.last_tick for block in blocks), default=0)
 
     def tell(self, *what):
         sys.exit(f"damaged: {what}")
@@ -148,14 +149,15 @@ class Heap:
 
     def take(self, event):
         self.before, self.count = self.now, int(event["type"] != "free" and event["address"] != 0)
+        if event["type"] == "free" and event.get("function") != MMAP:
+            for address in self.freed(event):
+                if address in self.live:
+                    self.free(event, address)
+                self.newest[event["stream"]] = 0
+            return
         if "args" in event or event.get("function") == MMAP:
             self.newest[event["stream"]] = 0
             self.take_mapping(event)
-            return
-        if event["type"] == "free":
-            if event["address"] in self.live:
-                self.free(event, event["address"])
-            self.newest[event["stream"]] = 0
             return
         failed = event["type"] == "realloc" and event["address"] == 0 and event["size"] != 0
         old = self.live.get(event.get("old_address"))
@@ -164,6 +166,13 @@ class Heap:
         if event["type"] == "alloc" or event["address"] != 0 or failed:
             self.alloc(event)
         self.newest[event["stream"]] = event["address"]
+
+    def freed(self, event):
+        """The addresses, in order; see Slots in section 6.2."""
+        if "args" not in event:
+            return [event["address"]]
+        each, bits = event["args"][0]["value"], bytes.fromhex(event["args"][1]["value"])
+        return [(event["address"] + i * each) % 2 ** 64 for i in range(8 * len(bits)) if bits[i // 8] >> i % 8 & 1]
 
     def take_mapping(self, event):
         if event["type"] == "alloc":
@@ -232,7 +241,9 @@ def compare_light(tracebed, trace, path):
 
 def main():
     tracebed = sys.argv[1]
-    compared = 0
+    trace = Trace(GOLDEN)
+    compare_report(tracebed, trace, GOLDEN, "module", lambda id: trace.site(id).partition("+")[0] + ".rb")
+    compared = len(trace.events)
     with tempfile.TemporaryDirectory() as folder:
         path, log = os.path.join(folder, "run.tbed"), os.path.join(folder, "log")
         for command in (["preload_stacks_helper", log], ["preload_stacks_helper", log, "mappings"],
@@ -247,9 +258,9 @@ def main():
                 compare_flames(tracebed, path, heap)
                 compared += len(trace.events)
                 if "threads" not in command:
-                    run(tracebed, "record", "-f", "-o", path, "--light", "--mmap", "--", *program, output=nothing)
+                    run(tracebed, "record", "-f", "-o", path, "--light", "--", *program, output=nothing)
                     compare_light(tracebed, Trace(path), path)
-    print(f"{compared} events of 5 programs")
+    print(f"{compared} events of 5 programs and a golden file")
 
 
 if __name__ == "__main__":

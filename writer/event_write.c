@@ -81,17 +81,39 @@ static void record_extended(struct tbed_recorder *recorder, const struct extende
     tbed_recorder_leave(recorder);
 }
 
-static void record_pair(struct tbed_recorder *recorder, uint32_t id, uint64_t subtype, uint64_t payload)
+/* Whatever is not the usual case. */
+static __attribute__((noinline)) void record_pair_slow(struct tbed_recorder *recorder, uint32_t id,
+                                                       uint64_t second)
 {
     if (!tbed_recorder_enter(recorder))
         return;
     uint64_t tick = tbed_recorder_now(recorder);
     uint64_t *at = tbed_recorder_room(recorder, 2, tick);
     if (at != NULL) {
-        at[1] = subtype << 60 | payload;
+        at[1] = second;
         tbed_recorder_commit(recorder, at, 2, tbed_event_word(recorder, TBED_TAG_PAIR, id, tick));
     }
     tbed_recorder_leave(recorder);
+}
+
+/* As recorder_inline.h records an instant: no call, so that no register has to be kept. */
+static inline void record_pair(struct tbed_recorder *recorder, uint32_t id, uint64_t subtype,
+                               uint64_t payload)
+{
+    uint64_t second = subtype << 60 | payload;
+    if (!TBED_UNLIKELY(recorder->mark != TBED_MARK_READY)) {
+        tbed_recorder_mark_busy(recorder);
+        uint64_t tick = tbed_counter_read();
+        if (!TBED_UNLIKELY(!tbed_recorder_fits(recorder, 2, tick - recorder->base))) {
+            uint64_t *at = recorder->cursor;
+            at[1] = second;
+            tbed_recorder_commit(recorder, at, 2, tbed_event_word(recorder, TBED_TAG_PAIR, id, tick));
+            tbed_recorder_mark_idle(recorder, TBED_MARK_READY);
+            return;
+        }
+        tbed_recorder_mark_idle(recorder, TBED_MARK_READY);
+    }
+    record_pair_slow(recorder, id, second);
 }
 
 /* ---- Spans and instants with arguments ---- */
@@ -128,16 +150,16 @@ void tbed_span_begin_args(struct tbed_recorder *recorder, uint32_t id, const str
 void tbed_span_end_entered(struct tbed_recorder *recorder, const struct tbed_argument *arguments,
                            size_t argument_count)
 {
-    struct tbed_open_span span;
-    if (!tbed_span_pop(recorder, &span))
-        return;
+    struct tbed_open_span span = tbed_span_top(recorder);
     struct extended record = {.type = TBED_EXT_END,
                               .id = span.id,
                               .fixed = {span.begin_tick},
                               .fixed_count = 1,
                               .arguments = arguments,
                               .argument_count = argument_count};
-    extended_put(recorder, tbed_recorder_now(recorder), &record);
+    if (!span.dropped)
+        extended_put(recorder, tbed_recorder_now(recorder), &record);
+    tbed_span_pop(recorder); /* not before: the span is open where a block begins with its end */
 }
 
 void tbed_span_end_args(struct tbed_recorder *recorder, const struct tbed_argument *arguments,
@@ -261,15 +283,10 @@ void tbed_flow(struct tbed_recorder *recorder, enum tbed_extended type, uint32_t
 
 /* ---- Memory ---- */
 
-/* The short form has no room for the function: plain malloc and free are what it stands for. */
-void tbed_alloc(struct tbed_recorder *recorder, uint32_t location, enum tbed_alloc_function function,
-                uint64_t address, uint64_t size)
+static __attribute__((noinline)) void alloc_long(struct tbed_recorder *recorder, uint32_t location,
+                                                 enum tbed_alloc_function function, uint64_t address,
+                                                 uint64_t size)
 {
-    bool is_plain = function == TBED_FUNCTION_MALLOC || function == TBED_FUNCTION_UNKNOWN;
-    if (is_plain && address != 0 && address % 8 == 0 && address >> 48 == 0 && size >> 15 == 0) {
-        record_pair(recorder, location, TBED_PAIR_ALLOC, size << 45 | address / 8);
-        return;
-    }
     struct extended record = {.type = TBED_EXT_ALLOC,
                               .aux = (uint32_t)function,
                               .id = location,
@@ -278,19 +295,58 @@ void tbed_alloc(struct tbed_recorder *recorder, uint32_t location, enum tbed_all
     record_extended(recorder, &record);
 }
 
-void tbed_free(struct tbed_recorder *recorder, uint32_t location, enum tbed_alloc_function function,
-               uint64_t address)
+static __attribute__((noinline)) void free_long(struct tbed_recorder *recorder, uint32_t location,
+                                                enum tbed_alloc_function function, uint64_t address)
 {
-    bool is_plain = function == TBED_FUNCTION_MALLOC || function == TBED_FUNCTION_UNKNOWN;
-    if (is_plain && address >> 60 == 0) {
-        record_pair(recorder, location, TBED_PAIR_FREE, address);
-        return;
-    }
     struct extended record = {.type = TBED_EXT_FREE,
                               .aux = (uint32_t)function,
                               .id = location,
                               .fixed = {address},
                               .fixed_count = 1};
+    record_extended(recorder, &record);
+}
+
+/* The short form has no room for the function: plain malloc and free are what it stands for. */
+static inline bool is_plain_function(enum tbed_alloc_function function)
+{
+    return function == TBED_FUNCTION_MALLOC || function == TBED_FUNCTION_UNKNOWN;
+}
+
+void tbed_alloc(struct tbed_recorder *recorder, uint32_t location, enum tbed_alloc_function function,
+                uint64_t address, uint64_t size)
+{
+    bool fits = address != 0 && (address % 8 | address >> 48 | size >> 15) == 0;
+    if (TBED_UNLIKELY(!is_plain_function(function) || !fits))
+        alloc_long(recorder, location, function, address, size);
+    else
+        record_pair(recorder, location, TBED_PAIR_ALLOC, size << 45 | address / 8);
+}
+
+void tbed_free(struct tbed_recorder *recorder, uint32_t location, enum tbed_alloc_function function,
+               uint64_t address)
+{
+    if (TBED_UNLIKELY(!is_plain_function(function) || address >> 60 != 0))
+        free_long(recorder, location, function, address);
+    else
+        record_pair(recorder, location, TBED_PAIR_FREE, address);
+}
+
+void tbed_free_slots(struct tbed_recorder *recorder, uint32_t location, uint64_t address,
+                     uint64_t slot_nbytes, const uint64_t *bits, size_t word_count)
+{
+    const struct tbed_argument arguments[] = {
+        {.type = TBED_ARG_U64, .name_id = TBED_ID_INVALID, .value.u64 = slot_nbytes},
+        {.type = TBED_ARG_BYTES,
+         .name_id = TBED_ID_INVALID,
+         .nbytes = word_count > TBED_EXTENDED_NWORDS_MAX ? UINT32_MAX : (uint32_t)(8 * word_count),
+         .value.text = (const char *)bits},
+    };
+    struct extended record = {.type = TBED_EXT_FREE,
+                              .id = location,
+                              .fixed = {address},
+                              .fixed_count = 1,
+                              .arguments = arguments,
+                              .argument_count = 2};
     record_extended(recorder, &record);
 }
 

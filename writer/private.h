@@ -438,9 +438,10 @@ void tbed_span_end_at(struct tbed_recorder *recorder, uint64_t tick);
 void tbed_instant_at(struct tbed_recorder *recorder, uint32_t id, uint64_t tick);
 void tbed_span_push(struct tbed_recorder *recorder, uint32_t id, uint64_t tick);
 void tbed_span_push_dropped(struct tbed_recorder *recorder, uint32_t id, uint64_t tick);
-/* False: the begin was dropped, so the end must be (and has been counted). The span is INVALID where there is
- * none. */
-bool tbed_span_pop(struct tbed_recorder *recorder, struct tbed_open_span *span_ret);
+/* The innermost open span, INVALID where there is none; its end must be dropped if its begin was. */
+struct tbed_open_span tbed_span_top(struct tbed_recorder *recorder);
+/* Takes it off; the end of one that was dropped is counted. */
+void tbed_span_pop(struct tbed_recorder *recorder);
 
 /* ---- event_write.c ---- */
 /* An end that carries its begin tick; the recorder has been entered. */

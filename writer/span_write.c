@@ -96,20 +96,26 @@ void tbed_span_push(struct tbed_recorder *recorder, uint32_t id, uint64_t tick)
         kept->floor = kept->top;
 }
 
-bool tbed_span_pop(struct tbed_recorder *recorder, struct tbed_open_span *span_ret)
+struct tbed_open_span tbed_span_top(struct tbed_recorder *recorder)
 {
     struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
-    *span_ret = (struct tbed_open_span){.id = TBED_ID_INVALID};
+    bool is_known = kept->deep_count == 0 && kept->top != kept->stack;
+    return is_known ? kept->top[-1] : (struct tbed_open_span){.id = TBED_ID_INVALID};
+}
+
+void tbed_span_pop(struct tbed_recorder *recorder)
+{
+    struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
+    bool was_dropped = tbed_span_top(recorder).dropped;
     if (kept->deep_count != 0)
         kept->deep_count--;
     else if (kept->top != kept->stack)
-        *span_ret = *--kept->top;
+        kept->top--;
     if (kept->floor > kept->top)
         kept->floor = kept->top;
-    if (span_ret->dropped) /* its begin is in no block */
+    if (was_dropped) /* its begin is in no block */
         tbed_recorder_drop(recorder,
                            (enum tbed_drop_cause)__atomic_load_n(&kept->cold->gap_cause, __ATOMIC_RELAXED));
-    return !span_ret->dropped;
 }
 
 /* ---- Words ---- */

@@ -12,12 +12,21 @@
 #include "reader/decode.h"
 #include "reader/internal.h"
 
+/* What a FREE of slots has still to give. */
+struct allocation_slots {
+    const char *at; /* further bits */
+    size_t nbytes;
+    uint64_t bits; /* those of the slots from 'address' on */
+    uint64_t address, next_address, distance;
+};
+
 struct allocation_source {
     struct tbed_reader *reader;
     size_t next_block, block_end; /* by number */
     struct tbed_block block;
     const uint64_t *at, *end; /* in the block */
     uint64_t base;
+    struct allocation_slots slots;
     uint64_t newest_address; /* the heap's, of this stream */
     struct heap_event event; /* what tbed_allocation_source_next() found */
 };
@@ -69,6 +78,44 @@ static inline bool tbed_allocation_source_range(const struct tbed_event *event, 
     return true;
 }
 
+/* The next block of a FREE of slots. False: there are no more. */
+static inline bool tbed_allocation_source_slot(struct allocation_source *source)
+{
+    struct allocation_slots *slots = &source->slots;
+    while (slots->bits == 0 && slots->nbytes > 0) {
+        size_t step = slots->nbytes < 8 ? slots->nbytes : 8;
+        memcpy(&slots->bits, slots->at, step); /* little-endian, as all of a trace; zero above */
+        slots->at += step;
+        slots->nbytes -= step;
+        slots->address = slots->next_address;
+        slots->next_address += 64 * slots->distance;
+    }
+    if (slots->bits == 0)
+        return false;
+    source->event.address = slots->address + (uint64_t)__builtin_ctzll(slots->bits) * slots->distance;
+    slots->bits &= slots->bits - 1;
+    return true;
+}
+
+/* False: it is a FREE of one block. */
+static inline bool tbed_allocation_source_slots_open(struct allocation_source *source,
+                                                     const struct tbed_event *event)
+{
+    struct tbed_arguments at = event->arguments;
+    struct tbed_argument distance, bits;
+    if (event->argument_count != 2 || event->of.alloc.function == TBED_FUNCTION_MMAP)
+        return false;
+    tbed_argument_next(&at, &distance);
+    tbed_argument_next(&at, &bits);
+    if (distance.type != TBED_ARG_U64 || bits.type != TBED_ARG_BYTES)
+        return false;
+    source->slots = (struct allocation_slots){.at = bits.value.text,
+                                              .nbytes = bits.nbytes,
+                                              .next_address = event->of.alloc.address,
+                                              .distance = distance.value.u64};
+    return true;
+}
+
 /* An event of any kind, decoded whole. True if it was one of an allocation. */
 static inline bool tbed_allocation_source_long(struct allocation_source *source, uint64_t word)
 {
@@ -95,6 +142,8 @@ static inline bool tbed_allocation_source_long(struct allocation_source *source,
     found->is_mapping = event.of.alloc.function == TBED_FUNCTION_MMAP && found->address != 0;
     if (event.type == TBED_EVENT_FREE && found->is_mapping)
         found->is_mapping = tbed_allocation_source_range(&event, &found->nbytes);
+    else if (event.type == TBED_EVENT_FREE && tbed_allocation_source_slots_open(source, &event))
+        return tbed_allocation_source_slot(source);
     return event.type == TBED_EVENT_ALLOC || event.type == TBED_EVENT_FREE;
 }
 
@@ -140,6 +189,8 @@ static inline bool tbed_allocation_source_pair(struct allocation_source *source,
 /* Moves on to the next allocation event. False: there is none. */
 static inline bool tbed_allocation_source_next(struct allocation_source *source)
 {
+    if ((source->slots.bits | source->slots.nbytes) != 0 && tbed_allocation_source_slot(source))
+        return true;
     for (;;) {
         if (source->at == source->end) {
             if (!tbed_allocation_source_turn(source))

@@ -125,6 +125,24 @@ static void oracle_realloc(struct oracle *oracle, const struct tbed_event *event
         oracle_new(oracle, event, address, event->of.realloc.size);
 }
 
+/* One after the other; each ends what was the newest block. */
+static void oracle_free(struct oracle *oracle, const struct tbed_event *event)
+{
+    struct tbed_arguments at = event->arguments;
+    struct tbed_argument distance, bits;
+    if (event->argument_count == 0) {
+        oracle_free_address(oracle, event, event->of.alloc.address);
+        return;
+    }
+    tbed_argument_next(&at, &distance);
+    tbed_argument_next(&at, &bits);
+    for (uint32_t i = 0; i < 8 * bits.nbytes; i++)
+        if ((bits.value.text[i / 8] >> i % 8 & 1) != 0) {
+            oracle_free_address(oracle, event, event->of.alloc.address + i * distance.value.u64);
+            oracle->newest[event->stream] = 0;
+        }
+}
+
 static void oracle_take(struct oracle *oracle, const struct tbed_event *event)
 {
     uint64_t newest = 0;
@@ -132,7 +150,7 @@ static void oracle_take(struct oracle *oracle, const struct tbed_event *event)
         newest = event->of.alloc.address;
         oracle_new(oracle, event, newest, event->of.alloc.size);
     } else if (event->type == TBED_EVENT_FREE) {
-        oracle_free_address(oracle, event, event->of.alloc.address);
+        oracle_free(oracle, event);
     } else if (event->type == TBED_EVENT_REALLOC) {
         newest = event->of.realloc.address;
         oracle_realloc(oracle, event);
@@ -169,6 +187,17 @@ static uint64_t random_address(uint32_t dice)
     return 0x7F0000001000u + 16 * (dice % ADDRESSES);
 }
 
+static void random_slots(struct fixture *f, uint32_t stream, uint64_t tick, uint64_t address,
+                         uint64_t *random)
+{
+    uint64_t bits[3];
+    for (size_t i = 0; i < 3; i++)
+        bits[i] =
+            (uint64_t)fixture_random(random) << 32 & (uint64_t)fixture_random(random) * 0x9E3779B97F4A7C15u;
+    fixture_release_slots(f, stream, tick, address, 16, bits, 1 + fixture_random(random) % 3,
+                          1 + fixture_random(random) % 8);
+}
+
 static void random_event(struct fixture *f, uint32_t stream, uint64_t tick, uint64_t *random)
 {
     uint32_t dice = fixture_random(random), site = fixture_random(random) % SITE_COUNT;
@@ -196,6 +225,8 @@ static void random_event(struct fixture *f, uint32_t stream, uint64_t tick, uint
         fixture_release(f, stream, tick + 1, address);
         break;
     case 6:
+        random_slots(f, stream, tick, address, random);
+        break;
     case 7:
     case 8:
     case 9:
@@ -375,6 +406,37 @@ static void frees_of_unknown_addresses_are_counted(void **state)
     assert_int_equal(process.null_free_count, 1);
     assert_int_equal(process.sums.freed_count, 0);
     assert_int_equal(process.event_count, 3);
+}
+
+static void slots_are_freed_by_their_bits(void **state)
+{
+    const uint64_t bits[] = {0x8000000000000003u, 0, 0x101};
+    struct fixture *f = fixture_new(4096);
+    (void)state;
+    for (uint64_t i = 0; i < 192; i++)
+        fixture_alloc(f, 1, 10 + i, 1, 0x10000 + 40 * i, 40);
+    fixture_release_slots(f, 2, 300, 0x10000, 40, bits, 3, 2);     /* 0, 1, 63, 128, 136 */
+    fixture_release_slots(f, 2, 301, 0x10000, 40, bits, 3, 1);     /* again, without the last */
+    fixture_release_slots(f, 2, 302, 0x10000, 40, bits + 1, 1, 8); /* nothing */
+    struct tbed_allocation_process process = finish(f);
+    assert_int_equal(process.sums.freed_count, 5);
+    assert_int_equal(process.unknown_free_count, 4);
+}
+
+/* Bytes before the integer: a FREE of one block. */
+static void arguments_of_another_kind_are_no_slots(void **state)
+{
+    struct fixture *f = fixture_new(4096);
+    const uint64_t none = (uint64_t)TBED_ID_INVALID << 32, head = TBED_EXT_FREE | 2 << 8 | 6 << 16;
+    const uint64_t bits = TBED_ARG_BYTES | 8 << 8 | none, distance = TBED_ARG_U64 | 8 << 8 | none;
+    const uint64_t words[] = {head, 0x10000, bits, 7, distance, 40};
+    (void)state;
+    fixture_alloc(f, 1, 10, 1, 0x10000, 40);
+    fixture_alloc(f, 1, 11, 1, 0x10028, 40);
+    fixture_event(f, 1, 12, TBED_TAG_EXTENDED, 0, words, 6);
+    struct tbed_allocation_process process = finish(f);
+    assert_int_equal(process.sums.live_count, 1);
+    assert_int_equal(process.unknown_free_count, 0);
 }
 
 static void a_block_freed_by_another_thread_is_not_temporary(void **state)
@@ -721,6 +783,8 @@ int main(void)
         cmocka_unit_test(realloc_to_nothing_frees),
         cmocka_unit_test(realloc_frees_nothing_that_has_a_new_owner),
         cmocka_unit_test(frees_of_unknown_addresses_are_counted),
+        cmocka_unit_test(slots_are_freed_by_their_bits),
+        cmocka_unit_test(arguments_of_another_kind_are_no_slots),
         cmocka_unit_test(a_block_freed_by_another_thread_is_not_temporary),
         cmocka_unit_test(sites_have_their_share_of_the_peak),
         cmocka_unit_test(addresses_of_two_processes_are_different_things),

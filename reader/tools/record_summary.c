@@ -121,6 +121,12 @@ static void tell_drops(const char *path, const struct tbed_trace_info *info)
     }
 }
 
+static void tell_nothing(const char *path)
+{
+    tool_complain("%s: nothing was recorded: the recorder was never loaded", path);
+    tool_hint("Does the program clear its environment (env -i, sudo), or is it linked statically?");
+}
+
 static void tell_trace(const char *path, bool verbose)
 {
     struct tbed_trace_info info;
@@ -128,18 +134,17 @@ static void tell_trace(const char *path, bool verbose)
     if (reader == NULL)
         return;
     tbed_reader_info(reader, &info);
-    if (count_processes(reader) == 0) {
-        tool_complain("%s: nothing was recorded: the recorder was never loaded", path);
-        tool_hint("Does the program clear its environment (env -i, sudo), or is it linked statically?");
-    } else if (verbose) {
+    if (count_processes(reader) == 0)
+        tell_nothing(path);
+    else if (verbose)
         tell_summary(path, reader, &info);
-    } else if (tool_drops_total(info.drops) > 0) {
+    else if (tool_drops_total(info.drops) > 0)
         tell_drops(path, &info);
-    }
     tbed_reader_close(reader);
 }
 
-void record_finish(const char *path, bool verbose)
+/* False: it is told why not. */
+static bool seal(const char *path)
 {
     struct tbed_error error = {.status = TBED_OK};
     enum tbed_status status = tbed_trace_seal(path, &error);
@@ -151,6 +156,21 @@ void record_finish(const char *path, bool verbose)
         tell_busy(path);
     else if (status != TBED_OK)
         tool_complain_error(path, &error);
-    else
+    return status == TBED_OK;
+}
+
+static void seal_other(const char *path)
+{
+    seal(path);
+}
+
+void record_finish(const char *path, bool is_series, bool verbose)
+{
+    size_t count = is_series ? record_series_for_each(path, seal_other) : 0;
+    if (is_series && access(path, F_OK) != 0)
+        tell_nothing(path);
+    else if (seal(path))
         tell_trace(path, verbose);
+    if (count > 0 && verbose)
+        fprintf(stderr, "tracebed: %s is the newest file; beside it: %zu more, %s.*\n", path, count, path);
 }

@@ -43,6 +43,12 @@ static const char help[] =
     "      --depth N          leave out what is called inside of N recorded calls\n"
     "      --max-size SIZE    of the trace, 500M, 2G; what comes then is dropped and counted; default: 64G\n"
     "      --ring SIZE        a flight recorder: keep the newest events, in that much of the trace\n"
+    "      --rotate SIZE[,N]  go on in a new file when the trace is that large, 64M; FILE.000001 and so on "
+    "are "
+    "the\n"
+    "                         closed ones, of which the newest N are kept; further processes have series of "
+    "their\n"
+    "                         own, FILE.PID. Instead of a size a time: 60s, 5m, 1h\n"
     "      --command-line     store the command line in the trace, which others may get to read\n"
     "  -v, --verbose          a summary at the end, even if standard error is no terminal\n"
     "      --color=WHEN       never, auto or always\n"
@@ -75,6 +81,7 @@ enum {
     OPTION_DEPTH,
     OPTION_MAX_SIZE,
     OPTION_RING,
+    OPTION_ROTATE,
     OPTION_RUBY,
 };
 
@@ -84,6 +91,7 @@ struct options {
     struct record_allocations allocations;
     struct record_functions functions;
     struct record_limits limits;
+    struct record_series series;
     bool is_ruby;
     struct record_ruby ruby;
 };
@@ -130,6 +138,8 @@ static bool take(struct options *options, int option)
         return record_functions_depth(&options->functions, optarg);
     case OPTION_MAX_SIZE:
         return record_size_parse("--max-size", optarg, &options->limits.max_nbytes);
+    case OPTION_ROTATE:
+        return record_series_parse(optarg, &options->series);
     default:
         return record_size_parse("--ring", optarg, &options->limits.ring_nbytes);
     }
@@ -145,6 +155,14 @@ static bool check_kinds(const struct options *options)
     else if (of_allocations && (options->is_ruby || options->functions.is_wanted))
         tool_complain("--light, --mmap and --stacks are about native allocations, not for %s",
                       options->is_ruby ? "--ruby" : "--functions");
+    else if (allocations->light && allocations->mappings)
+        tool_complain("--light and --mmap exclude each other: a light trace does not tell what is unmapped");
+    else if (record_series_is_wanted(&options->series) && options->limits.ring_nbytes != 0)
+        tool_complain("--rotate and --ring exclude each other: a flight recorder is one file");
+    else if (record_series_is_wanted(&options->series) && options->command_line)
+        tool_complain(
+            "--rotate and --command-line exclude each other: no file of a series is there before the "
+            "program");
     else
         return true;
     return false;
@@ -167,6 +185,7 @@ static int parse(int argc, char **argv, struct options *options)
         {"depth", required_argument, NULL, OPTION_DEPTH},
         {"max-size", required_argument, NULL, OPTION_MAX_SIZE},
         {"ring", required_argument, NULL, OPTION_RING},
+        {"rotate", required_argument, NULL, OPTION_ROTATE},
         {"ruby", optional_argument, NULL, OPTION_RUBY},
         TOOL_COMMON_OPTIONS,
         {0},
@@ -264,8 +283,11 @@ static bool create_trace(const struct options *options, char **argv, char path_r
     if (options->command_line)
         store_command_line(writer, argv);
     tbed_writer_close(writer);
-    if (realpath(options->output, path_ret) != NULL)
+    if (realpath(options->output, path_ret) != NULL) {
+        if (record_series_is_wanted(&options->series)) /* its first process begins it */
+            unlink(path_ret);
         return true;
+    }
     tool_complain("%s: %s", options->output, strerror(errno));
     return false;
 }
@@ -283,11 +305,13 @@ static void set_environment(const struct options *options, const char *library, 
     if (options->is_ruby) {
         record_ruby_environment_set(&options->ruby, library, trace);
         record_limits_environment_set(&options->limits, "TRACEBED_RUBY_MAX");
+        record_series_environment_set(&options->series, "TRACEBED_RUBY_ROTATE");
         return;
     }
     record_environment_set(library, trace);
     record_allocations_set(&options->allocations);
     record_limits_environment_set(&options->limits, "TRACEBED_PRELOAD_MAX");
+    record_series_environment_set(&options->series, "TRACEBED_PRELOAD_ROTATE");
     record_functions_environment_set(&options->functions);
 }
 
@@ -304,7 +328,7 @@ static int record(char **argv, const struct options *options)
         unlink(trace);
         return cannot_start(argv[0], error);
     }
-    record_finish(options->output, options->verbose);
+    record_finish(options->output, record_series_is_wanted(&options->series), options->verbose);
     return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 

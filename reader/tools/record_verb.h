@@ -71,6 +71,21 @@ bool record_limits_check(const struct record_limits *limits);
 /* The variable is that of the recorder. */
 void record_limits_environment_set(const struct record_limits *limits, const char *name);
 
+/* ---- record_series.c: --rotate ---- */
+
+struct record_series { /* one of the first two, or neither: it is one file */
+    uint64_t nbytes, interval_ns;
+    uint64_t keep; /* closed files; 0: all */
+};
+
+/* "64M", "60s", "64M,10". False: none (complained). */
+bool record_series_parse(const char *text, struct record_series *series_ret);
+bool record_series_is_wanted(const struct record_series *series);
+/* The variable is that of the recorder. */
+void record_series_environment_set(const struct record_series *series, const char *name);
+/* The other files of a series, and those of its program's other processes, in any order; the count. */
+size_t record_series_for_each(const char *path, void (*act)(const char *path));
+
 /* ---- record_functions.c: what --functions has ---- */
 
 struct record_functions {
@@ -102,7 +117,7 @@ void record_ruby_environment_set(const struct record_ruby *ruby, const char *fol
 
 /* ---- record_summary.c: what has become of the trace ---- */
 
-/* Seals the trace, and tells on standard error what there is to tell; all of it if 'verbose'. */
-void record_finish(const char *path, bool verbose);
+/* Seals the trace, or all of a series, and tells on standard error what there is to tell; all of it if 'verbose'. */
+void record_finish(const char *path, bool is_series, bool verbose);
 
 #endif

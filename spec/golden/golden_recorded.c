@@ -207,6 +207,10 @@ static void record_values(struct tbed_recorder *recorder, uint32_t name, uint32_
     tbed_realloc(recorder, location + 2, 0x555555559400, 0x555555569400, 2 << 20, begin_tick);
     tbed_free(recorder, location, TBED_FUNCTION_MALLOC, 0x555555559300);
     tbed_free(recorder, location, TBED_FUNCTION_NEW, 0x555555569400);
+    for (uint64_t slot = 0; slot < 80; slot += 20)
+        tbed_alloc(recorder, location, TBED_FUNCTION_UNKNOWN, 0x555555570000 + slot * 40, 40);
+    /* Slots 0, 1 (which holds nothing) and 60 of 128. */
+    tbed_free_slots(recorder, location, 0x555555570000, 40, (const uint64_t[]){UINT64_C(1) << 60 | 3, 0}, 2);
 }
 
 static void write_recorded(const char *folder)
@@ -231,7 +235,7 @@ static void write_recorded(const char *folder)
     tbed_recorder_close(track);
     tbed_writer_close(writer);
     settle_file(path, folder, "recorded");
-    golden_expect(folder, "valid/recorded - 20 5 24");
+    golden_expect(folder, "valid/recorded - 20 5 29");
 }
 
 /* ---- given.tbed: events that happened before ---- */

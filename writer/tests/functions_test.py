@@ -415,6 +415,22 @@ def test_limits(folder):
     compare(told[-len(traced) :], traced, "ring")
 
 
+def test_rotate(folder):
+    """The files of a series have what was called, one after the other; a forked child has a series of its own."""
+    program = Program(folder, "rotated", "gcc", ["-O2"], body=ENDS)
+    newest = program.run(6, 100000, "fork", options=["--rotate", "256K"])
+    parent, child = sorted(int(name.split(".")[1]) for name in os.listdir(folder) if name.startswith("log."))
+    closed = sorted(name for name in os.listdir(folder) if re.fullmatch(r"run\.tbed\.0\d+", name))
+    expect(len(closed) > 1, f"not rotated: {sorted(os.listdir(folder))}")
+    of_child = Trace(program, os.path.join(folder, f"run.tbed.{child}"))
+    of_parent = [*(Trace(program, os.path.join(folder, name)) for name in closed), newest]
+    for pid, traces, inherited in ((parent, of_parent, ()), (child, [of_child], ["main", "forks"])):
+        told, _ = told_by_log(program, os.path.join(folder, f"log.{pid}.{pid}"), inherited)
+        traced = [name for trace in traces for stream in trace.streams().values() for name in stream]
+        compare(told, traced, f"{pid} in {len(traces)} files")
+        expect(len(told) == len(traced), f"{pid}: logged {len(told)}, traced {len(traced)}")
+
+
 SIGNALS = r"""
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -567,12 +583,14 @@ def test_warning(folder):
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     expect(run.returncode == 0 and "without -finstrument-functions" in run.stderr, run.stderr)
-    wrong = "--filter x; --depth 3; --functions --depth none; --max-size 3X; --max-size 100K; --ring 0; --ring 100T"
+    wrong = "--rotate 64; --rotate M; --rotate 0M; --rotate 1T; --rotate 1M,; --rotate 1M,0; --rotate -1s; "
+    wrong += "--filter x; --depth 3; --functions --depth none; --max-size 3X; --max-size 100K; --ring 0; --ring 100T"
     for options in wrong.split("; "):
         command = [TRACEBED, "record", *options.split(), "true"]
         run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         expect(run.returncode == 2 and run.stderr, f"{options}: {run.returncode} {run.stderr}")
-    for options in ("--ruby --functions", "--ruby --light", "--functions --mmap", "--stacks --functions"):
+    for options in ("--ruby --functions", "--ruby --light", "--functions --mmap", "--stacks --functions",
+                    "--light --mmap", "--rotate 1M --ring 1M", "--rotate 1m,3 --command-line"):
         command = [TRACEBED, "record", *options.split(), "true"]
         run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         expect(run.returncode == 2 and run.stderr.count("\n") == 1, f"{options}: {run.returncode} {run.stderr}")

@@ -7,6 +7,7 @@
 #define _GNU_SOURCE 1
 #include "preload_support.h"
 
+#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -219,6 +220,25 @@ static void the_command_line_is_stored_only_when_asked(void **state)
     tbed_reader_close(reader);
 }
 
+/* Each process has files of its own, all of them sealed. */
+static void a_series_of_files_has_everything(void **state)
+{
+    size_t count = 0;
+    (void)state;
+    RECORD(0, "", "--rotate=256K", "sh", "-c", "python3 -c '[str(i) * 600 for i in range(20000)]'; exit 0");
+    tbed_reader_close(test_reader_open(in_folder("run.tbed"), true));
+    DIR *directory = opendir(folder);
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        if (strncmp(entry->d_name, "run.tbed.", 9) != 0)
+            continue;
+        tbed_reader_close(test_reader_open(in_folder(entry->d_name), true));
+        unlink(in_folder(entry->d_name));
+        count++;
+    }
+    closedir(directory);
+    assert_true(count >= 2);
+}
+
 static void libraries_that_the_user_preloads_are_kept(void **state)
 {
     (void)state;
@@ -305,6 +325,7 @@ int main(void)
         cmocka_unit_test_setup(scripts_are_recorded, set_up),
         cmocka_unit_test_setup(an_existing_file_is_replaced_only_when_forced, set_up),
         cmocka_unit_test_setup(the_command_line_is_stored_only_when_asked, set_up),
+        cmocka_unit_test_setup(a_series_of_files_has_everything, set_up),
         cmocka_unit_test_setup(libraries_that_the_user_preloads_are_kept, set_up),
         cmocka_unit_test_setup(recording_in_a_recorded_program_goes_to_its_own_trace, set_up),
         cmocka_unit_test_setup(signals_sent_to_us_reach_the_program, set_up),

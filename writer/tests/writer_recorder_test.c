@@ -48,6 +48,22 @@ static void assert_arguments(struct tbed_reader *reader, const struct tbed_event
     assert_int_equal(argument.value.id, TBED_ID_METADATA);
 }
 
+static void assert_slots(const struct tbed_event *event)
+{
+    static const uint64_t bits[] = {5, 0, UINT64_MAX};
+    struct tbed_arguments at = event->arguments;
+    struct tbed_argument argument;
+    assert_int_equal(event->of.alloc.address, 0x10000);
+    assert_int_equal(event->argument_count, 2);
+    tbed_argument_next(&at, &argument);
+    assert_int_equal(argument.type, TBED_ARG_U64);
+    assert_int_equal(argument.value.u64, 40);
+    tbed_argument_next(&at, &argument);
+    assert_int_equal(argument.type, TBED_ARG_BYTES);
+    assert_int_equal(argument.nbytes, sizeof bits);
+    assert_memory_equal(argument.value.text, bits, sizeof bits);
+}
+
 static void every_kind_of_event_comes_back(void **state)
 {
     (void)state;
@@ -78,6 +94,8 @@ static void every_kind_of_event_comes_back(void **state)
     tbed_free(recorder, 9, TBED_FUNCTION_MALLOC, 0x7fffffff0000);
     tbed_free(recorder, 9, TBED_FUNCTION_MALLOC, UINT64_MAX);
     tbed_realloc(recorder, 9, 16, 32, 64, 3);
+    tbed_free_slots(recorder, 9, 0x10000, 40, (const uint64_t[]){5, 0, UINT64_MAX}, 3);
+    tbed_free_slots(recorder, 9, 0x10000, 40, NULL, 1 << 20); /* too many: dropped */
     tbed_span_end_args(recorder, arguments, 2);
     tbed_writer_close(writer);
 
@@ -86,7 +104,7 @@ static void every_kind_of_event_comes_back(void **state)
         TBED_EVENT_COUNTER,   TBED_EVENT_MESSAGE, TBED_EVENT_ASYNC_BEGIN, TBED_EVENT_ASYNC_END,
         TBED_EVENT_FLOW_STEP, TBED_EVENT_ALLOC,   TBED_EVENT_ALLOC,       TBED_EVENT_ALLOC,
         TBED_EVENT_ALLOC,     TBED_EVENT_FREE,    TBED_EVENT_FREE,        TBED_EVENT_REALLOC,
-        TBED_EVENT_END,
+        TBED_EVENT_FREE,      TBED_EVENT_END,
     };
     struct tbed_reader *reader = test_reader_open(path, true);
     size_t count;
@@ -108,7 +126,8 @@ static void every_kind_of_event_comes_back(void **state)
     assert_int_equal(events[11].of.alloc.function, TBED_FUNCTION_CALLOC);
     assert_int_equal(events[14].of.alloc.address, UINT64_MAX);
     assert_int_equal(events[15].of.realloc.begin_tick, 3);
-    assert_int_equal(events[16].of.end.begin_tick, events[0].tick);
+    assert_slots(&events[16]);
+    assert_int_equal(events[17].of.end.begin_tick, events[0].tick);
     free(events);
     tbed_reader_close(reader);
 }
@@ -241,6 +260,40 @@ static void a_record_too_large_for_a_page_is_dropped_and_told(void **state)
     free(text);
 }
 
+/* The block that begins with such an end stores the span that it ends, and counts it among those that are open. */
+static void a_block_that_begins_with_the_end_of_a_span_knows_it(void **state)
+{
+    (void)state;
+    const char *path = test_path("ends.tbed");
+    struct tbed_writer_options options = counting_options();
+    options.page_nbytes = 4096;
+    struct tbed_writer *writer = test_writer_open(path, &options);
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
+    struct tbed_argument argument = {.type = TBED_ARG_U64, .name_id = TBED_ID_INVALID, .value.u64 = 1};
+    tbed_span_begin(recorder, 1);
+    for (int i = 0; i < 3000; i++) { /* 6 words, so that blocks end at any of them */
+        tbed_span_begin(recorder, 2);
+        tbed_span_end_args(recorder, &argument, 1);
+    }
+    tbed_span_end(recorder);
+    tbed_writer_close(writer);
+
+    struct tbed_reader *reader = test_reader_open(path, true);
+    struct tbed_cursor *cursor;
+    struct tbed_event event;
+    uint64_t count = 0;
+    assert_int_equal(tbed_cursor_open(reader, test_stream_named(reader, "main"), &cursor), TBED_OK);
+    while (tbed_cursor_next(cursor, &event) == TBED_OK) {
+        uint32_t depth =
+            event.id == 1 ? event.type == TBED_EVENT_BEGIN : 1 + (event.type == TBED_EVENT_BEGIN);
+        assert_int_equal(tbed_cursor_depth(cursor), depth);
+        count++;
+    }
+    assert_int_equal(count, 6002);
+    tbed_cursor_close(cursor);
+    tbed_reader_close(reader);
+}
+
 static void everything_takes_no_writer(void **state)
 {
     (void)state;
@@ -264,6 +317,22 @@ static void everything_takes_no_writer(void **state)
     tbed_metadata_set(NULL, "x", 1);
     assert_int_equal(tbed_writer_drop_count(NULL, TBED_DROP_CLOSED), 0);
     tbed_writer_close(NULL);
+}
+
+/* As a signal handler may that comes while its thread's recorder is being closed. */
+static void what_a_closed_recorder_gets_is_counted(void **state)
+{
+    (void)state;
+    struct tbed_writer *writer = test_writer_open(test_path("closed.tbed"), NULL);
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, NULL);
+    tbed_instant(recorder, 1);
+    tbed_recorder_close(recorder);
+    tbed_span_begin(recorder, 2);
+    tbed_span_end(recorder);
+    tbed_instant(recorder, 3);
+    tbed_counter_i64(recorder, 4, 5);
+    assert_int_equal(tbed_writer_drop_count(writer, TBED_DROP_CLOSED), 4);
+    tbed_writer_close(writer);
 }
 
 static void what_is_recorded_after_the_close_is_counted_and_harmless(void **state)
@@ -384,10 +453,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_of_event_comes_back),
         cmocka_unit_test(recursion_deeper_than_a_block_can_hold_is_kept),
+        cmocka_unit_test(a_block_that_begins_with_the_end_of_a_span_knows_it),
         cmocka_unit_test(clocks_that_jump_are_recorded_exactly),
         cmocka_unit_test(a_clock_that_steps_back_damages_nothing),
         cmocka_unit_test(a_record_too_large_for_a_page_is_dropped_and_told),
         cmocka_unit_test(everything_takes_no_writer),
+        cmocka_unit_test(what_a_closed_recorder_gets_is_counted),
         cmocka_unit_test(what_is_recorded_after_the_close_is_counted_and_harmless),
         cmocka_unit_test(a_closed_recorder_is_used_again_for_the_next),
         cmocka_unit_test(a_signal_handler_that_records_corrupts_nothing),

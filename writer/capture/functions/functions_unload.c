@@ -1,7 +1,8 @@
 /*
  * Libraries that the program unloads: another one may take their addresses, with functions of its own.
  *
- * What is loaded is looked at when an address is met that is in no known module; so only what goes has to be seen.
+ * What is loaded is looked at when an address is met that is in no known module; so only what goes has to be seen. From
+ * the begin of dlclose() on, for as soon as a module is gone another thread may load one in its place and call it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,21 +22,28 @@ static void look_up(void)
     memcpy(&real_dlclose, &found, sizeof found);
 }
 
-__attribute__((visibility("default"), used)) int dlclose(void *library)
+/* With signals blocked: both take a lock. */
+static void take_note(void (*note)(void))
 {
     struct functions_signals signals;
-    struct preload_thread *thread = &preload_thread;
-    if (real_dlclose == NULL)
-        look_up();
-    int result = real_dlclose(library);
-    if (preload_writer == NULL || thread->guard != PRELOAD_FREE)
-        return result;
     int saved_errno = errno;
     functions_signals_block(&signals);
-    preload_guard_set(thread, PRELOAD_APART);
-    preload_modules_refresh();
-    preload_guard_set(thread, PRELOAD_FREE);
+    preload_guard_set(&preload_thread, PRELOAD_APART);
+    note();
+    preload_guard_set(&preload_thread, PRELOAD_FREE);
     functions_signals_restore(&signals);
     errno = saved_errno;
+}
+
+__attribute__((visibility("default"), used)) int dlclose(void *library)
+{
+    bool is_noted = preload_writer != NULL && preload_thread.guard == PRELOAD_FREE;
+    if (real_dlclose == NULL)
+        look_up();
+    if (is_noted)
+        take_note(preload_modules_unload_begin);
+    int result = real_dlclose(library);
+    if (is_noted)
+        take_note(preload_modules_unload_end);
     return result;
 }

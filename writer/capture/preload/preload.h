@@ -34,6 +34,8 @@ struct preload_mode {
 /* Set before the first record. */
 extern struct preload_mode preload_mode;
 #define PRELOAD_ENV_MAX "TRACEBED_PRELOAD_MAX" /* bytes that the file may have */
+/* A series of files: "NBYTES,INTERVAL_NS,KEEP", as in the writer's options. */
+#define PRELOAD_ENV_ROTATE "TRACEBED_PRELOAD_ROTATE"
 
 /* ---- preload_real.c: the functions that would have been called without us ---- */
 
@@ -78,6 +80,12 @@ enum preload_guard {
     PRELOAD_APART = 2, /* we call the system ourselves: what it allocates is nobody's business */
 };
 
+struct preload_range {
+    uint64_t version;
+    uintptr_t start, nbytes;
+    uint32_t first_id;
+};
+
 struct preload_thread {
     struct tbed_recorder *recorder; /* NULL: look closer */
     int *errno_at;
@@ -86,7 +94,8 @@ struct preload_thread {
     uintptr_t range_start;
     uintptr_t range_nbytes;
     uint32_t range_first_id;
-    uint8_t guard;       /* enum preload_guard */
+    struct preload_range range_before; /* the other one of two modules that take turns */
+    uint8_t guard;                     /* enum preload_guard */
     bool has_ended;      /* the last round of destructors is over: each record borrows a recorder */
     uintptr_t missed_pc; /* belongs to no module, as of 'missed_version' */
     uint64_t missed_version;
@@ -167,6 +176,10 @@ static inline uint32_t preload_location(struct preload_thread *thread, uintptr_t
     return preload_location_at(thread, return_address - 1);
 }
 
+/* Around dlclose(), where its end is not seen otherwise. Meanwhile each record looks at what is loaded. */
+void preload_modules_unload_begin(void);
+void preload_modules_unload_end(void);
+
 /* Where a module is that has 'pc', without registering it. False: in none that is loaded. */
 struct preload_module;
 bool preload_module_find(uintptr_t pc, struct preload_module *module_ret);
@@ -219,7 +232,7 @@ struct preload_module {
     uintptr_t nbytes;
     uint64_t base;           /* 'start' as the ELF file has it */
     const char *name;        /* the loader's, valid while the module is loaded */
-    const void *headers;     /* its program headers, likewise */
+    uint64_t name_hash;      /* of its text: where a build-id does not, this tells modules apart */
     uintptr_t frames_header; /* .eh_frame_hdr; 0: none */
     uintptr_t frames_header_nbytes;
     uintptr_t image_start, image_nbytes; /* of the segment that it lies in */

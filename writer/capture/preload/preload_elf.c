@@ -110,6 +110,14 @@ static void find_frames(const struct dl_phdr_info *info, struct preload_module *
     }
 }
 
+static uint64_t hash_text(const char *text)
+{
+    uint64_t hash = 0xCBF29CE484222325u;
+    while (*text != '\0')
+        hash = (hash ^ (unsigned char)*text++) * 0x100000001B3u;
+    return hash;
+}
+
 bool preload_module_read(const struct dl_phdr_info *info, struct preload_module *module_ret)
 {
     uint64_t start, end;
@@ -120,7 +128,7 @@ bool preload_module_read(const struct dl_phdr_info *info, struct preload_module 
         .nbytes = end - start,
         .base = start,
         .name = info->dlpi_name,
-        .headers = info->dlpi_phdr,
+        .name_hash = hash_text(info->dlpi_name != NULL ? info->dlpi_name : ""),
         .first_id = PRELOAD_NOT_REGISTERED,
         .is_linker = info->dlpi_addr == _r_debug.r_ldbase,
     };

@@ -45,7 +45,8 @@ static struct table *current_table(uint64_t version)
 
 /* ---- The lock: in memory that a forked child finds zeroed, since its holder may not exist there ---- */
 
-static uint32_t *lock_page; /* 0 free, 1 taken, 2 taken and waited for */
+static uint32_t
+    *lock_page; /* [0]: 0 free, 1 taken, 2 taken and waited for; [1]: calls of dlclose() under way */
 
 static bool lock_make(void)
 {
@@ -147,8 +148,8 @@ static bool list_loaded(struct table *list_ret)
 
 static bool is_same(const struct preload_module *a, const struct preload_module *b)
 {
-    return a->start == b->start && a->nbytes == b->nbytes && a->base == b->base && a->name == b->name &&
-           a->headers == b->headers && a->build_id_nbytes == b->build_id_nbytes &&
+    return a->start == b->start && a->nbytes == b->nbytes && a->base == b->base &&
+           a->name_hash == b->name_hash && a->build_id_nbytes == b->build_id_nbytes &&
            memcmp(a->build_id, b->build_id, a->build_id_nbytes) == 0;
 }
 
@@ -227,6 +228,44 @@ void preload_modules_refresh(void)
         return;
     publish(&list);
     modules_free(&list);
+}
+
+/* ---- Unloading: from the loader's work to our knowing of it the addresses may have gone to another module ---- */
+
+static bool is_unloading(void)
+{
+    const uint32_t *page = __atomic_load_n(&lock_page, __ATOMIC_ACQUIRE);
+    return page != NULL && __atomic_load_n(&page[1], __ATOMIC_ACQUIRE) > 0;
+}
+
+/* The same table again, as a new version: what threads remember of the old one counts no more. */
+static void publish_again(void)
+{
+    lock_take();
+    uint64_t version = preload_modules_version;
+    struct table *old = current_table(version), *new = current_table(version + 1);
+    if (version > 0 && make_room(new, old->count)) {
+        fill(new, old);
+        __atomic_store_n(&preload_modules_version, version + 1, __ATOMIC_RELEASE);
+    }
+    lock_give();
+}
+
+void preload_modules_unload_begin(void)
+{
+    if (!lock_make())
+        return;
+    __atomic_add_fetch(&lock_page[1], 1, __ATOMIC_RELEASE);
+    publish_again();
+}
+
+/* A child that was forked meanwhile has nothing under way. */
+void preload_modules_unload_end(void)
+{
+    preload_modules_refresh();
+    uint32_t *page = __atomic_load_n(&lock_page, __ATOMIC_ACQUIRE);
+    if (page != NULL && __atomic_load_n(&page[1], __ATOMIC_RELAXED) > 0)
+        __atomic_sub_fetch(&page[1], 1, __ATOMIC_RELEASE);
 }
 
 /* ---- Looking ---- */
@@ -319,7 +358,8 @@ static bool find_registered(struct preload_thread *thread, uintptr_t pc, struct 
 {
     uint64_t version;
     bool found = find(pc, module_ret, &version);
-    bool is_doubtful = found && (module_ret->is_linker || module_ret->first_id == PRELOAD_NOT_REGISTERED);
+    bool is_doubtful =
+        found && (module_ret->is_linker || module_ret->first_id == PRELOAD_NOT_REGISTERED || is_unloading());
     if (found ? is_doubtful : thread->missed_pc != pc || thread->missed_version != version) {
         preload_modules_refresh();
         found = find(pc, module_ret, &version);
@@ -337,9 +377,25 @@ static bool find_registered(struct preload_thread *thread, uintptr_t pc, struct 
     return found && module_ret->first_id <= TBED_ID_MAX_RESERVED;
 }
 
+/* True: the range before the last one is the caller's. It is the last one then, or is to be. */
+static bool go_back(struct preload_thread *thread, uintptr_t pc)
+{
+    struct preload_range before = thread->range_before;
+    thread->range_before = (struct preload_range){thread->range_version, thread->range_start,
+                                                  thread->range_nbytes, thread->range_first_id};
+    thread->range_version = before.version;
+    thread->range_start = before.start;
+    thread->range_nbytes = before.nbytes;
+    thread->range_first_id = before.first_id;
+    return pc - before.start < before.nbytes &&
+           before.version == __atomic_load_n(&preload_modules_version, __ATOMIC_ACQUIRE);
+}
+
 uint32_t preload_location_slow(struct preload_thread *thread, uintptr_t pc)
 {
     struct preload_module module;
+    if (go_back(thread, pc))
+        return thread->range_first_id + (uint32_t)((pc - thread->range_start) >> PRELOAD_PC_SHIFT);
     preload_guard_set(thread, PRELOAD_APART);
     bool found = find_registered(thread, pc, &module);
     preload_guard_set(thread, PRELOAD_RECORDING);
@@ -349,7 +405,7 @@ uint32_t preload_location_slow(struct preload_thread *thread, uintptr_t pc)
     if (module.is_linker) {
         __atomic_store_n(&linker_start, module.start, __ATOMIC_RELAXED);
         __atomic_store_n(&linker_nbytes, module.nbytes, __ATOMIC_RELEASE);
-    } else { /* a caller in the loader must always come here */
+    } else if (!is_unloading()) { /* a caller in the loader must always come here */
         thread->range_start = module.start;
         thread->range_first_id = module.first_id;
         thread->range_nbytes = module.nbytes;

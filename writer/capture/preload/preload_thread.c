@@ -72,6 +72,31 @@ static void read_mode(void)
     }
 }
 
+static void read_rotation(struct tbed_writer_options *options)
+{
+    const char *at = getenv(PRELOAD_ENV_ROTATE);
+    char *end;
+    if (at == NULL)
+        return;
+    options->join = false;
+    options->rotate_nbytes = strtoull(at, &end, 10);
+    options->rotate_interval_ns = *end == ',' ? strtoull(end + 1, &end, 10) : 0;
+    options->rotate_keep = *end == ',' ? (uint32_t)strtoul(end + 1, &end, 10) : 0;
+}
+
+/* Nobody joins a series: who finds the path taken begins one of its own beside it. */
+static enum tbed_status open_file(const char *path, const struct tbed_writer_options *options,
+                                  struct tbed_error *error)
+{
+    char own[PATH_MAX + 32];
+    enum tbed_status status = tbed_writer_open(path, options, &preload_writer, error);
+    for (unsigned number = 1; !options->join && status == TBED_ERR_EXISTS && number < 100; number++) {
+        snprintf(own, sizeof own, number == 1 ? "%s.%d" : "%s.%d-%u", path, (int)getpid(), number);
+        status = tbed_writer_open(own, options, &preload_writer, error);
+    }
+    return status;
+}
+
 static void recorder_end(void *round);
 
 static bool open_writer(void)
@@ -82,9 +107,10 @@ static bool open_writer(void)
     if (path == NULL)
         return false;
     read_mode();
+    read_rotation(&options);
     if (most != NULL)
         options.max_file_nbytes = strtoull(most, NULL, 10);
-    if (tbed_writer_open(path, &options, &preload_writer, &error) != TBED_OK) {
+    if (open_file(path, &options, &error) != TBED_OK) {
         preload_writer = NULL;
         tell_failure(path, &error);
         return false;

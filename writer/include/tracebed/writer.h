@@ -373,6 +373,13 @@ void tbed_alloc(struct tbed_recorder *recorder, uint32_t location, enum tbed_all
                 uint64_t address, uint64_t size);
 void tbed_free(struct tbed_recorder *recorder, uint32_t location, enum tbed_alloc_function function,
                uint64_t address);
+/*
+ * Many blocks at once, as a garbage collector finds them in a page of slots of one size: for each bit i of 'bits' (the
+ * lowest of the first word is 0) the block at 'address' + i * 'slot_nbytes'. 8 bytes for 64 slots, and 48 for the event.
+ * Dropped with cause "too large" above some 8,000 words with the usual page size.
+ */
+void tbed_free_slots(struct tbed_recorder *recorder, uint32_t location, uint64_t address,
+                     uint64_t slot_nbytes, const uint64_t *bits, size_t word_count);
 /* Of mappings (function mmap): a range was given back, which may be a part of one or reach over several. */
 void tbed_unmap(struct tbed_recorder *recorder, uint32_t location, uint64_t address, uint64_t nbytes);
 /* The same, and it is elsewhere now, or of another size. 'begin_tick' as below. */

@@ -1,12 +1,13 @@
 """
 Tests of the Ruby extension. Left out where there is no Ruby, and where its headers were missing when it was built.
 
-    ruby_test.py [NAME...]      those tests only
+    ruby_test.py [--asan] [NAME...]      those tests only; with the extension of the asan variant
 
 SPDX-License-Identifier: MIT
 """
 
 import collections
+import json
 import os
 import pathlib
 import random
@@ -23,6 +24,9 @@ from ruby_trace import RubyTrace, decoder
 ROOT = pathlib.Path.cwd()
 BUILD = ROOT / os.environ.get("TBED_BUILD", "build/release")
 TRACEBED = BUILD / "tracebed"
+# A runtime of AddressSanitizer must be the first library that a process loads; it is not the tool's, which is without.
+ASAN = {}
+NOT_WITH_ASAN = ("record", "programs", "gem") # the tool finds its own extension; a gem is compiled as Ruby was
 BEGIN, END, INSTANT, PAIR = 1, 2, 3, 5
 COMPARED_MIN = 1_000_000
 PARTS = ("net", "optparse", "uri", "csv", "psych", "reline")
@@ -39,6 +43,8 @@ def need(holds, text):
 
 def run(command, folder, status=0, env=None, **more):
     environment = {**os.environ, "RUBYLIB": str(BUILD / "ruby"), "LC_ALL": "C.UTF-8", **(env or {})}
+    if command[0] == "ruby":
+        environment.update(ASAN)
     for name in ("RUBYOPT", "TRACEBED_RUBY_FILE"):
         if name not in (env or {}):
             environment.pop(name, None)
@@ -130,10 +136,11 @@ def test_eval(folder):
 
 FULL = """
 require "tracebed"
-KEPT = []
+KEPT, OLD = [], Array.new(20_000) { Object.new }
 def keep(n) = n.times { KEPT << Object.new }
 def drop(n) = n.times { Object.new }
-Tracebed.start("run.tbed", allocations: :full, overwrite: true) do
+Tracebed.start("run.tbed", allocations: :full, overwrite: true, exact: EXACT) do
+  OLD.clear
   keep 1000
   drop 50_000
   300.times { KEPT.pop }
@@ -142,23 +149,59 @@ end
 """
 
 
-def test_full(folder):
-    ruby(folder, FULL)
-    verify(folder)
-    live = {}
-    trace = RubyTrace(f"{folder}/run.tbed")
+def live_places(trace):
+    """Address -> place of what lives at the end, and how many frees there were of what was not living."""
+    live, strange = {}, 0
     for _, tag, id, second in trace.events():
         if tag == PAIR and second >> 60 == 1:
             address, nbytes = (second & (1 << 45) - 1) * 8, second >> 45 & 0x7FFF
             need(nbytes >= 40, f"an object of {nbytes} bytes")
             live[address] = trace.place(id)
         elif tag == PAIR:
-            live.pop(second & (1 << 60) - 1, None)
-    kept = sum(place is not None and place[1] == 4 for place in live.values())
-    dropped = sum(place is not None and place[1] == 5 for place in live.values())
-    need(700 <= kept <= 720 and dropped <= 20, f"living at the end: {kept} of 700 kept ones, {dropped} dropped ones")
-    report = run([TRACEBED, "report", "run.tbed"], folder)
-    need(re.search(r"50,\d{3} .* block in drop .*script\.rb:5", report), report)
+            strange += live.pop(second & (1 << 60) - 1, "strange") == "strange"
+    return live, strange
+
+
+def test_full(folder):
+    """By mark bits, and by the hook of Rubies whose insides are not known, which also tells of older objects."""
+    for exact in ("true", "false"):
+        ruby(folder, FULL.replace("EXACT", exact))
+        verify(folder)
+        live, strange = live_places(RubyTrace(f"{folder}/run.tbed"))
+        kept = sum(place is not None and place[1] == 4 for place in live.values())
+        dropped = sum(place is not None and place[1] == 5 for place in live.values())
+        need(700 <= kept <= 720 and dropped <= 20,
+             f"living at the end: {kept} of 700 kept ones, {dropped} dropped ones")
+        need(strange == 0 if exact == "true" else strange > 15_000, f"{strange} frees of older objects")
+        told = json.loads(run([TRACEBED, "report", "--json", "run.tbed"], folder))["allocations"]
+        need(told["live_bytes"] == 40 * len(live), f"{told['live_bytes']} of {40 * len(live)} bytes")
+        report = run([TRACEBED, "report", "run.tbed"], folder)
+        need(re.search(r"50,\d{3} .* (block in )?drop .*script\.rb:5", report), report)
+
+
+BESIDE = """
+require "tracebed"
+require "objspace"
+ObjectSpace.trace_object_allocations_start
+Tracebed.start("run.tbed", allocations: :full)
+5.times { list = Array.new(100_000) { Object.new }; list = nil }
+GC.stress = true
+30.times { Object.new }
+GC.stress = false
+5.times { list = Array.new(100_000) { Object.new }; list = nil; GC.start }
+GC.compact
+Tracebed.stop
+"""
+
+
+def test_full_beside_objspace(folder):
+    """Whose hook allocates: Ruby tells nobody of a garbage collection that begins there, and gives pages back."""
+    ruby(folder, BESIDE)
+    verify(folder)
+    live, strange = live_places(RubyTrace(f"{folder}/run.tbed"))
+    need("was not seen" in run([TRACEBED, "dump", "run.tbed"], folder), "none was missed")
+    need(strange == 0, f"{strange:,} frees of what was given up")
+    return f"{len(live):,} of 1,000,000 given up"
 
 
 OBJECTS = """
@@ -194,6 +237,132 @@ print "fine"
 
 def test_objects(folder):
     need(ruby(folder, OBJECTS) == "fine", "not fine")
+
+
+# ---- Compaction: objects that we know by their address have another one ----
+
+MOVED_OBJECTS = """
+require "tracebed"
+require "objspace"
+def addresses(list) = list.map { |object| ObjectSpace.dump(object)[/0x\\h+/] }
+Tracebed.start("run.tbed", allocations: nil, objects: true)
+holes = Array.new(200_000) { Object.new }
+kept = 20_000.times.map {
+  Object.new }
+before = addresses(kept)
+holes.select!.with_index { |_, i| i % 10 == 0 }
+2.times { GC.start }
+GC.compact
+moved = before.zip(addresses(kept)).count { |old, new| old != new }
+abort "only #{moved} were moved" if moved < 1000
+wrong = kept.count { |object| Tracebed.allocation_sourceline(object) != 8 }
+abort "#{wrong} of #{moved} that were moved have another's line" if wrong > 0
+print moved
+"""
+
+
+def test_moved_objects(folder):
+    """Into slots of objects that are gone, of which nothing may be left."""
+    return f"{int(ruby(folder, MOVED_OBJECTS)):,} moved"
+
+
+MOVED_FULL = """
+require "tracebed"
+class Marker; end
+Tracebed.start("run.tbed", allocations: :full)
+holes = Array.new(200_000) { Object.new }
+kept = Array.new(20_000) { Object.new }
+holes.select!.with_index { |_, i| i % 10 == 0 }
+2.times { GC.start }
+GC.compact
+2.times { GC.start }
+Marker.new
+holes = kept = nil
+2.times { GC.start }
+Tracebed.stop
+"""
+
+
+def test_moved_full(folder):
+    """What was moved lives on, and its free is recorded."""
+    ruby(folder, MOVED_FULL)
+    verify(folder)
+    trace, frees, before = RubyTrace(f"{folder}/run.tbed"), 0, None
+    for _, tag, id, second in trace.events():
+        if tag == PAIR and second >> 60 == 2:
+            frees += 1
+        elif tag == PAIR and (trace.place(id) or ("", 0))[1] == 11:
+            before = frees
+    need(180_000 <= before < 181_000, f"{before:,} frees while 40,000 of 220,000 live")
+    need(220_000 <= frees + 100, f"{frees:,} frees of 220,000")
+
+
+MOVED_OWNERS = """
+require "tracebed"
+def mapped = [3, 4].map { |x| x.to_s }
+def body = [mapped, Fiber.yield, mapped]
+def make(name) = Object.const_set(name, Struct.new(:a)).members
+Tracebed.start("run.tbed", allocations: nil, calls: true)
+holes = Array.new(200_000) { Object.new }
+fibers = 400.times.map { Fiber.new { body } }
+fibers.each(&:resume)
+holes.select!.with_index { |_, i| i % 10 == 0 }
+2000.times { |i| make("A#{i}") }
+fibers = fibers.select.with_index { |fiber, i| i.odd? || fiber.resume.nil? }
+1000.times { |i| Object.send(:remove_const, "A#{2 * i}") }
+2.times { GC.start }
+GC.compact
+GC.disable
+2000.times { |i| make("B#{i}") }
+1000.times { |i| Object.const_get("A#{2 * i + 1}").members }
+GC.enable
+2.times { GC.start }
+fibers.each(&:resume)
+Tracebed.stop
+"""
+
+
+def test_moved_owners(folder):
+    """Classes whose methods are called; and fibers in the middle of one, which their own stacks mostly hold in place."""
+    ruby(folder, MOVED_OWNERS)
+    trace, names, inside = RubyTrace(f"{folder}/run.tbed"), collections.Counter(), collections.defaultdict(list)
+    for stream, tag, id, _ in trace.events():
+        unit = trace.unit_of(id)
+        name = unit.name if unit else trace.text(id)
+        if tag == BEGIN and name == "body":
+            inside[stream].append(0)
+        elif tag == BEGIN and name == "mapped":
+            inside[stream][-1:] = [count + 1 for count in inside[stream][-1:]]
+        elif tag == END and name == "body":
+            count = inside[stream].pop()
+            need(count == 2, f"stream {stream}: a fiber's method has {count} of 2 calls in it")
+        names[name] += tag == BEGIN
+    wanted = {f"A{i}.members": 1 + i % 2 for i in range(2000)} | {f"B{i}.members": 1 for i in range(2000)}
+    wrong = {name: names[name] for name, count in wanted.items() if names[name] != count}
+    need(not wrong, f"{len(wrong)} methods have another's name: {str(wrong)[:300]}")
+    need(names["body"] == 400 and names["mapped"] == 800, f"{names['body']} fibers, {names['mapped']} calls")
+
+
+MOVED_SEQUENCES = """
+require "tracebed"
+def define(i, lines) = Object.class_eval("\\n" * lines + "def m#{i} = [#{i}, {}]\\n", "file#{i % 50}")
+Tracebed.start("run.tbed", check: "counts")
+4000.times { |i| define(i, i % 97); send("m#{i}") }
+2000.times { |i| Object.send(:remove_method, "m#{2 * i + 1}") }
+2.times { GC.start }
+GC.compact
+filled = 200_000.times.map { Object.new }
+2000.times { |i| Object.send(:remove_method, "m#{2 * i}") }
+3.times { GC.start }
+4000.times { |i| define(i, i * 7 % 89); send("m#{i}") }
+Tracebed.stop
+"""
+
+
+def test_moved_sequences(folder):
+    """Sequences that are moved and then freed, when something else has their place and others their bodies."""
+    ruby(folder, MOVED_SEQUENCES)
+    return compare_places(folder, 200_000)
 
 
 # ---- Calls ----
@@ -246,6 +415,34 @@ def test_calls(folder):
     need(mapped >= 0 and names["Kernel#raise"] == 9 and names["Fiber.yield"] == 209, str(names))
     need(trace.place(next(unit.first_id + unit.id_count - 1 for unit in trace.units if unit.name == "mapped"))[1] == 6,
          "a method's span is not on the line of its definition")
+
+
+THROWN = """
+require "tracebed"
+def catcher
+  Integer("x") rescue "here"
+  Integer("7")
+end
+Tracebed.start("run.tbed", calls: true)
+20.times { catcher }
+Tracebed.stop
+"""
+
+
+def test_thrown(folder):
+    """A C function that an exception leaves has ended when it is rescued, not when something is called again."""
+    ruby(folder, THROWN)
+    trace, open_spans, seen = RubyTrace(f"{folder}/run.tbed"), collections.defaultdict(list), 0
+    for stream, tag, id, _ in trace.events():
+        unit = trace.unit_of(id)
+        if tag == BEGIN:
+            open_spans[stream].append(unit.name if unit else trace.text(id))
+        elif tag == END:
+            open_spans[stream].pop()
+        elif tag == INSTANT and unit and unit.name == "rescue in catcher":
+            seen += 1
+            need(open_spans[stream][-1] == "catcher", f"still open: {open_spans[stream]}")
+    need(seen >= 20, f"{seen} of 20 rescues")
 
 
 # ---- Threads, children, Ractors ----
@@ -328,6 +525,14 @@ def test_record(folder):
     run([TRACEBED, "record", "-f", "--ruby", "--ring=256K", "ruby", "many.rb"], folder)
     need(pathlib.Path(folder, "run.tbed").stat().st_size < 2 << 20, "no ring")
     need("many.rb:1" in run([TRACEBED, "dump", "run.tbed"], folder).splitlines()[-9], "not the newest")
+    run([TRACEBED, "record", "-f", "--ruby=full", "--rotate=256K,3", "--", "ruby", "-e", "system('ruby', 'work.rb')",
+         "many.rb"], folder)
+    names = sorted(path.name for path in pathlib.Path(folder).glob("run.tbed*"))
+    need(any(re.fullmatch(r"run\.tbed\.\d{2,5}", name) for name in names), f"no series of the second process: {names}")
+    need(all("intact" in verify(folder, name) for name in names), "not closed")
+    run([TRACEBED, "record", "-f", "--ruby=full", "--rotate=256K,3", "ruby", "many.rb"], folder)
+    closed = [path.name for path in pathlib.Path(folder).glob("run.tbed.0*")]
+    need(len(closed) == 3 and all("intact" in verify(folder, name) for name in closed), f"not the newest three: {closed}")
     run(["ruby", "work.rb"], folder, status=3,
         env={"RUBYOPT": "-W0 -rtracebed/auto", "TRACEBED_RUBY_FILE": f"{folder}/opt.tbed"})
     need("intact" in verify(folder, "opt.tbed"), "not closed")
@@ -384,7 +589,7 @@ def test_killed(folder):
     draw, counted = random.Random(seed), 0
     for turn in range(12):
         pathlib.Path(folder, "script.rb").write_text(KILLED % (":light" if turn % 2 else ":full"))
-        environment = {**os.environ, "RUBYLIB": str(BUILD / "ruby")}
+        environment = {**os.environ, "RUBYLIB": str(BUILD / "ruby"), **ASAN}
         child = subprocess.Popen(["ruby", "script.rb"], cwd=folder, env=environment, stdout=subprocess.PIPE)
         child.stdout.readline()
         time.sleep(draw.random() * 0.3)
@@ -424,14 +629,27 @@ def test_gem(folder):
 
 # ---- All of them ----
 
+def use_asan():
+    """Ruby keeps what it has to the end, and looks for objects on the stack, which must be the real one."""
+    clang = os.environ.get("CLANG", "clang")
+    runtime = run([clang, f"-print-file-name=libclang_rt.asan-{os.uname().machine}.so"], ".").strip()
+    ASAN.update(LD_PRELOAD=runtime, RUBYLIB=str(ROOT / "build/asan/ruby"),
+                ASAN_OPTIONS="detect_leaks=0:detect_stack_use_after_return=0:handle_segv=1:abort_on_error=1")
+
+
 def main():
-    stamp = BUILD / "ruby.stamp"
+    has_asan = "--asan" in sys.argv[1:]
+    chosen, failed = [name for name in sys.argv[1:] if name != "--asan"], 0
+    stamp = (ROOT / "build/asan" if has_asan else BUILD) / "ruby.stamp"
     if not stamp.exists() or not stamp.read_text() or shutil.which("ruby") is None:
         print("skipped: there is no Ruby here, or it has no headers (ruby-dev)")
         return 0
-    chosen, failed = sys.argv[1:], 0
+    if has_asan:
+        use_asan()
     for name, test in list(globals().items()):
         if not name.startswith("test_") or (chosen and name.removeprefix("test_") not in chosen):
+            continue
+        if has_asan and name.removeprefix("test_") in NOT_WITH_ASAN:
             continue
         with tempfile.TemporaryDirectory(prefix="ruby test ") as folder:
             try:

@@ -14,6 +14,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[4] / "spec"))
 import decoder  # noqa: E402
 
+FREE = 7
 Unit = collections.namedtuple("Unit", "first_id id_count name path first_line pcs lines")
 
 
@@ -77,6 +78,15 @@ class RubyTrace:
         at = bisect.bisect_right(unit.pcs, id - unit.first_id) - 1
         return unit.path, unit.lines[at] if at >= 0 else unit.first_line
 
+    def slots(self, at):
+        data = self.trace.data
+        address, distance, nbytes = decoder.u64(data, at + 16), decoder.u64(data, at + 32), decoder.u64(data, at + 40) >> 8
+        bits = int.from_bytes(data[at + 48 : at + 48 + (nbytes & 0xFFFFFF)], "little")
+        while bits:
+            lowest = bits & -bits
+            yield address + distance * (lowest.bit_length() - 1)
+            bits ^= lowest
+
     def inherited(self):
         """stream -> the spans that its first block begins with: a forked child's."""
         data, found = self.trace.data, {}
@@ -87,7 +97,8 @@ class RubyTrace:
         return found
 
     def events(self):
-        """(stream, tag, id, second word or 0), each stream in order; extended records with their type as tag + 100."""
+        """(stream, tag, id, second word or 0), each stream in order; extended records with their type as tag + 100. A
+        FREE of slots comes as a FREE for each."""
         data = self.trace.data
         for block in sorted((block for block in self.blocks if block.kind == decoder.EVENTS),
                             key=lambda block: (block.stream, block.sequence)):
@@ -101,6 +112,9 @@ class RubyTrace:
                     second = decoder.u64(data, at + 8)
                     nwords = 2 if tag == 5 else 1 + (second >> 16 & 0xFFFF)
                     tag = tag if tag == 5 else 100 + (second & 0xFF)
-                if tag != 4:
+                if tag == 100 + FREE and second >> 8 & 0xFF == 2:
+                    for address in self.slots(at):
+                        yield block.stream, 5, word & decoder.ID_MAX, 2 << 60 | address
+                elif tag != 4:
                     yield block.stream, tag, word & decoder.ID_MAX, second
                 at += 8 * nwords

@@ -38,6 +38,8 @@ static void follow(void *data)
     ruby_units_follow();
     ruby_tracks_follow();
     ruby_objects_follow();
+    if (ruby_session.by_marks)
+        ruby_heap_follow(ruby_track()->recorder);
 }
 
 static const rb_data_type_t watcher_type = {
@@ -75,7 +77,8 @@ static uint64_t slot_nbytes(void)
 static void open_writer(const char *path, VALUE options)
 {
     VALUE name = option(options, "process_name"), ring = option(options, "ring_nbytes");
-    VALUE most = option(options, "max_nbytes");
+    VALUE most = option(options, "max_nbytes"), size = option(options, "rotate_nbytes");
+    VALUE seconds = option(options, "rotate_seconds"), keep = option(options, "rotate_keep");
     struct tbed_error error = {.status = TBED_OK};
     struct tbed_writer_options writer_options = {
         .size = sizeof writer_options,
@@ -85,6 +88,9 @@ static void open_writer(const char *path, VALUE options)
         .ring_nbytes = NIL_P(ring) ? 0 : NUM2ULL(ring),
         .max_file_nbytes = NIL_P(most) ? 0 : NUM2ULL(most),
         .release_pages = NIL_P(ring),
+        .rotate_nbytes = NIL_P(size) ? 0 : NUM2ULL(size),
+        .rotate_interval_ns = NIL_P(seconds) ? 0 : (uint64_t)(NUM2DBL(seconds) * 1e9),
+        .rotate_keep = NIL_P(keep) ? 0 : NUM2UINT(keep),
     };
     if (tbed_writer_open(path, &writer_options, &ruby_session.writer, &error) == TBED_OK)
         return;
@@ -112,9 +118,12 @@ static VALUE tracebed_open(VALUE self, VALUE path, VALUE options)
         .check = is_set(options, "check"),
         .exact = is_exact && is_set(options, "exact"),
     };
+    session.by_marks = session.full && session.exact && ruby_heap_test();
     check_path = option(options, "check");
     ruby_session = session;
     open_writer(StringValueCStr(path), options);
+    if (session.by_marks)
+        ruby_heap_begin();
     ruby_hooks_add();
     return Qnil;
 }
@@ -133,6 +142,7 @@ static VALUE tracebed_close(VALUE self)
     ruby_session.writer = NULL;
     ruby_units_clear();
     ruby_objects_clear();
+    ruby_heap_clear();
     tbed_writer_free(writer);
     if (ruby_session.check && !ruby_check_write(StringValueCStr(check_path)))
         rb_raise(error_class, "%" PRIsVALUE ": %s", check_path, strerror(errno));
@@ -150,8 +160,9 @@ static VALUE tracebed_give_way(VALUE self)
     if (ruby_session.writer == NULL || !(ruby_session.light || ruby_session.full || ruby_session.objects))
         return Qfalse;
     ruby_hooks_remove_allocations();
-    ruby_session.light = ruby_session.full = ruby_session.objects = false;
+    ruby_session.light = ruby_session.full = ruby_session.objects = ruby_session.by_marks = false;
     ruby_objects_clear();
+    ruby_heap_clear();
     tbed_message(ruby_track()->recorder, TBED_SEVERITY_WARNING, text, sizeof text - 1);
     return Qtrue;
 }

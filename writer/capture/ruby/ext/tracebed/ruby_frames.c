@@ -47,13 +47,14 @@ static void compare(VALUE data, rb_trace_arg_t *arg)
     VALUE path = rb_tracearg_path(arg);
     uint32_t line = (uint32_t)FIX2INT(rb_tracearg_lineno(arg));
     const void *frame = ruby_frame(arg);
+    bool is_object = ruby_word(arg, RUBY_LAYOUT_ARG_OBJECT) == rb_tracearg_object(arg);
     compared++;
     if (frame == NULL) {
-        equal += NIL_P(path);
+        equal += NIL_P(path) && is_object;
         return;
     }
     const void *sequence = ruby_pointer(frame, RUBY_LAYOUT_FRAME_SEQUENCE);
-    equal += ruby_sequence.path(sequence) == path && exact_line(frame, sequence) == line;
+    equal += ruby_sequence.path(sequence) == path && exact_line(frame, sequence) == line && is_object;
 }
 
 static bool has_functions(void)

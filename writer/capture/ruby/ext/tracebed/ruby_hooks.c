@@ -16,6 +16,19 @@ static void on_new_light(VALUE data, rb_trace_arg_t *arg)
     tbed_instant(track->recorder, ruby_location(arg));
 }
 
+/* Address and frees as well, where the collector's marks are known. */
+static void on_new_full(VALUE data, rb_trace_arg_t *arg)
+{
+    (void)data;
+    struct ruby_track *track = ruby_track();
+    if (TBED_UNLIKELY(ruby_session.apart))
+        return;
+    VALUE object = ruby_word(arg, RUBY_LAYOUT_ARG_OBJECT);
+    tbed_alloc(track->recorder, ruby_location_exact(arg), TBED_FUNCTION_UNKNOWN, object,
+               ruby_session.slot_nbytes);
+    ruby_heap_add(object);
+}
+
 /* With whatever else was asked for. */
 static void on_new(VALUE data, rb_trace_arg_t *arg)
 {
@@ -27,6 +40,8 @@ static void on_new(VALUE data, rb_trace_arg_t *arg)
     VALUE object = rb_tracearg_object(arg);
     if (ruby_session.full)
         tbed_alloc(track->recorder, location, TBED_FUNCTION_UNKNOWN, object, ruby_session.slot_nbytes);
+    if (ruby_session.by_marks)
+        ruby_heap_add(object);
     else if (ruby_session.light)
         tbed_instant(track->recorder, location);
     if (ruby_session.objects)
@@ -40,7 +55,7 @@ static void on_free(VALUE data, rb_trace_arg_t *arg)
 {
     (void)data;
     VALUE object = rb_tracearg_object(arg);
-    if (ruby_session.full)
+    if (ruby_session.full && !ruby_session.by_marks)
         tbed_free(ruby_track()->recorder, TBED_ID_INVALID, TBED_FUNCTION_UNKNOWN, object);
     if (ruby_session.objects)
         ruby_objects_drop(object);
@@ -114,6 +129,8 @@ static void on_marked(VALUE data, rb_trace_arg_t *arg)
 {
     (void)data;
     (void)arg;
+    if (ruby_session.by_marks)
+        ruby_heap_record_dead(ruby_track()->recorder);
     ruby_units_drop_dead();
     ruby_tracks_drop_dead();
 }
@@ -129,15 +146,17 @@ static void add(rb_event_hook_func_t hook, rb_event_flag_t events)
 
 void ruby_hooks_add(void)
 {
-    bool is_plain = ruby_session.light && !ruby_session.objects && !ruby_session.check;
+    bool is_plain = !ruby_session.objects && !ruby_session.check;
     if (ruby_is_marked != NULL)
         add(HOOK(on_marked), RUBY_INTERNAL_EVENT_GC_END_MARK);
     ruby_tracks_hook();
-    if (is_plain)
+    if (is_plain && ruby_session.light)
         add(HOOK(on_new_light), RUBY_INTERNAL_EVENT_NEWOBJ);
+    else if (is_plain && ruby_session.by_marks)
+        add(HOOK(on_new_full), RUBY_INTERNAL_EVENT_NEWOBJ);
     else if (ruby_session.light || ruby_session.full || ruby_session.objects)
         add(HOOK(on_new), RUBY_INTERNAL_EVENT_NEWOBJ);
-    if (ruby_session.full || ruby_session.objects)
+    if ((ruby_session.full && !ruby_session.by_marks) || ruby_session.objects)
         add(HOOK(on_free), RUBY_INTERNAL_EVENT_FREEOBJ);
     if (ruby_session.calls) {
         add(HOOK(on_call), RUBY_EVENT_CALL | RUBY_EVENT_C_CALL);
@@ -149,6 +168,7 @@ void ruby_hooks_remove_allocations(void)
 {
     rb_remove_event_hook(HOOK(on_free));
     rb_remove_event_hook(HOOK(on_new));
+    rb_remove_event_hook(HOOK(on_new_full));
     rb_remove_event_hook(HOOK(on_new_light));
 }
 

@@ -15,8 +15,9 @@
 #define RUBY_LAYOUT_IS_KNOWN 0
 #endif
 
-#define RUBY_LAYOUT_ARG_CONTEXT 8 /* struct rb_trace_arg_struct: ec, cfp */
+#define RUBY_LAYOUT_ARG_CONTEXT 8 /* struct rb_trace_arg_struct: ec, cfp, data */
 #define RUBY_LAYOUT_ARG_FRAME   16
+#define RUBY_LAYOUT_ARG_OBJECT  56
 
 #define RUBY_LAYOUT_STACK        0 /* struct rb_execution_context_struct: vm_stack, vm_stack_size */
 #define RUBY_LAYOUT_STACK_NWORDS 8
@@ -28,6 +29,13 @@
 #define RUBY_LAYOUT_IS_C           0x80 /* VM_FRAME_FLAG_CFRAME in ep[0] */
 
 #define RUBY_LAYOUT_SEQUENCE_BODY 16 /* struct rb_iseq_struct: body */
+
+#define RUBY_LAYOUT_HEAP_PAGE_NBYTES                                                                         \
+    16384 /* pages of the heap, aligned; slots are counted from a page's start */
+#define RUBY_LAYOUT_SLOT_NBYTES  40
+#define RUBY_LAYOUT_HEAP_PAGE    0   /* struct heap_page_body: header.page */
+#define RUBY_LAYOUT_MARKS        120 /* struct heap_page: mark_bits */
+#define RUBY_LAYOUT_MARKS_NWORDS 7
 
 #define RUBY_LAYOUT_BODY_PC_COUNT 4 /* struct rb_iseq_constant_body: iseq_size (32 bits), iseq_encoded */
 #define RUBY_LAYOUT_BODY_CODE     8

@@ -77,8 +77,9 @@ struct ruby_session {
     uint64_t number;            /* +1 with each start */
     uint64_t slot_nbytes;       /* of an object */
     bool light, full, calls, objects, check;
-    bool exact; /* locations by program counter, else by Ruby's public functions */
-    bool apart; /* we are in Ruby ourselves: what that allocates and calls is nobody's business */
+    bool exact;    /* locations by program counter, else by Ruby's public functions */
+    bool by_marks; /* what is freed is known from the collector's mark bits, else from its hook */
+    bool apart;    /* we are in Ruby ourselves: what that allocates and calls is nobody's business */
 };
 extern struct ruby_session ruby_session;
 
@@ -211,6 +212,33 @@ void ruby_tracks_follow(void);
 void ruby_tracks_mark(void);
 /* Ends all spans, and closes all recorders. */
 void ruby_tracks_close(void);
+
+/* ---- ruby_heap.c: what is freed, by Ruby's mark bits ---- */
+
+struct ruby_page { /* of Ruby's heap */
+    uintptr_t address;
+    uint64_t ours[RUBY_LAYOUT_MARKS_NWORDS]; /* slots with objects whose allocation was recorded */
+};
+extern struct ruby_page *ruby_page; /* that of the last allocation */
+
+/* Finds out whether the marks of this Ruby are where ruby_layout.h says. May collect garbage. */
+bool ruby_heap_test(void);
+void ruby_heap_begin(void);
+/* Makes 'ruby_page' that page. False: no memory. */
+bool ruby_page_find(uintptr_t address);
+/* Everything is marked that will be: records what has died. */
+void ruby_heap_record_dead(struct tbed_recorder *recorder);
+void ruby_heap_follow(struct tbed_recorder *recorder);
+void ruby_heap_clear(void);
+
+static inline void ruby_heap_add(VALUE object)
+{
+    uintptr_t address = object & ~(uintptr_t)(RUBY_LAYOUT_HEAP_PAGE_NBYTES - 1);
+    if (TBED_UNLIKELY(ruby_page->address != address) && !ruby_page_find(address))
+        return;
+    uint32_t slot = (uint32_t)(object - address) / RUBY_LAYOUT_SLOT_NBYTES;
+    ruby_page->ours[slot / 64] |= (uint64_t)1 << slot % 64;
+}
 
 /* ---- ruby_hooks.c ---- */
 

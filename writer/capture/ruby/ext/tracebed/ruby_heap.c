@@ -1,0 +1,188 @@
+/*
+ * What is freed, without a hook that Ruby calls for each object: a bit for each slot of its heap that holds an object
+ * whose allocation was recorded. When the garbage collector has marked all that lives, what has our bit and no mark has
+ * died; a page's dead are one event. Objects that were there before the recording have no bit.
+ *
+ * An object counts as freed when it was found dead. Its slot is used again only after that.
+ *
+ * Not here: Rubies whose marks are not known; they call a hook (ruby_hooks.c).
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "ruby_tracebed.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct ruby_page no_page = {.address = 1};
+struct ruby_page *ruby_page = &no_page;
+
+static struct ruby_page *pages; /* all that ever had a bit; none is forgotten */
+static size_t page_count, page_capacity;
+static struct ruby_table page_numbers; /* address -> index + 1 */
+static size_t seen_count;              /* of garbage collections, the last whose marks were looked at */
+
+/* ---- Pages ---- */
+
+static bool pages_grow(void)
+{
+    size_t capacity = page_capacity > 0 ? 2 * page_capacity : 256;
+    struct ruby_page *more = realloc(pages, capacity * sizeof *more);
+    if (more == NULL)
+        return false;
+    pages = more;
+    page_capacity = capacity;
+    return true;
+}
+
+void ruby_heap_begin(void)
+{
+    bool is_marking = rb_gc_latest_gc_info(ID2SYM(rb_intern("state"))) == ID2SYM(rb_intern("marking"));
+    seen_count = rb_gc_count() - is_marking;
+}
+
+bool ruby_page_find(uintptr_t address)
+{
+    struct ruby_entry *entry = ruby_table_find(&page_numbers, address, 0);
+    ruby_page = &no_page;
+    if (entry == NULL) {
+        if ((page_count == page_capacity && !pages_grow()) ||
+            !ruby_table_add(&page_numbers, (struct ruby_entry){.key = address, .value = page_count + 1}))
+            return false;
+        pages[page_count++] = (struct ruby_page){.address = address};
+        ruby_page = &pages[page_count - 1];
+    } else {
+        ruby_page = &pages[entry->value - 1];
+    }
+    return true;
+}
+
+void ruby_heap_clear(void)
+{
+    ruby_table_clear(&page_numbers);
+    free(pages);
+    pages = NULL;
+    page_count = page_capacity = 0;
+    ruby_page = &no_page;
+}
+
+/* ---- Marks ---- */
+
+/* Objects lie at multiples of a slot, which pages do not; Ruby counts them from the page's start all the same. */
+static uintptr_t first_slot(uintptr_t page_address)
+{
+    return (page_address + RUBY_LAYOUT_SLOT_NBYTES - 1) / RUBY_LAYOUT_SLOT_NBYTES * RUBY_LAYOUT_SLOT_NBYTES;
+}
+
+static const void *marks_of(uintptr_t page_address)
+{
+    const void *page = ruby_pointer((const void *)page_address, RUBY_LAYOUT_HEAP_PAGE);
+    return (const char *)page + RUBY_LAYOUT_MARKS;
+}
+
+/*
+ * Ruby calls no hook of a collection that begins inside another tracer's hook. What died in it is not known then, and its
+ * pages may be gone: all bits are given up.
+ */
+static bool has_missed_none(struct tbed_recorder *recorder, size_t expected_count)
+{
+    static const char text[] =
+        "a garbage collection was not seen: frees of what was allocated before are not told";
+    bool is_expected = rb_gc_count() <= expected_count;
+    seen_count = rb_gc_count();
+    if (is_expected || page_count == 0)
+        return is_expected;
+    ruby_heap_clear();
+    tbed_message(recorder, TBED_SEVERITY_WARNING, text, sizeof text - 1);
+    return false;
+}
+
+/* A page without a bit of ours may be gone; one with a bit holds an object that lived until now. */
+static bool has_any(const struct ruby_page *page)
+{
+    uint64_t any = 0;
+    for (size_t i = 0; i < RUBY_LAYOUT_MARKS_NWORDS; i++)
+        any |= page->ours[i];
+    return any != 0;
+}
+
+void ruby_heap_record_dead(struct tbed_recorder *recorder)
+{
+    if (!has_missed_none(recorder, seen_count + 1))
+        return;
+    for (struct ruby_page *page = pages; page < pages + page_count; page++) {
+        uint64_t dead[RUBY_LAYOUT_MARKS_NWORDS], any = 0;
+        if (!has_any(page))
+            continue;
+        const void *marks = marks_of(page->address);
+        for (size_t i = 0; i < RUBY_LAYOUT_MARKS_NWORDS; i++) {
+            uint64_t live = page->ours[i] & ruby_word(marks, 8 * i);
+            dead[i] = page->ours[i] ^ live;
+            page->ours[i] = live;
+            any |= dead[i];
+        }
+        if (any != 0)
+            tbed_free_slots(recorder, TBED_ID_INVALID, first_slot(page->address), RUBY_LAYOUT_SLOT_NBYTES,
+                            dead, RUBY_LAYOUT_MARKS_NWORDS);
+    }
+}
+
+static void follow_slots(size_t index, size_t word)
+{
+    uint64_t left = pages[index].ours[word];
+    for (; left != 0; left &= left - 1) {
+        size_t slot = 64 * word + (size_t)__builtin_ctzll(left);
+        VALUE object = first_slot(pages[index].address) + slot * RUBY_LAYOUT_SLOT_NBYTES;
+        VALUE now = rb_gc_location(object);
+        if (now == object)
+            continue;
+        pages[index].ours[word] &= ~(left & -left);
+        ruby_heap_add(now);
+    }
+}
+
+void ruby_heap_follow(struct tbed_recorder *recorder)
+{
+    if (!has_missed_none(recorder, seen_count))
+        return;
+    for (size_t i = 0; i < page_count; i++)
+        for (size_t word = 0; word < RUBY_LAYOUT_MARKS_NWORDS; word++)
+            follow_slots(i, word);
+}
+
+/* ---- The test ---- */
+
+#define TESTED_COUNT 1000
+
+static bool is_as_marked(VALUE object)
+{
+    uintptr_t address = object & ~(uintptr_t)(RUBY_LAYOUT_HEAP_PAGE_NBYTES - 1);
+    size_t slot = (object - address) / RUBY_LAYOUT_SLOT_NBYTES;
+    uint64_t word = ruby_word(marks_of(address), slot / 64 * 8);
+    bool has_mark = word >> slot % 64 & 1;
+    return first_slot(address) + slot * RUBY_LAYOUT_SLOT_NBYTES == object &&
+           has_mark == (ruby_is_marked(object) != 0);
+}
+
+static bool has_constant(const char *name, long value)
+{
+    VALUE constants = rb_const_get(rb_mGC, rb_intern("INTERNAL_CONSTANTS"));
+    return rb_hash_aref(constants, ID2SYM(rb_intern(name))) == LONG2FIX(value);
+}
+
+/* Classes, which have marks once garbage was collected, and new objects, most of which have none. */
+bool ruby_heap_test(void)
+{
+    const VALUE classes[] = {rb_cObject, rb_cString, rb_cArray, rb_cHash, rb_mKernel, rb_eStandardError};
+    if (!has_constant("HEAP_PAGE_SIZE", RUBY_LAYOUT_HEAP_PAGE_NBYTES) ||
+        !has_constant("RVALUE_SIZE", RUBY_LAYOUT_SLOT_NBYTES))
+        return false;
+    if (!ruby_is_marked(rb_cObject))
+        rb_gc_start();
+    bool is_right = ruby_is_marked(rb_cObject);
+    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++)
+        is_right &= is_as_marked(classes[i]);
+    for (int i = 0; i < TESTED_COUNT; i++)
+        is_right &= is_as_marked(rb_str_new_cstr("x"));
+    return is_right;
+}
