@@ -5,6 +5,11 @@
  */
 #include "reader/internal.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#define NS_PER_S UINT64_C(1000000000)
+
 /* Blocks that were not sealed at the last look: how many still are not, and up to which tick they go. */
 static void count_unsealed(const struct tbed_reader *reader, enum tbed_block_kind kind,
                            struct tbed_trace_info *info)
@@ -42,6 +47,22 @@ static uint64_t unwritten_page_count(const struct tbed_reader *reader)
     return index->pending_page_count + beyond;
 }
 
+/* The metadata may begin with how well times are known; whatever else it is, it is the writer's own. */
+static uint64_t resolution_ticks(const struct tbed_reader *reader)
+{
+    static const char start[] = "{\"resolution_ns\":";
+    char text[sizeof start + 24];
+    size_t nbytes;
+    text[0] = '\0'; /* what is cut is enough */
+    tbed_string_resolve(reader, TBED_ID_METADATA, text, sizeof text, &nbytes);
+    if (strncmp(text, start, sizeof start - 1) != 0)
+        return 1;
+    uint64_t ns = strtoull(text + sizeof start - 1, NULL, 10), per_second = reader->header.ticks_per_second;
+    if (ns == 0 || ns > NS_PER_S || per_second < NS_PER_S / ns)
+        return 1;
+    return per_second / NS_PER_S * ns + per_second % NS_PER_S * ns / NS_PER_S;
+}
+
 void tbed_reader_info(const struct tbed_reader *reader, struct tbed_trace_info *info_ret)
 {
     const struct tbed_disk_header *header = tbed_reader_header(reader);
@@ -71,6 +92,7 @@ void tbed_reader_info(const struct tbed_reader *reader, struct tbed_trace_info *
         .series_failed_count = reader->metadata.series_failed_count,
         .series_id = reader->metadata.series_id,
         .previous_file_id = reader->metadata.previous_file_id,
+        .resolution_ticks = resolution_ticks(reader),
     };
     const struct tbed_keyed_stacks *stacks = reader->metadata.stacks.items;
     for (size_t i = 0; i < reader->metadata.stacks.count; i++)

@@ -107,7 +107,8 @@ bool tbed_location_resolve(const struct tbed_reader *reader, uint32_t id, struct
     /* A string, a circle: no unit. What is bound to nothing may be in one. */
     location.has_unit = tbed_bindings_follow(reader, &location.id) == TBED_ERR_STRING_UNBOUND &&
                         tbed_location_find(reader, location.id, &location.unit, &location.pc);
-    if (!is_given)
+    if (!is_given &&
+        location.id <= TBED_ID_MAX_RESERVED) /* a string's are about the string, not what means it */
         is_given = frames_find(reader, location.id, &location);
     if (!is_given && location.has_unit && location.unit.kind == TBED_UNIT_BYTECODE)
         frame_from_unit(reader, &location);

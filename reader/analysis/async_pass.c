@@ -5,6 +5,8 @@
  */
 #include "reader/analysis/async_pass.h"
 
+#include "reader/analysis/span_scan.h"
+
 #include <stdlib.h>
 
 /* A span that is open. Those of one id and key form a list, the newest first. */
@@ -162,15 +164,14 @@ static void count_async_open(const struct async_table *table, struct name_table 
         }
 }
 
-/* The streams of the marked blocks; NULL with no memory. Blocks are numbered by stream, so each comes once. */
-static uint32_t *marked_streams(struct tbed_reader *reader, const uint8_t *block_has_async,
-                                size_t block_count, size_t *count_ret)
+uint32_t *tbed_marked_streams(struct tbed_reader *reader, const uint8_t *block_marks, size_t block_count,
+                              uint8_t mark, size_t *count_ret)
 {
     uint32_t *streams = NULL;
     size_t count = 0, room = 0;
     for (size_t i = 0; i < block_count; i++) {
         struct tbed_block block;
-        if (!block_has_async[i] || tbed_event_block_get(reader, i, &block) != TBED_OK ||
+        if (!(block_marks[i] & mark) || tbed_event_block_get(reader, i, &block) != TBED_OK ||
             (count > 0 && streams[count - 1] == block.stream))
             continue;
         if (count == room) {
@@ -202,12 +203,12 @@ static enum tbed_status merge_async(struct tbed_merge *merge, struct name_table 
     return fine && !names->out_of_memory ? TBED_OK : TBED_ERR_MEMORY;
 }
 
-enum tbed_status tbed_async_pass(struct tbed_reader *reader, const uint8_t *block_has_async,
-                                 size_t block_count, struct name_table *names)
+enum tbed_status tbed_async_pass(struct tbed_reader *reader, const uint8_t *block_marks, size_t block_count,
+                                 struct name_table *names)
 {
     struct tbed_merge *merge;
     size_t stream_count = 0;
-    uint32_t *streams = marked_streams(reader, block_has_async, block_count, &stream_count);
+    uint32_t *streams = tbed_marked_streams(reader, block_marks, block_count, SPAN_MARK_ASYNC, &stream_count);
     if (streams == NULL)
         return TBED_ERR_MEMORY;
     enum tbed_status status = tbed_merge_open(reader, streams, stream_count, &merge);

@@ -20,6 +20,8 @@ static void free_leaves(struct name_table *table)
     /* By the slots, not by the root: most of the root was never touched. */
     for (struct name_chunk *chunk = table->chunks; chunk != NULL; chunk = chunk->next) {
         for (uint32_t i = 0; i < chunk->used; i++) {
+            if (chunk->slots[i].id > TBED_ID_MAX)
+                continue; /* no id finds it */
             struct name_slot ***leaf = &table->root[chunk->slots[i].id >> NAME_LEAF_BITS];
             free(*leaf);
             *leaf = NULL;
@@ -57,6 +59,26 @@ static struct name_slot *new_slot(struct name_table *table)
     return &chunk->slots[chunk->used];
 }
 
+/* Takes the slot that new_slot() found. */
+static struct name_slot *use_slot(struct name_table *table, struct name_slot *slot, uint32_t id)
+{
+    memset(slot, 0, sizeof *slot);
+    slot->id = id;
+    slot->min_ticks = UINT64_MAX;
+    table->chunks->used++;
+    table->slot_count++;
+    return slot;
+}
+
+struct name_slot *tbed_name_table_add_loose(struct name_table *table, uint32_t id)
+{
+    struct name_slot *slot = new_slot(table);
+    if (slot != NULL)
+        return use_slot(table, slot, id);
+    table->out_of_memory = true;
+    return &table->spare;
+}
+
 /* Leaves nothing half made: the slot is counted only when its leaf is there. */
 struct name_slot *tbed_name_table_add(struct name_table *table, uint32_t id)
 {
@@ -68,13 +90,8 @@ struct name_slot *tbed_name_table_add(struct name_table *table, uint32_t id)
         table->out_of_memory = true;
         return &table->spare;
     }
-    memset(slot, 0, sizeof *slot);
-    slot->id = id;
-    slot->min_ticks = UINT64_MAX;
-    table->chunks->used++;
-    table->slot_count++;
     (*leaf)[id & (NAME_LEAF_COUNT - 1)] = slot;
-    return slot;
+    return use_slot(table, slot, id);
 }
 
 struct name_extra *tbed_name_table_extra(struct name_table *table, struct name_slot *slot)

@@ -65,6 +65,9 @@ void tbed_name_table_close(struct name_table *table);
 /* Makes the slot of an id that has none. Never NULL: 'spare' when memory is out. */
 struct name_slot *tbed_name_table_add(struct name_table *table, uint32_t id);
 
+/* A slot that no id finds, for what is named in another way; its id is above TBED_ID_MAX. Never NULL, as above. */
+struct name_slot *tbed_name_table_add_loose(struct name_table *table, uint32_t id);
+
 static inline struct name_slot *tbed_name_table_slot(struct name_table *table, uint32_t id)
 {
     struct name_slot **leaf = table->root[id >> NAME_LEAF_BITS];

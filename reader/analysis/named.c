@@ -40,10 +40,12 @@ static bool have_room(struct named_texts *texts, size_t nbytes)
     return true;
 }
 
-static size_t default_name(void *context, uint32_t id, char *buffer, size_t buffer_nbytes)
+size_t tbed_named_text(const struct tbed_reader *reader, const struct tbed_analysis_options *options,
+                       uint32_t id, char *buffer, size_t buffer_nbytes)
 {
-    const struct tbed_reader *reader = context;
     size_t nbytes = 0;
+    if (options->name != NULL)
+        return options->name(options->name_context, id, buffer, buffer_nbytes);
     if (id == TBED_ID_INVALID) {
         static const char unknown[] = "<unknown>";
         if (buffer_nbytes >= sizeof unknown)
@@ -55,18 +57,21 @@ static size_t default_name(void *context, uint32_t id, char *buffer, size_t buff
 }
 
 /* The text goes straight into the newest piece; a second time, into a larger one, when it did not fit. */
-static bool resolve(struct named_texts *texts, tbed_name_function name, void *context, struct named *item)
+static bool resolve(struct named_texts *texts, const struct tbed_reader *reader,
+                    const struct tbed_analysis_options *options, struct named *item)
 {
     if (!have_room(texts, 256))
         return false;
     struct named_piece *piece = texts->pieces;
-    size_t nbytes = name(context, item->id, piece->bytes + piece->used, piece->room - piece->used);
+    size_t nbytes =
+        tbed_named_text(reader, options, item->id, piece->bytes + piece->used, piece->room - piece->used);
     if (nbytes >= piece->room - piece->used) {
         size_t asked = nbytes;
         if (!have_room(texts, asked + 1))
             return false;
         piece = texts->pieces;
-        nbytes = name(context, item->id, piece->bytes + piece->used, piece->room - piece->used);
+        nbytes =
+            tbed_named_text(reader, options, item->id, piece->bytes + piece->used, piece->room - piece->used);
         if (nbytes > asked)
             nbytes = asked; /* it has changed its mind; this much is there */
     }
@@ -88,15 +93,28 @@ static int compare_named(const void *left, const void *right)
     return a->id < b->id ? -1 : a->id > b->id;
 }
 
+static bool prepare(const struct tbed_analysis_options *options, const struct named *items, size_t count)
+{
+    if (options->name == NULL || options->prepare == NULL || count == 0)
+        return true;
+    uint32_t *ids = malloc(count * sizeof *ids);
+    if (ids == NULL)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        ids[i] = items[i].id;
+    options->prepare(options->name_context, ids, count);
+    free(ids);
+    return true;
+}
+
 enum tbed_status tbed_named_resolve(struct named_texts *texts, const struct tbed_reader *reader,
                                     const struct tbed_analysis_options *options, struct named *items,
                                     size_t count)
 {
-    tbed_name_function name = options->name != NULL ? options->name : default_name;
-    /* The default only reads through it. */
-    void *context = options->name != NULL ? options->name_context : (void *)(uintptr_t)reader;
+    if (!prepare(options, items, count))
+        return TBED_ERR_MEMORY;
     for (size_t i = 0; i < count; i++)
-        if (!resolve(texts, name, context, &items[i]))
+        if (!resolve(texts, reader, options, &items[i]))
             return TBED_ERR_MEMORY;
     if (count > 1)
         qsort(items, count, sizeof *items, compare_named);

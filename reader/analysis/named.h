@@ -22,6 +22,10 @@ struct named_texts {
 };
 void tbed_named_texts_free(struct named_texts *texts);
 
+/* The text of an id as the options name it, as snprintf() would. */
+size_t tbed_named_text(const struct tbed_reader *reader, const struct tbed_analysis_options *options,
+                       uint32_t id, char *buffer, size_t buffer_nbytes);
+
 /* Fills in the texts of 'items' and sorts them by text, then id. Errors: ERR_MEMORY. */
 enum tbed_status tbed_named_resolve(struct named_texts *texts, const struct tbed_reader *reader,
                                     const struct tbed_analysis_options *options, struct named *items,

@@ -388,6 +388,12 @@ static size_t name(const void *context, uint64_t id, char *buffer, size_t buffer
     return bed->options.name(bed->options.name_context, (uint32_t)id, buffer, buffer_nbytes);
 }
 
+static void prepare(const void *context, const uint32_t *ids, size_t count)
+{
+    const struct bed *bed = context;
+    bed->options.prepare(bed->options.name_context, ids, count);
+}
+
 enum tbed_status tbed_profile_make(struct tbed_reader *reader, const struct tbed_analysis_options *given,
                                    struct tbed_profile **profile_ret)
 {
@@ -406,6 +412,7 @@ enum tbed_status tbed_profile_make(struct tbed_reader *reader, const struct tbed
         .strings = tbed_label_strings(reader),
         .is_named = bed.options.name != NULL ? is_named : NULL,
         .name = name,
+        .prepare = bed.options.name != NULL && bed.options.prepare != NULL ? prepare : NULL,
         .counts = info.clock == TBED_CLOCK_USER,
         .unit = info.clock_unit,
     };

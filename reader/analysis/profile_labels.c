@@ -171,8 +171,25 @@ static bool name_row(const struct profile_source *source, struct profile_label *
     return is_fine;
 }
 
+static bool prepare(const struct profile_labels *labels)
+{
+    size_t count = 0;
+    if (labels->source->prepare == NULL)
+        return true;
+    uint32_t *ids = malloc(labels->count * sizeof *ids);
+    for (uint32_t row = 1; ids != NULL && row < labels->count; row++)
+        if (labels->rows[row].text == NULL)
+            ids[count++] = (uint32_t)labels->rows[row].id;
+    if (count > 0)
+        labels->source->prepare(labels->source->context, ids, count);
+    free(ids);
+    return ids != NULL;
+}
+
 bool tbed_profile_labels_name(struct profile_labels *labels)
 {
+    if (!prepare(labels))
+        return false;
     for (uint32_t row = 1; row < labels->count; row++)
         if (labels->rows[row].text == NULL && !name_row(labels->source, &labels->rows[row]))
             return false;

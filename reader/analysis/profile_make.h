@@ -34,6 +34,8 @@ struct profile_source {
     bool (*is_named)(const void *context, uint64_t id);
     /* As tbed_name_function. The thread that asked for the profile, after the events. */
     size_t (*name)(const void *context, uint64_t id, char *buffer, size_t buffer_nbytes);
+    /* As tbed_prepare_function; NULL: nobody is told. */
+    void (*prepare)(const void *context, const uint32_t *ids, size_t count);
 
     bool counts;      /* ticks are no time, */
     const char *unit; /* but these */

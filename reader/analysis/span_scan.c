@@ -10,6 +10,7 @@
 
 #include "format/event.h"
 #include "reader/analysis/open_spans.h"
+#include "reader/analysis/resolution.h"
 #include "reader/decode.h"
 #include "reader/internal.h"
 
@@ -29,16 +30,21 @@ struct scan {
     struct span_frame *top;
 };
 
-static inline uint64_t ticks_between(uint64_t from, uint64_t to)
+static inline uint64_t ticks_between(const struct span_scanner *scanner, uint64_t from, uint64_t to)
 {
-    return to > from ? to - from : 0;
+    return tbed_ticks_between(scanner->resolution, from, to);
 }
 
 /* Gives the time since 'mark' to the innermost span. */
-static inline void pass_time(struct scan *scan, uint64_t tick)
+static inline void pass_time(struct scan *scan, uint64_t resolution, uint64_t tick)
 {
-    scan->top->slot->self_ticks += ticks_between(scan->mark, tick);
+    scan->top->slot->self_ticks += tbed_ticks_between(resolution, scan->mark, tick);
     scan->mark = tick;
+}
+
+static void mark_block(struct scan *scan, uint8_t mark)
+{
+    scan->scanner->block_marks[scan->index] |= mark;
 }
 
 static void count_unknown_end(struct span_scanner *scanner, struct name_slot *slot)
@@ -56,7 +62,7 @@ static void end_below(struct scan *scan, uint32_t id, uint64_t begin_tick, uint6
 {
     struct span_scanner *scanner = scan->scanner;
     struct name_slot *slot = tbed_name_table_slot(&scanner->names, id);
-    pass_time(scan, tick);
+    pass_time(scan, scanner->resolution, tick);
     if (scan->deep > 0) {
         slot->self_ticks += scanner->below.self_ticks;
         scan->deep--;
@@ -65,12 +71,12 @@ static void end_below(struct scan *scan, uint32_t id, uint64_t begin_tick, uint6
     if (begin_tick == 0)
         count_unknown_end(scanner, slot);
     else
-        tbed_name_slot_end(&scanner->names, slot, ticks_between(begin_tick, tick));
+        tbed_name_slot_end(&scanner->names, slot, ticks_between(scanner, begin_tick, tick));
 }
 
 static void begin_span(struct scan *scan, uint32_t id, uint64_t tick)
 {
-    pass_time(scan, tick);
+    pass_time(scan, scan->scanner->resolution, tick);
     scan->top++;
     *scan->top = (struct span_frame){tick, tbed_name_table_slot(&scan->scanner->names, id)};
     scan->scanner->totals.begin_count++;
@@ -83,10 +89,24 @@ static void end_span(struct scan *scan, uint32_t id, uint64_t begin_tick, uint64
         end_below(scan, id, begin_tick, tick);
         return;
     }
-    pass_time(scan, tick);
+    struct span_scanner *scanner = scan->scanner;
+    pass_time(scan, scanner->resolution, tick);
     struct name_slot *slot = scan->top->slot;
-    tbed_name_slot_end(&scan->scanner->names, slot, ticks_between(scan->top->begin_tick, tick));
+    tbed_name_slot_end(&scanner->names, slot, ticks_between(scanner, scan->top->begin_tick, tick));
     scan->top--;
+}
+
+/* An END that nobody said: the innermost span is left, and has not ended. */
+static void leave_span(struct scan *scan, uint64_t tick)
+{
+    struct span_scanner *scanner = scan->scanner;
+    struct name_extra *extra = tbed_name_table_extra(&scanner->names, scan->top->slot);
+    scanner->totals.end_count++;
+    pass_time(scan, scanner->resolution, tick);
+    scan->top--;
+    mark_block(scan, SPAN_MARK_SCOPES);
+    if (extra != NULL)
+        extra->open_count++;
 }
 
 static double argument_number(const struct tbed_argument *argument)
@@ -113,18 +133,21 @@ static void count_counter(struct scan *scan, const struct tbed_event *event)
 static void count_whole_span(struct span_scanner *scanner, const struct tbed_event *event)
 {
     tbed_name_slot_end(&scanner->names, tbed_name_table_slot(&scanner->names, event->id),
-                       ticks_between(event->of.span.begin_tick, event->tick));
+                       ticks_between(scanner, event->of.span.begin_tick, event->tick));
     scanner->totals.whole_span_count++;
 }
 
-static void count_message(struct span_scanner *scanner, const struct tbed_event *event)
+static void count_message(struct scan *scan, const struct tbed_event *event)
 {
+    struct span_scanner *scanner = scan->scanner;
     struct name_slot *slot = tbed_name_table_slot(&scanner->names, event->id);
     struct name_extra *extra = tbed_name_table_extra(&scanner->names, slot);
     uint32_t severity = event->of.message.severity;
     scanner->totals.message_count++;
     if (extra != NULL)
         extra->severity_counts[severity <= TBED_SEVERITY_DEBUG ? severity : TBED_SEVERITY_NONE]++;
+    if (tbed_scope_message(&scanner->formats, scanner->reader, event) != SCOPE_MESSAGE_OTHER)
+        mark_block(scan, SPAN_MARK_SCOPES);
 }
 
 static void count_gap(struct span_scanner *scanner, const struct tbed_event *event)
@@ -147,7 +170,7 @@ static void count_other(struct scan *scan, const struct tbed_event *event)
         count_whole_span(scan->scanner, event);
         break;
     case TBED_EVENT_MESSAGE:
-        count_message(scan->scanner, event);
+        count_message(scan, event);
         break;
     case TBED_EVENT_GAP:
         count_gap(scan->scanner, event);
@@ -160,7 +183,7 @@ static void count_other(struct scan *scan, const struct tbed_event *event)
     case TBED_EVENT_ASYNC_BEGIN:
     case TBED_EVENT_ASYNC_END:
         totals->async_event_count++;
-        scan->scanner->block_has_async[scan->index] = 1;
+        mark_block(scan, SPAN_MARK_ASYNC);
         break;
     case TBED_EVENT_FLOW_BEGIN:
     case TBED_EVENT_FLOW_STEP:
@@ -181,7 +204,10 @@ static void take_event(struct scan *scan, const struct tbed_event *event)
         begin_span(scan, event->id, event->tick);
         break;
     case TBED_EVENT_END:
-        end_span(scan, event->id, event->of.end.begin_tick, event->tick);
+        if (scan->top > scan->scanner->frames && tbed_scope_is_unsaid(scan->scanner->reader, event))
+            leave_span(scan, event->tick);
+        else
+            end_span(scan, event->id, event->of.end.begin_tick, event->tick);
         break;
     case TBED_EVENT_INSTANT:
         tbed_name_table_slot(&scan->scanner->names, event->id)->instant_count++;
@@ -259,10 +285,12 @@ static inline bool is_allocation(const struct scan *scan, uint32_t tag, int orde
 /*
  * The tight loop: begins, ends of known spans, instants, and allocations, up to the block's end or the first
  * other word, which it returns with 'at' standing on it; 0 at the block's end. 'live' blocks may be growing:
- * their words are loaded with acquire order. Every word is loaded once.
+ * their words are loaded with acquire order. 'coarse' times are cut to the resolution. Every word is loaded once.
  */
-static inline __attribute__((always_inline)) uint64_t run_regular(struct scan *scan, const bool live)
+static inline __attribute__((always_inline)) uint64_t run_regular(struct scan *scan, const bool live,
+                                                                  const bool coarse)
 {
+    const uint64_t resolution = coarse ? scan->scanner->resolution : 1;
     const int order = live ? __ATOMIC_ACQUIRE : __ATOMIC_RELAXED;
     struct scan s = *scan; /* in registers */
     struct span_scanner *scanner = s.scanner;
@@ -275,14 +303,14 @@ static inline __attribute__((always_inline)) uint64_t run_regular(struct scan *s
         uint32_t tag = tbed_event_tag(word);
         uint64_t tick = s.base + tbed_event_delta(word);
         if (tag == TBED_TAG_BEGIN) {
-            pass_time(&s, tick);
+            pass_time(&s, resolution, tick);
             s.top++;
             s.top->begin_tick = tick;
             s.top->slot = tbed_name_table_slot(names, tbed_event_id(word));
             begins++;
         } else if (tag == TBED_TAG_END && s.top != bottom) {
-            pass_time(&s, tick);
-            tbed_name_slot_end(names, s.top->slot, ticks_between(s.top->begin_tick, tick));
+            pass_time(&s, resolution, tick);
+            tbed_name_slot_end(names, s.top->slot, tbed_ticks_between(resolution, s.top->begin_tick, tick));
             s.top--;
         } else if (tag == TBED_TAG_INSTANT) {
             tbed_name_table_slot(names, tbed_event_id(word))->instant_count++;
@@ -309,19 +337,24 @@ static inline __attribute__((always_inline)) uint64_t run_regular(struct scan *s
 
 static uint64_t run_sealed(struct scan *scan)
 {
-    return run_regular(scan, false);
+    return run_regular(scan, false, false);
 }
 
 static uint64_t run_live(struct scan *scan)
 {
-    return run_regular(scan, true);
+    return run_regular(scan, true, false);
+}
+
+static uint64_t run_coarse(struct scan *scan)
+{
+    return run_regular(scan, true, true);
 }
 
 static void scan_words(struct scan *scan)
 {
-    bool sealed = scan->block->sealed;
+    bool sealed = scan->block->sealed, coarse = scan->scanner->resolution > 1;
     while (scan->at < scan->end) {
-        uint64_t word = sealed ? run_sealed(scan) : run_live(scan);
+        uint64_t word = coarse ? run_coarse(scan) : sealed ? run_sealed(scan) : run_live(scan);
         if (scan->at == scan->end || !take_other(scan, word))
             return;
     }
@@ -377,6 +410,8 @@ static bool count_open_below(void *context, uint32_t id)
 static void count_open(struct scan *scan)
 {
     struct span_scanner *scanner = scan->scanner;
+    if (scanner->count_open && (scan->top > scanner->frames || scan->deep > 0))
+        mark_block(scan, SPAN_MARK_SCOPES);
     for (struct span_frame *frame = scan->top; frame > scanner->frames; frame--) {
         struct name_extra *extra = tbed_name_table_extra(&scanner->names, frame->slot);
         if (extra != NULL)
@@ -390,7 +425,7 @@ static void finish_block(struct scan *scan)
 {
     struct span_scanner *scanner = scan->scanner;
     size_t first, count;
-    pass_time(scan, scan->previous);
+    pass_time(scan, scanner->resolution, scan->previous);
     if (scan->deep > 0 && scanner->below.self_ticks > 0)
         tbed_open_spans_below(scanner->reader, scan->index, scan->deep, give_time_below, scanner);
     tbed_stream_blocks(scanner->reader, scan->block->stream, &first, &count);
@@ -447,13 +482,15 @@ void tbed_span_scan_block(struct span_scanner *scanner, size_t index)
 }
 
 enum tbed_status tbed_span_scanner_open(struct span_scanner *scanner, struct tbed_reader *reader,
-                                        uint8_t *block_has_async)
+                                        bool count_open, uint8_t *block_marks)
 {
     struct tbed_trace_info info;
     tbed_reader_info(reader, &info);
     memset(scanner, 0, sizeof *scanner);
     scanner->reader = reader;
-    scanner->block_has_async = block_has_async;
+    scanner->block_marks = block_marks;
+    scanner->count_open = count_open;
+    scanner->resolution = info.resolution_ticks;
     scanner->reused = info.ring_page_count != 0 && !info.shut;
     return tbed_name_table_open(&scanner->names);
 }
@@ -461,6 +498,7 @@ enum tbed_status tbed_span_scanner_open(struct span_scanner *scanner, struct tbe
 void tbed_span_scanner_close(struct span_scanner *scanner)
 {
     tbed_name_table_close(&scanner->names);
+    tbed_scope_formats_free(&scanner->formats);
     free(scanner->frames);
     free(scanner->copy);
 }

@@ -3,6 +3,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "reader/analysis/counts.h"
+#include "reader/analysis/resolution.h"
 #include "reader/analysis/stacks_parts.h"
 #include "reader/analysis/workers.h"
 
@@ -31,7 +33,9 @@ struct item {
 
 struct job {
     struct tbed_reader *reader;
+    const struct tbed_stacks_options *options;
     struct stack_labels *labels;
+    uint64_t resolution; /* ticks */
     struct item *items;
     size_t item_count, process_count;
     uint32_t deeper_label;
@@ -53,6 +57,9 @@ struct stream_walk {
     struct worker *worker;
     const struct job *job;
     const struct item *item;
+    struct stack_tree tree; /* of the stream; only what was read in one direction joins the others */
+    struct tbed_stacks_totals totals;
+    bool goes_forward;
     uint32_t process, root; /* nodes, made with the first span */
     size_t depth;
     uint64_t first_tick, last_tick;
@@ -86,31 +93,25 @@ static void leave_others(struct stream_walk *walk, const struct stack_span *span
         overlaps |= top->begin_tick < span->end_tick && span->begin_tick < top->end_tick;
         walk->depth--;
     }
-    walk->worker->totals.overlap_count += overlaps;
+    walk->totals.overlap_count += overlaps;
 }
 
-/* The root is no span; at the limit all that is deeper shares a node, which has its outermost spans' time. */
 static enum tbed_status find_node(struct stream_walk *walk, uint32_t id, uint32_t parent, uint32_t *node_ret,
                                   bool *is_inside)
 {
-    struct worker *worker = walk->worker;
     const struct job *job = walk->job;
-    uint32_t label = job->deeper_label, root_depth = worker->tree.nodes[walk->root].depth;
-    uint32_t depth = worker->tree.nodes[parent].depth - root_depth;
-    *node_ret = parent;
-    *is_inside = depth > TBED_STACK_DEPTH_MAX;
-    worker->totals.deep_count += depth >= TBED_STACK_DEPTH_MAX;
-    if (*is_inside)
-        return TBED_OK;
-    enum tbed_status status = TBED_OK;
-    if (depth < TBED_STACK_DEPTH_MAX)
-        status = tbed_stack_id_label(&worker->ids, job->labels, id, &label);
-    return status == TBED_OK ? tbed_stack_tree_child(&worker->tree, parent, label, node_ret) : status;
+    uint32_t label;
+    enum tbed_status status = tbed_stack_id_label(&walk->worker->ids, job->labels, id, &label);
+    if (status == TBED_OK)
+        status = tbed_stack_tree_place(&walk->tree, walk->root, parent, label, job->deeper_label, node_ret,
+                                       is_inside);
+    walk->totals.deep_count += tbed_stack_tree_is_deep(&walk->tree, walk->root, parent);
+    return status;
 }
 
 static enum tbed_status make_root(struct stream_walk *walk)
 {
-    struct stack_tree *tree = &walk->worker->tree;
+    struct stack_tree *tree = &walk->tree;
     enum tbed_status status = tbed_stack_tree_child(tree, 0, walk->item->process_label, &walk->process);
     walk->root = walk->process;
     if (status == TBED_OK && walk->item->thread_label != UINT32_MAX)
@@ -125,7 +126,7 @@ static enum tbed_status place_span(struct stream_walk *walk, struct stack_span s
         return TBED_ERR_MEMORY;
     if (span.begin_tick > span.end_tick) {
         span.begin_tick = span.end_tick;
-        worker->totals.inverted_count++;
+        walk->totals.inverted_count++;
     }
     leave_others(walk, &span);
     uint32_t parent = walk->depth > 0 ? worker->frames[walk->depth - 1].node : walk->root, node;
@@ -133,9 +134,10 @@ static enum tbed_status place_span(struct stream_walk *walk, struct stack_span s
     enum tbed_status status = find_node(walk, span.id, parent, &node, &is_inside);
     if (status != TBED_OK || !have_frame(worker, walk->depth))
         return TBED_ERR_MEMORY;
-    tbed_stack_node_add(&worker->tree.nodes[node], 1, is_inside ? 0 : span.end_tick - span.begin_tick);
+    uint64_t ticks = tbed_ticks_between(walk->job->resolution, span.begin_tick, span.end_tick);
+    tbed_stack_node_add(&walk->tree.nodes[node], 1, is_inside ? 0 : ticks);
     worker->frames[walk->depth++] = (struct frame){span.begin_tick, span.end_tick, node};
-    worker->totals.span_count++;
+    walk->totals.span_count++;
     if (!walk->has_spans || span.begin_tick < walk->first_tick)
         walk->first_tick = span.begin_tick;
     if (!walk->has_spans || span.end_tick > walk->last_tick)
@@ -146,14 +148,14 @@ static enum tbed_status place_span(struct stream_walk *walk, struct stack_span s
 
 static enum tbed_status take_block(struct stream_walk *walk, size_t index, bool is_last)
 {
-    struct worker *worker = walk->worker;
-    struct stack_spans *spans = &worker->spans;
-    struct tbed_stacks_totals *totals = &worker->totals;
+    struct stack_spans *spans = &walk->worker->spans;
+    struct tbed_stacks_totals *totals = &walk->totals;
     enum tbed_status status = tbed_stack_spans_read(spans, walk->job->reader, index, walk->job->is_reused);
     if (status == TBED_ERR_MEMORY)
         return status;
     totals->bad_block_count += status != TBED_OK || spans->is_damaged;
-    if (status != TBED_OK)
+    walk->goes_forward = status == TBED_OK && spans->has_scopes;
+    if (status != TBED_OK || walk->goes_forward)
         return TBED_OK;
     totals->unknown_count += spans->unknown_count;
     totals->other_count += spans->other_count;
@@ -164,22 +166,69 @@ static enum tbed_status take_block(struct stream_walk *walk, size_t index, bool 
     return status;
 }
 
-static enum tbed_status walk_stream(struct worker *worker, const struct job *job, const struct item *item)
+/* From its last block to its first, until there is a scope that has to be read forward. */
+static enum tbed_status walk_back(struct stream_walk *walk)
 {
-    struct stream_walk walk = {.worker = worker, .job = job, .item = item};
     enum tbed_status status = TBED_OK;
     size_t first, count;
-    tbed_stream_blocks(job->reader, item->stream, &first, &count);
-    for (size_t i = count; i-- > 0 && status == TBED_OK;)
-        status = take_block(&walk, first + i, i + 1 == count);
-    if (status != TBED_OK || !walk.has_spans)
-        return status;
-    uint64_t ticks = walk.last_tick - walk.first_tick;
-    tbed_stack_node_add(&worker->tree.nodes[walk.root], 1, ticks);
-    if (walk.root != walk.process)
-        tbed_stack_node_add(&worker->tree.nodes[walk.process], 1, ticks);
+    tbed_stream_blocks(walk->job->reader, walk->item->stream, &first, &count);
+    for (size_t i = count; i-- > 0 && status == TBED_OK && !walk->goes_forward;)
+        status = take_block(walk, first + i, i + 1 == count);
+    return status;
+}
+
+static enum tbed_status walk_forward(struct stream_walk *walk)
+{
+    const struct job *job = walk->job;
+    walk->totals = (struct tbed_stacks_totals){0};
+    tbed_stack_tree_close(&walk->tree);
+    enum tbed_status status = tbed_stack_tree_open(&walk->tree);
+    if (status == TBED_OK)
+        status = make_root(walk);
+    struct stack_scopes scopes = {.reader = job->reader,
+                                  .labels = job->labels,
+                                  .ids = &walk->worker->ids,
+                                  .tree = &walk->tree,
+                                  .totals = &walk->totals,
+                                  .options = job->options,
+                                  .resolution = job->resolution,
+                                  .deeper_label = job->deeper_label,
+                                  .root = walk->root};
+    if (status == TBED_OK)
+        status = tbed_stack_scopes_read(&scopes, walk->item->stream);
+    walk->has_spans = scopes.has_spans;
+    walk->first_tick = scopes.first_tick;
+    walk->last_tick = scopes.last_tick;
+    return status;
+}
+
+static enum tbed_status join_stream(struct stream_walk *walk)
+{
+    struct worker *worker = walk->worker;
+    uint64_t ticks = tbed_ticks_between(walk->job->resolution, walk->first_tick, walk->last_tick);
+    TBED_COUNTS_ADD(&worker->totals, &walk->totals);
+    if (!walk->has_spans)
+        return TBED_OK;
+    tbed_stack_node_add(&walk->tree.nodes[walk->root], 1, ticks);
+    if (walk->root != walk->process)
+        tbed_stack_node_add(&walk->tree.nodes[walk->process], 1, ticks);
     worker->totals.stream_count++;
-    return TBED_OK;
+    return tbed_stack_tree_merge(&worker->tree, &walk->tree, NULL);
+}
+
+static enum tbed_status walk_stream(struct worker *worker, const struct job *job, const struct item *item)
+{
+    struct stream_walk walk = {
+        .worker = worker, .job = job, .item = item, .goes_forward = job->options->count_open};
+    enum tbed_status status = tbed_stack_tree_open(&walk.tree);
+    if (status == TBED_OK && !walk.goes_forward)
+        status = walk_back(&walk);
+    if (status == TBED_OK && walk.goes_forward)
+        status = walk_forward(&walk);
+    if (status == TBED_OK)
+        status = join_stream(&walk);
+    tbed_stack_tree_close(&walk.tree);
+    return status;
 }
 
 /* ---- All of them ---- */
@@ -198,32 +247,23 @@ static void run_worker(struct tbed_work *work, unsigned number)
         worker->status = walk_stream(worker, shared->job, &shared->job->items[index]);
 }
 
-/* Every field is a count: they are added up as the array they are. */
-static void add_totals(struct tbed_stacks_totals *into, const struct tbed_stacks_totals *from)
-{
-    _Static_assert(sizeof *into % sizeof(uint64_t) == 0, "counts only");
-    uint64_t sums[sizeof *into / sizeof(uint64_t)], more[sizeof *into / sizeof(uint64_t)];
-    memcpy(sums, into, sizeof sums);
-    memcpy(more, from, sizeof more);
-    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
-        sums[i] += more[i];
-    memcpy(into, sums, sizeof sums);
-}
-
 static enum tbed_status join_workers(struct tbed_stacks *stacks, struct worker *workers, unsigned count)
 {
-    struct stack_tree *tree = &workers[0].tree;
-    enum tbed_status status = TBED_OK;
+    struct stack_tree tree;
+    enum tbed_status status = tbed_stack_tree_open(&tree);
+    if (status == TBED_OK)
+        status = tbed_stack_labels_name(&stacks->labels);
     for (unsigned i = 0; i < count && status == TBED_OK; i++) {
         status = workers[i].status;
-        add_totals(&stacks->totals, &workers[i].totals);
-        if (status == TBED_OK && i > 0)
-            status = tbed_stack_tree_merge(tree, &workers[i].tree);
+        TBED_COUNTS_ADD(&stacks->totals, &workers[i].totals);
+        if (status == TBED_OK)
+            status = tbed_stack_tree_merge(&tree, &workers[i].tree, &stacks->labels);
     }
     if (status == TBED_OK)
-        status = tbed_stack_tree_rows(tree, stacks->labels.items, stacks->labels.count, &stacks->rows,
+        status = tbed_stack_tree_rows(&tree, stacks->labels.items, stacks->labels.count, &stacks->rows,
                                       &stacks->totals.negative_count);
-    stacks->row_count = status == TBED_OK ? tree->count - 1 : 0;
+    stacks->row_count = status == TBED_OK ? tree.count - 1 : 0;
+    tbed_stack_tree_close(&tree);
     return status;
 }
 
@@ -297,8 +337,16 @@ static enum tbed_status label_process(const struct job *job, const struct tbed_s
 {
     static const char none[] = "<no process>";
     struct tbed_process_info process;
-    if (root == NULL && find_process(job, stream->process, &process))
-        return tbed_stack_label_make(job->labels, process.name_id, label_ret);
+    char nameless[32];
+    size_t nbytes;
+    if (root == NULL && find_process(job, stream->process, &process)) {
+        bool has_name =
+            tbed_string_resolve(job->reader, process.name_id, NULL, 0, &nbytes) != TBED_OK || nbytes > 0;
+        if (has_name)
+            return tbed_stack_label_make(job->labels, process.name_id, label_ret);
+        snprintf(nameless, sizeof nameless, "process %u", process.pid);
+        root = process.pid != 0 ? nameless : "<unnamed process>";
+    }
     const char *text = root != NULL ? root : none;
     return tbed_stack_label_intern(job->labels, text, strlen(text), label_ret);
 }
@@ -370,7 +418,8 @@ static enum tbed_status make(struct tbed_stacks *stacks, struct tbed_reader *rea
     struct tbed_trace_info info;
     const char *root = options->root == NULL && is_profile(reader) ? "rustc" : options->root;
     tbed_reader_info(reader, &info);
-    struct job job = {.reader = reader, .labels = &stacks->labels};
+    struct job job = {
+        .reader = reader, .options = options, .labels = &stacks->labels, .resolution = info.resolution_ticks};
     job.is_reused = info.ring_page_count != 0 && !info.shut;
     enum tbed_status status = tbed_stack_labels_open(&stacks->labels, reader, options);
     if (status == TBED_OK)

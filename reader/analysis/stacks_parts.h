@@ -6,6 +6,7 @@
 #ifndef TRACEBED_STACKS_PARTS_H
 #define TRACEBED_STACKS_PARTS_H
 
+#include "reader/analysis/scope_messages.h"
 #include "reader/label.h"
 
 #include <pthread.h>
@@ -25,6 +26,8 @@ struct stack_spans {
     uint64_t open_count;    /* not ended when the block does */
     uint64_t other_count;   /* events that are no spans */
     bool is_damaged;        /* not all of the block could be read */
+    bool has_scopes;        /* pairs of messages, or spans that others ended for: to be read forward */
+    struct scope_formats formats;
 
     struct stack_open {
         uint64_t begin_tick;
@@ -44,17 +47,32 @@ void tbed_stack_spans_free(struct stack_spans *spans);
 
 /* ---- Labels: texts by number, shared by all workers (stacks_labels.c) ---- */
 
+/* Numbers by id. Starts with zeros. */
+struct stack_ids {
+    struct stack_id {
+        uint32_t id, label; /* label + 1; 0: free */
+    } * slots;
+    size_t slot_count, count; /* a power of two, at most half full */
+};
+
 struct stack_label {
     char *text; /* terminated */
     size_t nbytes;
 };
 
+#define STACK_LABEL_PLACE                                                                                    \
+    0x80000000u /* in a label's number: it is a place's, and has no text before the end */
+
 struct stack_labels {
     const struct tbed_reader *reader;
     struct tbed_label_strings strings;
-    pthread_mutex_t lock;    /* for all that follows */
     tbed_name_function name; /* of places in code; NULL: none */
+    tbed_prepare_function prepare;
     void *name_context;
+    pthread_mutex_t lock;       /* for all that follows */
+    struct stack_ids place_ids; /* their numbers */
+    uint32_t *places;           /* their ids by number; named, their labels */
+    size_t place_count, place_room;
     struct stack_label *items;
     size_t count, room;
     size_t nbytes;   /* of all texts */
@@ -71,18 +89,23 @@ void tbed_stack_labels_close(struct stack_labels *labels);
 enum tbed_status tbed_stack_label_intern(struct stack_labels *labels, const char *text, size_t nbytes,
                                          uint32_t *label_ret);
 
+/* The number of a text that is there already. False: it is not. One thread at a time. */
+bool tbed_stack_label_find(const struct stack_labels *labels, const char *text, size_t nbytes,
+                           uint32_t *label_ret);
+
 /* The number of the label of an id. Errors: ERR_MEMORY. */
 enum tbed_status tbed_stack_label_make(struct stack_labels *labels, uint32_t id, uint32_t *label_ret);
 
-/* The labels that one worker has met, by id: so no event takes the lock. Starts with zeros. */
-struct stack_ids {
-    struct stack_id {
-        uint32_t id, label; /* label + 1; 0: free */
-    } * slots;
-    size_t slot_count, count; /* a power of two, at most half full */
-};
+/* After the events: all places get their labels. Errors: ERR_MEMORY. */
+enum tbed_status tbed_stack_labels_name(struct stack_labels *labels);
 
-/* Errors: ERR_MEMORY. */
+/* The number of a label that has a text. */
+static inline uint32_t tbed_stack_label_named(const struct stack_labels *labels, uint32_t label)
+{
+    return label & STACK_LABEL_PLACE ? labels->places[label & ~STACK_LABEL_PLACE] : label;
+}
+
+/* As tbed_stack_label_make(). 'ids' are those that one worker has met: so no event takes the lock. */
 enum tbed_status tbed_stack_id_label(struct stack_ids *ids, struct stack_labels *labels, uint32_t id,
                                      uint32_t *label_ret);
 
@@ -94,6 +117,7 @@ struct stack_node {
     uint32_t depth; /* 0: the top; 1: roots */
     uint64_t count;
     uint64_t ticks; /* added up, saturating */
+    uint64_t open_count;
 };
 
 struct stack_tree {
@@ -117,8 +141,9 @@ static inline void tbed_stack_node_add(struct stack_node *node, uint64_t count, 
     node->count += count;
 }
 
-/* Adds all of 'from', which has the same labels. Errors: ERR_MEMORY. */
-enum tbed_status tbed_stack_tree_merge(struct stack_tree *into, const struct stack_tree *from);
+/* Adds all of 'from'; places as their labels, if they have been named: else NULL. Errors: ERR_MEMORY. */
+enum tbed_status tbed_stack_tree_merge(struct stack_tree *into, const struct stack_tree *from,
+                                       const struct stack_labels *labels);
 
 /*
  * The tree as rows, the top left out; counts what came out below 0.
@@ -127,5 +152,46 @@ enum tbed_status tbed_stack_tree_merge(struct stack_tree *into, const struct sta
 enum tbed_status tbed_stack_tree_rows(const struct stack_tree *tree, const struct stack_label *labels,
                                       size_t label_count, struct tbed_stack_row **rows_ret,
                                       uint64_t *negative_count);
+
+/* ---- A stream from its start to its end, scope by scope (stacks_scopes.c) ---- */
+
+/* 'reader' to 'root' are given; the rest starts with zeros. */
+struct stack_scopes {
+    struct tbed_reader *reader;
+    struct stack_labels *labels;
+    struct stack_ids *ids;
+    struct stack_tree *tree;
+    struct tbed_stacks_totals *totals;
+    const struct tbed_stacks_options *options;
+    uint64_t resolution;
+    uint32_t deeper_label;
+    uint32_t root; /* node that the stream's spans stand in */
+
+    struct tbed_scopes *scopes;
+    struct stack_scopes_text {
+        char *bytes;
+        size_t room;
+    } text; /* of a message: others ask for theirs meanwhile */
+    uint64_t first_tick, last_tick;
+    bool has_spans;
+    enum tbed_status status;
+};
+
+/*
+ * A scope stands in the one that was innermost when it began, a whole span in the one when it was told; what never ended
+ * lasts until the stream's last event. Errors: ERR_MEMORY.
+ */
+enum tbed_status tbed_stack_scopes_read(struct stack_scopes *walk, uint32_t stream);
+
+/* Whether what stands in 'parent' is put together with all that is as deep. */
+static inline bool tbed_stack_tree_is_deep(const struct stack_tree *tree, uint32_t root, uint32_t parent)
+{
+    return tree->nodes[parent].depth - tree->nodes[root].depth >= TBED_STACK_DEPTH_MAX;
+}
+
+/* The child of 'parent' for a span; '*is_inside': it is deeper than the limit, and so is its parent. */
+enum tbed_status tbed_stack_tree_place(struct stack_tree *tree, uint32_t root, uint32_t parent,
+                                       uint32_t label, uint32_t deeper_label, uint32_t *node_ret,
+                                       bool *is_inside);
 
 #endif

@@ -16,6 +16,7 @@
 /* Where the reading stands. */
 struct reading {
     struct stack_spans *spans;
+    const struct tbed_reader *reader;
     struct stack_open *top; /* behind the innermost open span that is known */
     uint64_t deep;          /* open below those */
     uint64_t base;
@@ -26,6 +27,7 @@ void tbed_stack_spans_free(struct stack_spans *spans)
     free(spans->items);
     free(spans->open);
     free(spans->copy);
+    tbed_scope_formats_free(&spans->formats);
 }
 
 /* An event takes a word or more, so this is enough for any block of that size. */
@@ -91,7 +93,13 @@ static void take_event(struct reading *reading, const struct tbed_event *event)
         begin_span(reading, event->tick);
         break;
     case TBED_EVENT_END:
+        reading->spans->has_scopes |= tbed_scope_is_unsaid(reading->reader, event);
         end_span(reading, event->id, event->of.end.begin_tick, event->tick);
+        break;
+    case TBED_EVENT_MESSAGE:
+        reading->spans->has_scopes |=
+            tbed_scope_message(&reading->spans->formats, reading->reader, event) != SCOPE_MESSAGE_OTHER;
+        reading->spans->other_count++;
         break;
     case TBED_EVENT_SPAN:
         add_span(reading->spans, event->id, event->of.span.begin_tick, event->tick);
@@ -158,7 +166,7 @@ enum tbed_status tbed_stack_spans_read(struct stack_spans *spans, struct tbed_re
     struct tbed_block block;
     spans->count = 0;
     spans->unknown_count = spans->open_count = spans->other_count = 0;
-    spans->is_damaged = false;
+    spans->is_damaged = spans->has_scopes = false;
     enum tbed_status status = tbed_event_block_get(reader, index, &block);
     if (status == TBED_OK && is_reused)
         status = copy_block(spans, &block);
@@ -166,7 +174,7 @@ enum tbed_status tbed_stack_spans_read(struct stack_spans *spans, struct tbed_re
         status = TBED_ERR_MEMORY;
     if (status != TBED_OK)
         return status;
-    struct reading reading = {.spans = spans, .top = spans->open, .base = block.first_tick};
+    struct reading reading = {.spans = spans, .reader = reader, .top = spans->open, .base = block.first_tick};
     reading.deep = block.depth - block.stored_count;
     for (uint32_t i = 0; i < block.stored_count; i++, reading.top++) {
         uint32_t id;
@@ -175,5 +183,5 @@ enum tbed_status tbed_stack_spans_read(struct stack_spans *spans, struct tbed_re
     }
     read_words(&reading, reader, &block);
     spans->open_count = reading.deep + (uint64_t)(reading.top - spans->open);
-    return TBED_OK;
+    return spans->formats.is_out_of_memory ? TBED_ERR_MEMORY : TBED_OK;
 }

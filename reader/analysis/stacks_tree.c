@@ -72,18 +72,35 @@ enum tbed_status tbed_stack_tree_child(struct stack_tree *tree, uint32_t parent,
     return TBED_OK;
 }
 
-enum tbed_status tbed_stack_tree_merge(struct stack_tree *into, const struct stack_tree *from)
+enum tbed_status tbed_stack_tree_merge(struct stack_tree *into, const struct stack_tree *from,
+                                       const struct stack_labels *labels)
 {
     uint32_t *places = calloc(from->count, sizeof *places); /* where a node of 'from' is in 'into' */
     enum tbed_status status = places != NULL ? TBED_OK : TBED_ERR_MEMORY;
     for (size_t i = 1; i < from->count && status == TBED_OK; i++) {
         const struct stack_node *node = &from->nodes[i];
-        status = tbed_stack_tree_child(into, places[node->parent], node->label, &places[i]);
-        if (status == TBED_OK)
+        uint32_t label = labels != NULL ? tbed_stack_label_named(labels, node->label) : node->label;
+        status = tbed_stack_tree_child(into, places[node->parent], label, &places[i]);
+        if (status == TBED_OK) {
             tbed_stack_node_add(&into->nodes[places[i]], node->count, node->ticks);
+            into->nodes[places[i]].open_count += node->open_count;
+        }
     }
     free(places);
     return status;
+}
+
+/* The root is no span; at the limit all that is deeper shares a node, which has its outermost spans' time. */
+enum tbed_status tbed_stack_tree_place(struct stack_tree *tree, uint32_t root, uint32_t parent,
+                                       uint32_t label, uint32_t deeper_label, uint32_t *node_ret,
+                                       bool *is_inside)
+{
+    uint32_t depth = tree->nodes[parent].depth - tree->nodes[root].depth;
+    *node_ret = parent;
+    *is_inside = depth > TBED_STACK_DEPTH_MAX;
+    if (*is_inside)
+        return TBED_OK;
+    return tbed_stack_tree_child(tree, parent, depth < TBED_STACK_DEPTH_MAX ? label : deeper_label, node_ret);
 }
 
 /* ---- Rows ---- */
@@ -188,6 +205,7 @@ static void lay_out(const struct stack_tree *tree, const struct stack_label *lab
             .parent = parent == 0 ? SIZE_MAX : rows_of[parent],
             .depth = from->depth - 1,
             .count = from->count,
+            .open_count = from->open_count,
             .self_ticks = from->ticks, /* the children's are taken from it below */
         };
     }

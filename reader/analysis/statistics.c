@@ -4,7 +4,9 @@
  * SPDX-License-Identifier: MIT
  */
 #include "reader/analysis/async_pass.h"
+#include "reader/analysis/counts.h"
 #include "reader/analysis/named.h"
+#include "reader/analysis/scope_pass.h"
 #include "reader/analysis/span_scan.h"
 #include "reader/analysis/workers.h"
 
@@ -13,6 +15,7 @@
 
 struct tbed_statistics {
     struct tbed_statistics_totals totals;
+    uint64_t resolution; /* ticks */
     struct named_texts texts;
     struct tbed_span_row *spans, *asyncs;
     struct tbed_instant_row *instants;
@@ -23,30 +26,36 @@ struct tbed_statistics {
 
 /* ---- Rows ---- */
 
-static uint64_t percentile(const struct name_slot *slot, double fraction)
+static uint64_t percentile(const struct tbed_statistics *statistics, const struct name_slot *slot,
+                           double fraction)
 {
     uint64_t ticks = tbed_histogram_percentile(slot->histogram, slot->count, fraction);
+    ticks = (ticks + statistics->resolution / 2) / statistics->resolution * statistics->resolution;
     ticks = ticks < slot->min_ticks ? slot->min_ticks : ticks;
     return ticks > slot->max_ticks ? slot->max_ticks : ticks;
 }
 
-static void make_span_row(const struct named *name, const struct name_slot *slot,
-                          const struct name_extra *extra, struct tbed_span_row *row)
+static void make_span_row(const struct tbed_statistics *statistics, const struct named *name,
+                          const struct name_slot *slot, const struct name_extra *extra,
+                          struct tbed_span_row *row)
 {
     *row = (struct tbed_span_row){.name = name->text, .name_nbytes = name->nbytes, .id = name->id};
+    if (tbed_is_pair_id(name->id))
+        row->id = TBED_ID_INVALID;
     row->unknown_count = extra->unknown_count;
     row->open_count = extra->open_count;
-    row->self_ticks = slot->self_ticks;
+    /* Where blocks are missing, pairs may have taken time that was no span's. */
+    row->self_ticks = (int64_t)slot->self_ticks >= 0 ? slot->self_ticks : 0;
     if (slot->count == 0)
         return;
     row->count = slot->count;
     row->total_ticks = slot->total_ticks;
     row->min_ticks = slot->min_ticks;
     row->max_ticks = slot->max_ticks;
-    row->p50_ticks = percentile(slot, 0.5);
-    row->p90_ticks = percentile(slot, 0.9);
-    row->p99_ticks = percentile(slot, 0.99);
-    row->p999_ticks = percentile(slot, 0.999);
+    row->p50_ticks = percentile(statistics, slot, 0.5);
+    row->p90_ticks = percentile(statistics, slot, 0.9);
+    row->p99_ticks = percentile(statistics, slot, 0.99);
+    row->p999_ticks = percentile(statistics, slot, 0.999);
 }
 
 static void make_message_row(const struct named *name, const struct name_extra *extra, uint64_t count,
@@ -75,7 +84,7 @@ static void add_rows(struct tbed_statistics *statistics, const struct named *nam
     for (size_t i = 0; i < 5; i++)
         message_count += extra->severity_counts[i];
     if (is_span(slot, extra))
-        make_span_row(name, slot, extra, &statistics->spans[statistics->span_count++]);
+        make_span_row(statistics, name, slot, extra, &statistics->spans[statistics->span_count++]);
     if (slot->instant_count != 0)
         statistics->instants[statistics->instant_count++] =
             (struct tbed_instant_row){name->text, name->nbytes, name->id, slot->instant_count};
@@ -161,7 +170,7 @@ static enum tbed_status make_async_rows(struct tbed_statistics *statistics, cons
     for (size_t i = 0, count; i < slot_count; i += count) {
         count = tbed_named_group(names, slot_count, i);
         struct name_slot *slot = join_group(table, &names[i], count);
-        make_span_row(&names[i], slot, slot_extra(table, slot),
+        make_span_row(statistics, &names[i], slot, slot_extra(table, slot),
                       &statistics->asyncs[statistics->async_count++]);
     }
     free(names);
@@ -178,24 +187,13 @@ static void scan_blocks(struct tbed_work *work, unsigned worker)
         tbed_span_scan_block(scanner, index);
 }
 
-/* Every field is a count: they are added up as the array they are. */
-static void add_totals(struct tbed_statistics_totals *into, const struct tbed_statistics_totals *from)
-{
-    _Static_assert(sizeof *into % sizeof(uint64_t) == 0, "counts only");
-    uint64_t sums[sizeof *into / sizeof(uint64_t)], more[sizeof *into / sizeof(uint64_t)];
-    memcpy(sums, into, sizeof sums);
-    memcpy(more, from, sizeof more);
-    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
-        sums[i] += more[i];
-    memcpy(into, sums, sizeof sums);
-}
-
 /* Puts what the others found into the first one's table. */
 static enum tbed_status join_scanners(struct tbed_statistics *statistics, struct span_scanner *scanners,
                                       unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
-        add_totals(&statistics->totals, &scanners[i].totals);
+        TBED_COUNTS_ADD(&statistics->totals, &scanners[i].totals);
+        scanners[0].names.out_of_memory |= scanners[i].formats.is_out_of_memory;
         if (i > 0)
             tbed_name_table_merge(&scanners[0].names, &scanners[i].names);
     }
@@ -203,38 +201,57 @@ static enum tbed_status join_scanners(struct tbed_statistics *statistics, struct
 }
 
 static enum tbed_status make_asyncs(struct tbed_statistics *statistics, struct tbed_reader *reader,
-                                    const struct tbed_analysis_options *options,
-                                    const uint8_t *block_has_async, size_t block_count)
+                                    const struct tbed_analysis_options *options, const uint8_t *block_marks,
+                                    size_t block_count)
 {
     struct name_table names;
     if (statistics->totals.async_event_count == 0)
         return TBED_OK;
     enum tbed_status status = tbed_name_table_open(&names);
     if (status == TBED_OK)
-        status = tbed_async_pass(reader, block_has_async, block_count, &names);
+        status = tbed_async_pass(reader, block_marks, block_count, &names);
     if (status == TBED_OK)
         status = make_async_rows(statistics, reader, options, &names);
     tbed_name_table_close(&names);
     return status;
 }
 
+/* With the pairs of messages among the spans. */
+static enum tbed_status make_all_rows(struct tbed_statistics *statistics, struct tbed_reader *reader,
+                                      const struct tbed_analysis_options *options, struct name_table *names,
+                                      const uint8_t *block_marks, size_t block_count)
+{
+    struct scope_pass pass = {.reader = reader, .options = options, .names = names};
+    struct tbed_analysis_options named = *options;
+    enum tbed_status status = tbed_scope_pass(&pass, block_marks, block_count);
+    statistics->totals.pair_count = pass.pair_count;
+    statistics->totals.orphan_count = pass.orphan_count;
+    named.name = tbed_scope_pass_name;
+    named.name_context = &pass;
+    named.prepare = tbed_scope_pass_prepare;
+    if (status == TBED_OK)
+        status = make_rows(statistics, reader, &named, names);
+    if (status == TBED_OK)
+        status = make_asyncs(statistics, reader, &named, block_marks, block_count);
+    tbed_scope_pass_close(&pass);
+    return status;
+}
+
 static enum tbed_status read_all(struct tbed_statistics *statistics, struct tbed_reader *reader,
                                  const struct tbed_analysis_options *options, struct span_scanner *scanners,
-                                 unsigned worker_count, uint8_t *block_has_async)
+                                 unsigned worker_count, uint8_t *block_marks)
 {
     struct tbed_work work = {
         .item_count = tbed_event_block_count(reader), .run = scan_blocks, .context = scanners};
     enum tbed_status status = TBED_OK;
     for (unsigned i = 0; i < worker_count && status == TBED_OK; i++)
-        status = tbed_span_scanner_open(&scanners[i], reader, block_has_async);
+        status = tbed_span_scanner_open(&scanners[i], reader, options->count_open, block_marks);
     if (status != TBED_OK)
         return status;
     tbed_work_run(&work, worker_count);
     status = join_scanners(statistics, scanners, worker_count);
     if (status == TBED_OK)
-        status = make_rows(statistics, reader, options, &scanners[0].names);
-    if (status == TBED_OK)
-        status = make_asyncs(statistics, reader, options, block_has_async, work.item_count);
+        status = make_all_rows(statistics, reader, options, &scanners[0].names, block_marks, work.item_count);
     return status;
 }
 
@@ -249,14 +266,18 @@ enum tbed_status tbed_statistics_make(struct tbed_reader *reader, const struct t
     unsigned worker_count = tbed_worker_count(options.thread_count, block_count);
     struct tbed_statistics *statistics = calloc(1, sizeof *statistics);
     struct span_scanner *scanners = calloc(worker_count, sizeof *scanners);
-    uint8_t *block_has_async = calloc(block_count + 1, 1);
+    uint8_t *block_marks = calloc(block_count + 1, 1);
+    struct tbed_trace_info info;
+    tbed_reader_info(reader, &info);
     status = TBED_ERR_MEMORY;
-    if (statistics != NULL && scanners != NULL && block_has_async != NULL)
-        status = read_all(statistics, reader, &options, scanners, worker_count, block_has_async);
+    if (statistics != NULL)
+        statistics->resolution = info.resolution_ticks;
+    if (statistics != NULL && scanners != NULL && block_marks != NULL)
+        status = read_all(statistics, reader, &options, scanners, worker_count, block_marks);
     for (unsigned i = 0; scanners != NULL && i < worker_count; i++)
         tbed_span_scanner_close(&scanners[i]);
     free(scanners);
-    free(block_has_async);
+    free(block_marks);
     if (status == TBED_OK)
         *statistics_ret = statistics;
     else

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tracebed/analysis.h>
 #include <unistd.h>
 
 #define LABEL_END       0x1E
@@ -26,15 +27,6 @@ struct name {
     struct chrome_text label, members;
 };
 
-/* A span that has begun. */
-struct open_span {
-    uint32_t depth; /* how many were open around it */
-    uint32_t id, category;
-    uint64_t tick;
-    struct tbed_arguments arguments;
-    uint32_t argument_count;
-};
-
 struct chrome {
     FILE *out;
     struct tbed_chrome_options options;
@@ -43,6 +35,7 @@ struct chrome {
     int write_errno;
     bool needs_comma;
     char *buffer; /* CHROME_TEXT_MAX bytes */
+    struct chrome_text pair_name;
     struct name *names;
     struct chrome_pids taken;
 
@@ -53,8 +46,9 @@ struct chrome {
 
     /* of the stream at hand */
     const struct chrome_thread *thread;
-    struct open_span *open;
-    size_t open_count, open_room;
+    struct tbed_scopes *scopes;
+    bool is_of_pair;     /* the message at hand: it is written as a span */
+    uint64_t pair_count; /* that do not nest: each needs a number */
 };
 
 /* ---- Output ---- */
@@ -243,7 +237,7 @@ static void put_arguments(struct chrome *chrome, struct tbed_arguments at, uint3
 }
 
 /* "args" of the id's own arguments and of up to two lists of others; nothing if there are none. */
-static void put_args(struct chrome *chrome, uint32_t id, const struct open_span *begin,
+static void put_args(struct chrome *chrome, uint32_t id, const struct tbed_scope *begin,
                      const struct tbed_event *event)
 {
     struct chrome_text *text = &chrome->text;
@@ -278,76 +272,98 @@ static void close_event(struct chrome *chrome)
 
 /* ---- Spans ---- */
 
-/* 'event' is what ended it; its arguments stand behind the begin's. */
-static void put_span(struct chrome *chrome, uint32_t id, const struct open_span *begin,
-                     const struct tbed_event *event)
+/* A pair of messages is called "context : text". */
+static void put_scope_name(struct chrome *chrome, const struct tbed_scope *scope)
 {
-    int64_t begin_ns = ns_of(chrome, begin->tick), end_ns = ns_of(chrome, event->tick);
-    uint64_t ns = end_ns > begin_ns ? (uint64_t)end_ns - (uint64_t)begin_ns : 0;
-    if (ns < chrome->options.minimum_ns) {
-        chrome->report.short_count++;
+    struct chrome_text *text = &chrome->text, *name = &chrome->pair_name;
+    if (!scope->is_pair) {
+        put_name(chrome, scope->id);
+        put_category(chrome, scope->category);
         return;
     }
-    chrome->report.inverted_count += begin->tick > event->tick;
-    put_name(chrome, id);
-    put_category(chrome, begin->category);
-    put_place(chrome, "X", begin_ns);
+    const char *unit = memchr(scope->name, LABEL_END, scope->name_nbytes);
+    size_t context = unit != NULL ? (size_t)(unit - scope->name) : 0, rest = context + (unit != NULL);
+    name->nbytes = 0;
+    tbed_chrome_put(name, scope->name, context);
+    tbed_chrome_puts(name, unit != NULL ? " : " : "");
+    tbed_chrome_put(name, scope->name + rest, scope->name_nbytes - rest);
+    open_event(chrome);
+    tbed_chrome_quote(text, name->bytes, name->nbytes);
+    tbed_chrome_puts(text, ",\"cat\":\"message\"");
+}
+
+/* False: it is shorter than asked for. */
+static bool is_long_enough(struct chrome *chrome, uint64_t begin_tick, uint64_t end_tick, uint64_t *ns_ret)
+{
+    int64_t begin_ns = ns_of(chrome, begin_tick), end_ns = ns_of(chrome, end_tick);
+    *ns_ret = end_ns > begin_ns ? (uint64_t)end_ns - (uint64_t)begin_ns : 0;
+    bool is_long = *ns_ret >= chrome->options.minimum_ns;
+    chrome->report.short_count += !is_long;
+    chrome->report.inverted_count += is_long && begin_tick > end_tick;
+    return is_long;
+}
+
+/* 'event' is what ended it; its arguments stand behind the begin's. */
+static void put_span(struct chrome *chrome, const struct tbed_scope *begin, const struct tbed_event *event)
+{
+    uint64_t ns;
+    if (!is_long_enough(chrome, begin->begin_tick, event->tick, &ns))
+        return;
+    put_scope_name(chrome, begin);
+    put_place(chrome, "X", ns_of(chrome, begin->begin_tick));
     tbed_chrome_puts(&chrome->text, ",\"dur\":");
     put_us(chrome, ns > INT64_MAX ? INT64_MAX : (int64_t)ns);
-    put_args(chrome, id, begin, event);
+    if (!begin->is_pair)
+        put_args(chrome, begin->id, begin, event);
     close_event(chrome);
 }
 
-static void put_open(struct chrome *chrome, const struct open_span *begin)
+/* One of the two events of a scope that does not nest in its thread, which viewers show beside it. */
+static void put_side(struct chrome *chrome, const struct tbed_scope *scope, const char *phase, uint64_t tick,
+                     bool is_open)
 {
-    put_name(chrome, begin->id);
-    put_category(chrome, begin->category);
-    put_place(chrome, "B", ns_of(chrome, begin->tick));
+    put_scope_name(chrome, scope);
+    put_place(chrome, phase, ns_of(chrome, tick));
+    tbed_chrome_puts(&chrome->text, ",\"id\":\"scope ");
+    tbed_chrome_u64(&chrome->text, chrome->pair_count);
+    tbed_chrome_puts(&chrome->text, is_open ? "\",\"args\":{\"never ended\":true}" : "\"");
+    close_event(chrome);
+}
+
+static void put_beside(struct chrome *chrome, const struct tbed_scope_step *step)
+{
+    uint64_t ns;
+    bool is_open = step->change == TBED_SCOPE_OPEN;
+    if (!is_long_enough(chrome, step->scope->begin_tick, step->end_tick, &ns))
+        return;
+    chrome->pair_count++;
+    put_side(chrome, step->scope, "b", step->scope->begin_tick, is_open);
+    put_side(chrome, step->scope, "e", step->end_tick, false);
+    chrome->report.open_count += is_open;
+}
+
+static void put_open(struct chrome *chrome, const struct tbed_scope *begin)
+{
+    put_scope_name(chrome, begin);
+    put_place(chrome, "B", ns_of(chrome, begin->begin_tick));
     put_args(chrome, begin->id, begin, NULL);
     close_event(chrome);
     chrome->report.open_count++;
 }
 
-/* Open spans with 'depth' or more around them: their ends stood in a block that is missing. */
-static void drop_deeper(struct chrome *chrome, uint32_t depth)
+static void take_step(void *context, const struct tbed_scope_step *step)
 {
-    while (chrome->open_count > 0 && chrome->open[chrome->open_count - 1].depth >= depth)
-        put_open(chrome, &chrome->open[--chrome->open_count]);
-}
-
-static void begin_span(struct chrome *chrome, const struct tbed_event *event, uint32_t depth)
-{
-    drop_deeper(chrome, depth - 1);
-    if (chrome->open_count == chrome->open_room) {
-        size_t room = chrome->open_room * 2 + 64;
-        struct open_span *open = realloc(chrome->open, room * sizeof *open);
-        if (open == NULL) {
-            chrome->text.is_out_of_memory = true;
-            return;
-        }
-        chrome->open = open;
-        chrome->open_room = room;
-    }
-    chrome->open[chrome->open_count++] = (struct open_span){
-        depth - 1, event->id, event->category, event->tick, event->arguments, event->argument_count};
-}
-
-/* 'depth' spans stay open behind the end: the one that ended had as many around it. */
-static void end_span(struct chrome *chrome, const struct tbed_event *event, uint32_t depth)
-{
-    if (depth < UINT32_MAX)
-        drop_deeper(chrome, depth + 1);
-    if (chrome->open_count > 0 && chrome->open[chrome->open_count - 1].depth == depth) {
-        struct open_span *begin = &chrome->open[--chrome->open_count];
-        put_span(chrome, begin->id, begin, event);
-        return;
-    }
-    if (event->of.end.begin_tick == 0) {
-        chrome->report.unpaired_count++;
-        return;
-    }
-    struct open_span begin = {.id = event->id, .category = TBED_ID_INVALID, .tick = event->of.end.begin_tick};
-    put_span(chrome, event->id, &begin, event);
+    struct chrome *chrome = context;
+    bool is_pair = step->scope->is_pair;
+    chrome->is_of_pair |= is_pair && step->change != TBED_SCOPE_ORPHAN;
+    if (step->change == TBED_SCOPE_END && (!is_pair || step->is_nested))
+        put_span(chrome, step->scope, step->event);
+    else if (step->change == TBED_SCOPE_OPEN && step->is_nested)
+        put_open(chrome, step->scope);
+    else if (step->change == TBED_SCOPE_END || step->change == TBED_SCOPE_OPEN)
+        put_beside(chrome, step);
+    else
+        chrome->report.unpaired_count += step->change == TBED_SCOPE_UNKNOWN;
 }
 
 /* ---- Other events ---- */
@@ -495,20 +511,21 @@ static void put_other(struct chrome *chrome, const struct tbed_event *event)
 
 static void put_event(struct chrome *chrome, const struct tbed_event *event, uint32_t depth)
 {
-    struct open_span whole = {.category = event->category};
+    struct tbed_scope whole = {.id = event->id, .category = event->category};
+    chrome->is_of_pair = false;
+    if (tbed_scopes_take(chrome->scopes, event, depth) != TBED_OK)
+        chrome->text.is_out_of_memory = true;
     switch (event->type) {
     case TBED_EVENT_BEGIN:
-        begin_span(chrome, event, depth);
-        break;
     case TBED_EVENT_END:
-        end_span(chrome, event, depth);
         break;
     case TBED_EVENT_SPAN:
-        whole.tick = event->of.span.begin_tick;
-        put_span(chrome, event->id, &whole, event);
+        whole.begin_tick = event->of.span.begin_tick;
+        put_span(chrome, &whole, event);
         break;
     default:
-        put_other(chrome, event);
+        if (!chrome->is_of_pair)
+            put_other(chrome, event);
     }
 }
 
@@ -520,11 +537,9 @@ static enum tbed_status put_stream(struct chrome *chrome, const struct chrome_th
     if (status != TBED_OK)
         return status;
     chrome->thread = thread;
-    chrome->open_count = 0;
     while (!is_over(chrome) && tbed_cursor_next(cursor, &event) == TBED_OK)
         put_event(chrome, &event, tbed_cursor_depth(cursor));
-    for (size_t i = 0; i < chrome->open_count; i++)
-        put_open(chrome, &chrome->open[i]);
+    tbed_scopes_finish(chrome->scopes);
     tbed_cursor_close(cursor);
     return TBED_OK;
 }
@@ -632,6 +647,16 @@ static int64_t find_shift(const struct start *start, const struct start *starts,
     return __builtin_sub_overflow(late, start->ns, &shift) ? 0 : shift;
 }
 
+static enum tbed_status open_scopes(struct chrome *chrome)
+{
+    const struct tbed_scopes_options options = {.size = sizeof options,
+                                                .step = take_step,
+                                                .step_context = chrome,
+                                                .message = chrome->options.message,
+                                                .message_context = chrome->options.message_context};
+    return tbed_scopes_open(chrome->reader, &options, &chrome->scopes);
+}
+
 static enum tbed_status put_trace(struct chrome *chrome, struct tbed_reader *reader)
 {
     chrome->reader = reader;
@@ -640,10 +665,14 @@ static enum tbed_status put_trace(struct chrome *chrome, struct tbed_reader *rea
         tbed_chrome_threads_make(reader, chrome->options.collapse_threads, &chrome->taken,
                                  &chrome->report.renumbered_count, &chrome->threads);
     if (status == TBED_OK)
+        status = open_scopes(chrome);
+    if (status == TBED_OK)
         put_metadata(chrome);
     for (size_t i = 0; i < chrome->threads.count && status == TBED_OK && !is_over(chrome); i++)
         status = put_stream(chrome, &chrome->threads.items[i]);
     tbed_chrome_threads_free(&chrome->threads);
+    tbed_scopes_close(chrome->scopes);
+    chrome->scopes = NULL;
     chrome->threads = (struct chrome_threads){0};
     return status;
 }
@@ -707,7 +736,7 @@ static enum tbed_status export_into(struct chrome *chrome, struct tbed_reader *c
     free(chrome->names);
     free(chrome->buffer);
     free(chrome->text.bytes);
-    free(chrome->open);
+    free(chrome->pair_name.bytes);
     free(chrome->taken.items);
     return status;
 }

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define METADATA_START  "{\"rtl_log\":{\"header\":["
+#define METADATA_START  "{\"resolution_ns\":1000000,\"rtl_log\":{\"header\":["
 #define METADATA_NBYTES 4096
 
 static const char *const odd_keys[] = {
@@ -196,4 +196,11 @@ void tbed_rtl_facts_read(const struct tbed_reader *reader, struct rtl_facts *fac
             return;
     }
     *facts_ret = facts;
+}
+
+bool tbed_rtl_is_of_log(const struct tbed_reader *reader)
+{
+    struct rtl_facts facts;
+    tbed_rtl_facts_read(reader, &facts);
+    return facts.is_import;
 }

@@ -140,12 +140,20 @@ static const char *scope_name(Dwarf_Die *die)
     return name != NULL ? name : dwarf_diename(die);
 }
 
+/*
+ * A name that is not whole is relative to where the compiler was started. libdw has put that in front of what stands
+ * right there, which shows only where it is relative too; put there once more, it is what addr2line says: twice.
+ */
 static void set_file(struct debug_unit *unit, const char *file, struct debug_frame *frame)
 {
     Dwarf_Attribute attribute;
     frame->file = file;
-    if (file != NULL && file[0] != '/')
-        frame->directory = dwarf_formstring(dwarf_attr(&unit->die, DW_AT_comp_dir, &attribute));
+    if (file == NULL || file[0] == '/')
+        return;
+    const char *directory = dwarf_formstring(dwarf_attr(&unit->die, DW_AT_comp_dir, &attribute));
+    size_t nbytes = directory != NULL ? strlen(directory) : 0;
+    if (nbytes > 0 && (strncmp(file, directory, nbytes) != 0 || file[nbytes] != '/'))
+        frame->directory = directory;
 }
 
 /* Where an inlined function was called from. */
@@ -155,10 +163,12 @@ static void call_site(struct debug_unit *unit, Dwarf_Die *die, struct debug_fram
     Dwarf_Word line = 0, file = 0;
     Dwarf_Files *files;
     size_t file_count;
+    Dwarf_Die own_unit; /* a split unit has a table of files of its own */
     if (dwarf_formudata(dwarf_attr(die, DW_AT_call_line, &attribute), &line) == 0 && line <= UINT32_MAX)
         frame->line = (uint32_t)line;
     if (dwarf_formudata(dwarf_attr(die, DW_AT_call_file, &attribute), &file) == 0 &&
-        dwarf_getsrcfiles(&unit->die, &files, &file_count) == 0 && file < file_count)
+        dwarf_diecu(die, &own_unit, NULL, NULL) != NULL &&
+        dwarf_getsrcfiles(&own_unit, &files, &file_count) == 0 && file < file_count)
         set_file(unit, dwarf_filesrc(files, (size_t)file, NULL, NULL), frame);
 }
 
@@ -170,6 +180,14 @@ static void line_at(struct debug_unit *unit, uint64_t pc, struct debug_frame *fr
         return;
     frame->line = number > 0 ? (uint32_t)number : 0;
     set_file(unit, dwarf_linesrc(line, NULL, NULL), frame);
+}
+
+/* The last one on the way to the function around. */
+static struct scope *outermost_inlined(const struct debug_unit *unit, struct scope *scope)
+{
+    while (scope->parent != UINT32_MAX && unit->scopes[scope->parent].is_inlined)
+        scope = &unit->scopes[scope->parent];
+    return scope;
 }
 
 size_t tbed_debug_info_frames(struct debug_info *info, uint64_t pc, struct debug_frame *frames,
@@ -185,12 +203,26 @@ size_t tbed_debug_info_frames(struct debug_info *info, uint64_t pc, struct debug
     line_at(unit, pc, &frames[0]);
     while (at != UINT32_MAX) {
         struct scope *scope = &unit->scopes[at];
-        frames[count++].function = scope_name(&scope->die);
+        frames[count].function = scope_name(&scope->die);
+        frames[count++].is_inlined = scope->is_inlined;
         if (!scope->is_inlined || count == capacity)
             return count;
+        if (count + 1 == capacity)
+            scope = outermost_inlined(unit, scope);
         frames[count] = (struct debug_frame){0};
         call_site(unit, &scope->die, &frames[count]);
         at = scope->parent;
     }
     return count > 0 ? count : frames[0].line != 0;
+}
+
+bool tbed_debug_info_is_one_function(struct debug_info *info, uint64_t pc, uint64_t other_pc)
+{
+    struct debug_unit *unit = find_unit(info, pc);
+    if (unit == NULL || find_unit(info, other_pc) != unit)
+        return false;
+    tbed_debug_unit_walk(unit);
+    const struct function_range *function = find_function(unit, pc), *other = find_function(unit, other_pc);
+    return function != NULL && other != NULL &&
+           unit->ranges[function->first].scope == unit->ranges[other->first].scope;
 }

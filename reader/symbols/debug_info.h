@@ -59,15 +59,22 @@ struct debug_frame {
     const char *directory; /* that 'file' is relative to; NULL: none */
     const char *file;      /* NULL: not known */
     uint32_t line;
+    bool is_inlined; /* into the next one */
 };
 
 /* Takes a module's debug file, or the module. False: it has none. */
 bool tbed_debug_info_open(struct debug_info *info, Elf *elf);
 void tbed_debug_info_close(struct debug_info *info);
 
-/* The frames at 'pc', the innermost first: at most 'capacity', 1 without inlined ones. 0: not known. */
+/*
+ * The frames at 'pc', the innermost first: at most 'capacity', 1 without inlined ones. 0: not known. Where there are
+ * more inlined ones, those next to the outermost are left out.
+ */
 size_t tbed_debug_info_frames(struct debug_info *info, uint64_t pc, struct debug_frame *frames,
                               size_t capacity);
+
+/* True if both addresses are in one function, perhaps in parts of it that lie apart. */
+bool tbed_debug_info_is_one_function(struct debug_info *info, uint64_t pc, uint64_t other_pc);
 
 /* debug_scopes.c: fills in what the unit's functions are, once. */
 void tbed_debug_unit_walk(struct debug_unit *unit);

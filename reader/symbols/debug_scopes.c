@@ -110,6 +110,16 @@ static int compare_functions(const void *left, const void *right)
     return a->first < b->first ? -1 : a->first > b->first;
 }
 
+/* With -gsplit-dwarf a file of its own has the functions; lines and addresses stay. None of them where it is gone. */
+static Dwarf_Die functions_of(const struct debug_unit *unit)
+{
+    Dwarf_Die split = {0};
+    uint8_t type = DW_UT_compile;
+    bool is_split = dwarf_cu_info(unit->die.cu, NULL, &type, NULL, &split, NULL, NULL, NULL) == 0 &&
+                    type == DW_UT_skeleton && split.cu != NULL;
+    return is_split ? split : unit->die;
+}
+
 void tbed_debug_unit_walk(struct debug_unit *unit)
 {
     struct scope_walk *walk = malloc(sizeof *walk);
@@ -120,7 +130,8 @@ void tbed_debug_unit_walk(struct debug_unit *unit)
     unit->is_walked = true;
     walk->unit = unit;
     walk->depth = 0;
-    enter(walk, &unit->die, UINT32_MAX);
+    Dwarf_Die functions = functions_of(unit);
+    enter(walk, &functions, UINT32_MAX);
     while (walk->depth > 0) {
         struct level *level = &walk->levels[walk->depth - 1];
         size_t depth = walk->depth;

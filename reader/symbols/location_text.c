@@ -69,8 +69,9 @@ static bool find_symbol(struct tbed_symbols *symbols, const struct tbed_reader *
         return symbols != NULL && tbed_location_module(symbols, reader, &location->unit, &module) &&
                tbed_symbols_find(symbols, &module, location->pc, symbol_ret, NULL);
     size_t count = tbed_location_frames(symbols, reader, location->id, frames, FRAMES_MAX);
-    symbol_ret->name = count > 0 && count <= FRAMES_MAX ? frames[count - 1].function : NULL;
-    return symbol_ret->name != NULL;
+    const char *function = count > 0 && count <= FRAMES_MAX ? frames[count - 1].function : NULL;
+    *symbol_ret = (struct tbed_symbol){.name = function, .function = function};
+    return function != NULL;
 }
 
 static void native_text(struct text *text, struct tbed_symbols *symbols, const struct tbed_reader *reader,
@@ -88,7 +89,7 @@ static void native_text(struct text *text, struct tbed_symbols *symbols, const s
         return;
     bool found = find_symbol(symbols, reader, location, &symbol, &has_offset);
     if (found)
-        append(text, "!%s", symbol.name);
+        append(text, "!%s", part == TBED_LOCATION_SYMBOL ? symbol.function : symbol.name);
     bool is_entry = found && symbol.offset == 0; /* a function's entry is the function */
     if (part == TBED_LOCATION_ALL && (!found || has_offset) && !is_entry)
         append(text, "+0x%llx", (unsigned long long)(found ? symbol.offset : location->pc));
@@ -122,7 +123,7 @@ size_t tbed_location_text(struct tbed_symbols *symbols, const struct tbed_reader
 {
     struct text text = {.buffer = buffer, .room = buffer_nbytes};
     struct tbed_location location;
-    if (!tbed_location_resolve(reader, id, &location)) {
+    if (id > TBED_ID_MAX_RESERVED || !tbed_location_resolve(reader, id, &location)) {
         if (id == TBED_ID_INVALID)
             append(&text, "<unknown>");
         else

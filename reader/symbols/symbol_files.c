@@ -198,12 +198,26 @@ static Elf *open_debug_file(const struct tbed_symbols_module *module, const stru
     return debug;
 }
 
-void tbed_symbol_table_open(struct symbol_table *table, const struct tbed_symbols_module *module,
+/* A module that is taken for the right one is looked for by its own build-id. */
+static struct tbed_symbols_module with_build_id(const struct tbed_symbols_module *module, Elf *elf)
+{
+    struct tbed_symbols_module known = *module;
+    const void *build_id;
+    ssize_t nbytes = elf != NULL && known.build_id_nbytes == 0 ? dwelf_elf_gnu_build_id(elf, &build_id) : 0;
+    if (nbytes > 0) {
+        known.build_id = build_id;
+        known.build_id_nbytes = (size_t)nbytes;
+    }
+    return known;
+}
+
+void tbed_symbol_table_open(struct symbol_table *table, const struct tbed_symbols_module *wanted,
                             const struct symbol_places *places)
 {
     char path[PATH_MAX];
     memset(table, 0, sizeof *table);
-    Elf *elf = open_module(table, module);
+    Elf *elf = open_module(table, wanted);
+    const struct tbed_symbols_module known = with_build_id(wanted, elf), *module = &known;
     bool found = elf != NULL && tbed_symbol_table_read(table, elf, SHT_SYMTAB);
     table->debug_file = elf != NULL && has_debug_information(elf) ? elf : NULL;
     if (!found || table->debug_file == NULL) {

@@ -42,6 +42,17 @@ static uint64_t mapped_nbytes(void)
     return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+/* Where memory runs out before the limit does, this process is the one that has to go. */
+static void be_the_first_to_go(void)
+{
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    ssize_t ignored = write(fd, "1000", 4);
+    (void)ignored;
+    close(fd);
+}
+
 void tbed_symbol_jail_limit_time(unsigned seconds)
 {
     struct rusage used;
@@ -129,6 +140,7 @@ void tbed_symbol_jail_enter(void)
         signal(number, SIG_DFL);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
+    be_the_first_to_go();
     limit(RLIMIT_AS, mapped_nbytes() + MEMORY_NBYTES);
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_FSIZE, 0);

@@ -172,6 +172,14 @@ static char *take_announced(struct transfer *transfer, uint64_t nbytes, size_t m
 
 /* ---- A question ---- */
 
+static char *put(char *to, const void *bytes, size_t nbytes)
+{
+    if (nbytes > 0)
+        memcpy(to, bytes, nbytes);
+    return to + nbytes;
+}
+
+/* In one piece, so that the other process wakes up once. */
 static bool give_question(struct transfer *transfer, const struct symbol_question *question)
 {
     const char *debug_path = question->debug_path != NULL ? question->debug_path : "";
@@ -180,11 +188,19 @@ static bool give_question(struct transfer *transfer, const struct symbol_questio
                                      .build_id_nbytes = (uint32_t)question->build_id_nbytes,
                                      .debug_path_nbytes = (uint32_t)strlen(debug_path),
                                      .pc_count = question->pc_count};
-    return give(transfer, &request, sizeof request) &&
-           give(transfer, question->path, (size_t)request.path_nbytes + 1) &&
-           give(transfer, question->build_id, request.build_id_nbytes) &&
-           give(transfer, debug_path, (size_t)request.debug_path_nbytes + 1) &&
-           give(transfer, question->pcs, question->pc_count * sizeof *question->pcs);
+    size_t texts_nbytes =
+        (size_t)request.path_nbytes + 1 + request.build_id_nbytes + request.debug_path_nbytes + 1;
+    char *bytes = malloc(sizeof request + texts_nbytes + question->pc_count * sizeof *question->pcs);
+    if (bytes == NULL)
+        return false;
+    char *end = put(bytes, &request, sizeof request);
+    end = put(end, question->path, (size_t)request.path_nbytes + 1);
+    end = put(end, question->build_id, request.build_id_nbytes);
+    end = put(end, debug_path, (size_t)request.debug_path_nbytes + 1);
+    end = put(end, question->pcs, question->pc_count * sizeof *question->pcs);
+    bool is_given = give(transfer, bytes, (size_t)(end - bytes));
+    free(bytes);
+    return is_given;
 }
 
 static bool take_answer(struct transfer *transfer, struct symbol_answer *answer)

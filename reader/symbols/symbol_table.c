@@ -15,21 +15,29 @@
 static bool symbol_is_code(const GElf_Sym *symbol, const char *name)
 {
     unsigned type = GELF_ST_TYPE(symbol->st_info);
-    if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx == SHN_ABS || name == NULL || name[0] == '\0')
+    if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx == SHN_ABS || name == NULL || name[0] == '\0' ||
+        name[0] == '@')
         return false;
     /* "$x" and its like mark instruction sets on arm64. */
     return type == STT_FUNC || type == STT_GNU_IFUNC || (type == STT_NOTYPE && name[0] != '$');
 }
 
-/* Functions before labels, sized before unsized, public before private names, and plain ones before "__"
- * ones. */
-static uint8_t symbol_rank(const GElf_Sym *symbol, const char *name)
+#define RANK_FUNCTION 64u
+#define RANK_SIZED    32u
+
+/*
+ * Which of the names of one address is told: the one that programs call, "free" and not "__libc_free", "cfree" or
+ * "__GI___libc_free". So functions before labels, sized before unsized, names of now before those that only old
+ * programs are bound to, those without underscores in front before others, and public before weak before private.
+ */
+static uint8_t symbol_rank(const GElf_Sym *symbol, const char *name, bool is_old)
 {
     unsigned bind = GELF_ST_BIND(symbol->st_info);
-    unsigned rank = GELF_ST_TYPE(symbol->st_info) == STT_NOTYPE ? 0 : 32;
-    rank += symbol->st_size != 0 ? 16 : 0;
-    rank += bind == STB_GLOBAL ? 8 : bind == STB_WEAK ? 4 : 0;
-    rank += name[0] != '_' ? 2 : name[1] != '_' ? 1 : 0;
+    unsigned rank = GELF_ST_TYPE(symbol->st_info) == STT_NOTYPE ? 0 : RANK_FUNCTION;
+    rank += symbol->st_size != 0 ? RANK_SIZED : 0;
+    rank += is_old ? 0 : 16;
+    rank += name[0] != '_' ? 8 : name[1] != '_' ? 4 : 0;
+    rank += bind == STB_GLOBAL ? 2 : bind == STB_WEAK ? 1 : 0;
     return (uint8_t)rank;
 }
 
@@ -57,9 +65,30 @@ static bool add_symbol(struct symbol_table *table, const struct symbol *symbol)
     return true;
 }
 
+/* The versions of a table's symbols; NULL: they have none. */
+static Elf_Data *versions_of(Elf *elf, Elf_Scn *symbols)
+{
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section)) != NULL;) {
+        GElf_Shdr header;
+        if (gelf_getshdr(section, &header) != NULL && header.sh_type == SHT_GNU_versym &&
+            header.sh_link == elf_ndxscn(symbols))
+            return elf_getdata(section, NULL);
+    }
+    return NULL;
+}
+
+/* .dynsym has versions in a table of their own, .symtab behind the name: "free@@GLIBC_2.2.5", "cfree@GLIBC_2.2.5". */
+static bool is_old(Elf_Data *versions, int index, const char *version)
+{
+    GElf_Versym number;
+    if (version[0] == '@')
+        return version[1] != '@';
+    return versions != NULL && gelf_getversym(versions, index, &number) != NULL && (number & 0x8000) != 0;
+}
+
 static bool read_section(struct symbol_table *table, Elf *elf, Elf_Scn *section, const GElf_Shdr *header)
 {
-    Elf_Data *data = elf_getdata(section, NULL);
+    Elf_Data *data = elf_getdata(section, NULL), *versions = versions_of(elf, section);
     size_t before = table->count;
     if (data == NULL || header->sh_entsize == 0)
         return false;
@@ -72,7 +101,9 @@ static bool read_section(struct symbol_table *table, Elf *elf, Elf_Scn *section,
         if (!symbol_is_code(&symbol, name))
             continue;
         uint64_t end = symbol.st_size == 0 ? section_end(elf, &symbol) : symbol.st_value + symbol.st_size;
-        struct symbol entry = {symbol.st_value, end, name, symbol_rank(&symbol, name)};
+        size_t nbytes = strcspn(name, "@");
+        uint8_t rank = symbol_rank(&symbol, name, is_old(versions, (int)i, name + nbytes));
+        struct symbol entry = {symbol.st_value, end, name, (uint32_t)nbytes, rank};
         if (end > symbol.st_value && !add_symbol(table, &entry))
             break;
     }
@@ -97,7 +128,7 @@ static int compare_symbols(const void *left, const void *right)
         return a->start < b->start ? -1 : 1;
     if (a->rank != b->rank)
         return a->rank > b->rank ? -1 : 1;
-    return strcmp(a->name, b->name);
+    return strcmp(a->name, b->name); /* "open", not "open64" */
 }
 
 void tbed_symbol_table_sort(struct symbol_table *table)
@@ -111,7 +142,7 @@ void tbed_symbol_table_sort(struct symbol_table *table)
     table->count = kept;
     /* A label reaches up to the next symbol. */
     for (size_t i = 0; i + 1 < kept; i++)
-        if ((table->symbols[i].rank & 16) == 0 && table->symbols[i].end > table->symbols[i + 1].start)
+        if ((table->symbols[i].rank & RANK_SIZED) == 0 && table->symbols[i].end > table->symbols[i + 1].start)
             table->symbols[i].end = table->symbols[i + 1].start;
 }
 
@@ -125,10 +156,17 @@ const struct symbol *tbed_symbol_table_find(const struct symbol_table *table, ui
         else
             high = middle;
     }
-    for (size_t back = 1; back <= NESTED_MAX && back <= low; back++)
-        if (pc < table->symbols[low - back].end)
-            return &table->symbols[low - back];
-    return NULL;
+    const struct symbol *label = NULL;
+    for (size_t back = 1; back <= NESTED_MAX && back <= low; back++) {
+        const struct symbol *symbol = &table->symbols[low - back];
+        if (pc >= symbol->end)
+            continue;
+        if (symbol->rank & RANK_SIZED)
+            return symbol;
+        if (label == NULL)
+            label = symbol;
+    }
+    return label; /* inside of no function that tells its size */
 }
 
 void tbed_symbol_table_close(struct symbol_table *table)

@@ -13,8 +13,9 @@
 
 struct symbol {
     uint64_t start, end;
-    const char *name; /* in a file that is kept open */
-    uint8_t rank;     /* of several at one address the highest is kept */
+    const char *name;     /* in a file that is kept open; perhaps with "@VERSION" behind it */
+    uint32_t name_nbytes; /* without a version */
+    uint8_t rank;         /* of several at one address the highest is kept */
 };
 
 #define SYMBOL_FILES 3 /* the module, its debug file, and what several of these share */

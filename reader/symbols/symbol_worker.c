@@ -34,6 +34,7 @@ struct worker {
     struct worker_module *modules;
     struct symbol_request request;
     char *texts;
+    char name[SYMBOL_TEXT_MAX + 1];
     char *answer;
     size_t answer_nbytes, answer_room;
 };
@@ -67,6 +68,13 @@ static void give(const struct worker *worker, const void *bytes, size_t nbytes)
             _exit(0);
         at += put > 0 ? (size_t)put : 0;
     }
+}
+
+/* In as few pieces as can be: each wakes the parent. */
+static void flush(struct worker *worker)
+{
+    give(worker, worker->answer, worker->answer_nbytes);
+    worker->answer_nbytes = 0;
 }
 
 static void append(struct worker *worker, const void *bytes, size_t nbytes)
@@ -114,14 +122,14 @@ static struct worker_module *find_module(struct worker *worker, size_t key_nbyte
     return module;
 }
 
-static void tell_files(const struct worker *worker, const struct symbol_table *table)
+static void append_files(struct worker *worker, const struct symbol_table *table)
 {
     struct symbol_files_reply reply = {.state = (uint32_t)table->state,
                                        .has_debug = table->debug_file != NULL,
                                        .path_nbytes =
                                            table->debug_path != NULL ? strlen(table->debug_path) : 0};
-    give(worker, &reply, sizeof reply);
-    give(worker, table->debug_path, reply.path_nbytes);
+    append(worker, &reply, sizeof reply);
+    append(worker, table->debug_path, reply.path_nbytes);
 }
 
 /* ---- Answers ---- */
@@ -138,29 +146,31 @@ static size_t text_nbytes(const char *text)
 }
 
 /*
- * The file's whole name, without "." and "..": "/build/Python/ceval.c" of "../Python/ceval.c" in "/build/static". Valid
- * until the next call.
+ * The file's whole name, without "." and "..": "/build/Python/ceval.c" of "../Python/ceval.c" in "/build/static".
+ * Relative where the compiler was told to leave no more. Valid until the next call.
  */
 static const char *whole_path(const struct debug_frame *frame)
 {
     static char given[2 * PATH_MAX], path[2 * PATH_MAX + 1];
-    size_t at = 0;
+    size_t at = 0, kept = 0; /* so much of it are ".." that nothing stands before */
     if (frame->file == NULL)
         return NULL;
     snprintf(given, sizeof given, "%s%s%s", frame->directory != NULL ? frame->directory : "",
              frame->directory != NULL ? "/" : "", frame->file);
-    if (given[0] != '/')
-        return given;
     for (const char *part = given; *part != '\0';) {
         part += strspn(part, "/");
         size_t nbytes = strcspn(part, "/");
-        if (nbytes == 2 && memcmp(part, "..", 2) == 0) {
-            while (at > 0 && path[--at] != '/')
+        bool is_up = nbytes == 2 && memcmp(part, "..", 2) == 0;
+        bool is_nothing = nbytes == 0 || (nbytes == 1 && part[0] == '.') || (is_up && given[0] == '/');
+        if (is_up && at > kept) {
+            while (at > kept && path[--at] != '/')
                 continue;
-        } else if (nbytes > 0 && !(nbytes == 1 && part[0] == '.')) {
-            path[at++] = '/';
+        } else if (!is_nothing) {
+            if (at > 0 || given[0] == '/')
+                path[at++] = '/';
             memcpy(path + at, part, nbytes);
             at += nbytes;
+            kept = is_up ? at : kept;
         }
         part += nbytes;
     }
@@ -168,34 +178,72 @@ static const char *whole_path(const struct debug_frame *frame)
     return path;
 }
 
-static void append_frames(struct worker *worker, const struct debug_frame *frames, size_t count)
+static uint32_t append_text(struct worker *worker, const char *text)
 {
-    for (size_t i = 0; i < count; i++) {
-        const char *function = plain_name(worker, frames[i].function);
-        const char *file = whole_path(&frames[i]);
-        struct symbol_reply_frame reply = {.line = frames[i].line,
-                                           .function_nbytes = (uint16_t)text_nbytes(function),
-                                           .file_nbytes = (uint16_t)text_nbytes(file)};
-        append(worker, &reply, sizeof reply);
-        append(worker, function, reply.function_nbytes);
-        append(worker, file, reply.file_nbytes);
-    }
+    size_t nbytes = text_nbytes(text);
+    append(worker, text, nbytes);
+    return (uint32_t)nbytes;
+}
+
+/* The first bytes of a symbol's name, plain. NULL: there is no symbol. */
+static const char *symbol_name(struct worker *worker, const struct symbol *symbol, size_t nbytes)
+{
+    if (symbol == NULL || nbytes > SYMBOL_TEXT_MAX)
+        return symbol != NULL ? symbol->name : NULL;
+    memcpy(worker->name, symbol->name, nbytes);
+    worker->name[nbytes] = '\0';
+    return plain_name(worker, worker->name);
+}
+
+static const char *function_name(struct worker *worker, const struct symbol *symbol)
+{
+    size_t nbytes = symbol != NULL ? tbed_function_nbytes(symbol->name, symbol->name_nbytes) : 0;
+    return symbol_name(worker, symbol, nbytes);
+}
+
+static void append_frame(struct worker *worker, const struct debug_frame *frame, const struct symbol *symbol)
+{
+    struct symbol_reply_frame reply = {.line = frame->line};
+    size_t at = worker->answer_nbytes;
+    append(worker, &reply, sizeof reply);
+    const char *function =
+        symbol != NULL ? function_name(worker, symbol) : plain_name(worker, frame->function);
+    reply.function_nbytes = (uint16_t)append_text(worker, function);
+    reply.file_nbytes = (uint16_t)append_text(worker, whole_path(frame));
+    memcpy(worker->answer + at, &reply, sizeof reply);
+}
+
+/*
+ * What a function is called: debug information knows it by the name in its source, which may be an inner one
+ * ("__GI___libc_malloc"), and may not be there. So it is called as its symbol is. What was inlined has no symbol; nor
+ * is a symbol that begins outside of the function its name.
+ */
+static bool is_named_by(struct worker_module *module, const struct debug_frame *frame,
+                        const struct symbol *symbol, uint64_t pc)
+{
+    return symbol != NULL && !frame->is_inlined &&
+           (frame->function == NULL || tbed_debug_info_is_one_function(&module->debug, pc, symbol->start));
 }
 
 static void append_place(struct worker *worker, struct worker_module *module, uint64_t pc)
 {
-    struct debug_frame frames[SYMBOL_FRAMES_MAX];
+    struct debug_frame frames[SYMBOL_FRAMES_MAX] = {0};
     bool inlines = worker->request.wants & SYMBOL_WANT_INLINES;
     const struct symbol *symbol = tbed_symbol_table_find(&module->table, pc);
-    const char *name = symbol != NULL ? plain_name(worker, symbol->name) : NULL;
-    struct symbol_reply_place reply = {.offset = symbol != NULL ? pc - symbol->start : 0,
-                                       .symbol_nbytes = (uint32_t)text_nbytes(name)};
+    struct symbol_reply_place reply = {.offset = symbol != NULL ? pc - symbol->start : 0};
+    size_t at = worker->answer_nbytes;
+    append(worker, &reply, sizeof reply);
+    reply.symbol_nbytes =
+        append_text(worker, symbol_name(worker, symbol, symbol != NULL ? symbol->name_nbytes : 0));
+    reply.function_nbytes = append_text(worker, function_name(worker, symbol));
     if (module->has_debug && worker->request.wants & SYMBOL_WANT_FRAMES)
         reply.frame_count =
-            (uint32_t)tbed_debug_info_frames(&module->debug, pc, frames, inlines ? SYMBOL_FRAMES_MAX : 1);
-    append(worker, &reply, sizeof reply);
-    append(worker, name, reply.symbol_nbytes);
-    append_frames(worker, frames, reply.frame_count);
+            tbed_debug_info_frames(&module->debug, pc, frames, inlines ? SYMBOL_FRAMES_MAX : 1);
+    if (reply.frame_count == 0 && symbol != NULL)
+        reply.frame_count = 1; /* the function, without a line */
+    for (size_t i = 0; i < reply.frame_count; i++)
+        append_frame(worker, &frames[i], is_named_by(module, &frames[i], symbol, pc) ? symbol : NULL);
+    memcpy(worker->answer + at, &reply, sizeof reply);
 }
 
 static void answer(struct worker *worker)
@@ -210,25 +258,30 @@ static void answer(struct worker *worker)
     if (tbed_symbol_worker_hook != NULL)
         tbed_symbol_worker_hook(worker->texts);
     struct worker_module *module = find_module(worker, key_nbytes);
-    tell_files(worker, &module->table);
+    append_files(worker, &module->table);
     if (request->wants & SYMBOL_WANT_FRAMES && !module->is_debug_tried) {
         struct symbol_places places = places_of(worker);
+        flush(worker);
         module->is_debug_tried = true;
         module->has_debug = tbed_symbol_table_debug(&module->table, &places, &module->debug);
     }
-    worker->answer_nbytes = 0;
+    struct symbol_reply reply = {0};
+    size_t at = worker->answer_nbytes;
+    append(worker, &reply, sizeof reply);
     for (uint64_t i = 0; i < request->pc_count; i++)
         append_place(worker, module, pcs[i]);
-    struct symbol_reply reply = {worker->answer_nbytes};
-    give(worker, &reply, sizeof reply);
-    give(worker, worker->answer, worker->answer_nbytes);
+    reply.nbytes = worker->answer_nbytes - at - sizeof reply;
+    memcpy(worker->answer + at, &reply, sizeof reply);
+    flush(worker);
     free(worker->texts);
     free(pcs);
 }
 
 _Noreturn void tbed_symbol_worker_run(int fd, const char *debug_directories)
 {
-    struct worker worker = {.fd = fd, .debug_directories = debug_directories};
+    static struct worker worker;
+    worker.fd = fd;
+    worker.debug_directories = debug_directories;
     if (elf_version(EV_CURRENT) == EV_NONE)
         _exit(1);
     tbed_symbol_jail_enter();

@@ -29,7 +29,7 @@ struct symbol_request { /* then the texts, then the program counters, rising */
     uint64_t pc_count;
 };
 
-/* Sent as soon as the files are known, so that a death can be told with the file's name. */
+/* Sent before debug information is opened, so that a death can be told with the file's name. */
 struct symbol_files_reply { /* then the path of the debug file */
     uint32_t state;         /* enum tbed_symbols_state */
     uint32_t has_debug;
@@ -40,10 +40,11 @@ struct symbol_reply { /* then, for each program counter: */
     uint64_t nbytes;
 };
 
-struct symbol_reply_place { /* then the symbol's name, then the frames */
+struct symbol_reply_place { /* then the symbol's name and its function's, then the frames */
     uint64_t offset;        /* in the symbol */
     uint32_t symbol_nbytes; /* 0: there is none */
-    uint32_t frame_count;
+    uint32_t function_nbytes;
+    uint64_t frame_count;
 };
 
 struct symbol_reply_frame { /* then the names */
@@ -65,5 +66,8 @@ void tbed_symbol_jail_limit_time(unsigned seconds);
 
 /* demangle.c: the name as its source has it; 'name' itself if it is none of C++ or Rust. Valid until the next call. */
 const char *tbed_demangle(const char *name);
+
+/* demangle.c: how long the name is without what compilers append to parts and copies of a function: ".cold". */
+size_t tbed_function_nbytes(const char *name, size_t nbytes);
 
 #endif

@@ -209,13 +209,12 @@ static bool cut_text(struct tbed_symbols *symbols, struct bytes *bytes, size_t n
     return true;
 }
 
-static bool take_frames(struct tbed_symbols *symbols, struct bytes *bytes, struct place *place,
-                        uint32_t count)
+static bool take_frames(struct tbed_symbols *symbols, struct bytes *bytes, struct place *place, size_t count)
 {
     struct tbed_frame *frames = count > 0 ? tbed_symbols_keep(symbols, count * sizeof *frames) : NULL;
     if (count > 0 && frames == NULL)
         return false;
-    for (uint32_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         struct symbol_reply_frame frame;
         const char *head = cut(bytes, sizeof frame);
         if (head == NULL)
@@ -227,7 +226,7 @@ static bool take_frames(struct tbed_symbols *symbols, struct bytes *bytes, struc
             return false;
     }
     place->frames = frames;
-    place->frame_count = count;
+    place->frame_count = (uint32_t)count;
     return true;
 }
 
@@ -242,7 +241,8 @@ static bool take_place(struct tbed_symbols *symbols, struct bytes *bytes, struct
     place->offset = head.offset;
     return head.frame_count <= SYMBOL_FRAMES_MAX &&
            cut_text(symbols, bytes, head.symbol_nbytes, &place->symbol) &&
-           take_frames(symbols, bytes, place, head.frame_count);
+           cut_text(symbols, bytes, head.function_nbytes, &place->function) &&
+           take_frames(symbols, bytes, place, (size_t)head.frame_count);
 }
 
 static bool take_answer(struct tbed_symbols *symbols, struct module *module, uint32_t wants,
@@ -398,9 +398,9 @@ bool tbed_symbols_find(struct tbed_symbols *symbols, const struct tbed_symbols_m
 {
     const struct place *place =
         look_up(symbols, module, pc, symbols->wants & SYMBOL_WANT_DEMANGLE, state_ret);
-    if (place == NULL || place->symbol == NULL)
+    if (place == NULL || place->symbol == NULL || place->function == NULL)
         return false;
-    *symbol_ret = (struct tbed_symbol){place->symbol, place->offset};
+    *symbol_ret = (struct tbed_symbol){place->symbol, place->offset, place->function};
     return true;
 }
 
@@ -411,13 +411,6 @@ size_t tbed_symbols_frames(struct tbed_symbols *symbols, const struct tbed_symbo
     size_t count = place != NULL ? place->frame_count : 0;
     for (size_t i = 0; i < count && i < capacity; i++)
         frames[i] = place->frames[i];
-    if (count > 0 && count <= capacity && frames[count - 1].function == NULL)
-        frames[count - 1].function = place->symbol;
-    if (count == 0 && place != NULL && place->symbol != NULL) {
-        if (capacity > 0)
-            frames[0] = (struct tbed_frame){.function = place->symbol};
-        return 1;
-    }
     return count;
 }
 

@@ -16,6 +16,7 @@ struct place { /* what is known of a program counter */
     uint32_t wants; /* that it was asked with */
     uint32_t frame_count;
     const char *symbol; /* NULL: none */
+    const char *function;
     uint64_t offset;
     struct tbed_frame *frames;
 };
@@ -40,6 +41,7 @@ struct tbed_symbols {
     uint32_t wants;
     bool debuginfod;
     void *debuginfod_library, *debuginfod_client;
+    const char *debuginfod_trouble; /* why no server is asked any more; NULL: none */
     struct symbol_process process;
     struct module *modules;
     struct chunk *chunks;
@@ -53,7 +55,8 @@ const char *tbed_symbols_keep_text(struct tbed_symbols *symbols, const char *tex
 bool tbed_location_module(struct tbed_symbols *symbols, const struct tbed_reader *reader,
                           const struct tbed_unit_info *unit, struct tbed_symbols_module *module_ret);
 
-/* debuginfod.c: the path, malloc()ed, of a debug file from the servers that the user has named. NULL: none. */
+/* debuginfod.c: the path, malloc()ed, of a debug file from the servers that the user has named. NULL: they have none,
+ * or could not be asked. */
 char *tbed_debuginfod_fetch(struct tbed_symbols *symbols, const struct module *module);
 void tbed_debuginfod_close(struct tbed_symbols *symbols);
 

@@ -235,6 +235,26 @@ static inline void fixture_release(struct fixture *f, uint32_t stream, uint64_t 
     fixture_event(f, stream, tick, TBED_TAG_PAIR, 0, &pair, 1);
 }
 
+/* Section 6.2, "Slots". Of the last 8 bytes only 'tail_nbytes' are told: 8 for all. */
+static inline void fixture_release_slots(struct fixture *f, uint32_t stream, uint64_t tick, uint64_t address,
+                                         uint64_t distance, const uint64_t *bits, uint32_t bits_count,
+                                         uint32_t tail_nbytes)
+{
+    uint64_t words[64], no_name = (uint64_t)TBED_ID_INVALID << 32;
+    uint32_t nbytes = 8 * (bits_count - 1) + tail_nbytes, count = 0;
+    words[count++] = tbed_extended_head_make(
+        (struct tbed_extended_head){.type = TBED_EXT_FREE, .nwords = 5 + bits_count, .argument_count = 2});
+    words[count++] = address;
+    words[count++] = TBED_ARG_U64 | 8 << 8 | no_name;
+    words[count++] = distance;
+    words[count++] = TBED_ARG_BYTES | (uint64_t)nbytes << 8 | no_name;
+    for (uint32_t i = 0; i < bits_count; i++)
+        words[count++] = bits[i];
+    if (tail_nbytes < 8)
+        words[count - 1] &= ((uint64_t)1 << 8 * tail_nbytes) - 1;
+    fixture_event(f, stream, tick, TBED_TAG_EXTENDED, 0, words, count);
+}
+
 static inline void fixture_realloc(struct fixture *f, uint32_t stream, uint64_t begin_tick, uint64_t tick,
                                    uint32_t site, uint64_t old_address, uint64_t address, uint64_t nbytes)
 {

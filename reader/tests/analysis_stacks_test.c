@@ -234,14 +234,21 @@ static void random_trees_come_out_as_they_were_made(void **state)
 
 /* ---- What does not nest ---- */
 
-static void spans_that_overlap_are_siblings_and_what_is_missing_counts_as_0(void **state)
+/* Two spans that overlap, in a third. */
+static struct fixture *make_overlapping(void)
 {
-    (void)state;
     struct fixture *f = fixture_new(4096);
     uint32_t p = fixture_string(f, "p"), c1 = fixture_string(f, "c1"), c2 = fixture_string(f, "c2");
     SPAN(f, 1, 0, 9, c1);
     SPAN(f, 1, 1, 10, c2);
     SPAN(f, 1, 0, 10, p);
+    return f;
+}
+
+static void spans_that_overlap_are_siblings_and_what_is_missing_counts_as_0(void **state)
+{
+    (void)state;
+    struct fixture *f = make_overlapping();
     struct tbed_stacks_totals totals =
         expect_folded(f, NULL, ROOT " 0\n" ROOT ";p 0\n" ROOT ";p;c1 9\n" ROOT ";p;c2 9\n");
     assert_int_equal(totals.overlap_count, 1);
@@ -251,11 +258,7 @@ static void spans_that_overlap_are_siblings_and_what_is_missing_counts_as_0(void
 static void totals_are_never_less_than_what_is_in_them(void **state)
 {
     (void)state;
-    struct fixture *f = fixture_new(4096);
-    uint32_t p = fixture_string(f, "p"), c1 = fixture_string(f, "c1"), c2 = fixture_string(f, "c2");
-    SPAN(f, 1, 0, 9, c1);
-    SPAN(f, 1, 1, 10, c2);
-    SPAN(f, 1, 0, 10, p);
+    struct fixture *f = make_overlapping();
     struct tbed_stacks *stacks = analyse(f);
     assert_int_equal(tbed_stacks_row(stacks, 1)->total_ticks, 18);
     assert_int_equal(tbed_stacks_row(stacks, 0)->total_ticks, 18);

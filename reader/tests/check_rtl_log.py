@@ -14,7 +14,8 @@ import sys
 NAMES = ["desktop (cd100003) ::Desktop::Init", "vcl (ss112471) ::SVMain", "a", "a : b", "a : b : c",
          "unotools ( ??? ) ::SvtUndoOptions_Impl::ctor()", "::SplashScreen::setValue (lo119109)", "::CreateSalInstance",
          "linguistic: LngSvcMgr::SaveCfgSvcs - ReplaceSetProperties", "sfx2 (mv76033) Transfer_Impl, copying"]
-MESSAGES = ["value=20", "100%", "", "{ calc", "} calc", "c : d", "<- store config items", "PERFORMANCE - enter Main()"]
+MESSAGES = ["value=20", "100%", "", "{ calc", "} calc", "c : d", "<- store config items", "PERFORMANCE - enter Main()",
+            "{ calc [n=1]", "} calc", "{   calc", "{", "}", "} creation", "{ creation ConfigItem [file=standard, mode=3]"]
 ODD_LINES = ["", "hello", "1 1 | : x", "000001 1 |", "000001 x | : y", "000001 1 | no separator", "| : x"]
 
 
@@ -125,11 +126,13 @@ def main():
     tracebed, folder, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
     for seed in range(count):
         check(tracebed, folder + "/random.log", seed)
-    long = "".join("%06u %u | : line %u\n" % (i // 9, i % 4 + 1, i) for i in range(100000))
+    kinds = ("{ vcl (ss112471) ::Scope%d", "| : line %d", "| vcl (ss112471) ::Scope%d : x", "} vcl (ss112471) ::Scope%d")
+    long = "".join("%06u %u %s\n" % (i // 9, i // 400 % 4 + 1, kinds[i % 4] % (i // 4 % 50)) for i in range(100000))
     with open(folder + "/long.log", "w", encoding="utf-8") as out:
         out.write(long)
     run(tracebed, "import", folder + "/long.log", "-f", "-o", folder + "/long.tbed")
     assert run(tracebed, "export", "--to=rtl-log", folder + "/long.tbed", "-o", "-").decode() == long
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -22,6 +22,8 @@
 #include <tracebed/reader.h>
 #include <unistd.h>
 
+#include "format/tests/sanitizer.h"
+
 #define GOLDEN_FOLDER "spec/golden"
 
 struct golden_bytes {
@@ -65,20 +67,9 @@ static inline struct golden_bytes golden_load(const char *name)
  * Tests that try every bit or length do so in a plain build, and with TBED_EVERY set; sanitisers make a
  * reader too slow for that. The step is odd, so that all remainders come up.
  */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define GOLDEN_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define GOLDEN_SANITIZED 1
-#endif
-#endif
-#ifndef GOLDEN_SANITIZED
-#define GOLDEN_SANITIZED 0
-#endif
-
 static inline size_t golden_step(size_t sanitized_step)
 {
-    return GOLDEN_SANITIZED && getenv("TBED_EVERY") == NULL ? sanitized_step : 1;
+    return TEST_IS_SANITIZED && getenv("TBED_EVERY") == NULL ? sanitized_step : 1;
 }
 
 /* What is listed: string entries, bindings, and the events of all streams by their cursors. */

@@ -5,13 +5,7 @@
  */
 #include "measureme_support.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define IS_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define IS_SANITIZED 1
-#endif
-#endif
+#include "format/tests/sanitizer.h"
 
 #include <malloc.h>
 
@@ -60,6 +54,21 @@ static void versions_that_are_not_known_are_told(void **state)
         memcpy(header + 4, &three[i], 4);
         assert_refused(header, 8, TBED_ERR_PROFILE_VERSION, 4, three[i]);
     }
+}
+
+/* Also that a profile of the same bytes, counted in place, is that of its import. */
+static void close_compared(struct mm_file *file, struct profile_input *input, bool is_paged)
+{
+    mm_close(file);
+    assert_int_equal(profile_compare(input->bytes, input->nbytes, is_paged), TBED_OK);
+    input_free(input);
+}
+
+static void close_all(struct mm_file *file, struct profile_input *input, struct profile *profile)
+{
+    mm_close(file);
+    input_free(input);
+    profile_free(profile);
 }
 
 /* ---- Cuts ---- */
@@ -156,9 +165,7 @@ static void pages_of_no_known_kind_are_skipped_by_their_length(void **state)
     assert_null(strstr(tbed_status_text(TBED_ERR_PROFILE_PAGE), "long"));
     assert_damage(file, 1, TBED_ERR_PROFILE_PAGE, 0, 8 + 8 + 5 + profile.streams[0].nbytes, 129);
     assert_int_equal(damage_count(file), 3);
-    mm_close(file);
-    assert_int_equal(profile_compare(input.bytes, input.nbytes, true), TBED_OK);
-    input_free(&input);
+    close_compared(file, &input, true);
     profile_bytes_free(&file_bytes);
     profile_free(&profile);
 }
@@ -180,9 +187,7 @@ static void headers_of_streams_that_are_wrong_are_told(void **state)
     assert_int_equal(damage_count(file), 3);
     assert_int_equal(mm_event_count(file), 7); /* all the same */
     assert_text(file, 3, "bound last");
-    mm_close(file);
-    input_free(&input);
-    profile_free(&profile);
+    close_all(file, &input, &profile);
 }
 
 static void events_without_any_header_are_read(void **state)
@@ -199,9 +204,7 @@ static void events_without_any_header_are_read(void **state)
     assert_int_equal(mm_event_count(file), 1);
     assert_int_equal(event_get(file, 0).end, 5);
     assert_damage(file, 0, TBED_ERR_PROFILE_STREAM, MM_EVENTS, 0, 1);
-    mm_close(file);
-    assert_int_equal(profile_compare(input.bytes, input.nbytes, true), TBED_OK);
-    input_free(&input);
+    close_compared(file, &input, true);
     profile_free(&profile);
 }
 
@@ -217,9 +220,7 @@ static void string_files_of_another_version_are_left_out(void **state)
     assert_damage(file, 0, TBED_ERR_PROFILE_STREAM, MM_STRING_DATA, 4, 3);
     assert_text(file, 3, "<unknown>");
     assert_text(file, event_get(file, 0).id, "<unknown>");
-    mm_close(file);
-    assert_int_equal(profile_compare(input.bytes, input.nbytes, true), TBED_OK);
-    input_free(&input);
+    close_compared(file, &input, true);
     profile_free(&profile);
 }
 
@@ -236,9 +237,7 @@ static void missing_string_files_are_told(void **state)
     assert_damage(file, 0, TBED_ERR_PROFILE_STREAM, MM_STRING_INDEX, UINT64_MAX, MM_STRING_INDEX);
     assert_int_equal(damage_count(file), 1);
     assert_text(file, 3, "<unknown>");
-    mm_close(file);
-    input_free(&input);
-    profile_free(&profile);
+    close_all(file, &input, &profile);
 }
 
 /* ---- Index ---- */
@@ -272,9 +271,7 @@ static void index_records_that_lead_nowhere_do_not_count(void **state)
     assert_text(file, 100000000, "");
     assert_text(file, 100000002, "<unknown>");
     assert_text(file, 100000011, "right");
-    mm_close(file);
-    input_free(&input);
-    profile_free(&profile);
+    close_all(file, &input, &profile);
 }
 
 /* Small pages are put together in memory, with others in between in the file: places are the file's all the same. */
@@ -342,9 +339,7 @@ static void assert_damaged_string(uint32_t version, const char *content, size_t 
         assert_memory_equal(component.text, "next", 4);
         assert_int_equal(mm_component_next(&walk, &component), TBED_END);
     }
-    mm_close(file);
-    assert_int_equal(profile_compare(input.bytes, input.nbytes, true), TBED_OK);
-    input_free(&input);
+    close_compared(file, &input, true);
     profile_free(&profile);
 }
 
@@ -412,7 +407,7 @@ static void a_string_without_end_is_told(void **state)
 
 static size_t memory_used(void)
 {
-#ifdef IS_SANITIZED
+#if TEST_IS_SANITIZED
     return 0; /* its allocator counts otherwise */
 #else
     struct mallinfo2 info = mallinfo2();
@@ -469,9 +464,7 @@ static void a_sparse_index_costs_by_its_records(void **state)
     assert_true(memory_used() - before < 65536);
     assert_text(file, 100000000, "far");
     assert_text(file, 99999999, "<unknown>");
-    mm_close(file);
-    input_free(&input);
-    profile_free(&profile);
+    close_all(file, &input, &profile);
 }
 
 int main(void)

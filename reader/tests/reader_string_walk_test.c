@@ -6,18 +6,12 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "format/tests/sanitizer.h"
 #include "reader/tests/string_table.h"
 
 #include <stdlib.h>
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define ANSWER_SECONDS 0.100
-#endif
-#endif
-#ifndef ANSWER_SECONDS
-#define ANSWER_SECONDS 0.010
-#endif
+#define ANSWER_SECONDS (TEST_IS_SANITIZED ? 0.100 : 0.010)
 
 /* Of this thread's own time: others may use the machine as well. */
 static double seconds_used(void)

@@ -538,7 +538,7 @@ static void every_verb_takes_a_log(void **state)
     snprintf(back, sizeof back, "%s", in_folder("back.log"));
     EXPECT(0, "1 × end of a scope that was not open", "", "info", log);
     EXPECT(0, "\"orphan\":1,", "", "info", "--json", log);
-    EXPECT(0, "vcl (ss112471) ::SVMain : 100%", "", "dump", log);
+    EXPECT(0, "0.015 s  thread 1  message      vcl (ss112471) ::SVMain : 100%", "", "dump", log);
     EXPECT(0, "\"context\":\"vcl (ss112471) ::SVMain\"", "", "dump", "--json", log);
     EXPECT(0, "intact", "", "verify", log);
     EXPECT(0, "8 lines", "", "export", "--format", "rtl-log", log, "-f", "-o", back);
@@ -560,13 +560,13 @@ static void a_report_is_grouped_and_filtered(void **state)
            log);
     EXPECT(0, "\"name\":\"ss112471\",\"count\":1,", "", "report", "--json", "--by=author", log);
     EXPECT(0, "\"name\":\"::Other\",\"count\":1,", "", "report", "--json", "--by=function", log);
-    EXPECT(0, "<left out by --include or --exclude>\",\"count\":2,", "", "report", "--json", "--include",
-           filter, log);
-    EXPECT(0, "<left out by --include or --exclude>\",\"count\":1,", "", "report", "--json", "--exclude",
-           filter, log);
+    EXPECT(0, "<left out by --include-from or --exclude-from>\",\"count\":2,", "", "report", "--json",
+           "--include-from", filter, log);
+    EXPECT(0, "<left out by --include-from or --exclude-from>\",\"count\":1,", "", "report", "--json",
+           "--exclude-from", filter, log);
     write_whole(filter, "a(\n", 3);
-    EXPECT(2, "", "line 1", "report", "--include", filter, log);
-    EXPECT(2, "", "No such file", "report", "--exclude", in_folder("none"), log);
+    EXPECT(2, "", "line 1", "report", "--include-from", filter, log);
+    EXPECT(2, "", "No such file", "diff", "--exclude-from", in_folder("none"), log, log);
 }
 
 static void calls_are_listed_with_pairs_of_messages(void **state)
@@ -587,26 +587,129 @@ static void calls_are_listed_with_pairs_of_messages(void **state)
     write_whole(path, log, sizeof log - 1);
     EXPECT(0,
            "thread 11\n"
-           "      1.000000 s       800 ms  a\n"
-           "      1.100000 s       200 ms    a : calc\n"
-           "      1.200000 s       600 ms      b  [never ended]\n"
-           "      1.400000 s       300 ms      a : creation ConfigItem [file=standard]\n"
-           "      1.500000 s       400 ms        a : calc  [never ended]\n"
-           "      1.600000 s                       b : calc  [never begun]\n",
-           "", "report", "--calls", path);
+           "         1.000 s       800 ms  a\n"
+           "         1.100 s       200 ms    a : calc\n"
+           "         1.200 s       700 ms      b  [never ended]\n"
+           "         1.400 s       300 ms      a : creation ConfigItem [file=standard]\n"
+           "         1.500 s       400 ms        a : calc  [never ended]\n"
+           "         1.600 s                       b : calc  [never begun]\n",
+           "", "tree", path);
     EXPECT(0,
            "{\"name\":\"a : "
-           "calc\",\"begin_ns\":1100000000,\"duration_ns\":200000000,\"depth\":1,\"logical\":true",
-           "", "report", "--calls", "--json", path);
+           "calc\",\"begin_ns\":1100000000,\"duration_ns\":200000000,\"depth\":1,\"of_messages\":true",
+           "", "tree", "--json", path);
+    char imported[512];
+    snprintf(imported, sizeof imported, "%s", in_folder("c.tbed"));
+    EXPECT(0, NULL, NULL, "import", path, "-o", imported);
+    EXPECT(0, "         1.100 s       200 ms    a : calc\n", "", "tree", imported);
+    EXPECT(0, "a : calc  [1 never ended]\n", "", "tree", "--paths", imported);
+    EXPECT(0, "process 4711", "", "tree", "--paths", log_file("pid.log"));
+    EXPECT(0,
+           "600 ms          2     200 ms     300 ms     200 ms     400 ms     400 ms  a : calc  [1 never "
+           "ended]\n",
+           "", "report", path);
+    EXPECT(0, "1 message ends a scope that no message began.", "", "report", path);
+    EXPECT(0, ";a : calc;b 300000000\n", "spans that never ended, drawn until", "flame", "--folded", path);
+}
+
+/* For viewers: what nests is of the thread, what does not stands beside it. */
+static void pairs_of_messages_are_spans_for_viewers(void **state)
+{
+    (void)state;
+    static const char log[] = "001000 11 { a\n"
+                              "001100 11 | a : { calc\n"
+                              "001300 11 | a : } calc\n"
+                              "001400 11 | a : { over\n"
+                              "001500 11 { b\n"
+                              "001600 11 | b : } nothing\n"
+                              "001700 11 | a : } over\n"
+                              "001800 11 } b\n"
+                              "001850 11 | : { left\n"
+                              "001900 11 } a\n";
+    char path[512];
+    snprintf(path, sizeof path, "%s", in_folder("viewer.log"));
+    write_whole(path, log, sizeof log - 1);
+    struct run run = RUN("export", "--to=chrome", path, "-o", "-");
+    assert_int_equal(run.exit, 0);
+    assert_says(run.out, "{\"name\":\"a : calc\",\"cat\":\"message\",\"ph\":\"X\",\"ts\":1100000,\"pid\":0,"
+                         "\"tid\":11,\"dur\":200000}");
+    assert_says(run.out, "{\"name\":\"a : over\",\"cat\":\"message\",\"ph\":\"b\",\"ts\":1400000,");
+    assert_says(run.out, "{\"name\":\"a : over\",\"cat\":\"message\",\"ph\":\"e\",\"ts\":1700000,");
+    assert_says(run.out, "{\"name\":\"b : } nothing\",\"cat\":\"message\",\"ph\":\"i\",");
+    assert_says(run.out,
+                "{\"name\":\"left\",\"cat\":\"message\",\"ph\":\"b\",\"ts\":1850000,\"pid\":0,\"tid\":11,"
+                "\"id\":\"scope 2\",\"args\":{\"never ended\":true}}");
+    assert_silent_on(run.out, "{ calc");
+    end_run(&run);
+}
+
+/* Pairs that a program tells of with formats of its own. */
+static void formats_make_pairs_too(void **state)
+{
+    (void)state;
+    char trace[512];
+    struct tbed_writer_options options = {
+        .size = sizeof options, .given_ticks = true, .given_ticks_per_second = 1000000000, .process_pid = 7};
+    struct tbed_writer *writer;
+    struct tbed_argument number = {
+        .type = TBED_ARG_I64, .name_id = TBED_ID_INVALID, .nbytes = 8, .value.i64 = 20};
+    struct tbed_argument text = {
+        .type = TBED_ARG_TEXT, .name_id = TBED_ID_INVALID, .nbytes = 3, .value.text = "{ x"};
+    snprintf(trace, sizeof trace, "%s", in_folder("formats.tbed"));
+    assert_int_equal(tbed_writer_open(trace, &options, &writer, NULL), TBED_OK);
+    struct tbed_recorder *recorder = tbed_recorder_open_given(writer, NULL, 1);
+    give(recorder, TBED_GIVEN_MESSAGE, 1, intern(writer, "m (a) ::f\x1e{ item %d"), &number);
+    give(recorder, TBED_GIVEN_MESSAGE, 2, intern(writer, "%s [n=1]"), &text);
+    give(recorder, TBED_GIVEN_MESSAGE, 3, intern(writer, "m (a) ::f\x1e} item %d"), &number);
+    give(recorder, TBED_GIVEN_MESSAGE, 5, intern(writer, "} x"), NULL);
+    give(recorder, TBED_GIVEN_MESSAGE, 6, intern(writer, "%d }"), &number);
+    tbed_writer_close(writer);
+    EXPECT(0, "m (a) ::f : item 20\n", "", "tree", "--calls", trace);
+    EXPECT(0, "3.00 ms          1    3.00 ms    3.00 ms    3.00 ms    3.00 ms    3.00 ms  x [n=1]\n", "",
+           "report", trace);
+    EXPECT(0, "{\"name\":\"m\",\"count\":1,\"total_ns\":2000000,\"self_ns\":1000000", "", "report", "--json",
+           "--by=module", trace);
+    EXPECT(0, "\"pair_count\":2,\"orphan_count\":0", "", "report", "--json", trace);
+    EXPECT(0, ";m (a) ::f : item 20;x [n=1] 3000000\n", NULL, "flame", "--folded", trace);
+    EXPECT(0, "\"label\":\"m (a) ::f : item 20\"", "", "diff", "--json", "--by=scope", trace, trace);
+    EXPECT(2, "", "--by takes scope, module, author or function", "diff", "--by=x", trace, trace);
+}
+
+static void what_is_said_of_calls_and_of_paths_is_kept_apart(void **state)
+{
+    (void)state;
+    char log[512], filter[512];
+    snprintf(log, sizeof log, "%s", log_file("apart.log"));
+    snprintf(filter, sizeof filter, "%s", in_folder("apart"));
+    write_whole(filter, "vcl\n", 4);
+    EXPECT(2, "", "of paths, not of calls", "tree", "--calls", "--per-thread", log);
+    EXPECT(2, "", "of calls, not of paths", "tree", "--paths", "--exclude-from", filter, log);
+    EXPECT(0, "thread 1", "", "tree", "--paths", "--per-thread", log);
+    EXPECT(0, "thread 1", "", "tree", "--depth=1", log);
+    struct run run = RUN("tree", "--exclude-from", filter, log);
+    assert_says(run.out, "         0.000 s       100 ms  desktop (cd100003) ::Desktop::Init\n");
+    assert_silent_on(run.out, "vcl");
+    end_run(&run);
+}
+
+static void run_oracle(const char *name, int count)
+{
+    char command[1200];
+    snprintf(command, sizeof command, "python3 reader/tests/%s %s %s %d", name, program_path(), run_folder,
+             count);
+    assert_int_equal(system(command), 0);
 }
 
 static void random_logs_are_read_as_they_obviously_read(void **state)
 {
     (void)state;
-    char command[1200];
-    snprintf(command, sizeof command, "python3 reader/tests/check_rtl_log.py %s %s 40", program_path(),
-             run_folder);
-    assert_int_equal(system(command), 0);
+    run_oracle("check_rtl_log.py", 40);
+}
+
+static void scopes_of_random_logs_are_paired_as_they_obviously_pair(void **state)
+{
+    (void)state;
+    run_oracle("check_rtl_scopes.py", 40);
 }
 
 int main(void)
@@ -630,7 +733,11 @@ int main(void)
         cmocka_unit_test(every_verb_takes_a_log),
         cmocka_unit_test(a_report_is_grouped_and_filtered),
         cmocka_unit_test(calls_are_listed_with_pairs_of_messages),
+        cmocka_unit_test(pairs_of_messages_are_spans_for_viewers),
+        cmocka_unit_test(formats_make_pairs_too),
+        cmocka_unit_test(what_is_said_of_calls_and_of_paths_is_kept_apart),
         cmocka_unit_test(random_logs_are_read_as_they_obviously_read),
+        cmocka_unit_test(scopes_of_random_logs_are_paired_as_they_obviously_pair),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE 1
 #include "reader/symbols/symbol_worker.h"
+#include "reader/tests/shell_run.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -48,19 +49,6 @@ static const char subject_source[] =
 static char folder[] = "/tmp/symbol_frames_test_XXXXXX";
 
 /* ---- Files ---- */
-
-static bool run(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static bool run(const char *format, ...)
-{
-    char command[4096], whole[4400];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(command, sizeof command, format, arguments);
-    va_end(arguments);
-    snprintf(whole, sizeof whole, "cd %s && { %s; } >log 2>&1", folder, command);
-    return system(whole) == 0;
-}
 
 static int make_folder(void **state)
 {
@@ -239,7 +227,7 @@ static struct tbed_symbols_module module_of(const char *path, uint8_t build_id[2
 static void expect_built(const char *options)
 {
     uint8_t build_id[20];
-    if (!run("gcc %s -O2 -Wl,--build-id=sha1 -o built subject.c", options))
+    if (!shell_run(folder, "gcc %s -O2 -Wl,--build-id=sha1 -o built subject.c", options))
         skip();
     struct tbed_symbols_module module = module_of(path_of("built"), build_id, path_of("built"));
     assert_int_equal(module.build_id_nbytes, 20);
@@ -263,22 +251,26 @@ static void split_files_are_found(void **state)
 {
     uint8_t build_id[20];
     (void)state;
-    if (!run("gcc -g -O2 -Wl,--build-id=sha1 -o whole subject.c && objcopy --only-keep-debug whole "
-             "split.debug &&"
-             "strip -o stripped whole && objcopy --add-gnu-debuglink=split.debug stripped"))
+    if (!shell_run(folder,
+                   "gcc -g -O2 -Wl,--build-id=sha1 -o whole subject.c && objcopy --only-keep-debug whole "
+                   "split.debug &&"
+                   "strip -o stripped whole && objcopy --add-gnu-debuglink=split.debug stripped"))
         skip();
     struct tbed_symbols_module module = module_of(path_of("stripped"), build_id, path_of("whole"));
     expect_as_oracle(&module, path_of("whole"));
     /* Beside it no longer, but in .debug; then in the debug directory. */
-    assert_true(run("mkdir -p .debug && mv split.debug .debug/"));
+    assert_true(shell_run(folder, "mkdir -p .debug && mv split.debug .debug/"));
     expect_as_oracle(&module, path_of("whole"));
-    assert_true(run("mkdir -p .%s && mv .debug/split.debug .%s/", folder, folder));
+    assert_true(shell_run(folder, "mkdir -p .%s && mv .debug/split.debug .%s/", folder, folder));
     expect_as_oracle(&module, path_of("whole"));
-    /* By its build-id, without the module. */
+    /* By its build-id, which the module tells where nobody else does; then without the module. */
     assert_true(
-        run("i=$(readelf -n whole | sed -n 's/.*Build ID: //p') && mkdir -p .build-id/${i%%${i#??}} && "
-            "mv .%s/split.debug .build-id/${i%%${i#??}}/${i#??}.debug && rm stripped",
-            folder));
+        shell_run(folder,
+                  "i=$(readelf -n whole | sed -n 's/.*Build ID: //p') && mkdir -p .build-id/${i%%${i#??}} && "
+                  "mv .%s/split.debug .build-id/${i%%${i#??}}/${i#??}.debug",
+                  folder));
+    expect_as_oracle(&(struct tbed_symbols_module){.path = module.path}, path_of("whole"));
+    assert_true(shell_run(folder, "rm stripped"));
     expect_as_oracle(&module, path_of("whole"));
 }
 
@@ -287,13 +279,14 @@ static void a_linked_file_without_a_build_id_needs_the_right_checksum(void **sta
     struct tbed_frame frame;
     static uint64_t pcs[PCS_MAX];
     (void)state;
-    if (!run("gcc -g -O2 -Wl,--build-id=none -o plain subject.c && objcopy --only-keep-debug plain "
-             "plain.debug &&"
-             "strip -o thin plain && objcopy --add-gnu-debuglink=plain.debug thin"))
+    if (!shell_run(folder,
+                   "gcc -g -O2 -Wl,--build-id=none -o plain subject.c && objcopy --only-keep-debug plain "
+                   "plain.debug &&"
+                   "strip -o thin plain && objcopy --add-gnu-debuglink=plain.debug thin"))
         skip();
     struct tbed_symbols_module module = {.path = path_of("thin")};
     expect_as_oracle(&module, path_of("plain"));
-    assert_true(run("printf x >>plain.debug"));
+    assert_true(shell_run(folder, "printf x >>plain.debug"));
     struct tbed_symbols *symbols = open_symbols();
     assert_true(subject_pcs(path_of("plain"), pcs) > 0);
     assert_int_equal(tbed_symbols_frames(symbols, &module, pcs[0], &frame, 1), 0);
@@ -304,13 +297,255 @@ static void what_debug_files_share_is_found(void **state)
 {
     uint8_t build_id[20];
     (void)state;
-    if (!run("gcc -g -O2 -Wl,--build-id=sha1 -o first subject.c && gcc -g -O2 -DX -Wl,--build-id=sha1 -o "
-             "second "
-             "subject.c && cp first reference && dwz -m shared.debug first second && "
-             "readelf -SW first | grep -q gnu_debugaltlink"))
+    if (!shell_run(
+            folder,
+            "gcc -g -O2 -Wl,--build-id=sha1 -o first subject.c && gcc -g -O2 -DX -Wl,--build-id=sha1 -o "
+            "second "
+            "subject.c && cp first reference && dwz -m shared.debug first second && "
+            "readelf -SW first | grep -q gnu_debugaltlink"))
         skip();
     struct tbed_symbols_module module = module_of(path_of("first"), build_id, path_of("reference"));
     expect_as_oracle(&module, path_of("reference"));
+    /* Without it the names are not known, but for that of the function. */
+    assert_true(shell_run(folder, "rm shared.debug"));
+    struct tbed_symbols *symbols = open_symbols();
+    struct tbed_frame frames[ANSWER_MAX];
+    static uint64_t pcs[PCS_MAX];
+    for (size_t at = subject_pcs(module.path, pcs); at-- > 0;) {
+        struct tbed_symbol symbol;
+        size_t count = tbed_symbols_frames(symbols, &module, pcs[at], frames, ANSWER_MAX);
+        assert_true(count > 0 && tbed_symbols_find(symbols, &module, pcs[at], &symbol, NULL));
+        assert_string_equal(frames[count - 1].function, symbol.function);
+        for (size_t i = 0; i + 1 < count; i++)
+            if (frames[i].function != NULL)
+                assert_true(strcmp(frames[i].function, "deepest") == 0 ||
+                            strcmp(frames[i].function, "middle") == 0);
+    }
+    tbed_symbols_close(symbols);
+}
+
+/* Of "deepest" the file is 'header', of all other functions 'source'. */
+static void expect_files(const char *options, const char *source, const char *header)
+{
+    static uint64_t pcs[PCS_MAX];
+    struct tbed_frame frames[ANSWER_MAX];
+    if (!shell_run(folder, "gcc %s -O2 -I$PWD/a/. -o placed placed.c", options))
+        skip();
+    struct tbed_symbols_module module = {.path = path_of("placed")};
+    struct tbed_symbols *symbols = open_symbols();
+    size_t in_header = 0;
+    for (size_t at = subject_pcs(module.path, pcs); at-- > 0;)
+        for (size_t i = tbed_symbols_frames(symbols, &module, pcs[at], frames, ANSWER_MAX); i-- > 0;) {
+            bool is_deepest = strcmp(frames[i].function, "deepest") == 0;
+            assert_string_equal(frames[i].file, is_deepest ? header : source);
+            in_header += is_deepest;
+        }
+    assert_true(in_header > 10);
+    tbed_symbols_close(symbols);
+}
+
+/* Reproducible builds have names relative to wherever the sources are. Those that addr2line tells of DWARF 4. */
+static void names_of_files_may_be_relative(void **state)
+{
+    static const char *const versions[] = {"-gdwarf-4", "-gdwarf-5"};
+    char options[256];
+    (void)state;
+    assert_true(shell_run(folder,
+                          "mkdir -p a/b && { echo 'extern volatile int sink;'; sed '1d;/^}/q' subject.c; } "
+                          ">a/b/deepest.h && "
+                          "{ echo '#include \"a/b/deepest.h\"'; sed '2,/^}/d' subject.c; } >placed.c"));
+    for (size_t i = 0; i < 2; i++) {
+        const char *version = versions[i];
+        expect_files(version, path_of("placed.c"), path_of("a/b/deepest.h"));
+        snprintf(options, sizeof options, "%s -fdebug-prefix-map=$PWD=.", version);
+        expect_files(options, "placed.c", "a/b/deepest.h");
+        snprintf(options, sizeof options, "%s -fdebug-prefix-map=$PWD=one/two", version);
+        expect_files(options, "one/two/placed.c", "one/two/a/b/deepest.h");
+        snprintf(options, sizeof options, "%s -fdebug-prefix-map=$PWD=../..", version);
+        expect_files(options, "../../placed.c", "../../a/b/deepest.h");
+        snprintf(options, sizeof options, "%s -fdebug-prefix-map=$PWD=x/../src", version);
+        expect_files(options, "src/placed.c", "src/a/b/deepest.h");
+        snprintf(options, sizeof options, "%s -fdebug-prefix-map=$PWD=/usr/src/./here", version);
+        expect_files(options, "/usr/src/here/placed.c", "/usr/src/here/a/b/deepest.h");
+    }
+}
+
+/* -gsplit-dwarf leaves lines and addresses, and puts the functions into a file of its own, which may be gone. */
+static void split_units_are_found(void **state)
+{
+    static uint64_t pcs[PCS_MAX];
+    static const char *const versions[] = {"-gdwarf-5", "-gdwarf-4"};
+    struct tbed_frame frame;
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        if (!shell_run(
+                folder,
+                "gcc %s -O2 -o whole subject.c && gcc %s -gsplit-dwarf -O2 -c subject.c -o split.o && gcc "
+                "-o split "
+                "split.o && ls split.dwo",
+                versions[i], versions[i]))
+            skip();
+        struct tbed_symbols_module module = {.path = path_of("split")};
+        expect_as_oracle(&module, path_of("whole"));
+        assert_true(shell_run(folder, "rm split.dwo"));
+        struct tbed_symbols *symbols = open_symbols();
+        for (size_t at = subject_pcs(path_of("whole"), pcs); at-- > 0;) {
+            struct tbed_symbol symbol;
+            assert_int_equal(tbed_symbols_frames(symbols, &module, pcs[at], &frame, 1), 1);
+            assert_true(tbed_symbols_find(symbols, &module, pcs[at], &symbol, NULL));
+            assert_string_equal(frame.function, symbol.function);
+        }
+        tbed_symbols_close(symbols);
+    }
+}
+
+static uint64_t pc_of(const char *path, const char *name)
+{
+    char command[600], line[64] = "";
+    snprintf(command, sizeof command, "nm %s | sed -n 's/ . %s$//p'", path, name);
+    FILE *out = popen(command, "r");
+    assert_true(out != NULL && fgets(line, sizeof line, out) != NULL);
+    pclose(out);
+    return strtoull(line, NULL, 16);
+}
+
+/* Asks for the symbol at a name's address + 'offset': its name, and that of its function with and without a line. */
+static void expect_called(const char *path, const char *whole, const char *at, uint64_t offset,
+                          const char *name, const char *function)
+{
+    uint64_t pc = pc_of(whole, at) + offset;
+    struct tbed_symbols_module module = {.path = path};
+    struct tbed_symbols *symbols = open_symbols();
+    struct tbed_symbol symbol;
+    struct tbed_frame frames[ANSWER_MAX];
+    assert_true(tbed_symbols_find(symbols, &module, pc, &symbol, NULL));
+    assert_string_equal(symbol.name, name);
+    assert_string_equal(symbol.function, function);
+    size_t count = tbed_symbols_frames(symbols, &module, pc, frames, ANSWER_MAX);
+    assert_true(count > 0);
+    assert_string_equal(frames[count - 1].function, function);
+    tbed_symbols_close(symbols);
+}
+
+/* One function with many names is called by the one that programs use, with debug information and without. */
+static void of_many_names_the_one_that_programs_call_is_told(void **state)
+{
+    (void)state;
+    if (!shell_run(folder,
+                   "cat >names.c <<'END'\n"
+                   "__asm__(\".symver old_thing,athing@V1\\n.symver __impl_thing,thing@@V2\");\n"
+                   "int __impl_thing(int x) { return x + 1; }\n"
+                   "int old_thing(int x) __attribute__((alias(\"__impl_thing\")));\n"
+                   "int __GI_get(int x) { return x + 2; }\n"
+                   "int __get(int x) __attribute__((alias(\"__GI_get\")));\n"
+                   "int _get(int x) __attribute__((alias(\"__GI_get\")));\n"
+                   "__attribute__((weak)) int get(int x) __attribute__((weak, alias(\"__GI_get\")));\n"
+                   "int put64(int x) { return x + 3; }\n"
+                   "int put(int x) __attribute__((alias(\"put64\")));\n"
+                   "static __attribute__((used, noinline)) int inside(int x) { __asm__ "
+                   "volatile(\"nop\\nlabel:\\nnop\"); "
+                   "return x; }\n"
+                   "END\n"
+                   "printf 'V1 { global: athing; get; put*; local: *; };\\nV2 { global: thing; } V1;\\n' "
+                   ">names.map\n"
+                   "gcc -g -O1 -shared -fPIC -Wl,--version-script=names.map -o names.so names.c && "
+                   "objcopy --strip-debug names.so thin.so && strip -o bare.so names.so"))
+        skip();
+    static const char *const names[] = {"names.so", "thin.so", "bare.so"};
+    for (size_t i = 0; i < 3; i++) {
+        const char *path = path_of(names[i]), *whole = path_of("names.so");
+        expect_called(path, whole, "__impl_thing", 1, "thing", "thing");
+        expect_called(path, whole, "__GI_get", 0, "get", "get");
+        expect_called(path, whole, "put64", 1, "put", "put");
+        if (i < 2)
+            expect_called(path, whole, "label", 0, "inside", "inside");
+    }
+}
+
+/* What an assembler's label says to begin may end anywhere. */
+static void a_label_in_front_of_a_function_is_not_its_name(void **state)
+{
+    (void)state;
+    if (!shell_run(folder, "cat >label.c <<'END'\n"
+                           "__asm__(\".text\\n.globl raw\\nraw: nop\\nnop\\n\");\n"
+                           "static __attribute__((used, noinline)) int hidden(int x) { return x * 7; }\n"
+                           "END\n"
+                           "gcc -g -O1 -fno-toplevel-reorder -shared -fPIC -o label.so label.c && "
+                           "objcopy --strip-symbol=hidden label.so stripped.so"))
+        skip();
+    struct tbed_symbols_module module = {.path = path_of("stripped.so")};
+    struct tbed_symbols *symbols = open_symbols();
+    struct tbed_frame frame;
+    uint64_t pc = pc_of(path_of("label.so"), "hidden") + 1;
+    assert_int_equal(tbed_symbols_frames(symbols, &module, pc, &frame, 1), 1);
+    assert_string_equal(frame.function, "hidden");
+    assert_int_equal(frame.line, 2);
+    tbed_symbols_close(symbols);
+}
+
+/* Parts and copies that a compiler makes of a function are that function. */
+static void parts_of_functions_are_told_as_the_functions(void **state)
+{
+    (void)state;
+    if (!shell_run(
+            folder,
+            "cat >parts.cc <<'END'\n"
+            "extern \"C\" { int sink; void abort(void);\n"
+            "__attribute__((cold, noinline)) void fail(int x) { sink = x; abort(); }\n"
+            "__attribute__((noinline)) int plain(int x) { if (x > 3) { sink++; fail(x); } return x + sink; "
+            "} }\n"
+            "namespace n { __attribute__((noinline)) int of(int x) { if (x > 3) { sink++; fail(x); } return "
+            "x; } }\n"
+            "int main(int argc, char **) { return plain(argc) + n::of(argc); }\n"
+            "END\n"
+            "g++ -g -O2 -freorder-blocks-and-partition -o parts parts.cc && objcopy --strip-debug parts "
+            "thin_parts && "
+            "nm parts | grep -q 'plain.cold$' && nm parts | grep -q '_ZN1n2ofEi.cold$'"))
+        skip();
+    for (int thin = 0; thin < 2; thin++) {
+        const char *path = path_of(thin ? "thin_parts" : "parts");
+        expect_called(path, path, "plain.cold", 1, "plain.cold", "plain");
+        expect_called(path, path, "_ZN1n2ofEi.cold", 1, "n::of(int) [clone .cold]", "n::of(int)");
+        expect_called(path, path, "plain", 1, "plain", "plain");
+    }
+    assert_int_equal(tbed_function_nbytes("f.part.0.cold", 13), 1);
+    assert_int_equal(tbed_function_nbytes("main.init.0", 11), 11);
+    assert_int_equal(tbed_function_nbytes(".cold", 5), 5);
+    assert_int_equal(tbed_function_nbytes("f.coldest", 9), 9);
+    assert_int_equal(tbed_function_nbytes("f.isra", 6), 1);
+    assert_int_equal(tbed_function_nbytes("", 0), 0);
+}
+
+/* More than are told: the innermost ones, and the function around all of them. */
+static void the_function_around_is_told_however_deep(void **state)
+{
+    struct tbed_frame frames[SYMBOL_FRAMES_MAX + 1];
+    static uint64_t pcs[PCS_MAX];
+    (void)state;
+    if (!shell_run(
+            folder,
+            "{ echo 'volatile int sink;'; echo '#define I static inline __attribute__((always_inline))'; "
+            "echo 'I int f0(int x) { sink = x; return sink; }'; "
+            "for i in $(seq 90); do echo \"I int f$i(int x) { return f$((i - 1))(x) + sink; }\"; done; "
+            "echo 'int main(int x, char **v) { (void)v; return f90(x); }'; } >deep.c && gcc -g -O2 -o deep "
+            "deep.c"))
+        skip();
+    struct tbed_symbols_module module = {.path = path_of("deep")};
+    struct tbed_symbols *symbols = open_symbols();
+    size_t deepest = 0;
+    bool innermost = false;
+    for (size_t at = subject_pcs(module.path, pcs); at-- > 0;) {
+        size_t count = tbed_symbols_frames(symbols, &module, pcs[at], frames, SYMBOL_FRAMES_MAX + 1);
+        assert_true(count > 0 && count <= SYMBOL_FRAMES_MAX);
+        assert_string_equal(frames[count - 1].function, "main");
+        deepest = count > deepest ? count : deepest;
+        innermost |= count == SYMBOL_FRAMES_MAX && strcmp(frames[0].function, "f0") == 0;
+        if (count == SYMBOL_FRAMES_MAX)
+            assert_int_equal(frames[count - 1].line, 94);
+    }
+    assert_int_equal(deepest, SYMBOL_FRAMES_MAX);
+    assert_true(innermost);
+    tbed_symbols_close(symbols);
 }
 
 static void another_build_is_not_used(void **state)
@@ -321,7 +556,7 @@ static void another_build_is_not_used(void **state)
     struct tbed_symbol symbol;
     enum tbed_symbols_state found;
     (void)state;
-    if (!run("gcc -g -O2 -Wl,--build-id=sha1 -o lying subject.c"))
+    if (!shell_run(folder, "gcc -g -O2 -Wl,--build-id=sha1 -o lying subject.c"))
         skip();
     struct tbed_symbols_module module = {path_of("lying"), build_id, sizeof build_id};
     struct tbed_symbols *symbols = open_symbols();
@@ -386,7 +621,7 @@ static void expect_survived(void (*hook)(const char *path), unsigned timeout_ms,
     struct tbed_symbol symbol;
     struct tbed_frame frame;
     enum tbed_symbols_state found;
-    if (!run("gcc -g -O2 -Wl,--build-id=sha1 -o good subject.c && cp good bad"))
+    if (!shell_run(folder, "gcc -g -O2 -Wl,--build-id=sha1 -o good subject.c && cp good bad"))
         skip();
     assert_true(subject_pcs(path_of("good"), pcs) > 0);
     struct tbed_symbols_options options = {.size = sizeof options, .timeout_ms = timeout_ms};
@@ -427,7 +662,7 @@ static void a_reader_can_only_read(void **state)
     struct tbed_frame frame;
     static uint64_t pcs[PCS_MAX];
     (void)state;
-    if (!run("gcc -g -O2 -Wl,--build-id=sha1 -o jailed subject.c"))
+    if (!shell_run(folder, "gcc -g -O2 -Wl,--build-id=sha1 -o jailed subject.c"))
         skip();
     assert_true(subject_pcs(path_of("jailed"), pcs) > 0);
     struct tbed_symbols_module module = module_of(path_of("jailed"), build_id, path_of("jailed"));
@@ -499,7 +734,7 @@ static void mutants_of_a_debug_file_crash_nobody_who_asks(void **state)
     struct tbed_frame frames[ANSWER_MAX];
     size_t told = 0;
     (void)state;
-    if (!run("gcc -g -O2 -Wl,--build-id=none -o whole subject.c"))
+    if (!shell_run(folder, "gcc -g -O2 -Wl,--build-id=none -o whole subject.c"))
         skip();
     size_t count = subject_pcs(path_of("whole"), pcs);
     struct file file = read_file(path_of("whole"));
@@ -534,6 +769,12 @@ int main(void)
         cmocka_unit_test(split_files_are_found),
         cmocka_unit_test(a_linked_file_without_a_build_id_needs_the_right_checksum),
         cmocka_unit_test(what_debug_files_share_is_found),
+        cmocka_unit_test(names_of_files_may_be_relative),
+        cmocka_unit_test(split_units_are_found),
+        cmocka_unit_test(of_many_names_the_one_that_programs_call_is_told),
+        cmocka_unit_test(a_label_in_front_of_a_function_is_not_its_name),
+        cmocka_unit_test(parts_of_functions_are_told_as_the_functions),
+        cmocka_unit_test(the_function_around_is_told_however_deep),
         cmocka_unit_test(another_build_is_not_used),
         cmocka_unit_test(names_are_demangled),
         cmocka_unit_test(a_reader_that_dies_is_told_and_replaced),

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
+#include "reader/symbols/symbol_worker.h"
 #include "reader/tests/analysis_fixture.h"
 
 #include <fcntl.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <tracebed/symbols.h>
 #include <unistd.h>
@@ -214,6 +216,43 @@ static void many_modules_are_kept_apart(void **state)
     tbed_symbols_close(NULL);
 }
 
+/* ---- Many at once ---- */
+
+static uint32_t *question_count; /* the worker's process counts too */
+
+static void count_question(const char *path)
+{
+    (void)path;
+    __atomic_add_fetch(question_count, 1, __ATOMIC_RELAXED);
+}
+
+static void many_addresses_of_a_module_are_one_question(void **state)
+{
+    enum { PCS = 1000 };
+    struct self self = find_self();
+    struct tbed_symbols_module module = module_of(&self);
+    struct tbed_frame frame;
+    struct tbed_symbol symbol;
+    uint64_t pcs[PCS];
+    (void)state;
+    question_count = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(question_count != MAP_FAILED);
+    for (size_t i = 0; i < PCS; i++)
+        pcs[i] = pc_of(&self, symbols_test_first) + i % 500;
+    tbed_symbol_worker_hook = count_question;
+    struct tbed_symbols *symbols = tbed_symbols_open(NULL);
+    tbed_symbols_resolve_many(symbols, &module, pcs, PCS);
+    for (size_t i = 0; i < PCS; i++) {
+        tbed_symbols_find(symbols, &module, pcs[i], &symbol, NULL);
+        tbed_symbols_frames(symbols, &module, pcs[i], &frame, 1);
+    }
+    tbed_symbols_resolve_many(symbols, &module, pcs, PCS);
+    tbed_symbols_close(symbols);
+    tbed_symbol_worker_hook = NULL;
+    assert_int_equal(*question_count, 1);
+    munmap(question_count, 4096);
+}
+
 /* ---- What an id means ---- */
 
 #define UNIT_FIRST 5000u
@@ -287,6 +326,7 @@ int main(void)
         cmocka_unit_test(files_that_are_not_there_or_no_modules_have_no_symbols),
         cmocka_unit_test(a_debug_file_is_found_by_build_id),
         cmocka_unit_test(many_modules_are_kept_apart),
+        cmocka_unit_test(many_addresses_of_a_module_are_one_question),
         cmocka_unit_test(locations_are_told_in_one_form),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

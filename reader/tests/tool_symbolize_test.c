@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "reader/tests/shell_run.h"
 #include "reader/tests/tool_run.h"
 
 #include <tracebed/reader.h>
@@ -25,24 +26,11 @@ static const char source[] = "#include <stdlib.h>\n"
                              "    return keep == NULL;\n"
                              "}\n";
 
-static bool run_shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static bool run_shell(const char *format, ...)
-{
-    char command[2048], whole[2400];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(command, sizeof command, format, arguments);
-    va_end(arguments);
-    snprintf(whole, sizeof whole, "{ %s; } >%s/log 2>&1", command, run_folder);
-    return system(whole) == 0;
-}
-
 /* The subject, and a trace of it: folder/subject, folder/run.tbed. False: there is no compiler. */
 static bool record_subject(void)
 {
     write_whole(in_folder("subject.c"), source, strlen(source));
-    if (!run_shell("cd %s && gcc -g -O2 -Wl,--build-id=sha1 -o subject subject.c", run_folder))
+    if (!shell_run(run_folder, "gcc -g -O2 -Wl,--build-id=sha1 -o subject subject.c"))
         return false;
     EXPECT(0, "", "", "record", "-f", "-o", in_folder("run.tbed"), "--", in_folder("subject"));
     return true;
@@ -51,7 +39,7 @@ static bool record_subject(void)
 /* Where the subject cannot be found. */
 static void hide_subject(void)
 {
-    assert_true(run_shell("rm -f %s/subject", run_folder));
+    assert_true(shell_run(run_folder, "rm -f subject"));
 }
 
 static size_t file_nbytes(const char *path)
@@ -75,6 +63,45 @@ static void a_symbolized_trace_is_read_without_its_program(void **state)
     EXPECT(0, "subject.c:5", NULL, "dump", trace);
     EXPECT(0, "with functions and lines", NULL, "info", trace);
     EXPECT(0, "intact", "", "verify", trace);
+}
+
+static struct run run_on(const char *const *verb, const char *trace)
+{
+    const char *words[8] = {NULL};
+    size_t count = 0;
+    for (; verb[count] != NULL; count++)
+        words[count] = verb[count];
+    words[count] = trace;
+    return run_with(&(struct run_with){0}, words);
+}
+
+/* A function's name is that of its symbol, whether lines are known or not, and whoever tells it. */
+static void functions_have_one_name_before_and_after(void **state)
+{
+    static const char *const verbs[][6] = {
+        {"report", "--allocations", "--by=function", "--limit=0"},
+        {"flame", "--weight=bytes", "--folded", "-o", "-"},
+        {"flame", "--weight=count", "--folded", "-o", "-"},
+    };
+    struct run before[3], after;
+    (void)state;
+    if (!record_subject())
+        skip();
+    const char *trace = in_folder("run.tbed");
+    EXPECT(0, "", "", "record", "-f", "--stacks", "-o", trace, "--", in_folder("subject"));
+    for (size_t i = 0; i < 3; i++) {
+        before[i] = run_on(verbs[i], trace);
+        assert_int_equal(before[i].exit, 0);
+        assert_says(before[i].out, "subject!outer");
+    }
+    assert_says(before[1].out, "libc.so.6!__libc_start_main;"); /* not "…_impl" */
+    EXPECT(0, "places added", NULL, "symbolize", trace);
+    for (size_t i = 0; i < 3; i++) {
+        after = run_on(verbs[i], trace);
+        assert_string_equal(after.out, before[i].out);
+        end_run(&before[i]);
+        end_run(&after);
+    }
 }
 
 static void a_second_time_adds_nothing(void **state)
@@ -131,10 +158,9 @@ static void a_debug_directory_is_looked_into(void **state)
     (void)state;
     if (!record_subject())
         skip();
-    assert_true(
-        run_shell("cd %s && i=$(readelf -n subject | sed -n 's/.*Build ID: //p') && a=${i%%${i#??}} && "
-                  "mkdir -p debug/.build-id/$a && mv subject debug/.build-id/$a/${i#??}.debug",
-                  run_folder));
+    assert_true(shell_run(run_folder,
+                          "i=$(readelf -n subject | sed -n 's/.*Build ID: //p') && a=${i%%${i#??}} && "
+                          "mkdir -p debug/.build-id/$a && mv subject debug/.build-id/$a/${i#??}.debug"));
     char option[600];
     snprintf(option, sizeof option, "--debug-dir=%s/debug", run_folder);
     EXPECT(0, "places added", NULL, "symbolize", option, in_folder("run.tbed"));
@@ -152,7 +178,7 @@ static void an_annotation_adds_no_process(void **state)
     struct tbed_frame_info frame;
     (void)state;
     const char *path = in_folder("given.tbed"); /* of a clock that nobody here has */
-    assert_true(run_shell("cp spec/golden/valid/given.tbed %s", path));
+    assert_true(shell_run(run_folder, "cp $OLDPWD/spec/golden/valid/given.tbed %s", path));
     assert_int_equal(tbed_writer_open(path, &options, &writer, NULL), TBED_OK);
     struct tbed_frame_names names[2] = {{tbed_string_intern(writer, "f", 1), TBED_ID_INVALID, 7}, {0}};
     tbed_location_describe(writer, 1000, names, 2);
@@ -179,6 +205,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_symbolized_trace_is_read_without_its_program),
+        cmocka_unit_test(functions_have_one_name_before_and_after),
         cmocka_unit_test(a_second_time_adds_nothing),
         cmocka_unit_test(a_copy_leaves_the_trace_as_it_was),
         cmocka_unit_test(what_cannot_be_found_is_told),

@@ -24,6 +24,9 @@ static const char help[] =
     "                         first) or name\n"
     "  -e, --exclude=LABEL    leave out the label of exactly this name; if there is a * (anything) or\n"
     "                         ? (one character) in it, all labels that it matches. May be repeated\n"
+    "      --by=WHAT          as 'tracebed diff' has it: scope, module, author or function\n"
+    "      --include-from=FILE  the same, of names that match a line of FILE\n"
+    "      --exclude-from=FILE  and of these only names that match none\n"
     "  -n, --limit=N          rows of each table; 0: all. By default 30; all with --json\n"
     "  -p, --percent-above=P  leave out labels whose mean self time is less than P percent of the mean\n"
     "                         total time\n"
@@ -171,7 +174,7 @@ static void spread_totals(struct aggregate *aggregate)
 static bool load(struct tbed_comparison *comparison, struct aggregate *aggregate, char **paths)
 {
     for (size_t i = 0; i < aggregate->run_count; i++)
-        if (!compare_load(comparison, paths[i], aggregate->options->jobs, i > 0 ? aggregate->runs : NULL,
+        if (!compare_load(comparison, paths[i], aggregate->options, i > 0 ? aggregate->runs : NULL,
                           &aggregate->runs[i]))
             return false;
     return true;

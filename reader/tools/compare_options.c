@@ -39,6 +39,14 @@ const char *compare_take_option(struct compare_options *options, int option, con
     case 'e':
         add_exclude(options, argument);
         return NULL;
+    case COMPARE_OPTION_BY:
+        options->by_scope = true;
+        return group_parse_by(argument, &options->group.by) ? NULL
+                                                            : "--by takes scope, module, author or function";
+    case GROUP_OPTION_INCLUDE:
+    case GROUP_OPTION_EXCLUDE:
+        options->by_scope = true;
+        return group_take_option(&options->group, option, argument);
     case 'n':
         if (!tool_parse_u64(argument, SIZE_MAX, &value))
             return "--limit takes a number of rows";
@@ -57,6 +65,7 @@ const char *compare_take_option(struct compare_options *options, int option, con
 void compare_free_options(struct compare_options *options)
 {
     free(options->excludes);
+    group_free(&options->group);
 }
 
 /* What '?' stands for: one code point, or one byte of what is none. */

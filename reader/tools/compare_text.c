@@ -29,7 +29,8 @@ static const char *format_number(char buffer[32], double value)
 const char *compare_format(char buffer[32], const struct compare_run *run, enum tbed_figure figure,
                            double value)
 {
-    return is_time(run, figure) ? tool_format_ns(buffer, value) : format_number(buffer, value);
+    return is_time(run, figure) ? tool_format_time(buffer, value, run->resolution_ns)
+                                : format_number(buffer, value);
 }
 
 const char *compare_format_change(char buffer[32], const struct compare_run *run, enum tbed_figure figure,
@@ -93,7 +94,7 @@ void compare_json_run(struct tool_json *json, const char *key, const struct comp
     tool_json_u64(json, counts ? "total_ticks" : "total_ns", total);
     tool_json_u64(json, "span_count", totals->span_count);
     tool_json_u64(json, "stream_count", totals->stream_count);
-    tool_json_u64(json, "never_ended_count", totals->open_count);
+    tool_json_u64(json, "never_ended_count", totals->open_count + run->open_count);
     tool_json_u64(json, "unknown_begin_count", totals->lost_count);
     tool_json_u64(json, "inverted_count", totals->inverted_count);
     tool_json_u64(json, "overlap_count", totals->overlap_count);
@@ -142,6 +143,8 @@ void compare_put_warnings(const struct compare_run *run)
                 "places are damaged; what is intact was read.");
     put_warning(run->path, run->totals.open_count, "span never ended, and is in no row.",
                 "spans never ended, and are in no row.");
+    put_warning(run->path, run->open_count, "span never ended, and counts until its thread's last event.",
+                "spans never ended, and count until their threads' last events.");
     put_warning(run->path, run->totals.lost_count, "span ended with no known begin, and is in no row.",
                 "spans ended with no known begin, and are in no row.");
     put_warning(run->path, run->totals.inverted_count, "span ends before it begins; it counts with no time.",

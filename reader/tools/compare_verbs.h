@@ -6,7 +6,7 @@
 #ifndef TRACEBED_COMPARE_VERBS_H
 #define TRACEBED_COMPARE_VERBS_H
 
-#include "tool.h"
+#include "group.h"
 
 #include <getopt.h>
 #include <tracebed/compare.h>
@@ -20,15 +20,18 @@ struct compare_options {
     const char **excludes; /* labels, or patterns of them */
     size_t exclude_count;
     unsigned jobs;
+    bool by_scope; /* scopes as 'report' has them, grouped, instead of labels */
+    struct group group;
 };
 
-enum { COMPARE_OPTION_JSON = 2000, COMPARE_OPTION_LAST };
+enum { COMPARE_OPTION_JSON = 2000, COMPARE_OPTION_BY, COMPARE_OPTION_LAST };
 
 #define COMPARE_SHORT_OPTIONS "he:n:p:j:"
 #define COMPARE_OPTIONS                                                                                      \
     {"exclude", required_argument, NULL, 'e'}, {"limit", required_argument, NULL, 'n'},                      \
         {"percent-above", required_argument, NULL, 'p'}, {"jobs", required_argument, NULL, 'j'},             \
-        {"json", no_argument, NULL, COMPARE_OPTION_JSON}, TOOL_COMMON_OPTIONS
+        {"json", no_argument, NULL, COMPARE_OPTION_JSON},                                                    \
+        {"by", required_argument, NULL, COMPARE_OPTION_BY}, GROUP_OPTIONS, TOOL_COMMON_OPTIONS
 
 /* NULL if it was understood, else what is wrong. */
 const char *compare_take_option(struct compare_options *options, int option, const char *argument);
@@ -45,6 +48,8 @@ struct compare_run {
     struct tbed_profile_totals totals;
     char unit[17]; /* of a clock that counts; "": it measures time */
     uint64_t drop_count, damage_count;
+    uint64_t open_count;  /* spans that never ended, and are in rows all the same */
+    double resolution_ns; /* what is below it is not shown */
 };
 
 /* A comparison without runs; out of memory is exit 2. */
@@ -57,7 +62,7 @@ bool compare_check_paths(const struct tool_verb *verb, char **paths, size_t coun
  * Adds the run that is in 'path' to the comparison and tells of damage. 'first' is the run that it has to go together
  * with, NULL for the first itself. False: complained.
  */
-bool compare_load(struct tbed_comparison *comparison, const char *path, unsigned jobs,
+bool compare_load(struct tbed_comparison *comparison, const char *path, const struct compare_options *options,
                   const struct compare_run *first, struct compare_run *run_ret);
 
 /* What is missing from the figures of a run, a line each. */

@@ -20,6 +20,12 @@ static const char help[] =
     "\n"
     "  -e, --exclude=LABEL    leave out the label of exactly this name; if there is a * (anything) or\n"
     "                         ? (one character) in it, all labels that it matches. May be repeated\n"
+    "      --by=WHAT          spans as 'tracebed report' has them, messages '{ text' and '} text' among\n"
+    "                         them: by scope, module, author or function. So logs of RTL_LOGFILE are\n"
+    "                         compared, by scope, without it\n"
+    "      --include-from=FILE  with --by: only names that match a line of FILE, extended regular\n"
+    "                         expressions of POSIX; the others are one row\n"
+    "      --exclude-from=FILE  and of these only names that match none\n"
     "  -n, --limit=N          rows of each table; 0: all. By default 30; all with --json\n"
     "  -p, --percent-above=P  leave out labels whose self time changed by less than P percent of the\n"
     "                         total time of BEFORE\n"
@@ -30,9 +36,10 @@ static const char help[] =
     "  -h, --help             this text\n"
     "\n"
     "All figures are AFTER less BEFORE. 'total' is the time from the first begin to the last end, summed\n"
-    "over all threads. A label that is in AFTER only is 'new', one that is in BEFORE only is 'gone'; '-'\n"
-    "is the percentage of nothing. A column is left out where nothing in it changed, 'misses' also where\n"
-    "each call is one. Artifacts are sizes that the program told of: what grew most first.\n"
+    "over all threads; with --by the time in which any span was open. A label that is in AFTER only is\n"
+    "'new', one that is in BEFORE only is 'gone'; '-' is the percentage of nothing. A column is left out\n"
+    "where nothing in it changed, 'misses' also where each call is one. Artifacts are sizes that the\n"
+    "program told of: what grew most first.\n"
     "\n"
     "JSON, its keys: before and after {file, tick_unit, total_ns, span_count, stream_count,\n"
     "never_ended_count, unknown_begin_count, inverted_count, overlap_count, drop_count, damage_count}, "
@@ -48,6 +55,7 @@ static const char help[] =
     "Examples:\n"
     "  tracebed diff before.tbed after.tbed\n"
     "  tracebed diff -e 'LLVM_*' -p 0.5 before.mm_profdata after.mm_profdata\n"
+    "  tracebed diff --by=module old_4711.log new_4712.log\n"
     "  tracebed diff --exit-code -p 1 before.tbed after.tbed || echo 'a label changed by 1 % of the run'\n"
     "  tracebed diff --json before.tbed after.tbed | jq '.rows[] | select(.invocations_change != 0)'\n"
     "\n"
@@ -160,8 +168,7 @@ static int exit_code(const struct diff *diff, bool wants_exit_code)
 static bool load(struct tbed_comparison *comparison, struct diff *diff, char **paths)
 {
     for (unsigned i = 0; i < 2; i++)
-        if (!compare_load(comparison, paths[i], diff->options->jobs, i > 0 ? diff->runs : NULL,
-                          &diff->runs[i]))
+        if (!compare_load(comparison, paths[i], diff->options, i > 0 ? diff->runs : NULL, &diff->runs[i]))
             return false;
     return true;
 }

@@ -7,7 +7,7 @@
 #ifndef TRACEBED_DUMP_H
 #define TRACEBED_DUMP_H
 
-#include "tool.h"
+#include "streams.h"
 
 #include <tracebed/symbols.h>
 
@@ -23,15 +23,13 @@ struct dump {
     bool json, by_stream, absolute, indent, no_symbols;
     struct tbed_trace_info info;
 
-    uint32_t *streams; /* all of the trace, or the chosen ones; by rising number */
-    size_t stream_count;
-    bool chosen; /* not all of them */
+    struct streams streams; /* those chosen by rising number */
 
     bool has_end;
     uint64_t begin_tick, end_tick;
     uint64_t left; /* events still to be printed */
 
-    struct dump_label *labels; /* one for each of 'streams' */
+    struct dump_label *labels; /* one for each of those chosen */
     size_t label_width, time_width;
     size_t label_last; /* the one found last: events of one stream come in rows */
 

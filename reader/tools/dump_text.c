@@ -76,7 +76,7 @@ static void append_number(struct dump_label *label)
 /* Threads that share a name are told apart by their streams' numbers. */
 static void number_twins(struct dump *dump)
 {
-    size_t count = dump->stream_count;
+    size_t count = dump->streams.chosen.count;
     struct dump_label **sorted = tool_realloc(NULL, count * sizeof *sorted);
     bool *twin = tool_realloc(NULL, count * sizeof *twin);
     for (size_t i = 0; i < count; i++)
@@ -92,13 +92,20 @@ static void number_twins(struct dump *dump)
     free(twin);
 }
 
+/* Digits behind the point of seconds: nine, or three where no time is known to less than a millisecond. */
+static size_t decimals(const struct dump *dump)
+{
+    uint64_t resolution = dump->info.resolution_ticks;
+    return resolution > 1 && tbed_tick_span_to_ns(dump->reader, resolution) >= 1e6 ? 3 : 9;
+}
+
 static size_t time_width(const struct dump *dump)
 {
     char digits[20];
     int64_t last = tbed_ticks_to_ns(dump->reader, dump->info.last_tick);
     if (dump->info.clock == TBED_CLOCK_USER)
         return tool_digits(digits, (uint64_t)last);
-    return tool_digits(digits, last > 0 ? (uint64_t)last / 1000000000 : 0) + 10;
+    return tool_digits(digits, last > 0 ? (uint64_t)last / 1000000000 : 0) + 1 + decimals(dump);
 }
 
 void dump_text_prepare(struct dump *dump)
@@ -106,12 +113,12 @@ void dump_text_prepare(struct dump *dump)
     struct tbed_stream_info stream;
     size_t at = 0;
     dump->time_width = time_width(dump);
-    dump->labels = tool_realloc(NULL, dump->stream_count * sizeof *dump->labels);
-    for (size_t i = 0; tbed_stream_get(dump->reader, i, &stream) && at < dump->stream_count; i++)
-        if (stream.stream == dump->streams[at])
+    dump->labels = tool_realloc(NULL, dump->streams.chosen.count * sizeof *dump->labels);
+    for (size_t i = 0; tbed_stream_get(dump->reader, i, &stream) && at < dump->streams.chosen.count; i++)
+        if (stream.stream == dump->streams.chosen.numbers[at])
             make_label(dump, at++, &stream);
     number_twins(dump);
-    for (size_t i = 0; i < dump->stream_count; i++) {
+    for (size_t i = 0; i < dump->streams.chosen.count; i++) {
         size_t width = tool_text_width(dump->labels[i].text, dump->labels[i].nbytes);
         width = width < LABEL_COLUMNS_MAX ? width : LABEL_COLUMNS_MAX;
         dump->label_width = width > dump->label_width ? width : dump->label_width;
@@ -120,7 +127,7 @@ void dump_text_prepare(struct dump *dump)
 
 void dump_text_free(struct dump *dump)
 {
-    for (size_t i = 0; dump->labels != NULL && i < dump->stream_count; i++)
+    for (size_t i = 0; dump->labels != NULL && i < dump->streams.chosen.count; i++)
         free(dump->labels[i].text);
     free(dump->labels);
     free(dump->line.bytes);
@@ -130,9 +137,9 @@ static const struct dump_label *find_label(struct dump *dump, uint32_t stream)
 {
     static char question[] = "?";
     static const struct dump_label none = {0, question, 1};
-    if (dump->label_last < dump->stream_count && dump->labels[dump->label_last].stream == stream)
+    if (dump->label_last < dump->streams.chosen.count && dump->labels[dump->label_last].stream == stream)
         return &dump->labels[dump->label_last];
-    size_t low = 0, high = dump->stream_count;
+    size_t low = 0, high = dump->streams.chosen.count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (dump->labels[middle].stream < stream)
@@ -140,7 +147,7 @@ static const struct dump_label *find_label(struct dump *dump, uint32_t stream)
         else
             high = middle;
     }
-    if (low == dump->stream_count || dump->labels[low].stream != stream)
+    if (low == dump->streams.chosen.count || dump->labels[low].stream != stream)
         return &none;
     dump->label_last = low;
     return &dump->labels[low];
@@ -155,7 +162,7 @@ static void put_right(const char *text, size_t nbytes, size_t width)
     fwrite_unlocked(text, 1, nbytes, stdout);
 }
 
-/* Seconds with nine digits behind the point; a user's clock counts whatever it counts. Gives the count of bytes. */
+/* Seconds; a user's clock counts whatever it counts. Gives the count of bytes. */
 static size_t format_relative(const struct dump *dump, char text[40], int64_t ns)
 {
     size_t nbytes = ns < 0;
@@ -168,7 +175,7 @@ static size_t format_relative(const struct dump *dump, char text[40], int64_t ns
     uint64_t fraction = size % 1000000000;
     for (size_t i = 9; i > 0; i--, fraction /= 10)
         text[nbytes + i] = (char)('0' + fraction % 10);
-    return nbytes + 10;
+    return nbytes + 1 + decimals(dump);
 }
 
 static const char *time_unit(const struct dump *dump)
@@ -246,6 +253,21 @@ static void say_name(struct dump *dump, uint32_t id)
         say(dump, "?");
     else if (!say_place(dump, id))
         say_label(dump, tool_name_text(dump->reader, id));
+}
+
+/* Where in the program a name or a format stands, where that was recorded with it. */
+static void say_site(struct dump *dump, uint32_t id)
+{
+    struct tbed_location location;
+    struct tbed_frame_info frame;
+    if (dump->info.described_count == 0 || id <= TBED_ID_MAX_RESERVED || id == TBED_ID_INVALID ||
+        !tbed_location_resolve(dump->reader, id, &location) || !tbed_location_frame(&location, 0, &frame))
+        return;
+    struct tool_text file = tool_name_text(dump->reader, frame.file_id);
+    say(dump, "  at ");
+    tool_append(&dump->line, file.text, file.nbytes);
+    say(dump, ":");
+    say_count(dump, frame.line);
 }
 
 static void say_size_at(struct dump *dump, uint64_t size, uint64_t address)
@@ -399,6 +421,7 @@ static void say_event(struct dump *dump, const struct tbed_event *event)
         break;
     case TBED_EVENT_MESSAGE:
         say_message(dump, event);
+        say_site(dump, event->id);
         return; /* the arguments are in the text */
     case TBED_EVENT_ALLOC:
     case TBED_EVENT_FREE:
@@ -424,6 +447,10 @@ static void say_event(struct dump *dump, const struct tbed_event *event)
         say_name(dump, event->id);
         say(dump, "  key ");
         say_hex(dump, event->of.async.key);
+        break;
+    case TBED_EVENT_BEGIN:
+        say_name(dump, event->id);
+        say_site(dump, event->id);
         break;
     default:
         say_name(dump, event->id);

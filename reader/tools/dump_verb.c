@@ -50,14 +50,8 @@ struct typed_time {
     long double value; /* nanoseconds if it has a unit */
 };
 
-struct typed_list {
-    uint32_t *numbers;
-    size_t count;
-};
-
 struct options {
     struct typed_time begin, end;
-    struct typed_list streams, tids;
     bool order_given;
 };
 
@@ -84,16 +78,6 @@ static bool parse_time(const char *text, struct typed_time *time)
     return *end == '\0' && fabsl(value) < 0x1p63L;
 }
 
-static bool parse_listed(const char *text, struct typed_list *list)
-{
-    uint64_t number;
-    if (!tool_parse_u64(text, UINT32_MAX, &number))
-        return false;
-    list->numbers = tool_realloc(list->numbers, (list->count + 1) * sizeof *list->numbers);
-    list->numbers[list->count++] = (uint32_t)number;
-    return true;
-}
-
 static bool parse_order(struct dump *dump, struct options *options, const char *text)
 {
     bool by_stream = strcmp(text, "stream") == 0;
@@ -111,9 +95,8 @@ static const char *take_option(struct dump *dump, struct options *options, int o
     case OPTION_ORDER:
         return parse_order(dump, options, optarg) ? NULL : "--order takes time or stream";
     case 's':
-        return parse_listed(optarg, &options->streams) ? NULL : "-s takes the number of a stream";
     case 't':
-        return parse_listed(optarg, &options->tids) ? NULL : "-t takes a thread id";
+        return streams_take_option(&dump->streams, option, optarg);
     case 'b':
         return parse_time(optarg, &options->begin) ? NULL : "-b takes a time such as 1.5, 20ms or 300us";
     case 'e':
@@ -168,39 +151,6 @@ static int parse(int argc, char **argv, struct dump *dump, struct options *optio
 }
 
 /* ---- What is asked for, in terms of this trace ---- */
-
-static bool is_listed(const struct typed_list *list, uint32_t number)
-{
-    for (size_t i = 0; i < list->count; i++)
-        if (list->numbers[i] == number)
-            return true;
-    return false;
-}
-
-static int tell_no_stream(const struct dump *dump)
-{
-    tool_complain("%s: has no such stream or thread", tool_path(dump->path));
-    tool_hint("'tracebed info %s' lists them.", dump->path);
-    return TOOL_TROUBLE;
-}
-
-static int choose_streams(struct dump *dump, const struct options *options)
-{
-    struct tbed_stream_info stream;
-    size_t capacity = 0;
-    dump->chosen = options->streams.count + options->tids.count > 0;
-    for (size_t i = 0; tbed_stream_get(dump->reader, i, &stream); i++) {
-        bool wanted = is_listed(&options->streams, stream.stream) || is_listed(&options->tids, stream.tid);
-        if (dump->chosen && !wanted)
-            continue;
-        if (dump->stream_count == capacity) {
-            capacity = capacity * 2 + 16;
-            dump->streams = tool_realloc(dump->streams, capacity * sizeof *dump->streams);
-        }
-        dump->streams[dump->stream_count++] = stream.stream;
-    }
-    return dump->chosen && dump->stream_count == 0 ? tell_no_stream(dump) : -1;
-}
 
 /* The first tick at or after 'ns'; time never runs backward in the map from ticks to time. */
 static uint64_t tick_at(const struct dump *dump, int64_t ns)
@@ -291,8 +241,10 @@ static enum tbed_status walk_time(struct dump *dump)
 {
     struct tbed_merge *merge;
     struct tbed_event event;
+    const struct streams *streams = &dump->streams;
     enum tbed_status status =
-        tbed_merge_open(dump->reader, dump->chosen ? dump->streams : NULL, dump->stream_count, &merge);
+        tbed_merge_open(dump->reader, streams_are_asked_for(streams) ? streams->chosen.numbers : NULL,
+                        streams->chosen.count, &merge);
     if (status != TBED_OK)
         return status;
     tbed_merge_limit(merge, dump->begin_tick, window_last(dump));
@@ -313,8 +265,8 @@ static enum tbed_status walk(struct dump *dump)
     if (!dump->by_stream)
         return walk_time(dump);
     enum tbed_status status = TBED_OK;
-    for (size_t i = 0; i < dump->stream_count && !is_over(dump); i++) {
-        status = walk_stream(dump, dump->streams[i]);
+    for (size_t i = 0; i < dump->streams.chosen.count && !is_over(dump); i++) {
+        status = walk_stream(dump, dump->streams.chosen.numbers[i]);
         if (status != TBED_OK && status != TBED_END)
             return status;
     }
@@ -339,7 +291,7 @@ static int dump_open(struct dump *dump, const struct options *options)
     if (dump->reader == NULL)
         return TOOL_TROUBLE;
     tbed_reader_info(dump->reader, &dump->info);
-    int exit = choose_streams(dump, options);
+    int exit = streams_choose(&dump->streams, dump->path, dump->reader);
     return exit >= 0 ? exit : choose_time(dump, options);
 }
 
@@ -355,9 +307,7 @@ static int run(int argc, char **argv)
     dump_text_free(&dump);
     tbed_symbols_close(dump.symbols);
     tbed_reader_close(dump.reader);
-    free(dump.streams);
-    free(options.streams.numbers);
-    free(options.tids.numbers);
+    streams_free(&dump.streams);
     return exit;
 }
 

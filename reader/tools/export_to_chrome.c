@@ -10,15 +10,6 @@
 #include <tracebed/exchange.h>
 #include <tracebed/symbols.h>
 
-static size_t message_text(void *context, struct tbed_reader *reader, const struct tbed_event *event,
-                           const char **text_ret)
-{
-    (void)context;
-    struct tool_text text = tool_message_text(reader, event);
-    *text_ret = text.text;
-    return text.nbytes;
-}
-
 static size_t place_text(void *context, struct tbed_reader *reader, uint32_t id, char *buffer,
                          size_t buffer_nbytes)
 {
@@ -59,14 +50,15 @@ static void put_report(const struct export_request *request, const struct tbed_c
 
 enum tool_exit export_chrome(const struct export_request *request)
 {
+    struct tbed_symbols_options symbols = {.size = sizeof symbols, .no_lines = true};
     struct tbed_chrome_options options = {.size = sizeof options,
                                           .overwrite = request->overwrite,
                                           .absolute = request->absolute,
                                           .collapse_threads = request->collapse_threads,
                                           .minimum_ns = request->minimum_ns,
-                                          .message = message_text,
+                                          .message = tool_message,
                                           .place = place_text,
-                                          .place_context = tbed_symbols_open(NULL)};
+                                          .place_context = tbed_symbols_open(&symbols)};
     struct tbed_chrome_report report = {0};
     struct tbed_error error = {.offset = UINT64_MAX};
     enum tbed_status status;
@@ -77,14 +69,9 @@ enum tool_exit export_chrome(const struct export_request *request)
         status = tbed_export_chrome(request->readers, request->reader_count, request->to, &options, &report,
                                     &error);
     tbed_symbols_close(options.place_context);
-    if (status == TBED_ERR_WRITE && tool_output_failed())
-        return TOOL_FINE; /* tool_finish() says what there is to say */
-    if (status != TBED_OK) {
-        tool_complain_error(request->to, &error);
-        if (status == TBED_ERR_EXISTS)
-            tool_hint("--force replaces it.");
-        return TOOL_TROUBLE;
-    }
+    enum tool_exit exit;
+    if (!export_went_well(request, status, &error, &exit))
+        return exit;
     put_report(request, &report);
     return TOOL_FINE;
 }

@@ -43,14 +43,9 @@ enum tool_exit export_rtl_log(const struct export_request *request)
     enum tbed_status status =
         is_piped ? tbed_export_rtl_log_stream(request->reader, stdout, &options, &report, &error)
                  : tbed_export_rtl_log(request->reader, request->to, &options, &report, &error);
-    if (status == TBED_ERR_WRITE && tool_output_failed())
-        return TOOL_FINE; /* tool_finish() says what there is to say */
-    if (status != TBED_OK) {
-        tool_complain_error(request->to, &error);
-        if (status == TBED_ERR_EXISTS)
-            tool_hint("--force replaces it.");
-        return TOOL_TROUBLE;
-    }
+    enum tool_exit exit;
+    if (!export_went_well(request, status, &error, &exit))
+        return exit;
     char figure[32];
     if (!is_piped)
         put_report(request, &report);

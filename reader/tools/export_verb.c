@@ -75,6 +75,21 @@ void export_put_heading(const char *to)
     fputs(": exported: ", stdout);
 }
 
+bool export_went_well(const struct export_request *request, enum tbed_status status,
+                      const struct tbed_error *error, enum tool_exit *exit_ret)
+{
+    if (status == TBED_OK)
+        return true;
+    *exit_ret = TOOL_FINE;
+    if (status == TBED_ERR_WRITE && tool_output_failed())
+        return false; /* tool_finish() says what there is to say */
+    *exit_ret = TOOL_TROUBLE;
+    tool_complain_error(request->to, error);
+    if (status == TBED_ERR_EXISTS)
+        tool_hint("--force replaces it.");
+    return false;
+}
+
 /* ---- measureme ---- */
 
 static enum tool_exit export_measureme(const struct export_request *request)
@@ -84,12 +99,10 @@ static enum tool_exit export_measureme(const struct export_request *request)
     struct tbed_export_report report;
     struct tbed_error error;
     char events[32], strings[32];
-    if (tbed_export_profile(request->reader, request->to, &options, &report, &error) != TBED_OK) {
-        tool_complain_error(request->to, &error);
-        if (error.status == TBED_ERR_EXISTS)
-            tool_hint("--force replaces it.");
-        return TOOL_TROUBLE;
-    }
+    enum tool_exit exit;
+    enum tbed_status status = tbed_export_profile(request->reader, request->to, &options, &report, &error);
+    if (!export_went_well(request, status, &error, &exit))
+        return exit;
     export_put_heading(request->to);
     printf("%s event%s, %s string%s\n", tool_format_count(events, report.event_count),
            report.event_count == 1 ? "" : "s", tool_format_count(strings, report.string_count),

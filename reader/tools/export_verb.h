@@ -35,6 +35,10 @@ struct export_format {
 enum tool_exit export_chrome(const struct export_request *request);
 enum tool_exit export_rtl_log(const struct export_request *request);
 
+/* Whether an export went well; else what is wrong has been said, and '*exit_ret' is what to exit with. */
+bool export_went_well(const struct export_request *request, enum tbed_status status,
+                      const struct tbed_error *error, enum tool_exit *exit_ret);
+
 /* "  12 messages left out" and the like; nothing for 0. */
 void export_put_note(uint64_t count, const char *what, const char *explanation);
 

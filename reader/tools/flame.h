@@ -8,9 +8,9 @@
 #define TRACEBED_FLAME_H
 
 #include "tool.h"
+#include "tool_places.h"
 
 #include <tracebed/analysis.h>
-#include <tracebed/symbols.h>
 
 enum flame_weight { /* what a frame is as wide as */
                     FLAME_TIME,
@@ -24,7 +24,7 @@ struct flame {
     struct tbed_reader *reader;
     const char *path;
     struct tbed_trace_info info;
-    struct tbed_symbols *symbols; /* NULL: none wanted */
+    struct tool_places places;
     struct tbed_stacks *stacks;
     struct tbed_stacks_totals totals;
     FILE *out;

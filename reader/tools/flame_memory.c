@@ -24,18 +24,17 @@ static void clean(char *text, size_t nbytes)
 
 static size_t stack_name(void *context, uint32_t id, char *buffer, size_t buffer_nbytes)
 {
-    const struct flame *flame = context;
+    const struct tool_places *places = context;
     uint32_t locations[TBED_STACK_DEPTH_MAX - 1];
     size_t nbytes = 0, room;
-    size_t count = tbed_stack_locations(flame->reader, id, locations, TBED_STACK_DEPTH_MAX - 1);
+    size_t count = tbed_stack_locations(places->reader, id, locations, TBED_STACK_DEPTH_MAX - 1);
     if (count > TBED_STACK_DEPTH_MAX - 1)
         count = TBED_STACK_DEPTH_MAX - 1;
     if (count == 0)
         locations[count++] = id;
     while (count-- > 0) {
         room = nbytes < buffer_nbytes ? buffer_nbytes - nbytes : 0;
-        size_t own = tbed_location_text(flame->symbols, flame->reader, locations[count], TBED_LOCATION_SYMBOL,
-                                        room > 0 ? buffer + nbytes : NULL, room);
+        size_t own = tool_places_name(context, locations[count], room > 0 ? buffer + nbytes : NULL, room);
         if (own < room)
             clean(buffer + nbytes, own);
         nbytes += own;
@@ -133,8 +132,10 @@ static enum tbed_status add_instants(struct flame *flame, size_t *last_at,
 
 enum tbed_status flame_memory_make(struct flame *flame, const char *root)
 {
-    struct tbed_analysis_options options = {
-        .size = sizeof options, .name = stack_name, .name_context = flame};
+    struct tbed_analysis_options options = {.size = sizeof options,
+                                            .name = stack_name,
+                                            .name_context = &flame->places,
+                                            .prepare = tool_places_prepare_stacks};
     const struct tbed_allocation_site *site;
     size_t last_at[TBED_STACK_DEPTH_MAX];
     memset(last_at, 0xFF, sizeof last_at);

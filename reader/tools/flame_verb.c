@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE 1
 #include "flame.h"
+#include "streams.h"
 
 #include <errno.h>
 #include <math.h>
@@ -43,15 +44,10 @@ static const char help[] =
 
 enum { OPTION_FOLDED = 2000, OPTION_PER_THREAD, OPTION_ROOT };
 
-struct listed {
-    uint32_t *numbers;
-    size_t count;
-};
-
 struct options {
     const char *output; /* NULL: by the trace's name */
     bool force, folded;
-    struct listed streams, tids;
+    struct streams streams;
     struct tbed_stacks_options stacks;
 };
 
@@ -66,26 +62,6 @@ uint64_t flame_value(const struct flame *flame, uint64_t ticks)
 
 /* ---- The command line ---- */
 
-static bool parse_listed(const char *text, struct listed *list)
-{
-    uint64_t number;
-    if (!tool_parse_u64(text, UINT32_MAX, &number))
-        return false;
-    list->numbers = tool_realloc(list->numbers, (list->count + 1) * sizeof *list->numbers);
-    list->numbers[list->count++] = (uint32_t)number;
-    return true;
-}
-
-static bool parse_percent(const char *text, double *part_ret)
-{
-    char *end;
-    double percent = strtod(text, &end);
-    if (end == text || *end != '\0' || !(percent >= 0) || percent > 100)
-        return false;
-    *part_ret = percent / 100;
-    return true;
-}
-
 /* What is wrong with the option, or NULL. */
 static const char *take_option(struct flame *flame, struct options *options, int option)
 {
@@ -97,11 +73,10 @@ static const char *take_option(struct flame *flame, struct options *options, int
         options->force = true;
         return NULL;
     case 's':
-        return parse_listed(optarg, &options->streams) ? NULL : "-s takes the number of a stream";
     case 't':
-        return parse_listed(optarg, &options->tids) ? NULL : "-t takes a thread id";
+        return streams_take_option(&options->streams, option, optarg);
     case 'm':
-        return parse_percent(optarg, &flame->minimum) ? NULL : "-m takes a percentage";
+        return tool_parse_percent(optarg, &flame->minimum) ? NULL : "-m takes a percentage";
     case 'w':
         return flame_weight_parse(optarg, &flame->weight) ? NULL
                                                           : "-w takes time, bytes, count, peak or leaked";
@@ -139,44 +114,13 @@ static int parse(int argc, char **argv, struct flame *flame, struct options *opt
     }
     if (exit >= 0)
         return exit;
-    bool is_chosen = options->stacks.per_thread || options->streams.count + options->tids.count > 0;
+    bool is_chosen = options->stacks.per_thread || streams_are_asked_for(&options->streams);
     if (flame->weight != FLAME_TIME && is_chosen)
         return tool_usage(&tool_verb_flame, "memory belongs to a process, not to its threads");
     if (optind != argc - 1)
         return tool_usage(&tool_verb_flame, optind < argc ? "takes one FILE" : "which FILE?");
     flame->path = argv[optind];
     return -1;
-}
-
-/* ---- Which streams ---- */
-
-static bool is_listed(const struct listed *list, uint32_t number)
-{
-    for (size_t i = 0; i < list->count; i++)
-        if (list->numbers[i] == number)
-            return true;
-    return false;
-}
-
-/* Both lists become one of streams. */
-static int choose_streams(const struct flame *flame, struct options *options, struct listed *chosen)
-{
-    struct tbed_stream_info stream;
-    if (options->streams.count + options->tids.count == 0)
-        return -1;
-    for (size_t i = 0; tbed_stream_get(flame->reader, i, &stream); i++) {
-        if (!is_listed(&options->streams, stream.stream) && !is_listed(&options->tids, stream.tid))
-            continue;
-        chosen->numbers = tool_realloc(chosen->numbers, (chosen->count + 1) * sizeof *chosen->numbers);
-        chosen->numbers[chosen->count++] = stream.stream;
-    }
-    options->stacks.streams = chosen->numbers;
-    options->stacks.stream_count = chosen->count;
-    if (chosen->count > 0)
-        return -1;
-    tool_complain("%s: has no such stream or thread", tool_path(flame->path));
-    tool_hint("'tracebed info %s' lists them.", flame->path);
-    return TOOL_TROUBLE;
 }
 
 /* ---- The output ---- */
@@ -232,10 +176,22 @@ static void tell_count(const struct flame *flame, uint64_t count, const char *wh
         tool_complain("%s: %s: %s", tool_path(flame->path), what, tool_format_count(figure, count));
 }
 
+/* Spans that never ended, and are drawn. */
+static uint64_t counted_open(const struct flame *flame)
+{
+    const struct tbed_stack_row *row;
+    uint64_t count = 0;
+    for (size_t i = 0; flame->weight == FLAME_TIME && (row = flame_row(flame, i)) != NULL; i++)
+        count += row->open_count;
+    return count;
+}
+
 static void tell_totals(const struct flame *flame)
 {
     const struct tbed_stacks_totals *totals = &flame->totals;
-    tell_count(flame, totals->open_count, "spans that never ended, left out");
+    uint64_t counted = counted_open(flame);
+    tell_count(flame, counted, "spans that never ended, drawn until their threads' last events");
+    tell_count(flame, totals->open_count - counted, "spans that never ended, left out");
     tell_count(flame, totals->unknown_count, "spans without a known begin, left out");
     tell_count(flame, totals->inverted_count, "spans that end before they begin, counted with no time");
     tell_count(flame, totals->overlap_count, "spans that overlap another one without nesting in it");
@@ -293,12 +249,6 @@ static int put_all(struct flame *flame, const struct options *options, const cha
     return exit;
 }
 
-static size_t name_place(void *context, uint32_t id, char *buffer, size_t buffer_nbytes)
-{
-    const struct flame *flame = context;
-    return tbed_location_text(flame->symbols, flame->reader, id, TBED_LOCATION_SYMBOL, buffer, buffer_nbytes);
-}
-
 static int draw(struct flame *flame, const struct options *options)
 {
     enum tbed_status status = flame->weight != FLAME_TIME
@@ -330,7 +280,6 @@ static int run(int argc, char **argv)
 {
     struct flame flame = {.minimum = 0.0002};
     struct options options = {.stacks = {.size = sizeof options.stacks}};
-    struct listed chosen = {0};
     int exit = parse(argc, argv, &flame, &options);
     if (exit < 0 && (flame.reader = tool_open(flame.path)) == NULL)
         exit = TOOL_TROUBLE;
@@ -339,21 +288,26 @@ static int run(int argc, char **argv)
         flame.title = slash != NULL ? slash + 1 : tool_path(flame.path);
         tbed_reader_info(flame.reader, &flame.info);
         flame.root_depth = options.stacks.per_thread ? 2 : 1;
-        exit = choose_streams(&flame, &options, &chosen);
+        exit = streams_choose(&options.streams, flame.path, flame.reader);
+    }
+    if (exit < 0 && streams_are_asked_for(&options.streams)) {
+        options.stacks.streams = options.streams.chosen.numbers;
+        options.stacks.stream_count = options.streams.chosen.count;
     }
     if (exit < 0) {
-        flame.symbols = tbed_symbols_open(NULL);
-        options.stacks.name = name_place;
-        options.stacks.name_context = &flame;
+        tool_places_open(&flame.places, flame.reader, TBED_LOCATION_SYMBOL);
+        options.stacks.name = tool_places_name;
+        options.stacks.name_context = &flame.places;
+        options.stacks.prepare = tool_places_prepare;
+        options.stacks.message = tool_message;
+        options.stacks.count_open = tbed_rtl_is_of_log(flame.reader);
         exit = draw(&flame, &options);
     }
-    tbed_symbols_close(flame.symbols);
+    tool_places_close(&flame.places);
     tbed_stacks_close(flame.stacks);
     flame_memory_close(&flame);
     tbed_reader_close(flame.reader);
-    free(chosen.numbers);
-    free(options.streams.numbers);
-    free(options.tids.numbers);
+    streams_free(&options.streams);
     return exit;
 }
 

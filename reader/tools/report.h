@@ -7,11 +7,10 @@
 #ifndef TRACEBED_REPORT_H
 #define TRACEBED_REPORT_H
 
-#include "tool.h"
+#include "group.h"
+#include "tool_places.h"
 
-#include <regex.h>
 #include <tracebed/analysis.h>
-#include <tracebed/symbols.h>
 
 enum report_sort { /* 0: what fits the table best */
                    REPORT_SORT_DEFAULT,
@@ -36,28 +35,14 @@ enum report_sort { /* 0: what fits the table best */
 /* False: there is no key of that name. */
 bool report_sort_parse(const char *text, enum report_sort *sort_ret);
 
-/* What spans are one row by. */
-enum report_group { REPORT_GROUP_SCOPE, REPORT_GROUP_MODULE, REPORT_GROUP_AUTHOR, REPORT_GROUP_FUNCTION };
-bool report_group_parse(const char *text, enum report_group *group_ret);
-
-/* Regular expressions, of which a name has to match one, or none. */
-struct report_filter {
-    regex_t *items;
-    size_t count;
-    bool is_given; /* also if there are none in the file */
-};
-bool report_filter_load(struct report_filter *filter, const char *path); /* false: has complained */
-
 struct report_options {
     bool json;
     bool spans, allocations; /* which to show; both: whatever there is */
     bool no_symbols;
-    bool calls; /* the scopes of each thread one by one, and nothing else */
     enum report_sort sort;
     enum tbed_location_part by;
     bool by_stack;
-    enum report_group group;
-    struct report_filter include, exclude;
+    struct group group;
     uint32_t moment_count; /* of allocations over time; 0: not shown */
     size_t limit;          /* rows of each table */
     size_t process_limit;  /* but of this one */
@@ -76,7 +61,7 @@ struct report {
     const struct report_options *options;
     const char *path;
     struct tbed_reader *reader;
-    struct tbed_symbols *symbols; /* NULL: none wanted */
+    struct tool_places places;
     struct tbed_trace_info info;
     struct tbed_statistics *statistics;   /* NULL: not asked for */
     struct tbed_allocations *allocations; /* NULL: not asked for, or there are none */
@@ -91,23 +76,14 @@ struct report {
     struct report_table labels;
 };
 
-void report_filter_free(struct report_filter *filter);
-
-/* Whether the options' filters let a name through. */
-bool report_filter_takes(const struct report_options *options, const char *name);
-
-/* The name in 'buffer', of 'nbytes', as the options want it; gives its length then. */
-size_t report_group_name(const struct report_options *options, char *buffer, size_t nbytes, size_t room);
-
 /* Fills the tables of 'report' from its results. */
 void report_sort_tables(struct report *report);
 void report_free_tables(struct report *report);
 
 /* report_memory.c: the name of an id as the whole stack that it is, a line for each frame, innermost first. */
-size_t report_stack_name(const struct report *report, uint32_t id, char *buffer, size_t buffer_nbytes);
+size_t report_stack_name(struct tool_places *places, uint32_t id, char *buffer, size_t buffer_nbytes);
 void report_moments_text(const struct report *report);
 void report_moments_json(struct tool_json *json, const struct report *report);
-void report_calls(const struct report *report);
 
 void report_print_text(const struct report *report);
 void report_print_json(const struct report *report);

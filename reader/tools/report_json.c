@@ -168,6 +168,8 @@ static void json_totals(struct tool_json *json, const struct tbed_statistics_tot
     tool_json_u64(json, "decrease_count", totals->decrease_count);
     tool_json_u64(json, "gap_count", totals->gap_count);
     tool_json_u64(json, "unnamed_open_count", totals->unnamed_open_count);
+    tool_json_u64(json, "pair_count", totals->pair_count);
+    tool_json_u64(json, "orphan_count", totals->orphan_count);
     tool_json_u64(json, "block_count", totals->block_count);
     tool_json_u64(json, "bad_block_count", totals->bad_block_count);
     tool_json_u64(json, "damaged_block_count", totals->damaged_block_count);

@@ -19,15 +19,14 @@ static void clean(char *text, size_t nbytes)
         *at = ' ';
 }
 
-size_t report_stack_name(const struct report *report, uint32_t id, char *buffer, size_t buffer_nbytes)
+size_t report_stack_name(struct tool_places *places, uint32_t id, char *buffer, size_t buffer_nbytes)
 {
     size_t nbytes = 0;
     uint32_t frame, parent = TBED_ID_INVALID;
     for (unsigned depth = 0; depth < TBED_STACK_DEPTH_MAX; depth++) {
-        bool is_stack = tbed_stack_get(report->reader, id, &frame, &parent);
+        bool is_stack = tbed_stack_get(places->reader, id, &frame, &parent);
         size_t room = nbytes < buffer_nbytes ? buffer_nbytes - nbytes : 0;
-        size_t own = tbed_location_text(report->symbols, report->reader, is_stack ? frame : id,
-                                        TBED_LOCATION_ALL, room > 0 ? buffer + nbytes : NULL, room);
+        size_t own = tool_places_name(places, is_stack ? frame : id, room > 0 ? buffer + nbytes : NULL, room);
         if (own < room)
             clean(buffer + nbytes, own);
         nbytes += own;

@@ -47,13 +47,20 @@ static void put_bytes(uint64_t nbytes)
     put_column(tool_format_bytes(buffer, (double)nbytes));
 }
 
+/* What is below it is not shown. */
+static double resolution_ns(const struct report *report)
+{
+    return tbed_tick_span_to_ns(report->reader, report->info.resolution_ticks);
+}
+
 static void put_ticks(const struct report *report, double ticks)
 {
     char buffer[32];
     if (report->info.clock == TBED_CLOCK_USER)
         put_column(tool_format_count(buffer, (uint64_t)ticks));
     else
-        put_column(tool_format_ns(buffer, ticks * tbed_tick_span_to_ns(report->reader, 1000000) / 1e6));
+        put_column(tool_format_time(buffer, ticks * tbed_tick_span_to_ns(report->reader, 1000000) / 1e6,
+                                    resolution_ns(report)));
 }
 
 static void put_share(double part, double whole)
@@ -215,13 +222,13 @@ static void put_counters(const struct report *report)
 static void put_format(const char *name, size_t nbytes)
 {
     const char *unit = memchr(name, '\x1e', nbytes);
-    if (unit != NULL && unit > name) {
-        put_name(name, (size_t)(unit - name));
-        fputs(" : ", stdout);
+    if (unit == NULL || unit == name) {
+        put_name(unit != NULL ? unit + 1 : name, unit != NULL ? nbytes - 1 : nbytes);
+        return;
     }
-    if (unit != NULL)
-        nbytes -= (size_t)(unit + 1 - name);
-    put_name(unit != NULL ? unit + 1 : name, nbytes);
+    put_name(name, (size_t)(unit - name));
+    fputs(" : ", stdout);
+    tool_print_text(stdout, unit + 1, nbytes - (size_t)(unit + 1 - name), 0);
 }
 
 static void put_messages(const struct report *report)
@@ -363,8 +370,8 @@ static void put_module_note(const struct report *report, const struct tbed_unit_
                                          unit->build_id_nbytes};
     struct tbed_symbol symbol;
     enum tbed_symbols_state state;
-    tbed_symbols_find(report->symbols, &module, pc, &symbol, &state);
-    const char *trouble = tbed_symbols_trouble(report->symbols, &module);
+    tbed_symbols_find(report->places.symbols, &module, pc, &symbol, &state);
+    const char *trouble = tbed_symbols_trouble(report->places.symbols, &module);
     if (state == TBED_SYMBOLS_FOUND && trouble == NULL)
         return;
     printf("%sno symbols of ", tool_dim());
@@ -380,7 +387,7 @@ static void put_module_notes(const struct report *report)
 {
     uint32_t told[16];
     size_t told_count = 0;
-    if (report->symbols == NULL || report->options->by == TBED_LOCATION_MODULE)
+    if (report->places.symbols == NULL || report->options->by == TBED_LOCATION_MODULE)
         return;
     for (size_t i = 0; i < report->sites.shown && told_count < 16; i++) {
         const struct tbed_allocation_site *site = report->sites.rows[i];
@@ -428,9 +435,11 @@ static void put_duration(const struct report *report)
         tool_print_text(stdout, info->clock_unit, strlen(info->clock_unit), 0);
         fputs(" (all times below are in this unit)", stdout);
     } else {
-        printf(" in %s",
-               tool_format_ns(buffer, (double)(tbed_ticks_to_ns(report->reader, info->last_tick) -
-                                               tbed_ticks_to_ns(report->reader, info->first_tick))));
+        uint64_t ticks = info->last_tick - info->last_tick % info->resolution_ticks;
+        printf(" in %s", tool_format_time(buffer,
+                                          (double)(tbed_ticks_to_ns(report->reader, ticks) -
+                                                   tbed_ticks_to_ns(report->reader, info->first_tick)),
+                                          resolution_ns(report)));
     }
 }
 
@@ -467,6 +476,8 @@ static void put_warnings(const struct report *report)
                 "events have a time before that of the event before them.");
     put_warning(totals->unknown_count, "event is of a type that this version does not know.",
                 "events are of types that this version does not know.");
+    put_warning(totals->orphan_count, "message ends a scope that no message began.",
+                "messages end scopes that no message began.");
     put_warning(totals->unnamed_open_count, "span never ended, and nothing names it.",
                 "spans never ended, and nothing names them.");
 }

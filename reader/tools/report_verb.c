@@ -33,11 +33,9 @@ static const char help[] =
     "                      spans by scope (the default), module, author or function, of names such as\n"
     "                      OpenOffice's 'MODULE (AUTHOR) FUNCTION'; what has no such part is one row\n"
     "      --over-time[=N] how much was live in each of N (20) parts of the time\n"
-    "      --include=FILE  of spans, instants and messages only names that match a line of FILE:\n"
+    "      --include-from=FILE  of spans, instants and messages only names that match a line of FILE:\n"
     "                      extended regular expressions of POSIX; the others are one row\n"
-    "      --exclude=FILE  and of these only names that match none\n"
-    "      --calls         the scopes of each thread one by one, indented, with time and duration: spans,\n"
-    "                      and messages '{ text' with '} text'\n"
+    "      --exclude-from=FILE  and of these only names that match none\n"
     "      --no-symbols    do not look for symbols: addresses in modules instead\n"
     "      --json          one JSON object a file, on one line\n"
     "  -j, --jobs=N        threads; by default as many as there are processors\n"
@@ -46,7 +44,9 @@ static const char help[] =
     "\n"
     "Spans: 'total' is the time between begin and end, summed over all that ended; in a recursion each\n"
     "call counts its own. 'self' is the time when a span was the innermost one, also of spans that never\n"
-    "ended. Percentiles are right to 1 %.\n"
+    "ended. Percentiles are right to 1 %. Messages '{ text' and '} text' of one thread and scope are\n"
+    "spans too, called 'scope : text'; one that was never closed lasts until its thread's last event.\n"
+    "In logs of RTL_LOGFILE so does every span that never ended, and times are whole milliseconds.\n"
     "\n"
     "Labels: what stands in a name before its first U+001E, over all threads. 'Self time' is the time of\n"
     "spans less that of their children; 'Time' is summed over all, recursion included. Cache hits and\n"
@@ -82,51 +82,40 @@ static const char help[] =
     "Exit codes: 0 fine; 1 the file is damaged (what is intact is reported); 2 wrong usage, or it cannot\n"
     "be read.\n";
 
-enum {
-    OPTION_JSON = 2000,
-    OPTION_SPANS,
-    OPTION_ALLOCATIONS,
-    OPTION_BY,
-    OPTION_OVER_TIME,
-    OPTION_NO_SYMBOLS,
-    OPTION_INCLUDE,
-    OPTION_EXCLUDE,
-    OPTION_CALLS
-};
+enum { OPTION_JSON = 2000, OPTION_SPANS, OPTION_ALLOCATIONS, OPTION_BY, OPTION_OVER_TIME, OPTION_NO_SYMBOLS };
 
 /* ---- Names ---- */
 
-struct naming {
-    const struct report *report;
-    enum tbed_location_part part;
-    bool by_stack;
-};
-
-static size_t name_id(void *context, uint32_t id, char *buffer, size_t buffer_nbytes)
+static size_t name_site(void *context, uint32_t id, char *buffer, size_t buffer_nbytes)
 {
-    const struct naming *naming = context;
-    if (naming->by_stack)
-        return report_stack_name(naming->report, id, buffer, buffer_nbytes);
-    return tbed_location_text(naming->report->symbols, naming->report->reader, id, naming->part, buffer,
-                              buffer_nbytes);
+    struct report *report = context;
+    if (report->options->by_stack)
+        return report_stack_name(&report->places, id, buffer, buffer_nbytes);
+    return tool_places_name(&report->places, id, buffer, buffer_nbytes);
+}
+
+static void prepare(void *context, const uint32_t *ids, size_t count)
+{
+    struct report *report = context;
+    if (report->options->by_stack)
+        tool_places_prepare_stacks(&report->places, ids, count);
+    else
+        tool_places_prepare(&report->places, ids, count);
 }
 
 /* ---- One file ---- */
 
-static size_t name_span(void *context, uint32_t id, char *buffer, size_t buffer_nbytes)
-{
-    const struct naming *naming = context;
-    size_t nbytes = name_id(context, id, buffer, buffer_nbytes);
-    return report_group_name(naming->report->options, buffer, nbytes, buffer_nbytes);
-}
-
 static bool make_statistics(struct report *report)
 {
-    struct naming naming = {report, report->options->by, report->options->by_stack};
     struct tbed_analysis_options options = {.size = sizeof options,
                                             .thread_count = report->options->jobs,
-                                            .name = name_span,
-                                            .name_context = &naming};
+                                            .name = name_site,
+                                            .name_context = report,
+                                            .prepare = prepare,
+                                            .group = group_name,
+                                            .group_context = (void *)&report->options->group,
+                                            .message = tool_message,
+                                            .count_open = tbed_rtl_is_of_log(report->reader)};
     enum tbed_status status = tbed_statistics_make(report->reader, &options, &report->statistics);
     if (status != TBED_OK) {
         tool_complain("%s: %s", tool_path(report->path), tbed_status_text(status));
@@ -138,12 +127,12 @@ static bool make_statistics(struct report *report)
 
 static bool make_allocations(struct report *report)
 {
-    struct naming naming = {report, report->options->by, report->options->by_stack};
     struct tbed_analysis_options options = {.size = sizeof options,
                                             .thread_count = report->options->jobs,
-                                            .name = name_id,
-                                            .name_context = &naming,
-                                            .moment_count = report->options->moment_count};
+                                            .name = name_site,
+                                            .name_context = report,
+                                            .moment_count = report->options->moment_count,
+                                            .prepare = prepare};
     enum tbed_status status = tbed_allocations_make(report->reader, &options, &report->allocations);
     if (status != TBED_OK)
         tool_complain("%s: %s", tool_path(report->path), tbed_status_text(status));
@@ -153,16 +142,21 @@ static bool make_allocations(struct report *report)
 /* Of a trace that has whole spans, or was imported: it may have none. */
 static bool make_profile(struct report *report)
 {
-    struct naming naming = {report, TBED_LOCATION_ALL, false};
+    struct tool_places places = {.reader =
+                                     report->reader}; /* whole, whatever allocations are put together by */
     struct tbed_analysis_options options = {.size = sizeof options,
                                             .thread_count = report->options->jobs,
-                                            .name = name_id,
-                                            .name_context = &naming};
+                                            .name = tool_places_name,
+                                            .name_context = &places,
+                                            .prepare = tool_places_prepare};
     const struct tbed_import_report *foreign = tool_foreign_report(report->reader);
     bool is_profile = foreign != NULL && foreign->kind == TBED_FOREIGN_PROFILE;
     if (report->totals.whole_span_count == 0 && !is_profile)
         return true;
+    if (!report->options->no_symbols)
+        tool_places_open(&places, report->reader, TBED_LOCATION_ALL);
     enum tbed_status status = tbed_profile_make(report->reader, &options, &report->profile);
+    tool_places_close(&places);
     if (status != TBED_OK)
         tool_complain("%s: %s", tool_path(report->path), tbed_status_text(status));
     return status == TBED_OK;
@@ -172,8 +166,9 @@ static bool make_report(struct report *report)
 {
     const struct report_options *options = report->options;
     tbed_reader_info(report->reader, &report->info);
+    report->places = (struct tool_places){.reader = report->reader, .part = options->by};
     if (!options->no_symbols)
-        report->symbols = tbed_symbols_open(NULL);
+        tool_places_open(&report->places, report->reader, options->by);
     if (options->spans && (!make_statistics(report) || !make_profile(report)))
         return false;
     /* With both, the statistics tell whether there are any. */
@@ -211,17 +206,14 @@ static int report_foreign(const struct report_options *options, const char *path
 
 static int report_file(const struct report_options *options, const char *path)
 {
-    if (options->spans && !options->calls && strcmp(path, "-") != 0 &&
-        tbed_foreign_find(path) == TBED_FOREIGN_PROFILE)
+    if (options->spans && strcmp(path, "-") != 0 && tbed_foreign_find(path) == TBED_FOREIGN_PROFILE)
         return report_foreign(options, path);
     struct report report = {.options = options, .path = path, .reader = tool_open(path)};
     int exit = TOOL_TROUBLE;
     if (report.reader == NULL)
         return exit;
-    if (options->calls || make_report(&report)) {
-        if (options->calls)
-            report_calls(&report);
-        else if (options->json)
+    if (make_report(&report)) {
+        if (options->json)
             report_print_json(&report);
         else
             report_print_text(&report);
@@ -232,7 +224,7 @@ static int report_file(const struct report_options *options, const char *path)
     tbed_allocations_close(report.allocations);
     tbed_statistics_close(report.statistics);
     tbed_profile_close(report.profile);
-    tbed_symbols_close(report.symbols);
+    tool_places_close(&report.places);
     tbed_reader_close(report.reader);
     return exit;
 }
@@ -250,10 +242,10 @@ static bool parse_by(const char *text, struct report_options *options)
         if (strcmp(names[i], text) == 0) {
             options->by = parts[i];
             options->by_stack = i == 4;
-            report_group_parse(text, &options->group);
+            group_parse_by(text, &options->group.by);
             return true;
         }
-    return report_group_parse(text, &options->group);
+    return group_parse_by(text, &options->group.by);
 }
 
 #define MOMENTS_DEFAULT 20
@@ -307,13 +299,9 @@ static const char *take_option(struct report_options *options, int option, const
     case OPTION_OVER_TIME:
         return parse_moments(argument, &options->moment_count) ? NULL
                                                                : "--over-time takes a number up to 10000";
-    case OPTION_CALLS:
-        options->calls = true;
-        return NULL;
-    case OPTION_INCLUDE:
-        return report_filter_load(&options->include, argument) ? NULL : "--include takes a file";
-    case OPTION_EXCLUDE:
-        return report_filter_load(&options->exclude, argument) ? NULL : "--exclude takes a file";
+    case GROUP_OPTION_INCLUDE:
+    case GROUP_OPTION_EXCLUDE:
+        return group_take_option(&options->group, option, argument);
     case 's':
         return report_sort_parse(argument, &options->sort) ? NULL : "--sort: there is no such key";
     case 'p':
@@ -340,9 +328,7 @@ static int take_options(struct report_options *options, int argc, char **argv)
         {"percent-above", required_argument, NULL, 'p'},
         {"by", required_argument, NULL, OPTION_BY},
         {"over-time", optional_argument, NULL, OPTION_OVER_TIME},
-        {"calls", no_argument, NULL, OPTION_CALLS},
-        {"include", required_argument, NULL, OPTION_INCLUDE},
-        {"exclude", required_argument, NULL, OPTION_EXCLUDE},
+        GROUP_OPTIONS,
         {"no-symbols", no_argument, NULL, OPTION_NO_SYMBOLS},
         {"jobs", required_argument, NULL, 'j'},
         TOOL_COMMON_OPTIONS,
@@ -383,8 +369,7 @@ static int run(int argc, char **argv)
         options.spans = options.allocations = true;
     if (exit < 0)
         exit = report_files(&options, argc, argv);
-    report_filter_free(&options.include);
-    report_filter_free(&options.exclude);
+    group_free(&options.group);
     return exit;
 }
 

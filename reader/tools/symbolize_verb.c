@@ -38,8 +38,8 @@ static const char help[] =
     "  tracebed symbolize run.tbed\n"
     "  tracebed symbolize --debug-dir=/srv/debug run.tbed -o readable.tbed\n"
     "\n"
-    "Exit codes: 0 fine, also where some were not found; 1 FILE or a debug file is damaged; 2 wrong usage,\n"
-    "or a file cannot be read or written.\n";
+    "Exit codes: 0 fine, also where some were not found or no server could be asked; 1 FILE or a debug file\n"
+    "is damaged; 2 wrong usage, or a file cannot be read or written.\n";
 
 enum { OPTION_DEBUG_DIR = 2000, OPTION_DEBUGINFOD, OPTION_INLINES, OPTION_NO_INLINES };
 
@@ -135,6 +135,9 @@ static void tell_modules(struct symbolize *work)
             tool_complain("%s: %s", path, tbed_symbols_state_text(state));
         work->has_trouble |= trouble != NULL;
     }
+    const char *trouble = tbed_symbols_debuginfod_trouble(work->symbols);
+    if (trouble != NULL)
+        tool_complain("debuginfod could not be asked: %s", trouble);
 }
 
 static void tell_sum(const struct symbolize *work)

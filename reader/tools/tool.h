@@ -122,6 +122,9 @@ void tool_print_odd(const struct tbed_import_report *report, const char *before)
 struct tbed_profile;
 void tool_tell_profile_damage(const char *path, const struct tbed_profile *profile);
 
+/* All of 'text' as a percentage up to 100; gives it as a part of 1. False: it is none. */
+bool tool_parse_percent(const char *text, double *part_ret);
+
 /* True once standard output cannot be written any more: a long listing may stop. */
 bool tool_output_failed(void);
 
@@ -205,6 +208,10 @@ void tool_append_arguments(struct tool_buffer *buffer, struct tbed_reader *reade
 /* The text of a MESSAGE: its format with the arguments put in. Valid until the next call. */
 struct tool_text tool_message_text(struct tbed_reader *reader, const struct tbed_event *event);
 
+/* The same as a tbed_message_function; its context is nobody's. */
+size_t tool_message(void *context, struct tbed_reader *reader, const struct tbed_event *event,
+                    const char **text_ret);
+
 /* The same without "context : ", where the format has a context. */
 struct tool_text tool_message_body(struct tbed_reader *reader, const struct tbed_event *event);
 
@@ -213,6 +220,8 @@ const char *tool_event_type(enum tbed_event_type type);
 
 /* Figures with units: "1.24 ms", "3.10 MiB", "12,345". The buffers are the caller's, 32 bytes are enough. */
 const char *tool_format_ns(char buffer[32], double ns);
+/* The same of a trace whose times are known to 'resolution_ns' only: nothing below a millisecond if it is one. */
+const char *tool_format_time(char buffer[32], double ns, double resolution_ns);
 const char *tool_format_bytes(char buffer[32], double nbytes);
 const char *tool_format_count(char buffer[32], uint64_t count);
 

@@ -41,6 +41,16 @@ bool tool_parse_u64(const char *text, uint64_t max, uint64_t *value_ret)
     return true;
 }
 
+bool tool_parse_percent(const char *text, double *part_ret)
+{
+    char *end;
+    double percent = strtod(text, &end);
+    if (end == text || *end != '\0' || !(percent >= 0) || percent > 100)
+        return false;
+    *part_ret = percent / 100;
+    return true;
+}
+
 /* Three digits that count; whole numbers below 1000 without decimals. */
 static const char *three_digits(char buffer[32], double value, const char *unit)
 {
@@ -75,6 +85,15 @@ const char *tool_format_ns(char buffer[32], double ns)
     if (size < 120e9)
         return snprintf(buffer, 32, "%.*f s", size < 9.995e9 ? 2 : size < 99.95e9 ? 1 : 0, ns / 1e9), buffer;
     return long_time(buffer, ns / 1e9);
+}
+
+const char *tool_format_time(char buffer[32], double ns, double resolution_ns)
+{
+    if (resolution_ns < 1e6 || fabs(ns) >= 999.5e6)
+        return tool_format_ns(buffer, ns);
+    double ms = ns / 1e6;
+    snprintf(buffer, 32, "%.*f ms", ms == floor(ms) ? 0 : 2, ms);
+    return buffer;
 }
 
 const char *tool_format_bytes(char buffer[32], double nbytes)

@@ -382,3 +382,12 @@ struct tool_text tool_message_body(struct tbed_reader *reader, const struct tbed
 {
     return message_text(reader, event, false);
 }
+
+size_t tool_message(void *context, struct tbed_reader *reader, const struct tbed_event *event,
+                    const char **text_ret)
+{
+    (void)context;
+    struct tool_text text = tool_message_text(reader, event);
+    *text_ret = text.text;
+    return text.nbytes;
+}

@@ -1,17 +1,15 @@
 /*
  * tracebed tree: which calls led to which, all calls of the same path put together.
  *
- * Not here: the calls one by one ('tracebed dump --depth').
+ * Not here: the calls one by one (tree_calls.c).
  *
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
-#include "tool.h"
+#include "tree.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <tracebed/analysis.h>
-#include <tracebed/symbols.h>
 
 static const char help[] =
     "usage: tracebed tree [OPTION...] FILE\n"
@@ -19,51 +17,42 @@ static const char help[] =
     "Prints spans, calls of functions for example, as a tree: what they were nested in, how often, and how "
     "long\n"
     "they took. Those of one name in the same place are one line. FILE may be '-', standard input.\n"
+    "Messages '{ text' and '} text' of one thread and scope are spans too, called 'scope : text'.\n"
     "\n"
-    "      --per-thread   a tree for each thread instead of all threads put together\n"
+    "      --calls        each span by itself, thread by thread, with the time it began and how long it "
+    "took:\n"
+    "                     so a log of RTL_LOGFILE is shown unless --paths says otherwise\n"
+    "      --paths        those of one name in the same place as one line: so any other trace is shown\n"
+    "      --include-from=FILE  of calls only names that match a line of FILE: extended regular\n"
+    "                     expressions of POSIX\n"
+    "      --exclude-from=FILE  and of these only names that match none\n"
+    "      --per-thread   a tree of paths for each thread instead of all threads put together\n"
     "  -d, --depth N      only N levels of spans\n"
     "  -m, --minimum P    leave out what took less than P percent of its process or thread (default: 0)\n"
     "      --json         one JSON object\n"
     "      --color=WHEN   never, auto or always\n"
     "  -h, --help         this text\n"
     "\n"
+    "A pair of messages that was never closed lasts until its thread's last event, and so does every span "
+    "of\n"
+    "a log; '[never ended]' tells. The calls of a thread are kept in memory until all are read.\n"
+    "\n"
     "With --json: total_ns and self_ns are ticks where the clock counts something else, and 'parent' is the\n"
-    "number of a row, counted from 0.\n"
+    "number of a row, counted from 0. Calls: threads [{stream, tid, name, calls [{name, begin_ns, "
+    "duration_ns,\n"
+    "depth, of_messages, never_ended, never_begun}]}].\n"
     "\n"
     "Examples:\n"
     "  tracebed tree run.tbed\n"
+    "  tracebed tree soffice_4711.log\n"
     "  tracebed tree --per-thread --depth=3 --minimum=1 run.tbed\n"
     "\n"
     "Exit codes: 0 fine; 1 the file is damaged (what is intact is printed); 2 wrong usage, or it cannot be\n"
     "read.\n";
 
-enum { OPTION_PER_THREAD = 2000, OPTION_JSON };
-
-struct tree {
-    const char *path;
-    bool json;
-    uint64_t depth_max;
-    double minimum; /* of the root */
-    struct tbed_reader *reader;
-    struct tbed_trace_info info;
-    struct tbed_stacks_options options;
-    struct tbed_stacks *stacks;
-    struct tbed_symbols *symbols; /* while the stacks are made */
-    size_t *first, *next;         /* child, and its sibling, by row; the longest first; count: none */
-    size_t count;
-};
+enum { OPTION_PER_THREAD = 2000, OPTION_CALLS, OPTION_PATHS, OPTION_JSON };
 
 /* ---- The command line ---- */
-
-static bool parse_percent(const char *text, double *part_ret)
-{
-    char *end;
-    double percent = strtod(text, &end);
-    if (end == text || *end != '\0' || !(percent >= 0) || percent > 100)
-        return false;
-    *part_ret = percent / 100;
-    return true;
-}
 
 /* What is wrong with the option, or NULL. */
 static const char *take_option(struct tree *tree, int option)
@@ -72,10 +61,19 @@ static const char *take_option(struct tree *tree, int option)
     case 'd':
         return tool_parse_u64(optarg, UINT32_MAX, &tree->depth_max) ? NULL : "-d takes a number of levels";
     case 'm':
-        return parse_percent(optarg, &tree->minimum) ? NULL : "-m takes a percentage";
+        return tool_parse_percent(optarg, &tree->minimum) ? NULL : "-m takes a percentage";
     case OPTION_PER_THREAD:
         tree->options.per_thread = true;
         return NULL;
+    case OPTION_CALLS:
+        tree->calls = true;
+        return NULL;
+    case OPTION_PATHS:
+        tree->paths = true;
+        return NULL;
+    case GROUP_OPTION_INCLUDE:
+    case GROUP_OPTION_EXCLUDE:
+        return group_take_option(&tree->filter, option, optarg);
     default:
         tree->json = true;
         return NULL;
@@ -84,7 +82,10 @@ static const char *take_option(struct tree *tree, int option)
 
 static int parse(int argc, char **argv, struct tree *tree)
 {
-    static const struct option longs[] = {{"per-thread", no_argument, NULL, OPTION_PER_THREAD},
+    static const struct option longs[] = {{"calls", no_argument, NULL, OPTION_CALLS},
+                                          {"paths", no_argument, NULL, OPTION_PATHS},
+                                          GROUP_OPTIONS,
+                                          {"per-thread", no_argument, NULL, OPTION_PER_THREAD},
                                           {"depth", required_argument, NULL, 'd'},
                                           {"minimum", required_argument, NULL, 'm'},
                                           {"json", no_argument, NULL, OPTION_JSON},
@@ -98,6 +99,11 @@ static int parse(int argc, char **argv, struct tree *tree)
     }
     if (exit >= 0)
         return exit;
+    if (tree->calls && (tree->paths || tree->options.per_thread || tree->minimum > 0))
+        return tool_usage(&tool_verb_tree, "--paths, --per-thread and --minimum are of paths, not of calls");
+    tree->paths |= tree->options.per_thread || tree->minimum > 0;
+    if (tree->paths && (tree->filter.include.is_given || tree->filter.exclude.is_given))
+        return tool_usage(&tool_verb_tree, "--include-from and --exclude-from are of calls, not of paths");
     if (optind != argc - 1)
         return tool_usage(&tool_verb_tree, optind < argc ? "takes one FILE" : "which FILE?");
     tree->path = argv[optind];
@@ -145,20 +151,23 @@ static void link_rows(struct tree *tree)
 
 /* ---- Printing ---- */
 
-static const char *format_ticks(const struct tree *tree, char buffer[32], uint64_t ticks)
+const char *tree_format_ticks(const struct tree *tree, char buffer[32], uint64_t ticks)
 {
     if (tree->info.clock == TBED_CLOCK_USER)
         return tool_format_count(buffer, ticks);
-    return tool_format_ns(buffer, tbed_tick_span_to_ns(tree->reader, ticks));
+    return tool_format_time(buffer, tbed_tick_span_to_ns(tree->reader, ticks),
+                            tbed_tick_span_to_ns(tree->reader, tree->info.resolution_ticks));
 }
 
 static void print_row(const struct tree *tree, const struct tbed_stack_row *row, double part)
 {
     char total[32], self[32], count[32];
-    printf("%10s %6.1f %% %10s %10s  %*s", format_ticks(tree, total, row->total_ticks), 100 * part,
-           format_ticks(tree, self, row->self_ticks), tool_format_count(count, row->count),
+    printf("%10s %6.1f %% %10s %10s  %*s", tree_format_ticks(tree, total, row->total_ticks), 100 * part,
+           tree_format_ticks(tree, self, row->self_ticks), tool_format_count(count, row->count),
            (int)(row->depth < 60 ? 2 * row->depth : 120), "");
     tool_print_text(stdout, row->label, row->label_nbytes, 0);
+    if (row->open_count > 0)
+        printf("  %s[%s never ended]%s", tool_dim(), tool_format_count(count, row->open_count), tool_plain());
     putchar('\n');
 }
 
@@ -174,6 +183,7 @@ static void print_row_json(const struct tree *tree, struct tool_json *json, size
         tool_json_u64(json, "parent", parent);
     tool_json_u64(json, "depth", row->depth);
     tool_json_u64(json, "count", row->count);
+    tool_json_u64(json, "never_ended", row->open_count);
     double total = is_time ? tbed_tick_span_to_ns(tree->reader, row->total_ticks) : (double)row->total_ticks;
     double self = is_time ? tbed_tick_span_to_ns(tree->reader, row->self_ticks) : (double)row->self_ticks;
     tool_json_f64(json, "total_ns", total);
@@ -227,6 +237,15 @@ static void walk(const struct tree *tree, struct tool_json *json)
     free(above);
 }
 
+/* Spans that never ended, and are in the rows. */
+static uint64_t counted_open(const struct tree *tree)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < tree->count; i++)
+        count += tbed_stacks_row(tree->stacks, i)->open_count;
+    return count;
+}
+
 static void print_all(const struct tree *tree)
 {
     struct tbed_stacks_totals totals;
@@ -249,34 +268,41 @@ static void print_all(const struct tree *tree)
     walk(tree, NULL);
     if (totals.span_count == 0 && totals.open_count == 0)
         tool_hint("It has no spans; 'tracebed report' tells what it has.");
-    if (totals.open_count > 0)
+    uint64_t lost_count = totals.open_count - counted_open(tree);
+    if (lost_count > 0)
         tool_hint("%llu spans never ended: what they had inside stands where they would.",
-                  (unsigned long long)totals.open_count);
+                  (unsigned long long)lost_count);
     if (totals.unknown_count > 0)
         tool_hint("%llu spans without a known begin are left out.", (unsigned long long)totals.unknown_count);
 }
 
 /* ---- The verb ---- */
 
-static size_t name_place(void *context, uint32_t id, char *buffer, size_t buffer_nbytes)
+static enum tbed_status tree_paths(struct tree *tree)
 {
-    const struct tree *tree = context;
-    return tbed_location_text(tree->symbols, tree->reader, id, TBED_LOCATION_SYMBOL, buffer, buffer_nbytes);
+    tree->options.name = tool_places_name;
+    tree->options.name_context = &tree->places;
+    tree->options.prepare = tool_places_prepare;
+    tree->options.message = tool_message;
+    tree->options.count_open = tbed_rtl_is_of_log(tree->reader);
+    enum tbed_status status = tbed_stacks_make(tree->reader, &tree->options, &tree->stacks);
+    if (status != TBED_OK)
+        return status;
+    link_rows(tree);
+    print_all(tree);
+    return TBED_OK;
 }
 
-static int make(struct tree *tree)
+static int print(struct tree *tree)
 {
-    tree->symbols = tbed_symbols_open(NULL);
-    tree->options.name = name_place;
-    tree->options.name_context = tree;
-    enum tbed_status status = tbed_stacks_make(tree->reader, &tree->options, &tree->stacks);
-    tbed_symbols_close(tree->symbols);
+    bool calls = tree->calls || (!tree->paths && tbed_rtl_is_of_log(tree->reader));
+    tool_places_open(&tree->places, tree->reader, TBED_LOCATION_SYMBOL);
+    enum tbed_status status = calls ? tree_calls(tree) : tree_paths(tree);
+    tool_places_close(&tree->places);
     if (status != TBED_OK) {
         tool_complain("%s: %s", tool_path(tree->path), tbed_status_text(status));
         return TOOL_TROUBLE;
     }
-    link_rows(tree);
-    print_all(tree);
     tool_tell_damage(tree->path, tree->reader);
     return tool_finish(tool_damage_count(tree->reader) > 0 ? TOOL_FOUND : TOOL_FINE);
 }
@@ -285,15 +311,17 @@ static int run(int argc, char **argv)
 {
     struct tree tree = {.depth_max = UINT32_MAX, .options = {.size = sizeof tree.options}};
     int exit = parse(argc, argv, &tree);
-    if (exit >= 0)
-        return exit;
-    tree.reader = tool_open(tree.path);
-    if (tree.reader == NULL)
-        return TOOL_TROUBLE;
-    tbed_reader_info(tree.reader, &tree.info);
-    exit = make(&tree);
+    if (exit < 0) {
+        tree.reader = tool_open(tree.path);
+        exit = TOOL_TROUBLE;
+    }
+    if (tree.reader != NULL) {
+        tbed_reader_info(tree.reader, &tree.info);
+        exit = print(&tree);
+    }
     tbed_stacks_close(tree.stacks);
     tbed_reader_close(tree.reader);
+    group_free(&tree.filter);
     free(tree.first);
     free(tree.next);
     return exit;

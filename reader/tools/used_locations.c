@@ -35,7 +35,17 @@ static void keep(struct used_locations *used, uint32_t id)
     used->ids[used->count++] = id;
 }
 
-static void use(struct tbed_reader *reader, struct used_locations *used, uint32_t id)
+bool used_locations_open(struct used_locations *used)
+{
+    void *seen =
+        mmap(NULL, SEEN_NBYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (seen == MAP_FAILED)
+        return false;
+    *used = (struct used_locations){.seen = seen};
+    return true;
+}
+
+void used_locations_add(struct tbed_reader *reader, struct used_locations *used, uint32_t id)
 {
     while (see(used, id)) {
         struct tbed_location location;
@@ -52,12 +62,12 @@ static void use(struct tbed_reader *reader, struct used_locations *used, uint32_
 static void use_event(struct tbed_reader *reader, struct used_locations *used, const struct tbed_event *event)
 {
     struct tbed_arguments at = event->arguments;
-    use(reader, used, event->id);
+    used_locations_add(reader, used, event->id);
     for (uint32_t i = 0; i < event->argument_count; i++) {
         struct tbed_argument argument;
         tbed_argument_next(&at, &argument);
         if (argument.type == TBED_ARG_ID && argument.value.id <= TBED_ID_MAX)
-            use(reader, used, (uint32_t)argument.value.id);
+            used_locations_add(reader, used, (uint32_t)argument.value.id);
     }
 }
 
@@ -70,11 +80,8 @@ static int compare_ids(const void *left, const void *right)
 bool used_locations_find(struct tbed_reader *reader, struct used_locations *used)
 {
     struct tbed_stream_info stream;
-    void *seen =
-        mmap(NULL, SEEN_NBYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (seen == MAP_FAILED)
+    if (!used_locations_open(used))
         return false;
-    used->seen = seen;
     for (size_t i = 0; tbed_stream_get(reader, i, &stream); i++) {
         struct tbed_cursor *cursor;
         struct tbed_event event;

@@ -35,13 +35,116 @@ extern "C" {
  */
 typedef size_t (*tbed_name_function)(void *context, uint32_t id, char *buffer, size_t buffer_nbytes);
 
+/*
+ * The text of a MESSAGE, its context and " : " in front, in a buffer of its own that is valid until the next call; gives
+ * its length. Never called by two threads at a time.
+ */
+typedef size_t (*tbed_message_function)(void *context, struct tbed_reader *reader,
+                                        const struct tbed_event *event, const char **text_ret);
+
+/* Puts what a name counts as in its place: 'name' has 'nbytes' bytes and room for 'room', more than that. Gives the new
+ * length. */
+typedef size_t (*tbed_group_function)(void *context, char *name, size_t nbytes, size_t room);
+
+/*
+ * Tells which ids are about to be named, perhaps in several parts: what takes less time for many at once, as looking for
+ * symbols does, can be done here (tbed_locations_resolve_many()). In no order, and some perhaps twice. Called by the same
+ * thread, with the same context.
+ */
+typedef void (*tbed_prepare_function)(void *context, const uint32_t *ids, size_t count);
+
 struct tbed_analysis_options {
     size_t size;             /* sizeof(struct tbed_analysis_options); lets the struct grow */
     unsigned thread_count;   /* 0: as many as there are processors */
     tbed_name_function name; /* NULL: what tbed_string_resolve() says */
     void *name_context;
     uint32_t moment_count; /* of allocations: how many parts of the time are told apart; 0: none */
+    /* Of statistics: */
+    tbed_group_function group; /* of all names, that of a pair being context U+001E text; NULL: none */
+    void *group_context;
+    tbed_message_function message; /* NULL: formats count as they stand, but "%s" alone */
+    void *message_context;
+    bool
+        count_open; /* what never ended counts as ended with its stream's last event, and as never ended too */
+    tbed_prepare_function prepare; /* before 'name'; NULL: nobody is told */
 };
+
+/* ---- Scopes: the spans of a stream one by one, pairs of messages among them ---- */
+
+/*
+ * A pair is a message "{ text" and a later one "} text" of the same stream and context: a scope that a program tells of
+ * in words, as logs of RTL_LOGFILE have them. What closes ends the newest open one of the same text, else the newest
+ * one whose text it is the start of (of the 4,096 newest), else it is an orphan. Such a message's format starts with
+ * the brace, or with "%s" and a text that does; spaces behind the brace are no part of the text.
+ *
+ * A scope stands on the stack where it began. A span ends in the order of the stack; a pair whenever it is closed. A
+ * pair whose span has ended leaves the stack, but may still be closed. An END with the one argument "unsaid", true, is
+ * none: nobody said it, and the span never ended.
+ *
+ * Memory grows with the scopes that are open at one time, and the names of pairs.
+ */
+struct tbed_scopes;
+
+struct tbed_scope {
+    uint64_t begin_tick;
+    uint64_t tag; /* the caller's: 0, until it sets it when the scope begins */
+    bool is_pair; /* of messages; else a span */
+    uint32_t
+        id; /* of a span: its name; of a pair: the number of its name, from 0 in the order they were met */
+    const char
+        *name; /* of a pair: context U+001E text, or text; terminated, valid until tbed_scopes_close() */
+    size_t name_nbytes;
+    /* Of a span, as its BEGIN has them. */
+    uint32_t category, argument_count;
+    struct tbed_arguments arguments;
+};
+
+enum tbed_scope_change {
+    TBED_SCOPE_BEGIN,
+    TBED_SCOPE_LEFT, /* off the stack, for the span around it ended (or its own end is missing); END or OPEN follows */
+    TBED_SCOPE_END,
+    TBED_SCOPE_OPEN,    /* the stream has ended, and the scope has not */
+    TBED_SCOPE_ORPHAN,  /* a closing message that closes nothing */
+    TBED_SCOPE_UNKNOWN, /* a span that ended with no known begin; its id may be INVALID */
+};
+
+struct tbed_scope_step {
+    enum tbed_scope_change change;
+    struct tbed_scope *scope;        /* valid until the step function returns */
+    const struct tbed_scope *parent; /* BEGIN, ORPHAN: the innermost one on the stack; NULL: none */
+    size_t depth;                    /* BEGIN, ORPHAN: how many are on the stack around it */
+    uint64_t end_tick;               /* LEFT, END; OPEN: the stream's last event */
+    bool was_begun; /* there was a BEGIN of it; else its begin is before what there is of the trace */
+    bool
+        is_nested; /* END: it was on the stack, and nothing stood in it any more. OPEN: it is a span on the stack */
+    const struct tbed_event *event; /* NULL: OPEN */
+};
+typedef void (*tbed_scope_function)(void *context, const struct tbed_scope_step *step);
+
+struct tbed_scopes_options {
+    size_t size; /* sizeof(struct tbed_scopes_options); lets the struct grow */
+    tbed_scope_function step;
+    void *step_context;
+    tbed_message_function message; /* as in struct tbed_analysis_options */
+    void *message_context;
+};
+
+/* Ownership: '*scopes_ret' is the caller's, freed by tbed_scopes_close(). Errors: ERR_MEMORY, ERR_ARGUMENT. */
+enum tbed_status tbed_scopes_open(struct tbed_reader *reader, const struct tbed_scopes_options *options,
+                                  struct tbed_scopes **scopes_ret);
+void tbed_scopes_close(struct tbed_scopes *scopes); /* NULL is fine */
+
+/*
+ * tbed_scopes_take() takes the next event of the stream, 'depth' being what tbed_cursor_depth() says then, and calls
+ * the step function for whatever begins or ends by it. Errors: ERR_MEMORY.
+ */
+enum tbed_status tbed_scopes_take(struct tbed_scopes *scopes, const struct tbed_event *event, uint32_t depth);
+
+/* The stream has ended: tells of all that is open, and begins with another stream. */
+void tbed_scopes_finish(struct tbed_scopes *scopes);
+
+/* The innermost scope on the stack; NULL: none. Valid until the next event. */
+const struct tbed_scope *tbed_scopes_innermost(const struct tbed_scopes *scopes);
 
 /* ---- Statistics of spans, instants, counters, messages ---- */
 
@@ -56,6 +159,12 @@ struct tbed_statistics;
  * to no other. It includes spans that never ended (up to the stream's last event), so it can be more than
  * 'total_ticks'. Time that passed while blocks of the stream are missing belongs to nobody. Ticks that
  * decrease count as no time passed.
+ *
+ * Pairs of messages (above) are spans too, called "context : text"; time in which one is the innermost scope is no other
+ * span's. One that was never closed counts as one that ended with its stream's last event, and in 'open_count'; with
+ * 'count_open' so does every span that never ended.
+ *
+ * Where the trace's times have a resolution (struct tbed_trace_info), durations are of times cut to that.
  *
  * A whole span (SPAN) counts like one that has ended, but for 'self_ticks', which its stream's order does not tell:
  * see profiles below. One that ends before it begins took no time.
@@ -113,6 +222,8 @@ struct tbed_statistics_totals {
     uint64_t unnamed_open_count;  /* open spans, counted by the blocks' depths, that no block names */
     uint64_t damaged_block_count; /* blocks whose events were read only in part */
     uint64_t whole_span_count;    /* SPAN events */
+    uint64_t pair_count;          /* pairs of messages, those never closed among them */
+    uint64_t orphan_count;        /* messages that close nothing */
 };
 
 /*
@@ -263,6 +374,10 @@ bool tbed_profile_damage_get(const struct tbed_profile *profile, size_t index,
  * out below 0: it is 0 then, and 'negative_count' tells. So self times add up to what 'total_ticks' of a root says,
  * which may be more than the time that passed.
  *
+ * A stream that has pairs of messages (see scopes), or all with 'count_open', is read forward: a scope stands in the one
+ * that was the innermost when it began, also if they overlap; what outlives the span around it counts until that ended,
+ * what never ended at most until the stream's last event.
+ *
  * What lies deeper than TBED_STACK_DEPTH_MAX spans is put together as "<deeper>": that keeps a hostile file from making
  * a large result.
  */
@@ -277,8 +392,12 @@ struct tbed_stacks_options {
     size_t stream_count;
     bool per_thread;
     const char *root;        /* what every process is called; NULL: as said above */
-    tbed_name_function name; /* of places in code, each asked for once, one at a time; NULL: as in profiles */
+    tbed_name_function name; /* of places in code, each asked for once; NULL: as in profiles */
     void *name_context;
+    tbed_message_function message; /* as in struct tbed_analysis_options */
+    void *message_context;
+    bool count_open;               /* what never ended lasts until its stream's last event, in all streams */
+    tbed_prepare_function prepare; /* before 'name'; NULL: nobody is told */
 };
 
 struct tbed_stack_row {
@@ -287,6 +406,7 @@ struct tbed_stack_row {
     size_t parent;        /* its row; SIZE_MAX: none */
     uint32_t depth;       /* 0: a root */
     uint64_t count;       /* spans; of a root: streams */
+    uint64_t open_count;  /* of them: that never ended, and count up to the last event */
     uint64_t self_ticks;  /* in no deeper stack */
     uint64_t total_ticks; /* with all deeper ones */
 };
@@ -299,13 +419,14 @@ struct tbed_stacks_totals {
     uint64_t negative_count;  /* stacks whose self time came out below 0 */
     uint64_t deep_count;      /* spans deeper than TBED_STACK_DEPTH_MAX */
     uint64_t unknown_count;   /* ended, with no known begin: in no stack */
-    uint64_t open_count;      /* never ended: in no stack */
+    uint64_t open_count;      /* never ended: in no stack, but where streams are read forward */
     uint64_t bad_block_count; /* event blocks that could not be read, or only in part */
     uint64_t other_count;     /* events that are no spans */
 };
 
 /*
- * tbed_stacks_make() reads all event blocks, each stream from its end to its start, several streams at once.
+ * tbed_stacks_make() reads all event blocks, each stream from its end to its start or (above) forward, several streams
+ * at once.
  * Memory grows with the number of different paths and names, and of spans open at one time.
  *
  * Ownership: '*stacks_ret' is the caller's, freed by tbed_stacks_close(). Untouched on failure. 'options' may be

@@ -151,6 +151,9 @@ void tbed_rtl_fields(const char *name, size_t nbytes, struct tbed_rtl_fields *fi
  */
 size_t tbed_rtl_message_fields(const char *message, size_t nbytes, struct tbed_rtl_fields *fields);
 
+/* Whether the trace was made of such a log, by tbed_import_open() or an import to a file. */
+bool tbed_rtl_is_of_log(const struct tbed_reader *reader);
+
 /* ---- Export ---- */
 
 struct tbed_profile_export_options {

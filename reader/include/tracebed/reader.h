@@ -104,6 +104,8 @@ struct tbed_trace_info {
     uint32_t series_number;
     uint64_t series_id, previous_file_id; /* the latter 0 in the first */
     uint32_t series_failed_count; /* rotations that failed while this file was the running one; at least */
+    uint64_t
+        resolution_ticks; /* times are known to this; below it ticks tell the order only. 1: to the tick */
 };
 void tbed_reader_info(const struct tbed_reader *reader, struct tbed_trace_info *info_ret);
 
@@ -194,7 +196,8 @@ struct tbed_location {
 
 /*
  * tbed_location_resolve() tells what the file itself knows of a location: its unit, its pc, and its frames. A bound id
- * and a stack lead to the location that they mean. False: 'id' is none. A binary search; nothing is kept.
+ * and a stack lead to the location that they mean. Of a string's id: the one frame that says where in the program it
+ * stands, if that is known. False: 'id' is none. A binary search; nothing is kept.
  */
 bool tbed_location_resolve(const struct tbed_reader *reader, uint32_t id, struct tbed_location *location_ret);
 

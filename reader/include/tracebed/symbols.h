@@ -65,6 +65,8 @@ struct tbed_symbols_module {
 struct tbed_symbol {
     const char *name; /* valid until tbed_symbols_close(); demangled unless that was declined */
     uint64_t offset;  /* of the address, from the symbol's start */
+    const char
+        *function; /* the name without what compilers append to parts and copies of a function (".cold") */
 };
 
 /*
@@ -85,7 +87,12 @@ struct tbed_frame {
 
 /*
  * tbed_symbols_frames() gives the functions at 'pc', the innermost (inlined) one first, with their files and lines. The
- * name is that of the debug information; where there is none, the symbol alone is the one frame.
+ * last one is called as its symbol is, so that its name does not depend on debug information: 'function' of
+ * tbed_symbols_find(). What was inlined has its name from the debug information, and so has a function without a symbol.
+ * Without debug information the symbol's function is the one frame.
+ *
+ * Of several symbols at one address the one that programs call is taken: "malloc", not "__libc_malloc" or
+ * "__GI___libc_malloc".
  *
  * Shape:     at most 'capacity' are written; returns how many there are. 0: nothing is known.
  * Ownership: texts are valid until tbed_symbols_close().
@@ -100,6 +107,10 @@ void tbed_symbols_resolve_many(struct tbed_symbols *symbols, const struct tbed_s
 /* Why a module's files could not be read: "the debug file X could not be read: its reader was killed by signal 11
  * (Segmentation fault)". NULL: they could. Valid until tbed_symbols_close(). */
 const char *tbed_symbols_trouble(struct tbed_symbols *symbols, const struct tbed_symbols_module *module);
+
+/* With 'debuginfod': why no server could be asked, "http://localhost:8002: Connection refused"; none is asked again then.
+ * NULL: they answered, or nobody had to be asked. Valid until tbed_symbols_close(). */
+const char *tbed_symbols_debuginfod_trouble(const struct tbed_symbols *symbols);
 
 /* ---- Locations of a trace ---- */
 

@@ -280,8 +280,9 @@ struct tbed_frame_names {
 };
 
 /*
- * What a location means: functions, the innermost (inlined) one first. The last call for a location counts; none takes
- * it back. More than TBED_FRAMES_MAX, or an id of more than 30 bits, is dropped with cause "too large".
+ * What a location means: functions, the innermost (inlined) one first; of a string's id, where in the program it stands.
+ * The last call for a location counts; none takes it back. More than TBED_FRAMES_MAX, or an id of more than 30 bits, is
+ * dropped with cause "too large".
  */
 #define TBED_FRAMES_MAX 128u
 void tbed_location_describe(struct tbed_writer *writer, uint32_t location,

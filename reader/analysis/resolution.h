@@ -1,0 +1,21 @@
+/*
+ * Durations of traces whose times are known to more than a tick: spec/format.md, section 8.3.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_RESOLUTION_H
+#define TRACEBED_RESOLUTION_H
+
+#include <stdint.h>
+
+/* Both times cut to the resolution, in ticks; 0 where time goes back. */
+static inline uint64_t tbed_ticks_between(uint64_t resolution, uint64_t from, uint64_t to)
+{
+    if (resolution > 1) {
+        from -= from % resolution;
+        to -= to % resolution;
+    }
+    return to > from ? to - from : 0;
+}
+
+#endif

@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+"""check_rtl_scopes.py TRACEBED FOLDER COUNT: the scopes of random logs of RTL_LOGFILE, logical ones among them, against
+a slow and obvious pairing of their lines: the calls of each thread, the sums by scope and by module, a filter, the
+paths, and what two logs differ in.
+
+SPDX-License-Identifier: MIT
+"""
+import collections
+import json
+import random
+import re
+import sys
+
+import check_rtl_log as logs
+
+MS = 1000000
+
+
+class Scope:
+    """A scope or an orphan; times are in ms. 'parent' is the scope that it stands in."""
+
+    def __init__(self, name, pair, begin, stack):
+        self.name, self.pair, self.begin, self.depth = name, pair, begin, len(stack)
+        self.parent = stack[-1] if stack else None
+        self.end, self.state, self.self_ms = begin, "open", 0
+
+    def path(self):
+        return (self.parent.path() if self.parent else ()) + (self.shown(),)
+
+    def shown(self):
+        return " : ".join(part for part in self.name if part is not None)
+
+
+class Thread:
+    def __init__(self):
+        self.stack, self.pairs, self.scopes, self.last = [], [], [], None
+
+    def pass_time(self, now):
+        if self.stack and self.last is not None:
+            self.stack[-1].self_ms += max(now - self.last, 0)
+        self.last = now
+
+    def begin(self, name, pair, now):
+        scope = Scope(name, pair, now, self.stack)
+        self.stack.append(scope)
+        self.scopes.append(scope)
+        if pair:
+            self.pairs.append(scope)
+
+    def end(self, name, now):
+        """Scopes inside it that nobody ended stay open for ever; logical ones may still be closed."""
+        while True:
+            scope = self.stack.pop()
+            if not scope.pair and scope.name == name:
+                scope.end, scope.state = now, "ended"
+                return
+
+    def close(self, name, now):
+        context, text = name
+        fits = [scope for scope in self.pairs if scope.name == name]
+        if not fits and text:
+            fits = [scope for scope in self.pairs if scope.name[0] == context and scope.name[1].startswith(text)]
+        if not fits:
+            orphan = Scope(name, True, now, self.stack)
+            orphan.state = "orphan"
+            self.scopes.append(orphan)
+            return
+        scope = fits[-1]
+        scope.end, scope.state = now, "ended"
+        self.pairs.remove(scope)
+        if scope in self.stack:
+            self.stack.remove(scope)
+
+    def message(self, context, text, now):
+        name = (context or None, text[1:].lstrip(" "))
+        if text.startswith("{"):
+            self.begin(name, True, now)
+        elif text.startswith("}"):
+            self.close(name, now)
+
+    def finish(self):
+        for scope in self.scopes:
+            if scope.state == "open":
+                scope.end = self.last
+
+
+def times(lines):
+    """The ms that each line counts with: its own, or where time went back that of the line before."""
+    newest, epoch, tick = None, 0, None
+    for line in lines:
+        match = re.fullmatch(r"(\d+) (\d+) ([{}|])(?: (.*))?", line)
+        first, tick = tick is None, 0 if tick is None else tick + 1
+        if match:
+            ms = int(match[1])
+            wraps = newest is not None and newest - ms > 2 ** 31
+            epoch += 2 ** 32 * wraps
+            if newest is None or wraps or 0 <= ms - newest <= 2 ** 31:
+                newest = ms
+                tick = (epoch + ms) * MS if first else max(tick, (epoch + ms) * MS)
+        yield tick // MS, match
+
+
+def read(lines):
+    """The scopes of each thread, in the order of the threads' first lines."""
+    threads = collections.OrderedDict()
+    for now, match in times(lines):
+        if not match:
+            continue
+        thread, kind, rest = threads.setdefault(match[2], Thread()), match[3], match[4] or ""
+        thread.pass_time(now)
+        names = [scope.name[0] for scope in thread.stack if not scope.pair]
+        if kind == "{":
+            thread.begin((rest,), False, now)
+        elif kind == "}" and rest in names:
+            thread.end((rest,), now)
+        elif kind == "|":
+            context, text = logs.split(rest, names) or ("", rest)
+            thread.message(context, text, now)
+    for thread in threads.values():
+        thread.finish()
+    return threads
+
+
+def module(name):
+    match = re.match(r"([^ ()]{1,}) \([^)]*\)( |$)", name)
+    return match[1] if match and not name.startswith(":") else name
+
+
+def sums(threads, key):
+    rows = collections.defaultdict(list)
+    for thread in threads.values():
+        for scope in thread.scopes:
+            if scope.state != "orphan":
+                rows[key(scope)].append(scope)
+    return {name: (len(row), sum(scope.end - scope.begin for scope in row) * MS, min(scope.end - scope.begin for scope in row) * MS,
+                   max(scope.end - scope.begin for scope in row) * MS, sum(scope.self_ms for scope in row) * MS,
+                   sum(scope.state == "open" for scope in row)) for name, row in rows.items()}
+
+
+def told(rows):
+    return {row["name"]: tuple(row[key] for key in ("count", "total_ns", "min_ns", "max_ns", "self_ns", "never_ended_count"))
+            for row in rows}
+
+
+def same(seed, what, found, expected):
+    """Both are lists, sets or dictionaries; says the first difference."""
+    if found != expected:
+        found, expected = ([repr(item) for item in sorted(side.items() if isinstance(side, dict) else side, key=repr)]
+                           for side in (found, expected))
+        raise AssertionError("seed %d: %s: found %s, not %s" % (
+            seed, what, [item for item in found if item not in expected][:2],
+            [item for item in expected if item not in found][:2]))
+
+
+def ask(tracebed, *words):
+    return json.loads(logs.run(tracebed, *words))
+
+
+def by_module(scope):
+    context = scope.name[0] if scope.name[0] is not None else ""
+    return module(context) if module(context) != context else scope.shown()
+
+
+def paths(threads):
+    counts = collections.Counter(scope.path() for thread in threads.values() for scope in thread.scopes
+                                 if scope.state != "orphan")
+    opened = collections.Counter(scope.path() for thread in threads.values() for scope in thread.scopes
+                                 if scope.state == "open")
+    return {(path, count, opened[path]) for path, count in counts.items()}
+
+
+def told_paths(tree):
+    names = []
+    for row in tree["rows"]:
+        names.append(names[row["parent"]] + (row["name"],) if row["parent"] is not None else ())
+    return {(name, row["count"], row["never_ended"]) for name, row in zip(names, tree["rows"]) if name}
+
+
+def check(tracebed, folder, seed):
+    lines = logs.make(random.Random(seed))
+    path, filter_path = folder + "/scopes.log", folder + "/filter"
+    with open(path, "w", encoding="utf-8") as out:
+        out.write("".join(line + "\n" for line in lines))
+    threads = read(lines)
+    expected = [[(scope.shown(), scope.begin * MS, (scope.end - scope.begin) * MS, scope.depth, scope.pair,
+                  scope.state == "open", scope.state == "orphan") for scope in thread.scopes]
+                for thread in threads.values()]
+    if not any(logs.read([line])[0][0][0] != "instant" for line in lines):
+        return
+    found = [[tuple(call[key] for key in ("name", "begin_ns", "duration_ns", "depth", "of_messages", "never_ended",
+                                          "never_begun")) for call in thread["calls"]]
+             for thread in ask(tracebed, "tree", "--json", path)["threads"] if thread["name"] != "lines of no thread"]
+    for at, (calls, right) in enumerate(zip(found, expected)):
+        same(seed, "thread %d" % at, calls, right)
+    assert len(found) == len(expected), seed
+    report = ask(tracebed, "report", "--json", path)
+    same(seed, "report", told(report["spans"]), sums(threads, Scope.shown))
+    orphans = sum(scope.state == "orphan" for thread in threads.values() for scope in thread.scopes)
+    assert report["totals"]["orphan_count"] == orphans, seed
+    assert report["totals"]["pair_count"] == sum(scope.pair and scope.state != "orphan" for thread in threads.values()
+                                                 for scope in thread.scopes), seed
+    same(seed, "by module", told(ask(tracebed, "report", "--by=module", "--json", path)["spans"]),
+         sums(threads, by_module))
+    with open(filter_path, "w", encoding="utf-8") as out:
+        out.write("calc\n")
+    left = sums(threads, lambda scope: "calc" if "calc" in scope.shown() else scope.shown())
+    row = told(ask(tracebed, "report", "--exclude-from", filter_path, "--json", path)["spans"]).get(
+        "<left out by --include-from or --exclude-from>")
+    assert row == left.get("calc"), "seed %d: filter: %s, not %s" % (seed, row, left.get("calc"))
+    same(seed, "paths", told_paths(ask(tracebed, "tree", "--paths", "--json", path)), paths(threads))
+    return threads
+
+
+def check_diff(tracebed, folder, seed):
+    """Two logs by module: what one has less than the other."""
+    sides = []
+    for side in range(2):
+        lines = [line for line in logs.make(random.Random(2 * seed + side)) if re.match(r"\d{6,} \d+ [{}|] ", line)]
+        lines.append("%06d 1 { desktop (cd100003) ::Always" % side)
+        with open("%s/side%d.log" % (folder, side), "w", encoding="utf-8") as out:
+            out.write("".join(line + "\n" for line in lines))
+        sides.append(sums(read(lines), by_module))
+    diff = ask(tracebed, "diff", "--by=module", "--json", folder + "/side0.log", folder + "/side1.log")
+    nothing = (0, 0, 0, 0, 0, 0)
+    expected = {name: tuple(([sides[i].get(name, nothing)[at] for i in range(2)]) for at in (0, 1, 4))
+                for name in set(sides[0]) | set(sides[1])}
+    found = {row["label"]: (row["invocations"], row["time_ns"], row["self_ns"]) for row in diff["rows"]}
+    assert found == expected, "seed %d: diff: %s, not %s" % (seed, found, expected)
+
+
+def main():
+    tracebed, folder, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    for seed in range(count):
+        check(tracebed, folder, seed)
+        if seed % 4 == 0:
+            check_diff(tracebed, folder, seed)
+
+
+if __name__ == "__main__":
+    main()
