@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <tracebed/writer.h>
+#include <tracebed/logfile.h>
 
 #include "bench/measure.h"
 
@@ -115,6 +115,43 @@ __attribute__((noinline)) static void log_text(size_t count)
 {
     for (size_t i = 0; i < count; i++)
         TBED_LOG("%s", text_of_35);
+}
+
+/* An event is half a scope, as it is half a span; a site is a whole one. */
+__attribute__((noinline)) static void record_scopes(size_t count)
+{
+    for (size_t i = 0; i < count; i += 2) {
+        TBED_LOGFILE_CONTEXT_AUTHOR(log, "desktop", "cd100003", "::Desktop::Init");
+    }
+}
+
+__attribute__((noinline)) static void pass_scopes(size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        TBED_LOGFILE_CONTEXT_AUTHOR(log, "desktop", "cd100003", "::Desktop::Init");
+    }
+}
+
+__attribute__((noinline)) static void trace_text(size_t count)
+{
+    TBED_LOGFILE_CONTEXT_AUTHOR(log, "desktop", "cd100003", "::Desktop::Init");
+    for (size_t i = 0; i < count; i++)
+        TBED_LOGFILE_CONTEXT_TRACE(log, "%s", text_of_35);
+}
+
+__attribute__((noinline)) static void print_scopes(size_t count)
+{
+    for (size_t i = 0; i < count; i += 2) {
+        fprintf(text_file, "%06u %u { desktop (cd100003) ::Desktop::Init\n", (unsigned)i, 1u);
+        fprintf(text_file, "%06u %u } desktop (cd100003) ::Desktop::Init\n", (unsigned)i, 1u);
+    }
+}
+
+__attribute__((noinline)) static void print_trace(size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        fprintf(text_file, "%06u %u | desktop (cd100003) ::Desktop::Init : %s\n", (unsigned)i, 1u,
+                text_of_35);
 }
 
 __attribute__((noinline)) static void print_two_integers(size_t count)
@@ -302,6 +339,7 @@ static void measure_work(const struct bench_options *options, const struct work 
 
 static const struct work works[] = {
     {"TBED_SPAN", "ns/event", record_spans, 40 * MILLION, 8, NEW_FILE, RATIO(1.15), NO_GOAL},
+    {"TBED_SPAN, within a page", "ns/event", record_spans, 16 * MILLION, 8, WITHIN_PAGE, NO_GOAL, NO_GOAL},
     {"TBED_SPAN_IN, category stored", "ns/event", record_category_spans, 20 * MILLION, 16, NEW_FILE, NO_GOAL, NO_GOAL},
     {"TBED_INSTANT", "ns/event", record_instants, 40 * MILLION, 8, NEW_FILE, NO_GOAL, NO_GOAL},
     {"TBED_INSTANT_DYNAMIC", "ns/event", record_dynamic_instants, 20 * MILLION, 8, NEW_FILE, NO_GOAL, NO_GOAL},
@@ -322,6 +360,16 @@ static const struct work works[] = {
     {"TBED_LOG, text of 35, within a page", "ns/event", log_text, 16 * MILLION, 56, WITHIN_PAGE, NO_GOAL, VALUE(10)},
     {"floor, 56 bytes", "ns/event", store_text, 16 * MILLION, 56, OFF, NO_GOAL, NO_GOAL},
     {"fprintf, text of 35", "ns/event", print_text, 4 * MILLION, 0, PRINTED, NO_GOAL, NO_GOAL},
+    {"logfile scope", "ns/event", record_scopes, 40 * MILLION, 8, NEW_FILE, NO_GOAL, NO_GOAL},
+    {"logfile scope, ring", "ns/event", record_scopes, 40 * MILLION, 8, RING, NO_GOAL, NO_GOAL},
+    {"logfile scope, within a page", "ns/event", record_scopes, 16 * MILLION, 8, WITHIN_PAGE, NO_GOAL, VALUE(1.5)},
+    {"fprintf, begin and end of a scope", "ns/event", print_scopes, 2 * MILLION, 0, PRINTED, NO_GOAL, NO_GOAL},
+    {"logfile trace, text of 35", "ns/event", trace_text, 16 * MILLION, 56, NEW_FILE, NO_GOAL, NO_GOAL},
+    {"logfile trace, text of 35, ring", "ns/event", trace_text, 16 * MILLION, 56, RING, NO_GOAL, NO_GOAL},
+    {"logfile trace, text of 35, within a page", "ns/event", trace_text, 16 * MILLION, 56, WITHIN_PAGE, NO_GOAL, VALUE(10)},
+    {"fprintf, line of a text of 35", "ns/event", print_trace, 4 * MILLION, 0, PRINTED, NO_GOAL, NO_GOAL},
+    {"off: logfile scope", "ns/site", pass_scopes, 100 * MILLION, 0, OFF, VALUE(1), NO_GOAL},
+    {"off: logfile trace, text of 35", "ns/site", trace_text, 100 * MILLION, 0, OFF, VALUE(1), NO_GOAL},
     {"off: TBED_SPAN", "ns/site", pass_spans, 100 * MILLION, 0, OFF, VALUE(1), NO_GOAL},
     {"off: TBED_LOG, 2 integers", "ns/site", log_two_integers, 100 * MILLION, 0, OFF, VALUE(1), NO_GOAL},
     {"off: TBED_SPAN_IN, others on", "ns/site", pass_category_spans, 100 * MILLION, 0, NEW_FILE, VALUE(1), NO_GOAL},

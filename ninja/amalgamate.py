@@ -17,7 +17,8 @@ import subprocess
 import sys
 
 INCLUDE = re.compile(r'^#\s*include\s+(?:<(tracebed/[^>]+|xxhash\.h)>|"([^"]+)").*$')
-FOLDERS = ["", "format/include", "writer/include"]
+FOLDERS = ["", "format/include", "writer/include", "writer/capture/include"]
+PARTS = ["format", "writer", "writer/capture/logfile"]
 XXHASH_USED = {"XXH3_64bits", "XXH3_64bits_withSeed"}
 # Comments, texts and characters; only the first kind has a group.
 TOKEN = re.compile(r"(/\*.*?\*/|//[^\n]*)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.S)
@@ -27,7 +28,8 @@ HEADER_TOP = """/*
  *
  *     cc prog.c tracebed.c -o prog
  *
- * Made by './run amalgamate' from tracebed/{{format,writer,trace}}.h and, for C++17, tracebed/trace.hpp.
+ * Made by './run amalgamate' from tracebed/{{format,writer,trace,logfile}}.h, for C++17 tracebed/trace.hpp, and
+ * tracebed/rtl_logfile.h, which is there where TBED_RTL_LOGFILE is defined before.
  *
 {licence}
  */
@@ -174,7 +176,7 @@ def with_prefix(text, names, prefix):
 
 
 def sources():
-    paths = sorted(pathlib.Path("format").glob("*.c")) + sorted(pathlib.Path("writer").glob("*.c"))
+    paths = [path for part in PARTS for path in sorted(pathlib.Path(part).glob("*.c"))]
     texts = {path: path.read_text(encoding="utf-8") for path in paths}
     count = collections.Counter(name for text in texts.values() for name in local_names(text))
     clashing = {name for name in count if count[name] > 1}
@@ -189,7 +191,10 @@ def about_includes(text):
 def make_header(seen):
     plain = expand(find("tracebed/writer.h"), seen)
     cpp = expand(find("tracebed/trace.hpp"), seen)
-    return "\n".join([*plain, "", "#if defined(__cplusplus) && __cplusplus >= 201703L", *cpp, "#endif", ""])
+    logfile = expand(find("tracebed/logfile.h"), seen)
+    originals = expand(find("tracebed/rtl_logfile.h"), seen)
+    return "\n".join([*plain, "", "#if defined(__cplusplus) && __cplusplus >= 201703L", *cpp, "#endif", "",
+                      *logfile, "", "#ifdef TBED_RTL_LOGFILE", *originals, "#endif", ""])
 
 
 def make_source(seen):

@@ -20,7 +20,7 @@ STRICT = ["-Wall", "-Wextra", "-Werror"]
 C = [("gcc", "c11"), ("gcc", "c17"), ("gcc", "gnu17"), ("clang", "c11"), ("clang", "c17"), ("clang", "gnu17")]
 CPP = [("g++", "gcc"), ("clang++", "clang")]
 
-# 11 events in each of two threads, 5 in the child.
+# 11 events in each of two threads, 6 in the child.
 PROGRAM = r"""
 #include "tracebed.h"
 #include <pthread.h>
@@ -51,6 +51,7 @@ int main(void)
     pid_t pid = fork();
     if (pid == 0) {
         TBED_BEGIN("in the child");
+        TBED_LOGFILE_TRACE("traced %s", child);
         TBED_LOG("%s", child);
         TBED_INSTANT("once");
         TBED_COUNTER("done", 1);
@@ -63,6 +64,8 @@ int main(void)
 }
 """
 CPP_PROGRAM = r"""
+#define TIMELOG
+#define TBED_RTL_LOGFILE
 #include "tracebed.h"
 #include <string>
 #include <thread>
@@ -72,6 +75,8 @@ static void work(const std::string &name)
     TBED_SPAN_ARGS("work", "name", name);
     tracebed::span inner("inner " + name);
     TBED_LOG("%s", name.c_str());
+    RTL_LOGFILE_CONTEXT_AUTHOR(log, "module", "author", "::work");
+    RTL_LOGFILE_CONTEXT_TRACE1(log, "traced %s", name.c_str());
 }
 
 int main()
@@ -147,7 +152,7 @@ def try_c(folder, *command):
     (folder / "run.tbed").unlink(missing_ok=True)
     run(folder, *command)
     run(folder, "./prog")
-    expect(folder, "run.tbed", 27, {"i is 2 of first": 1, "i is 2 of second": 1, "end of work": 2, "once": 1})
+    expect(folder, "run.tbed", 28, {"traced child": 1, "i is 2 of first": 1, "i is 2 of second": 1, "end of work": 2, "once": 1})
     processes = len(re.findall(r"^ +\d+ +\d+ +(?:\d+|-) +prog$", run(folder, TRACEBED, "info", "run.tbed"), re.M))
     if processes != 2:
         raise Failed(f"{processes} processes of {' '.join(command)}")
@@ -158,7 +163,7 @@ def try_cpp(folder, cpp, c):
     run(folder, c, *STRICT, "-c", "tracebed.c", "-o", "tracebed.o")
     run(folder, cpp, "-std=c++17", *STRICT, "prog.cpp", "tracebed.o", "-o", "prog")
     run(folder, "./prog")
-    expect(folder, "run.tbed", 10, {"inner first": 2, "inner second": 2})
+    expect(folder, "run.tbed", 16, {"inner first": 2, "inner second": 2, "traced first": 1, "traced second": 1})
 
 
 def try_beside_the_library(folder):

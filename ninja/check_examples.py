@@ -15,11 +15,12 @@ import tempfile
 
 ROOT = pathlib.Path.cwd()
 BUILD = ROOT / os.environ.get("TBED_BUILD", "build/release")
-INCLUDES = [f"-I{ROOT}/format/include", f"-I{ROOT}/writer/include"]
+INCLUDES = [f"-I{ROOT}/format/include", f"-I{ROOT}/writer/include", f"-I{ROOT}/writer/capture/include"]
 C = [("gcc", "c11"), ("gcc", "c17"), ("gcc", "gnu17"), ("clang", "c11"), ("clang", "c17")]
 CPP = [("g++", "c++17"), ("clang++", "c++17")]
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
-HEADERS = {"trace.h": C + CPP, "trace.hpp": CPP}
+HEADERS = {"writer/include/tracebed/trace.h": C + CPP, "writer/include/tracebed/trace.hpp": CPP,
+           "writer/capture/include/tracebed/logfile.h": C + CPP}
 
 # Each macro, on and off; the 37 events are those between start and stop.
 EVERY_MACRO = r"""
@@ -190,12 +191,12 @@ def try_example(source, compiler, standard, folder):
 
 
 def try_header(header, folder):
-    text = (ROOT / "writer/include/tracebed" / header).read_text(encoding="utf-8")
+    text = (ROOT / header).read_text(encoding="utf-8")
     found, problems = examples(text), []
     if not found:
         return [f"{header}: no program in the head comment"]
     for number, example in enumerate(found):
-        source = pathlib.Path(folder, f"{header}.{number}.c")
+        source = pathlib.Path(folder, f"{pathlib.Path(header).name}.{number}.c")
         source.write_text(example, encoding="utf-8")
         for compiler, standard in HEADERS[header]:
             problems += try_example(source, compiler, standard, folder)

@@ -14,7 +14,7 @@ import tempfile
 import tree
 
 BUILD = os.environ.get("TBED_BUILD", "build/release")
-INCLUDES = ["-Iformat/include", "-Iwriter/include", "-Ireader/include"]
+INCLUDES = ["-Iformat/include", "-Iwriter/include", "-Iwriter/capture/include", "-Ireader/include"]
 MAP = "ninja/libtracebed.map"
 
 

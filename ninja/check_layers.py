@@ -19,7 +19,7 @@ import tree
 BUILD = os.environ.get("TBED_BUILD", "build/release")
 
 # What each part may include, as the beginning of a path in the tree. The longest matching part counts.
-PUBLIC = ("format/include/", "writer/include/", "reader/include/")
+PUBLIC = ("format/include/", "writer/include/", "writer/capture/include/", "reader/include/")
 PARTS = {
     "format/": ("format/",),
     "format/tests/": ("format/", *PUBLIC),
@@ -55,7 +55,7 @@ def part_of(path):
 
 def find(name, path):
     """The file of the tree that an include means, or None: the system's."""
-    folders = [".", os.path.dirname(path), "format/include", "writer/include", "reader/include"]
+    folders = [".", os.path.dirname(path), *PUBLIC]
     for folder in folders:
         candidate = os.path.normpath(os.path.join(folder, name))
         if os.path.isfile(candidate):
@@ -83,7 +83,8 @@ def check_includes(path):
             continue
         if part is None:
             continue
-        inner = next((closed for closed in CLOSED if target.startswith(closed)), None)
+        is_public = target.startswith(PUBLIC)
+        inner = None if is_public else next((closed for closed in CLOSED if target.startswith(closed)), None)
         if not target.startswith(PARTS[part]):
             yield f"{place}, but {part} may only see {', '.join(PARTS[part])}"
         elif inner is not None and not path.startswith((inner, *OPENED.get(inner, ()))) and inner != part:

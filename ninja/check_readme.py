@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path.cwd()
-INCLUDES = [f"-I{ROOT}/format/include", f"-I{ROOT}/writer/include"]
+INCLUDES = [f"-I{ROOT}/{folder}/include" for folder in ("format", "writer", "writer/capture")]
 COMPILERS = [("gcc", "c11"), ("gcc", "c17"), ("clang", "c17"), ("g++", "c++17"), ("clang++", "c++17")]
 
 

@@ -12,10 +12,11 @@ version=$(sed -n 's/^#define TBED_VERSION_STRING "\(.*\)"/\1/p' format/include/t
 soname=libtracebed.so.0
 
 install -d "$to$prefix/bin" "$to$prefix/include/tracebed" "$to$libdir/pkgconfig" "$to$prefix/lib/tracebed" \
-    "$to$prefix/share/doc/tracebed"
+    "$to$prefix/share/doc/tracebed" "$to$prefix/include/tracebed/openoffice/rtl"
 install -m 755 "$from/tracebed" "$to$prefix/bin/"
-install -m 644 format/include/tracebed/*.h writer/include/tracebed/*.h writer/include/tracebed/*.hpp reader/include/tracebed/*.h \
-    "$to$prefix/include/tracebed/"
+install -m 644 format/include/tracebed/*.h writer/include/tracebed/*.h writer/include/tracebed/*.hpp \
+    writer/capture/include/tracebed/*.h reader/include/tracebed/*.h "$to$prefix/include/tracebed/"
+install -m 644 writer/capture/include/openoffice/rtl/* "$to$prefix/include/tracebed/openoffice/rtl/"
 install -m 644 "$from/libtracebed.a" "$from/libtracebed-symbols.a" "$to$libdir/"
 install -m 755 "$from/libtracebed.so" "$to$libdir/libtracebed.so.$version"
 ln -sf "libtracebed.so.$version" "$to$libdir/$soname"

@@ -152,14 +152,13 @@ static void message_pack(enum tbed_severity severity, uint32_t id, const struct 
     tbed_recorder_leave(recorder);
 }
 
-void tbed_message_values(enum tbed_severity severity, struct tbed_site *format, struct tbed_argument *values,
-                         size_t count)
+void tbed_message_values(enum tbed_severity severity, uint32_t id, struct tbed_site *format,
+                         struct tbed_argument *values, size_t count)
 {
     if (format_flags(format) == TBED_FORMAT_PLAIN)
         values_measure(values, count);
     else
         format_walk(format->text, values, count);
-    uint32_t id = tbed_site_id(format);
     if (count > TBED_PACKED_COUNT_MAX || (unsigned)severity > TBED_PACKED_SEVERITY_MAX)
         tbed_message_args(tbed_thread_self.recorder, severity, id, values, count);
     else

@@ -46,7 +46,7 @@ enum tbed_start {
 enum tbed_status tbed_session_start(const char *path, const struct tbed_writer_options *options,
                                     enum tbed_start start, struct tbed_error *error);
 
-/* What TRACEBED, TRACEBED_RING, TRACEBED_ROTATE and TRACEBED_CATEGORIES ask for. */
+/* What TRACEBED, TRACEBED_RING, TRACEBED_ROTATE, TRACEBED_CATEGORIES and RTL_LOGFILE ask for. */
 void tbed_session_from_environment(void);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * TRACEBED and its companions: a trace is started when the library is loaded, and nothing of that can fail the
- * program. What it starts goes on in the same trace.
+ * TRACEBED and its companions, and RTL_LOGFILE: a trace is started when the library is loaded, and nothing of that can
+ * fail the program. What it starts goes on in the same trace, but with RTL_LOGFILE in one of its own.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -55,6 +55,8 @@ static void hand_down(const char *pattern, bool is_series)
 static const char *what_to_do(enum tbed_status status)
 {
     switch (status) {
+    case TBED_ERR_EXISTS:
+        return "; remove it, or name another file in RTL_LOGFILE";
     case TBED_ERR_NOT_A_TRACE:
         return "; it is left alone, name another file in TRACEBED";
     case TBED_ERR_BUSY:
@@ -173,13 +175,34 @@ static void start_by_environment(const char *wanted)
         complain(pattern, &error);
 }
 
+/* PREFIX_PID.tbed, or what ends in ".nopid" as it is. A file that is there already is left alone. */
+static void start_by_prefix(const char *prefix)
+{
+    static const char whole[] = ".nopid";
+    char path[PATH_NBYTES_MAX];
+    size_t nbytes = strlen(prefix), end = sizeof whole - 1;
+    bool is_whole = nbytes > end && strcmp(prefix + nbytes - end, whole) == 0;
+    int written = is_whole ? snprintf(path, sizeof path, "%s", prefix)
+                           : snprintf(path, sizeof path, "%s_%d.tbed", prefix, (int)getpid());
+    struct tbed_error error = {.status = TBED_ERR_OPEN, .system_errno = ENAMETOOLONG};
+    struct tbed_writer_options options = {.size = sizeof options};
+    if (!options_are_read(&options))
+        return;
+    if (written >= (int)sizeof path ||
+        tbed_session_start(path, &options, TBED_START_AS_TOLD, &error) != TBED_OK)
+        complain(path, &error);
+}
+
 void tbed_session_from_environment(void)
 {
     int kept_errno = errno;
     const char *categories = secure_getenv("TRACEBED_CATEGORIES"), *path = secure_getenv("TRACEBED");
+    const char *prefix = secure_getenv("RTL_LOGFILE");
     if (categories != NULL && !tbed_category_list(categories))
         tbed_category_list("");
     if (path != NULL && path[0] != 0)
         start_by_environment(path);
+    else if (prefix != NULL && prefix[0] != 0)
+        start_by_prefix(prefix);
     errno = kept_errno;
 }

@@ -1,5 +1,5 @@
 /*
- * TRACEBED and TRACEBED_CATEGORIES, in programs that are started with them: this one, as a child of itself.
+ * TRACEBED, TRACEBED_CATEGORIES and RTL_LOGFILE, in programs that are started with them: this one, as a child of itself.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -288,6 +288,63 @@ static void what_cannot_be_read_is_told(void **state)
     unsetenv("TRACEBED_ROTATE");
 }
 
+/* The trace of the child that ran last. */
+static const char *path_of_child(const char *prefix, pid_t child)
+{
+    static char path[300];
+    snprintf(path, sizeof path, "%s_%d.tbed", prefix, (int)child);
+    return path;
+}
+
+static void a_prefix_gives_each_process_a_trace(void **state)
+{
+    (void)state;
+    char prefix[256], whole[300];
+    pid_t child;
+    snprintf(prefix, sizeof prefix, "%s", test_path("log"));
+    setenv("RTL_LOGFILE", prefix, 1);
+    assert_int_equal(run_child("plain", "", NULL, &child), 0);
+    assert_string_equal(complaints, "");
+    assert_int_equal(begin_count(path_of_child(prefix, child), "plain", true), 1);
+    assert_int_equal(run_child("spawn", "", NULL, &child), 0); /* what it starts has a trace of its own */
+    assert_int_equal(begin_count(path_of_child(prefix, child), "spawn", true), 1);
+    assert_int_equal(begin_count(path_of_child(prefix, child), "spawned", true), 0);
+    snprintf(whole, sizeof whole, "%s", test_path("whole.nopid"));
+    setenv("RTL_LOGFILE", whole, 1);
+    setenv("TRACEBED_RING", "1M", 1);
+    run_well("ring", "");
+    unsetenv("TRACEBED_RING");
+    assert_int_equal(begin_count(whole, "ring", true), 1);
+    snprintf(prefix, sizeof prefix, "%s", test_path("asked.tbed"));
+    run_well("plain", prefix); /* TRACEBED goes before */
+    assert_int_equal(begin_count(prefix, "plain", true), 1);
+    setenv("RTL_LOGFILE", "", 1);
+    run_well("plain", "");
+    unsetenv("RTL_LOGFILE");
+}
+
+static void what_is_there_is_no_log(void **state)
+{
+    (void)state;
+    char path[256], longer[6000];
+    snprintf(path, sizeof path, "%s", test_path("letter.nopid"));
+    setenv("RTL_LOGFILE", path, 1);
+    run_well("first", "");
+    assert_int_equal(run_child("second", "", NULL, NULL), 0);
+    assert_non_null(strstr(complaints, "letter.nopid"));
+    assert_non_null(strstr(complaints,
+                           "; the program runs without a trace; remove it, or name another file in "
+                           "RTL_LOGFILE\n"));
+    assert_int_equal(begin_count(path, "first", true), 1);
+    assert_int_equal(begin_count(path, "second", true), 0);
+    memset(longer, 'x', sizeof longer - 1);
+    longer[sizeof longer - 1] = '\0';
+    setenv("RTL_LOGFILE", longer, 1);
+    assert_int_equal(run_child("plain", "", NULL, NULL), 0);
+    assert_non_null(strstr(complaints, "File name too long; the program runs without a trace\n"));
+    unsetenv("RTL_LOGFILE");
+}
+
 int main(int argc, char **argv)
 {
     program = argv[0];
@@ -302,6 +359,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_failure_is_told_and_fails_nothing),
         cmocka_unit_test(a_series_and_a_ring_come_from_the_environment),
         cmocka_unit_test(what_cannot_be_read_is_told),
+        cmocka_unit_test(a_prefix_gives_each_process_a_trace),
+        cmocka_unit_test(what_is_there_is_no_log),
     };
     int failed = cmocka_run_group_tests_name("session_environment", tests, NULL, NULL);
     free(complaints);

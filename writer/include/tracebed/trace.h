@@ -63,6 +63,8 @@ extern "C" {
  *   TRACEBED_ROTATE=64M           a series of files of about 64 MiB, run.tbed.000001 and so on, run.tbed the running one
  *   TRACEBED_ROTATE=60s,10        a file a minute (s, m, h); the newest 10 closed ones are kept
  *   TRACEBED_CATEGORIES=net,-gui  see tbed_category_list()
+ *   RTL_LOGFILE=run               run_PID.tbed, each process its own, where TRACEBED says nothing; as it is if it ends in
+ *                                 ".nopid". A file that is there already is left alone. See <tracebed/logfile.h>
  * What the process starts finds TRACEBED with a '+' and an absolute path, and so records into the same trace; where
  * TRACEBED_ROTATE is set, into one of its own, run.tbed.%p. A value that cannot be read is one line on standard error,
  * and the program runs without a trace.
@@ -158,8 +160,8 @@ uint32_t tbed_site_resolve(struct tbed_site *site);
 uint32_t tbed_dynamic_id(const char *text);
 struct tbed_recorder *tbed_track_enter(struct tbed_track *track);
 void tbed_values_name(struct tbed_site *names, struct tbed_argument *values, size_t count);
-void tbed_message_values(enum tbed_severity severity, struct tbed_site *format, struct tbed_argument *values,
-                         size_t count);
+void tbed_message_values(enum tbed_severity severity, uint32_t id, struct tbed_site *format,
+                         struct tbed_argument *values, size_t count);
 void tbed_counter_unit_describe(uint32_t id, const char *unit);
 
 #include <tracebed/trace_inline.h>
@@ -212,8 +214,9 @@ void tbed_counter_unit_describe(uint32_t id, const char *unit);
 
 /*
  * As printf, but what is stored are the arguments, raw; the reader formats them, and prints what printf would have.
- * Up to 16 arguments; the compiler checks them against the format. %s copies its text into the event. Not for: %n, %m,
- * wide characters, positions (%1$d), and what a long double has beyond a double. TBED_LOG is information.
+ * Up to 16 arguments; the compiler checks them against the format. %s copies its text into the event; NULL is
+ * "(null)". %n is refused. Not for: %m, wide characters, positions (%1$d), and what a long double has beyond a double.
+ * TBED_LOG is information.
  */
 #define TBED_LOG(...) TBED_LOG_(&tbed_category_default, TBED_SEVERITY_INFORMATION, __VA_ARGS__)
 #define TBED_LOG_IN(category, ...)                                                                           \

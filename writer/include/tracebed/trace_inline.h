@@ -286,21 +286,19 @@ TBED_INLINE bool tbed_packed_has_text(struct tbed_argument a, struct tbed_argume
 }
 
 /* Of up to seven values. The rare case is short at each site: an array of those that there are, and one call. */
-TBED_INLINE void tbed_do_message(enum tbed_severity severity, struct tbed_site *format, size_t count,
-                                 struct tbed_argument a, struct tbed_argument b, struct tbed_argument c,
-                                 struct tbed_argument d, struct tbed_argument e, struct tbed_argument f,
-                                 struct tbed_argument g)
+TBED_INLINE void tbed_do_message_id(enum tbed_severity severity, uint32_t id, struct tbed_site *format,
+                                    size_t count, struct tbed_argument a, struct tbed_argument b,
+                                    struct tbed_argument c, struct tbed_argument d, struct tbed_argument e,
+                                    struct tbed_argument f, struct tbed_argument g)
 {
     bool is_usual = (unsigned)severity <= TBED_PACKED_SEVERITY_MAX &&
                     (!tbed_packed_has_text(a, b, c, d, e, f, g) ||
                      __atomic_load_n(&format->flags, __ATOMIC_RELAXED) == TBED_FORMAT_PLAIN);
-    if (is_usual) {
-        uint32_t id = tbed_site_id(format);
-        if (tbed_message_packed(severity, id, count, tbed_value_measured(a), tbed_value_measured(b),
-                                tbed_value_measured(c), tbed_value_measured(d), tbed_value_measured(e),
-                                tbed_value_measured(f), tbed_value_measured(g)))
-            return;
-    }
+    if (is_usual &&
+        tbed_message_packed(severity, id, count, tbed_value_measured(a), tbed_value_measured(b),
+                            tbed_value_measured(c), tbed_value_measured(d), tbed_value_measured(e),
+                            tbed_value_measured(f), tbed_value_measured(g)))
+        return;
     struct tbed_argument values[TBED_PACKED_COUNT_MAX];
     if (count > 0)
         values[0] = a;
@@ -316,7 +314,21 @@ TBED_INLINE void tbed_do_message(enum tbed_severity severity, struct tbed_site *
         values[5] = f;
     if (count > 6)
         values[6] = g;
-    tbed_message_values(severity, format, values, count);
+    tbed_message_values(severity, id, format, values, count);
+}
+
+TBED_INLINE void tbed_do_message(enum tbed_severity severity, struct tbed_site *format, size_t count,
+                                 struct tbed_argument a, struct tbed_argument b, struct tbed_argument c,
+                                 struct tbed_argument d, struct tbed_argument e, struct tbed_argument f,
+                                 struct tbed_argument g)
+{
+    tbed_do_message_id(severity, tbed_site_id(format), format, count, a, b, c, d, e, f, g);
+}
+
+TBED_INLINE void tbed_do_message_list(enum tbed_severity severity, struct tbed_site *format,
+                                      struct tbed_argument *values, size_t count)
+{
+    tbed_message_values(severity, tbed_site_id(format), format, values, count);
 }
 
 #endif

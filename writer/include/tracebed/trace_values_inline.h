@@ -319,14 +319,71 @@ __attribute__((format(printf, 1, 2), unused)) static inline void tbed_format_che
     (void)format;
 }
 
+/*
+ * %n is a mistake, for nothing may be written through an argument. In C++ any of it is found; in C what the optimiser
+ * finds (not behind flags, nor where the format has "%%n" too). What is not found is recorded as the address it is.
+ */
+#ifdef __cplusplus
+constexpr bool tbed_format_has_n(const char *at)
+{
+    for (; *at != 0; at++) {
+        if (*at != '%')
+            continue;
+        do
+            at++;
+        while (*at == '-' || *at == '+' || *at == ' ' || *at == '#' || *at == '\'' || *at == 'I' ||
+               *at == '*' || *at == '.' || (*at >= '0' && *at <= '9') || *at == 'h' || *at == 'l' ||
+               *at == 'q' || *at == 'j' || *at == 'z' || *at == 't' || *at == 'L');
+        if (*at == 'n')
+            return true;
+        if (*at == 0)
+            return false;
+    }
+    return false;
+}
+#define TBED_FORMAT_REFUSE_(format)                                                                          \
+    static_assert(!__builtin_constant_p(format) || !tbed_format_has_n(format), "a format with %n is "        \
+                                                                               "refused")
+#elif defined(__OPTIMIZE__) && (!defined(__clang__) || __clang_major__ >= 14)
+void tbed_format_refused(void) __attribute__((error("a format with %n is refused")));
+
+TBED_INLINE int tbed_format_has(const char *format, const char *part)
+{
+    const char *found = __builtin_strstr(format, part);
+    return __builtin_constant_p(found != NULL) && found != NULL;
+}
+
+TBED_INLINE void tbed_format_refuse(const char *format)
+{
+    if ((tbed_format_has(format, "%n") && !tbed_format_has(format, "%%n")) ||
+        (tbed_format_has(format, "%ln") && !tbed_format_has(format, "%%ln")) ||
+        (tbed_format_has(format, "%hhn") && !tbed_format_has(format, "%%hhn")))
+        tbed_format_refused();
+}
+#define TBED_FORMAT_REFUSE_(format) tbed_format_refuse(format)
+#else
+#define TBED_FORMAT_REFUSE_(format) ((void)0)
+#endif
+
+#define TBED_FORMAT_CHECK_(...)                                                                              \
+    do {                                                                                                     \
+        TBED_FORMAT_REFUSE_(TBED_FIRST_(__VA_ARGS__));                                                       \
+        if (0)                                                                                               \
+            tbed_format_check(__VA_ARGS__);                                                                  \
+    } while (0)
+
 #define TBED_LOG_(category, severity, ...)                                                                   \
     do {                                                                                                     \
         static struct tbed_site tbed_site_ = TBED_SITE_INIT_(TBED_FIRST_(__VA_ARGS__));                      \
-        if (0)                                                                                               \
-            tbed_format_check(__VA_ARGS__);                                                                  \
+        TBED_FORMAT_CHECK_(__VA_ARGS__);                                                                     \
         if (tbed_enter(category))                                                                            \
-            TBED_CAT_(TBED_CAT_(TBED_MESSAGE_, TBED_COUNT_(__VA_ARGS__)), _)(severity, __VA_ARGS__);         \
+            TBED_MESSAGE_(tbed_do_message, severity, &tbed_site_, __VA_ARGS__);                              \
     } while (0)
+
+/* 'send' with two arguments of its own, how many values there are, and the values, filled up to seven; or, where there
+ * are more, its companion with a list of them. */
+#define TBED_MESSAGE_(send, one, two, ...)                                                                   \
+    TBED_CAT_(TBED_CAT_(TBED_MESSAGE_, TBED_COUNT_(__VA_ARGS__)), _)(send, one, two, __VA_ARGS__)
 /* clang-format off */
 #define TBED_NONE_1_ tbed_value_none()
 #define TBED_NONE_2_ TBED_NONE_1_, tbed_value_none()
@@ -335,23 +392,23 @@ __attribute__((format(printf, 1, 2), unused)) static inline void tbed_format_che
 #define TBED_NONE_5_ TBED_NONE_4_, tbed_value_none()
 #define TBED_NONE_6_ TBED_NONE_5_, tbed_value_none()
 #define TBED_NONE_7_ TBED_NONE_6_, tbed_value_none()
-#define TBED_MESSAGE_1_(severity, format) tbed_do_message(severity, &tbed_site_, 0, TBED_NONE_7_)
-#define TBED_MESSAGE_2_(severity, ...) tbed_do_message(severity, &tbed_site_, 1, TBED_VALUES_2_(__VA_ARGS__), TBED_NONE_6_)
-#define TBED_MESSAGE_3_(severity, ...) tbed_do_message(severity, &tbed_site_, 2, TBED_VALUES_3_(__VA_ARGS__), TBED_NONE_5_)
-#define TBED_MESSAGE_4_(severity, ...) tbed_do_message(severity, &tbed_site_, 3, TBED_VALUES_4_(__VA_ARGS__), TBED_NONE_4_)
-#define TBED_MESSAGE_5_(severity, ...) tbed_do_message(severity, &tbed_site_, 4, TBED_VALUES_5_(__VA_ARGS__), TBED_NONE_3_)
-#define TBED_MESSAGE_6_(severity, ...) tbed_do_message(severity, &tbed_site_, 5, TBED_VALUES_6_(__VA_ARGS__), TBED_NONE_2_)
-#define TBED_MESSAGE_7_(severity, ...) tbed_do_message(severity, &tbed_site_, 6, TBED_VALUES_7_(__VA_ARGS__), TBED_NONE_1_)
-#define TBED_MESSAGE_8_(severity, ...) tbed_do_message(severity, &tbed_site_, 7, TBED_VALUES_8_(__VA_ARGS__))
-#define TBED_MESSAGE_9_(severity, ...) tbed_message_values(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_9_(__VA_ARGS__)), 8)
-#define TBED_MESSAGE_10_(severity, ...) tbed_message_values(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_10_(__VA_ARGS__)), 9)
-#define TBED_MESSAGE_11_(severity, ...) tbed_message_values(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_11_(__VA_ARGS__)), 10)
-#define TBED_MESSAGE_12_(severity, ...) tbed_message_values(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_12_(__VA_ARGS__)), 11)
-#define TBED_MESSAGE_13_(severity, ...) tbed_message_values(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_13_(__VA_ARGS__)), 12)
-#define TBED_MESSAGE_14_(severity, ...) tbed_message_values(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_14_(__VA_ARGS__)), 13)
-#define TBED_MESSAGE_15_(severity, ...) tbed_message_values(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_15_(__VA_ARGS__)), 14)
-#define TBED_MESSAGE_16_(severity, ...) tbed_message_values(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_16_(__VA_ARGS__)), 15)
-#define TBED_MESSAGE_17_(severity, ...) tbed_message_values(severity, &tbed_site_, TBED_VALUE_LIST_(TBED_VALUES_17_(__VA_ARGS__)), 16)
+#define TBED_MESSAGE_1_(send, one, two, format) send(one, two, 0, TBED_NONE_7_)
+#define TBED_MESSAGE_2_(send, one, two, ...) send(one, two, 1, TBED_VALUES_2_(__VA_ARGS__), TBED_NONE_6_)
+#define TBED_MESSAGE_3_(send, one, two, ...) send(one, two, 2, TBED_VALUES_3_(__VA_ARGS__), TBED_NONE_5_)
+#define TBED_MESSAGE_4_(send, one, two, ...) send(one, two, 3, TBED_VALUES_4_(__VA_ARGS__), TBED_NONE_4_)
+#define TBED_MESSAGE_5_(send, one, two, ...) send(one, two, 4, TBED_VALUES_5_(__VA_ARGS__), TBED_NONE_3_)
+#define TBED_MESSAGE_6_(send, one, two, ...) send(one, two, 5, TBED_VALUES_6_(__VA_ARGS__), TBED_NONE_2_)
+#define TBED_MESSAGE_7_(send, one, two, ...) send(one, two, 6, TBED_VALUES_7_(__VA_ARGS__), TBED_NONE_1_)
+#define TBED_MESSAGE_8_(send, one, two, ...) send(one, two, 7, TBED_VALUES_8_(__VA_ARGS__))
+#define TBED_MESSAGE_9_(send, one, two, ...) send##_list(one, two, TBED_VALUE_LIST_(TBED_VALUES_9_(__VA_ARGS__)), 8)
+#define TBED_MESSAGE_10_(send, one, two, ...) send##_list(one, two, TBED_VALUE_LIST_(TBED_VALUES_10_(__VA_ARGS__)), 9)
+#define TBED_MESSAGE_11_(send, one, two, ...) send##_list(one, two, TBED_VALUE_LIST_(TBED_VALUES_11_(__VA_ARGS__)), 10)
+#define TBED_MESSAGE_12_(send, one, two, ...) send##_list(one, two, TBED_VALUE_LIST_(TBED_VALUES_12_(__VA_ARGS__)), 11)
+#define TBED_MESSAGE_13_(send, one, two, ...) send##_list(one, two, TBED_VALUE_LIST_(TBED_VALUES_13_(__VA_ARGS__)), 12)
+#define TBED_MESSAGE_14_(send, one, two, ...) send##_list(one, two, TBED_VALUE_LIST_(TBED_VALUES_14_(__VA_ARGS__)), 13)
+#define TBED_MESSAGE_15_(send, one, two, ...) send##_list(one, two, TBED_VALUE_LIST_(TBED_VALUES_15_(__VA_ARGS__)), 14)
+#define TBED_MESSAGE_16_(send, one, two, ...) send##_list(one, two, TBED_VALUE_LIST_(TBED_VALUES_16_(__VA_ARGS__)), 15)
+#define TBED_MESSAGE_17_(send, one, two, ...) send##_list(one, two, TBED_VALUE_LIST_(TBED_VALUES_17_(__VA_ARGS__)), 16)
 /* clang-format on */
 
 /* ---- Scopes ---- */

@@ -1,0 +1,308 @@
+/*
+ * tracebed/logfile.h: scopes and messages as OpenOffice's RTL_LOGFILE macros have them, recorded into a trace.
+ *
+ *     #include <tracebed/logfile.h>
+ *
+ *     static void init(const char *locale, int splash)
+ *     {
+ *         TBED_LOGFILE_CONTEXT_AUTHOR(log, "desktop", "cd100003", "::Desktop::Init");
+ *         TBED_LOGFILE_CONTEXT_TRACE(log, "{ services");
+ *         TBED_LOGFILE_CONTEXT_TRACE(log, "locale is %s, splash %d", locale, splash);
+ *         TBED_LOGFILE_CONTEXT_TRACE(log, "} services");
+ *         TBED_LOGFILE_TRACE_AUTHOR("desktop", "cd100003", "::Desktop::Init : done");
+ *     }
+ *
+ *     int main(void)
+ *     {
+ *         tbed_start("run.tbed", NULL);
+ *         init("de_AT", 1);
+ *         tbed_stop();
+ *     }
+ *
+ * Off until a trace is started: by tbed_start(), by TRACEBED=run.tbed, or as it was, by RTL_LOGFILE=PREFIX in the
+ * environment (see trace.h). 'tracebed export --to=rtl-log' makes the old log of it, every other verb takes it as it is.
+ * Off is a load and a branch, and nothing is evaluated. Code that has the old names: <tracebed/rtl_logfile.h>.
+ *
+ * Texts and names are any strings. Literals and __func__ are looked up once a trace; with a module, author, name or
+ * format made at run time the whole is put together each time, and not in signal handlers, for a scope keeps a copy of
+ * its name (malloc). A text, and what %s prints, is copied into the event; NULL is "(null)".
+ *
+ * Each macro is one statement, and one record: no other thread's comes in between. (A scope is a declaration.)
+ *
+ * Threads: any. C11 or C++17, with gcc or clang. Source: spec/format.md, sections 6.2 and 8.2.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_LOGFILE_H
+#define TRACEBED_LOGFILE_H
+
+#include <tracebed/writer.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- What the macros are made of; not for callers ---- */
+
+enum tbed_logfile_kind {
+    TBED_LOGFILE_SCOPE,
+    TBED_LOGFILE_TEXT, /* a message as it is */
+    TBED_LOGFILE_FORMAT,
+};
+
+/* A place in the program. */
+struct tbed_logfile_site {
+    struct tbed_site site; /* 'text' is the scope's name, or the message */
+    enum tbed_logfile_kind kind;
+    uint32_t line;
+    const char *file, *function; /* NULL: put together at run time, and known to nobody else */
+    const char *module, *author; /* NULL: none */
+    /* Of a message: the place of the scope that the id is for, the first that it was recorded in; atomic, stays. */
+    const struct tbed_logfile_site *scope;
+};
+
+struct tbed_logfile_scope {
+    const struct tbed_logfile_site *site; /* NULL: not known, or named at run time */
+    char *name;                           /* then; NULL where it was off */
+    struct tbed_recorder *recorder;       /* where it was begun; NULL: nowhere, or it has ended */
+    uint32_t generation;                  /* of that trace */
+};
+
+uint32_t tbed_logfile_resolve(struct tbed_logfile_site *site, const struct tbed_logfile_scope *scope);
+char *tbed_logfile_name_make(const char *module, const char *author, const char *name);
+void tbed_logfile_name_free(char *name);
+
+/* The thread has been entered. */
+TBED_INLINE uint32_t tbed_logfile_id(struct tbed_logfile_site *site, const struct tbed_logfile_scope *scope)
+{
+    uint64_t state = __atomic_load_n(&site->site.state, __ATOMIC_RELAXED);
+    if (TBED_UNLIKELY((uint32_t)(state >> 32) != tbed_thread_self.generation))
+        return tbed_logfile_resolve(site, scope);
+    if (scope != NULL && TBED_UNLIKELY(scope->site != __atomic_load_n(&site->scope, __ATOMIC_RELAXED)))
+        return tbed_logfile_resolve(site, scope);
+    return (uint32_t)state;
+}
+
+/* 'site' or, made at run time and the scope's from now on, 'name'; with neither, it was off. */
+TBED_INLINE struct tbed_logfile_scope tbed_logfile_open(struct tbed_logfile_site *site, char *name)
+{
+    struct tbed_logfile_scope scope;
+    scope.site = site;
+    scope.name = name;
+    scope.recorder = NULL;
+    scope.generation = 0;
+    if ((site != NULL || name != NULL) && tbed_enter(&tbed_category_default)) {
+        scope.recorder = tbed_thread_self.recorder;
+        scope.generation = tbed_thread_self.generation;
+        tbed_span_begin(scope.recorder, site != NULL ? tbed_logfile_id(site, NULL) : tbed_dynamic_id(name));
+    }
+    return scope;
+}
+
+/* Ends it where it was begun, in the same trace and thread, and only once. */
+TBED_INLINE void tbed_logfile_close(struct tbed_logfile_scope *scope)
+{
+    if (scope->recorder != NULL && scope->recorder == tbed_thread_self.recorder &&
+        scope->generation == tbed_thread_self.generation)
+        tbed_span_end(scope->recorder);
+    scope->recorder = NULL;
+    if (scope->name != NULL)
+        tbed_logfile_name_free(scope->name);
+    scope->name = NULL;
+}
+
+TBED_INLINE struct tbed_logfile_site *tbed_logfile_make(struct tbed_logfile_site *site,
+                                                        enum tbed_logfile_kind kind, const char *module,
+                                                        const char *author, const char *text)
+{
+    __builtin_memset(site, 0, sizeof *site);
+    site->site.text = text != NULL ? text : "(null)";
+    site->kind = kind;
+    site->module = module;
+    site->author = author;
+    return site;
+}
+
+TBED_INLINE void tbed_do_logfile(struct tbed_logfile_site *site, const struct tbed_logfile_scope *scope,
+                                 size_t count, struct tbed_argument a, struct tbed_argument b,
+                                 struct tbed_argument c, struct tbed_argument d, struct tbed_argument e,
+                                 struct tbed_argument f, struct tbed_argument g)
+{
+    tbed_do_message_id(TBED_SEVERITY_NONE, tbed_logfile_id(site, scope), &site->site, count, a, b, c, d, e, f,
+                       g);
+}
+
+TBED_INLINE void tbed_do_logfile_list(struct tbed_logfile_site *site, const struct tbed_logfile_scope *scope,
+                                      struct tbed_argument *values, size_t count)
+{
+    tbed_message_values(TBED_SEVERITY_NONE, tbed_logfile_id(site, scope), &site->site, values, count);
+}
+
+#ifdef __cplusplus
+}
+
+struct tbed_logfile_context : tbed_logfile_scope {
+    explicit tbed_logfile_context(const tbed_logfile_scope &begun) noexcept : tbed_logfile_scope(begun) {}
+    tbed_logfile_context(const tbed_logfile_context &) = delete;
+    tbed_logfile_context &operator=(const tbed_logfile_context &) = delete;
+    ~tbed_logfile_context()
+    {
+        tbed_logfile_close(this);
+    }
+};
+#define TBED_LOGFILE_CONTEXT_(instance, begun) struct tbed_logfile_context instance(begun)
+/* Behind a function: clang takes the pointer for one that is kept, and warns of temporaries. */
+constexpr const char *tbed_logfile_same(const char *text)
+{
+    return text;
+}
+#define TBED_LOGFILE_PICK_(is, one, other) ((is) ? tbed_logfile_same(one) : (other))
+#define TBED_LOGFILE_DECIDE_(name, value)  constexpr bool name = value
+/* Not bool ? "load" : "save", which is an array too. */
+#define TBED_LOGFILE_IS_FIXED_(text) (__builtin_constant_p(text) || __builtin_constant_p((text)[0]))
+#else
+#define TBED_LOGFILE_CONTEXT_(instance, begun)                                                               \
+    struct tbed_logfile_scope instance __attribute__((cleanup(tbed_logfile_close), unused)) = begun
+#define TBED_LOGFILE_PICK_(is, one, other) __builtin_choose_expr(is, one, other)
+#define TBED_LOGFILE_DECIDE_(name, value)  enum { name = value }
+/* A literal, or an array of const char: it stays for ever, or the compiler says that it does not. */
+#define TBED_LOGFILE_IS_FIXED_(text)                                                                         \
+    (__builtin_constant_p(text) ||                                                                           \
+     __builtin_types_compatible_p(__typeof__(text) *, const char(*)[sizeof(text)]))
+#endif
+
+#define TBED_LOGFILE_NONE_ ((const char *)0)
+
+/* Decided by the front end, once: the optimiser might come to know more. */
+#define TBED_LOGFILE_DECIDE_FIXED_(module, author, text)                                                     \
+    TBED_LOGFILE_DECIDE_(tbed_fixed_, TBED_LOGFILE_IS_FIXED_(module) && TBED_LOGFILE_IS_FIXED_(author) &&    \
+                                          TBED_LOGFILE_IS_FIXED_(text))
+
+#define TBED_LOGFILE_ARE_FIXED_(module, author, text)                                                        \
+    __extension__({                                                                                          \
+        TBED_LOGFILE_DECIDE_FIXED_(module, author, text);                                                    \
+        (bool)tbed_fixed_;                                                                                   \
+    })
+
+/* The static descriptor, or NULL where a part of it is made at run time. */
+#define TBED_LOGFILE_SITE_(kind, module, author, text)                                                       \
+    __extension__({                                                                                          \
+        TBED_LOGFILE_DECIDE_FIXED_(module, author, text);                                                    \
+        static struct tbed_logfile_site tbed_site_ = {                                                       \
+            {0, TBED_LOGFILE_PICK_(tbed_fixed_, text, TBED_LOGFILE_NONE_), 0},                               \
+            kind,                                                                                            \
+            __LINE__,                                                                                        \
+            __FILE__,                                                                                        \
+            __func__,                                                                                        \
+            TBED_LOGFILE_PICK_(tbed_fixed_, module, TBED_LOGFILE_NONE_),                                     \
+            TBED_LOGFILE_PICK_(tbed_fixed_, author, TBED_LOGFILE_NONE_),                                     \
+            NULL};                                                                                           \
+        tbed_fixed_ ? &tbed_site_ : (struct tbed_logfile_site *)NULL;                                        \
+    })
+
+#define TBED_LOGFILE_OPEN_(module, author, name)                                                             \
+    tbed_logfile_open(TBED_LOGFILE_SITE_(TBED_LOGFILE_SCOPE, module, author, name),                          \
+                      TBED_LOGFILE_ARE_FIXED_(module, author, name) || !TBED_LOGFILE_HASLOGFILE()            \
+                          ? (char *)NULL                                                                     \
+                          : tbed_logfile_name_make(module, author, name))
+
+/* A message alone is a text, of which nothing is formatted; with values it is a format. */
+#define TBED_LOGFILE_SEND_(scope, module, author, ...)                                                       \
+    TBED_CAT_(TBED_LOGFILE_SEND_, TBED_LOGFILE_KIND_(__VA_ARGS__))(scope, module, author, __VA_ARGS__)
+/* clang-format off */
+#define TBED_LOGFILE_KIND_(...) TBED_LOGFILE_KIND_AGAIN_(__VA_ARGS__, FORMAT_, FORMAT_, FORMAT_, FORMAT_, FORMAT_, FORMAT_, FORMAT_, FORMAT_, FORMAT_, FORMAT_, FORMAT_, FORMAT_, FORMAT_, FORMAT_, FORMAT_, FORMAT_, TEXT_, 0)
+#define TBED_LOGFILE_KIND_AGAIN_(_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, _13, _14, _15, _16, _17, kind, ...) kind
+/* clang-format on */
+
+/* What is made at run time is evaluated in the same expression in which it is recorded: it may be a temporary's. */
+#define TBED_LOGFILE_HERE_(kind, module, author, text)                                                       \
+    (tbed_at_ != NULL ? tbed_at_ : tbed_logfile_make(&tbed_made_, kind, module, author, text))
+
+#define TBED_LOGFILE_SEND_FORMAT_(scope, module, author, ...)                                                \
+    do {                                                                                                     \
+        struct tbed_logfile_site *const tbed_at_ =                                                           \
+            TBED_LOGFILE_SITE_(TBED_LOGFILE_FORMAT, module, author, TBED_FIRST_(__VA_ARGS__));               \
+        struct tbed_logfile_site tbed_made_;                                                                 \
+        TBED_FORMAT_CHECK_(__VA_ARGS__);                                                                     \
+        if (tbed_enter(&tbed_category_default))                                                              \
+            TBED_MESSAGE_(tbed_do_logfile,                                                                   \
+                          TBED_LOGFILE_HERE_(TBED_LOGFILE_FORMAT, module, author, TBED_FIRST_(__VA_ARGS__)), \
+                          scope, __VA_ARGS__);                                                               \
+    } while (0)
+
+/* A text that is made at run time is the value of a "%s". */
+#define TBED_LOGFILE_SEND_TEXT_(scope, module, author, text)                                                 \
+    do {                                                                                                     \
+        TBED_LOGFILE_DECIDE_(tbed_is_text_, TBED_LOGFILE_IS_FIXED_(text));                                   \
+        struct tbed_logfile_site *const tbed_at_ =                                                           \
+            TBED_LOGFILE_SITE_(tbed_is_text_ ? TBED_LOGFILE_TEXT : TBED_LOGFILE_FORMAT, module, author,      \
+                               TBED_LOGFILE_PICK_(tbed_is_text_, text, "%s"));                               \
+        struct tbed_logfile_site tbed_made_;                                                                 \
+        if (tbed_enter(&tbed_category_default))                                                              \
+            tbed_do_logfile(TBED_LOGFILE_HERE_(tbed_is_text_ ? TBED_LOGFILE_TEXT : TBED_LOGFILE_FORMAT,      \
+                                               module, author,                                               \
+                                               TBED_LOGFILE_PICK_(tbed_is_text_, text, "%s")),               \
+                            scope, tbed_is_text_ ? 0 : 1,                                                    \
+                            tbed_is_text_ ? tbed_value_none() : tbed_value_text(text), TBED_NONE_6_);        \
+    } while (0)
+
+/* ---- Scopes ---- */
+
+/*
+ * A scope from here to the end of the block, in C too: "{ NAME" and "} NAME" in the log, NAME being 'name' or
+ * "MODULE (AUTHOR) FUNCTION". 'instance' is what TBED_LOGFILE_CONTEXT_TRACE() and TBED_LOGFILE_END() call it. The forms
+ * with PRODUCT stay where TBED_NO_LOGFILE, defined before this header is included, compiles the others out.
+ */
+#define TBED_LOGFILE_PRODUCT_CONTEXT(instance, name)                                                         \
+    TBED_LOGFILE_CONTEXT_(instance, TBED_LOGFILE_OPEN_(TBED_LOGFILE_NONE_, TBED_LOGFILE_NONE_, name))
+#define TBED_LOGFILE_PRODUCT_CONTEXT_AUTHOR(instance, module, author, function)                              \
+    TBED_LOGFILE_CONTEXT_(instance, TBED_LOGFILE_OPEN_(module, author, function))
+
+/*
+ * The same by hand, for scopes that are no block: static struct tbed_logfile_scope log; TBED_LOGFILE_BEGIN(log, "load");
+ * in one function, TBED_LOGFILE_END(log); in another. The scope is all zeros before. What was not begun, was begun in a
+ * trace that has been stopped since, or is another thread's, does not end. They nest; what begins while it is open ends
+ * before.
+ */
+#define TBED_LOGFILE_BEGIN(instance, name)                                                                   \
+    TBED_LOGFILE_BEGIN_AUTHOR(instance, TBED_LOGFILE_NONE_, TBED_LOGFILE_NONE_, name)
+#define TBED_LOGFILE_BEGIN_AUTHOR(instance, module, author, function)                                        \
+    do {                                                                                                     \
+        tbed_logfile_close(&(instance));                                                                     \
+        (instance) = TBED_LOGFILE_OPEN_(module, author, function);                                           \
+    } while (0)
+#define TBED_LOGFILE_END(instance) tbed_logfile_close(&(instance))
+
+/* ---- Messages ---- */
+
+/*
+ * "| NAME : message" with the name of a scope, "| : message", and "| MODULE (AUTHOR) : message". The message is a text,
+ * as it is, or a format and up to 16 values, which the compiler checks as TBED_LOG's.
+ */
+#define TBED_LOGFILE_PRODUCT_CONTEXT_TRACE(instance, ...)                                                    \
+    TBED_LOGFILE_SEND_(&(instance), TBED_LOGFILE_NONE_, TBED_LOGFILE_NONE_, __VA_ARGS__)
+#define TBED_LOGFILE_PRODUCT_TRACE(...)                                                                      \
+    TBED_LOGFILE_PRODUCT_TRACE_AUTHOR(TBED_LOGFILE_NONE_, TBED_LOGFILE_NONE_, __VA_ARGS__)
+#define TBED_LOGFILE_PRODUCT_TRACE_AUTHOR(module, author, ...)                                               \
+    TBED_LOGFILE_SEND_((const struct tbed_logfile_scope *)NULL, module, author, __VA_ARGS__)
+
+/* Whether anything is recorded. */
+#define TBED_LOGFILE_HASLOGFILE() TBED_IS_ON(default)
+
+#ifndef TBED_NO_LOGFILE
+#define TBED_LOGFILE_CONTEXT(instance, name) TBED_LOGFILE_PRODUCT_CONTEXT(instance, name)
+#define TBED_LOGFILE_CONTEXT_AUTHOR(instance, module, author, function)                                      \
+    TBED_LOGFILE_PRODUCT_CONTEXT_AUTHOR(instance, module, author, function)
+#define TBED_LOGFILE_CONTEXT_TRACE(instance, ...) TBED_LOGFILE_PRODUCT_CONTEXT_TRACE(instance, __VA_ARGS__)
+#define TBED_LOGFILE_TRACE(...)                   TBED_LOGFILE_PRODUCT_TRACE(__VA_ARGS__)
+#define TBED_LOGFILE_TRACE_AUTHOR(module, author, ...)                                                       \
+    TBED_LOGFILE_PRODUCT_TRACE_AUTHOR(module, author, __VA_ARGS__)
+#else
+#define TBED_LOGFILE_CONTEXT(instance, name)                            ((void)0)
+#define TBED_LOGFILE_CONTEXT_AUTHOR(instance, module, author, function) ((void)0)
+#define TBED_LOGFILE_CONTEXT_TRACE(instance, ...)                       ((void)0)
+#define TBED_LOGFILE_TRACE(...)                                         ((void)0)
+#define TBED_LOGFILE_TRACE_AUTHOR(module, author, ...)                  ((void)0)
+#endif
+
+#endif

@@ -1,0 +1,173 @@
+/*
+ * The ids of the scopes and messages of logfile.h: what their parts are put together to, once a trace where they are
+ * the same each time.
+ *
+ * A scope's id is its name; a message's is "scope U+001E format" (spec/format.md, section 6.2).
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "tracebed/logfile.h"
+#include "writer/private.h"
+
+#define UNIT         '\x1e'
+#define NBYTES_USUAL 1024
+
+/* Text as it grows; nothing is stored beyond its room, but counted. */
+struct draft {
+    char *text;
+    size_t room, nbytes;
+};
+
+static void put(struct draft *draft, const char *text, size_t nbytes)
+{
+    if (nbytes <= draft->room && draft->nbytes <= draft->room - nbytes)
+        memcpy(draft->text + draft->nbytes, text, nbytes);
+    draft->nbytes += nbytes;
+}
+
+static void put_text(struct draft *draft, const char *text)
+{
+    put(draft, text, strlen(text));
+}
+
+static void put_name(struct draft *draft, const char *module, const char *author, const char *name)
+{
+    if (module != NULL) {
+        put_text(draft, module);
+        put_text(draft, " (");
+        put_text(draft, author != NULL ? author : "(null)");
+        put_text(draft, name != NULL ? ") " : ")");
+    }
+    if (name != NULL)
+        put_text(draft, name);
+}
+
+/* No percent sign of it is formatted. */
+static void put_verbatim(struct draft *draft, const char *text)
+{
+    for (const char *sign; (sign = strchr(text, '%')) != NULL; text = sign + 1) {
+        put(draft, text, (size_t)(sign + 1 - text));
+        put(draft, "%", 1);
+    }
+    put_text(draft, text);
+}
+
+static const char *text_of(const struct tbed_logfile_site *site)
+{
+    return site->site.text != NULL ? site->site.text : "(null)";
+}
+
+static void put_context(struct draft *draft, const struct tbed_logfile_site *site,
+                        const struct tbed_logfile_scope *scope)
+{
+    if (scope == NULL)
+        put_name(draft, site->module, site->author, NULL);
+    else if (scope->name != NULL)
+        put_text(draft, scope->name);
+    else if (scope->site != NULL)
+        put_name(draft, scope->site->module, scope->site->author, text_of(scope->site));
+}
+
+static void put_site(struct draft *draft, const struct tbed_logfile_site *site,
+                     const struct tbed_logfile_scope *scope)
+{
+    const char *text = text_of(site);
+    if (site->kind == TBED_LOGFILE_SCOPE) {
+        put_name(draft, site->module, site->author, text);
+        return;
+    }
+    put_context(draft, site, scope);
+    if (draft->nbytes > 0 || strchr(text, UNIT) != NULL)
+        put(draft, &(char){UNIT}, 1);
+    if (site->kind == TBED_LOGFILE_TEXT)
+        put_verbatim(draft, text);
+    else
+        put_text(draft, text);
+}
+
+/* Not by malloc: a signal handler may be the first to come to a place. */
+static uint32_t intern_long(const struct tbed_logfile_site *site, const struct tbed_logfile_scope *scope,
+                            size_t nbytes)
+{
+    struct tbed_writer *writer = tbed_thread_self.writer;
+    struct draft draft = {.text = tbed_pages_alloc(nbytes), .room = nbytes};
+    if (draft.text == NULL) {
+        tbed_drop(writer, TBED_DROP_NO_MEMORY, 1);
+        return TBED_ID_INVALID;
+    }
+    put_site(&draft, site, scope);
+    uint32_t id = tbed_string_intern(writer, draft.text, nbytes);
+    tbed_pages_free(draft.text, nbytes);
+    return id;
+}
+
+static uint32_t intern(const struct tbed_logfile_site *site, const struct tbed_logfile_scope *scope)
+{
+    char room[NBYTES_USUAL];
+    struct draft draft = {.text = room, .room = sizeof room};
+    put_site(&draft, site, scope);
+    return draft.nbytes <= sizeof room ? tbed_string_intern(tbed_thread_self.writer, room, draft.nbytes)
+                                       : intern_long(site, scope, draft.nbytes);
+}
+
+/* A message is mostly in one scope; in others it is put together each time. */
+static bool is_kept(struct tbed_logfile_site *site, const struct tbed_logfile_scope *scope)
+{
+    const struct tbed_logfile_site *first = NULL;
+    if (site->file == NULL || (scope != NULL && scope->site == NULL))
+        return false;
+    return scope == NULL ||
+           __atomic_compare_exchange_n(&site->scope, &first, scope->site, false, __ATOMIC_RELAXED,
+                                       __ATOMIC_RELAXED) ||
+           first == scope->site;
+}
+
+static void describe(const struct tbed_logfile_site *site, uint32_t id)
+{
+    struct tbed_frame_names place = {tbed_dynamic_id(site->function), tbed_dynamic_id(site->file),
+                                     site->line};
+    tbed_location_describe(tbed_thread_self.writer, id, &place, 1);
+}
+
+uint32_t tbed_logfile_resolve(struct tbed_logfile_site *site, const struct tbed_logfile_scope *scope)
+{
+    int kept_errno = errno;
+    uint32_t id = intern(site, scope);
+    if (id != TBED_ID_INVALID && is_kept(site, scope)) {
+        describe(site, id);
+        __atomic_store_n(&site->site.state, (uint64_t)tbed_thread_self.generation << 32 | id,
+                         __ATOMIC_RELAXED);
+    }
+    errno = kept_errno;
+    return id;
+}
+
+/* ---- Names of scopes that are made at run time ---- */
+
+char *tbed_logfile_name_make(const char *module, const char *author, const char *name)
+{
+    int kept_errno = errno;
+    struct draft draft = {.room = 0};
+    name = name != NULL ? name : "(null)";
+    put_name(&draft, module, author, name);
+    size_t room = draft.nbytes + 1;
+    draft = (struct draft){.text = malloc(room), .room = room};
+    if (draft.text == NULL) {
+        tbed_drop(tbed_default_writer(), TBED_DROP_NO_MEMORY, 1);
+    } else {
+        put_name(&draft, module, author, name);
+        put(&draft, "", 1);
+    }
+    errno = kept_errno;
+    return draft.text;
+}
+
+void tbed_logfile_name_free(char *name)
+{
+    int kept_errno = errno;
+    free(name);
+    errno = kept_errno;
+}
