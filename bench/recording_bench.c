@@ -41,6 +41,22 @@ __attribute__((noinline)) static void read_clock(const struct target *target, si
     bench_sink = sum;
 }
 
+#define FLOOR_NWORDS 512 /* a page of 4 KiB: it stays in the cache */
+
+/* The least that an event can be: the clock, shifts and ors, a store, a comparison. */
+__attribute__((noinline)) static void store_words(const struct target *target, size_t count)
+{
+    static uint64_t words[FLOOR_NWORDS];
+    uint64_t base = tbed_counter_read();
+    for (size_t i = 0, at = 0; i < count; i++) {
+        uint64_t word = (tbed_counter_read() - base) << 33 | (uint64_t)TBED_TAG_BEGIN << 30 | target->id;
+        __atomic_store_n(&words[at++], word, __ATOMIC_RELEASE);
+        if (at == FLOOR_NWORDS)
+            at = 0;
+    }
+    bench_sink = words[0];
+}
+
 __attribute__((noinline)) static void record_spans(const struct target *target, size_t count)
 {
     struct tbed_recorder *recorder = target->recorder;
@@ -539,6 +555,7 @@ static const struct work works[] = {
     {"alloc+free", record_allocations, 40 * MILLION, 16, 1, false, false, NO_GOAL, 0, 0},
     {"instant, 2 integer arguments", record_arguments, 16 * MILLION, 48, 1, false, false, NO_GOAL, 0, 0},
     {"message of 32 bytes", record_messages, 16 * MILLION, 56, 1, false, false, NO_GOAL, 0, 0},
+    {"floor: clock, shift, or, store, compare", store_words, 100 * MILLION, 8, 1, false, true, NO_GOAL, 0, 0},
     {"off: begin+end without a writer",
      record_spans,
      100 * MILLION,

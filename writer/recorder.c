@@ -26,7 +26,7 @@ static struct {
     struct tbed_recorder hot;
     uint8_t gap[TBED_RECORDER_KEPT_OFFSET - sizeof(struct tbed_recorder)];
     struct tbed_recorder_kept kept;
-} dead_recorder = {.hot = {.mark = TBED_MARK_STOPPED, .idle = TBED_MARK_STOPPED}};
+} dead_recorder = {.hot = {.mark = TBED_MARK_OFF, .idle = TBED_MARK_OFF}};
 
 static struct tbed_recorder_cold *cold_of(struct tbed_recorder *recorder)
 {

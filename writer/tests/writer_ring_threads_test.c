@@ -26,6 +26,7 @@
 #define PAGE_NBYTES             65536
 #define PAGE_EVENTS             ((PAGE_NBYTES - 64) / 8)
 #define GROUP_EVENTS            3
+#define RING_SHARE              16  /* TBED_RING_SHARE: of the ring, what a helper may hold of a kind */
 #define RING_PAGES_GIVEN_OFFSET 360 /* spec/format.md, section 3.2 */
 
 static bool is_long(void)
@@ -105,6 +106,15 @@ static bool follows(const struct follower *follower, const struct tbed_event *ev
     return follower->last_type == TBED_EVENT_INSTANT && event->id == follower->last_id;
 }
 
+static void wrong(struct follower *follower, const struct tbed_event *event, const char *what)
+{
+    print_error("%s: type %u of %u at tick %llu after type %u of %u at tick %llu; %llu events, %llu jumps\n",
+                what, event->type, event->id, (unsigned long long)event->tick, follower->last_type,
+                follower->last_id, (unsigned long long)follower->last_tick,
+                (unsigned long long)follower->event_count, (unsigned long long)follower->jump_count);
+    follower->wrong_count++;
+}
+
 /* What does not follow is a jump, which must be forward and is allowed only where pages were reused. */
 static void follow(struct follower *follower, const struct tbed_event *event)
 {
@@ -112,12 +122,13 @@ static void follow(struct follower *follower, const struct tbed_event *event)
     if (event->type == TBED_EVENT_BEGIN && event->id >= NUMBERS && !follower->has_last)
         return; /* the thread's outermost span */
     if (!is_ours || (follower->has_last && event->tick < follower->last_tick))
-        follower->wrong_count++;
+        wrong(follower, event, is_ours ? "an earlier tick" : "nobody's event");
     if (follower->has_last && !follows(follower, event)) {
         follower->jump_count++;
         follower->run_count = 0;
-        if (event->id <= follower->last_id && event->type <= follower->last_type)
-            follower->wrong_count++;
+        uint32_t ahead = (event->id - follower->last_id) % NUMBERS; /* they wrap, in half a minute */
+        if (ahead >= NUMBERS / 2 || (ahead == 0 && event->type <= follower->last_type))
+            wrong(follower, event, "twice");
     }
     follower->has_last = true;
     follower->last_id = event->id;
@@ -163,15 +174,16 @@ static uint32_t stream_of_worker(struct tbed_reader *reader, uint32_t number)
 static void check_stream(struct tbed_reader *reader, uint32_t number, struct follower *follower)
 {
     char name[16];
-    size_t count;
+    struct tbed_cursor *cursor;
+    struct tbed_event event;
     snprintf(name, sizeof name, "t%u", number);
     uint32_t stream = stream_of_worker(reader, number);
     check_open_spans(reader, stream, name);
-    struct tbed_event *events = test_events(reader, stream, &count);
     *follower = (struct follower){0};
-    for (size_t i = 0; i < count; i++)
-        follow(follower, &events[i]);
-    free(events);
+    assert_int_equal(tbed_cursor_open(reader, stream, &cursor), TBED_OK);
+    while (tbed_cursor_next(cursor, &event) == TBED_OK)
+        follow(follower, &event);
+    tbed_cursor_close(cursor);
     assert_int_equal(follower->wrong_count, 0);
 }
 
@@ -206,48 +218,62 @@ static void newest_events_are_kept(void **state)
             assert_true(helper || follower.jump_count == 0);
             assert_int_equal(follower.last_id, worker.limit - 1);
             assert_int_equal(follower.last_type, TBED_EVENT_END);
-            /* A helper that is late holds pages back; half of the ring is the promise. */
-            uint64_t least_pages = pages - 1 - (helper ? pages / 2 : pages / 16);
-            assert_in_range(follower.run_count, pages < 2 ? 0 : least_pages * (PAGE_EVENTS - 4) * 15 / 16,
+            /* A helper holds a share that is ready, one that waits to be sealed, and what it is just at. */
+            uint64_t share = pages / RING_SHARE, held = helper && share != 0 ? 2 * share + 1 : 0;
+            assert_in_range(follower.run_count, (pages - 1 - held) * (PAGE_EVENTS - 4),
                             pages * (uint64_t)PAGE_EVENTS);
             tbed_reader_close(reader);
         }
     }
 }
 
-/* A thread that sleeps keeps its page whatever the others do; when it wakes it goes on where it was. */
-static void quiet_thread_keeps_its_page(void **state)
+static void record_numbers(struct tbed_recorder *recorder, uint32_t first, uint32_t end)
 {
-    (void)state;
-    const char *path = test_path("quiet.tbed");
-    struct tbed_writer_options options = {.ring_nbytes = 4 * PAGE_NBYTES};
-    struct tbed_writer *writer = test_writer_open(path, &options);
-    struct tbed_recorder *quiet = tbed_recorder_open(writer, "quiet");
-    for (uint32_t i = 0; i < 10; i++)
-        tbed_instant(quiet, i);
-    uint64_t count = 0;
-    struct worker busy = {.writer = writer, .count = &count, .limit = 20 * PAGE_EVENTS / GROUP_EVENTS};
-    record(&busy);
-    struct tbed_reader *reader = test_reader_open(path, false);
+    for (uint32_t i = first; i < end; i++)
+        tbed_instant(recorder, i);
+}
+
+static void assert_numbers(struct tbed_reader *reader, const char *name, uint32_t count)
+{
     size_t found;
-    free(test_events(reader, test_stream_named(reader, "quiet"), &found));
-    assert_int_equal(found, 10);
-    tbed_reader_close(reader);
-    for (uint32_t i = 10; i < 20; i++)
-        tbed_instant(quiet, i);
-    tbed_writer_close(writer);
-    reader = test_reader_open(path, true);
-    struct tbed_event *events = test_events(reader, test_stream_named(reader, "quiet"), &found);
-    assert_int_equal(found, 20);
-    for (uint32_t i = 0; i < 20; i++)
+    struct tbed_event *events = test_events(reader, test_stream_named(reader, name), &found);
+    assert_int_equal(found, count);
+    for (uint32_t i = 0; i < count; i++)
         assert_int_equal(events[i].id, i);
     free(events);
-    struct follower follower;
-    check_stream(reader, 0, &follower);
-    assert_int_equal(follower.last_id, busy.limit - 1);
-    assert_int_equal(follower.jump_count, 0);
-    assert_int_equal(test_drop_count(reader), 0);
-    tbed_reader_close(reader);
+}
+
+/*
+ * A thread that sleeps keeps the page that it is in, and the last one that it filled, whatever the others do; when it
+ * wakes it goes on where it was.
+ */
+static void quiet_thread_keeps_its_pages(void **state)
+{
+    (void)state;
+    const uint32_t counts[] = {10, PAGE_EVENTS + 10};
+    const char *path = test_path("quiet.tbed");
+    for (int i = 0; i < 2; i++) {
+        struct tbed_writer_options options = {.ring_nbytes = 8 * PAGE_NBYTES};
+        struct tbed_writer *writer = test_writer_open(path, &options);
+        struct tbed_recorder *quiet = tbed_recorder_open(writer, "quiet");
+        record_numbers(quiet, 0, counts[i]);
+        uint64_t count = 0;
+        struct worker busy = {.writer = writer, .count = &count, .limit = 40 * PAGE_EVENTS / GROUP_EVENTS};
+        record(&busy);
+        struct tbed_reader *reader = test_reader_open(path, false);
+        assert_numbers(reader, "quiet", counts[i]);
+        tbed_reader_close(reader);
+        record_numbers(quiet, counts[i], counts[i] + 10);
+        tbed_writer_close(writer);
+        reader = test_reader_open(path, true);
+        assert_numbers(reader, "quiet", counts[i] + 10);
+        struct follower follower;
+        check_stream(reader, 0, &follower);
+        assert_int_equal(follower.last_id, busy.limit - 1);
+        assert_int_equal(follower.jump_count, 0);
+        assert_int_equal(test_drop_count(reader), 0);
+        tbed_reader_close(reader);
+    }
 }
 
 /* More threads than pages: who has a page goes on in it, who has none drops, and each drop is counted. */
@@ -509,19 +535,23 @@ static size_t count_too_old(struct tbed_reader *reader, const struct shared_coun
                             uint64_t given, uint64_t ring_page_count)
 {
     uint32_t stream = stream_of_worker(reader, thread);
-    size_t first, block_count, event_count, too_old = 0, at = 0;
-    struct tbed_event *events = test_events(reader, stream, &event_count);
+    size_t first, block_count, too_old = 0;
+    struct tbed_cursor *cursor;
+    struct tbed_event last = {0}, event;
+    assert_int_equal(tbed_cursor_open(reader, stream, &cursor), TBED_OK);
+    bool has_event = tbed_cursor_next(cursor, &event) == TBED_OK;
     tbed_stream_blocks(reader, stream, &first, &block_count);
     for (size_t i = first + 1; i < first + block_count; i++) {
         struct tbed_block next;
         assert_int_equal(tbed_event_block_get(reader, i, &next), TBED_OK);
-        while (at + 1 < event_count && events[at + 1].tick < next.first_tick)
-            at++;
-        uint64_t after = events[at].id < NUMBERS ? events[at].id + MOMENT_GROUPS + 1 : 0;
+        for (; has_event && event.tick < next.first_tick;
+             has_event = tbed_cursor_next(cursor, &event) == TBED_OK)
+            last = event;
+        uint64_t after = last.id < NUMBERS ? last.id + MOMENT_GROUPS + 1 : 0;
         too_old += after < shared->counts[thread] &&
                    given_before(shared, thread, after) + ring_page_count * 3 / 2 < given;
     }
-    free(events);
+    tbed_cursor_close(cursor);
     return too_old;
 }
 
@@ -586,7 +616,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(newest_events_are_kept),
-        cmocka_unit_test(quiet_thread_keeps_its_page),
+        cmocka_unit_test(quiet_thread_keeps_its_pages),
         cmocka_unit_test(more_threads_than_pages_drop_and_count),
         cmocka_unit_test(full_disk_is_told_at_the_start),
         cmocka_unit_test(pages_of_killed_processes_come_back),

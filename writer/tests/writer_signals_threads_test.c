@@ -25,6 +25,14 @@
 #define HANDLER_ID        100u /* and above: what handlers record */
 #define OF_HANDLER        4u
 #define INTERVAL_NS       100000
+#define PAGE_NBYTES       4096 /* small: most handlers come near the end of one */
+#define RING_PAGES        128
+
+/*
+ * What was recorded since half of the ring was given out is there; of the pages that were, a helper has an eighth ready
+ * or waiting for its seal, and each thread may have one that it is in, and one that was skipped.
+ */
+#define RING_PAGES_KEPT (RING_PAGES / 2 - RING_PAGES / 8 - 2 * THREAD_COUNT - 1)
 
 struct thread {
     struct tbed_writer *writer;
@@ -100,6 +108,7 @@ static void *record(void *argument)
 struct run { /* of events without a hole, from the first counter on */
     uint64_t next_round, next_handled;
     uint64_t of_thread, of_handler; /* events seen; 0: any number may come first */
+    uint64_t page, page_count;      /* the last event's; how many there are */
 };
 
 static uint64_t next_stored(const struct thread *thread, uint64_t handled)
@@ -107,6 +116,12 @@ static uint64_t next_stored(const struct thread *thread, uint64_t handled)
     while (handled < thread->handled && thread->is_dropped[handled])
         handled++;
     return handled;
+}
+
+static void see_page(struct run *run, uint64_t page)
+{
+    run->page_count += run->page_count == 0 || page != run->page;
+    run->page = page;
 }
 
 /* False: there is a hole before the counter. */
@@ -138,15 +153,14 @@ static bool see_event(struct run *run, const struct tbed_event *event)
 
 /*
  * What the thread recorded is all there, and of its handlers' all that came between records; of a ring, from the last
- * hole on.
+ * hole on: the number of pages since.
  */
-static void check_stream(struct tbed_reader *reader, const struct thread *thread, const char *name,
-                         bool is_ring)
+static uint64_t check_stream(struct tbed_reader *reader, const struct thread *thread, const char *name,
+                             bool is_ring)
 {
     size_t count;
     struct tbed_event *events = test_events(reader, test_stream_named(reader, name), &count);
     struct run run = {.next_handled = is_ring ? 0 : next_stored(thread, 0)};
-    unsigned hole_count = 0;
     if (!is_ring)
         run.of_thread = run.of_handler = 3; /* a begin comes first */
     for (size_t i = 0; i < count; i++) {
@@ -162,15 +176,17 @@ static void check_stream(struct tbed_reader *reader, const struct thread *thread
             run.of_thread = run.of_handler = 0;
             follows = false;
         }
-        hole_count += !follows;
+        assert_true(follows || is_ring);
+        if (!follows)
+            run.page_count = 0;
+        see_page(&run, events[i].offset / PAGE_NBYTES);
     }
     free(events);
-    /* A block that was kept because nothing followed it stands alone; the counter behind its hole may be another's. */
-    assert_true(hole_count <= (is_ring ? 4 : 0));
     assert_int_equal(run.next_round, thread->rounds + 1);
     assert_int_equal(run.of_thread % 4, 1);
     assert_int_equal(run.of_handler % 4, is_ring && run.of_handler == 0 ? 0 : 3);
     assert_true(run.of_handler == 0 || run.next_handled == thread->handled);
+    return run.page_count;
 }
 
 static uint64_t handled_and_dropped(const struct thread *thread)
@@ -197,16 +213,18 @@ static void run_with(const struct tbed_writer_options *options)
     }
     for (unsigned i = 0; i < THREAD_COUNT; i++)
         pthread_join(threads[i].thread, NULL);
-    uint64_t handled = 0, groups_dropped = 0;
+    bool is_ring = options != NULL && options->ring_nbytes != 0;
+    uint64_t handled = 0, groups_dropped = 0, page_count = 0;
     uint64_t dropped = tbed_writer_drop_count(writer, TBED_DROP_INTERRUPTED);
     tbed_writer_close(writer);
     struct tbed_reader *reader = test_reader_open(path, true);
     assert_int_equal(tbed_reader_verify(reader), TBED_OK);
     for (unsigned i = 0; i < THREAD_COUNT; i++) {
-        check_stream(reader, &threads[i], names[i], options != NULL && options->ring_nbytes != 0);
+        page_count += check_stream(reader, &threads[i], names[i], is_ring);
         handled += threads[i].handled;
         groups_dropped += handled_and_dropped(&threads[i]);
     }
+    assert_in_range(page_count, is_ring ? RING_PAGES_KEPT : 1, UINT64_MAX);
     print_message("%llu signals, %llu in the middle of a record\n", (unsigned long long)handled,
                   (unsigned long long)groups_dropped);
     assert_int_equal(dropped, OF_HANDLER * groups_dropped);
@@ -221,11 +239,10 @@ static void handlers_of_many_threads_with_a_helper(void **state)
     run_with(NULL);
 }
 
-/* Small pages: most handlers come near the end of one. */
 static void handlers_of_many_threads_with_small_pages(void **state)
 {
     (void)state;
-    const struct tbed_writer_options options = {.page_nbytes = 4096, .no_helper = true};
+    const struct tbed_writer_options options = {.page_nbytes = PAGE_NBYTES, .no_helper = true};
     run_with(&options);
 }
 
@@ -234,7 +251,7 @@ static void handlers_of_many_threads_in_a_flight_recorder(void **state)
     (void)state;
     for (int helper = 0; helper < 2; helper++) {
         const struct tbed_writer_options options = {
-            .page_nbytes = 4096, .ring_nbytes = 128 * 4096, .no_helper = helper == 0};
+            .page_nbytes = PAGE_NBYTES, .ring_nbytes = RING_PAGES * PAGE_NBYTES, .no_helper = helper == 0};
         run_with(&options);
     }
 }

@@ -14,6 +14,7 @@
 
 struct worker {
     struct tbed_writer *writer;
+    pthread_t thread;
     uint32_t number;
     uint32_t count;
     bool stop; /* atomic */
@@ -36,14 +37,33 @@ static void *count_up(void *argument)
     return NULL;
 }
 
-static void run_workers(struct tbed_writer *writer, void *(*run)(void *), struct worker *workers,
-                        pthread_t *threads)
+static void start_workers(struct tbed_writer *writer, void *(*run)(void *), struct worker *workers)
 {
     for (uint32_t i = 0; i < THREADS; i++) {
         workers[i].writer = writer;
         workers[i].number = i;
-        assert_int_equal(pthread_create(&threads[i], NULL, run, &workers[i]), 0);
+        assert_int_equal(pthread_create(&workers[i].thread, NULL, run, &workers[i]), 0);
     }
+}
+
+static void join_workers(struct worker *workers)
+{
+    for (uint32_t i = 0; i < THREADS; i++)
+        pthread_join(workers[i].thread, NULL);
+}
+
+static void await_count(const struct worker *workers, uint32_t count)
+{
+    for (uint32_t i = 0; i < THREADS; i++)
+        while (__atomic_load_n(&workers[i].count, __ATOMIC_RELAXED) < count)
+            usleep(100);
+}
+
+static void stop_workers(struct worker *workers)
+{
+    for (uint32_t i = 0; i < THREADS; i++)
+        __atomic_store_n(&workers[i].stop, true, __ATOMIC_RELAXED);
+    join_workers(workers);
 }
 
 static void assert_counts_up(struct tbed_reader *reader, uint32_t stream, uint32_t count)
@@ -64,16 +84,14 @@ static void all_events_of_all_threads_are_there(void **state)
     (void)state;
     const char *path = test_path("threads.tbed");
     struct worker workers[THREADS] = {{0}};
-    pthread_t threads[THREADS];
     char name[16];
     for (int helper = 0; helper < 2; helper++) {
         struct tbed_writer_options options = {.no_helper = helper == 0};
         struct tbed_writer *writer = test_writer_open(path, &options);
         for (uint32_t i = 0; i < THREADS; i++)
             workers[i].count = 60000 + i;
-        run_workers(writer, count_up, workers, threads);
-        for (uint32_t i = 0; i < THREADS; i++)
-            pthread_join(threads[i], NULL);
+        start_workers(writer, count_up, workers);
+        join_workers(workers);
         tbed_writer_close(writer);
         struct tbed_reader *reader = test_reader_open(path, true);
         for (uint32_t i = 0; i < THREADS; i++) {
@@ -119,19 +137,13 @@ static void close_while(void *(*run)(void *), bool given_ticks)
     const char *path = test_path("closing.tbed");
     for (int round = 0; round < 10; round++) {
         struct worker workers[THREADS] = {{0}};
-        pthread_t threads[THREADS];
         struct tbed_writer_options options = {.no_helper = round % 2 == 0, .given_ticks = given_ticks};
         struct tbed_writer *writer = test_writer_open(path, &options);
-        run_workers(writer, run, workers, threads);
-        for (uint32_t i = 0; i < THREADS; i++)
-            while (__atomic_load_n(&workers[i].count, __ATOMIC_RELAXED) < 100)
-                usleep(100);
+        start_workers(writer, run, workers);
+        await_count(workers, 100);
         tbed_writer_close(writer);
         usleep(2000);
-        for (uint32_t i = 0; i < THREADS; i++)
-            __atomic_store_n(&workers[i].stop, true, __ATOMIC_RELAXED);
-        for (uint32_t i = 0; i < THREADS; i++)
-            pthread_join(threads[i], NULL);
+        stop_workers(workers);
         tbed_reader_close(test_reader_open(path, true));
     }
 }
@@ -166,11 +178,9 @@ static void short_threads_come_and_go(void **state)
     (void)state;
     const char *path = test_path("short.tbed");
     struct worker workers[THREADS] = {{0}};
-    pthread_t threads[THREADS];
     struct tbed_writer *writer = test_writer_open(path, NULL);
-    run_workers(writer, open_and_close_recorders, workers, threads);
-    for (uint32_t i = 0; i < THREADS; i++)
-        pthread_join(threads[i], NULL);
+    start_workers(writer, open_and_close_recorders, workers);
+    join_workers(workers);
     tbed_writer_close(writer);
     struct tbed_reader *reader = test_reader_open(path, true);
     struct tbed_stream_info stream;
@@ -217,11 +227,9 @@ static void a_text_has_one_id_whoever_asks_first(void **state)
     (void)state;
     const char *path = test_path("intern.tbed");
     struct worker workers[THREADS] = {{0}};
-    pthread_t threads[THREADS];
     struct tbed_writer *writer = test_writer_open(path, NULL);
-    run_workers(writer, intern_all, workers, threads);
-    for (uint32_t i = 0; i < THREADS; i++)
-        pthread_join(threads[i], NULL);
+    start_workers(writer, intern_all, workers);
+    join_workers(workers);
     tbed_writer_close(writer);
     assert_int_equal(intern_one(writer, 3), TBED_ID_INVALID);
     tbed_writer_free(writer);
@@ -257,18 +265,12 @@ static void closing_while_threads_intern_is_safe(void **state)
     const char *path = test_path("intern_close.tbed");
     for (int round = 0; round < 5; round++) {
         struct worker workers[THREADS] = {{0}};
-        pthread_t threads[THREADS];
         struct tbed_writer *writer = test_writer_open(path, NULL);
-        run_workers(writer, intern_until_told, workers, threads);
-        for (uint32_t i = 0; i < THREADS; i++)
-            while (__atomic_load_n(&workers[i].count, __ATOMIC_RELAXED) < 1500)
-                usleep(100);
+        start_workers(writer, intern_until_told, workers);
+        await_count(workers, 1500);
         tbed_writer_close(writer);
         assert_int_equal(intern_one(writer, 3), TBED_ID_INVALID);
-        for (uint32_t i = 0; i < THREADS; i++)
-            __atomic_store_n(&workers[i].stop, true, __ATOMIC_RELAXED);
-        for (uint32_t i = 0; i < THREADS; i++)
-            pthread_join(threads[i], NULL);
+        stop_workers(workers);
         tbed_reader_close(test_reader_open(path, true));
         tbed_writer_free(writer);
     }

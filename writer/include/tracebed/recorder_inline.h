@@ -36,6 +36,7 @@ struct tbed_recorder {
 #define TBED_MARK_SLOW    2
 #define TBED_MARK_BUSY    3 /* in a record */
 #define TBED_MARK_STOPPED 4 /* closed */
+#define TBED_MARK_OFF     5 /* there is no writer: nothing is called, nothing counted */
 
 /* The half that a forked child keeps, one page further on. */
 struct tbed_recorder_kept {
@@ -121,10 +122,15 @@ static inline void tbed_recorder_mark_idle(struct tbed_recorder *recorder, uint8
     __atomic_store_n(&recorder->mark, mark, __ATOMIC_RELEASE);
 }
 
+static inline int tbed_recorder_is_off(const struct tbed_recorder *recorder)
+{
+    return recorder->mark == TBED_MARK_OFF;
+}
+
 static inline int tbed_recorder_enter(struct tbed_recorder *recorder)
 {
     if (TBED_UNLIKELY(recorder->mark != TBED_MARK_READY))
-        return tbed_recorder_enter_slow(recorder);
+        return !tbed_recorder_is_off(recorder) && tbed_recorder_enter_slow(recorder);
     tbed_recorder_mark_busy(recorder);
     return 1;
 }
@@ -189,7 +195,8 @@ static inline void tbed_span_begin(struct tbed_recorder *recorder, uint32_t id)
         }
         tbed_recorder_mark_idle(recorder, TBED_MARK_READY);
     }
-    tbed_span_begin_slow(recorder, id);
+    if (!tbed_recorder_is_off(recorder))
+        tbed_span_begin_slow(recorder, id);
 }
 
 static inline void tbed_span_end(struct tbed_recorder *recorder)
@@ -208,7 +215,8 @@ static inline void tbed_span_end(struct tbed_recorder *recorder)
         }
         tbed_recorder_mark_idle(recorder, TBED_MARK_READY);
     }
-    tbed_span_end_slow(recorder);
+    if (!tbed_recorder_is_off(recorder))
+        tbed_span_end_slow(recorder);
 }
 
 static inline void tbed_instant(struct tbed_recorder *recorder, uint32_t id)
@@ -224,7 +232,8 @@ static inline void tbed_instant(struct tbed_recorder *recorder, uint32_t id)
         }
         tbed_recorder_mark_idle(recorder, TBED_MARK_READY);
     }
-    tbed_instant_slow(recorder, id);
+    if (!tbed_recorder_is_off(recorder))
+        tbed_instant_slow(recorder, id);
 }
 
 #endif
