@@ -14,6 +14,7 @@ import bisect
 import collections
 import json
 import os
+import platform
 import random
 import re
 import shutil
@@ -440,15 +441,18 @@ SIGNALS = r"""
 #include <sys/time.h>
 #define PLAIN __attribute__((no_instrument_function))
 static sigjmp_buf home;
-static volatile int count, leaves;
+static volatile int count, leaves, is_home;
 __attribute__((noinline)) void tiny(int n) { __asm__ volatile(""); }
 __attribute__((noinline)) void busy(int n) { for (int i = 0; i < 50; i++) tiny(i); if (n > 0) busy(n - 1); }
 __attribute__((noinline)) void handled(void) { tiny(1); }
-void handler(int number) { count++; handled(); if (leaves && count % 3 == 0) siglongjmp(home, 1); }
+void handler(int number) { count++; handled(); if (leaves && is_home && count % 3 == 0) siglongjmp(home, 1); }
 __attribute__((noinline)) void once(void)
 {
-    if (sigsetjmp(home, 1) == 0)
+    if (sigsetjmp(home, 1) == 0) {
+        is_home = 1;
         for (volatile int i = 0; i < 20; i++) busy(5);
+    }
+    is_home = 0;
 }
 PLAIN int main(int argc, char **argv)
 {
@@ -505,6 +509,104 @@ def test_signals(folder):
             expect(trace.left["unseen"] == 0, f"{stack} {end}: {trace.left}")
             expect(end == "returns" or trace.left["longjmp"] > 0, f"{stack} {end}: nothing was left")
             expect(told.count("+once") == 42, f"{told.count('+once')} of 42")
+
+STEPS = r"""
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#define PLAIN  __attribute__((no_instrument_function))
+#define CALLED __attribute__((noinline)) void
+static sigjmp_buf home;
+static int leaves;
+static long is_done;
+CALLED tiny(void) { __asm__ volatile(""); }
+CALLED other(void) { __asm__ volatile(""); }
+CALLED handled(void) { tiny(); }
+void handler(int number) { handled(); if (leaves) siglongjmp(home, 1); }
+CALLED inner(void) { other(); __asm__ volatile("int3"); tiny(); __asm__ volatile("int3"); }
+CALLED once(void) { if (sigsetjmp(home, 1) == 0) { tiny(); inner(); } tiny(); }
+PLAIN static void program(int is_alternate)
+{
+    static char room[65536];
+    stack_t stack = {.ss_sp = room, .ss_size = sizeof room};
+    sigaltstack(&stack, NULL);
+    sigaction(SIGALRM, &(struct sigaction){.sa_handler = handler, .sa_flags = is_alternate ? SA_ONSTACK : 0}, NULL);
+    ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+    while (!*(volatile long *)&is_done) once();
+    _exit(0);
+}
+PLAIN static int is_break(int pid)
+{
+    siginfo_t info;
+    ptrace(PTRACE_GETSIGINFO, pid, NULL, &info);
+    return info.si_code != TRAP_TRACE;
+}
+PLAIN int main(int argc, char **argv)
+{
+    int status, steps = 0, is_first = 1, pid = fork();
+    leaves = argv[2][0] == 'l';
+    if (pid == 0) program(argv[1][0] == 'a');
+    for (waitpid(pid, &status, 0); WIFSTOPPED(status); waitpid(pid, &status, 0)) {
+        int number = 0, taken = 0;
+        if (WSTOPSIG(status) != SIGTRAP) {
+            number = WSTOPSIG(status); /* it was blocked */
+        } else if (is_first && !is_done) {
+            do {
+                ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL);
+                waitpid(pid, &status, 0);
+            } while (!is_break(pid) && ++taken < steps);
+            is_done = is_break(pid);
+            steps++;
+            number = is_done ? 0 : SIGALRM;
+            is_first = leaves;
+            if (is_done) ptrace(PTRACE_POKEDATA, pid, &is_done, 1);
+        } else {
+            is_first = 1;
+        }
+        ptrace(PTRACE_CONT, pid, NULL, (void *)(long)number);
+    }
+    return status != 0;
+}
+"""
+
+
+def without(told, name):
+    """What was told but for these calls and what they called."""
+    depth, left = 0, []
+    for entry in told:
+        depth += entry == "+" + name
+        if depth == 0:
+            left.append(entry)
+        depth -= entry == "-" + name
+    return left
+
+
+def test_steps(folder):
+    """A handler after each instruction of a call's hooks, that returns or leaves for good."""
+    if platform.machine() != "x86_64":  # int3 and single steps
+        return
+    source = os.path.join(folder, "steps.c")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(STEPS)
+    program = Program.__new__(Program)
+    program.folder, program.path, program.names = folder, os.path.join(folder, "steps"), []
+    subprocess.run(["gcc", "-O2", "-w", "-finstrument-functions", source, "-o", program.path], check=True)
+    program.starts, program.symbols = program.read_symbols()
+    begin = ["+once", "+tiny", "-tiny", "+inner", "+other", "-other"]
+    call, end = ["+tiny", "-tiny"], ["-inner", "+tiny", "-tiny", "-once"]
+    for stack in ("alternate", "same"):
+        for how in ("leaves", "returns"):
+            (told,) = program.run(stack, how).streams().values()
+            told = without(told, "handler")
+            rounds = [part.split() for part in re.split("(?<=-once) ", " ".join(told))]
+            expect(len(rounds) > 100, f"{stack} {how}: {len(rounds)} rounds")
+            for i, entries in enumerate(rounds):
+                is_whole = entries == begin + call + end
+                is_left = how == "leaves" and entries == begin + end
+                expect(is_whole or is_left, f"{stack} {how}: {i} steps: {entries}")
 
 
 def paths_of(told):

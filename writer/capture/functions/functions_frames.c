@@ -140,29 +140,25 @@ static struct region signal_stack(void)
     return (struct region){(uintptr_t)stack.ss_sp, stack.ss_size};
 }
 
-static uint32_t tag_at(const uint64_t *word)
-{
-    return (uint32_t)(*word >> 30 & 7);
-}
-
 /*
- * A handler came in the middle of a hook, and leaves it behind for ever. The event is stored or it is not: frames and
- * recorder are made to agree with what is.
+ * A handler came in the middle of a hook, and leaves it behind for ever. Its event, one word, is stored or it is not:
+ * frames and open spans are made to agree with what is.
  */
 static void hook_abandon(struct preload_thread *thread, struct functions_thread *frames)
 {
     struct tbed_recorder *recorder = thread->recorder;
-    const uint64_t *event = frames->hook_cursor;
-    uint32_t change = 0;
-    while (event < recorder->cursor && tag_at(event) == TBED_TAG_TIME)
-        event++;
-    if (event < recorder->cursor)
-        change = tag_at(event) == TBED_TAG_BEGIN ? 1 : -1u;
-    if (change == 1)
+    struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
+    bool is_stored = recorder->cursor != frames->hook_cursor;
+    uint64_t word = is_stored ? *frames->hook_cursor : 0;
+    bool is_begin = is_stored && (word >> 30 & 7) == TBED_TAG_BEGIN;
+    uint32_t change = is_begin ? 1 : is_stored ? -1u : 0;
+    if (is_begin) {
         frames->frames[frames->hook_depth] = (struct functions_frame){0, frames->hook_stack};
+        kept->stack[frames->hook_open] = (struct tbed_open_span){.begin_tick = recorder->base + (word >> 33),
+                                                                 .id = (uint32_t)word & TBED_ID_MAX};
+    }
     frames->depth = frames->hook_depth + change;
     frames->hook_stack = 0;
-    struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
     kept->top = kept->stack + (uint32_t)(frames->hook_open + change);
     tbed_recorder_leave(recorder);
 }
