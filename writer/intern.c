@@ -159,7 +159,7 @@ __attribute__((noinline)) static uint32_t take_lock_and_add(struct tbed_writer *
 {
     uint32_t id = TBED_ID_INVALID;
     int kept_errno = errno;
-    if (tbed_writer_lock(writer)) {
+    if (tbed_writer_lock_or_drop(writer)) {
         id = find_or_add(writer, hash, text, nbytes);
         tbed_writer_unlock(writer);
     }

@@ -465,6 +465,8 @@ void tbed_helper_stop(struct tbed_writer *writer);
 bool tbed_writer_is_usable(struct tbed_writer *writer);
 /* Takes 'lock' in a process that is its own; false: closed, or the lock is held by the calling thread. */
 bool tbed_writer_lock(struct tbed_writer *writer);
+/* The same; false: what was to be stored has been counted. */
+bool tbed_writer_lock_or_drop(struct tbed_writer *writer);
 void tbed_writer_unlock(struct tbed_writer *writer);
 void tbed_drop(struct tbed_writer *writer, enum tbed_drop_cause cause, uint64_t count);
 

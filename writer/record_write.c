@@ -81,7 +81,7 @@ void tbed_id_bind(struct tbed_writer *writer, uint32_t first_id, uint32_t count,
         tbed_drop(writer, TBED_DROP_TOO_LARGE, 1);
         return;
     }
-    if (!tbed_writer_lock(writer))
+    if (!tbed_writer_lock_or_drop(writer))
         return;
     tbed_bind_locked(writer, first_id, count, string_id);
     tbed_writer_unlock(writer);
@@ -92,7 +92,7 @@ void tbed_id_bind(struct tbed_writer *writer, uint32_t first_id, uint32_t count,
 void tbed_id_bind_list(struct tbed_writer *writer, const uint32_t *ids, const uint32_t *string_ids,
                        size_t count)
 {
-    if (!tbed_writer_lock(writer))
+    if (!tbed_writer_lock_or_drop(writer))
         return;
     for (size_t i = 0; i < count;) {
         struct tbed_disk_id_pair pairs[PAIRS_AT_ONCE];
@@ -121,7 +121,7 @@ void tbed_metadata_set(struct tbed_writer *writer, const char *text, size_t nbyt
 
 void tbed_counter_describe(struct tbed_writer *writer, uint32_t counter_id, const char *unit)
 {
-    if (counter_id > TBED_ID_MAX || !tbed_writer_lock(writer))
+    if (counter_id > TBED_ID_MAX || !tbed_writer_lock_or_drop(writer))
         return;
     struct tbed_disk_counter record = {
         .id = tbed_le32_make(counter_id & TBED_ID_MAX),
@@ -148,7 +148,7 @@ void tbed_location_describe(struct tbed_writer *writer, uint32_t location,
         tbed_drop(writer, TBED_DROP_TOO_LARGE, 1);
         return;
     }
-    if (!tbed_writer_lock(writer))
+    if (!tbed_writer_lock_or_drop(writer))
         return;
     struct tbed_disk_frames record = {.location_id = tbed_le32_make(location),
                                       .count = tbed_le32_make((uint32_t)frame_count)};
@@ -262,7 +262,7 @@ uint32_t tbed_unit_register(struct tbed_writer *writer, const struct tbed_unit_o
     bool is_allowed = options->pc_shift < 32 && options->pc_count > 0 &&
                       options->build_id_nbytes <= TBED_BUILD_ID_MAX_NBYTES &&
                       (options->kind == TBED_UNIT_NATIVE || options->kind == TBED_UNIT_BYTECODE);
-    if (!is_allowed || !tbed_writer_lock(writer))
+    if (!is_allowed || !tbed_writer_lock_or_drop(writer))
         return TBED_ID_INVALID;
     uint64_t id_count = ((options->pc_count - 1) >> options->pc_shift) + 1;
     uint32_t count = id_count > UINT32_MAX ? UINT32_MAX : (uint32_t)id_count;
@@ -281,7 +281,7 @@ uint32_t tbed_unit_register(struct tbed_writer *writer, const struct tbed_unit_o
 
 void tbed_unit_load(struct tbed_writer *writer, uint32_t first_id, uint64_t address, uint64_t nbytes)
 {
-    if (first_id > TBED_ID_MAX_RESERVED || !tbed_writer_lock(writer))
+    if (first_id > TBED_ID_MAX_RESERVED || !tbed_writer_lock_or_drop(writer))
         return;
     struct tbed_disk_load record = {
         .process = tbed_le32_make(writer->process_stream),
@@ -296,7 +296,7 @@ void tbed_unit_load(struct tbed_writer *writer, uint32_t first_id, uint64_t addr
 
 void tbed_unit_unload(struct tbed_writer *writer, uint32_t first_id)
 {
-    if (first_id > TBED_ID_MAX_RESERVED || !tbed_writer_lock(writer))
+    if (first_id > TBED_ID_MAX_RESERVED || !tbed_writer_lock_or_drop(writer))
         return;
     struct tbed_disk_unload record = {
         .process = tbed_le32_make(writer->process_stream),

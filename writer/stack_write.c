@@ -176,7 +176,7 @@ bool tbed_stack_intern_frames(struct tbed_writer *writer, uint32_t parent, const
     size_t known = writer != NULL ? look_frames(writer, parent, locations, count, ids_ret) : 0;
     if (known == count)
         return true;
-    if (tbed_writer_lock(writer)) {
+    if (tbed_writer_lock_or_drop(writer)) {
         bool has_all = intern_locked(writer, parent, locations, count, ids_ret);
         tbed_writer_unlock(writer);
         return has_all;

@@ -232,7 +232,7 @@ uint32_t tbed_text_alloc(struct tbed_writer *writer, const char *text, size_t nb
 uint32_t tbed_string_alloc(struct tbed_writer *writer, const struct tbed_component *components,
                            size_t component_count)
 {
-    if (!tbed_writer_lock(writer))
+    if (!tbed_writer_lock_or_drop(writer))
         return TBED_ID_INVALID;
     uint32_t id = alloc_locked(writer, components, component_count);
     tbed_writer_unlock(writer);
@@ -246,7 +246,7 @@ bool tbed_string_alloc_reserved(struct tbed_writer *writer, uint32_t reserved_id
         tbed_drop(writer, TBED_DROP_TOO_LARGE, 1);
         return false;
     }
-    if (!tbed_writer_lock(writer))
+    if (!tbed_writer_lock_or_drop(writer))
         return false;
     uint32_t id = alloc_locked(writer, components, component_count);
     bool is_bound = id != TBED_ID_INVALID && tbed_bind_locked(writer, reserved_id, 1, id);
@@ -305,7 +305,7 @@ uint32_t tbed_reserve_ids(struct tbed_writer *writer, uint32_t count)
 
 uint32_t tbed_id_reserve(struct tbed_writer *writer, uint32_t count)
 {
-    if (!tbed_writer_lock(writer))
+    if (!tbed_writer_lock_or_drop(writer))
         return TBED_ID_INVALID;
     uint32_t first = tbed_reserve_ids(writer, count);
     tbed_writer_unlock(writer);

@@ -141,6 +141,15 @@ bool tbed_writer_lock(struct tbed_writer *writer)
     return false;
 }
 
+bool tbed_writer_lock_or_drop(struct tbed_writer *writer)
+{
+    if (tbed_writer_lock(writer))
+        return true;
+    bool is_mine = writer != NULL && tbed_lock_is_mine(&writer->live->lock);
+    tbed_drop(writer, is_mine ? TBED_DROP_INTERRUPTED : TBED_DROP_CLOSED, 1);
+    return false;
+}
+
 void tbed_writer_unlock(struct tbed_writer *writer)
 {
     tbed_lock_give(&writer->live->lock);

@@ -12,7 +12,8 @@
  * cut the file while it is written. Network file systems are not supported.
  *
  * Threads: a writer may be used by any thread. A recorder belongs to one thread at a time. A signal handler
- * may use its thread's recorder: when it comes in the middle of a record its own is dropped and counted.
+ * may use its thread's recorder: when it comes in the middle of a record its own is dropped and counted; a new name,
+ * when its thread is just storing one, is INVALID and counted.
  *
  * The helper thread, "tracebed", starts with the writer and sleeps until the process has claimed 16 pages; in a forked
  * child it starts then, with a thread that blocks no signals. It blocks all signals, keeps as many pages ready as the
