@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "format/tests/sanitizer.h"
+
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
@@ -82,6 +84,20 @@ static void pause_briefly(void)
         continue;
 }
 
+/*
+ * ThreadSanitizer delivers signals only in calls that it knows, and leaves them all blocked for good where one comes
+ * while it delivers another.
+ */
+static void take_pending(void)
+{
+    sigset_t ours;
+    sigemptyset(&ours);
+    sigaddset(&ours, SIGUSR1);
+    if (TEST_HAS_TSAN)
+        pthread_sigmask(SIG_UNBLOCK, &ours, NULL);
+    usleep(1);
+}
+
 static void *record(void *argument)
 {
     struct thread *thread = argument;
@@ -94,7 +110,7 @@ static void *record(void *argument)
         tbed_span_end(thread->recorder);
         pause_briefly();
         if (thread->rounds % 16 == 0)
-            usleep(1); /* ThreadSanitizer delivers signals only in calls that it knows */
+            take_pending();
     }
     timer_delete(timer);
     mine = NULL; /* a signal may be on its way */
