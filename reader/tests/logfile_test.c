@@ -6,6 +6,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "reader/tests/rtl_vectors.h"
 #include "reader/tests/tool_run.h"
 
 #include <pthread.h>
@@ -144,35 +145,17 @@ static void every_call_writes_its_bytes(void **state)
     speak_first();
     run_thread(be_eleventh, NULL);
     tbed_stop();
-    expect_log(path, "opening log file 997000000.123456 seconds past January 1st 1970\n"
-                     "corresponding to 0 ms after timer start\n"
-                     "Process id is 4711\n"
-                     "000000 1 | : PERFORMANCE - enter Main()\n"
-                     "000000 2 | : thread 2\n"
-                     "000000 3 | : thread 3\n"
-                     "000000 4 | : thread 4\n"
-                     "000000 5 | : thread 5\n"
-                     "000000 6 | : thread 6\n"
-                     "000000 7 | : thread 7\n"
-                     "000000 8 | : thread 8\n"
-                     "000000 9 | : thread 9\n"
-                     "000000 10 | : thread 10\n"
-                     "000002 1 { ::SplashScreen::setValue (lo119109)\n"
-                     "000002 1 | ::SplashScreen::setValue (lo119109) : value=20\n"
-                     "000002 1 } ::SplashScreen::setValue (lo119109)\n"
-                     "000006 1 | dbaxml (oj) : ReadThroughComponent : parsing \"content.xml\"\n"
-                     "000007 1 | package (mg115289) : { ZipPackage::initialize\n"
-                     "000012 1 { a : b\n"
-                     "000012 1 | a : b : c : d\n"
-                     "000013 1 | a : b : \n"
-                     "000013 1 | a : b : 100%\n"
-                     "000014 1 } a : b\n"
-                     "001234 11 { desktop (cd100003) ::D::f\n"
-                     "002345 11 | desktop (cd100003) ::D::f : { calc\n"
-                     "099999 11 | desktop (cd100003) : ::D::g : done\n"
-                     "1000000 11 } desktop (cd100003) ::D::f\n"
-                     "4294967295 11 | : last\n"
-                     "closing log file at 4294967295");
+    expect_log(path,
+               RTL_HEADER RTL_FIRST_LINE "000000 2 | : thread 2\n"
+                                         "000000 3 | : thread 3\n"
+                                         "000000 4 | : thread 4\n"
+                                         "000000 5 | : thread 5\n"
+                                         "000000 6 | : thread 6\n"
+                                         "000000 7 | : thread 7\n"
+                                         "000000 8 | : thread 8\n"
+                                         "000000 9 | : thread 9\n"
+                                         "000000 10 | : thread 10\n" RTL_LINES "4294967295 11 | : last\n"
+                                         "closing log file at 4294967295");
 }
 
 static void a_clean_end_has_its_time(void **state)

@@ -4,16 +4,12 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "reader/tests/rtl_vectors.h"
 #include "reader/tests/tool_run.h"
 
 #include <sys/mman.h>
 #include <tracebed/exchange.h>
 #include <tracebed/reader.h>
-
-#define HEADER                                                                                               \
-    "opening log file 997000000.123456 seconds past January 1st 1970\n"                                      \
-    "corresponding to 0 ms after timer start\n"                                                              \
-    "Process id is 4711\n"
 
 struct imported {
     struct tbed_reader *reader;
@@ -63,11 +59,11 @@ static struct imported expect_back(const char *log, size_t nbytes)
 /* As it is in the file, and with 'odd' found that often. */
 static void expect_odd(const char *lines, size_t nbytes, enum tbed_rtl_odd odd, uint64_t count)
 {
-    char *log = malloc(nbytes + sizeof HEADER);
+    char *log = malloc(nbytes + sizeof RTL_HEADER);
     assert_non_null(log);
-    memcpy(log, HEADER, sizeof HEADER - 1);
-    memcpy(log + sizeof HEADER - 1, lines, nbytes);
-    struct imported imported = expect_back(log, sizeof HEADER - 1 + nbytes);
+    memcpy(log, RTL_HEADER, sizeof RTL_HEADER - 1);
+    memcpy(log + sizeof RTL_HEADER - 1, lines, nbytes);
+    struct imported imported = expect_back(log, sizeof RTL_HEADER - 1 + nbytes);
     if (imported.report.odd_counts[odd] != count)
         fail_msg("%s: %llu", tbed_rtl_odd_key(odd), (unsigned long long)imported.report.odd_counts[odd]);
     free_imported(&imported);
@@ -79,29 +75,14 @@ static void expect_odd(const char *lines, size_t nbytes, enum tbed_rtl_odd odd, 
 /* ---- What the program writes ---- */
 
 static const char whole_log[] =
-    HEADER "000000 1 | : PERFORMANCE - enter Main()\n"
-           "000002 1 { ::SplashScreen::setValue (lo119109)\n"
-           "000002 1 | ::SplashScreen::setValue (lo119109) : value=20\n"
-           "000002 1 } ::SplashScreen::setValue (lo119109)\n"
-           "000006 1 | dbaxml (oj) : ReadThroughComponent : parsing \"content.xml\"\n"
-           "000007 1 | package (mg115289) : { ZipPackage::initialize\n"
-           "000012 1 { a : b\n"
-           "000012 1 | a : b : c : d\n"
-           "000013 1 | a : b : \n"
-           "000013 1 | a : b : 100%\n"
-           "000014 1 } a : b\n"
-           "001234 11 { desktop (cd100003) ::D::f\n"
-           "002345 11 | desktop (cd100003) ::D::f : { calc\n"
-           "099999 11 | desktop (cd100003) : ::D::g : done\n"
-           "1000000 11 } desktop (cd100003) ::D::f\n"
-           "1000001 2 { unotools ( ??? ) ::SvtUndoOptions_Impl::ctor()\n"
-           "1000001 2 } unotools ( ??? ) ::SvtUndoOptions_Impl::ctor()\n"
-           "1000001 2 | : \n"
-           "2000000000 2 | : later\n"
-           "4000000000 2 | : later still\n"
-           "4294967295 11 | : last\n"
-           "000050 11 | : wrapped\n"
-           "closing log file at 000050";
+    RTL_HEADER RTL_FIRST_LINE RTL_LINES "1000001 2 { unotools ( ??? ) ::SvtUndoOptions_Impl::ctor()\n"
+                                        "1000001 2 } unotools ( ??? ) ::SvtUndoOptions_Impl::ctor()\n"
+                                        "1000001 2 | : \n"
+                                        "2000000000 2 | : later\n"
+                                        "4000000000 2 | : later still\n"
+                                        "4294967295 11 | : last\n"
+                                        "000050 11 | : wrapped\n"
+                                        "closing log file at 000050";
 
 static void a_log_of_the_program_comes_back_and_has_one_wrap(void **state)
 {
@@ -235,7 +216,7 @@ static void a_header_that_is_not_whole_is_counted(void **state)
         "opening log file 1.5 seconds past January 1st 1970\n000001 1 | : x\n",
         "opening log file 1.500000 seconds past January 1st 1970\r\nProcess id is 7\n000001 1 | : x\n",
         "opening log file 1.500000 seconds past January 1st 1970\nProcess id is 7\n000001 1 | : x\n",
-        "000001 1 | : x\n" HEADER,
+        "000001 1 | : x\n" RTL_HEADER,
     };
     static const uint64_t counts[] = {2, 3, 3, 1, 3};
     for (size_t i = 0; i < sizeof logs / sizeof logs[0]; i++) {
@@ -296,7 +277,7 @@ static void a_log_cut_at_any_byte_comes_back(void **state)
     for (size_t length = 4; length < nbytes; length++) {
         struct imported imported = expect_back(whole_log, length);
         bool ends_in_line = whole_log[length - 1] != '\n';
-        if (length > sizeof HEADER && ends_in_line)
+        if (length > sizeof RTL_HEADER && ends_in_line)
             assert_int_equal(imported.report.odd_counts[TBED_RTL_ODD_CUT], 1);
         free_imported(&imported);
     }
@@ -305,10 +286,10 @@ static void a_log_cut_at_any_byte_comes_back(void **state)
 static void a_long_log_cut_in_its_last_4_kib_comes_back(void **state)
 {
     (void)state;
-    size_t lines = sizeof HEADER - 1, piece = sizeof whole_log - 1 - lines - 26,
+    size_t lines = sizeof RTL_HEADER - 1, piece = sizeof whole_log - 1 - lines - 26,
            nbytes = lines; /* no trailer */
-    char log[sizeof HEADER + 6000];
-    memcpy(log, HEADER, lines);
+    char log[sizeof RTL_HEADER + 6000];
+    memcpy(log, RTL_HEADER, lines);
     for (; nbytes < lines + 5000; nbytes++)
         log[nbytes] = whole_log[lines + (nbytes - lines) % piece];
     for (size_t length = nbytes - 4096; length <= nbytes; length++) {
@@ -322,7 +303,7 @@ static void a_log_with_any_byte_changed_comes_back(void **state)
     (void)state;
     static const char bytes[] = {'\0', '\n', ' ', '9', '}', '\xff'};
     char log[sizeof whole_log];
-    for (size_t at = sizeof HEADER; at < sizeof whole_log - 1; at++) {
+    for (size_t at = sizeof RTL_HEADER; at < sizeof whole_log - 1; at++) {
         memcpy(log, whole_log, sizeof log);
         log[at] = bytes[at % sizeof bytes];
         struct imported imported = expect_back(log, sizeof whole_log - 1);
@@ -351,7 +332,7 @@ static void time_and_threads_can_be_renumbered(void **state)
     struct tbed_rtl_options options = {
         .size = sizeof options, .rebase = TBED_RTL_FIRST, .tid = TBED_RTL_TID_ORDINAL};
     char *text = export_with(
-        HEADER "001500 77 { a\n001600 5 | : x\n001700 77 } a\r\nclosing log file at 001800", &options);
+        RTL_HEADER "001500 77 { a\n001600 5 | : x\n001700 77 } a\r\nclosing log file at 001800", &options);
     assert_string_equal(text, "opening log file 997000001.623456 seconds past January 1st 1970\n"
                               "corresponding to 0 ms after timer start\n"
                               "Process id is 4711\n"
@@ -363,7 +344,7 @@ static void pieces_are_cut_where_that_is_asked_for(void **state)
 {
     (void)state;
     struct tbed_rtl_options options = {.size = sizeof options, .quirks = true};
-    char log[6000] = HEADER, *text;
+    char log[6000] = RTL_HEADER, *text;
     size_t at = strlen(log);
     at += (size_t)sprintf(log + at, "000001 1 | : ");
     memset(log + at, 'x', 4092); /* with "| : " and the newline 4097 */
@@ -441,15 +422,15 @@ static void a_message_tells_the_function_that_its_context_does_not(void **state)
 
 static const char *log_file(const char *name)
 {
-    static const char log[] = HEADER "000000 1 { desktop (cd100003) ::Desktop::Init\n"
-                                     "000010 1 { vcl (ss112471) ::SVMain\n"
-                                     "000015 1 | vcl (ss112471) ::SVMain : 100%\n"
-                                     "000030 1 } vcl (ss112471) ::SVMain\n"
-                                     "000040 1 { vcl (cd100003) ::Other\n"
-                                     "000050 1 } vcl (cd100003) ::Other\n"
-                                     "000100 1 } desktop (cd100003) ::Desktop::Init\n"
-                                     "000101 1 } nothing\n"
-                                     "closing log file at 000101";
+    static const char log[] = RTL_HEADER "000000 1 { desktop (cd100003) ::Desktop::Init\n"
+                                         "000010 1 { vcl (ss112471) ::SVMain\n"
+                                         "000015 1 | vcl (ss112471) ::SVMain : 100%\n"
+                                         "000030 1 } vcl (ss112471) ::SVMain\n"
+                                         "000040 1 { vcl (cd100003) ::Other\n"
+                                         "000050 1 } vcl (cd100003) ::Other\n"
+                                         "000100 1 } desktop (cd100003) ::Desktop::Init\n"
+                                         "000101 1 } nothing\n"
+                                         "closing log file at 000101";
     const char *path = in_folder(name);
     write_whole(path, log, sizeof log - 1);
     return path;
@@ -511,17 +492,16 @@ static void events_become_the_bytes_of_the_vectors(void **state)
     snprintf(out, sizeof out, "%s", in_folder("given.log"));
     EXPECT(0, "1 event left out", "", "export", "--to=rtl-log", trace, "-o", out);
     char *log = read_whole(out, NULL);
-    assert_string_equal(log,
-                        HEADER "000000 1 | : PERFORMANCE - enter Main()\n"
-                               "000002 1 | ::SplashScreen::setValue (lo119109) : value=20\n"
-                               "000006 1 | dbaxml (oj) : ReadThroughComponent : parsing \"content.xml\"\n"
-                               "000013 1 | a : b : \n"
-                               "000013 1 | a : 5% : 100%\n"
-                               "001234 2 { desktop (cd100003) ::D::f\n"
-                               "002345 2 | desktop (cd100003) ::D::f : { calc\n"
-                               "099999 1 | : an instant\n"
-                               "1000000 2 } desktop (cd100003) ::D::f\n"
-                               "closing log file at 1000000");
+    assert_string_equal(log, RTL_HEADER RTL_FIRST_LINE
+                        "000002 1 | ::SplashScreen::setValue (lo119109) : value=20\n"
+                        "000006 1 | dbaxml (oj) : ReadThroughComponent : parsing \"content.xml\"\n"
+                        "000013 1 | a : b : \n"
+                        "000013 1 | a : 5% : 100%\n"
+                        "001234 2 { desktop (cd100003) ::D::f\n"
+                        "002345 2 | desktop (cd100003) ::D::f : { calc\n"
+                        "099999 1 | : an instant\n"
+                        "1000000 2 } desktop (cd100003) ::D::f\n"
+                        "closing log file at 1000000");
     free(log);
     EXPECT(0, "1 event left out", "", "export", "--to=rtl-log", "--tid=native", trace, "-f", "-o", out);
     log = read_whole(out, NULL);

@@ -187,6 +187,18 @@ class Program:
         subprocess.run([*command, source, "-o", self.path], check=True)
         self.starts, self.symbols = self.read_symbols()
 
+    @classmethod
+    def of(cls, folder, name, text):
+        """This program, not a generated one."""
+        program = cls.__new__(cls)
+        program.folder, program.path, program.names = folder, os.path.join(folder, name), []
+        with open(program.path + ".c", "w", encoding="utf-8") as file:
+            file.write(text)
+        command = ["gcc", "-O2", "-w", "-finstrument-functions", program.path + ".c", "-o", program.path]
+        subprocess.run(command, check=True)
+        program.starts, program.symbols = program.read_symbols()
+        return program
+
     def read_symbols(self):
         listing = subprocess.run(["nm", "-n", "-C", self.path], capture_output=True, text=True, check=True).stdout
         found = re.findall(r"^([0-9a-f]+) [tTwW] (.+)$", listing, re.M)
@@ -494,13 +506,7 @@ def check_nesting(told):
 
 def test_signals(folder):
     """Handlers that interrupt hooks, run on a stack of their own, and leave for good: what is there nests."""
-    source = os.path.join(folder, "signals.c")
-    with open(source, "w", encoding="utf-8") as file:
-        file.write(SIGNALS)
-    program = Program.__new__(Program)
-    program.folder, program.path, program.names = folder, os.path.join(folder, "signals"), []
-    subprocess.run(["gcc", "-O2", "-w", "-finstrument-functions", source, "-o", program.path], check=True)
-    program.starts, program.symbols = program.read_symbols()
+    program = Program.of(folder, "signals", SIGNALS)
     for stack in ("alternate", "same"):
         for end in ("leaves", "returns"):
             trace = program.run(stack, end)
@@ -593,13 +599,7 @@ def test_steps(folder):
     """A handler after each instruction of a call's hooks, that returns or leaves for good."""
     if platform.machine() != "x86_64":  # int3 and single steps
         return
-    source = os.path.join(folder, "steps.c")
-    with open(source, "w", encoding="utf-8") as file:
-        file.write(STEPS)
-    program = Program.__new__(Program)
-    program.folder, program.path, program.names = folder, os.path.join(folder, "steps"), []
-    subprocess.run(["gcc", "-O2", "-w", "-finstrument-functions", source, "-o", program.path], check=True)
-    program.starts, program.symbols = program.read_symbols()
+    program = Program.of(folder, "steps", STEPS)
     begin = ["+once", "+tiny", "-tiny", "+inner", "+other", "-other"]
     call, end = ["+tiny", "-tiny"], ["-inner", "+tiny", "-tiny", "-once"]
     for stack in ("alternate", "same"):

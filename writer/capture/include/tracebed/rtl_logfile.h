@@ -65,18 +65,18 @@ class Logfile : public tbed_logfile_context
 #ifdef TIMELOG
 #define RTL_LOGFILE_CONTEXT(instance, name) RTL_LOGFILE_PRODUCT_CONTEXT(instance, name)
 #define RTL_LOGFILE_CONTEXT_AUTHOR(instance, project, author, name)                                          \
-    TBED_RTL_CONTEXT_(instance, project, author, name)
-#define RTL_LOGFILE_CONTEXT_TRACE(instance, message) TBED_LOGFILE_PRODUCT_CONTEXT_TRACE(instance, message)
+    RTL_LOGFILE_PRODUCT_CONTEXT_AUTHOR(instance, project, author, name)
+#define RTL_LOGFILE_CONTEXT_TRACE(instance, message) RTL_LOGFILE_PRODUCT_CONTEXT_TRACE(instance, message)
 #define RTL_LOGFILE_CONTEXT_TRACE1(instance, frmt, arg1)                                                     \
-    TBED_LOGFILE_PRODUCT_CONTEXT_TRACE(instance, frmt, arg1)
+    RTL_LOGFILE_PRODUCT_CONTEXT_TRACE1(instance, frmt, arg1)
 #define RTL_LOGFILE_CONTEXT_TRACE2(instance, frmt, arg1, arg2)                                               \
-    TBED_LOGFILE_PRODUCT_CONTEXT_TRACE(instance, frmt, arg1, arg2)
+    RTL_LOGFILE_PRODUCT_CONTEXT_TRACE2(instance, frmt, arg1, arg2)
 #define RTL_LOGFILE_CONTEXT_TRACE3(instance, frmt, arg1, arg2, arg3)                                         \
-    TBED_LOGFILE_PRODUCT_CONTEXT_TRACE(instance, frmt, arg1, arg2, arg3)
-#define RTL_LOGFILE_TRACE(string)                  TBED_LOGFILE_PRODUCT_TRACE(string)
-#define RTL_LOGFILE_TRACE1(frmt, arg1)             TBED_LOGFILE_PRODUCT_TRACE(frmt, arg1)
-#define RTL_LOGFILE_TRACE2(frmt, arg1, arg2)       TBED_LOGFILE_PRODUCT_TRACE(frmt, arg1, arg2)
-#define RTL_LOGFILE_TRACE3(frmt, arg1, arg2, arg3) TBED_LOGFILE_PRODUCT_TRACE(frmt, arg1, arg2, arg3)
+    RTL_LOGFILE_PRODUCT_CONTEXT_TRACE3(instance, frmt, arg1, arg2, arg3)
+#define RTL_LOGFILE_TRACE(string)                  RTL_LOGFILE_PRODUCT_TRACE(string)
+#define RTL_LOGFILE_TRACE1(frmt, arg1)             RTL_LOGFILE_PRODUCT_TRACE1(frmt, arg1)
+#define RTL_LOGFILE_TRACE2(frmt, arg1, arg2)       RTL_LOGFILE_PRODUCT_TRACE2(frmt, arg1, arg2)
+#define RTL_LOGFILE_TRACE3(frmt, arg1, arg2, arg3) RTL_LOGFILE_PRODUCT_TRACE3(frmt, arg1, arg2, arg3)
 #define RTL_LOGFILE_TRACE_AUTHOR(project, author, string)                                                    \
     TBED_LOGFILE_PRODUCT_TRACE_AUTHOR(project, author, string)
 #define RTL_LOGFILE_TRACE_AUTHOR1(project, author, frmt, arg1)                                               \
