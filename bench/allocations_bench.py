@@ -73,7 +73,7 @@ def programs(folder):
     with open(sql, "w") as file:
         file.write(SQL)
     includes = [f"-I{ROOT}", *(f"-I{ROOT}/{part}/include" for part in ("format", "writer", "reader"))]
-    source = f"{ROOT}/reader/exchange/export_chrome.c"
+    source = f"{ROOT}/reader/exchange/chrome/export_chrome.c"
     yield "python3", [real_python(), script], {"PYTHONMALLOC": "malloc"}
     yield "sqlite3", ["sqlite3", ":memory:", f".read {sql}"], {}
     yield "clang -O1", ["clang", "-O1", "-g", "-D_GNU_SOURCE", *includes, "-c", source, "-o", f"{folder}/x.o"], {}

@@ -14,7 +14,7 @@
 
 #include <tracebed/logfile.h>
 
-#include "bench/measure.h"
+#include "bench/support/measure.h"
 
 #define FILE_NAME   "macros_bench.tbed"
 #define TEXT_NAME   "macros_bench.txt"

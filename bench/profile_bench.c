@@ -4,8 +4,8 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
-#include "bench/measure.h"
-#include "bench/profile_trace.h"
+#include "bench/support/measure.h"
+#include "bench/support/profile_trace.h"
 
 #include <fcntl.h>
 #include <libgen.h>

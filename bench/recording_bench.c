@@ -15,7 +15,7 @@
 
 #include <tracebed/writer.h>
 
-#include "bench/measure.h"
+#include "bench/support/measure.h"
 
 #define FILE_NAME      "recording_bench.tbed"
 #define THREAD_MAX     2

@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
-#include "bench/measure.h"
+#include "bench/support/measure.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -19,7 +19,7 @@
 #include <tracebed/analysis.h>
 #include <tracebed/writer.h>
 
-#include "bench/measure.h"
+#include "bench/support/measure.h"
 
 #define FILE_NAME        "scanning_bench.tbed"
 #define THREAD_MAX       64

@@ -16,7 +16,7 @@
 
 #include <tracebed/writer.h>
 
-#include "bench/measure.h"
+#include "bench/support/measure.h"
 
 #define FILE_NAME     "small_bench.tbed"
 #define EVENT_COUNT   10 /* of each thread, of each process */

@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "bench/measure.h"
+#include "bench/support/measure.h"
 
 #include <stdio.h>
 #include <stdlib.h>

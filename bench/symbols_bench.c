@@ -17,7 +17,7 @@
 
 #include <tracebed/symbols.h>
 
-#include "bench/measure.h"
+#include "bench/support/measure.h"
 
 #define ADDRESS_COUNT 10000u
 #define FILE_NAME     "symbols_bench.txt"

@@ -1,7 +1,7 @@
 /*
  * Event words: taken apart, measured, checked. Pure functions over words that are in the caller's bounds.
  *
- * Not here: what an event means to a reader of traces (reader/decode.h).
+ * Not here: what an event means to a reader of traces (reader/core/events/decode.h).
  *
  * Source: spec/format.md, section 6.
  *

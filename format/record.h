@@ -1,7 +1,7 @@
 /*
  * Records: their sizes and fields checked. Pure functions over bytes.
  *
- * Not here: what the records mean together (reader/metadata.h).
+ * Not here: what the records mean together (reader/core/records/metadata.h).
  *
  * Source: spec/format.md, section 8.
  *

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "golden.h"
+#include "spec/golden/golden.h"
 
 #include "format/argument.h"
 #include "format/checksum.h"
@@ -11,7 +11,7 @@
 #include "format/header.h"
 #include "format/record.h"
 #include "format/string.h"
-#include "fuzz/mend.h"
+#include "fuzz/support/mend.h"
 
 static uint64_t storage[GOLDEN_NBYTES_MAX / 8];
 

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "format/event.h"
-#include "golden_invalid.h"
+#include "spec/golden/golden_invalid.h"
 
 #define WORD(at, value) .changes = {{at, 8, value}}
 

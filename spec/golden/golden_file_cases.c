@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "fuzz/mend.h"
-#include "golden_invalid.h"
+#include "fuzz/support/mend.h"
+#include "spec/golden/golden_invalid.h"
 
 #define HEADER(field, nbytes, value) .changes = {{IN_HEADER(field), nbytes, value}}
 

@@ -3,11 +3,11 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "golden_invalid.h"
+#include "spec/golden/golden_invalid.h"
 
 #include <stdio.h>
 
-#include "fuzz/mend.h"
+#include "fuzz/support/mend.h"
 
 static uint32_t put_strings(struct golden_file *file)
 {

@@ -6,7 +6,7 @@
 #ifndef TRACEBED_GOLDEN_INVALID_H
 #define TRACEBED_GOLDEN_INVALID_H
 
-#include "golden.h"
+#include "spec/golden/golden.h"
 
 /*
  * The small trace: page 1 has cells (strings, records, the events of stream 4), pages 2 and 3 the events of

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "golden_invalid.h"
+#include "spec/golden/golden_invalid.h"
 
 #define FIELD(at, kind, field, value) .changes = {{IN_RECORD(at, kind, field), 4, value}}
 #define HEAD(at, type, nbytes, middle)                                                                       \

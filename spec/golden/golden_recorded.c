@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "format/record.h"
-#include "fuzz/mend.h"
-#include "golden.h"
+#include "fuzz/support/mend.h"
+#include "spec/golden/golden.h"
 
 static uint64_t now;
 

@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "fuzz/mend.h"
-#include "golden_invalid.h"
+#include "fuzz/support/mend.h"
+#include "spec/golden/golden_invalid.h"
 
 #define BYTE(offset, value) .changes = {{offset, 1, value}}
 #define BOUND_TO(id)        .changes = {{IN_RECORD(AT_BIND, bind, string_id), 4, id}}

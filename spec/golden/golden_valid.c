@@ -6,7 +6,7 @@
  */
 #include <math.h>
 
-#include "golden.h"
+#include "spec/golden/golden.h"
 
 /* "abc", a reference to id 42, "def", as section 7 has it. */
 static const uint8_t seed_content[] = {'a', 'b', 'c', 0x80, 0, 0, 42, 'd', 'e', 'f', 0xFF};

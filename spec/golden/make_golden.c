@@ -9,7 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
-#include "golden.h"
+#include "spec/golden/golden.h"
 
 void golden_fail(const char *what)
 {

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "support.h"
+#include "writer/tests/support.h"
 
 #include <ftw.h>
 #include <stdio.h>

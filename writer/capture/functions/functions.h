@@ -16,7 +16,7 @@
 #ifndef TRACEBED_FUNCTIONS_H
 #define TRACEBED_FUNCTIONS_H
 
-#include "writer/capture/preload/preload.h"
+#include "writer/capture/shared/preload.h"
 
 /* The environment: which functions, a pattern a line, '!' before one that leaves out; how many of them deep. */
 #define FUNCTIONS_ENV_FILTER "TRACEBED_FUNCTIONS_FILTER"

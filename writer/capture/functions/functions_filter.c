@@ -9,7 +9,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#define _GNU_SOURCE
+#define _GNU_SOURCE 1
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "writer/capture/functions/functions.h"
-#include "writer/glob.h"
+#include "writer/file/glob.h"
 
 #define PATTERN_COUNT_MAX 64
 

@@ -6,7 +6,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#define _GNU_SOURCE
+#define _GNU_SOURCE 1
 #include <dlfcn.h>
 #include <errno.h>
 #include <string.h>

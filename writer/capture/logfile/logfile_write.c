@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "tracebed/logfile.h"
-#include "writer/private.h"
+#include "writer/file/private.h"
 
 #define UNIT         '\x1e'
 #define NBYTES_USUAL 1024

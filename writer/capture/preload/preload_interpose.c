@@ -7,13 +7,13 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#define _GNU_SOURCE
+#define _GNU_SOURCE 1
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "writer/capture/preload/preload.h"
+#include "writer/capture/shared/preload.h"
 
 #define EXPORTED __attribute__((visibility("default"), used, noinline))
 #define FRAME    ((const uintptr_t *)__builtin_frame_address(0))

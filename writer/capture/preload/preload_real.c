@@ -6,7 +6,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#define _GNU_SOURCE
+#define _GNU_SOURCE 1
 #include <dlfcn.h>
 #include <errno.h>
 #include <sched.h>
@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "writer/capture/preload/preload.h"
+#include "writer/capture/shared/preload.h"
 
 uint8_t preload_arena[PRELOAD_ARENA_NBYTES] __attribute__((aligned(16)));
 static size_t arena_used; /* atomic */

@@ -1,0 +1,277 @@
+"""
+Checks the architecture: which room (folder) may use which, in what is included and in what is linked, and that no two
+files of the product need each other in a circle.
+
+ROOMS below is the one table of directions; ARCHITECTURE.md explains it. A room may use itself, what its line names,
+and what those rooms may use; reader/ calls the writing library by its public headers only. Tests see the inside of what they test; fuzz targets, benchmarks and golden files see
+format/ and the public headers.
+
+    check_layers.py [--summary]      with the counts of rooms, files and circles
+
+SPDX-License-Identifier: MIT
+"""
+
+import collections
+import os
+import re
+import subprocess
+import sys
+
+import tree
+
+PENDING = "ninja/checks/layers.pending"
+BUILD = os.environ.get("TBED_BUILD", "build/release")
+PUBLIC = ("format/include/", "writer/include/", "writer/capture/include/", "reader/include/")
+
+# Lowest first. Rooms inside a room belong to it unless they have a line of their own.
+ROOMS = {
+    "format": [],
+    "writer/include": ["format"],
+    "writer/file": ["writer/include"],
+    "writer/store": ["writer/file"],
+    "writer/record": ["writer/store"],
+    "writer/life": ["writer/record"],
+    "writer/session": ["writer/life"],
+    "writer/capture/include": ["writer/include"],
+    "writer/capture/logfile": ["writer/session", "writer/capture/include"],
+    "writer/capture/shared": ["writer/life"],
+    "writer/capture/preload": ["writer/capture/shared"],
+    "writer/capture/functions": ["writer/capture/shared"],
+    "writer/capture/ruby": ["writer/include"],
+    "reader/include": ["format"],
+    "reader/core/base": ["format"],
+    "reader/core/file": ["reader/core/base", "reader/include"],
+    "reader/core/events": ["reader/core/file"],
+    "reader/core/strings": ["reader/core/events"],
+    "reader/core/records": ["reader/core/strings"],
+    "reader/analysis": ["reader/core"],
+    "reader/symbols": ["reader/core"],
+    "reader/exchange": ["reader/analysis", "writer/include", "writer/capture/include"],
+    "reader/tools": ["reader/exchange", "reader/symbols"],
+}
+# What stands apart from the product, and what it may include.
+APART = {
+    "fuzz": ("format/", "reader/exchange/", "reader/tests/", *PUBLIC),
+    "spec": ("fuzz/", "format/", *PUBLIC),
+    "bench": ("format/", *PUBLIC),
+    "writer/examples": PUBLIC,
+}
+
+FORMAT_SYSTEM = {"assert.h", "limits.h", "stdbool.h", "stddef.h", "stdint.h", "string.h", "xxhash.h", "endian.h"}
+FORMAT_SYMBOLS = {
+    "memcpy", "memset", "memcmp", "memmove", "memchr", "bcmp", "strlen", "strnlen", "strcmp", "strncmp",
+    "__stack_chk_fail", "__assert_fail", "_GLOBAL_OFFSET_TABLE_",
+}  # fmt: skip
+
+
+def room_of(path):
+    """The room of the table that a file lies in; None: a test, or what stands apart."""
+    if re.search(r"/(tests|examples)/", path):
+        return None
+    return max((room for room in ROOMS if path.startswith(room + "/")), key=len, default=None)
+
+
+def reach(room):
+    """All rooms that a room may use."""
+    found, todo = {room}, [room]
+    while todo:
+        for below in ROOMS[todo.pop()]:
+            inner = [name for name in ROOMS if name == below or name.startswith(below + "/")]
+            todo += [name for name in inner if name not in found]
+            found.update(inner)
+    return found
+
+
+REACH = {room: reach(room) for room in ROOMS}
+
+
+# ---- Includes ----
+
+def find(name, path):
+    """The file of the tree that an include means, or None: the system's."""
+    for folder in [".", os.path.dirname(path), *PUBLIC]:
+        candidate = os.path.normpath(os.path.join(folder, name))
+        if os.path.isfile(candidate):
+            return candidate
+    return None
+
+
+def includes(path):
+    for number, line in enumerate(tree.read(path).splitlines(), 1):
+        match = re.match(r'\s*#\s*include\s*([<"])([^>"]+)[>"]', line)
+        if match is not None:
+            yield number, match.group(1), match.group(2)
+
+
+def seen_from_apart(path):
+    """What a file outside the table may include, as the beginning of a path; None: it is not looked at."""
+    if "/tests/" in path:
+        top = path.split("/", 1)[0]
+        own = {"format": ("format/",), "writer": ("format/", "writer/"), "reader": ("format/", "reader/")}
+        return (*own[top], *PUBLIC) if top in own else None
+    return next((tuple(seen) + (folder + "/",) for folder, seen in APART.items() if path.startswith(folder + "/")), None)
+
+
+def check_includes(path):
+    """Complaints, and the files of the tree that are included."""
+    room, problems, targets = room_of(path), [], set()
+    for number, quote, name in includes(path):
+        place = f"{path}:{number}: includes {name}"
+        target = find(name, path)
+        if target is None:
+            if quote == '"' or name.startswith("tracebed/"):
+                problems.append(f"{place}, which does not exist")
+            elif room == "format" and name not in FORMAT_SYSTEM:
+                problems.append(f"{place}, but format/ does no I/O and no allocation")
+            continue
+        targets.add(target)
+        if room is None:
+            allowed = seen_from_apart(path)
+            if allowed is not None and not target.startswith(allowed):
+                problems.append(f"{place}, but may only see {', '.join(allowed)}")
+        elif room_of(target) not in REACH[room]:
+            problems.append(f"{place}, but {room} may not use {room_of(target)}")
+    return problems, targets
+
+
+# ---- Links ----
+
+def symbols_of(source):
+    """(defined, used) names of a source's object; None: it was not built."""
+    name = f"{BUILD}/{source.removesuffix('.c')}.o"
+    if not os.path.exists(name):
+        name = name.replace(BUILD, "build/preload")
+        if not os.path.exists(name):
+            return None
+    defined, used = set(), set()
+    for line in subprocess.run(["nm", "-g", name], capture_output=True, text=True).stdout.splitlines():
+        fields = line.split()
+        (used if fields[-2] in "Uwv" else defined).add(fields[-1])
+    return defined, used
+
+
+def read_links(sources):
+    """source -> {source it calls: a name}; and complaints about format/."""
+    symbols = {source: symbols_of(source) for source in sources}
+    problems = [f"{source}: is in no object of {BUILD}" for source in sources if symbols[source] is None]
+    owner = {}
+    for source in sources:
+        for name in symbols[source][0] if symbols[source] else ():
+            is_own = re.match("tbed_|preload_|functions_", name) or not source.startswith("writer/capture/")
+            if is_own:  # the others stand in for the system's
+                owner[name] = source
+    links = collections.defaultdict(dict)
+    for source in sources:
+        for name in sorted(symbols[source][1]) if symbols[source] else ():
+            target = owner.get(name)
+            if target not in (None, source) and name not in symbols[source][0]:
+                links[source][target] = name
+            elif target is None and room_of(source) == "format" and name not in FORMAT_SYMBOLS:
+                problems.append(f"{source}: uses {name}, but format/ does no I/O and no allocation")
+    return links, problems
+
+
+def check_links(links):
+    for source, targets in sorted(links.items()):
+        room = room_of(source)
+        for target, name in sorted(targets.items()):
+            top = target.split("/", 1)[0]
+            by_header = not source.startswith(top + "/") and f"{top}/include" in REACH[room]
+            if room_of(target) not in REACH[room] and not by_header:
+                yield f"{source}: uses {name}() of {target}, but {room} may not use {room_of(target)}"
+
+
+def check_variables(sources):
+    """format/ is pure: no object of it has a writable section with anything in it."""
+    for source in sources:
+        name = f"{BUILD}/{source.removesuffix('.c')}.o"
+        if room_of(source) != "format" or not os.path.exists(name):
+            continue
+        run = subprocess.run(["size", "-A", name], capture_output=True, text=True)
+        for section, nbytes in re.findall(r"^(\.t?(?:data|bss)\S*) +(\d+)", run.stdout, re.M):
+            if nbytes != "0" and not section.startswith(".data.rel.ro"):
+                yield f"{source}: has variables, {nbytes} bytes of {section}"
+
+
+# ---- Circles ----
+
+def circles(edges):
+    """The sets of files that reach each other (Tarjan, without recursion)."""
+    index, low, stack, on, found = {}, {}, [], set(), []
+    for start in sorted(edges):
+        if start in index:
+            continue
+        work = [(start, iter(sorted(edges[start])))]
+        index[start] = low[start] = len(index)
+        stack.append(start)
+        on.add(start)
+        while work:
+            node, targets = work[-1]
+            for target in targets:
+                if target not in index:
+                    index[target] = low[target] = len(index)
+                    stack.append(target)
+                    on.add(target)
+                    work.append((target, iter(sorted(edges.get(target, ())))))
+                    break
+                if target in on:
+                    low[node] = min(low[node], index[target])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == index[node]:
+                    part = set()
+                    while node not in part:
+                        part.add(stack.pop())
+                    on -= part
+                    if len(part) > 1:
+                        found.append(sorted(part))
+    return found
+
+
+def unit(path):
+    """A .c file and its header are one: NAME.c and NAME.h of one room."""
+    return re.sub(r"\.(c|h)$", "", path)
+
+
+def check_names(sources):
+    seen = {}
+    for path in sources:
+        other = seen.setdefault(os.path.basename(path), path)
+        if other != path:
+            yield f"{path}: the same name as {other}"
+
+
+def main():
+    paths = tree.files(".c", ".h")
+    sources = [path for path in paths if path.endswith(".c") and room_of(path) is not None]
+    linked = [path for path in sources if not path.startswith("writer/capture/ruby/")]
+    problems, included = [], collections.defaultdict(set)
+    for path in paths:
+        complaints, targets = check_includes(path)
+        problems += complaints
+        if room_of(path) is not None:
+            included[path] |= {target for target in targets if room_of(target) is not None}
+    links, complaints = read_links(linked)
+    problems += complaints + list(check_links(links)) + list(check_variables(linked))
+    problems += check_names([path for path in paths if path.endswith(".c")])
+    rounds = circles({source: set(targets) for source, targets in links.items()}) + circles(included)
+    problems += [f"a circle of {len(part)} files: {', '.join(part)}" for part in rounds]
+    if "--summary" in sys.argv:
+        rooms = collections.Counter(os.path.dirname(path) for path in paths if room_of(path) is not None)
+        print(f"{len(rooms)} rooms, at most {max(rooms.values())} files in one, {len(rounds)} circles, "
+              f"{sum(map(len, links.values()))} edges between files")
+    return tree.report(apart_from_pending(problems))
+
+
+def apart_from_pending(problems):
+    """What is known and being worked on; the list can only get shorter."""
+    shape = [re.sub(r":\d+:", ":", problem) for problem in problems]
+    pending = tree.read(PENDING).splitlines() if os.path.exists(PENDING) else []
+    left = [problem for problem, known in zip(problems, shape) if known not in pending]
+    return left + [f"{PENDING}: is no more, remove: {line}" for line in pending if line not in shape]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

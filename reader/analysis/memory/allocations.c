@@ -1,0 +1,475 @@
+/*
+ * Allocations of a whole trace: a heap for each process, its streams read in order of time.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/analysis/memory/allocation_source.h"
+#include "reader/analysis/memory/heap.h"
+#include "reader/analysis/shared/workers.h"
+#include "reader/analysis/spans/named.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct tbed_allocations {
+    struct named_texts texts;
+    struct tbed_allocation_process *processes;
+    struct tbed_allocation_site *sites;
+    struct tbed_allocation_moment *moments;
+    size_t process_count, site_count, moment_count;
+};
+
+struct stream_of { /* a stream and its process */
+    uint32_t process, stream;
+};
+
+struct turn { /* a process's place in the work: how many forks it is away from one that was not forked */
+    uint32_t generation;
+    uint32_t heap;
+};
+
+/* What the workers share: item i is the process of turns[i]. Heaps stand by their processes' numbers. */
+struct allocation_work {
+    struct tbed_work work;
+    struct tbed_reader *reader;
+    uint32_t *streams;    /* of all processes, one after another */
+    size_t *first_stream; /* of each heap; one more at the end */
+    struct heap *heaps;
+    size_t heap_count;
+    struct turn *turns;
+    enum tbed_status status; /* the first that is not OK; atomic */
+};
+
+/* ---- One process: its streams in order of time, by a heap of sources ---- */
+
+static bool comes_first(const struct allocation_source *a, const struct allocation_source *b)
+{
+    return a->event.tick != b->event.tick ? a->event.tick < b->event.tick : a->event.stream < b->event.stream;
+}
+
+static void sift_down(struct allocation_source **sources, size_t count, size_t at)
+{
+    struct allocation_source *moving = sources[at];
+    for (size_t child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && comes_first(sources[child + 1], sources[child]))
+            child++;
+        if (!comes_first(sources[child], moving))
+            break;
+        sources[at] = sources[child];
+    }
+    sources[at] = moving;
+}
+
+/* What comes after the first one; NULL: nothing. */
+static struct allocation_source *second_source(struct allocation_source **sources, size_t count)
+{
+    if (count < 3)
+        return count == 2 ? sources[1] : NULL;
+    return comes_first(sources[1], sources[2]) ? sources[1] : sources[2];
+}
+
+/* Takes the first source's events while they come first. '*more_ret': it has more. False: no memory. */
+static bool follow_first(struct heap *heap, struct allocation_source *source,
+                         const struct allocation_source *second, bool *more_ret)
+{
+    do {
+        tbed_heap_prefetch(heap, tbed_allocation_source_ahead(source));
+        if (!tbed_heap_take(heap, &source->event, &source->newest_address))
+            return false;
+        *more_ret = tbed_allocation_source_next(source);
+    } while (*more_ret && (second == NULL || comes_first(source, second)));
+    return true;
+}
+
+static bool follow_sources(struct heap *heap, struct allocation_source **sources, size_t count)
+{
+    for (size_t at = count / 2; at-- > 0;)
+        sift_down(sources, count, at);
+    while (count > 0) {
+        bool more;
+        if (!follow_first(heap, sources[0], second_source(sources, count), &more))
+            return false;
+        if (!more)
+            sources[0] = sources[--count];
+        if (count > 0)
+            sift_down(sources, count, 0);
+    }
+    return true;
+}
+
+/* False: no memory. */
+static bool follow_streams(struct tbed_reader *reader, struct heap *heap, const uint32_t *streams,
+                           size_t count)
+{
+    struct allocation_source *all = calloc(count, sizeof *all);
+    struct allocation_source **sources = calloc(count, sizeof *sources);
+    size_t used = 0;
+    bool fine = all != NULL && sources != NULL;
+    for (size_t i = 0; fine && i < count; i++) {
+        tbed_allocation_source_open(&all[i], reader, streams[i]);
+        if (tbed_allocation_source_next(&all[i]))
+            sources[used++] = &all[i];
+    }
+    fine = fine && follow_sources(heap, sources, used);
+    free(all);
+    free(sources);
+    return fine;
+}
+
+static void follow_processes(struct tbed_work *work, unsigned worker)
+{
+    (void)worker;
+    struct allocation_work *shared = work->context;
+    size_t item;
+    while (tbed_work_take(work, &item)) {
+        size_t index = shared->turns[item].heap, first = shared->first_stream[index];
+        struct heap *heap = &shared->heaps[index];
+        if (!follow_streams(shared->reader, heap, &shared->streams[first],
+                            shared->first_stream[index + 1] - first))
+            __atomic_store_n(&shared->status, TBED_ERR_MEMORY, __ATOMIC_RELAXED);
+        tbed_heap_finish(heap);
+    }
+}
+
+/* Parents before their children: one generation after the other. */
+static void follow_generations(struct allocation_work *shared, unsigned thread_count)
+{
+    struct tbed_work *work = &shared->work;
+    for (size_t first = 0, end; first < shared->heap_count; first = end) {
+        for (end = first + 1; end < shared->heap_count; end++)
+            if (shared->turns[end].generation != shared->turns[first].generation)
+                break;
+        work->next_item = first;
+        work->item_count = end;
+        tbed_work_run(work, tbed_worker_count(thread_count, end - first));
+    }
+}
+
+/* ---- Which streams belong together ---- */
+
+static int compare_streams(const void *left, const void *right)
+{
+    const struct stream_of *a = left, *b = right;
+    if (a->process != b->process)
+        return a->process < b->process ? -1 : 1;
+    return a->stream < b->stream ? -1 : a->stream > b->stream;
+}
+
+/* All streams that have events, by process. NULL: no memory. */
+static struct stream_of *list_streams(const struct tbed_reader *reader, size_t *count_ret)
+{
+    struct tbed_stream_info info;
+    size_t total = 0, count = 0;
+    while (tbed_stream_get(reader, total, &info))
+        total++;
+    struct stream_of *streams = calloc(total + 1, sizeof *streams);
+    for (size_t i = 0; streams != NULL && i < total && tbed_stream_get(reader, i, &info); i++)
+        if (info.block_count > 0)
+            streams[count++] = (struct stream_of){info.process, info.stream};
+    if (count > 1)
+        qsort(streams, count, sizeof *streams, compare_streams);
+    *count_ret = count;
+    return streams;
+}
+
+/* Makes a heap for each process among the streams. False: no memory. */
+static bool make_heaps(struct allocation_work *shared, const struct stream_of *streams, size_t count)
+{
+    shared->streams = calloc(count + 1, sizeof *shared->streams);
+    shared->first_stream = calloc(count + 1, sizeof *shared->first_stream);
+    shared->heaps = calloc(count + 1, sizeof *shared->heaps);
+    shared->turns = calloc(count + 1, sizeof *shared->turns);
+    if (shared->streams == NULL || shared->first_stream == NULL || shared->heaps == NULL ||
+        shared->turns == NULL)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        shared->streams[i] = streams[i].stream;
+        if (i > 0 && streams[i].process == streams[i - 1].process)
+            continue;
+        struct heap *heap = &shared->heaps[shared->heap_count];
+        tbed_heap_open(heap);
+        heap->process.process = streams[i].process;
+        shared->first_stream[shared->heap_count++] = i;
+    }
+    shared->first_stream[shared->heap_count] = count;
+    return true;
+}
+
+/* ---- Over time ---- */
+
+#define MOMENTS_MAX 65536u
+
+/* Each heap has moments of its own. False: no memory. */
+static bool make_moments(struct tbed_allocations *allocations, struct allocation_work *shared, size_t count)
+{
+    struct tbed_trace_info info;
+    tbed_reader_info(shared->reader, &info);
+    uint64_t ticks_each = count > 0 ? (info.last_tick - info.first_tick) / count + 1 : 1;
+    allocations->moments = calloc(count + 1, sizeof *allocations->moments);
+    for (size_t i = 0; count > 0 && i < shared->heap_count; i++) {
+        struct heap_moments *moments = &shared->heaps[i].moments;
+        *moments =
+            (struct heap_moments){.count = count, .first_tick = info.first_tick, .ticks_each = ticks_each};
+        moments->at = calloc(count, sizeof *moments->at);
+        if (moments->at == NULL)
+            return false;
+    }
+    for (size_t i = 0; allocations->moments != NULL && i < count; i++)
+        allocations->moments[i].tick = info.first_tick + i * ticks_each;
+    allocations->moment_count = count;
+    return allocations->moments != NULL;
+}
+
+static void add_moments(struct tbed_allocations *allocations, const struct allocation_work *shared)
+{
+    for (size_t i = 0; i < shared->heap_count; i++)
+        for (size_t j = 0; j < allocations->moment_count; j++) {
+            allocations->moments[j].live_nbytes += shared->heaps[i].moments.at[j].live_nbytes;
+            allocations->moments[j].peak_nbytes += shared->heaps[i].moments.at[j].peak_nbytes;
+            allocations->moments[j].count += shared->heaps[i].moments.at[j].count;
+        }
+}
+
+/* ---- Which process was forked from which ---- */
+
+/* Processes come by rising number, each once. False: there is none of this number. */
+static bool find_process(const struct tbed_reader *reader, uint32_t number,
+                         struct tbed_process_info *info_ret)
+{
+    size_t low = 0, high = reader->metadata.processes.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        tbed_process_get(reader, middle, info_ret);
+        if (info_ret->stream == number)
+            return true;
+        if (info_ret->stream < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
+}
+/* NULL: the process has no events. */
+static struct heap *find_heap(const struct allocation_work *shared, uint32_t process)
+{
+    size_t low = 0, high = shared->heap_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (shared->heaps[middle].process.process == process)
+            return &shared->heaps[middle];
+        if (shared->heaps[middle].process.process < process)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+/*
+ * The nearest process that this one was forked from and that has events; NULL: none. Those between have given
+ * nothing out. A parent's number is below its child's, so there are no circles. '*tick_ret': when the line of
+ * this one left it, as far as is known.
+ */
+static struct heap *find_parent(const struct allocation_work *shared, struct tbed_process_info info,
+                                uint64_t *tick_ret)
+{
+    for (int i = 0; i < HEAP_GENERATIONS_MAX; i++) {
+        uint32_t parent = info.forked_from;
+        if (parent == 0 || parent >= info.stream)
+            return NULL;
+        *tick_ret = info.tick;
+        struct heap *heap = find_heap(shared, parent);
+        if (heap != NULL || !find_process(shared->reader, parent, &info))
+            return heap;
+    }
+    return NULL;
+}
+
+static void link_heap(const struct allocation_work *shared, size_t index)
+{
+    struct heap *heap = &shared->heaps[index], *parent = NULL;
+    struct tbed_process_info info;
+    uint64_t fork_tick;
+    heap->process.name_id = TBED_ID_INVALID;
+    if (find_process(shared->reader, heap->process.process, &info)) {
+        heap->process.pid = info.pid;
+        heap->process.name_id = info.name_id;
+        heap->process.forked_from = info.forked_from;
+        parent = find_parent(shared, info, &fork_tick);
+    }
+    shared->turns[index].heap = (uint32_t)index;
+    if (parent == NULL)
+        return;
+    tbed_heap_fork(parent, heap, fork_tick);
+    shared->turns[index].generation = shared->turns[parent - shared->heaps].generation + 1;
+}
+
+static int compare_turns(const void *left, const void *right)
+{
+    const struct turn *a = left, *b = right;
+    if (a->generation != b->generation)
+        return a->generation < b->generation ? -1 : 1;
+    return a->heap < b->heap ? -1 : a->heap > b->heap;
+}
+
+static void link_heaps(struct allocation_work *shared)
+{
+    for (size_t i = 0; i < shared->heap_count; i++)
+        link_heap(shared, i);
+    if (shared->heap_count > 1)
+        qsort(shared->turns, shared->heap_count, sizeof *shared->turns, compare_turns);
+}
+
+/* ---- What comes out ---- */
+
+static void add_sums(struct tbed_allocation_sums *into, const struct tbed_allocation_sums *from)
+{
+    into->count += from->count;
+    into->nbytes += from->nbytes;
+    into->freed_count += from->freed_count;
+    into->replaced_count += from->replaced_count;
+    into->temporary_count += from->temporary_count;
+    into->failed_count += from->failed_count;
+    into->live_count += from->live_count;
+    into->live_nbytes += from->live_nbytes;
+    into->peak_nbytes += from->peak_nbytes;
+}
+
+static bool make_processes(struct tbed_allocations *allocations, const struct allocation_work *shared)
+{
+    allocations->processes = calloc(shared->heap_count + 1, sizeof *allocations->processes);
+    if (allocations->processes == NULL)
+        return false;
+    for (size_t i = 0; i < shared->heap_count; i++)
+        if (shared->heaps[i].process.event_count > 0)
+            allocations->processes[allocations->process_count++] = shared->heaps[i].process;
+    return true;
+}
+
+/* The sites of all heaps with their names, sorted. NULL: no memory. */
+static struct named *name_sites(struct tbed_allocations *allocations, const struct allocation_work *shared,
+                                const struct tbed_analysis_options *options, size_t *count_ret)
+{
+    size_t total = 0, count = 0;
+    for (size_t i = 0; i < shared->heap_count; i++)
+        total += shared->heaps[i].site_count;
+    struct named *names = calloc(total + 1, sizeof *names);
+    for (size_t i = 0; names != NULL && i < shared->heap_count; i++)
+        for (size_t j = 0; j < shared->heaps[i].site_count; j++, count++) {
+            names[count].thing = &shared->heaps[i].sites[j];
+            names[count].id = shared->heaps[i].sites[j].id;
+        }
+    *count_ret = count;
+    if (names != NULL &&
+        tbed_named_resolve(&allocations->texts, shared->reader, options, names, count) != TBED_OK) {
+        free(names);
+        return NULL;
+    }
+    return names;
+}
+
+static bool make_sites(struct tbed_allocations *allocations, const struct allocation_work *shared,
+                       const struct tbed_analysis_options *options)
+{
+    size_t total;
+    struct named *names = name_sites(allocations, shared, options, &total);
+    allocations->sites = calloc(names == NULL ? 1 : total + 1, sizeof *allocations->sites);
+    if (names == NULL || allocations->sites == NULL) {
+        free(names);
+        return false;
+    }
+    for (size_t i = 0, count; i < total; i += count) {
+        struct tbed_allocation_site *site = &allocations->sites[allocations->site_count++];
+        count = tbed_named_group(names, total, i);
+        *site = (struct tbed_allocation_site){
+            .name = names[i].text, .name_nbytes = names[i].nbytes, .id = names[i].id};
+        for (size_t j = i; j < i + count; j++)
+            add_sums(&site->sums, &((struct heap_site *)names[j].thing)->sums);
+    }
+    free(names);
+    return true;
+}
+
+static enum tbed_status follow_all(struct tbed_allocations *allocations, struct allocation_work *shared,
+                                   const struct tbed_analysis_options *options)
+{
+    size_t stream_count;
+    struct stream_of *streams = list_streams(shared->reader, &stream_count);
+    size_t moment_count = options->moment_count < MOMENTS_MAX ? options->moment_count : MOMENTS_MAX;
+    bool fine = streams != NULL && make_heaps(shared, streams, stream_count) &&
+                make_moments(allocations, shared, moment_count);
+    free(streams);
+    if (!fine)
+        return TBED_ERR_MEMORY;
+    shared->work.run = follow_processes;
+    shared->work.context = shared;
+    link_heaps(shared);
+    follow_generations(shared, options->thread_count);
+    if (shared->status != TBED_OK)
+        return shared->status;
+    add_moments(allocations, shared);
+    fine = make_processes(allocations, shared) && make_sites(allocations, shared, options);
+    return fine ? TBED_OK : TBED_ERR_MEMORY;
+}
+
+enum tbed_status tbed_allocations_make(struct tbed_reader *reader, const struct tbed_analysis_options *given,
+                                       struct tbed_allocations **allocations_ret)
+{
+    struct tbed_analysis_options options;
+    struct allocation_work shared = {.reader = reader};
+    enum tbed_status status = tbed_analysis_options_load(given, &options);
+    if (status != TBED_OK)
+        return status;
+    struct tbed_allocations *allocations = calloc(1, sizeof *allocations);
+    status = allocations == NULL ? TBED_ERR_MEMORY : follow_all(allocations, &shared, &options);
+    for (size_t i = 0; i < shared.heap_count; i++) {
+        free(shared.heaps[i].moments.at);
+        tbed_heap_close(&shared.heaps[i]);
+    }
+    free(shared.heaps);
+    free(shared.turns);
+    free(shared.streams);
+    free(shared.first_stream);
+    if (status == TBED_OK)
+        *allocations_ret = allocations;
+    else
+        tbed_allocations_close(allocations);
+    return status;
+}
+
+void tbed_allocations_close(struct tbed_allocations *allocations)
+{
+    if (allocations == NULL)
+        return;
+    tbed_named_texts_free(&allocations->texts);
+    free(allocations->processes);
+    free(allocations->sites);
+    free(allocations->moments);
+    free(allocations);
+}
+
+void tbed_allocations_totals(const struct tbed_allocations *allocations,
+                             struct tbed_allocation_sums *sums_ret)
+{
+    memset(sums_ret, 0, sizeof *sums_ret);
+    for (size_t i = 0; i < allocations->process_count; i++)
+        add_sums(sums_ret, &allocations->processes[i].sums);
+}
+
+const struct tbed_allocation_process *tbed_allocations_process(const struct tbed_allocations *allocations,
+                                                               size_t index)
+{
+    return index < allocations->process_count ? &allocations->processes[index] : NULL;
+}
+
+const struct tbed_allocation_site *tbed_allocations_site(const struct tbed_allocations *allocations,
+                                                         size_t index)
+{
+    return index < allocations->site_count ? &allocations->sites[index] : NULL;
+}
+
+const struct tbed_allocation_moment *tbed_allocations_moment(const struct tbed_allocations *allocations,
+                                                             size_t index)
+{
+    return index < allocations->moment_count ? &allocations->moments[index] : NULL;
+}

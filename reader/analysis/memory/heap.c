@@ -1,0 +1,365 @@
+/*
+ * The heap of one process; see heap.h.
+ *
+ * What each site had at the peak is found without looking at all sites at every new peak: a site's figure is
+ * saved when the site first changes after the peak, and is its present one if it has not changed since.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/analysis/memory/heap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void tbed_heap_open(struct heap *heap)
+{
+    memset(heap, 0, sizeof *heap);
+    tbed_live_map_open(&heap->live);
+    tbed_given_map_open(&heap->given);
+}
+
+void tbed_heap_close(struct heap *heap)
+{
+    tbed_live_map_close(&heap->live);
+    tbed_given_map_close(&heap->given);
+    tbed_mappings_close(&heap->mappings);
+    free(heap->sites);
+    free(heap->site_places);
+}
+
+/* ---- Sites ---- */
+
+static uint32_t *site_place(const struct heap *heap, uint32_t id)
+{
+    size_t mask = heap->site_place_count - 1;
+    size_t at = (id * 0x9E3779B1u >> 4) & mask;
+    while (heap->site_places[at] != 0 && heap->sites[heap->site_places[at] - 1].id != id)
+        at = (at + 1) & mask;
+    return &heap->site_places[at];
+}
+
+static bool grow_sites(struct heap *heap)
+{
+    size_t room = heap->site_room == 0 ? 256 : heap->site_room * 2;
+    struct heap_site *sites = realloc(heap->sites, room * sizeof *sites);
+    if (sites == NULL)
+        return false;
+    heap->sites = sites;
+    uint32_t *places = calloc(room * 2, sizeof *places);
+    if (places == NULL)
+        return false;
+    free(heap->site_places);
+    heap->site_places = places;
+    heap->site_place_count = room * 2;
+    heap->site_room = room;
+    for (size_t i = 0; i < heap->site_count; i++)
+        *site_place(heap, sites[i].id) = (uint32_t)i + 1;
+    return true;
+}
+
+/* The index of the id's site, made when it is new. UINT32_MAX: no memory. */
+static uint32_t site_find(struct heap *heap, uint32_t id)
+{
+    uint32_t *place = heap->site_count == 0 ? NULL : site_place(heap, id);
+    if (place != NULL && *place != 0)
+        return *place - 1;
+    if (heap->site_count == heap->site_room && !grow_sites(heap))
+        return UINT32_MAX;
+    place = site_place(heap, id);
+    heap->sites[heap->site_count] = (struct heap_site){.id = id};
+    *place = (uint32_t)++heap->site_count;
+    return *place - 1;
+}
+
+/* Before a site's live bytes change: saves what they were at the peak. */
+static void save_peak(const struct heap *heap, struct heap_site *site)
+{
+    if (site->peak_number == heap->peak_number)
+        return;
+    site->sums.peak_nbytes = site->sums.live_nbytes;
+    site->peak_number = heap->peak_number;
+}
+
+void tbed_heap_finish(struct heap *heap)
+{
+    for (size_t i = 0; i < heap->site_count; i++)
+        save_peak(heap, &heap->sites[i]);
+    tbed_live_map_close(&heap->live);
+    tbed_live_map_open(&heap->live);
+    tbed_mappings_close(&heap->mappings);
+}
+
+/* ---- Forks ---- */
+
+void tbed_heap_fork(struct heap *parent, struct heap *child, uint64_t fork_tick)
+{
+    child->parent = parent;
+    child->fork_tick = fork_tick;
+    if (!parent->has_children || fork_tick > parent->last_fork_tick)
+        parent->last_fork_tick = fork_tick;
+    parent->has_children = true;
+}
+
+/*
+ * True if a process that this one was forked from gave the address out before. It may have got it back since:
+ * a child tells of itself with its first event only, and when it was forked is not known.
+ */
+static bool is_inherited(const struct heap *heap, uint64_t address)
+{
+    for (int i = 0; i < HEAP_GENERATIONS_MAX && heap->parent != NULL; i++, heap = heap->parent)
+        if (tbed_given_map_has(&heap->parent->given, address, heap->fork_tick))
+            return true;
+    return false;
+}
+
+/* The free of an address that is not a live one of this process. */
+static void count_strange_free(struct heap *heap, uint64_t address)
+{
+    if (is_inherited(heap, address))
+        heap->process.inherited_free_count++;
+    else
+        heap->process.unknown_free_count++;
+}
+
+/* Children will ask for it. False: no memory. */
+static bool note_given(struct heap *heap, uint64_t address, uint64_t tick)
+{
+    return !heap->has_children || tick > heap->last_fork_tick ||
+           tbed_given_map_add(&heap->given, address, tick);
+}
+
+/* ---- Events ---- */
+
+/* A block is no longer there. */
+static void end_block(struct heap *heap, struct live_block *block)
+{
+    struct heap_site *site = &heap->sites[block->site];
+    save_peak(heap, site);
+    site->sums.live_count--;
+    site->sums.live_nbytes -= block->nbytes;
+    heap->process.sums.live_count--;
+    heap->process.sums.live_nbytes -= block->nbytes;
+    tbed_live_map_remove(&heap->live, block);
+}
+
+static void free_block(struct heap *heap, struct live_block *block, const struct heap_event *event,
+                       uint64_t newest_address)
+{
+    struct heap_site *site = &heap->sites[block->site];
+    bool temporary = block->stream == event->stream && newest_address == block->address;
+    site->sums.freed_count++;
+    heap->process.sums.freed_count++;
+    site->sums.temporary_count += temporary;
+    heap->process.sums.temporary_count += temporary;
+    end_block(heap, block);
+}
+
+static void replace_block(struct heap *heap, uint64_t address)
+{
+    struct live_block *block = tbed_live_map_find(&heap->live, address);
+    if (block == NULL)
+        return;
+    heap->sites[block->site].sums.replaced_count++;
+    heap->process.sums.replaced_count++;
+    end_block(heap, block);
+}
+
+static void grow_live(struct heap *heap, struct heap_site *site, uint64_t nbytes, uint64_t tick)
+{
+    struct tbed_allocation_sums *all = &heap->process.sums;
+    save_peak(heap, site);
+    site->sums.count++;
+    site->sums.nbytes += nbytes;
+    site->sums.live_count++;
+    site->sums.live_nbytes += nbytes;
+    all->count++;
+    all->nbytes += nbytes;
+    all->live_count++;
+    all->live_nbytes += nbytes;
+    if (all->live_nbytes > all->peak_nbytes) {
+        all->peak_nbytes = all->live_nbytes;
+        heap->process.peak_tick = tick;
+        heap->peak_number++;
+    }
+}
+
+/* A new block, or a failure if its address is 0. */
+static bool new_block(struct heap *heap, const struct heap_event *event)
+{
+    uint32_t site = site_find(heap, event->id);
+    if (site == UINT32_MAX)
+        return false;
+    if (event->address == 0) {
+        heap->sites[site].sums.failed_count++;
+        heap->process.sums.failed_count++;
+        return true;
+    }
+    replace_block(heap, event->address);
+    struct live_block block = {event->address, event->nbytes, event->tick, site, event->stream};
+    if (!tbed_live_map_add(&heap->live, &block) || !note_given(heap, event->address, event->tick))
+        return false;
+    grow_live(heap, &heap->sites[site], event->nbytes, event->tick);
+    return true;
+}
+
+/* ---- Mappings ---- */
+
+/* What lies in the range is gone, given back or, unseen, replaced. False: no memory. */
+static bool cut_mappings(struct heap *heap, uint64_t start, uint64_t end, bool is_replaced)
+{
+    struct tbed_allocation_sums *all = &heap->process.sums;
+    struct mapping part;
+    bool is_last;
+    while (tbed_mappings_make_room(&heap->mappings)) {
+        if (!tbed_mappings_cut(&heap->mappings, start, end, &part, &is_last))
+            return true;
+        struct tbed_allocation_sums *site = &heap->sites[part.site].sums;
+        save_peak(heap, &heap->sites[part.site]);
+        site->live_nbytes -= part.end - part.start;
+        all->live_nbytes -= part.end - part.start;
+        site->live_count -= is_last;
+        all->live_count -= is_last;
+        site->freed_count += is_last && !is_replaced;
+        all->freed_count += is_last && !is_replaced;
+        site->replaced_count += is_last && is_replaced;
+        all->replaced_count += is_last && is_replaced;
+    }
+    return false;
+}
+
+static uint64_t mapping_end(uint64_t start, uint64_t nbytes)
+{
+    return nbytes > UINT64_MAX - start ? UINT64_MAX : start + nbytes;
+}
+
+static bool new_mapping(struct heap *heap, const struct heap_event *event)
+{
+    uint32_t site = site_find(heap, event->id);
+    struct mapping mapping = {event->address, mapping_end(event->address, event->nbytes), event->tick, 0,
+                              site};
+    if (site == UINT32_MAX || !cut_mappings(heap, mapping.start, mapping.end, true))
+        return false;
+    if (mapping.start == mapping.end)
+        return true;
+    if (heap->mappings.count >= MAPPINGS_MAX && !cut_mappings(heap, 0, UINT64_MAX, true))
+        return false;
+    if (!tbed_mappings_add(&heap->mappings, mapping))
+        return false;
+    grow_live(heap, &heap->sites[site], mapping.end - mapping.start, event->tick);
+    return true;
+}
+
+/* mremap. What was not seen to be mapped is a file's, or nothing. */
+static bool move_mapping(struct heap *heap, const struct heap_event *event)
+{
+    uint64_t start = event->old_address, end = mapping_end(start, event->old_nbytes);
+    const struct mapping *old = tbed_mappings_above(&heap->mappings, start);
+    if (old == NULL || old->start >= end || old->tick > event->begin_tick || event->address == 0)
+        return true;
+    return cut_mappings(heap, start, end, false) && new_mapping(heap, event);
+}
+
+static bool take_mapping(struct heap *heap, const struct heap_event *event)
+{
+    if (event->type == TBED_EVENT_REALLOC)
+        return move_mapping(heap, event);
+    if (event->type == TBED_EVENT_ALLOC)
+        return new_mapping(heap, event);
+    return cut_mappings(heap, event->address, mapping_end(event->address, event->nbytes), false);
+}
+
+/* False: no memory. */
+static bool free_address(struct heap *heap, const struct heap_event *event, uint64_t newest_address)
+{
+    struct live_block *block = tbed_live_map_find(&heap->live, event->address);
+    const struct mapping *mapping = tbed_mappings_above(&heap->mappings, event->address);
+    if (block != NULL)
+        free_block(heap, block, event, newest_address);
+    else if (mapping != NULL && mapping->start == event->address)
+        return cut_mappings(heap, mapping->start, mapping->end, false);
+    else if (event->address != 0)
+        count_strange_free(heap, event->address);
+    else
+        heap->process.null_free_count++;
+    return true;
+}
+
+/* ---- Moved blocks ---- */
+
+/* The old block goes, unless its address was given to somebody else since the call began. */
+static void realloc_old(struct heap *heap, const struct heap_event *event, uint64_t newest_address)
+{
+    struct live_block *block = tbed_live_map_find(&heap->live, event->old_address);
+    if (block == NULL)
+        count_strange_free(heap, event->old_address);
+    else if (block->tick <= event->begin_tick)
+        free_block(heap, block, event, newest_address);
+}
+
+static bool take_realloc(struct heap *heap, const struct heap_event *event, uint64_t newest_address)
+{
+    bool failed = event->address == 0 && event->nbytes != 0;
+    if (event->old_address != 0 && !failed)
+        realloc_old(heap, event, newest_address);
+    if (event->address == 0 && !failed)
+        return true;
+    return new_block(heap, event);
+}
+
+static bool take_event(struct heap *heap, const struct heap_event *event, uint64_t *newest_address)
+{
+    bool fine = true;
+    heap->process.event_count++;
+    if (event->is_mapping) {
+        *newest_address = 0;
+        return take_mapping(heap, event);
+    }
+    if (event->type == TBED_EVENT_FREE) {
+        fine = free_address(heap, event, *newest_address);
+        *newest_address = 0;
+        return fine;
+    }
+    if (event->type == TBED_EVENT_ALLOC)
+        fine = new_block(heap, event);
+    else
+        fine = take_realloc(heap, event, *newest_address);
+    *newest_address = event->address;
+    return fine;
+}
+
+/* ---- Over time ---- */
+
+/* Ticks that decrease count where the latest was. */
+static void move_on(struct heap_moments *moments, uint64_t tick, uint64_t live_nbytes)
+{
+    uint64_t since = tick > moments->first_tick ? tick - moments->first_tick : 0;
+    size_t now = since / moments->ticks_each < moments->count ? (size_t)(since / moments->ticks_each)
+                                                              : moments->count - 1;
+    if (!moments->has_begun)
+        moments->now = now;
+    moments->has_begun = true;
+    while (moments->now < now) {
+        moments->at[++moments->now].live_nbytes = live_nbytes;
+        moments->at[moments->now].peak_nbytes = live_nbytes;
+    }
+}
+
+static void note_moment(struct heap *heap, uint64_t tick, uint64_t count_before, uint64_t live_before)
+{
+    uint64_t live_nbytes = heap->process.sums.live_nbytes;
+    move_on(&heap->moments, tick, live_before);
+    struct tbed_allocation_moment *moment = &heap->moments.at[heap->moments.now];
+    moment->live_nbytes = live_nbytes;
+    moment->count += heap->process.sums.count - count_before;
+    if (live_nbytes > moment->peak_nbytes)
+        moment->peak_nbytes = live_nbytes;
+}
+
+bool tbed_heap_take(struct heap *heap, const struct heap_event *event, uint64_t *newest_address)
+{
+    uint64_t count = heap->process.sums.count, live_nbytes = heap->process.sums.live_nbytes;
+    bool fine = take_event(heap, event, newest_address);
+    if (heap->moments.at != NULL)
+        note_moment(heap, event->tick, count, live_nbytes);
+    return fine;
+}

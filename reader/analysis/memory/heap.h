@@ -1,0 +1,84 @@
+/*
+ * The heap of one process, followed event by event.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_HEAP_H
+#define TRACEBED_HEAP_H
+
+#include "reader/analysis/memory/live_map.h"
+#include "reader/analysis/memory/mappings.h"
+#include <tracebed/analysis.h>
+
+struct heap_site {
+    struct tbed_allocation_sums sums;
+    uint64_t peak_number; /* the heap's, when sums.peak_nbytes was last made to fit */
+    uint32_t id;
+};
+
+/* The parts of the time, in memory of whoever opened the heap. */
+struct heap_moments {
+    struct tbed_allocation_moment *at; /* NULL: not asked for */
+    size_t count, now;
+    uint64_t first_tick, ticks_each;
+    bool has_begun;
+};
+
+struct heap {
+    struct tbed_allocation_process process;
+    struct live_map live;
+    struct mappings mappings;
+    struct heap_site *sites;
+    size_t site_count, site_room;
+    uint32_t *site_places; /* hash table of index + 1, by id */
+    size_t site_place_count;
+    uint64_t peak_number; /* raised with each new peak */
+    struct heap_moments moments;
+
+    /* Forked processes. A parent is finished before its children are begun. */
+    const struct heap *parent; /* NULL: none that has allocation events */
+    uint64_t fork_tick;        /* what the parent had given out by then may be freed here */
+    bool has_children;
+    uint64_t last_fork_tick; /* of all children */
+    struct given_map given;  /* up to then; kept if there are children */
+};
+
+/* How many generations up a block may come from: a limit for traces that were made to be slow. */
+#define HEAP_GENERATIONS_MAX 64
+
+/* An event of type ALLOC, FREE or REALLOC. */
+struct heap_event {
+    uint64_t tick, address, nbytes;
+    uint64_t old_address, begin_tick; /* REALLOC only */
+    uint64_t old_nbytes;              /* REALLOC of a mapping */
+    uint32_t id, stream;
+    enum tbed_event_type type;
+    bool is_mapping; /* ALLOC or REALLOC of a mapping, FREE of a range of 'nbytes' */
+};
+
+/* An event with this address will come soon. Always inline: a call that only prefetches does nothing to gcc. */
+static inline __attribute__((always_inline)) void tbed_heap_prefetch(const struct heap *heap,
+                                                                     uint64_t address)
+{
+    if (heap->live.blocks != NULL)
+        __builtin_prefetch(&heap->live.blocks[tbed_address_home(address, heap->live.shift)]);
+    if (heap->given.places != NULL)
+        __builtin_prefetch(&heap->given.places[tbed_address_home(address, heap->given.shift)]);
+}
+
+void tbed_heap_open(struct heap *heap);
+void tbed_heap_close(struct heap *heap);
+
+/* 'child' was forked from 'parent', which is read first. */
+void tbed_heap_fork(struct heap *parent, struct heap *child, uint64_t fork_tick);
+
+/*
+ * Takes the process's next event. '*newest_address' is the block that the event before of the same stream
+ * allocated, 0 if none, and becomes that of this event. False: no memory.
+ */
+bool tbed_heap_take(struct heap *heap, const struct heap_event *event, uint64_t *newest_address);
+
+/* After the last event: the sites' shares of the peak are made to fit, what is live is let go of. */
+void tbed_heap_finish(struct heap *heap);
+
+#endif

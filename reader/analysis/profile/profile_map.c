@@ -1,0 +1,72 @@
+/*
+ * A hash map from 64-bit keys to numbers; see profile_map.h.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/analysis/profile/profile_map.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ROOM_MIN 16u
+
+/* Keys are counted up, or addresses: both ends of the product are mixed. */
+static size_t home(uint64_t key, size_t room)
+{
+    uint64_t mixed = (key ^ key >> 32) * 0x9E3779B97F4A7C15u;
+    return (size_t)(mixed >> 32) & (room - 1);
+}
+
+uint32_t tbed_profile_map_find(const struct profile_map *map, uint64_t key)
+{
+    if (map->room == 0)
+        return PROFILE_MAP_NONE;
+    for (size_t i = home(key, map->room); map->places[i].value != 0; i = (i + 1) & (map->room - 1))
+        if (map->places[i].key == key)
+            return map->places[i].value - 1;
+    return PROFILE_MAP_NONE;
+}
+
+static void put(struct profile_map *map, uint64_t key, uint32_t value)
+{
+    size_t i = home(key, map->room);
+    while (map->places[i].value != 0)
+        i = (i + 1) & (map->room - 1);
+    map->places[i] = (struct profile_map_place){key, value + 1};
+}
+
+static bool grow(struct profile_map *map)
+{
+    struct profile_map larger = {.count = map->count, .room = map->room == 0 ? ROOM_MIN : map->room * 2};
+    larger.places = calloc(larger.room, sizeof *larger.places);
+    if (larger.places == NULL)
+        return false;
+    for (size_t i = 0; i < map->room; i++)
+        if (map->places[i].value != 0)
+            put(&larger, map->places[i].key, map->places[i].value - 1);
+    free(map->places);
+    *map = larger;
+    return true;
+}
+
+bool tbed_profile_map_add(struct profile_map *map, uint64_t key, uint32_t value)
+{
+    if (map->count * 2 >= map->room && !grow(map))
+        return false;
+    put(map, key, value);
+    map->count++;
+    return true;
+}
+
+void tbed_profile_map_clear(struct profile_map *map)
+{
+    if (map->count > 0)
+        memset(map->places, 0, map->room * sizeof *map->places);
+    map->count = 0;
+}
+
+void tbed_profile_map_free(struct profile_map *map)
+{
+    free(map->places);
+    *map = (struct profile_map){0};
+}

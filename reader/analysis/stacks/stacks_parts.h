@@ -1,0 +1,197 @@
+/*
+ * The parts of the stack analysis: the spans of one block, labels, and the tree of paths.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_STACKS_PARTS_H
+#define TRACEBED_STACKS_PARTS_H
+
+#include "reader/analysis/scopes/scope_messages.h"
+#include "reader/core/strings/label.h"
+
+#include <pthread.h>
+#include <tracebed/analysis.h>
+
+/* ---- The spans that end in one block (stacks_spans.c) ---- */
+
+struct stack_span {
+    uint64_t begin_tick, end_tick;
+    uint32_t id;
+};
+
+struct stack_spans {
+    struct stack_span *items; /* in the order of the block */
+    size_t count, room;
+    uint64_t unknown_count; /* ended with no known begin */
+    uint64_t open_count;    /* not ended when the block does */
+    uint64_t other_count;   /* events that are no spans */
+    bool is_damaged;        /* not all of the block could be read */
+    bool has_scopes;        /* pairs of messages, or spans that others ended for: to be read forward */
+    struct scope_formats formats;
+
+    struct stack_open {
+        uint64_t begin_tick;
+        bool is_known;
+    } * open;
+    size_t open_room;
+    uint64_t *copy; /* of a block that may be reused meanwhile */
+};
+
+/*
+ * Reads event block 'index' ('is_reused': from a copy). Nothing of what was in '*spans' before stays but its memory.
+ * Errors: the block's ERR_BLOCK_…, ERR_CHANGED, ERR_MEMORY.
+ */
+enum tbed_status tbed_stack_spans_read(struct stack_spans *spans, struct tbed_reader *reader, size_t index,
+                                       bool is_reused);
+void tbed_stack_spans_free(struct stack_spans *spans);
+
+/* ---- Labels: texts by number, shared by all workers (stacks_labels.c) ---- */
+
+/* Numbers by id. Starts with zeros. */
+struct stack_ids {
+    struct stack_id {
+        uint32_t id, label; /* label + 1; 0: free */
+    } * slots;
+    size_t slot_count, count; /* a power of two, at most half full */
+};
+
+struct stack_label {
+    char *text; /* terminated */
+    size_t nbytes;
+};
+
+#define STACK_LABEL_PLACE                                                                                    \
+    0x80000000u /* in a label's number: it is a place's, and has no text before the end */
+
+struct stack_labels {
+    const struct tbed_reader *reader;
+    struct tbed_label_strings strings;
+    tbed_name_function name; /* of places in code; NULL: none */
+    tbed_prepare_function prepare;
+    void *name_context;
+    pthread_mutex_t lock;       /* for all that follows */
+    struct stack_ids place_ids; /* their numbers */
+    uint32_t *places;           /* their ids by number; named, their labels */
+    size_t place_count, place_room;
+    struct stack_label *items;
+    size_t count, room;
+    size_t nbytes;   /* of all texts */
+    uint32_t *slots; /* by hash of the text: number + 1, 0 is free; a power of two */
+    size_t slot_count;
+};
+
+enum tbed_status tbed_stack_labels_open(struct stack_labels *labels, const struct tbed_reader *reader,
+                                        const struct tbed_stacks_options *options);
+void tbed_stack_labels_close(struct stack_labels *labels);
+
+/* The number of a text, made when it is new. Errors: ERR_MEMORY, also if all texts would have more than
+ * TBED_LABELS_NBYTES_MAX. */
+enum tbed_status tbed_stack_label_intern(struct stack_labels *labels, const char *text, size_t nbytes,
+                                         uint32_t *label_ret);
+
+/* The number of a text that is there already. False: it is not. One thread at a time. */
+bool tbed_stack_label_find(const struct stack_labels *labels, const char *text, size_t nbytes,
+                           uint32_t *label_ret);
+
+/* The number of the label of an id. Errors: ERR_MEMORY. */
+enum tbed_status tbed_stack_label_make(struct stack_labels *labels, uint32_t id, uint32_t *label_ret);
+
+/* After the events: all places get their labels. Errors: ERR_MEMORY. */
+enum tbed_status tbed_stack_labels_name(struct stack_labels *labels);
+
+/* The number of a label that has a text. */
+static inline uint32_t tbed_stack_label_named(const struct stack_labels *labels, uint32_t label)
+{
+    return label & STACK_LABEL_PLACE ? labels->places[label & ~STACK_LABEL_PLACE] : label;
+}
+
+/* As tbed_stack_label_make(). 'ids' are those that one worker has met: so no event takes the lock. */
+enum tbed_status tbed_stack_id_label(struct stack_ids *ids, struct stack_labels *labels, uint32_t id,
+                                     uint32_t *label_ret);
+
+/* ---- The tree of paths (stacks_tree.c) ---- */
+
+struct stack_node {
+    uint32_t parent; /* 0, the top, for roots and for itself */
+    uint32_t label;
+    uint32_t depth; /* 0: the top; 1: roots */
+    uint64_t count;
+    uint64_t ticks; /* added up, saturating */
+    uint64_t open_count;
+};
+
+struct stack_tree {
+    struct stack_node *nodes; /* [0] is the top; parents stand before their children */
+    size_t count, room;
+    uint32_t *slots; /* by hash of (parent, label): node; 0 is free; a power of two */
+    size_t slot_count;
+};
+
+enum tbed_status tbed_stack_tree_open(struct stack_tree *tree);
+void tbed_stack_tree_close(struct stack_tree *tree);
+
+/* The child of 'parent' with that label, made when it is new. Errors: ERR_MEMORY. */
+enum tbed_status tbed_stack_tree_child(struct stack_tree *tree, uint32_t parent, uint32_t label,
+                                       uint32_t *node_ret);
+
+static inline void tbed_stack_node_add(struct stack_node *node, uint64_t count, uint64_t ticks)
+{
+    if (__builtin_add_overflow(node->ticks, ticks, &node->ticks))
+        node->ticks = UINT64_MAX;
+    node->count += count;
+}
+
+/* Adds all of 'from'; places as their labels, if they have been named: else NULL. Errors: ERR_MEMORY. */
+enum tbed_status tbed_stack_tree_merge(struct stack_tree *into, const struct stack_tree *from,
+                                       const struct stack_labels *labels);
+
+/*
+ * The tree as rows, the top left out; counts what came out below 0.
+ * Errors: ERR_MEMORY.
+ */
+enum tbed_status tbed_stack_tree_rows(const struct stack_tree *tree, const struct stack_label *labels,
+                                      size_t label_count, struct tbed_stack_row **rows_ret,
+                                      uint64_t *negative_count);
+
+/* ---- A stream from its start to its end, scope by scope (stacks_scopes.c) ---- */
+
+/* 'reader' to 'root' are given; the rest starts with zeros. */
+struct stack_scopes {
+    struct tbed_reader *reader;
+    struct stack_labels *labels;
+    struct stack_ids *ids;
+    struct stack_tree *tree;
+    struct tbed_stacks_totals *totals;
+    const struct tbed_stacks_options *options;
+    uint64_t resolution;
+    uint32_t deeper_label;
+    uint32_t root; /* node that the stream's spans stand in */
+
+    struct tbed_scopes *scopes;
+    struct stack_scopes_text {
+        char *bytes;
+        size_t room;
+    } text; /* of a message: others ask for theirs meanwhile */
+    uint64_t first_tick, last_tick;
+    bool has_spans;
+    enum tbed_status status;
+};
+
+/*
+ * A scope stands in the one that was innermost when it began, a whole span in the one when it was told; what never ended
+ * lasts until the stream's last event. Errors: ERR_MEMORY.
+ */
+enum tbed_status tbed_stack_scopes_read(struct stack_scopes *walk, uint32_t stream);
+
+/* Whether what stands in 'parent' is put together with all that is as deep. */
+static inline bool tbed_stack_tree_is_deep(const struct stack_tree *tree, uint32_t root, uint32_t parent)
+{
+    return tree->nodes[parent].depth - tree->nodes[root].depth >= TBED_STACK_DEPTH_MAX;
+}
+
+/* The child of 'parent' for a span; '*is_inside': it is deeper than the limit, and so is its parent. */
+enum tbed_status tbed_stack_tree_place(struct stack_tree *tree, uint32_t root, uint32_t parent,
+                                       uint32_t label, uint32_t deeper_label, uint32_t *node_ret,
+                                       bool *is_inside);
+
+#endif

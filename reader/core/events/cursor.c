@@ -1,0 +1,257 @@
+/*
+ * A cursor: the events of one stream, block after block.
+ *
+ * A sealed block ends where it says; one that is not sealed, at its first zero word, where the cursor waits:
+ * the writer may go on there, or a later block may show that it does not.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/core/events/cursor.h"
+
+#include "reader/core/events/decode.h"
+#include "reader/core/file/internal.h"
+
+#include <stdlib.h>
+
+void tbed_cursor_init(struct tbed_cursor *cursor, const struct tbed_reader *reader, uint32_t stream)
+{
+    *cursor = (struct tbed_cursor){
+        .reader = reader, .stream = stream, .is_sealed = true, .window_last = UINT64_MAX};
+}
+
+enum tbed_status tbed_cursor_open(struct tbed_reader *reader, uint32_t stream,
+                                  struct tbed_cursor **cursor_ret)
+{
+    struct tbed_cursor *cursor = malloc(sizeof *cursor);
+    if (cursor == NULL)
+        return TBED_ERR_MEMORY;
+    tbed_cursor_init(cursor, reader, stream);
+    *cursor_ret = cursor;
+    return TBED_OK;
+}
+
+void tbed_cursor_release(struct tbed_cursor *cursor)
+{
+    free(cursor->copy);
+    cursor->copy = NULL;
+}
+
+void tbed_cursor_close(struct tbed_cursor *cursor)
+{
+    if (cursor != NULL)
+        tbed_cursor_release(cursor);
+    free(cursor);
+}
+
+uint32_t tbed_cursor_depth(const struct tbed_cursor *cursor)
+{
+    return cursor->depth;
+}
+
+/* The stream's first entry whose sequence is not below 'sequence'; NULL: none. */
+static struct tbed_entry *entry_from(const struct tbed_cursor *cursor, uint64_t sequence)
+{
+    const struct tbed_index *index = &cursor->reader->index;
+    struct tbed_stream_range range = tbed_index_stream(index, cursor->stream);
+    size_t low = range.first, high = range.first + range.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (tbed_index_entry(index, TBED_BLOCK_EVENTS, middle)->sequence < sequence)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < range.first + range.count ? tbed_index_entry(index, TBED_BLOCK_EVENTS, low) : NULL;
+}
+
+static void enter_block(struct tbed_cursor *cursor, const struct tbed_block *block)
+{
+    cursor->at = block->words;
+    cursor->end = block->words_end;
+    cursor->base = block->first_tick;
+    cursor->offset_bias = block->offset - (uintptr_t)block->bytes;
+    cursor->depth = block->depth; /* whatever was counted before */
+    cursor->cell = block->cell;
+    cursor->is_sealed = block->sealed;
+}
+
+/* In a live ring the block's page may be taken away: what counts is a copy that was made while it stood. */
+static enum tbed_status copy_block(struct tbed_cursor *cursor, struct tbed_block *block)
+{
+    cursor->origin = *block;
+    cursor->at = cursor->end; /* the copy before is no more */
+    if (cursor->copy == NULL)
+        cursor->copy = malloc(cursor->reader->header.page_nbytes);
+    if (cursor->copy == NULL)
+        return TBED_ERR_MEMORY;
+    if (!tbed_block_copy(block, cursor->copy))
+        return TBED_ERR_CHANGED;
+    if (block->sealed)
+        cursor->origin.bytes = NULL;
+    return TBED_OK;
+}
+
+/* What was recorded into a block since it was copied. False: nothing, or the block is gone. */
+static bool copy_more(struct tbed_cursor *cursor)
+{
+    size_t at = (size_t)(cursor->at - cursor->copy);
+    if (cursor->origin.bytes == NULL || cursor->at == cursor->end ||
+        !tbed_block_has_more(&cursor->origin, at))
+        return false;
+    if (tbed_block_copy_more(&cursor->origin, cursor->copy, at))
+        return true;
+    cursor->origin.bytes = NULL;
+    cursor->at = cursor->end;
+    return false;
+}
+
+/*
+ * Nothing in the block is in the window, by what its header says: its last tick is the latest; its first is the least,
+ * but where ticks are given: those may go back, modulo 2^64.
+ */
+static bool is_outside(const struct tbed_cursor *cursor, struct tbed_entry *entry)
+{
+    bool is_given = cursor->reader->header.anchor_monotonic_ns == 0;
+    if (entry->first_tick > cursor->window_last && !is_given)
+        return true;
+    return cursor->window_first > 0 && tbed_entry_ends_before(cursor->reader, entry, cursor->window_first);
+}
+
+/* To the next block that can be read; false: there is none now, and the cursor stays where it is. */
+static bool next_block(struct tbed_cursor *cursor)
+{
+    struct tbed_entry *entry;
+    struct tbed_block block;
+    while ((entry = entry_from(cursor, cursor->next_sequence)) != NULL) {
+        cursor->next_sequence = (uint64_t)entry->sequence + 1;
+        if (is_outside(cursor, entry) ||
+            tbed_gateway(cursor->reader, TBED_BLOCK_EVENTS, entry, false, &block) != TBED_OK)
+            continue;
+        cursor->origin.bytes = NULL;
+        if (tbed_reader_is_reused(cursor->reader) && copy_block(cursor, &block) != TBED_OK)
+            continue;
+        enter_block(cursor, &block);
+        return true;
+    }
+    return false;
+}
+
+/* Tells of it and gives the rest of the block up. */
+static void skip_damage(struct tbed_cursor *cursor, enum tbed_status status, uint64_t word)
+{
+    tbed_damage_tell(cursor->reader, status, (uintptr_t)cursor->at + cursor->offset_bias, cursor->cell, word);
+    cursor->at = cursor->end;
+}
+
+/* A zero word, or the block's end. False: no more. */
+static bool pass_end(struct tbed_cursor *cursor)
+{
+    if (cursor->at != cursor->end && cursor->is_sealed)
+        skip_damage(cursor, TBED_ERR_EVENT_ZERO, 0);
+    return copy_more(cursor) || next_block(cursor);
+}
+
+static void pass_time(struct tbed_cursor *cursor, uint64_t word)
+{
+    if (!tbed_event_time_is_allowed(word)) {
+        skip_damage(cursor, TBED_ERR_EVENT_TIME, word);
+        return;
+    }
+    cursor->base += tbed_event_time_ticks(word);
+    cursor->at++;
+}
+
+static void count_depth(struct tbed_cursor *cursor, enum tbed_event_type type)
+{
+    if (type == TBED_EVENT_BEGIN)
+        cursor->depth++;
+    else if (type == TBED_EVENT_END && cursor->depth > 0)
+        cursor->depth--;
+}
+
+/* Anything but BEGIN, END, INSTANT and TIME. False: it was damage. '*event_ret' is untouched then. */
+static bool next_long(struct tbed_cursor *cursor, uint64_t word, struct tbed_event *event_ret)
+{
+    struct tbed_event event = {
+        .stream = cursor->stream,
+        .id = tbed_event_id(word),
+        .tick = cursor->base + tbed_event_delta(word),
+        .offset = (uintptr_t)cursor->at + cursor->offset_bias,
+    };
+    size_t nwords = 0;
+    enum tbed_status status = tbed_decode_long(word, cursor->at, cursor->end, &event, &nwords);
+    if (status != TBED_OK) {
+        skip_damage(cursor, status, word);
+        return false;
+    }
+    cursor->at += nwords;
+    count_depth(cursor, event.type);
+    *event_ret = event;
+    return true;
+}
+
+enum tbed_status tbed_cursor_next(struct tbed_cursor *cursor, struct tbed_event *event_ret)
+{
+    for (;;) {
+        uint64_t word = cursor->at == cursor->end ? 0 : tbed_word_load(cursor->at);
+        if (word == 0) {
+            if (!pass_end(cursor))
+                return TBED_END;
+            continue;
+        }
+        uint32_t tag = tbed_event_tag(word);
+        if (tag == TBED_TAG_TIME) {
+            pass_time(cursor, word);
+            continue;
+        }
+        if (tag < TBED_TAG_BEGIN || tag > TBED_TAG_INSTANT) {
+            if (next_long(cursor, word, event_ret))
+                return TBED_OK;
+            continue;
+        }
+        event_ret->type = (enum tbed_event_type)(tag - TBED_TAG_BEGIN + TBED_EVENT_BEGIN);
+        event_ret->stream = cursor->stream;
+        event_ret->id = tbed_event_id(word);
+        event_ret->tick = cursor->base + tbed_event_delta(word);
+        event_ret->extended = false;
+        event_ret->category = TBED_ID_INVALID;
+        event_ret->of.end.begin_tick = 0;
+        event_ret->arguments = (struct tbed_arguments){NULL, 0};
+        event_ret->argument_count = 0;
+        event_ret->offset = (uintptr_t)cursor->at + cursor->offset_bias;
+        cursor->at++;
+        count_depth(cursor, event_ret->type);
+        return TBED_OK;
+    }
+}
+_Static_assert(TBED_EVENT_END - TBED_EVENT_BEGIN == TBED_TAG_END - TBED_TAG_BEGIN, "types follow the tags");
+_Static_assert(TBED_EVENT_INSTANT - TBED_EVENT_BEGIN == TBED_TAG_INSTANT - TBED_TAG_BEGIN,
+               "types follow the tags");
+
+void tbed_cursor_limit(struct tbed_cursor *cursor, uint64_t first_tick, uint64_t last_tick)
+{
+    cursor->window_first = first_tick;
+    cursor->window_last = last_tick;
+}
+
+void tbed_cursor_seek(struct tbed_cursor *cursor, uint64_t tick)
+{
+    const struct tbed_index *index = &cursor->reader->index;
+    struct tbed_stream_range range = tbed_index_stream(index, cursor->stream);
+    size_t low = range.first, high = range.first + range.count;
+    while (low < high) { /* the first block that begins at or after the tick */
+        size_t middle = low + (high - low) / 2;
+        if (tbed_index_entry(index, TBED_BLOCK_EVENTS, middle)->first_tick < tick)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low > range.first) /* the one before may reach up to it */
+        low--;
+    struct tbed_cursor old = *cursor;
+    tbed_cursor_init(cursor, old.reader, old.stream);
+    tbed_cursor_limit(cursor, old.window_first, old.window_last);
+    cursor->copy = old.copy;
+    if (range.count > 0)
+        cursor->next_sequence = tbed_index_entry(index, TBED_BLOCK_EVENTS, low)->sequence;
+}

@@ -1,0 +1,102 @@
+/*
+ * The list of what is wrong with a file.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/core/file/damage.h"
+
+#include "format/checksum.h"
+#include "reader/core/file/internal.h"
+
+#include <stdlib.h>
+
+/* Past this many places doubles are no longer recognised: 16 MiB of hashes are enough for a hopeless file. */
+#define SEEN_MAX ((size_t)1 << 20)
+
+bool tbed_damage_list_make(struct tbed_damage_list *list_ret)
+{
+    *list_ret = (struct tbed_damage_list){0};
+    return pthread_mutex_init(&list_ret->lock, NULL) == 0;
+}
+
+void tbed_damage_list_free(struct tbed_damage_list *list)
+{
+    pthread_mutex_destroy(&list->lock);
+    tbed_vector_free(&list->kept);
+    free(list->seen);
+}
+
+static bool seen_insert(uint64_t *seen, size_t capacity, uint64_t hash)
+{
+    size_t at = (size_t)hash & (capacity - 1);
+    while (seen[at] != 0 && seen[at] != hash)
+        at = (at + 1) & (capacity - 1);
+    bool is_new = seen[at] == 0;
+    seen[at] = hash;
+    return is_new;
+}
+
+static bool seen_grow(struct tbed_damage_list *list)
+{
+    if (list->seen_count < list->seen_capacity / 2)
+        return true;
+    if (list->seen_count >= SEEN_MAX)
+        return false;
+    size_t capacity = list->seen_capacity == 0 ? 64 : list->seen_capacity * 2;
+    uint64_t *seen = calloc(capacity, sizeof *seen);
+    if (seen == NULL)
+        return false;
+    for (size_t i = 0; i < list->seen_capacity; i++)
+        if (list->seen[i] != 0)
+            seen_insert(seen, capacity, list->seen[i]);
+    free(list->seen);
+    list->seen = seen;
+    list->seen_capacity = capacity;
+    return true;
+}
+
+static bool is_new(struct tbed_damage_list *list, const struct tbed_damage *damage)
+{
+    uint64_t key[2] = {(uint64_t)damage->status, damage->offset};
+    uint64_t hash = tbed_hash64(key, sizeof key) | 1;
+    if (!seen_grow(list))
+        return true;
+    if (!seen_insert(list->seen, list->seen_capacity, hash))
+        return false;
+    list->seen_count++;
+    return true;
+}
+
+void tbed_damage_list_add(struct tbed_damage_list *list, const struct tbed_damage *damage)
+{
+    pthread_mutex_lock(&list->lock);
+    if (is_new(list, damage)) {
+        struct tbed_damage *slot = NULL;
+        if (list->kept.count < TBED_DAMAGE_KEPT_MAX)
+            slot = tbed_vector_push(&list->kept, sizeof *slot);
+        if (slot != NULL)
+            *slot = *damage;
+        list->count++;
+    }
+    pthread_mutex_unlock(&list->lock);
+}
+
+bool tbed_damage_get(const struct tbed_reader *reader, size_t index, struct tbed_damage *damage_ret)
+{
+    struct tbed_damage_list *list = reader->damage;
+    pthread_mutex_lock(&list->lock);
+    bool found = index < list->kept.count;
+    if (found)
+        *damage_ret = ((const struct tbed_damage *)list->kept.items)[index];
+    pthread_mutex_unlock(&list->lock);
+    return found;
+}
+
+uint64_t tbed_damage_count(const struct tbed_reader *reader)
+{
+    struct tbed_damage_list *list = reader->damage;
+    pthread_mutex_lock(&list->lock);
+    uint64_t count = list->count;
+    pthread_mutex_unlock(&list->lock);
+    return count;
+}

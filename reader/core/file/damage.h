@@ -1,0 +1,30 @@
+/*
+ * The list of what is wrong with a file: each place once, in the order found, from any thread.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_DAMAGE_H
+#define TRACEBED_DAMAGE_H
+
+#include "reader/core/base/vector.h"
+
+#include <pthread.h>
+#include <tracebed/reader.h>
+
+struct tbed_damage_list {
+    pthread_mutex_t lock;
+    struct tbed_vector kept; /* struct tbed_damage, at most TBED_DAMAGE_KEPT_MAX */
+    uint64_t count;
+    uint64_t *seen; /* hashes of (status, offset), open addressing, 0: free */
+    size_t seen_count;
+    size_t seen_capacity; /* a power of two, or 0 */
+};
+
+/* False: no memory. */
+bool tbed_damage_list_make(struct tbed_damage_list *list_ret);
+void tbed_damage_list_free(struct tbed_damage_list *list);
+
+/* Adds it unless the same status was told of the same offset. Without memory it is counted only. */
+void tbed_damage_list_add(struct tbed_damage_list *list, const struct tbed_damage *damage);
+
+#endif

@@ -1,0 +1,264 @@
+/*
+ * The gateway from an entry of the index to a block, and the list of event blocks behind it.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/core/file/internal.h"
+
+void tbed_damage_tell(const struct tbed_reader *reader, enum tbed_status status, uint64_t offset,
+                      uint32_t cell, uint64_t detail)
+{
+    struct tbed_damage damage = {
+        .status = status,
+        .offset = offset,
+        .page = offset / reader->header.page_nbytes,
+        .cell = cell,
+        .detail = detail,
+    };
+    tbed_damage_list_add(reader->damage, &damage);
+}
+
+void tbed_damage_tell_file(const struct tbed_reader *reader, enum tbed_status status, uint64_t offset,
+                           uint64_t detail)
+{
+    struct tbed_damage damage = {.status = status, .offset = offset, .page = UINT64_MAX, .detail = detail};
+    tbed_damage_list_add(reader->damage, &damage);
+}
+
+static enum tbed_entry_state state_load(const struct tbed_entry *entry)
+{
+    return (enum tbed_entry_state)__atomic_load_n(&entry->state, __ATOMIC_ACQUIRE);
+}
+
+static void state_store(struct tbed_entry *entry, unsigned state)
+{
+    __atomic_store_n(&entry->state, (uint8_t)state, __ATOMIC_RELEASE);
+}
+
+/* One call of the gateway. */
+struct passage {
+    const struct tbed_reader *reader;
+    enum tbed_block_kind kind;
+    struct tbed_entry *entry;
+    const uint8_t *bytes;
+    uint64_t offset;
+    uint32_t nbytes;
+    struct tbed_block_fields fields;
+};
+
+static enum tbed_status refuse(const struct passage *passage, enum tbed_status status, uint64_t offset,
+                               uint64_t detail)
+{
+    tbed_damage_tell(passage->reader, status, passage->offset + offset, passage->entry->cell, detail);
+    return status;
+}
+
+static bool is_what_was_indexed(const struct passage *passage)
+{
+    const struct tbed_block_fields *fields = &passage->fields;
+    return fields->kind == passage->kind && fields->stream == passage->entry->stream &&
+           fields->sequence == passage->entry->sequence;
+}
+
+static enum tbed_status check_header(struct passage *passage)
+{
+    const struct tbed_entry *entry = passage->entry;
+    uint32_t string_page = passage->kind == TBED_BLOCK_STRINGS ? (uint32_t)entry->string_page : 0;
+    uint32_t field = 0;
+    uint64_t detail = 0;
+    if (passage->offset > passage->reader->map.nbytes ||
+        passage->nbytes > passage->reader->map.nbytes - passage->offset)
+        return refuse(passage, TBED_ERR_BLOCK_CUT, 0, passage->reader->map.nbytes);
+    passage->bytes = passage->reader->map.bytes + passage->offset;
+    passage->fields = tbed_block_load(passage->bytes);
+    if (!is_what_was_indexed(passage))
+        return TBED_ERR_CHANGED;
+    struct tbed_block_place place =
+        tbed_place_make(passage->reader, entry->page, entry->cell, entry->shift, string_page);
+    enum tbed_status status = tbed_block_header_check(&passage->fields, &place, &field, &detail);
+    return status == TBED_OK ? TBED_OK : refuse(passage, status, field, detail);
+}
+
+/* In a ring the page may have been taken away while it was looked at. */
+static bool is_still_there(const struct passage *passage)
+{
+    struct tbed_block_fields now = tbed_block_load(passage->bytes);
+    return now.kind == passage->fields.kind && now.generation == passage->fields.generation;
+}
+
+static enum tbed_status check_stack(struct passage *passage)
+{
+    uint32_t offset = 0;
+    if (passage->kind != TBED_BLOCK_EVENTS)
+        return TBED_OK;
+    uint32_t count = tbed_block_stored_count(passage->nbytes, passage->fields.depth);
+    enum tbed_status status = tbed_block_stack_check(passage->bytes, count, &offset);
+    if (status != TBED_OK && !is_still_there(passage))
+        return TBED_ERR_CHANGED;
+    return status == TBED_OK ? TBED_OK : refuse(passage, status, offset, 0);
+}
+
+static enum tbed_status check_content(struct passage *passage, bool skip_hash)
+{
+    const struct tbed_block_fields *fields = &passage->fields;
+    enum tbed_status status = tbed_block_content_check(passage->bytes, fields, passage->nbytes, skip_hash);
+    if (status != TBED_OK && !is_still_there(passage))
+        return TBED_ERR_CHANGED;
+    if (status == TBED_ERR_BLOCK_CHECKSUM)
+        return refuse(passage, status, offsetof(struct tbed_disk_block, checksum), fields->checksum);
+    if (status != TBED_OK)
+        return refuse(passage, status, fields->used_nbytes, fields->used_nbytes);
+    return TBED_OK;
+}
+
+/* What the content was found to be, now or before. Only a sealed block's is remembered. */
+static enum tbed_status check_once(struct passage *passage, bool force_hash)
+{
+    enum tbed_entry_state state = state_load(passage->entry);
+    bool skip_hash = passage->reader->skip_hashes && !force_hash;
+    if (passage->fields.used_nbytes == 0)
+        return TBED_OK;
+    if (state == TBED_ENTRY_GOOD || (state == TBED_ENTRY_GOOD_BUT_HASH && skip_hash))
+        return TBED_OK;
+    if (state > TBED_ENTRY_GOOD)
+        return (enum tbed_status)state;
+    enum tbed_status status = check_content(passage, skip_hash);
+    unsigned good = skip_hash ? TBED_ENTRY_GOOD_BUT_HASH : TBED_ENTRY_GOOD;
+    if (status != TBED_ERR_CHANGED)
+        state_store(passage->entry, status == TBED_OK ? good : (unsigned)status);
+    return status;
+}
+
+static void fill_block(const struct passage *passage, struct tbed_block *block)
+{
+    const struct tbed_block_fields *fields = &passage->fields;
+    bool sealed = fields->used_nbytes != 0;
+    uint32_t used = sealed ? fields->used_nbytes : passage->nbytes;
+    uint32_t stored =
+        passage->kind == TBED_BLOCK_EVENTS ? tbed_block_stored_count(passage->nbytes, fields->depth) : 0;
+    *block = (struct tbed_block){
+        .bytes = passage->bytes,
+        .nbytes = passage->nbytes,
+        .used_nbytes = used,
+        .sealed = sealed,
+        .kind = passage->kind,
+        .page = fields->page,
+        .cell = fields->cell,
+        .stream = fields->stream,
+        .sequence = fields->sequence,
+        .generation = fields->generation,
+        .string_page = fields->string_page,
+        .first_tick = fields->first_tick,
+        .last_tick = sealed ? fields->last_tick : 0,
+        .depth = fields->depth,
+        .stored_count = stored,
+        .words =
+            (const uint64_t *)(passage->bytes + TBED_BLOCK_HEADER_NBYTES + stored * TBED_STACK_ENTRY_NBYTES),
+        .words_end = (const uint64_t *)(passage->bytes + used),
+        .offset = passage->offset,
+    };
+}
+
+static struct passage passage_begin(const struct tbed_reader *reader, enum tbed_block_kind kind,
+                                    struct tbed_entry *entry)
+{
+    return (struct passage){
+        .reader = reader,
+        .kind = kind,
+        .entry = entry,
+        .offset = tbed_entry_offset(reader, entry),
+        .nbytes = entry->cell == 0 ? reader->header.page_nbytes : 1u << entry->shift,
+    };
+}
+
+enum tbed_status tbed_gateway(const struct tbed_reader *reader, enum tbed_block_kind kind,
+                              struct tbed_entry *entry, bool force_hash, struct tbed_block *block_ret)
+{
+    struct passage passage = passage_begin(reader, kind, entry);
+    enum tbed_status status = check_header(&passage);
+    if (status == TBED_OK)
+        status = check_once(&passage, force_hash);
+    if (status == TBED_OK)
+        status = check_stack(&passage);
+    if (status == TBED_OK)
+        fill_block(&passage, block_ret);
+    return status;
+}
+
+bool tbed_entry_is_good(const struct tbed_reader *reader, enum tbed_block_kind kind, struct tbed_entry *entry)
+{
+    struct passage passage = passage_begin(reader, kind, entry);
+    if (kind == TBED_BLOCK_CELLS) /* was checked when it was found */
+        return true;
+    return check_header(&passage) == TBED_OK && check_once(&passage, true) == TBED_OK;
+}
+
+/* The generation is raised before anything else of the block changes. */
+static bool copy_from(const struct tbed_block *original, uint64_t *copy, size_t at)
+{
+    for (size_t i = at; i < original->nbytes / 8; i++)
+        copy[i] = tbed_word_load(original->bytes + 8 * i);
+    return tbed_block_load(original->bytes).kind == (uint32_t)original->kind &&
+           tbed_block_load(original->bytes).generation == original->generation;
+}
+
+bool tbed_block_copy(struct tbed_block *block, uint64_t *copy)
+{
+    const uint8_t *original = block->bytes;
+    if (!copy_from(block, copy, 0))
+        return false;
+    block->bytes = (const uint8_t *)copy;
+    block->words = copy + ((const uint8_t *)block->words - original) / 8;
+    block->words_end = copy + ((const uint8_t *)block->words_end - original) / 8;
+    return true;
+}
+
+bool tbed_block_copy_more(const struct tbed_block *original, uint64_t *copy, size_t at)
+{
+    return copy_from(original, copy, at);
+}
+
+bool tbed_block_has_more(const struct tbed_block *original, size_t at)
+{
+    return tbed_word_load(original->bytes + 8 * at) != 0;
+}
+
+bool tbed_entry_ends_before(const struct tbed_reader *reader, struct tbed_entry *entry, uint64_t tick)
+{
+    struct passage passage = passage_begin(reader, TBED_BLOCK_EVENTS, entry);
+    if (passage.offset > reader->map.nbytes || passage.nbytes > reader->map.nbytes - passage.offset)
+        return false;
+    passage.fields = tbed_block_load(reader->map.bytes + passage.offset);
+    return is_what_was_indexed(&passage) && passage.fields.used_nbytes != 0 &&
+           passage.fields.last_tick < tick;
+}
+
+size_t tbed_event_block_count(const struct tbed_reader *reader)
+{
+    return reader->index.lists[TBED_BLOCK_EVENTS].count;
+}
+
+enum tbed_status tbed_event_block_get(const struct tbed_reader *reader, size_t index,
+                                      struct tbed_block *block_ret)
+{
+    if (index >= tbed_event_block_count(reader))
+        return TBED_ERR_ARGUMENT;
+    struct tbed_entry *entry = tbed_index_entry(&reader->index, TBED_BLOCK_EVENTS, index);
+    return tbed_gateway(reader, TBED_BLOCK_EVENTS, entry, false, block_ret);
+}
+
+void tbed_stream_blocks(const struct tbed_reader *reader, uint32_t stream, size_t *first_ret,
+                        size_t *count_ret)
+{
+    struct tbed_stream_range range = tbed_index_stream(&reader->index, stream);
+    *first_ret = range.first;
+    *count_ret = range.count;
+}
+
+void tbed_block_open_span(const struct tbed_block *block, uint32_t index, uint64_t *begin_tick_ret,
+                          uint32_t *id_ret)
+{
+    const uint8_t *span = block->bytes + TBED_BLOCK_HEADER_NBYTES + (size_t)index * TBED_STACK_ENTRY_NBYTES;
+    *begin_tick_ret = tbed_word_load(span);
+    *id_ret = tbed_word32_load(span + offsetof(struct tbed_disk_open_span, id)) & TBED_ID_MAX;
+}

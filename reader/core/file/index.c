@@ -1,0 +1,582 @@
+/*
+ * The index: pages looked at, blocks found, sorted, compared with each other.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "format/checksum.h"
+#include "reader/core/file/internal.h"
+
+#include <stdlib.h>
+
+struct tbed_ghost {
+    uint32_t kind;
+    uint32_t stream;
+    uint32_t sequence;
+};
+
+struct tbed_pending {
+    uint32_t page;
+    uint16_t cell;
+    uint8_t shift;
+    uint32_t string_page; /* of a cell: its page's ordinal */
+};
+
+struct tbed_string_slot {
+    uint32_t ordinal;
+    uint32_t cell;
+    uint32_t position; /* in the list of strings */
+};
+
+/* One update under way: what it found, before that is sorted in. */
+struct update {
+    struct tbed_reader *reader;
+    struct tbed_index *index;
+    struct tbed_vector fresh[TBED_BLOCK_CELLS + 1];
+    bool no_memory;
+};
+
+static size_t ordinal_count(const struct tbed_reader *reader)
+{
+    return (size_t)((UINT64_C(1) << 32) / reader->header.page_nbytes);
+}
+
+struct tbed_block_place tbed_place_make(const struct tbed_reader *reader, uint32_t page, uint32_t cell,
+                                        uint32_t shift, uint32_t cells_string_page)
+{
+    const struct tbed_disk_header *header = tbed_reader_header(reader);
+    return (struct tbed_block_place){
+        .file_id = reader->header.file_id,
+        .page_nbytes = reader->header.page_nbytes,
+        .page = page,
+        .cell = cell,
+        .nbytes = cell == 0 ? reader->header.page_nbytes : 1u << shift,
+        .cells_string_page = cells_string_page,
+        .next_stream = tbed_word_load(&header->next_stream),
+        .next_string_page = tbed_word_load(&header->next_string_page),
+    };
+}
+
+/* ---- Looking at pages ---- */
+
+static void *push(struct update *update, struct tbed_vector *vector, size_t item_nbytes)
+{
+    void *item = tbed_vector_push(vector, item_nbytes);
+    update->no_memory |= item == NULL;
+    return item;
+}
+
+static void add_ghost(struct update *update, const struct tbed_block_fields *fields)
+{
+    struct tbed_ghost *ghost = push(update, &update->index->ghosts, sizeof *ghost);
+    if (ghost != NULL)
+        *ghost = (struct tbed_ghost){fields->kind, fields->stream, fields->sequence};
+}
+
+static void add_pending(struct update *update, const struct tbed_block_place *place, uint32_t shift)
+{
+    struct tbed_pending *pending = push(update, &update->index->pending, sizeof *pending);
+    if (pending == NULL)
+        return;
+    *pending =
+        (struct tbed_pending){place->page, (uint16_t)place->cell, (uint8_t)shift, place->cells_string_page};
+    update->index->pending_page_count += place->cell == 0;
+}
+
+/* Of two pages with one ordinal the first in the file has it, unless it proves damaged. */
+static bool ordinal_is_free(const struct update *update, uint32_t ordinal)
+{
+    const struct tbed_reader *reader = update->reader;
+    uint32_t page = update->index->ordinal_pages[ordinal];
+    uint64_t offset = (uint64_t)page * reader->header.page_nbytes;
+    if (page == 0 || offset >= reader->map.nbytes)
+        return true;
+    struct tbed_block_fields fields = tbed_block_load(reader->map.bytes + offset);
+    struct tbed_entry entry = {
+        .page = page,
+        .shift = fields.shift & 0x1F,
+        .stream = fields.stream,
+        .sequence = fields.sequence,
+        .string_page = ordinal,
+    };
+    return !tbed_entry_is_good(reader, (enum tbed_block_kind)fields.kind, &entry);
+}
+
+static enum tbed_status check_found(struct update *update, const uint8_t *bytes,
+                                    const struct tbed_block_fields *fields,
+                                    const struct tbed_block_place *place, uint32_t *field_ret,
+                                    uint64_t *detail_ret)
+{
+    enum tbed_status status = tbed_block_header_check(fields, place, field_ret, detail_ret);
+    bool has_ordinal =
+        place->cell == 0 && (fields->kind == TBED_BLOCK_STRINGS || fields->kind == TBED_BLOCK_CELLS);
+    if (status != TBED_OK)
+        return status;
+    if (fields->kind == TBED_BLOCK_CELLS &&
+        tbed_block_checksum(bytes, fields->used_nbytes) != fields->checksum) {
+        *field_ret = offsetof(struct tbed_disk_block, checksum);
+        *detail_ret = fields->checksum;
+        return TBED_ERR_BLOCK_CHECKSUM;
+    }
+    if (has_ordinal && !ordinal_is_free(update, fields->string_page)) {
+        *field_ret = offsetof(struct tbed_disk_block, string_page);
+        *detail_ret = fields->string_page;
+        return TBED_ERR_BLOCK_ORDINAL;
+    }
+    if (has_ordinal)
+        update->index->ordinal_pages[fields->string_page] = place->page;
+    return TBED_OK;
+}
+
+static void add_entry(struct update *update, const struct tbed_block_fields *fields)
+{
+    struct tbed_entry *entry = push(update, &update->fresh[fields->kind], sizeof *entry);
+    if (entry == NULL)
+        return;
+    entry->page = fields->page;
+    entry->cell = (uint16_t)fields->cell;
+    entry->shift = fields->shift & 0x1F;
+    entry->unsealed = fields->used_nbytes == 0;
+    entry->stream = fields->stream;
+    entry->sequence = fields->sequence;
+    if (fields->kind == TBED_BLOCK_STRINGS || fields->kind == TBED_BLOCK_CELLS)
+        entry->string_page = fields->string_page;
+    else
+        entry->first_tick = fields->first_tick;
+}
+
+/* Looks at one place; of a cell, 'shift' and 'string_page' are what its page says. */
+static void look_at_place(struct update *update, uint32_t page, uint32_t cell, uint32_t shift,
+                          uint32_t string_page)
+{
+    struct tbed_reader *reader = update->reader;
+    uint64_t offset =
+        (uint64_t)page * reader->header.page_nbytes + ((uint64_t)cell << (cell == 0 ? 0 : shift));
+    const uint8_t *bytes = reader->map.bytes + offset;
+    struct tbed_block_fields fields = tbed_block_load(bytes);
+    /* The file's counters after the block's first word: in a live file they are then at least as new. */
+    struct tbed_block_place place = tbed_place_make(reader, page, cell, shift, string_page);
+    if (fields.kind == TBED_BLOCK_NONE) {
+        add_pending(update, &place, shift);
+        return;
+    }
+    uint32_t field = 0;
+    uint64_t detail = 0;
+    enum tbed_status status = check_found(update, bytes, &fields, &place, &field, &detail);
+    if (status != TBED_OK) {
+        tbed_damage_tell(reader, status, offset + field, cell, detail);
+        add_ghost(update, &fields);
+        return;
+    }
+    if (reader->shut && fields.used_nbytes == 0) /* told, and read like that of an open file */
+        tbed_damage_tell(reader, TBED_ERR_BLOCK_UNSEALED,
+                         offset + offsetof(struct tbed_disk_block, used_nbytes), cell, 0);
+    add_entry(update, &fields);
+}
+
+static void look_at_pending(struct update *update)
+{
+    struct tbed_vector old = update->index->pending;
+    const struct tbed_pending *places = old.items;
+    update->index->pending = (struct tbed_vector){0};
+    update->index->pending_page_count = 0;
+    for (size_t i = 0; i < old.count && !update->no_memory; i++)
+        look_at_place(update, places[i].page, places[i].cell, places[i].shift, places[i].string_page);
+    tbed_vector_free(&old);
+}
+
+static void look_at_new_pages(struct update *update)
+{
+    struct tbed_reader *reader = update->reader;
+    uint64_t file_page_count = reader->map.nbytes / reader->header.page_nbytes;
+    uint64_t end = reader->page_count < file_page_count ? reader->page_count : file_page_count;
+    uint64_t page = update->index->scanned_page_count;
+    for (; page < end && !update->no_memory; page++)
+        look_at_place(update, (uint32_t)page, 0, 0, 0);
+    update->index->scanned_page_count = page;
+    /* The page that the file ends inside of; or, if nothing can be on its way, the first that it lacks. */
+    bool is_cut = reader->map.nbytes % reader->header.page_nbytes != 0 || reader->shut;
+    if (is_cut && reader->page_count > file_page_count)
+        tbed_damage_tell(reader, TBED_ERR_BLOCK_CUT, file_page_count * reader->header.page_nbytes, 0,
+                         reader->map.nbytes);
+}
+
+/* ---- Sorting in ---- */
+
+static int compare_entries(const void *a, const void *b)
+{
+    const struct tbed_entry *x = a, *y = b;
+    if (x->stream != y->stream)
+        return x->stream < y->stream ? -1 : 1;
+    if (x->sequence != y->sequence)
+        return x->sequence < y->sequence ? -1 : 1;
+    if (x->page != y->page)
+        return x->page < y->page ? -1 : 1;
+    return x->cell < y->cell ? -1 : x->cell > y->cell;
+}
+
+/* Two blocks with one number: the first in the file counts, unless it proves damaged. */
+static void settle_twice(const struct tbed_reader *reader, enum tbed_block_kind kind, struct tbed_entry *kept,
+                         const struct tbed_entry *other)
+{
+    if (!tbed_entry_is_good(reader, kind, kept)) {
+        *kept = *other;
+        return;
+    }
+    tbed_damage_tell(reader, TBED_ERR_BLOCK_TWICE, tbed_entry_offset(reader, other), other->cell,
+                     other->sequence);
+}
+
+/* Merges the sorted fresh entries of one kind into its sorted list. */
+static bool merge_kind(struct update *update, enum tbed_block_kind kind)
+{
+    struct tbed_vector *list = &update->index->lists[kind], *fresh = &update->fresh[kind], out = {0};
+    const struct tbed_entry *a = list->items, *b = fresh->items;
+    size_t i = 0, j = 0;
+    if (fresh->count == 0)
+        return true;
+    qsort(fresh->items, fresh->count, sizeof *b, compare_entries);
+    if (!tbed_vector_reserve(&out, list->count + fresh->count, sizeof *a))
+        return false;
+    struct tbed_entry *to = out.items;
+    while (i < list->count || j < fresh->count) {
+        bool from_list = j == fresh->count || (i < list->count && compare_entries(&a[i], &b[j]) < 0);
+        const struct tbed_entry *next = from_list ? &a[i++] : &b[j++];
+        struct tbed_entry *last = out.count == 0 ? NULL : &to[out.count - 1];
+        if (last != NULL && last->stream == next->stream && last->sequence == next->sequence)
+            settle_twice(update->reader, kind, last, next);
+        else
+            to[out.count++] = *next;
+    }
+    tbed_vector_free(list);
+    *list = out;
+    fresh->count = 0;
+    return true;
+}
+
+static int compare_ghosts(const void *a, const void *b)
+{
+    const struct tbed_ghost *x = a, *y = b;
+    if (x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1;
+    if (x->stream != y->stream)
+        return x->stream < y->stream ? -1 : 1;
+    return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
+}
+
+/* Cells are looked at once it is settled that their page counts. */
+static void look_at_cells(struct update *update)
+{
+    const struct tbed_vector *list = &update->index->lists[TBED_BLOCK_CELLS];
+    for (size_t i = 0; i < list->count; i++) {
+        struct tbed_entry *entry = tbed_index_entry(update->index, TBED_BLOCK_CELLS, i);
+        uint32_t cell_count = update->reader->header.page_nbytes >> entry->shift;
+        if (entry->state == TBED_ENTRY_GOOD)
+            continue;
+        entry->state = TBED_ENTRY_GOOD;
+        for (uint32_t cell = 1; cell < cell_count; cell++)
+            look_at_place(update, entry->page, cell, entry->shift, (uint32_t)entry->string_page);
+    }
+}
+
+static bool merge_fresh(struct update *update)
+{
+    struct tbed_vector *ghosts = &update->index->ghosts;
+    if (update->no_memory || !merge_kind(update, TBED_BLOCK_CELLS))
+        return false;
+    look_at_cells(update);
+    if (update->no_memory)
+        return false;
+    if (ghosts->count > 1)
+        qsort(ghosts->items, ghosts->count, sizeof(struct tbed_ghost), compare_ghosts);
+    for (enum tbed_block_kind kind = TBED_BLOCK_EVENTS; kind <= TBED_BLOCK_RECORDS; kind++)
+        if (!merge_kind(update, kind))
+            return false;
+    return true;
+}
+
+/* ---- Gaps ---- */
+
+static size_t ghosts_below(const struct tbed_vector *ghosts, const struct tbed_ghost *key)
+{
+    size_t low = 0, high = ghosts->count;
+    const struct tbed_ghost *items = ghosts->items;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (compare_ghosts(&items[middle], key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Is one of the sequence numbers [from, to) neither there nor a damaged block's? */
+static bool any_is_missing(const struct tbed_index *index, enum tbed_block_kind kind, uint32_t stream,
+                           uint32_t from, uint32_t to)
+{
+    size_t first = ghosts_below(&index->ghosts, &(struct tbed_ghost){kind, stream, from});
+    size_t end = ghosts_below(&index->ghosts, &(struct tbed_ghost){kind, stream, to});
+    const struct tbed_ghost *ghosts = index->ghosts.items;
+    uint64_t distinct = 0;
+    for (size_t i = first; i < end; i++)
+        distinct += i == first || ghosts[i].sequence != ghosts[i - 1].sequence;
+    return distinct < (uint64_t)to - from;
+}
+
+/* Tells of gaps at the blocks after them. */
+static void tell_gaps(const struct update *update, enum tbed_block_kind kind)
+{
+    const struct tbed_reader *reader = update->reader;
+    const struct tbed_vector *list = &update->index->lists[kind];
+    bool may_be_gone = reader->header.ring_page_count != 0 && kind == TBED_BLOCK_EVENTS;
+    const struct tbed_entry *before = NULL;
+    for (size_t i = 0; i < list->count && !may_be_gone; i++) {
+        const struct tbed_entry *entry = tbed_index_entry(update->index, kind, i);
+        bool is_first = before == NULL || before->stream != entry->stream;
+        uint32_t expected = is_first ? 0 : before->sequence + 1;
+        before = entry;
+        if (entry->sequence == expected ||
+            !any_is_missing(update->index, kind, entry->stream, expected, entry->sequence))
+            continue;
+        tbed_damage_tell(reader, TBED_ERR_BLOCK_MISSING, tbed_entry_offset(reader, entry), entry->cell,
+                         expected);
+    }
+}
+
+/* ---- What is derived from the lists ---- */
+
+static int compare_slots(const void *a, const void *b)
+{
+    const struct tbed_string_slot *x = a, *y = b;
+    if (x->ordinal != y->ordinal)
+        return x->ordinal < y->ordinal ? -1 : 1;
+    return x->cell < y->cell ? -1 : x->cell > y->cell;
+}
+
+static bool order_strings(struct tbed_index *index)
+{
+    struct tbed_vector *slots = &index->string_slots;
+    size_t count = index->lists[TBED_BLOCK_STRINGS].count;
+    if (!tbed_vector_reserve(slots, count, sizeof(struct tbed_string_slot)))
+        return false;
+    struct tbed_string_slot *items = slots->items;
+    slots->count = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct tbed_entry *entry = tbed_index_entry(index, TBED_BLOCK_STRINGS, i);
+        if (index->ordinal_pages[entry->string_page] == entry->page) /* else it lost it: it is damaged */
+            items[slots->count++] =
+                (struct tbed_string_slot){(uint32_t)entry->string_page, entry->cell, (uint32_t)i};
+    }
+    if (slots->count > 1)
+        qsort(items, slots->count, sizeof *items, compare_slots);
+    return true;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+    return *x < *y ? -1 : *x > *y;
+}
+
+static bool order_records(struct tbed_index *index)
+{
+    struct tbed_vector *order = &index->record_order;
+    size_t count = index->lists[TBED_BLOCK_RECORDS].count;
+    uint64_t(*places)[2] =
+        malloc((count + 1) * sizeof *places); /* the place in the file, the place in the list */
+    if (places == NULL || !tbed_vector_reserve(order, count, sizeof(uint32_t))) {
+        free(places);
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct tbed_entry *entry = tbed_index_entry(index, TBED_BLOCK_RECORDS, i);
+        places[i][0] = (uint64_t)entry->page << 16 | entry->cell;
+        places[i][1] = i;
+    }
+    qsort(places, count, sizeof *places, compare_places);
+    order->count = count;
+    for (size_t i = 0; i < count; i++)
+        ((uint32_t *)order->items)[i] = (uint32_t)places[i][1];
+    free(places);
+    return true;
+}
+
+static bool range_streams(struct tbed_index *index)
+{
+    struct tbed_vector *ranges = &index->stream_ranges;
+    struct tbed_stream_range *range = NULL;
+    ranges->count = 0;
+    for (size_t i = 0; i < index->lists[TBED_BLOCK_EVENTS].count; i++) {
+        uint32_t stream = tbed_index_entry(index, TBED_BLOCK_EVENTS, i)->stream;
+        if (range == NULL || range->stream != stream) {
+            range = tbed_vector_push(ranges, sizeof *range);
+            if (range == NULL)
+                return false;
+            *range = (struct tbed_stream_range){stream, i, 0};
+        }
+        range->count++;
+    }
+    return true;
+}
+
+/* Which blocks are sealed by now, and the first and last tick of those. Touches headers of blocks that were
+ * not. */
+static void note_seals(const struct tbed_reader *reader, struct tbed_index *index, bool all)
+{
+    for (enum tbed_block_kind kind = TBED_BLOCK_EVENTS; kind <= TBED_BLOCK_RECORDS; kind++) {
+        for (size_t i = 0; i < index->lists[kind].count; i++) {
+            struct tbed_entry *entry = tbed_index_entry(index, kind, i);
+            uint64_t offset = tbed_entry_offset(reader, entry);
+            if ((!all && !entry->unsealed) || offset >= reader->map.nbytes)
+                continue;
+            struct tbed_block_fields fields = tbed_block_load(reader->map.bytes + offset);
+            entry->unsealed = fields.used_nbytes == 0;
+            if (entry->unsealed || fields.kind != kind || kind != TBED_BLOCK_EVENTS)
+                continue;
+            if (fields.first_tick < index->first_tick)
+                index->first_tick = fields.first_tick;
+            if (fields.last_tick > index->last_tick)
+                index->last_tick = fields.last_tick;
+        }
+    }
+}
+
+/* ---- In all ---- */
+
+static bool update_run(struct update *update)
+{
+    struct tbed_index *index = update->index;
+    bool is_first = index->scanned_page_count == 1;
+    look_at_pending(update);
+    look_at_new_pages(update);
+    if (!merge_fresh(update))
+        return false;
+    if (update->reader->shut) /* else what is missing may still be on its way */
+        for (enum tbed_block_kind kind = TBED_BLOCK_EVENTS; kind <= TBED_BLOCK_CELLS; kind++)
+            tell_gaps(update, kind);
+    note_seals(update->reader, index, is_first);
+    return order_strings(index) && order_records(index) && range_streams(index);
+}
+
+enum tbed_status tbed_index_update(struct tbed_reader *reader, struct tbed_index *index)
+{
+    struct update update = {.reader = reader, .index = index};
+    if (index->ordinal_pages == NULL) {
+        index->ordinal_pages = calloc(ordinal_count(reader), sizeof *index->ordinal_pages);
+        index->scanned_page_count = 1;
+        index->first_tick = UINT64_MAX;
+    }
+    bool is_done = index->ordinal_pages != NULL && update_run(&update);
+    for (size_t kind = 0; kind <= TBED_BLOCK_CELLS; kind++)
+        tbed_vector_free(&update.fresh[kind]);
+    return is_done ? TBED_OK : TBED_ERR_MEMORY;
+}
+
+enum tbed_status tbed_index_copy(const struct tbed_index *from, size_t ordinal_count_,
+                                 struct tbed_index *to_ret)
+{
+    struct tbed_index to = {.scanned_page_count = from->scanned_page_count,
+                            .pending_page_count = from->pending_page_count,
+                            .first_tick = from->first_tick,
+                            .last_tick = from->last_tick};
+    bool is_whole = true;
+    for (size_t kind = 0; kind <= TBED_BLOCK_CELLS; kind++)
+        is_whole &= tbed_vector_copy(&from->lists[kind], sizeof(struct tbed_entry), &to.lists[kind]);
+    is_whole &= tbed_vector_copy(&from->ghosts, sizeof(struct tbed_ghost), &to.ghosts);
+    is_whole &= tbed_vector_copy(&from->pending, sizeof(struct tbed_pending), &to.pending);
+    to.ordinal_pages = malloc(ordinal_count_ * sizeof *to.ordinal_pages);
+    if (!is_whole || to.ordinal_pages == NULL) {
+        tbed_index_free(&to);
+        return TBED_ERR_MEMORY;
+    }
+    memcpy(to.ordinal_pages, from->ordinal_pages, ordinal_count_ * sizeof *to.ordinal_pages);
+    *to_ret = to;
+    return TBED_OK;
+}
+
+void tbed_index_free(struct tbed_index *index)
+{
+    for (size_t kind = 0; kind <= TBED_BLOCK_CELLS; kind++)
+        tbed_vector_free(&index->lists[kind]);
+    tbed_vector_free(&index->ghosts);
+    tbed_vector_free(&index->pending);
+    tbed_vector_free(&index->string_slots);
+    tbed_vector_free(&index->record_order);
+    tbed_vector_free(&index->stream_ranges);
+    free(index->ordinal_pages);
+    *index = (struct tbed_index){0};
+}
+
+struct tbed_stream_range tbed_index_stream(const struct tbed_index *index, uint32_t stream)
+{
+    const struct tbed_stream_range *ranges = index->stream_ranges.items;
+    size_t low = 0, high = index->stream_ranges.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (ranges[middle].stream == stream)
+            return ranges[middle];
+        if (ranges[middle].stream < stream)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return (struct tbed_stream_range){stream, 0, 0};
+}
+
+/* The first slot that is not before (ordinal, cell). */
+static size_t slot_position(const struct tbed_vector *slots, uint32_t ordinal, uint32_t cell)
+{
+    const struct tbed_string_slot *items = slots->items;
+    struct tbed_string_slot key = {.ordinal = ordinal, .cell = cell};
+    size_t low = 0, high = slots->count;
+    if (ordinal < high &&
+        compare_slots(&items[ordinal], &key) == 0) /* no cells, nothing missing: the usual file */
+        return ordinal;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (compare_slots(&items[middle], &key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+struct tbed_entry *tbed_index_string_at(const struct tbed_index *index, size_t position)
+{
+    const struct tbed_string_slot *slots = index->string_slots.items;
+    if (position >= index->string_slots.count)
+        return NULL;
+    return tbed_index_entry(index, TBED_BLOCK_STRINGS, slots[position].position);
+}
+
+size_t tbed_index_string_position(const struct tbed_index *index, uint32_t ordinal, uint32_t offset)
+{
+    const struct tbed_vector *slots = &index->string_slots;
+    const struct tbed_string_slot *items = slots->items;
+    size_t at = slot_position(slots, ordinal, 0);
+    if (at == slots->count || items[at].ordinal != ordinal)
+        return SIZE_MAX;
+    const struct tbed_entry *entry = tbed_index_string_at(index, at);
+    if (entry->cell == 0)
+        return at;
+    uint32_t cell = offset >> entry->shift;
+    at = slot_position(slots, ordinal, cell);
+    if (at == slots->count || items[at].ordinal != ordinal || items[at].cell != cell)
+        return SIZE_MAX;
+    return at;
+}
+
+void tbed_index_check_unwritten(const struct tbed_reader *reader)
+{
+    const struct tbed_pending *places = reader->index.pending.items;
+    for (size_t i = 0; i < reader->index.pending.count; i++) {
+        bool is_page = places[i].cell == 0;
+        uint64_t offset = (uint64_t)places[i].page * reader->header.page_nbytes;
+        size_t nbytes = is_page ? reader->header.page_nbytes : (size_t)1 << places[i].shift;
+        if (!is_page)
+            offset += (uint64_t)places[i].cell << places[i].shift;
+        if (offset < reader->map.nbytes && !tbed_bytes_are_zero(reader->map.bytes + offset, nbytes))
+            tbed_damage_tell(reader, TBED_ERR_BLOCK_NOT_ZERO, offset, places[i].cell, 0);
+    }
+}

@@ -1,0 +1,152 @@
+/*
+ * What the file says of itself: counts, processes, streams, units.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/core/file/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NS_PER_S UINT64_C(1000000000)
+
+/* Blocks that were not sealed at the last look: how many still are not, and up to which tick they go. */
+static void count_unsealed(const struct tbed_reader *reader, enum tbed_block_kind kind,
+                           struct tbed_trace_info *info)
+{
+    const struct tbed_vector *list = &reader->index.lists[kind];
+    for (size_t i = 0; i < list->count; i++) {
+        struct tbed_entry *entry = tbed_index_entry(&reader->index, kind, i);
+        struct tbed_block block;
+        if (!entry->unsealed || tbed_gateway(reader, kind, entry, false, &block) != TBED_OK)
+            continue;
+        uint64_t last_tick = block.last_tick;
+        if (!block.sealed) {
+            struct tbed_block_scan scan;
+            info->unsealed_block_count++;
+            tbed_block_scan(block.bytes, block.nbytes, kind, &scan); /* damage is a cursor's to tell */
+            last_tick = scan.last_tick;
+            if (tbed_gateway(reader, kind, entry, false, &block) != TBED_OK)
+                continue; /* a live ring gave it to others meanwhile */
+        }
+        if (kind != TBED_BLOCK_EVENTS)
+            continue;
+        if (block.first_tick < info->first_tick)
+            info->first_tick = block.first_tick;
+        if (last_tick > info->last_tick)
+            info->last_tick = last_tick;
+    }
+}
+
+static uint64_t unwritten_page_count(const struct tbed_reader *reader)
+{
+    const struct tbed_index *index = &reader->index;
+    uint64_t beyond = reader->page_count > index->scanned_page_count && !reader->shut
+                          ? reader->page_count - index->scanned_page_count
+                          : 0;
+    return index->pending_page_count + beyond;
+}
+
+/* The metadata may begin with how well times are known; whatever else it is, it is the writer's own. */
+static uint64_t resolution_ticks(const struct tbed_reader *reader)
+{
+    static const char start[] = "{\"resolution_ns\":";
+    char text[sizeof start + 24];
+    size_t nbytes;
+    text[0] = '\0'; /* what is cut is enough */
+    tbed_string_resolve(reader, TBED_ID_METADATA, text, sizeof text, &nbytes);
+    if (strncmp(text, start, sizeof start - 1) != 0)
+        return 1;
+    uint64_t ns = strtoull(text + sizeof start - 1, NULL, 10), per_second = reader->header.ticks_per_second;
+    if (ns == 0 || ns > NS_PER_S || per_second < NS_PER_S / ns)
+        return 1;
+    return per_second / NS_PER_S * ns + per_second % NS_PER_S * ns / NS_PER_S;
+}
+
+void tbed_reader_info(const struct tbed_reader *reader, struct tbed_trace_info *info_ret)
+{
+    const struct tbed_disk_header *header = tbed_reader_header(reader);
+    struct tbed_trace_info info = {
+        .file_nbytes = reader->map.nbytes,
+        .page_nbytes = reader->header.page_nbytes,
+        .page_count = reader->page_count,
+        .file_id = reader->header.file_id,
+        .ring_page_count = reader->header.ring_page_count,
+        .shut = reader->shut,
+        .writer_count = tbed_word_load(&header->writer_count),
+        .clock = reader->header.clock,
+        .ticks_per_second = reader->header.ticks_per_second,
+        .event_block_count = reader->index.lists[TBED_BLOCK_EVENTS].count,
+        .string_block_count = reader->index.lists[TBED_BLOCK_STRINGS].count,
+        .record_block_count = reader->index.lists[TBED_BLOCK_RECORDS].count,
+        .unwritten_page_count = unwritten_page_count(reader),
+        .interrupted_record_count = reader->interrupted_record_count,
+        .stream_count = (uint32_t)reader->metadata.streams.count,
+        .first_tick = reader->index.first_tick,
+        .last_tick = reader->index.last_tick,
+        .unknown_event_count = reader->unknown_event_count,
+        .tick_decrease_count = reader->tick_decrease_count,
+        .unit_count = reader->metadata.units.count,
+        .described_count = reader->metadata.frames.count,
+        .series_number = reader->metadata.series_number,
+        .series_failed_count = reader->metadata.series_failed_count,
+        .series_id = reader->metadata.series_id,
+        .previous_file_id = reader->metadata.previous_file_id,
+        .resolution_ticks = resolution_ticks(reader),
+    };
+    const struct tbed_keyed_stacks *stacks = reader->metadata.stacks.items;
+    for (size_t i = 0; i < reader->metadata.stacks.count; i++)
+        info.stack_count += stacks[i].count;
+    memcpy(info.clock_unit, reader->header.clock_unit, sizeof info.clock_unit);
+    for (size_t i = 0; i < TBED_DROP_CAUSE_COUNT; i++)
+        info.drops[i] = tbed_word_load(&header->drops[i]);
+    for (enum tbed_block_kind kind = TBED_BLOCK_EVENTS; kind <= TBED_BLOCK_RECORDS; kind++)
+        count_unsealed(reader, kind, &info);
+    if (info.first_tick > info.last_tick) /* no event blocks */
+        info.first_tick = info.last_tick = 0;
+    else if (reader->header.anchor_monotonic_ns == 0 && reader->header.anchor_ticks < info.first_tick)
+        info.first_tick =
+            reader->header.anchor_ticks; /* given ticks count from their start; the first may be an end */
+    *info_ret = info;
+}
+
+bool tbed_process_get(const struct tbed_reader *reader, size_t index, struct tbed_process_info *info_ret)
+{
+    if (index >= reader->metadata.processes.count)
+        return false;
+    *info_ret = ((const struct tbed_keyed_process *)reader->metadata.processes.items)[index].info;
+    return true;
+}
+
+bool tbed_stream_get(const struct tbed_reader *reader, size_t index, struct tbed_stream_info *info_ret)
+{
+    if (index >= reader->metadata.streams.count)
+        return false;
+    *info_ret = ((const struct tbed_keyed_stream *)reader->metadata.streams.items)[index].info;
+    return true;
+}
+
+bool tbed_unit_get(const struct tbed_reader *reader, size_t index, struct tbed_unit_info *info_ret)
+{
+    if (index >= reader->metadata.units.count)
+        return false;
+    *info_ret = ((const struct tbed_keyed_unit *)reader->metadata.units.items)[index].info;
+    return true;
+}
+
+bool tbed_load_get(const struct tbed_reader *reader, size_t index, struct tbed_load_info *info_ret)
+{
+    if (index >= reader->metadata.loads.count)
+        return false;
+    *info_ret = ((const struct tbed_load_info *)reader->metadata.loads.items)[index];
+    return true;
+}
+
+uint32_t tbed_counter_unit(const struct tbed_reader *reader, uint32_t counter_id)
+{
+    const struct tbed_keyed_value *counters = reader->metadata.counters.items;
+    size_t count = tbed_keyed_count_up_to(&reader->metadata.counters, sizeof *counters, counter_id);
+    if (count == 0 || counters[count - 1].keyed.key != counter_id)
+        return TBED_ID_INVALID;
+    return counters[count - 1].id;
+}

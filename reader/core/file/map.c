@@ -1,0 +1,144 @@
+/*
+ * The bytes of a trace: mapped, copied, or the caller's.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/core/file/map.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct tbed_mapping {
+    void *address;
+    size_t nbytes;
+};
+
+#define ROOM_TO_GROW_NBYTES ((size_t)1 << 30)
+
+static enum tbed_status fail(struct tbed_error *error, enum tbed_status status, int system_errno)
+{
+    *error = (struct tbed_error){.status = status, .system_errno = system_errno, .offset = UINT64_MAX};
+    return status;
+}
+
+static bool remember(struct tbed_map *map, void *address, size_t nbytes)
+{
+    struct tbed_mapping *mapping = tbed_vector_push(&map->mappings, sizeof *mapping);
+    if (mapping == NULL) {
+        munmap(address, nbytes);
+        return false;
+    }
+    *mapping = (struct tbed_mapping){address, nbytes};
+    map->bytes = address;
+    map->reserved_nbytes = nbytes;
+    return true;
+}
+
+/* Maps the file's first 'file_nbytes' and room to grow; without the room if address space is short. */
+static enum tbed_status map_file(struct tbed_map *map, size_t file_nbytes, struct tbed_error *error)
+{
+    size_t nbytes = file_nbytes < SIZE_MAX / 4 ? 2 * file_nbytes + ROOM_TO_GROW_NBYTES : file_nbytes;
+    void *address = mmap(NULL, nbytes, PROT_READ, MAP_SHARED, map->fd, 0);
+    if (address == MAP_FAILED) {
+        nbytes = file_nbytes;
+        address = mmap(NULL, nbytes, PROT_READ, MAP_SHARED, map->fd, 0);
+    }
+    if (address == MAP_FAILED)
+        return fail(error, TBED_ERR_MAP, errno);
+    if (!remember(map, address, nbytes))
+        return fail(error, TBED_ERR_MEMORY, ENOMEM);
+    map->nbytes = file_nbytes;
+    return TBED_OK;
+}
+
+static enum tbed_status copy_file(struct tbed_map *map, int fd, size_t file_nbytes, struct tbed_error *error)
+{
+    uint8_t *bytes = mmap(NULL, file_nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (bytes == MAP_FAILED)
+        return fail(error, TBED_ERR_MEMORY, errno);
+    if (!remember(map, bytes, file_nbytes))
+        return fail(error, TBED_ERR_MEMORY, ENOMEM);
+    size_t at = 0;
+    while (at < file_nbytes) {
+        ssize_t got = pread(fd, bytes + at, file_nbytes - at, (off_t)at);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return fail(error, TBED_ERR_READ, errno);
+        if (got == 0) /* it was cut short meanwhile */
+            break;
+        at += (size_t)got;
+    }
+    map->nbytes = at;
+    return TBED_OK;
+}
+
+static enum tbed_status file_nbytes_get(int fd, size_t *nbytes_ret, struct tbed_error *error)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        return fail(error, TBED_ERR_READ, errno);
+    if (S_ISDIR(st.st_mode))
+        return fail(error, TBED_ERR_IS_DIRECTORY, 0);
+    if (!S_ISREG(st.st_mode))
+        return fail(error, TBED_ERR_NOT_REGULAR, 0);
+    if (st.st_size == 0)
+        return fail(error, TBED_ERR_EMPTY, 0);
+    if ((uint64_t)st.st_size > SIZE_MAX / 2)
+        return fail(error, TBED_ERR_MAP, EFBIG);
+    *nbytes_ret = (size_t)st.st_size;
+    return TBED_OK;
+}
+
+enum tbed_status tbed_map_open(struct tbed_map *map_ret, int fd, bool copy, struct tbed_error *error_ret)
+{
+    struct tbed_map map = {.fd = -1};
+    size_t nbytes = 0;
+    enum tbed_status status = file_nbytes_get(fd, &nbytes, error_ret);
+    if (status != TBED_OK)
+        return status;
+    if (copy) {
+        status = copy_file(&map, fd, nbytes, error_ret);
+    } else {
+        map.fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+        status = map.fd < 0 ? fail(error_ret, TBED_ERR_OPEN, errno) : map_file(&map, nbytes, error_ret);
+    }
+    if (status != TBED_OK)
+        tbed_map_close(&map);
+    else
+        *map_ret = map;
+    return status;
+}
+
+void tbed_map_memory(struct tbed_map *map_ret, const void *bytes, size_t nbytes)
+{
+    *map_ret = (struct tbed_map){.bytes = bytes, .nbytes = nbytes, .reserved_nbytes = nbytes, .fd = -1};
+}
+
+enum tbed_status tbed_map_refresh(struct tbed_map *map, struct tbed_error *error_ret)
+{
+    if (map->fd < 0)
+        return TBED_OK;
+    size_t nbytes = 0;
+    enum tbed_status status = file_nbytes_get(map->fd, &nbytes, error_ret);
+    if (status != TBED_OK)
+        return status == TBED_ERR_EMPTY ? fail(error_ret, TBED_ERR_READ, 0) : status;
+    if (nbytes > map->reserved_nbytes)
+        return map_file(map, nbytes, error_ret);
+    map->nbytes = nbytes;
+    return TBED_OK;
+}
+
+void tbed_map_close(struct tbed_map *map)
+{
+    const struct tbed_mapping *mappings = map->mappings.items;
+    for (size_t i = 0; i < map->mappings.count; i++)
+        munmap(mappings[i].address, mappings[i].nbytes);
+    tbed_vector_free(&map->mappings);
+    if (map->fd >= 0)
+        close(map->fd);
+    *map = (struct tbed_map){.fd = -1};
+}

@@ -1,0 +1,252 @@
+/*
+ * A reader: opened, refreshed, closed.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "format/checksum.h"
+#include "reader/core/file/internal.h"
+#include "reader/core/strings/name_cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static enum tbed_status fail(struct tbed_error *error, enum tbed_status status, int system_errno)
+{
+    *error = (struct tbed_error){.status = status, .system_errno = system_errno, .offset = UINT64_MAX};
+    return status;
+}
+
+/* ---- The file checks of section 12 that do not stop the reading ---- */
+
+static void check_shared_zeros(const struct tbed_reader *reader)
+{
+    const struct tbed_disk_header *header = tbed_reader_header(reader);
+    const struct {
+        size_t offset, end;
+    } zeros[] = {
+        {offsetof(struct tbed_disk_header, zero_264), offsetof(struct tbed_disk_header, next_stream)},
+        {offsetof(struct tbed_disk_header, zero_356), offsetof(struct tbed_disk_header, ring_pages_given)},
+        {offsetof(struct tbed_disk_header, zero_368), offsetof(struct tbed_disk_header, drops)},
+        {offsetof(struct tbed_disk_header, drops[8]), offsetof(struct tbed_disk_header, closing_checksum)},
+        {sizeof *header, reader->header.page_nbytes / 2},
+    };
+    for (size_t i = 0; i < sizeof zeros / sizeof zeros[0]; i++)
+        if (!tbed_bytes_are_zero(reader->map.bytes + zeros[i].offset, zeros[i].end - zeros[i].offset))
+            tbed_damage_tell_file(reader, TBED_ERR_SHARED_ZERO, zeros[i].offset, 0);
+}
+
+static bool state_is_shut(const struct tbed_reader *reader)
+{
+    return tbed_word32_load(&tbed_reader_header(reader)->state) == TBED_STATE_SHUT;
+}
+
+static void check_closing(const struct tbed_reader *reader)
+{
+    const struct tbed_disk_header *header = tbed_reader_header(reader);
+    uint64_t claimed = tbed_word_load(&header->page_count);
+    uint64_t stored = tbed_word_load(&header->closing_checksum);
+    bool matches = stored == tbed_closing_checksum(reader->map.bytes, reader->header.page_nbytes);
+    if (!state_is_shut(reader)) /* a writer came while we looked */
+        return;
+    if (!matches)
+        tbed_damage_tell_file(reader, TBED_ERR_CLOSING_CHECKSUM,
+                              offsetof(struct tbed_disk_header, closing_checksum), stored);
+    if (claimed > UINT64_MAX / reader->header.page_nbytes ||
+        claimed * reader->header.page_nbytes != reader->map.nbytes)
+        tbed_damage_tell_file(reader, TBED_ERR_FILE_SIZE, offsetof(struct tbed_disk_header, page_count),
+                              reader->map.nbytes);
+}
+
+static void check_state(const struct tbed_reader *reader)
+{
+    uint32_t state = tbed_word32_load(&tbed_reader_header(reader)->state);
+    if (state != TBED_STATE_OPEN && state != TBED_STATE_SHUT)
+        tbed_damage_tell_file(reader, TBED_ERR_STATE, offsetof(struct tbed_disk_header, state), state);
+}
+
+/* Pages claimed, or as many as the file has if what it says is impossible. */
+static uint64_t page_count_get(const struct tbed_reader *reader)
+{
+    uint64_t claimed = tbed_word_load(&tbed_reader_header(reader)->page_count);
+    if (claimed >= (uint64_t)reader->header.ring_page_count + 1 && claimed <= UINT32_MAX)
+        return claimed;
+    tbed_damage_tell_file(reader, TBED_ERR_PAGE_COUNT, offsetof(struct tbed_disk_header, page_count),
+                          claimed);
+    return (reader->map.nbytes + reader->header.page_nbytes - 1) / reader->header.page_nbytes;
+}
+
+/* ---- Looking: at open, and at every refresh ---- */
+
+/*
+ * Takes note of what the writers share. The count of pages is loaded before the file's size is asked for: a
+ * writer sees to the space first, then claims, so all claimed pages but those past a crash are inside.
+ */
+static enum tbed_status look_at_header(struct tbed_reader *reader, struct tbed_error *error)
+{
+    uint64_t page_count = page_count_get(reader);
+    enum tbed_status status = tbed_map_refresh(&reader->map, error);
+    if (status != TBED_OK)
+        return status;
+    if (reader->map.nbytes < reader->header.page_nbytes)
+        return fail(error, TBED_ERR_READ, 0);
+    reader->page_count = page_count;
+    reader->shut = state_is_shut(reader);
+    check_state(reader);
+    if (reader->shut)
+        check_closing(reader);
+    check_shared_zeros(reader);
+    return TBED_OK;
+}
+
+static void note_origin(struct tbed_reader *reader)
+{
+    struct tbed_trace_info info;
+    if (reader->has_origin)
+        return;
+    tbed_reader_info(reader, &info);
+    reader->has_origin = info.event_block_count > 0;
+    reader->origin_tick = reader->has_origin ? info.first_tick : reader->header.anchor_ticks;
+}
+
+/* A new index, from the old one where blocks stay what they were; in a ring, from nothing. */
+static enum tbed_status start_index(const struct tbed_reader *reader, struct tbed_index *index_ret)
+{
+    bool is_ring = reader->header.ring_page_count != 0;
+    if (reader->index.ordinal_pages == NULL || is_ring) {
+        *index_ret = (struct tbed_index){0};
+        return TBED_OK;
+    }
+    return tbed_index_copy(&reader->index, (size_t)((UINT64_C(1) << 32) / reader->header.page_nbytes),
+                           index_ret);
+}
+
+static enum tbed_status look(struct tbed_reader *reader, struct tbed_error *error)
+{
+    struct tbed_index index = {0};
+    struct tbed_metadata metadata = {0};
+    enum tbed_status status = look_at_header(reader, error);
+    if (status != TBED_OK)
+        return status;
+    status = start_index(reader, &index);
+    if (status == TBED_OK)
+        status = tbed_index_update(reader, &index);
+    if (status == TBED_OK)
+        status = tbed_metadata_build(reader, &index, &metadata);
+    if (status != TBED_OK) {
+        tbed_index_free(&index);
+        return fail(error, status, ENOMEM);
+    }
+    tbed_index_free(&reader->index);
+    tbed_metadata_free(&reader->metadata);
+    reader->index = index;
+    reader->metadata = metadata;
+    reader->epoch++;
+    note_origin(reader);
+    return TBED_OK;
+}
+
+enum tbed_status tbed_reader_refresh(struct tbed_reader *reader, struct tbed_error *error_ret)
+{
+    struct tbed_error ignored;
+    return look(reader, error_ret != NULL ? error_ret : &ignored);
+}
+
+/* ---- Opening and closing ---- */
+
+/* Takes the map over, in success and in failure. */
+static enum tbed_status open_map(struct tbed_map *map, const struct tbed_reader_options *options,
+                                 struct tbed_reader **reader_ret, struct tbed_error *error)
+{
+    struct tbed_reader *reader = calloc(1, sizeof *reader);
+    struct tbed_damage_list *damage = malloc(sizeof *damage);
+    struct tbed_name_cache *names = tbed_name_cache_make();
+    if (reader == NULL || damage == NULL || names == NULL || !tbed_damage_list_make(damage)) {
+        free(reader);
+        free(damage);
+        tbed_name_cache_free(names);
+        tbed_map_close(map);
+        return fail(error, TBED_ERR_MEMORY, ENOMEM);
+    }
+    reader->map = *map;
+    reader->damage = damage;
+    reader->names = names;
+    reader->skip_hashes = options != NULL && options->skip_hashes;
+    enum tbed_status status = tbed_header_check(map->bytes, map->nbytes, &reader->header, error);
+    if (status == TBED_OK)
+        status = look(reader, error);
+    if (status != TBED_OK)
+        tbed_reader_close(reader);
+    else
+        *reader_ret = reader;
+    return status;
+}
+
+/* A caller of a later version may have a greater struct: fine as long as it asks for nothing that is not
+ * known. */
+static bool options_are_allowed(const struct tbed_reader_options *options)
+{
+    if (options == NULL)
+        return true;
+    return options->size >= sizeof *options && options->size <= 4096 &&
+           tbed_bytes_are_zero(options + 1, options->size - sizeof *options);
+}
+
+enum tbed_status tbed_reader_open_fd(int fd, const struct tbed_reader_options *options,
+                                     struct tbed_reader **reader_ret, struct tbed_error *error_ret)
+{
+    struct tbed_map map;
+    struct tbed_error ignored, *error = error_ret != NULL ? error_ret : &ignored;
+    if (!options_are_allowed(options))
+        return fail(error, TBED_ERR_ARGUMENT, 0);
+    enum tbed_status status = tbed_map_open(&map, fd, options != NULL && options->copy, error);
+    return status == TBED_OK ? open_map(&map, options, reader_ret, error) : status;
+}
+
+/* open() refuses sockets, and devices without a driver, in its own way: they are no regular files either. */
+static enum tbed_status open_failed(const char *path, int system_errno, struct tbed_error *error)
+{
+    struct stat st;
+    if (system_errno == ENXIO && stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return fail(error, TBED_ERR_NOT_REGULAR, 0);
+    return fail(error, TBED_ERR_OPEN, system_errno);
+}
+
+enum tbed_status tbed_reader_open(const char *path, const struct tbed_reader_options *options,
+                                  struct tbed_reader **reader_ret, struct tbed_error *error_ret)
+{
+    struct tbed_error ignored, *error = error_ret != NULL ? error_ret : &ignored;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a pipe must not make us wait */
+    if (fd < 0)
+        return open_failed(path, errno, error);
+    enum tbed_status status = tbed_reader_open_fd(fd, options, reader_ret, error);
+    close(fd);
+    return status;
+}
+
+enum tbed_status tbed_reader_open_memory(const void *bytes, size_t nbytes,
+                                         const struct tbed_reader_options *options,
+                                         struct tbed_reader **reader_ret, struct tbed_error *error_ret)
+{
+    struct tbed_map map;
+    struct tbed_error ignored, *error = error_ret != NULL ? error_ret : &ignored;
+    if (!options_are_allowed(options) || (uintptr_t)bytes % 8 != 0)
+        return fail(error, TBED_ERR_ARGUMENT, 0);
+    tbed_map_memory(&map, bytes, nbytes);
+    return open_map(&map, options, reader_ret, error);
+}
+
+void tbed_reader_close(struct tbed_reader *reader)
+{
+    if (reader == NULL)
+        return;
+    tbed_index_free(&reader->index);
+    tbed_metadata_free(&reader->metadata);
+    tbed_damage_list_free(reader->damage);
+    free(reader->damage);
+    tbed_name_cache_free(reader->names);
+    tbed_map_close(&reader->map);
+    free(reader);
+}

@@ -1,0 +1,133 @@
+/*
+ * Locations: what the file itself says of one. Units and their lines, frames that were put in, call stacks.
+ *
+ * Not here: debug information, which is libtracebed-symbols' (tracebed/symbols.h).
+ *
+ * Source: spec/format.md, sections 8.2 and 8.5.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/core/strings/string_walk.h"
+
+/* ---- Call stacks ---- */
+
+bool tbed_stack_get(const struct tbed_reader *reader, uint32_t id, uint32_t *location_ret,
+                    uint32_t *parent_ret)
+{
+    const struct tbed_keyed_stacks *stacks = reader->metadata.stacks.items;
+    size_t count = tbed_keyed_count_up_to(&reader->metadata.stacks, sizeof *stacks, id);
+    if (count == 0 || id - stacks[count - 1].keyed.key >= stacks[count - 1].count)
+        return false;
+    stacks += count - 1;
+    const struct tbed_disk_id_pair *pair =
+        (const struct tbed_disk_id_pair *)stacks->pairs + (id - stacks->keyed.key);
+    uint32_t parent = tbed_le32_load(pair->second);
+    *location_ret = tbed_le32_load(pair->first);
+    *parent_ret = parent < id ? parent : TBED_ID_INVALID;
+    return true;
+}
+
+size_t tbed_stack_locations(const struct tbed_reader *reader, uint32_t id, uint32_t *locations,
+                            size_t capacity)
+{
+    size_t count = 0;
+    while (count < capacity && tbed_stack_get(reader, id, &locations[count], &id))
+        count++;
+    return count;
+}
+
+bool tbed_id_follow(const struct tbed_reader *reader, uint32_t id, uint32_t *next_ret)
+{
+    uint32_t parent;
+    return tbed_binding_find(&reader->metadata, id, next_ret) ||
+           tbed_stack_get(reader, id, next_ret, &parent);
+}
+
+/* ---- Units ---- */
+
+bool tbed_location_find(const struct tbed_reader *reader, uint32_t id, struct tbed_unit_info *unit_ret,
+                        uint64_t *pc_ret)
+{
+    const struct tbed_keyed_unit *units = reader->metadata.units.items;
+    size_t count = tbed_keyed_count_up_to(&reader->metadata.units, sizeof *units, id);
+    if (count == 0)
+        return false;
+    const struct tbed_unit_info *unit = &units[count - 1].info;
+    if (id - unit->first_id >= unit->id_count)
+        return false;
+    *unit_ret = *unit;
+    *pc_ret = unit->base + ((uint64_t)(id - unit->first_id) << unit->pc_shift);
+    return true;
+}
+
+uint32_t tbed_location_line(const struct tbed_reader *reader, const struct tbed_unit_info *unit, uint64_t pc)
+{
+    const struct tbed_line *lines = reader->metadata.lines.items;
+    size_t low = 0, high = reader->metadata.lines.count; /* the first that is past it is in [low, high] */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct tbed_line *line = &lines[middle];
+        if (line->first_id < unit->first_id || (line->first_id == unit->first_id && line->pc <= pc))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 && lines[low - 1].first_id == unit->first_id ? lines[low - 1].line : 0;
+}
+
+/* ---- Frames ---- */
+
+static bool frames_find(const struct tbed_reader *reader, uint32_t id, struct tbed_location *location)
+{
+    const struct tbed_keyed_frames *frames = reader->metadata.frames.items;
+    size_t count = tbed_keyed_count_up_to(&reader->metadata.frames, sizeof *frames, id);
+    if (count == 0 || frames[count - 1].keyed.key != id || frames[count - 1].count == 0)
+        return false;
+    location->source = TBED_FRAMES_GIVEN;
+    location->frame_count = frames[count - 1].count;
+    location->frames = frames[count - 1].frames;
+    return true;
+}
+
+/* A bytecode unit is one function: one frame, whose line is looked up. */
+static void frame_from_unit(const struct tbed_reader *reader, struct tbed_location *location)
+{
+    const struct tbed_unit_info *unit = &location->unit;
+    uint32_t line = tbed_location_line(reader, unit, location->pc);
+    location->source = TBED_FRAMES_OF_LINES;
+    location->frame_count = 1;
+    location->frame =
+        (struct tbed_frame_info){unit->name_id, unit->file_id, line != 0 ? line : unit->first_line};
+}
+
+bool tbed_location_resolve(const struct tbed_reader *reader, uint32_t id, struct tbed_location *location_ret)
+{
+    struct tbed_location location = {.id = id};
+    bool is_given = frames_find(reader, id, &location);
+    /* A string, a circle: no unit. What is bound to nothing may be in one. */
+    location.has_unit = tbed_bindings_follow(reader, &location.id) == TBED_ERR_STRING_UNBOUND &&
+                        tbed_location_find(reader, location.id, &location.unit, &location.pc);
+    if (!is_given &&
+        location.id <= TBED_ID_MAX_RESERVED) /* a string's are about the string, not what means it */
+        is_given = frames_find(reader, location.id, &location);
+    if (!is_given && location.has_unit && location.unit.kind == TBED_UNIT_BYTECODE)
+        frame_from_unit(reader, &location);
+    if (is_given || location.has_unit)
+        *location_ret = location;
+    return is_given || location.has_unit;
+}
+
+bool tbed_location_frame(const struct tbed_location *location, size_t index,
+                         struct tbed_frame_info *frame_ret)
+{
+    if (index >= location->frame_count)
+        return false;
+    if (location->source == TBED_FRAMES_OF_LINES) {
+        *frame_ret = location->frame;
+        return true;
+    }
+    const struct tbed_disk_frame *frame = (const struct tbed_disk_frame *)location->frames + index;
+    *frame_ret = (struct tbed_frame_info){tbed_le32_load(frame->function_id), tbed_le32_load(frame->file_id),
+                                          tbed_le32_load(frame->line)};
+    return true;
+}

@@ -1,0 +1,121 @@
+/*
+ * What the records say: processes, streams, units, lines, bindings, anchors, counters.
+ *
+ * Built whole from all record blocks, in file order, and not changed afterwards: any thread may look at it.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_METADATA_H
+#define TRACEBED_METADATA_H
+
+#include "reader/core/base/vector.h"
+
+#include <tracebed/reader.h>
+
+struct tbed_reader;
+struct tbed_index;
+
+/* What a record is about and where it stands. Sorted by both, the last of a key is the newest. */
+struct tbed_keyed {
+    uint32_t key;
+    uint32_t cell; /* for damage */
+    uint64_t offset;
+};
+
+struct tbed_keyed_process {
+    struct tbed_keyed keyed; /* by the stream number of the process */
+    struct tbed_process_info info;
+};
+
+struct tbed_keyed_stream {
+    struct tbed_keyed keyed; /* by stream */
+    struct tbed_stream_info info;
+};
+
+struct tbed_keyed_unit {
+    struct tbed_keyed keyed; /* by first id */
+    struct tbed_unit_info info;
+};
+
+struct tbed_line { /* from 'pc' of a unit on */
+    uint32_t first_id, pc, line;
+    uint32_t order; /* in file order: the last of a pc counts */
+};
+
+struct tbed_keyed_stacks {
+    struct tbed_keyed keyed; /* by the first id */
+    const uint8_t *pairs;    /* struct tbed_disk_id_pair, into the map */
+    uint32_t count;
+};
+
+struct tbed_keyed_frames {
+    struct tbed_keyed keyed; /* by the location's id */
+    const uint8_t *frames;   /* struct tbed_disk_frame, into the map */
+    uint32_t count;
+};
+
+struct tbed_keyed_value { /* NAME, END: by stream; COUNTER: by the counter's id */
+    struct tbed_keyed keyed;
+    uint32_t id;
+    uint64_t tick;
+};
+
+struct tbed_segment { /* ids [first, end) mean one string; disjoint, rising */
+    uint32_t first;
+    uint32_t end;
+    uint32_t string_id;
+};
+
+struct tbed_anchor {
+    uint64_t ticks;
+    int64_t realtime_ns;
+    uint64_t monotonic_ns;
+};
+
+struct tbed_metadata {
+    struct tbed_vector processes; /* struct tbed_keyed_process, one a key */
+    struct tbed_vector streams;   /* struct tbed_keyed_stream, one a key, those with blocks only among them */
+    struct tbed_vector units;     /* struct tbed_keyed_unit, disjoint, rising */
+    struct tbed_vector loads;     /* struct tbed_load_info, in file order */
+    struct tbed_vector lines;     /* struct tbed_line, by unit, pc and order */
+    struct tbed_vector stacks;    /* struct tbed_keyed_stacks, disjoint, rising, none of them in a unit */
+    struct tbed_vector frames;    /* struct tbed_keyed_frames, one a key */
+    struct tbed_vector names;     /* struct tbed_keyed_value, the newest of each key */
+    struct tbed_vector ends;      /* struct tbed_keyed_value, one a key */
+    struct tbed_vector counters;  /* struct tbed_keyed_value, one a key */
+    struct tbed_vector bindings;  /* struct tbed_binding_info, in file order */
+    struct tbed_vector segments;  /* struct tbed_segment */
+    struct tbed_vector
+        anchors; /* struct tbed_anchor, rising ticks, the header's among them; monotonic_ns rises too */
+    uint64_t series_id, previous_file_id;
+    uint32_t series_number; /* 0: no SERIES record */
+    uint32_t series_failed_count;
+};
+
+/* Reads all record blocks of 'index'. Damage is told. Errors: ERR_MEMORY; '*metadata_ret' is then empty. */
+enum tbed_status tbed_metadata_build(const struct tbed_reader *reader, const struct tbed_index *index,
+                                     struct tbed_metadata *metadata_ret);
+
+void tbed_metadata_free(struct tbed_metadata *metadata);
+
+/*
+ * units.c: sorts units and stacks; of those that overlap, the later in file order goes and is told. Empty ones
+ * go too. False: no memory.
+ */
+bool tbed_ranges_separate(const struct tbed_reader *reader, struct tbed_metadata *metadata);
+
+/* bindings.c: the segments that the bindings make, the last one of an id counting. False: no memory. */
+bool tbed_bindings_flatten(const struct tbed_binding_info *bindings, size_t count,
+                           struct tbed_vector *segments_ret);
+
+/* The string that a reserved id or METADATA is bound to. */
+bool tbed_binding_find(const struct tbed_metadata *metadata, uint32_t id, uint32_t *string_id_ret);
+
+/* metadata.c: sorts items that start with a struct tbed_keyed; and how many of them have no key above 'key'. */
+void tbed_keyed_sort(struct tbed_vector *vector, size_t item_nbytes);
+size_t tbed_keyed_count_up_to(const struct tbed_vector *vector, size_t item_nbytes, uint32_t key);
+
+/* anchors.c: sorts them and takes out those that go back in CLOCK_MONOTONIC. */
+void tbed_anchors_arrange(struct tbed_vector *anchors);
+
+#endif

@@ -1,0 +1,208 @@
+/*
+ * What strings come to without expanding them: each id is walked once, and what it came to is remembered.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/core/strings/string_walk.h"
+
+#include <stdlib.h>
+
+/* ---- The table ---- */
+
+static struct tbed_measure *slot_of(struct tbed_measure *slots, size_t capacity, uint32_t id)
+{
+    size_t slot = ((uint64_t)id * 0x9E3779B97F4A7C15u >> 32) & (capacity - 1);
+    while (slots[slot].height != 0 && slots[slot].id != id)
+        slot = (slot + 1) & (capacity - 1);
+    return &slots[slot];
+}
+
+static void release(struct tbed_measurer *measurer)
+{
+    if (measurer->slots != measurer->own_slots)
+        free(measurer->slots);
+}
+
+/* The first slots are the measurer's own: enough for nearly all strings, and touched by none that is plain. */
+static bool have_room(struct tbed_measurer *measurer)
+{
+    size_t own_count = sizeof measurer->own_slots / sizeof measurer->own_slots[0];
+    if (measurer->slots == NULL) {
+        memset(measurer->own_slots, 0, sizeof measurer->own_slots);
+        measurer->slots = measurer->own_slots;
+        measurer->capacity = own_count;
+    }
+    if (measurer->slot_count * 2 < measurer->capacity)
+        return true;
+    size_t capacity = measurer->capacity * 4;
+    struct tbed_measure *slots = calloc(capacity, sizeof *slots);
+    if (slots == NULL)
+        return false;
+    for (size_t i = 0; i < measurer->capacity; i++)
+        if (measurer->slots[i].height != 0)
+            *slot_of(slots, capacity, measurer->slots[i].id) = measurer->slots[i];
+    release(measurer);
+    measurer->slots = slots;
+    measurer->capacity = capacity;
+    return true;
+}
+
+static enum tbed_status keep(struct tbed_measurer *measurer, struct tbed_measure measure)
+{
+    if (!have_room(measurer))
+        return TBED_ERR_MEMORY;
+    *slot_of(measurer->slots, measurer->capacity, measure.id) = measure;
+    measurer->slot_count++;
+    return TBED_OK;
+}
+
+const struct tbed_measure *tbed_measurer_find(const struct tbed_measurer *measurer, uint32_t id)
+{
+    if (measurer->slots == NULL)
+        return NULL;
+    const struct tbed_measure *measure = slot_of(measurer->slots, measurer->capacity, id);
+    return measure->height != 0 ? measure : NULL;
+}
+
+/* ---- The run ---- */
+
+void tbed_measurer_start(struct tbed_measurer *measurer, const struct tbed_reader *reader,
+                         const struct tbed_string_budget *budget, bool by_looks)
+{
+    tbed_walk_start(&measurer->walk, reader, budget->depth);
+    measurer->looks_left = by_looks ? budget->component_count : UINT64_MAX;
+    measurer->component_max = by_looks ? UINT64_MAX : budget->component_count;
+    measurer->nbytes_max = by_looks ? UINT64_MAX : budget->nbytes;
+    measurer->status = TBED_OK;
+    measurer->slots = NULL;
+    measurer->slot_count = measurer->capacity = 0;
+}
+
+void tbed_measurer_free(struct tbed_measurer *measurer)
+{
+    release(measurer);
+}
+
+static enum tbed_status add(struct tbed_measurer *measurer, uint64_t nbytes, uint64_t component_count)
+{
+    measurer->component_count += component_count;
+    if (measurer->component_max != UINT64_MAX && measurer->component_count > measurer->component_max)
+        return TBED_ERR_STRING_COMPONENTS;
+    if (nbytes >= UINT64_MAX - measurer->nbytes) /* UINT64_MAX itself says: that or more */
+        return TBED_ERR_STRING_BYTES;
+    measurer->nbytes += nbytes;
+    return measurer->nbytes > measurer->nbytes_max ? TBED_ERR_STRING_BYTES : TBED_OK;
+}
+
+/* What lies in the innermost id is as high as this. */
+static void raise_heights(struct tbed_measurer *measurer, uint32_t height, uint32_t bound_height)
+{
+    struct tbed_measure_frame *frame = &measurer->frames[measurer->walk.depth - 1];
+    bool is_bound = tbed_walk_is_bound(&measurer->walk);
+    height += !is_bound;
+    bound_height += is_bound;
+    frame->height = frame->height < height ? height : frame->height;
+    frame->bound_height = frame->bound_height < bound_height ? bound_height : frame->bound_height;
+}
+
+static enum tbed_status add_stand_in(struct tbed_measurer *measurer, uint32_t id, enum tbed_status status)
+{
+    char text[TBED_STAND_IN_NBYTES];
+    size_t nbytes = tbed_stand_in(text, id, status);
+    if (measurer->status == TBED_OK)
+        measurer->status = status;
+    if (measurer->walk.depth > 0) {
+        struct tbed_measure measure = {.id = id, .height = 1, .nbytes = nbytes};
+        if (keep(measurer, measure) != TBED_OK)
+            return TBED_ERR_MEMORY;
+        raise_heights(measurer, 1, 0);
+    }
+    return add(measurer, nbytes, 0);
+}
+
+static enum tbed_status enter(struct tbed_measurer *measurer, uint32_t id)
+{
+    enum tbed_status status = tbed_walk_enter(&measurer->walk, id);
+    if (status == TBED_ERR_STRING_CYCLE || status == TBED_ERR_STRING_DEPTH)
+        return status;
+    if (status != TBED_OK)
+        return add_stand_in(measurer, id, status);
+    bool is_bound = tbed_walk_is_bound(&measurer->walk);
+    measurer->frames[measurer->walk.depth - 1] =
+        (struct tbed_measure_frame){!is_bound, is_bound, measurer->nbytes, measurer->component_count};
+    return TBED_OK;
+}
+
+static enum tbed_status refer(struct tbed_measurer *measurer, uint32_t id)
+{
+    enum tbed_status status = add(measurer, 0, tbed_walk_reference_cost(&measurer->walk));
+    const struct tbed_measure *known = tbed_measurer_find(measurer, id);
+    if (status != TBED_OK)
+        return status;
+    if (known == NULL)
+        return enter(measurer, id);
+    const struct tbed_walk *walk = &measurer->walk;
+    if (known->height > walk->depth_max - (walk->depth - walk->bound_count) ||
+        known->bound_height > TBED_STRING_DEPTH_MAX - walk->bound_count)
+        return TBED_ERR_STRING_DEPTH;
+    raise_heights(measurer, known->height, known->bound_height);
+    return add(measurer, known->nbytes, known->component_count);
+}
+
+static enum tbed_status leave(struct tbed_measurer *measurer)
+{
+    uint32_t id = tbed_walk_top(&measurer->walk)->id;
+    const struct tbed_measure_frame *frame = &measurer->frames[measurer->walk.depth - 1];
+    tbed_walk_leave(&measurer->walk);
+    if (measurer->walk.depth == 0)
+        return TBED_OK;
+    raise_heights(measurer, frame->height, frame->bound_height);
+    return keep(measurer, (struct tbed_measure){
+                              .id = id,
+                              .height = frame->height,
+                              .bound_height = frame->bound_height,
+                              .nbytes = measurer->nbytes - frame->nbytes_before,
+                              .component_count = measurer->component_count - frame->component_count_before,
+                          });
+}
+
+static enum tbed_status step(struct tbed_measurer *measurer)
+{
+    struct tbed_content_component component;
+    if (tbed_walk_step(&measurer->walk, &component) != TBED_OK)
+        return leave(measurer);
+    if (measurer->looks_left == 0)
+        return TBED_ERR_STRING_COMPONENTS;
+    measurer->looks_left--;
+    return component.is_reference ? refer(measurer, component.id) : add(measurer, component.nbytes, 1);
+}
+
+enum tbed_status tbed_measurer_run(struct tbed_measurer *measurer, uint32_t id, uint64_t *nbytes_ret)
+{
+    measurer->walk.depth = measurer->walk.bound_count = 0;
+    measurer->nbytes = measurer->component_count = 0;
+    enum tbed_status status = enter(measurer, id);
+    while (status == TBED_OK && measurer->walk.depth > 0)
+        status = step(measurer);
+    *nbytes_ret = measurer->nbytes;
+    return status;
+}
+
+/* ---- Length ---- */
+
+enum tbed_status tbed_string_length(const struct tbed_reader *reader, uint32_t id,
+                                    const struct tbed_string_budget *budget, uint64_t *nbytes_ret)
+{
+    struct tbed_string_budget whole;
+    struct tbed_measurer measurer;
+    if (!tbed_string_budget_make(budget, &whole))
+        return TBED_ERR_ARGUMENT;
+    tbed_measurer_start(&measurer, reader, &whole, true);
+    enum tbed_status status = tbed_measurer_run(&measurer, id, nbytes_ret);
+    tbed_measurer_free(&measurer);
+    if (status == TBED_OK)
+        return measurer.status;
+    bool has_stand_in = status == TBED_ERR_STRING_CYCLE || status == TBED_ERR_STRING_DEPTH;
+    *nbytes_ret = has_stand_in ? strlen(tbed_refusal_text(status)) : UINT64_MAX;
+    return status;
+}

@@ -1,0 +1,48 @@
+/*
+ * What the files of the Chrome trace-event export share.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_EXCHANGE_CHROME_H
+#define TRACEBED_EXCHANGE_CHROME_H
+
+#include <tracebed/exchange.h>
+
+#include "reader/exchange/chrome/chrome_json.h"
+
+/* A stream as it will be shown. */
+struct chrome_thread {
+    uint32_t stream;
+    uint64_t pid, tid;
+    uint64_t first_tick, last_tick; /* of its events; only where threads are collapsed */
+    bool has_events;
+    uint32_t name_id;
+};
+
+/* One trace's. */
+struct chrome_threads {
+    struct chrome_thread *items; /* in the order of streams */
+    size_t count;
+    uint64_t *pids; /* of its processes, by their order */
+    size_t process_count;
+};
+
+/* The pids that earlier traces took. Starts with zeros. */
+struct chrome_pids {
+    uint64_t *items;
+    size_t count, room;
+};
+
+/* Errors: ERR_MEMORY. The caller frees with tbed_chrome_threads_free(), also after a failure. */
+enum tbed_status tbed_chrome_threads_make(struct tbed_reader *reader, bool collapse,
+                                          struct chrome_pids *taken, uint64_t *renumbered_count,
+                                          struct chrome_threads *threads_ret);
+void tbed_chrome_threads_free(struct chrome_threads *threads);
+
+/*
+ * The name of the crate that a measureme profile was made of: its metadata has rustc's command line. Writes at most
+ * 'room' bytes; gives their count, 0 if there is none.
+ */
+size_t tbed_chrome_crate(const struct tbed_reader *reader, char *name, size_t room);
+
+#endif

@@ -1,0 +1,230 @@
+/*
+ * Who is who in a Chrome trace: process and thread numbers. Two traces may have processes of one number; a viewer
+ * would make one of them.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/exchange/chrome/chrome.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TRACK_TID_BASE UINT64_C(5000000000) /* above all thread numbers: tracks have none of their own */
+
+void tbed_chrome_threads_free(struct chrome_threads *threads)
+{
+    free(threads->items);
+    free(threads->pids);
+}
+
+/* ---- Processes ---- */
+
+static int compare_u64(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return (a > b) - (a < b);
+}
+
+static bool is_taken(const struct chrome_pids *taken, uint64_t pid)
+{
+    return taken->count > 0 &&
+           bsearch(&pid, taken->items, taken->count, sizeof *taken->items, compare_u64) != NULL;
+}
+
+static enum tbed_status take_pids(struct chrome_pids *taken, const struct chrome_threads *threads)
+{
+    size_t count = taken->count + threads->process_count;
+    if (count > taken->room) {
+        uint64_t *grown = realloc(taken->items, count * 2 * sizeof *grown);
+        if (grown == NULL)
+            return TBED_ERR_MEMORY;
+        taken->items = grown;
+        taken->room = count * 2;
+    }
+    if (threads->process_count > 0)
+        memcpy(taken->items + taken->count, threads->pids, threads->process_count * sizeof *taken->items);
+    taken->count = count;
+    if (count > 1)
+        qsort(taken->items, count, sizeof *taken->items, compare_u64);
+    return TBED_OK;
+}
+
+static enum tbed_status number_processes(struct tbed_reader *reader, struct chrome_pids *taken,
+                                         uint64_t *renumbered_count, struct chrome_threads *threads)
+{
+    struct tbed_process_info process;
+    uint64_t next = UINT64_C(1) << 32; /* above all pids */
+    while (tbed_process_get(reader, threads->process_count, &process))
+        threads->process_count++;
+    threads->pids = calloc(threads->process_count + 1, sizeof *threads->pids);
+    if (threads->pids == NULL)
+        return TBED_ERR_MEMORY;
+    if (taken->count > 0 && taken->items[taken->count - 1] >= next)
+        next = taken->items[taken->count - 1] + 1;
+    for (size_t i = 0; i < threads->process_count && tbed_process_get(reader, i, &process); i++) {
+        threads->pids[i] = process.pid;
+        if (is_taken(taken, process.pid)) {
+            threads->pids[i] = next++;
+            (*renumbered_count)++;
+        }
+    }
+    return take_pids(taken, threads);
+}
+
+static uint64_t pid_of(struct tbed_reader *reader, const struct chrome_threads *threads, uint32_t number)
+{
+    struct tbed_process_info process;
+    size_t low = 0, high = threads->process_count; /* they come by rising number */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (tbed_process_get(reader, middle, &process) && process.stream < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool found =
+        low < threads->process_count && tbed_process_get(reader, low, &process) && process.stream == number;
+    return found ? threads->pids[low] : 0;
+}
+
+/* ---- Threads ---- */
+
+static enum tbed_status list_threads(struct tbed_reader *reader, struct chrome_threads *threads)
+{
+    struct tbed_stream_info stream;
+    size_t count = 0;
+    while (tbed_stream_get(reader, count, &stream))
+        count++;
+    threads->items = calloc(count + 1, sizeof *threads->items);
+    if (threads->items == NULL)
+        return TBED_ERR_MEMORY;
+    for (size_t i = 0; i < count && tbed_stream_get(reader, i, &stream); i++)
+        threads->items[threads->count++] = (struct chrome_thread){
+            .stream = stream.stream,
+            .pid = pid_of(reader, threads, stream.process),
+            .tid = stream.kind == TBED_STREAM_THREAD ? stream.tid : TRACK_TID_BASE + stream.stream,
+            .name_id = stream.name_id,
+        };
+    return TBED_OK;
+}
+
+static enum tbed_status measure(struct tbed_reader *reader, struct chrome_thread *thread)
+{
+    struct tbed_cursor *cursor;
+    struct tbed_event event;
+    enum tbed_status status = tbed_cursor_open(reader, thread->stream, &cursor);
+    if (status != TBED_OK)
+        return status;
+    while (tbed_cursor_next(cursor, &event) == TBED_OK) {
+        uint64_t begin = event.type == TBED_EVENT_SPAN ? event.of.span.begin_tick : event.tick;
+        uint64_t first = begin < event.tick ? begin : event.tick;
+        if (!thread->has_events || first < thread->first_tick)
+            thread->first_tick = first;
+        if (!thread->has_events || event.tick > thread->last_tick)
+            thread->last_tick = event.tick;
+        thread->has_events = true;
+    }
+    tbed_cursor_close(cursor);
+    return TBED_OK;
+}
+
+static int compare_first(const void *left, const void *right)
+{
+    const struct chrome_thread *a = *(struct chrome_thread *const *)left;
+    const struct chrome_thread *b = *(struct chrome_thread *const *)right;
+    if (a->pid != b->pid)
+        return a->pid < b->pid ? -1 : 1;
+    if (a->first_tick != b->first_tick)
+        return a->first_tick < b->first_tick ? -1 : 1;
+    return (a->stream > b->stream) - (a->stream < b->stream);
+}
+
+static int compare_last(const void *left, const void *right)
+{
+    const struct chrome_thread *a = *(struct chrome_thread *const *)left;
+    const struct chrome_thread *b = *(struct chrome_thread *const *)right;
+    if (a->pid != b->pid)
+        return a->pid < b->pid ? -1 : 1;
+    if (a->last_tick != b->last_tick)
+        return a->last_tick < b->last_tick ? -1 : 1;
+    return (a->stream > b->stream) - (a->stream < b->stream);
+}
+
+/*
+ * In the order in which threads began, each takes the place of the one that ended first, if that was before. Whoever
+ * ended before this one began had begun before it, so it has its place already.
+ */
+static void share_places(struct chrome_thread **by_first, struct chrome_thread **by_last, size_t count)
+{
+    size_t ended = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct chrome_thread *thread = by_first[i];
+        while (ended < count && by_last[ended]->pid < thread->pid)
+            ended++;
+        if (ended == count || by_last[ended]->pid != thread->pid ||
+            by_last[ended]->last_tick >= thread->first_tick)
+            continue;
+        thread->tid = by_last[ended]->tid;
+        thread->name_id = TBED_ID_INVALID; /* the place is called after who had it first */
+        ended++;
+    }
+}
+
+static enum tbed_status collapse(struct tbed_reader *reader, struct chrome_threads *threads)
+{
+    struct chrome_thread **by_first = calloc(threads->count + 1, sizeof *by_first);
+    struct chrome_thread **by_last = calloc(threads->count + 1, sizeof *by_last);
+    enum tbed_status status = by_first != NULL && by_last != NULL ? TBED_OK : TBED_ERR_MEMORY;
+    size_t count = 0;
+    for (size_t i = 0; i < threads->count && status == TBED_OK; i++) {
+        status = measure(reader, &threads->items[i]);
+        if (status == TBED_OK && threads->items[i].has_events)
+            by_first[count++] = &threads->items[i];
+    }
+    if (status == TBED_OK && count > 1) {
+        memcpy(by_last, by_first, count * sizeof *by_last);
+        qsort(by_first, count, sizeof *by_first, compare_first);
+        qsort(by_last, count, sizeof *by_last, compare_last);
+        share_places(by_first, by_last, count);
+    }
+    free(by_first);
+    free(by_last);
+    return status;
+}
+
+enum tbed_status tbed_chrome_threads_make(struct tbed_reader *reader, bool collapses,
+                                          struct chrome_pids *taken, uint64_t *renumbered_count,
+                                          struct chrome_threads *threads_ret)
+{
+    memset(threads_ret, 0, sizeof *threads_ret);
+    enum tbed_status status = number_processes(reader, taken, renumbered_count, threads_ret);
+    if (status == TBED_OK)
+        status = list_threads(reader, threads_ret);
+    if (status == TBED_OK && collapses)
+        status = collapse(reader, threads_ret);
+    return status;
+}
+
+/* ---- The crate ---- */
+
+size_t tbed_chrome_crate(const struct tbed_reader *reader, char *name, size_t room)
+{
+    static const char option[] = " --crate-name ";
+    char *text = malloc(CHROME_TEXT_MAX);
+    size_t nbytes = 0;
+    if (text == NULL)
+        return 0;
+    tbed_string_resolve(reader, TBED_ID_METADATA, text, CHROME_TEXT_MAX, &nbytes);
+    const char *command = strstr(text, "\"cmd\"");
+    const char *found =
+        command != NULL && strstr(text, "\"process_id\"") != NULL ? strstr(command, option) : NULL;
+    nbytes = 0;
+    if (found != NULL) {
+        found += sizeof option - 1;
+        nbytes = strcspn(found, " \"\\");
+        nbytes = nbytes < room ? nbytes : room;
+        memcpy(name, found, nbytes);
+    }
+    free(text);
+    return nbytes;
+}

@@ -1,0 +1,781 @@
+/*
+ * Traces as Chrome trace events. Stream by stream, in one pass: a span is written when it ends, with what its begin
+ * said.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "reader/exchange/chrome/chrome.h"
+#include "reader/exchange/shared/new_file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tracebed/analysis.h>
+#include <unistd.h>
+
+#define LABEL_END       0x1E
+#define NAME_SLOTS      8192u
+#define FLUSH_NBYTES    (256u << 10)
+#define KEPT_NBYTES_MAX 1024u /* longer texts are resolved each time: the names kept are never much */
+
+/* An id's text as JSON: its name in quotes, and its arguments as members of an object. */
+struct name {
+    uint32_t id;
+    bool is_there;
+    uint32_t argument_count;
+    struct chrome_text label, members;
+};
+
+struct chrome {
+    FILE *out;
+    struct tbed_chrome_options options;
+    struct tbed_chrome_report report;
+    struct chrome_text text; /* made, and not written yet */
+    int write_errno;
+    bool needs_comma;
+    char *buffer; /* CHROME_TEXT_MAX bytes */
+    struct chrome_text pair_name;
+    struct name *names;
+    struct chrome_pids taken;
+
+    /* of the trace at hand */
+    struct tbed_reader *reader;
+    struct chrome_threads threads;
+    int64_t shift_ns; /* added to its times */
+
+    /* of the stream at hand */
+    const struct chrome_thread *thread;
+    struct tbed_scopes *scopes;
+    bool is_of_pair;     /* the message at hand: it is written as a span */
+    uint64_t pair_count; /* that do not nest: each needs a number */
+};
+
+/* ---- Output ---- */
+
+static void flush(struct chrome *chrome)
+{
+    struct chrome_text *text = &chrome->text;
+    if (text->nbytes > 0 && chrome->write_errno == 0 &&
+        fwrite(text->bytes, 1, text->nbytes, chrome->out) != text->nbytes)
+        chrome->write_errno = errno != 0 ? errno : EIO;
+    text->nbytes = 0;
+}
+
+static bool is_over(const struct chrome *chrome)
+{
+    return chrome->write_errno != 0 || chrome->text.is_out_of_memory;
+}
+
+static void open_event(struct chrome *chrome)
+{
+    if (chrome->text.nbytes > FLUSH_NBYTES)
+        flush(chrome);
+    tbed_chrome_puts(&chrome->text, chrome->needs_comma ? ",\n{\"name\":" : "{\"name\":");
+    chrome->needs_comma = true;
+}
+
+/* ---- Names ---- */
+
+static void free_names(struct chrome *chrome)
+{
+    for (size_t i = 0; chrome->names != NULL && i < NAME_SLOTS; i++) {
+        free(chrome->names[i].label.bytes);
+        free(chrome->names[i].members.bytes);
+        chrome->names[i] = (struct name){0};
+    }
+}
+
+static void add_member(struct name *name, const char *text, size_t nbytes)
+{
+    struct chrome_text *members = &name->members;
+    tbed_chrome_puts(members, name->argument_count > 0 ? ",\"arg" : "\"arg");
+    tbed_chrome_u64(members, name->argument_count++);
+    tbed_chrome_puts(members, "\":");
+    tbed_chrome_quote(members, text, nbytes);
+}
+
+/* As measureme has it: a label is not empty and has no control bytes. */
+static void put_label(struct name *name, const char *text, size_t nbytes)
+{
+    static const char bad[] = "<parse error>";
+    bool is_bad = nbytes == 0;
+    for (size_t i = 0; i < nbytes; i++)
+        is_bad |= (uint8_t)text[i] < 0x20 || text[i] == 0x7F;
+    tbed_chrome_quote(&name->label, is_bad ? bad : text, is_bad ? sizeof bad - 1 : nbytes);
+}
+
+/* What a span or an event is called, into the buffer. */
+static size_t resolve_name(struct chrome *chrome, uint32_t id)
+{
+    struct tbed_location location;
+    if (chrome->options.place == NULL || id > TBED_ID_MAX_RESERVED ||
+        !tbed_location_resolve(chrome->reader, id, &location))
+        return tbed_chrome_resolve(chrome->reader, id, chrome->buffer);
+    size_t nbytes = chrome->options.place(chrome->options.place_context, chrome->reader, id, chrome->buffer,
+                                          CHROME_TEXT_MAX);
+    return nbytes < CHROME_TEXT_MAX ? nbytes : CHROME_TEXT_MAX - 1;
+}
+
+static void make_name(struct chrome *chrome, struct name *name, uint32_t id)
+{
+    const char *at = chrome->buffer;
+    const char *end = at + resolve_name(chrome, id);
+    name->id = id;
+    name->is_there = true;
+    name->argument_count = 0;
+    name->label.nbytes = name->members.nbytes = 0;
+    for (bool is_label = true;; is_label = false) {
+        const char *stop = memchr(at, LABEL_END, (size_t)(end - at));
+        size_t nbytes = (size_t)((stop != NULL ? stop : end) - at);
+        if (is_label)
+            put_label(name, at, nbytes);
+        else
+            add_member(name, at, nbytes);
+        if (stop == NULL)
+            break;
+        at = stop + 1;
+    }
+    chrome->text.is_out_of_memory |= name->label.is_out_of_memory || name->members.is_out_of_memory;
+}
+
+/* Valid until the next call. */
+static const struct name *find_name(struct chrome *chrome, uint32_t id)
+{
+    struct name *name = &chrome->names[(id * 2654435761u >> 16) % NAME_SLOTS];
+    if (name->is_there && name->id == id)
+        return name;
+    if (name->label.room + name->members.room > KEPT_NBYTES_MAX) {
+        free(name->label.bytes);
+        free(name->members.bytes);
+        *name = (struct name){0};
+    }
+    make_name(chrome, name, id);
+    return name;
+}
+
+/* The whole text of an id in quotes. */
+static void put_id_text(struct chrome *chrome, uint32_t id)
+{
+    size_t nbytes = tbed_chrome_resolve(chrome->reader, id, chrome->buffer);
+    tbed_chrome_quote(&chrome->text, chrome->buffer, nbytes);
+}
+
+/* ---- Fields ---- */
+
+static int64_t ns_of(const struct chrome *chrome, uint64_t tick)
+{
+    int64_t ns;
+    if (chrome->options.absolute && tbed_ticks_to_realtime_ns(chrome->reader, tick, &ns) == TBED_OK)
+        return ns;
+    if (chrome->options.absolute)
+        return tick > INT64_MAX ? INT64_MAX
+                                : (int64_t)tick; /* no time, so no wall clock: ticks as they are */
+    if (__builtin_add_overflow(tbed_ticks_to_ns(chrome->reader, tick), chrome->shift_ns, &ns))
+        return chrome->shift_ns < 0 ? INT64_MIN : INT64_MAX;
+    return ns;
+}
+
+static void put_us(struct chrome *chrome, int64_t ns)
+{
+    struct chrome_text *text = &chrome->text;
+    if (chrome->options.absolute) {
+        int64_t us = ns / 1000;
+        tbed_chrome_i64(text, us - (ns % 1000 < 0));
+        return;
+    }
+    uint64_t size = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns, part = size % 1000;
+    char digits[4] = {'.', (char)('0' + part / 100), (char)('0' + part / 10 % 10), (char)('0' + part % 10)};
+    if (ns < 0)
+        tbed_chrome_put(text, "-", 1);
+    tbed_chrome_u64(text, size / 1000);
+    if (part != 0)
+        tbed_chrome_put(text, digits, 4);
+}
+
+static void put_place(struct chrome *chrome, const char *phase, int64_t ns)
+{
+    struct chrome_text *text = &chrome->text;
+    tbed_chrome_puts(text, ",\"ph\":\"");
+    tbed_chrome_puts(text, phase);
+    tbed_chrome_puts(text, "\",\"ts\":");
+    put_us(chrome, ns);
+    tbed_chrome_puts(text, ",\"pid\":");
+    tbed_chrome_u64(text, chrome->thread->pid);
+    tbed_chrome_puts(text, ",\"tid\":");
+    tbed_chrome_u64(text, chrome->thread->tid);
+}
+
+static void put_category(struct chrome *chrome, uint32_t category)
+{
+    if (category == TBED_ID_INVALID)
+        return;
+    tbed_chrome_puts(&chrome->text, ",\"cat\":");
+    const struct name *name = find_name(chrome, category);
+    tbed_chrome_put(&chrome->text, name->label.bytes, name->label.nbytes);
+}
+
+/* Arguments of the event, those that have no name being numbered from 'first' on; a comma before the first if 'more'. */
+static void put_arguments(struct chrome *chrome, struct tbed_arguments at, uint32_t argument_count,
+                          uint32_t first, bool more)
+{
+    struct chrome_text *text = &chrome->text;
+    for (uint32_t i = 0; i < argument_count; i++) {
+        struct tbed_argument argument;
+        tbed_argument_next(&at, &argument);
+        tbed_chrome_puts(text, more || i > 0 ? "," : "");
+        if (argument.name_id != TBED_ID_INVALID)
+            put_id_text(chrome, argument.name_id);
+        else {
+            tbed_chrome_puts(text, "\"arg");
+            tbed_chrome_u64(text, first + i);
+            tbed_chrome_puts(text, "\"");
+        }
+        tbed_chrome_puts(text, ":");
+        tbed_chrome_value(text, chrome->reader, &argument, chrome->buffer);
+    }
+}
+
+/* "args" of the id's own arguments and of up to two lists of others; nothing if there are none. */
+static void put_args(struct chrome *chrome, uint32_t id, const struct tbed_scope *begin,
+                     const struct tbed_event *event)
+{
+    struct chrome_text *text = &chrome->text;
+    const struct name *name = find_name(chrome, id);
+    uint32_t count = name->argument_count;
+    uint32_t begin_count = begin != NULL ? begin->argument_count : 0;
+    uint32_t event_count = event != NULL ? event->argument_count : 0;
+    if (count + begin_count + event_count == 0)
+        return;
+    tbed_chrome_puts(text, ",\"args\":{");
+    tbed_chrome_put(text, name->members.bytes, name->members.nbytes);
+    if (begin != NULL)
+        put_arguments(chrome, begin->arguments, begin_count, count, count > 0);
+    count += begin_count;
+    if (event != NULL)
+        put_arguments(chrome, event->arguments, event_count, count, count > 0);
+    tbed_chrome_puts(text, "}");
+}
+
+static void put_name(struct chrome *chrome, uint32_t id)
+{
+    const struct name *name = find_name(chrome, id);
+    open_event(chrome);
+    tbed_chrome_put(&chrome->text, name->label.bytes, name->label.nbytes);
+}
+
+static void close_event(struct chrome *chrome)
+{
+    tbed_chrome_puts(&chrome->text, "}");
+    chrome->report.event_count++;
+}
+
+/* ---- Spans ---- */
+
+/* A pair of messages is called "context : text". */
+static void put_scope_name(struct chrome *chrome, const struct tbed_scope *scope)
+{
+    struct chrome_text *text = &chrome->text, *name = &chrome->pair_name;
+    if (!scope->is_pair) {
+        put_name(chrome, scope->id);
+        put_category(chrome, scope->category);
+        return;
+    }
+    const char *unit = memchr(scope->name, LABEL_END, scope->name_nbytes);
+    size_t context = unit != NULL ? (size_t)(unit - scope->name) : 0, rest = context + (unit != NULL);
+    name->nbytes = 0;
+    tbed_chrome_put(name, scope->name, context);
+    tbed_chrome_puts(name, unit != NULL ? " : " : "");
+    tbed_chrome_put(name, scope->name + rest, scope->name_nbytes - rest);
+    open_event(chrome);
+    tbed_chrome_quote(text, name->bytes, name->nbytes);
+    tbed_chrome_puts(text, ",\"cat\":\"message\"");
+}
+
+/* False: it is shorter than asked for. */
+static bool is_long_enough(struct chrome *chrome, uint64_t begin_tick, uint64_t end_tick, uint64_t *ns_ret)
+{
+    int64_t begin_ns = ns_of(chrome, begin_tick), end_ns = ns_of(chrome, end_tick);
+    *ns_ret = end_ns > begin_ns ? (uint64_t)end_ns - (uint64_t)begin_ns : 0;
+    bool is_long = *ns_ret >= chrome->options.minimum_ns;
+    chrome->report.short_count += !is_long;
+    chrome->report.inverted_count += is_long && begin_tick > end_tick;
+    return is_long;
+}
+
+/* 'event' is what ended it; its arguments stand behind the begin's. */
+static void put_span(struct chrome *chrome, const struct tbed_scope *begin, const struct tbed_event *event)
+{
+    uint64_t ns;
+    if (!is_long_enough(chrome, begin->begin_tick, event->tick, &ns))
+        return;
+    put_scope_name(chrome, begin);
+    put_place(chrome, "X", ns_of(chrome, begin->begin_tick));
+    tbed_chrome_puts(&chrome->text, ",\"dur\":");
+    put_us(chrome, ns > INT64_MAX ? INT64_MAX : (int64_t)ns);
+    if (!begin->is_pair)
+        put_args(chrome, begin->id, begin, event);
+    close_event(chrome);
+}
+
+/* One of the two events of a scope that does not nest in its thread, which viewers show beside it. */
+static void put_side(struct chrome *chrome, const struct tbed_scope *scope, const char *phase, uint64_t tick,
+                     bool is_open)
+{
+    put_scope_name(chrome, scope);
+    put_place(chrome, phase, ns_of(chrome, tick));
+    tbed_chrome_puts(&chrome->text, ",\"id\":\"scope ");
+    tbed_chrome_u64(&chrome->text, chrome->pair_count);
+    tbed_chrome_puts(&chrome->text, is_open ? "\",\"args\":{\"never ended\":true}" : "\"");
+    close_event(chrome);
+}
+
+static void put_beside(struct chrome *chrome, const struct tbed_scope_step *step)
+{
+    uint64_t ns;
+    bool is_open = step->change == TBED_SCOPE_OPEN;
+    if (!is_long_enough(chrome, step->scope->begin_tick, step->end_tick, &ns))
+        return;
+    chrome->pair_count++;
+    put_side(chrome, step->scope, "b", step->scope->begin_tick, is_open);
+    put_side(chrome, step->scope, "e", step->end_tick, false);
+    chrome->report.open_count += is_open;
+}
+
+static void put_open(struct chrome *chrome, const struct tbed_scope *begin)
+{
+    put_scope_name(chrome, begin);
+    put_place(chrome, "B", ns_of(chrome, begin->begin_tick));
+    put_args(chrome, begin->id, begin, NULL);
+    close_event(chrome);
+    chrome->report.open_count++;
+}
+
+static void take_step(void *context, const struct tbed_scope_step *step)
+{
+    struct chrome *chrome = context;
+    bool is_pair = step->scope->is_pair;
+    chrome->is_of_pair |= is_pair && step->change != TBED_SCOPE_ORPHAN;
+    if (step->change == TBED_SCOPE_END && (!is_pair || step->is_nested))
+        put_span(chrome, step->scope, step->event);
+    else if (step->change == TBED_SCOPE_OPEN && step->is_nested)
+        put_open(chrome, step->scope);
+    else if (step->change == TBED_SCOPE_END || step->change == TBED_SCOPE_OPEN)
+        put_beside(chrome, step);
+    else
+        chrome->report.unpaired_count += step->change == TBED_SCOPE_UNKNOWN;
+}
+
+/* ---- Other events ---- */
+
+static void put_instant(struct chrome *chrome, const struct tbed_event *event)
+{
+    put_name(chrome, event->id);
+    put_category(chrome, event->category);
+    put_place(chrome, "i", ns_of(chrome, event->tick));
+    tbed_chrome_puts(&chrome->text, ",\"s\":\"t\"");
+    put_args(chrome, event->id, NULL, event);
+    close_event(chrome);
+}
+
+static void put_counter(struct chrome *chrome, const struct tbed_event *event)
+{
+    struct chrome_text *text = &chrome->text;
+    uint32_t unit = tbed_counter_unit(chrome->reader, event->id);
+    put_name(chrome, event->id);
+    put_category(chrome, event->category);
+    put_place(chrome, "C", ns_of(chrome, event->tick));
+    tbed_chrome_puts(text, ",\"args\":{");
+    if (unit != TBED_ID_INVALID)
+        put_id_text(chrome, unit);
+    else
+        tbed_chrome_puts(text, "\"value\"");
+    tbed_chrome_puts(text, ":");
+    tbed_chrome_value(text, chrome->reader, &event->counter_value, chrome->buffer);
+    tbed_chrome_puts(text, "}");
+    close_event(chrome);
+    chrome->report.argument_count += event->argument_count;
+}
+
+/* Of a message without a format the first argument is its text. */
+static void put_message_name(struct chrome *chrome, const struct tbed_event *event)
+{
+    const char *message;
+    struct tbed_argument argument;
+    struct tbed_arguments at = event->arguments;
+    open_event(chrome);
+    if (chrome->options.message != NULL) {
+        size_t nbytes =
+            chrome->options.message(chrome->options.message_context, chrome->reader, event, &message);
+        tbed_chrome_quote(&chrome->text, message, nbytes);
+        return;
+    }
+    if (event->id != TBED_ID_INVALID || event->argument_count == 0) {
+        put_id_text(chrome, event->id);
+        return;
+    }
+    tbed_argument_next(&at, &argument);
+    bool is_text = argument.type == TBED_ARG_TEXT;
+    tbed_chrome_quote(&chrome->text, is_text ? argument.value.text : "", is_text ? argument.nbytes : 0);
+}
+
+static void put_message(struct chrome *chrome, const struct tbed_event *event)
+{
+    static const char *const severities[] = {"none", "error", "warning", "information", "debug"};
+    uint32_t severity = event->of.message.severity;
+    put_message_name(chrome, event);
+    tbed_chrome_puts(&chrome->text, ",\"cat\":\"message\"");
+    put_place(chrome, "i", ns_of(chrome, event->tick));
+    tbed_chrome_puts(&chrome->text, ",\"s\":\"t\",\"args\":{\"severity\":\"");
+    tbed_chrome_puts(&chrome->text, severity <= TBED_SEVERITY_DEBUG ? severities[severity] : "unknown");
+    tbed_chrome_puts(&chrome->text, "\"");
+    if (chrome->options.message == NULL)
+        put_arguments(chrome, event->arguments, event->argument_count, 0, true);
+    tbed_chrome_puts(&chrome->text, "}");
+    close_event(chrome);
+}
+
+static void put_gap(struct chrome *chrome, const struct tbed_event *event)
+{
+    struct chrome_text *text = &chrome->text;
+    const char *cause = tbed_drop_cause_text(event->of.gap.cause);
+    open_event(chrome);
+    tbed_chrome_puts(text, "\"records dropped\",\"cat\":\"gap\"");
+    put_place(chrome, "i", ns_of(chrome, event->tick));
+    tbed_chrome_puts(text, ",\"s\":\"t\",\"args\":{\"count\":");
+    tbed_chrome_u64(text, event->of.gap.count);
+    tbed_chrome_puts(text, ",\"cause\":");
+    tbed_chrome_quote(text, cause, strlen(cause));
+    tbed_chrome_puts(text, "}");
+    close_event(chrome);
+}
+
+/* Asynchronous spans match by name and key; in that format only "cat" and "id" count. Flows match by key. */
+static void put_keyed(struct chrome *chrome, const struct tbed_event *event, const char *phase)
+{
+    struct chrome_text *text = &chrome->text;
+    bool is_flow = event->type >= TBED_EVENT_FLOW_BEGIN && event->type <= TBED_EVENT_FLOW_END;
+    char key[48];
+    if (is_flow)
+        snprintf(key, sizeof key, "0x%llx", (unsigned long long)event->of.async.key);
+    else
+        snprintf(key, sizeof key, "%u:0x%llx", event->id, (unsigned long long)event->of.async.key);
+    put_name(chrome, event->id);
+    tbed_chrome_puts(text, is_flow ? ",\"cat\":\"flow\"" : ",\"cat\":\"async\"");
+    put_place(chrome, phase, ns_of(chrome, event->tick));
+    tbed_chrome_puts(text, ",\"id\":\"");
+    tbed_chrome_puts(text, key);
+    tbed_chrome_puts(text, event->type == TBED_EVENT_FLOW_END ? "\",\"bp\":\"e\"" : "\"");
+    put_args(chrome, event->id, NULL, event);
+    close_event(chrome);
+}
+
+static void put_other(struct chrome *chrome, const struct tbed_event *event)
+{
+    switch (event->type) {
+    case TBED_EVENT_INSTANT:
+        put_instant(chrome, event);
+        break;
+    case TBED_EVENT_COUNTER:
+        put_counter(chrome, event);
+        break;
+    case TBED_EVENT_MESSAGE:
+        put_message(chrome, event);
+        break;
+    case TBED_EVENT_GAP:
+        put_gap(chrome, event);
+        break;
+    case TBED_EVENT_ASYNC_BEGIN:
+    case TBED_EVENT_ASYNC_END:
+        put_keyed(chrome, event, event->type == TBED_EVENT_ASYNC_BEGIN ? "b" : "e");
+        break;
+    case TBED_EVENT_FLOW_BEGIN:
+    case TBED_EVENT_FLOW_STEP:
+    case TBED_EVENT_FLOW_END:
+        put_keyed(chrome, event,
+                  event->type == TBED_EVENT_FLOW_BEGIN  ? "s"
+                  : event->type == TBED_EVENT_FLOW_STEP ? "t"
+                                                        : "f");
+        break;
+    case TBED_EVENT_ALLOC:
+    case TBED_EVENT_FREE:
+    case TBED_EVENT_REALLOC:
+        chrome->report.allocation_count++;
+        break;
+    default:
+        chrome->report.unknown_count++;
+    }
+}
+
+/* ---- One trace ---- */
+
+static void put_event(struct chrome *chrome, const struct tbed_event *event, uint32_t depth)
+{
+    struct tbed_scope whole = {.id = event->id, .category = event->category};
+    chrome->is_of_pair = false;
+    if (tbed_scopes_take(chrome->scopes, event, depth) != TBED_OK)
+        chrome->text.is_out_of_memory = true;
+    switch (event->type) {
+    case TBED_EVENT_BEGIN:
+    case TBED_EVENT_END:
+        break;
+    case TBED_EVENT_SPAN:
+        whole.begin_tick = event->of.span.begin_tick;
+        put_span(chrome, &whole, event);
+        break;
+    default:
+        if (!chrome->is_of_pair)
+            put_other(chrome, event);
+    }
+}
+
+static enum tbed_status put_stream(struct chrome *chrome, const struct chrome_thread *thread)
+{
+    struct tbed_cursor *cursor;
+    struct tbed_event event;
+    enum tbed_status status = tbed_cursor_open(chrome->reader, thread->stream, &cursor);
+    if (status != TBED_OK)
+        return status;
+    chrome->thread = thread;
+    while (!is_over(chrome) && tbed_cursor_next(cursor, &event) == TBED_OK)
+        put_event(chrome, &event, tbed_cursor_depth(cursor));
+    tbed_scopes_finish(chrome->scopes);
+    tbed_cursor_close(cursor);
+    return TBED_OK;
+}
+
+static void open_metadata(struct chrome *chrome, const char *name, uint64_t pid, uint64_t tid)
+{
+    struct chrome_text *text = &chrome->text;
+    open_event(chrome);
+    tbed_chrome_quote(text, name, strlen(name));
+    tbed_chrome_puts(text, ",\"cat\":\"\",\"ph\":\"M\",\"ts\":0,\"pid\":");
+    tbed_chrome_u64(text, pid);
+    tbed_chrome_puts(text, ",\"tid\":");
+    tbed_chrome_u64(text, tid);
+    tbed_chrome_puts(text, ",\"args\":{\"");
+}
+
+static void put_process(struct chrome *chrome, size_t index, const struct tbed_process_info *process)
+{
+    struct chrome_text *text = &chrome->text;
+    char crate[256];
+    int64_t ns;
+    size_t nbytes = index == 0 ? tbed_chrome_crate(chrome->reader, crate, sizeof crate) : 0;
+    open_metadata(chrome, "process_name", chrome->threads.pids[index], 0);
+    tbed_chrome_puts(text, "name\":");
+    if (nbytes > 0)
+        tbed_chrome_quote(text, crate, nbytes);
+    else
+        put_id_text(chrome, process->name_id);
+    tbed_chrome_puts(text, "}}");
+    if (tbed_ticks_to_realtime_ns(chrome->reader, process->tick, &ns) != TBED_OK)
+        return;
+    open_metadata(chrome, "process_sort_index", chrome->threads.pids[index], 0);
+    tbed_chrome_puts(text, "sort_index\":");
+    tbed_chrome_i64(text, ns / 1000 - (ns % 1000 < 0));
+    tbed_chrome_puts(text, "}}");
+}
+
+static void put_metadata(struct chrome *chrome)
+{
+    struct tbed_process_info process;
+    for (size_t i = 0; i < chrome->threads.process_count; i++)
+        if (tbed_process_get(chrome->reader, i, &process))
+            put_process(chrome, i, &process);
+    for (size_t i = 0; i < chrome->threads.count; i++) {
+        const struct chrome_thread *thread = &chrome->threads.items[i];
+        if (thread->name_id == TBED_ID_INVALID)
+            continue;
+        open_metadata(chrome, "thread_name", thread->pid, thread->tid);
+        tbed_chrome_puts(&chrome->text, "name\":");
+        put_id_text(chrome, thread->name_id);
+        tbed_chrome_puts(&chrome->text, "}}");
+    }
+}
+
+static uint64_t first_begin(struct tbed_reader *reader, uint32_t stream, uint64_t first_tick)
+{
+    struct tbed_cursor *cursor;
+    struct tbed_event event;
+    if (tbed_cursor_open(reader, stream, &cursor) != TBED_OK)
+        return first_tick;
+    while (tbed_cursor_next(cursor, &event) == TBED_OK) {
+        uint64_t tick = event.tick;
+        if (event.type == TBED_EVENT_SPAN)
+            tick = event.of.span.begin_tick;
+        else if (event.type == TBED_EVENT_END && event.of.end.begin_tick != 0)
+            tick = event.of.end.begin_tick;
+        first_tick = tick < first_tick ? tick : first_tick;
+    }
+    tbed_cursor_close(cursor);
+    return first_tick;
+}
+
+/*
+ * When the trace began, by its clock, and by the wall clock if it knows. The first event that is left in a ring may be
+ * the end of something.
+ */
+struct start {
+    int64_t ns, realtime_ns;
+    bool has_realtime;
+};
+
+static struct start find_start(struct tbed_reader *reader)
+{
+    struct tbed_trace_info info;
+    struct tbed_stream_info stream;
+    struct start start;
+    tbed_reader_info(reader, &info);
+    uint64_t tick = info.first_tick;
+    for (size_t i = 0; info.ring_page_count != 0 && tbed_stream_get(reader, i, &stream); i++)
+        tick = first_begin(reader, stream.stream, tick);
+    start.ns = tbed_ticks_to_ns(reader, tick);
+    start.has_realtime = tbed_ticks_to_realtime_ns(reader, tick, &start.realtime_ns) == TBED_OK;
+    return start;
+}
+
+/* What is added to the trace's times: its start is 0, or later where another trace began before it. */
+static int64_t find_shift(const struct start *start, const struct start *starts, size_t count)
+{
+    int64_t first = start->realtime_ns, late, shift;
+    for (size_t i = 0; i < count && start->has_realtime; i++)
+        if (starts[i].has_realtime && starts[i].realtime_ns < first)
+            first = starts[i].realtime_ns;
+    bool too_far = !start->has_realtime || __builtin_sub_overflow(start->realtime_ns, first, &late);
+    late = too_far ? 0 : late;
+    return __builtin_sub_overflow(late, start->ns, &shift) ? 0 : shift;
+}
+
+static enum tbed_status open_scopes(struct chrome *chrome)
+{
+    const struct tbed_scopes_options options = {.size = sizeof options,
+                                                .step = take_step,
+                                                .step_context = chrome,
+                                                .message = chrome->options.message,
+                                                .message_context = chrome->options.message_context};
+    return tbed_scopes_open(chrome->reader, &options, &chrome->scopes);
+}
+
+static enum tbed_status put_trace(struct chrome *chrome, struct tbed_reader *reader)
+{
+    chrome->reader = reader;
+    free_names(chrome); /* ids mean something else now */
+    enum tbed_status status =
+        tbed_chrome_threads_make(reader, chrome->options.collapse_threads, &chrome->taken,
+                                 &chrome->report.renumbered_count, &chrome->threads);
+    if (status == TBED_OK)
+        status = open_scopes(chrome);
+    if (status == TBED_OK)
+        put_metadata(chrome);
+    for (size_t i = 0; i < chrome->threads.count && status == TBED_OK && !is_over(chrome); i++)
+        status = put_stream(chrome, &chrome->threads.items[i]);
+    tbed_chrome_threads_free(&chrome->threads);
+    tbed_scopes_close(chrome->scopes);
+    chrome->scopes = NULL;
+    chrome->threads = (struct chrome_threads){0};
+    return status;
+}
+
+/* ---- All of them ---- */
+
+static enum tbed_status put_all(struct chrome *chrome, struct tbed_reader *const *readers, size_t count)
+{
+    struct start *starts = calloc(count + 1, sizeof *starts);
+    enum tbed_status status = starts != NULL ? TBED_OK : TBED_ERR_MEMORY;
+    for (size_t i = 0; status == TBED_OK && i < count && !chrome->options.absolute; i++)
+        starts[i] = find_start(readers[i]);
+    for (size_t i = 0; i < count && status == TBED_OK; i++) {
+        chrome->shift_ns = find_shift(&starts[i], starts, count);
+        status = put_trace(chrome, readers[i]);
+    }
+    free(starts);
+    return status;
+}
+
+static enum tbed_status put_traces(struct chrome *chrome, struct tbed_reader *const *readers, size_t count)
+{
+    tbed_chrome_puts(&chrome->text, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+    enum tbed_status status = put_all(chrome, readers, count);
+    tbed_chrome_puts(&chrome->text, "\n]}\n");
+    flush(chrome);
+    if (chrome->write_errno == 0 && fflush(chrome->out) != 0)
+        chrome->write_errno = errno;
+    if (status != TBED_OK)
+        return status;
+    if (chrome->text.is_out_of_memory)
+        return TBED_ERR_MEMORY;
+    return chrome->write_errno != 0 ? TBED_ERR_WRITE : TBED_OK;
+}
+
+static enum tbed_status load_options(const struct tbed_chrome_options *given,
+                                     struct tbed_chrome_options *options)
+{
+    if (given == NULL)
+        return TBED_OK;
+    if (given->size < sizeof given->size)
+        return TBED_ERR_ARGUMENT;
+    memcpy(options, given, given->size < sizeof *options ? given->size : sizeof *options);
+    return TBED_OK;
+}
+
+static enum tbed_status export_into(struct chrome *chrome, struct tbed_reader *const *readers, size_t count,
+                                    struct tbed_chrome_report *report, struct tbed_error *error)
+{
+    enum tbed_status status = TBED_ERR_MEMORY;
+    chrome->buffer = malloc(CHROME_TEXT_MAX);
+    chrome->names = calloc(NAME_SLOTS, sizeof *chrome->names);
+    if (chrome->buffer != NULL && chrome->names != NULL)
+        status = put_traces(chrome, readers, count);
+    if (report != NULL)
+        *report = chrome->report;
+    errno = chrome->write_errno;
+    if (status != TBED_OK)
+        tbed_exchange_fail(error, status);
+    free_names(chrome);
+    free(chrome->names);
+    free(chrome->buffer);
+    free(chrome->text.bytes);
+    free(chrome->pair_name.bytes);
+    free(chrome->taken.items);
+    return status;
+}
+
+enum tbed_status tbed_export_chrome_stream(struct tbed_reader *const *readers, size_t reader_count, FILE *out,
+                                           const struct tbed_chrome_options *options,
+                                           struct tbed_chrome_report *report_ret,
+                                           struct tbed_error *error_ret)
+{
+    struct chrome chrome = {.out = out};
+    if (load_options(options, &chrome.options) != TBED_OK)
+        return tbed_exchange_fail(error_ret, TBED_ERR_ARGUMENT);
+    return export_into(&chrome, readers, reader_count, report_ret, error_ret);
+}
+
+enum tbed_status tbed_export_chrome(struct tbed_reader *const *readers, size_t reader_count, const char *to,
+                                    const struct tbed_chrome_options *options,
+                                    struct tbed_chrome_report *report_ret, struct tbed_error *error_ret)
+{
+    struct chrome chrome = {0};
+    struct new_file file;
+    if (load_options(options, &chrome.options) != TBED_OK)
+        return tbed_exchange_fail(error_ret, TBED_ERR_ARGUMENT);
+    enum tbed_status status = tbed_new_file_open(to, chrome.options.overwrite, 0666, &file, error_ret);
+    if (status != TBED_OK)
+        return status;
+    int fd = dup(file.fd); /* the stream's own: closing it must not close the file's */
+    chrome.out = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (chrome.out == NULL) {
+        status = tbed_exchange_fail(error_ret, TBED_ERR_OPEN);
+        if (fd >= 0)
+            close(fd);
+    } else {
+        status = export_into(&chrome, readers, reader_count, report_ret, error_ret);
+        if (fclose(chrome.out) != 0 && status == TBED_OK)
+            status = tbed_exchange_fail(error_ret, TBED_ERR_WRITE);
+    }
+    if (status == TBED_OK)
+        return tbed_new_file_commit(&file, error_ret);
+    tbed_new_file_abandon(&file);
+    return status;
+}

@@ -1,0 +1,83 @@
+/*
+ * What the files of the export to measureme's format share.
+ *
+ * Source: spec/measureme.md, "Export".
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_EXCHANGE_EXPORT_H
+#define TRACEBED_EXCHANGE_EXPORT_H
+
+#include <tracebed/exchange.h>
+
+#include "reader/exchange/shared/page_writer.h"
+
+/* Ids of formats 8 and 9. */
+#define MM_ID_VIRTUAL_END UINT64_C(100000000)
+#define MM_ID_METADATA    UINT64_C(100000001)
+#define MM_ID_INVALID     UINT64_C(100000002)
+#define MM_ID_FIRST       UINT64_C(100000003)
+
+#define MM_TIME_MAX UINT64_C(0xFFFFFFFFFFFF)
+
+struct export_id_slot {
+    uint64_t profile_id; /* 0: free; virtual id 0 is stored as UINT64_MAX */
+    uint32_t bed_id;
+    bool is_named; /* has a text */
+};
+
+struct export
+{
+    struct tbed_reader *reader;
+    uint32_t version;
+    struct page_writer pages;
+    struct tbed_export_report *report;
+    bool is_out_of_memory;
+    bool makes_metadata; /* the profile's METADATA is not the bed's: what refers to that needs another id */
+
+    struct export_id_slot *ids; /* what is known of the bed's ids */
+    size_t id_capacity, id_count;
+    uint64_t late_address; /* where the next string goes that is written when it is first needed */
+    uint8_t *late;         /* such strings, while the others are being written */
+    size_t late_nbytes, late_capacity;
+    bool are_strings_written;
+    uint32_t *names; /* by rising id: strings that only name processes, threads and units */
+    size_t name_count;
+    uint32_t *virtuals; /* virtual ids met, whose bindings are ranges or locations: they get index records */
+    size_t virtual_count, virtual_capacity;
+    uint64_t kind_ids[3]; /* of enum export_kind; 0: not written yet */
+};
+
+enum export_kind { EXPORT_KIND_SPAN, EXPORT_KIND_INSTANT, EXPORT_KIND_COUNTER };
+
+/* ---- Strings ---- */
+
+/* All strings of the bed, in order. False: no memory. */
+bool tbed_export_strings(struct export *export);
+
+/* The index, last. 'metadata_id': what METADATA means; 0: what the bed says. */
+void tbed_export_index(struct export *export, uint64_t metadata_id);
+
+/* The profile's id for the bed's. Writes its string first, if it has none yet. */
+struct export_id {
+    uint64_t id;
+    bool is_named;
+};
+struct export_id tbed_export_id(struct export *export, uint32_t bed_id);
+
+/* The concrete id that the bed's leads to; 0: it has no text. */
+uint64_t tbed_export_bound(struct export *export, uint32_t bed_id);
+
+/* A string of its own. */
+uint64_t tbed_export_text(struct export *export, const char *text, size_t nbytes);
+
+/* The kind of events without a category. */
+uint64_t tbed_export_kind(struct export *export, enum export_kind kind);
+
+void tbed_export_free(struct export *export); /* what it has allocated, the pages apart */
+
+/* ---- Events ---- */
+
+enum tbed_status tbed_export_events(struct export *export);
+
+#endif

@@ -1,0 +1,293 @@
+/*
+ * The events of a bed, as raw events of a profile: spans when they end, over all streams by time.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/exchange/measureme/export/export.h"
+
+#include <stdlib.h>
+
+#define MARK_INSTANT   UINT64_C(0xFFFFFFFFFFFF)
+#define MARK_INTEGER   UINT64_C(0xFFFFFFFFFFFE)
+#define END_MAX        UINT64_C(0xFFFFFFFFFFFD) /* of an interval */
+#define OPEN_SPANS_MAX (1u << 24)
+
+struct open_span {
+    uint64_t begin_tick;
+    uint32_t id, category;
+};
+
+struct track {
+    uint32_t stream, thread;
+    bool is_begun;
+    uint64_t last_tick;
+    struct open_span *spans;
+    size_t span_count, span_capacity;
+};
+
+struct events {
+    struct export *export;
+    struct track *tracks; /* by rising stream */
+    size_t track_count;
+    struct track *last;
+};
+
+struct raw { /* one event of the profile */
+    uint64_t kind, id;
+    uint32_t thread;
+    uint64_t begin, end;
+};
+
+/* ---- Tracks ---- */
+
+static int compare_numbers(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Threads are told apart by their number alone: of streams with the same one the first keeps it. */
+static bool number_threads(struct events *events)
+{
+    uint32_t *taken = calloc(events->track_count + 1, sizeof *taken);
+    uint32_t next = 1;
+    if (taken == NULL)
+        return false;
+    for (size_t i = 0; i < events->track_count; i++)
+        taken[i] = events->tracks[i].thread;
+    qsort(taken, events->track_count, sizeof *taken, compare_numbers);
+    bool *is_used = calloc(events->track_count + 1, sizeof *is_used);
+    for (size_t i = 0; is_used != NULL && i < events->track_count; i++) {
+        struct track *track = &events->tracks[i];
+        uint32_t *slot = bsearch(&track->thread, taken, events->track_count, sizeof *taken, compare_numbers);
+        if (slot == NULL)
+            continue;
+        while (slot > taken && slot[-1] == *slot)
+            slot--;
+        if (!is_used[slot - taken]) {
+            is_used[slot - taken] = true;
+            continue;
+        }
+        while (bsearch(&next, taken, events->track_count, sizeof *taken, compare_numbers) != NULL)
+            next++;
+        track->thread = next++;
+    }
+    bool is_done = is_used != NULL;
+    free(is_used);
+    free(taken);
+    return is_done;
+}
+
+static bool open_tracks(struct events *events)
+{
+    struct tbed_stream_info stream;
+    size_t count = 0;
+    while (tbed_stream_get(events->export->reader, count, &stream))
+        count++;
+    events->tracks = calloc(count + 1, sizeof *events->tracks);
+    if (events->tracks == NULL)
+        return false;
+    for (size_t i = 0; i < count && tbed_stream_get(events->export->reader, i, &stream); i++)
+        events->tracks[i] = (struct track){.stream = stream.stream, .thread = stream.tid};
+    events->track_count = count;
+    return number_threads(events);
+}
+
+static void close_tracks(struct events *events)
+{
+    for (size_t i = 0; i < events->track_count; i++)
+        free(events->tracks[i].spans);
+    free(events->tracks);
+}
+
+static void push(struct events *events, struct track *track, const struct open_span *span)
+{
+    if (track->span_count == track->span_capacity) {
+        size_t capacity = track->span_capacity > 0 ? track->span_capacity * 2 : 32;
+        struct open_span *spans =
+            capacity <= OPEN_SPANS_MAX ? realloc(track->spans, capacity * sizeof *spans) : NULL;
+        if (spans == NULL) {
+            events->export->is_out_of_memory = true;
+            return;
+        }
+        track->spans = spans;
+        track->span_capacity = capacity;
+    }
+    track->spans[track->span_count++] = *span;
+}
+
+/* Spans that began before the stream's first block that is there, of a flight recorder say. */
+static void begin_track(struct events *events, struct track *track)
+{
+    struct tbed_block block;
+    size_t first, count;
+    track->is_begun = true;
+    tbed_stream_blocks(events->export->reader, track->stream, &first, &count);
+    if (count == 0 || tbed_event_block_get(events->export->reader, first, &block) != TBED_OK)
+        return;
+    for (uint32_t i = 0; i < block.stored_count; i++) {
+        struct open_span span = {.category = TBED_ID_INVALID};
+        tbed_block_open_span(&block, i, &span.begin_tick, &span.id);
+        push(events, track, &span);
+    }
+}
+
+static struct track *track_find(struct events *events, uint32_t stream)
+{
+    if (events->last != NULL && events->last->stream == stream)
+        return events->last;
+    struct track *track =
+        bsearch(&stream, events->tracks, events->track_count, sizeof *events->tracks, compare_numbers);
+    if (track != NULL && !track->is_begun)
+        begin_track(events, track);
+    events->last = track;
+    return track;
+}
+
+/* ---- Raw events ---- */
+
+static void store(uint8_t *at, uint64_t value, unsigned nbytes)
+{
+    for (unsigned i = 0; i < nbytes; i++)
+        at[i] = (uint8_t)(value >> 8 * i);
+}
+
+static void put_raw(struct export *export, const struct raw *raw)
+{
+    uint8_t bytes[32];
+    unsigned id_nbytes = export->version >= 9 ? 8 : 4;
+    uint8_t *at = bytes;
+    store(at, raw->kind, id_nbytes);
+    store(at += id_nbytes, raw->id, id_nbytes);
+    store(at += id_nbytes, raw->thread, 4);
+    store(at += 4, raw->begin, 4);
+    store(at += 4, raw->end, 4);
+    store(at += 4, raw->begin >> 32 << 16 | raw->end >> 32, 4);
+    tbed_page_put_whole(&export->pages, MM_EVENTS, bytes, (size_t)(at + 4 - bytes));
+    export->report->event_count++;
+}
+
+static uint64_t clip(struct export *export, uint64_t value, uint64_t max)
+{
+    export->report->clipped_count += value > max;
+    return value > max ? max : value;
+}
+
+static uint64_t time_of(const struct events *events, uint64_t tick, uint64_t max)
+{
+    int64_t ns = tbed_ticks_to_ns(events->export->reader, tick);
+    events->export->report->clipped_count += ns < 0;
+    return ns < 0 ? 0 : clip(events->export, (uint64_t)ns, max);
+}
+
+static void put_event(struct events *events, const struct track *track, uint32_t id, uint32_t category,
+                      enum export_kind kind, const uint64_t times[2])
+{
+    struct export *export = events->export;
+    struct export_id profile_id = tbed_export_id(export, id);
+    struct raw raw = {.id = profile_id.id, .thread = track->thread, .begin = times[0], .end = times[1]};
+    raw.kind =
+        category == TBED_ID_INVALID ? tbed_export_kind(export, kind) : tbed_export_id(export, category).id;
+    export->report->unnamed_count += !profile_id.is_named;
+    put_raw(export, &raw);
+}
+
+static void put_span(struct events *events, const struct track *track, const struct open_span *span,
+                     uint64_t end_tick)
+{
+    uint64_t times[2] = {time_of(events, span->begin_tick, MM_TIME_MAX), time_of(events, end_tick, END_MAX)};
+    put_event(events, track, span->id, span->category, EXPORT_KIND_SPAN, times);
+}
+
+/* ---- Events of the bed ---- */
+
+static void end_span(struct events *events, struct track *track, const struct tbed_event *event)
+{
+    if (track->span_count > 0) {
+        put_span(events, track, &track->spans[--track->span_count], event->tick);
+        return;
+    }
+    struct open_span span = {event->of.end.begin_tick, event->id, TBED_ID_INVALID};
+    if (span.begin_tick != 0)
+        put_span(events, track, &span, event->tick);
+    else
+        events->export->report->left_out_count++;
+}
+
+static void put_counter(struct events *events, const struct track *track, const struct tbed_event *event)
+{
+    struct export *export = events->export;
+    const struct tbed_argument *value = &event->counter_value;
+    bool is_integer = value->type == TBED_ARG_U64 || (value->type == TBED_ARG_I64 && value->value.i64 >= 0);
+    if (!is_integer) {
+        export->report->left_out_count++;
+        return;
+    }
+    uint64_t times[2] = {clip(export, value->value.u64, MM_TIME_MAX), MARK_INTEGER};
+    put_event(events, track, event->id, event->category, EXPORT_KIND_COUNTER, times);
+}
+
+static void export_event(struct events *events, struct track *track, const struct tbed_event *event)
+{
+    struct open_span span = {event->tick, event->id, event->category};
+    uint64_t times[2] = {0, MARK_INSTANT};
+    events->export->report->argument_count += event->argument_count;
+    track->last_tick = event->tick > track->last_tick ? event->tick : track->last_tick;
+    switch (event->type) {
+    case TBED_EVENT_BEGIN:
+        push(events, track, &span);
+        break;
+    case TBED_EVENT_END:
+        end_span(events, track, event);
+        break;
+    case TBED_EVENT_SPAN:
+        span.begin_tick = event->of.span.begin_tick;
+        put_span(events, track, &span, event->tick);
+        break;
+    case TBED_EVENT_INSTANT:
+        times[0] = time_of(events, event->tick, MM_TIME_MAX);
+        put_event(events, track, event->id, event->category, EXPORT_KIND_INSTANT, times);
+        break;
+    case TBED_EVENT_COUNTER:
+        put_counter(events, track, event);
+        break;
+    default:
+        events->export->report->left_out_count++;
+        break;
+    }
+}
+
+/* What never ended lasts to the stream's end; the innermost first, as if they had ended there. */
+static void end_open_spans(struct events *events)
+{
+    for (size_t i = 0; i < events->track_count; i++) {
+        struct track *track = &events->tracks[i];
+        events->export->report->open_count += track->span_count;
+        while (track->span_count > 0)
+            put_span(events, track, &track->spans[--track->span_count], track->last_tick);
+    }
+}
+
+enum tbed_status tbed_export_events(struct export *export)
+{
+    struct events events = {.export = export};
+    struct tbed_merge *merge;
+    struct tbed_event event;
+    if (!open_tracks(&events)) {
+        close_tracks(&events);
+        return TBED_ERR_MEMORY;
+    }
+    enum tbed_status status = tbed_merge_open(export->reader, NULL, 0, &merge);
+    if (status == TBED_OK) {
+        while (!export->is_out_of_memory && export->pages.failed_errno == 0 &&
+               tbed_merge_next(merge, &event) == TBED_OK) {
+            struct track *track = track_find(&events, event.stream);
+            if (track != NULL)
+                export_event(&events, track, &event);
+        }
+        tbed_merge_close(merge);
+        end_open_spans(&events);
+    }
+    close_tracks(&events);
+    return export->is_out_of_memory ? TBED_ERR_MEMORY : status;
+}

@@ -1,0 +1,192 @@
+/*
+ * A bed becomes a profile of measureme's, format 8 or 9.
+ *
+ * Source: spec/measureme.md, "Export".
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "reader/exchange/measureme/export/export.h"
+#include "reader/exchange/measureme/import/import.h"
+#include "reader/exchange/shared/new_file.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define METADATA_NBYTES_MAX ((size_t)16 << 20)
+#define NAME_NBYTES_MAX     1024
+
+/* ---- Metadata ---- */
+
+/* What a bed knows of its origin, and measureme's tools want to read. */
+struct facts {
+    int64_t start_realtime_ns;
+    uint32_t pid;
+    char name[NAME_NBYTES_MAX];
+    struct tbed_trace_info info;
+};
+
+static void read_facts(struct tbed_reader *reader, struct facts *facts)
+{
+    struct tbed_process_info process = {.name_id = TBED_ID_INVALID};
+    size_t nbytes;
+    *facts = (struct facts){0};
+    tbed_reader_info(reader, &facts->info);
+    if (tbed_process_get(reader, 0, &process))
+        tbed_string_resolve(reader, process.name_id, facts->name, sizeof facts->name, &nbytes);
+    facts->pid = process.pid;
+    int64_t *start_ns = &facts->start_realtime_ns;
+    if (tbed_ticks_to_realtime_ns(reader, facts->info.first_tick, start_ns) != TBED_OK || *start_ns < 0)
+        *start_ns = 0;
+}
+
+/* An import of what would be written as it is makes the same bed again. */
+static bool says_all(const struct import_metadata *found, const struct facts *facts)
+{
+    bool is_count = facts->info.clock == TBED_CLOCK_USER;
+    return found->start_realtime_ns == facts->start_realtime_ns && found->pid == facts->pid &&
+           found->is_count == is_count && strcmp(found->process_name, facts->name) == 0 &&
+           (!is_count || strcmp(found->unit, facts->info.clock_unit) == 0);
+}
+
+/* Of an entry that does not resolve, its own texts, as an import reads them. */
+static size_t read_texts(struct tbed_reader *reader, char *text, size_t room)
+{
+    struct tbed_string_component component;
+    uint32_t at = 0;
+    size_t nbytes = 0;
+    while (tbed_string_component_next(reader, TBED_ID_METADATA, &at, &component) == TBED_OK) {
+        if (component.is_reference || component.nbytes > room - nbytes)
+            continue;
+        if (text != NULL)
+            memcpy(text + nbytes, component.text, component.nbytes);
+        nbytes += component.nbytes;
+    }
+    return nbytes;
+}
+
+/* Metadata stays as it is where what measureme's tools need is in it, or all that the bed knows. False: no memory. */
+static bool keeps_metadata(struct tbed_reader *reader, const struct facts *facts, bool *keeps_ret)
+{
+    struct import_metadata found;
+    size_t nbytes = 0;
+    bool resolves = tbed_string_resolve(reader, TBED_ID_METADATA, NULL, 0, &nbytes) == TBED_OK &&
+                    nbytes <= METADATA_NBYTES_MAX;
+    if (!resolves)
+        nbytes = read_texts(reader, NULL, METADATA_NBYTES_MAX);
+    char *text = malloc(nbytes + 1);
+    if (text == NULL)
+        return false;
+    if (resolves)
+        tbed_string_resolve(reader, TBED_ID_METADATA, text, nbytes + 1, &nbytes);
+    else
+        read_texts(reader, text, nbytes);
+    tbed_import_metadata_scan(text, nbytes, &found);
+    free(text);
+    *keeps_ret =
+        (resolves && found.has_start && found.has_pid && found.has_command) || says_all(&found, facts);
+    return true;
+}
+
+/* As JSON wants it: a byte that it would have escaped is one that no name needs. */
+static void put_name(FILE *out, const char *text)
+{
+    for (; *text != '\0'; text++)
+        if (*text == '"' || *text == '\\')
+            fprintf(out, "\\%c", *text);
+        else
+            fputc((uint8_t)*text < 0x20 ? ' ' : *text, out);
+}
+
+static void put_counter(FILE *out, const struct tbed_trace_info *info)
+{
+    if (info->clock != TBED_CLOCK_USER)
+        return;
+    fputs(", \"counter\": { \"name\": \"", out);
+    put_name(out, info->clock_unit);
+    fputs("\", \"units\": [[\"", out);
+    put_name(out, info->clock_unit);
+    fputs("\", 1]] }", out);
+}
+
+/* Metadata for a trace that has none of that kind. 0: no memory. */
+static uint64_t make_metadata(struct export *export, const struct facts *facts)
+{
+    char *text = NULL;
+    size_t nbytes = 0;
+    FILE *out = open_memstream(&text, &nbytes);
+    if (out == NULL)
+        return 0;
+    fprintf(out, "{ \"start_time\": %" PRId64 ", \"process_id\": %" PRIu32 ", \"cmd\": \"",
+            facts->start_realtime_ns, facts->pid);
+    put_name(out, facts->name);
+    fputc('"', out);
+    put_counter(out, &facts->info);
+    fputs(" }", out);
+    uint64_t id = fclose(out) == 0 ? tbed_export_text(export, text, nbytes) : 0;
+    free(text);
+    return id;
+}
+
+/* ---- The whole ---- */
+
+static enum tbed_status export_all(struct export *export)
+{
+    struct facts facts;
+    bool keeps;
+    read_facts(export->reader, &facts);
+    if (!keeps_metadata(export->reader, &facts, &keeps))
+        return TBED_ERR_MEMORY;
+    export->makes_metadata = !keeps;
+    if (!tbed_export_strings(export))
+        return TBED_ERR_MEMORY;
+    enum tbed_status status = tbed_export_events(export);
+    if (status != TBED_OK)
+        return status;
+    uint64_t metadata_id = keeps ? 0 : make_metadata(export, &facts);
+    tbed_export_index(export, metadata_id);
+    return export->is_out_of_memory ? TBED_ERR_MEMORY : TBED_OK;
+}
+
+static enum tbed_status export_into(struct tbed_reader *reader, int fd, uint32_t version,
+                                    struct tbed_export_report *report, struct tbed_error *error)
+{
+    struct export export = {.reader = reader, .version = version, .report = report};
+    errno = ENOMEM;
+    if (!tbed_page_writer_open(&export.pages, fd, version))
+        return tbed_exchange_fail(error, TBED_ERR_MEMORY);
+    enum tbed_status status = export_all(&export);
+    tbed_export_free(&export);
+    bool is_written = tbed_page_writer_close(&export.pages);
+    errno = export.pages.failed_errno;
+    if (!is_written)
+        return tbed_exchange_fail(error, errno == ENOSPC ? TBED_ERR_DISK_FULL : TBED_ERR_WRITE);
+    return status == TBED_OK ? TBED_OK : tbed_exchange_fail(error, status);
+}
+
+enum tbed_status tbed_export_profile(struct tbed_reader *reader, const char *path,
+                                     const struct tbed_profile_export_options *options,
+                                     struct tbed_export_report *report_ret, struct tbed_error *error_ret)
+{
+    struct tbed_export_report report = {0};
+    struct new_file file;
+    uint32_t version = options != NULL && options->version != 0 ? options->version : 9;
+    errno = 0;
+    if (version != 8 && version != 9)
+        return tbed_exchange_fail(error_ret, TBED_ERR_ARGUMENT);
+    bool overwrite = options != NULL && options->overwrite;
+    enum tbed_status status = tbed_new_file_open(path, overwrite, 0666, &file, error_ret);
+    if (status != TBED_OK)
+        return status;
+    status = export_into(reader, file.fd, version, &report, error_ret);
+    if (status == TBED_OK)
+        status = tbed_new_file_commit(&file, error_ret);
+    else
+        tbed_new_file_abandon(&file);
+    if (report_ret != NULL)
+        *report_ret = report;
+    return status;
+}

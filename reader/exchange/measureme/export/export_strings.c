@@ -1,0 +1,410 @@
+/*
+ * The strings of a bed, as string data and index of a profile.
+ *
+ * Entries keep their order, and in format 9 their sizes, so that an imported table comes out as it went in. The
+ * addresses are found first, for references lead forward too.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/exchange/measureme/export/export.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REFERENCE_MARK  0xFE
+#define TERMINATOR      0xFF
+#define CAPACITY_FIRST  4096
+#define CHAIN_MAX       64   /* bindings of bindings */
+#define TEXT_NBYTES_MAX 4096 /* of a text that stands for an id without a string */
+
+/* ---- What is known of ids ---- */
+
+static struct export_id_slot *slot_find(struct export_id_slot *slots, size_t capacity, uint32_t bed_id)
+{
+    size_t at = (size_t)(bed_id * UINT64_C(0x9E3779B97F4A7C15) >> 20) & (capacity - 1);
+    while (slots[at].profile_id != 0 && slots[at].bed_id != bed_id)
+        at = (at + 1) & (capacity - 1);
+    return &slots[at];
+}
+
+static bool grow_ids(struct export *export)
+{
+    size_t capacity = export->id_capacity > 0 ? export->id_capacity * 2 : CAPACITY_FIRST;
+    struct export_id_slot *slots = calloc(capacity, sizeof *slots);
+    if (slots == NULL)
+        return false;
+    for (size_t i = 0; i < export->id_capacity; i++)
+        if (export->ids[i].profile_id != 0)
+            *slot_find(slots, capacity, export->ids[i].bed_id) = export->ids[i];
+    free(export->ids);
+    export->ids = slots;
+    export->id_capacity = capacity;
+    return true;
+}
+
+static void remember(struct export *export, uint32_t bed_id, struct export_id id)
+{
+    if (export->id_count * 4 >= export->id_capacity * 3 && !grow_ids(export)) {
+        export->is_out_of_memory = true;
+        return;
+    }
+    struct export_id_slot *slot = slot_find(export->ids, export->id_capacity, bed_id);
+    export->id_count += slot->profile_id == 0;
+    *slot = (struct export_id_slot){id.id != 0 ? id.id : UINT64_MAX, bed_id, id.is_named};
+}
+
+static bool recall(const struct export *export, uint32_t bed_id, struct export_id *id_ret)
+{
+    if (export->id_capacity == 0)
+        return false;
+    const struct export_id_slot *slot = slot_find(export->ids, export->id_capacity, bed_id);
+    if (slot->profile_id == 0)
+        return false;
+    *id_ret = (struct export_id){slot->profile_id != UINT64_MAX ? slot->profile_id : 0, slot->is_named};
+    return true;
+}
+
+/* ---- Bytes ---- */
+
+/* Where string bytes go: into the file, or, for late strings while the others are still being written, aside. */
+struct sink {
+    struct export *export;
+    bool is_late;
+};
+
+static bool grow_late(struct export *export, size_t nbytes)
+{
+    if (nbytes <= export->late_capacity - export->late_nbytes)
+        return true;
+    size_t capacity = (export->late_nbytes + nbytes) * 2;
+    uint8_t *late = realloc(export->late, capacity);
+    export->is_out_of_memory = export->is_out_of_memory || late == NULL;
+    if (late == NULL)
+        return false;
+    export->late = late;
+    export->late_capacity = capacity;
+    return true;
+}
+
+static void put(const struct sink *sink, const void *bytes, size_t nbytes)
+{
+    struct export *export = sink->export;
+    if (sink->is_late)
+        export->late_address += nbytes;
+    if (!sink->is_late || export->are_strings_written) {
+        tbed_page_put(&export->pages, MM_STRING_DATA, bytes, nbytes);
+    } else if (nbytes > 0 && grow_late(export, nbytes)) {
+        memcpy(export->late + export->late_nbytes, bytes, nbytes);
+        export->late_nbytes += nbytes;
+    }
+}
+
+static size_t id_nbytes(const struct export *export)
+{
+    return export->version >= 9 ? 8 : 4;
+}
+
+static void put_reference(const struct sink *sink, uint64_t id)
+{
+    uint8_t bytes[9] = {REFERENCE_MARK};
+    for (unsigned i = 0; i < 8; i++)
+        bytes[1 + i] = (uint8_t)(id >> 8 * i);
+    put(sink, bytes, 1 + id_nbytes(sink->export));
+}
+
+static void put_terminator(const struct sink *sink)
+{
+    const uint8_t terminator = TERMINATOR;
+    put(sink, &terminator, 1);
+    sink->export->report->string_count++;
+}
+
+/* An id of the version's width; what lies above it cannot be told. */
+static uint64_t id_at(const struct export *export, uint64_t address)
+{
+    uint64_t id = MM_ID_FIRST + address;
+    return export->version >= 9 || id <= UINT32_MAX ? id : MM_ID_INVALID;
+}
+
+/* ---- Entries ---- */
+
+/* Size of an entry in the profile; 0: it is damaged. */
+static uint64_t entry_nbytes(const struct export *export, uint32_t bed_id)
+{
+    struct tbed_string_component component;
+    uint64_t nbytes = 1;
+    uint32_t at = 0;
+    enum tbed_status status;
+    while ((status = tbed_string_component_next(export->reader, bed_id, &at, &component)) == TBED_OK)
+        nbytes += component.is_reference ? 1 + id_nbytes(export) : component.nbytes;
+    return status == TBED_END ? nbytes : 0;
+}
+
+static void put_entry(struct export *export, uint32_t bed_id, const struct sink *sink)
+{
+    struct tbed_string_component component;
+    uint32_t at = 0;
+    while (tbed_string_component_next(export->reader, bed_id, &at, &component) == TBED_OK)
+        if (component.is_reference)
+            put_reference(sink, tbed_export_id(export, component.id).id);
+        else
+            put(sink, component.text, component.nbytes);
+    put_terminator(sink);
+}
+
+uint64_t tbed_export_text(struct export *export, const char *text, size_t nbytes)
+{
+    struct sink sink = {export, true};
+    uint64_t address = export->late_address;
+    put(&sink, text, nbytes);
+    put_terminator(&sink);
+    return id_at(export, address);
+}
+
+/* What an id without a string shows: a location its place, others a stand-in. */
+static uint64_t export_stand_in(struct export *export, uint32_t bed_id)
+{
+    char text[TEXT_NBYTES_MAX];
+    size_t nbytes = 0;
+    tbed_string_resolve(export->reader, bed_id, text, sizeof text, &nbytes);
+    if (nbytes >= sizeof text)
+        nbytes = sizeof text - 1;
+    while (nbytes > 0 && nbytes == sizeof text - 1 && ((uint8_t)text[nbytes - 1] & 0x80) != 0)
+        nbytes--; /* perhaps cut inside a code point */
+    return tbed_export_text(export, text, nbytes);
+}
+
+/* ---- Ids ---- */
+
+static bool is_location(const struct export *export, uint32_t bed_id)
+{
+    struct tbed_unit_info unit;
+    uint64_t pc;
+    return tbed_location_find(export->reader, bed_id, &unit, &pc);
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static bool is_name(const struct export *export, uint32_t bed_id)
+{
+    return export->name_count > 0 &&
+           bsearch(&bed_id, export->names, export->name_count, sizeof bed_id, compare_ids) != NULL;
+}
+
+/* The end of a chain of bindings: a regular id, or a reserved one that is not bound. */
+static uint32_t chain_end(const struct export *export, uint32_t bed_id)
+{
+    for (unsigned i = 0; i < CHAIN_MAX && bed_id <= TBED_ID_METADATA; i++)
+        if (!tbed_id_binding(export->reader, bed_id, &bed_id))
+            break;
+    return bed_id;
+}
+
+static void keep_virtual(struct export *export, uint32_t bed_id)
+{
+    if (export->virtual_count == export->virtual_capacity) {
+        size_t capacity = export->virtual_capacity > 0 ? export->virtual_capacity * 2 : 256;
+        uint32_t *virtuals = realloc(export->virtuals, capacity * sizeof *virtuals);
+        export->is_out_of_memory = export->is_out_of_memory || virtuals == NULL;
+        if (virtuals == NULL)
+            return;
+        export->virtuals = virtuals;
+        export->virtual_capacity = capacity;
+    }
+    export->virtuals[export->virtual_count++] = bed_id;
+}
+
+/* A string that is written now: a name that an event has after all, or what stands for no string. */
+static struct export_id export_late(struct export *export, uint32_t bed_id)
+{
+    bool is_string = bed_id > TBED_ID_INVALID && is_name(export, bed_id) && entry_nbytes(export, bed_id) > 0;
+    bool is_named = is_string || (bed_id < TBED_ID_METADATA && is_location(export, bed_id));
+    if (!is_string)
+        return (struct export_id){export_stand_in(export, bed_id), is_named};
+    struct sink sink = {export, true};
+    uint64_t id = id_at(export, export->late_address);
+    put_entry(export, bed_id, &sink); /* names are plain texts: this does not come back here */
+    return (struct export_id){id, true};
+}
+
+static struct export_id find_new(struct export *export, uint32_t bed_id)
+{
+    uint32_t end = chain_end(export, bed_id);
+    bool is_virtual = bed_id < MM_ID_VIRTUAL_END;
+    struct export_id id;
+    uint32_t next;
+    if (!is_virtual && bed_id < TBED_ID_METADATA && tbed_id_binding(export->reader, bed_id, &next) &&
+        next < MM_ID_VIRTUAL_END)
+        return tbed_export_id(export, next);
+    if (is_virtual) {
+        bool is_place = end == bed_id && is_location(export, bed_id);
+        keep_virtual(export, bed_id);
+        return (struct export_id){bed_id, end > TBED_ID_INVALID || is_place};
+    }
+    if (end < MM_ID_VIRTUAL_END || end == TBED_ID_INVALID)
+        return tbed_export_id(export, end);
+    if (recall(export, end, &id))
+        return id;
+    id = export_late(export, end);
+    if (end != bed_id)
+        remember(export, end, id);
+    return id;
+}
+
+static struct export_id export_metadata(struct export *export)
+{
+    uint32_t end = chain_end(export, TBED_ID_METADATA);
+    if (!export->makes_metadata)
+        return (struct export_id){MM_ID_METADATA, true};
+    return tbed_export_id(export, end != TBED_ID_METADATA ? end : TBED_ID_INVALID);
+}
+
+struct export_id tbed_export_id(struct export *export, uint32_t bed_id)
+{
+    struct export_id id;
+    if (bed_id == TBED_ID_METADATA)
+        return export_metadata(export);
+    if (bed_id == TBED_ID_INVALID)
+        return (struct export_id){MM_ID_INVALID, false};
+    if (recall(export, bed_id, &id))
+        return id;
+    id = find_new(export, bed_id);
+    remember(export, bed_id, id);
+    return id;
+}
+
+uint64_t tbed_export_kind(struct export *export, enum export_kind kind)
+{
+    static const char *const names[] = {"GenericActivity", "Instant", "Counter"};
+    uint64_t *id = &export->kind_ids[kind];
+    if (*id == 0)
+        *id = tbed_export_text(export, names[kind], strlen(names[kind]));
+    return *id;
+}
+
+/* ---- All ---- */
+
+/* A name with references would have to be written in the middle of another entry; such ones are no exception. */
+static void add_name(struct export *export, uint32_t bed_id)
+{
+    struct tbed_string_component component;
+    uint32_t at = 0;
+    if (bed_id <= TBED_ID_INVALID)
+        return;
+    while (tbed_string_component_next(export->reader, bed_id, &at, &component) == TBED_OK)
+        if (component.is_reference)
+            return;
+    export->names[export->name_count++] = bed_id;
+}
+
+/* Names of processes and streams have no place in the format, unless events have them too. */
+static bool find_names(struct export *export)
+{
+    struct tbed_process_info process;
+    struct tbed_stream_info stream;
+    size_t process_count = 0, stream_count = 0;
+    while (tbed_process_get(export->reader, process_count, &process))
+        process_count++;
+    while (tbed_stream_get(export->reader, stream_count, &stream))
+        stream_count++;
+    export->names = calloc(process_count + stream_count + 1, sizeof *export->names);
+    if (export->names == NULL)
+        return false;
+    for (size_t i = 0; tbed_process_get(export->reader, i, &process); i++)
+        add_name(export, process.name_id);
+    for (size_t i = 0; tbed_stream_get(export->reader, i, &stream); i++)
+        add_name(export, stream.name_id);
+    qsort(export->names, export->name_count, sizeof *export->names, compare_ids);
+    return true;
+}
+
+static void find_addresses(struct export *export)
+{
+    uint64_t address = export->pages.streams[MM_STRING_DATA].address;
+    for (uint32_t id = 0; tbed_string_next(export->reader, &id);) {
+        uint64_t nbytes = is_name(export, id) ? 0 : entry_nbytes(export, id);
+        if (nbytes > 0)
+            remember(export, id, (struct export_id){id_at(export, address), true});
+        address += nbytes;
+    }
+    export->late_address = address;
+}
+
+bool tbed_export_strings(struct export *export)
+{
+    struct sink sink = {export, false};
+    if (!find_names(export))
+        return false;
+    find_addresses(export);
+    for (uint32_t id = 0; tbed_string_next(export->reader, &id) && !export->is_out_of_memory;)
+        if (!is_name(export, id) && entry_nbytes(export, id) > 0)
+            put_entry(export, id, &sink);
+    export->are_strings_written = true;
+    tbed_page_put(&export->pages, MM_STRING_DATA, export->late, export->late_nbytes);
+    free(export->late);
+    export->late = NULL;
+    return !export->is_out_of_memory;
+}
+
+static void put_record(struct export *export, uint64_t id, uint64_t profile_id)
+{
+    uint8_t bytes[16];
+    uint64_t address = profile_id - MM_ID_FIRST;
+    size_t nbytes = id_nbytes(export);
+    if (profile_id < MM_ID_FIRST)
+        return; /* leads to no string */
+    for (unsigned i = 0; i < nbytes; i++) {
+        bytes[i] = (uint8_t)(id >> 8 * i);
+        bytes[nbytes + i] = (uint8_t)(address >> 8 * i);
+    }
+    tbed_page_put(&export->pages, MM_STRING_INDEX, bytes, 2 * nbytes);
+}
+
+uint64_t tbed_export_bound(struct export *export, uint32_t bed_id)
+{
+    uint32_t end = chain_end(export, bed_id);
+    struct export_id id;
+    if (end == TBED_ID_INVALID || (end <= TBED_ID_METADATA && !is_location(export, end)))
+        return 0;
+    if (recall(export, end, &id) && id.id >= MM_ID_FIRST)
+        return id.id;
+    id = export_late(export, end);
+    remember(export, end, id);
+    return id.id;
+}
+
+void tbed_export_index(struct export *export, uint64_t metadata_id)
+{
+    struct tbed_binding_info binding;
+    bool has_ranges = false;
+    for (size_t i = 0; tbed_binding_get(export->reader, i, &binding); i++) {
+        has_ranges = has_ranges || binding.id_count > 1;
+        uint64_t bound = 0;
+        if (binding.id_count == 1 &&
+            (binding.first_id < MM_ID_VIRTUAL_END || binding.first_id == TBED_ID_METADATA))
+            bound = tbed_export_bound(export, binding.string_id);
+        if (binding.first_id < MM_ID_VIRTUAL_END)
+            put_record(export, binding.first_id, bound);
+        else if (metadata_id == 0)
+            put_record(export, MM_ID_METADATA, bound);
+    }
+    for (size_t i = 0; i < export->virtual_count; i++) {
+        uint32_t id = export->virtuals[i];
+        if (has_ranges || chain_end(export, id) == id)
+            put_record(export, id, tbed_export_bound(export, id));
+    }
+    put_record(export, MM_ID_METADATA, metadata_id);
+}
+
+void tbed_export_free(struct export *export)
+{
+    free(export->ids);
+    free(export->late);
+    free(export->names);
+    free(export->virtuals);
+}

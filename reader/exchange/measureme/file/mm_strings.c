@@ -1,0 +1,203 @@
+/*
+ * Walks over the string data, component by component.
+ *
+ * Text is given where it stands, up to the end of its page; the state of a code point that a page's end cuts in two
+ * is kept in the walk, so that the pieces together are known to be UTF-8.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/exchange/measureme/file/mm_internal.h"
+
+#define TERMINATOR       0xFF
+#define REFERENCE        0xFE /* of formats 7 to 9 */
+#define PIECE_NBYTES_MAX (1u << 30)
+#define ID_MASK          0x3FFFFFFFu
+#define HIGH_BITS        UINT64_C(0x8080808080808080)
+
+enum tag { TAG_END = 0, TAG_VALUE = 1 }; /* of format 0; its tag 2 never got an encoding */
+
+static bool is_continuation(uint8_t byte)
+{
+    return byte >= 0x80 && byte < 0xC0;
+}
+
+/* Takes a code point's first byte, not ASCII; RFC 3629, section 4. */
+static bool utf8_begin(struct mm_string_walk *walk, uint8_t byte)
+{
+    if (byte < 0xC2 || byte > 0xF4)
+        return false;
+    walk->utf8_left = byte < 0xE0 ? 1 : byte < 0xF0 ? 2 : 3;
+    walk->utf8_taken = 1;
+    walk->utf8_lowest = byte == 0xE0 ? 0xA0 : byte == 0xF0 ? 0x90 : 0x80;
+    walk->utf8_highest = byte == 0xED ? 0x9F : byte == 0xF4 ? 0x8F : 0xBF;
+    return true;
+}
+
+static bool utf8_continue(struct mm_string_walk *walk, uint8_t byte)
+{
+    if (byte < walk->utf8_lowest || byte > walk->utf8_highest)
+        return false;
+    walk->utf8_left--;
+    walk->utf8_taken = walk->utf8_left > 0 ? walk->utf8_taken + 1 : 0;
+    walk->utf8_lowest = 0x80;
+    walk->utf8_highest = 0xBF;
+    return true;
+}
+
+static const uint8_t *skip_ascii(const uint8_t *at, const uint8_t *end)
+{
+    uint64_t word;
+    while (end - at >= 8 && (memcpy(&word, at, 8), (word & HIGH_BITS) == 0))
+        at += 8;
+    while (at < end && *at < 0x80)
+        at++;
+    return at;
+}
+
+/* Is it what ends text, where a code point may start? */
+static bool is_stop(enum mm_encoding encoding, uint8_t byte)
+{
+    if (encoding == MM_TAGGED)
+        return false;
+    return byte == TERMINATOR || (encoding == MM_CLASSIC ? is_continuation(byte) : byte == REFERENCE);
+}
+
+/* Takes text up to 'end' or to what ends it; false at a byte that is not UTF-8. */
+static bool text_take(struct mm_string_walk *walk, enum mm_encoding encoding, const uint8_t *end)
+{
+    const uint8_t *at = walk->position.at;
+    bool is_sound = true;
+    while (at < end && is_sound) {
+        if (walk->utf8_left == 0) {
+            at = skip_ascii(at, end);
+            if (at == end || is_stop(encoding, *at))
+                break;
+            is_sound = utf8_begin(walk, *at);
+        } else {
+            is_sound = utf8_continue(walk, *at);
+        }
+        at += is_sound;
+    }
+    walk->position.at = at;
+    return is_sound;
+}
+
+/* Stands behind the next terminator byte, or at the stream's end. */
+static enum tbed_status damaged(struct mm_string_walk *walk)
+{
+    struct mm_position *position = &walk->position;
+    int terminator = position->file->format->encoding == MM_TAGGED ? TAG_END : TERMINATOR;
+    const uint8_t *found = NULL;
+    walk->damage_address = tbed_mm_position_address(position) - walk->utf8_taken;
+    do {
+        if (position->at != position->end)
+            found = memchr(position->at, terminator, (size_t)(position->end - position->at));
+        position->at = found != NULL ? found + 1 : position->end;
+    } while (found == NULL && tbed_mm_position_next(position));
+    walk->address = tbed_mm_position_address(position);
+    walk->utf8_left = walk->utf8_taken = 0;
+    walk->value_left = 0;
+    return TBED_ERR_PROFILE_STRING;
+}
+
+static enum tbed_status ended(struct mm_string_walk *walk)
+{
+    walk->position.at++;
+    walk->address = tbed_mm_position_address(&walk->position);
+    return TBED_END;
+}
+
+static enum tbed_status text_next(struct mm_string_walk *walk, enum mm_encoding encoding, size_t nbytes_max,
+                                  struct mm_component *component_ret)
+{
+    const uint8_t *begin = walk->position.at;
+    size_t left = (size_t)(walk->position.end - begin);
+    bool is_sound = text_take(walk, encoding, begin + (left < nbytes_max ? left : nbytes_max));
+    if (!is_sound && walk->position.at == begin) /* else what is in front of the damage comes first */
+        return damaged(walk);
+    uint32_t nbytes = (uint32_t)(walk->position.at - begin);
+    *component_ret = (struct mm_component){.text = (const char *)begin, .nbytes = nbytes};
+    walk->address = tbed_mm_position_address(&walk->position);
+    return TBED_OK;
+}
+
+static enum tbed_status reference_next(struct mm_string_walk *walk, enum mm_encoding encoding,
+                                       struct mm_component *component_ret)
+{
+    uint8_t bytes[9] = {0};
+    struct mm_position behind = walk->position;
+    size_t nbytes = encoding == MM_CLASSIC ? 4 : encoding == MM_MARKED_4 ? 5 : 9;
+    if (!tbed_mm_position_take(&behind, bytes, nbytes))
+        return damaged(walk);
+    uint64_t id = 0;
+    if (encoding == MM_CLASSIC)
+        id = ((uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3]) &
+             ID_MASK;
+    else
+        memcpy(&id, bytes + 1, nbytes - 1);
+    walk->position = behind;
+    walk->address = tbed_mm_position_address(&behind);
+    *component_ret = (struct mm_component){.is_reference = true, .id = id};
+    return TBED_OK;
+}
+
+static enum tbed_status stop_next(struct mm_string_walk *walk, enum mm_encoding encoding,
+                                  struct mm_component *component_ret)
+{
+    return *walk->position.at == TERMINATOR ? ended(walk) : reference_next(walk, encoding, component_ret);
+}
+
+/* Format 0: a tag, and behind a value's tag its length. */
+static enum tbed_status tagged_next(struct mm_string_walk *walk, struct mm_component *component_ret)
+{
+    struct mm_position *position = &walk->position;
+    if (walk->value_left == 0 && walk->utf8_left > 0)
+        return damaged(walk);
+    while (walk->value_left == 0) {
+        if (position->at == position->end || (*position->at != TAG_VALUE && *position->at != TAG_END))
+            return damaged(walk);
+        if (*position->at == TAG_END)
+            return ended(walk);
+        uint8_t head[3];
+        struct mm_position behind = *position;
+        bool is_there = tbed_mm_position_take(&behind, head, sizeof head);
+        uint32_t nbytes = is_there ? (uint32_t)(head[1] | head[2] << 8) : 0;
+        if (!is_there || nbytes > (size_t)(behind.end - behind.at))
+            return damaged(walk);
+        walk->value_left = nbytes;
+        *position = behind;
+    }
+    enum tbed_status status = text_next(walk, MM_TAGGED, walk->value_left, component_ret);
+    if (status == TBED_OK)
+        walk->value_left -= component_ret->nbytes;
+    return status;
+}
+
+void mm_string_walk_start(const struct mm_file *file, uint64_t address, struct mm_string_walk *walk)
+{
+    uint64_t nbytes = file->streams[MM_STRING_DATA].nbytes;
+    *walk = (struct mm_string_walk){.address = address, .piece_nbytes_max = PIECE_NBYTES_MAX};
+    if (address < MM_HEADER_NBYTES || address > nbytes)
+        walk->address = nbytes;
+    tbed_mm_position_at(file, MM_STRING_DATA, walk->address, &walk->position);
+}
+
+enum tbed_status mm_component_next(struct mm_string_walk *walk, struct mm_component *component_ret)
+{
+    struct mm_position *position = &walk->position;
+    enum mm_encoding encoding = position->file->format->encoding;
+    if (encoding == MM_TAGGED)
+        return tagged_next(walk, component_ret);
+    while (position->at == position->end)
+        if (!tbed_mm_position_next(position))
+            return damaged(walk);
+    if (walk->utf8_left == 0 && is_stop(encoding, *position->at))
+        return stop_next(walk, encoding, component_ret);
+    return text_next(walk, encoding, walk->piece_nbytes_max, component_ret);
+}
+
+uint64_t mm_string_first(const struct mm_file *file)
+{
+    (void)file;
+    return MM_HEADER_NBYTES;
+}

@@ -1,0 +1,143 @@
+/*
+ * What the files of import share: one profile that becomes one bed, its strings on one thread, its events on another.
+ *
+ * Source: spec/measureme.md, "Import".
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_EXCHANGE_IMPORT_H
+#define TRACEBED_EXCHANGE_IMPORT_H
+
+#include <pthread.h>
+#include <tracebed/exchange.h>
+#include <tracebed/writer.h>
+
+#include "reader/exchange/measureme/file/measureme.h"
+
+/* Ids below keep their numbers as reserved ids of the bed; others get a fresh one when they are first met. */
+#define IMPORT_FIRST_FRESH 0x10000000u
+
+#define IMPORT_THREAD_MAX 65536u /* streams; events of further threads share one more */
+
+/* ---- Ids ---- */
+
+struct import_id_slot {
+    uint64_t id; /* + 1; 0: free */
+    uint32_t bed_id;
+};
+
+struct import_ids {
+    struct tbed_writer *writer;
+    uint64_t metadata, invalid; /* of the profile */
+    pthread_mutex_t lock;       /* of what follows */
+    struct import_id_slot *slots;
+    size_t capacity, count;
+    uint32_t zero_kind,
+        invalid_kind; /* the ids that stand for these, which no category can be; 0: none yet */
+};
+
+void tbed_import_ids_start(struct import_ids *ids, struct tbed_writer *writer, const struct mm_info *info);
+void tbed_import_ids_end(struct import_ids *ids);
+uint32_t tbed_import_id_slow(struct import_ids *ids, uint64_t id);
+uint32_t tbed_import_kind_slow(struct import_ids *ids, bool is_zero);
+
+/* The bed's id for the profile's. Any thread. No lookup for nearly all. */
+static inline uint32_t import_id(struct import_ids *ids, uint64_t id)
+{
+    if (id < IMPORT_FIRST_FRESH && id != ids->metadata && id != ids->invalid)
+        return (uint32_t)id;
+    return tbed_import_id_slow(ids, id);
+}
+
+/* The same for a kind, which becomes a category; those cannot be 0 or INVALID. */
+static inline uint32_t import_kind(struct import_ids *ids, uint64_t kind)
+{
+    bool is_none = kind == 0 || kind == ids->invalid;
+    return is_none ? tbed_import_kind_slow(ids, kind == 0) : import_id(ids, kind);
+}
+
+/* ---- Addresses ---- */
+
+/* A bit for each byte of the string data. */
+struct import_marks {
+    uint64_t *starts;                   /* an entry starts here, or has been read from here */
+    uint64_t *wanted;                   /* a reference leads here */
+    uint64_t *used;                     /* an event's id does; apart, for events have a thread of their own */
+    uint64_t first, nbytes, word_count; /* addresses: [first, nbytes) */
+    uint64_t first_regular_id;          /* above all ids where these have no addresses of their own */
+};
+
+/* False: no memory. To be closed all the same. */
+bool tbed_import_marks_open(struct import_marks *marks, const struct mm_file *file,
+                            const struct mm_info *info);
+void tbed_import_marks_close(struct import_marks *marks);
+void tbed_import_marks_unite(struct import_marks *marks); /* all that is used is wanted */
+
+static inline void import_mark(const struct import_marks *marks, uint64_t *bits, uint64_t address)
+{
+    uint64_t bit = UINT64_C(1) << address % 64;
+    if (address >= marks->first && address < marks->nbytes)
+        bits[address / 64] |= bit; /* untested: nothing waits for the load */
+}
+
+/* Lower ids come out above all addresses. */
+static inline void import_mark_id(const struct import_marks *marks, uint64_t *bits, uint64_t id)
+{
+    import_mark(marks, bits, id - marks->first_regular_id);
+}
+
+/* ---- Metadata ---- */
+
+#define IMPORT_UNIT_NBYTES 16
+
+struct import_metadata {
+    bool has_start, has_pid, has_command;
+    bool is_count; /* events count something that is no time */
+    int64_t start_realtime_ns;
+    uint32_t pid;
+    char process_name[64];             /* terminated */
+    char unit[IMPORT_UNIT_NBYTES + 1]; /* of counts; terminated */
+};
+
+/* Finds what it can in text that is JSON, or nearly. */
+void tbed_import_metadata_scan(const char *text, size_t nbytes, struct import_metadata *metadata_ret);
+
+/* The same for the entry of an id, references left out; of a damaged one as far as it goes, but for its start. */
+void tbed_import_metadata_read(const struct mm_file *file, uint64_t id, struct import_metadata *metadata_ret);
+
+/* ---- The work ---- */
+
+/* Damage that only shows when strings are walked: of one thread. */
+struct import_damage {
+    uint64_t count;
+    struct tbed_import_damage kept[TBED_IMPORT_DAMAGE_KEPT];
+};
+
+struct import {
+    const struct mm_file *file;
+    struct mm_info info;
+    struct tbed_writer *writer;
+    struct import_ids ids;
+    struct import_marks marks;
+    struct import_strings *strings;
+    struct tbed_import_report *report;
+    struct import_damage string_damage;
+};
+
+/* These two may run on a thread each; they write fields of the report that the other one does not. */
+enum tbed_status tbed_import_strings(struct import *import);
+enum tbed_status tbed_import_events(struct import *import);
+
+/* Then: what ids mean that lead into the middle of an entry, and what the index says. */
+enum tbed_status tbed_import_strings_finish(struct import *import);
+void tbed_import_strings_free(struct import *import);
+
+/*
+ * The profile as a bed into 'fd', a new file.
+ *
+ * Errors: ERR_DISK_FULL, ERR_WRITE, ERR_MEMORY, and those of tbed_writer_open_fd().
+ */
+enum tbed_status tbed_import_write(const struct mm_file *file, int fd, struct tbed_import_report *report,
+                                   struct tbed_error *error_ret);
+
+#endif

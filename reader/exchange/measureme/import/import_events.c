@@ -1,0 +1,199 @@
+/*
+ * The events of a profile, into streams of the bed: one a thread, each in the order of the file.
+ *
+ * Nothing is put in order and nothing is corrected. What is odd is counted.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/exchange/measureme/import/import.h"
+
+#include <stdlib.h>
+
+#define TRACK_CAPACITY_FIRST 64
+
+struct track {
+    uint64_t thread;
+    struct tbed_recorder *recorder; /* NULL: a free slot */
+    uint64_t tick;                  /* of the event in front; 0: none yet */
+    bool is_shared;                 /* by all further threads */
+};
+
+struct tracks {
+    struct track *slots;
+    size_t capacity, count;
+    struct track further;
+};
+
+struct events {
+    struct import *import;
+    struct tracks tracks;
+    struct track *last; /* most events are of the thread of the event in front */
+    uint32_t thread_name_id;
+};
+
+/* ---- Tracks ---- */
+
+static struct track *slot_find(struct track *slots, size_t capacity, uint64_t thread)
+{
+    size_t at = (size_t)(thread * UINT64_C(0x9E3779B97F4A7C15) >> 20) & (capacity - 1);
+    while (slots[at].recorder != NULL && slots[at].thread != thread)
+        at = (at + 1) & (capacity - 1);
+    return &slots[at];
+}
+
+static bool grow(struct tracks *tracks)
+{
+    size_t capacity = tracks->capacity > 0 ? tracks->capacity * 2 : TRACK_CAPACITY_FIRST;
+    struct track *slots = calloc(capacity, sizeof *slots);
+    if (slots == NULL)
+        return false;
+    for (size_t i = 0; i < tracks->capacity; i++)
+        if (tracks->slots[i].recorder != NULL)
+            *slot_find(slots, capacity, tracks->slots[i].thread) = tracks->slots[i];
+    free(tracks->slots);
+    tracks->slots = slots;
+    tracks->capacity = capacity;
+    return true;
+}
+
+static struct track *further_track(struct events *events)
+{
+    static const char name[] = "thread";
+    struct track *further = &events->tracks.further;
+    if (further->recorder == NULL) {
+        struct tbed_writer *writer = events->import->writer;
+        *further = (struct track){.is_shared = true,
+                                  .recorder = tbed_recorder_open_given(writer, "further threads", 0)};
+        events->thread_name_id = tbed_string_intern(writer, name, sizeof name - 1);
+    }
+    return further;
+}
+
+static struct track *track_find(struct events *events, uint64_t thread)
+{
+    struct tracks *tracks = &events->tracks;
+    bool is_full =
+        tracks->count >= IMPORT_THREAD_MAX || (tracks->count * 4 >= tracks->capacity * 3 && !grow(tracks));
+    if (tracks->capacity == 0)
+        return further_track(events);
+    struct track *track = slot_find(tracks->slots, tracks->capacity, thread);
+    if (track->recorder != NULL)
+        return track;
+    events->import->report->thread_count += !is_full;
+    if (is_full)
+        return further_track(events);
+    struct tbed_recorder *recorder = tbed_recorder_open_given(events->import->writer, NULL, (uint32_t)thread);
+    *track = (struct track){.thread = thread, .recorder = recorder};
+    tracks->count++;
+    return track;
+}
+
+/* ---- Events ---- */
+
+static inline void put(struct events *events, struct track *track, struct tbed_given_event *given,
+                       uint64_t thread)
+{
+    struct tbed_argument arguments[2];
+    if (given->type == TBED_GIVEN_COUNTER || track->is_shared) {
+        for (size_t i = 0; i < given->argument_count; i++)
+            arguments[i] = given->arguments[i];
+        if (track->is_shared)
+            arguments[given->argument_count++] = (struct tbed_argument){
+                .type = TBED_ARG_U64, .name_id = events->thread_name_id, .nbytes = 8, .value.u64 = thread};
+        given->arguments = arguments;
+    }
+    tbed_event_give(track->recorder, given);
+}
+
+static inline void give(struct events *events, struct track *track, const struct mm_event *event)
+{
+    struct import *import = events->import;
+    struct tbed_import_report *report = import->report;
+    struct tbed_argument value;
+    struct tbed_given_event given = {.id = import_id(&import->ids, event->id),
+                                     .category = import_kind(&import->ids, event->kind),
+                                     .tick = track->tick};
+    if (event->type == MM_INTEGER) {
+        value = (struct tbed_argument){
+            .type = TBED_ARG_U64, .name_id = TBED_ID_INVALID, .nbytes = 8, .value.u64 = event->begin};
+        given.type = TBED_GIVEN_COUNTER;
+        given.arguments = &value;
+        given.argument_count = 1;
+        report->integer_count++;
+    } else {
+        bool is_interval = event->type == MM_INTERVAL;
+        given.type = is_interval ? TBED_GIVEN_SPAN : TBED_GIVEN_INSTANT;
+        given.tick = event->end;
+        given.begin_tick = event->begin;
+        report->interval_count += is_interval;
+        report->instant_count += !is_interval;
+        report->inverted_count += event->end < event->begin;
+        report->unordered_count += event->end < track->tick;
+        track->tick = event->end;
+    }
+    put(events, track, &given, event->thread);
+}
+
+/* A loop of its own: here the bits, which are all over memory, are waited for together. */
+static inline void mark_chunk(const struct import_marks *marks, const struct mm_chunk *chunk,
+                              enum mm_shape shape)
+{
+    const struct import_marks local = *marks;
+    const uint8_t *at = chunk->bytes;
+    for (uint32_t i = 0; i < chunk->event_count; i++, at += chunk->event_nbytes) {
+        struct mm_event event;
+        mm_event_load(at, shape, &event);
+        import_mark_id(&local, local.used, event.id);
+        import_mark_id(&local, local.used, event.kind);
+    }
+}
+
+/* 'shape' is a constant where this is called, so that the loops have no choice left to make. */
+static inline void give_chunk(struct events *events, const struct mm_chunk *chunk, enum mm_shape shape)
+{
+    const uint8_t *at = chunk->bytes;
+    struct track *track = events->last;
+    mark_chunk(&events->import->marks, chunk, shape);
+    for (uint32_t i = 0; i < chunk->event_count; i++, at += chunk->event_nbytes) {
+        struct mm_event event;
+        mm_event_load(at, shape, &event);
+        if (track == NULL || track->thread != event.thread || track->is_shared)
+            track = track_find(events, event.thread);
+        give(events, track, &event);
+    }
+    events->last = track;
+}
+
+static void give_all(struct events *events, enum mm_shape shape)
+{
+    const struct import *import = events->import;
+    size_t count = mm_chunk_count(import->file);
+    for (size_t i = 0; i < count; i++) {
+        struct mm_chunk chunk = mm_chunk_get(import->file, i);
+        switch (shape) {
+        case MM_SHAPE_24_NO_INTEGERS:
+            give_chunk(events, &chunk, MM_SHAPE_24_NO_INTEGERS);
+            break;
+        case MM_SHAPE_24:
+            give_chunk(events, &chunk, MM_SHAPE_24);
+            break;
+        case MM_SHAPE_32:
+            give_chunk(events, &chunk, MM_SHAPE_32);
+            break;
+        case MM_SHAPE_PAIRED:
+            give_chunk(events, &chunk, MM_SHAPE_PAIRED);
+            break;
+        }
+        mm_release(import->file, &chunk);
+    }
+}
+
+enum tbed_status tbed_import_events(struct import *import)
+{
+    struct events events = {.import = import};
+    struct tbed_import_report *report = import->report;
+    give_all(&events, mm_event_shape(import->file));
+    report->event_count = report->interval_count + report->instant_count + report->integer_count;
+    free(events.tracks.slots); /* the recorders are the writer's */
+    return TBED_OK;
+}

@@ -1,0 +1,426 @@
+/*
+ * A profile of measureme as the source of a profile: its pages are the chunks, its events are taken where they stand.
+ *
+ * Source: spec/measureme.md, "Profiles".
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/analysis/profile/profile_take.h"
+#include "reader/exchange/measureme/import/import.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PREFETCH_AHEAD 12u /* events */
+#define SEPARATOR      '\x1E'
+
+/* ---- Where strings stand ---- */
+
+/*
+ * Where the strings stand: runs of bytes in the order of their addresses, and for each piece of the addresses the run
+ * that its first byte is in. A string is found by two looks, not by a search; it is done for each id.
+ */
+#define PIECE_SHIFT 16
+
+struct run {
+    uint64_t begin, end; /* addresses */
+    const uint8_t *bytes;
+};
+
+struct runs {
+    struct run *list;
+    size_t count;
+    uint32_t *by_piece; /* and one for behind the last */
+};
+
+static bool list_runs(struct runs *runs, const struct mm_file *file, uint64_t nbytes)
+{
+    size_t room = 0;
+    for (uint64_t at = mm_string_first(file); at < nbytes;) {
+        struct mm_string_walk walk;
+        if (runs->count == room) {
+            room = room == 0 ? 64 : room * 2;
+            struct run *list = room <= UINT32_MAX ? realloc(runs->list, room * sizeof *list) : NULL;
+            if (list == NULL)
+                return false;
+            runs->list = list;
+        }
+        mm_string_walk_start(file, at, &walk);
+        uint64_t length = (uint64_t)(walk.position.end - walk.position.at);
+        if (length == 0)
+            break;
+        runs->list[runs->count++] = (struct run){at, at + length, walk.position.at};
+        at += length;
+    }
+    return true;
+}
+
+/* False: no memory. */
+static bool make_runs(struct runs *runs, const struct mm_file *file, uint64_t nbytes)
+{
+    size_t piece_count = (size_t)(nbytes >> PIECE_SHIFT) + 1, run = 0;
+    runs->by_piece = calloc(piece_count + 1, sizeof *runs->by_piece);
+    if (runs->by_piece == NULL || !list_runs(runs, file, nbytes))
+        return false;
+    for (size_t piece = 0; piece <= piece_count; piece++) {
+        while (run + 1 < runs->count && runs->list[run].end <= (uint64_t)piece << PIECE_SHIFT)
+            run++;
+        runs->by_piece[piece] = (uint32_t)run;
+    }
+    return true;
+}
+
+static void free_runs(struct runs *runs)
+{
+    free(runs->list);
+    free(runs->by_piece);
+}
+
+/* The bytes at an address of the string data up to their run's end; NULL: there are none. */
+static const uint8_t *find_bytes(const struct runs *runs, uint64_t address, size_t *nbytes_ret)
+{
+    size_t low = runs->by_piece[address >> PIECE_SHIFT], high = runs->by_piece[(address >> PIECE_SHIFT) + 1];
+    while (low < high) { /* the first that ends behind the address */
+        size_t middle = low + (high - low) / 2;
+        if (runs->list[middle].end <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low >= runs->count || address < runs->list[low].begin || address >= runs->list[low].end)
+        return NULL;
+    *nbytes_ret = runs->list[low].end - address;
+    return runs->list[low].bytes + (address - runs->list[low].begin);
+}
+
+struct foreign {
+    struct mm_file *file;
+    enum mm_shape shape;
+    struct runs runs;
+    size_t reference_nbytes; /* of an id in a string, behind FE; 0: another encoding */
+    uint64_t *met;           /* a bit for each address of the string data: damage was found there; atomic */
+};
+
+/* ---- Events ---- */
+
+/* A foreign file is one stream: its order is the file's. */
+static struct profile_place place_of(const struct mm_chunk *chunk, uint32_t index)
+{
+    return (struct profile_place){.order = chunk->first + index};
+}
+
+static uint64_t event_id(const uint8_t *bytes, enum mm_shape shape)
+{
+    struct mm_event event;
+    mm_event_load(bytes, shape, &event);
+    return event.id;
+}
+
+static inline __attribute__((always_inline)) void take_events(struct profile_worker *worker,
+                                                              const struct mm_chunk *chunk,
+                                                              const enum mm_shape shape,
+                                                              const size_t event_nbytes)
+{
+    struct mm_event event;
+    for (uint32_t i = chunk->event_count; i-- > 0;) {
+        const uint8_t *bytes = chunk->bytes + i * event_nbytes;
+        mm_event_load(bytes, shape, &event);
+        if (i >= PREFETCH_AHEAD)
+            profile_row_prefetch(worker, event_id(bytes - PREFETCH_AHEAD * event_nbytes, shape));
+        if (__builtin_expect(event.type == MM_INTERVAL, 1))
+            profile_take_span(worker, event.thread, event.kind, event.id, event.begin, event.end);
+        else if (event.type == MM_INSTANT)
+            tbed_profile_take_instant(worker, event.kind, event.id);
+        else
+            tbed_profile_take_counter(worker, event.kind, event.id, event.begin, place_of(chunk, i));
+    }
+    worker->counts.events += chunk->event_count;
+}
+
+static void take_chunk(struct profile_worker *worker, size_t index)
+{
+    const struct foreign *foreign = worker->context;
+    struct mm_chunk chunk = mm_chunk_get(foreign->file, index);
+    switch (foreign->shape) {
+    case MM_SHAPE_24_NO_INTEGERS:
+        take_events(worker, &chunk, MM_SHAPE_24_NO_INTEGERS, 24);
+        break;
+    case MM_SHAPE_24:
+        take_events(worker, &chunk, MM_SHAPE_24, 24);
+        break;
+    case MM_SHAPE_32:
+        take_events(worker, &chunk, MM_SHAPE_32, 32);
+        break;
+    case MM_SHAPE_PAIRED:
+        take_events(worker, &chunk, MM_SHAPE_PAIRED, 40);
+        break;
+    }
+}
+
+/* Counts are mostly at a file's end: instants in front of the first label's last count need no second look. */
+static void recount_chunk(struct profile_worker *worker, size_t index)
+{
+    const struct foreign *foreign = worker->context;
+    struct mm_chunk chunk = mm_chunk_get(foreign->file, index);
+    struct mm_event event;
+    if (chunk.first + chunk.event_count <= tbed_profile_first_count(worker))
+        return;
+    for (uint32_t i = 0; i < chunk.event_count; i++) {
+        mm_event_load(chunk.bytes + (size_t)i * chunk.event_nbytes, foreign->shape, &event);
+        if (event.type == MM_INSTANT)
+            tbed_profile_take_hit(worker, event.kind, event.id, place_of(&chunk, i));
+    }
+}
+
+/* ---- Strings ---- */
+
+struct own_walk {
+    struct mm_string_walk strings;
+    const struct foreign *foreign;
+};
+_Static_assert(sizeof(struct own_walk) <= sizeof(struct tbed_label_walk), "a walk fits");
+
+static bool make_met(struct foreign *foreign, uint64_t nbytes)
+{
+    foreign->met = calloc(nbytes / 64 + 1, sizeof *foreign->met);
+    return foreign->met != NULL;
+}
+
+static bool was_met(const struct foreign *foreign, uint64_t address)
+{
+    return (__atomic_load_n(&foreign->met[address / 64], __ATOMIC_RELAXED) >> address % 64 & 1) != 0;
+}
+
+/* Any thread. Most who meet it are not the first. */
+static void meet(const struct foreign *foreign, uint64_t address)
+{
+    if (!was_met(foreign, address))
+        __atomic_fetch_or(&foreign->met[address / 64], UINT64_C(1) << address % 64, __ATOMIC_RELAXED);
+}
+
+static enum tbed_status walk_start(const void *context, uint64_t id, struct tbed_label_walk *walk)
+{
+    const struct foreign *foreign = context;
+    uint64_t address;
+    if (!mm_string_address(foreign->file, id, &address))
+        return TBED_ERR_STRING_UNBOUND;
+    struct own_walk *own = (void *)walk;
+    own->foreign = foreign;
+    mm_string_walk_start(foreign->file, address, &own->strings);
+    own->strings.piece_nbytes_max = TBED_LABEL_NBYTES_MAX + 1; /* no more is checked than a label may have */
+    return TBED_OK;
+}
+
+static enum tbed_status walk_next(struct tbed_label_walk *walk, struct tbed_label_component *component_ret)
+{
+    struct mm_component component;
+    struct own_walk *own = (void *)walk;
+    enum tbed_status status = mm_component_next(&own->strings, &component);
+    if (status == TBED_ERR_PROFILE_STRING)
+        meet(own->foreign, own->strings.damage_address);
+    if (status == TBED_OK)
+        *component_ret = (struct tbed_label_component){
+            .is_reference = component.is_reference,
+            .id = component.id,
+            .text = component.text,
+            .nbytes = component.nbytes,
+        };
+    return status;
+}
+
+/* A reference, and behind it nothing or a separator: the shape of nearly all event ids, in formats 7 to 9. */
+static bool label_of(struct profile_worker *worker, uint64_t id, uint64_t *label_id_ret)
+{
+    const struct foreign *foreign = worker->context;
+    uint64_t address, label_id = 0;
+    size_t nbytes;
+    if (foreign->reference_nbytes == 0 || !mm_string_address(foreign->file, id, &address))
+        return false;
+    const uint8_t *bytes = find_bytes(&foreign->runs, address, &nbytes);
+    if (bytes == NULL || nbytes <= 1 + foreign->reference_nbytes || bytes[0] != 0xFE)
+        return false;
+    uint8_t next = bytes[1 + foreign->reference_nbytes];
+    if (foreign->reference_nbytes == 8)
+        memcpy(&label_id, bytes + 1, 8);
+    else
+        memcpy(&label_id, bytes + 1, 4);
+    *label_id_ret = label_id;
+    return next == 0xFF || next == 0x1E;
+}
+
+/* A string that is damaged behind its label counts: its label is left. */
+static bool is_string_at(const struct mm_file *file, uint64_t address, uint64_t *behind_ret)
+{
+    struct mm_string_walk walk;
+    struct mm_component component;
+    enum tbed_status status;
+    bool has_label = false;
+    mm_string_walk_start(file, address, &walk);
+    while ((status = mm_component_next(&walk, &component)) == TBED_OK)
+        has_label = has_label ||
+                    (!component.is_reference && memchr(component.text, SEPARATOR, component.nbytes) != NULL);
+    *behind_ret = walk.address;
+    return status == TBED_END || has_label;
+}
+
+/* Does any id mean something? All that the index leads to is never looked at twice: a long string may be entered at each
+ * of its bytes. */
+static bool has_strings(const struct mm_file *file, const struct mm_info *info)
+{
+    uint64_t end = info->stream_nbytes[MM_STRING_DATA], left = end, behind;
+    struct mm_index_record record;
+    for (uint64_t at = mm_string_first(file); info->version >= 4 && at < end; at = behind) {
+        if (is_string_at(file, at, &behind))
+            return true;
+        if (behind <= at)
+            break;
+    }
+    for (size_t i = 0; left > 0 && mm_index_get(file, i, &record); i++) {
+        if (!mm_index_is_valid(file, &record))
+            continue;
+        if (is_string_at(file, record.address, &behind))
+            return true;
+        left -= behind - record.address < left ? behind - record.address : left;
+    }
+    return false;
+}
+
+/* ---- The work ---- */
+
+struct found {
+    struct tbed_profile_damage kept[TBED_IMPORT_DAMAGE_KEPT];
+    uint64_t count;
+};
+
+static void tell(struct found *found, const struct tbed_profile_damage *damage)
+{
+    if (found->count < TBED_IMPORT_DAMAGE_KEPT)
+        found->kept[found->count] = *damage;
+    found->count++;
+}
+
+static bool has_met_any(const struct foreign *foreign, uint64_t nbytes)
+{
+    uint64_t any = 0;
+    for (uint64_t i = 0; i < nbytes / 64 + 1; i++)
+        any |= foreign->met[i];
+    return any != 0;
+}
+
+/*
+ * The damage of strings that were needed. Entries are walked in order for that: what is broken only as read from the
+ * middle of one is no damage.
+ */
+static void tell_strings(const struct foreign *foreign, const struct mm_info *info, struct found *found)
+{
+    uint64_t end = info->stream_nbytes[MM_STRING_DATA], at = mm_string_first(foreign->file), before;
+    if (!has_met_any(foreign, end))
+        return;
+    do {
+        struct mm_string_walk walk;
+        struct mm_component component;
+        enum tbed_status status;
+        before = at;
+        mm_string_walk_start(foreign->file, at, &walk);
+        while ((status = mm_component_next(&walk, &component)) == TBED_OK)
+            continue;
+        if (status == TBED_ERR_PROFILE_STRING && was_met(foreign, walk.damage_address))
+            tell(found, &(struct tbed_profile_damage){
+                            status, info->paged ? 0 : MM_STRING_DATA,
+                            mm_file_offset(foreign->file, MM_STRING_DATA, walk.damage_address), 0});
+        at = walk.address;
+    } while (at > before && at < end);
+}
+
+/* False: no memory. */
+static bool tell_damage(const struct foreign *foreign, const struct mm_info *info,
+                        struct tbed_profile *profile)
+{
+    struct found *found = calloc(1, sizeof *found);
+    struct mm_damage damage;
+    if (found == NULL)
+        return false;
+    for (size_t i = 0; i < TBED_IMPORT_DAMAGE_KEPT && mm_damage_get(foreign->file, i, &damage); i++)
+        tell(found, &(struct tbed_profile_damage){damage.status, damage.file, damage.offset, damage.detail});
+    found->count = info->damage_count;
+    tell_strings(foreign, info, found);
+    struct tbed_profile_origin origin = {
+        .version = info->version,
+        .file_nbytes = info->file_nbytes,
+        .damage_count = found->count,
+        .damages = found->kept,
+        .kept_count = found->count < TBED_IMPORT_DAMAGE_KEPT ? (size_t)found->count : TBED_IMPORT_DAMAGE_KEPT,
+    };
+    tbed_profile_set_origin(profile, &origin);
+    free(found);
+    return true;
+}
+
+static enum tbed_status make(struct mm_file *file, const struct tbed_analysis_options *given,
+                             struct tbed_profile **profile_ret)
+{
+    struct foreign foreign = {.file = file, .shape = mm_event_shape(file)};
+    struct tbed_analysis_options options = {0};
+    struct import_metadata metadata;
+    struct mm_info info;
+    if (given != NULL && given->size < sizeof given->size)
+        return TBED_ERR_ARGUMENT;
+    if (given != NULL)
+        memcpy(&options, given, given->size < sizeof options ? given->size : sizeof options);
+    mm_info(file, &info);
+    foreign.reference_nbytes = info.version >= 9 ? 8 : info.version >= 7 ? 4 : 0;
+    tbed_import_metadata_read(file, info.metadata_id, &metadata);
+    struct profile_source source = {
+        .context = &foreign,
+        .chunk_count = mm_chunk_count(file),
+        .take = take_chunk,
+        .recount = recount_chunk,
+        .strings = {.context = &foreign,
+                    .has_no_strings = !has_strings(file, &info),
+                    .invalid_id = info.invalid_id,
+                    .walk_start = walk_start,
+                    .walk_next = walk_next},
+        .label_of = label_of,
+        .counts = metadata.is_count,
+        .unit = metadata.unit,
+    };
+    enum tbed_status status = TBED_ERR_MEMORY;
+    uint64_t nbytes = info.stream_nbytes[MM_STRING_DATA];
+    if (make_met(&foreign, nbytes) &&
+        (foreign.reference_nbytes == 0 || make_runs(&foreign.runs, file, nbytes)))
+        status = tbed_profile_run(&source, options.thread_count, profile_ret);
+    free_runs(&foreign.runs);
+    if (status == TBED_OK && !tell_damage(&foreign, &info, *profile_ret)) {
+        tbed_profile_close(*profile_ret);
+        status = TBED_ERR_MEMORY;
+    }
+    free(foreign.met);
+    return status;
+}
+
+/* '*error_ret' tells of what happens after the opening. */
+static enum tbed_status make_and_close(struct mm_file *file, const struct tbed_analysis_options *options,
+                                       struct tbed_profile **profile_ret, struct tbed_error *error_ret)
+{
+    enum tbed_status status = make(file, options, profile_ret);
+    mm_close(file);
+    if (status != TBED_OK && error_ret != NULL)
+        *error_ret = (struct tbed_error){.status = status};
+    return status;
+}
+
+enum tbed_status tbed_profile_make_foreign(const char *path, const struct tbed_analysis_options *options,
+                                           struct tbed_profile **profile_ret, struct tbed_error *error_ret)
+{
+    struct mm_file *file;
+    enum tbed_status status = mm_open(path, &file, error_ret);
+    return status == TBED_OK ? make_and_close(file, options, profile_ret, error_ret) : status;
+}
+
+enum tbed_status tbed_profile_make_foreign_fd(int fd, const struct tbed_analysis_options *options,
+                                              struct tbed_profile **profile_ret, struct tbed_error *error_ret)
+{
+    struct mm_file *file;
+    enum tbed_status status = mm_open_fd(fd, &file, error_ret);
+    return status == TBED_OK ? make_and_close(file, options, profile_ret, error_ret) : status;
+}

@@ -1,0 +1,509 @@
+/*
+ * A trace as the text that OpenOffice's RTL_LOGFILE would have written of it, in order of time over all threads.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "reader/exchange/chrome/chrome_json.h"
+#include "reader/exchange/rtl_log/rtl_log.h"
+#include "reader/exchange/shared/new_file.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define US_PER_S INT64_C(1000000)
+
+struct rtl_stream {
+    uint32_t stream, tid;
+    uint32_t ordinal; /* 0: no line yet */
+    uint32_t *open;   /* ids, outermost first: an END need not know its own */
+    size_t depth, room;
+};
+
+struct rtl_export {
+    struct tbed_reader *reader;
+    FILE *out;
+    struct tbed_rtl_options options;
+    struct tbed_rtl_report report;
+    struct rtl_facts facts;
+    bool is_ordinal, has_line;
+    uint64_t base_ms, last_ms;  /* of the first line, where that is the new zero; of the last one */
+    struct rtl_stream *streams; /* by rising number */
+    size_t stream_count, last_stream;
+    uint32_t ordinal_count;
+    struct chrome_text piece;
+    char *name; /* CHROME_TEXT_MAX bytes, of names that the reader does not keep */
+    int write_errno;
+    bool is_out_of_memory;
+};
+
+/* What an imported event carries for the sake of its line. */
+struct carried {
+    bool has_ms, is_unsaid;
+    uint32_t ms;
+    uint32_t argument_count; /* others */
+    struct rtl_text line;    /* NULL: none */
+    struct rtl_text text;    /* the first other argument, if that is a text */
+};
+
+/* ---- Names ---- */
+
+/* Valid until the next call. */
+static struct rtl_text name_of(struct rtl_export *export, uint32_t id)
+{
+    struct tbed_name name = {.text = NULL};
+    size_t nbytes;
+    if (id == TBED_ID_INVALID)
+        return (struct rtl_text){"", 0};
+    tbed_name_get(export->reader, id, &name);
+    if (name.text != NULL)
+        return (struct rtl_text){name.text, name.nbytes};
+    tbed_string_resolve(export->reader, id, export->name, CHROME_TEXT_MAX, &nbytes);
+    return (struct rtl_text){export->name, nbytes < CHROME_TEXT_MAX ? nbytes : CHROME_TEXT_MAX - 1};
+}
+
+static bool is_named(struct rtl_export *export, const struct tbed_argument *argument, const char *wanted)
+{
+    struct rtl_text name = name_of(export, argument->name_id);
+    return name.nbytes == strlen(wanted) && memcmp(name.bytes, wanted, name.nbytes) == 0;
+}
+
+static struct carried look_at(struct rtl_export *export, const struct tbed_event *event)
+{
+    struct carried carried = {.argument_count = 0};
+    struct tbed_arguments at = event->arguments;
+    for (uint32_t i = 0; i < event->argument_count; i++) {
+        struct tbed_argument argument;
+        tbed_argument_next(&at, &argument);
+        bool is_text = argument.type == TBED_ARG_TEXT;
+        struct rtl_text text = {is_text ? argument.value.text : NULL, is_text ? argument.nbytes : 0};
+        bool is_ours = export->facts.is_import && argument.name_id != TBED_ID_INVALID;
+        if (is_ours && is_text && is_named(export, &argument, RTL_ARG_LINE)) {
+            carried.line = text;
+        } else if (is_ours && argument.type == TBED_ARG_U64 && is_named(export, &argument, RTL_ARG_MS)) {
+            carried.has_ms = true;
+            carried.ms = (uint32_t)argument.value.u64;
+        } else if (is_ours && argument.type == TBED_ARG_BOOL && is_named(export, &argument, RTL_ARG_UNSAID)) {
+            carried.is_unsaid = true;
+        } else if (carried.argument_count++ == 0) {
+            carried.text = text;
+        }
+    }
+    return carried;
+}
+
+/* ---- Threads ---- */
+
+static struct rtl_stream *stream_find(struct rtl_export *export, uint32_t stream)
+{
+    size_t low = 0, high = export->stream_count;
+    if (export->last_stream < high && export->streams[export->last_stream].stream == stream)
+        return &export->streams[export->last_stream];
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (export->streams[middle].stream < stream)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == export->stream_count || export->streams[low].stream != stream)
+        return NULL;
+    export->last_stream = low;
+    return &export->streams[low];
+}
+
+static bool streams_read(struct rtl_export *export)
+{
+    struct tbed_stream_info info;
+    size_t count = 0;
+    while (tbed_stream_get(export->reader, count, &info))
+        count++;
+    export->streams = calloc(count + 1, sizeof *export->streams);
+    if (export->streams == NULL)
+        return false;
+    for (; tbed_stream_get(export->reader, export->stream_count, &info); export->stream_count++)
+        export->streams[export->stream_count] = (struct rtl_stream){.stream = info.stream, .tid = info.tid};
+    return true;
+}
+
+static uint32_t tid_of(struct rtl_export *export, uint32_t number)
+{
+    struct rtl_stream *stream = stream_find(export, number);
+    if (stream == NULL || !export->is_ordinal)
+        return stream != NULL ? stream->tid : 0;
+    if (stream->ordinal == 0)
+        stream->ordinal = ++export->ordinal_count;
+    return stream->ordinal;
+}
+
+static void push(struct rtl_export *export, const struct tbed_event *event)
+{
+    struct rtl_stream *stream = stream_find(export, event->stream);
+    if (stream == NULL)
+        return;
+    if (stream->depth == stream->room) {
+        size_t room = stream->room > 0 ? stream->room * 2 : 16;
+        uint32_t *open = realloc(stream->open, room * sizeof *open);
+        export->is_out_of_memory |= open == NULL;
+        if (open == NULL)
+            return;
+        stream->open = open;
+        stream->room = room;
+    }
+    stream->open[stream->depth++] = event->id;
+}
+
+/* The id of the span that ends. */
+static uint32_t pop(struct rtl_export *export, const struct tbed_event *event)
+{
+    struct rtl_stream *stream = stream_find(export, event->stream);
+    uint32_t id = stream != NULL && stream->depth > 0 ? stream->open[--stream->depth] : TBED_ID_INVALID;
+    return event->id != TBED_ID_INVALID ? event->id : id;
+}
+
+/* ---- Bytes ---- */
+
+static void write_bytes(struct rtl_export *export, const char *bytes, size_t nbytes)
+{
+    if (nbytes > 0 && export->write_errno == 0 && fwrite(bytes, 1, nbytes, export->out) != nbytes)
+        export->write_errno = errno != 0 ? errno : EIO;
+}
+
+/* What the program formatted in one go. */
+static void write_piece(struct rtl_export *export)
+{
+    struct chrome_text *piece = &export->piece;
+    bool is_cut = export->options.quirks && piece->nbytes > RTL_PIECE_NMAX;
+    write_bytes(export, piece->bytes, is_cut ? RTL_PIECE_NMAX : piece->nbytes);
+    write_bytes(export, "", is_cut);
+    piece->nbytes = 0;
+}
+
+/* A number in decimal, of six digits or more if it is padded; gives their count. Far faster than printf. */
+static size_t put_number(char *out, uint32_t value, bool is_padded)
+{
+    char digits[10];
+    size_t count = 0, i = 0;
+    for (; value > 0 || count == 0 || (is_padded && count < 6); value /= 10)
+        digits[count++] = (char)('0' + value % 10);
+    while (count > 0)
+        out[i++] = digits[--count];
+    return i;
+}
+
+static void write_prefix(struct rtl_export *export, uint32_t ms, uint32_t tid)
+{
+    char prefix[32];
+    size_t nbytes = put_number(prefix, ms, true);
+    prefix[nbytes++] = ' ';
+    nbytes += put_number(prefix + nbytes, tid, false);
+    prefix[nbytes++] = ' ';
+    write_bytes(export, prefix, nbytes);
+}
+
+static uint64_t ms_of(struct rtl_export *export, const struct tbed_event *event,
+                      const struct carried *carried)
+{
+    if (carried->has_ms)
+        return carried->ms;
+    if (export->facts.is_import)
+        return event->tick / RTL_NS_PER_MS;
+    int64_t ns = tbed_ticks_to_ns(export->reader, event->tick);
+    return ns > 0 ? (uint64_t)ns / RTL_NS_PER_MS : 0;
+}
+
+/* Each line passes here. */
+static uint32_t rebase(struct rtl_export *export, uint64_t ms)
+{
+    if (!export->has_line && export->options.rebase == TBED_RTL_FIRST)
+        export->base_ms = ms;
+    export->has_line = true;
+    export->last_ms = ms;
+    export->report.line_count++;
+    return (uint32_t)(ms - export->base_ms);
+}
+
+/* ---- Header and trailer ---- */
+
+static void write_number(struct rtl_export *export, unsigned which, const char *number)
+{
+    const char *const *parts = tbed_rtl_header_parts[which];
+    if (number[0] != '\0')
+        fprintf(export->out, "%s%s%s%s", parts[0], number, parts[1], which != RTL_TRAILER ? "\n" : "");
+}
+
+static void facts_of_ours(struct rtl_export *export)
+{
+    struct tbed_trace_info info;
+    struct tbed_process_info process = {.pid = 0};
+    int64_t ns = 0;
+    char(*numbers)[RTL_HEADER_NMAX] = export->facts.numbers;
+    tbed_reader_info(export->reader, &info);
+    tbed_process_get(export->reader, 0, &process);
+    tbed_ticks_to_realtime_ns(export->reader, info.first_tick, &ns);
+    int64_t us = (ns - tbed_ticks_to_ns(export->reader, info.first_tick)) / 1000;
+    us = us > 0 ? us : 0;
+    snprintf(numbers[0], RTL_HEADER_NMAX, "%" PRId64 ".%06" PRId64, us / US_PER_S, us % US_PER_S);
+    snprintf(numbers[1], RTL_HEADER_NMAX, "0");
+    snprintf(numbers[2], RTL_HEADER_NMAX, "%" PRIu32, process.pid);
+}
+
+/* The first line becomes 0 ms, and the header's first line the time of that. */
+static void shift_header(struct rtl_export *export, uint64_t first_ms)
+{
+    char(*numbers)[RTL_HEADER_NMAX] = export->facts.numbers;
+    const char *point = strchr(numbers[0], '.');
+    if (point == NULL || numbers[1][0] == '\0')
+        return;
+    int64_t us = strtoll(numbers[0], NULL, 10) * US_PER_S + strtoll(point + 1, NULL, 10) +
+                 ((int64_t)(uint32_t)first_ms - strtoll(numbers[1], NULL, 10)) * 1000;
+    us = us > 0 ? us : 0;
+    snprintf(numbers[0], RTL_HEADER_NMAX, "%" PRId64 ".%06" PRId64, us / US_PER_S % 10000000000,
+             us % US_PER_S);
+    snprintf(numbers[1], RTL_HEADER_NMAX, "0");
+}
+
+static void write_header(struct rtl_export *export, uint64_t first_ms)
+{
+    if (!export->facts.is_import)
+        facts_of_ours(export);
+    if (export->options.rebase == TBED_RTL_FIRST)
+        shift_header(export, first_ms);
+    for (unsigned which = 0; which < RTL_TRAILER; which++)
+        write_number(export, which, export->facts.numbers[which]);
+}
+
+static void write_trailer(struct rtl_export *export)
+{
+    struct tbed_trace_info info;
+    char *number = export->facts.numbers[RTL_TRAILER];
+    tbed_reader_info(export->reader, &info);
+    uint64_t ms = export->facts.is_import ? strtoull(number, NULL, 10) : export->last_ms;
+    bool has_one = export->facts.is_import ? number[0] != '\0' : info.shut;
+    if (has_one)
+        snprintf(number, RTL_HEADER_NMAX, "%06" PRIu32, (uint32_t)(ms - export->base_ms));
+    write_number(export, RTL_TRAILER, number);
+}
+
+/* ---- Lines ---- */
+
+/* The bytes of an imported line, with other numbers in front where those were asked for. */
+static void write_carried(struct rtl_export *export, const struct tbed_event *event, struct rtl_text text)
+{
+    struct rtl_line line;
+    bool is_changed = export->options.rebase == TBED_RTL_FIRST || export->is_ordinal;
+    size_t at = 0;
+    if (is_changed && tbed_rtl_line_parse(text.bytes, text.nbytes, &line)) {
+        uint32_t ms = rebase(export, line.ms);
+        write_prefix(export, ms, export->is_ordinal ? tid_of(export, event->stream) : line.tid);
+        at = line.prefix;
+    } else {
+        export->report.line_count++;
+    }
+    write_bytes(export, text.bytes + at, text.nbytes - at);
+}
+
+static void write_prefix_of(struct rtl_export *export, const struct tbed_event *event,
+                            const struct carried *carried)
+{
+    uint32_t ms = rebase(export, ms_of(export, event, carried));
+    write_prefix(export, ms, tid_of(export, event->stream));
+}
+
+/* A scope's begin or end, or an instant. */
+static void write_name(struct rtl_export *export, const struct tbed_event *event, uint32_t id,
+                       const char *before, const struct carried *carried)
+{
+    struct rtl_text name = name_of(export, id);
+    export->report.argument_count += carried->argument_count;
+    write_prefix_of(export, event, carried);
+    tbed_chrome_puts(&export->piece, before);
+    tbed_chrome_put(&export->piece, name.bytes, name.nbytes);
+    tbed_chrome_puts(&export->piece, "\n");
+    write_piece(export);
+}
+
+/* The text of a message, formatted. */
+static struct rtl_text text_of(struct rtl_export *export, const struct tbed_event *event,
+                               struct rtl_text format, const struct carried *carried)
+{
+    bool is_plain = format.nbytes == 2 && memcmp(format.bytes, "%s", 2) == 0;
+    if (carried->text.bytes != NULL && carried->argument_count == 1 &&
+        (is_plain || event->id == TBED_ID_INVALID))
+        return carried->text;
+    if (carried->argument_count == 0 && memchr(format.bytes, '%', format.nbytes) == NULL)
+        return format;
+    if (export->options.message != NULL) {
+        struct rtl_text text;
+        text.nbytes =
+            export->options.message(export->options.message_context, export->reader, event, &text.bytes);
+        return text;
+    }
+    export->report.unformatted_count++;
+    return format;
+}
+
+static void write_message(struct rtl_export *export, const struct tbed_event *event,
+                          const struct carried *carried)
+{
+    struct rtl_text format = name_of(export, event->id);
+    const char *unit = memchr(format.bytes, RTL_UNIT, format.nbytes);
+    size_t context_nbytes = unit != NULL ? (size_t)(unit - format.bytes) : 0;
+    bool is_one_piece = export->facts.is_import || event->argument_count == 0;
+    write_prefix_of(export, event, carried);
+    tbed_chrome_puts(&export->piece, "| ");
+    tbed_chrome_put(&export->piece, format.bytes, context_nbytes);
+    tbed_chrome_puts(&export->piece, context_nbytes > 0 ? " : " : ": ");
+    if (!is_one_piece)
+        write_piece(export);
+    if (unit != NULL)
+        format = (struct rtl_text){unit + 1, format.nbytes - context_nbytes - 1};
+    struct rtl_text text = text_of(export, event, format, carried);
+    tbed_chrome_put(&export->piece, text.bytes, text.nbytes);
+    if (!is_one_piece)
+        write_piece(export);
+    tbed_chrome_puts(&export->piece, "\n");
+    write_piece(export);
+}
+
+static void write_event(struct rtl_export *export, const struct tbed_event *event,
+                        const struct carried *carried)
+{
+    uint32_t id = event->id;
+    if (event->type == TBED_EVENT_BEGIN)
+        push(export, event);
+    if (event->type == TBED_EVENT_END)
+        id = pop(export, event);
+    if (carried->is_unsaid)
+        return;
+    if (carried->line.bytes != NULL)
+        write_carried(export, event, carried->line);
+    else if (event->type == TBED_EVENT_BEGIN)
+        write_name(export, event, id, "{ ", carried);
+    else if (event->type == TBED_EVENT_END)
+        write_name(export, event, id, "} ", carried);
+    else if (event->type == TBED_EVENT_INSTANT)
+        write_name(export, event, id, "| : ", carried);
+    else if (event->type == TBED_EVENT_MESSAGE)
+        write_message(export, event, carried);
+    else
+        export->report.left_out_count++;
+}
+
+/* ---- The whole ---- */
+
+/* The header comes before the first event, of which it may have to know the time. */
+static enum tbed_status write_events(struct rtl_export *export)
+{
+    struct tbed_merge *merge;
+    struct tbed_event event;
+    bool has_header = false;
+    enum tbed_status status = tbed_merge_open(export->reader, NULL, 0, &merge);
+    if (status != TBED_OK)
+        return status;
+    while ((status = tbed_merge_next(merge, &event)) == TBED_OK && export->write_errno == 0) {
+        struct carried carried = look_at(export, &event);
+        if (!has_header)
+            write_header(export, ms_of(export, &event, &carried));
+        has_header = true;
+        write_event(export, &event, &carried);
+    }
+    tbed_merge_close(merge);
+    if (!has_header)
+        write_header(export, 0);
+    return status == TBED_END ? TBED_OK : status;
+}
+
+static enum tbed_status write_all(struct rtl_export *export)
+{
+    struct tbed_trace_info info;
+    struct tbed_process_info process;
+    tbed_reader_info(export->reader, &info);
+    if (info.clock == TBED_CLOCK_USER)
+        return TBED_ERR_NO_TIME;
+    tbed_rtl_facts_read(export->reader, &export->facts);
+    while (tbed_process_get(export->reader, export->report.process_count, &process))
+        export->report.process_count++;
+    enum tbed_rtl_tid tid = export->options.tid;
+    export->is_ordinal =
+        tid == TBED_RTL_TID_ORDINAL || (tid == TBED_RTL_TID_AUTO && !export->facts.is_import);
+    export->name = malloc(CHROME_TEXT_MAX);
+    if (export->name == NULL || !streams_read(export))
+        return TBED_ERR_MEMORY;
+    enum tbed_status status = write_events(export);
+    write_trailer(export);
+    if (export->write_errno == 0 && (ferror(export->out) || fflush(export->out) != 0))
+        export->write_errno = errno != 0 ? errno : EIO;
+    if (status == TBED_OK && (export->is_out_of_memory || export->piece.is_out_of_memory))
+        return TBED_ERR_MEMORY;
+    return status == TBED_OK && export->write_errno != 0 ? TBED_ERR_WRITE : status;
+}
+
+static void free_all(struct rtl_export *export)
+{
+    for (size_t i = 0; i < export->stream_count; i++)
+        free(export->streams[i].open);
+    free(export->streams);
+    free(export->piece.bytes);
+    free(export->name);
+}
+
+static bool load_options(const struct tbed_rtl_options *given, struct tbed_rtl_options *options)
+{
+    if (given == NULL)
+        return true;
+    if (given->size < sizeof given->size)
+        return false;
+    memcpy(options, given, given->size < sizeof *options ? given->size : sizeof *options);
+    return true;
+}
+
+enum tbed_status tbed_export_rtl_log_stream(struct tbed_reader *reader, FILE *out,
+                                            const struct tbed_rtl_options *options,
+                                            struct tbed_rtl_report *report_ret, struct tbed_error *error_ret)
+{
+    struct rtl_export export = {.reader = reader, .out = out};
+    errno = 0;
+    if (!load_options(options, &export.options))
+        return tbed_exchange_fail(error_ret, TBED_ERR_ARGUMENT);
+    enum tbed_status status = write_all(&export);
+    errno = status == TBED_ERR_MEMORY ? ENOMEM : export.write_errno;
+    if (status != TBED_OK)
+        tbed_exchange_fail(error_ret, status);
+    if (report_ret != NULL)
+        *report_ret = export.report;
+    free_all(&export);
+    return status;
+}
+
+enum tbed_status tbed_export_rtl_log(struct tbed_reader *reader, const char *to,
+                                     const struct tbed_rtl_options *options,
+                                     struct tbed_rtl_report *report_ret, struct tbed_error *error_ret)
+{
+    struct tbed_rtl_options loaded = {0};
+    struct new_file file;
+    errno = 0;
+    if (!load_options(options, &loaded))
+        return tbed_exchange_fail(error_ret, TBED_ERR_ARGUMENT);
+    enum tbed_status status = tbed_new_file_open(to, loaded.overwrite, 0666, &file, error_ret);
+    if (status != TBED_OK)
+        return status;
+    int fd = dup(file.fd); /* the stream's own: closing it must not close the file's */
+    FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (out == NULL) {
+        status = tbed_exchange_fail(error_ret, TBED_ERR_OPEN);
+        if (fd >= 0)
+            close(fd);
+    } else {
+        status = tbed_export_rtl_log_stream(reader, out, options, report_ret, error_ret);
+        if (fclose(out) != 0 && status == TBED_OK)
+            status = tbed_exchange_fail(error_ret, TBED_ERR_WRITE);
+    }
+    if (status == TBED_OK)
+        return tbed_new_file_commit(&file, error_ret);
+    tbed_new_file_abandon(&file);
+    return status;
+}

@@ -1,0 +1,487 @@
+/*
+ * A log of RTL_LOGFILE becomes a bed: a stream for each thread, scopes as spans, messages as messages.
+ *
+ * Ticks are nanoseconds of the log's timer. Lines of one millisecond follow one another by a tick, so that the order of
+ * ticks over all streams is the order of lines. A line that the event does not give back exactly carries its bytes.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "format/utf8.h"
+#include "reader/exchange/rtl_log/rtl_log.h"
+#include "reader/exchange/shared/new_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <tracebed/writer.h>
+
+#define THREAD_MAX      65536u
+#define EPOCH_MAX       ((uint64_t)4000 << 32) /* ms; in ticks still far below 2^64 */
+#define WRAP_MS         ((int64_t)1 << 31)
+#define METADATA_NBYTES 4096
+#define NS_PER_S        INT64_C(1000000000)
+
+struct track {
+    uint32_t tid;
+    struct tbed_recorder *recorder;
+    uint32_t *open; /* names, outermost first */
+    size_t depth, room;
+};
+
+struct ids {
+    uint32_t ms, line, unsaid, foreign, cut, orphan;
+};
+
+struct log {
+    struct tbed_writer *writer;
+    struct tbed_import_report *report;
+    struct rtl_names *names;
+    struct rtl_facts facts;
+    struct ids ids;
+    struct track *tracks;
+    size_t track_count, track_room, last_track;
+    uint32_t *track_slots; /* number + 1, by tid */
+    size_t track_slot_count;
+    struct tbed_recorder *others; /* lines of no thread */
+
+    bool has_time, has_tick;
+    uint32_t last_ms; /* of the newest line that was in order */
+    uint64_t epoch_ms, tick;
+};
+
+/* A line on its way into the bed. */
+struct taken {
+    const char *bytes;
+    size_t nbytes; /* newline included, if it has one */
+    struct rtl_line line;
+    bool keeps_bytes; /* the event does not give them back */
+};
+
+static void count(struct log *log, enum tbed_rtl_odd odd)
+{
+    log->report->odd_counts[odd]++;
+}
+
+/* ---- Threads ---- */
+
+static uint32_t *track_slot(uint32_t *slots, size_t slot_count, const struct track *tracks, uint32_t tid)
+{
+    size_t at = (size_t)(tid * UINT64_C(0x9E3779B97F4A7C15) >> 20) & (slot_count - 1);
+    while (slots[at] != 0 && tracks[slots[at] - 1].tid != tid)
+        at = (at + 1) & (slot_count - 1);
+    return &slots[at];
+}
+
+static bool tracks_grow(struct log *log)
+{
+    size_t room = log->track_room > 0 ? log->track_room * 2 : 32;
+    struct track *tracks = realloc(log->tracks, room * sizeof *tracks);
+    if (tracks == NULL)
+        return false;
+    log->tracks = tracks;
+    log->track_room = room;
+    uint32_t *slots = calloc(room * 2, sizeof *slots);
+    if (slots == NULL)
+        return false;
+    for (size_t i = 0; i < log->track_count; i++)
+        *track_slot(slots, room * 2, tracks, tracks[i].tid) = (uint32_t)i + 1;
+    free(log->track_slots);
+    log->track_slots = slots;
+    log->track_slot_count = room * 2;
+    return true;
+}
+
+/* False: no memory. '*track_ret' is NULL where there are too many. */
+static bool track_find(struct log *log, uint32_t tid, struct track **track_ret)
+{
+    if (log->track_count == log->track_room && !tracks_grow(log))
+        return false;
+    if (log->last_track < log->track_count && log->tracks[log->last_track].tid == tid) {
+        *track_ret = &log->tracks[log->last_track];
+        return true;
+    }
+    uint32_t *slot = track_slot(log->track_slots, log->track_slot_count, log->tracks, tid);
+    *track_ret = NULL;
+    if (*slot == 0 && log->track_count >= THREAD_MAX)
+        return true;
+    if (*slot == 0) {
+        log->tracks[log->track_count++] =
+            (struct track){.tid = tid, .recorder = tbed_recorder_open_given(log->writer, NULL, tid)};
+        *slot = (uint32_t)log->track_count;
+    }
+    log->last_track = *slot - 1;
+    *track_ret = &log->tracks[log->last_track];
+    return true;
+}
+
+static bool track_push(struct track *track, uint32_t name)
+{
+    if (track->depth == track->room) {
+        size_t room = track->room > 0 ? track->room * 2 : 16;
+        uint32_t *open = realloc(track->open, room * sizeof *open);
+        if (open == NULL)
+            return false;
+        track->open = open;
+        track->room = room;
+    }
+    track->open[track->depth++] = name;
+    return true;
+}
+
+/* ---- Time ---- */
+
+static void next_tick(struct log *log)
+{
+    log->tick += log->has_tick;
+    log->has_tick = true;
+}
+
+/* Whether the line's time says where it belongs; the epoch goes on where it wrapped. */
+static bool is_in_order(struct log *log, uint32_t ms)
+{
+    int64_t difference = (int64_t)ms - log->last_ms;
+    if (!log->has_time || (difference >= 0 && difference <= WRAP_MS))
+        return true;
+    if (difference < -WRAP_MS && log->epoch_ms < EPOCH_MAX) {
+        log->epoch_ms += (uint64_t)1 << 32;
+        count(log, TBED_RTL_ODD_WRAP);
+        return true;
+    }
+    count(log, difference > 0 ? TBED_RTL_ODD_STEP : TBED_RTL_ODD_BACK);
+    return false;
+}
+
+/* The tick of the next line. False: the line has to carry its own time. */
+static bool take_time(struct log *log, uint32_t ms)
+{
+    bool is_first = !log->has_tick;
+    next_tick(log);
+    if (is_in_order(log, ms)) {
+        uint64_t tick = (log->epoch_ms + ms) * RTL_NS_PER_MS;
+        log->has_time = true;
+        log->last_ms = ms;
+        if (is_first || tick > log->tick)
+            log->tick = tick;
+    }
+    return (uint32_t)(log->tick / RTL_NS_PER_MS) == ms;
+}
+
+/* ---- Events ---- */
+
+static struct tbed_argument text_argument(uint32_t name_id, const char *text, size_t nbytes)
+{
+    return (struct tbed_argument){
+        .type = TBED_ARG_TEXT, .name_id = name_id, .nbytes = (uint32_t)nbytes, .value.text = text};
+}
+
+/* Gives the event, with what the line has to carry behind the arguments that it has; these are one at most. */
+static void give(struct log *log, struct tbed_recorder *recorder, struct tbed_given_event *event,
+                 const struct taken *taken, bool has_own_time)
+{
+    struct tbed_argument arguments[3];
+    if (event->argument_count > 0)
+        arguments[0] = event->arguments[0];
+    if (!has_own_time)
+        arguments[event->argument_count++] = (struct tbed_argument){
+            .type = TBED_ARG_U64, .name_id = log->ids.ms, .nbytes = 8, .value.u64 = taken->line.ms};
+    if (taken->keeps_bytes)
+        arguments[event->argument_count++] = text_argument(log->ids.line, taken->bytes, taken->nbytes);
+    event->arguments = arguments;
+    event->tick = log->tick;
+    tbed_event_give(recorder, event);
+    log->report->event_count++;
+}
+
+/* A line as it is: of no form, or of a form that says nothing. */
+static void give_bytes(struct log *log, struct taken *taken, uint32_t id)
+{
+    struct tbed_given_event event = {.type = TBED_GIVEN_INSTANT, .id = id, .category = TBED_ID_INVALID};
+    if (log->others == NULL)
+        log->others = tbed_recorder_open_given(log->writer, "lines of no thread", 0);
+    taken->keeps_bytes = true;
+    next_tick(log);
+    give(log, log->others, &event, taken, true);
+    log->report->instant_count++;
+}
+
+static bool give_begin(struct log *log, struct track *track, struct taken *taken, bool has_own_time)
+{
+    uint32_t name = tbed_rtl_name_intern(log->names, taken->line.rest, taken->line.nbytes);
+    if (name == RTL_NAME_NONE || !track_push(track, name))
+        return false;
+    struct tbed_given_event event = {
+        .type = TBED_GIVEN_BEGIN, .id = tbed_rtl_name_string(log->names, name), .category = TBED_ID_INVALID};
+    taken->keeps_bytes |= !tbed_rtl_name_is_exact(log->names, name);
+    give(log, track->recorder, &event, taken, has_own_time);
+    log->report->interval_count++;
+    return tbed_rtl_name_open(log->names, (uint32_t)(track - log->tracks), name, 1);
+}
+
+/* Ends scopes whose own end never came, down to 'name'. */
+static void end_unclosed(struct log *log, struct track *track, uint32_t name)
+{
+    static const struct taken nothing = {.keeps_bytes = false};
+    while (track->open[track->depth - 1] != name) {
+        struct tbed_argument unsaid = {
+            .type = TBED_ARG_BOOL, .name_id = log->ids.unsaid, .nbytes = 8, .value.u64 = 1};
+        struct tbed_given_event event = {.type = TBED_GIVEN_END, .arguments = &unsaid, .argument_count = 1};
+        give(log, track->recorder, &event, &nothing, true);
+        tbed_rtl_name_open(log->names, (uint32_t)(track - log->tracks), track->open[--track->depth], -1);
+        count(log, TBED_RTL_ODD_UNCLOSED);
+    }
+}
+
+static void give_orphan(struct log *log, struct track *track, uint32_t name, struct taken *taken,
+                        bool has_own_time)
+{
+    struct tbed_given_event event = {.type = TBED_GIVEN_INSTANT,
+                                     .id = tbed_rtl_name_string(log->names, name),
+                                     .category = log->ids.orphan};
+    taken->keeps_bytes = true;
+    count(log, TBED_RTL_ODD_ORPHAN);
+    give(log, track->recorder, &event, taken, has_own_time);
+    log->report->instant_count++;
+}
+
+static bool give_end(struct log *log, struct track *track, struct taken *taken, bool has_own_time)
+{
+    uint32_t thread = (uint32_t)(track - log->tracks);
+    uint32_t name = tbed_rtl_name_intern(log->names, taken->line.rest, taken->line.nbytes);
+    if (name == RTL_NAME_NONE)
+        return false;
+    if (tbed_rtl_name_open_count(log->names, thread, name) == 0) {
+        give_orphan(log, track, name, taken, has_own_time);
+        return true;
+    }
+    end_unclosed(log, track, name);
+    track->depth--;
+    struct tbed_given_event event = {.type = TBED_GIVEN_END};
+    taken->keeps_bytes |= !tbed_rtl_name_is_exact(log->names, name);
+    give(log, track->recorder, &event, taken, has_own_time);
+    return tbed_rtl_name_open(log->names, thread, name, -1);
+}
+
+static bool give_message(struct log *log, struct track *track, struct taken *taken, bool has_own_time)
+{
+    const struct rtl_line *line = &taken->line;
+    size_t name_nbytes = 0, at = 0;
+    uint32_t format_id = TBED_ID_INVALID;
+    bool is_nameless = line->nbytes >= 2 && memcmp(line->rest, ": ", 2) == 0;
+    if (is_nameless)
+        at = 2;
+    else if (tbed_rtl_name_split(log->names, (uint32_t)(track - log->tracks), line->rest, line->nbytes,
+                                 &name_nbytes)) {
+        uint32_t name = tbed_rtl_name_intern(log->names, line->rest, name_nbytes);
+        if (name == RTL_NAME_NONE)
+            return false;
+        at = name_nbytes + 3;
+        format_id = tbed_rtl_name_format(log->names, name);
+        taken->keeps_bytes |= !tbed_rtl_name_is_exact(log->names, name) || name_nbytes == 0;
+    } else {
+        count(log, TBED_RTL_ODD_SEPARATOR);
+        taken->keeps_bytes = true;
+    }
+    struct tbed_argument text = text_argument(TBED_ID_INVALID, line->rest + at, line->nbytes - at);
+    struct tbed_given_event event = {
+        .type = TBED_GIVEN_MESSAGE, .id = format_id, .arguments = &text, .argument_count = 1};
+    give(log, track->recorder, &event, taken, has_own_time);
+    log->report->message_count++;
+    return true;
+}
+
+/* ---- Lines ---- */
+
+/* Where the line at 'at' ends, newline included. Sets what is cut of it by the program, or by this import. */
+static const char *line_end(const char *at, const char *end, bool *is_truncated, bool *is_long)
+{
+    size_t room = (size_t)(end - at), most = room < RTL_LINE_NMAX ? room : RTL_LINE_NMAX;
+    const char *newline = memchr(at, '\n', most);
+    size_t nbytes = newline != NULL ? (size_t)(newline + 1 - at) : most;
+    struct rtl_line line;
+    *is_truncated = nbytes > RTL_PIECE_NMAX && tbed_rtl_line_parse(at, nbytes, &line) &&
+                    line.prefix + RTL_PIECE_NMAX < nbytes && at[line.prefix + RTL_PIECE_NMAX] == '\0';
+    *is_long = !*is_truncated && newline == NULL && nbytes < room;
+    return at + (*is_truncated ? line.prefix + RTL_PIECE_NMAX + 1 : nbytes);
+}
+
+/* Counts what is odd in the bytes; gives the length without the line's end. */
+static size_t look_at(struct log *log, struct taken *taken, bool is_truncated)
+{
+    size_t nbytes = taken->nbytes;
+    bool has_newline = taken->bytes[nbytes - 1] == '\n';
+    nbytes -= has_newline || is_truncated;
+    bool has_return = has_newline && nbytes > 0 && taken->bytes[nbytes - 1] == '\r';
+    nbytes -= has_return;
+    bool is_utf8 = tbed_utf8_valid_nbytes((const uint8_t *)taken->bytes, nbytes) == nbytes;
+    bool ends_with_zero = nbytes > RTL_PIECE_NMAX && taken->bytes[nbytes - 1] == '\0';
+    log->report->odd_counts[TBED_RTL_ODD_TRUNCATED] += is_truncated || ends_with_zero;
+    log->report->odd_counts[TBED_RTL_ODD_CRLF] += has_return;
+    log->report->odd_counts[TBED_RTL_ODD_UTF8] += !is_utf8;
+    log->report->odd_counts[TBED_RTL_ODD_NUL] += memchr(taken->bytes, '\0', nbytes) != NULL;
+    taken->keeps_bytes = has_return || !has_newline;
+    return nbytes;
+}
+
+static bool give_line(struct log *log, struct taken *taken)
+{
+    struct track *track;
+    if (!track_find(log, taken->line.tid, &track))
+        return false;
+    if (track == NULL) {
+        count(log, TBED_RTL_ODD_THREADS);
+        give_bytes(log, taken, log->ids.foreign);
+        return true;
+    }
+    bool has_own_time = take_time(log, taken->line.ms);
+    log->report->odd_counts[TBED_RTL_ODD_NUMBER] += !taken->line.is_canonical;
+    taken->keeps_bytes |= !taken->line.is_canonical;
+    if (taken->line.kind == '{')
+        return give_begin(log, track, taken, has_own_time);
+    if (taken->line.kind == '}')
+        return give_end(log, track, taken, has_own_time);
+    return give_message(log, track, taken, has_own_time);
+}
+
+/* False: no memory. */
+static bool take_line(struct log *log, const char *at, const char *next, const char *end, bool is_truncated,
+                      bool is_long)
+{
+    struct taken taken = {.bytes = at, .nbytes = (size_t)(next - at)};
+    bool is_cut = next == end && next[-1] != '\n' && !is_truncated;
+    if (is_cut && tbed_rtl_header_parse(RTL_TRAILER, at, taken.nbytes, log->facts.numbers[RTL_TRAILER]))
+        return true;
+    log->report->line_count++;
+    size_t nbytes = look_at(log, &taken, is_truncated);
+    bool is_line = !is_long && tbed_rtl_line_parse(at, nbytes, &taken.line);
+    if (!is_cut && is_line)
+        return give_line(log, &taken);
+    count(log, is_long ? TBED_RTL_ODD_LONG : is_cut ? TBED_RTL_ODD_CUT : TBED_RTL_ODD_FOREIGN);
+    give_bytes(log, &taken, is_cut ? log->ids.cut : log->ids.foreign);
+    return true;
+}
+
+/* ---- Header ---- */
+
+/* The header's numbers, also of lines that are kept as others are; gives what stands behind those that are not. */
+static const char *take_header(struct rtl_facts *facts, char numbers[3][RTL_HEADER_NMAX], const char *at,
+                               const char *end)
+{
+    const char *exact = at;
+    for (unsigned which = 0; which < 3; which++) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at) < 256 ? (size_t)(end - at) : 256);
+        if (newline == NULL)
+            break;
+        bool has_return = newline > at && newline[-1] == '\r';
+        if (!tbed_rtl_header_parse(which, at, (size_t)(newline - at) - has_return, numbers[which]))
+            continue;
+        if (exact == at && !has_return) {
+            memcpy(facts->numbers[which], numbers[which], RTL_HEADER_NMAX);
+            exact = newline + 1;
+        }
+        at = newline + 1;
+    }
+    return exact;
+}
+
+static int64_t start_ns(char numbers[3][RTL_HEADER_NMAX])
+{
+    const char *point = strchr(numbers[0], '.');
+    if (point == NULL)
+        return 0;
+    int64_t seconds = strtoll(numbers[0], NULL, 10), microseconds = strtoll(point + 1, NULL, 10);
+    return seconds * NS_PER_S + microseconds * 1000 - strtoll(numbers[1], NULL, 10) * RTL_NS_PER_MS;
+}
+
+static enum tbed_status open_bed(struct log *log, int fd, char numbers[3][RTL_HEADER_NMAX],
+                                 struct tbed_error *error)
+{
+    unsigned long pid = strtoul(numbers[2], NULL, 10);
+    struct tbed_writer_options options = {
+        .size = sizeof options,
+        .process_name = "",
+        .process_pid = pid != 0 ? (uint32_t)pid : TBED_PID_UNKNOWN,
+        .given_ticks = true,
+        .given_ticks_per_second = NS_PER_S,
+        .given_realtime_ns = start_ns(numbers),
+    };
+    return tbed_writer_open_fd(fd, &options, &log->writer, error);
+}
+
+/* ---- The whole ---- */
+
+static void make_ids(struct log *log)
+{
+    static const struct {
+        const char *text;
+        size_t at;
+    } texts[] = {{RTL_ARG_MS, offsetof(struct ids, ms)},
+                 {RTL_ARG_LINE, offsetof(struct ids, line)},
+                 {RTL_ARG_UNSAID, offsetof(struct ids, unsaid)},
+                 {"no line of a log", offsetof(struct ids, foreign)},
+                 {"cut line", offsetof(struct ids, cut)},
+                 {"end without a begin", offsetof(struct ids, orphan)}};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        uint32_t id = tbed_string_intern(log->writer, texts[i].text, strlen(texts[i].text));
+        memcpy((char *)&log->ids + texts[i].at, &id, sizeof id);
+    }
+}
+
+static enum tbed_status take_lines(struct log *log, const char *at, const char *end)
+{
+    bool is_truncated, is_long;
+    make_ids(log);
+    log->names = tbed_rtl_names_new(log->writer);
+    if (log->names == NULL)
+        return TBED_ERR_MEMORY;
+    while (at < end) {
+        const char *next = line_end(at, end, &is_truncated, &is_long);
+        if (!take_line(log, at, next, end, is_truncated, is_long))
+            return TBED_ERR_MEMORY;
+        at = next;
+    }
+    return TBED_OK;
+}
+
+static void finish(struct log *log)
+{
+    struct tbed_import_report *report = log->report;
+    char text[METADATA_NBYTES];
+    for (unsigned which = 0; which < 3; which++)
+        report->odd_counts[TBED_RTL_ODD_HEADER] += log->facts.numbers[which][0] == '\0';
+    report->odd_counts[TBED_RTL_ODD_TRAILER] += log->facts.numbers[RTL_TRAILER][0] == '\0';
+    for (size_t i = 0; i < log->track_count; i++)
+        report->odd_counts[TBED_RTL_ODD_UNCLOSED] += log->tracks[i].depth;
+    report->thread_count = log->track_count;
+    tbed_metadata_set(log->writer, text, tbed_rtl_facts_put(&log->facts, report, text, sizeof text));
+}
+
+static void free_all(struct log *log)
+{
+    for (size_t i = 0; i < log->track_count; i++)
+        free(log->tracks[i].open);
+    free(log->tracks);
+    free(log->track_slots);
+    tbed_rtl_names_free(log->names);
+    tbed_writer_free(log->writer);
+}
+
+enum tbed_status tbed_rtl_import(const struct rtl_text *text, int fd, struct tbed_import_report *report,
+                                 struct tbed_error *error_ret)
+{
+    struct log log = {.report = report};
+    char numbers[3][RTL_HEADER_NMAX] = {{0}};
+    const char *end = text->bytes + text->nbytes;
+    const char *lines = take_header(&log.facts, numbers, text->bytes, end);
+    *report = (struct tbed_import_report){.kind = TBED_FOREIGN_RTL_LOG, .file_nbytes = text->nbytes};
+    enum tbed_status status = open_bed(&log, fd, numbers, error_ret);
+    if (status != TBED_OK)
+        return status;
+    status = take_lines(&log, lines, end);
+    if (status == TBED_OK) {
+        finish(&log);
+        status = tbed_import_count_drops(log.writer, report, error_ret);
+    } else {
+        tbed_exchange_fail(error_ret, status);
+    }
+    free_all(&log);
+    return status;
+}

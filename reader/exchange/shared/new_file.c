@@ -1,0 +1,150 @@
+/*
+ * A file that appears whole or not at all: it has no name until it is complete.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "reader/exchange/shared/new_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define NAME_TRIES 100
+
+enum tbed_status tbed_exchange_fail(struct tbed_error *error, enum tbed_status status)
+{
+    if (error != NULL)
+        *error = (struct tbed_error){.status = status, .system_errno = errno, .offset = UINT64_MAX};
+    return status;
+}
+
+static enum tbed_status fail_plainly(struct tbed_error *error, enum tbed_status status)
+{
+    errno = 0;
+    return tbed_exchange_fail(error, status);
+}
+
+static enum tbed_status check_place(const char *path, bool overwrite, struct tbed_error *error)
+{
+    struct stat status;
+    if (strlen(path) + 16 > NEW_FILE_PATH_NBYTES) {
+        errno = ENAMETOOLONG;
+        return tbed_exchange_fail(error, TBED_ERR_OPEN);
+    }
+    if (lstat(path, &status) != 0)
+        return TBED_OK; /* what else is wrong with it is told by what makes it */
+    if (S_ISDIR(status.st_mode))
+        return fail_plainly(error, TBED_ERR_IS_DIRECTORY);
+    if (!overwrite)
+        return fail_plainly(error, TBED_ERR_EXISTS);
+    return S_ISREG(status.st_mode) ? TBED_OK : fail_plainly(error, TBED_ERR_NOT_REGULAR);
+}
+
+/* The folder of 'path', in 'folder'. */
+static void folder_of(const char *path, char folder[NEW_FILE_PATH_NBYTES])
+{
+    const char *slash = strrchr(path, '/');
+    size_t nbytes = slash == NULL ? 0 : slash == path ? 1 : (size_t)(slash - path);
+    memcpy(folder, path, nbytes);
+    memcpy(folder + nbytes, nbytes == 0 ? "." : "", nbytes == 0 ? 2 : 1);
+}
+
+/* A name beside the file's own that nobody has; true once 'use' has taken it. */
+static bool take_name(struct new_file *file, unsigned mode, bool (*use)(struct new_file *file, unsigned mode))
+{
+    for (unsigned i = 0; i < NAME_TRIES; i++) {
+        snprintf(file->work, sizeof file->work, "%.*s.%08x", NEW_FILE_PATH_NBYTES - 16, file->path,
+                 (unsigned)getpid() * 2654435761u + i);
+        if (use(file, mode))
+            return true;
+        if (errno != EEXIST)
+            return false;
+    }
+    return false;
+}
+
+static bool create(struct new_file *file, unsigned mode)
+{
+    file->fd = open(file->work, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+    return file->fd >= 0;
+}
+
+static bool link_to(const struct new_file *file, const char *path)
+{
+    char number[64];
+    snprintf(number, sizeof number, "/proc/self/fd/%d", file->fd);
+    return linkat(AT_FDCWD, number, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0;
+}
+
+static bool link_work(struct new_file *file, unsigned mode)
+{
+    (void)mode;
+    return link_to(file, file->work);
+}
+
+enum tbed_status tbed_new_file_open(const char *path, bool overwrite, unsigned mode,
+                                    struct new_file *file_ret, struct tbed_error *error_ret)
+{
+    enum tbed_status status = check_place(path, overwrite, error_ret);
+    if (status != TBED_OK)
+        return status;
+    struct new_file *file = file_ret;
+    *file = (struct new_file){.overwrite = overwrite};
+    char folder[NEW_FILE_PATH_NBYTES];
+    memcpy(file->path, path, strlen(path) + 1);
+    folder_of(path, folder);
+    /* Without /proc it could not be given a name later. */
+    bool has_proc = access("/proc/self/fd", X_OK) == 0;
+    file->fd = has_proc ? open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, mode) : -1;
+    if (file->fd >= 0)
+        return TBED_OK;
+    file->has_name = take_name(file, mode, create);
+    return file->has_name ? TBED_OK : tbed_exchange_fail(error_ret, TBED_ERR_OPEN);
+}
+
+static bool appear(struct new_file *file)
+{
+    if (!file->overwrite && file->has_name)
+        return renameat2(AT_FDCWD, file->work, AT_FDCWD, file->path, RENAME_NOREPLACE) == 0;
+    if (!file->overwrite)
+        return link_to(file, file->path);
+    if (!file->has_name)
+        file->has_name = take_name(file, 0, link_work);
+    return file->has_name && rename(file->work, file->path) == 0;
+}
+
+enum tbed_status tbed_new_file_commit(struct new_file *file, struct tbed_error *error_ret)
+{
+    if (!appear(file)) {
+        enum tbed_status status = errno == EEXIST ? TBED_ERR_EXISTS : TBED_ERR_WRITE;
+        tbed_exchange_fail(error_ret, status);
+        tbed_new_file_abandon(file);
+        return status;
+    }
+    close(file->fd);
+    return TBED_OK;
+}
+
+void tbed_new_file_abandon(struct new_file *file)
+{
+    if (file->has_name)
+        unlink(file->work);
+    close(file->fd);
+}
+
+int tbed_nameless_file(void)
+{
+    const char *places[] = {getenv("TMPDIR"), "/var/tmp", "/tmp"};
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        int fd = places[i] != NULL ? open(places[i], O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
+        if (fd >= 0)
+            return fd;
+    }
+    return memfd_create("tracebed", MFD_CLOEXEC);
+}

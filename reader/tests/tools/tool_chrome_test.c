@@ -1,0 +1,252 @@
+/*
+ * tracebed export --to=chrome: spans equal those of measureme's crox where there are references; every kind of event
+ * comes out as JSON that Python reads, or is counted; several files go into one.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/tests/tools/tool_run.h"
+
+#include <math.h>
+
+#define TRACES "../shared/traces" /* is not everywhere: what needs it is skipped without it */
+
+/* What check_chrome.py prints of the file; fails with it. The caller frees it. */
+static char *check(const char *what, const char *path, const char *more)
+{
+    char command[1800];
+    snprintf(command, sizeof command, "python3 reader/tests/exchange/check_chrome.py %s %s %s > %s 2>&1",
+             what, path, more, in_folder("checked"));
+    int status = system(command);
+    char *text = read_whole(in_folder("checked"), NULL);
+    if (status != 0)
+        fail_msg("%s", text);
+    return text;
+}
+
+/* ---- Against crox ---- */
+
+static void spans_equal_those_of_crox(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"v8_hello", "v9_hello", "v9_hello_args", "v9_quick_xml_args",
+                                        "v8_object_incr2"};
+    char out[512];
+    snprintf(out, sizeof out, "%s", in_folder("out.json"));
+    if (access(TRACES, R_OK) != 0)
+        skip();
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char path[512], reference[512], command[1200];
+        snprintf(path, sizeof path, TRACES "/%s.mm_profdata", names[i]);
+        snprintf(reference, sizeof reference, TRACES "/ref/%s/crox.min1000.json", names[i]);
+        if (access(path, R_OK) != 0) {
+            snprintf(path, sizeof path, "%s", in_folder("unpacked"));
+            snprintf(command, sizeof command, "zstd -dqf " TRACES "/%s.mm_profdata.zst -o %s", names[i],
+                     path);
+            if (system(command) != 0)
+                continue;
+        }
+        EXPECT(0, "left out for being short", "", "export", "--to=chrome", "--absolute",
+               "--minimum-duration=1000us", path, "-f", "-o", out);
+        free(check("spans", out, reference));
+    }
+}
+
+static void spans_of_odd_profiles_equal_those_of_crox(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "a_nested",    "b_overlap_siblings", "c_parent_first", "d_same_interval",
+        "e_zero",      "f_recursion",        "g_unknown_id",   "i_multi_args",
+        "j_artifacts", "k_hits_count",       "l_kinds",        "m_hash_nested",
+        "o_no_events", "p_only_integer",     "q_threads",      "r_unsorted",
+        "s_48bit",     "u_time_fmt",         "v_unicode",      "w_ties",
+        "y_v8"};
+    char out[512];
+    snprintf(out, sizeof out, "%s", in_folder("odd.json"));
+    if (access(TRACES, R_OK) != 0)
+        skip();
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char path[512], reference[512];
+        snprintf(path, sizeof path, TRACES "/synth/%s.mm_profdata", names[i]);
+        snprintf(reference, sizeof reference, TRACES "/ref/synth/%s.crox", names[i]);
+        EXPECT(0, "exported:", "", "export", "--to=chrome", "--absolute", path, "-f", "-o", out);
+        free(check("spans", out, reference));
+    }
+}
+
+/* ---- Every kind of event ---- */
+
+static const char *make_kinds(const char *name)
+{
+    const char *path = in_folder(name);
+    struct tbed_writer *writer = open_writer(path, true);
+    record_small(writer);
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, "other \"thread\"");
+    uint32_t id = intern(writer, "q\x1eone\x1etwo\"\\\n");
+    struct tbed_argument argument = {
+        .type = TBED_ARG_POINTER, .name_id = intern(writer, "at"), .value.u64 = 4096};
+    tbed_async_begin(recorder, id, 7);
+    tbed_async_end(recorder, id, 7);
+    tbed_flow(recorder, TBED_EXT_FLOW_BEGIN, id, 9);
+    tbed_flow(recorder, TBED_EXT_FLOW_STEP, id, 9);
+    tbed_flow(recorder, TBED_EXT_FLOW_END, id, 9);
+    tbed_alloc(recorder, id, TBED_FUNCTION_MALLOC, 0x1000, 8);
+    tbed_counter_f64(recorder, intern(writer, "ratio"), 0.5);
+    tbed_counter_f64(recorder, intern(writer, "ratio"), (double)INFINITY);
+    tbed_instant_args(recorder, id, &argument, 1);
+    tbed_span_begin(recorder, intern(writer, "open"));
+    tbed_writer_close(writer);
+    return path;
+}
+
+static void every_kind_of_event_is_written_or_counted(void **state)
+{
+    (void)state;
+    const char *out = in_folder("kinds.json");
+    struct run run = RUN("export", "--to=chrome", make_kinds("kinds.tbed"), "-o", out);
+    assert_int_equal(run.exit, 0);
+    assert_says(run.out, "kinds.json: exported: 15 events\n");
+    assert_says(run.out, "1 allocation event left out");
+    assert_says(run.out, "1 span that never ended");
+    end_run(&run);
+    char *text = check("events", out, "");
+    assert_says(text, "\"name\": \"load\", \"ph\": \"X\"");
+    assert_says(text, "{\"args\": {\"bytes\": 7}, \"dur\": 0.02, \"name\": \"parse\", \"ph\": \"X\"");
+    assert_says(text, "\"name\": \"tick\", \"ph\": \"i\", ");
+    assert_says(text, "{\"args\": {\"items\": -3}, \"name\": \"queue\", \"ph\": \"C\"");
+    assert_says(text, "{\"args\": {\"value\": 0.5}, \"name\": \"ratio\", \"ph\": \"C\"");
+    assert_says(text, "{\"args\": {\"value\": null}, \"name\": \"ratio\", \"ph\": \"C\"");
+    assert_says(text, "{\"args\": {\"severity\": \"warning\"}, ");
+    assert_says(text, "\"cat\": \"message\", \"name\": \"beware\", \"ph\": \"i\"");
+    assert_says(text, "\"cat\": \"message\", \"name\": \"opening a.txt\", \"ph\": \"i\"");
+    assert_says(text,
+                "{\"args\": {\"arg0\": \"one\", \"arg1\": \"two\\\"\\\\\\n\"}, \"cat\": \"async\", \"id\": ");
+    assert_says(text, ":0x7\", \"name\": \"q\", \"ph\": \"b\"");
+    assert_says(text, ":0x7\", \"name\": \"q\", \"ph\": \"e\"");
+    assert_says(text, "\"cat\": \"flow\", \"id\": \"0x9\", \"name\": \"q\", \"ph\": \"s\"");
+    assert_says(text, "\"ph\": \"t\"");
+    assert_says(text, "\"bp\": \"e\", \"cat\": \"flow\"");
+    assert_says(
+        text,
+        "{\"args\": {\"arg0\": \"one\", \"arg1\": \"two\\\"\\\\\\n\", \"at\": \"0x1000\"}, \"name\": \"q\"");
+    assert_says(text, "\"name\": \"open\", \"ph\": \"B\"");
+    assert_says(text,
+                "{\"args\": {\"name\": \"test\"}, \"cat\": \"\", \"name\": \"process_name\", \"ph\": \"M\"");
+    assert_says(text,
+                "{\"args\": {\"name\": \"other \\\"thread\\\"\"}, \"cat\": \"\", \"name\": \"thread_name\"");
+    free(text);
+}
+
+static void short_spans_are_left_out_and_counted(void **state)
+{
+    (void)state;
+    const char *path = make_small("short.tbed", true), *out = in_folder("short.json");
+    EXPECT(0, "1 span left out for being short", "", "export", "--to=chrome", "--minimum-duration=50ns", path,
+           "-o", out);
+    char *text = check("events", out, "");
+    assert_says(text, "\"name\": \"load\"");
+    assert_silent_on(text, "\"name\": \"parse\"");
+    free(text);
+    EXPECT(2, "", "--minimum-duration takes", "export", "--to=chrome", "--minimum-duration=5h", path, "-o",
+           out);
+    EXPECT(2, "", "options of --to=chrome", "export", "--to=mm_profdata", "--absolute", path, "-o", out);
+}
+
+static void times_count_from_the_start_of_the_trace(void **state)
+{
+    (void)state;
+    const char *path = make_small("times.tbed", false), *out = in_folder("times.json");
+    EXPECT(0, "exported", "", "export", "--to=chrome", path, "-o", out);
+    char *text = check("events", out, "");
+    assert_says(text, "\"name\": \"load\", \"ph\": \"X\", \"pid\": ");
+    assert_says(strstr(text, "\"name\": \"load\""), "\"ts\": 0}\n");
+    free(text);
+}
+
+/* ---- Several traces, many threads ---- */
+
+/* Threads one after another: 'count' of them, each with one span, of which every other overlaps the next. */
+static const char *make_threads(const char *name, unsigned count)
+{
+    const char *path = in_folder(name);
+    struct tbed_writer_options options = {.size = sizeof options,
+                                          .overwrite = true,
+                                          .given_ticks = true,
+                                          .given_ticks_per_second = 1000000000,
+                                          .process_pid = 42,
+                                          .process_name = "many"};
+    struct tbed_writer *writer = NULL;
+    assert_int_equal(tbed_writer_open(path, &options, &writer, NULL), TBED_OK);
+    for (uint32_t i = 0; i < count; i++) {
+        struct tbed_recorder *recorder = tbed_recorder_open_given(writer, NULL, 100 + i);
+        struct tbed_given_event span = {.type = TBED_GIVEN_SPAN,
+                                        .id = intern(writer, "work"),
+                                        .category = TBED_ID_INVALID,
+                                        .begin_tick = 1000000 + 1000 * i,
+                                        .tick = 1000000 + 1000 * i + (i % 2 == 0 ? 1500 : 400)};
+        tbed_event_give(recorder, &span);
+    }
+    tbed_writer_close(writer);
+    return path;
+}
+
+static void threads_that_follow_one_another_share_a_row(void **state)
+{
+    (void)state;
+    const char *path = make_threads("rows.tbed", 40), *out = in_folder("rows.json");
+    EXPECT(0, "40 events", "", "export", "--to=chrome", path, "-o", out);
+    char *text = check("rows", out, "");
+    assert_string_equal(text, "40 rows\n");
+    free(text);
+    EXPECT(0, "40 events", "", "export", "--to=chrome", "--collapse-threads", path, "-f", "-o", out);
+    text = check("rows", out, "");
+    assert_string_equal(text, "2 rows\n");
+    free(text);
+}
+
+static void several_traces_go_into_one_and_keep_apart(void **state)
+{
+    (void)state;
+    const char *path = make_threads("twice.tbed", 2), *out = in_folder("twice.json");
+    EXPECT(0, "1 process renumbered", "", "export", "--to=chrome", path, path, "-o", out);
+    char *text = check("events", out, "");
+    assert_says(text, "\"pid\": 42,");
+    assert_says(text, "\"pid\": 4294967296,");
+    free(text);
+}
+
+/* ---- The output ---- */
+
+static void output_is_whole_or_not_there(void **state)
+{
+    (void)state;
+    const char *path = make_small("out.tbed", true), *out = in_folder("mine.json");
+    write_whole(out, "mine", 4);
+    EXPECT(2, "", "--force replaces it", "export", "--to=chrome", path, "-o", out);
+    char *kept = read_whole(out, NULL);
+    assert_string_equal(kept, "mine");
+    free(kept);
+    EXPECT(0, "\n]}\n", "", "export", "--to=chrome", path, "-o", "-");
+    struct run run = run_with(&(struct run_with){.output = "/dev/full"},
+                              (const char *const[]){"export", "--to=chrome", path, "-o", "-", NULL});
+    assert_int_equal(run.exit, 2);
+    assert_says(run.err, "cannot be written");
+    end_run(&run);
+    EXPECT(2, "", "which FILE?", "export", "--to=chrome", "-o", out);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test(name)
+    const struct CMUnitTest tests[] = {
+        TEST(spans_equal_those_of_crox),
+        TEST(spans_of_odd_profiles_equal_those_of_crox),
+        TEST(every_kind_of_event_is_written_or_counted),
+        TEST(short_spans_are_left_out_and_counted),
+        TEST(times_count_from_the_start_of_the_trace),
+        TEST(threads_that_follow_one_another_share_a_row),
+        TEST(several_traces_go_into_one_and_keep_apart),
+        TEST(output_is_whole_or_not_there),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,54 @@
+/*
+ * What the parts of 'tracebed aggregate' share: aggregate_verb.c puts the rows in order, aggregate_print.c prints
+ * them.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_AGGREGATE_H
+#define TRACEBED_AGGREGATE_H
+
+#include "reader/tools/compare/compare_verbs.h"
+
+enum aggregate_sort { /* 0: the default */
+                      AGGREGATE_SORT_VARIANCE,
+                      AGGREGATE_SORT_CV,
+                      AGGREGATE_SORT_MEAN,
+                      AGGREGATE_SORT_MEDIAN,
+                      AGGREGATE_SORT_MIN,
+                      AGGREGATE_SORT_MAX,
+                      AGGREGATE_SORT_OUTLIERS,
+                      AGGREGATE_SORT_RUNS,
+                      AGGREGATE_SORT_NAME,
+};
+
+struct aggregate_row {
+    size_t index; /* of the comparison */
+    struct tbed_comparison_row label;
+    struct tbed_spread spread; /* of the figure that was asked for */
+    bool counts_differ;        /* invocations, cache hits or misses, between runs */
+};
+
+struct aggregate {
+    const struct compare_options *options;
+    const struct tbed_comparison *comparison;
+    enum tbed_figure figure;
+    enum aggregate_sort sort;
+    struct compare_run *runs;
+    size_t run_count;
+    uint64_t *values; /* one a run, for whoever needs a row's */
+    double *scratch;
+    struct tbed_spread total;
+    size_t *outlier_counts;     /* labels in which a run is one, by run */
+    struct aggregate_row *rows; /* that --exclude and -p leave, in the order they are shown */
+    size_t row_count, row_shown;
+    size_t label_count;  /* all */
+    size_t differ_count; /* rows whose counts differ between runs */
+};
+
+/* The spread of a figure over all runs; its values are in 'values' until the next call. */
+struct tbed_spread aggregate_spread(const struct aggregate *aggregate, size_t index, enum tbed_figure figure);
+
+void aggregate_print_text(const struct aggregate *aggregate);
+void aggregate_print_json(const struct aggregate *aggregate);
+
+#endif

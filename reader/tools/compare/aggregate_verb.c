@@ -1,0 +1,294 @@
+/*
+ * tracebed aggregate: how much many runs of the same work differ, by label.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "reader/tools/compare/aggregate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TEXT_LIMIT 30
+
+static const char help[] =
+    "usage: tracebed aggregate [OPTION...] FILE...\n"
+    "\n"
+    "Puts many runs of the same work together by the labels of their spans: how much time each took, how\n"
+    "much that differs between runs, which run is unlike the others, and what should not differ and does.\n"
+    "One of the files may be '-', standard input.\n"
+    "\n"
+    "      --of=FIGURE        what the table is about: self (self time, the default), time, count, misses,\n"
+    "                         hits, blocked, load or hashing; --json has them all\n"
+    "  -s, --sort=KEY         variance (the default), cv, mean, median, min, max, outliers, runs (fewest\n"
+    "                         first) or name\n"
+    "  -e, --exclude=LABEL    leave out the label of exactly this name; if there is a * (anything) or\n"
+    "                         ? (one character) in it, all labels that it matches. May be repeated\n"
+    "      --by=WHAT          as 'tracebed diff' has it: scope, module, author or function\n"
+    "      --include-from=FILE  the same, of names that match a line of FILE\n"
+    "      --exclude-from=FILE  and of these only names that match none\n"
+    "  -n, --limit=N          rows of each table; 0: all. By default 30; all with --json\n"
+    "  -p, --percent-above=P  leave out labels whose mean self time is less than P percent of the mean\n"
+    "                         total time\n"
+    "      --json             one JSON object, on one line\n"
+    "  -j, --jobs=N           threads; by default as many as there are processors\n"
+    "      --color=WHEN       never, auto or always\n"
+    "  -h, --help             this text\n"
+    "\n"
+    "A run without a label counts as 0 there: it spent no time in it. 'std dev' is that of a sample (over\n"
+    "the runs less one), 'cv' the coefficient of variation, std dev / mean.\n"
+    "\n"
+    "An outlier is a run that is further from the median than 3.5 robust standard deviations: 1.4826 times\n"
+    "the median absolute deviation, or where that is 0, as more than half of the runs agree, 1.2533 times\n"
+    "the mean absolute deviation (Iglewicz and Hoaglin's modified z-score). With fewer than 5 runs nothing\n"
+    "is called an outlier. Counts that differ between runs of the same work stand behind the label.\n"
+    "\n"
+    "JSON, its keys: run_count, runs [{file, tick_unit, total_ns, span_count, stream_count,\n"
+    "never_ended_count, unknown_begin_count, inverted_count, overlap_count, drop_count, damage_count}], "
+    "outlier_label_counts\n"
+    "[one a run], total_ns {mean, median, standard_deviation, variance, coefficient_of_variation, min,\n"
+    "max, values [one a run], outlier_runs [from 1]}, differing_label_count, rows [{label, run_count,\n"
+    "counts_differ, and each as total_ns: self_ns, time_ns, invocations, cache_misses, cache_hits,\n"
+    "blocked_ns, incremental_load_ns, incremental_hashing_ns}], artifacts [{label, run_count, bytes as\n"
+    "total_ns}]; left_out {rows that --limit left out}. What too few runs do not tell is null: the\n"
+    "deviation of one, the outliers of four. With a clock that counts no time _ns is _ticks.\n"
+    "\n"
+    "Examples:\n"
+    "  tracebed aggregate run-*.tbed\n"
+    "  tracebed aggregate --sort=cv -p 1 *.mm_profdata\n"
+    "  tracebed aggregate --json *.mm_profdata | jq -r '.rows[] | select(.counts_differ) | .label'\n"
+    "\n"
+    "Of a .mm_profdata file only the strings that its events need are read; 'tracebed verify' looks\n"
+    "at everything.\n"
+    "Exit codes: 0 fine; 1 a file is damaged (what is intact is counted); 2 wrong usage, a file cannot be\n"
+    "read, or their clocks count different things.\n";
+
+enum { OPTION_OF = COMPARE_OPTION_LAST };
+
+struct tbed_spread aggregate_spread(const struct aggregate *aggregate, size_t index, enum tbed_figure figure)
+{
+    struct tbed_spread spread;
+    for (size_t run = 0; run < aggregate->run_count; run++)
+        aggregate->values[run] = tbed_comparison_figures(aggregate->comparison, index, run).of[figure];
+    tbed_spread_make(aggregate->values, aggregate->run_count, aggregate->scratch, &spread);
+    return spread;
+}
+
+/* ---- Rows ---- */
+
+static bool do_counts_differ(const struct aggregate *aggregate, size_t index)
+{
+    struct tbed_figures first = tbed_comparison_figures(aggregate->comparison, index, 0);
+    for (size_t run = 1; run < aggregate->run_count; run++) {
+        struct tbed_figures other = tbed_comparison_figures(aggregate->comparison, index, run);
+        for (enum tbed_figure figure = TBED_FIGURE_INVOCATIONS; figure <= TBED_FIGURE_HITS; figure++)
+            if (first.of[figure] != other.of[figure])
+                return true;
+    }
+    return false;
+}
+
+static bool is_wanted(const struct aggregate *aggregate, const struct aggregate_row *row)
+{
+    if (compare_is_excluded(aggregate->options, &row->label))
+        return false;
+    if (aggregate->options->percent <= 0)
+        return true;
+    struct tbed_spread self = aggregate_spread(aggregate, row->index, TBED_FIGURE_SELF);
+    return self.mean * 100 >= aggregate->options->percent * aggregate->total.mean;
+}
+
+static double key_of(const struct aggregate_row *row, enum aggregate_sort sort)
+{
+    switch (sort) {
+    case AGGREGATE_SORT_CV:
+        return compare_variation(&row->spread);
+    case AGGREGATE_SORT_MEAN:
+        return row->spread.mean;
+    case AGGREGATE_SORT_MEDIAN:
+        return row->spread.median;
+    case AGGREGATE_SORT_MIN:
+        return (double)row->spread.min;
+    case AGGREGATE_SORT_MAX:
+        return (double)row->spread.max;
+    case AGGREGATE_SORT_OUTLIERS:
+        return (double)row->spread.outlier_count;
+    case AGGREGATE_SORT_RUNS:
+        return -(double)row->label.run_count;
+    case AGGREGATE_SORT_NAME:
+        return 0;
+    default:
+        return row->spread.variance;
+    }
+}
+
+/* Ties by mean, so that one run by itself has an order too; then by label: in their order they come. */
+static int compare_rows(const void *left, const void *right, void *context)
+{
+    const struct aggregate_row *a = left, *b = right;
+    enum aggregate_sort sort = *(enum aggregate_sort *)context;
+    double x = key_of(a, sort), y = key_of(b, sort);
+    if (x != y)
+        return x > y ? -1 : 1;
+    if (sort != AGGREGATE_SORT_NAME && a->spread.mean != b->spread.mean)
+        return a->spread.mean > b->spread.mean ? -1 : 1;
+    return a->index < b->index ? -1 : 1;
+}
+
+static void count_outliers(struct aggregate *aggregate, const struct tbed_spread *spread)
+{
+    for (size_t run = 0; spread->outlier_count > 0 && run < aggregate->run_count; run++)
+        aggregate->outlier_counts[run] += tbed_spread_is_outlier(spread, aggregate->values[run]);
+}
+
+static void collect_rows(struct aggregate *aggregate)
+{
+    struct tbed_comparison_row label;
+    while (tbed_comparison_row(aggregate->comparison, aggregate->label_count, &label))
+        aggregate->label_count++;
+    aggregate->rows = tool_realloc(NULL, aggregate->label_count * sizeof *aggregate->rows);
+    for (size_t i = 0; i < aggregate->label_count; i++) {
+        struct aggregate_row row = {.index = i, .counts_differ = do_counts_differ(aggregate, i)};
+        tbed_comparison_row(aggregate->comparison, i, &row.label);
+        if (!is_wanted(aggregate, &row))
+            continue;
+        row.spread = aggregate_spread(aggregate, i, aggregate->figure);
+        count_outliers(aggregate, &row.spread);
+        aggregate->differ_count += row.counts_differ;
+        aggregate->rows[aggregate->row_count++] = row;
+    }
+    qsort_r(aggregate->rows, aggregate->row_count, sizeof *aggregate->rows, compare_rows, &aggregate->sort);
+    size_t limit = aggregate->options->limit;
+    aggregate->row_shown = aggregate->row_count < limit ? aggregate->row_count : limit;
+}
+
+static void spread_totals(struct aggregate *aggregate)
+{
+    for (size_t run = 0; run < aggregate->run_count; run++)
+        aggregate->values[run] = tbed_comparison_total(aggregate->comparison, run);
+    tbed_spread_make(aggregate->values, aggregate->run_count, aggregate->scratch, &aggregate->total);
+}
+
+/* ---- Many files ---- */
+
+static bool load(struct tbed_comparison *comparison, struct aggregate *aggregate, char **paths)
+{
+    for (size_t i = 0; i < aggregate->run_count; i++)
+        if (!compare_load(comparison, paths[i], aggregate->options, i > 0 ? aggregate->runs : NULL,
+                          &aggregate->runs[i]))
+            return false;
+    return true;
+}
+
+static int aggregate_files(struct aggregate *aggregate, char **paths)
+{
+    struct tbed_comparison *comparison = compare_open();
+    size_t count = aggregate->run_count;
+    int exit = TOOL_TROUBLE;
+    aggregate->comparison = comparison;
+    aggregate->runs = tool_realloc(NULL, count * sizeof *aggregate->runs);
+    aggregate->values = tool_realloc(NULL, count * sizeof *aggregate->values);
+    aggregate->scratch = tool_realloc(NULL, count * sizeof *aggregate->scratch);
+    aggregate->outlier_counts = tool_realloc(NULL, count * sizeof *aggregate->outlier_counts);
+    memset(aggregate->outlier_counts, 0, count * sizeof *aggregate->outlier_counts);
+    if (load(comparison, aggregate, paths)) {
+        spread_totals(aggregate);
+        collect_rows(aggregate);
+        if (aggregate->options->json)
+            aggregate_print_json(aggregate);
+        else
+            aggregate_print_text(aggregate);
+        exit = TOOL_FINE;
+        for (size_t i = 0; i < count; i++)
+            exit = aggregate->runs[i].damage_count > 0 ? TOOL_FOUND : exit;
+    }
+    free(aggregate->rows);
+    free(aggregate->runs);
+    free(aggregate->values);
+    free(aggregate->scratch);
+    free(aggregate->outlier_counts);
+    tbed_comparison_close(comparison);
+    return exit;
+}
+
+/* ---- Options ---- */
+
+static bool parse_sort(const char *text, enum aggregate_sort *sort_ret)
+{
+    static const char *const names[] = {"variance", "cv",       "mean", "median", "min",
+                                        "max",      "outliers", "runs", "name"};
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(names[i], text) == 0) {
+            *sort_ret = (enum aggregate_sort)i;
+            return true;
+        }
+    return false;
+}
+
+static bool parse_figure(const char *text, enum tbed_figure *figure_ret)
+{
+    static const char *const names[TBED_FIGURE_COUNT] = {"self", "time",    "count", "misses",
+                                                         "hits", "blocked", "load",  "hashing"};
+    for (unsigned i = 0; i < TBED_FIGURE_COUNT; i++)
+        if (strcmp(names[i], text) == 0) {
+            *figure_ret = (enum tbed_figure)i;
+            return true;
+        }
+    return false;
+}
+
+/* NULL if it was understood, else what is wrong. */
+static const char *take_option(struct compare_options *options, struct aggregate *aggregate, int option,
+                               const char *argument)
+{
+    switch (option) {
+    case 's':
+        return parse_sort(argument, &aggregate->sort) ? NULL : "--sort: there is no such key";
+    case OPTION_OF:
+        return parse_figure(argument, &aggregate->figure) ? NULL : "--of: there is no such figure";
+    default:
+        return compare_take_option(options, option, argument);
+    }
+}
+
+/* -1: go on, with 'optind' at the first file. */
+static int take_options(struct compare_options *options, struct aggregate *aggregate, int argc, char **argv)
+{
+    static const struct option long_options[] = {COMPARE_OPTIONS,
+                                                 {"sort", required_argument, NULL, 's'},
+                                                 {"of", required_argument, NULL, OPTION_OF},
+                                                 {0}};
+    int option, exit = -1;
+    while ((option = tool_option_next(&tool_verb_aggregate, argc, argv,
+                                      COMPARE_SHORT_OPTIONS "s:", long_options, &exit)) != -1) {
+        const char *problem = take_option(options, aggregate, option, optarg);
+        if (problem != NULL)
+            return tool_usage(&tool_verb_aggregate, problem);
+    }
+    if (exit >= 0)
+        return exit;
+    if (optind == argc)
+        return tool_usage(&tool_verb_aggregate, "which FILEs?");
+    aggregate->run_count = (size_t)(argc - optind);
+    return compare_check_paths(&tool_verb_aggregate, argv + optind, aggregate->run_count) ? -1 : TOOL_TROUBLE;
+}
+
+static int run(int argc, char **argv)
+{
+    struct compare_options options = {0};
+    struct aggregate aggregate = {.options = &options};
+    int exit = take_options(&options, &aggregate, argc, argv);
+    if (options.limit == 0)
+        options.limit = options.json ? SIZE_MAX : TEXT_LIMIT;
+    if (exit < 0)
+        exit = tool_finish(aggregate_files(&aggregate, argv + optind));
+    compare_free_options(&options);
+    return exit;
+}
+
+const struct tool_verb tool_verb_aggregate = {
+    .name = "aggregate",
+    .summary = "shows how much many runs of the same work differ",
+    .help = help,
+    .run = run,
+};

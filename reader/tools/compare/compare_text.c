@@ -1,0 +1,155 @@
+/*
+ * How figures of a comparison, changes of them, and columns of both are printed.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "reader/tools/compare/compare_verbs.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool is_time(const struct compare_run *run, enum tbed_figure figure)
+{
+    return tbed_figure_is_time(figure) && run->unit[0] == '\0';
+}
+
+/* A mean of counts need not be whole. */
+static const char *format_number(char buffer[32], double value)
+{
+    if (value != floor(value) && value < 999.5)
+        snprintf(buffer, 32, "%.*f", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value);
+    else if (value < 0x1p63)
+        tool_format_count(buffer, (uint64_t)(value + 0.5));
+    else
+        snprintf(buffer, 32, "%.3g", value);
+    return buffer;
+}
+
+const char *compare_format(char buffer[32], const struct compare_run *run, enum tbed_figure figure,
+                           double value)
+{
+    return is_time(run, figure) ? tool_format_time(buffer, value, run->resolution_ns)
+                                : format_number(buffer, value);
+}
+
+const char *compare_format_change(char buffer[32], const struct compare_run *run, enum tbed_figure figure,
+                                  int64_t change)
+{
+    char size_text[32];
+    double size = fabs((double)change);
+    if (change == 0)
+        return "0";
+    snprintf(buffer, 32, "%c%.30s", change < 0 ? '-' : '+', compare_format(size_text, run, figure, size));
+    return buffer;
+}
+
+const char *compare_format_percent(char buffer[32], double percent)
+{
+    double size = fabs(percent);
+    if (size < 0.05)
+        snprintf(buffer, 32, "0.0 %%");
+    else if (size >= 1e6)
+        snprintf(buffer, 32, "%+.2g %%", percent);
+    else
+        snprintf(buffer, 32, "%+.*f %%", size >= 999.95 ? 0 : 1, percent);
+    return buffer;
+}
+
+const char *compare_key(char buffer[48], const struct compare_run *run, enum tbed_figure figure,
+                        const char *suffix)
+{
+    static const char *const names[TBED_FIGURE_COUNT] = {
+        [TBED_FIGURE_SELF] = "self",
+        [TBED_FIGURE_TIME] = "time",
+        [TBED_FIGURE_INVOCATIONS] = "invocations",
+        [TBED_FIGURE_MISSES] = "cache_misses",
+        [TBED_FIGURE_HITS] = "cache_hits",
+        [TBED_FIGURE_BLOCKED] = "blocked",
+        [TBED_FIGURE_LOAD] = "incremental_load",
+        [TBED_FIGURE_HASHING] = "incremental_hashing",
+    };
+    const char *unit = !tbed_figure_is_time(figure) ? "" : is_time(run, figure) ? "_ns" : "_ticks";
+    snprintf(buffer, 48, "%s%s%s", names[figure], unit, suffix);
+    return buffer;
+}
+
+double compare_deviation(const struct tbed_spread *spread)
+{
+    return sqrt(spread->variance);
+}
+
+double compare_variation(const struct tbed_spread *spread)
+{
+    return spread->mean > 0 ? compare_deviation(spread) / spread->mean : 0;
+}
+
+void compare_json_run(struct tool_json *json, const char *key, const struct compare_run *run, uint64_t total)
+{
+    const struct tbed_profile_totals *totals = &run->totals;
+    bool counts = run->unit[0] != '\0';
+    tool_json_object_open(json, key);
+    tool_json_string(json, "file", tool_path(run->path));
+    tool_json_string(json, "tick_unit", counts ? run->unit : NULL);
+    tool_json_u64(json, counts ? "total_ticks" : "total_ns", total);
+    tool_json_u64(json, "span_count", totals->span_count);
+    tool_json_u64(json, "stream_count", totals->stream_count);
+    tool_json_u64(json, "never_ended_count", totals->open_count + run->open_count);
+    tool_json_u64(json, "unknown_begin_count", totals->lost_count);
+    tool_json_u64(json, "inverted_count", totals->inverted_count);
+    tool_json_u64(json, "overlap_count", totals->overlap_count);
+    tool_json_u64(json, "drop_count", run->drop_count);
+    tool_json_u64(json, "damage_count", run->damage_count);
+    tool_json_object_close(json);
+}
+
+void compare_put_column(const char *color, const char *text)
+{
+    if (*color == '\0')
+        printf("%*s", COMPARE_COLUMN_WIDTH, text);
+    else
+        printf("%s%*s%s", color, COMPARE_COLUMN_WIDTH, text, tool_plain());
+}
+
+void compare_put_label(const char *text, size_t nbytes)
+{
+    fputs("  ", stdout);
+    tool_print_text(stdout, text, nbytes, 0);
+}
+
+void compare_put_rest(size_t shown, size_t count, const char *what)
+{
+    char left[32];
+    if (shown < count)
+        printf("%s%*s more %s; --limit=%zu shows all%s\n", tool_dim(), COMPARE_COLUMN_WIDTH,
+               tool_format_count(left, count - shown), what, count, tool_plain());
+}
+
+static void put_warning(const char *path, uint64_t count, const char *one, const char *many)
+{
+    char buffer[32];
+    if (count == 0)
+        return;
+    fputs(tool_red(), stdout);
+    tool_print_text(stdout, tool_path(path), strlen(tool_path(path)), 0);
+    printf(": %s %s%s\n", tool_format_count(buffer, count), count == 1 ? one : many, tool_plain());
+}
+
+void compare_put_warnings(const struct compare_run *run)
+{
+    put_warning(run->path, run->drop_count, "RECORD IS MISSING: it could not be stored.",
+                "RECORDS ARE MISSING: they could not be stored.");
+    put_warning(run->path, run->damage_count, "place is damaged; what is intact was read.",
+                "places are damaged; what is intact was read.");
+    put_warning(run->path, run->totals.open_count, "span never ended, and is in no row.",
+                "spans never ended, and are in no row.");
+    put_warning(run->path, run->open_count, "span never ended, and counts until its thread's last event.",
+                "spans never ended, and count until their threads' last events.");
+    put_warning(run->path, run->totals.lost_count, "span ended with no known begin, and is in no row.",
+                "spans ended with no known begin, and are in no row.");
+    put_warning(run->path, run->totals.inverted_count, "span ends before it begins; it counts with no time.",
+                "spans end before they begin; they count with no time.");
+    put_warning(run->path, run->totals.negative_count,
+                "label has spans that overlap so far that no self time is left of it.",
+                "labels have spans that overlap so far that no self time is left of them.");
+}

@@ -1,0 +1,241 @@
+/*
+ * tracebed diff: what changed between two traces, by label.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "reader/tools/compare/diff.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TEXT_LIMIT 30
+
+static const char help[] =
+    "usage: tracebed diff [OPTION...] BEFORE AFTER\n"
+    "\n"
+    "Compares two traces by the labels of their spans: how much more, or less, time AFTER spent in each,\n"
+    "largest change of self time first. Two runs of one program, or before and after a change. One of the\n"
+    "two may be '-', standard input.\n"
+    "\n"
+    "  -e, --exclude=LABEL    leave out the label of exactly this name; if there is a * (anything) or\n"
+    "                         ? (one character) in it, all labels that it matches. May be repeated\n"
+    "      --by=WHAT          spans as 'tracebed report' has them, messages '{ text' and '} text' among\n"
+    "                         them: by scope, module, author or function. So logs of RTL_LOGFILE are\n"
+    "                         compared, by scope, without it\n"
+    "      --include-from=FILE  with --by: only names that match a line of FILE, extended regular\n"
+    "                         expressions of POSIX; the others are one row\n"
+    "      --exclude-from=FILE  and of these only names that match none\n"
+    "  -n, --limit=N          rows of each table; 0: all. By default 30; all with --json\n"
+    "  -p, --percent-above=P  leave out labels whose self time changed by less than P percent of the\n"
+    "                         total time of BEFORE\n"
+    "      --exit-code        exit with 1 if anything differs; see below\n"
+    "      --json             one JSON object, on one line\n"
+    "  -j, --jobs=N           threads; by default as many as there are processors\n"
+    "      --color=WHEN       never, auto or always\n"
+    "  -h, --help             this text\n"
+    "\n"
+    "All figures are AFTER less BEFORE. 'total' is the time from the first begin to the last end, summed\n"
+    "over all threads; with --by the time in which any span was open. A label that is in AFTER only is\n"
+    "'new', one that is in BEFORE only is 'gone'; '-' is the percentage of nothing. A column is left out\n"
+    "where nothing in it changed, 'misses' also where each call is one. Artifacts are sizes that the\n"
+    "program told of: what grew most first.\n"
+    "\n"
+    "JSON, its keys: before and after {file, tick_unit, total_ns, span_count, stream_count,\n"
+    "never_ended_count, unknown_begin_count, inverted_count, overlap_count, drop_count, damage_count}, "
+    "total_ns_change,\n"
+    "total_percent_change, rows [{label, state ('both', 'new', 'gone'), time_ns_change,\n"
+    "time_percent_change, self_ns_change, self_percent_change, invocations_change, cache_misses_change,\n"
+    "cache_hits_change, blocked_ns_change, incremental_load_ns_change, incremental_hashing_ns_change,\n"
+    "time_ns [before, after], self_ns [before, after], invocations [before, after]}], artifacts [{label,\n"
+    "bytes_change, bytes [before, after]}]; left_out {rows and artifacts that --limit left out}. The\n"
+    "percentage of nothing, and of what is new or gone, is null. With a clock that counts no time _ns is\n"
+    "_ticks.\n"
+    "\n"
+    "Examples:\n"
+    "  tracebed diff before.tbed after.tbed\n"
+    "  tracebed diff -e 'LLVM_*' -p 0.5 before.mm_profdata after.mm_profdata\n"
+    "  tracebed diff --by=module old_4711.log new_4712.log\n"
+    "  tracebed diff --exit-code -p 1 before.tbed after.tbed || echo 'a label changed by 1 % of the run'\n"
+    "  tracebed diff --json before.tbed after.tbed | jq '.rows[] | select(.invocations_change != 0)'\n"
+    "\n"
+    "Of a .mm_profdata file only the strings that its events need are read; 'tracebed verify' looks\n"
+    "at everything.\n"
+    "Exit codes: 0 fine, whether or not they differ: two runs never take the same time; 1 a file is\n"
+    "damaged (what is intact is compared), or with --exit-code a figure differs in a label that --exclude\n"
+    "and -p leave, or, without -p, an artifact; 2 wrong usage, a file cannot be read, or their clocks\n"
+    "count different things.\n";
+
+enum { OPTION_EXIT_CODE = COMPARE_OPTION_LAST };
+
+/* ---- Rows ---- */
+
+static uint64_t size_of_change(uint64_t before, uint64_t after)
+{
+    return after > before ? after - before : before - after;
+}
+
+static uint64_t self_size(const struct diff_row *row)
+{
+    return size_of_change(row->before.of[TBED_FIGURE_SELF], row->after.of[TBED_FIGURE_SELF]);
+}
+
+static bool differs(const struct diff_row *row)
+{
+    return memcmp(row->before.of, row->after.of, sizeof row->before.of) != 0;
+}
+
+/* Ties by label: in their order they come. */
+static int compare_rows(const void *left, const void *right)
+{
+    const struct diff_row *a = left, *b = right;
+    uint64_t x = self_size(a), y = self_size(b);
+    if (x != y)
+        return x > y ? -1 : 1;
+    return a->index < b->index ? -1 : 1;
+}
+
+static bool is_wanted(const struct diff *diff, const struct diff_row *row)
+{
+    uint64_t whole = tbed_comparison_total(diff->comparison, 0);
+    if (whole == 0)
+        whole = tbed_comparison_total(diff->comparison, 1);
+    return !compare_is_excluded(diff->options, &row->label) &&
+           (double)self_size(row) * 100 >= diff->options->percent * (double)whole;
+}
+
+static void collect_rows(struct diff *diff)
+{
+    struct tbed_comparison_row label;
+    while (tbed_comparison_row(diff->comparison, diff->label_count, &label))
+        diff->label_count++;
+    diff->rows = tool_realloc(NULL, diff->label_count * sizeof *diff->rows);
+    for (size_t i = 0; i < diff->label_count; i++) {
+        struct diff_row row = {.index = i,
+                               .before = tbed_comparison_figures(diff->comparison, i, 0),
+                               .after = tbed_comparison_figures(diff->comparison, i, 1)};
+        tbed_comparison_row(diff->comparison, i, &row.label);
+        if (!is_wanted(diff, &row))
+            continue;
+        diff->changed_count += differs(&row);
+        diff->rows[diff->row_count++] = row;
+    }
+    qsort(diff->rows, diff->row_count, sizeof *diff->rows, compare_rows);
+    diff->row_shown = diff->row_count < diff->options->limit ? diff->row_count : diff->options->limit;
+}
+
+/* What grew most first. */
+static int compare_artifacts(const void *left, const void *right)
+{
+    const struct diff_artifact *a = left, *b = right;
+    int64_t x = tbed_figure_change(a->before, a->after), y = tbed_figure_change(b->before, b->after);
+    if (x != y)
+        return x > y ? -1 : 1;
+    return a->index < b->index ? -1 : 1;
+}
+
+static void collect_artifacts(struct diff *diff)
+{
+    struct diff_artifact artifact = {0};
+    size_t count = 0;
+    while (tbed_comparison_artifact(diff->comparison, count, &artifact.label))
+        count++;
+    diff->artifacts = tool_realloc(NULL, count * sizeof *diff->artifacts);
+    for (size_t i = 0; i < count; i++) {
+        artifact = (struct diff_artifact){.index = i,
+                                          .before = tbed_comparison_size(diff->comparison, i, 0),
+                                          .after = tbed_comparison_size(diff->comparison, i, 1)};
+        tbed_comparison_artifact(diff->comparison, i, &artifact.label);
+        if (compare_is_excluded(diff->options, &artifact.label))
+            continue;
+        diff->artifacts_differ |= artifact.before != artifact.after;
+        diff->artifacts[diff->artifact_count++] = artifact;
+    }
+    qsort(diff->artifacts, diff->artifact_count, sizeof *diff->artifacts, compare_artifacts);
+    diff->artifact_shown =
+        diff->artifact_count < diff->options->limit ? diff->artifact_count : diff->options->limit;
+}
+
+/* ---- Two files ---- */
+
+static int exit_code(const struct diff *diff, bool wants_exit_code)
+{
+    bool differ = diff->changed_count > 0 || (diff->artifacts_differ && diff->options->percent <= 0);
+    bool damaged = diff->runs[0].damage_count > 0 || diff->runs[1].damage_count > 0;
+    return damaged || (wants_exit_code && differ) ? TOOL_FOUND : TOOL_FINE;
+}
+
+static bool load(struct tbed_comparison *comparison, struct diff *diff, char **paths)
+{
+    for (unsigned i = 0; i < 2; i++)
+        if (!compare_load(comparison, paths[i], diff->options, i > 0 ? diff->runs : NULL, &diff->runs[i]))
+            return false;
+    return true;
+}
+
+static int diff_files(const struct compare_options *options, char **paths, bool wants_exit_code)
+{
+    struct tbed_comparison *comparison = compare_open();
+    struct diff diff = {.options = options, .comparison = comparison};
+    int exit = TOOL_TROUBLE;
+    if (load(comparison, &diff, paths)) {
+        collect_rows(&diff);
+        collect_artifacts(&diff);
+        if (options->json)
+            diff_print_json(&diff);
+        else
+            diff_print_text(&diff);
+        exit = exit_code(&diff, wants_exit_code);
+    }
+    free(diff.rows);
+    free(diff.artifacts);
+    tbed_comparison_close(comparison);
+    return exit;
+}
+
+/* ---- Options ---- */
+
+/* -1: go on, with 'optind' at the first file. */
+static int take_options(struct compare_options *options, bool *wants_exit_code_ret, int argc, char **argv)
+{
+    static const struct option long_options[] = {
+        COMPARE_OPTIONS, {"exit-code", no_argument, NULL, OPTION_EXIT_CODE}, {0}};
+    int option, exit = -1;
+    while ((option = tool_option_next(&tool_verb_diff, argc, argv, COMPARE_SHORT_OPTIONS, long_options,
+                                      &exit)) != -1) {
+        if (option == OPTION_EXIT_CODE) {
+            *wants_exit_code_ret = true;
+            continue;
+        }
+        const char *problem = compare_take_option(options, option, optarg);
+        if (problem != NULL)
+            return tool_usage(&tool_verb_diff, problem);
+    }
+    if (exit >= 0)
+        return exit;
+    if (argc - optind != 2)
+        return tool_usage(&tool_verb_diff, argc - optind < 2
+                                               ? "which two files?"
+                                               : "takes two files; 'tracebed aggregate' takes many");
+    return compare_check_paths(&tool_verb_diff, argv + optind, 2) ? -1 : TOOL_TROUBLE;
+}
+
+static int run(int argc, char **argv)
+{
+    struct compare_options options = {0};
+    bool wants_exit_code = false;
+    int exit = take_options(&options, &wants_exit_code, argc, argv);
+    if (options.limit == 0)
+        options.limit = options.json ? SIZE_MAX : TEXT_LIMIT;
+    if (exit < 0)
+        exit = tool_finish(diff_files(&options, argv + optind, wants_exit_code));
+    compare_free_options(&options);
+    return exit;
+}
+
+const struct tool_verb tool_verb_diff = {
+    .name = "diff",
+    .summary = "shows what changed between two traces",
+    .help = help,
+    .run = run,
+};

@@ -1,0 +1,49 @@
+/*
+ * The verb `dump` is in three files: what is asked for (dump_verb.c), and how an event is printed as text
+ * (dump_text.c) and as JSON (dump_json.c).
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_DUMP_H
+#define TRACEBED_DUMP_H
+
+#include "reader/tools/shared/streams.h"
+
+#include <tracebed/symbols.h>
+
+struct dump_label {
+    uint32_t stream;
+    char *text;
+    size_t nbytes;
+};
+
+struct dump {
+    struct tbed_reader *reader;
+    const char *path;
+    bool json, by_stream, absolute, indent, no_symbols;
+    struct tbed_trace_info info;
+
+    struct streams streams; /* those chosen by rising number */
+
+    bool has_end;
+    uint64_t begin_tick, end_tick;
+    uint64_t left; /* events still to be printed */
+
+    struct dump_label *labels; /* one for each of those chosen */
+    size_t label_width, time_width;
+    size_t label_last; /* the one found last: events of one stream come in rows */
+
+    struct tbed_symbols *symbols; /* NULL: none wanted */
+    struct tool_json out;
+    struct tool_buffer line; /* scratch */
+};
+
+void dump_text_prepare(struct dump *dump);
+void dump_text_event(struct dump *dump, const struct tbed_event *event, uint32_t depth);
+void dump_text_free(struct dump *dump);
+
+/* All string entries, then all bindings, as section 14 of spec/format.md says. */
+void dump_json_strings(struct dump *dump);
+void dump_json_event(struct dump *dump, const struct tbed_event *event);
+
+#endif

@@ -1,0 +1,77 @@
+/*
+ * tracebed export --to=chrome: what is asked of the library, and what is said of the result.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "reader/tools/exchange/export_verb.h"
+
+#include <string.h>
+#include <tracebed/exchange.h>
+#include <tracebed/symbols.h>
+
+static size_t place_text(void *context, struct tbed_reader *reader, uint32_t id, char *buffer,
+                         size_t buffer_nbytes)
+{
+    struct tbed_symbols *symbols = context;
+    return tbed_location_text(symbols, reader, id, TBED_LOCATION_SYMBOL, buffer, buffer_nbytes);
+}
+
+/* Where the data goes to standard output, this goes to standard error. */
+static void put_note(bool is_piped, uint64_t count, const char *what, const char *explanation)
+{
+    char figure[32];
+    if (!is_piped)
+        export_put_note(count, what, explanation);
+    else if (count > 0)
+        tool_complain("%s %s%s %s", tool_format_count(figure, count), what, count == 1 ? "" : "s",
+                      explanation);
+}
+
+static void put_report(const struct export_request *request, const struct tbed_chrome_report *report)
+{
+    bool piped = strcmp(request->to, "-") == 0;
+    char events[32];
+    if (!piped) {
+        export_put_heading(request->to);
+        printf("%s event%s\n", tool_format_count(events, report->event_count),
+               report->event_count == 1 ? "" : "s");
+    }
+    put_note(piped, report->short_count, "span", "left out for being short");
+    put_note(piped, report->allocation_count, "allocation event", "left out: the format has no such kind");
+    put_note(piped, report->unknown_count, "event", "of unknown types left out");
+    put_note(piped, report->unpaired_count, "span", "left out: their begin is not known");
+    put_note(piped, report->argument_count, "argument", "of counters left out");
+    put_note(piped, report->open_count, "span", "that never ended, written as begun");
+    put_note(piped, report->inverted_count, "span", "that end before they begin, written without a duration");
+    put_note(piped, report->renumbered_count, "process",
+             "renumbered: an earlier file has one of the same number");
+}
+
+enum tool_exit export_chrome(const struct export_request *request)
+{
+    struct tbed_symbols_options symbols = {.size = sizeof symbols, .no_lines = true};
+    struct tbed_chrome_options options = {.size = sizeof options,
+                                          .overwrite = request->overwrite,
+                                          .absolute = request->absolute,
+                                          .collapse_threads = request->collapse_threads,
+                                          .minimum_ns = request->minimum_ns,
+                                          .message = tool_message,
+                                          .place = place_text,
+                                          .place_context = tbed_symbols_open(&symbols)};
+    struct tbed_chrome_report report = {0};
+    struct tbed_error error = {.offset = UINT64_MAX};
+    enum tbed_status status;
+    if (strcmp(request->to, "-") == 0)
+        status = tbed_export_chrome_stream(request->readers, request->reader_count, stdout, &options, &report,
+                                           &error);
+    else
+        status = tbed_export_chrome(request->readers, request->reader_count, request->to, &options, &report,
+                                    &error);
+    tbed_symbols_close(options.place_context);
+    enum tool_exit exit;
+    if (!export_went_well(request, status, &error, &exit))
+        return exit;
+    put_report(request, &report);
+    return TOOL_FINE;
+}

@@ -1,0 +1,57 @@
+/*
+ * tracebed export --to=rtl-log: what is asked of the library, and what is said of the result.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "reader/tools/exchange/export_verb.h"
+
+#include <string.h>
+#include <tracebed/exchange.h>
+
+static size_t message_body(void *context, struct tbed_reader *reader, const struct tbed_event *event,
+                           const char **text_ret)
+{
+    (void)context;
+    struct tool_text text = tool_message_body(reader, event);
+    *text_ret = text.text;
+    return text.nbytes;
+}
+
+static void put_report(const struct export_request *request, const struct tbed_rtl_report *report)
+{
+    char figure[32];
+    export_put_heading(request->to);
+    printf("%s line%s\n", tool_format_count(figure, report->line_count), report->line_count == 1 ? "" : "s");
+    export_put_note(report->left_out_count, "event", "left out: the format has no such kind");
+    export_put_note(report->argument_count, "argument", "of spans and instants left out");
+    if (report->process_count > 1)
+        export_put_note(report->process_count, "process", "in one log, whose header tells of the first");
+}
+
+enum tool_exit export_rtl_log(const struct export_request *request)
+{
+    struct tbed_rtl_options options = {.size = sizeof options,
+                                       .overwrite = request->overwrite,
+                                       .rebase = request->rebase,
+                                       .tid = request->tid,
+                                       .quirks = request->quirks,
+                                       .message = message_body};
+    struct tbed_rtl_report report = {0};
+    struct tbed_error error = {.offset = UINT64_MAX};
+    bool is_piped = strcmp(request->to, "-") == 0;
+    enum tbed_status status =
+        is_piped ? tbed_export_rtl_log_stream(request->reader, stdout, &options, &report, &error)
+                 : tbed_export_rtl_log(request->reader, request->to, &options, &report, &error);
+    enum tool_exit exit;
+    if (!export_went_well(request, status, &error, &exit))
+        return exit;
+    char figure[32];
+    if (!is_piped)
+        put_report(request, &report);
+    else if (report.left_out_count > 0)
+        tool_complain("%s event%s left out: the format has no such kind",
+                      tool_format_count(figure, report.left_out_count),
+                      report.left_out_count == 1 ? "" : "s");
+    return TOOL_FINE;
+}

@@ -1,0 +1,181 @@
+/*
+ * tracebed import: other people's traces as ours.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "reader/tools/shared/tool.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#define DAMAGE_TOLD_MAX 10
+
+static const char help[] =
+    "usage: tracebed import [OPTION...] FILE -o OUT\n"
+    "\n"
+    "Makes a trace of a .mm_profdata file, which rustc writes with -Zself-profile; formats 0 and 3 to 9, the "
+    "old ones\n"
+    "in three files included (give any one of them); or of a log of OpenOffice's RTL_LOGFILE.\n"
+    "FILE may be '-', standard input.\n"
+    "Every other verb takes such a file as it is; importing it once saves doing that each time.\n"
+    "\n"
+    "Nothing is put in order and nothing is corrected. What is odd is counted; what is damaged is told with "
+    "its place\n"
+    "in FILE, and all that is whole around it is imported. Of a log no line is refused: export gives all of "
+    "them\n"
+    "back, byte for byte.\n"
+    "\n"
+    "  -o, --output=OUT    the trace to write\n"
+    "  -f, --force         replace OUT if it exists\n"
+    "      --color=WHEN    never, auto or always\n"
+    "  -h, --help          this text\n"
+    "\n"
+    "Examples:\n"
+    "  tracebed import rustc-1234.mm_profdata -o rustc.tbed\n"
+    "  tracebed import soffice_4711.log -o soffice.tbed\n"
+    "  zstd -dc big.mm_profdata.zst | tracebed import - -o big.tbed\n"
+    "\n"
+    "Exit codes: 0 fine; 1 FILE is damaged (what is whole is imported); 2 wrong usage, or a file cannot be "
+    "read or\n"
+    "written; OUT is then not there.\n";
+
+/* ---- What was found ---- */
+
+static void put_counted(const char *before, uint64_t count, const char *what)
+{
+    char figure[32];
+    printf("%s%s %s%s", before, tool_format_count(figure, count), what, count == 1 ? "" : "s");
+}
+
+static void put_note(uint64_t count, const char *what, const char *explanation)
+{
+    if (count == 0)
+        return;
+    put_counted("  ", count, what);
+    printf(" %s\n", explanation);
+}
+
+static void put_log_summary(const char *to, const struct tbed_import_report *report)
+{
+    tool_print_text(stdout, to, strlen(to), 0);
+    put_counted(": imported: ", report->line_count, "line");
+    put_counted(" of ", report->thread_count, "thread");
+    put_counted(": ", report->interval_count, "scope");
+    put_counted(", ", report->message_count, "message");
+    putchar('\n');
+    tool_print_odd(report, "  ");
+    put_note(report->drop_count, "record", "that the trace had no room for");
+}
+
+static void put_summary(const char *to, const struct tbed_import_report *report)
+{
+    if (report->kind == TBED_FOREIGN_RTL_LOG) {
+        put_log_summary(to, report);
+        return;
+    }
+    tool_print_text(stdout, to, strlen(to), 0);
+    put_counted(": imported: ", report->event_count, "event");
+    put_counted(" of ", report->thread_count, "thread");
+    put_counted(", ", report->string_count, "string");
+    printf(", from format %u\n", report->version);
+    put_counted("  ", report->interval_count, "interval");
+    put_counted(", ", report->instant_count, "instant");
+    put_counted(", ", report->integer_count, "number");
+    putchar('\n');
+    put_note(report->inverted_count, "interval", "with the end before the begin; kept as it is");
+    put_note(report->unordered_count, "event",
+             "with an earlier end than the one in front on its thread; kept in place");
+    put_note(report->unpaired_count, "start or end", "without its other half; left out");
+    put_note(report->drop_count, "record", "that the trace had no room for");
+}
+
+static void tell_damage(const char *from, const struct tbed_import_report *report)
+{
+    char figure[32];
+    if (report->damage_count == 0)
+        return;
+    fflush(stdout);
+    tool_complain("%s: damaged in %s place%s; what is whole was imported", tool_path(from),
+                  tool_format_count(figure, report->damage_count), report->damage_count == 1 ? "" : "s");
+    size_t index = 0;
+    for (; index < report->damage_count && index < DAMAGE_TOLD_MAX; index++) {
+        fputs("  ", stderr);
+        tool_print_foreign_damage(stderr, report, index);
+    }
+    if (index < report->damage_count)
+        tool_hint("and %s more; 'tracebed verify %s' lists them",
+                  tool_format_count(figure, report->damage_count - index), from);
+}
+
+/* ---- The verb ---- */
+
+/* Whether it is the new file that the call could not deal with. */
+static bool is_of_output(enum tbed_status status, const char *from)
+{
+    switch (status) {
+    case TBED_ERR_EXISTS:
+    case TBED_ERR_WRITE:
+    case TBED_ERR_DISK_FULL:
+        return true;
+    case TBED_ERR_OPEN:
+    case TBED_ERR_IS_DIRECTORY:
+    case TBED_ERR_NOT_REGULAR:
+        return strcmp(from, "-") == 0 || tbed_foreign_find(from) != TBED_FOREIGN_NONE;
+    default:
+        return false;
+    }
+}
+
+static void complain(const char *from, const char *to, const struct tbed_error *error)
+{
+    if (error->status == TBED_ERR_NOT_A_TRACE) {
+        tool_complain("%s: is no foreign trace that is known", tool_path(from));
+        tool_hint("A trace of tracebed's own is read by every verb as it is.");
+        return;
+    }
+    if (!is_of_output(error->status, from)) {
+        tool_complain_open(from, error);
+        return;
+    }
+    tool_complain_error(to, error);
+    if (error->status == TBED_ERR_EXISTS)
+        tool_hint("--force replaces it.");
+}
+
+static enum tbed_status import_input(const char *to, const struct tbed_import_options *options,
+                                     struct tbed_import_report *report, struct tbed_error *error)
+{
+    int fd = tool_input_file(error);
+    if (fd < 0)
+        return error->status;
+    enum tbed_status status = tbed_import_fd(fd, to, options, report, error);
+    close(fd);
+    return status;
+}
+
+static int import_file(const char *from, const char *to, bool overwrite)
+{
+    struct tbed_import_options options = {.size = sizeof options, .overwrite = overwrite};
+    struct tbed_import_report report;
+    struct tbed_error error;
+    tool_guard(from);
+    enum tbed_status status = strcmp(from, "-") == 0 ? import_input(to, &options, &report, &error)
+                                                     : tbed_import(from, to, &options, &report, &error);
+    if (status != TBED_OK) {
+        complain(from, to, &error);
+        return TOOL_TROUBLE;
+    }
+    put_summary(to, &report);
+    tell_damage(from, &report);
+    return tool_finish(report.damage_count > 0 || report.drop_count > 0 ? TOOL_FOUND : TOOL_FINE);
+}
+
+static int run(int argc, char **argv)
+{
+    struct tool_from_to files;
+    int exit = tool_from_to(&tool_verb_import, argc, argv, &files);
+    return exit >= 0 ? exit : import_file(files.from, files.to, files.overwrite);
+}
+
+const struct tool_verb tool_verb_import = {"import", "other people's traces as ours", help, run};

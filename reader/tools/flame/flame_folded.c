@@ -1,0 +1,75 @@
+/*
+ * Folded stacks: a line for each path, its labels joined by ';', a space, and its self time. Other people's flame
+ * graph tools read them.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "reader/tools/flame/flame.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ';' parts labels and a newline parts stacks: in a label both are shown as \xHH, like any control byte. */
+static void append_label(FILE *out, const struct tbed_stack_row *row)
+{
+    const char *at = row->label, *end = row->label + row->label_nbytes;
+    while (at < end) {
+        const char *mark = memchr(at, ';', (size_t)(end - at));
+        const char *stop = mark != NULL ? mark : end;
+        tool_print_text(out, at, (size_t)(stop - at), 0);
+        if (mark != NULL)
+            fputs("\\x3b", out);
+        at = mark != NULL ? mark + 1 : end;
+    }
+}
+
+/* Where the labels of each depth end in the line that is being made. */
+struct line {
+    char *bytes;
+    size_t nbytes;
+    FILE *out;
+    size_t *ends;
+    size_t end_room;
+};
+
+static void keep_end(struct line *line, uint32_t depth)
+{
+    if (depth >= line->end_room) {
+        line->end_room = (size_t)depth * 2 + 64;
+        line->ends = tool_realloc(line->ends, line->end_room * sizeof *line->ends);
+    }
+    line->ends[depth] = (size_t)ftell(line->out);
+}
+
+/* Rows stand behind their parents: what the line holds up to this depth is the path that leads here. */
+static void put_row(const struct flame *flame, struct line *line, const struct tbed_stack_row *row)
+{
+    fseek(line->out, row->depth == 0 ? 0 : (long)line->ends[row->depth - 1], SEEK_SET);
+    if (row->depth > 0)
+        putc_unlocked(';', line->out);
+    append_label(line->out, row);
+    fflush(line->out);
+    keep_end(line, row->depth);
+    char digits[20];
+    fwrite_unlocked(line->bytes, 1, line->ends[row->depth], flame->out);
+    putc_unlocked(' ', flame->out);
+    fwrite_unlocked(digits, 1, tool_digits(digits, flame_value(flame, row->self_ticks)), flame->out);
+    putc_unlocked('\n', flame->out);
+}
+
+void flame_folded(const struct flame *flame)
+{
+    struct line line = {0};
+    const struct tbed_stack_row *row;
+    line.out = open_memstream(&line.bytes, &line.nbytes);
+    for (size_t i = 0; line.out != NULL && (row = flame_row(flame, i)) != NULL; i++) {
+        if (ferror(flame->out))
+            break;
+        put_row(flame, &line, row);
+    }
+    if (line.out != NULL)
+        fclose(line.out);
+    free(line.bytes);
+    free(line.ends);
+}

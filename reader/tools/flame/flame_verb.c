@@ -1,0 +1,315 @@
+/*
+ * tracebed flame: where the time went, as a flame graph or as folded stacks.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "reader/tools/flame/flame.h"
+#include "reader/tools/shared/streams.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char help[] =
+    "usage: tracebed flame [OPTION...] FILE\n"
+    "\n"
+    "Draws where the time, or the memory, went: a flame graph, one SVG file for any browser. Click a frame "
+    "to zoom,\n"
+    "'/' searches, Escape shows all. FILE may be '-', standard input.\n"
+    "\n"
+    "  -o, --output FILE   write to FILE; '-' is standard output. Without it: the trace's name with .svg\n"
+    "  -f, --force         replace FILE if it exists\n"
+    "      --folded        print folded stacks instead, 'a;b;c N', N in nanoseconds or bytes\n"
+    "  -w, --weight WHAT   of what: time (the default); or of memory, by who allocated it: bytes, count,\n"
+    "                      peak (live when the process had the most) or leaked (never freed)\n"
+    "      --per-thread    a root for each thread instead of all threads put together\n"
+    "  -s, --stream N      only stream N; may be repeated. 'tracebed info' lists them\n"
+    "  -t, --thread TID    only the threads with this id; may be repeated\n"
+    "  -m, --minimum P     leave out frames of less than P percent of all (default: 0.02)\n"
+    "      --root NAME     what the root is called, instead of after its process\n"
+    "      --color=WHEN    never, auto or always\n"
+    "  -h, --help          this text\n"
+    "\n"
+    "Examples:\n"
+    "  tracebed flame run.tbed                          makes run.svg\n"
+    "  tracebed flame --per-thread -o - run.tbed > x.svg\n"
+    "  tracebed flame --weight=peak run.tbed            after 'tracebed record --stacks'\n"
+    "  tracebed flame --folded run.tbed | sort -k 2 -n -t ' '\n"
+    "\n"
+    "Exit codes: 0 fine; 1 the file is damaged (what is intact is drawn); 2 wrong usage, or I/O.\n";
+
+enum { OPTION_FOLDED = 2000, OPTION_PER_THREAD, OPTION_ROOT };
+
+struct options {
+    const char *output; /* NULL: by the trace's name */
+    bool force, folded;
+    struct streams streams;
+    struct tbed_stacks_options stacks;
+};
+
+uint64_t flame_value(const struct flame *flame, uint64_t ticks)
+{
+    if (flame->weight != FLAME_TIME || flame->info.clock == TBED_CLOCK_USER ||
+        flame->info.ticks_per_second == 1000000000)
+        return ticks; /* exactly */
+    double ns = tbed_tick_span_to_ns(flame->reader, ticks);
+    return ns >= 0x1p64 ? UINT64_MAX : (uint64_t)(ns + 0.5);
+}
+
+/* ---- The command line ---- */
+
+/* What is wrong with the option, or NULL. */
+static const char *take_option(struct flame *flame, struct options *options, int option)
+{
+    switch (option) {
+    case 'o':
+        options->output = optarg;
+        return NULL;
+    case 'f':
+        options->force = true;
+        return NULL;
+    case 's':
+    case 't':
+        return streams_take_option(&options->streams, option, optarg);
+    case 'm':
+        return tool_parse_percent(optarg, &flame->minimum) ? NULL : "-m takes a percentage";
+    case 'w':
+        return flame_weight_parse(optarg, &flame->weight) ? NULL
+                                                          : "-w takes time, bytes, count, peak or leaked";
+    case OPTION_PER_THREAD:
+        options->stacks.per_thread = true;
+        return NULL;
+    case OPTION_ROOT:
+        options->stacks.root = optarg;
+        return NULL;
+    default:
+        options->folded = true;
+        return NULL;
+    }
+}
+
+static int parse(int argc, char **argv, struct flame *flame, struct options *options)
+{
+    static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
+                                          {"force", no_argument, NULL, 'f'},
+                                          {"folded", no_argument, NULL, OPTION_FOLDED},
+                                          {"per-thread", no_argument, NULL, OPTION_PER_THREAD},
+                                          {"stream", required_argument, NULL, 's'},
+                                          {"thread", required_argument, NULL, 't'},
+                                          {"tid", required_argument, NULL, 't'},
+                                          {"minimum", required_argument, NULL, 'm'},
+                                          {"weight", required_argument, NULL, 'w'},
+                                          {"root", required_argument, NULL, OPTION_ROOT},
+                                          TOOL_COMMON_OPTIONS,
+                                          {0}};
+    int option, exit;
+    while ((option = tool_option_next(&tool_verb_flame, argc, argv, "o:fs:t:m:w:h", longs, &exit)) != -1) {
+        const char *wrong = take_option(flame, options, option);
+        if (wrong != NULL)
+            return tool_usage(&tool_verb_flame, wrong);
+    }
+    if (exit >= 0)
+        return exit;
+    bool is_chosen = options->stacks.per_thread || streams_are_asked_for(&options->streams);
+    if (flame->weight != FLAME_TIME && is_chosen)
+        return tool_usage(&tool_verb_flame, "memory belongs to a process, not to its threads");
+    if (optind != argc - 1)
+        return tool_usage(&tool_verb_flame, optind < argc ? "takes one FILE" : "which FILE?");
+    flame->path = argv[optind];
+    return -1;
+}
+
+/* ---- The output ---- */
+
+/* "dir/run.tbed" becomes "dir/run.svg". The caller frees it. */
+static char *default_output(const char *path)
+{
+    const char *from = strcmp(path, "-") == 0 ? "flame" : path;
+    const char *slash = strrchr(from, '/'), *name = slash != NULL ? slash + 1 : from;
+    const char *dot = strrchr(name, '.');
+    size_t nbytes = dot != NULL && dot > name ? (size_t)(dot - from) : strlen(from);
+    char *output = tool_realloc(NULL, nbytes + sizeof ".svg");
+    memcpy(output, from, nbytes);
+    memcpy(output + nbytes, ".svg", sizeof ".svg");
+    return output;
+}
+
+static FILE *open_output(const char *path, bool force)
+{
+    if (strcmp(path, "-") == 0)
+        return stdout;
+    FILE *out = fopen(path, force ? "we" : "wxe");
+    if (out != NULL)
+        return out;
+    if (errno == EEXIST) {
+        tool_complain("%s: exists already", path);
+        tool_hint("-f replaces it, -o FILE takes another name.");
+    } else
+        tool_complain("%s: cannot be written: %s", path, strerror(errno));
+    return NULL;
+}
+
+static int close_output(FILE *out, const char *path, int exit)
+{
+    if (out == stdout)
+        return tool_finish(exit);
+    bool failed = ferror(out) != 0;
+    if (fclose(out) == 0 && !failed)
+        return exit;
+    tool_complain("%s: cannot be written: %s", path, strerror(errno));
+    struct stat status;
+    if (lstat(path, &status) == 0 && S_ISREG(status.st_mode)) /* devices are not ours to remove */
+        unlink(path);                                         /* half a drawing is none */
+    return TOOL_TROUBLE;
+}
+
+/* ---- Saying what is not in it ---- */
+
+static void tell_count(const struct flame *flame, uint64_t count, const char *what)
+{
+    char figure[32];
+    if (count > 0)
+        tool_complain("%s: %s: %s", tool_path(flame->path), what, tool_format_count(figure, count));
+}
+
+/* Spans that never ended, and are drawn. */
+static uint64_t counted_open(const struct flame *flame)
+{
+    const struct tbed_stack_row *row;
+    uint64_t count = 0;
+    for (size_t i = 0; flame->weight == FLAME_TIME && (row = flame_row(flame, i)) != NULL; i++)
+        count += row->open_count;
+    return count;
+}
+
+static void tell_totals(const struct flame *flame)
+{
+    const struct tbed_stacks_totals *totals = &flame->totals;
+    uint64_t counted = counted_open(flame);
+    tell_count(flame, counted, "spans that never ended, drawn until their threads' last events");
+    tell_count(flame, totals->open_count - counted, "spans that never ended, left out");
+    tell_count(flame, totals->unknown_count, "spans without a known begin, left out");
+    tell_count(flame, totals->inverted_count, "spans that end before they begin, counted with no time");
+    tell_count(flame, totals->overlap_count, "spans that overlap another one without nesting in it");
+    tell_count(flame, totals->negative_count,
+               "stacks with less time than what is nested in them, their own time counted as 0");
+    tell_count(flame, totals->deep_count, "spans nested too deeply, put together as <deeper>");
+}
+
+static void tell_no_spans(const struct flame *flame, bool is_folded)
+{
+    if (flame->weight != FLAME_TIME) {
+        tool_complain("%s: has no allocations, so there is nothing to draw%s", tool_path(flame->path),
+                      is_folded ? "" : ": nothing was written");
+        return;
+    }
+    tool_complain("%s: has no spans, so there is nothing to draw%s", tool_path(flame->path),
+                  is_folded ? "" : ": nothing was written");
+    if (flame->totals.open_count > 0)
+        tell_count(flame, flame->totals.open_count, "spans that began and never ended");
+    else if (flame->totals.other_count > 0)
+        tool_hint(
+            "'tracebed report %s' tells what it has: allocations, counters, messages. '--weight=bytes' draws "
+            "allocations.",
+            flame->path);
+}
+
+/* ---- The verb ---- */
+
+static void put_drawn(const char *output, const struct flame_drawn *drawn)
+{
+    char frames[32], narrow[32];
+    tool_print_text(stdout, output, strlen(output), 0);
+    printf(": %s frames drawn, %s too narrow\n", tool_format_count(frames, drawn->frame_count),
+           tool_format_count(narrow, drawn->narrow_count));
+}
+
+static int put_all(struct flame *flame, const struct options *options, const char *output)
+{
+    struct flame_drawn drawn = {0};
+    if (strcmp(output, "-") != 0 && tool_is_input(output, flame->path))
+        return TOOL_TROUBLE;
+    flame->out = open_output(output, options->force);
+    if (flame->out == NULL)
+        return TOOL_TROUBLE;
+    bool enough = true;
+    if (options->folded)
+        flame_folded(flame);
+    else
+        enough = flame_svg(flame, &drawn);
+    int exit = close_output(flame->out, output, enough ? TOOL_FINE : TOOL_TROUBLE);
+    if (!enough)
+        tool_complain("no memory left");
+    if (exit == TOOL_FINE && !options->folded && flame->out != stdout)
+        put_drawn(output, &drawn);
+    return exit;
+}
+
+static int draw(struct flame *flame, const struct options *options)
+{
+    enum tbed_status status = flame->weight != FLAME_TIME
+                                  ? flame_memory_make(flame, options->stacks.root)
+                                  : tbed_stacks_make(flame->reader, &options->stacks, &flame->stacks);
+    if (status != TBED_OK) {
+        tool_complain("%s: %s", tool_path(flame->path), tbed_status_text(status));
+        return TOOL_TROUBLE;
+    }
+    if (flame->weight == FLAME_TIME)
+        tbed_stacks_totals(flame->stacks, &flame->totals);
+    int exit = TOOL_FINE;
+    char *output = options->output != NULL ? NULL : default_output(flame->path);
+    const char *name = options->output != NULL ? options->output : options->folded ? "-" : output;
+    if (flame->totals.span_count == 0)
+        tell_no_spans(flame, options->folded);
+    if (flame->totals.span_count > 0 || options->folded) {
+        exit = put_all(flame, options, name);
+        tell_totals(flame);
+    }
+    free(output);
+    tool_tell_damage(flame->path, flame->reader);
+    if (exit == TOOL_FINE && tool_damage_count(flame->reader) > 0)
+        exit = TOOL_FOUND;
+    return tool_finish(exit);
+}
+
+static int run(int argc, char **argv)
+{
+    struct flame flame = {.minimum = 0.0002};
+    struct options options = {.stacks = {.size = sizeof options.stacks}};
+    int exit = parse(argc, argv, &flame, &options);
+    if (exit < 0 && (flame.reader = tool_open(flame.path)) == NULL)
+        exit = TOOL_TROUBLE;
+    if (exit < 0) {
+        const char *slash = strrchr(flame.path, '/');
+        flame.title = slash != NULL ? slash + 1 : tool_path(flame.path);
+        tbed_reader_info(flame.reader, &flame.info);
+        flame.root_depth = options.stacks.per_thread ? 2 : 1;
+        exit = streams_choose(&options.streams, flame.path, flame.reader);
+    }
+    if (exit < 0 && streams_are_asked_for(&options.streams)) {
+        options.stacks.streams = options.streams.chosen.numbers;
+        options.stacks.stream_count = options.streams.chosen.count;
+    }
+    if (exit < 0) {
+        tool_places_open(&flame.places, flame.reader, TBED_LOCATION_SYMBOL);
+        options.stacks.name = tool_places_name;
+        options.stacks.name_context = &flame.places;
+        options.stacks.prepare = tool_places_prepare;
+        options.stacks.message = tool_message;
+        options.stacks.count_open = tbed_rtl_is_of_log(flame.reader);
+        exit = draw(&flame, &options);
+    }
+    tool_places_close(&flame.places);
+    tbed_stacks_close(flame.stacks);
+    flame_memory_close(&flame);
+    tbed_reader_close(flame.reader);
+    streams_free(&options.streams);
+    return exit;
+}
+
+const struct tool_verb tool_verb_flame = {"flame", "draw where the time, or the memory, went, by stack", help,
+                                          run};

@@ -1,0 +1,100 @@
+/*
+ * tracebed snapshot: what a trace holds now, as a trace of its own.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "reader/tools/shared/tool.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <tracebed/writer.h>
+
+static const char help[] = "usage: tracebed snapshot [OPTION...] FILE -o OUT\n"
+                           "\n"
+                           "Writes what FILE holds at this moment into OUT, a trace of its own, closed "
+                           "cleanly, while programs go on\n"
+                           "recording into FILE. Of a flight recorder these are its newest events.\n"
+                           "Blocks that are damaged are left out.\n"
+                           "\n"
+                           "  -o, --output=OUT    the trace to write\n"
+                           "  -f, --force         replace OUT if it exists\n"
+                           "      --color=WHEN    never, auto or always\n"
+                           "  -h, --help          this text\n"
+                           "\n"
+                           "Example:\n"
+                           "  tracebed snapshot flight.tbed -o incident.tbed\n"
+                           "\n"
+                           "Exit codes: 0 fine; 1 damaged blocks were left out; 2 wrong usage, or a file "
+                           "cannot be read or written.\n";
+
+static bool is_of_output(enum tbed_status status)
+{
+    return status == TBED_ERR_EXISTS || status == TBED_ERR_WRITE || status == TBED_ERR_DISK_FULL;
+}
+
+/* OUT stays what it was until the new one is whole. */
+static enum tbed_status replace(const char *from, const char *to, uint64_t *left_out_count,
+                                struct tbed_error *error)
+{
+    char part[4096];
+    error->status = TBED_ERR_ARGUMENT;
+    if (snprintf(part, sizeof part, "%s.%ld", to, (long)getpid()) >= (int)sizeof part)
+        return TBED_ERR_ARGUMENT;
+    enum tbed_status status = tbed_trace_snapshot(from, part, left_out_count, error);
+    if (status != TBED_OK || rename(part, to) == 0)
+        return status;
+    *error = (struct tbed_error){.status = TBED_ERR_WRITE, .system_errno = errno};
+    unlink(part);
+    return TBED_ERR_WRITE;
+}
+
+/* A device or a link is no trace to be replaced. */
+static bool is_other_than_file(const char *to)
+{
+    struct stat old;
+    return lstat(to, &old) == 0 && !S_ISREG(old.st_mode);
+}
+
+static int snapshot(const char *from, const char *to, bool overwrite)
+{
+    struct tbed_error error;
+    uint64_t left_out_count = 0;
+    char figure[32];
+    if (overwrite && is_other_than_file(to)) {
+        error = (struct tbed_error){.status = TBED_ERR_NOT_REGULAR, .offset = UINT64_MAX};
+        tool_complain_error(to, &error);
+        return TOOL_TROUBLE;
+    }
+    tool_guard(from);
+    enum tbed_status status = overwrite ? replace(from, to, &left_out_count, &error)
+                                        : tbed_trace_snapshot(from, to, &left_out_count, &error);
+    if (status != TBED_OK && !is_of_output(status)) {
+        tool_complain_open(from, &error);
+        return TOOL_TROUBLE;
+    }
+    if (status != TBED_OK) {
+        tool_complain_error(to, &error);
+        if (status == TBED_ERR_EXISTS)
+            tool_hint("--force replaces it.");
+        return TOOL_TROUBLE;
+    }
+    if (left_out_count != 0)
+        tool_complain("%s: %s damaged block%s left out; 'tracebed verify' tells which", tool_path(from),
+                      tool_format_count(figure, left_out_count), left_out_count == 1 ? "" : "s");
+    return tool_finish(left_out_count != 0 ? TOOL_FOUND : TOOL_FINE);
+}
+
+static int run(int argc, char **argv)
+{
+    struct tool_from_to files;
+    int exit = tool_from_to(&tool_verb_snapshot, argc, argv, &files);
+    return exit >= 0 ? exit : snapshot(files.from, files.to, files.overwrite);
+}
+
+const struct tool_verb tool_verb_snapshot = {"snapshot", "what a trace holds now, as a trace of its own",
+                                             help, run};

@@ -1,0 +1,26 @@
+/*
+ * A set of ids, each with how often it was added, for the verb strings.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_STRINGS_IDS_H
+#define TRACEBED_STRINGS_IDS_H
+
+#include "reader/tools/shared/tool.h"
+
+struct used_ids { /* zeroed: empty */
+    struct used_id {
+        uint32_t id;
+        uint64_t count; /* 0: free */
+    } * slots;
+    size_t capacity, count; /* a power of two, at most half full */
+};
+
+/* Gives how often it has been added by now, this time included. */
+uint64_t used_ids_add(struct used_ids *used, uint32_t id);
+void used_ids_free(struct used_ids *used);
+
+/* strings_tree.c: what one id consists of, how long it is, and what refers to it. */
+void strings_tree_put(struct tbed_reader *reader, uint32_t id, struct tool_json *json);
+
+#endif

@@ -1,0 +1,354 @@
+/*
+ * tracebed strings: the string table and what is bound to it.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "reader/tools/info/strings_ids.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char help[] =
+    "usage: tracebed strings [OPTION...] FILE\n"
+    "\n"
+    "Prints the string table of a trace, one entry a line: id and text.\n"
+    "FILE may be '-', standard input.\n"
+    "\n"
+    "      --raw           components as they are stored: \"text\" and <id> of another string\n"
+    "      --bindings      which reserved ids mean which string, instead\n"
+    "      --tree=ID       what one id consists of, part by part, its length, and what refers to it;\n"
+    "                      ID is a number or 'metadata'\n"
+    "      --unresolved    only what has no text: broken entries, bindings to nothing, and ids that\n"
+    "                      events name and nobody gave a meaning (reads all events)\n"
+    "      --json          one JSON object a line\n"
+    "      --color=WHEN    never, auto or always\n"
+    "  -h, --help          this text\n"
+    "\n"
+    "Examples:\n"
+    "  tracebed strings run.tbed | grep alloc\n"
+    "  tracebed strings --unresolved run.tbed\n"
+    "  tracebed strings --tree=536870920 run.tbed\n"
+    "\n"
+    "Exit codes: 0 fine; 1 the file is damaged (what is intact is printed); 2 wrong usage, or it cannot be "
+    "read.\n";
+
+enum { OPTION_RAW = 2000, OPTION_BINDINGS, OPTION_UNRESOLVED, OPTION_TREE, OPTION_JSON };
+#define ID_COLUMNS 10
+
+struct listing {
+    struct tbed_reader *reader;
+    bool is_json;
+    struct tool_json json;
+    uint32_t tree_id;
+};
+
+/* ---- Entries ---- */
+
+static bool print_piece(void *context, const char *text, size_t nbytes)
+{
+    (void)context;
+    tool_print_text(stdout, text, nbytes, 0);
+    return true;
+}
+
+static void put_entry_text(struct listing *listing, uint32_t id)
+{
+    printf("%*u  ", ID_COLUMNS, id);
+    enum tbed_status status = tbed_string_stream(listing->reader, id, NULL, print_piece, NULL);
+    if (status != TBED_OK)
+        printf("  (%s)", tbed_status_text(status));
+    putchar('\n');
+}
+
+static void put_entry(struct listing *listing, uint32_t id)
+{
+    struct tool_json *json = &listing->json;
+    if (!listing->is_json) {
+        put_entry_text(listing, id);
+        return;
+    }
+    tool_json_object_open(json, NULL);
+    tool_json_u64(json, "string", id);
+    tool_json_name(json, "text", listing->reader, id);
+    tool_json_object_close(json);
+    tool_json_line(json);
+}
+
+static void put_component_text(const struct tbed_string_component *component)
+{
+    if (component->is_reference) {
+        printf(" <%u>", component->id);
+        return;
+    }
+    fputs(" \"", stdout);
+    tool_print_text(stdout, component->text, component->nbytes, 0);
+    putchar('"');
+}
+
+static void put_component_json(struct tool_json *json, const struct tbed_string_component *component)
+{
+    if (!component->is_reference) {
+        tool_json_text(json, NULL, component->text, component->nbytes);
+        return;
+    }
+    tool_json_object_open(json, NULL);
+    tool_json_u64(json, "id", component->id);
+    tool_json_object_close(json);
+}
+
+static enum tbed_status put_components(struct listing *listing, uint32_t id)
+{
+    struct tbed_string_component component;
+    enum tbed_status status;
+    uint32_t at = 0;
+    while ((status = tbed_string_component_next(listing->reader, id, &at, &component)) == TBED_OK) {
+        if (listing->is_json)
+            put_component_json(&listing->json, &component);
+        else
+            put_component_text(&component);
+    }
+    return status;
+}
+
+static void put_raw_text(struct listing *listing, uint32_t id)
+{
+    printf("%*u ", ID_COLUMNS, id);
+    enum tbed_status status = put_components(listing, id);
+    if (status != TBED_END)
+        printf("  (%s)", tbed_status_text(status));
+    putchar('\n');
+}
+
+static void put_raw(struct listing *listing, uint32_t id)
+{
+    struct tool_json *json = &listing->json;
+    if (!listing->is_json) {
+        put_raw_text(listing, id);
+        return;
+    }
+    tool_json_object_open(json, NULL);
+    tool_json_u64(json, "string", id);
+    tool_json_array_open(json, "components");
+    enum tbed_status status = put_components(listing, id);
+    tool_json_array_close(json);
+    if (status != TBED_END)
+        tool_json_string(json, "error", tbed_status_name(status));
+    tool_json_object_close(json);
+    tool_json_line(json);
+}
+
+static void list_entries(struct listing *listing, void (*put)(struct listing *, uint32_t))
+{
+    for (uint32_t id = 0; tbed_string_next(listing->reader, &id) && !tool_output_failed();)
+        put(listing, id);
+}
+
+static void list_whole(struct listing *listing)
+{
+    list_entries(listing, put_entry);
+}
+
+static void list_raw(struct listing *listing)
+{
+    list_entries(listing, put_raw);
+}
+
+/* ---- Bindings ---- */
+
+static void put_binding_text(struct listing *listing, const struct tbed_binding_info *binding)
+{
+    struct tool_text text = tool_name_text(listing->reader, binding->string_id);
+    char range[32];
+    if (binding->first_id == TBED_ID_METADATA)
+        snprintf(range, sizeof range, "metadata");
+    else if (binding->id_count == 1)
+        snprintf(range, sizeof range, "%u", binding->first_id);
+    else /* the last one, inclusive: that is how people read a range */
+        snprintf(range, sizeof range, "%u-%llu", binding->first_id,
+                 (unsigned long long)binding->first_id + binding->id_count - 1);
+    printf("%21s  %*u  ", range, ID_COLUMNS, binding->string_id);
+    tool_print_text(stdout, text.text, text.nbytes, 0);
+    if (text.status != TBED_OK)
+        printf("  (%s)", tbed_status_text(text.status));
+    putchar('\n');
+}
+
+static void put_binding_json(struct tool_json *json, const struct tbed_binding_info *binding)
+{
+    tool_json_object_open(json, NULL);
+    tool_json_u64(json, "bind", binding->first_id);
+    tool_json_u64(json, "count", binding->id_count);
+    tool_json_u64(json, "string", binding->string_id);
+    tool_json_object_close(json);
+    tool_json_line(json);
+}
+
+static void put_binding(struct listing *listing, const struct tbed_binding_info *binding)
+{
+    if (listing->is_json)
+        put_binding_json(&listing->json, binding);
+    else
+        put_binding_text(listing, binding);
+}
+
+static void list_bindings(struct listing *listing)
+{
+    struct tbed_binding_info binding;
+    for (size_t i = 0; tbed_binding_get(listing->reader, i, &binding) && !tool_output_failed(); i++)
+        put_binding(listing, &binding);
+}
+
+/* ---- What has no text ---- */
+
+/* The ids that events name, each with how often. */
+static void count_id(struct used_ids *used, uint32_t id)
+{
+    if (id != TBED_ID_INVALID) /* says itself that it means nothing */
+        used_ids_add(used, id);
+}
+
+static void count_event(struct used_ids *used, const struct tbed_event *event)
+{
+    struct tbed_arguments at = event->arguments;
+    if (event->type != TBED_EVENT_UNKNOWN && event->type != TBED_EVENT_GAP)
+        count_id(used, event->id);
+    count_id(used, event->category);
+    for (uint32_t i = 0; i < event->argument_count; i++) {
+        struct tbed_argument argument;
+        tbed_argument_next(&at, &argument);
+        count_id(used, argument.name_id);
+        if (argument.type == TBED_ARG_ID)
+            count_id(used, argument.value.id);
+    }
+}
+
+static void count_stream(struct tbed_reader *reader, uint32_t stream, struct used_ids *used)
+{
+    struct tbed_cursor *cursor;
+    struct tbed_event event;
+    if (tbed_cursor_open(reader, stream, &cursor) != TBED_OK)
+        return;
+    while (tbed_cursor_next(cursor, &event) == TBED_OK)
+        count_event(used, &event);
+    tbed_cursor_close(cursor);
+}
+
+static void put_unresolved(struct listing *listing, const char *what, uint32_t id, uint64_t uses)
+{
+    struct tool_json *json = &listing->json;
+    enum tbed_status status = tool_name_text(listing->reader, id).status;
+    char figure[32];
+    if (status == TBED_OK)
+        return;
+    if (!listing->is_json) {
+        printf("%*u  %s", ID_COLUMNS, id, what);
+        if (uses > 0)
+            printf(" %s time%s", tool_format_count(figure, uses), uses == 1 ? "" : "s");
+        printf(": %s (%s)\n", tbed_status_text(status), tbed_status_name(status));
+        return;
+    }
+    tool_json_object_open(json, NULL);
+    tool_json_u64(json, "id", id);
+    tool_json_string(json, "where", what);
+    if (uses > 0)
+        tool_json_u64(json, "uses", uses);
+    tool_json_string(json, "error", tbed_status_name(status));
+    tool_json_object_close(json);
+    tool_json_line(json);
+}
+
+static int compare_used(const void *left, const void *right)
+{
+    const struct used_id *a = left, *b = right;
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+static void list_used(struct listing *listing)
+{
+    struct used_ids used = {0};
+    struct tbed_stream_info stream;
+    for (size_t i = 0; tbed_stream_get(listing->reader, i, &stream); i++)
+        count_stream(listing->reader, stream.stream, &used);
+    if (used.capacity > 0)
+        qsort(used.slots, used.capacity, sizeof *used.slots, compare_used);
+    for (size_t i = 0; i < used.capacity; i++)
+        if (used.slots[i].count > 0)
+            put_unresolved(listing, "named by events", used.slots[i].id, used.slots[i].count);
+    used_ids_free(&used);
+}
+
+static void list_unresolved(struct listing *listing)
+{
+    struct tbed_binding_info binding;
+    for (uint32_t id = 0; tbed_string_next(listing->reader, &id);)
+        put_unresolved(listing, "entry", id, 0);
+    for (size_t i = 0; tbed_binding_get(listing->reader, i, &binding); i++)
+        put_unresolved(listing, "bound to", binding.string_id, 0);
+    list_used(listing);
+}
+
+static void list_tree(struct listing *listing)
+{
+    strings_tree_put(listing->reader, listing->tree_id, listing->is_json ? &listing->json : NULL);
+}
+
+/* ---- The verb ---- */
+
+static bool parse_id(const char *text, uint32_t *id_ret)
+{
+    uint64_t value = TBED_ID_METADATA;
+    if (strcmp(text, "metadata") != 0 && !tool_parse_u64(text, TBED_ID_MAX, &value))
+        return false;
+    *id_ret = (uint32_t)value;
+    return true;
+}
+
+static int show(const char *path, const struct listing *what, void (*list)(struct listing *))
+{
+    struct listing listing = *what;
+    listing.reader = tool_open(path);
+    listing.json.out = stdout;
+    if (listing.reader == NULL)
+        return TOOL_TROUBLE;
+    list(&listing);
+    int exit = tool_damage_count(listing.reader) > 0 ? TOOL_FOUND : TOOL_FINE;
+    tool_tell_damage(path, listing.reader);
+    tbed_reader_close(listing.reader);
+    return tool_finish(exit);
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct option longs[] = {{"raw", no_argument, NULL, OPTION_RAW},
+                                          {"bindings", no_argument, NULL, OPTION_BINDINGS},
+                                          {"unresolved", no_argument, NULL, OPTION_UNRESOLVED},
+                                          {"tree", required_argument, NULL, OPTION_TREE},
+                                          {"json", no_argument, NULL, OPTION_JSON},
+                                          TOOL_COMMON_OPTIONS,
+                                          {0}};
+    static void (*const lists[])(struct listing *) = {list_raw, list_bindings, list_unresolved, list_tree};
+    void (*list)(struct listing *) = list_whole;
+    struct listing what = {.reader = NULL};
+    int option, exit;
+    while ((option = tool_option_next(&tool_verb_strings, argc, argv, "h", longs, &exit)) != -1) {
+        if (option == OPTION_JSON)
+            what.is_json = true;
+        else {
+            if (list != list_whole)
+                return tool_usage(&tool_verb_strings,
+                                  "only one of --raw, --bindings, --tree and --unresolved");
+            list = lists[option - OPTION_RAW];
+            if (option == OPTION_TREE && !parse_id(optarg, &what.tree_id))
+                return tool_usage(&tool_verb_strings, "--tree takes an id, a number up to 1073741823");
+        }
+    }
+    if (exit >= 0)
+        return exit;
+    if (optind != argc - 1)
+        return tool_usage(&tool_verb_strings, optind < argc ? "takes one FILE" : "which FILE?");
+    return show(argv[optind], &what, list);
+}
+
+const struct tool_verb tool_verb_strings = {"strings", "the string table, and which ids mean what", help,
+                                            run};

@@ -1,0 +1,330 @@
+/*
+ * tracebed verify: exactly what is damaged, if anything.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "reader/tools/shared/tool.h"
+
+#include <string.h>
+
+static const char help[] =
+    "usage: tracebed verify [OPTION...] FILE...\n"
+    "\n"
+    "Checks everything that can be checked in a trace: every checksum, event, string and reference.\n"
+    "Prints a verdict for each file: intact; not cleanly closed (its program was killed or still runs,\n"
+    "which is no damage); or damaged, with the place of each damage. FILE may be '-', standard input.\n"
+    "Of a .mm_profdata file it tells that file's damage, at its places.\n"
+    "\n"
+    "  -q, --quiet         print nothing, only the exit code tells\n"
+    "      --json          one JSON object a file, on one line\n"
+    "      --color=WHEN    never, auto or always\n"
+    "  -h, --help          this text\n"
+    "\n"
+    "Examples:\n"
+    "  tracebed verify run.tbed\n"
+    "  tracebed verify -q *.tbed && echo all fine\n"
+    "\n"
+    "Exit codes: 0 all are fine; 1 one is damaged; 2 wrong usage, or one cannot be read.\n";
+
+enum { OPTION_JSON = 2000 };
+
+enum verdict { INTACT, NOT_CLOSED, DAMAGED };
+
+struct check {
+    const char *path;
+    struct tbed_reader *reader;               /* NULL: the header page is damaged, 'error' says how */
+    const struct tbed_import_report *foreign; /* NULL: it is a trace of ours */
+    struct tbed_error error;
+    enum verdict verdict;
+    struct tbed_trace_info info;
+    uint64_t event_count, string_count, damage_count;
+    uint64_t unknown_count,
+        backward_count; /* events of later versions; ticks that decrease. No damage either */
+};
+
+/* ---- Checking ---- */
+
+static void count_stream(struct check *check, uint32_t stream)
+{
+    struct tbed_cursor *cursor;
+    struct tbed_event event;
+    uint64_t last_tick = 0;
+    if (tbed_cursor_open(check->reader, stream, &cursor) != TBED_OK)
+        return;
+    while (tbed_cursor_next(cursor, &event) == TBED_OK) {
+        check->event_count++;
+        check->unknown_count += event.type == TBED_EVENT_UNKNOWN;
+        check->backward_count += event.tick < last_tick;
+        last_tick = event.tick;
+    }
+    tbed_cursor_close(cursor);
+}
+
+static void count_all(struct check *check)
+{
+    struct tbed_stream_info stream;
+    for (size_t i = 0; tbed_stream_get(check->reader, i, &stream); i++)
+        count_stream(check, stream.stream);
+    for (uint32_t id = 0; tbed_string_next(check->reader, &id);)
+        check->string_count++;
+}
+
+/* A header page that cannot be trusted is damage, not trouble with reading: that is what was asked. */
+static bool is_damage(enum tbed_status status)
+{
+    switch (status) {
+    case TBED_ERR_EMPTY:
+    case TBED_ERR_HEADER_CUT:
+    case TBED_ERR_HEADER_CHECKSUM:
+    case TBED_ERR_PAGE_SIZE:
+    case TBED_ERR_ID_SPACE:
+    case TBED_ERR_CLOCK:
+    case TBED_ERR_FILE_ID:
+    case TBED_ERR_HEADER_ZERO:
+    case TBED_ERR_PROFILE_CUT:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void check_trace(struct check *check)
+{
+    tbed_reader_verify(check->reader);
+    count_all(check);
+    tbed_reader_info(check->reader, &check->info);
+    check->foreign = tool_foreign_report(check->reader);
+    if (check->foreign != NULL) /* the process's name is the bed's own */
+        check->string_count = check->foreign->string_count;
+    check->damage_count = tool_damage_count(check->reader);
+    check->verdict = check->damage_count > 0 ? DAMAGED : check->info.shut ? INTACT : NOT_CLOSED;
+}
+
+/* Damage 'index', also the one that kept the file from being opened; of a foreign file that file's own comes first. */
+static bool damage_at(const struct check *check, size_t index, struct tbed_damage *damage)
+{
+    const struct tbed_import_report *foreign = check->foreign;
+    if (check->reader == NULL) {
+        *damage = (struct tbed_damage){check->error.status, check->error.offset, 0, 0, check->error.detail};
+        return index == 0;
+    }
+    size_t foreign_count = 0;
+    if (foreign != NULL)
+        foreign_count = foreign->damage_count < TBED_IMPORT_DAMAGE_KEPT ? (size_t)foreign->damage_count
+                                                                        : TBED_IMPORT_DAMAGE_KEPT;
+    if (index >= foreign_count)
+        return tbed_damage_get(check->reader, index - foreign_count, damage);
+    const struct tbed_import_damage *found = &foreign->damages[index];
+    *damage = (struct tbed_damage){found->status, found->offset, UINT64_MAX, 0, found->detail};
+    return true;
+}
+
+/* What stands before a damage of a profile in three files: which of them. */
+static const char *part_at(const struct check *check, size_t index)
+{
+    const struct tbed_import_report *foreign = check->foreign;
+    bool is_foreign = foreign != NULL && index < foreign->damage_count && index < TBED_IMPORT_DAMAGE_KEPT;
+    return is_foreign ? tool_profile_part(foreign, foreign->damages[index].file) : NULL;
+}
+
+/* ---- Text ---- */
+
+static const char *plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+static void put_counted(const char *before, uint64_t count, const char *what)
+{
+    char figure[32];
+    printf("%s%s %s%s", before, tool_format_count(figure, count), what, plural(count));
+}
+
+static void put_verdict(const struct check *check)
+{
+    static const char *const words[] = {"intact", "not cleanly closed, which is no damage", "damaged"};
+    const char *colors[] = {tool_green(), tool_green(), tool_red()};
+    const char *path = tool_path(check->path);
+    tool_print_text(stdout, path, strlen(path), 0);
+    printf(": %s%s%s", colors[check->verdict], words[check->verdict], tool_plain());
+    if (check->verdict == DAMAGED)
+        put_counted(" in ", check->damage_count, "place");
+    if (check->reader != NULL) {
+        fputs(check->verdict == DAMAGED ? "; can be read" : "", stdout);
+        put_counted(": ", check->event_count, "event");
+        put_counted(" in ", check->info.stream_count, "stream");
+        put_counted(", ", check->string_count, "string");
+    }
+    putchar('\n');
+}
+
+static void put_damage(const struct check *check)
+{
+    struct tbed_damage damage;
+    size_t index = 0;
+    for (; damage_at(check, index, &damage) && !tool_output_failed(); index++) {
+        const char *part = part_at(check, index);
+        if (damage.offset != UINT64_MAX)
+            printf("  offset 0x%llx (%llu), ", (unsigned long long)damage.offset,
+                   (unsigned long long)damage.offset);
+        else
+            fputs("  ", stdout);
+        if (damage.page != UINT64_MAX)
+            printf("page %llu, cell %u: ", (unsigned long long)damage.page, damage.cell);
+        else
+            printf("the %s%sfile: ", part != NULL ? part : "", part != NULL ? " " : "");
+        printf("%s: %s%s\n", tbed_status_name(damage.status), tbed_status_text(damage.status),
+               tool_profile_stream(damage.status, damage.offset, damage.detail));
+    }
+    if (check->damage_count > index)
+        put_counted("  and ", check->damage_count - index, "more place"), putchar('\n');
+}
+
+static void put_note(uint64_t count, const char *what, const char *explanation)
+{
+    if (count == 0)
+        return;
+    put_counted("  ", count, what);
+    printf(" %s\n", explanation);
+}
+
+static void put_notes(const struct check *check)
+{
+    const struct tbed_trace_info *info = &check->info;
+    if (!info->shut)
+        put_note(info->unsealed_block_count, "unsealed block", "without a checksum, as a writer leaves them");
+    put_note(info->interrupted_record_count, "interrupted record",
+             "left by writers that were killed; not read");
+    if (check->foreign != NULL) {
+        put_note(check->foreign->inverted_count, "interval", "with the end before the begin");
+        put_note(check->foreign->unpaired_count, "start or end", "without its other half; left out");
+    }
+    put_note(check->unknown_count, "event", "of kinds that this version does not know; skipped");
+    put_note(check->backward_count, "event", "earlier than the one before it in the same stream");
+    if (tool_drops_total(info->drops) > 0) {
+        printf("  %s%sdropped%s when it was recorded: ", tool_bold(), tool_red(), tool_plain());
+        tool_print_drops(stdout, info->drops);
+        putchar('\n');
+    }
+}
+
+static void put_text(const struct check *check)
+{
+    put_verdict(check);
+    if (check->verdict == DAMAGED)
+        put_damage(check);
+    put_notes(check);
+}
+
+/* ---- JSON ---- */
+
+static void json_damage(struct tool_json *out, const struct check *check)
+{
+    struct tbed_damage damage;
+    tool_json_array_open(out, "damage");
+    for (size_t i = 0; check->verdict == DAMAGED && damage_at(check, i, &damage); i++) {
+        tool_json_object_open(out, NULL);
+        tool_json_string(out, "check", tbed_status_name(damage.status));
+        tool_json_string(out, "text", tbed_status_text(damage.status));
+        if (part_at(check, i) != NULL)
+            tool_json_string(out, "part", part_at(check, i));
+        if (damage.offset != UINT64_MAX)
+            tool_json_u64(out, "offset", damage.offset);
+        if (damage.page != UINT64_MAX) {
+            tool_json_u64(out, "page", damage.page);
+            tool_json_u64(out, "cell", damage.cell);
+        }
+        tool_json_u64(out, "detail", damage.detail);
+        tool_json_object_close(out);
+    }
+    tool_json_array_close(out);
+}
+
+static void put_json(const struct check *check)
+{
+    static const char *const words[] = {"intact", "not_cleanly_closed", "damaged"};
+    const struct tbed_trace_info *info = &check->info;
+    struct tool_json out = {.out = stdout};
+    tool_json_object_open(&out, NULL);
+    tool_json_string(&out, "file", check->path);
+    tool_json_string(&out, "verdict", words[check->verdict]);
+    tool_json_u64(&out, "events", check->event_count);
+    tool_json_u64(&out, "streams", info->stream_count);
+    tool_json_u64(&out, "strings", check->string_count);
+    tool_json_u64(&out, "unsealed_blocks", info->unsealed_block_count);
+    tool_json_u64(&out, "interrupted_records", info->interrupted_record_count);
+    tool_json_u64(&out, "unknown_events", check->unknown_count);
+    tool_json_u64(&out, "backward_events", check->backward_count);
+    tool_json_drops(&out, "drops", info->drops);
+    tool_json_u64(&out, "damage_count", check->damage_count);
+    json_damage(&out, check);
+    tool_json_object_close(&out);
+    tool_json_line(&out);
+}
+
+/* ---- The verb ---- */
+
+static void put_unreadable(const char *path, const struct tbed_error *error)
+{
+    struct tool_json out = {.out = stdout};
+    tool_json_object_open(&out, NULL);
+    tool_json_string(&out, "file", path);
+    tool_json_string(&out, "verdict", "unreadable");
+    tool_json_string(&out, "error", tbed_status_name(error->status));
+    tool_json_string(&out, "text", tbed_status_text(error->status));
+    tool_json_object_close(&out);
+    tool_json_line(&out);
+}
+
+static int verify(const char *path, void (*put)(const struct check *))
+{
+    struct check check = {
+        .path = path, .error = {.offset = UINT64_MAX}, .verdict = DAMAGED, .damage_count = 1};
+    check.reader = tool_open_quietly(path, &check.error);
+    if (check.reader == NULL && !is_damage(check.error.status)) {
+        if (put == put_json)
+            put_unreadable(path, &check.error);
+        fflush(stdout);
+        tool_complain_open(path, &check.error);
+        return TOOL_TROUBLE;
+    }
+    if (check.reader != NULL)
+        check_trace(&check);
+    if (put != NULL)
+        put(&check);
+    tbed_reader_close(check.reader);
+    return check.verdict == DAMAGED ? TOOL_FOUND : TOOL_FINE;
+}
+
+static void take_option(int option, bool *quiet, void (**put)(const struct check *))
+{
+    if (option == 'q')
+        *quiet = true;
+    else
+        *put = put_json;
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct option longs[] = {{"quiet", no_argument, NULL, 'q'},
+                                          {"json", no_argument, NULL, OPTION_JSON},
+                                          TOOL_COMMON_OPTIONS,
+                                          {0}};
+    void (*put)(const struct check *) = put_text;
+    int option, exit, worst = TOOL_FINE;
+    bool quiet = false;
+    while ((option = tool_option_next(&tool_verb_verify, argc, argv, "qh", longs, &exit)) != -1)
+        take_option(option, &quiet, &put);
+    if (exit >= 0)
+        return exit;
+    if (optind == argc)
+        return tool_usage(&tool_verb_verify, "which FILE?");
+    for (int i = optind; i < argc && !tool_output_failed(); i++) {
+        exit = verify(argv[i], quiet ? NULL : put);
+        worst = exit > worst ? exit : worst;
+    }
+    return tool_finish(worst);
+}
+
+const struct tool_verb tool_verb_verify = {"verify", "exactly what is damaged, if anything", help, run};

@@ -1,0 +1,147 @@
+/*
+ * Which file a command starts, and whether the recorder can be loaded into it. The loader would silently go
+ * on without it, so that the user is left with an empty trace: better told before.
+ *
+ * What is not certain passes: the kernel has the last word.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "reader/tools/record/record_verb.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#define SCRIPT_DEPTH_MAX 5 /* the kernel's */
+
+#if defined(__x86_64__)
+#define OUR_MACHINE EM_X86_64
+#elif defined(__aarch64__)
+#define OUR_MACHINE EM_AARCH64
+#else
+#error "tracebed record knows x86-64 and arm64"
+#endif
+
+/* ---- The search path, as execvp() goes along it ---- */
+
+static enum record_verdict look_at(const char *path)
+{
+    struct stat status;
+    if (stat(path, &status) != 0)
+        return errno == EACCES ? RECORD_NOT_ALLOWED : RECORD_MISSING;
+    return S_ISREG(status.st_mode) && access(path, X_OK) == 0 ? RECORD_FINE : RECORD_NOT_ALLOWED;
+}
+
+static enum record_verdict search(const char *name, char path[PATH_MAX])
+{
+    const char *folders = getenv("PATH");
+    enum record_verdict worst = RECORD_MISSING;
+    if (folders == NULL)
+        folders = "/bin:/usr/bin";
+    for (;;) {
+        const char *end = strchrnul(folders, ':');
+        int nbytes = (int)(end - folders);
+        int needed = snprintf(path, PATH_MAX, "%.*s%s%s", nbytes, folders, nbytes > 0 ? "/" : "", name);
+        enum record_verdict verdict = needed < PATH_MAX ? look_at(path) : RECORD_MISSING;
+        if (verdict == RECORD_FINE)
+            return verdict;
+        if (verdict == RECORD_NOT_ALLOWED)
+            worst = verdict;
+        if (*end == '\0')
+            break;
+        folders = end + 1;
+    }
+    snprintf(path, PATH_MAX, "%s", name);
+    return worst;
+}
+
+static enum record_verdict find(const char *name, char path[PATH_MAX])
+{
+    bool fits = snprintf(path, PATH_MAX, "%s", name) < PATH_MAX;
+    if (!fits || name[0] == '\0')
+        return RECORD_MISSING;
+    return strchr(name, '/') == NULL ? search(name, path) : look_at(path);
+}
+
+/* ---- What is in the file ---- */
+
+static bool read_at(int fd, void *to, size_t nbytes, uint64_t offset)
+{
+    return pread(fd, to, nbytes, (off_t)offset) == (ssize_t)nbytes;
+}
+
+static enum record_verdict check_elf(int fd)
+{
+    ElfW(Ehdr) header;
+    ElfW(Phdr) segment;
+    if (!read_at(fd, &header, sizeof header, 0) || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+        header.e_machine != OUR_MACHINE)
+        return RECORD_OTHER_MACHINE;
+    for (size_t i = 0; i < header.e_phnum; i++) {
+        if (!read_at(fd, &segment, sizeof segment, header.e_phoff + i * header.e_phentsize))
+            return RECORD_FINE;
+        if (segment.p_type == PT_INTERP)
+            return RECORD_FINE;
+    }
+    return RECORD_STATIC;
+}
+
+/* The interpreter that "#! name argument" names. */
+static bool script_interpreter(char *line, char path[PATH_MAX])
+{
+    char *at = line + 2 + strspn(line + 2, " \t");
+    at[strcspn(at, " \t\n")] = '\0';
+    return at[0] != '\0' && snprintf(path, PATH_MAX, "%s", at) < PATH_MAX;
+}
+
+/* Follows one step; '*again_ret': 'path' has become the interpreter. */
+static enum record_verdict check_file(char path[PATH_MAX], bool *again_ret)
+{
+    char start[256];
+    *again_ret = false;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) /* executable, but not to be read */
+        return RECORD_FINE;
+    enum record_verdict verdict = RECORD_FINE;
+    ssize_t nbytes = pread(fd, start, sizeof start - 1, 0);
+    start[nbytes > 0 ? nbytes : 0] = '\0';
+    if (nbytes >= SELFMAG && memcmp(start, ELFMAG, SELFMAG) == 0)
+        verdict = check_elf(fd);
+    else if (strncmp(start, "#!", 2) == 0)
+        *again_ret = script_interpreter(start, path);
+    close(fd);
+    return verdict;
+}
+
+static bool is_privileged(const char *path)
+{
+    struct stat status;
+    if (stat(path, &status) != 0)
+        return false;
+    return ((status.st_mode & S_ISUID) && status.st_uid != geteuid()) ||
+           ((status.st_mode & S_ISGID) && status.st_gid != getegid()) ||
+           (geteuid() != 0 && getxattr(path, "security.capability", NULL, 0) > 0);
+}
+
+enum record_verdict record_program_check(const char *name, struct record_program *program_ret)
+{
+    bool again = true;
+    enum record_verdict verdict = find(name, program_ret->path);
+    program_ret->is_script = false;
+    program_ret->is_privileged = false;
+    for (int depth = 0; again && verdict == RECORD_FINE && depth <= SCRIPT_DEPTH_MAX; depth++) {
+        program_ret->is_script = depth > 0;
+        program_ret->is_privileged = is_privileged(program_ret->path);
+        verdict = check_file(program_ret->path, &again);
+        if (again)
+            verdict = look_at(program_ret->path);
+    }
+    return verdict;
+}

@@ -1,0 +1,194 @@
+/*
+ * Starts the program with the recorder preloaded, and waits for it.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "reader/tools/record/record_verb.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- The library ---- */
+
+static bool own_folder(char path[PATH_MAX])
+{
+    ssize_t nbytes = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    if (nbytes <= 0)
+        return false;
+    path[nbytes] = '\0';
+    char *slash = strrchr(path, '/');
+    if (slash == NULL)
+        return false;
+    *slash = '\0';
+    return true;
+}
+
+/* The loader splits LD_PRELOAD there, and has no way to quote. */
+static bool can_be_preloaded(const char *path)
+{
+    return strpbrk(path, ": \t\n$") == NULL;
+}
+
+/* Where the link stands, while it is needed. */
+static char link_folder[] = "/tmp/tracebed-XXXXXX";
+static char link_path[sizeof link_folder + NAME_MAX];
+
+/* From a folder with such a name the library is preloaded through a link in one that has none. */
+static bool link_library(const char *name, char path[PATH_MAX])
+{
+    if (mkdtemp(link_folder) == NULL) {
+        tool_complain("%s: cannot be made: %s", link_folder, strerror(errno));
+        return false;
+    }
+    snprintf(link_path, sizeof link_path, "%s/%s", link_folder, name);
+    if (symlink(path, link_path) != 0) {
+        tool_complain("%s: cannot be made: %s", link_path, strerror(errno));
+        return false;
+    }
+    snprintf(path, PATH_MAX, "%s", link_path);
+    return true;
+}
+
+void record_library_forget(void)
+{
+    if (link_path[0] == '\0')
+        return;
+    unlink(link_path);
+    rmdir(link_folder);
+}
+
+bool record_library_find(const char *name, char path_ret[PATH_MAX])
+{
+    static const char *const places[] = {"", "/../lib/tracebed", "/../lib"};
+    char folder[PATH_MAX], path[2 * PATH_MAX];
+    if (!own_folder(folder))
+        folder[0] = '\0';
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        snprintf(path, sizeof path, "%s%s/%s", folder, places[i], name);
+        if (access(path, R_OK) != 0 || realpath(path, path_ret) == NULL)
+            continue;
+        return can_be_preloaded(path_ret) || link_library(name, path_ret);
+    }
+    tool_complain("%s: not found beside %s/tracebed, nor in ../lib/tracebed or ../lib from there", name,
+                  folder);
+    return false;
+}
+
+static bool list_has(const char *list, const char *item)
+{
+    size_t nbytes = strlen(item);
+    while (*list != '\0') {
+        size_t step = strcspn(list, ": ");
+        if (step == nbytes && memcmp(list, item, nbytes) == 0)
+            return true;
+        list += step;
+        list += strspn(list, ": ");
+    }
+    return false;
+}
+
+/* Ours comes first: behind another allocator, the loader would find that one's functions, and never ours. */
+void record_environment_set(const char *library, const char *trace)
+{
+    const char *given = getenv("LD_PRELOAD");
+    char *list = NULL;
+    setenv("TRACEBED_PRELOAD_FILE", trace, 1);
+    if (given == NULL || given[0] == '\0')
+        setenv("LD_PRELOAD", library, 1);
+    else if (!list_has(given, library) && asprintf(&list, "%s:%s", library, given) > 0)
+        setenv("LD_PRELOAD", list, 1);
+    free(list);
+}
+
+/* ---- Signals ---- */
+
+static volatile pid_t child;
+
+/* What the terminal sends reaches the program by itself; what somebody sends to us was meant for it. */
+static void pass_on(int signal_number, siginfo_t *info, void *context)
+{
+    (void)context;
+    if (child > 0 && info->si_code <= 0)
+        kill(child, signal_number);
+}
+
+static const int passed_on[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+#define PASSED_ON_COUNT (sizeof passed_on / sizeof passed_on[0])
+
+/* Who started us ignoring a signal wants the program to ignore it as well. */
+static void signals_take(void)
+{
+    struct sigaction action = {.sa_sigaction = pass_on, .sa_flags = SA_SIGINFO | SA_RESTART}, old;
+    for (size_t i = 0; i < PASSED_ON_COUNT; i++)
+        if (sigaction(passed_on[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaction(passed_on[i], &action, NULL);
+}
+
+static void signals_block(sigset_t *old)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < PASSED_ON_COUNT; i++)
+        sigaddset(&set, passed_on[i]);
+    sigprocmask(SIG_BLOCK, &set, old);
+}
+
+/* ---- The program ---- */
+
+/* In the child. A signal that came since the fork must not run our handler here: exec resets it, then it
+ * strikes. */
+static _Noreturn void become(char **argv, const sigset_t *mask, int error_fd)
+{
+    for (size_t i = 0; i < PASSED_ON_COUNT; i++) {
+        struct sigaction action;
+        if (sigaction(passed_on[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN) {
+            action = (struct sigaction){.sa_handler = SIG_DFL};
+            sigaction(passed_on[i], &action, NULL);
+        }
+    }
+    sigprocmask(SIG_SETMASK, mask, NULL);
+    execvp(argv[0], argv);
+    int error = errno;
+    (void)!write(error_fd, &error, sizeof error);
+    _exit(RECORD_NOT_FOUND);
+}
+
+/* The child's errno if it could not exec; 0 once it has. */
+static int exec_error(int fd)
+{
+    int error = 0;
+    ssize_t nbytes;
+    do {
+        nbytes = read(fd, &error, sizeof error);
+    } while (nbytes < 0 && errno == EINTR);
+    return nbytes == sizeof error ? error : 0;
+}
+
+bool record_program_run(char **argv, int *wait_status_ret, int *errno_ret)
+{
+    int pipe_fds[2];
+    sigset_t mask;
+    if (pipe2(pipe_fds, O_CLOEXEC) != 0) {
+        *errno_ret = errno;
+        return false;
+    }
+    signals_take();
+    signals_block(&mask);
+    child = fork();
+    int fork_errno = errno;
+    if (child == 0)
+        become(argv, &mask, pipe_fds[1]);
+    sigprocmask(SIG_SETMASK, &mask, NULL);
+    close(pipe_fds[1]);
+    *errno_ret = child < 0 ? fork_errno : exec_error(pipe_fds[0]);
+    close(pipe_fds[0]);
+    while (child > 0 && waitpid(child, wait_status_ret, 0) < 0 && errno == EINTR) {
+    }
+    return *errno_ret == 0;
+}

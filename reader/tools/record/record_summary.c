@@ -1,0 +1,176 @@
+/*
+ * After the program: the trace is sealed, and the user told of what is not as it should be.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "reader/tools/record/record_verb.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <tracebed/writer.h>
+#include <unistd.h>
+
+#define SEAL_TRIES         10 /* the last processes of a pipeline may still be on their way out */
+#define SEAL_WAIT_US       20000
+#define COUNTED_NBYTES_MAX ((uint64_t)256 << 20) /* the events of larger traces take too long to count */
+#define TOLD_PROCESSES_MAX 8
+
+/* ---- Who still records ---- */
+
+static bool is_alive(uint32_t pid)
+{
+    return pid != (uint32_t)getpid() && (kill((pid_t)pid, 0) == 0 || errno == EPERM);
+}
+
+static bool was_seen(const struct tbed_reader *reader, size_t index, uint32_t pid)
+{
+    struct tbed_process_info other;
+    for (size_t i = 0; i < index && tbed_process_get(reader, i, &other); i++)
+        if (other.pid == pid)
+            return true;
+    return false;
+}
+
+/* A process that was replaced by exec has several entries. */
+static size_t list_alive(const struct tbed_reader *reader, char *list, size_t list_nbytes)
+{
+    struct tbed_process_info process;
+    size_t count = 0, at = 0;
+    list[0] = '\0';
+    for (size_t i = 0; tbed_process_get(reader, i, &process); i++) {
+        if (!is_alive(process.pid) || was_seen(reader, i, process.pid))
+            continue;
+        if (count++ < TOLD_PROCESSES_MAX)
+            at += (size_t)snprintf(list + at, list_nbytes - at, "%s%u", at > 0 ? ", " : "", process.pid);
+    }
+    return count;
+}
+
+static void tell_busy(const char *path)
+{
+    char list[16 * TOLD_PROCESSES_MAX] = "";
+    struct tbed_error error;
+    struct tbed_reader *reader = tool_open_quietly(path, &error);
+    size_t count = reader != NULL ? list_alive(reader, list, sizeof list) : 0;
+    tbed_reader_close(reader);
+    if (count > 0)
+        tool_complain("%s: still recording: %zu process%s the program has left behind (pid %s)", path, count,
+                      count == 1 ? "" : "es", list);
+    else
+        tool_complain("%s: still recording: somebody that the program has left behind", path);
+    tool_hint("What is in it can be read now. It is complete when they end; 'tracebed verify %s' tells.",
+              path);
+}
+
+/* ---- What was recorded ---- */
+
+static uint64_t count_events(struct tbed_reader *reader)
+{
+    uint64_t count = 0;
+    struct tbed_stream_info stream;
+    struct tbed_cursor *cursor;
+    struct tbed_event event;
+    for (size_t i = 0; tbed_stream_get(reader, i, &stream); i++) {
+        if (tbed_cursor_open(reader, stream.stream, &cursor) != TBED_OK)
+            continue;
+        while (tbed_cursor_next(cursor, &event) == TBED_OK)
+            count++;
+        tbed_cursor_close(cursor);
+    }
+    return count;
+}
+
+static size_t count_processes(const struct tbed_reader *reader)
+{
+    size_t count = 0;
+    struct tbed_process_info process;
+    for (size_t i = 0; tbed_process_get(reader, i, &process); i++)
+        count += process.pid != (uint32_t)getpid();
+    return count;
+}
+
+static void tell_summary(const char *path, struct tbed_reader *reader, const struct tbed_trace_info *info)
+{
+    char events[32], nbytes[32], processes[32], before[48] = "";
+    if (info->file_nbytes <= COUNTED_NBYTES_MAX)
+        snprintf(before, sizeof before, "%s events, ", tool_format_count(events, count_events(reader)));
+    fprintf(stderr, "tracebed: ");
+    tool_print_text(stderr, path, strlen(path), 0);
+    fprintf(stderr, ": %s%s, processes: %s, dropped: ", before,
+            tool_format_bytes(nbytes, (double)info->file_nbytes),
+            tool_format_count(processes, count_processes(reader)));
+    if (tool_drops_total(info->drops) > 0)
+        tool_print_drops(stderr, info->drops);
+    else
+        fprintf(stderr, "none");
+    fprintf(stderr, "\n");
+}
+
+static void tell_drops(const char *path, const struct tbed_trace_info *info)
+{
+    char number[32];
+    tool_complain("%s: %s records could not be stored:", path,
+                  tool_format_count(number, tool_drops_total(info->drops)));
+    for (unsigned cause = 0; cause < TBED_DROP_CAUSE_COUNT; cause++) {
+        const char *reason = tool_drop_reason(cause);
+        if (info->drops[cause] > 0)
+            tool_hint("%s: %s%s%s", tool_format_count(number, info->drops[cause]),
+                      tbed_drop_cause_text(cause), reason != NULL ? ": " : "", reason != NULL ? reason : "");
+    }
+}
+
+static void tell_nothing(const char *path)
+{
+    tool_complain("%s: nothing was recorded: the recorder was never loaded", path);
+    tool_hint("Does the program clear its environment (env -i, sudo), or is it linked statically?");
+}
+
+static void tell_trace(const char *path, bool verbose)
+{
+    struct tbed_trace_info info;
+    struct tbed_reader *reader = tool_open(path);
+    if (reader == NULL)
+        return;
+    tbed_reader_info(reader, &info);
+    if (count_processes(reader) == 0)
+        tell_nothing(path);
+    else if (verbose)
+        tell_summary(path, reader, &info);
+    else if (tool_drops_total(info.drops) > 0)
+        tell_drops(path, &info);
+    tbed_reader_close(reader);
+}
+
+/* False: it is told why not. */
+static bool seal(const char *path)
+{
+    struct tbed_error error = {.status = TBED_OK};
+    enum tbed_status status = tbed_trace_seal(path, &error);
+    for (int i = 0; status == TBED_ERR_BUSY && i < SEAL_TRIES; i++) {
+        usleep(SEAL_WAIT_US);
+        status = tbed_trace_seal(path, &error);
+    }
+    if (status == TBED_ERR_BUSY)
+        tell_busy(path);
+    else if (status != TBED_OK)
+        tool_complain_error(path, &error);
+    return status == TBED_OK;
+}
+
+static void seal_other(const char *path)
+{
+    seal(path);
+}
+
+void record_finish(const char *path, bool is_series, bool verbose)
+{
+    size_t count = is_series ? record_series_for_each(path, seal_other) : 0;
+    if (is_series && access(path, F_OK) != 0)
+        tell_nothing(path);
+    else if (seal(path))
+        tell_trace(path, verbose);
+    if (count > 0 && verbose)
+        fprintf(stderr, "tracebed: %s is the newest file; beside it: %zu more, %s.*\n", path, count, path);
+}

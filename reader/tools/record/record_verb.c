@@ -1,0 +1,356 @@
+/*
+ * tracebed record: runs a program with the recorder of allocations, or that of functions, preloaded.
+ *
+ * Not here: the recorders themselves (writer/capture).
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "reader/tools/record/record_verb.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <tracebed/writer.h>
+#include <unistd.h>
+
+static const char help[] =
+    "usage: tracebed record [OPTION...] [--] PROGRAM [ARGUMENT...]\n"
+    "\n"
+    "Runs PROGRAM and records every allocation of it and of the processes it starts: when, where from, how "
+    "much,\n"
+    "and when it was freed. Nothing has to be compiled in. What was recorded survives a crash of the "
+    "program.\n"
+    "\n"
+    "  -o, --output FILE      the trace; default: run.tbed\n"
+    "  -f, --force            replace FILE if it exists\n"
+    "      --light            only where each allocation comes from, 8 bytes each: no sizes, no frees\n"
+    "      --mmap             anonymous mappings too, that the program makes itself\n"
+    "      --stacks[=N]       who called, N frames (16; at most 128) of each allocation\n"
+    "      --stacks=N,fp      the same by frame pointers: for programs that were built with them, faster\n"
+    "      --ruby[=WHAT]      of Ruby programs instead: where they allocate objects, by file and line; WHAT "
+    "is "
+    "a list\n"
+    "                         of light (the default), full (also what is freed), none, calls (of all "
+    "methods)\n"
+    "      --functions        record the calls of functions, not allocations; PROGRAM, or what it loads, "
+    "was\n"
+    "                         compiled with -finstrument-functions\n"
+    "      --filter PATTERN   with --functions: only those whose name fits; '*' any text, '?' any character\n"
+    "      --exclude PATTERN  leave these out. Of all patterns the last that fits counts; both may be "
+    "repeated\n"
+    "      --depth N          leave out what is called inside of N recorded calls\n"
+    "      --max-size SIZE    of the trace, 500M, 2G; what comes then is dropped and counted; default: 64G\n"
+    "      --ring SIZE        a flight recorder: keep the newest events, in that much of the trace\n"
+    "      --rotate SIZE[,N]  go on in a new file when the trace is that large, 64M; FILE.000001 and so on "
+    "are "
+    "the\n"
+    "                         closed ones, of which the newest N are kept; further processes have series of "
+    "their\n"
+    "                         own, FILE.PID. Instead of a size a time: 60s, 5m, 1h\n"
+    "      --command-line     store the command line in the trace, which others may get to read\n"
+    "  -v, --verbose          a summary at the end, even if standard error is no terminal\n"
+    "      --color=WHEN       never, auto or always\n"
+    "  -h, --help             this text\n"
+    "\n"
+    "PROGRAM is looked up in PATH. It must be linked dynamically, as nearly all are; scripts are fine. "
+    "Setuid\n"
+    "programs run unrecorded. Its input, output and signals are its own.\n"
+    "\n"
+    "Examples:\n"
+    "  tracebed record -- cc -c big.c\n"
+    "  tracebed record -o python.tbed python3 script.py\n"
+    "  tracebed record --stacks=32 -- clang -O1 -c big.cpp\n"
+    "  cc -g -finstrument-functions prog.c -o prog && tracebed record --functions ./prog\n"
+    "  tracebed record --ruby=full -- rake test\n"
+    "  tracebed report run.tbed\n"
+    "\n"
+    "Exit codes: those of PROGRAM, 128 + the signal's number if it was killed; 127 PROGRAM was not found; "
+    "126 it\n"
+    "cannot be executed; 2 wrong usage, or it cannot be recorded, and was not run.\n";
+
+enum {
+    OPTION_COMMAND_LINE = 2000,
+    OPTION_LIGHT,
+    OPTION_MMAP,
+    OPTION_STACKS,
+    OPTION_FUNCTIONS,
+    OPTION_FILTER,
+    OPTION_EXCLUDE,
+    OPTION_DEPTH,
+    OPTION_MAX_SIZE,
+    OPTION_RING,
+    OPTION_ROTATE,
+    OPTION_RUBY,
+};
+
+struct options {
+    const char *output;
+    bool force, command_line, verbose;
+    struct record_allocations allocations;
+    struct record_functions functions;
+    struct record_limits limits;
+    struct record_series series;
+    bool is_ruby;
+    struct record_ruby ruby;
+};
+
+/* ---- The command line ---- */
+
+static bool usage_unless(bool is_right, const char *what)
+{
+    if (!is_right)
+        tool_usage(&tool_verb_record, what);
+    return is_right;
+}
+
+/* False: the value is none (complained). */
+static bool take(struct options *options, int option)
+{
+    switch (option) {
+    case 'o':
+        options->output = optarg;
+        return true;
+    case 'f':
+        return options->force = true;
+    case 'v':
+        return options->verbose = true;
+    case OPTION_COMMAND_LINE:
+        return options->command_line = true;
+    case OPTION_LIGHT:
+        return options->allocations.light = true;
+    case OPTION_MMAP:
+        return options->allocations.mappings = true;
+    case OPTION_STACKS:
+        return usage_unless(record_stacks_parse(optarg, &options->allocations),
+                            "--stacks takes a number of frames up to 128, or fp, or both");
+    case OPTION_FUNCTIONS:
+        return options->functions.is_wanted = true;
+    case OPTION_FILTER:
+    case OPTION_EXCLUDE:
+        record_functions_add(&options->functions, optarg, option == OPTION_EXCLUDE);
+        return true;
+    case OPTION_RUBY:
+        return options->is_ruby = usage_unless(record_ruby_parse(optarg, &options->ruby),
+                                               "--ruby takes light, full, none and calls");
+    case OPTION_DEPTH:
+        return record_functions_depth(&options->functions, optarg);
+    case OPTION_MAX_SIZE:
+        return record_size_parse("--max-size", optarg, &options->limits.max_nbytes);
+    case OPTION_ROTATE:
+        return record_series_parse(optarg, &options->series);
+    default:
+        return record_size_parse("--ring", optarg, &options->limits.ring_nbytes);
+    }
+}
+
+/* One thing is recorded: allocations, the calls of functions, or what Ruby programs do. */
+static bool check_kinds(const struct options *options)
+{
+    const struct record_allocations *allocations = &options->allocations;
+    bool of_allocations = allocations->light || allocations->mappings || allocations->frame_count > 0;
+    if (options->is_ruby && options->functions.is_wanted)
+        tool_complain("--ruby and --functions exclude each other");
+    else if (of_allocations && (options->is_ruby || options->functions.is_wanted))
+        tool_complain("--light, --mmap and --stacks are about native allocations, not for %s",
+                      options->is_ruby ? "--ruby" : "--functions");
+    else if (allocations->light && allocations->mappings)
+        tool_complain("--light and --mmap exclude each other: a light trace does not tell what is unmapped");
+    else if (record_series_is_wanted(&options->series) && options->limits.ring_nbytes != 0)
+        tool_complain("--rotate and --ring exclude each other: a flight recorder is one file");
+    else if (record_series_is_wanted(&options->series) && options->command_line)
+        tool_complain(
+            "--rotate and --command-line exclude each other: no file of a series is there before the "
+            "program");
+    else
+        return true;
+    return false;
+}
+
+/* -1: go on. */
+static int parse(int argc, char **argv, struct options *options)
+{
+    static const struct option table[] = {
+        {"output", required_argument, NULL, 'o'},
+        {"force", no_argument, NULL, 'f'},
+        {"verbose", no_argument, NULL, 'v'},
+        {"command-line", no_argument, NULL, OPTION_COMMAND_LINE},
+        {"light", no_argument, NULL, OPTION_LIGHT},
+        {"mmap", no_argument, NULL, OPTION_MMAP},
+        {"stacks", optional_argument, NULL, OPTION_STACKS},
+        {"functions", no_argument, NULL, OPTION_FUNCTIONS},
+        {"filter", required_argument, NULL, OPTION_FILTER},
+        {"exclude", required_argument, NULL, OPTION_EXCLUDE},
+        {"depth", required_argument, NULL, OPTION_DEPTH},
+        {"max-size", required_argument, NULL, OPTION_MAX_SIZE},
+        {"ring", required_argument, NULL, OPTION_RING},
+        {"rotate", required_argument, NULL, OPTION_ROTATE},
+        {"ruby", optional_argument, NULL, OPTION_RUBY},
+        TOOL_COMMON_OPTIONS,
+        {0},
+    };
+    int option, result = -1;
+    while ((option = tool_option_next(&tool_verb_record, argc, argv, "+o:fvh", table, &result)) != -1)
+        if (!take(options, option))
+            return TOOL_TROUBLE;
+    if (result >= 0)
+        return result;
+    if (!check_kinds(options) || !record_functions_check(&options->functions) ||
+        !record_limits_check(&options->limits))
+        return TOOL_TROUBLE;
+    return optind < argc ? -1 : tool_usage(&tool_verb_record, "which program?");
+}
+
+/* ---- Before ---- */
+
+/* "NAME" or, where the trouble is in another file, "NAME: FILE". */
+static void complain(const char *name, const struct record_program *program, const char *what)
+{
+    bool is_told = strcmp(name, program->path) == 0;
+    tool_complain("%s%s%s: %s", name[0] != '\0' ? name : "''", is_told ? "" : ": ",
+                  is_told ? "" : program->path, what);
+}
+
+/* -1: it can be recorded. */
+static int check_program(const char *name, const struct options *options)
+{
+    struct record_program program;
+    switch (record_program_check(name, &program)) {
+    case RECORD_MISSING:
+        complain(name, &program, "not found");
+        return RECORD_NOT_FOUND;
+    case RECORD_NOT_ALLOWED:
+        complain(name, &program, "cannot be executed");
+        return RECORD_NOT_EXECUTABLE;
+    case RECORD_STATIC:
+        complain(name, &program, "is linked statically, so that the recorder cannot be loaded into it");
+        tool_hint("Link it dynamically, or build <tracebed/writer.h> into it.");
+        return TOOL_TROUBLE;
+    case RECORD_OTHER_MACHINE:
+        complain(name, &program, "is for another kind of processor, or 32-bit");
+        return TOOL_TROUBLE;
+    case RECORD_FINE:
+        break;
+    }
+    if (program.is_privileged) {
+        complain(name, &program, "has more rights than you (setuid) and will run unrecorded");
+        tool_hint("Record it as the user whose rights it takes.");
+    }
+    if (options->functions.is_wanted)
+        record_functions_warn(name, program.path);
+    return -1;
+}
+
+static void store_command_line(struct tbed_writer *writer, char **argv)
+{
+    char *text = NULL;
+    size_t nbytes = 0;
+    FILE *out = open_memstream(&text, &nbytes);
+    if (out == NULL)
+        return;
+    struct tool_json json = {.out = out};
+    tool_json_object_open(&json, NULL);
+    tool_json_array_open(&json, "cmd");
+    for (; *argv != NULL; argv++)
+        tool_json_string(&json, NULL, *argv);
+    tool_json_array_close(&json);
+    tool_json_object_close(&json);
+    if (fclose(out) == 0)
+        tbed_metadata_set(writer, text, nbytes);
+    free(text);
+}
+
+/* The trace exists, and is closed, before the program starts: every process of it joins by itself. */
+static bool create_trace(const struct options *options, char **argv, char path_ret[PATH_MAX])
+{
+    struct tbed_writer *writer;
+    struct tbed_error error = {.status = TBED_OK};
+    struct tbed_writer_options writer_options = {
+        .size = sizeof writer_options,
+        .overwrite = options->force,
+        .no_helper = true,
+        .max_file_nbytes = options->limits.max_nbytes,
+        .ring_nbytes = options->limits.ring_nbytes,
+        .process_name = "tracebed record",
+    };
+    if (tbed_writer_open(options->output, &writer_options, &writer, &error) != TBED_OK) {
+        tool_complain_error(options->output, &error);
+        if (error.status == TBED_ERR_EXISTS)
+            tool_hint("-f replaces it; -o FILE writes another.");
+        return false;
+    }
+    if (options->command_line)
+        store_command_line(writer, argv);
+    tbed_writer_close(writer);
+    if (realpath(options->output, path_ret) != NULL) {
+        if (record_series_is_wanted(&options->series)) /* its first process begins it */
+            unlink(path_ret);
+        return true;
+    }
+    tool_complain("%s: %s", options->output, strerror(errno));
+    return false;
+}
+
+/* ---- The whole ---- */
+
+static int cannot_start(const char *name, int error)
+{
+    tool_complain("%s: cannot be started: %s", name, strerror(error));
+    return error == ENOENT ? RECORD_NOT_FOUND : RECORD_NOT_EXECUTABLE;
+}
+
+static void set_environment(const struct options *options, const char *library, const char *trace)
+{
+    if (options->is_ruby) {
+        record_ruby_environment_set(&options->ruby, library, trace);
+        record_limits_environment_set(&options->limits, "TRACEBED_RUBY_MAX");
+        record_series_environment_set(&options->series, "TRACEBED_RUBY_ROTATE");
+        return;
+    }
+    record_environment_set(library, trace);
+    record_allocations_set(&options->allocations);
+    record_limits_environment_set(&options->limits, "TRACEBED_PRELOAD_MAX");
+    record_series_environment_set(&options->series, "TRACEBED_PRELOAD_ROTATE");
+    record_functions_environment_set(&options->functions);
+}
+
+static int record(char **argv, const struct options *options)
+{
+    char library[PATH_MAX], trace[PATH_MAX];
+    int wait_status = 0, error = 0;
+    const char *name = options->functions.is_wanted ? RECORD_FUNCTIONS_LIBRARY : RECORD_ALLOCATIONS_LIBRARY;
+    bool is_found = options->is_ruby ? record_ruby_find(library) : record_library_find(name, library);
+    if (!is_found || !create_trace(options, argv, trace))
+        return TOOL_TROUBLE;
+    set_environment(options, library, trace);
+    if (!record_program_run(argv, &wait_status, &error)) {
+        unlink(trace);
+        return cannot_start(argv[0], error);
+    }
+    record_finish(options->output, record_series_is_wanted(&options->series), options->verbose);
+    return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+static int run(int argc, char **argv)
+{
+    struct options options = {.output = "run.tbed", .verbose = isatty(STDERR_FILENO)};
+    int result = parse(argc, argv, &options);
+    if (result >= 0)
+        return result;
+    argv += optind;
+    result = check_program(argv[0], &options);
+    if (result >= 0)
+        return result;
+    result = record(argv, &options);
+    record_library_forget();
+    free(options.functions.filter);
+    return result;
+}
+
+const struct tool_verb tool_verb_record = {
+    .name = "record",
+    .summary = "run a program and record its allocations, or its calls",
+    .help = help,
+    .run = run,
+};

@@ -1,0 +1,151 @@
+/*
+ * What verbs group spans by, beside their names, and which names they take: --by, --include-from, --exclude-from.
+ * Both are done where the library asks what a name counts as: it makes one row of equal ones.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "reader/tools/report/group.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+
+#define UNIT '\x1e' /* between a context and what is said in it */
+
+static const char left_out[] = "<left out by --include-from or --exclude-from>";
+
+/* ---- Regular expressions of a file, one a line ---- */
+
+static bool add(struct group_filter *filter, const char *path, size_t line_number, const char *line)
+{
+    char trouble[256];
+    filter->items = tool_realloc(filter->items, (filter->count + 1) * sizeof *filter->items);
+    int error = regcomp(&filter->items[filter->count], line, REG_EXTENDED | REG_NOSUB);
+    if (error != 0) {
+        regerror(error, &filter->items[filter->count], trouble, sizeof trouble);
+        tool_complain("%s: line %zu: %s", path, line_number, trouble);
+        return false;
+    }
+    filter->count++;
+    return true;
+}
+
+static bool filter_load(struct group_filter *filter, const char *path)
+{
+    char *line = NULL;
+    size_t room = 0, line_number = 0;
+    ssize_t nbytes;
+    bool is_fine = true;
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        tool_complain("%s: %s", path, strerror(errno));
+        return false;
+    }
+    while (is_fine && (nbytes = getline(&line, &room, file)) > 0) {
+        line_number++;
+        while (nbytes > 0 && (line[nbytes - 1] == '\n' || line[nbytes - 1] == '\r'))
+            line[--nbytes] = '\0';
+        if (nbytes > 0)
+            is_fine = add(filter, path, line_number, line);
+    }
+    filter->is_given = true;
+    free(line);
+    fclose(file);
+    return is_fine;
+}
+
+static void filter_free(struct group_filter *filter)
+{
+    for (size_t i = 0; i < filter->count; i++)
+        regfree(&filter->items[i]);
+    free(filter->items);
+}
+
+void group_free(struct group *group)
+{
+    filter_free(&group->include);
+    filter_free(&group->exclude);
+    *group = (struct group){0};
+}
+
+static bool matches(const struct group_filter *filter, const char *text)
+{
+    for (size_t i = 0; i < filter->count; i++)
+        if (regexec(&filter->items[i], text, 0, NULL, 0) == 0)
+            return true;
+    return false;
+}
+
+/* ---- Names ---- */
+
+bool group_parse_by(const char *text, enum group_by *by_ret)
+{
+    static const char *const names[] = {"scope", "module", "author", "function"};
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(names[i], text) == 0) {
+            *by_ret = (enum group_by)i;
+            return true;
+        }
+    return false;
+}
+
+/* What a message says where its context has no function. */
+static void take_message_part(const char *unit, const char *end, struct tbed_rtl_fields *fields)
+{
+    if (unit != NULL)
+        tbed_rtl_message_fields(unit + 1, (size_t)(end - unit - 1), fields);
+}
+
+/* Puts the part of the name in its place that it is grouped by, if it has that. */
+static size_t take_part(enum group_by by, char *name, size_t nbytes)
+{
+    struct tbed_rtl_fields fields;
+    const char *unit = memchr(name, UNIT, nbytes); /* of a message, or a pair of them: by its context */
+    tbed_rtl_fields(name, unit != NULL ? (size_t)(unit - name) : nbytes, &fields);
+    take_message_part(unit, name + nbytes, &fields);
+    struct tbed_rtl_part part = by == GROUP_BY_MODULE   ? fields.module
+                                : by == GROUP_BY_AUTHOR ? fields.author
+                                                        : fields.function;
+    if (part.nbytes == 0)
+        return nbytes;
+    memmove(name, part.text, part.nbytes);
+    name[part.nbytes] = '\0';
+    return part.nbytes;
+}
+
+bool group_takes(const struct group *group, const char *name, size_t nbytes)
+{
+    const char *unit = memchr(name, UNIT, nbytes);
+    struct tool_buffer shown = {0};
+    if (!group->include.is_given && !group->exclude.is_given)
+        return true;
+    tool_append(&shown, name, unit != NULL ? (size_t)(unit - name) : nbytes);
+    if (unit != NULL) {
+        tool_append(&shown, " : ", 3);
+        tool_append(&shown, unit + 1, nbytes - (size_t)(unit + 1 - name));
+    }
+    tool_append(&shown, "", 1);
+    bool takes = (!group->include.is_given || matches(&group->include, shown.bytes)) &&
+                 !matches(&group->exclude, shown.bytes);
+    free(shown.bytes);
+    return takes;
+}
+
+size_t group_name(void *context, char *name, size_t nbytes, size_t room)
+{
+    const struct group *group = context;
+    if (!group_takes(group, name, nbytes)) {
+        snprintf(name, room, "%s", left_out);
+        return sizeof left_out - 1;
+    }
+    return group->by != GROUP_BY_SCOPE ? take_part(group->by, name, nbytes) : nbytes;
+}
+
+const char *group_take_option(struct group *group, int option, const char *argument)
+{
+    if (option == GROUP_OPTION_INCLUDE)
+        return filter_load(&group->include, argument) ? NULL : "--include-from takes a file";
+    return filter_load(&group->exclude, argument) ? NULL : "--exclude-from takes a file";
+}

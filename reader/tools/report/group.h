@@ -1,0 +1,48 @@
+/*
+ * Which spans verbs make one row of, and which names they take: --by, --include-from, --exclude-from.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_GROUP_H
+#define TRACEBED_GROUP_H
+
+#include "reader/tools/shared/tool.h"
+
+#include <regex.h>
+
+enum group_by { GROUP_BY_SCOPE, GROUP_BY_MODULE, GROUP_BY_AUTHOR, GROUP_BY_FUNCTION };
+
+/* Regular expressions, of which a name has to match one, or none. */
+struct group_filter {
+    regex_t *items;
+    size_t count;
+    bool is_given; /* also if there are none in the file */
+};
+
+/* Starts with zeros: each name is a row. */
+struct group {
+    enum group_by by;
+    struct group_filter include, exclude;
+};
+
+enum { GROUP_OPTION_INCLUDE = 3000, GROUP_OPTION_EXCLUDE };
+#define GROUP_OPTIONS                                                                                        \
+    {"include-from", required_argument, NULL, GROUP_OPTION_INCLUDE},                                         \
+    {                                                                                                        \
+        "exclude-from", required_argument, NULL, GROUP_OPTION_EXCLUDE                                        \
+    }
+
+/* NULL if it was understood, else what is wrong. */
+const char *group_take_option(struct group *group, int option, const char *argument);
+void group_free(struct group *group);
+
+/* False: spans are not grouped by that. */
+bool group_parse_by(const char *text, enum group_by *by_ret);
+
+/* Whether the filters let a name through. 'name' may be context U+001E text: they see "context : text". */
+bool group_takes(const struct group *group, const char *name, size_t nbytes);
+
+/* A tbed_group_function of a struct group. */
+size_t group_name(void *context, char *name, size_t nbytes, size_t room);
+
+#endif

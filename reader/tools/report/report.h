@@ -1,0 +1,98 @@
+/*
+ * What the parts of 'tracebed report' share: report_verb.c asks the library, report_sort.c puts the rows in
+ * order, report_text.c, report_profile.c and report_json.c print them.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_REPORT_H
+#define TRACEBED_REPORT_H
+
+#include "reader/tools/report/group.h"
+#include "reader/tools/shared/tool_places.h"
+
+#include <tracebed/analysis.h>
+
+enum report_sort { /* 0: what fits the table best */
+                   REPORT_SORT_DEFAULT,
+                   REPORT_SORT_NAME,
+                   REPORT_SORT_COUNT,
+                   REPORT_SORT_TOTAL,
+                   REPORT_SORT_SELF,
+                   REPORT_SORT_MIN,
+                   REPORT_SORT_MEAN,
+                   REPORT_SORT_P50,
+                   REPORT_SORT_P90,
+                   REPORT_SORT_P99,
+                   REPORT_SORT_P999,
+                   REPORT_SORT_MAX,
+                   REPORT_SORT_BYTES,
+                   REPORT_SORT_LIVE,
+                   REPORT_SORT_PEAK,
+                   REPORT_SORT_FREED,
+                   REPORT_SORT_TEMPORARY,
+};
+
+/* False: there is no key of that name. */
+bool report_sort_parse(const char *text, enum report_sort *sort_ret);
+
+struct report_options {
+    bool json;
+    bool spans, allocations; /* which to show; both: whatever there is */
+    bool no_symbols;
+    enum report_sort sort;
+    enum tbed_location_part by;
+    bool by_stack;
+    struct group group;
+    uint32_t moment_count; /* of allocations over time; 0: not shown */
+    size_t limit;          /* rows of each table */
+    size_t process_limit;  /* but of this one */
+    unsigned jobs;
+    double percent_above; /* labels whose self time is a smaller part of the total are left out */
+};
+
+/* Rows of one table in the order they are shown. */
+struct report_table {
+    const void **rows;
+    size_t count; /* all */
+    size_t shown;
+};
+
+struct report {
+    const struct report_options *options;
+    const char *path;
+    struct tbed_reader *reader;
+    struct tool_places places;
+    struct tbed_trace_info info;
+    struct tbed_statistics *statistics;   /* NULL: not asked for */
+    struct tbed_allocations *allocations; /* NULL: not asked for, or there are none */
+    struct tbed_statistics_totals totals;
+    struct tbed_allocation_sums sums; /* of all processes */
+    struct report_table spans, asyncs, instants, counters, messages, processes, sites;
+    uint64_t self_ticks; /* of all spans */
+
+    /* Of a foreign profile, which has no reader, and of a trace with whole spans. */
+    struct tbed_profile *profile; /* NULL: none */
+    struct tbed_profile_totals profile_totals;
+    struct report_table labels;
+};
+
+/* Fills the tables of 'report' from its results. */
+void report_sort_tables(struct report *report);
+void report_free_tables(struct report *report);
+
+/* report_memory.c: the name of an id as the whole stack that it is, a line for each frame, innermost first. */
+size_t report_stack_name(struct tool_places *places, uint32_t id, char *buffer, size_t buffer_nbytes);
+void report_moments_text(const struct report *report);
+void report_moments_json(struct tool_json *json, const struct report *report);
+
+void report_print_text(const struct report *report);
+void report_print_json(const struct report *report);
+
+/* The profile's part: of the text, of the JSON of a trace; and all of that of a foreign file. */
+void report_profile_head(const struct report *report);
+void report_profile_warnings(const struct report *report);
+void report_profile_text(const struct report *report);
+void report_profile_json(struct tool_json *json, const struct report *report);
+void report_foreign_json(const struct report *report);
+
+#endif

@@ -1,0 +1,223 @@
+/*
+ * A report for programs: one JSON object on one line for each file. Keys are stable; times are in the unit
+ * that ends their key, '_ns', or '_ticks' when the trace's clock counts something else than time.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "reader/tools/report/report.h"
+
+#include <math.h>
+#include <string.h>
+
+/* "self" becomes "self_ns" or "self_ticks". */
+static void json_ticks(struct tool_json *json, const struct report *report, const char *what, uint64_t ticks)
+{
+    char key[32];
+    bool is_time = report->info.clock != TBED_CLOCK_USER;
+    snprintf(key, sizeof key, "%s_%s", what, is_time ? "ns" : "ticks");
+    if (is_time)
+        tool_json_u64(json, key, (uint64_t)llround(tbed_tick_span_to_ns(report->reader, ticks)));
+    else
+        tool_json_u64(json, key, ticks);
+}
+
+static void json_span(struct tool_json *json, const struct report *report, const struct tbed_span_row *row)
+{
+    tool_json_object_open(json, NULL);
+    tool_json_text(json, "name", row->name, row->name_nbytes);
+    tool_json_u64(json, "count", row->count);
+    json_ticks(json, report, "total", row->total_ticks);
+    json_ticks(json, report, "self", row->self_ticks);
+    json_ticks(json, report, "min", row->min_ticks);
+    json_ticks(json, report, "mean", row->count == 0 ? 0 : row->total_ticks / row->count);
+    json_ticks(json, report, "p50", row->p50_ticks);
+    json_ticks(json, report, "p90", row->p90_ticks);
+    json_ticks(json, report, "p99", row->p99_ticks);
+    json_ticks(json, report, "p999", row->p999_ticks);
+    json_ticks(json, report, "max", row->max_ticks);
+    tool_json_u64(json, "never_ended_count", row->open_count);
+    tool_json_u64(json, "unknown_begin_count", row->unknown_count);
+    tool_json_object_close(json);
+}
+
+static void json_spans(struct tool_json *json, const struct report *report, const char *key,
+                       const struct report_table *table)
+{
+    tool_json_array_open(json, key);
+    for (size_t i = 0; i < table->shown; i++)
+        json_span(json, report, table->rows[i]);
+    tool_json_array_close(json);
+}
+
+static void json_instants(struct tool_json *json, const struct report_table *table)
+{
+    tool_json_array_open(json, "instants");
+    for (size_t i = 0; i < table->shown; i++) {
+        const struct tbed_instant_row *row = table->rows[i];
+        tool_json_object_open(json, NULL);
+        tool_json_text(json, "name", row->name, row->name_nbytes);
+        tool_json_u64(json, "count", row->count);
+        tool_json_object_close(json);
+    }
+    tool_json_array_close(json);
+}
+
+static void json_counters(struct tool_json *json, const struct report *report)
+{
+    tool_json_array_open(json, "counters");
+    for (size_t i = 0; i < report->counters.shown; i++) {
+        const struct tbed_counter_row *row = report->counters.rows[i];
+        uint32_t unit = tbed_counter_unit(report->reader, row->id);
+        tool_json_object_open(json, NULL);
+        tool_json_text(json, "name", row->name, row->name_nbytes);
+        tool_json_string(json, "unit", unit != TBED_ID_INVALID ? tool_name(report->reader, unit) : NULL);
+        tool_json_u64(json, "count", row->count);
+        tool_json_f64(json, "last", row->last);
+        tool_json_f64(json, "min", row->min);
+        tool_json_f64(json, "max", row->max);
+        tool_json_object_close(json);
+    }
+    tool_json_array_close(json);
+}
+
+static void json_messages(struct tool_json *json, const struct report_table *table)
+{
+    tool_json_array_open(json, "messages");
+    for (size_t i = 0; i < table->shown; i++) {
+        const struct tbed_message_row *row = table->rows[i];
+        tool_json_object_open(json, NULL);
+        tool_json_text(json, "name", row->name, row->name_nbytes);
+        tool_json_u64(json, "count", row->count);
+        tool_json_u64(json, "error_count", row->severity_counts[TBED_SEVERITY_ERROR]);
+        tool_json_u64(json, "warning_count", row->severity_counts[TBED_SEVERITY_WARNING]);
+        tool_json_object_close(json);
+    }
+    tool_json_array_close(json);
+}
+
+static void json_sums(struct tool_json *json, const struct tbed_allocation_sums *sums)
+{
+    tool_json_u64(json, "count", sums->count);
+    tool_json_u64(json, "bytes", sums->nbytes);
+    tool_json_u64(json, "freed_count", sums->freed_count);
+    tool_json_u64(json, "temporary_count", sums->temporary_count);
+    tool_json_u64(json, "replaced_count", sums->replaced_count);
+    tool_json_u64(json, "failed_count", sums->failed_count);
+    tool_json_u64(json, "live_count", sums->live_count);
+    tool_json_u64(json, "live_bytes", sums->live_nbytes);
+    tool_json_u64(json, "peak_bytes", sums->peak_nbytes);
+}
+
+static void json_process(struct tool_json *json, const struct report *report,
+                         const struct tbed_allocation_process *process)
+{
+    tool_json_object_open(json, NULL);
+    tool_json_u64(json, "process", process->process);
+    tool_json_u64(json, "forked_from", process->forked_from);
+    tool_json_u64(json, "pid", process->pid);
+    tool_json_string(json, "name",
+                     process->name_id != TBED_ID_INVALID ? tool_name(report->reader, process->name_id)
+                                                         : NULL);
+    json_sums(json, &process->sums);
+    json_ticks(json, report, "peak_time",
+               process->sums.peak_nbytes == 0 ? 0 : process->peak_tick - report->info.first_tick);
+    tool_json_u64(json, "inherited_free_count", process->inherited_free_count);
+    tool_json_u64(json, "unknown_free_count", process->unknown_free_count);
+    tool_json_u64(json, "null_free_count", process->null_free_count);
+    tool_json_u64(json, "event_count", process->event_count);
+    tool_json_object_close(json);
+}
+
+static void json_allocations(struct tool_json *json, const struct report *report)
+{
+    tool_json_object_open(json, "allocations");
+    json_sums(json, &report->sums);
+    tool_json_object_close(json);
+    tool_json_array_open(json, "processes");
+    for (size_t i = 0; i < report->processes.shown; i++)
+        json_process(json, report, report->processes.rows[i]);
+    tool_json_array_close(json);
+    tool_json_array_open(json, "sites");
+    for (size_t i = 0; i < report->sites.shown; i++) {
+        const struct tbed_allocation_site *site = report->sites.rows[i];
+        tool_json_object_open(json, NULL);
+        tool_json_text(json, "name", site->name, site->name_nbytes);
+        json_sums(json, &site->sums);
+        tool_json_object_close(json);
+    }
+    tool_json_array_close(json);
+    if (report->options->moment_count > 0)
+        report_moments_json(json, report);
+}
+
+static void json_totals(struct tool_json *json, const struct tbed_statistics_totals *totals)
+{
+    tool_json_object_open(json, "totals");
+    tool_json_u64(json, "event_count", totals->event_count);
+    tool_json_u64(json, "begin_count", totals->begin_count);
+    tool_json_u64(json, "end_count", totals->end_count);
+    tool_json_u64(json, "instant_count", totals->instant_count);
+    tool_json_u64(json, "counter_count", totals->counter_count);
+    tool_json_u64(json, "message_count", totals->message_count);
+    tool_json_u64(json, "allocation_event_count", totals->allocation_event_count);
+    tool_json_u64(json, "async_event_count", totals->async_event_count);
+    tool_json_u64(json, "flow_event_count", totals->flow_event_count);
+    tool_json_u64(json, "whole_span_count", totals->whole_span_count);
+    tool_json_u64(json, "unknown_count", totals->unknown_count);
+    tool_json_u64(json, "decrease_count", totals->decrease_count);
+    tool_json_u64(json, "gap_count", totals->gap_count);
+    tool_json_u64(json, "unnamed_open_count", totals->unnamed_open_count);
+    tool_json_u64(json, "pair_count", totals->pair_count);
+    tool_json_u64(json, "orphan_count", totals->orphan_count);
+    tool_json_u64(json, "block_count", totals->block_count);
+    tool_json_u64(json, "bad_block_count", totals->bad_block_count);
+    tool_json_u64(json, "damaged_block_count", totals->damaged_block_count);
+    tool_json_object_close(json);
+}
+
+static void json_left_out(struct tool_json *json, const char *key, const struct report_table *table)
+{
+    tool_json_u64(json, key, table->count - table->shown);
+}
+
+static void json_statistics(struct tool_json *json, const struct report *report)
+{
+    json_totals(json, &report->totals);
+    json_spans(json, report, "spans", &report->spans);
+    json_spans(json, report, "async_spans", &report->asyncs);
+    json_instants(json, &report->instants);
+    json_counters(json, report);
+    json_messages(json, &report->messages);
+}
+
+void report_print_json(const struct report *report)
+{
+    struct tool_json json = {.out = stdout};
+    const struct tbed_trace_info *info = &report->info;
+    tool_json_object_open(&json, NULL);
+    if (report->profile != NULL)
+        report_profile_json(&json, report);
+    tool_json_string(&json, "file", tool_path(report->path));
+    tool_json_string(&json, "tick_unit", info->clock == TBED_CLOCK_USER ? info->clock_unit : NULL);
+    json_ticks(&json, report, "duration", info->last_tick - info->first_tick);
+    tool_json_u64(&json, "stream_count", info->stream_count);
+    tool_json_bool(&json, "shut", info->shut);
+    tool_json_drops(&json, "drops", info->drops);
+    tool_json_u64(&json, "damage_count", tool_damage_count(report->reader));
+    if (report->statistics != NULL)
+        json_statistics(&json, report);
+    if (report->allocations != NULL)
+        json_allocations(&json, report);
+    tool_json_object_open(&json, "left_out");
+    json_left_out(&json, "spans", &report->spans);
+    json_left_out(&json, "async_spans", &report->asyncs);
+    json_left_out(&json, "instants", &report->instants);
+    json_left_out(&json, "counters", &report->counters);
+    json_left_out(&json, "messages", &report->messages);
+    json_left_out(&json, "processes", &report->processes);
+    json_left_out(&json, "sites", &report->sites);
+    tool_json_object_close(&json);
+    tool_json_object_close(&json);
+    tool_json_line(&json);
+}

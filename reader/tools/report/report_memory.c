@@ -1,0 +1,95 @@
+/*
+ * Of a report's allocations: names that are whole stacks, and how much was live over time.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "reader/tools/report/report.h"
+
+#include <string.h>
+
+#define BAR_WIDTH 40
+
+/* ---- Stacks ---- */
+
+/* A newline in a frame's own text would look like a frame. */
+static void clean(char *text, size_t nbytes)
+{
+    for (char *at = text; (at = memchr(at, '\n', nbytes - (size_t)(at - text))) != NULL;)
+        *at = ' ';
+}
+
+size_t report_stack_name(struct tool_places *places, uint32_t id, char *buffer, size_t buffer_nbytes)
+{
+    size_t nbytes = 0;
+    uint32_t frame, parent = TBED_ID_INVALID;
+    for (unsigned depth = 0; depth < TBED_STACK_DEPTH_MAX; depth++) {
+        bool is_stack = tbed_stack_get(places->reader, id, &frame, &parent);
+        size_t room = nbytes < buffer_nbytes ? buffer_nbytes - nbytes : 0;
+        size_t own = tool_places_name(places, is_stack ? frame : id, room > 0 ? buffer + nbytes : NULL, room);
+        if (own < room)
+            clean(buffer + nbytes, own);
+        nbytes += own;
+        if (!is_stack || parent == TBED_ID_INVALID)
+            break;
+        if (nbytes < buffer_nbytes)
+            buffer[nbytes] = '\n';
+        nbytes++;
+        id = parent;
+    }
+    return nbytes;
+}
+
+/* ---- Over time ---- */
+
+static double moment_ns(const struct report *report, const struct tbed_allocation_moment *moment)
+{
+    return (double)(tbed_ticks_to_ns(report->reader, moment->tick) -
+                    tbed_ticks_to_ns(report->reader, report->info.first_tick));
+}
+
+static void put_moment(const struct report *report, const struct tbed_allocation_moment *moment,
+                       uint64_t most)
+{
+    static const char bar[] = "########################################";
+    char from[32], live[32], peak[32], count[32];
+    if (report->info.clock == TBED_CLOCK_USER)
+        tool_format_count(from, moment->tick - report->info.first_tick);
+    else
+        tool_format_ns(from, moment_ns(report, moment));
+    int width = most > 0 ? (int)((double)moment->peak_nbytes / (double)most * BAR_WIDTH) : 0;
+    printf("%11s%11s%11s%11s  %.*s\n", from, tool_format_bytes(live, (double)moment->live_nbytes),
+           tool_format_bytes(peak, (double)moment->peak_nbytes), tool_format_count(count, moment->count),
+           width, bar);
+}
+
+void report_moments_text(const struct report *report)
+{
+    const struct tbed_allocation_moment *moment;
+    uint64_t most = 0;
+    for (size_t i = 0; (moment = tbed_allocations_moment(report->allocations, i)) != NULL; i++)
+        most = moment->peak_nbytes > most ? moment->peak_nbytes : most;
+    if (report->options->moment_count > 0)
+        printf("\n%s%11s%11s%11s%11s%s\n", tool_bold(), "from", "live", "peak", "count", tool_plain());
+    for (size_t i = 0; (moment = tbed_allocations_moment(report->allocations, i)) != NULL; i++)
+        put_moment(report, moment, most);
+}
+
+void report_moments_json(struct tool_json *json, const struct report *report)
+{
+    const struct tbed_allocation_moment *moment;
+    bool is_time = report->info.clock != TBED_CLOCK_USER;
+    tool_json_array_open(json, "moments");
+    for (size_t i = 0; (moment = tbed_allocations_moment(report->allocations, i)) != NULL; i++) {
+        tool_json_object_open(json, NULL);
+        if (is_time)
+            tool_json_u64(json, "time_ns", (uint64_t)moment_ns(report, moment));
+        else
+            tool_json_u64(json, "time_ticks", moment->tick - report->info.first_tick);
+        tool_json_u64(json, "live_bytes", moment->live_nbytes);
+        tool_json_u64(json, "peak_bytes", moment->peak_nbytes);
+        tool_json_u64(json, "count", moment->count);
+        tool_json_object_close(json);
+    }
+    tool_json_array_close(json);
+}

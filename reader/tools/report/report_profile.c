@@ -1,0 +1,440 @@
+/*
+ * The profile of 'tracebed report': spans by label, as the table that users of measureme know, and as JSON.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "reader/tools/report/report.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Figures ---- */
+
+/* Two decimals of the largest unit that is not above the time, halves to even; the unit does not carry. */
+static void format_time(char buffer[32], uint64_t ns)
+{
+    static const struct {
+        uint64_t ns;
+        const char *name;
+    } units[] = {{1000000000, "s"}, {1000000, "ms"}, {1000, "\u00B5s"}};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (ns < units[i].ns)
+            continue;
+        uint64_t step = units[i].ns / 100, count = ns / step, rest = ns % step;
+        count += rest * 2 > step || (rest * 2 == step && count % 2 == 1);
+        snprintf(buffer, 32, "%llu.%02llu%s", (unsigned long long)(count / 100),
+                 (unsigned long long)(count % 100), units[i].name);
+        return;
+    }
+    snprintf(buffer, 32, "%llu.00ns", (unsigned long long)ns);
+}
+
+/* All digits, in the largest unit that is not above the time. */
+static void format_exact(char buffer[48], uint64_t ns)
+{
+    static const struct {
+        uint64_t ns;
+        int digits;
+        const char *name;
+    } units[] = {{1000000000, 9, "s"}, {1000000, 6, "ms"}, {1000, 3, "\u00B5s"}};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (ns < units[i].ns)
+            continue;
+        int nbytes = snprintf(buffer, 48, "%llu.%0*llu", (unsigned long long)(ns / units[i].ns),
+                              units[i].digits, (unsigned long long)(ns % units[i].ns));
+        while (buffer[nbytes - 1] == '0')
+            nbytes--;
+        nbytes -= buffer[nbytes - 1] == '.';
+        snprintf(buffer + nbytes, 48 - (size_t)nbytes, "%s", units[i].name);
+        return;
+    }
+    snprintf(buffer, 48, "%lluns", (unsigned long long)ns);
+}
+
+/* A profile's ticks in nanoseconds, or as they are if they count something else. */
+static uint64_t profile_ns(const struct report *report, uint64_t ticks)
+{
+    if (report->profile_totals.counts || report->reader == NULL ||
+        report->info.ticks_per_second == 1000000000)
+        return ticks;
+    return (uint64_t)llround(tbed_tick_span_to_ns(report->reader, ticks));
+}
+
+static double share_of(const struct report *report, const struct tbed_profile_row *row)
+{
+    return (double)row->self_ticks / (double)report->profile_totals.total_ticks * 100;
+}
+
+/* ---- Columns ---- */
+
+enum column {
+    COLUMN_ITEM,
+    COLUMN_SELF,
+    COLUMN_SHARE,
+    COLUMN_TIME,
+    COLUMN_COUNT,
+    COLUMN_MISSES,
+    COLUMN_HITS,
+    COLUMN_BLOCKED,
+    COLUMN_LOAD,
+    COLUMN_HASHING,
+    COLUMN_COUNT_ALL,
+};
+
+static const char *const headings[COLUMN_COUNT_ALL] = {"Item",
+                                                       "Self time",
+                                                       "% of total time",
+                                                       "Time",
+                                                       "Item count",
+                                                       "Cache misses",
+                                                       "Cache hits",
+                                                       "Blocked time",
+                                                       "Incremental load time",
+                                                       "Incremental result hashing time"};
+
+/* The figure of a column that is left out where all are 0. */
+static uint64_t column_value(const struct tbed_profile_row *row, enum column column)
+{
+    switch (column) {
+    case COLUMN_HITS:
+        return row->cache_hits;
+    case COLUMN_BLOCKED:
+        return row->blocked_ticks;
+    case COLUMN_LOAD:
+        return row->load_ticks;
+    case COLUMN_HASHING:
+        return row->hashing_ticks;
+    case COLUMN_MISSES:
+        return row->cache_misses == row->count ? 0 : row->cache_misses;
+    default:
+        return 1;
+    }
+}
+
+struct table {
+    const struct report *report;
+    const struct tbed_profile_row **rows;
+    size_t row_count;
+    bool shown[COLUMN_COUNT_ALL];
+    size_t widths[COLUMN_COUNT_ALL];
+    size_t label_nbytes; /* the longest */
+};
+
+static void format_ticks(const struct report *report, char buffer[32], uint64_t ticks)
+{
+    if (report->profile_totals.counts)
+        tool_format_count(buffer, ticks);
+    else
+        format_time(buffer, profile_ns(report, ticks));
+}
+
+/* Any column but the first. */
+static void format_cell(const struct report *report, const struct tbed_profile_row *row, enum column column,
+                        char buffer[32])
+{
+    double share = share_of(report, row);
+    switch (column) {
+    case COLUMN_SELF:
+        format_ticks(report, buffer, row->self_ticks);
+        break;
+    case COLUMN_SHARE:
+        snprintf(buffer, 32, isnan(share) ? "NaN" : "%.3f", share);
+        break;
+    case COLUMN_TIME:
+        format_ticks(report, buffer, row->total_ticks);
+        break;
+    case COLUMN_COUNT:
+        snprintf(buffer, 32, "%llu", (unsigned long long)row->count);
+        break;
+    case COLUMN_MISSES:
+        snprintf(buffer, 32, "%llu", (unsigned long long)row->cache_misses);
+        break;
+    case COLUMN_HITS:
+        snprintf(buffer, 32, "%llu", (unsigned long long)row->cache_hits);
+        break;
+    default:
+        format_ticks(report, buffer, column_value(row, column));
+    }
+}
+
+/* Labels are led to their figures by dots, up to the longest one. */
+static size_t dot_count(const struct table *table, const struct tbed_profile_row *row)
+{
+    return table->label_nbytes > row->label_nbytes ? table->label_nbytes - row->label_nbytes - 1 : 0;
+}
+
+static size_t item_width(const struct table *table, const struct tbed_profile_row *row)
+{
+    return tool_text_width(row->label, row->label_nbytes) + 1 + dot_count(table, row);
+}
+
+static void measure_rows(struct table *table)
+{
+    for (size_t i = 0; i < table->row_count; i++) {
+        const struct tbed_profile_row *row = table->rows[i];
+        table->label_nbytes =
+            row->label_nbytes > table->label_nbytes ? row->label_nbytes : table->label_nbytes;
+        for (int column = 0; column < COLUMN_COUNT_ALL; column++)
+            table->shown[column] |= column_value(row, column) != 0;
+    }
+    for (int column = 0; column < COLUMN_COUNT_ALL; column++) {
+        table->shown[column] |= column <= COLUMN_COUNT;
+        table->widths[column] = strlen(headings[column]);
+        for (size_t i = 0; i < table->row_count; i++) {
+            char buffer[32];
+            if (column != COLUMN_ITEM)
+                format_cell(table->report, table->rows[i], column, buffer);
+            size_t width = column == COLUMN_ITEM ? item_width(table, table->rows[i])
+                                                 : tool_text_width(buffer, strlen(buffer));
+            table->widths[column] = width > table->widths[column] ? width : table->widths[column];
+        }
+    }
+}
+
+/* ---- The table ---- */
+
+static void put_repeated(char byte, size_t count)
+{
+    while (count-- > 0)
+        putchar(byte);
+}
+
+static void put_rule(const size_t *widths, const bool *shown, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (shown[i]) {
+            putchar('+');
+            put_repeated('-', widths[i] + 2);
+        }
+    fputs("+\n", stdout);
+}
+
+static void put_cell(const char *text, size_t width)
+{
+    size_t own = tool_text_width(text, strlen(text));
+    fputs("| ", stdout);
+    fputs(text, stdout);
+    put_repeated(' ', width - own + 1);
+}
+
+static void put_item(const struct table *table, const struct tbed_profile_row *row)
+{
+    fputs("| ", stdout);
+    tool_print_text(stdout, row->label, row->label_nbytes, 0);
+    putchar(' ');
+    put_repeated('.', dot_count(table, row));
+    put_repeated(' ', table->widths[COLUMN_ITEM] - item_width(table, row) + 1);
+}
+
+static void put_row(const struct table *table, const struct tbed_profile_row *row)
+{
+    char buffer[32];
+    put_item(table, row);
+    for (int column = COLUMN_SELF; column < COLUMN_COUNT_ALL; column++)
+        if (table->shown[column]) {
+            format_cell(table->report, row, column, buffer);
+            put_cell(buffer, table->widths[column]);
+        }
+    fputs("|\n", stdout);
+}
+
+static void put_table(const struct report *report)
+{
+    struct table table = {.report = report,
+                          .rows = (const struct tbed_profile_row **)report->labels.rows,
+                          .row_count = report->labels.shown};
+    measure_rows(&table);
+    put_rule(table.widths, table.shown, COLUMN_COUNT_ALL);
+    fputs(tool_bold(), stdout);
+    for (int column = 0; column < COLUMN_COUNT_ALL; column++)
+        if (table.shown[column])
+            put_cell(headings[column], table.widths[column]);
+    printf("|%s\n", tool_plain());
+    put_rule(table.widths, table.shown, COLUMN_COUNT_ALL);
+    for (size_t i = 0; i < table.row_count && !tool_output_failed(); i++)
+        put_row(&table, table.rows[i]);
+    put_rule(table.widths, table.shown, COLUMN_COUNT_ALL);
+}
+
+/* What the rows that are not shown come to. */
+static void put_left_out(const struct report *report)
+{
+    const struct report_table *table = &report->labels;
+    char count[32];
+    double shown = 0;
+    if (table->shown == table->count)
+        return;
+    for (size_t i = 0; i < table->shown; i++)
+        shown += share_of(report, table->rows[i]);
+    size_t left = table->count - table->shown;
+    printf("%s%s more label%s; the rows above account for %.3f %% of the total time.%s\n", tool_dim(),
+           tool_format_count(count, left), left == 1 ? "" : "s", shown, tool_plain());
+}
+
+static void put_total(const struct report *report)
+{
+    char buffer[48];
+    uint64_t ticks = report->profile_totals.total_ticks;
+    if (report->profile_totals.counts) {
+        const char *unit = tbed_profile_unit(report->profile);
+        printf("Total ");
+        tool_print_text(stdout, unit, strlen(unit), 0);
+        printf(": %s\n", tool_format_count(buffer, ticks));
+        return;
+    }
+    format_exact(buffer, profile_ns(report, ticks));
+    printf("Total cpu time: %s\n", buffer);
+}
+
+static void format_artifact(const struct tbed_artifact_row *row, char buffer[40])
+{
+    snprintf(buffer, 40, "%llu bytes", (unsigned long long)row->value);
+}
+
+static void put_artifacts(const struct report *report)
+{
+    static const char *const titles[2] = {"Item", "Artifact Size"};
+    const bool shown[2] = {true, true};
+    size_t widths[2] = {strlen(titles[0]), strlen(titles[1])};
+    const struct tbed_artifact_row *row;
+    char buffer[40];
+    for (size_t i = 0; (row = tbed_profile_artifact(report->profile, i)) != NULL; i++) {
+        size_t width = tool_text_width(row->label, row->label_nbytes);
+        format_artifact(row, buffer);
+        widths[0] = width > widths[0] ? width : widths[0];
+        widths[1] = strlen(buffer) > widths[1] ? strlen(buffer) : widths[1];
+    }
+    put_rule(widths, shown, 2);
+    put_cell(titles[0], widths[0]);
+    put_cell(titles[1], widths[1]);
+    fputs("|\n", stdout);
+    put_rule(widths, shown, 2);
+    for (size_t i = 0; (row = tbed_profile_artifact(report->profile, i)) != NULL; i++) {
+        format_artifact(row, buffer);
+        fputs("| ", stdout);
+        tool_print_text(stdout, row->label, row->label_nbytes, 0);
+        put_repeated(' ', widths[0] - tool_text_width(row->label, row->label_nbytes) + 1);
+        put_cell(buffer, widths[1]);
+        fputs("|\n", stdout);
+    }
+    put_rule(widths, shown, 2);
+}
+
+/* ---- Warnings ---- */
+
+static void put_oddity(uint64_t count, const char *one, const char *many)
+{
+    char figure[32];
+    if (count != 0)
+        printf("%s%s %s%s\n", tool_red(), tool_format_count(figure, count), count == 1 ? one : many,
+               tool_plain());
+}
+
+void report_profile_warnings(const struct report *report)
+{
+    const struct tbed_profile_totals *totals = &report->profile_totals;
+    put_oddity(totals->overlap_count, "span overlaps another without nesting.",
+               "spans overlap others without nesting.");
+    put_oddity(totals->inverted_count, "span ends before it begins; it counts with no time.",
+               "spans end before they begin; they count with no time.");
+    put_oddity(
+        totals->negative_count,
+        "label's spans have children that took longer than they did; its self time is shown as 0.",
+        "labels' spans have children that took longer than they did; their self times are shown as 0.");
+    put_oddity(totals->open_count, "span never ended; it is in no row.",
+               "spans never ended; they are in no row.");
+    put_oddity(totals->lost_count, "span ended with no known begin; it is in no row.",
+               "spans ended with no known begin; they are in no row.");
+}
+
+void report_profile_text(const struct report *report)
+{
+    put_table(report);
+    put_left_out(report);
+    put_total(report);
+    put_artifacts(report);
+}
+
+/* The head of a report on a foreign file; that of a trace is report_text.c's. */
+void report_profile_head(const struct report *report)
+{
+    const struct tbed_profile_totals *totals = &report->profile_totals;
+    const char *path = tool_path(report->path);
+    char figure[32];
+    fputs(tool_bold(), stdout);
+    tool_print_text(stdout, path, strlen(path), 0);
+    printf("%s: %s event%s", tool_plain(), tool_format_count(figure, totals->event_count),
+           totals->event_count == 1 ? "" : "s");
+    printf(", %s stream%s with spans, format %u\n", tool_format_count(figure, totals->stream_count),
+           totals->stream_count == 1 ? "" : "s", totals->version);
+    report_profile_warnings(report);
+}
+
+/* ---- JSON ---- */
+
+static void json_row(struct tool_json *json, const struct report *report, const struct tbed_profile_row *row)
+{
+    tool_json_object_open(json, NULL);
+    tool_json_text(json, "label", row->label, row->label_nbytes);
+    tool_json_u64(json, "time_ns", profile_ns(report, row->total_ticks));
+    tool_json_u64(json, "self_ns", profile_ns(report, row->self_ticks));
+    tool_json_u64(json, "cache_misses", row->cache_misses);
+    tool_json_u64(json, "cache_hits", row->cache_hits);
+    tool_json_u64(json, "invocations", row->count);
+    tool_json_u64(json, "blocked_ns", profile_ns(report, row->blocked_ticks));
+    tool_json_u64(json, "incremental_load_ns", profile_ns(report, row->load_ticks));
+    tool_json_u64(json, "incremental_hashing_ns", profile_ns(report, row->hashing_ticks));
+    tool_json_object_close(json);
+}
+
+static void json_totals(struct tool_json *json, const struct report *report)
+{
+    const struct tbed_profile_totals *totals = &report->profile_totals;
+    tool_json_string(json, "unit", totals->counts ? tbed_profile_unit(report->profile) : "ns");
+    tool_json_u64(json, "rows_left_out", report->labels.count - report->labels.shown);
+    tool_json_u64(json, "streams_with_spans", totals->stream_count);
+    tool_json_u64(json, "overlaps", totals->overlap_count);
+    tool_json_u64(json, "inverted", totals->inverted_count);
+    tool_json_u64(json, "negative_rows", totals->negative_count);
+    tool_json_u64(json, "unknown_labels", totals->unknown_count);
+    tool_json_u64(json, "never_ended", totals->open_count);
+    tool_json_u64(json, "unknown_begins", totals->lost_count);
+}
+
+void report_profile_json(struct tool_json *json, const struct report *report)
+{
+    const struct tbed_artifact_row *artifact;
+    tool_json_u64(json, "total_ns", profile_ns(report, report->profile_totals.total_ticks));
+    tool_json_array_open(json, "rows");
+    for (size_t i = 0; i < report->labels.shown; i++)
+        json_row(json, report, report->labels.rows[i]);
+    tool_json_array_close(json);
+    tool_json_array_open(json, "artifacts");
+    for (size_t i = 0; (artifact = tbed_profile_artifact(report->profile, i)) != NULL; i++) {
+        tool_json_object_open(json, NULL);
+        tool_json_text(json, "label", artifact->label, artifact->label_nbytes);
+        tool_json_u64(json, "bytes", artifact->value);
+        tool_json_object_close(json);
+    }
+    tool_json_array_close(json);
+    json_totals(json, report);
+}
+
+void report_foreign_json(const struct report *report)
+{
+    struct tool_json json = {.out = stdout};
+    const struct tbed_profile_totals *totals = &report->profile_totals;
+    tool_json_object_open(&json, NULL);
+    report_profile_json(&json, report);
+    tool_json_string(&json, "file", tool_path(report->path));
+    tool_json_u64(&json, "format", totals->version);
+    tool_json_u64(&json, "event_count", totals->event_count);
+    tool_json_u64(&json, "span_count", totals->span_count);
+    tool_json_u64(&json, "instant_count", totals->instant_count);
+    tool_json_u64(&json, "counter_count", totals->counter_count);
+    tool_json_u64(&json, "damage_count", totals->damage_count);
+    tool_json_object_close(&json);
+    tool_json_line(&json);
+}

@@ -1,0 +1,133 @@
+/*
+ * tracebed: the program. Finds the verb and runs it.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "reader/tools/shared/tool.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static const struct tool_verb *const verbs[] = {
+    &tool_verb_record,    &tool_verb_info,   &tool_verb_dump,     &tool_verb_report,    &tool_verb_diff,
+    &tool_verb_aggregate, &tool_verb_flame,  &tool_verb_tree,     &tool_verb_strings,   &tool_verb_verify,
+    &tool_verb_import,    &tool_verb_export, &tool_verb_snapshot, &tool_verb_symbolize,
+};
+#define VERB_COUNT (sizeof verbs / sizeof verbs[0])
+
+const struct tool_verb *tool_verb_find(const char *name)
+{
+    for (size_t i = 0; i < VERB_COUNT; i++)
+        if (strcmp(verbs[i]->name, name) == 0)
+            return verbs[i];
+    return NULL;
+}
+
+static int print_help(FILE *out)
+{
+    fputs("usage: tracebed VERB [OPTION...] FILE\n"
+          "       tracebed record -- PROGRAM [ARGUMENT...]\n\n"
+          "Records what a program does, and shows where its time and its memory went.\n\n",
+          out);
+    for (size_t i = 0; i < VERB_COUNT; i++)
+        fprintf(out, "  %-9s %s\n", verbs[i]->name, verbs[i]->summary);
+    fputs("\n"
+          "FILE may be '-', standard input. Every verb takes -h and --color=never|auto|always.\n"
+          "Exit codes: 0 fine; 1 damage or a difference was found; 2 wrong usage, or a file cannot be read;\n"
+          "record: those of PROGRAM.\n\n"
+          "  tracebed record -- cc -c big.c     any program, nothing to compile in\n"
+          "  tracebed report run.tbed           where the time, or the memory, went\n"
+          "  tracebed help report               all about one verb\n",
+          out);
+    return out == stdout ? tool_finish(TOOL_FINE) : TOOL_TROUBLE;
+}
+
+/* Edit distance of short words; anything longer is far away. */
+static unsigned distance(const char *from, const char *to)
+{
+    unsigned row[32];
+    size_t to_count = strlen(to);
+    if (to_count >= 31 || strlen(from) >= 31)
+        return 99;
+    for (unsigned j = 0; j <= to_count; j++)
+        row[j] = j;
+    for (unsigned i = 1; from[i - 1] != '\0'; i++) {
+        unsigned diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= to_count; j++) {
+            unsigned change = diagonal + (from[i - 1] != to[j - 1]);
+            unsigned shift = 1 + (row[j] < row[j - 1] ? row[j] : row[j - 1]);
+            diagonal = row[j];
+            row[j] = change < shift ? change : shift;
+        }
+    }
+    return row[to_count];
+}
+
+static const char *nearest_verb(const char *name)
+{
+    const char *best = NULL;
+    unsigned best_distance = 3;
+    for (size_t i = 0; i < VERB_COUNT; i++) {
+        bool is_start = strlen(name) >= 2 && strncmp(verbs[i]->name, name, strlen(name)) == 0;
+        unsigned d = is_start ? 0 : distance(name, verbs[i]->name);
+        if (d < best_distance) {
+            best_distance = d;
+            best = verbs[i]->name;
+        }
+    }
+    return best;
+}
+
+static int unknown_verb(const char *name)
+{
+    const char *near = nearest_verb(name);
+    if (name[0] == '-' && name[1] != '\0')
+        tool_complain("unknown option %s", name);
+    else
+        tool_complain("'%s' is no verb", name);
+    if (near != NULL)
+        tool_hint("Did you mean 'tracebed %s'?", near);
+    else if (access(name, R_OK) == 0)
+        tool_hint("It is a file. Did you mean 'tracebed report %s'?", name);
+    tool_hint("'tracebed -h' lists the verbs.");
+    return TOOL_TROUBLE;
+}
+
+static int run_help(const char *name)
+{
+    const struct tool_verb *verb = tool_verb_find(name);
+    if (verb == NULL)
+        return unknown_verb(name);
+    fputs(verb->help, stdout);
+    return tool_finish(TOOL_FINE);
+}
+
+static bool is_one_of(const char *text, const char *first, const char *second, const char *third)
+{
+    return strcmp(text, first) == 0 || strcmp(text, second) == 0 || strcmp(text, third) == 0;
+}
+
+static int run_verb(const struct tool_verb *verb, int argc, char **argv)
+{
+    char name[64]; /* getopt starts its messages with it */
+    snprintf(name, sizeof name, "tracebed: %s", verb->name);
+    argv[0] = name;
+    return verb->run(argc, argv);
+}
+
+int main(int argc, char **argv)
+{
+    tool_start();
+    if (argc < 2)
+        return print_help(stderr);
+    if (is_one_of(argv[1], "help", "-h", "--help"))
+        return argc > 2 ? run_help(argv[2]) : print_help(stdout);
+    if (is_one_of(argv[1], "--version", "-V", "version")) {
+        printf("tracebed %s (file format %u)\n", TBED_VERSION_STRING, TBED_FORMAT_VERSION);
+        return tool_finish(TOOL_FINE);
+    }
+    const struct tool_verb *verb = tool_verb_find(argv[1]);
+    return verb != NULL ? run_verb(verb, argc - 1, argv + 1) : unknown_verb(argv[1]);
+}

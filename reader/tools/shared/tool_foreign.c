@@ -1,0 +1,119 @@
+/*
+ * Foreign files as traces: imported into a bed without a name, with what was odd about them kept beside the reader.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/tools/shared/tool.h"
+
+#include <stdlib.h>
+#include <tracebed/analysis.h>
+
+#define PROFILE_DAMAGE_TOLD_MAX 3
+_Static_assert(PROFILE_DAMAGE_TOLD_MAX <= TBED_IMPORT_DAMAGE_KEPT, "they are kept");
+
+/* One a reader that was imported, for the life of the process; a program opens few. */
+struct foreign {
+    const struct tbed_reader *reader;
+    struct tbed_import_report report;
+};
+static struct foreign *foreigns;
+static size_t foreign_count;
+
+static void keep_report(const struct tbed_reader *reader, const struct tbed_import_report *report)
+{
+    size_t at = 0;
+    while (at < foreign_count && foreigns[at].reader != reader && foreigns[at].reader != NULL)
+        at++;
+    if (at == foreign_count)
+        foreigns = tool_realloc(foreigns, ++foreign_count * sizeof *foreigns);
+    foreigns[at] = (struct foreign){reader, *report};
+}
+
+/* The memory of a reader that was closed may become another's. */
+void tool_foreign_forget(const struct tbed_reader *reader)
+{
+    for (size_t i = 0; i < foreign_count; i++)
+        if (foreigns[i].reader == reader)
+            foreigns[i].reader = NULL;
+}
+
+enum tbed_status tool_foreign_open(const char *path, int fd, struct tbed_reader **reader_ret,
+                                   struct tbed_error *error_ret)
+{
+    struct tbed_import_report report;
+    enum tbed_status status = path != NULL ? tbed_import_open(path, reader_ret, &report, error_ret)
+                                           : tbed_import_open_fd(fd, reader_ret, &report, error_ret);
+    if (status == TBED_OK)
+        keep_report(*reader_ret, &report);
+    return status;
+}
+
+const struct tbed_import_report *tool_foreign_report(const struct tbed_reader *reader)
+{
+    for (size_t i = 0; i < foreign_count; i++)
+        if (foreigns[i].reader == reader)
+            return &foreigns[i].report;
+    return NULL;
+}
+
+uint64_t tool_damage_count(const struct tbed_reader *reader)
+{
+    const struct tbed_import_report *report = tool_foreign_report(reader);
+    return tbed_damage_count(reader) + (report != NULL ? report->damage_count : 0);
+}
+
+const char *tool_profile_part(const struct tbed_import_report *report, uint32_t file)
+{
+    static const char *const parts[] = {".events", ".string_data", ".string_index"};
+    bool has_parts = report->version < 6; /* one file from then on */
+    return has_parts && file < sizeof parts / sizeof parts[0] ? parts[file] : NULL;
+}
+
+const char *tool_profile_stream(enum tbed_status status, uint64_t offset, uint64_t stream)
+{
+    static const char *const names[] = {": events", ": string data", ": string index"};
+    bool is_missing = status == TBED_ERR_PROFILE_STREAM && offset == UINT64_MAX;
+    return is_missing && stream < sizeof names / sizeof names[0] ? names[stream] : "";
+}
+
+void tool_print_foreign_damage(FILE *out, const struct tbed_import_report *report, size_t index)
+{
+    const struct tbed_import_damage *damage = &report->damages[index];
+    const char *part = tool_profile_part(report, damage->file);
+    if (part != NULL)
+        fprintf(out, "%s: ", part);
+    fprintf(out, "%s%s (%s", tbed_status_text(damage->status),
+            tool_profile_stream(damage->status, damage->offset, damage->detail),
+            tbed_status_name(damage->status));
+    if (damage->offset != UINT64_MAX)
+        fprintf(out, ", offset %llu", (unsigned long long)damage->offset);
+    fputs(")\n", out);
+}
+
+void tool_print_odd(const struct tbed_import_report *report, const char *before)
+{
+    char figure[32];
+    for (unsigned odd = 0; odd < TBED_RTL_ODD_COUNT; odd++)
+        if (report->odd_counts[odd] > 0)
+            printf("%s%s × %s\n", before, tool_format_count(figure, report->odd_counts[odd]),
+                   tbed_rtl_odd_text(odd));
+}
+
+void tool_tell_profile_damage(const char *path, const struct tbed_profile *profile)
+{
+    struct tbed_profile_totals totals;
+    struct tbed_profile_damage found;
+    char figure[32];
+    tbed_profile_totals(profile, &totals);
+    struct tbed_import_report damage = {.version = totals.version, .damage_count = totals.damage_count};
+    if (damage.damage_count == 0)
+        return;
+    fflush(stdout);
+    tool_complain("%s: damaged in %s place%s; what is intact was read", tool_path(path),
+                  tool_format_count(figure, damage.damage_count), damage.damage_count == 1 ? "" : "s");
+    for (size_t i = 0; i < PROFILE_DAMAGE_TOLD_MAX && tbed_profile_damage_get(profile, i, &found); i++) {
+        damage.damages[i] = (struct tbed_import_damage){found.status, found.file, found.offset, found.detail};
+        fputs("  ", stderr);
+        tool_print_foreign_damage(stderr, &damage, i);
+    }
+}

@@ -1,0 +1,153 @@
+/*
+ * Figures with units, and figures read from the command line.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "reader/tools/shared/tool.h"
+
+#include <errno.h>
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+size_t tool_digits(char *out, uint64_t value)
+{
+    char reversed[20];
+    size_t count = 0;
+    do {
+        reversed[count++] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value != 0);
+    for (size_t i = 0; i < count; i++)
+        out[i] = reversed[count - 1 - i];
+    return count;
+}
+
+bool tool_parse_u64(const char *text, uint64_t max, uint64_t *value_ret)
+{
+    if (*text < '0' || *text > '9')
+        return false;
+    char *end;
+    bool hexadecimal = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+    errno = 0;
+    uint64_t value = strtoull(text, &end, hexadecimal ? 16 : 10);
+    if (errno != 0 || *end != '\0' || value > max)
+        return false;
+    *value_ret = value;
+    return true;
+}
+
+bool tool_parse_percent(const char *text, double *part_ret)
+{
+    char *end;
+    double percent = strtod(text, &end);
+    if (end == text || *end != '\0' || !(percent >= 0) || percent > 100)
+        return false;
+    *part_ret = percent / 100;
+    return true;
+}
+
+/* Three digits that count; whole numbers below 1000 without decimals. */
+static const char *three_digits(char buffer[32], double value, const char *unit)
+{
+    double size = fabs(value);
+    int decimals = size >= 99.95 || size == floor(size) ? 0 : size >= 9.995 ? 1 : 2;
+    snprintf(buffer, 32, "%.*f %s", decimals, value, unit);
+    return buffer;
+}
+
+static const char *long_time(char buffer[32], double seconds)
+{
+    const char *sign = seconds < 0 ? "-" : "";
+    double size = fabs(seconds);
+    if (!(size < 1e15))
+        snprintf(buffer, 32, "%.3g s", seconds);
+    else if (size < 3600)
+        snprintf(buffer, 32, "%s%.0f min %.0f s", sign, floor(size / 60), floor(fmod(size, 60)));
+    else
+        snprintf(buffer, 32, "%s%.0f h %.0f min", sign, floor(size / 3600), floor(fmod(size, 3600) / 60));
+    return buffer;
+}
+
+const char *tool_format_ns(char buffer[32], double ns)
+{
+    double size = fabs(ns);
+    if (size < 999.5)
+        return three_digits(buffer, ns, "ns");
+    if (size < 999.5e3)
+        return snprintf(buffer, 32, "%.*f us", size < 9.995e3 ? 2 : size < 99.95e3 ? 1 : 0, ns / 1e3), buffer;
+    if (size < 999.5e6)
+        return snprintf(buffer, 32, "%.*f ms", size < 9.995e6 ? 2 : size < 99.95e6 ? 1 : 0, ns / 1e6), buffer;
+    if (size < 120e9)
+        return snprintf(buffer, 32, "%.*f s", size < 9.995e9 ? 2 : size < 99.95e9 ? 1 : 0, ns / 1e9), buffer;
+    return long_time(buffer, ns / 1e9);
+}
+
+const char *tool_format_time(char buffer[32], double ns, double resolution_ns)
+{
+    if (resolution_ns < 1e6 || fabs(ns) >= 999.5e6)
+        return tool_format_ns(buffer, ns);
+    double ms = ns / 1e6;
+    snprintf(buffer, 32, "%.*f ms", ms == floor(ms) ? 0 : 2, ms);
+    return buffer;
+}
+
+const char *tool_format_bytes(char buffer[32], double nbytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB"};
+    unsigned unit = 0;
+    while (fabs(nbytes) >= 1023.5 && unit + 1 < sizeof units / sizeof units[0]) {
+        nbytes /= 1024;
+        unit++;
+    }
+    return three_digits(buffer, nbytes, units[unit]);
+}
+
+const char *tool_format_count(char buffer[32], uint64_t count)
+{
+    char digits[20];
+    size_t digit_count = tool_digits(digits, count), at = 0;
+    for (size_t i = 0; i < digit_count; i++) {
+        if (i > 0 && (digit_count - i) % 3 == 0)
+            buffer[at++] = ',';
+        buffer[at++] = digits[i];
+    }
+    buffer[at] = '\0';
+    return buffer;
+}
+
+const char *tool_format_f64(char buffer[32], double value)
+{
+    /* Most doubles that people write have 15 digits; those next to zero have fewer. */
+    for (int digits = fabs(value) < DBL_MIN ? 1 : 15; digits <= 17; digits++) {
+        snprintf(buffer, 30, "%.*g", digits, value);
+        if (strtod(buffer, NULL) == value)
+            break;
+    }
+    if (strpbrk(buffer, ".en") == NULL)
+        strcat(buffer, ".0");
+    return buffer;
+}
+
+const char *tool_format_wall(char buffer[48], int64_t realtime_ns)
+{
+    int64_t seconds = realtime_ns / 1000000000, ns = realtime_ns % 1000000000;
+    if (ns < 0) {
+        ns += 1000000000;
+        seconds--;
+    }
+    time_t time = seconds;
+    struct tm local;
+    if (localtime_r(&time, &local) == NULL)
+        memset(&local, 0, sizeof local);
+    char date[24];
+    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &local);
+    unsigned offset = (unsigned)(labs(local.tm_gmtoff) / 60) % 1440;
+    snprintf(buffer, 48, "%s.%09" PRId64 "%c%02u:%02u", date, ns, local.tm_gmtoff < 0 ? '-' : '+',
+             offset / 60, offset % 60);
+    return buffer;
+}

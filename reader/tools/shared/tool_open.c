@@ -1,0 +1,262 @@
+/*
+ * How every verb comes by its trace: by name or from standard input, guarded against a file that is cut short
+ * while it is read, and with a word on what to do when it is no trace at all.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "reader/tools/shared/tool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DAMAGE_TOLD_MAX 3
+
+/* ---- SIGBUS: a mapped file that has lost its end ---- */
+
+static char guard_message[4352];
+static size_t guard_nbytes;
+
+static void die_of_cut_file(int signal_number)
+{
+    (void)signal_number;
+    (void)!write(STDERR_FILENO, guard_message, guard_nbytes);
+    _exit(TOOL_TROUBLE);
+}
+
+void tool_guard(const char *path)
+{
+    /* Made ahead: a handler may neither format nor allocate. */
+    FILE *out = fmemopen(guard_message, sizeof guard_message, "w");
+    if (out == NULL)
+        return;
+    fputs("tracebed: ", out);
+    tool_print_text(out, tool_path(path), strlen(tool_path(path)), 1000);
+    fputs(": was cut short by another program while it was read, or its disk failed\n", out);
+    long at = ftell(out);
+    fclose(out);
+    guard_nbytes = at > 0 ? (size_t)at : 0;
+    struct sigaction action = {.sa_handler = die_of_cut_file};
+    sigaction(SIGBUS, &action, NULL);
+}
+
+/* ---- Standard input ---- */
+
+/* A file without a name, on disk where that is possible: traces are large. */
+static int temporary_file(void)
+{
+    const char *places[] = {getenv("TMPDIR"), "/var/tmp", "/tmp"};
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        int fd = places[i] != NULL ? open(places[i], O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
+        if (fd >= 0)
+            return fd;
+    }
+    return memfd_create("tracebed", MFD_CLOEXEC);
+}
+
+static bool write_all(int fd, const char *bytes, size_t nbytes)
+{
+    while (nbytes > 0) {
+        ssize_t written = write(fd, bytes, nbytes);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return false;
+        bytes += written;
+        nbytes -= (size_t)written;
+    }
+    return true;
+}
+
+static enum tbed_status fail(struct tbed_error *error, enum tbed_status status)
+{
+    *error = (struct tbed_error){.status = status, .system_errno = errno, .offset = UINT64_MAX};
+    return status;
+}
+
+static enum tbed_status copy_input(int to, struct tbed_error *error)
+{
+    static char bytes[64 << 10];
+    for (;;) {
+        ssize_t nbytes = read(STDIN_FILENO, bytes, sizeof bytes);
+        if (nbytes == 0)
+            return TBED_OK;
+        if (nbytes < 0 && errno == EINTR)
+            continue;
+        if (nbytes < 0)
+            return fail(error, TBED_ERR_READ);
+        if (!write_all(to, bytes, (size_t)nbytes))
+            return fail(error, TBED_ERR_WRITE);
+    }
+}
+
+static enum tbed_status open_fd(int fd, struct tbed_reader **reader, struct tbed_error *error)
+{
+    if (tbed_foreign_find_fd(fd) != TBED_FOREIGN_NONE)
+        return tool_foreign_open(NULL, fd, reader, error);
+    enum tbed_status status = tbed_reader_open_fd(fd, NULL, reader, error);
+    if (status == TBED_OK)
+        tool_foreign_forget(*reader);
+    return status;
+}
+
+int tool_input_file(struct tbed_error *error_ret)
+{
+    struct stat status;
+    if (fstat(STDIN_FILENO, &status) == 0 && S_ISREG(status.st_mode) && lseek(STDIN_FILENO, 0, SEEK_CUR) == 0)
+        return dup(STDIN_FILENO);
+    int fd = temporary_file();
+    if (fd < 0) {
+        fail(error_ret, TBED_ERR_WRITE);
+    } else if (copy_input(fd, error_ret) != TBED_OK) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+static enum tbed_status open_input(struct tbed_reader **reader, struct tbed_error *error)
+{
+    int fd = tool_input_file(error);
+    if (fd < 0)
+        return error->status;
+    enum tbed_status result = open_fd(fd, reader, error);
+    close(fd);
+    return result;
+}
+
+/* ---- Opening ---- */
+
+static enum tbed_status open_path(const char *path, struct tbed_reader **reader, struct tbed_error *error)
+{
+    if (tbed_foreign_find(path) != TBED_FOREIGN_NONE)
+        return tool_foreign_open(path, -1, reader, error);
+    enum tbed_status status = tbed_reader_open(path, NULL, reader, error);
+    if (status == TBED_OK)
+        tool_foreign_forget(*reader);
+    return status;
+}
+
+struct tbed_reader *tool_open_quietly(const char *path, struct tbed_error *error_ret)
+{
+    struct tbed_reader *reader = NULL;
+    tool_guard(path);
+    bool is_input = strcmp(path, "-") == 0;
+    enum tbed_status status = is_input ? open_input(&reader, error_ret) : open_path(path, &reader, error_ret);
+    return status == TBED_OK ? reader : NULL;
+}
+
+struct tbed_reader *tool_open(const char *path)
+{
+    struct tbed_error error = {.offset = UINT64_MAX};
+    struct tbed_reader *reader = tool_open_quietly(path, &error);
+    if (reader == NULL)
+        tool_complain_open(path, &error);
+    return reader;
+}
+
+static const struct {
+    const char *magic;
+    const char *hint;
+} known_files[] = {
+    {"PERFILE2", "This is a perf.data file; 'perf report -i FILE' reads it."},
+    {"\x7f"
+     "ELF",
+     "This is a program or library, not a trace; 'tracebed record -- PROGRAM' makes a trace."},
+    {"\x1f\x8b", "It is compressed: gzip -dc FILE | tracebed VERB -"},
+    {"\x28\xb5\x2f\xfd", "It is compressed: zstd -dc FILE | tracebed VERB -"},
+    {"\xfd"
+     "7zXZ",
+     "It is compressed: xz -dc FILE | tracebed VERB -"},
+};
+
+static void hint_at_kind(const char *path)
+{
+    char start[8] = {0};
+    int fd = strcmp(path, "-") == 0 ? -1 : open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    ssize_t nbytes = fd >= 0 ? read(fd, start, sizeof start) : -1;
+    if (fd >= 0)
+        close(fd);
+    for (size_t i = 0; i < sizeof known_files / sizeof known_files[0]; i++) {
+        size_t length = strlen(known_files[i].magic);
+        if (nbytes >= (ssize_t)length && memcmp(start, known_files[i].magic, length) == 0)
+            tool_hint("%s", known_files[i].hint);
+    }
+}
+
+void tool_complain_open(const char *path, const struct tbed_error *error)
+{
+    tool_complain_error(path, error);
+    switch (error->status) {
+    case TBED_ERR_NOT_A_TRACE:
+        hint_at_kind(path);
+        break;
+    case TBED_ERR_NOT_REGULAR:
+        tool_hint("A pipe or device can be read as standard input: tracebed VERB - < FILE");
+        break;
+    case TBED_ERR_VERSION:
+    case TBED_ERR_FLAGS:
+        tool_hint("It was written by a newer tracebed; this is %s.", TBED_VERSION_STRING);
+        break;
+    case TBED_ERR_EMPTY:
+        tool_hint("Its writer ended before it stored anything, or the copy failed.");
+        break;
+    case TBED_ERR_PROFILE_VERSION:
+        tool_hint("It is of format %llu; this reads 0 and 3 to 9.", (unsigned long long)error->detail);
+        break;
+    case TBED_ERR_DISK_FULL:
+    case TBED_ERR_WRITE:
+        tool_hint("It is read by way of a temporary file; the variable TMPDIR tells where that is made.");
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- Damage ---- */
+
+void tool_print_damage(FILE *out, const struct tbed_damage *damage)
+{
+    if (damage->page != UINT64_MAX && damage->cell != 0)
+        fprintf(out, "page %llu, cell %u: ", (unsigned long long)damage->page, damage->cell);
+    else if (damage->page != UINT64_MAX)
+        fprintf(out, "page %llu: ", (unsigned long long)damage->page);
+    fprintf(out, "%s (%s", tbed_status_text(damage->status), tbed_status_name(damage->status));
+    if (damage->offset != UINT64_MAX)
+        fprintf(out, ", offset %llu", (unsigned long long)damage->offset);
+    fputs(")\n", out);
+}
+
+static void tell_places(const char *path, uint64_t count)
+{
+    char figure[32];
+    fflush(stdout);
+    tool_complain("%s: damaged in %s place%s; what is intact was read", tool_path(path),
+                  tool_format_count(figure, count), count == 1 ? "" : "s");
+}
+
+void tool_tell_damage(const char *path, const struct tbed_reader *reader)
+{
+    const struct tbed_import_report *foreign = tool_foreign_report(reader);
+    uint64_t count = tool_damage_count(reader);
+    struct tbed_damage damage;
+    size_t told = 0;
+    if (count == 0)
+        return;
+    tell_places(path, count);
+    for (; foreign != NULL && told < DAMAGE_TOLD_MAX && told < foreign->damage_count; told++) {
+        fputs("  ", stderr);
+        tool_print_foreign_damage(stderr, foreign, told);
+    }
+    for (size_t i = 0; told < DAMAGE_TOLD_MAX && tbed_damage_get(reader, i, &damage); i++, told++) {
+        fputs("  ", stderr);
+        tool_print_damage(stderr, &damage);
+    }
+    tool_hint("'tracebed verify' lists all there is.");
+}

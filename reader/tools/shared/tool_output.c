@@ -1,0 +1,247 @@
+/*
+ * The program's standard streams: complaints, colour, what to do when standard output cannot be written.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "reader/tools/shared/tool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define OUTPUT_NBYTES (256u << 10)
+
+static volatile sig_atomic_t pipe_is_broken;
+static int output_errno;
+static bool is_terminal; /* standard output; asked once, for the answer costs a call and errno */
+static enum { COLOR_AUTO, COLOR_NEVER, COLOR_ALWAYS } color_mode;
+
+static void remember_broken_pipe(int signal_number)
+{
+    (void)signal_number;
+    pipe_is_broken = 1;
+}
+
+/*
+ * A standard stream that is closed would let the next open() take its number, and a trace be written over
+ * with our messages. The wrong direction on purpose: using it still fails.
+ */
+static void fill_closed_streams(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+            (void)!open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+}
+
+void tool_start(void)
+{
+    fill_closed_streams();
+    /* A handler, not SIG_IGN, which a program that `record` starts would inherit. */
+    struct sigaction action = {.sa_handler = remember_broken_pipe, .sa_flags = SA_RESTART};
+    sigaction(SIGPIPE, &action, NULL);
+    static char buffer[OUTPUT_NBYTES]; /* glibc takes the size of no other */
+    is_terminal = isatty(STDOUT_FILENO) == 1;
+    if (!is_terminal)
+        setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
+}
+
+static void print_line(const char *prefix, const char *format, va_list arguments)
+{
+    char *text = NULL;
+    int nbytes = vasprintf(&text, format, arguments);
+    fputs(prefix, stderr);
+    if (nbytes >= 0)
+        tool_print_text(stderr, text, (size_t)nbytes, 0);
+    fputc('\n', stderr);
+    if (nbytes >= 0)
+        free(text);
+}
+
+void tool_complain(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    print_line("tracebed: ", format, arguments);
+    va_end(arguments);
+}
+
+void tool_hint(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    print_line("  ", format, arguments);
+    va_end(arguments);
+}
+
+void tool_complain_error(const char *path, const struct tbed_error *error)
+{
+    const char *system = error->system_errno != 0 ? strerror(error->system_errno) : "";
+    const char *colon = error->system_errno != 0 ? ": " : "";
+    const char *what = tbed_status_text(error->status);
+    if (error->offset == UINT64_MAX || error->system_errno != 0)
+        tool_complain("%s: %s%s%s", tool_path(path), what, colon, system);
+    else
+        tool_complain("%s: %s (offset %llu)", tool_path(path), what, (unsigned long long)error->offset);
+}
+
+const char *tool_path(const char *path)
+{
+    return strcmp(path, "-") == 0 ? "standard input" : path;
+}
+
+bool tool_output_failed(void)
+{
+    if (!ferror_unlocked(stdout))
+        return false;
+    if (output_errno == 0)
+        output_errno = errno;
+    return true;
+}
+
+int tool_finish(int exit)
+{
+    bool failed = tool_output_failed();
+    if (fflush(stdout) != 0 && !failed) {
+        output_errno = errno;
+        failed = true;
+    }
+    if (!failed || pipe_is_broken || output_errno == EPIPE)
+        return exit;
+    tool_complain("standard output: cannot be written: %s", strerror(output_errno));
+    return TOOL_TROUBLE;
+}
+
+bool tool_is_input(const char *output, const char *input)
+{
+    struct stat out, in;
+    int failed = strcmp(input, "-") == 0 ? fstat(STDIN_FILENO, &in) : stat(input, &in);
+    if (failed != 0 || stat(output, &out) != 0 || !S_ISREG(in.st_mode) || in.st_dev != out.st_dev ||
+        in.st_ino != out.st_ino)
+        return false;
+    tool_complain("%s: cannot be written: it is what is read", output);
+    tool_hint("-o FILE takes another name.");
+    return true;
+}
+
+int tool_from_to(const struct tool_verb *verb, int argc, char **argv, struct tool_from_to *ret)
+{
+    static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
+                                          {"force", no_argument, NULL, 'f'},
+                                          TOOL_COMMON_OPTIONS,
+                                          {0}};
+    int option, exit;
+    *ret = (struct tool_from_to){0};
+    while ((option = tool_option_next(verb, argc, argv, "o:fh", longs, &exit)) != -1) {
+        if (option == 'o')
+            ret->to = optarg;
+        else
+            ret->overwrite = true;
+    }
+    if (exit >= 0)
+        return exit;
+    if (optind != argc - 1)
+        return tool_usage(verb, optind < argc ? "takes one FILE" : "which FILE?");
+    if (ret->to == NULL)
+        return tool_usage(verb, "to which file? -o OUT");
+    if (strcmp(ret->to, "-") == 0)
+        return tool_usage(verb, "a trace needs a file: -o takes no '-'");
+    ret->from = argv[optind];
+    return tool_is_input(ret->to, ret->from) ? TOOL_TROUBLE : -1;
+}
+
+void *tool_realloc(void *old, size_t nbytes)
+{
+    void *grown = realloc(old, nbytes > 0 ? nbytes : 1);
+    if (grown != NULL)
+        return grown;
+    tool_complain("no memory left");
+    exit(TOOL_TROUBLE);
+}
+
+/* ---- Options that all verbs have ---- */
+
+static bool set_color(const char *when)
+{
+    static const char *const names[] = {
+        [COLOR_AUTO] = "auto", [COLOR_NEVER] = "never", [COLOR_ALWAYS] = "always"};
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(when, names[i]) == 0) {
+            color_mode = i;
+            return true;
+        }
+    return false;
+}
+
+int tool_option_next(const struct tool_verb *verb, int argc, char **argv, const char *shorts,
+                     const struct option *longs, int *exit_ret)
+{
+    int option;
+    *exit_ret = -1;
+    while ((option = getopt_long(argc, argv, shorts, longs, NULL)) == TOOL_OPTION_COLOR && set_color(optarg))
+        continue;
+    if (option == TOOL_OPTION_COLOR)
+        *exit_ret = tool_usage(verb, "--color takes never, auto or always");
+    else if (option == '?')
+        *exit_ret = tool_usage(verb, NULL);
+    else if (option == 'h') {
+        fputs(verb->help, stdout);
+        *exit_ret = tool_finish(TOOL_FINE);
+    }
+    return *exit_ret >= 0 ? -1 : option;
+}
+
+int tool_usage(const struct tool_verb *verb, const char *message)
+{
+    if (message != NULL)
+        tool_complain("%s: %s", verb->name, message);
+    tool_hint("'tracebed %s -h' tells how it is used.", verb->name);
+    return TOOL_TROUBLE;
+}
+
+static bool wants_color(void)
+{
+    if (color_mode != COLOR_AUTO)
+        return color_mode == COLOR_ALWAYS;
+    const char *no_color = getenv("NO_COLOR");
+    const char *term = getenv("TERM");
+    if ((no_color != NULL && *no_color != '\0') || term == NULL || strcmp(term, "dumb") == 0)
+        return false;
+    return is_terminal;
+}
+
+static const char *sequence(const char *text)
+{
+    return wants_color() ? text : "";
+}
+
+const char *tool_bold(void)
+{
+    return sequence("\033[1m");
+}
+
+const char *tool_dim(void)
+{
+    return sequence("\033[2m");
+}
+
+const char *tool_red(void)
+{
+    return sequence("\033[31m");
+}
+
+const char *tool_green(void)
+{
+    return sequence("\033[32m");
+}
+
+const char *tool_plain(void)
+{
+    return sequence("\033[0m");
+}

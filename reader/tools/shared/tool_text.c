@@ -1,0 +1,178 @@
+/*
+ * Text that came out of a trace, made fit for a terminal: nothing in a file may move the cursor, change
+ * colours or reverse the line.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "reader/tools/shared/tool.h"
+
+/* What is printed as one piece: a code point, or bytes that are shown as \xHH. */
+struct glyph {
+    uint32_t nbytes, columns;
+    bool escaped;
+};
+
+size_t tool_utf8_step(const uint8_t *at, size_t nbytes)
+{
+    if (nbytes == 0 || at[0] < 0x80)
+        return nbytes > 0;
+    if (at[0] < 0xC2 || at[0] > 0xF4)
+        return 0;
+    size_t size = at[0] < 0xE0 ? 2 : at[0] < 0xF0 ? 3 : 4;
+    if (size > nbytes)
+        return 0;
+    for (size_t i = 1; i < size; i++)
+        if ((at[i] & 0xC0) != 0x80)
+            return 0;
+    bool overlong = (at[0] == 0xE0 && at[1] < 0xA0) || (at[0] == 0xF0 && at[1] < 0x90);
+    bool outside = (at[0] == 0xED && at[1] > 0x9F) || (at[0] == 0xF4 && at[1] > 0x8F);
+    return overlong || outside ? 0 : size;
+}
+
+static uint32_t code_point(const uint8_t *at, size_t size)
+{
+    if (size == 1)
+        return at[0];
+    uint32_t value = at[0] & (0x7Fu >> size);
+    for (size_t i = 1; i < size; i++)
+        value = value << 6 | (at[i] & 0x3Fu);
+    return value;
+}
+
+struct range {
+    uint32_t first, last;
+};
+
+static bool is_in(uint32_t code, const struct range *ranges, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (code >= ranges[i].first && code <= ranges[i].last)
+            return true;
+    return false;
+}
+
+/* Controls of both kinds, line and paragraph separators, and what reverses the order of a line. */
+static bool is_dangerous(uint32_t code)
+{
+    static const struct range ranges[] = {{0, 0x1F},         {0x7F, 0x9F},     {0x200E, 0x200F},
+                                          {0x2028, 0x202E},  {0x2066, 0x2069}, {0xFEFF, 0xFEFF},
+                                          {0xE0000, 0xE007F}};
+    return is_in(code, ranges, sizeof ranges / sizeof ranges[0]);
+}
+
+/* wcwidth() knows nothing past ASCII in the C locale; a rough table keeps columns straight for nearly all
+ * text. */
+static uint32_t columns_of(uint32_t code)
+{
+    static const struct range none[] = {{0x300, 0x36F}, {0x200B, 0x200D}, {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}};
+    static const struct range wide[] = {{0x1100, 0x115F},   {0x2E80, 0xA4CF},   {0xAC00, 0xD7A3},
+                                        {0xF900, 0xFAFF},   {0xFE30, 0xFE6F},   {0xFF00, 0xFF60},
+                                        {0xFFE0, 0xFFE6},   {0x1F300, 0x1F64F}, {0x1F680, 0x1F6FF},
+                                        {0x1F900, 0x1F9FF}, {0x20000, 0x3FFFD}};
+    if (code < 0x300)
+        return 1;
+    if (is_in(code, none, sizeof none / sizeof none[0]))
+        return 0;
+    return is_in(code, wide, sizeof wide / sizeof wide[0]) ? 2 : 1;
+}
+
+static struct glyph glyph_at(const uint8_t *at, size_t nbytes)
+{
+    size_t size = tool_utf8_step(at, nbytes);
+    if (size == 0)
+        return (struct glyph){1, 4, true};
+    uint32_t code = code_point(at, size);
+    if (is_dangerous(code))
+        return (struct glyph){(uint32_t)size, 4 * (uint32_t)size, true};
+    return (struct glyph){(uint32_t)size, columns_of(code), false};
+}
+
+static void print_escaped(FILE *out, const uint8_t *at, size_t nbytes)
+{
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < nbytes; i++) {
+        char text[4] = {'\\', 'x', digits[at[i] >> 4], digits[at[i] & 15]};
+        fwrite_unlocked(text, 1, sizeof text, out);
+    }
+}
+
+static size_t plain_nbytes(const uint8_t *at, size_t nbytes)
+{
+    size_t i = 0;
+    while (i < nbytes && at[i] >= 0x20 && at[i] < 0x7F)
+        i++;
+    return i;
+}
+
+/* How many columns the text takes; stops counting once it is more than 'limit'. */
+static size_t measure(const uint8_t *at, size_t nbytes, size_t limit)
+{
+    size_t columns = 0;
+    for (size_t i = 0; i < nbytes && columns <= limit;) {
+        struct glyph glyph = glyph_at(at + i, nbytes - i);
+        columns += glyph.columns;
+        i += glyph.nbytes;
+    }
+    return columns;
+}
+
+size_t tool_text_width(const char *text, size_t nbytes)
+{
+    return measure((const uint8_t *)text, nbytes, SIZE_MAX - 16);
+}
+
+static void print_whole(FILE *out, const uint8_t *at, size_t nbytes)
+{
+    for (size_t i = 0; i < nbytes;) {
+        size_t plain = plain_nbytes(at + i, nbytes - i);
+        fwrite_unlocked(at + i, 1, plain, out);
+        i += plain;
+        if (i == nbytes)
+            return;
+        struct glyph glyph = glyph_at(at + i, nbytes - i);
+        if (glyph.escaped)
+            print_escaped(out, at + i, glyph.nbytes);
+        else
+            fwrite_unlocked(at + i, 1, glyph.nbytes, out);
+        i += glyph.nbytes;
+    }
+}
+
+/* At most 'width' columns, the last one an ellipsis if not all fits; gives the columns printed. */
+static size_t print_cut(FILE *out, const uint8_t *at, size_t nbytes, size_t width)
+{
+    size_t columns = measure(at, nbytes, width);
+    if (columns <= width) {
+        print_whole(out, at, nbytes);
+        return columns;
+    }
+    size_t end = 0;
+    columns = 0;
+    for (;;) {
+        struct glyph glyph = glyph_at(at + end, nbytes - end);
+        if (columns + glyph.columns > width - 1)
+            break;
+        columns += glyph.columns;
+        end += glyph.nbytes;
+    }
+    print_whole(out, at, end);
+    fputs_unlocked("…", out);
+    return columns + 1;
+}
+
+void tool_print_text(FILE *out, const char *text, size_t nbytes, size_t width)
+{
+    if (width == 0)
+        print_whole(out, (const uint8_t *)text, nbytes);
+    else
+        print_cut(out, (const uint8_t *)text, nbytes, width);
+}
+
+void tool_print_column(FILE *out, const char *text, size_t nbytes, size_t width)
+{
+    if (width == 0)
+        return;
+    for (size_t columns = print_cut(out, (const uint8_t *)text, nbytes, width); columns < width; columns++)
+        putc_unlocked(' ', out);
+}

@@ -1,0 +1,79 @@
+/*
+ * What several verbs say about a trace in the same words: names in JSON, and drops.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/tools/shared/tool.h"
+
+#include <stdio.h>
+
+void tool_json_name(struct tool_json *json, const char *key, struct tbed_reader *reader, uint32_t id)
+{
+    struct tool_text name = tool_name_text(reader, id);
+    if (name.cut)
+        name = tool_name_whole(reader, id);
+    if (name.status == TBED_OK)
+        tool_json_text(json, key, name.text, name.nbytes);
+    else
+        tool_json_null(json, key);
+}
+
+/* The causes of this version by name; later ones by number. */
+static const char *drop_key(unsigned cause, char buffer[32])
+{
+    static const char *const keys[] = {"disk_full",     "size_limit", "no_memory", "interrupted",
+                                       "ids_exhausted", "too_large",  "closed",    "io_error"};
+    if (cause < sizeof keys / sizeof keys[0])
+        return keys[cause];
+    snprintf(buffer, 32, "cause_%u", cause);
+    return buffer;
+}
+
+void tool_json_drops(struct tool_json *json, const char *key, const uint64_t drops[TBED_DROP_CAUSE_COUNT])
+{
+    char buffer[32];
+    tool_json_object_open(json, key);
+    for (unsigned cause = 0; cause < TBED_DROP_CAUSE_COUNT; cause++)
+        if (drops[cause] != 0)
+            tool_json_u64(json, drop_key(cause, buffer), drops[cause]);
+    tool_json_object_close(json);
+}
+
+uint64_t tool_drops_total(const uint64_t drops[TBED_DROP_CAUSE_COUNT])
+{
+    uint64_t total = 0;
+    for (unsigned cause = 0; cause < TBED_DROP_CAUSE_COUNT; cause++)
+        if (__builtin_add_overflow(total, drops[cause], &total))
+            return UINT64_MAX;
+    return total;
+}
+
+void tool_print_drops(FILE *out, const uint64_t drops[TBED_DROP_CAUSE_COUNT])
+{
+    const char *separator = "";
+    for (unsigned cause = 0; cause < TBED_DROP_CAUSE_COUNT; cause++) {
+        char figure[32];
+        if (drops[cause] == 0)
+            continue;
+        fprintf(out, "%s%s %s", separator, tool_format_count(figure, drops[cause]),
+                tbed_drop_cause_text(cause));
+        separator = ", ";
+    }
+}
+
+const char *tool_drop_reason(unsigned cause)
+{
+    static const char *const reasons[] = {
+        [TBED_DROP_DISK_FULL] = "the disk had no room left: make room, or record to another one",
+        [TBED_DROP_SIZE_LIMIT] =
+            "the file reached the writer's size limit: raise it, or record for a shorter time",
+        [TBED_DROP_NO_MEMORY] = "the traced program ran out of memory or address space",
+        [TBED_DROP_INTERRUPTED] =
+            "a signal handler recorded in the middle of a record, or a writer was killed in one",
+        [TBED_DROP_IDS_EXHAUSTED] = "more names were made than ids exist: name fewer different things",
+        [TBED_DROP_TOO_LARGE] = "a record was larger than a page holds: choose larger pages or shorter texts",
+        [TBED_DROP_CLOSED] = "threads went on recording after the writer was closed",
+        [TBED_DROP_IO_ERROR] = "the file could not be extended or mapped: look into the system's log",
+    };
+    return cause < sizeof reasons / sizeof reasons[0] ? reasons[cause] : NULL;
+}

@@ -1,0 +1,295 @@
+/*
+ * tracebed symbolize: what the locations of a trace mean, put into the trace.
+ *
+ * Only locations that something in the trace uses are looked for. The file is joined as by any other writer, so whatever
+ * happens meanwhile, what was in it stays readable.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "reader/tools/shared/tool.h"
+#include "reader/tools/symbolize/used_locations.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <tracebed/symbols.h>
+#include <tracebed/writer.h>
+
+static const char help[] =
+    "usage: tracebed symbolize [OPTION...] FILE\n"
+    "\n"
+    "Looks for the function, file and line of every place in code that FILE uses, inlined functions\n"
+    "too, and adds them to FILE: then it can be read where the programs and their debug files are not.\n"
+    "What is added already is not looked for again. Programs may go on recording into FILE meanwhile.\n"
+    "\n"
+    "  -o, --output=OUT    leave FILE as it is, and write a copy with them\n"
+    "  -f, --force         replace OUT if it exists\n"
+    "      --debug-dir=DIR look for debug files in DIR too, as DIR/.build-id/xx/yyyy.debug; may be repeated\n"
+    "      --debuginfod    ask the servers of DEBUGINFOD_URLS for debug files that are not here. Without\n"
+    "                      this option nothing goes over the network\n"
+    "      --no-inlines    only the innermost function at each place\n"
+    "      --inlines       the functions around it too (default)\n"
+    "      --color=WHEN    never, auto or always\n"
+    "  -h, --help          this text\n"
+    "\n"
+    "Examples:\n"
+    "  tracebed symbolize run.tbed\n"
+    "  tracebed symbolize --debug-dir=/srv/debug run.tbed -o readable.tbed\n"
+    "\n"
+    "Exit codes: 0 fine, also where some were not found or no server could be asked; 1 FILE or a debug file\n"
+    "is damaged; 2 wrong usage, or a file cannot be read or written.\n";
+
+enum { OPTION_DEBUG_DIR = 2000, OPTION_DEBUGINFOD, OPTION_INLINES, OPTION_NO_INLINES };
+
+#define FRAMES_AT_ONCE 64
+
+struct symbolize {
+    const char *path; /* that is read, and written */
+    const char *from, *to;
+    bool overwrite;
+    struct tool_buffer debug_directories;
+    struct tbed_symbols_options symbols_options;
+    struct tbed_reader *reader;
+    struct tbed_symbols *symbols;
+    struct tbed_writer *writer;
+    struct used_locations used;
+    uint64_t found_count;
+    uint64_t dropped_count; /* before anything was added */
+    bool has_trouble;
+};
+
+/* ---- One place ---- */
+
+static uint32_t intern(struct symbolize *work, const char *text)
+{
+    return text != NULL ? tbed_string_intern(work->writer, text, strlen(text)) : TBED_ID_INVALID;
+}
+
+static uint64_t count_drops(const struct symbolize *work)
+{
+    uint64_t count = 0;
+    for (unsigned cause = 0; cause < TBED_DROP_CAUSE_COUNT; cause++)
+        count += tbed_writer_drop_count(work->writer, cause);
+    return count;
+}
+
+/* The file is joined when there is something to add. False: it cannot be. */
+static bool join(struct symbolize *work)
+{
+    struct tbed_writer_options options = {
+        .size = sizeof options, .join = true, .annotate = true, .no_helper = true};
+    struct tbed_error error;
+    if (work->writer != NULL)
+        return true;
+    if (tbed_writer_open(work->path, &options, &work->writer, &error) == TBED_OK) {
+        work->dropped_count = count_drops(work);
+        return true;
+    }
+    tool_complain_error(work->path, &error);
+    if (work->to == NULL)
+        tool_hint("-o OUT writes a copy instead.");
+    return false;
+}
+
+static bool describe(struct symbolize *work, uint32_t location)
+{
+    struct tbed_frame frames[FRAMES_AT_ONCE];
+    struct tbed_frame_names names[FRAMES_AT_ONCE];
+    size_t count = tbed_location_frames(work->symbols, work->reader, location, frames, FRAMES_AT_ONCE);
+    count = count < FRAMES_AT_ONCE ? count : FRAMES_AT_ONCE;
+    if (count == 0)
+        return true;
+    if (!join(work))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        names[i] = (struct tbed_frame_names){intern(work, frames[i].function), intern(work, frames[i].file),
+                                             frames[i].line};
+    tbed_location_describe(work->writer, location, names, count);
+    work->found_count++;
+    return true;
+}
+
+/* ---- What is told ---- */
+
+/* Of each module that is used: why nothing, or not all, was found in it. */
+static void tell_modules(struct symbolize *work)
+{
+    uint32_t told = TBED_ID_INVALID;
+    for (size_t i = 0; i < work->used.count; i++) {
+        struct tbed_unit_info unit;
+        struct tbed_symbol symbol;
+        enum tbed_symbols_state state;
+        uint64_t pc;
+        if (!tbed_location_find(work->reader, work->used.ids[i], &unit, &pc) || unit.first_id == told)
+            continue;
+        told = unit.first_id;
+        const char *path = tool_name(work->reader, unit.file_id);
+        struct tbed_symbols_module module = {path, unit.build_id, unit.build_id_nbytes};
+        tbed_symbols_find(work->symbols, &module, pc, &symbol, &state);
+        const char *trouble = tbed_symbols_trouble(work->symbols, &module);
+        if (trouble != NULL)
+            tool_complain("%s", trouble);
+        else if (state != TBED_SYMBOLS_FOUND)
+            tool_complain("%s: %s", path, tbed_symbols_state_text(state));
+        work->has_trouble |= trouble != NULL;
+    }
+    const char *trouble = tbed_symbols_debuginfod_trouble(work->symbols);
+    if (trouble != NULL)
+        tool_complain("debuginfod could not be asked: %s", trouble);
+}
+
+static void tell_sum(const struct symbolize *work)
+{
+    char used[32], found[32];
+    if (work->used.count == 0)
+        puts("nothing to add: all places that it uses are known, or it uses none");
+    else
+        printf("%s of %s places added\n", tool_format_count(found, work->found_count),
+               tool_format_count(used, work->used.count));
+}
+
+/* ---- All ---- */
+
+static int add_all(struct symbolize *work)
+{
+    tbed_locations_resolve_many(work->symbols, work->reader, work->used.ids, work->used.count);
+    for (size_t i = 0; i < work->used.count; i++)
+        if (!describe(work, work->used.ids[i]))
+            return TOOL_TROUBLE;
+    if (work->writer != NULL && count_drops(work) > work->dropped_count) {
+        tool_complain("%s: not all could be added; 'tracebed info' tells why", work->path);
+        return TOOL_TROUBLE;
+    }
+    tell_modules(work);
+    tell_sum(work);
+    return work->has_trouble ? TOOL_FOUND : TOOL_FINE;
+}
+
+static int symbolize(struct symbolize *work)
+{
+    work->reader = tool_open(work->path);
+    if (work->reader == NULL)
+        return TOOL_TROUBLE;
+    int exit = TOOL_TROUBLE;
+    work->symbols = tbed_symbols_open(&work->symbols_options);
+    if (tool_foreign_report(work->reader) != NULL)
+        tool_complain("%s: a profile has no places in code", work->path);
+    else if (work->symbols == NULL || !used_locations_find(work->reader, &work->used))
+        tool_complain("%s: no memory left", work->path);
+    else
+        exit = add_all(work);
+    tool_tell_damage(work->path, work->reader);
+    if (exit == TOOL_FINE && tool_damage_count(work->reader) > 0)
+        exit = TOOL_FOUND;
+    tbed_writer_free(work->writer);
+    tbed_symbols_close(work->symbols);
+    tbed_reader_close(work->reader);
+    used_locations_free(&work->used);
+    return exit;
+}
+
+/* The copy is symbolized before it gets its name. */
+static int symbolize_copy(struct symbolize *work)
+{
+    char part[4096];
+    struct tbed_error error;
+    uint64_t left_out_count = 0;
+    if (!work->overwrite && access(work->to, F_OK) == 0) {
+        error = (struct tbed_error){.status = TBED_ERR_EXISTS, .offset = UINT64_MAX};
+        tool_complain_error(work->to, &error);
+        tool_hint("--force replaces it.");
+        return TOOL_TROUBLE;
+    }
+    snprintf(part, sizeof part, "%s.%ld", work->to, (long)getpid());
+    enum tbed_status status = tbed_trace_snapshot(work->from, part, &left_out_count, &error);
+    if (status != TBED_OK) {
+        tool_complain_open(work->from, &error);
+        return TOOL_TROUBLE;
+    }
+    work->path = part;
+    int exit = symbolize(work);
+    if (exit == TOOL_TROUBLE || rename(part, work->to) != 0) {
+        if (exit != TOOL_TROUBLE)
+            tool_complain("%s: cannot be written", work->to);
+        unlink(part);
+        return TOOL_TROUBLE;
+    }
+    if (left_out_count > 0)
+        tool_complain("%s: damaged blocks were left out; 'tracebed verify' tells which", work->from);
+    return left_out_count > 0 ? TOOL_FOUND : exit;
+}
+
+/* ---- Options ---- */
+
+static void add_debug_directory(struct symbolize *work, const char *directory)
+{
+    if (work->debug_directories.nbytes > 0)
+        tool_append(&work->debug_directories, ":", 1);
+    tool_append(&work->debug_directories, directory, strlen(directory));
+}
+
+static void take_option(struct symbolize *work, int option, const char *argument)
+{
+    switch (option) {
+    case 'o':
+        work->to = argument;
+        break;
+    case 'f':
+        work->overwrite = true;
+        break;
+    case OPTION_DEBUG_DIR:
+        add_debug_directory(work, argument);
+        break;
+    case OPTION_DEBUGINFOD:
+        work->symbols_options.debuginfod = true;
+        break;
+    default:
+        work->symbols_options.no_inlines = option == OPTION_NO_INLINES;
+        break;
+    }
+}
+
+/* -1: go on. */
+static int take_options(struct symbolize *work, int argc, char **argv)
+{
+    static const struct option longs[] = {
+        {"output", required_argument, NULL, 'o'},
+        {"force", no_argument, NULL, 'f'},
+        {"debug-dir", required_argument, NULL, OPTION_DEBUG_DIR},
+        {"debuginfod", no_argument, NULL, OPTION_DEBUGINFOD},
+        {"inlines", no_argument, NULL, OPTION_INLINES},
+        {"no-inlines", no_argument, NULL, OPTION_NO_INLINES},
+        TOOL_COMMON_OPTIONS,
+        {0},
+    };
+    int option, exit = -1;
+    while ((option = tool_option_next(&tool_verb_symbolize, argc, argv, "ho:f", longs, &exit)) != -1)
+        take_option(work, option, optarg);
+    if (exit >= 0)
+        return exit;
+    if (optind + 1 != argc)
+        return tool_usage(&tool_verb_symbolize, "which FILE?");
+    work->path = work->from = argv[optind];
+    if (strcmp(work->from, "-") == 0)
+        return tool_usage(&tool_verb_symbolize, "FILE is read and written: standard input cannot be");
+    return work->to != NULL && tool_is_input(work->to, work->from) ? TOOL_TROUBLE : -1;
+}
+
+static int run(int argc, char **argv)
+{
+    struct symbolize work = {.symbols_options = {.size = sizeof work.symbols_options}};
+    int exit = take_options(&work, argc, argv);
+    if (exit < 0) {
+        add_debug_directory(&work, "/usr/lib/debug");
+        tool_append(&work.debug_directories, "", 1);
+        work.symbols_options.debug_directory = work.debug_directories.bytes;
+        exit = tool_finish(work.to != NULL ? symbolize_copy(&work) : symbolize(&work));
+    }
+    free(work.debug_directories.bytes);
+    return exit;
+}
+
+const struct tool_verb tool_verb_symbolize = {"symbolize", "puts functions, files and lines into a trace",
+                                              help, run};

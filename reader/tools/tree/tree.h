@@ -1,0 +1,37 @@
+/*
+ * The verb `tree` is in two files: paths with all calls of the same put together (tree_verb.c), and the calls one by one
+ * (tree_calls.c).
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_TREE_H
+#define TRACEBED_TREE_H
+
+#include "reader/tools/report/group.h"
+#include "reader/tools/shared/tool_places.h"
+
+#include <tracebed/analysis.h>
+
+struct tree {
+    const char *path;
+    bool json;
+    bool calls, paths; /* asked for; neither: what the trace is */
+    uint64_t depth_max;
+    double minimum; /* of the root */
+    struct group filter;
+    struct tbed_reader *reader;
+    struct tbed_trace_info info;
+    struct tbed_stacks_options options;
+    struct tbed_stacks *stacks;
+    struct tool_places places;
+    size_t *first, *next; /* child, and its sibling, by row; the longest first; count: none */
+    size_t count;
+};
+
+/* Ticks as time, or counted. */
+const char *tree_format_ticks(const struct tree *tree, char buffer[32], uint64_t ticks);
+
+/* Prints all calls, thread by thread. Errors: ERR_MEMORY. */
+enum tbed_status tree_calls(struct tree *tree);
+
+#endif

@@ -1,0 +1,331 @@
+/*
+ * tracebed tree: which calls led to which, all calls of the same path put together.
+ *
+ * Not here: the calls one by one (tree_calls.c).
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "reader/tools/tree/tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char help[] =
+    "usage: tracebed tree [OPTION...] FILE\n"
+    "\n"
+    "Prints spans, calls of functions for example, as a tree: what they were nested in, how often, and how "
+    "long\n"
+    "they took. Those of one name in the same place are one line. FILE may be '-', standard input.\n"
+    "Messages '{ text' and '} text' of one thread and scope are spans too, called 'scope : text'.\n"
+    "\n"
+    "      --calls        each span by itself, thread by thread, with the time it began and how long it "
+    "took:\n"
+    "                     so a log of RTL_LOGFILE is shown unless --paths says otherwise\n"
+    "      --paths        those of one name in the same place as one line: so any other trace is shown\n"
+    "      --include-from=FILE  of calls only names that match a line of FILE: extended regular\n"
+    "                     expressions of POSIX\n"
+    "      --exclude-from=FILE  and of these only names that match none\n"
+    "      --per-thread   a tree of paths for each thread instead of all threads put together\n"
+    "  -d, --depth N      only N levels of spans\n"
+    "  -m, --minimum P    leave out what took less than P percent of its process or thread (default: 0)\n"
+    "      --json         one JSON object\n"
+    "      --color=WHEN   never, auto or always\n"
+    "  -h, --help         this text\n"
+    "\n"
+    "A pair of messages that was never closed lasts until its thread's last event, and so does every span "
+    "of\n"
+    "a log; '[never ended]' tells. The calls of a thread are kept in memory until all are read.\n"
+    "\n"
+    "With --json: total_ns and self_ns are ticks where the clock counts something else, and 'parent' is the\n"
+    "number of a row, counted from 0. Calls: threads [{stream, tid, name, calls [{name, begin_ns, "
+    "duration_ns,\n"
+    "depth, of_messages, never_ended, never_begun}]}].\n"
+    "\n"
+    "Examples:\n"
+    "  tracebed tree run.tbed\n"
+    "  tracebed tree soffice_4711.log\n"
+    "  tracebed tree --per-thread --depth=3 --minimum=1 run.tbed\n"
+    "\n"
+    "Exit codes: 0 fine; 1 the file is damaged (what is intact is printed); 2 wrong usage, or it cannot be\n"
+    "read.\n";
+
+enum { OPTION_PER_THREAD = 2000, OPTION_CALLS, OPTION_PATHS, OPTION_JSON };
+
+/* ---- The command line ---- */
+
+/* What is wrong with the option, or NULL. */
+static const char *take_option(struct tree *tree, int option)
+{
+    switch (option) {
+    case 'd':
+        return tool_parse_u64(optarg, UINT32_MAX, &tree->depth_max) ? NULL : "-d takes a number of levels";
+    case 'm':
+        return tool_parse_percent(optarg, &tree->minimum) ? NULL : "-m takes a percentage";
+    case OPTION_PER_THREAD:
+        tree->options.per_thread = true;
+        return NULL;
+    case OPTION_CALLS:
+        tree->calls = true;
+        return NULL;
+    case OPTION_PATHS:
+        tree->paths = true;
+        return NULL;
+    case GROUP_OPTION_INCLUDE:
+    case GROUP_OPTION_EXCLUDE:
+        return group_take_option(&tree->filter, option, optarg);
+    default:
+        tree->json = true;
+        return NULL;
+    }
+}
+
+static int parse(int argc, char **argv, struct tree *tree)
+{
+    static const struct option longs[] = {{"calls", no_argument, NULL, OPTION_CALLS},
+                                          {"paths", no_argument, NULL, OPTION_PATHS},
+                                          GROUP_OPTIONS,
+                                          {"per-thread", no_argument, NULL, OPTION_PER_THREAD},
+                                          {"depth", required_argument, NULL, 'd'},
+                                          {"minimum", required_argument, NULL, 'm'},
+                                          {"json", no_argument, NULL, OPTION_JSON},
+                                          TOOL_COMMON_OPTIONS,
+                                          {0}};
+    int option, exit;
+    while ((option = tool_option_next(&tool_verb_tree, argc, argv, "d:m:h", longs, &exit)) != -1) {
+        const char *wrong = take_option(tree, option);
+        if (wrong != NULL)
+            return tool_usage(&tool_verb_tree, wrong);
+    }
+    if (exit >= 0)
+        return exit;
+    if (tree->calls && (tree->paths || tree->options.per_thread || tree->minimum > 0))
+        return tool_usage(&tool_verb_tree, "--paths, --per-thread and --minimum are of paths, not of calls");
+    tree->paths |= tree->options.per_thread || tree->minimum > 0;
+    if (tree->paths && (tree->filter.include.is_given || tree->filter.exclude.is_given))
+        return tool_usage(&tool_verb_tree, "--include-from and --exclude-from are of calls, not of paths");
+    if (optind != argc - 1)
+        return tool_usage(&tool_verb_tree, optind < argc ? "takes one FILE" : "which FILE?");
+    tree->path = argv[optind];
+    return -1;
+}
+
+/* ---- Order: the rows come by name, people want the longest first ---- */
+
+struct longest {
+    uint64_t ticks;
+    size_t row;
+};
+
+static int by_ticks(const void *a, const void *b)
+{
+    const struct longest *left = a, *right = b;
+    if (left->ticks != right->ticks)
+        return left->ticks < right->ticks ? -1 : 1;
+    return left->row > right->row ? -1 : left->row < right->row;
+}
+
+/* Rows by rising time, each put in front of its siblings. Roots are children of the row behind the last. */
+static void link_rows(struct tree *tree)
+{
+    const struct tbed_stack_row *row;
+    while (tbed_stacks_row(tree->stacks, tree->count) != NULL)
+        tree->count++;
+    struct longest *rows = tool_realloc(NULL, (tree->count + 1) * sizeof *rows);
+    tree->first = tool_realloc(NULL, (tree->count + 1) * sizeof *tree->first);
+    tree->next = tool_realloc(NULL, (tree->count + 1) * sizeof *tree->next);
+    for (size_t i = 0; i <= tree->count; i++) {
+        row = tbed_stacks_row(tree->stacks, i);
+        rows[i] = (struct longest){row != NULL ? row->total_ticks : 0, i};
+        tree->first[i] = tree->count;
+    }
+    qsort(rows, tree->count, sizeof *rows, by_ticks);
+    for (size_t i = 0; i < tree->count; i++) {
+        row = tbed_stacks_row(tree->stacks, rows[i].row);
+        size_t parent = row->parent != SIZE_MAX ? row->parent : tree->count;
+        tree->next[rows[i].row] = tree->first[parent];
+        tree->first[parent] = rows[i].row;
+    }
+    free(rows);
+}
+
+/* ---- Printing ---- */
+
+const char *tree_format_ticks(const struct tree *tree, char buffer[32], uint64_t ticks)
+{
+    if (tree->info.clock == TBED_CLOCK_USER)
+        return tool_format_count(buffer, ticks);
+    return tool_format_time(buffer, tbed_tick_span_to_ns(tree->reader, ticks),
+                            tbed_tick_span_to_ns(tree->reader, tree->info.resolution_ticks));
+}
+
+static void print_row(const struct tree *tree, const struct tbed_stack_row *row, double part)
+{
+    char total[32], self[32], count[32];
+    printf("%10s %6.1f %% %10s %10s  %*s", tree_format_ticks(tree, total, row->total_ticks), 100 * part,
+           tree_format_ticks(tree, self, row->self_ticks), tool_format_count(count, row->count),
+           (int)(row->depth < 60 ? 2 * row->depth : 120), "");
+    tool_print_text(stdout, row->label, row->label_nbytes, 0);
+    if (row->open_count > 0)
+        printf("  %s[%s never ended]%s", tool_dim(), tool_format_count(count, row->open_count), tool_plain());
+    putchar('\n');
+}
+
+static void print_row_json(const struct tree *tree, struct tool_json *json, size_t parent,
+                           const struct tbed_stack_row *row)
+{
+    bool is_time = tree->info.clock != TBED_CLOCK_USER;
+    tool_json_object_open(json, NULL);
+    tool_json_text(json, "name", row->label, row->label_nbytes);
+    if (row->parent == SIZE_MAX)
+        tool_json_null(json, "parent");
+    else
+        tool_json_u64(json, "parent", parent);
+    tool_json_u64(json, "depth", row->depth);
+    tool_json_u64(json, "count", row->count);
+    tool_json_u64(json, "never_ended", row->open_count);
+    double total = is_time ? tbed_tick_span_to_ns(tree->reader, row->total_ticks) : (double)row->total_ticks;
+    double self = is_time ? tbed_tick_span_to_ns(tree->reader, row->self_ticks) : (double)row->self_ticks;
+    tool_json_f64(json, "total_ns", total);
+    tool_json_f64(json, "self_ns", self);
+    tool_json_object_close(json);
+}
+
+/* Where a walk is: the rows above, and what they were printed as. */
+struct above {
+    size_t row, printed;
+    uint64_t root_ticks;
+};
+
+static bool is_wanted(const struct tree *tree, const struct tbed_stack_row *row, uint64_t root_ticks)
+{
+    uint32_t roots = tree->options.per_thread ? 2 : 1;
+    double part = root_ticks > 0 ? (double)row->total_ticks / (double)root_ticks : 1;
+    return row->depth < roots + tree->depth_max && (row->depth < roots || part >= tree->minimum);
+}
+
+/* Down to the first child, else to the next sibling of the nearest row that has one; no recursion. */
+static void walk(const struct tree *tree, struct tool_json *json)
+{
+    struct above *above = NULL;
+    size_t room = 0, depth = 0, printed = 0, at = tree->first[tree->count];
+    while (!tool_output_failed()) {
+        const struct tbed_stack_row *row = at < tree->count ? tbed_stacks_row(tree->stacks, at) : NULL;
+        if (row == NULL && depth == 0)
+            break;
+        if (row == NULL) {
+            at = tree->next[above[--depth].row];
+            continue;
+        }
+        bool is_root = row->depth < (tree->options.per_thread ? 2u : 1u);
+        uint64_t root_ticks = is_root ? row->total_ticks : above[depth - 1].root_ticks;
+        if (!is_wanted(tree, row, root_ticks)) {
+            at = tree->next[at];
+            continue;
+        }
+        if (json != NULL)
+            print_row_json(tree, json, depth > 0 ? above[depth - 1].printed : 0, row);
+        else
+            print_row(tree, row, root_ticks > 0 ? (double)row->total_ticks / (double)root_ticks : 0);
+        if (depth == room) {
+            room = 2 * room + 64;
+            above = tool_realloc(above, room * sizeof *above);
+        }
+        above[depth++] = (struct above){at, printed++, root_ticks};
+        at = tree->first[at];
+    }
+    free(above);
+}
+
+/* Spans that never ended, and are in the rows. */
+static uint64_t counted_open(const struct tree *tree)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < tree->count; i++)
+        count += tbed_stacks_row(tree->stacks, i)->open_count;
+    return count;
+}
+
+static void print_all(const struct tree *tree)
+{
+    struct tbed_stacks_totals totals;
+    tbed_stacks_totals(tree->stacks, &totals);
+    if (tree->json) {
+        struct tool_json json = {.out = stdout};
+        tool_json_object_open(&json, NULL);
+        tool_json_string(&json, "file", tree->path);
+        tool_json_u64(&json, "spans", totals.span_count);
+        tool_json_u64(&json, "never_ended", totals.open_count);
+        tool_json_u64(&json, "begin_unknown", totals.unknown_count);
+        tool_json_array_open(&json, "rows");
+        walk(tree, &json);
+        tool_json_array_close(&json);
+        tool_json_object_close(&json);
+        putchar('\n');
+        return;
+    }
+    printf("%10s %8s %10s %10s  %s\n", "total", "of all", "self", "count", "span");
+    walk(tree, NULL);
+    if (totals.span_count == 0 && totals.open_count == 0)
+        tool_hint("It has no spans; 'tracebed report' tells what it has.");
+    uint64_t lost_count = totals.open_count - counted_open(tree);
+    if (lost_count > 0)
+        tool_hint("%llu spans never ended: what they had inside stands where they would.",
+                  (unsigned long long)lost_count);
+    if (totals.unknown_count > 0)
+        tool_hint("%llu spans without a known begin are left out.", (unsigned long long)totals.unknown_count);
+}
+
+/* ---- The verb ---- */
+
+static enum tbed_status tree_paths(struct tree *tree)
+{
+    tree->options.name = tool_places_name;
+    tree->options.name_context = &tree->places;
+    tree->options.prepare = tool_places_prepare;
+    tree->options.message = tool_message;
+    tree->options.count_open = tbed_rtl_is_of_log(tree->reader);
+    enum tbed_status status = tbed_stacks_make(tree->reader, &tree->options, &tree->stacks);
+    if (status != TBED_OK)
+        return status;
+    link_rows(tree);
+    print_all(tree);
+    return TBED_OK;
+}
+
+static int print(struct tree *tree)
+{
+    bool calls = tree->calls || (!tree->paths && tbed_rtl_is_of_log(tree->reader));
+    tool_places_open(&tree->places, tree->reader, TBED_LOCATION_SYMBOL);
+    enum tbed_status status = calls ? tree_calls(tree) : tree_paths(tree);
+    tool_places_close(&tree->places);
+    if (status != TBED_OK) {
+        tool_complain("%s: %s", tool_path(tree->path), tbed_status_text(status));
+        return TOOL_TROUBLE;
+    }
+    tool_tell_damage(tree->path, tree->reader);
+    return tool_finish(tool_damage_count(tree->reader) > 0 ? TOOL_FOUND : TOOL_FINE);
+}
+
+static int run(int argc, char **argv)
+{
+    struct tree tree = {.depth_max = UINT32_MAX, .options = {.size = sizeof tree.options}};
+    int exit = parse(argc, argv, &tree);
+    if (exit < 0) {
+        tree.reader = tool_open(tree.path);
+        exit = TOOL_TROUBLE;
+    }
+    if (tree.reader != NULL) {
+        tbed_reader_info(tree.reader, &tree.info);
+        exit = print(&tree);
+    }
+    tbed_stacks_close(tree.stacks);
+    tbed_reader_close(tree.reader);
+    group_free(&tree.filter);
+    free(tree.first);
+    free(tree.next);
+    return exit;
+}
+
+const struct tool_verb tool_verb_tree = {"tree", "print what was called by what, and how long it took", help,
+                                         run};

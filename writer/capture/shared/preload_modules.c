@@ -1,0 +1,414 @@
+/*
+ * Which module a caller is in, and the ids of its code.
+ *
+ * The table is kept twice. Whoever changes it, under the lock, fills the copy that nobody looks at and then
+ * raises the version, whose lowest bit says which copy counts. Whoever looks reads the version, searches, and
+ * reads the version again: the copy was overwritten in between only if it has changed. Nobody who looks
+ * waits, so neither a thread that was stopped nor a forked child can get stuck on it.
+ *
+ * When to look again at what is loaded: the loader allocates for every module that it maps, before any of its
+ * code runs, and frees after it has unmapped one. So a caller inside the loader is the sign, also for what
+ * the C library loads and unloads by itself.
+ *
+ * Never wait for the loader's lock while holding ours: the loader frees memory, and so comes here, while it
+ * holds its own.
+ *
+ * Source: spec/format.md, sections 8.2 and 8.4.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include <errno.h>
+#include <limits.h>
+#include <link.h>
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "writer/capture/shared/preload.h"
+
+struct table {
+    struct preload_module *modules; /* by rising start */
+    size_t count, capacity;
+    uint64_t changes; /* the loader's count of loads and unloads */
+};
+
+uint64_t preload_modules_version;
+static struct table tables[2];
+
+static struct table *current_table(uint64_t version)
+{
+    return &tables[version & 1];
+}
+
+/* ---- The lock: in memory that a forked child finds zeroed, since its holder may not exist there ---- */
+
+static uint32_t
+    *lock_page; /* [0]: 0 free, 1 taken, 2 taken and waited for; [1]: calls of dlclose() under way */
+
+static bool lock_make(void)
+{
+    if (__atomic_load_n(&lock_page, __ATOMIC_ACQUIRE) != NULL)
+        return true;
+    size_t nbytes = (size_t)sysconf(_SC_PAGESIZE);
+    void *page = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return false;
+    madvise(page, nbytes, MADV_WIPEONFORK);
+    uint32_t *expected = NULL;
+    if (!__atomic_compare_exchange_n(&lock_page, &expected, page, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        munmap(page, nbytes);
+    return true;
+}
+
+static void lock_take(void)
+{
+    uint32_t expected = 0;
+    if (__atomic_compare_exchange_n(lock_page, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return;
+    while (__atomic_exchange_n(lock_page, 2, __ATOMIC_ACQUIRE) != 0)
+        syscall(SYS_futex, lock_page, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
+}
+
+static void lock_give(void)
+{
+    if (__atomic_exchange_n(lock_page, 0, __ATOMIC_RELEASE) == 2)
+        syscall(SYS_futex, lock_page, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+/* ---- What is loaded now ---- */
+
+#define LIST_CAPACITY_MIN 512
+
+static bool modules_alloc(struct table *table, size_t capacity)
+{
+    void *pages = mmap(NULL, capacity * sizeof *table->modules, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED)
+        return false;
+    *table = (struct table){.modules = pages, .capacity = capacity};
+    return true;
+}
+
+static void modules_free(struct table *table)
+{
+    if (table->modules != NULL)
+        munmap(table->modules, table->capacity * sizeof *table->modules);
+    table->modules = NULL;
+}
+
+static uint64_t changes_of(const struct dl_phdr_info *info)
+{
+    return info->dlpi_adds + info->dlpi_subs;
+}
+
+static int read_changes(struct dl_phdr_info *info, size_t info_nbytes, void *changes_ret)
+{
+    (void)info_nbytes;
+    *(uint64_t *)changes_ret = changes_of(info);
+    return 1;
+}
+
+/* The loader's list is in no order of addresses, but short. */
+static int list_module(struct dl_phdr_info *info, size_t info_nbytes, void *data)
+{
+    struct table *list = data;
+    struct preload_module module;
+    (void)info_nbytes;
+    list->changes = changes_of(info);
+    if (!preload_module_read(info, &module))
+        return 0;
+    if (list->count++ >= list->capacity)
+        return 0;
+    size_t at = list->count - 1;
+    for (; at > 0 && list->modules[at - 1].start > module.start; at--)
+        list->modules[at] = list->modules[at - 1];
+    list->modules[at] = module;
+    return 0;
+}
+
+/* False: no memory. */
+static bool list_loaded(struct table *list_ret)
+{
+    size_t capacity = LIST_CAPACITY_MIN;
+    for (;;) {
+        if (!modules_alloc(list_ret, capacity))
+            return false;
+        dl_iterate_phdr(list_module, list_ret);
+        if (list_ret->count <= list_ret->capacity)
+            return true;
+        capacity = 2 * list_ret->count;
+        modules_free(list_ret);
+    }
+}
+
+/* ---- Changing the table ---- */
+
+static bool is_same(const struct preload_module *a, const struct preload_module *b)
+{
+    return a->start == b->start && a->nbytes == b->nbytes && a->base == b->base &&
+           a->name_hash == b->name_hash && a->build_id_nbytes == b->build_id_nbytes &&
+           memcmp(a->build_id, b->build_id, a->build_id_nbytes) == 0;
+}
+
+/* Both are sorted: what is in both keeps its ids, what is gone is told to be gone. */
+static void carry_over(const struct table *old, struct table *new)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < old->count; i++) {
+        const struct preload_module *module = &old->modules[i];
+        while (at < new->count &&new->modules[at].start < module->start)
+            at++;
+        if (at < new->count && is_same(module, &new->modules[at]))
+            new->modules[at].first_id = module->first_id;
+        else if (module->first_id != PRELOAD_NOT_REGISTERED && module->first_id != TBED_ID_INVALID)
+            tbed_unit_unload(preload_writer, module->first_id);
+    }
+}
+
+/*
+ * Makes the copy that is not looked at large enough. One that has become too small is left behind: somebody
+ * may still read it. Room and then capacity, so that a child forked in between is never told of more than
+ * there is.
+ */
+static bool make_room(struct table *table, size_t count)
+{
+    struct table larger;
+    if (table->capacity >= count)
+        return true;
+    if (!modules_alloc(&larger, count < LIST_CAPACITY_MIN ? LIST_CAPACITY_MIN : 2 * count))
+        return false;
+    __atomic_store_n(&table->modules, larger.modules, __ATOMIC_RELEASE);
+    __atomic_store_n(&table->capacity, larger.capacity, __ATOMIC_RELEASE);
+    return true;
+}
+
+/* The count last: who sees it has modules for it, the old ones or the new. */
+static void fill(struct table *table, const struct table *list)
+{
+    memcpy(table->modules, list->modules, list->count * sizeof *list->modules);
+    __atomic_store_n(&table->changes, list->changes, __ATOMIC_RELAXED);
+    __atomic_store_n(&table->count, list->count, __ATOMIC_RELEASE);
+}
+
+static void publish(struct table *list)
+{
+    lock_take();
+    uint64_t version = preload_modules_version;
+    struct table *old = current_table(version), *new = current_table(version + 1);
+    bool is_newer =
+        version == 0 || list->changes > old->changes; /* else somebody with a newer list was faster */
+    if (is_newer && make_room(new, list->count)) {
+        carry_over(old, list);
+        fill(new, list);
+        __atomic_store_n(&preload_modules_version, version + 1, __ATOMIC_RELEASE);
+    }
+    lock_give();
+}
+
+static uint64_t known_changes(void)
+{
+    for (;;) {
+        uint64_t version = __atomic_load_n(&preload_modules_version, __ATOMIC_ACQUIRE);
+        uint64_t changes = __atomic_load_n(&current_table(version)->changes, __ATOMIC_RELAXED);
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        if (version == __atomic_load_n(&preload_modules_version, __ATOMIC_RELAXED))
+            return version == 0 ? UINT64_MAX : changes;
+    }
+}
+
+void preload_modules_refresh(void)
+{
+    uint64_t changes = 0;
+    struct table list;
+    dl_iterate_phdr(read_changes, &changes);
+    if (changes == known_changes() || !lock_make() || !list_loaded(&list))
+        return;
+    publish(&list);
+    modules_free(&list);
+}
+
+/* ---- Unloading: from the loader's work to our knowing of it the addresses may have gone to another module ---- */
+
+static bool is_unloading(void)
+{
+    const uint32_t *page = __atomic_load_n(&lock_page, __ATOMIC_ACQUIRE);
+    return page != NULL && __atomic_load_n(&page[1], __ATOMIC_ACQUIRE) > 0;
+}
+
+/* The same table again, as a new version: what threads remember of the old one counts no more. */
+static void publish_again(void)
+{
+    lock_take();
+    uint64_t version = preload_modules_version;
+    struct table *old = current_table(version), *new = current_table(version + 1);
+    if (version > 0 && make_room(new, old->count)) {
+        fill(new, old);
+        __atomic_store_n(&preload_modules_version, version + 1, __ATOMIC_RELEASE);
+    }
+    lock_give();
+}
+
+void preload_modules_unload_begin(void)
+{
+    if (!lock_make())
+        return;
+    __atomic_add_fetch(&lock_page[1], 1, __ATOMIC_RELEASE);
+    publish_again();
+}
+
+/* A child that was forked meanwhile has nothing under way. */
+void preload_modules_unload_end(void)
+{
+    preload_modules_refresh();
+    uint32_t *page = __atomic_load_n(&lock_page, __ATOMIC_ACQUIRE);
+    if (page != NULL && __atomic_load_n(&page[1], __ATOMIC_RELAXED) > 0)
+        __atomic_sub_fetch(&page[1], 1, __ATOMIC_RELEASE);
+}
+
+/* ---- Looking ---- */
+
+static struct preload_module *search(const struct table *table, uintptr_t pc)
+{
+    size_t low = 0, high = __atomic_load_n(&table->count, __ATOMIC_ACQUIRE);
+    struct preload_module *modules = __atomic_load_n(&table->modules, __ATOMIC_RELAXED);
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (pc - modules[middle].start < modules[middle].nbytes)
+            return &modules[middle];
+        if (pc < modules[middle].start)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return NULL;
+}
+
+/* False: in no module that we know of. */
+static bool find(uintptr_t pc, struct preload_module *copy_ret, uint64_t *version_ret)
+{
+    for (;;) {
+        uint64_t version = __atomic_load_n(&preload_modules_version, __ATOMIC_ACQUIRE);
+        struct preload_module *module = search(current_table(version), pc);
+        if (module != NULL) {
+            *copy_ret = *module;
+            copy_ret->first_id = __atomic_load_n(&module->first_id, __ATOMIC_ACQUIRE);
+        }
+        *version_ret = version;
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        if (version == __atomic_load_n(&preload_modules_version, __ATOMIC_RELAXED))
+            return module != NULL;
+    }
+}
+
+bool preload_module_find(uintptr_t pc, struct preload_module *module_ret)
+{
+    uint64_t version;
+    if (find(pc, module_ret, &version))
+        return true;
+    preload_modules_refresh();
+    return find(pc, module_ret, &version);
+}
+
+static uintptr_t linker_start, linker_nbytes; /* 0: not known yet; atomic, the size last */
+
+bool preload_is_linker(uintptr_t pc)
+{
+    uintptr_t nbytes = __atomic_load_n(&linker_nbytes, __ATOMIC_ACQUIRE);
+    return nbytes == 0 || pc - __atomic_load_n(&linker_start, __ATOMIC_RELAXED) < nbytes;
+}
+
+/* ---- Registering: with the first caller, so that modules that never allocate take no ids ---- */
+
+static uint32_t register_module(const struct preload_module *module)
+{
+    const char *path = preload_module_path(module);
+    const char *slash = strrchr(path, '/');
+    struct tbed_unit_options options = {
+        .kind = TBED_UNIT_NATIVE,
+        .pc_shift = PRELOAD_PC_SHIFT,
+        .base = module->base,
+        .pc_count = module->nbytes,
+        .name = slash != NULL ? slash + 1 : path,
+        .file = path,
+        .build_id = module->build_id,
+        .build_id_nbytes = module->build_id_nbytes,
+        .share = true,
+    };
+    uint32_t first_id = tbed_unit_register(preload_writer, &options);
+    if (first_id != TBED_ID_INVALID)
+        tbed_unit_load(preload_writer, first_id, module->start, module->nbytes);
+    return first_id;
+}
+
+static void register_at(uintptr_t pc)
+{
+    lock_take();
+    struct preload_module *module = search(current_table(preload_modules_version), pc);
+    if (module != NULL && module->first_id == PRELOAD_NOT_REGISTERED)
+        __atomic_store_n(&module->first_id, register_module(module), __ATOMIC_RELEASE);
+    lock_give();
+}
+
+/* ---- The slow path ---- */
+
+static bool find_registered(struct preload_thread *thread, uintptr_t pc, struct preload_module *module_ret)
+{
+    uint64_t version;
+    bool found = find(pc, module_ret, &version);
+    bool is_doubtful =
+        found && (module_ret->is_linker || module_ret->first_id == PRELOAD_NOT_REGISTERED || is_unloading());
+    if (found ? is_doubtful : thread->missed_pc != pc || thread->missed_version != version) {
+        preload_modules_refresh();
+        found = find(pc, module_ret, &version);
+    }
+    if (!found) {
+        thread->missed_pc = pc;
+        thread->missed_version = version;
+        return false;
+    }
+    if (module_ret->first_id == PRELOAD_NOT_REGISTERED) {
+        register_at(pc);
+        found = find(pc, module_ret, &version);
+    }
+    thread->range_version = version;
+    return found && module_ret->first_id <= TBED_ID_MAX_RESERVED;
+}
+
+/* True: the range before the last one is the caller's. It is the last one then, or is to be. */
+static bool go_back(struct preload_thread *thread, uintptr_t pc)
+{
+    struct preload_range before = thread->range_before;
+    thread->range_before = (struct preload_range){thread->range_version, thread->range_start,
+                                                  thread->range_nbytes, thread->range_first_id};
+    thread->range_version = before.version;
+    thread->range_start = before.start;
+    thread->range_nbytes = before.nbytes;
+    thread->range_first_id = before.first_id;
+    return pc - before.start < before.nbytes &&
+           before.version == __atomic_load_n(&preload_modules_version, __ATOMIC_ACQUIRE);
+}
+
+uint32_t preload_location_slow(struct preload_thread *thread, uintptr_t pc)
+{
+    struct preload_module module;
+    if (go_back(thread, pc))
+        return thread->range_first_id + (uint32_t)((pc - thread->range_start) >> PRELOAD_PC_SHIFT);
+    preload_guard_set(thread, PRELOAD_APART);
+    bool found = find_registered(thread, pc, &module);
+    preload_guard_set(thread, PRELOAD_RECORDING);
+    thread->range_nbytes = 0;
+    if (!found)
+        return TBED_ID_INVALID;
+    if (module.is_linker) {
+        __atomic_store_n(&linker_start, module.start, __ATOMIC_RELAXED);
+        __atomic_store_n(&linker_nbytes, module.nbytes, __ATOMIC_RELEASE);
+    } else if (!is_unloading()) { /* a caller in the loader must always come here */
+        thread->range_start = module.start;
+        thread->range_first_id = module.first_id;
+        thread->range_nbytes = module.nbytes;
+    }
+    return module.first_id + (uint32_t)((pc - module.start) >> PRELOAD_PC_SHIFT);
+}

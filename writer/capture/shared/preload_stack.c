@@ -1,0 +1,125 @@
+/*
+ * The stacks of callers, as ids.
+ *
+ * Each thread keeps its last stack, and a table of frames that it has met: (the caller's stack, a return address) and
+ * the id. From one allocation to the next the outer frames are mostly the same; those are compared with the last stack,
+ * the others looked up, and only what no table has goes to the writer, which knows each stack once for all threads.
+ *
+ * A return address means something else once a module was unloaded and another loaded in its place: the tables are
+ * emptied when what is loaded has changed.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "writer/capture/shared/preload_unwind.h"
+
+#define NODE_BITS  15u
+#define NODE_COUNT (1u << NODE_BITS)
+
+struct node {
+    uintptr_t pc; /* 0: none */
+    uint32_t parent, id;
+};
+
+struct preload_stacks {
+    uint64_t version;                  /* of the modules */
+    uint32_t depth;                    /* of the last stack */
+    uintptr_t pcs[PRELOAD_FRAMES_MAX]; /* of it, outermost first */
+    uint32_t ids[PRELOAD_FRAMES_MAX];
+    struct node nodes[NODE_COUNT];
+    struct preload_unwinder unwinder;
+};
+
+static struct preload_stacks *stacks_make(void)
+{
+    void *pages =
+        mmap(NULL, sizeof(struct preload_stacks), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED)
+        return NULL;
+    struct preload_stacks *stacks = pages;
+    stacks->unwinder.by_frame_pointer = preload_mode.by_frame_pointer;
+    return stacks;
+}
+
+void preload_stack_end(struct preload_thread *thread)
+{
+    if (thread->stacks != NULL)
+        munmap(thread->stacks, sizeof *thread->stacks);
+    thread->stacks = NULL;
+}
+
+static void forget(struct preload_stacks *stacks, uint64_t version)
+{
+    stacks->version = version;
+    stacks->depth = 0;
+    memset(stacks->nodes, 0, sizeof stacks->nodes);
+    memset(stacks->unwinder.rules, 0, sizeof stacks->unwinder.rules);
+}
+
+static struct node *node_of(struct preload_stacks *stacks, uint32_t parent, uintptr_t pc)
+{
+    return &stacks->nodes[((pc ^ (uint64_t)parent << 32) * 0x9E3779B97F4A7C15u) >> (64 - NODE_BITS)];
+}
+
+/* Asks the writer for the frames from 'at' on. False: an id could not be had. */
+static bool intern(struct preload_thread *thread, uint32_t parent, uint32_t at, uint32_t depth)
+{
+    struct preload_stacks *stacks = thread->stacks;
+    uint32_t locations[PRELOAD_FRAMES_MAX];
+    for (uint32_t i = at; i < depth; i++)
+        locations[i] = preload_location(thread, stacks->pcs[i]);
+    preload_guard_set(thread, PRELOAD_APART);
+    bool has_all =
+        tbed_stack_intern_frames(preload_writer, parent, locations + at, depth - at, stacks->ids + at);
+    preload_guard_set(thread, PRELOAD_RECORDING);
+    for (uint32_t i = at; has_all && i < depth; i++) {
+        *node_of(stacks, parent, stacks->pcs[i]) = (struct node){stacks->pcs[i], parent, stacks->ids[i]};
+        parent = stacks->ids[i];
+    }
+    return has_all;
+}
+
+/* 'pcs' are innermost first, and differ from the last stack's. */
+static uint32_t find_id(struct preload_thread *thread, const uintptr_t *pcs, uint32_t depth)
+{
+    struct preload_stacks *stacks = thread->stacks;
+    uint32_t at = 0, parent = TBED_ID_INVALID;
+    while (at < depth && at < stacks->depth && stacks->pcs[at] == pcs[depth - 1 - at])
+        at++;
+    if (at > 0)
+        parent = stacks->ids[at - 1];
+    stacks->depth = at;
+    for (uint32_t i = at; i < depth; i++)
+        stacks->pcs[i] = pcs[depth - 1 - i];
+    for (; at < depth; at++) {
+        const struct node *node = node_of(stacks, parent, stacks->pcs[at]);
+        if (node->pc != stacks->pcs[at] || node->parent != parent)
+            break;
+        stacks->ids[at] = parent = node->id;
+    }
+    if (at < depth && !intern(thread, parent, at, depth))
+        return preload_location(thread, pcs[0]);
+    stacks->depth = depth;
+    return depth > 0 ? stacks->ids[depth - 1] : TBED_ID_INVALID;
+}
+
+uint32_t preload_stack(struct preload_thread *thread, const uintptr_t *frame)
+{
+    uintptr_t pcs[PRELOAD_FRAMES_MAX];
+    if (thread->has_ended || (thread->stacks == NULL && (thread->stacks = stacks_make()) == NULL))
+        return preload_location(thread, frame[1]);
+    if (preload_is_linker(frame[1]))
+        preload_location(thread, frame[1]);
+    struct preload_stacks *stacks = thread->stacks;
+    uint64_t version = __atomic_load_n(&preload_modules_version, __ATOMIC_ACQUIRE);
+    if (stacks->version != version)
+        forget(stacks, version);
+    preload_guard_set(thread, PRELOAD_APART); /* a rule may need a look at what is loaded */
+    size_t depth = preload_unwind(&stacks->unwinder, frame, pcs, preload_mode.frame_count);
+    preload_guard_set(thread, PRELOAD_RECORDING);
+    return find_id(thread, pcs, (uint32_t)depth);
+}

@@ -1,0 +1,181 @@
+/*
+ * The clock of a trace: which one, how fast it ticks, where it stands in time.
+ *
+ * Source: spec/format.md, sections 3.1 and 8.3.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <time.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include "writer/file/private.h"
+
+#define CALIBRATION_NS 50000u /* gives the rate to 4e-4 at worst, 1e-5 as a rule */
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t tbed_monotonic_ns(void)
+{
+    return clock_ns(CLOCK_MONOTONIC);
+}
+
+static bool machine_counter_is_invariant(void)
+{
+#if defined(__x86_64__)
+    /* Under a hypervisor a CPUID takes microseconds. Every 64-bit processor has this one. */
+    static uint32_t known; /* atomic; 0: not yet */
+    unsigned eax, ebx, ecx, edx = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (edx == 0) {
+        __cpuid(0x80000007, eax, ebx, ecx, edx);
+        __atomic_store_n(&known, edx |= 1u << 31, __ATOMIC_RELAXED);
+    }
+    return (edx >> 8 & 1) != 0;
+#elif defined(__aarch64__)
+    return true;
+#else
+    return false;
+#endif
+}
+
+enum tbed_clock tbed_clock_pick(enum tbed_clock wanted)
+{
+    if (wanted != TBED_CLOCK_AUTO)
+        return wanted;
+    if (!machine_counter_is_invariant())
+        return TBED_CLOCK_MONOTONIC;
+#if defined(__aarch64__)
+    return TBED_CLOCK_ARM64_VIRTUAL;
+#else
+    return TBED_CLOCK_X86_TSC;
+#endif
+}
+
+uint64_t tbed_clock_now(const struct tbed_writer *writer)
+{
+    if (writer->has_given_ticks)
+        return __atomic_load_n(&writer->given_tick, __ATOMIC_RELAXED);
+    switch (writer->fields.clock) {
+    case TBED_CLOCK_X86_TSC:
+    case TBED_CLOCK_ARM64_VIRTUAL:
+        return tbed_counter_read();
+    case TBED_CLOCK_USER:
+        return writer->user_clock != NULL ? writer->user_clock() : 0;
+    default:
+        return tbed_monotonic_ns();
+    }
+}
+
+struct anchor {
+    uint64_t ticks, realtime_ns, monotonic_ns;
+};
+
+/* Of several readings the one whose two reads of the counter are nearest to each other. */
+static struct anchor anchor_read(const struct tbed_writer *writer)
+{
+    struct anchor best = {0, 0, 0};
+    uint64_t best_width = UINT64_MAX;
+    for (int i = 0; i < 5; i++) {
+        uint64_t before = tbed_clock_now(writer);
+        uint64_t monotonic_ns = tbed_monotonic_ns();
+        uint64_t after = tbed_clock_now(writer);
+        if (after - before < best_width) {
+            best_width = after - before;
+            best = (struct anchor){before + (after - before) / 2, clock_ns(CLOCK_REALTIME), monotonic_ns};
+        }
+    }
+    return best;
+}
+
+static void given_start(struct tbed_writer *writer, const struct tbed_writer_options *options)
+{
+    uint64_t rate = options->given_ticks_per_second;
+    writer->fields.clock = rate != 0 ? TBED_CLOCK_MONOTONIC : TBED_CLOCK_USER;
+    writer->fields.anchor_ticks = 0;
+    writer->fields.anchor_realtime_ns = options->given_realtime_ns;
+    writer->fields.anchor_monotonic_ns = 0;
+    writer->fields.ticks_per_second = rate;
+}
+
+void tbed_clock_start(struct tbed_writer *writer, const struct tbed_writer_options *options)
+{
+    if (options->given_ticks) {
+        given_start(writer, options);
+        return;
+    }
+    writer->fields.clock = tbed_clock_pick(options->clock);
+    struct anchor start = anchor_read(writer);
+    writer->fields.anchor_ticks = start.ticks;
+    writer->fields.anchor_realtime_ns = (int64_t)start.realtime_ns;
+    writer->fields.anchor_monotonic_ns = start.monotonic_ns;
+}
+
+static uint64_t measured_rate(const struct tbed_writer *writer)
+{
+    while (tbed_monotonic_ns() - writer->fields.anchor_monotonic_ns < CALIBRATION_NS)
+        continue;
+    struct anchor end = anchor_read(writer);
+    double seconds = (double)(end.monotonic_ns - writer->fields.anchor_monotonic_ns) / 1e9;
+    return (uint64_t)((double)(end.ticks - writer->fields.anchor_ticks) / seconds);
+}
+
+void tbed_clock_rate(struct tbed_writer *writer)
+{
+    uint64_t rate = 0;
+    if (writer->has_given_ticks)
+        return;
+    if (writer->fields.clock == TBED_CLOCK_MONOTONIC)
+        rate = 1000000000u;
+#if defined(__aarch64__)
+    if (writer->fields.clock == TBED_CLOCK_ARM64_VIRTUAL)
+        __asm__("mrs %0, cntfrq_el0" : "=r"(rate));
+#endif
+    if (rate < 1000 && writer->fields.clock != TBED_CLOCK_USER)
+        rate = measured_rate(writer);
+    writer->fields.ticks_per_second = rate;
+}
+
+void tbed_clock_reach(struct tbed_writer *writer, uint64_t tick)
+{
+    uint64_t known = __atomic_load_n(&writer->given_tick, __ATOMIC_RELAXED);
+    while (known < tick && !__atomic_compare_exchange_n(&writer->given_tick, &known, tick, true,
+                                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        continue;
+}
+
+/* A trace from before a reboot, or from another machine, has ticks that mean something else here. */
+bool tbed_clock_agrees(const struct tbed_writer *writer)
+{
+    if (writer->fields.anchor_monotonic_ns == 0) /* given ticks: the anchor is no moment of this machine */
+        return false;
+    if (writer->fields.clock == TBED_CLOCK_USER)
+        return writer->user_clock != NULL;
+    if (writer->fields.clock != TBED_CLOCK_MONOTONIC &&
+        writer->fields.clock != tbed_clock_pick(TBED_CLOCK_AUTO))
+        return false;
+    struct anchor now = anchor_read(writer);
+    double ticks_s =
+        ((double)now.ticks - (double)writer->fields.anchor_ticks) / (double)writer->fields.ticks_per_second;
+    double clock_s = ((double)now.monotonic_ns - (double)writer->fields.anchor_monotonic_ns) / 1e9;
+    double difference_s = ticks_s > clock_s ? ticks_s - clock_s : clock_s - ticks_s;
+    return ticks_s >= -0.001 && difference_s <= 1.0 + ticks_s * 0.005;
+}
+
+void tbed_anchor_append(struct tbed_writer *writer)
+{
+    if (writer->fields.clock == TBED_CLOCK_USER || writer->has_given_ticks)
+        return;
+    struct anchor now = anchor_read(writer);
+    struct tbed_disk_anchor record = {
+        .ticks = tbed_le64_make(now.ticks),
+        .realtime_ns = tbed_le64_make(now.realtime_ns),
+        .monotonic_ns = tbed_le64_make(now.monotonic_ns),
+    };
+    tbed_record_append(writer, &record, TBED_RECORD_ANCHOR, sizeof record);
+}

@@ -1,0 +1,87 @@
+/*
+ * Memory and locks of the writer: pages from mmap, futexes whose threads know which they hold.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "writer/file/private.h"
+
+int tbed_cancel_disable(void)
+{
+    int state = PTHREAD_CANCEL_ENABLE;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    return state;
+}
+
+void tbed_cancel_restore(int state)
+{
+    pthread_setcancelstate(state, &state);
+}
+
+void *tbed_pages_alloc(size_t nbytes)
+{
+    void *pages = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return pages == MAP_FAILED ? NULL : pages;
+}
+
+void tbed_pages_free(void *pages, size_t nbytes)
+{
+    if (pages != NULL)
+        munmap(pages, nbytes);
+}
+
+/*
+ * A bit for each lock that the thread holds, is taking or is giving: set before the first step and cleared after
+ * the last one, so that a signal handler never waits for the thread that it interrupted. What a handler sets it
+ * clears before it returns. Initial-exec: never allocated on first use.
+ */
+static __thread uint32_t tbed_locks_mine __attribute__((tls_model("initial-exec")));
+
+static uint32_t bit_of(const struct tbed_lock *lock)
+{
+    return 1u << ((uintptr_t)lock / sizeof *lock % 32); /* they stand in a page of their own */
+}
+
+bool tbed_lock_take(struct tbed_lock *lock)
+{
+    uint32_t bit = bit_of(lock), state = 0;
+    if ((tbed_locks_mine & bit) != 0)
+        return false;
+    tbed_locks_mine |= bit;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (!__atomic_compare_exchange_n(&lock->state, &state, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+        while (__atomic_exchange_n(&lock->state, 2, __ATOMIC_ACQUIRE) != 0)
+            syscall(SYS_futex, &lock->state, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
+    }
+    return true;
+}
+
+bool tbed_lock_try(struct tbed_lock *lock)
+{
+    uint32_t bit = bit_of(lock), state = 0;
+    if ((tbed_locks_mine & bit) != 0)
+        return false;
+    tbed_locks_mine |= bit;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (__atomic_compare_exchange_n(&lock->state, &state, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return true;
+    tbed_locks_mine &= ~bit;
+    return false;
+}
+
+bool tbed_lock_is_mine(const struct tbed_lock *lock)
+{
+    return (tbed_locks_mine & bit_of(lock)) != 0;
+}
+
+void tbed_lock_give(struct tbed_lock *lock)
+{
+    if (__atomic_exchange_n(&lock->state, 0, __ATOMIC_RELEASE) == 2)
+        syscall(SYS_futex, &lock->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    tbed_locks_mine &= ~bit_of(lock);
+}

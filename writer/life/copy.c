@@ -1,0 +1,394 @@
+/*
+ * Blocks of a trace copied into another file, while others may be recording into the first: new places, numbers and
+ * checksums.
+ *
+ * Not here: which file, and up to which moment (snapshot.c); what else a rotation needs (carry.c).
+ * Source: spec/format.md, sections 4 and 10.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "writer/life/copy.h"
+
+#include "format/block.h"
+#include "format/checksum.h"
+#include "format/event.h"
+
+const struct tbed_disk_header *tbed_copy_source_header(const struct tbed_copy *copy)
+{
+    return (const struct tbed_disk_header *)(const void *)copy->map;
+}
+
+static bool keep(struct tbed_copy *copy, const struct tbed_kept_block *kept)
+{
+    if (copy->kept_count == copy->kept_room) {
+        size_t room = copy->kept_room == 0 ? 1024 : 2 * copy->kept_room;
+        struct tbed_kept_block *grown = tbed_pages_alloc(room * sizeof *grown);
+        if (grown == NULL)
+            return false;
+        if (copy->kept != NULL) {
+            memcpy(grown, copy->kept, copy->kept_count * sizeof *grown);
+            tbed_pages_free(copy->kept, copy->kept_room * sizeof *grown);
+        }
+        copy->kept = grown;
+        copy->kept_room = room;
+    }
+    copy->kept[copy->kept_count++] = *kept;
+    return true;
+}
+
+/* ---- One block ---- */
+
+/*
+ * The end of the events up to the cut, and the latest tick among them. Where there is damage before it, all: readers will
+ * tell of it.
+ */
+static uint32_t cut_events(const uint8_t *block, uint32_t used_nbytes, uint64_t cut_tick,
+                           uint64_t *last_tick_ret)
+{
+    struct tbed_block_fields fields = tbed_block_load(block);
+    uint32_t nbytes = 1u << fields.shift;
+    const uint64_t *at =
+        (const uint64_t *)(const void *)(block + tbed_block_words_offset(nbytes, fields.depth));
+    const uint64_t *end = (const uint64_t *)(const void *)(block + used_nbytes);
+    uint64_t base = fields.first_tick, last_of_all = *last_tick_ret;
+    *last_tick_ret = base;
+    while (at < end) {
+        size_t nwords;
+        uint64_t word = tbed_word_load(at);
+        if (word == 0 || tbed_event_check(word, at, end, &nwords) != TBED_OK) {
+            *last_tick_ret = last_of_all;
+            return used_nbytes;
+        }
+        uint64_t tick = base + tbed_event_delta(word);
+        if (tbed_event_tag(word) == TBED_TAG_TIME)
+            base += tbed_event_time_ticks(word);
+        else if (tick > cut_tick)
+            break;
+        else if (tick > *last_tick_ret)
+            *last_tick_ret = tick;
+        at += nwords;
+    }
+    return (uint32_t)((const uint8_t *)at - block);
+}
+
+/* Where the content of the copied block ends. False: it is damaged. A cells page does not go with what is behind it. */
+static bool find_end(struct tbed_copy *copy, const uint8_t *block, const struct tbed_block_fields *fields,
+                     struct tbed_kept_block *kept)
+{
+    struct tbed_block_scan scan;
+    kept->used_nbytes = fields->used_nbytes;
+    kept->last_tick = fields->last_tick;
+    if (fields->used_nbytes != 0) {
+        enum tbed_status status = tbed_block_content_check(block, fields, kept->nbytes, false);
+        bool is_tail_of_cells = status == TBED_ERR_BLOCK_TAIL && fields->kind == TBED_BLOCK_CELLS;
+        copy->left_out_count += is_tail_of_cells;
+        if (status != TBED_OK && !is_tail_of_cells)
+            return false;
+    } else {
+        enum tbed_status status =
+            tbed_block_scan(block, kept->nbytes, (enum tbed_block_kind)fields->kind, &scan);
+        kept->used_nbytes = status == TBED_OK ? scan.end_nbytes : kept->nbytes; /* damage stays, to be told */
+        kept->last_tick = scan.last_tick;
+    }
+    if (fields->kind == TBED_BLOCK_EVENTS && kept->last_tick > copy->cut_tick)
+        kept->used_nbytes = cut_events(block, kept->used_nbytes, copy->cut_tick, &kept->last_tick);
+    return true;
+}
+
+static void words_copy(uint8_t *to, const uint8_t *from, uint32_t nbytes)
+{
+    for (uint32_t i = 0; i < nbytes; i += 8) {
+        uint64_t word = tbed_word_load(from + i);
+        memcpy(to + i, &word, sizeof word);
+    }
+}
+
+#define ORDINALS_NBYTES (((uint64_t)1 << 32) / TBED_PAGE_NBYTES_MIN / 8)
+
+/* Of two pages with one ordinal the later is damaged, unless the first is. Its bit; 0: it has none. The header was
+ * checked. */
+static uint8_t ordinal_bit(const struct tbed_block_fields *fields, const struct tbed_block_place *place)
+{
+    bool has_one = fields->kind == TBED_BLOCK_CELLS || fields->kind == TBED_BLOCK_STRINGS;
+    return has_one && place->cell == 0 ? (uint8_t)(1u << fields->string_page % 8) : 0;
+}
+
+enum copied { COPIED, NOT_THERE, LATE, DAMAGED };
+
+/* Copies to 'to', which is zero and stays so if nothing is copied. */
+static enum copied copy_whole(struct tbed_copy *copy, const uint8_t *from, uint8_t *to,
+                              const struct tbed_block_place *place, struct tbed_kept_block *kept)
+{
+    struct tbed_block_fields fields = tbed_block_load(from);
+    struct tbed_block_place now = *place;
+    uint32_t field;
+    uint64_t detail;
+    now.next_stream = tbed_shared_load(&tbed_copy_source_header(copy)->next_stream);
+    now.next_string_page = tbed_shared_load(&tbed_copy_source_header(copy)->next_string_page);
+    if (fields.kind == TBED_BLOCK_NONE)
+        return NOT_THERE;
+    if (tbed_block_header_check(&fields, &now, &field, &detail) != TBED_OK)
+        return DAMAGED;
+    uint8_t bit = ordinal_bit(&fields, place), *bits = &copy->ordinals[bit != 0 ? fields.string_page / 8 : 0];
+    if (*bits & bit)
+        return DAMAGED;
+    if (copy->strings_only && fields.kind != TBED_BLOCK_STRINGS && fields.kind != TBED_BLOCK_CELLS)
+        return NOT_THERE;
+    kept->nbytes = fields.kind == TBED_BLOCK_CELLS ? 1u << fields.shift : place->nbytes;
+    kept->kind = fields.kind;
+    kept->stream = fields.stream;
+    kept->sequence = fields.sequence;
+    kept->is_late = fields.kind == TBED_BLOCK_EVENTS && fields.first_tick > copy->cut_tick;
+    if (kept->is_late)
+        return LATE;
+    words_copy(to, from, kept->nbytes);
+    struct tbed_block_fields after = tbed_block_load(from);
+    if (after.kind != fields.kind || after.generation != fields.generation)
+        return NOT_THERE; /* a ring's page was given to others meanwhile */
+    if (!find_end(copy, to, &fields, kept))
+        return DAMAGED;
+    *bits |= bit;
+    return COPIED;
+}
+
+/* False: no memory. '*kind_ret' is NONE if nothing was copied. */
+static bool copy_block(struct tbed_copy *copy, const uint8_t *from, uint8_t *to,
+                       const struct tbed_block_place *place, uint32_t *kind_ret)
+{
+    struct tbed_kept_block kept = {.offset = (uint64_t)(to - copy->out),
+                                   .source_offset = (uint64_t)(from - copy->map),
+                                   .nbytes = place->nbytes};
+    enum copied copied = copy_whole(copy, from, to, place, &kept);
+    *kind_ret = TBED_BLOCK_NONE;
+    if (copied != COPIED) {
+        memset(to, 0, place->nbytes);
+        copy->left_out_count += copied == DAMAGED;
+        return copied != LATE || keep(copy, &kept);
+    }
+    struct tbed_disk_block *header = (struct tbed_disk_block *)(void *)to;
+    memset(to + kept.used_nbytes, 0, kept.nbytes - kept.used_nbytes);
+    header->page = tbed_le32_make((uint32_t)(kept.offset / copy->fields.page_nbytes));
+    header->file_id = tbed_le64_make(copy->file_id);
+    header->generation = tbed_le32_make(0);
+    if (kept.kind == TBED_BLOCK_EVENTS)
+        header->string_page = tbed_le32_make(0);
+    *kind_ret = kept.kind;
+    return keep(copy, &kept);
+}
+
+static bool copy_cells(struct tbed_copy *copy, const uint8_t *from, uint8_t *to,
+                       struct tbed_block_place *place)
+{
+    struct tbed_block_fields fields = tbed_block_load(to);
+    uint32_t kind;
+    place->nbytes = 1u << fields.shift;
+    place->cells_string_page = fields.string_page;
+    for (place->cell = 1; place->cell < place->page_nbytes / place->nbytes; place->cell++) {
+        size_t offset = (size_t)place->cell * place->nbytes;
+        if (!copy_block(copy, from + offset, to + offset, place, &kind))
+            return false;
+    }
+    return true;
+}
+
+/* Of strings only, a page without any is not kept; false: no memory. */
+static bool copy_cells_page(struct tbed_copy *copy, const uint8_t *from, uint8_t *to,
+                            struct tbed_block_place *place)
+{
+    size_t kept_count = copy->kept_count;
+    if (!copy_cells(copy, from, to, place))
+        return false;
+    if (copy->strings_only && copy->kept_count == kept_count && place->page != copy->cells_page) {
+        memset(to, 0, TBED_BLOCK_HEADER_NBYTES);
+        copy->kept_count--;
+        copy->out_page_count--;
+    }
+    return true;
+}
+
+static bool copy_page(struct tbed_copy *copy, uint64_t page)
+{
+    uint32_t page_nbytes = copy->fields.page_nbytes, kind;
+    const uint8_t *from = copy->map + page * page_nbytes;
+    uint8_t *to = copy->out + copy->out_page_count * page_nbytes;
+    struct tbed_block_place place = {
+        .file_id = copy->fields.file_id,
+        .page_nbytes = page_nbytes,
+        .page = (uint32_t)page,
+        .nbytes = page_nbytes,
+    };
+    if (!copy_block(copy, from, to, &place, &kind))
+        return false;
+    if (kind == TBED_BLOCK_NONE)
+        return true;
+    if (copy->moved != NULL)
+        copy->moved[page] = (uint32_t)copy->out_page_count;
+    copy->out_page_count++;
+    return kind != TBED_BLOCK_CELLS || copy_cells_page(copy, from, to, &place);
+}
+
+/* What belongs into a ring, or is not there. */
+static bool is_of_ring(const struct tbed_copy *copy, uint64_t page)
+{
+    struct tbed_block_fields fields = tbed_block_load(copy->map + page * copy->fields.page_nbytes);
+    return fields.kind == TBED_BLOCK_EVENTS || fields.kind == TBED_BLOCK_NONE;
+}
+
+/*
+ * A ring from its oldest page on, ahead of those who take pages. All else as it stands in the file, also what has no
+ * business in a ring: of two pages with one ordinal it is the first that counts.
+ */
+bool tbed_copy_pages(struct tbed_copy *copy)
+{
+    if (copy->ordinals == NULL)
+        copy->ordinals = tbed_pages_alloc(ORDINALS_NBYTES);
+    else
+        memset(copy->ordinals, 0, ORDINALS_NBYTES);
+    if (copy->ordinals == NULL)
+        return false;
+    uint64_t ring = copy->fields.ring_page_count;
+    uint64_t given = tbed_shared_load(&tbed_copy_source_header(copy)->ring_pages_given);
+    for (uint64_t i = 0; i < ring; i++)
+        if (is_of_ring(copy, 1 + (given + i) % ring) && !copy_page(copy, 1 + (given + i) % ring))
+            return false;
+    for (uint64_t page = 1; page < copy->page_count; page++)
+        if ((page > ring || !is_of_ring(copy, page)) && !copy_page(copy, page))
+            return false;
+    return true;
+}
+
+/* ---- All blocks ---- */
+
+/* Cells pages, the last kind, come first. */
+static bool comes_before(const struct tbed_kept_block *x, const struct tbed_kept_block *y)
+{
+    if (x->kind != y->kind)
+        return x->kind > y->kind;
+    if (x->stream != y->stream)
+        return x->stream < y->stream;
+    if (x->sequence != y->sequence)
+        return x->sequence < y->sequence;
+    return x->source_offset < y->source_offset;
+}
+
+/* Moves the block at 'at' down the heap, the latest of which is at 0. */
+static void sift_down(struct tbed_kept_block *kept, size_t at, size_t count)
+{
+    struct tbed_kept_block moving = kept[at];
+    for (size_t child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && comes_before(&kept[child], &kept[child + 1]))
+            child++;
+        if (!comes_before(&moving, &kept[child]))
+            break;
+        kept[at] = kept[child];
+    }
+    kept[at] = moving;
+}
+
+/* Not qsort(), which may call malloc(), and a rotation may be inside of that. */
+static void sort_kept(struct tbed_kept_block *kept, size_t count)
+{
+    for (size_t i = count / 2; i-- > 0;)
+        sift_down(kept, i, count);
+    for (size_t end = count; end-- > 1;) {
+        struct tbed_kept_block latest = kept[0];
+        kept[0] = kept[end];
+        kept[end] = latest;
+        sift_down(kept, 0, end);
+    }
+}
+
+static bool is_same(const struct tbed_kept_block *a, const struct tbed_kept_block *b)
+{
+    return a->kind == b->kind && a->stream == b->stream && a->sequence == b->sequence;
+}
+
+/*
+ * Of two that say that they are the same block the later in the source is damaged, also where the first is too late to
+ * have been copied; with a cells page go its cells.
+ */
+static void leave_out_second(struct tbed_copy *copy)
+{
+    struct tbed_kept_block *kept = copy->kept, before = {.kind = TBED_BLOCK_NONE};
+    size_t count = 0;
+    for (size_t i = 0; i < copy->kept_count; i++) {
+        struct tbed_kept_block block = kept[i];
+        uint64_t in_page = block.offset % copy->fields.page_nbytes;
+        bool is_first = !is_same(&before, &block);
+        before = block;
+        if (block.is_late)
+            continue;
+        if (is_first && copy->out[block.offset - in_page] != TBED_BLOCK_NONE) {
+            kept[count++] = block;
+            continue;
+        }
+        memset(copy->out + block.offset, 0, block.nbytes);
+        copy->left_out_count++;
+    }
+    copy->kept_count = count;
+}
+
+/* The end of the blocks of one kind and stream that begin with 'first'; '*run_ret' is where the last gap ends. */
+static size_t stream_end(const struct tbed_copy *copy, size_t first, size_t *run_ret)
+{
+    const struct tbed_kept_block *kept = copy->kept;
+    size_t at = first + 1;
+    *run_ret = first;
+    for (;
+         at < copy->kept_count && kept[at].kind == kept[first].kind && kept[at].stream == kept[first].stream;
+         at++)
+        if (kept[at].sequence != kept[at - 1].sequence + 1)
+            *run_ret = at;
+    return at;
+}
+
+static void finish_block(struct tbed_copy *copy, const struct tbed_kept_block *kept, uint32_t sequence)
+{
+    uint8_t *block = copy->out + kept->offset;
+    ((struct tbed_disk_block *)(void *)block)->sequence = tbed_le32_make(sequence);
+    tbed_block_seal(block, kept->used_nbytes, kept->last_tick);
+}
+
+/* Numbers from 0, without a gap. Of a ring's streams that have one, what stands before it is too old to be whole. */
+void tbed_copy_finish_blocks(struct tbed_copy *copy)
+{
+    bool is_ring = copy->fields.ring_page_count != 0;
+    struct tbed_kept_block *kept = copy->kept;
+    sort_kept(kept, copy->kept_count);
+    leave_out_second(copy);
+    for (size_t first = 0, end; first < copy->kept_count; first = end) {
+        size_t run, from = first;
+        end = stream_end(copy, first, &run);
+        if (is_ring && kept[first].kind == TBED_BLOCK_EVENTS && copy->cut_tick != UINT64_MAX)
+            for (from = run; first < from; first++)
+                memset(copy->out + kept[first].offset, 0, kept[first].nbytes);
+        for (size_t i = from; i < end; i++)
+            finish_block(copy, &kept[i], (uint32_t)(i - from));
+    }
+}
+
+void tbed_copy_finish_header(struct tbed_copy *copy)
+{
+    const struct tbed_disk_header *from = tbed_copy_source_header(copy);
+    struct tbed_disk_header *to = (struct tbed_disk_header *)(void *)copy->out;
+    struct tbed_header_fields fields = copy->fields;
+    fields.file_id = copy->file_id;
+    fields.ring_page_count = 0;
+    tbed_header_make(copy->out, &fields);
+    to->page_count = tbed_le64_make(copy->out_page_count);
+    to->next_stream = tbed_le64_make(tbed_shared_load(&from->next_stream));
+    to->next_string_page = tbed_le64_make(tbed_shared_load(&from->next_string_page));
+    to->next_reserved_id = tbed_le64_make(tbed_shared_load(&from->next_reserved_id));
+    for (size_t i = 0; i < TBED_DROP_CAUSE_COUNT; i++)
+        to->drops[i] = tbed_le64_make(tbed_shared_load(&from->drops[i]));
+}
+
+void tbed_copy_free(struct tbed_copy *copy)
+{
+    tbed_pages_free(copy->ordinals, ORDINALS_NBYTES);
+    copy->ordinals = NULL;
+    if (copy->kept != NULL)
+        tbed_pages_free(copy->kept, copy->kept_room * sizeof *copy->kept);
+    copy->kept = NULL;
+    copy->kept_count = copy->kept_room = 0;
+}

@@ -1,0 +1,193 @@
+/*
+ * Recovery: a trace whose writers ended without closing becomes a clean one. Nothing that was committed is
+ * lost.
+ *
+ * Source: spec/format.md, section 11.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "format/block.h"
+#include "format/checksum.h"
+#include "writer/file/private.h"
+
+struct sealing {
+    int fd;
+    uint8_t *map;
+    uint64_t nbytes; /* whole pages, all in the file */
+    uint32_t page_nbytes;
+    uint32_t ring_page_count;
+    struct tbed_block_place place;
+    struct tbed_error *error;
+};
+
+static enum tbed_status fail(struct tbed_error *error, enum tbed_status status, int system_errno,
+                             uint64_t offset)
+{
+    *error = (struct tbed_error){.status = status, .system_errno = system_errno, .offset = offset};
+    return status;
+}
+
+static struct tbed_disk_header *shared_of(const struct sealing *sealing)
+{
+    return (struct tbed_disk_header *)sealing->map;
+}
+
+/* Zeroes what an interrupted record left, then seals. */
+static void seal_at(struct sealing *sealing, uint8_t *block, uint32_t nbytes,
+                    const struct tbed_block_scan *scan)
+{
+    if (scan->has_rest) {
+        memset(block + scan->end_nbytes, 0, nbytes - scan->end_nbytes);
+        tbed_shared_add(&shared_of(sealing)->drops[TBED_DROP_INTERRUPTED], 1);
+    }
+    tbed_block_seal(block, scan->end_nbytes, scan->last_tick);
+}
+
+/* Blocks that are damaged stay as they are, for the reader to tell of; the file then cannot be shut. */
+static enum tbed_status seal_block(struct sealing *sealing, uint32_t page, uint32_t cell, uint32_t nbytes)
+{
+    uint64_t offset = (uint64_t)page * sealing->page_nbytes + (uint64_t)cell * nbytes;
+    uint8_t *block = sealing->map + offset;
+    struct tbed_block_fields fields = tbed_block_load(block);
+    struct tbed_block_scan scan;
+    uint32_t field;
+    uint64_t detail;
+    sealing->place.page = page;
+    sealing->place.cell = cell;
+    sealing->place.nbytes = nbytes;
+    if (fields.kind == TBED_BLOCK_NONE) {
+        memset(block, 0, nbytes); /* a header that was never finished */
+        return TBED_OK;
+    }
+    enum tbed_status status = tbed_block_header_check(&fields, &sealing->place, &field, &detail);
+    if (status != TBED_OK)
+        return fail(sealing->error, status, 0, offset + field);
+    if (fields.kind == TBED_BLOCK_CELLS || fields.used_nbytes != 0)
+        return TBED_OK;
+    status = tbed_block_scan(block, nbytes, (enum tbed_block_kind)fields.kind, &scan);
+    if (status != TBED_OK)
+        return fail(sealing->error, status, 0, offset + scan.end_nbytes);
+    seal_at(sealing, block, nbytes, &scan);
+    return TBED_OK;
+}
+
+static enum tbed_status seal_cells(struct sealing *sealing, uint32_t page)
+{
+    struct tbed_block_fields fields = tbed_block_load(sealing->map + (uint64_t)page * sealing->page_nbytes);
+    uint32_t cell_nbytes = 1u << fields.shift; /* checked with the page's header */
+    sealing->place.cells_string_page = fields.string_page;
+    for (uint32_t cell = 1; cell < sealing->page_nbytes / cell_nbytes; cell++) {
+        enum tbed_status status = seal_block(sealing, page, cell, cell_nbytes);
+        if (status != TBED_OK)
+            return status;
+    }
+    return TBED_OK;
+}
+
+static enum tbed_status seal_pages(struct sealing *sealing)
+{
+    uint64_t page_count = sealing->nbytes / sealing->page_nbytes;
+    for (uint64_t page = 1; page < page_count; page++) {
+        enum tbed_status status = seal_block(sealing, (uint32_t)page, 0, sealing->page_nbytes);
+        if (status == TBED_OK && sealing->map[page * sealing->page_nbytes] == TBED_BLOCK_CELLS)
+            status = seal_cells(sealing, (uint32_t)page);
+        if (status != TBED_OK)
+            return status;
+    }
+    return TBED_OK;
+}
+
+static enum tbed_status seal_mapped(struct sealing *sealing)
+{
+    struct tbed_disk_header *shared = shared_of(sealing);
+    uint64_t pages_in_file = sealing->nbytes / sealing->page_nbytes;
+    uint64_t page_count = tbed_shared_load(&shared->page_count);
+    if (page_count < (uint64_t)sealing->ring_page_count + 1)
+        return fail(sealing->error, TBED_ERR_PAGE_COUNT, 0, offsetof(struct tbed_disk_header, page_count));
+    if (page_count > pages_in_file)
+        return fail(sealing->error, TBED_ERR_BLOCK_CUT, 0, sealing->nbytes);
+    sealing->nbytes = page_count * sealing->page_nbytes;
+    sealing->place.next_stream = tbed_shared_load(&shared->next_stream);
+    sealing->place.next_string_page = tbed_shared_load(&shared->next_string_page);
+    enum tbed_status status = seal_pages(sealing);
+    if (status != TBED_OK)
+        return status;
+    if (!tbed_file_shut(sealing->map, sealing->page_nbytes, sealing->fd))
+        return fail(sealing->error, TBED_ERR_WRITE, errno, UINT64_MAX);
+    return TBED_OK;
+}
+
+/* A file that was shut already is only looked at: sealing it again would cover up what is wrong with it. */
+static enum tbed_status check_shut(const struct sealing *sealing, uint64_t file_nbytes)
+{
+    struct tbed_disk_header *shared = shared_of(sealing);
+    uint64_t closing = tbed_shared_load(&shared->closing_checksum);
+    if (closing != tbed_closing_checksum(sealing->map, sealing->page_nbytes))
+        return fail(sealing->error, TBED_ERR_CLOSING_CHECKSUM, 0,
+                    offsetof(struct tbed_disk_header, closing_checksum));
+    if (file_nbytes != tbed_shared_load(&shared->page_count) * sealing->page_nbytes)
+        return fail(sealing->error, TBED_ERR_FILE_SIZE, 0, file_nbytes);
+    return TBED_OK;
+}
+
+static enum tbed_status seal_by_state(struct sealing *sealing, uint64_t file_nbytes)
+{
+    switch (tbed_le32_load(shared_of(sealing)->state)) {
+    case TBED_STATE_OPEN:
+        return seal_mapped(sealing);
+    case TBED_STATE_SHUT:
+        return check_shut(sealing, file_nbytes);
+    default:
+        return fail(sealing->error, TBED_ERR_STATE, 0, offsetof(struct tbed_disk_header, state));
+    }
+}
+
+static enum tbed_status seal_open_file(int fd, struct tbed_error *error)
+{
+    struct sealing sealing = {.fd = fd, .error = error};
+    struct tbed_header_fields fields;
+    struct stat status;
+    if (fstat(fd, &status) != 0)
+        return fail(error, TBED_ERR_OPEN, errno, UINT64_MAX);
+    if (!S_ISREG(status.st_mode))
+        return fail(error, S_ISDIR(status.st_mode) ? TBED_ERR_IS_DIRECTORY : TBED_ERR_NOT_REGULAR, 0,
+                    UINT64_MAX);
+    if (status.st_size == 0)
+        return fail(error, TBED_ERR_EMPTY, 0, 0);
+    size_t map_nbytes = (size_t)status.st_size;
+    void *map = mmap(NULL, map_nbytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (map == MAP_FAILED)
+        return fail(error, TBED_ERR_MAP, errno, UINT64_MAX);
+    enum tbed_status result = tbed_header_check(map, map_nbytes, &fields, error);
+    if (result == TBED_OK) {
+        sealing.map = map;
+        sealing.page_nbytes = fields.page_nbytes;
+        sealing.nbytes = map_nbytes & ~(uint64_t)(fields.page_nbytes - 1);
+        sealing.place.file_id = fields.file_id;
+        sealing.place.page_nbytes = fields.page_nbytes;
+        sealing.ring_page_count = fields.ring_page_count;
+        result = seal_by_state(&sealing, map_nbytes);
+    }
+    munmap(map, map_nbytes);
+    return result;
+}
+
+enum tbed_status tbed_trace_seal(const char *path, struct tbed_error *error_ret)
+{
+    struct tbed_error ignored;
+    struct tbed_error *error = error_ret != NULL ? error_ret : &ignored;
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return fail(error, errno == EISDIR ? TBED_ERR_IS_DIRECTORY : TBED_ERR_OPEN, errno, UINT64_MAX);
+    enum tbed_status status = flock(fd, LOCK_EX | LOCK_NB) != 0 ? fail(error, TBED_ERR_BUSY, 0, UINT64_MAX)
+                                                                : seal_open_file(fd, error);
+    close(fd);
+    return status;
+}

@@ -1,0 +1,194 @@
+/*
+ * Snapshots: what a trace holds at one moment becomes a trace of its own, while others go on recording.
+ *
+ * The moment is a tick. Whatever has a greater tick is left out, so that the pages may be copied one after the other:
+ * strings and records that an event needs were there before it.
+ *
+ * Source: spec/format.md, sections 4, 10 and 11.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "writer/life/copy.h"
+
+#define TRIES_MAX 8
+
+struct snapshot {
+    /* Whose clock is the trace's; NULL: it is another program's, perhaps of another machine. */
+    const struct tbed_writer *writer;
+    uint64_t nbytes; /* of the source's map */
+    struct tbed_copy copy;
+    bool was_lapped; /* half of the ring was taken anew meanwhile */
+    struct tbed_error *error;
+};
+
+static enum tbed_status fail(struct tbed_error *error, enum tbed_status status, int system_errno)
+{
+    *error = (struct tbed_error){.status = status, .system_errno = system_errno, .offset = UINT64_MAX};
+    return status;
+}
+
+static uint64_t tick_now(const struct tbed_header_fields *fields)
+{
+    if (fields->clock == TBED_CLOCK_MONOTONIC && fields->anchor_monotonic_ns != 0)
+        return tbed_monotonic_ns();
+    bool is_counter =
+        fields->clock == tbed_clock_pick(TBED_CLOCK_AUTO) && fields->clock != TBED_CLOCK_MONOTONIC;
+    return is_counter && fields->anchor_monotonic_ns != 0 ? tbed_counter_read() : UINT64_MAX;
+}
+
+/* Where ticks are given, or nobody records, nothing is cut. */
+static uint64_t cut_tick(const struct snapshot *snapshot)
+{
+    const struct tbed_writer *writer = snapshot->writer;
+    if (writer != NULL)
+        return writer->has_given_ticks ? UINT64_MAX : tbed_clock_now(writer);
+    bool is_open = tbed_le32_load(tbed_copy_source_header(&snapshot->copy)->state) == TBED_STATE_OPEN;
+    return is_open ? tick_now(&snapshot->copy.fields) : UINT64_MAX;
+}
+
+/* ---- Files ---- */
+
+static enum tbed_status write_mapped(struct snapshot *snapshot, int fd)
+{
+    uint64_t given = tbed_shared_load(&tbed_copy_source_header(&snapshot->copy)->ring_pages_given);
+    snapshot->copy.out_page_count = 1;
+    snapshot->copy.left_out_count = snapshot->copy.kept_count = 0;
+    if (!tbed_copy_pages(&snapshot->copy))
+        return fail(snapshot->error, TBED_ERR_MEMORY, ENOMEM);
+    given = tbed_shared_load(&tbed_copy_source_header(&snapshot->copy)->ring_pages_given) - given;
+    snapshot->was_lapped = given > snapshot->copy.fields.ring_page_count / 2;
+    tbed_copy_finish_blocks(&snapshot->copy);
+    tbed_copy_finish_header(&snapshot->copy);
+    return tbed_file_shut(snapshot->copy.out, snapshot->copy.fields.page_nbytes, fd)
+               ? TBED_OK
+               : fail(snapshot->error, TBED_ERR_WRITE, errno);
+}
+
+static enum tbed_status write_to(struct snapshot *snapshot, int fd)
+{
+    uint64_t out_nbytes = snapshot->copy.page_count * snapshot->copy.fields.page_nbytes;
+    int result = tbed_file_extend(fd, 0, out_nbytes);
+    if (result != 0)
+        return fail(snapshot->error,
+                    result == ENOSPC || result == EDQUOT ? TBED_ERR_DISK_FULL : TBED_ERR_WRITE, result);
+    snapshot->copy.out = mmap(NULL, out_nbytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (snapshot->copy.out == MAP_FAILED)
+        return fail(snapshot->error, TBED_ERR_MAP, errno);
+    enum tbed_status status = write_mapped(snapshot, fd);
+    munmap(snapshot->copy.out, out_nbytes);
+    return status;
+}
+
+static void close_source(struct snapshot *snapshot)
+{
+    if (snapshot->copy.map != NULL)
+        munmap((void *)(uintptr_t)snapshot->copy.map, snapshot->nbytes);
+    snapshot->copy.map = NULL;
+}
+
+static enum tbed_status open_source(struct snapshot *snapshot, int fd)
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0)
+        return fail(snapshot->error, TBED_ERR_OPEN, errno);
+    if (!S_ISREG(status.st_mode))
+        return fail(snapshot->error, S_ISDIR(status.st_mode) ? TBED_ERR_IS_DIRECTORY : TBED_ERR_NOT_REGULAR,
+                    0);
+    if (status.st_size == 0)
+        return fail(snapshot->error, TBED_ERR_EMPTY, 0);
+    void *map = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, fd, 0);
+    if (map == MAP_FAILED)
+        return fail(snapshot->error, TBED_ERR_MAP, errno);
+    snapshot->copy.map = map;
+    snapshot->nbytes = (uint64_t)status.st_size;
+    return tbed_header_check(map, snapshot->nbytes, &snapshot->copy.fields, snapshot->error);
+}
+
+/* The pages that both were claimed and are in the file. */
+static enum tbed_status count_pages(struct snapshot *snapshot)
+{
+    uint64_t in_file = snapshot->nbytes / snapshot->copy.fields.page_nbytes;
+    uint64_t claimed = tbed_shared_load(&tbed_copy_source_header(&snapshot->copy)->page_count);
+    snapshot->copy.page_count = claimed < in_file ? claimed : in_file;
+    if (snapshot->copy.page_count > snapshot->copy.fields.ring_page_count)
+        return TBED_OK;
+    fail(snapshot->error, TBED_ERR_PAGE_COUNT, 0);
+    snapshot->error->offset = offsetof(struct tbed_disk_header, page_count);
+    return TBED_ERR_PAGE_COUNT;
+}
+
+/* First the moment, then the pages that there are: what was recorded before is in them. */
+static enum tbed_status write_moment(struct snapshot *snapshot, int source_fd, int fd)
+{
+    snapshot->copy.cut_tick = cut_tick(snapshot);
+    close_source(snapshot);
+    enum tbed_status status = open_source(snapshot, source_fd);
+    if (status == TBED_OK)
+        status = count_pages(snapshot);
+    return status == TBED_OK ? write_to(snapshot, fd) : status;
+}
+
+static enum tbed_status write_new(struct snapshot *snapshot, int source_fd, const char *path)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return errno == EEXIST ? fail(snapshot->error, TBED_ERR_EXISTS, 0)
+                               : fail(snapshot->error, TBED_ERR_OPEN, errno);
+    enum tbed_status status;
+    int tries = 0;
+    do { /* a small ring may be gone before it is copied */
+        status = ftruncate(fd, 0) == 0 ? write_moment(snapshot, source_fd, fd)
+                                       : fail(snapshot->error, TBED_ERR_WRITE, errno);
+    } while (status == TBED_OK && snapshot->was_lapped && ++tries < TRIES_MAX);
+    if (status != TBED_OK)
+        unlink(path);
+    close(fd);
+    return status;
+}
+
+static enum tbed_status snapshot_fd(const struct tbed_writer *writer, int fd, const char *path,
+                                    uint64_t *left_out_ret, struct tbed_error *error)
+{
+    struct snapshot snapshot = {.writer = writer, .error = error, .copy.file_id = tbed_file_id_make()};
+    enum tbed_status status = open_source(&snapshot, fd);
+    if (status == TBED_OK)
+        status = write_new(&snapshot, fd, path);
+    tbed_copy_free(&snapshot.copy);
+    close_source(&snapshot);
+    if (left_out_ret != NULL)
+        *left_out_ret = snapshot.copy.left_out_count;
+    return status;
+}
+
+enum tbed_status tbed_trace_snapshot(const char *trace_path, const char *path, uint64_t *left_out_ret,
+                                     struct tbed_error *error_ret)
+{
+    struct tbed_error ignored, *error = error_ret != NULL ? error_ret : &ignored;
+    int fd = open(trace_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return fail(error, TBED_ERR_OPEN, errno);
+    enum tbed_status status = snapshot_fd(NULL, fd, path, left_out_ret, error);
+    close(fd);
+    return status;
+}
+
+enum tbed_status tbed_snapshot(struct tbed_writer *writer, const char *path, struct tbed_error *error_ret)
+{
+    struct tbed_error ignored, *error = error_ret != NULL ? error_ret : &ignored;
+    if (!tbed_writer_is_usable(writer) || path == NULL)
+        return fail(error, TBED_ERR_ARGUMENT, 0);
+    int cancel_state = tbed_cancel_disable();
+    int fd = tbed_file_duplicate(writer);
+    enum tbed_status status =
+        fd >= 0 ? snapshot_fd(writer, fd, path, NULL, error) : fail(error, TBED_ERR_OPEN, errno);
+    if (fd >= 0)
+        close(fd);
+    tbed_cancel_restore(cancel_state);
+    return status;
+}

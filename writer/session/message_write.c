@@ -1,0 +1,166 @@
+/*
+ * Messages with texts: how much of a text the format wants, and which pointers are texts at all.
+ *
+ * Most formats have nothing but a plain %s for each text, and are looked at once. The others ("%.*s" of bytes without a
+ * terminator, "%p" of a char pointer) are walked beside their values each time.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "writer/file/private.h"
+
+#define FORMAT_WALKED 2u /* not TBED_FORMAT_PLAIN */
+
+struct directive {
+    bool star_width, star_precision, has_precision;
+    uint32_t precision;
+    char conversion; /* 0: the end of the format */
+};
+
+/* From behind the '%'; gives what is behind the directive. */
+static const char *directive_parse(const char *at, struct directive *directive)
+{
+    *directive = (struct directive){0};
+    at += strspn(at, "-+ #0'I");
+    directive->star_width = *at == '*';
+    at += directive->star_width ? 1 : strspn(at, "0123456789");
+    if (*at == '.') {
+        at++;
+        directive->has_precision = true;
+        directive->star_precision = *at == '*';
+        at += directive->star_precision;
+        for (; *at >= '0' && *at <= '9'; at++)
+            if (directive->precision < 100000000)
+                directive->precision = directive->precision * 10 + (uint32_t)(*at - '0');
+    }
+    at += strspn(at, "hlqjztL");
+    directive->conversion = *at;
+    return at + (*at != 0);
+}
+
+/* A text that is not there prints as glibc has it: all or nothing. */
+static void text_limit(struct tbed_argument *value, size_t limit)
+{
+    if (value->value.text == NULL)
+        value->value.text = limit < 6 ? "" : "(null)";
+    value->nbytes = (uint32_t)strnlen(value->value.text, limit);
+}
+
+static void to_pointer(struct tbed_argument *value)
+{
+    const char *text = value->value.text;
+    *value = (struct tbed_argument){.type = TBED_ARG_POINTER, .name_id = TBED_ID_INVALID, .nbytes = 8};
+    value->value.u64 = (uint64_t)(uintptr_t)text;
+}
+
+static void value_fit(struct tbed_argument *value, const struct directive *directive, int64_t precision)
+{
+    bool has_limit = directive->has_precision && precision >= 0;
+    if (value->type != TBED_ARG_TEXT)
+        return;
+    if (directive->conversion != 's')
+        to_pointer(value);
+    else if (has_limit)
+        text_limit(value, (size_t)precision);
+    else
+        *value = tbed_value_measured(*value);
+}
+
+static void format_walk(const char *at, struct tbed_argument *values, size_t count)
+{
+    struct directive directive;
+    size_t next = 0;
+    while ((at = strchr(at, '%')) != NULL) {
+        at = directive_parse(at + 1, &directive);
+        if (directive.conversion == 0 || directive.conversion == '%')
+            continue;
+        next += directive.star_width;
+        int64_t precision = directive.precision;
+        if (directive.star_precision)
+            precision = next < count ? (int32_t)values[next++].value.i64 : -1;
+        if (next < count)
+            value_fit(&values[next++], &directive, precision);
+    }
+    for (size_t i = 0; i < count; i++) /* more values than directives: not looked at */
+        if (values[i].type == TBED_ARG_TEXT && values[i].nbytes == TBED_NBYTES_UNMEASURED)
+            to_pointer(&values[i]);
+}
+
+/* Whether each directive is plain: then each text is for a %s without a precision. */
+static bool is_plain(const char *at)
+{
+    struct directive directive;
+    while ((at = strchr(at, '%')) != NULL) {
+        at = directive_parse(at + 1, &directive);
+        if (directive.conversion == 0 || strchr("diuxXofFeEgGaAcs%", directive.conversion) == NULL ||
+            (directive.conversion == 's' && directive.has_precision))
+            return false;
+    }
+    return true;
+}
+
+/* Threads that are here at once find the same. */
+static uint32_t format_flags(struct tbed_site *format)
+{
+    uint32_t flags = __atomic_load_n(&format->flags, __ATOMIC_RELAXED);
+    if (flags == 0) {
+        flags = is_plain(format->text) ? TBED_FORMAT_PLAIN : FORMAT_WALKED;
+        __atomic_store_n(&format->flags, flags, __ATOMIC_RELAXED);
+    }
+    return flags;
+}
+
+static void values_measure(struct tbed_argument *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        values[i] = tbed_value_measured(values[i]);
+}
+
+void tbed_values_name(struct tbed_site *names, struct tbed_argument *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        values[i].name_id = tbed_site_id(&names[i]);
+    values_measure(values, count);
+}
+
+/* As tbed_message_packed(), whatever the types, and whether or not there is room. */
+static void message_pack(enum tbed_severity severity, uint32_t id, const struct tbed_argument *values,
+                         size_t count)
+{
+    struct tbed_recorder *recorder = tbed_thread_self.recorder;
+    uint64_t types = 0;
+    size_t nbytes = 0;
+    for (size_t i = 0; i < count; i++) {
+        types |= tbed_packed_type(&values[i]) << 4 * i;
+        nbytes += tbed_packed_nbytes(&values[i]);
+    }
+    size_t nwords = 2 + (nbytes + 7) / 8;
+    if (nwords > TBED_EXTENDED_NWORDS_MAX)
+        nwords = TBED_NWORDS_TOO_LARGE;
+    if (!tbed_recorder_enter(recorder))
+        return;
+    uint64_t tick = tbed_recorder_now(recorder);
+    uint64_t *at = tbed_recorder_room(recorder, nwords, tick);
+    if (at != NULL) {
+        char *to = (char *)(at + 2);
+        at[1] = tbed_packed_head(severity, types, count, nwords);
+        if (nbytes % 8 != 0)
+            at[nwords - 1] = 0;
+        for (size_t i = 0; i < count; i++)
+            to = tbed_packed_put(to, &values[i]);
+        tbed_recorder_commit(recorder, at, nwords, tbed_event_word(recorder, TBED_TAG_EXTENDED, id, tick));
+    }
+    tbed_recorder_leave(recorder);
+}
+
+void tbed_message_values(enum tbed_severity severity, uint32_t id, struct tbed_site *format,
+                         struct tbed_argument *values, size_t count)
+{
+    if (format_flags(format) == TBED_FORMAT_PLAIN)
+        values_measure(values, count);
+    else
+        format_walk(format->text, values, count);
+    if (count > TBED_PACKED_COUNT_MAX || (unsigned)severity > TBED_PACKED_SEVERITY_MAX)
+        tbed_message_args(tbed_thread_self.recorder, severity, id, values, count);
+    else
+        message_pack(severity, id, values, count);
+}

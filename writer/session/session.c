@@ -1,0 +1,292 @@
+/*
+ * The process's writer, started and stopped at run time, and the recorders of its threads.
+ *
+ * A start has a generation, a number of its own. A thread, a name and a track keep the generation that their recorder
+ * or id is of; what is not of the running one is made anew under the lock. So nothing has to be told to anybody.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "writer/session/session.h"
+#include "writer/session/start_file.h"
+
+__thread struct tbed_thread tbed_thread_self __attribute__((tls_model("initial-exec")));
+
+static struct tbed_session session;
+static struct tbed_lock *session_lock; /* a page of its own, zeroed in a forked child */
+static pthread_key_t thread_key;
+static bool has_thread_key;
+static uint64_t interrupted_count; /* events of handlers that came inside a start, a stop or a first event */
+static __thread char thread_name[TBED_PATTERN_NBYTES_MAX + 1];
+
+/* ---- The lock ---- */
+
+static struct tbed_lock *lock_make(void)
+{
+    struct tbed_lock *made = tbed_pages_alloc(4096), *expected = NULL;
+    if (made != NULL && madvise(made, 4096, MADV_WIPEONFORK) != 0) {
+        tbed_pages_free(made, 4096);
+        return NULL;
+    }
+    if (__atomic_compare_exchange_n(&session_lock, &expected, made, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE))
+        return made;
+    tbed_pages_free(made, 4096);
+    return expected;
+}
+
+struct tbed_session *tbed_session_lock(void)
+{
+    struct tbed_lock *lock = __atomic_load_n(&session_lock, __ATOMIC_ACQUIRE);
+    if (lock == NULL)
+        lock = lock_make();
+    return lock != NULL && tbed_lock_take(lock) ? &session : NULL;
+}
+
+void tbed_session_unlock(void)
+{
+    tbed_lock_give(__atomic_load_n(&session_lock, __ATOMIC_ACQUIRE));
+}
+
+/* ---- Threads ---- */
+
+/* The library may be unloaded, or its key gone, before the thread ends: then the writer closes the recorder. */
+static void thread_leave(void *value)
+{
+    struct tbed_thread *thread = value;
+    if (tbed_session_lock() == NULL)
+        return;
+    if (thread->generation != 0 && thread->writer == session.writer &&
+        thread->generation == session.generation)
+        tbed_recorder_close(thread->recorder);
+    thread->generation = 0;
+    thread->is_listed = 0;
+    session.thread_count--;
+    tbed_session_unlock();
+}
+
+/* What pthread_setname_np() said; threads have the process's name until then, which names none of them. */
+static const char *kernel_thread_name(char buffer[17])
+{
+    buffer[16] = 0;
+    if (syscall(SYS_gettid) == getpid())
+        return "main";
+    if (prctl(PR_GET_NAME, buffer) != 0 || strncmp(buffer, program_invocation_short_name, 15) == 0)
+        return NULL;
+    return buffer;
+}
+
+static bool recorder_is_dead(struct tbed_recorder *recorder)
+{
+    return tbed_kept_of(recorder)->cold == NULL;
+}
+
+/* The thread gets a recorder of the running trace. A handler that comes in between finds the session locked. */
+static bool thread_enter(struct tbed_thread *self)
+{
+    char buffer[17];
+    if (session.writer == NULL)
+        return false;
+    if (self->generation == session.generation)
+        return true;
+    struct tbed_recorder *recorder =
+        tbed_recorder_open(session.writer, thread_name[0] != 0 ? thread_name : kernel_thread_name(buffer));
+    if (recorder_is_dead(recorder))
+        return false;
+    self->generation = 0;
+    self->recorder = recorder;
+    self->writer = session.writer;
+    if (self->is_listed == 0) {
+        self->is_listed = 1;
+        session.thread_count++;
+        if (has_thread_key)
+            pthread_setspecific(thread_key, self);
+    }
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    self->generation = session.generation;
+    return true;
+}
+
+bool tbed_thread_enter(void)
+{
+    int kept_errno = errno;
+    bool has_entered = false;
+    if (tbed_session_lock() == NULL) {
+        __atomic_fetch_add(&interrupted_count, 1, __ATOMIC_RELAXED);
+    } else {
+        has_entered = thread_enter(&tbed_thread_self);
+        tbed_session_unlock();
+    }
+    errno = kept_errno;
+    return has_entered;
+}
+
+void tbed_thread_name(const char *name)
+{
+    int kept_errno = errno;
+    size_t nbytes = name != NULL ? strnlen(name, sizeof thread_name) : 0;
+    if (nbytes == sizeof thread_name) /* cut, at the start of a code point */
+        while (--nbytes > 0 && ((uint8_t)name[nbytes] & 0xC0) == 0x80)
+            continue;
+    memcpy(thread_name, name != NULL ? name : "", nbytes);
+    thread_name[nbytes] = 0;
+    struct tbed_thread *self = &tbed_thread_self;
+    uint32_t generation = tbed_category_generation(&tbed_category_default);
+    if (generation != 0 && self->generation == generation)
+        tbed_recorder_name(self->recorder, thread_name);
+    errno = kept_errno;
+}
+
+/* ---- Names, tracks ---- */
+
+uint32_t tbed_dynamic_id(const char *text)
+{
+    return tbed_string_intern(tbed_thread_self.writer, text, text != NULL ? strlen(text) : 0);
+}
+
+/* The same id comes out for whoever is first, so that threads need not agree on that. */
+uint32_t tbed_site_resolve(struct tbed_site *site)
+{
+    uint32_t id = tbed_dynamic_id(site->text);
+    if (id != TBED_ID_INVALID)
+        __atomic_store_n(&site->state, (uint64_t)tbed_thread_self.generation << 32 | id, __ATOMIC_RELAXED);
+    return id;
+}
+
+void tbed_counter_unit_describe(uint32_t id, const char *unit)
+{
+    tbed_counter_describe(tbed_thread_self.writer, id, unit);
+}
+
+struct tbed_recorder *tbed_track_enter(struct tbed_track *track)
+{
+    int kept_errno = errno;
+    struct tbed_recorder *recorder = tbed_track_open(tbed_thread_self.writer, track->name);
+    if (!recorder_is_dead(recorder)) {
+        track->recorder = recorder;
+        track->generation = tbed_thread_self.generation;
+    }
+    errno = kept_errno;
+    return recorder;
+}
+
+void tbed_track_close(struct tbed_track *track)
+{
+    int kept_errno = errno;
+    if (tbed_session_lock() == NULL)
+        return;
+    if (session.writer != NULL && track->generation == session.generation)
+        tbed_recorder_close(track->recorder);
+    track->generation = 0;
+    track->recorder = NULL;
+    tbed_session_unlock();
+    errno = kept_errno;
+}
+
+/* ---- Start and stop ---- */
+
+static void begin_generation(struct tbed_writer *writer)
+{
+    if (!has_thread_key)
+        has_thread_key = pthread_key_create(&thread_key, thread_leave) == 0;
+    session.writer = writer;
+    session.generation = session.generation == UINT32_MAX ? 1 : session.generation + 1;
+    tbed_categories_switch(&session);
+}
+
+enum tbed_status tbed_session_start(const char *path, const struct tbed_writer_options *options,
+                                    enum tbed_start start, struct tbed_error *error)
+{
+    struct tbed_writer *writer;
+    *error = (struct tbed_error){.status = TBED_ERR_BUSY, .offset = UINT64_MAX};
+    if (tbed_session_lock() == NULL)
+        return TBED_ERR_BUSY;
+    int cancel_state = tbed_cancel_disable(); /* or the lock would go with the thread */
+    enum tbed_status status = TBED_ERR_BUSY;
+    if (session.writer == NULL) {
+        status = start == TBED_START_AS_TOLD
+                     ? tbed_writer_open(path, options, &writer, error)
+                     : tbed_start_file(path, options, start == TBED_START_JOINS, &writer, error);
+        if (status == TBED_OK)
+            begin_generation(writer);
+    }
+    tbed_session_unlock();
+    tbed_cancel_restore(cancel_state);
+    return status;
+}
+
+enum tbed_status tbed_start(const char *path, const struct tbed_writer_options *options)
+{
+    struct tbed_error error;
+    int kept_errno = errno;
+    struct tbed_writer_options none = {.size = sizeof none};
+    enum tbed_status status = options != NULL ? tbed_session_start(path, options, TBED_START_AS_TOLD, &error)
+                                              : tbed_session_start(path, &none, TBED_START_REPLACES, &error);
+    errno = kept_errno;
+    return status;
+}
+
+/* Nobody but the caller can have a recorder of it in hand. The session is locked. */
+static bool is_only_ours(void)
+{
+    return session.thread_count == tbed_thread_self.is_listed;
+}
+
+static void finish(struct tbed_writer *writer, bool is_ours)
+{
+    uint64_t interrupted = __atomic_exchange_n(&interrupted_count, 0, __ATOMIC_RELAXED);
+    if (interrupted != 0)
+        tbed_drop(writer, TBED_DROP_INTERRUPTED, interrupted);
+    if (is_ours)
+        tbed_writer_free(writer);
+    else
+        tbed_writer_close(writer);
+}
+
+/* A forked child that has recorded nothing has joined nothing, and leaves nothing. */
+void tbed_stop(void)
+{
+    int kept_errno = errno;
+    if (tbed_session_lock() == NULL)
+        return;
+    struct tbed_writer *writer = session.writer;
+    session.writer = NULL;
+    tbed_categories_switch(&session);
+    bool is_ours = is_only_ours();
+    if (writer != NULL && is_ours)
+        tbed_thread_self.generation = 0;
+    tbed_session_unlock();
+    if (writer != NULL && __atomic_load_n(&writer->live->alive, __ATOMIC_ACQUIRE) != 0)
+        finish(writer, is_ours);
+    errno = kept_errno;
+}
+
+struct tbed_writer *tbed_default_writer(void)
+{
+    return tbed_enter(&tbed_category_default) ? tbed_thread_self.writer : NULL;
+}
+
+struct tbed_recorder *tbed_default_recorder(void)
+{
+    return tbed_enter(&tbed_category_default) ? tbed_thread_self.recorder : tbed_recorder_open(NULL, NULL);
+}
+
+/* Before the constructors of programs, so that they can record. */
+__attribute__((constructor(102))) static void session_begin(void)
+{
+    tbed_session_from_environment();
+}
+
+__attribute__((destructor)) static void session_end(void)
+{
+    tbed_stop();
+    if (has_thread_key)
+        pthread_key_delete(thread_key);
+    has_thread_key = false;
+}

@@ -1,0 +1,208 @@
+/*
+ * TRACEBED and its companions, and RTL_LOGFILE: a trace is started when the library is loaded, and nothing of that can
+ * fail the program. What it starts goes on in the same trace, but with RTL_LOGFILE in one of its own.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "writer/session/session.h"
+
+#define PATH_NBYTES_MAX 4096
+
+/* False: too long, or a '%' that means nothing. */
+static bool path_expand(const char *pattern, char path[PATH_NBYTES_MAX])
+{
+    size_t at = 0;
+    for (; *pattern != 0; pattern++) {
+        int nbytes = 1;
+        if (at + 24 > PATH_NBYTES_MAX)
+            return false;
+        if (*pattern != '%')
+            path[at] = *pattern;
+        else if (*++pattern == 'p')
+            nbytes = snprintf(path + at, 24, "%d", (int)getpid());
+        else if (*pattern == '%')
+            path[at] = '%';
+        else
+            return false;
+        at += (size_t)nbytes;
+    }
+    path[at] = 0;
+    return at > 0;
+}
+
+/*
+ * A program that this one turns into, or starts, perhaps in another folder, appends; where this is a series of files,
+ * it gets one of its own.
+ */
+static void hand_down(const char *pattern, bool is_series)
+{
+    char value[2 * PATH_NBYTES_MAX + 8] = "+", folder[PATH_NBYTES_MAX];
+    const char *end = is_series && strstr(pattern, "%p") == NULL ? ".%p" : "";
+    if (pattern[0] == '/')
+        snprintf(value + 1, sizeof value - 1, "%s%s", pattern, end);
+    else if (getcwd(folder, sizeof folder) != NULL && strchr(folder, '%') == NULL)
+        snprintf(value + 1, sizeof value - 1, "%s/%s%s", folder, pattern, end);
+    else
+        return;
+    setenv("TRACEBED", value, 1);
+}
+
+static const char *what_to_do(enum tbed_status status)
+{
+    switch (status) {
+    case TBED_ERR_EXISTS:
+        return "; remove it, or name another file in RTL_LOGFILE";
+    case TBED_ERR_NOT_A_TRACE:
+        return "; it is left alone, name another file in TRACEBED";
+    case TBED_ERR_BUSY:
+        return "; name another file in TRACEBED, perhaps with %p";
+    case TBED_ERR_CLOCK_DIFFERS:
+        return "; remove it, or name another file in TRACEBED";
+    case TBED_ERR_ARGUMENT:
+        return "; TRACEBED is a path, in which %p is the process's number and %% a percent sign";
+    default:
+        return "";
+    }
+}
+
+static void say(const char *line, int nbytes)
+{
+    if (nbytes > 0 && write(STDERR_FILENO, line, (size_t)nbytes) < 0)
+        return; /* there is nobody to tell */
+}
+
+static void complain(const char *path, const struct tbed_error *error)
+{
+    char line[2048];
+    const char *reason = error->system_errno != 0 ? strerror(error->system_errno) : NULL;
+    int nbytes =
+        snprintf(line, sizeof line, "tracebed: %.1000s: %s%s%s; the program runs without a trace%s\n", path,
+                 tbed_status_text(error->status), reason != NULL ? ": " : "", reason != NULL ? reason : "",
+                 what_to_do(error->status));
+    say(line, nbytes);
+}
+
+static bool value_is_wrong(const char *name, const char *value, const char *wanted)
+{
+    char line[1024];
+    say(line, snprintf(line, sizeof line, "tracebed: %s=%.500s: not %s; the program runs without a trace\n",
+                       name, value, wanted));
+    return false;
+}
+
+/* Decimal digits only, at least one of them; '*at' is behind them then. 0: none, or too many. */
+static uint64_t number_take(const char **at)
+{
+    uint64_t number = 0;
+    for (int digits = 0; **at >= '0' && **at <= '9'; ++*at, digits++) {
+        if (digits == 9)
+            return 0;
+        number = number * 10 + (uint64_t)(**at - '0');
+    }
+    return number;
+}
+
+/* What one of the units is worth, by its letter in 'letters'; 0: it is none of these. */
+static uint64_t unit_take(const char **at, const char *letters, const uint64_t *worths)
+{
+    const char *letter = **at != 0 ? strchr(letters, **at) : NULL;
+    if (letter == NULL)
+        return 0;
+    ++*at;
+    return worths[letter - letters];
+}
+
+static const uint64_t size_worths[] = {1 << 10, 1 << 20, 1 << 30};
+
+static bool ring_is_read(const char *value, struct tbed_writer_options *options)
+{
+    const char *at = value;
+    uint64_t number = number_take(&at);
+    options->ring_nbytes = number * unit_take(&at, "KMG", size_worths);
+    return (options->ring_nbytes != 0 && *at == 0) ||
+           value_is_wrong("TRACEBED_RING", value, "a size such as 64M (K, M or G)");
+}
+
+static bool rotate_is_read(const char *value, struct tbed_writer_options *options)
+{
+    static const uint64_t time_worths[] = {1000000000, 60000000000, 3600000000000};
+    const char *at = value;
+    uint64_t number = number_take(&at), keep = 0;
+    options->rotate_nbytes = number * unit_take(&at, "KMG", size_worths);
+    if (options->rotate_nbytes == 0)
+        options->rotate_interval_ns = number * unit_take(&at, "smh", time_worths);
+    bool has_keep = *at == ',';
+    at += has_keep;
+    if (has_keep)
+        keep = number_take(&at);
+    options->rotate_keep = (uint32_t)keep;
+    bool has_any = options->rotate_nbytes != 0 || options->rotate_interval_ns != 0;
+    return (has_any && *at == 0 && (!has_keep || (keep >= 1 && keep <= 1000000))) ||
+           value_is_wrong("TRACEBED_ROTATE", value,
+                          "a size or a time, perhaps with how many files to keep, such as 64M, 60s or 64M,10 "
+                          "(K, M, G, s, m or h)");
+}
+
+/* False: there is a complaint. */
+static bool options_are_read(struct tbed_writer_options *options)
+{
+    const char *ring = secure_getenv("TRACEBED_RING"), *rotate = secure_getenv("TRACEBED_ROTATE");
+    bool has_ring = ring != NULL && ring[0] != 0, has_rotate = rotate != NULL && rotate[0] != 0;
+    if (has_ring && has_rotate)
+        return value_is_wrong("TRACEBED_ROTATE", rotate, "possible together with TRACEBED_RING");
+    return (!has_ring || ring_is_read(ring, options)) && (!has_rotate || rotate_is_read(rotate, options));
+}
+
+static void start_by_environment(const char *wanted)
+{
+    char path[PATH_NBYTES_MAX];
+    bool appends = wanted[0] == '+';
+    const char *pattern = wanted + appends;
+    struct tbed_error error = {.status = TBED_ERR_ARGUMENT};
+    struct tbed_writer_options options = {.size = sizeof options};
+    if (!options_are_read(&options))
+        return;
+    bool is_series = options.rotate_nbytes != 0 || options.rotate_interval_ns != 0;
+    enum tbed_start start = appends ? TBED_START_JOINS : TBED_START_REPLACES;
+    if (path_expand(pattern, path) && tbed_session_start(path, &options, start, &error) == TBED_OK)
+        hand_down(pattern, is_series);
+    else
+        complain(pattern, &error);
+}
+
+/* PREFIX_PID.tbed, or what ends in ".nopid" as it is. A file that is there already is left alone. */
+static void start_by_prefix(const char *prefix)
+{
+    static const char whole[] = ".nopid";
+    char path[PATH_NBYTES_MAX];
+    size_t nbytes = strlen(prefix), end = sizeof whole - 1;
+    bool is_whole = nbytes > end && strcmp(prefix + nbytes - end, whole) == 0;
+    int written = is_whole ? snprintf(path, sizeof path, "%s", prefix)
+                           : snprintf(path, sizeof path, "%s_%d.tbed", prefix, (int)getpid());
+    struct tbed_error error = {.status = TBED_ERR_OPEN, .system_errno = ENAMETOOLONG};
+    struct tbed_writer_options options = {.size = sizeof options};
+    if (!options_are_read(&options))
+        return;
+    if (written >= (int)sizeof path ||
+        tbed_session_start(path, &options, TBED_START_AS_TOLD, &error) != TBED_OK)
+        complain(path, &error);
+}
+
+void tbed_session_from_environment(void)
+{
+    int kept_errno = errno;
+    const char *categories = secure_getenv("TRACEBED_CATEGORIES"), *path = secure_getenv("TRACEBED");
+    const char *prefix = secure_getenv("RTL_LOGFILE");
+    if (categories != NULL && !tbed_category_list(categories))
+        tbed_category_list("");
+    if (path != NULL && path[0] != 0)
+        start_by_environment(path);
+    else if (prefix != NULL && prefix[0] != 0)
+        start_by_prefix(prefix);
+    errno = kept_errno;
+}

@@ -1,0 +1,313 @@
+/*
+ * The string table, written: entries, components, reserved ids.
+ *
+ * Source: spec/format.md, sections 5 and 7.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "format/checksum.h"
+#include "format/utf8.h"
+#include "writer/file/private.h"
+
+#define ENTRY_HEADER_NBYTES ((uint32_t)sizeof(struct tbed_disk_string))
+#define REFERENCE_NBYTES    4
+#define TERMINATOR          0xFF
+#define ESCAPE_NBYTES       4 /* \xHH */
+
+/* ---- Encoding ---- */
+
+/* Sizes of a text's next code point: as given, and as stored, where a byte that is not UTF-8 becomes \xHH. */
+struct step {
+    size_t given, stored;
+};
+
+static struct step text_step(const uint8_t *at, size_t nbytes)
+{
+    size_t step = tbed_utf8_step(at, nbytes);
+    return step != 0 ? (struct step){step, step} : (struct step){1, ESCAPE_NBYTES};
+}
+
+static size_t text_stored_nbytes(const char *text, size_t nbytes)
+{
+    const uint8_t *at = (const uint8_t *)text;
+    size_t valid = tbed_utf8_valid_nbytes(at, nbytes);
+    size_t stored = valid;
+    for (size_t i = valid; i < nbytes;) {
+        struct step step = text_step(at + i, nbytes - i);
+        stored += step.stored;
+        i += step.given;
+    }
+    return stored;
+}
+
+/* How much of the text has a stored form of at most 'stored_max'; whole code points. */
+static size_t text_fitting_nbytes(const char *text, size_t nbytes, size_t stored_max)
+{
+    const uint8_t *at = (const uint8_t *)text;
+    size_t given = 0, stored = 0;
+    while (given < nbytes) {
+        struct step step = text_step(at + given, nbytes - given);
+        if (stored + step.stored > stored_max)
+            break;
+        stored += step.stored;
+        given += step.given;
+    }
+    return given;
+}
+
+static uint8_t *text_put(uint8_t *to, const char *text, size_t nbytes)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    const uint8_t *at = (const uint8_t *)text;
+    const uint8_t *end = at + nbytes;
+    while (at < end) {
+        size_t valid = tbed_utf8_valid_nbytes(at, (size_t)(end - at));
+        memcpy(to, at, valid);
+        to += valid;
+        at += valid;
+        if (at == end)
+            break;
+        *to++ = '\\';
+        *to++ = 'x';
+        *to++ = (uint8_t)digits[*at >> 4];
+        *to++ = (uint8_t)digits[*at & 15];
+        at++;
+    }
+    return to;
+}
+
+static uint8_t *reference_put(uint8_t *to, uint32_t id)
+{
+    uint32_t reference = 0x80000000u | (id & TBED_ID_MAX);
+    *to++ = (uint8_t)(reference >> 24);
+    *to++ = (uint8_t)(reference >> 16);
+    *to++ = (uint8_t)(reference >> 8);
+    *to++ = (uint8_t)reference;
+    return to;
+}
+
+static size_t component_nbytes(const struct tbed_component *component)
+{
+    if (component->text == NULL)
+        return REFERENCE_NBYTES;
+    return text_stored_nbytes(component->text, component->nbytes);
+}
+
+/* ---- Entries ---- */
+
+static size_t content_max_nbytes(const struct tbed_writer *writer)
+{
+    return tbed_entry_max_nbytes(writer) - ENTRY_HEADER_NBYTES;
+}
+
+static uint32_t id_of(const struct tbed_writer *writer, const uint8_t *entry)
+{
+    uint64_t in_page = (uint64_t)(entry - writer->map) & (writer->page_nbytes - 1);
+    uint64_t address = ((uint64_t)writer->strings.string_page << writer->page_shift) + in_page;
+    return TBED_ID_METADATA + (uint32_t)(address / 8);
+}
+
+/* One entry of components that are known to fit. */
+static uint32_t entry_append(struct tbed_writer *writer, const struct tbed_component *components,
+                             size_t count, size_t content_nbytes)
+{
+    uint32_t nbytes = (uint32_t)tbed_round_up(ENTRY_HEADER_NBYTES + content_nbytes, 8);
+    uint8_t *entry = tbed_block_room(writer, &writer->strings, nbytes);
+    if (entry == NULL)
+        return TBED_ID_INVALID;
+    uint8_t *content = entry + ENTRY_HEADER_NBYTES;
+    uint8_t *to = content;
+    for (size_t i = 0; i < count; i++) {
+        if (components[i].text == NULL)
+            to = reference_put(to, components[i].id);
+        else
+            to = text_put(to, components[i].text, components[i].nbytes);
+    }
+    *to = TERMINATOR;
+    uint64_t head = (uint64_t)tbed_string_hash(content, content_nbytes) << 32 | content_nbytes;
+    tbed_word_store(entry, head);
+    return id_of(writer, entry);
+}
+
+/*
+ * What does not fit in one entry becomes several, and one more that refers to them in order. When these references
+ * fill an entry themselves it becomes the first of the next ones: a level more for each entry full of them.
+ * 'pieces' are the components of the entry being collected.
+ */
+#define PIECES_MAX 64
+
+struct splitter {
+    struct tbed_writer *writer;
+    struct tbed_component pieces[PIECES_MAX];
+    size_t piece_count, piece_nbytes;
+    struct tbed_component *parts; /* references to the entries made; zero but for the ids */
+    size_t part_count, part_max;
+    bool has_failed; /* and what could not be stored was counted */
+};
+
+static uint32_t parts_append(struct splitter *splitter)
+{
+    return entry_append(splitter->writer, splitter->parts, splitter->part_count,
+                        splitter->part_count * REFERENCE_NBYTES + 1);
+}
+
+static void part_add(struct splitter *splitter, uint32_t id)
+{
+    if (splitter->part_count == splitter->part_max) {
+        splitter->parts[0].id = parts_append(splitter);
+        splitter->part_count = 1;
+        splitter->has_failed = splitter->parts[0].id == TBED_ID_INVALID;
+    }
+    splitter->parts[splitter->part_count++].id = id;
+    splitter->has_failed |= id == TBED_ID_INVALID;
+}
+
+static void splitter_flush(struct splitter *splitter)
+{
+    if (splitter->piece_count == 0 || splitter->has_failed)
+        return;
+    part_add(splitter, entry_append(splitter->writer, splitter->pieces, splitter->piece_count,
+                                    splitter->piece_nbytes + 1));
+    splitter->piece_count = splitter->piece_nbytes = 0;
+}
+
+static void splitter_add(struct splitter *splitter, const struct tbed_component *component)
+{
+    size_t content_max = content_max_nbytes(splitter->writer) - 1;
+    struct tbed_component rest = *component;
+    do {
+        size_t room = content_max - splitter->piece_nbytes;
+        size_t fitting = rest.text == NULL ? 0 : text_fitting_nbytes(rest.text, rest.nbytes, room);
+        bool is_stuck = rest.text == NULL ? room < REFERENCE_NBYTES : fitting == 0 && rest.nbytes > 0;
+        if (is_stuck || splitter->piece_count == PIECES_MAX) {
+            splitter_flush(splitter);
+            continue;
+        }
+        struct tbed_component piece = rest;
+        piece.nbytes = fitting;
+        splitter->pieces[splitter->piece_count++] = piece;
+        splitter->piece_nbytes += component_nbytes(&piece);
+        if (rest.text == NULL)
+            return;
+        rest.text += fitting;
+        rest.nbytes -= fitting;
+    } while ((rest.text == NULL || rest.nbytes > 0) && !splitter->has_failed);
+}
+
+static uint32_t alloc_split(struct tbed_writer *writer, const struct tbed_component *components, size_t count)
+{
+    struct splitter splitter = {.writer = writer,
+                                .part_max = content_max_nbytes(writer) / REFERENCE_NBYTES - 1};
+    size_t parts_nbytes = splitter.part_max * sizeof *splitter.parts;
+    splitter.parts = tbed_pages_alloc(parts_nbytes);
+    if (splitter.parts == NULL) {
+        tbed_drop(writer, TBED_DROP_NO_MEMORY, 1);
+        return TBED_ID_INVALID;
+    }
+    for (size_t i = 0; i < count && !splitter.has_failed; i++)
+        splitter_add(&splitter, &components[i]);
+    splitter_flush(&splitter);
+    uint32_t id = splitter.has_failed ? TBED_ID_INVALID : parts_append(&splitter);
+    tbed_pages_free(splitter.parts, parts_nbytes);
+    return id;
+}
+
+static uint32_t alloc_locked(struct tbed_writer *writer, const struct tbed_component *components,
+                             size_t count)
+{
+    size_t nbytes = 1;
+    for (size_t i = 0; i < count; i++)
+        nbytes += component_nbytes(&components[i]);
+    if (nbytes > content_max_nbytes(writer))
+        return alloc_split(writer, components, count);
+    return entry_append(writer, components, count, nbytes);
+}
+
+uint32_t tbed_text_alloc(struct tbed_writer *writer, const char *text, size_t nbytes)
+{
+    struct tbed_component component = {.text = text, .nbytes = nbytes};
+    return alloc_locked(writer, &component, 1);
+}
+
+uint32_t tbed_string_alloc(struct tbed_writer *writer, const struct tbed_component *components,
+                           size_t component_count)
+{
+    if (!tbed_writer_lock_or_drop(writer))
+        return TBED_ID_INVALID;
+    uint32_t id = alloc_locked(writer, components, component_count);
+    tbed_writer_unlock(writer);
+    return id;
+}
+
+bool tbed_string_alloc_reserved(struct tbed_writer *writer, uint32_t reserved_id,
+                                const struct tbed_component *components, size_t component_count)
+{
+    if (!tbed_can_be_bound(reserved_id, 1, TBED_ID_INVALID)) {
+        tbed_drop(writer, TBED_DROP_TOO_LARGE, 1);
+        return false;
+    }
+    if (!tbed_writer_lock_or_drop(writer))
+        return false;
+    uint32_t id = alloc_locked(writer, components, component_count);
+    bool is_bound = id != TBED_ID_INVALID && tbed_bind_locked(writer, reserved_id, 1, id);
+    tbed_writer_unlock(writer);
+    return is_bound;
+}
+
+/* ---- Event ids ---- */
+
+#define EVENT_ID_INLINE_COUNT 17
+
+static void event_id_fill(struct tbed_component *components, uint32_t label_id, const uint32_t *argument_ids,
+                          size_t argument_count)
+{
+    components[0] = (struct tbed_component){.id = label_id};
+    for (size_t i = 0; i < argument_count; i++) {
+        components[1 + 2 * i] = (struct tbed_component){.text = "\x1E", .nbytes = 1};
+        components[2 + 2 * i] = (struct tbed_component){.id = argument_ids[i]};
+    }
+}
+
+uint32_t tbed_event_id_alloc(struct tbed_writer *writer, uint32_t label_id, const uint32_t *argument_ids,
+                             size_t argument_count)
+{
+    struct tbed_component few[EVENT_ID_INLINE_COUNT], *components = few;
+    size_t most = SIZE_MAX / sizeof *components / 2 - 1;
+    size_t count = argument_count <= most ? 1 + 2 * argument_count : 0;
+    if (count > EVENT_ID_INLINE_COUNT)
+        components = tbed_pages_alloc(count * sizeof *components);
+    if (count == 0 || components == NULL) {
+        tbed_drop(writer, TBED_DROP_NO_MEMORY, 1);
+        return TBED_ID_INVALID;
+    }
+    event_id_fill(components, label_id, argument_ids, argument_count);
+    uint32_t id = tbed_string_alloc(writer, components, count);
+    if (components != few)
+        tbed_pages_free(components, count * sizeof *components);
+    return id;
+}
+
+/* ---- Reserved ids ---- */
+
+/* Never past the end: exhausted ids stay exhausted, none is handed out twice. */
+uint32_t tbed_reserve_ids(struct tbed_writer *writer, uint32_t count)
+{
+    tbed_le64 *next = &tbed_shared(writer)->next_reserved_id;
+    uint64_t first = tbed_shared_load(next);
+    do {
+        if (count == 0 || first > TBED_ID_MAX_RESERVED || count > TBED_ID_MAX_RESERVED + 1 - first) {
+            tbed_drop(writer, TBED_DROP_IDS_EXHAUSTED, 1);
+            return TBED_ID_INVALID;
+        }
+    } while (!tbed_shared_swap(next, &first, first + count));
+    return (uint32_t)first;
+}
+
+uint32_t tbed_id_reserve(struct tbed_writer *writer, uint32_t count)
+{
+    if (!tbed_writer_lock_or_drop(writer))
+        return TBED_ID_INVALID;
+    uint32_t first = tbed_reserve_ids(writer, count);
+    tbed_writer_unlock(writer);
+    return first;
+}
