@@ -83,21 +83,21 @@ __attribute__((noinline)) static void record_nested(const struct target *target,
 __attribute__((noinline)) static void record_instants(const struct target *target, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        tbed_instant(target->recorder, target->id);
+        tbed_instant_record(target->recorder, target->id);
 }
 
 __attribute__((noinline)) static void record_counters(const struct target *target, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        tbed_counter_i64(target->recorder, target->id, (int64_t)i);
+        tbed_counter_record_i64(target->recorder, target->id, (int64_t)i);
 }
 
 __attribute__((noinline)) static void record_allocations(const struct target *target, size_t count)
 {
     for (size_t i = 0; i < count; i += 2) {
         uint64_t address = 0x10000 + i % 4096 * 16;
-        tbed_alloc(target->recorder, target->id, TBED_FUNCTION_MALLOC, address, 64);
-        tbed_free(target->recorder, target->id, TBED_FUNCTION_MALLOC, address);
+        tbed_alloc_record(target->recorder, target->id, TBED_FUNCTION_MALLOC, address, 64);
+        tbed_free_record(target->recorder, target->id, TBED_FUNCTION_MALLOC, address);
     }
 }
 
@@ -110,7 +110,7 @@ __attribute__((noinline)) static void record_arguments(const struct target *targ
     for (size_t i = 0; i < count; i++) {
         arguments[0].value.i64 = (int64_t)i;
         arguments[1].value.i64 = -(int64_t)i;
-        tbed_instant_args(target->recorder, target->id, arguments, 2);
+        tbed_instant_record_args(target->recorder, target->id, arguments, 2);
     }
 }
 
@@ -118,7 +118,7 @@ __attribute__((noinline)) static void record_messages(const struct target *targe
 {
     static const char text[] = "a message of thirty-two bytes...";
     for (size_t i = 0; i < count; i++)
-        tbed_message(target->recorder, TBED_SEVERITY_INFORMATION, text, sizeof text - 1);
+        tbed_message_record(target->recorder, TBED_SEVERITY_INFORMATION, text, sizeof text - 1);
 }
 
 /* ---- Rounds ---- */
@@ -324,7 +324,7 @@ static inline uint64_t last_tick(const struct tbed_recorder *recorder)
 __attribute__((noinline)) static void tail_of_spans(struct tail *tail, struct tbed_recorder *recorder,
                                                     uint32_t id, size_t count)
 {
-    tbed_instant(recorder, id);
+    tbed_instant_record(recorder, id);
     uint64_t last = last_tick(recorder);
     for (size_t i = 0; i < count; i += 2) {
         tbed_span_begin(recorder, id);
@@ -454,7 +454,7 @@ static void *record_and_watch(void *argument)
     struct watch *watch = argument;
     uint64_t last_ns = bench_ns(CLOCK_MONOTONIC);
     while (!__atomic_load_n(&watch->stop, __ATOMIC_RELAXED)) {
-        tbed_instant(watch->recorder, 1);
+        tbed_instant_record(watch->recorder, 1);
         uint64_t now_ns = bench_ns(CLOCK_MONOTONIC);
         if (now_ns - last_ns > __atomic_load_n(&watch->longest_ns, __ATOMIC_RELAXED))
             __atomic_store_n(&watch->longest_ns, now_ns - last_ns, __ATOMIC_RELAXED);

@@ -92,7 +92,7 @@ static int give(void)
     event.type = TBED_GIVEN_INSTANT;
     event.id = tbed_string_intern(writer, "given", 5);
     for (event.tick = 0; event.tick < 10000; event.tick++)
-        tbed_event_give(recorder, &event);
+        tbed_event_record_given(recorder, &event);
     tbed_recorder_close(recorder);
     tbed_writer_free(writer);
     return 0;

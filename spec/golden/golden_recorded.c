@@ -166,8 +166,8 @@ static uint32_t record_units(struct tbed_writer *writer)
                                          .lines = lines,
                                          .line_count = 3};
     uint32_t first_id = tbed_unit_register(writer, &native);
-    tbed_unit_load(writer, first_id, 0x7F0000401000, 1000);
-    tbed_unit_unload(writer, first_id);
+    tbed_unit_load_record(writer, first_id, 0x7F0000401000, 1000);
+    tbed_unit_unload_record(writer, first_id);
     return tbed_unit_register(writer, &bytecode);
 }
 
@@ -184,33 +184,34 @@ static void record_arguments(struct tbed_recorder *recorder, uint32_t name, uint
         {.type = TBED_ARG_BYTES, .name_id = name, .nbytes = 3, .value.text = "\x00\x01\xFF"},
     };
     tbed_span_begin_args(recorder, name, arguments, 8);
-    tbed_instant_args(recorder, name, arguments, 4);
-    tbed_message_args(recorder, TBED_SEVERITY_WARNING, name, arguments + 4, 4);
+    tbed_instant_record_args(recorder, name, arguments, 4);
+    tbed_message_record_args(recorder, TBED_SEVERITY_WARNING, name, arguments + 4, 4);
     tbed_span_end_args(recorder, arguments + 6, 1);
-    tbed_message_args(recorder, TBED_SEVERITY_NONE, format, arguments + 1, 1);
-    tbed_message(recorder, TBED_SEVERITY_ERROR, "said once", 9);
+    tbed_message_record_args(recorder, TBED_SEVERITY_NONE, format, arguments + 1, 1);
+    tbed_message_record(recorder, TBED_SEVERITY_ERROR, "said once", 9);
 }
 
 static void record_values(struct tbed_recorder *recorder, uint32_t name, uint32_t location)
 {
-    tbed_counter_i64(recorder, name, -5);
-    tbed_counter_i64(recorder, name, INT64_MAX);
-    tbed_counter_f64(recorder, name, 2.5);
+    tbed_counter_record_i64(recorder, name, -5);
+    tbed_counter_record_i64(recorder, name, INT64_MAX);
+    tbed_counter_record_f64(recorder, name, 2.5);
     tbed_async_begin(recorder, name, 77);
     tbed_async_end(recorder, name, 77);
-    tbed_flow(recorder, TBED_EXT_FLOW_BEGIN, name, 78);
-    tbed_flow(recorder, TBED_EXT_FLOW_STEP, name, 78);
-    tbed_flow(recorder, TBED_EXT_FLOW_END, name, 78);
-    tbed_alloc(recorder, location, TBED_FUNCTION_MALLOC, 0x555555559300, 24);
-    tbed_alloc(recorder, location + 1, TBED_FUNCTION_CALLOC, 0x555555559400, 1 << 20);
+    tbed_flow_record(recorder, TBED_EXT_FLOW_BEGIN, name, 78);
+    tbed_flow_record(recorder, TBED_EXT_FLOW_STEP, name, 78);
+    tbed_flow_record(recorder, TBED_EXT_FLOW_END, name, 78);
+    tbed_alloc_record(recorder, location, TBED_FUNCTION_MALLOC, 0x555555559300, 24);
+    tbed_alloc_record(recorder, location + 1, TBED_FUNCTION_CALLOC, 0x555555559400, 1 << 20);
     uint64_t begin_tick = tbed_recorder_now(recorder);
-    tbed_realloc(recorder, location + 2, 0x555555559400, 0x555555569400, 2 << 20, begin_tick);
-    tbed_free(recorder, location, TBED_FUNCTION_MALLOC, 0x555555559300);
-    tbed_free(recorder, location, TBED_FUNCTION_NEW, 0x555555569400);
+    tbed_realloc_record(recorder, location + 2, 0x555555559400, 0x555555569400, 2 << 20, begin_tick);
+    tbed_free_record(recorder, location, TBED_FUNCTION_MALLOC, 0x555555559300);
+    tbed_free_record(recorder, location, TBED_FUNCTION_NEW, 0x555555569400);
     for (uint64_t slot = 0; slot < 80; slot += 20)
-        tbed_alloc(recorder, location, TBED_FUNCTION_UNKNOWN, 0x555555570000 + slot * 40, 40);
+        tbed_alloc_record(recorder, location, TBED_FUNCTION_UNKNOWN, 0x555555570000 + slot * 40, 40);
     /* Slots 0, 1 (which holds nothing) and 60 of 128. */
-    tbed_free_slots(recorder, location, 0x555555570000, 40, (const uint64_t[]){UINT64_C(1) << 60 | 3, 0}, 2);
+    tbed_free_slots_record(recorder, location, 0x555555570000, 40,
+                           (const uint64_t[]){UINT64_C(1) << 60 | 3, 0}, 2);
 }
 
 static void write_recorded(const char *folder)
@@ -223,15 +224,15 @@ static void write_recorded(const char *folder)
     uint32_t location = record_units(writer);
     tbed_counter_describe(writer, name, "bytes");
     tbed_span_begin(recorder, name);
-    tbed_instant(recorder, location + 4);
+    tbed_instant_record(recorder, location + 4);
     record_arguments(recorder, name, tbed_string_intern(writer, "a scope\x1evalue=%d", 16));
     record_values(recorder, name, location);
     now += UINT64_C(5) << 31; /* TIME */
     tbed_span_end(recorder);
     tbed_span_end(recorder); /* one more than began */
-    tbed_recorder_name(recorder, "renamed");
+    tbed_recorder_name_set(recorder, "renamed");
     struct tbed_recorder *track = tbed_track_open(writer, "request 1");
-    tbed_instant(track, name);
+    tbed_instant_record(track, name);
     tbed_recorder_close(track);
     tbed_writer_close(writer);
     settle_file(path, folder, "recorded");
@@ -251,7 +252,7 @@ static void give(struct tbed_recorder *recorder, enum tbed_given_type type, uint
                                      .begin_tick = begin_tick,
                                      .arguments = &value,
                                      .argument_count = type == TBED_GIVEN_COUNTER};
-    tbed_event_give(recorder, &event);
+    tbed_event_record_given(recorder, &event);
 }
 
 /* Nested, overlapping, equal, inverted, from tick 0, to the last tick; then back. */
@@ -288,7 +289,7 @@ static void write_given(const char *folder)
     }
     give(worker, TBED_GIVEN_COUNTER, category, 0, 1400);
     give(worker, TBED_GIVEN_END, TBED_ID_INVALID, 0, 1300);
-    tbed_instant(worker, category); /* at the latest tick given */
+    tbed_instant_record(worker, category); /* at the latest tick given */
     give(worker, TBED_GIVEN_END, TBED_ID_INVALID, 0, UINT64_C(1) << 40);
     tbed_writer_close(writer);
     settle_file(path, folder, "given");
@@ -388,7 +389,7 @@ static void write_cells(const char *folder)
         struct tbed_recorder *recorder = tbed_recorder_open(writer, thread % 2 == 0 ? "even" : "odd");
         for (int i = 0; i <= thread; i++) {
             tbed_span_begin(recorder, name);
-            tbed_instant(recorder, 3);
+            tbed_instant_record(recorder, 3);
             tbed_span_end(recorder);
         }
         tbed_recorder_close(recorder);
@@ -407,7 +408,7 @@ static void write_fork(const char *folder)
     tbed_span_begin(recorder, name);
     pid_t child = fork();
     if (child == 0) {
-        tbed_instant(recorder, intern(writer, "in the child"));
+        tbed_instant_record(recorder, intern(writer, "in the child"));
         tbed_span_end(recorder); /* of a span that its parent began */
         tbed_writer_close(writer);
         _exit(0);

@@ -92,8 +92,8 @@ static void unit_begin(struct function *function)
                                      .lines = lines,
                                      .line_count = function->count};
     function->first_id = tbed_unit_register(writer, &unit);
-    tbed_unit_load(writer, function->first_id, (uintptr_t)function->code,
-                   sizeof *function->code * function->count);
+    tbed_unit_load_record(writer, function->first_id, (uintptr_t)function->code,
+                          sizeof *function->code * function->count);
 }
 
 static uint32_t location(const struct function *function, uint32_t pc)
@@ -111,14 +111,14 @@ static intptr_t allocate(size_t nbytes, uint32_t from)
     if (block_count == (intptr_t)(sizeof blocks / sizeof *blocks))
         abort();
     blocks[block_count] = malloc(nbytes);
-    tbed_alloc(recorder, from, TBED_FUNCTION_NEW, (uintptr_t)blocks[block_count], nbytes);
+    tbed_alloc_record(recorder, from, TBED_FUNCTION_NEW, (uintptr_t)blocks[block_count], nbytes);
     return block_count++;
 }
 
 static void release(intptr_t block, uint32_t from)
 {
-    tbed_free(recorder, from, TBED_FUNCTION_NEW,
-              (uintptr_t)blocks[block]); /* before it: the address is ours still */
+    tbed_free_record(recorder, from, TBED_FUNCTION_NEW,
+                     (uintptr_t)blocks[block]); /* before it: the address is ours still */
     free(blocks[block]);
     blocks[block] = NULL;
 }
@@ -187,7 +187,7 @@ int main(int argc, char **argv)
     recorder = tbed_recorder_open(writer, "main");
     execute(&functions[2], 0);
     /* The code of 'loop' goes away, as that of an eval does; its ids are never used again. */
-    tbed_unit_unload(writer, functions[1].first_id);
+    tbed_unit_unload_record(writer, functions[1].first_id);
     functions[1].first_id = TBED_ID_INVALID;
     while (block_count > 0)
         free(blocks[--block_count]);

@@ -171,8 +171,8 @@ void tbed_span_end_args(struct tbed_recorder *recorder, const struct tbed_argume
     tbed_recorder_leave(recorder);
 }
 
-void tbed_instant_category(struct tbed_recorder *recorder, uint32_t id, uint32_t category,
-                           const struct tbed_argument *arguments, size_t argument_count)
+void tbed_instant_record_category(struct tbed_recorder *recorder, uint32_t id, uint32_t category,
+                                  const struct tbed_argument *arguments, size_t argument_count)
 {
     struct extended record = {.type = TBED_EXT_INSTANT,
                               .aux = category_aux(category),
@@ -182,15 +182,15 @@ void tbed_instant_category(struct tbed_recorder *recorder, uint32_t id, uint32_t
     record_extended(recorder, &record);
 }
 
-void tbed_instant_args(struct tbed_recorder *recorder, uint32_t id, const struct tbed_argument *arguments,
-                       size_t argument_count)
+void tbed_instant_record_args(struct tbed_recorder *recorder, uint32_t id,
+                              const struct tbed_argument *arguments, size_t argument_count)
 {
-    tbed_instant_category(recorder, id, TBED_ID_INVALID, arguments, argument_count);
+    tbed_instant_record_category(recorder, id, TBED_ID_INVALID, arguments, argument_count);
 }
 
 /* ---- Counters ---- */
 
-void tbed_counter_i64(struct tbed_recorder *recorder, uint32_t id, int64_t value)
+void tbed_counter_record_i64(struct tbed_recorder *recorder, uint32_t id, int64_t value)
 {
     const uint64_t mask = ((uint64_t)1 << 60) - 1;
     int64_t limit = (int64_t)1 << 59;
@@ -204,7 +204,7 @@ void tbed_counter_i64(struct tbed_recorder *recorder, uint32_t id, int64_t value
     record_extended(recorder, &record);
 }
 
-void tbed_counter_f64(struct tbed_recorder *recorder, uint32_t id, double value)
+void tbed_counter_record_f64(struct tbed_recorder *recorder, uint32_t id, double value)
 {
     struct tbed_argument argument = {.type = TBED_ARG_F64, .name_id = TBED_ID_INVALID, .value.f64 = value};
     struct extended record = {
@@ -212,8 +212,8 @@ void tbed_counter_f64(struct tbed_recorder *recorder, uint32_t id, double value)
     record_extended(recorder, &record);
 }
 
-void tbed_counter_category(struct tbed_recorder *recorder, uint32_t id, uint32_t category,
-                           const struct tbed_argument *value)
+void tbed_counter_record_category(struct tbed_recorder *recorder, uint32_t id, uint32_t category,
+                                  const struct tbed_argument *value)
 {
     struct extended record = {.type = TBED_EXT_COUNTER,
                               .aux = category_aux(category),
@@ -231,8 +231,8 @@ void tbed_counter_category(struct tbed_recorder *recorder, uint32_t id, uint32_t
 
 /* ---- Messages ---- */
 
-void tbed_message(struct tbed_recorder *recorder, enum tbed_severity severity, const char *text,
-                  size_t nbytes)
+void tbed_message_record(struct tbed_recorder *recorder, enum tbed_severity severity, const char *text,
+                         size_t nbytes)
 {
     struct tbed_argument argument = {.type = TBED_ARG_TEXT,
                                      .name_id = TBED_ID_INVALID,
@@ -246,8 +246,8 @@ void tbed_message(struct tbed_recorder *recorder, enum tbed_severity severity, c
     record_extended(recorder, &record);
 }
 
-void tbed_message_args(struct tbed_recorder *recorder, enum tbed_severity severity, uint32_t format_id,
-                       const struct tbed_argument *arguments, size_t argument_count)
+void tbed_message_record_args(struct tbed_recorder *recorder, enum tbed_severity severity, uint32_t format_id,
+                              const struct tbed_argument *arguments, size_t argument_count)
 {
     struct extended record = {.type = TBED_EXT_MESSAGE,
                               .aux = (uint32_t)severity,
@@ -275,7 +275,7 @@ void tbed_async_end(struct tbed_recorder *recorder, uint32_t id, uint64_t key)
     record_key(recorder, TBED_EXT_ASYNC_END, id, key);
 }
 
-void tbed_flow(struct tbed_recorder *recorder, enum tbed_extended type, uint32_t id, uint64_t key)
+void tbed_flow_record(struct tbed_recorder *recorder, enum tbed_extended type, uint32_t id, uint64_t key)
 {
     if (type == TBED_EXT_FLOW_BEGIN || type == TBED_EXT_FLOW_STEP || type == TBED_EXT_FLOW_END)
         record_key(recorder, type, id, key);
@@ -312,8 +312,8 @@ static inline bool is_plain_function(enum tbed_alloc_function function)
     return function == TBED_FUNCTION_MALLOC || function == TBED_FUNCTION_UNKNOWN;
 }
 
-void tbed_alloc(struct tbed_recorder *recorder, uint32_t location, enum tbed_alloc_function function,
-                uint64_t address, uint64_t size)
+void tbed_alloc_record(struct tbed_recorder *recorder, uint32_t location, enum tbed_alloc_function function,
+                       uint64_t address, uint64_t size)
 {
     bool fits = address != 0 && (address % 8 | address >> 48 | size >> 15) == 0;
     if (TBED_UNLIKELY(!is_plain_function(function) || !fits))
@@ -322,8 +322,8 @@ void tbed_alloc(struct tbed_recorder *recorder, uint32_t location, enum tbed_all
         record_pair(recorder, location, TBED_PAIR_ALLOC, size << 45 | address / 8);
 }
 
-void tbed_free(struct tbed_recorder *recorder, uint32_t location, enum tbed_alloc_function function,
-               uint64_t address)
+void tbed_free_record(struct tbed_recorder *recorder, uint32_t location, enum tbed_alloc_function function,
+                      uint64_t address)
 {
     if (TBED_UNLIKELY(!is_plain_function(function) || address >> 60 != 0))
         free_long(recorder, location, function, address);
@@ -331,8 +331,8 @@ void tbed_free(struct tbed_recorder *recorder, uint32_t location, enum tbed_allo
         record_pair(recorder, location, TBED_PAIR_FREE, address);
 }
 
-void tbed_free_slots(struct tbed_recorder *recorder, uint32_t location, uint64_t address,
-                     uint64_t slot_nbytes, const uint64_t *bits, size_t word_count)
+void tbed_free_slots_record(struct tbed_recorder *recorder, uint32_t location, uint64_t address,
+                            uint64_t slot_nbytes, const uint64_t *bits, size_t word_count)
 {
     const struct tbed_argument arguments[] = {
         {.type = TBED_ARG_U64, .name_id = TBED_ID_INVALID, .value.u64 = slot_nbytes},
@@ -360,7 +360,7 @@ static void record_range(struct tbed_recorder *recorder, const struct extended *
     record_extended(recorder, &with_range);
 }
 
-void tbed_unmap(struct tbed_recorder *recorder, uint32_t location, uint64_t address, uint64_t nbytes)
+void tbed_unmap_record(struct tbed_recorder *recorder, uint32_t location, uint64_t address, uint64_t nbytes)
 {
     struct extended record = {.type = TBED_EXT_FREE,
                               .aux = TBED_FUNCTION_MMAP,
@@ -370,8 +370,8 @@ void tbed_unmap(struct tbed_recorder *recorder, uint32_t location, uint64_t addr
     record_range(recorder, &record, nbytes);
 }
 
-void tbed_remap(struct tbed_recorder *recorder, uint32_t location, uint64_t old_address, uint64_t old_nbytes,
-                uint64_t address, uint64_t nbytes, uint64_t begin_tick)
+void tbed_remap_record(struct tbed_recorder *recorder, uint32_t location, uint64_t old_address,
+                       uint64_t old_nbytes, uint64_t address, uint64_t nbytes, uint64_t begin_tick)
 {
     struct extended record = {.type = TBED_EXT_REALLOC,
                               .id = location,
@@ -380,8 +380,8 @@ void tbed_remap(struct tbed_recorder *recorder, uint32_t location, uint64_t old_
     record_range(recorder, &record, old_nbytes);
 }
 
-void tbed_realloc(struct tbed_recorder *recorder, uint32_t location, uint64_t old_address, uint64_t address,
-                  uint64_t size, uint64_t begin_tick)
+void tbed_realloc_record(struct tbed_recorder *recorder, uint32_t location, uint64_t old_address,
+                         uint64_t address, uint64_t size, uint64_t begin_tick)
 {
     struct extended record = {.type = TBED_EXT_REALLOC,
                               .id = location,
@@ -501,7 +501,7 @@ static void give(struct tbed_recorder *recorder, const struct tbed_given_event *
     tbed_recorder_drop(recorder, TBED_DROP_TOO_LARGE);
 }
 
-void tbed_event_give(struct tbed_recorder *recorder, const struct tbed_given_event *event)
+void tbed_event_record_given(struct tbed_recorder *recorder, const struct tbed_given_event *event)
 {
     struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
     if (!tbed_recorder_enter(recorder))

@@ -145,7 +145,7 @@ struct tbed_recorder *tbed_track_open(struct tbed_writer *writer, const char *na
     return open_kind(writer, name, TBED_STREAM_TRACK, 0);
 }
 
-void tbed_recorder_name(struct tbed_recorder *recorder, const char *name)
+void tbed_recorder_name_set(struct tbed_recorder *recorder, const char *name)
 {
     struct tbed_recorder_cold *cold = cold_of(recorder);
     if (cold == NULL || !tbed_writer_lock(cold->writer))

@@ -164,7 +164,7 @@ void tbed_span_begin_slow(struct tbed_recorder *recorder, uint32_t id)
     tbed_recorder_leave(recorder);
 }
 
-void tbed_instant_slow(struct tbed_recorder *recorder, uint32_t id)
+void tbed_instant_record_slow(struct tbed_recorder *recorder, uint32_t id)
 {
     if (!tbed_recorder_enter(recorder))
         return;

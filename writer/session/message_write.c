@@ -160,7 +160,7 @@ void tbed_message_values(enum tbed_severity severity, uint32_t id, struct tbed_s
     else
         format_walk(format->text, values, count);
     if (count > TBED_PACKED_COUNT_MAX || (unsigned)severity > TBED_PACKED_SEVERITY_MAX)
-        tbed_message_args(tbed_thread_self.recorder, severity, id, values, count);
+        tbed_message_record_args(tbed_thread_self.recorder, severity, id, values, count);
     else
         message_pack(severity, id, values, count);
 }

@@ -127,7 +127,7 @@ bool tbed_thread_enter(void)
     return has_entered;
 }
 
-void tbed_thread_name(const char *name)
+void tbed_thread_name_set(const char *name)
 {
     int kept_errno = errno;
     size_t nbytes = name != NULL ? strnlen(name, sizeof thread_name) : 0;
@@ -139,7 +139,7 @@ void tbed_thread_name(const char *name)
     struct tbed_thread *self = &tbed_thread_self;
     uint32_t generation = tbed_category_generation(&tbed_category_default);
     if (generation != 0 && self->generation == generation)
-        tbed_recorder_name(self->recorder, thread_name);
+        tbed_recorder_name_set(self->recorder, thread_name);
     errno = kept_errno;
 }
 

@@ -279,7 +279,7 @@ uint32_t tbed_unit_register(struct tbed_writer *writer, const struct tbed_unit_o
     return first_id;
 }
 
-void tbed_unit_load(struct tbed_writer *writer, uint32_t first_id, uint64_t address, uint64_t nbytes)
+void tbed_unit_load_record(struct tbed_writer *writer, uint32_t first_id, uint64_t address, uint64_t nbytes)
 {
     if (first_id > TBED_ID_MAX_RESERVED || !tbed_writer_lock_or_drop(writer))
         return;
@@ -294,7 +294,7 @@ void tbed_unit_load(struct tbed_writer *writer, uint32_t first_id, uint64_t addr
     tbed_writer_unlock(writer);
 }
 
-void tbed_unit_unload(struct tbed_writer *writer, uint32_t first_id)
+void tbed_unit_unload_record(struct tbed_writer *writer, uint32_t first_id)
 {
     if (first_id > TBED_ID_MAX_RESERVED || !tbed_writer_lock_or_drop(writer))
         return;

@@ -187,7 +187,7 @@ static void give(struct log *log, struct tbed_recorder *recorder, struct tbed_gi
         arguments[event->argument_count++] = text_argument(log->ids.line, taken->bytes, taken->nbytes);
     event->arguments = arguments;
     event->tick = log->tick;
-    tbed_event_give(recorder, event);
+    tbed_event_record_given(recorder, event);
     log->report->event_count++;
 }
 

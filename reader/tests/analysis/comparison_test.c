@@ -190,7 +190,7 @@ static struct tbed_reader *open_trace(uint64_t rate, const char *unit)
                                      .category = TBED_ID_INVALID,
                                      .begin_tick = 100,
                                      .tick = 130};
-    tbed_event_give(tbed_recorder_open(writer, "main"), &event);
+    tbed_event_record_given(tbed_recorder_open(writer, "main"), &event);
     tbed_writer_close(writer);
     assert_int_equal(tbed_reader_open_fd(fd, NULL, &reader, NULL), TBED_OK);
     close(fd);

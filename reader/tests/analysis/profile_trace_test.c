@@ -97,7 +97,7 @@ static void give(struct trace *trace, uint32_t stream, enum tbed_given_type type
                                      .category = trace->kinds[kind],
                                      .tick = tick,
                                      .begin_tick = begin_tick};
-    tbed_event_give(trace->recorders[stream], &event);
+    tbed_event_record_given(trace->recorders[stream], &event);
 }
 
 static void give_count(struct trace *trace, uint32_t stream, uint32_t kind, uint32_t label, int64_t value,
@@ -111,7 +111,7 @@ static void give_count(struct trace *trace, uint32_t stream, uint32_t kind, uint
                                      .tick = tick,
                                      .arguments = &argument,
                                      .argument_count = 1};
-    tbed_event_give(trace->recorders[stream], &event);
+    tbed_event_record_given(trace->recorders[stream], &event);
 }
 
 static const struct tbed_profile_row *row_of(const struct tbed_profile *profile, const char *label)

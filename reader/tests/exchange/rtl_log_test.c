@@ -445,7 +445,7 @@ static void give(struct tbed_recorder *recorder, enum tbed_given_type type, uint
                                      .tick = ms * 1000000,
                                      .arguments = argument,
                                      .argument_count = argument != NULL};
-    tbed_event_give(recorder, &event);
+    tbed_event_record_given(recorder, &event);
 }
 
 /* The calls of the original macros, as events that no log was imported from. */

@@ -52,12 +52,12 @@ static void record_some(struct tbed_recorder *recorder, uint32_t id, uint32_t lo
          .value.text = "l\xC3\xA4nger\xFF!"},
     };
     tbed_span_begin(recorder, id);
-    tbed_instant_args(recorder, location + (uint32_t)i % 8, arguments, 3);
-    tbed_counter_i64(recorder, id, (int64_t)1 << (i % 62));
-    tbed_counter_f64(recorder, id, i * 0.1);
-    tbed_alloc(recorder, location, TBED_FUNCTION_MALLOC, 0x1000 + 16 * (uint64_t)i, (uint64_t)i);
-    tbed_free(recorder, location, TBED_FUNCTION_MALLOC, 0x1000 + 16 * (uint64_t)i);
-    tbed_message_args(recorder, TBED_SEVERITY_DEBUG, id, arguments, (size_t)i % 3);
+    tbed_instant_record_args(recorder, location + (uint32_t)i % 8, arguments, 3);
+    tbed_counter_record_i64(recorder, id, (int64_t)1 << (i % 62));
+    tbed_counter_record_f64(recorder, id, i * 0.1);
+    tbed_alloc_record(recorder, location, TBED_FUNCTION_MALLOC, 0x1000 + 16 * (uint64_t)i, (uint64_t)i);
+    tbed_free_record(recorder, location, TBED_FUNCTION_MALLOC, 0x1000 + 16 * (uint64_t)i);
+    tbed_message_record_args(recorder, TBED_SEVERITY_DEBUG, id, arguments, (size_t)i % 3);
     if (i % 3 != 0)
         tbed_span_end(recorder);
 }

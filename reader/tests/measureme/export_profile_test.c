@@ -133,7 +133,7 @@ static const char *make_given(const char *name, void (*record)(struct tbed_write
 static void give(struct tbed_recorder *recorder, enum tbed_given_type type, uint32_t id, uint64_t tick)
 {
     struct tbed_given_event event = {.type = type, .id = id, .category = TBED_ID_INVALID, .tick = tick};
-    tbed_event_give(recorder, &event);
+    tbed_event_record_given(recorder, &event);
 }
 
 static void record_odd(struct tbed_writer *writer)

@@ -46,7 +46,7 @@ static void at(uint64_t ms)
                                      .tick = ms * 1000000,
                                      .arguments = &value,
                                      .argument_count = 1};
-    tbed_event_give(tbed_default_recorder(), &event);
+    tbed_event_record_given(tbed_default_recorder(), &event);
 }
 
 static void expect_log(const char *path, const char *log)

@@ -87,13 +87,13 @@ static const char *make_kinds(const char *name)
         .type = TBED_ARG_POINTER, .name_id = intern(writer, "at"), .value.u64 = 4096};
     tbed_async_begin(recorder, id, 7);
     tbed_async_end(recorder, id, 7);
-    tbed_flow(recorder, TBED_EXT_FLOW_BEGIN, id, 9);
-    tbed_flow(recorder, TBED_EXT_FLOW_STEP, id, 9);
-    tbed_flow(recorder, TBED_EXT_FLOW_END, id, 9);
-    tbed_alloc(recorder, id, TBED_FUNCTION_MALLOC, 0x1000, 8);
-    tbed_counter_f64(recorder, intern(writer, "ratio"), 0.5);
-    tbed_counter_f64(recorder, intern(writer, "ratio"), (double)INFINITY);
-    tbed_instant_args(recorder, id, &argument, 1);
+    tbed_flow_record(recorder, TBED_EXT_FLOW_BEGIN, id, 9);
+    tbed_flow_record(recorder, TBED_EXT_FLOW_STEP, id, 9);
+    tbed_flow_record(recorder, TBED_EXT_FLOW_END, id, 9);
+    tbed_alloc_record(recorder, id, TBED_FUNCTION_MALLOC, 0x1000, 8);
+    tbed_counter_record_f64(recorder, intern(writer, "ratio"), 0.5);
+    tbed_counter_record_f64(recorder, intern(writer, "ratio"), (double)INFINITY);
+    tbed_instant_record_args(recorder, id, &argument, 1);
     tbed_span_begin(recorder, intern(writer, "open"));
     tbed_writer_close(writer);
     return path;
@@ -184,7 +184,7 @@ static const char *make_threads(const char *name, unsigned count)
                                         .category = TBED_ID_INVALID,
                                         .begin_tick = 1000000 + 1000 * i,
                                         .tick = 1000000 + 1000 * i + (i % 2 == 0 ? 1500 : 400)};
-        tbed_event_give(recorder, &span);
+        tbed_event_record_given(recorder, &span);
     }
     tbed_writer_close(writer);
     return path;

@@ -44,7 +44,7 @@ static const char *make_calls(const char *name, uint64_t rate, const struct call
                                              .category = category,
                                              .begin_tick = now,
                                              .tick = now + calls->ns};
-            tbed_event_give(recorder, &event);
+            tbed_event_record_given(recorder, &event);
             now += calls->ns;
         }
     }

@@ -98,9 +98,9 @@ static void threads_are_merged_by_time(void **state)
     struct tbed_recorder *first = tbed_recorder_open(writer, "same"),
                          *second = tbed_track_open(writer, "same");
     (void)state;
-    tbed_instant(first, intern(writer, "one"));
-    tbed_instant(second, intern(writer, "two"));
-    tbed_instant(first, intern(writer, "three"));
+    tbed_instant_record(first, intern(writer, "one"));
+    tbed_instant_record(second, intern(writer, "two"));
+    tbed_instant_record(first, intern(writer, "three"));
     tbed_writer_close(writer);
     struct run time = RUN("dump", path), stream = RUN("dump", "--order=stream", path);
     const char *two = strstr(time.out, "two");
@@ -132,7 +132,7 @@ static void a_window_has_all_its_events_where_ticks_go_back(void **state)
                                          .id = name};
         event.tick = (EVENT_COUNT - i) * 7 % EVENT_COUNT;
         event.category = TBED_ID_INVALID;
-        tbed_event_give(recorder, &event);
+        tbed_event_record_given(recorder, &event);
     }
     tbed_writer_close(writer);
     for (size_t i = 0; i < 2; i++) {
@@ -245,8 +245,8 @@ static void streams_are_chosen_by_number_or_thread(void **state)
     struct tbed_recorder *first = tbed_recorder_open(writer, "a"), *second = tbed_track_open(writer, "b");
     char number[16], tid[16];
     (void)state;
-    tbed_instant(first, intern(writer, "one"));
-    tbed_instant(second, intern(writer, "two"));
+    tbed_instant_record(first, intern(writer, "one"));
+    tbed_instant_record(second, intern(writer, "two"));
     snprintf(number, sizeof number, "%u", tbed_recorder_stream(second));
     snprintf(tid, sizeof tid, "%d", gettid());
     tbed_writer_close(writer);
@@ -267,7 +267,7 @@ static void control_bytes_are_escaped(void **state)
     struct tbed_writer *writer = open_writer(path, true);
     struct tbed_recorder *recorder = tbed_recorder_open(writer, "x\033]0;y\007");
     (void)state;
-    tbed_message(recorder, TBED_SEVERITY_NONE, evil, sizeof evil - 1);
+    tbed_message_record(recorder, TBED_SEVERITY_NONE, evil, sizeof evil - 1);
     tbed_writer_close(writer);
     struct run text = RUN("dump", path), json = RUN("dump", "--json", path);
     assert_says(text.out, "x\\x1b]0;y\\x07");
@@ -288,7 +288,7 @@ static void message_of(const char *format, struct tbed_argument *arguments, size
     struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
     for (size_t i = 0; i < count; i++)
         arguments[i].name_id = TBED_ID_INVALID;
-    tbed_message_args(recorder, TBED_SEVERITY_NONE, intern(writer, format), arguments, count);
+    tbed_message_record_args(recorder, TBED_SEVERITY_NONE, intern(writer, format), arguments, count);
     tbed_writer_close(writer);
     char line[2048];
     snprintf(line, sizeof line, "message      %s%s", expected, *expected != '\0' ? "\n" : "");

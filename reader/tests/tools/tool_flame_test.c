@@ -154,7 +154,7 @@ static void nanoseconds_are_exact(void **state)
                                      .id = intern(writer, "a"),
                                      .category = TBED_ID_INVALID,
                                      .tick = 6152480083283361};
-    tbed_event_give(tbed_recorder_open_given(writer, NULL, 1), &event);
+    tbed_event_record_given(tbed_recorder_open_given(writer, NULL, 1), &event);
     tbed_writer_close(writer);
     EXPECT(0, "test;a 6152480083283361\n", "", "flame", "--folded",
            path); /* above 2^52, where + 0.5 rounds */
@@ -269,7 +269,7 @@ static void a_trace_without_spans_says_so(void **state)
     const char *path = in_folder("empty.tbed");
     struct tbed_writer *writer = open_writer(path, true);
     struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
-    tbed_alloc(recorder, intern(writer, "site"), TBED_FUNCTION_MALLOC, 0x1000, 8);
+    tbed_alloc_record(recorder, intern(writer, "site"), TBED_FUNCTION_MALLOC, 0x1000, 8);
     tbed_writer_close(writer);
     EXPECT(0, "", "has no spans, so there is nothing to draw: nothing was written", "flame", path);
     EXPECT(0, "", "tells what it has: allocations", "flame", "--folded", path);

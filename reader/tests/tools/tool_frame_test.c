@@ -245,7 +245,7 @@ static const char *make_many(const char *name)
     struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
     uint32_t id = intern(writer, "again");
     for (int i = 0; i < 100000; i++)
-        tbed_instant(recorder, id);
+        tbed_instant_record(recorder, id);
     tbed_writer_close(writer);
     return path;
 }

@@ -208,11 +208,11 @@ static const char *make_whole_spans(const char *name)
     event.id = tbed_string_intern(writer, "inner", 5);
     event.begin_tick = 10;
     event.tick = 15;
-    tbed_event_give(recorder, &event);
+    tbed_event_record_given(recorder, &event);
     event.id = tbed_string_intern(writer, "outer", 5);
     event.begin_tick = 0;
     event.tick = 20;
-    tbed_event_give(recorder, &event);
+    tbed_event_record_given(recorder, &event);
     tbed_writer_close(writer);
     return path;
 }

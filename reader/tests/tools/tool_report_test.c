@@ -31,11 +31,11 @@ static const char *make_heap(const char *name)
     struct tbed_writer *writer = open_writer(path, true);
     struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
     uint32_t parse = intern(writer, "parse"), load = intern(writer, "load");
-    tbed_alloc(recorder, parse, TBED_FUNCTION_MALLOC, 0x1000, 1000);
-    tbed_free(recorder, parse, TBED_FUNCTION_MALLOC, 0x1000);
-    tbed_alloc(recorder, load, TBED_FUNCTION_MALLOC, 0x2000, 300);
-    tbed_alloc(recorder, load, TBED_FUNCTION_MALLOC, 0, 300);
-    tbed_free(recorder, parse, TBED_FUNCTION_MALLOC, 0x7000);
+    tbed_alloc_record(recorder, parse, TBED_FUNCTION_MALLOC, 0x1000, 1000);
+    tbed_free_record(recorder, parse, TBED_FUNCTION_MALLOC, 0x1000);
+    tbed_alloc_record(recorder, load, TBED_FUNCTION_MALLOC, 0x2000, 300);
+    tbed_alloc_record(recorder, load, TBED_FUNCTION_MALLOC, 0, 300);
+    tbed_free_record(recorder, parse, TBED_FUNCTION_MALLOC, 0x7000);
     tbed_writer_close(writer);
     return path;
 }
@@ -135,8 +135,8 @@ static void fork_children(struct tbed_writer *writer, struct tbed_recorder *reco
         pid_t child = fork();
         assert_true(child >= 0);
         if (child == 0) {
-            tbed_free(recorder, site, TBED_FUNCTION_MALLOC, 0x1000);
-            tbed_alloc(recorder, site, TBED_FUNCTION_MALLOC, 0x3000, 1024 * i);
+            tbed_free_record(recorder, site, TBED_FUNCTION_MALLOC, 0x1000);
+            tbed_alloc_record(recorder, site, TBED_FUNCTION_MALLOC, 0x3000, 1024 * i);
             tbed_writer_close(writer);
             _exit(0);
         }
@@ -154,7 +154,7 @@ static void many_processes_make_a_short_table(void **state)
     uint32_t site = intern(writer, "parse");
     char parent[64];
     (void)state;
-    tbed_alloc(recorder, site, TBED_FUNCTION_MALLOC, 0x1000, 500);
+    tbed_alloc_record(recorder, site, TBED_FUNCTION_MALLOC, 0x1000, 500);
     fork_children(writer, recorder, site);
     tbed_writer_close(writer);
     struct run run = RUN("report", path);
@@ -235,7 +235,7 @@ static void drops_are_loud(void **state)
     (void)state;
     struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
     for (int i = 0; i < 100000; i++)
-        tbed_instant(recorder, 1);
+        tbed_instant_record(recorder, 1);
     tbed_writer_close(writer);
     EXPECT(0, "RECORDS ARE MISSING", "", "report", big);
     EXPECT(0, "size limit", "", "report", big);

@@ -236,13 +236,13 @@ static inline void record_small(struct tbed_writer *writer)
     tbed_counter_describe(writer, queue, "items");
     tbed_span_begin(recorder, intern(writer, "load"));
     tbed_span_begin_args(recorder, intern(writer, "parse"), &argument, 1);
-    tbed_instant(recorder, intern(writer, "tick"));
+    tbed_instant_record(recorder, intern(writer, "tick"));
     tbed_span_end(recorder);
-    tbed_counter_i64(recorder, queue, -3);
-    tbed_message(recorder, TBED_SEVERITY_WARNING, "beware", 6);
+    tbed_counter_record_i64(recorder, queue, -3);
+    tbed_message_record(recorder, TBED_SEVERITY_WARNING, "beware", 6);
     struct tbed_argument name = {
         .type = TBED_ARG_TEXT, .name_id = TBED_ID_INVALID, .nbytes = 5, .value.text = "a.txt"};
-    tbed_message_args(recorder, TBED_SEVERITY_NONE, intern(writer, "opening %s"), &name, 1);
+    tbed_message_record_args(recorder, TBED_SEVERITY_NONE, intern(writer, "opening %s"), &name, 1);
     tbed_span_end(recorder);
     tbed_recorder_close(recorder);
 }

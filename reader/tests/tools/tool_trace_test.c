@@ -70,11 +70,11 @@ static void info_is_loud_about_drops(void **state)
     struct tbed_writer *writer = open_writer(path, false);
     struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
     (void)state;
-    tbed_instant(recorder, intern(writer, "kept"));
+    tbed_instant_record(recorder, intern(writer, "kept"));
     uint32_t id = intern(writer, "dropped");
     char *large = calloc(1, 8192);
-    tbed_message(recorder, TBED_SEVERITY_NONE, large, 8192);
-    tbed_instant(recorder, id);
+    tbed_message_record(recorder, TBED_SEVERITY_NONE, large, 8192);
+    tbed_instant_record(recorder, id);
     free(large);
     bool dropped = tbed_writer_drop_count(writer, TBED_DROP_TOO_LARGE) > 0;
     tbed_writer_close(writer);
@@ -120,8 +120,8 @@ static void strings_shows_components_and_bindings(void **state)
     uint32_t composed = tbed_string_alloc(writer, both, 2), broken = tbed_string_alloc(writer, none, 2);
     tbed_id_bind(writer, later, 3, intern(writer, "the end"));
     struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
-    tbed_instant(recorder, composed);
-    tbed_instant(recorder, never);
+    tbed_instant_record(recorder, composed);
+    tbed_instant_record(recorder, never);
     tbed_writer_close(writer);
     snprintf(raw, sizeof raw, "%u  \"see \" <%u>\n", composed, later);
     snprintf(binding, sizeof binding, " %u-%u  ", later, later + 2);

@@ -29,9 +29,9 @@ void preload_record_alloc(enum tbed_alloc_function function, const void *address
     int saved_errno = *thread->errno_at;
     uint32_t caller = preload_caller(thread, frame);
     if (!preload_mode.is_light)
-        tbed_alloc(recorder, caller, function, (uintptr_t)address, nbytes);
+        tbed_alloc_record(recorder, caller, function, (uintptr_t)address, nbytes);
     else if (address != NULL)
-        tbed_instant(recorder, caller);
+        tbed_instant_record(recorder, caller);
     *thread->errno_at = saved_errno;
     preload_leave(thread);
 }
@@ -47,7 +47,7 @@ void preload_record_free(const void *address, const uintptr_t *frame)
         return;
     int saved_errno = *thread->errno_at;
     uint32_t location = preload_location(thread, frame[1]);
-    tbed_free(recorder, location, TBED_FUNCTION_MALLOC, (uintptr_t)address);
+    tbed_free_record(recorder, location, TBED_FUNCTION_MALLOC, (uintptr_t)address);
     *thread->errno_at = saved_errno;
     preload_leave(thread);
 }
@@ -76,7 +76,7 @@ static void record_realloc(uintptr_t old, const void *address, size_t nbytes, ui
         return;
     int saved_errno = *thread->errno_at;
     uint32_t caller = preload_caller(thread, frame);
-    tbed_realloc(recorder, caller, old, (uintptr_t)address, nbytes, begin_tick);
+    tbed_realloc_record(recorder, caller, old, (uintptr_t)address, nbytes, begin_tick);
     *thread->errno_at = saved_errno;
     preload_leave(thread);
 }

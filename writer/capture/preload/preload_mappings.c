@@ -39,7 +39,7 @@ static void record_unmap(const void *address, size_t nbytes, const uintptr_t *fr
     if (recorder == NULL)
         return;
     int saved_errno = *thread->errno_at;
-    tbed_unmap(recorder, preload_location(thread, frame[1]), (uintptr_t)address, whole_pages(nbytes));
+    tbed_unmap_record(recorder, preload_location(thread, frame[1]), (uintptr_t)address, whole_pages(nbytes));
     *thread->errno_at = saved_errno;
     preload_leave(thread);
 }
@@ -53,8 +53,8 @@ static void record_remap(const void *old, size_t old_nbytes, const void *mapping
         return;
     int saved_errno = *thread->errno_at;
     uint32_t caller = preload_caller(thread, frame);
-    tbed_remap(recorder, caller, (uintptr_t)old, whole_pages(old_nbytes), (uintptr_t)mapping,
-               whole_pages(nbytes), begin_tick);
+    tbed_remap_record(recorder, caller, (uintptr_t)old, whole_pages(old_nbytes), (uintptr_t)mapping,
+                      whole_pages(nbytes), begin_tick);
     *thread->errno_at = saved_errno;
     preload_leave(thread);
 }

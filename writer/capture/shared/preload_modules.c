@@ -164,7 +164,7 @@ static void carry_over(const struct table *old, struct table *new)
         if (at < new->count && is_same(module, &new->modules[at]))
             new->modules[at].first_id = module->first_id;
         else if (module->first_id != PRELOAD_NOT_REGISTERED && module->first_id != TBED_ID_INVALID)
-            tbed_unit_unload(preload_writer, module->first_id);
+            tbed_unit_unload_record(preload_writer, module->first_id);
     }
 }
 
@@ -339,7 +339,7 @@ static uint32_t register_module(const struct preload_module *module)
     };
     uint32_t first_id = tbed_unit_register(preload_writer, &options);
     if (first_id != TBED_ID_INVALID)
-        tbed_unit_load(preload_writer, first_id, module->start, module->nbytes);
+        tbed_unit_load_record(preload_writer, first_id, module->start, module->nbytes);
     return first_id;
 }
 

@@ -217,7 +217,7 @@ static void recorder_end(void *round)
     } else {
         const char *name = thread_name(comm);
         if (name != NULL && recorder != NULL)
-            tbed_recorder_name(recorder, name);
+            tbed_recorder_name_set(recorder, name);
         thread->recorder = NULL;
         thread->has_ended = true;
         preload_stack_end(thread);

@@ -12,10 +12,6 @@
 #ifndef TRACEBED_RECORDER_INLINE_H
 #define TRACEBED_RECORDER_INLINE_H
 
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
-
 /*
  * The hot half. A forked child finds it zeroed (MADV_WIPEONFORK): not ready, so its first record takes the slow
  * path, where it gets a stream and pages of its own.
@@ -78,7 +74,7 @@ int tbed_recorder_enter_slow(struct tbed_recorder *recorder);
 uint64_t *tbed_recorder_refill(struct tbed_recorder *recorder, size_t nwords, uint64_t tick);
 void tbed_span_begin_slow(struct tbed_recorder *recorder, uint32_t id);
 void tbed_span_end_slow(struct tbed_recorder *recorder);
-void tbed_instant_slow(struct tbed_recorder *recorder, uint32_t id);
+void tbed_instant_record_slow(struct tbed_recorder *recorder, uint32_t id);
 
 static inline struct tbed_recorder_kept *tbed_kept_of(struct tbed_recorder *recorder)
 {
@@ -94,7 +90,7 @@ static inline int tbed_has_open_span(struct tbed_recorder *recorder)
 static inline uint64_t tbed_counter_read(void)
 {
 #if defined(__x86_64__)
-    return __rdtsc();
+    return __builtin_ia32_rdtsc(); /* <x86intrin.h>, for its name __rdtsc(), takes half a second to compile */
 #elif defined(__aarch64__)
     uint64_t ticks;
     __asm__ __volatile__("mrs %0, cntvct_el0" : "=r"(ticks));
@@ -219,7 +215,7 @@ static inline void tbed_span_end(struct tbed_recorder *recorder)
         tbed_span_end_slow(recorder);
 }
 
-static inline void tbed_instant(struct tbed_recorder *recorder, uint32_t id)
+static inline void tbed_instant_record(struct tbed_recorder *recorder, uint32_t id)
 {
     if (!TBED_UNLIKELY(recorder->mark != TBED_MARK_READY)) {
         tbed_recorder_mark_busy(recorder);
@@ -233,7 +229,7 @@ static inline void tbed_instant(struct tbed_recorder *recorder, uint32_t id)
         tbed_recorder_mark_idle(recorder, TBED_MARK_READY);
     }
     if (!tbed_recorder_is_off(recorder))
-        tbed_instant_slow(recorder, id);
+        tbed_instant_record_slow(recorder, id);
 }
 
 #endif

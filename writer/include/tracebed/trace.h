@@ -82,7 +82,7 @@ struct tbed_recorder *tbed_default_recorder(void);
  * The calling thread's name, in this trace and later ones; cut to 63 bytes. Without it a thread is called what
  * pthread_setname_np() said before its first event, the first thread "main".
  */
-void tbed_thread_name(const char *name);
+void tbed_thread_name_set(const char *name);
 
 /* ---- Categories ---- */
 
@@ -248,8 +248,8 @@ void tbed_counter_unit_describe(uint32_t id, const char *unit);
 #define TBED_TRACK_END(track) tbed_do_track_end(track)
 #define TBED_TRACK_INSTANT(track, name)                                                                      \
     TBED_WHEN_ON_(&tbed_category_default, name,                                                              \
-                  tbed_instant(tbed_track_recorder(track), tbed_site_id(&tbed_site_)))
+                  tbed_instant_record(tbed_track_recorder(track), tbed_site_id(&tbed_site_)))
 
-#define TBED_THREAD_NAME(name) tbed_thread_name(name)
+#define TBED_THREAD_NAME(name) tbed_thread_name_set(name)
 
 #endif

@@ -102,9 +102,9 @@ TBED_INLINE void tbed_span_close(const struct tbed_span *span)
 TBED_INLINE void tbed_instant_entered(struct tbed_category *category, uint32_t id)
 {
     if (tbed_category_is_stored(category))
-        tbed_instant_category(tbed_thread_self.recorder, id, tbed_category_id(category), NULL, 0);
+        tbed_instant_record_category(tbed_thread_self.recorder, id, tbed_category_id(category), NULL, 0);
     else
-        tbed_instant(tbed_thread_self.recorder, id);
+        tbed_instant_record(tbed_thread_self.recorder, id);
 }
 
 TBED_INLINE void tbed_do_instant(struct tbed_category *category, struct tbed_site *site)
@@ -151,8 +151,8 @@ TBED_INLINE void tbed_do_instant_args(struct tbed_category *category, struct tbe
                                       struct tbed_argument *values, size_t count)
 {
     tbed_values_name(sites + 1, values, count);
-    tbed_instant_category(tbed_thread_self.recorder, tbed_site_id(sites), tbed_category_id(category), values,
-                          count);
+    tbed_instant_record_category(tbed_thread_self.recorder, tbed_site_id(sites), tbed_category_id(category),
+                                 values, count);
 }
 
 TBED_INLINE void tbed_do_counter(struct tbed_category *category, struct tbed_site *site,
@@ -163,13 +163,13 @@ TBED_INLINE void tbed_do_counter(struct tbed_category *category, struct tbed_sit
     if (value.type != TBED_ARG_F64 && value.type != TBED_ARG_U64)
         value.type = TBED_ARG_I64;
     if (tbed_category_is_stored(category))
-        tbed_counter_category(recorder, id, tbed_category_id(category), &value);
+        tbed_counter_record_category(recorder, id, tbed_category_id(category), &value);
     else if (value.type == TBED_ARG_F64)
-        tbed_counter_f64(recorder, id, value.value.f64);
+        tbed_counter_record_f64(recorder, id, value.value.f64);
     else if (value.type == TBED_ARG_U64 && value.value.u64 > INT64_MAX)
-        tbed_counter_category(recorder, id, TBED_ID_INVALID, &value);
+        tbed_counter_record_category(recorder, id, TBED_ID_INVALID, &value);
     else
-        tbed_counter_i64(recorder, id, value.value.i64);
+        tbed_counter_record_i64(recorder, id, value.value.i64);
 }
 
 /* ---- Messages ---- */

@@ -287,8 +287,9 @@ template <size_t NBYTES> constexpr const char *tbed_literal(const char (&text)[N
     } while (0)
 
 #define TBED_FLOW_(type, name, key)                                                                          \
-    TBED_WHEN_ON_(&tbed_category_default, name,                                                              \
-                  tbed_flow(tbed_thread_self.recorder, type, tbed_site_id(&tbed_site_), (uint64_t)(key)))
+    TBED_WHEN_ON_(                                                                                           \
+        &tbed_category_default, name,                                                                        \
+        tbed_flow_record(tbed_thread_self.recorder, type, tbed_site_id(&tbed_site_), (uint64_t)(key)))
 
 #define TBED_COUNTER_(category, name, value)                                                                 \
     TBED_WHEN_ON_(category, name, tbed_do_counter(category, &tbed_site_, TBED_VALUE_(value)))
@@ -414,41 +415,41 @@ TBED_INLINE void tbed_format_refuse(const char *format)
 /* ---- Scopes ---- */
 
 #ifdef __cplusplus
-struct tbed_scope {
+struct tbed_span_guard {
     struct tbed_span span;
-    explicit tbed_scope(struct tbed_span begun) noexcept : span(begun) {}
-    tbed_scope(const tbed_scope &) = delete;
-    tbed_scope &operator=(const tbed_scope &) = delete;
-    ~tbed_scope()
+    explicit tbed_span_guard(struct tbed_span begun) noexcept : span(begun) {}
+    tbed_span_guard(const tbed_span_guard &) = delete;
+    tbed_span_guard &operator=(const tbed_span_guard &) = delete;
+    ~tbed_span_guard()
     {
         tbed_span_close(&span);
     }
 };
-#define TBED_SCOPE_(number, begun) const struct tbed_scope TBED_CAT_(tbed_span_, number)(begun)
+#define TBED_SPAN_GUARD_(number, begun) const struct tbed_span_guard TBED_CAT_(tbed_span_, number)(begun)
 #else
-#define TBED_SCOPE_(number, begun)                                                                           \
+#define TBED_SPAN_GUARD_(number, begun)                                                                      \
     const struct tbed_span TBED_CAT_(tbed_span_, number) __attribute__((cleanup(tbed_span_close), unused)) = \
         begun
 #endif
 
 #define TBED_SPAN_(category, name, number)                                                                   \
     static struct tbed_site TBED_CAT_(tbed_site_, number) = TBED_SITE_INIT_(name);                           \
-    TBED_SCOPE_(number, tbed_span_open(category, &TBED_CAT_(tbed_site_, number)))
+    TBED_SPAN_GUARD_(number, tbed_span_open(category, &TBED_CAT_(tbed_site_, number)))
 
 #define TBED_SPAN_DYNAMIC_(category, text, number)                                                           \
-    TBED_SCOPE_(number, tbed_enter(category) ? tbed_span_open_dynamic(category, text) : tbed_span_of(0))
+    TBED_SPAN_GUARD_(number, tbed_enter(category) ? tbed_span_open_dynamic(category, text) : tbed_span_of(0))
 
 #define TBED_SPAN_ARGS_(category, number, ...)                                                               \
     TBED_SPAN_ARGS_COUNTED_(category, number, TBED_COUNT_(__VA_ARGS__), __VA_ARGS__)
 #define TBED_SPAN_ARGS_COUNTED_(category, number, count, ...)                                                \
     static struct tbed_site TBED_CAT_(tbed_sites_, number)[] = {                                             \
         TBED_CAT_(TBED_CAT_(TBED_SITES_, count), _)(__VA_ARGS__)};                                           \
-    TBED_SCOPE_(number, tbed_enter(category)                                                                 \
-                            ? tbed_span_open_args(category, TBED_CAT_(tbed_sites_, number),                  \
-                                                  TBED_VALUE_LIST_(TBED_CAT_(TBED_CAT_(TBED_NAMED_, count),  \
-                                                                             _)(__VA_ARGS__)),               \
-                                                  TBED_CAT_(TBED_CAT_(TBED_PAIRS_, count), _))               \
-                            : tbed_span_of(0))
+    TBED_SPAN_GUARD_(number, tbed_enter(category)                                                            \
+                                 ? tbed_span_open_args(category, TBED_CAT_(tbed_sites_, number),             \
+                                                       TBED_VALUE_LIST_(TBED_CAT_(                           \
+                                                           TBED_CAT_(TBED_NAMED_, count), _)(__VA_ARGS__)),  \
+                                                       TBED_CAT_(TBED_CAT_(TBED_PAIRS_, count), _))          \
+                                 : tbed_span_of(0))
 
 /* ---- Categories ---- */
 

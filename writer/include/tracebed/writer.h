@@ -55,7 +55,7 @@ struct tbed_writer_options {
     uint64_t max_file_nbytes;     /* 0: 64 GiB. Beyond it records are dropped with cause "size limit" */
     const char *process_name;     /* NULL: the kernel's name of the process */
     uint32_t first_reserved_id;   /* of a new file: ids below are the application's own */
-    /* Events happened before: see tbed_event_give(). Not with 'join', 'clock', 'user_clock'. */
+    /* Events happened before: see tbed_event_record_given(). Not with 'join', 'clock', 'user_clock'. */
     bool given_ticks;
     uint64_t given_ticks_per_second; /* 1,000 to 10^12; 0: ticks are counts, in 'user_clock_unit' */
     int64_t given_realtime_ns;       /* CLOCK_REALTIME at tick 0 */
@@ -290,8 +290,8 @@ void tbed_location_describe(struct tbed_writer *writer, uint32_t location,
                             const struct tbed_frame_names *frames, size_t frame_count);
 
 /* Where this process has the unit, and that it no longer has it. */
-void tbed_unit_load(struct tbed_writer *writer, uint32_t first_id, uint64_t address, uint64_t nbytes);
-void tbed_unit_unload(struct tbed_writer *writer, uint32_t first_id);
+void tbed_unit_load_record(struct tbed_writer *writer, uint32_t first_id, uint64_t address, uint64_t nbytes);
+void tbed_unit_unload_record(struct tbed_writer *writer, uint32_t first_id);
 
 /* ---- Call stacks ---- */
 
@@ -325,7 +325,7 @@ bool tbed_stack_intern_frames(struct tbed_writer *writer, uint32_t parent, const
 struct tbed_recorder *tbed_recorder_open(struct tbed_writer *writer, const char *name);
 struct tbed_recorder *tbed_track_open(struct tbed_writer *writer, const char *name);
 void tbed_recorder_close(struct tbed_recorder *recorder);
-void tbed_recorder_name(struct tbed_recorder *recorder, const char *name);
+void tbed_recorder_name_set(struct tbed_recorder *recorder, const char *name);
 /* The stream's number in the file; 0 before the first event. */
 uint32_t tbed_recorder_stream(const struct tbed_recorder *recorder);
 
@@ -335,61 +335,61 @@ static inline uint64_t tbed_recorder_now(const struct tbed_recorder *recorder);
 /* A span on this recorder's stream; spans nest. Inline: a clock read and a store. */
 static inline void tbed_span_begin(struct tbed_recorder *recorder, uint32_t id);
 static inline void tbed_span_end(struct tbed_recorder *recorder);
-static inline void tbed_instant(struct tbed_recorder *recorder, uint32_t id);
+static inline void tbed_instant_record(struct tbed_recorder *recorder, uint32_t id);
 
 /* The same with arguments. */
 void tbed_span_begin_args(struct tbed_recorder *recorder, uint32_t id, const struct tbed_argument *arguments,
                           size_t argument_count);
 void tbed_span_end_args(struct tbed_recorder *recorder, const struct tbed_argument *arguments,
                         size_t argument_count);
-void tbed_instant_args(struct tbed_recorder *recorder, uint32_t id, const struct tbed_argument *arguments,
-                       size_t argument_count);
+void tbed_instant_record_args(struct tbed_recorder *recorder, uint32_t id,
+                              const struct tbed_argument *arguments, size_t argument_count);
 
 /* The same with a category, the id of a string; TBED_ID_INVALID: none. 'value' is U64, I64 or F64. */
 void tbed_span_begin_category(struct tbed_recorder *recorder, uint32_t id, uint32_t category,
                               const struct tbed_argument *arguments, size_t argument_count);
-void tbed_instant_category(struct tbed_recorder *recorder, uint32_t id, uint32_t category,
-                           const struct tbed_argument *arguments, size_t argument_count);
-void tbed_counter_category(struct tbed_recorder *recorder, uint32_t id, uint32_t category,
-                           const struct tbed_argument *value);
+void tbed_instant_record_category(struct tbed_recorder *recorder, uint32_t id, uint32_t category,
+                                  const struct tbed_argument *arguments, size_t argument_count);
+void tbed_counter_record_category(struct tbed_recorder *recorder, uint32_t id, uint32_t category,
+                                  const struct tbed_argument *value);
 
-void tbed_counter_i64(struct tbed_recorder *recorder, uint32_t id, int64_t value);
-void tbed_counter_f64(struct tbed_recorder *recorder, uint32_t id, double value);
+void tbed_counter_record_i64(struct tbed_recorder *recorder, uint32_t id, int64_t value);
+void tbed_counter_record_f64(struct tbed_recorder *recorder, uint32_t id, double value);
 
 /* A message said once: its text is stored in the event. */
-void tbed_message(struct tbed_recorder *recorder, enum tbed_severity severity, const char *text,
-                  size_t nbytes);
+void tbed_message_record(struct tbed_recorder *recorder, enum tbed_severity severity, const char *text,
+                         size_t nbytes);
 /* A message whose format string is in the table; the reader formats it. */
-void tbed_message_args(struct tbed_recorder *recorder, enum tbed_severity severity, uint32_t format_id,
-                       const struct tbed_argument *arguments, size_t argument_count);
+void tbed_message_record_args(struct tbed_recorder *recorder, enum tbed_severity severity, uint32_t format_id,
+                              const struct tbed_argument *arguments, size_t argument_count);
 
 /* A span that begins on one stream and may end on another; matched by (id, key). */
 void tbed_async_begin(struct tbed_recorder *recorder, uint32_t id, uint64_t key);
 void tbed_async_end(struct tbed_recorder *recorder, uint32_t id, uint64_t key);
 
 /* Flows tie spans together: 'type' is TBED_EXT_FLOW_BEGIN, _STEP or _END. */
-void tbed_flow(struct tbed_recorder *recorder, enum tbed_extended type, uint32_t id, uint64_t key);
+void tbed_flow_record(struct tbed_recorder *recorder, enum tbed_extended type, uint32_t id, uint64_t key);
 
 /* Memory. 'location' is a location id or a string id. Record a free before it, an allocation after it. */
-void tbed_alloc(struct tbed_recorder *recorder, uint32_t location, enum tbed_alloc_function function,
-                uint64_t address, uint64_t size);
-void tbed_free(struct tbed_recorder *recorder, uint32_t location, enum tbed_alloc_function function,
-               uint64_t address);
+void tbed_alloc_record(struct tbed_recorder *recorder, uint32_t location, enum tbed_alloc_function function,
+                       uint64_t address, uint64_t size);
+void tbed_free_record(struct tbed_recorder *recorder, uint32_t location, enum tbed_alloc_function function,
+                      uint64_t address);
 /*
  * Many blocks at once, as a garbage collector finds them in a page of slots of one size: for each bit i of 'bits' (the
  * lowest of the first word is 0) the block at 'address' + i * 'slot_nbytes'. 8 bytes for 64 slots, and 48 for the event.
  * Dropped with cause "too large" above some 8,000 words with the usual page size.
  */
-void tbed_free_slots(struct tbed_recorder *recorder, uint32_t location, uint64_t address,
-                     uint64_t slot_nbytes, const uint64_t *bits, size_t word_count);
+void tbed_free_slots_record(struct tbed_recorder *recorder, uint32_t location, uint64_t address,
+                            uint64_t slot_nbytes, const uint64_t *bits, size_t word_count);
 /* Of mappings (function mmap): a range was given back, which may be a part of one or reach over several. */
-void tbed_unmap(struct tbed_recorder *recorder, uint32_t location, uint64_t address, uint64_t nbytes);
+void tbed_unmap_record(struct tbed_recorder *recorder, uint32_t location, uint64_t address, uint64_t nbytes);
 /* The same, and it is elsewhere now, or of another size. 'begin_tick' as below. */
-void tbed_remap(struct tbed_recorder *recorder, uint32_t location, uint64_t old_address, uint64_t old_nbytes,
-                uint64_t address, uint64_t nbytes, uint64_t begin_tick);
+void tbed_remap_record(struct tbed_recorder *recorder, uint32_t location, uint64_t old_address,
+                       uint64_t old_nbytes, uint64_t address, uint64_t nbytes, uint64_t begin_tick);
 /* 'begin_tick' was read (tbed_recorder_now) before the call of realloc. */
-void tbed_realloc(struct tbed_recorder *recorder, uint32_t location, uint64_t old_address, uint64_t address,
-                  uint64_t size, uint64_t begin_tick);
+void tbed_realloc_record(struct tbed_recorder *recorder, uint32_t location, uint64_t old_address,
+                         uint64_t address, uint64_t size, uint64_t begin_tick);
 
 /* ---- Events that happened before ---- */
 
@@ -421,7 +421,7 @@ struct tbed_given_event {
  * Drops and counts as every record does. Cause "too large" where the writer is without 'given_ticks', the type is
  * none of these, or a COUNTER has no value of type U64, I64 or F64.
  */
-void tbed_event_give(struct tbed_recorder *recorder, const struct tbed_given_event *event);
+void tbed_event_record_given(struct tbed_recorder *recorder, const struct tbed_given_event *event);
 
 /* As tbed_recorder_open() for a thread of that number, which need not be this process's. */
 struct tbed_recorder *tbed_recorder_open_given(struct tbed_writer *writer, const char *name, uint32_t tid);

@@ -132,7 +132,7 @@ static void record_much(struct tbed_writer *writer, uint64_t count)
     struct tbed_recorder *recorder = tbed_recorder_open(writer, "filler");
     for (uint64_t i = 0; i < count; i++) {
         tbed_span_begin(recorder, 1);
-        tbed_instant(recorder, 2);
+        tbed_instant_record(recorder, 2);
         tbed_span_end(recorder);
     }
 }
@@ -208,13 +208,13 @@ static void a_full_disk_drops_and_counts_and_goes_on_when_there_is_room(void **s
     assert_true(tbed_writer_drop_count(writer, TBED_DROP_DISK_FULL) > 0);
     struct tbed_recorder *later = tbed_recorder_open(writer, "later");
     for (uint32_t i = 0; i < 1000; i++)
-        tbed_instant(later, 6);
+        tbed_instant_record(later, 6);
     tbed_span_begin(later, 1); /* dropped: so is its end */
     unlink(ballast);
     usleep(100000);
     tbed_span_end(later);
     for (uint32_t i = 0; i < 1000; i++)
-        tbed_instant(later, 7);
+        tbed_instant_record(later, 7);
     tbed_writer_close(writer);
 
     struct tbed_reader *reader = test_reader_open(path, true);

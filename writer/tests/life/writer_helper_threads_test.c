@@ -80,7 +80,7 @@ static size_t resident_nbytes(const char *path)
 static void fill_pages(struct tbed_recorder *recorder, size_t count)
 {
     for (size_t i = 0; i < count * (PAGE_NBYTES / 8); i++)
-        tbed_instant(recorder, (uint32_t)(i & 0xFFFF));
+        tbed_instant_record(recorder, (uint32_t)(i & 0xFFFF));
 }
 
 static void it_has_a_name_and_blocks_all_signals(void **state)

@@ -42,7 +42,7 @@ static void *append_events(void *argument)
     snprintf(name, sizeof name, "w%u", appender->number);
     struct tbed_recorder *recorder = tbed_recorder_open(appender->writer, name);
     for (uint32_t i = 0; i < EVENTS_EACH; i++)
-        tbed_instant(recorder, i);
+        tbed_instant_record(recorder, i);
     tbed_recorder_close(recorder);
     return NULL;
 }
@@ -126,12 +126,12 @@ static void fork_in_every_way(pid_t (*fork_somehow)(void))
         tbed_span_begin(recorder, i);
     pid_t child = fork_somehow();
     if (child == 0) {
-        tbed_recorder_name(recorder, "child");
+        tbed_recorder_name_set(recorder, "child");
         tbed_string_intern(writer, "said by the child", 17);
         tbed_span_end(recorder);
         pid_t grandchild = fork_somehow();
         if (grandchild == 0)
-            tbed_recorder_name(recorder, "grandchild");
+            tbed_recorder_name_set(recorder, "grandchild");
         tbed_span_end(recorder);
         tbed_span_end(recorder);
         if (grandchild != 0)
@@ -266,7 +266,7 @@ static void *record_and_tell(void *argument)
     snprintf(name, sizeof name, "k%u", telling->number);
     struct tbed_recorder *recorder = tbed_recorder_open(telling->writer, name);
     for (uint32_t i = 0;; i++) {
-        tbed_instant(recorder, i & 0xFFFF);
+        tbed_instant_record(recorder, i & 0xFFFF);
         if (i % 64 == 63) {
             struct message message = {telling->number, i + 1};
             if (write(telling->pipe, &message, sizeof message) < 0)
@@ -403,7 +403,7 @@ static void a_shut_trace_is_joined_again_and_again(void **state)
     for (uint32_t i = 0; i < 20; i++) {
         struct tbed_writer_options options = {.join = true};
         struct tbed_writer *writer = test_writer_open(path, &options);
-        tbed_instant(tbed_recorder_open(writer, NULL), i);
+        tbed_instant_record(tbed_recorder_open(writer, NULL), i);
         tbed_writer_close(writer);
         tbed_reader_close(test_reader_open(path, true));
     }

@@ -30,7 +30,7 @@ static struct tbed_writer *ring_open(const char *path, bool joins)
 static void count_up(struct tbed_recorder *recorder, uint32_t from, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        tbed_instant(recorder, from + i);
+        tbed_instant_record(recorder, from + i);
 }
 
 /* The stream's instants end with 'last', and each is one more than the one before; gives how many there are. */
@@ -122,7 +122,7 @@ static void forked_child_has_pages_of_its_own(void **state)
     struct pipes pipes = pipes_open();
     pid_t child = fork_child();
     if (child == 0) {
-        tbed_recorder_name(recorder, "child");
+        tbed_recorder_name_set(recorder, "child");
         count_up(recorder, 1000, 3 * ROUND);
         tell(pipes.to_parent);
         hear(pipes.to_child);
@@ -171,7 +171,7 @@ static void survivor_gets_the_pages_of_who_was_killed(void **state)
             pid_t second = fork();
             bool survives = kills_parent == (second == 0);
             if (second == 0)
-                tbed_recorder_name(recorder, "new");
+                tbed_recorder_name_set(recorder, "new");
             if (!survives)
                 count_up(recorder, 10, 10);
             if (!survives)
@@ -327,7 +327,7 @@ static void given_ticks_go_round(void **state)
     for (uint32_t i = 0; i < EVENTS; i++) {
         struct tbed_given_event event = {
             .type = TBED_GIVEN_INSTANT, .id = i, .tick = 1000 + 10 * (uint64_t)i};
-        tbed_event_give(recorder, &event);
+        tbed_event_record_given(recorder, &event);
     }
     assert_int_equal(tbed_snapshot(writer, to, NULL), TBED_OK);
     tbed_writer_close(writer);
@@ -406,11 +406,11 @@ static void names_outlive_the_ring(void **state)
         snprintf(text, sizeof text, "name %u", i);
         ids[i] = tbed_string_intern(writer, text, strlen(text));
         for (uint32_t k = 0; k < 8; k++)
-            tbed_instant(recorder, ids[i]);
+            tbed_instant_record(recorder, ids[i]);
     }
-    tbed_instant(recorder, reserved);
+    tbed_instant_record(recorder, reserved);
     tbed_id_bind(writer, reserved, 1, tbed_string_intern(writer, "late", 4));
-    tbed_recorder_name(recorder, "after");
+    tbed_recorder_name_set(recorder, "after");
     tbed_writer_close(writer);
     struct tbed_reader *reader = test_reader_open(path, true);
     size_t count;

@@ -77,7 +77,7 @@ static void *record(void *argument)
         if (worker->given != NULL && i % MOMENT_GROUPS == 0)
             worker->moments[i / MOMENT_GROUPS % MOMENTS] = __atomic_load_n(worker->given, __ATOMIC_ACQUIRE);
         tbed_span_begin(recorder, i % NUMBERS);
-        tbed_instant(recorder, i % NUMBERS);
+        tbed_instant_record(recorder, i % NUMBERS);
         tbed_span_end(recorder);
         __atomic_store_n(worker->count, i + 1, __ATOMIC_RELEASE);
         if (worker->is_slow && i == 0)
@@ -230,7 +230,7 @@ static void newest_events_are_kept(void **state)
 static void record_numbers(struct tbed_recorder *recorder, uint32_t first, uint32_t end)
 {
     for (uint32_t i = first; i < end; i++)
-        tbed_instant(recorder, i);
+        tbed_instant_record(recorder, i);
 }
 
 static void assert_numbers(struct tbed_reader *reader, const char *name, uint32_t count)
@@ -289,11 +289,11 @@ static void more_threads_than_pages_drop_and_count(void **state)
         recorders[i] = tbed_recorder_open(writer, "r");
     for (uint32_t k = 0; k < EVENTS; k++)
         for (size_t i = 0; i < RECORDERS; i++)
-            tbed_instant(recorders[i], k);
+            tbed_instant_record(recorders[i], k);
     assert_int_equal(tbed_writer_drop_count(writer, TBED_DROP_SIZE_LIMIT), (RECORDERS - PAGES) * EVENTS);
     tbed_recorder_close(recorders[0]); /* its page can be had now */
     usleep(2000);
-    tbed_instant(recorders[RECORDERS - 1], 77);
+    tbed_instant_record(recorders[RECORDERS - 1], 77);
     assert_int_equal(tbed_writer_drop_count(writer, TBED_DROP_SIZE_LIMIT), (RECORDERS - PAGES) * EVENTS);
     tbed_writer_close(writer);
     struct tbed_reader *reader = test_reader_open(path, true);
@@ -351,13 +351,13 @@ static void pages_of_killed_processes_come_back(void **state)
         children[i] = fork();
         if (children[i] == 0) {
             prctl(PR_SET_PDEATHSIG, SIGKILL);
-            tbed_instant(tbed_recorder_open(writer, "child"), 1);
+            tbed_instant_record(tbed_recorder_open(writer, "child"), 1);
             _exit(write(ready[1], &byte, 1) == 1 && pause());
         }
         assert_int_equal(read(ready[0], &byte, 1), 1);
     }
     for (uint32_t k = 0; k < 3 * PAGE_EVENTS; k++)
-        tbed_instant(own, k);
+        tbed_instant_record(own, k);
     struct tbed_reader *reader = test_reader_open(path, false);
     assert_int_equal(tbed_event_block_count(reader), PAGES); /* the children's, and one for ourselves */
     tbed_reader_close(reader);
@@ -367,7 +367,7 @@ static void pages_of_killed_processes_come_back(void **state)
     }
     usleep(2000);
     for (uint32_t k = 0; k < 8 * PAGE_EVENTS; k++)
-        tbed_instant(own, k);
+        tbed_instant_record(own, k);
     assert_int_equal(tbed_writer_drop_count(writer, TBED_DROP_SIZE_LIMIT), 0);
     tbed_writer_close(writer);
     reader = test_reader_open(path, false);

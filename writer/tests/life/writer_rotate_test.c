@@ -84,8 +84,8 @@ static void every_id_means_the_same_in_the_next_file(void **state)
     struct tbed_unit_options unit = {
         .kind = TBED_UNIT_NATIVE, .pc_count = 100, .name = "unit", .file = "/unit", .share = true};
     uint32_t location = tbed_unit_register(writer, &unit);
-    tbed_unit_load(writer, location, 0x1000, 100);
-    tbed_instant(ended, ids[0]);
+    tbed_unit_load_record(writer, location, 0x1000, 100);
+    tbed_instant_record(ended, ids[0]);
     tbed_recorder_close(ended);
     tbed_span_begin(recorder, ids[1]);
     uint32_t stream = tbed_recorder_stream(recorder);
@@ -93,8 +93,8 @@ static void every_id_means_the_same_in_the_next_file(void **state)
         rotate(writer);
         assert_int_equal(tbed_string_intern(writer, "a text, number 599", 18), ids[599]);
         assert_int_equal(tbed_unit_register(writer, &unit), location);
-        tbed_instant(recorder,
-                     tbed_string_intern(writer, text, (size_t)snprintf(text, sizeof text, "new %u", round)));
+        tbed_instant_record(
+            recorder, tbed_string_intern(writer, text, (size_t)snprintf(text, sizeof text, "new %u", round)));
         assert_int_equal(tbed_recorder_stream(recorder), stream);
     }
     assert_int_equal(tbed_id_reserve(writer, 1), location + 100);
@@ -139,22 +139,22 @@ static void what_is_over_is_not_carried_on(void **state)
     uint32_t unit = tbed_unit_register(writer, &options), unloaded = tbed_unit_register(writer, &options);
     uint32_t id = tbed_id_reserve(writer, 1);
     char text[16];
-    tbed_instant(recorder, 1);
+    tbed_instant_record(recorder, 1);
     for (unsigned i = 0; i < 2000; i++) {
         size_t nbytes = (size_t)snprintf(text, sizeof text, "%u", i % 4);
-        tbed_unit_load(writer, unloaded, i, 16);
-        tbed_unit_load(writer, unit, i, 16);
-        tbed_unit_unload(writer, unit);
-        tbed_unit_unload(writer, unloaded);
+        tbed_unit_load_record(writer, unloaded, i, 16);
+        tbed_unit_load_record(writer, unit, i, 16);
+        tbed_unit_unload_record(writer, unit);
+        tbed_unit_unload_record(writer, unloaded);
         tbed_metadata_set(writer, text, nbytes);
         tbed_id_bind(writer, id, 1, tbed_string_intern(writer, text, nbytes));
-        tbed_recorder_name(recorder, text);
+        tbed_recorder_name_set(recorder, text);
     }
-    tbed_unit_load(writer, unit, 0x7000, 16); /* both are loaded */
-    tbed_unit_load(writer, unit, 0x8000, 16);
+    tbed_unit_load_record(writer, unit, 0x7000, 16); /* both are loaded */
+    tbed_unit_load_record(writer, unit, 0x8000, 16);
     rotate(writer);
     rotate(writer);
-    tbed_instant(recorder, unloaded + 2);
+    tbed_instant_record(recorder, unloaded + 2);
     tbed_writer_free(writer);
 
     struct tbed_reader *reader = test_reader_open(path, true);
@@ -182,7 +182,7 @@ static void records_and_strings_of_a_later_file_take_as_many_pages_as_they_need(
     enum { COUNT = 2000 };
     struct tbed_writer *writer = open_series("much.tbed", (struct tbed_writer_options){.page_nbytes = 4096});
     char text[16];
-    tbed_instant(tbed_recorder_open(writer, "main"), 1);
+    tbed_instant_record(tbed_recorder_open(writer, "main"), 1);
     uint32_t first = tbed_id_reserve(writer, COUNT);
     rotate(writer);
     for (uint32_t i = 0; i < COUNT; i++) {
@@ -209,7 +209,7 @@ static void rotations_take_no_string_pages(void **state)
     struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
     uint32_t first = tbed_string_intern(writer, "first", 5);
     for (unsigned i = 0; i < 200; i++) {
-        tbed_instant(recorder, first);
+        tbed_instant_record(recorder, first);
         rotate(writer);
     }
     uint32_t last = tbed_string_intern(writer, "last", 4);
@@ -253,17 +253,17 @@ static void a_path_that_is_gone_or_of_others(void **state)
     (void)state;
     struct tbed_writer *writer = open_series("gone.tbed", (struct tbed_writer_options){0});
     struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
-    tbed_instant(recorder, 1);
+    tbed_instant_record(recorder, 1);
     unlink(path);
     rotate(writer);
     assert_int_not_equal(access(closed_path(1), F_OK), 0);
-    tbed_instant(recorder, 2);
+    tbed_instant_record(recorder, 2);
     assert_int_equal(event_count(path, false), 1);
     unlink(path);
     close(open(path, O_WRONLY | O_CREAT, 0600));
     expect_failure(writer, TBED_ERR_EXISTS);
     assert_int_not_equal(access(closed_path(1), F_OK), 0);
-    tbed_instant(recorder, 3);
+    tbed_instant_record(recorder, 3);
     tbed_writer_free(writer);
 }
 
@@ -273,7 +273,7 @@ static void a_full_disk_changes_nothing(void **state)
     struct tbed_writer *writer = open_series("full.tbed", (struct tbed_writer_options){0});
     struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
     struct rlimit limit, small;
-    tbed_instant(recorder, 1);
+    tbed_instant_record(recorder, 1);
     getrlimit(RLIMIT_FSIZE, &limit);
     small = limit;
     small.rlim_cur = 100000;
@@ -284,9 +284,9 @@ static void a_full_disk_changes_nothing(void **state)
     setrlimit(RLIMIT_FSIZE, &limit);
     assert_true(status == TBED_ERR_WRITE || status == TBED_ERR_DISK_FULL);
     assert_int_not_equal(access(closed_path(1), F_OK), 0);
-    tbed_instant(recorder, 2);
+    tbed_instant_record(recorder, 2);
     rotate(writer);
-    tbed_instant(recorder, 3);
+    tbed_instant_record(recorder, 3);
     tbed_writer_free(writer);
     assert_int_equal(event_count(closed_path(1), true), 2);
     assert_int_equal(event_count(path, true), 1);
@@ -320,10 +320,10 @@ static void a_folder_that_is_read_only_is_told_in_the_file_that_goes_on(void **s
         "locked.tbed",
         (struct tbed_writer_options){.page_nbytes = 4096, .rotate_nbytes = 32768, .no_helper = true});
     struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
-    tbed_instant(recorder, 1);
+    tbed_instant_record(recorder, 1);
     folder_lock(true);
     for (unsigned i = 0; i < 9999; i++) /* far beyond the limit */
-        tbed_instant(recorder, 2);
+        tbed_instant_record(recorder, 2);
     folder_lock(false);
     struct tbed_trace_info info = info_of(path, false);
     assert_int_equal(info.series_number, 1);
@@ -348,7 +348,7 @@ static void a_folder_that_is_read_only_is_told_in_the_file_that_goes_on(void **s
         expect_failure(writer, TBED_ERR_EXISTS);
     unlink(path);
     rotate(writer); /* the second file had lost its name */
-    tbed_instant(recorder, 3);
+    tbed_instant_record(recorder, 3);
     tbed_writer_free(writer);
     info = info_of(path, true);
     assert_int_equal(info.series_number, 3);
@@ -390,7 +390,7 @@ static void a_forked_child_begins_a_series_of_its_own(void **state)
     if (child == 0) {
         tbed_span_end(recorder);
         int failed = tbed_rotate(writer, NULL) != TBED_OK;
-        tbed_instant(recorder, id);
+        tbed_instant_record(recorder, id);
         tbed_writer_close(writer);
         _exit(failed);
     }
@@ -432,7 +432,7 @@ static void record_until_killed(uint64_t *shared)
         _exit(1);
     struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
     for (uint64_t i = 0;; i++) {
-        tbed_counter_i64(recorder, 5, (int64_t)i);
+        tbed_counter_record_i64(recorder, 5, (int64_t)i);
         __atomic_store_n(shared, i + 1, __ATOMIC_RELEASE);
     }
 }

@@ -42,10 +42,10 @@ static void record_step(struct worker *worker, struct tbed_recorder *recorder, u
         tbed_span_end(recorder);
         --*depth;
     }
-    tbed_counter_i64(recorder, COUNTER_ID, (int64_t)i);
+    tbed_counter_record_i64(recorder, COUNTER_ID, (int64_t)i);
     if (i % 500 == 0) {
         size_t nbytes = (size_t)snprintf(text, sizeof text, "%u-%llu", worker->number, (unsigned long long)i);
-        tbed_instant(recorder, tbed_string_intern(worker->writer, text, nbytes));
+        tbed_instant_record(recorder, tbed_string_intern(worker->writer, text, nbytes));
     }
 }
 
@@ -74,7 +74,7 @@ static void *come_and_go(void *argument)
     for (uint64_t i = 0; !__atomic_load_n(&worker->stop, __ATOMIC_RELAXED); i++) {
         struct tbed_recorder *recorder = tbed_recorder_open(worker->writer, "short");
         tbed_span_begin(recorder, tbed_string_intern(worker->writer, "short work", 10));
-        tbed_counter_i64(recorder, COUNTER_ID, (int64_t)i);
+        tbed_counter_record_i64(recorder, COUNTER_ID, (int64_t)i);
         tbed_span_end(recorder);
         tbed_recorder_close(recorder);
         __atomic_store_n(&worker->count, i + 1, __ATOMIC_RELEASE);
@@ -272,7 +272,7 @@ static volatile sig_atomic_t is_rotation_asked, handler_count;
 static void record_in_handler(int signal)
 {
     (void)signal;
-    tbed_instant(handler_recorder, 1);
+    tbed_instant_record(handler_recorder, 1);
     handler_count++;
     is_rotation_asked = 1;
 }
@@ -323,7 +323,7 @@ static void handlers_ask_for_rotations_and_record_during_them(void **state)
     sigaction(SIGALRM, &action, &before);
     setitimer(ITIMER_REAL, &timer, NULL);
     for (unsigned done = 0; done < 40; count++) {
-        tbed_instant(handler_recorder, 2);
+        tbed_instant_record(handler_recorder, 2);
         if (is_rotation_asked) {
             is_rotation_asked = 0;
             done += tbed_rotate(writer, NULL) == TBED_OK;
@@ -373,7 +373,7 @@ static void handlers_record_while_their_thread_has_the_lock(void **state)
     for (; !__atomic_load_n(&worker.stop, __ATOMIC_ACQUIRE); count++) {
         for (unsigned i = 0; i < 100; i++)
             tbed_id_bind(writer, id, 1, id);
-        tbed_instant(handler_recorder, 2);
+        tbed_instant_record(handler_recorder, 2);
     }
     setitimer(ITIMER_REAL, &none, NULL);
     sigaction(SIGALRM, &before, NULL);
@@ -392,11 +392,11 @@ static void a_quiet_program_rotates_by_time(void **state)
     struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
     uint64_t drops[TBED_DROP_CAUSE_COUNT] = {0};
     char third[300];
-    tbed_instant(recorder, 1);
+    tbed_instant_record(recorder, 1);
     snprintf(third, sizeof third, "%s.000003", path);
     while (access(third, F_OK) != 0)
         usleep(1000);
-    tbed_instant(recorder, 1);
+    tbed_instant_record(recorder, 1);
     tbed_writer_free(writer);
     assert_int_equal(sum_series(path, drops), 2);
 }

@@ -45,7 +45,7 @@ static void *count_up(void *argument)
         }
         if (worker->is_slow && i % 200 == 0)
             usleep(1000);
-        tbed_instant(recorder, id);
+        tbed_instant_record(recorder, id);
         __atomic_store_n(&worker->count, i + 1, __ATOMIC_RELEASE);
     }
     return NULL;
@@ -193,7 +193,7 @@ static void snapshot_of_a_flight_recorder_begins_behind_a_gap(void **state)
     struct tbed_writer *writer = test_writer_open(source, &options);
     struct tbed_recorder *recorder = tbed_recorder_open(writer, "t0");
     for (uint32_t i = 0; i < EVENTS; i++)
-        tbed_instant(recorder, i);
+        tbed_instant_record(recorder, i);
     int fd = open(source, O_WRONLY); /* as if the page had been given to somebody who was killed */
     assert_int_equal(pwrite(fd, zeros, PAGE_NBYTES, LOST_PAGE * PAGE_NBYTES), PAGE_NBYTES);
     close(fd);
@@ -241,8 +241,8 @@ static void damaged_blocks_are_left_out_and_counted(void **state)
     struct tbed_recorder *first = tbed_recorder_open(writer, "first");
     struct tbed_recorder *second = tbed_recorder_open(writer, "second");
     for (uint32_t i = 0; i < 50; i++) {
-        tbed_instant(first, i);
-        tbed_instant(second, i);
+        tbed_instant_record(first, i);
+        tbed_instant_record(second, i);
     }
     tbed_writer_close(writer);
     uint32_t stream = flip_first_event_block(path);
@@ -267,7 +267,7 @@ static void cells_stay_where_their_page_has_a_damaged_tail(void **state)
     const char *path = test_path("tail.tbed"), *to = test_path("cells.tbed");
     struct tbed_writer *writer = test_writer_open(path, NULL);
     struct tbed_recorder *recorder = tbed_recorder_open(writer, "first");
-    tbed_instant(recorder, tbed_string_intern(writer, "named", 5));
+    tbed_instant_record(recorder, tbed_string_intern(writer, "named", 5));
     tbed_writer_close(writer);
     flip(path, CELLS_PAGE * 65536 + 64);
     struct tbed_reader *reader;
@@ -324,7 +324,7 @@ static void damage_of_words_stays_as_far_as_the_moment(void **state)
         struct tbed_recorder *recorder = tbed_recorder_open(writer, "t0");
         user_now = 1000;
         for (uint32_t i = 0; i < EVENTS; i++)
-            tbed_instant(recorder, i);
+            tbed_instant_record(recorder, i);
         damage_word(path, PAGE_NBYTES + 64 + 8 * (is_after ? AFTER : BEFORE), 1);
         user_now = 1000 + MOMENT;
         assert_int_equal(tbed_snapshot(writer, to, NULL), TBED_OK);

@@ -38,11 +38,11 @@ static void a_record_of_more_than_65536_words_is_dropped_wherever_it_would_fit(v
     struct tbed_recorder *recorder = tbed_recorder_open(writer, NULL);
     char *text = calloc(1, 600000);
     for (int i = 0; i < 300; i++) /* out of the cell, into a page */
-        tbed_instant(recorder, 1);
-    tbed_message(recorder, TBED_SEVERITY_NONE, text, 65534 * 8 - 8); /* the largest one */
-    tbed_instant(recorder, 2);
-    tbed_message(recorder, TBED_SEVERITY_NONE, text, 65534 * 8 - 7);
-    tbed_instant(recorder, 3);
+        tbed_instant_record(recorder, 1);
+    tbed_message_record(recorder, TBED_SEVERITY_NONE, text, 65534 * 8 - 8); /* the largest one */
+    tbed_instant_record(recorder, 2);
+    tbed_message_record(recorder, TBED_SEVERITY_NONE, text, 65534 * 8 - 7);
+    tbed_instant_record(recorder, 3);
     tbed_writer_close(writer);
     struct tbed_reader *reader = test_reader_open(path, true);
     size_t count;
@@ -67,7 +67,7 @@ static void spans_deeper_than_the_memory_are_survived(void **state)
     for (uint32_t i = 0; i < DEPTH; i++)
         tbed_span_begin(recorder, 1);
     for (uint32_t i = 0; i < 10000; i++)
-        tbed_instant(recorder, 2);
+        tbed_instant_record(recorder, 2);
     for (uint32_t i = 0; i < DEPTH; i++)
         tbed_span_end(recorder);
     tbed_writer_close(writer);
@@ -94,14 +94,14 @@ static void a_file_longer_than_the_map_drops_and_counts(void **state)
         struct tbed_writer *other = test_writer_open(path, &large);
         struct tbed_recorder *filler = tbed_recorder_open(other, "large");
         for (uint32_t i = 0; i < 500000; i++)
-            tbed_instant(filler, i);
+            tbed_instant_record(filler, i);
         tbed_writer_close(other);
         _exit(0);
     }
     await(child);
     child = fork();
     if (child == 0) {
-        tbed_instant(recorder, 1);
+        tbed_instant_record(recorder, 1);
         tbed_writer_close(writer);
         _exit(0);
     }
@@ -138,14 +138,14 @@ static void a_full_disk_uses_up_no_numbers(void **state)
     struct tbed_recorder *recorder = tbed_recorder_open(writer, NULL);
     uint64_t before = tbed_writer_drop_count(writer, TBED_DROP_DISK_FULL);
     for (uint32_t i = 0; i < 10000; i++)
-        tbed_instant(recorder, i);
+        tbed_instant_record(recorder, i);
     assert_int_equal(tbed_writer_drop_count(writer, TBED_DROP_DISK_FULL), before + 10000);
     assert_int_equal(tbed_writer_drop_count(writer, TBED_DROP_INTERRUPTED), 0);
     assert_int_equal(tbed_writer_drop_count(writer, TBED_DROP_IDS_EXHAUSTED), 0);
     unlink(ballast);
     usleep(100000);
     assert_int_not_equal(tbed_string_intern(writer, "later", 5), TBED_ID_INVALID);
-    tbed_instant(recorder, 1);
+    tbed_instant_record(recorder, 1);
     assert_true(tbed_recorder_stream(recorder) < 10);
     tbed_writer_close(writer);
     tbed_reader_close(test_reader_open(path, true));
@@ -170,7 +170,7 @@ static void two_processes_that_close_at_once_leave_a_clean_file(void **state)
                 continue;
             struct tbed_writer_options options = {.join = true};
             struct tbed_writer *writer = test_writer_open(path, &options);
-            tbed_instant(tbed_recorder_open(writer, NULL), 1);
+            tbed_instant_record(tbed_recorder_open(writer, NULL), 1);
             __atomic_fetch_add(ready, 1, __ATOMIC_SEQ_CST);
             while (__atomic_load_n(ready, __ATOMIC_SEQ_CST) != 2)
                 continue;
@@ -201,14 +201,14 @@ static void a_fork_during_a_close_leaves_a_clean_file(void **state)
         struct tbed_recorder *recorder = NULL;
         for (int i = 0; i < 2000; i++) {
             recorder = tbed_track_open(writer, NULL);
-            tbed_instant(recorder, 1);
+            tbed_instant_record(recorder, 1);
         }
         pthread_t thread;
         pthread_create(&thread, NULL, close_writer, writer);
         usleep((useconds_t)round * 20);
         pid_t child = fork();
         if (child == 0) {
-            tbed_instant(recorder, 2);
+            tbed_instant_record(recorder, 2);
             tbed_writer_close(writer);
             _exit(0);
         }
@@ -232,7 +232,7 @@ static void drops_of_a_child_do_not_damage_a_shut_file(void **state)
     int pipes[2];
     char go;
     assert_int_equal(pipe(pipes), 0);
-    tbed_instant(recorder, 1);
+    tbed_instant_record(recorder, 1);
     tbed_span_begin_args(recorder, 2, &large, 1); /* dropped: so is its end */
     pid_t child = fork();
     if (child == 0) {
@@ -272,7 +272,7 @@ static void *record_until_cancelled(void *writer)
 {
     struct tbed_recorder *recorder = tbed_recorder_open(writer, NULL);
     for (uint32_t i = 0;; i++) {
-        tbed_instant(recorder, i);
+        tbed_instant_record(recorder, i);
         if (i % 1000000 == 0)
             pthread_testcancel();
     }
@@ -294,7 +294,7 @@ static void a_cancelled_thread_takes_no_lock_with_it(void **state)
     struct tbed_recorder *recorder = tbed_recorder_open(writer, NULL);
     alarm(60);
     for (uint32_t i = 0; i < 500000; i++)
-        tbed_instant(recorder, i);
+        tbed_instant_record(recorder, i);
     alarm(0);
     tbed_writer_close(writer);
     tbed_reader_close(test_reader_open(path, true));
@@ -310,9 +310,9 @@ static void record_from_handler(int signal)
 {
     (void)signal;
     if (handler_recorder != NULL)
-        tbed_instant(handler_recorder, 100);
+        tbed_instant_record(handler_recorder, 100);
     if (handled < 2000 && pool[handled] != NULL)
-        tbed_instant(pool[handled], 1); /* its first: a lock is taken */
+        tbed_instant_record(pool[handled], 1); /* its first: a lock is taken */
     handled++;
 }
 
@@ -347,7 +347,7 @@ static void a_handler_during_a_recorders_close_damages_nothing(void **state)
         struct tbed_recorder *recorder = tbed_recorder_open(writer, NULL);
         handler_recorder = recorder;
         for (uint32_t k = 0; k < 20; k++)
-            tbed_instant(recorder, k);
+            tbed_instant_record(recorder, k);
         tbed_recorder_close(recorder);
         handler_recorder = NULL;
     }

@@ -37,7 +37,7 @@ static void give_span(struct tbed_recorder *recorder, uint32_t id, uint64_t begi
                                      .category = TBED_ID_INVALID,
                                      .tick = tick,
                                      .begin_tick = begin_tick};
-    tbed_event_give(recorder, &event);
+    tbed_event_record_given(recorder, &event);
 }
 
 /* ---- As they were given ---- */
@@ -129,7 +129,7 @@ static void any_events_come_back_as_they_were_given(void **state)
     for (size_t i = 0; i < COUNT; i++) {
         given[i] = random_event(depth);
         values[i] = given[i].arguments->value.u64;
-        tbed_event_give(recorder, &given[i]);
+        tbed_event_record_given(recorder, &given[i]);
         if (given[i].type == TBED_GIVEN_BEGIN)
             open[depth++] = given[i].id;
         if (given[i].type == TBED_GIVEN_END)
@@ -183,12 +183,12 @@ static void events_that_are_none_are_counted(void **state)
     struct tbed_argument text = {
         .type = TBED_ARG_TEXT, .name_id = TBED_ID_INVALID, .nbytes = 1, .value.text = "x"};
     struct tbed_given_event event = {.type = TBED_GIVEN_COUNTER, .category = TBED_ID_INVALID};
-    tbed_event_give(recorder, &event);
+    tbed_event_record_given(recorder, &event);
     event.arguments = &text;
     event.argument_count = 1;
-    tbed_event_give(recorder, &event);
+    tbed_event_record_given(recorder, &event);
     event.type = (enum tbed_given_type)9;
-    tbed_event_give(recorder, &event);
+    tbed_event_record_given(recorder, &event);
     assert_int_equal(tbed_writer_drop_count(writer, TBED_DROP_TOO_LARGE), 3);
     tbed_writer_close(writer);
     give_span(recorder, 1, 0, 1);
@@ -197,7 +197,7 @@ static void events_that_are_none_are_counted(void **state)
 
     writer = test_writer_open(path, NULL);
     recorder = tbed_recorder_open(writer, "clock");
-    tbed_instant(recorder, 1);
+    tbed_instant_record(recorder, 1);
     give_span(recorder, 1, 0, 1);
     assert_int_equal(tbed_writer_drop_count(writer, TBED_DROP_TOO_LARGE), 1);
     tbed_writer_close(writer);
@@ -307,8 +307,8 @@ static void other_functions_get_the_latest_tick_given(void **state)
     assert_int_equal(tbed_recorder_now(recorder), 300);
     assert_int_equal(tbed_recorder_now(other), 0);
     tbed_span_begin(recorder, 2);
-    tbed_counter_i64(recorder, 3, -1);
-    tbed_message(recorder, TBED_SEVERITY_ERROR, "late", 4);
+    tbed_counter_record_i64(recorder, 3, -1);
+    tbed_message_record(recorder, TBED_SEVERITY_ERROR, "late", 4);
     give_span(recorder, 1, 0, 900);
     tbed_span_end(recorder);
     tbed_writer_close(writer);

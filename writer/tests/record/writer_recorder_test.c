@@ -79,23 +79,23 @@ static void every_kind_of_event_comes_back(void **state)
         {.type = TBED_ARG_ID, .name_id = TBED_ID_INVALID, .value.id = TBED_ID_METADATA},
     };
     tbed_span_begin_args(recorder, 5, arguments, 6);
-    tbed_instant_args(recorder, 6, arguments, 1);
-    tbed_counter_i64(recorder, 7, -((int64_t)1 << 59));
-    tbed_counter_i64(recorder, 7, (int64_t)1 << 59);
-    tbed_counter_f64(recorder, 7, 1.5);
-    tbed_message(recorder, TBED_SEVERITY_WARNING, "careful", 7);
+    tbed_instant_record_args(recorder, 6, arguments, 1);
+    tbed_counter_record_i64(recorder, 7, -((int64_t)1 << 59));
+    tbed_counter_record_i64(recorder, 7, (int64_t)1 << 59);
+    tbed_counter_record_f64(recorder, 7, 1.5);
+    tbed_message_record(recorder, TBED_SEVERITY_WARNING, "careful", 7);
     tbed_async_begin(recorder, 8, 99);
     tbed_async_end(recorder, 8, 99);
-    tbed_flow(recorder, TBED_EXT_FLOW_STEP, 8, 98);
-    tbed_alloc(recorder, 9, TBED_FUNCTION_MALLOC, 0x7fffffff0000, 32767);
-    tbed_alloc(recorder, 9, TBED_FUNCTION_MALLOC, 0x7fffffff0000, 32768);
-    tbed_alloc(recorder, 9, TBED_FUNCTION_CALLOC, 16, 1);
-    tbed_alloc(recorder, 9, TBED_FUNCTION_MALLOC, 0, 1);
-    tbed_free(recorder, 9, TBED_FUNCTION_MALLOC, 0x7fffffff0000);
-    tbed_free(recorder, 9, TBED_FUNCTION_MALLOC, UINT64_MAX);
-    tbed_realloc(recorder, 9, 16, 32, 64, 3);
-    tbed_free_slots(recorder, 9, 0x10000, 40, (const uint64_t[]){5, 0, UINT64_MAX}, 3);
-    tbed_free_slots(recorder, 9, 0x10000, 40, NULL, 1 << 20); /* too many: dropped */
+    tbed_flow_record(recorder, TBED_EXT_FLOW_STEP, 8, 98);
+    tbed_alloc_record(recorder, 9, TBED_FUNCTION_MALLOC, 0x7fffffff0000, 32767);
+    tbed_alloc_record(recorder, 9, TBED_FUNCTION_MALLOC, 0x7fffffff0000, 32768);
+    tbed_alloc_record(recorder, 9, TBED_FUNCTION_CALLOC, 16, 1);
+    tbed_alloc_record(recorder, 9, TBED_FUNCTION_MALLOC, 0, 1);
+    tbed_free_record(recorder, 9, TBED_FUNCTION_MALLOC, 0x7fffffff0000);
+    tbed_free_record(recorder, 9, TBED_FUNCTION_MALLOC, UINT64_MAX);
+    tbed_realloc_record(recorder, 9, 16, 32, 64, 3);
+    tbed_free_slots_record(recorder, 9, 0x10000, 40, (const uint64_t[]){5, 0, UINT64_MAX}, 3);
+    tbed_free_slots_record(recorder, 9, 0x10000, 40, NULL, 1 << 20); /* too many: dropped */
     tbed_span_end_args(recorder, arguments, 2);
     tbed_writer_close(writer);
 
@@ -182,11 +182,11 @@ static void clocks_that_jump_are_recorded_exactly(void **state)
     struct tbed_writer *writer = test_writer_open(path, &options);
     struct tbed_recorder *recorder = tbed_recorder_open(writer, NULL);
     uint64_t expected[COUNT];
-    tbed_instant(recorder, 1);
+    tbed_instant_record(recorder, 1);
     for (size_t i = 0; i < COUNT; i++) {
         counted_ticks += jumps[i];
         expected[i] = counted_ticks + 1;
-        tbed_instant(recorder, 2);
+        tbed_instant_record(recorder, 2);
     }
     tbed_writer_close(writer);
     struct tbed_reader *reader = test_reader_open(path, true);
@@ -235,14 +235,14 @@ static void a_record_too_large_for_a_page_is_dropped_and_told(void **state)
     struct tbed_recorder *recorder = tbed_recorder_open(writer, NULL);
     char *text = calloc(1, 10000);
     memset(text, 'x', 10000);
-    tbed_instant(recorder, 1);
-    tbed_message(recorder, TBED_SEVERITY_NONE, text, 10000);
-    tbed_message(recorder, TBED_SEVERITY_NONE, text, 3900);
+    tbed_instant_record(recorder, 1);
+    tbed_message_record(recorder, TBED_SEVERITY_NONE, text, 10000);
+    tbed_message_record(recorder, TBED_SEVERITY_NONE, text, 3900);
     struct tbed_argument many[300];
     for (size_t i = 0; i < 300; i++)
         many[i] = (struct tbed_argument){.type = TBED_ARG_U64, .name_id = TBED_ID_INVALID};
-    tbed_instant_args(recorder, 2, many, 256);
-    tbed_instant(recorder, 3);
+    tbed_instant_record_args(recorder, 2, many, 256);
+    tbed_instant_record(recorder, 3);
     assert_int_equal(tbed_writer_drop_count(writer, TBED_DROP_TOO_LARGE), 2);
     tbed_writer_close(writer);
 
@@ -305,10 +305,10 @@ static void everything_takes_no_writer(void **state)
         tbed_span_end_args(recorder, NULL, 0);
         tbed_span_begin_args(recorder, 1, NULL, 0);
     }
-    tbed_instant(recorder, 1);
-    tbed_counter_i64(recorder, 1, 1);
-    tbed_message(recorder, TBED_SEVERITY_NONE, "x", 1);
-    tbed_recorder_name(recorder, "y");
+    tbed_instant_record(recorder, 1);
+    tbed_counter_record_i64(recorder, 1, 1);
+    tbed_message_record(recorder, TBED_SEVERITY_NONE, "x", 1);
+    tbed_recorder_name_set(recorder, "y");
     assert_int_equal(tbed_recorder_stream(recorder), 0);
     tbed_recorder_close(recorder);
     assert_int_equal(tbed_string_intern(NULL, "x", 1), TBED_ID_INVALID);
@@ -325,12 +325,12 @@ static void what_a_closed_recorder_gets_is_counted(void **state)
     (void)state;
     struct tbed_writer *writer = test_writer_open(test_path("closed.tbed"), NULL);
     struct tbed_recorder *recorder = tbed_recorder_open(writer, NULL);
-    tbed_instant(recorder, 1);
+    tbed_instant_record(recorder, 1);
     tbed_recorder_close(recorder);
     tbed_span_begin(recorder, 2);
     tbed_span_end(recorder);
-    tbed_instant(recorder, 3);
-    tbed_counter_i64(recorder, 4, 5);
+    tbed_instant_record(recorder, 3);
+    tbed_counter_record_i64(recorder, 4, 5);
     assert_int_equal(tbed_writer_drop_count(writer, TBED_DROP_CLOSED), 4);
     tbed_writer_close(writer);
 }
@@ -345,11 +345,11 @@ static void what_is_recorded_after_the_close_is_counted_and_harmless(void **stat
     tbed_writer_close(writer);
     tbed_writer_close(writer);
     tbed_span_end(recorder);
-    tbed_instant(recorder, 1);
+    tbed_instant_record(recorder, 1);
     tbed_recorder_close(recorder);
     assert_int_equal(tbed_writer_drop_count(writer, TBED_DROP_CLOSED), 2);
     assert_int_equal(tbed_string_intern(writer, "x", 1), TBED_ID_INVALID);
-    tbed_instant(tbed_recorder_open(writer, "late"), 1);
+    tbed_instant_record(tbed_recorder_open(writer, "late"), 1);
     struct tbed_reader *reader = test_reader_open(path, true);
     assert_int_equal(test_drop_count(reader), 0);
     tbed_reader_close(reader);
@@ -363,7 +363,7 @@ static void a_closed_recorder_is_used_again_for_the_next(void **state)
     for (uint32_t i = 0; i < 500; i++) {
         struct tbed_recorder *recorder = tbed_recorder_open(writer, NULL);
         for (uint32_t k = 0; k < 10; k++)
-            tbed_instant(recorder, i);
+            tbed_instant_record(recorder, i);
         tbed_recorder_close(recorder);
         tbed_recorder_close(recorder);
     }
@@ -389,7 +389,7 @@ static void record_from_handler(int signal)
 {
     (void)signal;
     tbed_span_begin(handler_recorder, 100);
-    tbed_instant(handler_recorder, 101);
+    tbed_instant_record(handler_recorder, 101);
     tbed_span_end(handler_recorder);
     handled++;
 }
@@ -415,7 +415,7 @@ static void a_signal_handler_that_records_corrupts_nothing(void **state)
     uint64_t pairs = 0;
     for (; handled < 1000; pairs++) {
         tbed_span_begin(handler_recorder, 1);
-        tbed_counter_i64(handler_recorder, 2, (int64_t)pairs);
+        tbed_counter_record_i64(handler_recorder, 2, (int64_t)pairs);
         tbed_span_end(handler_recorder);
     }
     fast_timer(0);

@@ -58,8 +58,8 @@ static void record_from_handler(int number)
     uint32_t handled = thread->handled;
     thread->is_dropped[handled] = thread->recorder->mark == TBED_MARK_BUSY;
     tbed_span_begin(thread->recorder, HANDLER_ID);
-    tbed_counter_i64(thread->recorder, HANDLER_ID + 1, handled);
-    tbed_instant(thread->recorder, HANDLER_ID + 2);
+    tbed_counter_record_i64(thread->recorder, HANDLER_ID + 1, handled);
+    tbed_instant_record(thread->recorder, HANDLER_ID + 2);
     tbed_span_end(thread->recorder);
     thread->handled = handled + 1;
     if (thread->handled == HANDLED_MIN)
@@ -105,8 +105,8 @@ static void *record(void *argument)
     timer_t timer = start_timer();
     for (; __atomic_load_n(&threads_to_wait_for, __ATOMIC_RELAXED) != 0; thread->rounds++) {
         tbed_span_begin(thread->recorder, 1);
-        tbed_counter_i64(thread->recorder, THREAD_COUNTER_ID, (int64_t)thread->rounds);
-        tbed_instant(thread->recorder, 3);
+        tbed_counter_record_i64(thread->recorder, THREAD_COUNTER_ID, (int64_t)thread->rounds);
+        tbed_instant_record(thread->recorder, 3);
         tbed_span_end(thread->recorder);
         pause_briefly();
         if (thread->rounds % 16 == 0)
@@ -115,7 +115,7 @@ static void *record(void *argument)
     timer_delete(timer);
     mine = NULL; /* a signal may be on its way */
     tbed_span_begin(thread->recorder, 1);
-    tbed_counter_i64(thread->recorder, THREAD_COUNTER_ID, (int64_t)thread->rounds);
+    tbed_counter_record_i64(thread->recorder, THREAD_COUNTER_ID, (int64_t)thread->rounds);
     return NULL; /* its last page is kept until all are done */
 }
 

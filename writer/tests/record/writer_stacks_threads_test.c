@@ -287,7 +287,7 @@ static _Noreturn void record_until_killed(const char *path, int ready_fd)
         path_of(i % 50000, frames); /* in the end there is nothing new */
         frames[DEPTH - 1] = i % 50000;
         tbed_stack_intern_frames(writer, TBED_ID_INVALID, frames, DEPTH, ids);
-        tbed_instant(recorder, ids[i % DEPTH]);
+        tbed_instant_record(recorder, ids[i % DEPTH]);
         if (i == 100 && write(ready_fd, "", 1) != 1)
             _exit(1);
     }

@@ -215,7 +215,7 @@ static void what_cannot_be_bound_is_counted_and_left_out(void **state)
     tbed_id_bind(writer, first, 0x20000001, text);
     tbed_id_bind(writer, first, 0, text);
     tbed_id_bind_list(writer, ids, strings, 4);
-    tbed_unit_load(writer, UINT32_MAX, 1, 1);
+    tbed_unit_load_record(writer, UINT32_MAX, 1, 1);
     assert_int_equal(tbed_writer_drop_count(writer, TBED_DROP_TOO_LARGE), 6);
     tbed_writer_close(writer);
     struct tbed_reader *reader = test_reader_open(path, true);
@@ -429,7 +429,7 @@ static void another_thread_binds_late(void **state)
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, bind_each, &late), 0);
     for (uint32_t i = 0; i < COUNT; i++)
-        tbed_instant(recorder, late.first + i);
+        tbed_instant_record(recorder, late.first + i);
     pthread_join(thread, NULL);
     tbed_writer_close(writer);
     struct tbed_reader *reader = test_reader_open(path, true);
@@ -504,8 +504,8 @@ static void units_resolve_to_name_and_pc_and_line(void **state)
     assert_int_equal(tbed_unit_location(&handed, 0xfff), TBED_ID_INVALID);
     assert_int_equal(tbed_unit_location(&handed, 0x1000 + (UINT64_C(1) << 34)), TBED_ID_INVALID);
     assert_int_equal(tbed_unit_location(&none, 0x1000), TBED_ID_INVALID);
-    tbed_unit_load(writer, lib, 0x7f0000001000, 0x801);
-    tbed_unit_unload(writer, lib);
+    tbed_unit_load_record(writer, lib, 0x7f0000001000, 0x801);
+    tbed_unit_unload_record(writer, lib);
     tbed_writer_close(writer);
 
     struct tbed_reader *reader = test_reader_open(path, true);

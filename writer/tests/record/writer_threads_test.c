@@ -111,7 +111,7 @@ static void *record_until_told(void *argument)
     struct tbed_recorder *recorder = tbed_recorder_open(worker->writer, name);
     for (uint32_t i = 0; !__atomic_load_n(&worker->stop, __ATOMIC_RELAXED); i++) {
         tbed_span_begin(recorder, i);
-        tbed_counter_i64(recorder, 1, i);
+        tbed_counter_record_i64(recorder, 1, i);
         tbed_span_end(recorder);
         __atomic_store_n(&worker->count, i, __ATOMIC_RELAXED);
     }
@@ -125,7 +125,7 @@ static void *give_until_told(void *argument)
     struct tbed_given_event event = {.type = TBED_GIVEN_SPAN, .category = 1};
     while (!__atomic_load_n(&worker->stop, __ATOMIC_RELAXED)) {
         event.tick = worker->count * 7;
-        tbed_event_give(recorder, &event);
+        tbed_event_record_given(recorder, &event);
         __atomic_fetch_add(&worker->count, 1, __ATOMIC_RELAXED);
     }
     return NULL;
@@ -166,8 +166,8 @@ static void *open_and_close_recorders(void *argument)
     for (uint32_t i = 0; i < 200; i++) {
         struct tbed_recorder *recorder = tbed_recorder_open(worker->writer, "short");
         for (uint32_t k = 0; k < 10; k++)
-            tbed_instant(recorder, k);
-        tbed_recorder_name(recorder, "renamed");
+            tbed_instant_record(recorder, k);
+        tbed_recorder_name_set(recorder, "renamed");
         tbed_recorder_close(recorder);
     }
     return NULL;

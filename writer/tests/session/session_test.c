@@ -257,7 +257,7 @@ static void off_records_and_evaluates_nothing(void **state)
     every_macro(); /* before any start */
     assert_int_equal(evaluated, 0);
     assert_null(tbed_default_writer());
-    tbed_instant(tbed_default_recorder(), 1);
+    tbed_instant_record(tbed_default_recorder(), 1);
     tbed_stop();
     const char *path = start("off.tbed");
     assert_non_null(tbed_default_writer());
@@ -474,7 +474,7 @@ static void a_trace_in_use_is_joined(void **state)
     const char *path = test_path("joined.tbed");
     struct tbed_writer *writer = test_writer_open(path, NULL);
     struct tbed_recorder *recorder = tbed_recorder_open(writer, "other");
-    tbed_instant(recorder, tbed_string_intern(writer, "theirs", 6));
+    tbed_instant_record(recorder, tbed_string_intern(writer, "theirs", 6));
     assert_int_equal(tbed_start(path, NULL), TBED_OK);
     TBED_INSTANT("ours");
     tbed_stop();

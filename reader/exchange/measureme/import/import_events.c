@@ -102,7 +102,7 @@ static inline void put(struct events *events, struct track *track, struct tbed_g
                 .type = TBED_ARG_U64, .name_id = events->thread_name_id, .nbytes = 8, .value.u64 = thread};
         given->arguments = arguments;
     }
-    tbed_event_give(track->recorder, given);
+    tbed_event_record_given(track->recorder, given);
 }
 
 static inline void give(struct events *events, struct track *track, const struct mm_event *event)

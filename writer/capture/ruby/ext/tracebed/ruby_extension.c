@@ -163,7 +163,7 @@ static VALUE tracebed_give_way(VALUE self)
     ruby_session.light = ruby_session.full = ruby_session.objects = ruby_session.by_marks = false;
     ruby_objects_clear();
     ruby_heap_clear();
-    tbed_message(ruby_track()->recorder, TBED_SEVERITY_WARNING, text, sizeof text - 1);
+    tbed_message_record(ruby_track()->recorder, TBED_SEVERITY_WARNING, text, sizeof text - 1);
     return Qtrue;
 }
 

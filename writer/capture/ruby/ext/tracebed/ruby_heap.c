@@ -93,7 +93,7 @@ static bool has_missed_none(struct tbed_recorder *recorder, size_t expected_coun
     if (is_expected || page_count == 0)
         return is_expected;
     ruby_heap_clear();
-    tbed_message(recorder, TBED_SEVERITY_WARNING, text, sizeof text - 1);
+    tbed_message_record(recorder, TBED_SEVERITY_WARNING, text, sizeof text - 1);
     return false;
 }
 
@@ -122,8 +122,8 @@ void ruby_heap_record_dead(struct tbed_recorder *recorder)
             any |= dead[i];
         }
         if (any != 0)
-            tbed_free_slots(recorder, TBED_ID_INVALID, first_slot(page->address), RUBY_LAYOUT_SLOT_NBYTES,
-                            dead, RUBY_LAYOUT_MARKS_NWORDS);
+            tbed_free_slots_record(recorder, TBED_ID_INVALID, first_slot(page->address),
+                                   RUBY_LAYOUT_SLOT_NBYTES, dead, RUBY_LAYOUT_MARKS_NWORDS);
     }
 }
 

@@ -13,7 +13,7 @@ static void on_new_light(VALUE data, rb_trace_arg_t *arg)
     struct ruby_track *track = ruby_track();
     if (TBED_UNLIKELY(ruby_session.apart))
         return;
-    tbed_instant(track->recorder, ruby_location(arg));
+    tbed_instant_record(track->recorder, ruby_location(arg));
 }
 
 /* Address and frees as well, where the collector's marks are known. */
@@ -24,8 +24,8 @@ static void on_new_full(VALUE data, rb_trace_arg_t *arg)
     if (TBED_UNLIKELY(ruby_session.apart))
         return;
     VALUE object = ruby_word(arg, RUBY_LAYOUT_ARG_OBJECT);
-    tbed_alloc(track->recorder, ruby_location_exact(arg), TBED_FUNCTION_UNKNOWN, object,
-               ruby_session.slot_nbytes);
+    tbed_alloc_record(track->recorder, ruby_location_exact(arg), TBED_FUNCTION_UNKNOWN, object,
+                      ruby_session.slot_nbytes);
     ruby_heap_add(object);
 }
 
@@ -39,11 +39,11 @@ static void on_new(VALUE data, rb_trace_arg_t *arg)
     uint32_t location = ruby_location(arg);
     VALUE object = rb_tracearg_object(arg);
     if (ruby_session.full)
-        tbed_alloc(track->recorder, location, TBED_FUNCTION_UNKNOWN, object, ruby_session.slot_nbytes);
+        tbed_alloc_record(track->recorder, location, TBED_FUNCTION_UNKNOWN, object, ruby_session.slot_nbytes);
     if (ruby_session.by_marks)
         ruby_heap_add(object);
     else if (ruby_session.light)
-        tbed_instant(track->recorder, location);
+        tbed_instant_record(track->recorder, location);
     if (ruby_session.objects)
         ruby_objects_add(object, location);
     if (ruby_session.check)
@@ -56,7 +56,7 @@ static void on_free(VALUE data, rb_trace_arg_t *arg)
     (void)data;
     VALUE object = rb_tracearg_object(arg);
     if (ruby_session.full && !ruby_session.by_marks)
-        tbed_free(ruby_track()->recorder, TBED_ID_INVALID, TBED_FUNCTION_UNKNOWN, object);
+        tbed_free_record(ruby_track()->recorder, TBED_ID_INVALID, TBED_FUNCTION_UNKNOWN, object);
     if (ruby_session.objects)
         ruby_objects_drop(object);
 }

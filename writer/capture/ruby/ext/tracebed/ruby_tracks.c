@@ -182,7 +182,7 @@ static void thread_begin(void)
     char comm[COMM_NBYTES];
     if (ruby_track()->owner != rb_thread_current())
         thread_forget();
-    tbed_recorder_name(ruby_track()->recorder, thread_name(comm));
+    tbed_recorder_name_set(ruby_track()->recorder, thread_name(comm));
     if (ruby_session.calls)
         fiber_begin();
 }
