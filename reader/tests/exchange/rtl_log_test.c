@@ -675,8 +675,8 @@ static void what_is_said_of_calls_and_of_paths_is_kept_apart(void **state)
 static void run_oracle(const char *name, int count)
 {
     char command[1200];
-    snprintf(command, sizeof command, "python3 reader/tests/%s %s %s %d", name, program_path(), run_folder,
-             count);
+    snprintf(command, sizeof command, "python3 reader/tests/exchange/%s %s %s %d", name, program_path(),
+             run_folder, count);
     assert_int_equal(system(command), 0);
 }
 

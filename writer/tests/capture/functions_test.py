@@ -26,7 +26,7 @@ import time
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".."))
 TRACEBED = os.path.join(ROOT, os.environ.get("TBED_BUILD", "build/release"), "tracebed")
-HEADER = os.path.join(ROOT, "writer", "tests", "functions_program.h")
+HEADER = os.path.join(ROOT, "writer", "tests", "capture", "functions_program.h")
 LAND = 1 << 24
 
 
