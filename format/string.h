@@ -1,7 +1,7 @@
 /*
  * String entries and the components of their content. Pure functions over bytes.
  *
- * Not here: which block an id names, and what a reference leads to (reader/core/strings/strings.c, reader/core/records/resolve.c).
+ * Not here: which block an id names, and what a reference leads to (reader/core/strings).
  *
  * Source: spec/format.md, section 7.
  *

@@ -42,8 +42,10 @@ ROOMS = {
     "reader/core/base": ["format"],
     "reader/core/file": ["reader/core/base", "reader/include"],
     "reader/core/events": ["reader/core/file"],
-    "reader/core/strings": ["reader/core/events"],
-    "reader/core/records": ["reader/core/strings"],
+    "reader/core/records": ["reader/core/file"],
+    "reader/core/strings": ["reader/core/records"],
+    "reader/core/names": ["reader/core/strings"],
+    "reader/core/open": ["reader/core/events", "reader/core/names"],
     "reader/analysis": ["reader/core"],
     "reader/symbols": ["reader/core"],
     "reader/exchange": ["reader/analysis", "writer/include", "writer/capture/include"],
@@ -87,9 +89,9 @@ REACH = {room: reach(room) for room in ROOMS}
 
 # ---- Includes ----
 
-def find(name, path):
+def find(quote, name, path):
     """The file of the tree that an include means, or None: the system's."""
-    for folder in [".", os.path.dirname(path), *PUBLIC]:
+    for folder in [".", os.path.dirname(path), *PUBLIC] if quote == '"' else PUBLIC:
         candidate = os.path.normpath(os.path.join(folder, name))
         if os.path.isfile(candidate):
             return candidate
@@ -117,7 +119,7 @@ def check_includes(path):
     room, problems, targets = room_of(path), [], set()
     for number, quote, name in includes(path):
         place = f"{path}:{number}: includes {name}"
-        target = find(name, path)
+        target = find(quote, name, path)
         if target is None:
             if quote == '"' or name.startswith("tracebed/"):
                 problems.append(f"{place}, which does not exist")

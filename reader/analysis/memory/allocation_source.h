@@ -10,7 +10,7 @@
 #include "format/event.h"
 #include "reader/analysis/memory/heap.h"
 #include "reader/core/events/decode.h"
-#include "reader/core/file/internal.h"
+#include "reader/core/file/reader_state.h"
 
 /* What a FREE of slots has still to give. */
 struct allocation_slots {

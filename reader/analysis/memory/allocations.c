@@ -7,6 +7,7 @@
 #include "reader/analysis/memory/heap.h"
 #include "reader/analysis/shared/workers.h"
 #include "reader/analysis/spans/named.h"
+#include "reader/core/records/metadata.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -232,23 +233,17 @@ static void add_moments(struct tbed_allocations *allocations, const struct alloc
 
 /* ---- Which process was forked from which ---- */
 
-/* Processes come by rising number, each once. False: there is none of this number. */
+/* False: no process has this number. */
 static bool find_process(const struct tbed_reader *reader, uint32_t number,
                          struct tbed_process_info *info_ret)
 {
-    size_t low = 0, high = reader->metadata.processes.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        tbed_process_get(reader, middle, info_ret);
-        if (info_ret->stream == number)
-            return true;
-        if (info_ret->stream < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return false;
+    const struct tbed_keyed_process *process =
+        tbed_keyed_find(&reader->metadata->processes, sizeof *process, number);
+    if (process != NULL)
+        *info_ret = process->info;
+    return process != NULL;
 }
+
 /* NULL: the process has no events. */
 static struct heap *find_heap(const struct allocation_work *shared, uint32_t process)
 {

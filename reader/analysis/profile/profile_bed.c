@@ -10,7 +10,7 @@
 #include "reader/analysis/spans/named.h"
 #include "reader/analysis/spans/open_spans.h"
 #include "reader/core/events/decode.h"
-#include "reader/core/file/internal.h"
+#include "reader/core/file/gateway.h"
 
 #include <stdlib.h>
 #include <string.h>

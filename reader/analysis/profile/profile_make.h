@@ -7,7 +7,7 @@
 #ifndef TRACEBED_PROFILE_MAKE_H
 #define TRACEBED_PROFILE_MAKE_H
 
-#include "reader/core/strings/label.h"
+#include "reader/core/names/label.h"
 
 #include <tracebed/analysis.h>
 

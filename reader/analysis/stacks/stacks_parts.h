@@ -7,7 +7,7 @@
 #define TRACEBED_STACKS_PARTS_H
 
 #include "reader/analysis/scopes/scope_messages.h"
-#include "reader/core/strings/label.h"
+#include "reader/core/names/label.h"
 
 #include <pthread.h>
 #include <tracebed/analysis.h>

@@ -9,7 +9,7 @@
 #include "format/event.h"
 #include "format/layout.h"
 #include "reader/core/events/decode.h"
-#include "reader/core/file/internal.h"
+#include "reader/core/file/gateway.h"
 
 #include <stdlib.h>
 

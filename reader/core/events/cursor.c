@@ -9,7 +9,7 @@
 #include "reader/core/events/cursor.h"
 
 #include "reader/core/events/decode.h"
-#include "reader/core/file/internal.h"
+#include "reader/core/file/gateway.h"
 
 #include <stdlib.h>
 

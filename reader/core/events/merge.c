@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "reader/core/events/cursor.h"
-#include "reader/core/file/internal.h"
+#include "reader/core/file/reader_state.h"
 
 #include <stdlib.h>
 

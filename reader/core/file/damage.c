@@ -6,7 +6,7 @@
 #include "reader/core/file/damage.h"
 
 #include "format/checksum.h"
-#include "reader/core/file/internal.h"
+#include "reader/core/file/reader_state.h"
 
 #include <stdlib.h>
 
@@ -79,6 +79,26 @@ void tbed_damage_list_add(struct tbed_damage_list *list, const struct tbed_damag
         list->count++;
     }
     pthread_mutex_unlock(&list->lock);
+}
+
+void tbed_damage_tell(const struct tbed_reader *reader, enum tbed_status status, uint64_t offset,
+                      uint32_t cell, uint64_t detail)
+{
+    struct tbed_damage damage = {
+        .status = status,
+        .offset = offset,
+        .page = offset / reader->header.page_nbytes,
+        .cell = cell,
+        .detail = detail,
+    };
+    tbed_damage_list_add(reader->damage, &damage);
+}
+
+void tbed_damage_tell_file(const struct tbed_reader *reader, enum tbed_status status, uint64_t offset,
+                           uint64_t detail)
+{
+    struct tbed_damage damage = {.status = status, .offset = offset, .page = UINT64_MAX, .detail = detail};
+    tbed_damage_list_add(reader->damage, &damage);
 }
 
 bool tbed_damage_get(const struct tbed_reader *reader, size_t index, struct tbed_damage *damage_ret)

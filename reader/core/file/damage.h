@@ -27,4 +27,12 @@ void tbed_damage_list_free(struct tbed_damage_list *list);
 /* Adds it unless the same status was told of the same offset. Without memory it is counted only. */
 void tbed_damage_list_add(struct tbed_damage_list *list, const struct tbed_damage *damage);
 
+/* Adds damage at 'offset' of the file; the page follows from it. */
+void tbed_damage_tell(const struct tbed_reader *reader, enum tbed_status status, uint64_t offset,
+                      uint32_t cell, uint64_t detail);
+
+/* The same for damage that is the whole file's. */
+void tbed_damage_tell_file(const struct tbed_reader *reader, enum tbed_status status, uint64_t offset,
+                           uint64_t detail);
+
 #endif

@@ -1,28 +1,24 @@
 /*
- * The gateway from an entry of the index to a block, and the list of event blocks behind it.
+ * The gateway from an entry of the index to a block; see gateway.h.
  *
  * SPDX-License-Identifier: MIT
  */
-#include "reader/core/file/internal.h"
+#include "reader/core/file/gateway.h"
 
-void tbed_damage_tell(const struct tbed_reader *reader, enum tbed_status status, uint64_t offset,
-                      uint32_t cell, uint64_t detail)
+struct tbed_block_place tbed_place_make(const struct tbed_reader *reader, uint32_t page, uint32_t cell,
+                                        uint32_t shift, uint32_t cells_string_page)
 {
-    struct tbed_damage damage = {
-        .status = status,
-        .offset = offset,
-        .page = offset / reader->header.page_nbytes,
+    const struct tbed_disk_header *header = tbed_reader_header(reader);
+    return (struct tbed_block_place){
+        .file_id = reader->header.file_id,
+        .page_nbytes = reader->header.page_nbytes,
+        .page = page,
         .cell = cell,
-        .detail = detail,
+        .nbytes = cell == 0 ? reader->header.page_nbytes : 1u << shift,
+        .cells_string_page = cells_string_page,
+        .next_stream = tbed_word_load(&header->next_stream),
+        .next_string_page = tbed_word_load(&header->next_string_page),
     };
-    tbed_damage_list_add(reader->damage, &damage);
-}
-
-void tbed_damage_tell_file(const struct tbed_reader *reader, enum tbed_status status, uint64_t offset,
-                           uint64_t detail)
-{
-    struct tbed_damage damage = {.status = status, .offset = offset, .page = UINT64_MAX, .detail = detail};
-    tbed_damage_list_add(reader->damage, &damage);
 }
 
 static enum tbed_entry_state state_load(const struct tbed_entry *entry)
@@ -231,34 +227,4 @@ bool tbed_entry_ends_before(const struct tbed_reader *reader, struct tbed_entry 
     passage.fields = tbed_block_load(reader->map.bytes + passage.offset);
     return is_what_was_indexed(&passage) && passage.fields.used_nbytes != 0 &&
            passage.fields.last_tick < tick;
-}
-
-size_t tbed_event_block_count(const struct tbed_reader *reader)
-{
-    return reader->index.lists[TBED_BLOCK_EVENTS].count;
-}
-
-enum tbed_status tbed_event_block_get(const struct tbed_reader *reader, size_t index,
-                                      struct tbed_block *block_ret)
-{
-    if (index >= tbed_event_block_count(reader))
-        return TBED_ERR_ARGUMENT;
-    struct tbed_entry *entry = tbed_index_entry(&reader->index, TBED_BLOCK_EVENTS, index);
-    return tbed_gateway(reader, TBED_BLOCK_EVENTS, entry, false, block_ret);
-}
-
-void tbed_stream_blocks(const struct tbed_reader *reader, uint32_t stream, size_t *first_ret,
-                        size_t *count_ret)
-{
-    struct tbed_stream_range range = tbed_index_stream(&reader->index, stream);
-    *first_ret = range.first;
-    *count_ret = range.count;
-}
-
-void tbed_block_open_span(const struct tbed_block *block, uint32_t index, uint64_t *begin_tick_ret,
-                          uint32_t *id_ret)
-{
-    const uint8_t *span = block->bytes + TBED_BLOCK_HEADER_NBYTES + (size_t)index * TBED_STACK_ENTRY_NBYTES;
-    *begin_tick_ret = tbed_word_load(span);
-    *id_ret = tbed_word32_load(span + offsetof(struct tbed_disk_open_span, id)) & TBED_ID_MAX;
 }

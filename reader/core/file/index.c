@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "format/checksum.h"
-#include "reader/core/file/internal.h"
+#include "reader/core/file/gateway.h"
 
 #include <stdlib.h>
 
@@ -38,22 +38,6 @@ struct update {
 static size_t ordinal_count(const struct tbed_reader *reader)
 {
     return (size_t)((UINT64_C(1) << 32) / reader->header.page_nbytes);
-}
-
-struct tbed_block_place tbed_place_make(const struct tbed_reader *reader, uint32_t page, uint32_t cell,
-                                        uint32_t shift, uint32_t cells_string_page)
-{
-    const struct tbed_disk_header *header = tbed_reader_header(reader);
-    return (struct tbed_block_place){
-        .file_id = reader->header.file_id,
-        .page_nbytes = reader->header.page_nbytes,
-        .page = page,
-        .cell = cell,
-        .nbytes = cell == 0 ? reader->header.page_nbytes : 1u << shift,
-        .cells_string_page = cells_string_page,
-        .next_stream = tbed_word_load(&header->next_stream),
-        .next_string_page = tbed_word_load(&header->next_string_page),
-    };
 }
 
 /* ---- Looking at pages ---- */

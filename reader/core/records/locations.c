@@ -7,15 +7,19 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "reader/core/strings/string_walk.h"
+#include "reader/core/records/locations.h"
+
+#include "format/string.h"
+#include "reader/core/file/reader_state.h"
+#include "reader/core/records/metadata.h"
 
 /* ---- Call stacks ---- */
 
 bool tbed_stack_get(const struct tbed_reader *reader, uint32_t id, uint32_t *location_ret,
                     uint32_t *parent_ret)
 {
-    const struct tbed_keyed_stacks *stacks = reader->metadata.stacks.items;
-    size_t count = tbed_keyed_count_up_to(&reader->metadata.stacks, sizeof *stacks, id);
+    const struct tbed_keyed_stacks *stacks = reader->metadata->stacks.items;
+    size_t count = tbed_keyed_count_up_to(&reader->metadata->stacks, sizeof *stacks, id);
     if (count == 0 || id - stacks[count - 1].keyed.key >= stacks[count - 1].count)
         return false;
     stacks += count - 1;
@@ -39,8 +43,25 @@ size_t tbed_stack_locations(const struct tbed_reader *reader, uint32_t id, uint3
 bool tbed_id_follow(const struct tbed_reader *reader, uint32_t id, uint32_t *next_ret)
 {
     uint32_t parent;
-    return tbed_binding_find(&reader->metadata, id, next_ret) ||
-           tbed_stack_get(reader, id, next_ret, &parent);
+    return tbed_binding_find(reader->metadata, id, next_ret) || tbed_stack_get(reader, id, next_ret, &parent);
+}
+
+/* What is bound may be bound to something bound, and so on: to the same limit as in a walk. A stack leads on too. */
+enum tbed_status tbed_bindings_follow(const struct tbed_reader *reader, uint32_t *id)
+{
+    uint32_t seen[TBED_STRING_DEPTH_MAX];
+    for (uint32_t depth = 0; *id <= TBED_ID_METADATA; depth++) {
+        for (uint32_t i = 0; i < depth; i++)
+            if (seen[i] == *id)
+                return TBED_ERR_STRING_CYCLE;
+        uint32_t bound = *id;
+        if (!tbed_id_follow(reader, *id, id))
+            return TBED_ERR_STRING_UNBOUND;
+        if (depth == TBED_STRING_DEPTH_MAX)
+            return TBED_ERR_STRING_DEPTH;
+        seen[depth] = bound;
+    }
+    return TBED_OK;
 }
 
 /* ---- Units ---- */
@@ -48,8 +69,8 @@ bool tbed_id_follow(const struct tbed_reader *reader, uint32_t id, uint32_t *nex
 bool tbed_location_find(const struct tbed_reader *reader, uint32_t id, struct tbed_unit_info *unit_ret,
                         uint64_t *pc_ret)
 {
-    const struct tbed_keyed_unit *units = reader->metadata.units.items;
-    size_t count = tbed_keyed_count_up_to(&reader->metadata.units, sizeof *units, id);
+    const struct tbed_keyed_unit *units = reader->metadata->units.items;
+    size_t count = tbed_keyed_count_up_to(&reader->metadata->units, sizeof *units, id);
     if (count == 0)
         return false;
     const struct tbed_unit_info *unit = &units[count - 1].info;
@@ -62,8 +83,8 @@ bool tbed_location_find(const struct tbed_reader *reader, uint32_t id, struct tb
 
 uint32_t tbed_location_line(const struct tbed_reader *reader, const struct tbed_unit_info *unit, uint64_t pc)
 {
-    const struct tbed_line *lines = reader->metadata.lines.items;
-    size_t low = 0, high = reader->metadata.lines.count; /* the first that is past it is in [low, high] */
+    const struct tbed_line *lines = reader->metadata->lines.items;
+    size_t low = 0, high = reader->metadata->lines.count; /* the first that is past it is in [low, high] */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         const struct tbed_line *line = &lines[middle];
@@ -79,8 +100,8 @@ uint32_t tbed_location_line(const struct tbed_reader *reader, const struct tbed_
 
 static bool frames_find(const struct tbed_reader *reader, uint32_t id, struct tbed_location *location)
 {
-    const struct tbed_keyed_frames *frames = reader->metadata.frames.items;
-    size_t count = tbed_keyed_count_up_to(&reader->metadata.frames, sizeof *frames, id);
+    const struct tbed_keyed_frames *frames = reader->metadata->frames.items;
+    size_t count = tbed_keyed_count_up_to(&reader->metadata->frames, sizeof *frames, id);
     if (count == 0 || frames[count - 1].keyed.key != id || frames[count - 1].count == 0)
         return false;
     location->source = TBED_FRAMES_GIVEN;

@@ -3,10 +3,12 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "reader/core/records/metadata.h"
 #include "format/record.h"
-#include "reader/core/file/internal.h"
+#include "reader/core/file/gateway.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* One record under way to where it belongs. */
 struct intake {
@@ -287,38 +289,6 @@ static bool read_blocks(struct intake *intake, const struct tbed_index *index)
 
 /* ---- Arranging ---- */
 
-static int compare_keyed(const void *a, const void *b)
-{
-    const struct tbed_keyed *x = a, *y = b;
-    if (x->key != y->key)
-        return x->key < y->key ? -1 : 1;
-    return x->offset < y->offset ? -1 : x->offset > y->offset;
-}
-
-void tbed_keyed_sort(struct tbed_vector *vector, size_t item_nbytes)
-{
-    if (vector->count > 1)
-        qsort(vector->items, vector->count, item_nbytes, compare_keyed);
-}
-
-/* Keeps the last of each key, which is the newest in file order. */
-static void keep_newest(struct tbed_vector *vector, size_t item_nbytes)
-{
-    char *items = vector->items;
-    size_t kept = 0;
-    tbed_keyed_sort(vector, item_nbytes);
-    for (size_t i = 0; i < vector->count; i++) {
-        const struct tbed_keyed *item = (const struct tbed_keyed *)(items + i * item_nbytes);
-        const struct tbed_keyed *next = (const struct tbed_keyed *)(items + (i + 1) * item_nbytes);
-        if (i + 1 < vector->count && next->key == item->key)
-            continue;
-        if (kept != i)
-            memcpy(items + kept * item_nbytes, item, item_nbytes);
-        kept++;
-    }
-    vector->count = kept;
-}
-
 static int compare_lines(const void *a, const void *b)
 {
     const struct tbed_line *x = a, *y = b;
@@ -352,31 +322,7 @@ static void keep_newest_names(struct tbed_vector *names)
         item->id = before->id;
         item->tick = before->tick;
     }
-    keep_newest(names, sizeof *items);
-}
-
-size_t tbed_keyed_count_up_to(const struct tbed_vector *vector, size_t item_nbytes, uint32_t key)
-{
-    size_t low = 0, high = vector->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const void *item = (const char *)vector->items + middle * item_nbytes;
-        if (((const struct tbed_keyed *)item)->key <= key)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static void *find_keyed(const struct tbed_vector *vector, size_t item_nbytes, uint32_t key)
-{
-    size_t count = tbed_keyed_count_up_to(vector, item_nbytes, key);
-    struct tbed_keyed *item;
-    if (count == 0)
-        return NULL;
-    item = (struct tbed_keyed *)((char *)vector->items + (count - 1) * item_nbytes);
-    return item->key == key ? item : NULL;
+    tbed_keyed_keep_newest(names, sizeof *items);
 }
 
 /* Streams that have blocks but no STREAM record are streams all the same. */
@@ -386,7 +332,7 @@ static bool add_recordless_streams(const struct tbed_index *index, struct tbed_m
     size_t known = metadata->streams.count;
     for (size_t i = 0; i < index->stream_ranges.count; i++) {
         struct tbed_vector sorted = {metadata->streams.items, known, known};
-        struct tbed_keyed_stream *stream = find_keyed(&sorted, sizeof *stream, ranges[i].stream);
+        struct tbed_keyed_stream *stream = tbed_keyed_find(&sorted, sizeof *stream, ranges[i].stream);
         if (stream == NULL) {
             stream = tbed_vector_push(&metadata->streams, sizeof *stream);
             if (stream == NULL)
@@ -404,8 +350,8 @@ static bool add_recordless_streams(const struct tbed_index *index, struct tbed_m
 static void apply_names_and_ends(struct tbed_metadata *metadata, uint32_t key, uint32_t *name_id,
                                  uint64_t *end_tick)
 {
-    const struct tbed_keyed_value *name = find_keyed(&metadata->names, sizeof *name, key);
-    const struct tbed_keyed_value *end = find_keyed(&metadata->ends, sizeof *end, key);
+    const struct tbed_keyed_value *name = tbed_keyed_find(&metadata->names, sizeof *name, key);
+    const struct tbed_keyed_value *end = tbed_keyed_find(&metadata->ends, sizeof *end, key);
     if (name != NULL)
         *name_id = name->id;
     if (end != NULL)
@@ -415,13 +361,13 @@ static void apply_names_and_ends(struct tbed_metadata *metadata, uint32_t key, u
 static bool arrange(const struct tbed_reader *reader, const struct tbed_index *index,
                     struct tbed_metadata *metadata)
 {
-    keep_newest(&metadata->processes, sizeof(struct tbed_keyed_process));
-    keep_newest(&metadata->streams, sizeof(struct tbed_keyed_stream));
-    keep_newest(&metadata->ends, sizeof(struct tbed_keyed_value));
-    keep_newest(&metadata->counters, sizeof(struct tbed_keyed_value));
+    tbed_keyed_keep_newest(&metadata->processes, sizeof(struct tbed_keyed_process));
+    tbed_keyed_keep_newest(&metadata->streams, sizeof(struct tbed_keyed_stream));
+    tbed_keyed_keep_newest(&metadata->ends, sizeof(struct tbed_keyed_value));
+    tbed_keyed_keep_newest(&metadata->counters, sizeof(struct tbed_keyed_value));
     keep_newest_names(&metadata->names);
     sort_lines(&metadata->lines);
-    keep_newest(&metadata->frames, sizeof(struct tbed_keyed_frames));
+    tbed_keyed_keep_newest(&metadata->frames, sizeof(struct tbed_keyed_frames));
     tbed_anchors_arrange(&metadata->anchors);
     if (!tbed_ranges_separate(reader, metadata) || !add_recordless_streams(index, metadata))
         return false;
@@ -445,23 +391,10 @@ static bool add_header_anchor(const struct tbed_reader *reader, struct tbed_meta
     return anchor != NULL;
 }
 
-enum tbed_status tbed_metadata_build(const struct tbed_reader *reader, const struct tbed_index *index,
-                                     struct tbed_metadata *metadata_ret)
-{
-    struct tbed_metadata metadata = {0};
-    struct intake intake = {.reader = reader, .metadata = &metadata};
-    *metadata_ret = (struct tbed_metadata){0};
-    if (!add_header_anchor(reader, &metadata) || !read_blocks(&intake, index) ||
-        !arrange(reader, index, &metadata)) {
-        tbed_metadata_free(&metadata);
-        return TBED_ERR_MEMORY;
-    }
-    *metadata_ret = metadata;
-    return TBED_OK;
-}
-
 void tbed_metadata_free(struct tbed_metadata *metadata)
 {
+    if (metadata == NULL)
+        return;
     tbed_vector_free(&metadata->processes);
     tbed_vector_free(&metadata->streams);
     tbed_vector_free(&metadata->units);
@@ -475,4 +408,19 @@ void tbed_metadata_free(struct tbed_metadata *metadata)
     tbed_vector_free(&metadata->bindings);
     tbed_vector_free(&metadata->segments);
     tbed_vector_free(&metadata->anchors);
+    free(metadata);
+}
+
+enum tbed_status tbed_metadata_build(const struct tbed_reader *reader, const struct tbed_index *index,
+                                     struct tbed_metadata **metadata_ret)
+{
+    struct tbed_metadata *metadata = calloc(1, sizeof *metadata);
+    struct intake intake = {.reader = reader, .metadata = metadata};
+    if (metadata == NULL || !add_header_anchor(reader, metadata) || !read_blocks(&intake, index) ||
+        !arrange(reader, index, metadata)) {
+        tbed_metadata_free(metadata);
+        return TBED_ERR_MEMORY;
+    }
+    *metadata_ret = metadata;
+    return TBED_OK;
 }

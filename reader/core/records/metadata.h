@@ -8,19 +8,12 @@
 #ifndef TRACEBED_METADATA_H
 #define TRACEBED_METADATA_H
 
-#include "reader/core/base/vector.h"
+#include "reader/core/records/keyed.h"
 
 #include <tracebed/reader.h>
 
 struct tbed_reader;
 struct tbed_index;
-
-/* What a record is about and where it stands. Sorted by both, the last of a key is the newest. */
-struct tbed_keyed {
-    uint32_t key;
-    uint32_t cell; /* for damage */
-    uint64_t offset;
-};
 
 struct tbed_keyed_process {
     struct tbed_keyed keyed; /* by the stream number of the process */
@@ -92,10 +85,11 @@ struct tbed_metadata {
     uint32_t series_failed_count;
 };
 
-/* Reads all record blocks of 'index'. Damage is told. Errors: ERR_MEMORY; '*metadata_ret' is then empty. */
+/* Reads all record blocks of 'index' and adds damage. Errors: ERR_MEMORY. */
 enum tbed_status tbed_metadata_build(const struct tbed_reader *reader, const struct tbed_index *index,
-                                     struct tbed_metadata *metadata_ret);
+                                     struct tbed_metadata **metadata_ret);
 
+/* NULL is allowed. */
 void tbed_metadata_free(struct tbed_metadata *metadata);
 
 /*
@@ -110,10 +104,6 @@ bool tbed_bindings_flatten(const struct tbed_binding_info *bindings, size_t coun
 
 /* The string that a reserved id or METADATA is bound to. */
 bool tbed_binding_find(const struct tbed_metadata *metadata, uint32_t id, uint32_t *string_id_ret);
-
-/* metadata.c: sorts items that start with a struct tbed_keyed; and how many of them have no key above 'key'. */
-void tbed_keyed_sort(struct tbed_vector *vector, size_t item_nbytes);
-size_t tbed_keyed_count_up_to(const struct tbed_vector *vector, size_t item_nbytes, uint32_t key);
 
 /* anchors.c: sorts them and takes out those that go back in CLOCK_MONOTONIC. */
 void tbed_anchors_arrange(struct tbed_vector *anchors);

@@ -7,7 +7,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "reader/core/file/internal.h"
+#include "reader/core/file/reader_state.h"
+#include "reader/core/records/metadata.h"
 
 #include <stdlib.h>
 

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "reader/core/records/locations.h"
 #include "reader/core/strings/string_walk.h"
 
 #include <stdio.h>

@@ -10,7 +10,7 @@
 #define TRACEBED_STRING_WALK_H
 
 #include "format/string.h"
-#include "reader/core/file/internal.h"
+#include "reader/core/strings/string_table.h"
 
 /* ---- Meanings ---- */
 
@@ -20,9 +20,6 @@ struct tbed_meaning {
     uint64_t pc;
     struct tbed_string_entry entry; /* its components were checked */
 };
-
-/* locations.c: what an id stands for: what it is bound to, or the location of a stack. */
-bool tbed_id_follow(const struct tbed_reader *reader, uint32_t id, uint32_t *next_ret);
 
 /* Errors: the ERR_STRING_… of an id that has no text. */
 enum tbed_status tbed_meaning_find(const struct tbed_reader *reader, uint32_t id,
@@ -163,9 +160,5 @@ enum tbed_status tbed_measured_give(const struct tbed_measurer *measurer, uint32
 /* As tbed_string_resolve(). '*settled_ret': the text is whole, and can never be another. */
 enum tbed_status tbed_resolve(const struct tbed_reader *reader, uint32_t id, char *buffer,
                               size_t buffer_nbytes, size_t *nbytes_ret, bool *settled_ret);
-
-/* From a bound id, or a stack, to the string's own. Errors: STRING_UNBOUND ('*id' is then what is bound to nothing, a
- * location perhaps), STRING_CYCLE, STRING_DEPTH. */
-enum tbed_status tbed_bindings_follow(const struct tbed_reader *reader, uint32_t *id);
 
 #endif

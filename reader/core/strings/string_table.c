@@ -1,13 +1,15 @@
 /*
  * The string table: from an id to its entry, entries one after another, components one after another.
  *
- * Not here: what references lead to (resolve.c).
+ * Not here: what references lead to (string_walk.h).
  *
  * SPDX-License-Identifier: MIT
  */
+#include "reader/core/strings/string_table.h"
 #include "format/checksum.h"
 #include "format/string.h"
-#include "reader/core/strings/string_walk.h"
+#include "reader/core/file/gateway.h"
+#include "reader/core/records/locations.h"
 
 /* Checks the entry at 'at' of the block. Errors: TBED_END at the end of what is there; STRING_LENGTH,
  * STRING_HASH. */
@@ -112,24 +114,6 @@ bool tbed_string_next(const struct tbed_reader *reader, uint32_t *id)
 }
 
 /* ---- Components ---- */
-
-/* What is bound may be bound to something bound, and so on: to the same limit as in a walk. A stack leads on too. */
-enum tbed_status tbed_bindings_follow(const struct tbed_reader *reader, uint32_t *id)
-{
-    uint32_t seen[TBED_STRING_DEPTH_MAX];
-    for (uint32_t depth = 0; *id <= TBED_ID_METADATA; depth++) {
-        for (uint32_t i = 0; i < depth; i++)
-            if (seen[i] == *id)
-                return TBED_ERR_STRING_CYCLE;
-        uint32_t bound = *id;
-        if (!tbed_id_follow(reader, *id, id))
-            return TBED_ERR_STRING_UNBOUND;
-        if (depth == TBED_STRING_DEPTH_MAX)
-            return TBED_ERR_STRING_DEPTH;
-        seen[depth] = bound;
-    }
-    return TBED_OK;
-}
 
 enum tbed_status tbed_string_component_next(const struct tbed_reader *reader, uint32_t id, uint32_t *at,
                                             struct tbed_string_component *component_ret)

@@ -5,8 +5,10 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "reader/core/strings/label.h"
+#include "reader/core/names/label.h"
 
+#include "reader/core/file/reader_state.h"
+#include "reader/core/records/locations.h"
 #include "reader/core/strings/string_walk.h"
 
 #include <stdio.h>

@@ -5,7 +5,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "reader/core/file/internal.h"
+#include "reader/core/file/reader_state.h"
+#include "reader/core/records/metadata.h"
 
 #include <stdlib.h>
 
@@ -58,8 +59,8 @@ static bool tells_a_rate(const struct tbed_anchor *a, const struct tbed_anchor *
  * rate. */
 static struct line line_find(const struct tbed_reader *reader, uint64_t tick, bool realtime)
 {
-    const struct tbed_anchor *anchors = reader->metadata.anchors.items;
-    size_t count = reader->metadata.anchors.count, low = 0, high = count;
+    const struct tbed_anchor *anchors = reader->metadata->anchors.items;
+    size_t count = reader->metadata->anchors.count, low = 0, high = count;
     while (low < high) { /* low: how many anchors are at or before the tick */
         size_t middle = low + (high - low) / 2;
         if (anchors[middle].ticks <= tick)
@@ -111,8 +112,8 @@ int64_t tbed_ticks_to_ns(const struct tbed_reader *reader, uint64_t tick)
 
 double tbed_tick_span_to_ns(const struct tbed_reader *reader, uint64_t ticks)
 {
-    const struct tbed_anchor *anchors = reader->metadata.anchors.items;
-    const struct tbed_anchor *last = anchors + reader->metadata.anchors.count - 1;
+    const struct tbed_anchor *anchors = reader->metadata->anchors.items;
+    const struct tbed_anchor *last = anchors + reader->metadata->anchors.count - 1;
     if (reader->header.clock == TBED_CLOCK_USER)
         return (double)ticks;
     if (tells_a_rate(anchors, last))

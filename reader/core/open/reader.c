@@ -4,8 +4,9 @@
  * SPDX-License-Identifier: MIT
  */
 #include "format/checksum.h"
-#include "reader/core/file/internal.h"
-#include "reader/core/strings/name_cache.h"
+#include "reader/core/file/reader_state.h"
+#include "reader/core/names/name_cache.h"
+#include "reader/core/records/metadata.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -126,7 +127,7 @@ static enum tbed_status start_index(const struct tbed_reader *reader, struct tbe
 static enum tbed_status look(struct tbed_reader *reader, struct tbed_error *error)
 {
     struct tbed_index index = {0};
-    struct tbed_metadata metadata = {0};
+    struct tbed_metadata *metadata = NULL;
     enum tbed_status status = look_at_header(reader, error);
     if (status != TBED_OK)
         return status;
@@ -140,7 +141,7 @@ static enum tbed_status look(struct tbed_reader *reader, struct tbed_error *erro
         return fail(error, status, ENOMEM);
     }
     tbed_index_free(&reader->index);
-    tbed_metadata_free(&reader->metadata);
+    tbed_metadata_free(reader->metadata);
     reader->index = index;
     reader->metadata = metadata;
     reader->epoch++;
@@ -243,7 +244,7 @@ void tbed_reader_close(struct tbed_reader *reader)
     if (reader == NULL)
         return;
     tbed_index_free(&reader->index);
-    tbed_metadata_free(&reader->metadata);
+    tbed_metadata_free(reader->metadata);
     tbed_damage_list_free(reader->damage);
     free(reader->damage);
     tbed_name_cache_free(reader->names);

@@ -7,7 +7,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "reader/core/strings/name_cache.h"
+#include "reader/core/names/name_cache.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

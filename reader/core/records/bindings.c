@@ -3,7 +3,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "reader/core/file/internal.h"
+#include "reader/core/file/reader_state.h"
+#include "reader/core/records/metadata.h"
 
 #include <stdlib.h>
 
@@ -141,15 +142,7 @@ bool tbed_binding_find(const struct tbed_metadata *metadata, uint32_t id, uint32
     return false;
 }
 
-bool tbed_binding_get(const struct tbed_reader *reader, size_t index, struct tbed_binding_info *info_ret)
-{
-    if (index >= reader->metadata.bindings.count)
-        return false;
-    *info_ret = ((const struct tbed_binding_info *)reader->metadata.bindings.items)[index];
-    return true;
-}
-
 bool tbed_id_binding(const struct tbed_reader *reader, uint32_t id, uint32_t *string_id_ret)
 {
-    return tbed_binding_find(&reader->metadata, id, string_id_ret);
+    return tbed_binding_find(reader->metadata, id, string_id_ret);
 }

@@ -3,8 +3,10 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "reader/core/strings/label.h"
-#include "reader/core/strings/name_cache.h"
+#include "reader/core/file/reader_state.h"
+#include "reader/core/names/label.h"
+#include "reader/core/names/name_cache.h"
+#include "reader/core/records/metadata.h"
 #include "reader/core/strings/string_walk.h"
 
 #include <stdlib.h>
@@ -218,7 +220,7 @@ static bool label_in_text(const struct tbed_content_component *text, const struc
 static bool follow(const struct tbed_reader *reader, uint32_t *id)
 {
     for (int i = 0; *id <= TBED_ID_METADATA; i++)
-        if (i == BINDINGS_FOLLOWED_MAX || !tbed_binding_find(&reader->metadata, *id, id))
+        if (i == BINDINGS_FOLLOWED_MAX || !tbed_binding_find(reader->metadata, *id, id))
             return false;
     return true;
 }

@@ -8,7 +8,8 @@
  */
 #include "format/string.h"
 #include "reader/core/events/cursor.h"
-#include "reader/core/file/internal.h"
+#include "reader/core/file/gateway.h"
+#include "reader/core/strings/string_table.h"
 
 static void check_cells_page(const struct tbed_reader *reader, const struct tbed_entry *entry)
 {

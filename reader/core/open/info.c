@@ -1,9 +1,10 @@
 /*
- * What the file says of itself: counts, processes, streams, units.
+ * What a trace says of itself as a whole: its clock, its extent, counts.
  *
  * SPDX-License-Identifier: MIT
  */
-#include "reader/core/file/internal.h"
+#include "reader/core/file/gateway.h"
+#include "reader/core/records/metadata.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -81,21 +82,21 @@ void tbed_reader_info(const struct tbed_reader *reader, struct tbed_trace_info *
         .record_block_count = reader->index.lists[TBED_BLOCK_RECORDS].count,
         .unwritten_page_count = unwritten_page_count(reader),
         .interrupted_record_count = reader->interrupted_record_count,
-        .stream_count = (uint32_t)reader->metadata.streams.count,
+        .stream_count = (uint32_t)reader->metadata->streams.count,
         .first_tick = reader->index.first_tick,
         .last_tick = reader->index.last_tick,
         .unknown_event_count = reader->unknown_event_count,
         .tick_decrease_count = reader->tick_decrease_count,
-        .unit_count = reader->metadata.units.count,
-        .described_count = reader->metadata.frames.count,
-        .series_number = reader->metadata.series_number,
-        .series_failed_count = reader->metadata.series_failed_count,
-        .series_id = reader->metadata.series_id,
-        .previous_file_id = reader->metadata.previous_file_id,
+        .unit_count = reader->metadata->units.count,
+        .described_count = reader->metadata->frames.count,
+        .series_number = reader->metadata->series_number,
+        .series_failed_count = reader->metadata->series_failed_count,
+        .series_id = reader->metadata->series_id,
+        .previous_file_id = reader->metadata->previous_file_id,
         .resolution_ticks = resolution_ticks(reader),
     };
-    const struct tbed_keyed_stacks *stacks = reader->metadata.stacks.items;
-    for (size_t i = 0; i < reader->metadata.stacks.count; i++)
+    const struct tbed_keyed_stacks *stacks = reader->metadata->stacks.items;
+    for (size_t i = 0; i < reader->metadata->stacks.count; i++)
         info.stack_count += stacks[i].count;
     memcpy(info.clock_unit, reader->header.clock_unit, sizeof info.clock_unit);
     for (size_t i = 0; i < TBED_DROP_CAUSE_COUNT; i++)
@@ -108,45 +109,4 @@ void tbed_reader_info(const struct tbed_reader *reader, struct tbed_trace_info *
         info.first_tick =
             reader->header.anchor_ticks; /* given ticks count from their start; the first may be an end */
     *info_ret = info;
-}
-
-bool tbed_process_get(const struct tbed_reader *reader, size_t index, struct tbed_process_info *info_ret)
-{
-    if (index >= reader->metadata.processes.count)
-        return false;
-    *info_ret = ((const struct tbed_keyed_process *)reader->metadata.processes.items)[index].info;
-    return true;
-}
-
-bool tbed_stream_get(const struct tbed_reader *reader, size_t index, struct tbed_stream_info *info_ret)
-{
-    if (index >= reader->metadata.streams.count)
-        return false;
-    *info_ret = ((const struct tbed_keyed_stream *)reader->metadata.streams.items)[index].info;
-    return true;
-}
-
-bool tbed_unit_get(const struct tbed_reader *reader, size_t index, struct tbed_unit_info *info_ret)
-{
-    if (index >= reader->metadata.units.count)
-        return false;
-    *info_ret = ((const struct tbed_keyed_unit *)reader->metadata.units.items)[index].info;
-    return true;
-}
-
-bool tbed_load_get(const struct tbed_reader *reader, size_t index, struct tbed_load_info *info_ret)
-{
-    if (index >= reader->metadata.loads.count)
-        return false;
-    *info_ret = ((const struct tbed_load_info *)reader->metadata.loads.items)[index];
-    return true;
-}
-
-uint32_t tbed_counter_unit(const struct tbed_reader *reader, uint32_t counter_id)
-{
-    const struct tbed_keyed_value *counters = reader->metadata.counters.items;
-    size_t count = tbed_keyed_count_up_to(&reader->metadata.counters, sizeof *counters, counter_id);
-    if (count == 0 || counters[count - 1].keyed.key != counter_id)
-        return TBED_ID_INVALID;
-    return counters[count - 1].id;
 }

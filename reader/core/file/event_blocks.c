@@ -1,0 +1,36 @@
+/*
+ * The event blocks of a file, one after another, and the spans that are open at the start of each.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/core/file/gateway.h"
+
+size_t tbed_event_block_count(const struct tbed_reader *reader)
+{
+    return reader->index.lists[TBED_BLOCK_EVENTS].count;
+}
+
+enum tbed_status tbed_event_block_get(const struct tbed_reader *reader, size_t index,
+                                      struct tbed_block *block_ret)
+{
+    if (index >= tbed_event_block_count(reader))
+        return TBED_ERR_ARGUMENT;
+    struct tbed_entry *entry = tbed_index_entry(&reader->index, TBED_BLOCK_EVENTS, index);
+    return tbed_gateway(reader, TBED_BLOCK_EVENTS, entry, false, block_ret);
+}
+
+void tbed_stream_blocks(const struct tbed_reader *reader, uint32_t stream, size_t *first_ret,
+                        size_t *count_ret)
+{
+    struct tbed_stream_range range = tbed_index_stream(&reader->index, stream);
+    *first_ret = range.first;
+    *count_ret = range.count;
+}
+
+void tbed_block_open_span(const struct tbed_block *block, uint32_t index, uint64_t *begin_tick_ret,
+                          uint32_t *id_ret)
+{
+    const uint8_t *span = block->bytes + TBED_BLOCK_HEADER_NBYTES + (size_t)index * TBED_STACK_ENTRY_NBYTES;
+    *begin_tick_ret = tbed_word_load(span);
+    *id_ret = tbed_word32_load(span + offsetof(struct tbed_disk_open_span, id)) & TBED_ID_MAX;
+}

@@ -1,0 +1,57 @@
+/*
+ * What a reader consists of: the map of the file, the index of its blocks and the damage that was found, which the
+ * rooms below share; and what upper rooms hang on to it, which only these look into.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_READER_STATE_H
+#define TRACEBED_READER_STATE_H
+
+#include "format/bytes.h"
+#include "format/header.h"
+#include "format/layout.h"
+#include "reader/core/file/damage.h"
+#include "reader/core/file/index.h"
+#include "reader/core/file/map.h"
+
+#include <tracebed/reader.h>
+
+struct tbed_metadata;   /* reader/core/records */
+struct tbed_name_cache; /* reader/core/names */
+
+struct tbed_reader {
+    struct tbed_map map;
+    struct tbed_header_fields header;
+    bool skip_hashes;
+    bool shut;           /* as the last look found it */
+    uint64_t page_count; /* claimed, as the last look found it; what the file has if that is impossible */
+    uint64_t epoch;      /* raised by every refresh: positions in the index may have moved */
+    struct tbed_index index;
+    struct tbed_damage_list *damage; /* by pointer: damage is added to a const reader too */
+    struct tbed_metadata *metadata;  /* NULL until the first look */
+    struct tbed_name_cache *names;
+    bool has_origin;
+    uint64_t origin_tick;              /* what tbed_ticks_to_ns() counts from */
+    uint64_t interrupted_record_count; /* these three by tbed_reader_verify() */
+    uint64_t unknown_event_count;
+    uint64_t tick_decrease_count;
+};
+
+static inline const struct tbed_disk_header *tbed_reader_header(const struct tbed_reader *reader)
+{
+    return (const struct tbed_disk_header *)reader->map.bytes;
+}
+
+/* Where a block starts in the file. */
+static inline uint64_t tbed_entry_offset(const struct tbed_reader *reader, const struct tbed_entry *entry)
+{
+    return (uint64_t)entry->page * reader->header.page_nbytes + ((uint64_t)entry->cell << entry->shift);
+}
+
+/* May pages of the file be given to other blocks while it is read? */
+static inline bool tbed_reader_is_reused(const struct tbed_reader *reader)
+{
+    return reader->header.ring_page_count != 0 && !reader->shut;
+}
+
+#endif

@@ -1,0 +1,56 @@
+/*
+ * The records one by one: processes, streams, units, loads, bindings, and the unit of a counter.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/core/file/reader_state.h"
+#include "reader/core/records/metadata.h"
+
+bool tbed_process_get(const struct tbed_reader *reader, size_t index, struct tbed_process_info *info_ret)
+{
+    if (index >= reader->metadata->processes.count)
+        return false;
+    *info_ret = ((const struct tbed_keyed_process *)reader->metadata->processes.items)[index].info;
+    return true;
+}
+
+bool tbed_stream_get(const struct tbed_reader *reader, size_t index, struct tbed_stream_info *info_ret)
+{
+    if (index >= reader->metadata->streams.count)
+        return false;
+    *info_ret = ((const struct tbed_keyed_stream *)reader->metadata->streams.items)[index].info;
+    return true;
+}
+
+bool tbed_unit_get(const struct tbed_reader *reader, size_t index, struct tbed_unit_info *info_ret)
+{
+    if (index >= reader->metadata->units.count)
+        return false;
+    *info_ret = ((const struct tbed_keyed_unit *)reader->metadata->units.items)[index].info;
+    return true;
+}
+
+bool tbed_load_get(const struct tbed_reader *reader, size_t index, struct tbed_load_info *info_ret)
+{
+    if (index >= reader->metadata->loads.count)
+        return false;
+    *info_ret = ((const struct tbed_load_info *)reader->metadata->loads.items)[index];
+    return true;
+}
+
+uint32_t tbed_counter_unit(const struct tbed_reader *reader, uint32_t counter_id)
+{
+    const struct tbed_keyed_value *counters = reader->metadata->counters.items;
+    size_t count = tbed_keyed_count_up_to(&reader->metadata->counters, sizeof *counters, counter_id);
+    if (count == 0 || counters[count - 1].keyed.key != counter_id)
+        return TBED_ID_INVALID;
+    return counters[count - 1].id;
+}
+
+bool tbed_binding_get(const struct tbed_reader *reader, size_t index, struct tbed_binding_info *info_ret)
+{
+    if (index >= reader->metadata->bindings.count)
+        return false;
+    *info_ret = ((const struct tbed_binding_info *)reader->metadata->bindings.items)[index];
+    return true;
+}

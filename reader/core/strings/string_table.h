@@ -1,0 +1,20 @@
+/*
+ * The string table: from an id to its entry.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_STRING_TABLE_H
+#define TRACEBED_STRING_TABLE_H
+
+#include <tracebed/reader.h>
+
+struct tbed_string_entry {
+    const uint8_t *content;
+    uint32_t nbytes; /* terminator included */
+};
+
+/* The entry that 'id' addresses; its content is checked, its components are not. */
+enum tbed_status tbed_string_find(const struct tbed_reader *reader, uint32_t id,
+                                  struct tbed_string_entry *entry_ret);
+
+#endif
