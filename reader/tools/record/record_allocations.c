@@ -1,5 +1,5 @@
 /*
- * What of allocations is recorded: the options, and how the preloaded library is told.
+ * The options for recording allocations, and how they are passed to the preloaded library.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * What 'tracebed record --functions' has: its options, and a look at the program for hooks.
+ * The options of 'tracebed record --functions', and the check that the program has hooks.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FILTER_NBYTES_MAX 4095 /* what the library takes, all patterns together */
+#define FILTER_NBYTES_MAX 4095 /* the library's limit for all patterns together */
 
 /* ---- Options ---- */
 
@@ -31,7 +31,7 @@ bool record_functions_depth(struct record_functions *functions, const char *text
     errno = 0;
     unsigned long depth = strtoul(text, &end, 10);
     if (end == text || *end != '\0' || text[0] == '-' || errno != 0 || depth == 0 || depth > UINT32_MAX) {
-        tool_complain("--depth: '%s' is no number of calls", text);
+        tool_complain("--depth: invalid number '%s'", text);
         return false;
     }
     functions->depth = (uint32_t)depth;
@@ -41,12 +41,11 @@ bool record_functions_depth(struct record_functions *functions, const char *text
 bool record_functions_check(const struct record_functions *functions)
 {
     if (!functions->is_wanted && (functions->filter != NULL || functions->depth != 0)) {
-        tool_complain("--filter, --exclude and --depth are about calls");
-        tool_hint("With --functions calls are recorded.");
+        tool_complain("--filter, --exclude and --depth require --functions");
         return false;
     }
     if (functions->filter != NULL && strlen(functions->filter) > FILTER_NBYTES_MAX) {
-        tool_complain("--filter, --exclude: more than %d bytes of patterns", FILTER_NBYTES_MAX);
+        tool_complain("--filter and --exclude: the patterns exceed %d bytes in total", FILTER_NBYTES_MAX);
         return false;
     }
     return true;
@@ -100,15 +99,17 @@ static struct hooks hooks_of(const char *path)
     return hooks;
 }
 
-/* A warning only: the program may start or load what has them. */
+/* Only a warning: the program may start or load something that has hooks. */
 void record_functions_warn(const char *name, const char *path)
 {
     struct hooks hooks = hooks_of(path);
     if (!hooks.is_elf || hooks.has_functions)
         return;
-    tool_complain("%s: was compiled without -finstrument-functions: its own calls are not recorded", name);
+    tool_complain("%s: not compiled with -finstrument-functions: its own calls will not be recorded", name);
     if (hooks.has_mcount)
-        tool_hint("-pg is another instrumentation. Compile with: cc -g -finstrument-functions");
+        tool_hint("It was compiled with -pg, which tracebed does not use. Compile with: cc -g "
+                  "-finstrument-functions");
     else
-        tool_hint("Compile with: cc -g -finstrument-functions. What it starts or loads may have been.");
+        tool_hint("Compile with: cc -g -finstrument-functions. Programs and libraries that it loads are "
+                  "still recorded.");
 }

@@ -1,5 +1,5 @@
 /*
- * How much of a recording is kept: sizes as people write them, and what the recorder is told.
+ * The limits of a recording: parsing sizes, and passing them to the recorder.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The unit as a power of two; -1: it is none. */
+/* The suffix as a power of two; -1 if it is invalid. */
 static int unit_of(const char *text)
 {
     static const char units[] = "KMGT";
@@ -29,8 +29,8 @@ bool record_size_parse(const char *option, const char *text, uint64_t *nbytes_re
     uint64_t count = strtoull(text, &end, 10);
     int unit = end == text || text[0] == '-' ? -1 : unit_of(end);
     if (unit < 0 || errno != 0 || count == 0 || count > UINT64_MAX >> 1 >> unit) {
-        tool_complain("%s: '%s' is no size", option, text);
-        tool_hint("A number of bytes, or with K, M, G or T: 500M.");
+        tool_complain("%s: invalid size '%s'", option, text);
+        tool_hint("Expected a number of bytes, optionally with the suffix K, M, G or T, such as 500M.");
         return false;
     }
     *nbytes_ret = count << unit;
@@ -44,11 +44,11 @@ bool record_limits_check(const struct record_limits *limits)
 {
     uint64_t most = limits->max_nbytes != 0 ? limits->max_nbytes : DEFAULT_NBYTES;
     if (most < LEAST_NBYTES) {
-        tool_complain("--max-size: a trace has at least 256K");
+        tool_complain("--max-size: a trace needs at least 256K");
         return false;
     }
     if (limits->ring_nbytes > most - LEAST_NBYTES) {
-        tool_complain("--ring: 256K less than --max-size at most, which is 64G by default");
+        tool_complain("--ring: must be at least 256K smaller than --max-size (default: 64G)");
         return false;
     }
     return true;

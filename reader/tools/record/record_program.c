@@ -1,8 +1,8 @@
 /*
- * Which file a command starts, and whether the recorder can be loaded into it. The loader would silently go
- * on without it, so that the user is left with an empty trace: better told before.
+ * Finds the file that a command starts, and checks that the recorder can be loaded into it. The loader would
+ * silently continue without the recorder and leave the user with an empty trace, so it is better to say so first.
  *
- * What is not certain passes: the kernel has the last word.
+ * In case of doubt the check passes: the kernel has the last word.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -29,7 +29,7 @@
 #error "tracebed record knows x86-64 and arm64"
 #endif
 
-/* ---- The search path, as execvp() goes along it ---- */
+/* ---- Searching PATH as execvp() does ---- */
 
 static enum record_verdict look_at(const char *path)
 {
@@ -70,7 +70,7 @@ static enum record_verdict find(const char *name, char path[PATH_MAX])
     return strchr(name, '/') == NULL ? search(name, path) : look_at(path);
 }
 
-/* ---- What is in the file ---- */
+/* ---- The file's contents ---- */
 
 static bool read_at(int fd, void *to, size_t nbytes, uint64_t offset)
 {
@@ -93,7 +93,7 @@ static enum record_verdict check_elf(int fd)
     return RECORD_STATIC;
 }
 
-/* The interpreter that "#! name argument" names. */
+/* The interpreter named by a "#! name argument" line. */
 static bool script_interpreter(char *line, char path[PATH_MAX])
 {
     char *at = line + 2 + strspn(line + 2, " \t");
@@ -101,13 +101,13 @@ static bool script_interpreter(char *line, char path[PATH_MAX])
     return at[0] != '\0' && snprintf(path, PATH_MAX, "%s", at) < PATH_MAX;
 }
 
-/* Follows one step; '*again_ret': 'path' has become the interpreter. */
+/* Follows one step; sets '*again_ret' if 'path' was replaced by the interpreter. */
 static enum record_verdict check_file(char path[PATH_MAX], bool *again_ret)
 {
     char start[256];
     *again_ret = false;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) /* executable, but not to be read */
+    if (fd < 0) /* executable but not readable */
         return RECORD_FINE;
     enum record_verdict verdict = RECORD_FINE;
     ssize_t nbytes = pread(fd, start, sizeof start - 1, 0);

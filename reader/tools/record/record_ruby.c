@@ -1,5 +1,5 @@
 /*
- * tracebed record --ruby: the environment in which every Ruby that is started loads the extension and joins the trace.
+ * tracebed record --ruby: sets up the environment so that every Ruby process loads the extension and joins the trace.
  *
  * Not here: the extension itself (writer/capture/ruby).
  *
@@ -49,13 +49,13 @@ bool record_ruby_find(char path_ret[PATH_MAX])
         if (realpath(path, path_ret) != NULL)
             return true;
     }
-    tool_complain("the Ruby extension was not found in %s/ruby, nor in ../lib/tracebed/ruby from there",
+    tool_complain("the Ruby extension was not found in %s/ruby, nor in ../lib/tracebed/ruby relative to it",
                   folder);
-    tool_hint("It is built where Ruby's headers are (ruby-dev) when tracebed is.");
+    tool_hint("It is built with tracebed if Ruby's headers (ruby-dev) are installed.");
     return false;
 }
 
-/* 'item' in front of what the variable has. */
+/* Puts 'item' in front of the variable's value. */
 static void put_in_front(const char *name, const char *item, char separator)
 {
     const char *given = getenv(name);

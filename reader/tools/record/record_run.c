@@ -29,26 +29,26 @@ static bool own_folder(char path[PATH_MAX])
     return true;
 }
 
-/* The loader splits LD_PRELOAD there, and has no way to quote. */
+/* The loader splits LD_PRELOAD at these characters and has no way to quote them. */
 static bool can_be_preloaded(const char *path)
 {
     return strpbrk(path, ": \t\n$") == NULL;
 }
 
-/* Where the link stands, while it is needed. */
+/* The temporary link, while it is needed. */
 static char link_folder[] = "/tmp/tracebed-XXXXXX";
 static char link_path[sizeof link_folder + NAME_MAX];
 
-/* From a folder with such a name the library is preloaded through a link in one that has none. */
+/* A library whose path the loader cannot parse is preloaded through a link with a plain path. */
 static bool link_library(const char *name, char path[PATH_MAX])
 {
     if (mkdtemp(link_folder) == NULL) {
-        tool_complain("%s: cannot be made: %s", link_folder, strerror(errno));
+        tool_complain("cannot create directory '%s': %s", link_folder, strerror(errno));
         return false;
     }
     snprintf(link_path, sizeof link_path, "%s/%s", link_folder, name);
     if (symlink(path, link_path) != 0) {
-        tool_complain("%s: cannot be made: %s", link_path, strerror(errno));
+        tool_complain("cannot create link '%s': %s", link_path, strerror(errno));
         return false;
     }
     snprintf(path, PATH_MAX, "%s", link_path);
@@ -75,8 +75,7 @@ bool record_library_find(const char *name, char path_ret[PATH_MAX])
             continue;
         return can_be_preloaded(path_ret) || link_library(name, path_ret);
     }
-    tool_complain("%s: not found beside %s/tracebed, nor in ../lib/tracebed or ../lib from there", name,
-                  folder);
+    tool_complain("%s: not found in %s, nor in ../lib/tracebed or ../lib relative to it", name, folder);
     return false;
 }
 
@@ -93,7 +92,7 @@ static bool list_has(const char *list, const char *item)
     return false;
 }
 
-/* Ours comes first: behind another allocator, the loader would find that one's functions, and never ours. */
+/* Our library comes first: after another preloaded allocator, the loader would never call ours. */
 void record_environment_set(const char *library, const char *trace)
 {
     const char *given = getenv("LD_PRELOAD");
@@ -110,7 +109,7 @@ void record_environment_set(const char *library, const char *trace)
 
 static volatile pid_t child;
 
-/* What the terminal sends reaches the program by itself; what somebody sends to us was meant for it. */
+/* Signals from the terminal reach the program directly; those sent to us by another process are forwarded. */
 static void pass_on(int signal_number, siginfo_t *info, void *context)
 {
     (void)context;
@@ -121,7 +120,7 @@ static void pass_on(int signal_number, siginfo_t *info, void *context)
 static const int passed_on[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 #define PASSED_ON_COUNT (sizeof passed_on / sizeof passed_on[0])
 
-/* Who started us ignoring a signal wants the program to ignore it as well. */
+/* A signal that we were started ignoring stays ignored, in the program as well. */
 static void signals_take(void)
 {
     struct sigaction action = {.sa_sigaction = pass_on, .sa_flags = SA_SIGINFO | SA_RESTART}, old;
@@ -141,8 +140,7 @@ static void signals_block(sigset_t *old)
 
 /* ---- The program ---- */
 
-/* In the child. A signal that came since the fork must not run our handler here: exec resets it, then it
- * strikes. */
+/* Runs in the child. A signal that arrived since the fork must not run our handler here; exec resets it first. */
 static _Noreturn void become(char **argv, const sigset_t *mask, int error_fd)
 {
     for (size_t i = 0; i < PASSED_ON_COUNT; i++) {
@@ -159,7 +157,7 @@ static _Noreturn void become(char **argv, const sigset_t *mask, int error_fd)
     _exit(RECORD_NOT_FOUND);
 }
 
-/* The child's errno if it could not exec; 0 once it has. */
+/* The child's errno if exec failed; 0 once it succeeded. */
 static int exec_error(int fd)
 {
     int error = 0;

@@ -24,7 +24,7 @@ struct unit {
     uint64_t nbytes, ns;
 };
 
-/* As TRACEBED_ROTATE has them. */
+/* The units of TRACEBED_ROTATE. */
 static const struct unit units[] = {
     {'K', 1 << 10, 0},    {'M', 1 << 20, 0},     {'G', 1 << 30, 0},
     {'s', 0, 1000000000}, {'m', 0, 60000000000}, {'h', 0, 3600000000000},
@@ -38,7 +38,7 @@ static const struct unit *unit_find(char letter)
     return NULL;
 }
 
-/* Decimal digits up to 'end'; 0: something else, or more than 'most'. */
+/* Parses decimal digits up to 'end'; 0 if there is anything else or the number exceeds 'most'. */
 static uint64_t number_of(const char *text, const char *end, uint64_t most)
 {
     char digits[12];
@@ -58,8 +58,9 @@ bool record_series_parse(const char *text, struct record_series *series_ret)
     uint64_t number = unit != NULL ? number_of(text, comma - 1, NUMBER_MAX) : 0;
     uint64_t keep = *comma == ',' ? number_of(comma + 1, end, KEEP_MAX) : 0;
     if (number == 0 || (*comma == ',' && keep == 0)) {
-        tool_complain("--rotate: '%s' is neither a size nor a time", text);
-        tool_hint("64M (K, M or G), 60s (s, m or h); with how many closed files to keep: 64M,10.");
+        tool_complain("--rotate: invalid size or time '%s'", text);
+        tool_hint("Expected a size (K, M, G) or a time (s, m, h), and optionally how many closed files to "
+                  "keep: 64M,10.");
         return false;
     }
     *series_ret = (struct record_series){number * unit->nbytes, number * unit->ns, keep};
@@ -80,7 +81,7 @@ void record_series_environment_set(const struct record_series *series, const cha
         setenv(name, text, 1);
 }
 
-/* "run.tbed.000001", "run.tbed.4711-2.000001": numbers behind the name of the trace. */
+/* The name of the trace followed by numbers: "run.tbed.000001", "run.tbed.4711-2.000001". */
 static bool is_of_series(const char *name, const char *trace_name)
 {
     size_t nbytes = strlen(trace_name);

@@ -1,5 +1,5 @@
 /*
- * After the program: the trace is sealed, and the user told of what is not as it should be.
+ * After the program has ended: seals the trace and reports anything that went wrong.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,12 +12,12 @@
 #include <tracebed/writer.h>
 #include <unistd.h>
 
-#define SEAL_TRIES         10 /* the last processes of a pipeline may still be on their way out */
+#define SEAL_TRIES         10 /* the last processes of a pipeline may still be exiting */
 #define SEAL_WAIT_US       20000
-#define COUNTED_NBYTES_MAX ((uint64_t)256 << 20) /* the events of larger traces take too long to count */
+#define COUNTED_NBYTES_MAX ((uint64_t)256 << 20) /* counting the events of larger traces takes too long */
 #define TOLD_PROCESSES_MAX 8
 
-/* ---- Who still records ---- */
+/* ---- Processes that are still recording ---- */
 
 static bool is_alive(uint32_t pid)
 {
@@ -33,7 +33,7 @@ static bool was_seen(const struct tbed_reader *reader, size_t index, uint32_t pi
     return false;
 }
 
-/* A process that was replaced by exec has several entries. */
+/* A process that called exec has several entries. */
 static size_t list_alive(const struct tbed_reader *reader, char *list, size_t list_nbytes)
 {
     struct tbed_process_info process;
@@ -56,15 +56,14 @@ static void tell_busy(const char *path)
     size_t count = reader != NULL ? list_alive(reader, list, sizeof list) : 0;
     tbed_reader_close(reader);
     if (count > 0)
-        tool_complain("%s: still recording: %zu process%s the program has left behind (pid %s)", path, count,
+        tool_complain("%s: still being recorded by %zu background process%s (pid %s)", path, count,
                       count == 1 ? "" : "es", list);
     else
-        tool_complain("%s: still recording: somebody that the program has left behind", path);
-    tool_hint("What is in it can be read now. It is complete when they end; 'tracebed verify %s' tells.",
-              path);
+        tool_complain("%s: still being recorded by a background process", path);
+    tool_hint("It can be read now, and is complete when they end; run 'tracebed verify %s' to check.", path);
 }
 
-/* ---- What was recorded ---- */
+/* ---- The result ---- */
 
 static uint64_t count_events(struct tbed_reader *reader)
 {
@@ -111,7 +110,7 @@ static void tell_summary(const char *path, struct tbed_reader *reader, const str
 static void tell_drops(const char *path, const struct tbed_trace_info *info)
 {
     char number[32];
-    tool_complain("%s: %s records could not be stored:", path,
+    tool_complain("%s: %s records were dropped:", path,
                   tool_format_count(number, tool_drops_total(info->drops)));
     for (unsigned cause = 0; cause < TBED_DROP_CAUSE_COUNT; cause++) {
         const char *reason = tool_drop_reason(cause);
@@ -123,8 +122,8 @@ static void tell_drops(const char *path, const struct tbed_trace_info *info)
 
 static void tell_nothing(const char *path)
 {
-    tool_complain("%s: nothing was recorded: the recorder was never loaded", path);
-    tool_hint("Does the program clear its environment (env -i, sudo), or is it linked statically?");
+    tool_complain("%s: nothing was recorded: the recorder was not loaded", path);
+    tool_hint("Is the program statically linked, or does it clear its environment (env -i, sudo)?");
 }
 
 static void tell_trace(const char *path, bool verbose)
@@ -143,7 +142,7 @@ static void tell_trace(const char *path, bool verbose)
     tbed_reader_close(reader);
 }
 
-/* False: it is told why not. */
+/* False, with a complaint, if it could not be sealed. */
 static bool seal(const char *path)
 {
     struct tbed_error error = {.status = TBED_OK};
@@ -172,5 +171,6 @@ void record_finish(const char *path, bool is_series, bool verbose)
     else if (seal(path))
         tell_trace(path, verbose);
     if (count > 0 && verbose)
-        fprintf(stderr, "tracebed: %s is the newest file; beside it: %zu more, %s.*\n", path, count, path);
+        fprintf(stderr, "tracebed: %s is the newest file; %zu older ones are named %s.*\n", path, count,
+                path);
 }

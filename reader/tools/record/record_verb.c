@@ -1,5 +1,5 @@
 /*
- * tracebed record: runs a program with the recorder of allocations, or that of functions, preloaded.
+ * tracebed record: runs a program with a recorder of allocations or of function calls preloaded.
  *
  * Not here: the recorders themselves (writer/capture).
  *
@@ -15,60 +15,69 @@
 #include <tracebed/writer.h>
 #include <unistd.h>
 
-static const char help[] =
-    "usage: tracebed record [OPTION...] [--] PROGRAM [ARGUMENT...]\n"
-    "\n"
-    "Runs PROGRAM and records every allocation of it and of the processes it starts: when, where from, how "
-    "much,\n"
-    "and when it was freed. Nothing has to be compiled in. What was recorded survives a crash of the "
-    "program.\n"
-    "\n"
-    "  -o, --output FILE      the trace; default: run.tbed\n"
-    "  -f, --force            replace FILE if it exists\n"
-    "      --light            only where each allocation comes from, 8 bytes each: no sizes, no frees\n"
-    "      --mmap             anonymous mappings too, that the program makes itself\n"
-    "      --stacks[=N]       who called, N frames (16; at most 128) of each allocation\n"
-    "      --stacks=N,fp      the same by frame pointers: for programs that were built with them, faster\n"
-    "      --ruby[=WHAT]      of Ruby programs instead: where they allocate objects, by file and line; WHAT "
-    "is "
-    "a list\n"
-    "                         of light (the default), full (also what is freed), none, calls (of all "
-    "methods)\n"
-    "      --functions        record the calls of functions, not allocations; PROGRAM, or what it loads, "
-    "was\n"
-    "                         compiled with -finstrument-functions\n"
-    "      --filter PATTERN   with --functions: only those whose name fits; '*' any text, '?' any character\n"
-    "      --exclude PATTERN  leave these out. Of all patterns the last that fits counts; both may be "
-    "repeated\n"
-    "      --depth N          leave out what is called inside of N recorded calls\n"
-    "      --max-size SIZE    of the trace, 500M, 2G; what comes then is dropped and counted; default: 64G\n"
-    "      --ring SIZE        a flight recorder: keep the newest events, in that much of the trace\n"
-    "      --rotate SIZE[,N]  go on in a new file when the trace is that large, 64M; FILE.000001 and so on "
-    "are "
-    "the\n"
-    "                         closed ones, of which the newest N are kept; further processes have series of "
-    "their\n"
-    "                         own, FILE.PID. Instead of a size a time: 60s, 5m, 1h\n"
-    "      --command-line     store the command line in the trace, which others may get to read\n"
-    "  -v, --verbose          a summary at the end, even if standard error is no terminal\n"
-    "      --color=WHEN       never, auto or always\n"
-    "  -h, --help             this text\n"
-    "\n"
-    "PROGRAM is looked up in PATH. It must be linked dynamically, as nearly all are; scripts are fine. "
-    "Setuid\n"
-    "programs run unrecorded. Its input, output and signals are its own.\n"
-    "\n"
-    "Examples:\n"
-    "  tracebed record -- cc -c big.c\n"
-    "  tracebed record -o python.tbed python3 script.py\n"
-    "  tracebed record --stacks=32 -- clang -O1 -c big.cpp\n"
-    "  cc -g -finstrument-functions prog.c -o prog && tracebed record --functions ./prog\n"
-    "  tracebed record --ruby=full -- rake test\n"
-    "  tracebed report run.tbed\n"
-    "\n"
-    "Exit codes: those of PROGRAM, 128 + the signal's number if it was killed; 127 PROGRAM was not found; "
-    "126 it\n"
-    "cannot be executed; 2 wrong usage, or it cannot be recorded, and was not run.\n";
+static const char help[] = "usage: tracebed record [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
+                           "\n"
+                           "Run PROGRAM and record every allocation made by it and by the processes it\n"
+                           "starts: when, where and how much was allocated, and when it was freed. PROGRAM\n"
+                           "needs no recompilation. Everything recorded survives a crash of the program.\n"
+                           "\n"
+                           "Output:\n"
+                           "  -o, --output=FILE      write the trace to FILE (default: run.tbed)\n"
+                           "  -f, --force            replace FILE if it exists\n"
+                           "      --command-line     store the command line in the trace; anyone who gets\n"
+                           "                         the trace can read it\n"
+                           "  -v, --verbose          print a summary at the end (default on a terminal)\n"
+                           "\n"
+                           "Allocations:\n"
+                           "      --light            record only the call site, 8 bytes per allocation:\n"
+                           "                         no sizes, no frees\n"
+                           "      --mmap             also record anonymous mappings made by the program\n"
+                           "      --stacks[=N]       record N frames (default 16, at most 128) of the call\n"
+                           "                         stack of each allocation\n"
+                           "      --stacks=N,fp      follow frame pointers: faster, for programs that were\n"
+                           "                         compiled with them\n"
+                           "\n"
+                           "Function calls and Ruby:\n"
+                           "      --functions        record function calls instead of allocations; PROGRAM\n"
+                           "                         or its libraries must be compiled with\n"
+                           "                         -finstrument-functions\n"
+                           "      --filter=PATTERN   with --functions, record only functions that match;\n"
+                           "                         '*' matches any text, '?' any character\n"
+                           "      --exclude=PATTERN  with --functions, skip functions that match; the last\n"
+                           "                         matching pattern decides; both may be repeated\n"
+                           "      --depth=N          with --functions, skip calls nested deeper than N\n"
+                           "      --ruby[=WHAT]      record Ruby programs: where objects are allocated;\n"
+                           "                         WHAT is a comma-separated list of light (default),\n"
+                           "                         full (with sizes and frees), none, and calls (of all\n"
+                           "                         methods)\n"
+                           "\n"
+                           "Limits:\n"
+                           "      --max-size=SIZE    limit the trace to SIZE (default: 64G); later events\n"
+                           "                         are dropped and counted\n"
+                           "      --ring=SIZE        keep only the newest events, in SIZE bytes\n"
+                           "      --rotate=SIZE[,N]  start a new file whenever the trace reaches SIZE, and\n"
+                           "                         keep the newest N closed files, FILE.000001 and so on;\n"
+                           "                         other processes write FILE.PID\n"
+                           "      --rotate=TIME[,N]  the same after TIME: 60s, 5m, 1h\n"
+                           "\n"
+                           "      --color=WHEN       use color: never, auto or always\n"
+                           "  -h, --help             print this help\n"
+                           "\n"
+                           "SIZE is a number of bytes, or a number with the suffix K, M, G or T.\n"
+                           "\n"
+                           "PROGRAM is searched for in PATH. It must be dynamically linked, or a script\n"
+                           "whose interpreter is. Setuid programs run without being recorded.\n"
+                           "\n"
+                           "Examples:\n"
+                           "  tracebed record -- cc -c big.c\n"
+                           "  tracebed record -o python.tbed python3 script.py\n"
+                           "  tracebed record --stacks=32 -- clang -O1 -c big.cpp\n"
+                           "  tracebed record --functions ./prog\n"
+                           "  tracebed record --ruby=full -- rake test\n"
+                           "\n"
+                           "Exit status: that of PROGRAM, or 128 plus the signal number if a signal killed\n"
+                           "it; 127 if PROGRAM was not found; 126 if it cannot be executed; 2 if the usage\n"
+                           "is wrong or the program cannot be recorded, in which case it was not run.\n";
 
 enum {
     OPTION_COMMAND_LINE = 2000,
@@ -105,7 +114,7 @@ static bool usage_unless(bool is_right, const char *what)
     return is_right;
 }
 
-/* False: the value is none (complained). */
+/* False if the value is invalid; the complaint has been printed. */
 static bool take(struct options *options, int option)
 {
     switch (option) {
@@ -123,8 +132,9 @@ static bool take(struct options *options, int option)
     case OPTION_MMAP:
         return options->allocations.mappings = true;
     case OPTION_STACKS:
-        return usage_unless(record_stacks_parse(optarg, &options->allocations),
-                            "--stacks takes a number of frames up to 128, or fp, or both");
+        return usage_unless(
+            record_stacks_parse(optarg, &options->allocations),
+            "--stacks: expected a number of frames up to 128, 'fp', or both separated by a comma");
     case OPTION_FUNCTIONS:
         return options->functions.is_wanted = true;
     case OPTION_FILTER:
@@ -133,7 +143,7 @@ static bool take(struct options *options, int option)
         return true;
     case OPTION_RUBY:
         return options->is_ruby = usage_unless(record_ruby_parse(optarg, &options->ruby),
-                                               "--ruby takes light, full, none and calls");
+                                               "--ruby: expected a list of light, full, none and calls");
     case OPTION_DEPTH:
         return record_functions_depth(&options->functions, optarg);
     case OPTION_MAX_SIZE:
@@ -145,24 +155,24 @@ static bool take(struct options *options, int option)
     }
 }
 
-/* One thing is recorded: allocations, the calls of functions, or what Ruby programs do. */
+/* Only one kind of thing is recorded at a time: allocations, function calls, or Ruby. */
 static bool check_kinds(const struct options *options)
 {
     const struct record_allocations *allocations = &options->allocations;
     bool of_allocations = allocations->light || allocations->mappings || allocations->frame_count > 0;
     if (options->is_ruby && options->functions.is_wanted)
-        tool_complain("--ruby and --functions exclude each other");
+        tool_complain("--ruby and --functions cannot be used together");
     else if (of_allocations && (options->is_ruby || options->functions.is_wanted))
-        tool_complain("--light, --mmap and --stacks are about native allocations, not for %s",
+        tool_complain("--light, --mmap and --stacks cannot be used with %s",
                       options->is_ruby ? "--ruby" : "--functions");
     else if (allocations->light && allocations->mappings)
-        tool_complain("--light and --mmap exclude each other: a light trace does not tell what is unmapped");
+        tool_complain("--light and --mmap cannot be used together: a light trace does not record unmapping");
     else if (record_series_is_wanted(&options->series) && options->limits.ring_nbytes != 0)
-        tool_complain("--rotate and --ring exclude each other: a flight recorder is one file");
+        tool_complain("--rotate and --ring cannot be used together: a flight recorder is a single file");
     else if (record_series_is_wanted(&options->series) && options->command_line)
         tool_complain(
-            "--rotate and --command-line exclude each other: no file of a series is there before the "
-            "program");
+            "--rotate and --command-line cannot be used together: the first file of a series is created "
+            "by the program itself");
     else
         return true;
     return false;
@@ -199,12 +209,12 @@ static int parse(int argc, char **argv, struct options *options)
     if (!check_kinds(options) || !record_functions_check(&options->functions) ||
         !record_limits_check(&options->limits))
         return TOOL_TROUBLE;
-    return optind < argc ? -1 : tool_usage(&tool_verb_record, "which program?");
+    return optind < argc ? -1 : tool_usage(&tool_verb_record, "missing PROGRAM operand");
 }
 
-/* ---- Before ---- */
+/* ---- Before the program starts ---- */
 
-/* "NAME" or, where the trouble is in another file, "NAME: FILE". */
+/* Prefixes the message with NAME, and with the interpreter's path if that is the file at fault. */
 static void complain(const char *name, const struct record_program *program, const char *what)
 {
     bool is_told = strcmp(name, program->path) == 0;
@@ -224,18 +234,18 @@ static int check_program(const char *name, const struct options *options)
         complain(name, &program, "cannot be executed");
         return RECORD_NOT_EXECUTABLE;
     case RECORD_STATIC:
-        complain(name, &program, "is linked statically, so that the recorder cannot be loaded into it");
-        tool_hint("Link it dynamically, or build <tracebed/writer.h> into it.");
+        complain(name, &program, "is statically linked, so the recorder cannot be preloaded");
+        tool_hint("Link it dynamically, or call the writing library (<tracebed/writer.h>) from it.");
         return TOOL_TROUBLE;
     case RECORD_OTHER_MACHINE:
-        complain(name, &program, "is for another kind of processor, or 32-bit");
+        complain(name, &program, "is built for another architecture");
         return TOOL_TROUBLE;
     case RECORD_FINE:
         break;
     }
     if (program.is_privileged) {
-        complain(name, &program, "has more rights than you (setuid) and will run unrecorded");
-        tool_hint("Record it as the user whose rights it takes.");
+        complain(name, &program, "is a setuid program and will not be recorded");
+        tool_hint("Run tracebed as the user that owns it.");
     }
     if (options->functions.is_wanted)
         record_functions_warn(name, program.path);
@@ -261,7 +271,7 @@ static void store_command_line(struct tbed_writer *writer, char **argv)
     free(text);
 }
 
-/* The trace exists, and is closed, before the program starts: every process of it joins by itself. */
+/* Creates and closes the trace before the program starts; every process of the program then joins it. */
 static bool create_trace(const struct options *options, char **argv, char path_ret[PATH_MAX])
 {
     struct tbed_writer *writer;
@@ -277,14 +287,14 @@ static bool create_trace(const struct options *options, char **argv, char path_r
     if (tbed_writer_open(options->output, &writer_options, &writer, &error) != TBED_OK) {
         tool_complain_error(options->output, &error);
         if (error.status == TBED_ERR_EXISTS)
-            tool_hint("-f replaces it; -o FILE writes another.");
+            tool_hint("Use -f to replace it, or -o FILE to write another file.");
         return false;
     }
     if (options->command_line)
         store_command_line(writer, argv);
     tbed_writer_close(writer);
     if (realpath(options->output, path_ret) != NULL) {
-        if (record_series_is_wanted(&options->series)) /* its first process begins it */
+        if (record_series_is_wanted(&options->series)) /* the first process creates it */
             unlink(path_ret);
         return true;
     }
@@ -292,11 +302,11 @@ static bool create_trace(const struct options *options, char **argv, char path_r
     return false;
 }
 
-/* ---- The whole ---- */
+/* ---- Recording ---- */
 
 static int cannot_start(const char *name, int error)
 {
-    tool_complain("%s: cannot be started: %s", name, strerror(error));
+    tool_complain("cannot run '%s': %s", name, strerror(error));
     return error == ENOENT ? RECORD_NOT_FOUND : RECORD_NOT_EXECUTABLE;
 }
 
@@ -350,7 +360,7 @@ static int run(int argc, char **argv)
 
 const struct tool_verb tool_verb_record = {
     .name = "record",
-    .summary = "run a program and record its allocations, or its calls",
+    .summary = "run a program and record its allocations or function calls",
     .help = help,
     .run = run,
 };

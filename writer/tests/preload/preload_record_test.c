@@ -114,7 +114,7 @@ static void options_of_the_program_are_not_ours(void **state)
 static void usage_is_told(void **state)
 {
     (void)state;
-    RECORD(2, "which program?", "-v");
+    RECORD(2, "missing PROGRAM operand", "-v");
     RECORD(2, "unrecognized option", "--nonsense", "true");
     RECORD(0, "usage: tracebed record", "-h");
     assert_no_trace();
@@ -159,13 +159,13 @@ static void static_and_foreign_programs_are_refused(void **state)
     (void)state;
     make_static(preload_path("preload_calls_helper"), in_folder("fixed"));
     script_write("script", "#! ./fixed argument\n");
-    RECORD(2, "./fixed: is linked statically", "./fixed");
-    RECORD(2, "./script: ./fixed: is linked statically", "./script");
+    RECORD(2, "./fixed: is statically linked", "./fixed");
+    RECORD(2, "./script: ./fixed: is statically linked", "./script");
     int fd = open(in_folder("fixed"), O_RDWR);
     ElfW(Half) machine = EM_SPARC;
     assert_true(pwrite(fd, &machine, sizeof machine, offsetof(ElfW(Ehdr), e_machine)) == sizeof machine);
     close(fd);
-    RECORD(2, "./fixed: is for another kind of processor", "./fixed");
+    RECORD(2, "./fixed: is built for another architecture", "./fixed");
     assert_no_trace();
 }
 
@@ -288,7 +288,7 @@ static void ignored_signals_stay_ignored(void **state)
 static void processes_that_are_left_behind_are_told(void **state)
 {
     (void)state;
-    RECORD(0, "run.tbed: still recording: 1 process the program has left behind", "sh", "-c",
+    RECORD(0, "run.tbed: still being recorded by 1 background process", "sh", "-c",
            "sleep 2 >/dev/null 2>&1 & sleep 0.3"); /* time for the one left behind to begin recording */
     tbed_reader_close(test_reader_open(in_folder("run.tbed"), false));
 }
@@ -310,7 +310,7 @@ static void setuid_programs_are_told_of(void **state)
              "chmod 4755 privileged",
              folder);
     assert_int_equal(system(command), 0);
-    RECORD(0, "./privileged: has more rights than you", "./privileged");
+    RECORD(0, "./privileged: is a setuid program", "./privileged");
 }
 
 int main(void)
