@@ -689,7 +689,7 @@ def test_warning(folder):
         [TRACEBED, "record", "-f", "-o", os.path.join(folder, "w.tbed"), "--functions", "true"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    expect(run.returncode == 0 and "without -finstrument-functions" in run.stderr, run.stderr)
+    expect(run.returncode == 0 and "not compiled with -finstrument-functions" in run.stderr, run.stderr)
     wrong = "--rotate 64; --rotate M; --rotate 0M; --rotate 1T; --rotate 1M,; --rotate 1M,0; --rotate -1s; "
     wrong += "--filter x; --depth 3; --functions --depth none; --max-size 3X; --max-size 100K; --ring 0; --ring 100T"
     for options in wrong.split("; "):
@@ -714,7 +714,7 @@ def main():
             test(folder)
             shutil.rmtree(folder)
         except (Failure, subprocess.SubprocessError) as failure:
-            print(f"{name}: {failure}\n{folder} is left for a look", file=sys.stderr)
+            print(f"{name}: {failure}\n{folder} is kept for inspection", file=sys.stderr)
             failed += 1
     return failed > 0
 
