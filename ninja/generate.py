@@ -16,17 +16,19 @@ import os
 import re
 import sys
 
-# What each library is made of: rooms, with the rooms inside them.
+# What a trace is written with, macros apart: the preloaded libraries and importers need no more.
+WRITER = ["format", "writer/file", "writer/store", "writer/record", "writer/life"]
+
+# What each library is made of: rooms, with the rooms inside them. The first is what traced programs carry.
 LIBRARIES = {
-    "libtracebed": ["format", "writer/file", "writer/store", "writer/record", "writer/life", "writer/session",
-                    "writer/capture/logfile", "reader/core", "reader/analysis", "reader/exchange"],
-    "libtracebed-symbols": ["reader/symbols"],
+    "libtracebed": [*WRITER, "writer/session", "writer/capture/logfile", "writer/macros"],
+    "libtracebed-reader": [*WRITER, "reader/core", "reader/analysis", "reader/symbols", "reader/exchange"],
 }
-SHARED_LIBRARIES = ["libtracebed"]
+# What goes into each program that uses a macro, even where the rest is a shared library.
+NOT_SHARED = "writer/macros"
 PROGRAM = "reader/tools"
 
 # What is loaded into programs that know nothing of it; see ninja/preload.ninja.
-PRELOAD_WRITER = ["format", "writer/file", "writer/store", "writer/record", "writer/life"]
 PRELOADED = {
     "libtracebed-preload": ["writer/capture/shared", "writer/capture/preload"],
     "libtracebed-functions": ["writer/capture/shared", "writer/capture/functions"],
@@ -35,6 +37,7 @@ RUBY = "writer/capture/ruby/ext/tracebed"
 
 ALL_LIBRARIES = " ".join(f"$b/{name}.a" for name in reversed(LIBRARIES))
 SYSTEM = "-Wl,--as-needed -ldw -lelf -liberty -lm"
+SHARED_SYSTEM = {"libtracebed": "", "libtracebed-reader": SYSTEM}
 SKIPPED = {"build", ".git", "__pycache__", "corpus"}
 ROOTS = ["format", "writer", "reader", "fuzz", "bench", "spec"]
 
@@ -84,14 +87,18 @@ def compile_all(paths):
 
 
 def write_libraries(paths):
-    lines = []
-    for name, rooms in LIBRARIES.items():
-        members = sources(paths, rooms)
-        lines += compile_all(members) + [""] + build(f"$b/{name}.a", "ar", objects(members)) + [""]
-    for name in SHARED_LIBRARIES:
-        lines += build(f"$b/{name}.so | $b/{name}.so.0", "so", [f"$b/{name}.a"], [f"ninja/{name}.map"],
-                       map=f"ninja/{name}.map", soname=f"{name}.so.0") + [""]
-    return lines
+    members = {name: sources(paths, rooms) for name, rooms in LIBRARIES.items()}
+    lines = compile_all(sorted(set().union(*members.values())))
+    for name, own in members.items():
+        lines += [""] + build(f"$b/{name}.a", "ar", objects(own))
+    alone = sources(paths, [NOT_SHARED])
+    lines += [""] + build("$b/libtracebed_nonshared.a", "ar", objects(alone))
+    for name, own in members.items():
+        lines += [""] + build(f"$b/{name}.so.0", "so", objects([path for path in own if path not in alone]),
+                              [f"ninja/{name}.map"], map=f"ninja/{name}.map", soname=f"{name}.so.0",
+                              libs=SHARED_SYSTEM[name])
+    lines += build("$b/libtracebed.so", "linker_script", ["$b/libtracebed_nonshared.a", "$b/libtracebed.so.0"])
+    return lines + build("$b/libtracebed-reader.so", "link_name", ["$b/libtracebed-reader.so.0"]) + [""]
 
 
 def write_program(paths):
@@ -190,7 +197,7 @@ def write_variant(paths):
 
 
 def write_preload(paths):
-    writer = sources(paths, PRELOAD_WRITER)
+    writer = sources(paths, WRITER)
     captures = sorted({path for rooms in PRELOADED.values() for path in sources(paths, rooms)})
     lines = ["# Written by ninja/generate.py; ninja/preload.ninja includes it.", ""]
     lines += compile_all(writer) + compile_all(captures)

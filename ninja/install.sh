@@ -9,7 +9,6 @@ libdir=${libdir:-$prefix/lib}
 to=${DESTDIR:-}
 from=build/release
 version=$(sed -n 's/^#define TBED_VERSION_STRING "\(.*\)"/\1/p' format/include/tracebed/format.h)
-soname=libtracebed.so.0
 
 install -d "$to$prefix/bin" "$to$prefix/include/tracebed" "$to$libdir/pkgconfig" "$to$prefix/lib/tracebed" \
     "$to$prefix/share/doc/tracebed" "$to$prefix/include/tracebed/openoffice/rtl"
@@ -17,10 +16,16 @@ install -m 755 "$from/tracebed" "$to$prefix/bin/"
 install -m 644 format/include/tracebed/*.h writer/include/tracebed/*.h writer/include/tracebed/*.hpp \
     writer/capture/include/tracebed/*.h reader/include/tracebed/*.h "$to$prefix/include/tracebed/"
 install -m 644 writer/capture/include/openoffice/rtl/* "$to$prefix/include/tracebed/openoffice/rtl/"
-install -m 644 "$from/libtracebed.a" "$from/libtracebed-symbols.a" "$to$libdir/"
-install -m 755 "$from/libtracebed.so" "$to$libdir/libtracebed.so.$version"
-ln -sf "libtracebed.so.$version" "$to$libdir/$soname"
-ln -sf "$soname" "$to$libdir/libtracebed.so"
+install -m 644 "$from/libtracebed.a" "$from/libtracebed_nonshared.a" "$from/libtracebed-reader.a" "$to$libdir/"
+for library in libtracebed libtracebed-reader; do
+    install -m 755 "$from/$library.so.0" "$to$libdir/$library.so.$version"
+    ln -sf "$library.so.$version" "$to$libdir/$library.so.0"
+done
+ln -sf libtracebed-reader.so.0 "$to$libdir/libtracebed-reader.so"
+# A linker script, as libc.so is one: a program that uses a macro gets the constructor that obeys the environment, and
+# no other program does.
+rm -f "$to$libdir/libtracebed.so"
+echo "INPUT( $libdir/libtracebed_nonshared.a $libdir/libtracebed.so.0 )" >"$to$libdir/libtracebed.so"
 # Where the program looks for it, from its own place.
 install -m 755 "$from/libtracebed-preload.so" "$from/libtracebed-functions.so" "$to$prefix/lib/tracebed/"
 if [ -s "$from/ruby.stamp" ]; then
@@ -38,16 +43,21 @@ for file in LICENSE README.md spec/format.md; do
         install -m 644 "$file" "$to$prefix/share/doc/tracebed/"
     fi
 done
-cat >"$to$libdir/pkgconfig/tracebed.pc" <<END
+# Static linking needs the private ones: pkg-config --static.
+write_pc() {
+    cat >"$to$libdir/pkgconfig/$1.pc" <<END
 prefix=$prefix
 libdir=$libdir
 includedir=\${prefix}/include
 
-Name: tracebed
-Description: Traces that a program stores straight into memory-mapped pages
+Name: $1
+Description: $2
 Version: $version
-Libs: -L\${libdir} -ltracebed
-Libs.private: -pthread
+Libs: -L\${libdir} -l$3
+Libs.private: $4
 Cflags: -I\${includedir}
 END
+}
+write_pc tracebed "Records traces straight into memory-mapped pages" tracebed "-pthread"
+write_pc tracebed-reader "Reads, analyses, imports and exports traces" tracebed-reader "-ldw -lelf -liberty -lm -pthread"
 echo "installed tracebed $version under $to$prefix"

@@ -1,6 +1,8 @@
 """
-Checks that libtracebed.so exports what the public headers declare, no more and no less, that libtracebed-symbols.a
-has what its header declares, and that no library shows a name that is not its own.
+Checks that each shared library exports what its public headers declare, no more and no less, and that no library
+shows a name that is not its own.
+
+    check_exports.py --write      writes the version scripts from the headers
 
 SPDX-License-Identifier: MIT
 """
@@ -15,7 +17,14 @@ import tree
 
 BUILD = os.environ.get("TBED_BUILD", "build/release")
 INCLUDES = ["-Iformat/include", "-Iwriter/include", "-Iwriter/capture/include", "-Ireader/include"]
-MAP = "ninja/libtracebed.map"
+# Each library, and the folders of its public headers.
+LIBRARIES = {
+    "libtracebed": ("format/include/", "writer/include/", "writer/capture/include/"),
+    "libtracebed-reader": ("format/include/", "reader/include/"),
+}
+NODES = {"libtracebed": "TRACEBED_0", "libtracebed-reader": "TRACEBED_READER_0"}
+# Declared by libtracebed's headers; linked into each program, see ninja/generate.py.
+NOT_SHARED = "libtracebed_nonshared"
 
 
 def declared():
@@ -47,36 +56,60 @@ def symbols(path, *flags):
     return found
 
 
-def main():
-    headers = declared()
-    wanted_symbols = {name for name, header in headers.items() if header.endswith("/symbols.h")}
-    wanted = set(headers) - wanted_symbols
-    exported = symbols(f"{BUILD}/libtracebed.so", "-D")
-    inside = symbols(f"{BUILD}/libtracebed.a", "-g")
-    listed = set(re.findall(r"\btbed_\w+", tree.read(MAP)))
-    problems = []
+def map_of(library):
+    return f"ninja/{library}.map"
+
+
+def wanted_of(library, headers):
+    names = {name for name, header in headers.items() if header.startswith(LIBRARIES[library])}
+    return names - symbols(f"{BUILD}/{NOT_SHARED}.a", "-g")
+
+
+def check_library(library, wanted):
+    path = map_of(library)
+    exported = symbols(f"{BUILD}/{library}.so.0", "-D")
+    inside = symbols(f"{BUILD}/{library}.a", "-g")
+    listed = set(re.findall(r"\btbed_\w+", tree.read(path)))
     for name in sorted(wanted - exported):
         if name not in inside:
-            problems.append(f"{name}: declared in a public header, defined nowhere")
+            yield f"{name}: declared in a public header, defined nowhere"
         elif name not in listed:
-            problems.append(f"{name}: declared in a public header; list it in {MAP}")
+            yield f"{name}: declared in a public header; list it in {path} (check_exports.py --write)"
         else:
-            problems.append(f"{name}: declared and listed, but not exported")
-    for name in sorted(wanted_symbols - symbols(f"{BUILD}/libtracebed-symbols.a", "-g")):
-        problems.append(f"{name}: declared in <tracebed/symbols.h>, not defined in libtracebed-symbols.a")
+            yield f"{name}: declared and listed, but not exported"
     for name in sorted(exported - wanted):
-        problems.append(f"{name}: exported by libtracebed.so, in no public header")
+        yield f"{name}: exported by {library}.so, in none of its public headers"
     for name in sorted(listed - wanted):
-        problems.append(f"{name}: listed in {MAP}, in no public header")
+        yield f"{name}: listed in {path}, in none of its public headers"
     for name in sorted(inside):
         if not name.startswith("tbed_"):
-            problems.append(f"{name}: a global name of libtracebed.a without the prefix tbed_")
-    for library in ("preload", "functions"):
-        for name in sorted(symbols(f"{BUILD}/libtracebed-{library}.so", "-D")):
-            if name.startswith("tbed_"):
-                problems.append(
-                    f"{name}: exported by libtracebed-{library}.so, where a program's own would clash with it"
-                )
+            yield f"{name}: a global name of {library}.a without the prefix tbed_"
+
+
+def check_preloaded(library):
+    for name in sorted(symbols(f"{BUILD}/{library}.so", "-D")):
+        if name.startswith("tbed_"):
+            yield f"{name}: exported by {library}.so, where a program's own would clash with it"
+
+
+def write_map(library, wanted):
+    lines = [f"# What {library}.so exports: what its public headers declare. Written by",
+             "# ninja/checks/check_exports.py --write, which also compares the two.",
+             f"{NODES[library]} {{", "global:", *(f"    {name};" for name in sorted(wanted)), "local:", "    *;", "};"]
+    with open(map_of(library), "w", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n")
+
+
+def main():
+    headers, problems = declared(), []
+    for library in LIBRARIES:
+        wanted = wanted_of(library, headers)
+        if "--write" in sys.argv:
+            write_map(library, wanted)
+        else:
+            problems += check_library(library, wanted)
+    for library in ("libtracebed-preload", "libtracebed-functions") if "--write" not in sys.argv else ():
+        problems += check_preloaded(library)
     return tree.report(problems)
 
 

@@ -34,6 +34,7 @@ ROOMS = {
     "writer/session": ["writer/life"],
     "writer/capture/include": ["writer/include"],
     "writer/capture/logfile": ["writer/session", "writer/capture/include"],
+    "writer/macros": ["writer/session", "writer/capture/include"],
     "writer/capture/shared": ["writer/life"],
     "writer/capture/preload": ["writer/capture/shared"],
     "writer/capture/functions": ["writer/capture/shared"],

@@ -8,7 +8,6 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -18,41 +17,10 @@
 
 __thread struct tbed_thread tbed_thread_self __attribute__((tls_model("initial-exec")));
 
-static struct tbed_session session;
-static struct tbed_lock *session_lock; /* a page of its own, zeroed in a forked child */
 static pthread_key_t thread_key;
 static bool has_thread_key;
 static uint64_t interrupted_count; /* events of handlers that came inside a start, a stop or a first event */
 static __thread char thread_name[TBED_PATTERN_NBYTES_MAX + 1];
-
-/* ---- The lock ---- */
-
-static struct tbed_lock *lock_make(void)
-{
-    struct tbed_lock *made = tbed_pages_alloc(4096), *expected = NULL;
-    if (made != NULL && madvise(made, 4096, MADV_WIPEONFORK) != 0) {
-        tbed_pages_free(made, 4096);
-        return NULL;
-    }
-    if (__atomic_compare_exchange_n(&session_lock, &expected, made, false, __ATOMIC_ACQ_REL,
-                                    __ATOMIC_ACQUIRE))
-        return made;
-    tbed_pages_free(made, 4096);
-    return expected;
-}
-
-struct tbed_session *tbed_session_lock(void)
-{
-    struct tbed_lock *lock = __atomic_load_n(&session_lock, __ATOMIC_ACQUIRE);
-    if (lock == NULL)
-        lock = lock_make();
-    return lock != NULL && tbed_lock_take(lock) ? &session : NULL;
-}
-
-void tbed_session_unlock(void)
-{
-    tbed_lock_give(__atomic_load_n(&session_lock, __ATOMIC_ACQUIRE));
-}
 
 /* ---- Threads ---- */
 
@@ -60,14 +28,15 @@ void tbed_session_unlock(void)
 static void thread_leave(void *value)
 {
     struct tbed_thread *thread = value;
-    if (tbed_session_lock() == NULL)
+    struct tbed_session *session = tbed_session_lock();
+    if (session == NULL)
         return;
-    if (thread->generation != 0 && thread->writer == session.writer &&
-        thread->generation == session.generation)
+    if (thread->generation != 0 && thread->writer == session->writer &&
+        thread->generation == session->generation)
         tbed_recorder_close(thread->recorder);
     thread->generation = 0;
     thread->is_listed = 0;
-    session.thread_count--;
+    session->thread_count--;
     tbed_session_unlock();
 }
 
@@ -88,28 +57,28 @@ static bool recorder_is_dead(struct tbed_recorder *recorder)
 }
 
 /* The thread gets a recorder of the running trace. A handler that comes in between finds the session locked. */
-static bool thread_enter(struct tbed_thread *self)
+static bool thread_enter(struct tbed_session *session, struct tbed_thread *self)
 {
     char buffer[17];
-    if (session.writer == NULL)
+    if (session->writer == NULL)
         return false;
-    if (self->generation == session.generation)
+    if (self->generation == session->generation)
         return true;
     struct tbed_recorder *recorder =
-        tbed_recorder_open(session.writer, thread_name[0] != 0 ? thread_name : kernel_thread_name(buffer));
+        tbed_recorder_open(session->writer, thread_name[0] != 0 ? thread_name : kernel_thread_name(buffer));
     if (recorder_is_dead(recorder))
         return false;
     self->generation = 0;
     self->recorder = recorder;
-    self->writer = session.writer;
+    self->writer = session->writer;
     if (self->is_listed == 0) {
         self->is_listed = 1;
-        session.thread_count++;
+        session->thread_count++;
         if (has_thread_key)
             pthread_setspecific(thread_key, self);
     }
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    self->generation = session.generation;
+    self->generation = session->generation;
     return true;
 }
 
@@ -117,10 +86,11 @@ bool tbed_thread_enter(void)
 {
     int kept_errno = errno;
     bool has_entered = false;
-    if (tbed_session_lock() == NULL) {
+    struct tbed_session *session = tbed_session_lock();
+    if (session == NULL) {
         __atomic_fetch_add(&interrupted_count, 1, __ATOMIC_RELAXED);
     } else {
-        has_entered = thread_enter(&tbed_thread_self);
+        has_entered = thread_enter(session, &tbed_thread_self);
         tbed_session_unlock();
     }
     errno = kept_errno;
@@ -179,9 +149,10 @@ struct tbed_recorder *tbed_track_enter(struct tbed_track *track)
 void tbed_track_close(struct tbed_track *track)
 {
     int kept_errno = errno;
-    if (tbed_session_lock() == NULL)
+    struct tbed_session *session = tbed_session_lock();
+    if (session == NULL)
         return;
-    if (session.writer != NULL && track->generation == session.generation)
+    if (session->writer != NULL && track->generation == session->generation)
         tbed_recorder_close(track->recorder);
     track->generation = 0;
     track->recorder = NULL;
@@ -191,30 +162,31 @@ void tbed_track_close(struct tbed_track *track)
 
 /* ---- Start and stop ---- */
 
-static void begin_generation(struct tbed_writer *writer)
+static void begin_generation(struct tbed_session *session, struct tbed_writer *writer)
 {
     if (!has_thread_key)
         has_thread_key = pthread_key_create(&thread_key, thread_leave) == 0;
-    session.writer = writer;
-    session.generation = session.generation == UINT32_MAX ? 1 : session.generation + 1;
-    tbed_categories_switch(&session);
+    session->writer = writer;
+    session->generation = session->generation == UINT32_MAX ? 1 : session->generation + 1;
+    tbed_categories_switch(session);
 }
 
 enum tbed_status tbed_session_start(const char *path, const struct tbed_writer_options *options,
                                     enum tbed_start start, struct tbed_error *error)
 {
     struct tbed_writer *writer;
+    struct tbed_session *session = tbed_session_lock();
     *error = (struct tbed_error){.status = TBED_ERR_BUSY, .offset = UINT64_MAX};
-    if (tbed_session_lock() == NULL)
+    if (session == NULL)
         return TBED_ERR_BUSY;
     int cancel_state = tbed_cancel_disable(); /* or the lock would go with the thread */
     enum tbed_status status = TBED_ERR_BUSY;
-    if (session.writer == NULL) {
+    if (session->writer == NULL) {
         status = start == TBED_START_AS_TOLD
                      ? tbed_writer_open(path, options, &writer, error)
                      : tbed_start_file(path, options, start == TBED_START_JOINS, &writer, error);
         if (status == TBED_OK)
-            begin_generation(writer);
+            begin_generation(session, writer);
     }
     tbed_session_unlock();
     tbed_cancel_restore(cancel_state);
@@ -233,9 +205,9 @@ enum tbed_status tbed_start(const char *path, const struct tbed_writer_options *
 }
 
 /* Nobody but the caller can have a recorder of it in hand. The session is locked. */
-static bool is_only_ours(void)
+static bool is_only_ours(const struct tbed_session *session)
 {
-    return session.thread_count == tbed_thread_self.is_listed;
+    return session->thread_count == tbed_thread_self.is_listed;
 }
 
 static void finish(struct tbed_writer *writer, bool is_ours)
@@ -253,34 +225,19 @@ static void finish(struct tbed_writer *writer, bool is_ours)
 void tbed_stop(void)
 {
     int kept_errno = errno;
-    if (tbed_session_lock() == NULL)
+    struct tbed_session *session = tbed_session_lock();
+    if (session == NULL)
         return;
-    struct tbed_writer *writer = session.writer;
-    session.writer = NULL;
-    tbed_categories_switch(&session);
-    bool is_ours = is_only_ours();
+    struct tbed_writer *writer = session->writer;
+    session->writer = NULL;
+    tbed_categories_switch(session);
+    bool is_ours = is_only_ours(session);
     if (writer != NULL && is_ours)
         tbed_thread_self.generation = 0;
     tbed_session_unlock();
     if (writer != NULL && __atomic_load_n(&writer->live->alive, __ATOMIC_ACQUIRE) != 0)
         finish(writer, is_ours);
     errno = kept_errno;
-}
-
-struct tbed_writer *tbed_default_writer(void)
-{
-    return tbed_enter(&tbed_category_default) ? tbed_thread_self.writer : NULL;
-}
-
-struct tbed_recorder *tbed_default_recorder(void)
-{
-    return tbed_enter(&tbed_category_default) ? tbed_thread_self.recorder : tbed_recorder_open(NULL, NULL);
-}
-
-/* Before the constructors of programs, so that they can record. */
-__attribute__((constructor(102))) static void session_begin(void)
-{
-    tbed_session_from_environment();
 }
 
 __attribute__((destructor)) static void session_end(void)

@@ -45,8 +45,4 @@ enum tbed_start {
 /* tbed_start() with the reason of a failure. */
 enum tbed_status tbed_session_start(const char *path, const struct tbed_writer_options *options,
                                     enum tbed_start start, struct tbed_error *error);
-
-/* What TRACEBED, TRACEBED_RING, TRACEBED_ROTATE, TRACEBED_CATEGORIES and RTL_LOGFILE ask for. */
-void tbed_session_from_environment(void);
-
 #endif

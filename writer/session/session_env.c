@@ -193,16 +193,37 @@ static void start_by_prefix(const char *prefix)
         complain(path, &error);
 }
 
-void tbed_session_from_environment(void)
+static bool is_running(void)
 {
-    int kept_errno = errno;
-    const char *categories = secure_getenv("TRACEBED_CATEGORIES"), *path = secure_getenv("TRACEBED");
-    const char *prefix = secure_getenv("RTL_LOGFILE");
+    struct tbed_session *session = tbed_session_lock();
+    if (session == NULL)
+        return true;
+    bool has_writer = session->writer != NULL;
+    tbed_session_unlock();
+    return has_writer;
+}
+
+static void take_categories(void)
+{
+    const char *categories = secure_getenv("TRACEBED_CATEGORIES");
     if (categories != NULL && !tbed_category_list(categories))
         tbed_category_list("");
-    if (path != NULL && path[0] != 0)
-        start_by_environment(path);
-    else if (prefix != NULL && prefix[0] != 0)
-        start_by_prefix(prefix);
+}
+
+/* What comes late, with a library loaded at run time, leaves a trace alone that was started meanwhile. */
+void tbed_environment_obey(bool takes_rtl_logfile)
+{
+    static bool has_path_been_taken, has_prefix_been_taken;
+    int kept_errno = errno;
+    const char *path = secure_getenv("TRACEBED"), *prefix = secure_getenv("RTL_LOGFILE");
+    bool has_path = path != NULL && path[0] != 0, has_prefix = prefix != NULL && prefix[0] != 0;
+    if (!__atomic_exchange_n(&has_path_been_taken, true, __ATOMIC_RELAXED)) {
+        take_categories();
+        if (has_path && !is_running())
+            start_by_environment(path);
+    }
+    if (takes_rtl_logfile && !__atomic_exchange_n(&has_prefix_been_taken, true, __ATOMIC_RELAXED))
+        if (has_prefix && !has_path && !is_running())
+            start_by_prefix(prefix);
     errno = kept_errno;
 }

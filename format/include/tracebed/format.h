@@ -17,7 +17,16 @@
 extern "C" {
 #endif
 
+/*
+ * The version of the headers that a program is compiled with, for #if TBED_VERSION_NUMBER >= 1002003 (1.2.3). The
+ * version of the library that it runs with is tbed_version(). Both are apart from the version of the file format.
+ */
+#define TBED_VERSION_MAJOR  0
+#define TBED_VERSION_MINOR  1
+#define TBED_VERSION_PATCH  0
+#define TBED_VERSION_NUMBER (TBED_VERSION_MAJOR * 1000000 + TBED_VERSION_MINOR * 1000 + TBED_VERSION_PATCH)
 #define TBED_VERSION_STRING "0.1.0"
+
 #define TBED_FORMAT_VERSION 1u
 
 /* Ids, section 5. */
@@ -270,6 +279,9 @@ struct tbed_error {
     uint64_t offset;
     uint64_t detail; /* the value that was found, where there is one */
 };
+
+/* The library's version, as TBED_VERSION_NUMBER of the headers that it was compiled with. Any thread. */
+uint32_t tbed_version(void);
 
 /* The status in words, a sentence without a full stop: "the checksum does not match". Never NULL. Any thread. */
 const char *tbed_status_text(enum tbed_status status);

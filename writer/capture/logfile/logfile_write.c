@@ -156,7 +156,8 @@ char *tbed_logfile_name_make(const char *module, const char *author, const char 
     size_t room = draft.nbytes + 1;
     draft = (struct draft){.text = malloc(room), .room = room};
     if (draft.text == NULL) {
-        tbed_drop(tbed_default_writer(), TBED_DROP_NO_MEMORY, 1);
+        if (tbed_thread_enter())
+            tbed_drop(tbed_thread_self.writer, TBED_DROP_NO_MEMORY, 1);
     } else {
         put_name(&draft, module, author, name);
         put(&draft, "", 1);

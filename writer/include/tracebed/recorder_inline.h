@@ -1,5 +1,5 @@
 /*
- * tracebed/recorder_inline.h: the path that every begin, end and instant takes. Included by writer.h, not by
+ * tracebed/recorder_inline.h: the path that every begin, end and instant takes. Included by recorder.h, not by
  * you.
  *
  * A record is: mark busy, read the clock, compare, store the word, advance, mark ready. The word is stored

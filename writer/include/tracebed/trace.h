@@ -34,7 +34,7 @@
 #ifndef TRACEBED_TRACE_H
 #define TRACEBED_TRACE_H
 
-#include <tracebed/writer.h>
+#include <tracebed/recorder.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -55,7 +55,9 @@ extern "C" {
  *          for those that may still look at their recorders.
  * Threads: any; not from a signal handler.
  *
- * Environment, read when the library is loaded, and only in programs that may trust it (no setuid):
+ * Environment. Read when the first program or library starts that uses a macro, tbed_default_writer() or
+ * tbed_default_recorder(): the constructor that reads it is linked into those. A program that only reads traces, or
+ * records by calls alone, ignores these variables; so does a setuid program.
  *   TRACEBED=run.tbed             as tbed_start("run.tbed", NULL); a failure is one line on standard error
  *   TRACEBED=run.%p.tbed          a file for each process: %p is its number, %% a percent sign
  *   TRACEBED=+run.tbed            appends to a trace that is there already
@@ -63,20 +65,20 @@ extern "C" {
  *   TRACEBED_ROTATE=64M           a series of files of about 64 MiB, run.tbed.000001 and so on, run.tbed the running one
  *   TRACEBED_ROTATE=60s,10        a file a minute (s, m, h); the newest 10 closed ones are kept
  *   TRACEBED_CATEGORIES=net,-gui  see tbed_category_list()
- *   RTL_LOGFILE=run               run_PID.tbed, each process its own, where TRACEBED says nothing; as it is if it ends in
- *                                 ".nopid". A file that is there already is left alone. See <tracebed/logfile.h>
+ *   RTL_LOGFILE=run               run_PID.tbed, each process its own, where TRACEBED says nothing, only in programs that
+ *                                 use the macros of <tracebed/logfile.h>; RTL_LOGFILE=run.nopid is taken literally. An
+ *                                 existing file is left alone
  * What the process starts finds TRACEBED with a '+' and an absolute path, and so records into the same trace; where
  * TRACEBED_ROTATE is set, into one of its own, run.tbed.%p. A value that cannot be read is one line on standard error,
  * and the program runs without a trace.
- * In a statically linked program the environment counts only if the program uses something of this header.
  */
 enum tbed_status tbed_start(const char *path, const struct tbed_writer_options *options);
 void tbed_stop(void);
 
 /* What tbed_start() opened, NULL when nothing is recorded. Yours until tbed_stop(). */
-struct tbed_writer *tbed_default_writer(void);
+static inline struct tbed_writer *tbed_default_writer(void);
 /* The calling thread's; one that drops everything when nothing is recorded. Yours until the stop or the thread's end. */
-struct tbed_recorder *tbed_default_recorder(void);
+static inline struct tbed_recorder *tbed_default_recorder(void);
 
 /*
  * The calling thread's name, in this trace and later ones; cut to 63 bytes. Without it a thread is called what
@@ -155,7 +157,14 @@ extern struct tbed_category tbed_category_default;
 
 void tbed_category_add(struct tbed_category *category);
 void tbed_category_remove(struct tbed_category *category);
+/*
+ * Gives the thread its recorder, or says that nothing is recorded. It is linked into every program and library that
+ * uses a macro, and brings along the constructor that obeys the environment; so nothing else has that constructor.
+ */
+bool tbed_macros_enter(void);
 bool tbed_thread_enter(void);
+/* Starts a trace as the environment asks, once a process. 'takes_rtl_logfile': RTL_LOGFILE counts too. */
+void tbed_environment_obey(bool takes_rtl_logfile);
 uint32_t tbed_site_resolve(struct tbed_site *site);
 uint32_t tbed_dynamic_id(const char *text);
 struct tbed_recorder *tbed_track_enter(struct tbed_track *track);

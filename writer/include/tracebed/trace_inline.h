@@ -23,7 +23,17 @@ TBED_INLINE bool tbed_enter(const struct tbed_category *category)
     uint32_t generation = tbed_category_generation(category);
     if (generation == 0)
         return false;
-    return !TBED_UNLIKELY(tbed_thread_self.generation != generation) || tbed_thread_enter();
+    return !TBED_UNLIKELY(tbed_thread_self.generation != generation) || tbed_macros_enter();
+}
+
+static inline struct tbed_writer *tbed_default_writer(void)
+{
+    return tbed_enter(&tbed_category_default) ? tbed_thread_self.writer : NULL;
+}
+
+static inline struct tbed_recorder *tbed_default_recorder(void)
+{
+    return tbed_enter(&tbed_category_default) ? tbed_thread_self.recorder : tbed_recorder_open(NULL, NULL);
 }
 
 TBED_INLINE uint32_t tbed_site_id(struct tbed_site *site)

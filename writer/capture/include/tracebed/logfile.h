@@ -68,9 +68,19 @@ struct tbed_logfile_scope {
     uint32_t generation;                  /* of that trace */
 };
 
+bool tbed_logfile_macros_enter(void); /* as tbed_macros_enter(); the constructor obeys RTL_LOGFILE too */
 uint32_t tbed_logfile_resolve(struct tbed_logfile_site *site, const struct tbed_logfile_scope *scope);
 char *tbed_logfile_name_make(const char *module, const char *author, const char *name);
 void tbed_logfile_name_free(char *name);
+
+/* tbed_enter() of the default category. */
+TBED_INLINE bool tbed_logfile_enter(void)
+{
+    uint32_t generation = tbed_category_generation(&tbed_category_default);
+    if (generation == 0)
+        return false;
+    return !TBED_UNLIKELY(tbed_thread_self.generation != generation) || tbed_logfile_macros_enter();
+}
 
 /* The thread has been entered. */
 TBED_INLINE uint32_t tbed_logfile_id(struct tbed_logfile_site *site, const struct tbed_logfile_scope *scope)
@@ -91,7 +101,7 @@ TBED_INLINE struct tbed_logfile_scope tbed_logfile_open(struct tbed_logfile_site
     scope.name = name;
     scope.recorder = NULL;
     scope.generation = 0;
-    if ((site != NULL || name != NULL) && tbed_enter(&tbed_category_default)) {
+    if ((site != NULL || name != NULL) && tbed_logfile_enter()) {
         scope.recorder = tbed_thread_self.recorder;
         scope.generation = tbed_thread_self.generation;
         tbed_span_begin(scope.recorder, site != NULL ? tbed_logfile_id(site, NULL) : tbed_dynamic_id(name));
@@ -224,7 +234,7 @@ constexpr const char *tbed_logfile_same(const char *text)
             TBED_LOGFILE_SITE_(TBED_LOGFILE_FORMAT, module, author, TBED_FIRST_(__VA_ARGS__));               \
         struct tbed_logfile_site tbed_made_;                                                                 \
         TBED_FORMAT_CHECK_(__VA_ARGS__);                                                                     \
-        if (tbed_enter(&tbed_category_default))                                                              \
+        if (tbed_logfile_enter())                                                                            \
             TBED_MESSAGE_(tbed_do_logfile,                                                                   \
                           TBED_LOGFILE_HERE_(TBED_LOGFILE_FORMAT, module, author, TBED_FIRST_(__VA_ARGS__)), \
                           scope, __VA_ARGS__);                                                               \
@@ -238,7 +248,7 @@ constexpr const char *tbed_logfile_same(const char *text)
             TBED_LOGFILE_SITE_(tbed_is_text_ ? TBED_LOGFILE_TEXT : TBED_LOGFILE_FORMAT, module, author,      \
                                TBED_LOGFILE_PICK_(tbed_is_text_, text, "%s"));                               \
         struct tbed_logfile_site tbed_made_;                                                                 \
-        if (tbed_enter(&tbed_category_default))                                                              \
+        if (tbed_logfile_enter())                                                                            \
             tbed_do_logfile(TBED_LOGFILE_HERE_(tbed_is_text_ ? TBED_LOGFILE_TEXT : TBED_LOGFILE_FORMAT,      \
                                                module, author,                                               \
                                                TBED_LOGFILE_PICK_(tbed_is_text_, text, "%s")),               \

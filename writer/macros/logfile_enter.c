@@ -1,0 +1,18 @@
+/*
+ * macros_enter.c for the macros of logfile.h: RTL_LOGFILE counts only in programs that use those.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "tracebed/logfile.h"
+
+bool tbed_logfile_macros_enter(void)
+{
+    return tbed_thread_enter();
+}
+
+#ifndef TBED_NO_ENVIRONMENT
+__attribute__((constructor(102))) static void logfile_begin(void)
+{
+    tbed_environment_obey(true);
+}
+#endif

@@ -1,0 +1,38 @@
+/*
+ * The lock of the process's session, and what it protects.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <sys/mman.h>
+
+#include "writer/session/session.h"
+
+static struct tbed_session session;
+static struct tbed_lock *session_lock; /* a page of its own, zeroed in a forked child */
+
+static struct tbed_lock *lock_make(void)
+{
+    struct tbed_lock *made = tbed_pages_alloc(4096), *expected = NULL;
+    if (made != NULL && madvise(made, 4096, MADV_WIPEONFORK) != 0) {
+        tbed_pages_free(made, 4096);
+        return NULL;
+    }
+    if (__atomic_compare_exchange_n(&session_lock, &expected, made, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE))
+        return made;
+    tbed_pages_free(made, 4096);
+    return expected;
+}
+
+struct tbed_session *tbed_session_lock(void)
+{
+    struct tbed_lock *lock = __atomic_load_n(&session_lock, __ATOMIC_ACQUIRE);
+    if (lock == NULL)
+        lock = lock_make();
+    return lock != NULL && tbed_lock_take(lock) ? &session : NULL;
+}
+
+void tbed_session_unlock(void)
+{
+    tbed_lock_give(__atomic_load_n(&session_lock, __ATOMIC_ACQUIRE));
+}
