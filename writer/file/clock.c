@@ -72,14 +72,10 @@ uint64_t tbed_clock_now(const struct tbed_writer *writer)
     }
 }
 
-struct anchor {
-    uint64_t ticks, realtime_ns, monotonic_ns;
-};
-
 /* Of several readings the one whose two reads of the counter are nearest to each other. */
-static struct anchor anchor_read(const struct tbed_writer *writer)
+struct tbed_clock_reading tbed_clock_read(const struct tbed_writer *writer)
 {
-    struct anchor best = {0, 0, 0};
+    struct tbed_clock_reading best = {0, 0, 0};
     uint64_t best_width = UINT64_MAX;
     for (int i = 0; i < 5; i++) {
         uint64_t before = tbed_clock_now(writer);
@@ -87,7 +83,8 @@ static struct anchor anchor_read(const struct tbed_writer *writer)
         uint64_t after = tbed_clock_now(writer);
         if (after - before < best_width) {
             best_width = after - before;
-            best = (struct anchor){before + (after - before) / 2, clock_ns(CLOCK_REALTIME), monotonic_ns};
+            best = (struct tbed_clock_reading){before + (after - before) / 2, clock_ns(CLOCK_REALTIME),
+                                               monotonic_ns};
         }
     }
     return best;
@@ -110,7 +107,7 @@ void tbed_clock_start(struct tbed_writer *writer, const struct tbed_writer_optio
         return;
     }
     writer->fields.clock = tbed_clock_pick(options->clock);
-    struct anchor start = anchor_read(writer);
+    struct tbed_clock_reading start = tbed_clock_read(writer);
     writer->fields.anchor_ticks = start.ticks;
     writer->fields.anchor_realtime_ns = (int64_t)start.realtime_ns;
     writer->fields.anchor_monotonic_ns = start.monotonic_ns;
@@ -120,7 +117,7 @@ static uint64_t measured_rate(const struct tbed_writer *writer)
 {
     while (tbed_monotonic_ns() - writer->fields.anchor_monotonic_ns < CALIBRATION_NS)
         continue;
-    struct anchor end = anchor_read(writer);
+    struct tbed_clock_reading end = tbed_clock_read(writer);
     double seconds = (double)(end.monotonic_ns - writer->fields.anchor_monotonic_ns) / 1e9;
     return (uint64_t)((double)(end.ticks - writer->fields.anchor_ticks) / seconds);
 }
@@ -159,23 +156,10 @@ bool tbed_clock_agrees(const struct tbed_writer *writer)
     if (writer->fields.clock != TBED_CLOCK_MONOTONIC &&
         writer->fields.clock != tbed_clock_pick(TBED_CLOCK_AUTO))
         return false;
-    struct anchor now = anchor_read(writer);
+    struct tbed_clock_reading now = tbed_clock_read(writer);
     double ticks_s =
         ((double)now.ticks - (double)writer->fields.anchor_ticks) / (double)writer->fields.ticks_per_second;
     double clock_s = ((double)now.monotonic_ns - (double)writer->fields.anchor_monotonic_ns) / 1e9;
     double difference_s = ticks_s > clock_s ? ticks_s - clock_s : clock_s - ticks_s;
     return ticks_s >= -0.001 && difference_s <= 1.0 + ticks_s * 0.005;
-}
-
-void tbed_anchor_append(struct tbed_writer *writer)
-{
-    if (writer->fields.clock == TBED_CLOCK_USER || writer->has_given_ticks)
-        return;
-    struct anchor now = anchor_read(writer);
-    struct tbed_disk_anchor record = {
-        .ticks = tbed_le64_make(now.ticks),
-        .realtime_ns = tbed_le64_make(now.realtime_ns),
-        .monotonic_ns = tbed_le64_make(now.monotonic_ns),
-    };
-    tbed_record_append(writer, &record, TBED_RECORD_ANCHOR, sizeof record);
 }

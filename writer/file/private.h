@@ -150,7 +150,17 @@ struct tbed_slab {
     uint32_t used_count;
 };
 
+/* What the lower rooms ask of the top one. */
+struct tbed_hooks {
+    /* In a forked child that uses the writer for the first time: it gets pages of its own, or is closed. */
+    void (*begin_child)(struct tbed_writer *writer);
+    void (*start_helper)(struct tbed_writer *writer);
+    /* By a recorder that is about to take a page, or the helper (NULL). */
+    void (*rotate_if_due)(struct tbed_writer *writer, struct tbed_recorder *recorder);
+};
+
 struct tbed_writer {
+    const struct tbed_hooks *hooks;
     struct tbed_writer_live *live; /* a page of its own */
     struct tbed_header_fields fields;
     uint8_t *map;
@@ -226,6 +236,11 @@ _Static_assert(2 * 4096 + sizeof(struct tbed_slab) +
                "a slab holds its recorders");
 
 /* ---- clock.c ---- */
+struct tbed_clock_reading {
+    uint64_t ticks, realtime_ns, monotonic_ns;
+};
+/* Ticks and both clocks, read as close together as can be. */
+struct tbed_clock_reading tbed_clock_read(const struct tbed_writer *writer);
 enum tbed_clock tbed_clock_pick(enum tbed_clock wanted);
 uint64_t tbed_clock_now(const struct tbed_writer *writer);
 uint64_t tbed_monotonic_ns(void);
@@ -247,7 +262,7 @@ enum tbed_status tbed_file_open(struct tbed_writer *writer, const char *path,
 enum tbed_status tbed_file_open_fd(struct tbed_writer *writer, int fd,
                                    const struct tbed_writer_options *options, struct tbed_error *error);
 /* A descriptor and a shared lock of this process's own. */
-bool tbed_file_reopen(struct tbed_writer *writer);
+bool tbed_descriptor_reopen(struct tbed_writer *writer);
 bool tbed_file_remap(struct tbed_writer *writer);
 void tbed_file_attach(struct tbed_writer *writer);
 /* Leaves; shuts the file if nobody else is left. */
@@ -256,7 +271,7 @@ void tbed_file_detach(struct tbed_writer *writer);
 void tbed_file_leave(int fd, uint32_t page_nbytes);
 /* Goes on with 'fd', with nothing of the old file's; the map stays where it is. False: the old map still stands. */
 bool tbed_file_switch(struct tbed_writer *writer, int fd, uint64_t backed_pages);
-bool tbed_file_descriptor_is_ours(const struct tbed_writer *writer);
+bool tbed_descriptor_is_ours(const struct tbed_writer *writer);
 /* A new file, mode 0600, that this process holds as writers do; -1 with errno. */
 int tbed_file_create(const char *path);
 /* The same in the folder of 'path', without a name until it gets one; not all file systems can do that. */
@@ -272,11 +287,31 @@ bool tbed_file_shut(uint8_t *map, uint32_t page_nbytes, int fd);
 int tbed_file_extend(int fd, uint64_t start, uint64_t end);
 uint64_t tbed_file_id_make(void);
 /* A descriptor of the file for the caller to close; -1 with errno. */
-int tbed_file_duplicate(struct tbed_writer *writer);
+int tbed_descriptor_duplicate(struct tbed_writer *writer);
 /* In a flight recorder: shows that this process is alive, and asks that of another one. */
 void tbed_file_announce(struct tbed_writer *writer);
 bool tbed_file_process_lives(const struct tbed_writer *writer, uint32_t process);
-struct tbed_disk_header *tbed_shared(const struct tbed_writer *writer);
+static inline struct tbed_disk_header *tbed_shared(const struct tbed_writer *writer)
+{
+    return (struct tbed_disk_header *)writer->map;
+}
+int tbed_descriptor_lock(int fd, int operation);
+int tbed_descriptor_raise(int fd);
+int tbed_descriptor_copy(int fd);
+enum tbed_status tbed_descriptor_remember(struct tbed_writer *writer, struct tbed_error *error);
+enum tbed_status tbed_file_map(struct tbed_writer *writer, uint64_t max_nbytes, struct tbed_error *error);
+void tbed_file_advise_many(const struct tbed_writer *writer);
+static inline enum tbed_status tbed_fail(struct tbed_error *error, enum tbed_status status, int system_errno)
+{
+    *error = (struct tbed_error){.status = status, .system_errno = system_errno, .offset = UINT64_MAX};
+    return status;
+}
+void tbed_process_begin(struct tbed_writer *writer, const char *name, uint32_t forked_from);
+void tbed_process_begin_child(struct tbed_writer *writer);
+bool tbed_options_want_rotation(const struct tbed_writer_options *options);
+bool tbed_options_are_allowed(const struct tbed_writer_options *options, const char *path);
+struct tbed_writer_options tbed_options_copy(const struct tbed_writer_options *given);
+void tbed_helper_wake(struct tbed_helper *helper);
 
 /* Counters in shared memory. */
 static inline uint64_t tbed_shared_load(const tbed_le64 *at)
@@ -335,7 +370,6 @@ void tbed_ring_note_end(struct tbed_writer *writer, const uint8_t *block, uint32
 void tbed_ring_commit(uint8_t *block);
 /* The helper's: takes and zeroes a page ahead. False: enough are, or all are held. */
 bool tbed_ring_make_ready(struct tbed_writer *writer);
-bool tbed_ring_is_low(const struct tbed_writer *writer);
 void tbed_ring_give_back(struct tbed_writer *writer);
 
 /* ---- record_write.c ---- */
@@ -389,6 +423,18 @@ enum tbed_status tbed_carry(const struct tbed_writer *writer, int fd, uint64_t f
                             const struct tbed_disk_series *series, bool goes_on, struct tbed_carried *carried,
                             struct tbed_error *error);
 
+/* ---- series.c ---- */
+struct tbed_disk_series tbed_series_make(uint64_t series_id, uint64_t previous_file_id, uint32_t number);
+/* In the file that goes on; not each time, there may be one a second for days. */
+void tbed_series_note_failure(struct tbed_writer *writer);
+bool tbed_series_is_due(const struct tbed_writer *writer);
+typedef void tbed_series_name(const struct tbed_writer *writer, uint32_t number, char *name);
+tbed_series_name tbed_series_closed_name, tbed_series_child_name;
+uint32_t tbed_series_name_next(struct tbed_writer *writer, tbed_series_name *make, uint32_t number, int *fd);
+enum tbed_status tbed_series_exchange(struct tbed_writer *writer, bool *is_named_ret,
+                                      struct tbed_error *error);
+void tbed_series_exchange_back(const struct tbed_writer *writer, bool is_named);
+void tbed_series_keep_newest(struct tbed_writer *writer, ino_t inode);
 /* ---- rotate.c ---- */
 /* False: no memory. */
 bool tbed_rotation_init(struct tbed_writer *writer, const struct tbed_writer_options *options);
@@ -399,9 +445,6 @@ void tbed_series_record(struct tbed_writer *writer);
 uint64_t tbed_rotation_left_ns(const struct tbed_writer *writer);
 /* By a recorder that is about to take a page, or the helper (NULL): rotates if it is time. */
 void tbed_rotate_if_due(struct tbed_writer *writer, struct tbed_recorder *recorder);
-/* Of a recorder in a record: waits until no rotation is under way. False, with the cause: it must not wait. */
-bool tbed_rotation_wait(struct tbed_writer *writer, struct tbed_recorder *recorder,
-                        enum tbed_drop_cause *cause_ret);
 /* A forked child of a writer that rotates gets a file of its own. */
 bool tbed_rotation_fork(struct tbed_writer *writer);
 /* ---- stack_write.c ---- */
@@ -410,6 +453,21 @@ void tbed_stacks_forget(struct tbed_writer *writer);
 void tbed_stacks_free(struct tbed_writer *writer);
 
 /* ---- recorder.c ---- */
+static inline struct tbed_recorder_cold *tbed_cold_of(struct tbed_recorder *recorder)
+{
+    return tbed_kept_of(recorder)->cold;
+}
+/* The fast path reads the machine's own counter. */
+static inline uint8_t tbed_idle_mark(const struct tbed_writer *writer)
+{
+    bool is_counter =
+        writer->fields.clock == TBED_CLOCK_X86_TSC || writer->fields.clock == TBED_CLOCK_ARM64_VIRTUAL;
+    return is_counter ? TBED_MARK_READY : TBED_MARK_SLOW;
+}
+size_t tbed_recorders_each(struct tbed_writer *writer, bool (*act)(struct tbed_recorder *));
+struct tbed_recorder *tbed_recorder_take(struct tbed_writer *writer);
+void tbed_block_hand_over(struct tbed_recorder *recorder, struct tbed_recorder_cold *cold, bool inline_seal);
+void tbed_recorder_finish(struct tbed_recorder *recorder);
 /* Clears the way for a rotation: no recorder stores without asking again. False: there is no way to tell all threads. */
 bool tbed_recorders_pause(struct tbed_writer *writer);
 /* The caller holds 'lock', for the next two. */
@@ -453,7 +511,8 @@ void tbed_span_end_entered(struct tbed_recorder *recorder, const struct tbed_arg
 void tbed_helper_start(struct tbed_writer *writer);
 /* Seals what waits for that: by the helper, or when there is none any more. */
 void tbed_helper_seal_all(struct tbed_writer *writer);
-void tbed_helper_want(struct tbed_writer *writer, uint64_t page);
+/* 'is_low': the helper's lead is. */
+void tbed_helper_page_taken(struct tbed_writer *writer, uint64_t page, bool is_low);
 /* It runs, and has anything to do; until then the recorders do it themselves. */
 bool tbed_helper_is_busy(const struct tbed_writer *writer);
 /* Takes over the sealing of a whole page. False: the caller seals. */

@@ -92,6 +92,23 @@ static void page_clear(const struct tbed_writer *writer, uint8_t *block)
     memset(block + first_tick, 0, writer->page_nbytes - first_tick);
 }
 
+static uint32_t ready_goal(const struct tbed_writer *writer)
+{
+    uint32_t goal = writer->fields.ring_page_count / TBED_RING_SHARE;
+    return goal < TBED_RING_READY_COUNT ? goal : TBED_RING_READY_COUNT;
+}
+
+static uint64_t ready_count(const struct tbed_ring *ring)
+{
+    uint64_t tail = __atomic_load_n(&ring->ready_tail, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&ring->ready_head, __ATOMIC_ACQUIRE) - tail;
+}
+
+static bool ready_is_low(const struct tbed_writer *writer)
+{
+    return ready_count(&writer->ring) <= ready_goal(writer) / 2;
+}
+
 enum taker { BY_RECORDER, BY_HELPER };
 
 static bool page_take(struct tbed_writer *writer, uint32_t page, enum taker taker, bool even_young)
@@ -109,7 +126,7 @@ static bool page_take(struct tbed_writer *writer, uint32_t page, enum taker take
     if (taker == BY_HELPER)                  /* also what the kernel has write-protected to write it back */
         madvise(block, writer->page_nbytes, MADV_POPULATE_WRITE);
     else
-        tbed_helper_want(writer, page);
+        tbed_helper_page_taken(writer, page, ready_is_low(writer));
     if (!is_new)
         page_clear(writer, block);
     return true;
@@ -130,18 +147,6 @@ static uint32_t take_next(struct tbed_writer *writer, enum taker taker)
 
 /* ---- Pages that the helper has made ready: one puts, many take ---- */
 
-static uint32_t ready_goal(const struct tbed_writer *writer)
-{
-    uint32_t goal = writer->fields.ring_page_count / TBED_RING_SHARE;
-    return goal < TBED_RING_READY_COUNT ? goal : TBED_RING_READY_COUNT;
-}
-
-static uint64_t ready_count(const struct tbed_ring *ring)
-{
-    uint64_t tail = __atomic_load_n(&ring->ready_tail, __ATOMIC_ACQUIRE);
-    return __atomic_load_n(&ring->ready_head, __ATOMIC_ACQUIRE) - tail;
-}
-
 static uint32_t ready_pop(struct tbed_ring *ring)
 {
     uint64_t tail = __atomic_load_n(&ring->ready_tail, __ATOMIC_ACQUIRE);
@@ -153,11 +158,6 @@ static uint32_t ready_pop(struct tbed_ring *ring)
     } while (!__atomic_compare_exchange_n(&ring->ready_tail, &tail, tail + 1, false, __ATOMIC_ACQ_REL,
                                           __ATOMIC_ACQUIRE));
     return page;
-}
-
-bool tbed_ring_is_low(const struct tbed_writer *writer)
-{
-    return ready_count(&writer->ring) <= ready_goal(writer) / 2;
 }
 
 bool tbed_ring_make_ready(struct tbed_writer *writer)
@@ -202,7 +202,7 @@ uint8_t *tbed_ring_claim(struct tbed_writer *writer, enum tbed_drop_cause *cause
     struct tbed_ring *ring = &writer->ring;
     uint32_t page = ready_pop(ring);
     if (page != 0) {
-        tbed_helper_want(writer, page);
+        tbed_helper_page_taken(writer, page, ready_is_low(writer));
         return page_at(writer, page);
     }
     *cause_ret = TBED_DROP_SIZE_LIMIT;

@@ -32,28 +32,6 @@ static uint64_t claimed_page_count(const struct tbed_writer *writer)
     return tbed_shared_load(&tbed_shared(writer)->page_count);
 }
 
-/* ---- The helper's own work ---- */
-
-static uint64_t ring_take(struct tbed_helper *helper)
-{
-    uint64_t *slot = &helper->seal_ring[helper->seal_tail % TBED_SEAL_RING_COUNT];
-    uint64_t entry = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
-    if (entry == 0)
-        return 0;
-    __atomic_store_n(slot, 0, __ATOMIC_RELEASE);
-    __atomic_store_n(&helper->seal_tail, helper->seal_tail + 1, __ATOMIC_RELEASE);
-    return entry;
-}
-
-void tbed_helper_seal_all(struct tbed_writer *writer)
-{
-    for (uint64_t entry = ring_take(&writer->helper); entry != 0; entry = ring_take(&writer->helper)) {
-        uint8_t *block = writer->map + ((entry >> 32) << writer->page_shift);
-        tbed_block_seal(block, (uint32_t)entry, tbed_block_latest_tick(block, (uint32_t)entry));
-        tbed_page_release(writer, block);
-    }
-}
-
 /* An importer has no thread that a page fault would hurt, and what it gives may come faster than any program's. */
 static uint64_t ahead_nbytes_max(const struct tbed_writer *writer)
 {
@@ -177,22 +155,13 @@ static void *helper_run(void *argument)
                             __ATOMIC_ACQUIRE)) /* after 'wake': else it may sleep for ever */
             break;
         tbed_helper_seal_all(writer);
-        tbed_rotate_if_due(writer, NULL);
+        writer->hooks->rotate_if_due(writer, NULL);
         if (helper->has_memory && populate_step(writer))
             continue;
         anchor_now_and_then(writer);
         sleep_until_woken(writer, wake);
     }
     return NULL;
-}
-
-/* ---- What the recorders ask of it ---- */
-
-static void wake(struct tbed_helper *helper)
-{
-    __atomic_fetch_add(&helper->wake, 1, __ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&helper->is_asleep, __ATOMIC_SEQ_CST))
-        syscall(SYS_futex, &helper->wake, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
 static bool is_only_thread(void)
@@ -235,84 +204,13 @@ void tbed_helper_start(struct tbed_writer *writer)
     tbed_writer_unlock(writer);
 }
 
-/*
- * pthread_create() allocates, which a signal handler must not. Who blocks no signal is in none, but for SA_NODEFER.
- */
-static bool may_start_here(void)
-{
-    sigset_t blocked;
-    return pthread_sigmask(SIG_SETMASK, NULL, &blocked) == 0 && sigisemptyset(&blocked);
-}
-
-/* Without a helper a page is at least faulted in by one call instead of sixteen faults. */
-static void populate_here(struct tbed_writer *writer, uint64_t page)
-{
-    madvise(writer->map + (page << writer->page_shift), writer->page_nbytes, MADV_POPULATE_WRITE);
-}
-
-static bool has_work(const struct tbed_writer *writer, uint64_t page)
-{
-    const struct tbed_helper *helper = &writer->helper;
-    if (writer->fields.ring_page_count != 0)
-        return tbed_ring_is_low(writer);
-    uint64_t populated = __atomic_load_n(&helper->populated_pages, __ATOMIC_ACQUIRE);
-    uint64_t low_water = __atomic_load_n(&helper->ahead_nbytes, __ATOMIC_RELAXED) / 2 >> writer->page_shift;
-    return page + low_water >= populated;
-}
-
-bool tbed_helper_is_busy(const struct tbed_writer *writer)
-{
-    return __atomic_load_n(&writer->helper.is_running, __ATOMIC_ACQUIRE) &&
-           __atomic_load_n(&writer->claimed_pages, __ATOMIC_RELAXED) >= TBED_HELPER_BUSY_PAGES;
-}
-
-void tbed_helper_want(struct tbed_writer *writer, uint64_t page)
-{
-    struct tbed_helper *helper = &writer->helper;
-    uint32_t claimed = __atomic_add_fetch(&writer->claimed_pages, 1, __ATOMIC_RELAXED);
-    if (tbed_helper_is_busy(writer)) {
-        if (has_work(writer, page) || (writer->rotation.is_wanted && page + 1 >= writer->rotation.page_limit))
-            wake(helper);
-        return;
-    }
-    if (claimed > 2) /* the first pages of a small process are never filled */
-        populate_here(writer, page);
-    if (claimed >= TBED_HELPER_BUSY_PAGES && may_start_here()) /* a forked child's */
-        tbed_helper_start(writer);
-}
-
-/* A page of a ring is held until it is sealed, so few may wait. */
-static uint64_t seal_limit(const struct tbed_writer *writer)
-{
-    uint64_t share = writer->fields.ring_page_count / TBED_RING_SHARE;
-    return writer->fields.ring_page_count == 0 || share > TBED_SEAL_RING_COUNT ? TBED_SEAL_RING_COUNT : share;
-}
-
-bool tbed_helper_seal(struct tbed_writer *writer, uint8_t *block, uint32_t used_nbytes)
-{
-    struct tbed_helper *helper = &writer->helper;
-    uint64_t offset = (uint64_t)(block - writer->map);
-    bool is_cell = (offset & (writer->page_nbytes - 1)) != 0;
-    if (is_cell || !__atomic_load_n(&helper->is_running, __ATOMIC_ACQUIRE))
-        return false;
-    uint64_t head = __atomic_load_n(&helper->seal_head, __ATOMIC_RELAXED);
-    do {
-        if (head - __atomic_load_n(&helper->seal_tail, __ATOMIC_ACQUIRE) >= seal_limit(writer))
-            return false;
-    } while (!__atomic_compare_exchange_n(&helper->seal_head, &head, head + 1, true, __ATOMIC_ACQ_REL,
-                                          __ATOMIC_RELAXED));
-    uint64_t entry = offset >> writer->page_shift << 32 | used_nbytes;
-    __atomic_store_n(&helper->seal_ring[head % TBED_SEAL_RING_COUNT], entry, __ATOMIC_RELEASE);
-    return true;
-}
-
 void tbed_helper_stop(struct tbed_writer *writer)
 {
     struct tbed_helper *helper = &writer->helper;
     if (!helper->is_running)
         return;
     __atomic_store_n(&helper->must_stop, true, __ATOMIC_RELEASE);
-    wake(helper);
+    tbed_helper_wake(helper);
     pthread_join(helper->thread, NULL);
     tbed_helper_seal_all(writer);
     helper->is_running = false;

@@ -27,12 +27,6 @@ struct snapshot {
     struct tbed_error *error;
 };
 
-static enum tbed_status fail(struct tbed_error *error, enum tbed_status status, int system_errno)
-{
-    *error = (struct tbed_error){.status = status, .system_errno = system_errno, .offset = UINT64_MAX};
-    return status;
-}
-
 static uint64_t tick_now(const struct tbed_header_fields *fields)
 {
     if (fields->clock == TBED_CLOCK_MONOTONIC && fields->anchor_monotonic_ns != 0)
@@ -60,14 +54,14 @@ static enum tbed_status write_mapped(struct snapshot *snapshot, int fd)
     snapshot->copy.out_page_count = 1;
     snapshot->copy.left_out_count = snapshot->copy.kept_count = 0;
     if (!tbed_copy_pages(&snapshot->copy))
-        return fail(snapshot->error, TBED_ERR_MEMORY, ENOMEM);
+        return tbed_fail(snapshot->error, TBED_ERR_MEMORY, ENOMEM);
     given = tbed_shared_load(&tbed_copy_source_header(&snapshot->copy)->ring_pages_given) - given;
     snapshot->was_lapped = given > snapshot->copy.fields.ring_page_count / 2;
     tbed_copy_finish_blocks(&snapshot->copy);
     tbed_copy_finish_header(&snapshot->copy);
     return tbed_file_shut(snapshot->copy.out, snapshot->copy.fields.page_nbytes, fd)
                ? TBED_OK
-               : fail(snapshot->error, TBED_ERR_WRITE, errno);
+               : tbed_fail(snapshot->error, TBED_ERR_WRITE, errno);
 }
 
 static enum tbed_status write_to(struct snapshot *snapshot, int fd)
@@ -75,11 +69,11 @@ static enum tbed_status write_to(struct snapshot *snapshot, int fd)
     uint64_t out_nbytes = snapshot->copy.page_count * snapshot->copy.fields.page_nbytes;
     int result = tbed_file_extend(fd, 0, out_nbytes);
     if (result != 0)
-        return fail(snapshot->error,
-                    result == ENOSPC || result == EDQUOT ? TBED_ERR_DISK_FULL : TBED_ERR_WRITE, result);
+        return tbed_fail(snapshot->error,
+                         result == ENOSPC || result == EDQUOT ? TBED_ERR_DISK_FULL : TBED_ERR_WRITE, result);
     snapshot->copy.out = mmap(NULL, out_nbytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (snapshot->copy.out == MAP_FAILED)
-        return fail(snapshot->error, TBED_ERR_MAP, errno);
+        return tbed_fail(snapshot->error, TBED_ERR_MAP, errno);
     enum tbed_status status = write_mapped(snapshot, fd);
     munmap(snapshot->copy.out, out_nbytes);
     return status;
@@ -96,15 +90,15 @@ static enum tbed_status open_source(struct snapshot *snapshot, int fd)
 {
     struct stat status;
     if (fstat(fd, &status) != 0)
-        return fail(snapshot->error, TBED_ERR_OPEN, errno);
+        return tbed_fail(snapshot->error, TBED_ERR_OPEN, errno);
     if (!S_ISREG(status.st_mode))
-        return fail(snapshot->error, S_ISDIR(status.st_mode) ? TBED_ERR_IS_DIRECTORY : TBED_ERR_NOT_REGULAR,
-                    0);
+        return tbed_fail(snapshot->error,
+                         S_ISDIR(status.st_mode) ? TBED_ERR_IS_DIRECTORY : TBED_ERR_NOT_REGULAR, 0);
     if (status.st_size == 0)
-        return fail(snapshot->error, TBED_ERR_EMPTY, 0);
+        return tbed_fail(snapshot->error, TBED_ERR_EMPTY, 0);
     void *map = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, fd, 0);
     if (map == MAP_FAILED)
-        return fail(snapshot->error, TBED_ERR_MAP, errno);
+        return tbed_fail(snapshot->error, TBED_ERR_MAP, errno);
     snapshot->copy.map = map;
     snapshot->nbytes = (uint64_t)status.st_size;
     return tbed_header_check(map, snapshot->nbytes, &snapshot->copy.fields, snapshot->error);
@@ -118,7 +112,7 @@ static enum tbed_status count_pages(struct snapshot *snapshot)
     snapshot->copy.page_count = claimed < in_file ? claimed : in_file;
     if (snapshot->copy.page_count > snapshot->copy.fields.ring_page_count)
         return TBED_OK;
-    fail(snapshot->error, TBED_ERR_PAGE_COUNT, 0);
+    tbed_fail(snapshot->error, TBED_ERR_PAGE_COUNT, 0);
     snapshot->error->offset = offsetof(struct tbed_disk_header, page_count);
     return TBED_ERR_PAGE_COUNT;
 }
@@ -138,13 +132,13 @@ static enum tbed_status write_new(struct snapshot *snapshot, int source_fd, cons
 {
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
-        return errno == EEXIST ? fail(snapshot->error, TBED_ERR_EXISTS, 0)
-                               : fail(snapshot->error, TBED_ERR_OPEN, errno);
+        return errno == EEXIST ? tbed_fail(snapshot->error, TBED_ERR_EXISTS, 0)
+                               : tbed_fail(snapshot->error, TBED_ERR_OPEN, errno);
     enum tbed_status status;
     int tries = 0;
     do { /* a small ring may be gone before it is copied */
         status = ftruncate(fd, 0) == 0 ? write_moment(snapshot, source_fd, fd)
-                                       : fail(snapshot->error, TBED_ERR_WRITE, errno);
+                                       : tbed_fail(snapshot->error, TBED_ERR_WRITE, errno);
     } while (status == TBED_OK && snapshot->was_lapped && ++tries < TRIES_MAX);
     if (status != TBED_OK)
         unlink(path);
@@ -172,7 +166,7 @@ enum tbed_status tbed_trace_snapshot(const char *trace_path, const char *path, u
     struct tbed_error ignored, *error = error_ret != NULL ? error_ret : &ignored;
     int fd = open(trace_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
-        return fail(error, TBED_ERR_OPEN, errno);
+        return tbed_fail(error, TBED_ERR_OPEN, errno);
     enum tbed_status status = snapshot_fd(NULL, fd, path, left_out_ret, error);
     close(fd);
     return status;
@@ -182,11 +176,11 @@ enum tbed_status tbed_snapshot(struct tbed_writer *writer, const char *path, str
 {
     struct tbed_error ignored, *error = error_ret != NULL ? error_ret : &ignored;
     if (!tbed_writer_is_usable(writer) || path == NULL)
-        return fail(error, TBED_ERR_ARGUMENT, 0);
+        return tbed_fail(error, TBED_ERR_ARGUMENT, 0);
     int cancel_state = tbed_cancel_disable();
-    int fd = tbed_file_duplicate(writer);
+    int fd = tbed_descriptor_duplicate(writer);
     enum tbed_status status =
-        fd >= 0 ? snapshot_fd(writer, fd, path, NULL, error) : fail(error, TBED_ERR_OPEN, errno);
+        fd >= 0 ? snapshot_fd(writer, fd, path, NULL, error) : tbed_fail(error, TBED_ERR_OPEN, errno);
     if (fd >= 0)
         close(fd);
     tbed_cancel_restore(cancel_state);

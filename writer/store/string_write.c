@@ -286,28 +286,3 @@ uint32_t tbed_event_id_alloc(struct tbed_writer *writer, uint32_t label_id, cons
         tbed_pages_free(components, count * sizeof *components);
     return id;
 }
-
-/* ---- Reserved ids ---- */
-
-/* Never past the end: exhausted ids stay exhausted, none is handed out twice. */
-uint32_t tbed_reserve_ids(struct tbed_writer *writer, uint32_t count)
-{
-    tbed_le64 *next = &tbed_shared(writer)->next_reserved_id;
-    uint64_t first = tbed_shared_load(next);
-    do {
-        if (count == 0 || first > TBED_ID_MAX_RESERVED || count > TBED_ID_MAX_RESERVED + 1 - first) {
-            tbed_drop(writer, TBED_DROP_IDS_EXHAUSTED, 1);
-            return TBED_ID_INVALID;
-        }
-    } while (!tbed_shared_swap(next, &first, first + count));
-    return (uint32_t)first;
-}
-
-uint32_t tbed_id_reserve(struct tbed_writer *writer, uint32_t count)
-{
-    if (!tbed_writer_lock_or_drop(writer))
-        return TBED_ID_INVALID;
-    uint32_t first = tbed_reserve_ids(writer, count);
-    tbed_writer_unlock(writer);
-    return first;
-}

@@ -1,0 +1,86 @@
+/*
+ * Blocks, begun and sealed, wherever they lie in the file.
+ *
+ * Source: spec/format.md, section 4.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <sys/mman.h>
+
+#include "format/checksum.h"
+#include "writer/file/private.h"
+
+static uint32_t shift_of(uint32_t nbytes)
+{
+    return (uint32_t)__builtin_ctz(nbytes);
+}
+
+static uint64_t map_offset(const struct tbed_writer *writer, const uint8_t *at)
+{
+    return (uint64_t)(at - writer->map);
+}
+
+/* The first word last. The word of generation and string page is zero already, or a ring's mark. */
+static void store_header(uint8_t *block, const struct tbed_disk_block *header)
+{
+    size_t mark = offsetof(struct tbed_disk_block, generation),
+           after = offsetof(struct tbed_disk_block, first_tick);
+    uint64_t first;
+    memcpy(&first, header, sizeof first);
+    memcpy(block + sizeof first, (const uint8_t *)header + sizeof first, mark - sizeof first);
+    memcpy(block + after, (const uint8_t *)header + after, sizeof *header - after);
+    if (tbed_le32_load(header->string_page) != 0)
+        memcpy(block + offsetof(struct tbed_disk_block, string_page), &header->string_page, 4);
+    tbed_word_store(block, first);
+}
+
+void tbed_block_begin(struct tbed_writer *writer, uint8_t *block, uint32_t nbytes,
+                      const struct tbed_block_start *start)
+{
+    uint64_t offset = map_offset(writer, block);
+    uint32_t in_page = (uint32_t)(offset & (writer->page_nbytes - 1));
+    struct tbed_disk_block header = {
+        .kind = (uint8_t)start->kind,
+        .shift = (uint8_t)shift_of(nbytes),
+        .cell = tbed_le16_make((uint16_t)(in_page / nbytes)),
+        .page = tbed_le32_make((uint32_t)(offset >> writer->page_shift)),
+        .file_id = tbed_le64_make(writer->fields.file_id),
+        .stream = tbed_le32_make(start->stream),
+        .sequence = tbed_le32_make(start->sequence),
+        .string_page = tbed_le32_make(start->string_page),
+        .first_tick = tbed_le64_make(start->tick),
+        .depth = tbed_le32_make(start->depth),
+    };
+    if (start->kind == TBED_BLOCK_CELLS) {
+        header.used_nbytes = tbed_le32_make(TBED_BLOCK_HEADER_NBYTES);
+        header.last_tick = header.first_tick;
+        header.checksum = tbed_le64_make(tbed_block_checksum_apart(&header, NULL, 0));
+    }
+    store_header(block, &header);
+    if (tbed_ring_has(writer, block))
+        tbed_ring_commit(block);
+}
+
+void tbed_block_seal(uint8_t *block, uint32_t used_nbytes, uint64_t last_tick)
+{
+    struct tbed_disk_block *header = (struct tbed_disk_block *)block;
+    struct tbed_disk_block final;
+    memcpy(&final, header, sizeof final);
+    final.last_tick = tbed_le64_make(last_tick);
+    final.used_nbytes = tbed_le32_make(used_nbytes);
+    uint64_t checksum = tbed_block_checksum_apart(&final, block + sizeof final, used_nbytes - sizeof final);
+    header->last_tick = final.last_tick;
+    header->checksum = tbed_le64_make(checksum);
+    __atomic_store_n((uint32_t *)(void *)&header->used_nbytes, used_nbytes, __ATOMIC_RELEASE);
+}
+
+/*
+ * A writer of given ticks may fill gigabytes in a second: what is sealed leaves its resident memory, not the file. A
+ * traced program's own pages stay where they are, which costs it nothing, unless it wants them released.
+ */
+void tbed_page_release(struct tbed_writer *writer, uint8_t *block)
+{
+    bool is_page = ((uint64_t)(block - writer->map) & (writer->page_nbytes - 1)) == 0;
+    if (writer->releases_pages && is_page)
+        madvise(block, writer->page_nbytes, MADV_DONTNEED);
+}

@@ -1,0 +1,124 @@
+/*
+ * The descriptor of a writer's file, which the program may close behind its back; and the locks that it carries.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "writer/file/private.h"
+
+#define DESCRIPTOR_FLOOR     500 /* out of the way of programs that count on small numbers */
+#define PROCESS_BYTES_OFFSET ((off_t)1 << 62)
+#define MAP_NBYTES_MIN       ((uint64_t)64 << 20)
+
+/* A signal handler without SA_RESTART must not cost us the lock. */
+int tbed_descriptor_lock(int fd, int operation)
+{
+    int result;
+    do {
+        result = flock(fd, operation);
+    } while (result != 0 && errno == EINTR);
+    return result;
+}
+
+/* Every use of the descriptor asks first whether it is still our file: a daemon may have closed them all. */
+bool tbed_descriptor_is_ours(const struct tbed_writer *writer)
+{
+    struct stat status;
+    return fstat(writer->fd, &status) == 0 && status.st_dev == writer->device &&
+           status.st_ino == writer->inode;
+}
+
+int tbed_descriptor_copy(int fd)
+{
+    int copy = fcntl(fd, F_DUPFD_CLOEXEC, DESCRIPTOR_FLOOR);
+    return copy >= 0 ? copy : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+}
+
+int tbed_descriptor_raise(int fd)
+{
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, DESCRIPTOR_FLOOR);
+    if (high < 0)
+        return fd;
+    close(fd);
+    return high;
+}
+
+int tbed_descriptor_duplicate(struct tbed_writer *writer)
+{
+    errno = EBUSY;
+    if (!tbed_lock_take(
+            &writer->live->rotate_lock)) /* or the descriptor might become another file's meanwhile */
+        return -1;
+    int fd = tbed_descriptor_is_ours(writer) ? fcntl(writer->fd, F_DUPFD_CLOEXEC, DESCRIPTOR_FLOOR)
+                                             : open(writer->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    tbed_lock_give(&writer->live->rotate_lock);
+    return fd;
+}
+
+bool tbed_descriptor_reopen(struct tbed_writer *writer)
+{
+    char by_descriptor[32];
+    snprintf(by_descriptor, sizeof by_descriptor, "/proc/self/fd/%d", writer->fd);
+    int old_fd = tbed_descriptor_is_ours(writer) ? writer->fd : -1;
+    int fd = old_fd >= 0 ? open(by_descriptor, O_RDWR | O_CLOEXEC) : -1;
+    if (fd < 0)
+        fd = open(writer->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return false;
+    writer->fd = tbed_descriptor_raise(fd);
+    if (!tbed_descriptor_is_ours(writer)) {
+        close(writer->fd);
+        writer->fd = -1;
+        return false;
+    }
+    if (old_fd >= 0)
+        close(old_fd);
+    tbed_descriptor_lock(writer->fd, LOCK_SH);
+    struct stat status;
+    fstat(writer->fd, &status);
+    writer->backed_pages = (uint64_t)status.st_size >> writer->page_shift;
+    return true;
+}
+
+enum tbed_status tbed_descriptor_remember(struct tbed_writer *writer, struct tbed_error *error)
+{
+    struct stat status;
+    if (fstat(writer->fd, &status) != 0)
+        return tbed_fail(error, TBED_ERR_OPEN, errno);
+    writer->device = status.st_dev;
+    writer->inode = status.st_ino;
+    return TBED_OK;
+}
+
+/* ---- Flight recorders: which processes live ---- */
+
+/*
+ * A lock on a byte far beyond the file's end, as old as the open file that the map was made from: it outlives our
+ * descriptor, and no killed process leaves it behind.
+ */
+static struct flock process_byte(uint32_t process)
+{
+    return (struct flock){
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = PROCESS_BYTES_OFFSET + process, .l_len = 1};
+}
+
+void tbed_file_announce(struct tbed_writer *writer)
+{
+    struct flock range = process_byte(writer->process_stream);
+    while (fcntl(writer->fd, F_OFD_SETLK, &range) != 0 && errno == EINTR)
+        continue;
+}
+
+/* If in doubt it does: its pages are then kept for it. */
+bool tbed_file_process_lives(const struct tbed_writer *writer, uint32_t process)
+{
+    struct flock range = process_byte(process);
+    return !tbed_descriptor_is_ours(writer) || fcntl(writer->fd, F_OFD_GETLK, &range) != 0 ||
+           range.l_type != F_UNLCK;
+}

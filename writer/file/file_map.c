@@ -1,0 +1,89 @@
+/*
+ * The map of a writer's file: made once, for all that the file may become, and made anew in its place.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "writer/file/private.h"
+
+#define MAP_NBYTES_MIN ((uint64_t)64 << 20)
+
+/* Out of core dumps. And page by page, without what lies around them: a small process touches few. */
+static void advise_few(void *map, uint64_t nbytes)
+{
+    madvise(map, nbytes, MADV_DONTDUMP);
+    madvise(map, nbytes, MADV_RANDOM);
+}
+
+/*
+ * In folios as large as the file allows: the kernel then zeroes and enters up to 2 MiB at once, which halves what a
+ * page costs whoever faults it in. It never reaches past the file's end.
+ */
+void tbed_file_advise_many(const struct tbed_writer *writer)
+{
+    madvise(writer->map, writer->map_nbytes, MADV_NORMAL);
+    madvise(writer->map, writer->map_nbytes, MADV_HUGEPAGE);
+}
+
+/* Address space for all that the file may become; less where the process is limited. */
+enum tbed_status tbed_file_map(struct tbed_writer *writer, uint64_t max_nbytes, struct tbed_error *error)
+{
+    uint64_t nbytes = max_nbytes & ~(uint64_t)(writer->page_nbytes - 1);
+    for (;;) {
+        void *map = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, writer->fd, 0);
+        if (map != MAP_FAILED) {
+            writer->map = map;
+            writer->map_nbytes = nbytes;
+            advise_few(map, nbytes);
+            return TBED_OK;
+        }
+        /* valgrind says EINVAL for what is too much */
+        if ((errno != ENOMEM && errno != EINVAL) || nbytes / 2 < MAP_NBYTES_MIN)
+            return tbed_fail(error, TBED_ERR_MAP, errno);
+        nbytes = nbytes / 2 & ~(uint64_t)(writer->page_nbytes - 1);
+    }
+}
+
+/*
+ * The lock belongs to the open file that the map was made from, and lasts as long as the map, whoever closes
+ * our descriptor. So a forked child makes its map anew, from an open file of its own.
+ */
+bool tbed_file_remap(struct tbed_writer *writer)
+{
+    int protection = PROT_READ | PROT_WRITE, flags = MAP_SHARED | MAP_NORESERVE | MAP_FIXED;
+    if (mmap(writer->map, writer->map_nbytes, protection, flags, writer->fd, 0) == MAP_FAILED)
+        return false;
+    advise_few(writer->map, writer->map_nbytes);
+    return true;
+}
+
+void tbed_file_attach(struct tbed_writer *writer)
+{
+    struct tbed_disk_header *shared = tbed_shared(writer);
+    /* First the state: a checksum of an open file means nothing, whatever happens to us before the end. */
+    __atomic_store_n((uint32_t *)(void *)&shared->state, TBED_STATE_OPEN, __ATOMIC_RELEASE);
+    tbed_word_store(&shared->closing_checksum, 0);
+    tbed_shared_add(&shared->writer_count, 1);
+}
+
+bool tbed_file_switch(struct tbed_writer *writer, int fd, uint64_t backed_pages)
+{
+    struct stat status;
+    int old_fd = writer->fd;
+    if (fstat(fd, &status) != 0)
+        return false;
+    writer->fd = fd;
+    if (!tbed_file_remap(writer)) {
+        writer->fd = old_fd;
+        return false;
+    }
+    writer->device = status.st_dev;
+    writer->inode = status.st_ino;
+    writer->grow_nbytes = TBED_GROW_NBYTES_MIN;
+    __atomic_store_n(&writer->backed_pages, backed_pages, __ATOMIC_RELEASE);
+    tbed_file_attach(writer);
+    return true;
+}

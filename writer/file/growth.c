@@ -1,0 +1,120 @@
+/*
+ * The disk under a file, allocated ahead of use, so that no store into the map can fail.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "writer/file/private.h"
+
+/* File systems without fallocate: zeros are written past the end, which belongs to nobody yet. */
+static int extend_by_writing(int fd, uint64_t end)
+{
+    static const uint8_t zeros[4096];
+    struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
+    while (fcntl(fd, F_SETLKW, &range) != 0)
+        if (errno != EINTR)
+            return errno;
+    struct stat status;
+    int result = fstat(fd, &status) != 0 ? errno : 0;
+    uint64_t at = (uint64_t)status.st_size;
+    while (result == 0 && at < end) {
+        size_t nbytes = end - at < sizeof zeros ? (size_t)(end - at) : sizeof zeros;
+        ssize_t written = pwrite(fd, zeros, nbytes, (off_t)at);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            result = written < 0 ? errno : ENOSPC;
+        else
+            at += (uint64_t)written;
+    }
+    range.l_type = F_UNLCK;
+    fcntl(fd, F_SETLK, &range);
+    return result;
+}
+
+/* Growing past RLIMIT_FSIZE would raise SIGXFSZ. */
+static bool is_past_resource_limit(uint64_t end)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && end > limit.rlim_cur;
+}
+
+int tbed_file_extend(int fd, uint64_t start, uint64_t end)
+{
+    if (is_past_resource_limit(end))
+        return EFBIG;
+    int result;
+    do {
+        result = fallocate(fd, 0, (off_t)start, (off_t)(end - start)) == 0 ? 0 : errno;
+    } while (result == EINTR);
+    return result == EOPNOTSUPP || result == ENOSYS ? extend_by_writing(fd, end) : result;
+}
+
+static enum tbed_drop_cause cause_of(int system_errno)
+{
+    switch (system_errno) {
+    case ENOSPC:
+    case EDQUOT:
+        return TBED_DROP_DISK_FULL;
+    case EFBIG:
+        return TBED_DROP_SIZE_LIMIT;
+    default:
+        return TBED_DROP_IO_ERROR;
+    }
+}
+
+/*
+ * Grows by a step that keeps in proportion with the file; when that is too much, by a single page. So it does the
+ * first time: most processes that join a trace need one page.
+ */
+static int grow_locked(struct tbed_writer *writer, uint64_t page)
+{
+    uint64_t start = writer->backed_pages << writer->page_shift;
+    uint64_t needed = (page + 1) << writer->page_shift;
+    uint64_t end = needed + writer->grow_nbytes;
+    if (end > writer->map_nbytes)
+        end = writer->map_nbytes;
+    if (!tbed_descriptor_is_ours(writer) && !tbed_descriptor_reopen(writer))
+        return EIO;
+    int result = tbed_file_extend(writer->fd, start, end);
+    if (result != 0 && end != needed)
+        result = tbed_file_extend(writer->fd, start, end = needed);
+    if (result != 0)
+        return result;
+    __atomic_store_n(&writer->backed_pages, end >> writer->page_shift, __ATOMIC_RELEASE);
+    if (writer->grow_nbytes == 0) {
+        writer->grow_nbytes = TBED_GROW_NBYTES_MIN;
+        return 0;
+    }
+    tbed_file_advise_many(writer);
+    if (end > needed && writer->grow_nbytes < TBED_GROW_NBYTES_MAX && end / 4 > writer->grow_nbytes)
+        writer->grow_nbytes *= 2;
+    return 0;
+}
+
+bool tbed_file_back(struct tbed_writer *writer, uint64_t page, enum tbed_drop_cause *cause_ret)
+{
+    /* First: another process with a higher limit may have made the file longer than our map. */
+    if (page >= UINT32_MAX || (page + 1) << writer->page_shift > writer->map_nbytes) {
+        *cause_ret = TBED_DROP_SIZE_LIMIT;
+        return false;
+    }
+    if (page < __atomic_load_n(&writer->backed_pages, __ATOMIC_ACQUIRE))
+        return true;
+    if (!tbed_lock_take(&writer->live->grow_lock)) {
+        *cause_ret = TBED_DROP_INTERRUPTED;
+        return false;
+    }
+    int kept_errno = errno, cancel_state = tbed_cancel_disable();
+    int result = page < writer->backed_pages ? 0 : grow_locked(writer, page);
+    tbed_cancel_restore(cancel_state);
+    errno = kept_errno;
+    tbed_lock_give(&writer->live->grow_lock);
+    *cause_ret = cause_of(result);
+    return result == 0;
+}

@@ -1,0 +1,54 @@
+/*
+ * Events of more than one word. Nothing here is public.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_WRITER_EXTENDED_H
+#define TRACEBED_WRITER_EXTENDED_H
+
+#include "tracebed/writer.h"
+
+struct tbed_extended_event {
+    enum tbed_extended type;
+    uint32_t aux, id;
+    uint64_t fixed[4];
+    size_t fixed_count;
+    const struct tbed_argument *arguments;
+    size_t argument_count;
+};
+
+/* From inside an entered recorder. False: dropped, and counted. */
+bool tbed_extended_put(struct tbed_recorder *recorder, uint64_t tick,
+                       const struct tbed_extended_event *event);
+/* A whole record, with the tick of now. */
+void tbed_extended_record(struct tbed_recorder *recorder, const struct tbed_extended_event *event);
+/* TBED_ID_INVALID: none. */
+static inline uint32_t tbed_category_aux(uint32_t category)
+{
+    return category == TBED_ID_INVALID ? 0 : category & TBED_ID_MAX;
+}
+
+/* A PAIR where that is not the usual case. */
+void tbed_pair_record_slow(struct tbed_recorder *recorder, uint32_t id, uint64_t second);
+
+/* As recorder_inline.h records an instant: no call, so that no register has to be kept. */
+static inline void tbed_pair_record(struct tbed_recorder *recorder, uint32_t id, uint64_t subtype,
+                                    uint64_t payload)
+{
+    uint64_t second = subtype << 60 | payload;
+    if (!TBED_UNLIKELY(recorder->mark != TBED_MARK_READY)) {
+        tbed_recorder_mark_busy(recorder);
+        uint64_t tick = tbed_counter_read();
+        if (!TBED_UNLIKELY(!tbed_recorder_fits(recorder, 2, tick - recorder->base))) {
+            uint64_t *at = recorder->cursor;
+            at[1] = second;
+            tbed_recorder_commit(recorder, at, 2, tbed_event_word(recorder, TBED_TAG_PAIR, id, tick));
+            tbed_recorder_mark_idle(recorder, TBED_MARK_READY);
+            return;
+        }
+        tbed_recorder_mark_idle(recorder, TBED_MARK_READY);
+    }
+    tbed_pair_record_slow(recorder, id, second);
+}
+
+#endif

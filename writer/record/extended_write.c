@@ -1,0 +1,89 @@
+/*
+ * Events of more than one word, written whole behind the cursor and committed by their first word.
+ *
+ * Source: spec/format.md, sections 6.1 to 6.3.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "writer/file/private.h"
+#include "writer/record/extended.h"
+
+#define ARGUMENT_COUNT_MAX 255
+
+static bool argument_is_inline(const struct tbed_argument *argument)
+{
+    return argument->type == TBED_ARG_TEXT || argument->type == TBED_ARG_BYTES;
+}
+
+static size_t argument_nwords(const struct tbed_argument *argument)
+{
+    return argument_is_inline(argument) ? 1 + ((size_t)argument->nbytes + 7) / 8 : 2;
+}
+
+static size_t arguments_nwords(const struct tbed_argument *arguments, size_t count)
+{
+    size_t nwords = 0;
+    for (size_t i = 0; i < count; i++)
+        nwords += argument_nwords(&arguments[i]);
+    return nwords;
+}
+
+static uint64_t *argument_put(uint64_t *to, const struct tbed_argument *argument)
+{
+    uint32_t nbytes = argument_is_inline(argument) ? argument->nbytes : 8;
+    *to++ = argument->type | (uint64_t)nbytes << 8 | (uint64_t)(argument->name_id & TBED_ID_MAX) << 32;
+    if (!argument_is_inline(argument)) {
+        *to++ = argument->type == TBED_ARG_ID ? argument->value.id : argument->value.u64;
+        return to;
+    }
+    if (nbytes > 0) {
+        to[(nbytes - 1) / 8] = 0;
+        memcpy(to, argument->value.text, nbytes);
+    }
+    return to + ((size_t)nbytes + 7) / 8;
+}
+
+/* Writes the record. The recorder has been entered. False: dropped, and counted. */
+bool tbed_extended_put(struct tbed_recorder *recorder, uint64_t tick,
+                       const struct tbed_extended_event *record)
+{
+    size_t nwords = 2 + record->fixed_count + arguments_nwords(record->arguments, record->argument_count);
+    if (record->argument_count > ARGUMENT_COUNT_MAX || nwords > TBED_EXTENDED_NWORDS_MAX)
+        nwords = TBED_NWORDS_TOO_LARGE;
+    uint64_t *at = tbed_recorder_room(recorder, nwords, tick);
+    if (at == NULL)
+        return false;
+    at[1] = (uint64_t)record->type | (uint64_t)record->argument_count << 8 | (uint64_t)(nwords - 1) << 16 |
+            (uint64_t)record->aux << 32;
+    uint64_t *to = at + 2;
+    for (size_t i = 0; i < record->fixed_count; i++)
+        *to++ = record->fixed[i];
+    for (size_t i = 0; i < record->argument_count; i++)
+        to = argument_put(to, &record->arguments[i]);
+    tbed_recorder_commit(recorder, at, nwords,
+                         tbed_event_word(recorder, TBED_TAG_EXTENDED, record->id, tick));
+    return true;
+}
+
+void tbed_extended_record(struct tbed_recorder *recorder, const struct tbed_extended_event *record)
+{
+    if (!tbed_recorder_enter(recorder))
+        return;
+    tbed_extended_put(recorder, tbed_recorder_now(recorder), record);
+    tbed_recorder_leave(recorder);
+}
+
+/* Whatever is not the usual case. */
+void tbed_pair_record_slow(struct tbed_recorder *recorder, uint32_t id, uint64_t second)
+{
+    if (!tbed_recorder_enter(recorder))
+        return;
+    uint64_t tick = tbed_recorder_now(recorder);
+    uint64_t *at = tbed_recorder_room(recorder, 2, tick);
+    if (at != NULL) {
+        at[1] = second;
+        tbed_recorder_commit(recorder, at, 2, tbed_event_word(recorder, TBED_TAG_PAIR, id, tick));
+    }
+    tbed_recorder_leave(recorder);
+}

@@ -1,0 +1,131 @@
+/*
+ * Events that happened before, elsewhere: their ticks are given.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "writer/file/private.h"
+#include "writer/record/extended.h"
+
+static uint32_t category_of(const struct tbed_given_event *event)
+{
+    return tbed_category_aux(event->category);
+}
+
+static bool is_plain(const struct tbed_given_event *event)
+{
+    return event->argument_count == 0 && category_of(event) == 0;
+}
+
+static bool give_extended(struct tbed_recorder *recorder, const struct tbed_given_event *event,
+                          enum tbed_extended type)
+{
+    struct tbed_extended_event record = {.type = type,
+                                         .aux = category_of(event),
+                                         .id = event->id,
+                                         .fixed = {event->begin_tick},
+                                         .fixed_count = type == TBED_EXT_SPAN,
+                                         .arguments = event->arguments,
+                                         .argument_count = event->argument_count};
+    return tbed_extended_put(recorder, event->tick, &record);
+}
+
+static void give_begin(struct tbed_recorder *recorder, const struct tbed_given_event *event)
+{
+    if (is_plain(event))
+        tbed_span_begin_at(recorder, event->id, event->tick);
+    else if (give_extended(recorder, event, TBED_EXT_BEGIN))
+        tbed_span_push(recorder, event->id, event->tick);
+    else
+        tbed_span_push_dropped(recorder, event->id, event->tick);
+}
+
+static void give_end(struct tbed_recorder *recorder, const struct tbed_given_event *event)
+{
+    if (event->argument_count == 0 && tbed_span_is_known(recorder))
+        tbed_span_end_at(recorder, event->tick);
+    else
+        tbed_span_end_entered(recorder, event->arguments, event->argument_count);
+}
+
+static void give_instant(struct tbed_recorder *recorder, const struct tbed_given_event *event)
+{
+    if (is_plain(event))
+        tbed_instant_at(recorder, event->id, event->tick);
+    else
+        give_extended(recorder, event, TBED_EXT_INSTANT);
+}
+
+/* What there are most of: straight into the block. */
+static void give_span(struct tbed_recorder *recorder, const struct tbed_given_event *event)
+{
+    if (event->argument_count != 0) {
+        give_extended(recorder, event, TBED_EXT_SPAN);
+        return;
+    }
+    uint64_t *at = tbed_recorder_room(recorder, 3, event->tick);
+    if (at == NULL)
+        return;
+    at[1] = TBED_EXT_SPAN | (uint64_t)2 << 16 | (uint64_t)category_of(event) << 32;
+    at[2] = event->begin_tick;
+    tbed_recorder_commit(recorder, at, 3,
+                         tbed_event_word(recorder, TBED_TAG_EXTENDED, event->id, event->tick));
+}
+
+static bool has_value(const struct tbed_given_event *event)
+{
+    return event->argument_count > 0 && event->arguments[0].type >= TBED_ARG_U64 &&
+           event->arguments[0].type <= TBED_ARG_F64;
+}
+
+static void give_message(struct tbed_recorder *recorder, const struct tbed_given_event *event)
+{
+    struct tbed_extended_event record = {.type = TBED_EXT_MESSAGE,
+                                         .aux = event->severity,
+                                         .id = event->id,
+                                         .arguments = event->arguments,
+                                         .argument_count = event->argument_count};
+    tbed_extended_put(recorder, event->tick, &record);
+}
+
+static void give(struct tbed_recorder *recorder, const struct tbed_given_event *event)
+{
+    switch (event->type) {
+    case TBED_GIVEN_SPAN:
+        give_span(recorder, event);
+        return;
+    case TBED_GIVEN_BEGIN:
+        give_begin(recorder, event);
+        return;
+    case TBED_GIVEN_END:
+        give_end(recorder, event);
+        return;
+    case TBED_GIVEN_INSTANT:
+        give_instant(recorder, event);
+        return;
+    case TBED_GIVEN_MESSAGE:
+        give_message(recorder, event);
+        return;
+    case TBED_GIVEN_COUNTER:
+        if (has_value(event)) {
+            give_extended(recorder, event, TBED_EXT_COUNTER);
+            return;
+        }
+        break;
+    }
+    tbed_recorder_drop(recorder, TBED_DROP_TOO_LARGE);
+}
+
+void tbed_event_record_given(struct tbed_recorder *recorder, const struct tbed_given_event *event)
+{
+    struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
+    if (!tbed_recorder_enter(recorder))
+        return;
+    if (kept->takes_given) {
+        __atomic_store_n(&kept->given_tick, event->tick, __ATOMIC_RELAXED); /* read by who closes */
+        give(recorder, event);
+    } else {
+        tbed_recorder_drop(recorder, TBED_DROP_TOO_LARGE);
+    }
+    tbed_recorder_leave(recorder);
+}

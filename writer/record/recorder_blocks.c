@@ -1,0 +1,308 @@
+/*
+ * The blocks of a recorder: taken one after the other, handed over to be sealed.
+ *
+ * Source: spec/format.md, sections 4.2 and 6.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "writer/file/private.h"
+
+/* A forked child's recorder goes on as a stream of its own, with the spans that were open. */
+static bool stream_open(struct tbed_recorder_cold *cold, uint64_t tick, enum tbed_drop_cause *cause_ret)
+{
+    struct tbed_writer *writer = cold->writer;
+    uint32_t forked_from = cold->stream;
+    if (cold->kind == TBED_STREAM_THREAD && !cold->has_given_tid)
+        cold->tid = (uint32_t)syscall(SYS_gettid);
+    if (!tbed_writer_lock(writer))
+        return false;
+    tbed_clock_reach(writer, tick);
+    uint64_t stream = writer->spare_stream;
+    if (stream == 0)
+        stream = tbed_shared_add(&tbed_shared(writer)->next_stream, 1);
+    struct tbed_disk_stream record = {
+        .stream = tbed_le32_make((uint32_t)stream),
+        .process = tbed_le32_make(writer->process_stream),
+        .kind = tbed_le32_make(cold->kind),
+        .tid = tbed_le32_make(cold->tid),
+        .name_id = tbed_le32_make(cold->name_id),
+        .forked_from = tbed_le32_make(forked_from),
+        .tick = tbed_le64_make(tick),
+    };
+    *cause_ret = TBED_DROP_IDS_EXHAUSTED;
+    bool is_recorded = stream <= UINT32_MAX && tbed_stream_append(writer, &record, cause_ret);
+    writer->spare_stream = is_recorded || stream > UINT32_MAX ? 0 : (uint32_t)stream;
+    tbed_writer_unlock(writer);
+    if (!is_recorded)
+        return false;
+    cold->stream = (uint32_t)stream;
+    cold->next_sequence = 0;
+    cold->epoch = writer->epoch;
+    return true;
+}
+
+void tbed_block_hand_over(struct tbed_recorder *recorder, struct tbed_recorder_cold *cold, bool inline_seal)
+{
+    uint8_t *block = cold->block;
+    if (block == NULL)
+        return;
+    uint32_t used = (uint32_t)((uint8_t *)recorder->cursor - block);
+    cold->block = NULL;
+    tbed_ring_note_end(cold->writer, block, cold->stream, cold->ended_block);
+    cold->ended_block = block;
+    if (inline_seal || !tbed_helper_seal(cold->writer, block, used)) {
+        tbed_block_seal(block, used, tbed_block_latest_tick(block, used));
+        tbed_page_release(cold->writer, block);
+    }
+}
+
+/*
+ * The first block of a stream is a cell where the record fits, so that a short thread takes 1 KiB, not 64. Where events
+ * come from elsewhere so may any number of threads, all at once: they get a page only when they have filled as much in
+ * cells, so that at most half the file is empty. Cells take addresses that strings need: at most half of them.
+ */
+static bool wants_cell(const struct tbed_recorder_cold *cold, size_t needed_nbytes)
+{
+    const struct tbed_writer *writer = cold->writer;
+    uint32_t cell_nbytes = tbed_cell_nbytes(writer), cell_count = 1;
+    uint64_t string_pages_half = ((uint64_t)1 << 31) >> writer->page_shift;
+    if (writer->has_given_ticks &&
+        tbed_shared_load(&tbed_shared(writer)->next_string_page) < string_pages_half)
+        cell_count = writer->page_nbytes / cell_nbytes;
+    return cold->next_sequence < cell_count && needed_nbytes <= cell_nbytes / 2;
+}
+
+/* Where all pages are held, a recorder goes on in its own: what it recorded there is lost, not what comes. */
+static uint8_t *ring_block_claim(struct tbed_recorder_cold *cold, enum tbed_drop_cause *cause_ret)
+{
+    struct tbed_recorder *recorder = cold->recorder;
+    uint8_t *own = cold->block;
+    uint8_t *block = tbed_ring_claim(cold->writer, cause_ret);
+    if (block != NULL || own == NULL)
+        return block;
+    tbed_block_hand_over(recorder, cold, true);
+    __atomic_store_n(&recorder->end, NULL, __ATOMIC_RELAXED);
+    recorder->cursor = NULL;
+    return tbed_ring_retake(cold->writer, own, cause_ret);
+}
+
+static uint8_t *block_claim(struct tbed_recorder_cold *cold, uint64_t tick, size_t needed_nbytes,
+                            uint32_t *nbytes_ret, enum tbed_drop_cause *cause_ret)
+{
+    struct tbed_writer *writer = cold->writer;
+    if (writer->fields.ring_page_count != 0) {
+        *nbytes_ret = writer->page_nbytes;
+        return ring_block_claim(cold, cause_ret);
+    }
+    if (!wants_cell(cold, needed_nbytes)) {
+        *nbytes_ret = writer->page_nbytes;
+        return tbed_page_claim(writer, cause_ret);
+    }
+    uint32_t string_page;
+    *cause_ret = TBED_DROP_INTERRUPTED;
+    if (!tbed_writer_lock(writer))
+        return NULL;
+    uint8_t *block = tbed_cell_claim(writer, tick, &string_page, cause_ret);
+    tbed_writer_unlock(writer);
+    *nbytes_ret = tbed_cell_nbytes(writer);
+    if (block != NULL || *cause_ret != TBED_DROP_IDS_EXHAUSTED)
+        return block;
+    *nbytes_ret = writer->page_nbytes; /* without string page ordinals there are no more cells, but pages */
+    return tbed_page_claim(writer, cause_ret);
+}
+
+static void gap_store(struct tbed_recorder *recorder, struct tbed_recorder_cold *cold)
+{
+    uint64_t count = __atomic_exchange_n(&cold->gap_count, 0, __ATOMIC_RELAXED);
+    if (count == 0)
+        return;
+    uint64_t *at = recorder->cursor;
+    uint64_t cause = __atomic_load_n(&cold->gap_cause, __ATOMIC_RELAXED);
+    at[1] = TBED_EXT_GAP | (uint64_t)2 << 16 | cause << 32;
+    at[2] = count;
+    tbed_recorder_commit(recorder, at, 3, (uint64_t)TBED_TAG_EXTENDED << 30 | TBED_ID_INVALID);
+}
+
+static bool is_closing(struct tbed_writer *writer)
+{
+    return __atomic_load_n(&writer->is_closing, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * Whoever closes or rotates raises its flag and then clears 'end': sequentially consistent, as here, so that of the two
+ * that come at once one sees the other. It waits for the record that is under way, no more.
+ */
+static void end_set(struct tbed_recorder *recorder, const struct tbed_recorder_cold *cold)
+{
+    struct tbed_writer *writer = cold->writer;
+    uint64_t *end = (uint64_t *)(void *)(cold->block + cold->block_nbytes);
+    __atomic_store_n(&recorder->end, end, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&writer->is_closing, __ATOMIC_SEQ_CST) ||
+        __atomic_load_n(&writer->live->is_rotating, __ATOMIC_SEQ_CST))
+        __atomic_store_n(&recorder->end, NULL, __ATOMIC_SEQ_CST);
+}
+
+/* Room that a record of 'nwords' needs in a new block beside its header: stack, gap. */
+static size_t needed_in_block(const struct tbed_recorder_kept *kept, size_t nwords, uint32_t page_nbytes)
+{
+    return tbed_block_words_offset(page_nbytes, tbed_stack_depth(kept)) + (nwords + 3) * 8;
+}
+
+static bool next_block(struct tbed_recorder *recorder, size_t nwords, uint64_t tick,
+                       enum tbed_drop_cause *cause_ret)
+{
+    struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
+    struct tbed_recorder_cold *cold = kept->cold;
+    struct tbed_writer *writer = cold->writer;
+    size_t needed = needed_in_block(kept, nwords, writer->page_nbytes);
+    *cause_ret = TBED_DROP_TOO_LARGE;
+    if (nwords > 65536 || needed > writer->page_nbytes)
+        return false;
+    *cause_ret = is_closing(writer) ? TBED_DROP_CLOSED : TBED_DROP_INTERRUPTED;
+    if ((cold->stream == 0 || cold->epoch != writer->epoch) && !stream_open(cold, tick, cause_ret))
+        return false;
+    uint32_t nbytes;
+    uint8_t *block = block_claim(cold, tick, needed, &nbytes, cause_ret);
+    if (block == NULL)
+        return false;
+    tbed_block_hand_over(recorder, cold, false);
+    uint32_t depth = tbed_stack_depth(kept), stored = tbed_block_stored_count(nbytes, depth);
+    struct tbed_block_start start = {
+        .kind = TBED_BLOCK_EVENTS,
+        .stream = cold->stream,
+        .sequence = cold->next_sequence++,
+        .depth = depth,
+        .tick = tick,
+    };
+    recorder->cursor = (uint64_t *)(void *)tbed_stack_store(kept, block + TBED_BLOCK_HEADER_NBYTES, stored);
+    tbed_block_begin(writer, block, nbytes, &start);
+    recorder->base = tick;
+    recorder->idle = tbed_idle_mark(writer);
+    cold->block = block;
+    cold->block_nbytes = nbytes;
+    gap_store(recorder, cold);
+    end_set(recorder, cold);
+    return true;
+}
+
+#define TIME_STEPS_MAX ((uint64_t)TBED_ID_MAX)
+
+/* The block has room but the tick is 2^31 or more away. Modulo 2^64, so that a clock that steps back is told
+ * too. */
+static bool advance_time(struct tbed_recorder *recorder, size_t nwords, uint64_t tick)
+{
+    uint64_t steps = (tick - recorder->base) >> 31;
+    uint64_t words = (steps + TIME_STEPS_MAX - 1) / TIME_STEPS_MAX;
+    uint64_t *end = __atomic_load_n(&recorder->end, __ATOMIC_RELAXED);
+    if (end == NULL || (size_t)(end - recorder->cursor) < nwords + words)
+        return false;
+    for (; steps > 0; words--) {
+        uint64_t step = steps < TIME_STEPS_MAX ? steps : TIME_STEPS_MAX;
+        tbed_recorder_commit(recorder, recorder->cursor, 1, (uint64_t)TBED_TAG_TIME << 30 | step);
+        recorder->base += step << 31;
+        steps -= step;
+    }
+    return true;
+}
+
+static bool may_go_on(struct tbed_recorder *recorder, struct tbed_recorder_cold *cold)
+{
+    if (cold->block == NULL || cold->epoch != cold->writer->epoch)
+        return false;
+    if (__atomic_load_n(&recorder->end, __ATOMIC_RELAXED) == NULL) /* a rotation that came to nothing */
+        end_set(recorder, cold);
+    return true;
+}
+
+/*
+ * A handler that came in between must not wait for the thread that it interrupted. The last load comes after the mark
+ * is taken back: whoever begins the next rotation meanwhile sees that, or is seen.
+ */
+static bool wait_for_rotation(struct tbed_writer *writer, struct tbed_recorder *recorder,
+                              enum tbed_drop_cause *cause_ret)
+{
+    struct tbed_writer_live *live = writer->live;
+    while (__atomic_load_n(&live->is_rotating, __ATOMIC_SEQ_CST)) {
+        *cause_ret = TBED_DROP_INTERRUPTED;
+        if (tbed_lock_is_mine(&live->lock))
+            return false;
+        __atomic_store_n(&recorder->saw_close, 1, __ATOMIC_SEQ_CST);
+        bool has_waited = tbed_lock_take(&live->pause_lock);
+        if (has_waited)
+            tbed_lock_give(&live->pause_lock);
+        *cause_ret = TBED_DROP_CLOSED;
+        if (__atomic_load_n(&writer->is_closing, __ATOMIC_SEQ_CST))
+            return false;
+        __atomic_store_n(&recorder->saw_close, 0, __ATOMIC_SEQ_CST);
+        *cause_ret = TBED_DROP_INTERRUPTED;
+        if (!has_waited)
+            return false;
+    }
+    return true;
+}
+
+static uint64_t *refill(struct tbed_recorder *recorder, size_t nwords, uint64_t tick)
+{
+    struct tbed_recorder_cold *cold = tbed_cold_of(recorder);
+    enum tbed_drop_cause cause = TBED_DROP_CLOSED;
+    if (!cold->is_open || !tbed_writer_is_usable(cold->writer) || is_closing(cold->writer)) {
+        if (is_closing(cold->writer))
+            __atomic_store_n(&recorder->saw_close, 1, __ATOMIC_RELEASE);
+        tbed_recorder_drop(recorder, cause);
+        return NULL;
+    }
+    if (!wait_for_rotation(cold->writer, recorder, &cause)) {
+        tbed_recorder_drop(recorder, cause);
+        return NULL;
+    }
+    if (cold->epoch != cold->writer->epoch) /* forked: the block is the parent's */
+        cold->block = NULL;
+    if (may_go_on(recorder, cold) && advance_time(recorder, nwords, tick))
+        return recorder->cursor;
+    cold->writer->hooks->rotate_if_due(cold->writer, recorder);
+    if (!next_block(recorder, nwords, tick, &cause)) {
+        tbed_recorder_drop(recorder, cause);
+        return NULL;
+    }
+    return recorder->cursor;
+}
+
+/* The program's errno is its own, above all in a signal handler. */
+uint64_t *tbed_recorder_refill(struct tbed_recorder *recorder, size_t nwords, uint64_t tick)
+{
+    int kept_errno = errno;
+    uint64_t *at = refill(recorder, nwords, tick);
+    errno = kept_errno;
+    return at;
+}
+
+/* ---- Closing ---- */
+
+static void end_record(struct tbed_recorder_cold *cold)
+{
+    uint64_t tick = tbed_clock_slow(cold->recorder);
+    struct tbed_disk_end record = {
+        .stream = tbed_le32_make(cold->stream),
+        .tick = tbed_le64_make(tick),
+    };
+    tbed_clock_reach(cold->writer, tick);
+    tbed_record_append(cold->writer, &record, TBED_RECORD_END, sizeof record);
+}
+
+/* The recorder's owner keeps off its pages from here on. The caller holds 'lock'. */
+void tbed_recorder_finish(struct tbed_recorder *recorder)
+{
+    struct tbed_recorder_cold *cold = tbed_cold_of(recorder);
+    if (cold->epoch == cold->writer->epoch) {
+        tbed_block_hand_over(recorder, cold, true);
+        if (cold->ended_block != NULL)
+            tbed_ring_note_end(cold->writer, cold->ended_block, 0, NULL);
+        if (cold->stream != 0)
+            end_record(cold);
+    }
+    cold->block = NULL;
+}

@@ -1,0 +1,117 @@
+/*
+ * All recorders of a process, stopped for good or held up for a rotation, while their threads go on.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "writer/file/private.h"
+
+#define STOP_WAIT_NS 1000000000u
+
+/* The kernel takes some 10 ms for this in a process of several threads, and no time in one of a single thread. */
+bool tbed_barrier_register(void)
+{
+    static bool is_registered;
+    if (!__atomic_load_n(&is_registered, __ATOMIC_RELAXED) &&
+        syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0)
+        return false;
+    __atomic_store_n(&is_registered, true, __ATOMIC_RELAXED);
+    return true;
+}
+
+/*
+ * The owner marks itself busy and then loads 'end', with plain instructions; we clear 'end' and then look at
+ * the mark. The barrier between makes one of the two see the other.
+ */
+static bool barrier_for_all_threads(void)
+{
+    return tbed_barrier_register() && syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+/*
+ * Waits until the owner is between two records, or has met the close in one: from then on it stores nothing.
+ * Its hot half and its stack stay its own, for it goes on calling.
+ */
+static bool recorder_stop(struct tbed_recorder *recorder)
+{
+    uint64_t deadline = tbed_monotonic_ns() + STOP_WAIT_NS;
+    while (__atomic_load_n(&recorder->mark, __ATOMIC_ACQUIRE) == TBED_MARK_BUSY &&
+           !__atomic_load_n(&recorder->saw_close, __ATOMIC_ACQUIRE)) {
+        if (tbed_monotonic_ns() > deadline)
+            return false;
+        sched_yield();
+    }
+    return true;
+}
+
+static bool clear_end(struct tbed_recorder *recorder)
+{
+    __atomic_store_n(&recorder->end, NULL, __ATOMIC_SEQ_CST);
+    return true;
+}
+
+static bool stop_and_finish(struct tbed_recorder *recorder)
+{
+    struct tbed_writer *writer = tbed_cold_of(recorder)->writer;
+    if (!recorder_stop(recorder)) {
+        writer->has_lost_recorder = true;
+        return true;
+    }
+    tbed_lock_take(&writer->live->lock);
+    tbed_recorder_finish(recorder);
+    tbed_lock_give(&writer->live->lock);
+    return true;
+}
+
+void tbed_recorders_stop(struct tbed_writer *writer)
+{
+    size_t count = tbed_recorders_each(writer, clear_end);
+    /* The only recorder may be another thread's. Where there is no barrier, the usual small program is believed. */
+    if (count > 0 && !barrier_for_all_threads() && count > 1) {
+        writer->has_lost_recorder = true;
+        return;
+    }
+    tbed_recorders_each(writer, stop_and_finish);
+}
+
+/* ---- Rotations ---- */
+
+bool tbed_recorders_pause(struct tbed_writer *writer)
+{
+    if (!tbed_writer_lock(writer))
+        return false;
+    tbed_recorders_each(writer, clear_end);
+    tbed_writer_unlock(writer);
+    return barrier_for_all_threads();
+}
+
+/* One that waits for the rotation is busy, but keeps off the pages. */
+static bool is_storing(struct tbed_recorder *recorder)
+{
+    return __atomic_load_n(&recorder->mark, __ATOMIC_ACQUIRE) == TBED_MARK_BUSY &&
+           !__atomic_load_n(&recorder->saw_close, __ATOMIC_SEQ_CST);
+}
+
+bool tbed_recorders_are_busy(struct tbed_writer *writer)
+{
+    return tbed_recorders_each(writer, is_storing) != 0;
+}
+
+static bool hand_over(struct tbed_recorder *recorder)
+{
+    struct tbed_recorder_cold *cold = tbed_cold_of(recorder);
+    if (cold->epoch == cold->writer->epoch) {
+        tbed_block_hand_over(recorder, cold, true);
+        cold->next_sequence = 0;
+    }
+    return true;
+}
+
+void tbed_recorders_hand_over(struct tbed_writer *writer)
+{
+    tbed_recorders_each(writer, hand_over);
+}

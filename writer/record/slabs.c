@@ -1,0 +1,88 @@
+/*
+ * Where recorders live: slabs, which only grow in number.
+ *
+ * A slab is 64 KiB, aligned: one page of hot halves, which a forked child finds zeroed; one page of kept halves; then the
+ * cold parts. So a recorder finds its other parts by arithmetic.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <sys/mman.h>
+
+#include "writer/file/private.h"
+
+static void *aligned_slab_alloc(void)
+{
+    uint8_t *pages = tbed_pages_alloc(2 * TBED_SLAB_NBYTES);
+    if (pages == NULL)
+        return NULL;
+    uint8_t *slab = (uint8_t *)tbed_round_up((uintptr_t)pages, TBED_SLAB_NBYTES);
+    size_t before = (size_t)(slab - pages);
+    if (before > 0)
+        munmap(pages, before);
+    munmap(slab + TBED_SLAB_NBYTES, TBED_SLAB_NBYTES - before);
+    if (madvise(slab, TBED_RECORDER_KEPT_OFFSET, MADV_WIPEONFORK) != 0) {
+        munmap(slab, TBED_SLAB_NBYTES);
+        return NULL;
+    }
+    return slab;
+}
+
+static struct tbed_slab *slab_header(uint8_t *slab)
+{
+    return (struct tbed_slab *)(slab + 2 * TBED_RECORDER_KEPT_OFFSET);
+}
+
+static bool slab_add(struct tbed_writer *writer)
+{
+    uint8_t *slab = aligned_slab_alloc();
+    if (slab == NULL)
+        return false;
+    struct tbed_slab *header = slab_header(slab);
+    struct tbed_recorder_cold *colds = (struct tbed_recorder_cold *)(header + 1);
+    struct tbed_recorder *recorders = (struct tbed_recorder *)slab;
+    for (size_t i = TBED_SLAB_RECORDER_COUNT; i-- > 0;) {
+        struct tbed_recorder_kept *kept = tbed_kept_of(&recorders[i]);
+        kept->cold = &colds[i];
+        colds[i].writer = writer;
+        colds[i].recorder = &recorders[i];
+        colds[i].next_free = writer->free_recorders;
+        writer->free_recorders = &recorders[i];
+    }
+    header->next = writer->slabs;
+    writer->slabs = header;
+    return true;
+}
+
+struct tbed_recorder *tbed_recorder_take(struct tbed_writer *writer)
+{
+    if (writer->free_recorders == NULL && !slab_add(writer))
+        return NULL;
+    struct tbed_recorder *recorder = writer->free_recorders;
+    writer->free_recorders = tbed_cold_of(recorder)->next_free;
+    return recorder;
+}
+
+size_t tbed_recorders_each(struct tbed_writer *writer, bool (*act)(struct tbed_recorder *))
+{
+    size_t count = 0;
+    for (struct tbed_slab *slab = writer->slabs; slab != NULL; slab = slab->next) {
+        struct tbed_recorder_cold *colds = (struct tbed_recorder_cold *)(slab + 1);
+        for (size_t i = 0; i < TBED_SLAB_RECORDER_COUNT; i++)
+            if (colds[i].is_open) /* a parent's too: a thread of ours may be making it its own */
+                count += act(colds[i].recorder);
+    }
+    return count;
+}
+
+void tbed_recorders_free(struct tbed_writer *writer)
+{
+    while (writer->slabs != NULL) {
+        struct tbed_slab *slab = writer->slabs;
+        struct tbed_recorder_cold *colds = (struct tbed_recorder_cold *)(slab + 1);
+        for (size_t i = 0; i < TBED_SLAB_RECORDER_COUNT; i++)
+            if (colds[i].stack_nbytes != 0)
+                tbed_pages_free(tbed_kept_of(colds[i].recorder)->stack, colds[i].stack_nbytes);
+        writer->slabs = slab->next;
+        tbed_pages_free((uint8_t *)slab - 2 * TBED_RECORDER_KEPT_OFFSET, TBED_SLAB_NBYTES);
+    }
+}

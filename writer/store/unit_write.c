@@ -1,0 +1,162 @@
+/*
+ * Code units: registered, once for all processes that share them, loaded and unloaded.
+ *
+ * Source: spec/format.md, section 8.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "format/checksum.h"
+#include "writer/file/private.h"
+
+#define PAIRS_AT_ONCE 128
+
+/* ---- Code units ---- */
+
+static tbed_le64 *directory_slot(const struct tbed_writer *writer, uint64_t index)
+{
+    size_t slots = writer->page_nbytes / 2 / TBED_DIRECTORY_SLOT_NBYTES;
+    uint8_t *directory = writer->map + writer->page_nbytes / 2;
+    return (tbed_le64 *)(void *)(directory + (index % slots) * TBED_DIRECTORY_SLOT_NBYTES);
+}
+
+/* Two processes mean the same unit when all of this is the same. */
+static uint64_t unit_key(const struct tbed_unit_options *options)
+{
+    uint64_t parts[6] = {
+        options->kind, options->pc_shift, options->base, options->pc_count, 0, 0,
+    };
+    parts[4] = tbed_hash64(options->file, strlen(options->file));
+    if (options->build_id_nbytes > 0)
+        parts[5] = tbed_hash64(options->build_id, options->build_id_nbytes);
+    uint64_t key = tbed_hash64(parts, sizeof parts);
+    return key != 0 ? key : 1;
+}
+
+#define DIRECTORY_PROBES  64
+#define DIRECTORY_WAIT_NS 2000000u
+
+/* Whoever took the slot is writing the unit's record; if it was killed meanwhile, there will be nothing. */
+static uint32_t directory_wait(tbed_le64 *slot)
+{
+    uint64_t deadline = tbed_monotonic_ns() + DIRECTORY_WAIT_NS;
+    uint64_t value;
+    do {
+        value = tbed_shared_load(slot + 1);
+    } while (value == 0 && tbed_monotonic_ns() < deadline);
+    return value != 0 ? (uint32_t)value : TBED_ID_INVALID;
+}
+
+/* The unit's first id if another process has it; else, in '*slot_ret', the slot to publish it in, or NULL. */
+static uint32_t directory_find(const struct tbed_writer *writer, uint64_t key, tbed_le64 **slot_ret)
+{
+    *slot_ret = NULL;
+    for (uint64_t probe = 0; probe < DIRECTORY_PROBES; probe++) {
+        tbed_le64 *slot = directory_slot(writer, key + probe);
+        uint64_t found = 0;
+        if (tbed_shared_swap(slot, &found, key)) {
+            *slot_ret = slot;
+            return TBED_ID_INVALID;
+        }
+        if (found == key)
+            return directory_wait(slot);
+    }
+    return TBED_ID_INVALID;
+}
+
+static void lines_append(struct tbed_writer *writer, uint32_t first_id, const uint32_t *lines, size_t count)
+{
+    while (count > 0) {
+        struct tbed_disk_id_pair pairs[PAIRS_AT_ONCE];
+        uint32_t taken = count < PAIRS_AT_ONCE ? (uint32_t)count : PAIRS_AT_ONCE;
+        for (uint32_t i = 0; i < taken; i++)
+            pairs[i] =
+                (struct tbed_disk_id_pair){tbed_le32_make(lines[2 * i]), tbed_le32_make(lines[2 * i + 1])};
+        struct tbed_disk_lines record = {.first_id = tbed_le32_make(first_id),
+                                         .count = tbed_le32_make(taken)};
+        tbed_record_append_parts(writer, TBED_RECORD_LINES, &record, sizeof record, pairs,
+                                 taken * (uint32_t)sizeof *pairs);
+        lines += (size_t)2 * taken;
+        count -= taken;
+    }
+}
+
+/* The line map comes before the unit, the unit before anything that uses it: what is committed resolves. */
+static uint32_t unit_create(struct tbed_writer *writer, const struct tbed_unit_options *options,
+                            uint32_t id_count)
+{
+    uint32_t first_id = tbed_reserve_ids(writer, id_count);
+    if (first_id == TBED_ID_INVALID)
+        return first_id;
+    const char *file = options->file != NULL ? options->file : "";
+    const char *name = options->name != NULL ? options->name : file;
+    lines_append(writer, first_id, options->lines, options->line_count);
+    struct tbed_disk_unit record = {
+        .first_id = tbed_le32_make(first_id),
+        .id_count = tbed_le32_make(id_count),
+        .kind = tbed_le32_make(options->kind),
+        .pc_shift = tbed_le32_make(options->pc_shift),
+        .name_id = tbed_le32_make(tbed_intern_locked(writer, name, strlen(name))),
+        .file_id = tbed_le32_make(tbed_intern_locked(writer, file, strlen(file))),
+        .first_line = tbed_le32_make(options->first_line),
+        .build_id_nbytes = tbed_le32_make(options->build_id_nbytes),
+        .base = tbed_le64_make(options->base),
+    };
+    uint8_t padded[TBED_BUILD_ID_MAX_NBYTES] = {0};
+    if (options->build_id_nbytes > 0)
+        memcpy(padded, options->build_id, options->build_id_nbytes);
+    uint32_t padded_nbytes = (uint32_t)tbed_round_up(options->build_id_nbytes, 8);
+    bool is_stored =
+        tbed_record_append_parts(writer, TBED_RECORD_UNIT, &record, sizeof record, padded, padded_nbytes);
+    return is_stored ? first_id : TBED_ID_INVALID;
+}
+
+uint32_t tbed_unit_register(struct tbed_writer *writer, const struct tbed_unit_options *options)
+{
+    bool is_allowed = options->pc_shift < 32 && options->pc_count > 0 &&
+                      options->build_id_nbytes <= TBED_BUILD_ID_MAX_NBYTES &&
+                      (options->kind == TBED_UNIT_NATIVE || options->kind == TBED_UNIT_BYTECODE);
+    if (!is_allowed || !tbed_writer_lock_or_drop(writer))
+        return TBED_ID_INVALID;
+    uint64_t id_count = ((options->pc_count - 1) >> options->pc_shift) + 1;
+    uint32_t count = id_count > UINT32_MAX ? UINT32_MAX : (uint32_t)id_count;
+    tbed_le64 *slot = NULL;
+    uint32_t first_id = TBED_ID_INVALID;
+    if (options->share && options->file != NULL)
+        first_id = directory_find(writer, unit_key(options), &slot);
+    if (first_id == TBED_ID_INVALID) {
+        first_id = unit_create(writer, options, count);
+        if (slot != NULL && first_id != TBED_ID_INVALID)
+            tbed_word_store(slot + 1, (uint64_t)count << 32 | first_id);
+    }
+    tbed_writer_unlock(writer);
+    return first_id;
+}
+
+void tbed_unit_load_record(struct tbed_writer *writer, uint32_t first_id, uint64_t address, uint64_t nbytes)
+{
+    if (first_id > TBED_ID_MAX_RESERVED || !tbed_writer_lock_or_drop(writer))
+        return;
+    struct tbed_disk_load record = {
+        .process = tbed_le32_make(writer->process_stream),
+        .first_id = tbed_le32_make(first_id),
+        .address = tbed_le64_make(address),
+        .nbytes = tbed_le64_make(nbytes),
+        .tick = tbed_le64_make(tbed_clock_now(writer)),
+    };
+    tbed_record_append(writer, &record, TBED_RECORD_LOAD, sizeof record);
+    tbed_writer_unlock(writer);
+}
+
+void tbed_unit_unload_record(struct tbed_writer *writer, uint32_t first_id)
+{
+    if (first_id > TBED_ID_MAX_RESERVED || !tbed_writer_lock_or_drop(writer))
+        return;
+    struct tbed_disk_unload record = {
+        .process = tbed_le32_make(writer->process_stream),
+        .first_id = tbed_le32_make(first_id),
+        .tick = tbed_le64_make(tbed_clock_now(writer)),
+    };
+    tbed_record_append(writer, &record, TBED_RECORD_UNLOAD, sizeof record);
+    tbed_writer_unlock(writer);
+}
