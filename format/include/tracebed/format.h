@@ -190,7 +190,7 @@ enum tbed_drop_cause {
     X(ERR_READ, 4, "cannot be read")                                                                         \
     X(ERR_WRITE, 5, "cannot be written")                                                                     \
     X(ERR_MAP, 6, "cannot be mapped into memory")                                                            \
-    X(ERR_MEMORY, 7, "no memory left")                                                                       \
+    X(ERR_MEMORY, 7, "out of memory")                                                                        \
     X(ERR_EXISTS, 8, "exists already")                                                                       \
     X(ERR_DISK_FULL, 9, "the disk is full")                                                                  \
     X(ERR_BUSY, 10, "a writer is still alive")                                                               \

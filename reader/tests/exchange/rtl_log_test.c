@@ -662,8 +662,8 @@ static void what_is_said_of_calls_and_of_paths_is_kept_apart(void **state)
     snprintf(log, sizeof log, "%s", log_file("apart.log"));
     snprintf(filter, sizeof filter, "%s", in_folder("apart"));
     write_whole(filter, "vcl\n", 4);
-    EXPECT(2, "", "of paths, not of calls", "tree", "--calls", "--per-thread", log);
-    EXPECT(2, "", "of calls, not of paths", "tree", "--paths", "--exclude-from", filter, log);
+    EXPECT(2, "", "cannot be combined with --paths", "tree", "--calls", "--per-thread", log);
+    EXPECT(2, "", "require --calls", "tree", "--paths", "--exclude-from", filter, log);
     EXPECT(0, "thread 1", "", "tree", "--paths", "--per-thread", log);
     EXPECT(0, "thread 1", "", "tree", "--depth=1", log);
     struct run run = RUN("tree", "--exclude-from", filter, log);

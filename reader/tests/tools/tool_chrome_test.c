@@ -222,7 +222,7 @@ static void output_is_whole_or_not_there(void **state)
     (void)state;
     const char *path = make_small("out.tbed", true), *out = in_folder("mine.json");
     write_whole(out, "mine", 4);
-    EXPECT(2, "", "--force replaces it", "export", "--to=chrome", path, "-o", out);
+    EXPECT(2, "", "Use --force to replace it", "export", "--to=chrome", path, "-o", out);
     char *kept = read_whole(out, NULL);
     assert_string_equal(kept, "mine");
     free(kept);
@@ -232,7 +232,7 @@ static void output_is_whole_or_not_there(void **state)
     assert_int_equal(run.exit, 2);
     assert_says(run.err, "cannot be written");
     end_run(&run);
-    EXPECT(2, "", "which FILE?", "export", "--to=chrome", "-o", out);
+    EXPECT(2, "", "missing FILE operand", "export", "--to=chrome", "-o", out);
 }
 
 int main(void)

@@ -216,28 +216,28 @@ static void clocks_are_converted_or_refused(void **state)
     EXPECT(0, "\"self_ticks\":[20,20]", "", "diff", "--json", steps, steps);
     EXPECT(0, "total 25 steps, 2 spans in 1 stream\n", "", "diff", steps, steps);
     EXPECT(2, "", "ns.tbed counts time, and ", "diff", ns, steps);
-    EXPECT(2, "", "steps.tbed counts steps: they cannot be compared\n", "diff", ns, steps);
-    EXPECT(2, "", "they cannot be compared\n", "aggregate", ns, ns, steps);
+    EXPECT(2, "", "steps.tbed counts steps: cannot compare them\n", "diff", ns, steps);
+    EXPECT(2, "", "cannot compare them\n", "aggregate", ns, ns, steps);
 }
 
 static void wrong_usage_is_told(void **state)
 {
     const char *path = make_before();
     (void)state;
-    EXPECT(2, "", "diff: which two files?", "diff");
-    EXPECT(2, "", "diff: which two files?", "diff", path);
+    EXPECT(2, "", "diff: expected two FILE operands", "diff");
+    EXPECT(2, "", "diff: expected two FILE operands", "diff", path);
     EXPECT(2, "", "takes two files", "diff", path, path, path);
-    EXPECT(2, "", "only one of the files can be standard input", "diff", "-", "-");
+    EXPECT(2, "", "only one FILE can be standard input", "diff", "-", "-");
     EXPECT(2, "", "--percent-above takes a percentage", "diff", "-p", "-1", path, path);
     EXPECT(2, "", "--percent-above takes a percentage", "diff", "-p", "nan", path, path);
     EXPECT(2, "", "--percent-above takes a percentage", "diff", "-p", "1x", path, path);
     EXPECT(2, "", "--limit takes a number", "diff", "-n", "many", path, path);
     EXPECT(2, "", "--jobs takes a number", "diff", "-j", "1025", path, path);
     EXPECT(2, "", "unrecognized option", "diff", "--sort=x", path, path);
-    EXPECT(2, "", "aggregate: which FILEs?", "aggregate");
-    EXPECT(2, "", "--sort: there is no such key", "aggregate", "--sort=size", path);
+    EXPECT(2, "", "aggregate: missing FILE operands", "aggregate");
+    EXPECT(2, "", "--sort: unknown key", "aggregate", "--sort=size", path);
     EXPECT(2, "", "--of: there is no such figure", "aggregate", "--of=size", path);
-    EXPECT(2, "", "only one of the files can be standard input", "aggregate", "-", path, "-");
+    EXPECT(2, "", "only one FILE can be standard input", "aggregate", "-", path, "-");
     struct run run = RUN("diff", "-", "-");
     assert_int_equal(count_lines(run.err), 2);
     end_run(&run);

@@ -59,7 +59,7 @@ static void depth_indents_by_open_spans(void **state)
     assert_says(run.out, "end            parse\n");
     assert_says(run.out, "end          load\n");
     end_run(&run);
-    EXPECT(2, "", "--depth needs --order=stream", "dump", "--depth", "--order=time", path);
+    EXPECT(2, "", "--depth requires --order=stream", "dump", "--depth", "--order=time", path);
 }
 
 static void json_in_stream_order_is_the_whole_listing(void **state)
@@ -234,7 +234,7 @@ static void what_is_no_number_is_wrong_usage(void **state)
     const char *path = make_small("numbers.tbed", true);
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        EXPECT(2, "", "-h' tells", "dump", wrong[i][0], wrong[i][1], path);
+        EXPECT(2, "", "-h' for help", "dump", wrong[i][0], wrong[i][1], path);
     EXPECT(2, "", "--order takes time or stream", "dump", "--order=size", path);
 }
 

@@ -12,7 +12,7 @@ static void no_arguments_print_usage_and_exit_2(void **state)
     struct run run = run_with(&(struct run_with){0}, (const char *const[]){NULL});
     assert_int_equal(run.exit, 2);
     assert_string_equal(run.out, "");
-    assert_says(run.err, "usage: tracebed VERB");
+    assert_says(run.err, "usage: tracebed COMMAND");
     end_run(&run);
 }
 
@@ -42,7 +42,7 @@ static void help_of_a_verb_is_the_same_both_ways(void **state)
         assert_true(strncmp(first.out, "usage: tracebed ", 16) == 0);
         assert_string_equal(first.out, second.out);
         assert_string_equal(first.out, third.out);
-        assert_says(first.out, "Exit codes");
+        assert_says(first.out, "Exit status");
         end_run(&first);
         end_run(&second);
         end_run(&third);
@@ -60,15 +60,15 @@ static void unknown_verb_suggests_the_nearest(void **state)
     (void)state;
     EXPECT(2, "", "Did you mean 'tracebed verify'?", "verfy");
     EXPECT(2, "", "Did you mean 'tracebed strings'?", "str");
-    EXPECT(2, "", "'tracebed -h' lists the verbs", "completely-different");
-    EXPECT(2, "", "no verb", "help", "nonsense");
-    EXPECT(2, "", "'' is no verb", "");
+    EXPECT(2, "", "Run 'tracebed -h' for a list", "completely-different");
+    EXPECT(2, "", "unknown command", "help", "nonsense");
+    EXPECT(2, "", "unknown command ''", "");
 }
 
 static void file_in_place_of_a_verb_suggests_report(void **state)
 {
     (void)state;
-    EXPECT(2, "", "Did you mean 'tracebed report ", make_small("lonely.tbed", true));
+    EXPECT(2, "", "did you mean 'tracebed report ", make_small("lonely.tbed", true));
 }
 
 static void unknown_option_is_wrong_usage_in_every_verb(void **state)
@@ -84,9 +84,9 @@ static void verb_without_file_says_so(void **state)
     static const char *const verbs[] = {"info", "dump", "report", "strings", "verify"};
     (void)state;
     for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++)
-        EXPECT(2, "", "-h' tells", verbs[i]);
-    EXPECT(2, "", "takes one FILE", "info", "a", "b");
-    EXPECT(2, "", "takes one FILE", "dump", "a", "b");
+        EXPECT(2, "", "-h' for help", verbs[i]);
+    EXPECT(2, "", "too many FILE operands", "info", "a", "b");
+    EXPECT(2, "", "too many FILE operands", "dump", "a", "b");
 }
 
 /* ---- What is no trace ---- */
@@ -110,7 +110,7 @@ static void fifo_does_not_hang(void **state)
 {
     (void)state;
     assert_int_equal(mkfifo(in_folder("fifo"), 0600), 0);
-    EXPECT(2, "", "tracebed VERB - < FILE", "info", in_folder("fifo"));
+    EXPECT(2, "", "tracebed COMMAND - < FILE", "info", in_folder("fifo"));
 }
 
 static void device_is_no_regular_file(void **state)
@@ -297,7 +297,7 @@ static void color_is_only_where_it_is_wanted(void **state)
     end_run(&automatic);
     end_run(&never);
     end_run(&always);
-    EXPECT(2, "", "--color takes never, auto or always", "info", "--color=pink", path);
+    EXPECT(2, "", "--color: expected never, auto or always", "info", "--color=pink", path);
 }
 
 int main(void)

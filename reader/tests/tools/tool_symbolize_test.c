@@ -55,7 +55,7 @@ static void a_symbolized_trace_is_read_without_its_program(void **state)
     if (!record_subject())
         skip();
     const char *trace = in_folder("run.tbed");
-    EXPECT(0, "places added", NULL, "symbolize", trace);
+    EXPECT(0, "locations added", NULL, "symbolize", trace);
     hide_subject();
     EXPECT(0, "inner ", NULL, "report", "--allocations", trace);
     EXPECT(0, "subject.c:5", NULL, "report", "--allocations", trace);
@@ -95,7 +95,7 @@ static void functions_have_one_name_before_and_after(void **state)
         assert_says(before[i].out, "subject!outer");
     }
     assert_says(before[1].out, "libc.so.6!__libc_start_main;"); /* not "…_impl" */
-    EXPECT(0, "places added", NULL, "symbolize", trace);
+    EXPECT(0, "locations added", NULL, "symbolize", trace);
     for (size_t i = 0; i < 3; i++) {
         after = run_on(verbs[i], trace);
         assert_string_equal(after.out, before[i].out);
@@ -110,7 +110,7 @@ static void a_second_time_adds_nothing(void **state)
     if (!record_subject())
         skip();
     const char *trace = in_folder("run.tbed");
-    EXPECT(0, "places added", NULL, "symbolize", trace);
+    EXPECT(0, "locations added", NULL, "symbolize", trace);
     size_t nbytes = file_nbytes(trace), before_nbytes, after_nbytes;
     char *before = read_whole(trace, &before_nbytes);
     EXPECT(0, "nothing to add", NULL, "symbolize", trace);
@@ -130,9 +130,9 @@ static void a_copy_leaves_the_trace_as_it_was(void **state)
         skip();
     const char *trace = in_folder("run.tbed"), *copy = in_folder("copy.tbed");
     char *before = read_whole(trace, &before_nbytes);
-    EXPECT(0, "places added", NULL, "symbolize", trace, "-o", copy);
-    EXPECT(2, "", "--force replaces it", "symbolize", trace, "-o", copy);
-    EXPECT(0, "places added", NULL, "symbolize", "-f", "--no-inlines", trace, "-o", copy);
+    EXPECT(0, "locations added", NULL, "symbolize", trace, "-o", copy);
+    EXPECT(2, "", "Use --force to replace it", "symbolize", trace, "-o", copy);
+    EXPECT(0, "locations added", NULL, "symbolize", "-f", "--no-inlines", trace, "-o", copy);
     char *after = read_whole(trace, &after_nbytes);
     assert_int_equal(before_nbytes, after_nbytes);
     assert_memory_equal(before, after, before_nbytes);
@@ -149,8 +149,8 @@ static void what_cannot_be_found_is_told(void **state)
         skip();
     hide_subject();
     EXPECT(0, "0 of ", "neither it nor its debug file is there", "symbolize", in_folder("run.tbed"));
-    EXPECT(2, "", "which FILE?", "symbolize");
-    EXPECT(2, "", "standard input cannot be", "symbolize", "-");
+    EXPECT(2, "", "missing FILE operand", "symbolize");
+    EXPECT(2, "", "FILE must be a file", "symbolize", "-");
 }
 
 static void a_debug_directory_is_looked_into(void **state)
@@ -163,7 +163,7 @@ static void a_debug_directory_is_looked_into(void **state)
                           "mkdir -p debug/.build-id/$a && mv subject debug/.build-id/$a/${i#??}.debug"));
     char option[600];
     snprintf(option, sizeof option, "--debug-dir=%s/debug", run_folder);
-    EXPECT(0, "places added", NULL, "symbolize", option, in_folder("run.tbed"));
+    EXPECT(0, "locations added", NULL, "symbolize", option, in_folder("run.tbed"));
     EXPECT(0, "subject.c:5", NULL, "report", "--allocations", in_folder("run.tbed"));
 }
 

@@ -60,7 +60,7 @@ static const char help[] =
     "\n"
     "Of a .mm_profdata file only the strings that its events need are read; 'tracebed verify' looks\n"
     "at everything.\n"
-    "Exit codes: 0 fine; 1 a file is damaged (what is intact is counted); 2 wrong usage, a file cannot be\n"
+    "Exit status: 0 fine; 1 a file is damaged (what is intact is counted); 2 wrong usage, a file cannot be\n"
     "read, or their clocks count different things.\n";
 
 enum { OPTION_OF = COMPARE_OPTION_LAST };
@@ -243,7 +243,7 @@ static const char *take_option(struct compare_options *options, struct aggregate
 {
     switch (option) {
     case 's':
-        return parse_sort(argument, &aggregate->sort) ? NULL : "--sort: there is no such key";
+        return parse_sort(argument, &aggregate->sort) ? NULL : "--sort: unknown key";
     case OPTION_OF:
         return parse_figure(argument, &aggregate->figure) ? NULL : "--of: there is no such figure";
     default:
@@ -268,7 +268,7 @@ static int take_options(struct compare_options *options, struct aggregate *aggre
     if (exit >= 0)
         return exit;
     if (optind == argc)
-        return tool_usage(&tool_verb_aggregate, "which FILEs?");
+        return tool_usage(&tool_verb_aggregate, "missing FILE operands");
     aggregate->run_count = (size_t)(argc - optind);
     return compare_check_paths(&tool_verb_aggregate, argv + optind, aggregate->run_count) ? -1 : TOOL_TROUBLE;
 }

@@ -16,7 +16,7 @@ struct tbed_comparison *compare_open(void)
 {
     struct tbed_comparison *comparison = NULL;
     if (tbed_comparison_open(&comparison) != TBED_OK) {
-        tool_complain("no memory left");
+        tool_complain("out of memory");
         exit(TOOL_TROUBLE);
     }
     return comparison;
@@ -28,7 +28,7 @@ bool compare_check_paths(const struct tool_verb *verb, char **paths, size_t coun
     for (size_t i = 0; i < count; i++)
         inputs += strcmp(paths[i], "-") == 0;
     if (inputs > 1)
-        tool_usage(verb, "only one of the files can be standard input");
+        tool_usage(verb, "only one FILE can be standard input");
     return inputs <= 1;
 }
 
@@ -41,7 +41,7 @@ static bool go_together(const struct compare_run *first, const struct compare_ru
 {
     if (strcmp(first->unit, run->unit) == 0)
         return true;
-    tool_complain("%s counts %s, and %s counts %s: they cannot be compared", tool_path(first->path),
+    tool_complain("%s counts %s, and %s counts %s: cannot compare them", tool_path(first->path),
                   unit_of(first), tool_path(run->path), unit_of(run));
     return false;
 }

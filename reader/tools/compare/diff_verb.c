@@ -61,7 +61,7 @@ static const char help[] =
     "\n"
     "Of a .mm_profdata file only the strings that its events need are read; 'tracebed verify' looks\n"
     "at everything.\n"
-    "Exit codes: 0 fine, whether or not they differ: two runs never take the same time; 1 a file is\n"
+    "Exit status: 0 fine, whether or not they differ: two runs never take the same time; 1 a file is\n"
     "damaged (what is intact is compared), or with --exit-code a figure differs in a label that --exclude\n"
     "and -p leave, or, without -p, an artifact; 2 wrong usage, a file cannot be read, or their clocks\n"
     "count different things.\n";
@@ -214,9 +214,10 @@ static int take_options(struct compare_options *options, bool *wants_exit_code_r
     if (exit >= 0)
         return exit;
     if (argc - optind != 2)
-        return tool_usage(&tool_verb_diff, argc - optind < 2
-                                               ? "which two files?"
-                                               : "takes two files; 'tracebed aggregate' takes many");
+        return tool_usage(&tool_verb_diff,
+                          argc - optind < 2
+                              ? "expected two FILE operands"
+                              : "too many FILE operands; 'tracebed aggregate' compares more than two");
     return compare_check_paths(&tool_verb_diff, argv + optind, 2) ? -1 : TOOL_TROUBLE;
 }
 

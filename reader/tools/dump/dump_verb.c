@@ -39,7 +39,7 @@ static const char help[] =
     "  tracebed dump -b 1.5 -e 1510ms run.tbed\n"
     "  tracebed dump --json run.tbed | jq 'select(.type == \"counter\")'\n"
     "\n"
-    "Exit codes: 0 fine; 1 the file is damaged (what is intact is printed); 2 wrong usage, or it cannot be "
+    "Exit status: 0 fine; 1 the file is damaged (what is intact is printed); 2 wrong usage, or it cannot be "
     "read.\n";
 
 enum { OPTION_ORDER = 2000, OPTION_ABSOLUTE, OPTION_NO_SYMBOLS, OPTION_DEPTH, OPTION_JSON };
@@ -142,9 +142,9 @@ static int parse(int argc, char **argv, struct dump *dump, struct options *optio
     if (exit >= 0)
         return exit;
     if (optind != argc - 1)
-        return tool_usage(&tool_verb_dump, optind < argc ? "takes one FILE" : "which FILE?");
+        return tool_usage(&tool_verb_dump, optind < argc ? "too many FILE operands" : "missing FILE operand");
     if (dump->indent && options->order_given && !dump->by_stream)
-        return tool_usage(&tool_verb_dump, "--depth needs --order=stream");
+        return tool_usage(&tool_verb_dump, "--depth requires --order=stream");
     dump->by_stream |= dump->indent;
     dump->path = argv[optind];
     return -1;
@@ -181,10 +181,9 @@ static int choose_time(struct dump *dump, const struct options *options)
     int64_t begin_ns = INT64_MIN, end_ns = INT64_MAX;
     if (!to_ns(dump, &options->begin, &begin_ns) || !to_ns(dump, &options->end, &end_ns))
         return tool_usage(&tool_verb_dump,
-                          "the clock of this trace does not count time; give -b and -e in ticks");
+                          "the clock of this trace does not measure time; specify -b and -e in ticks");
     if (dump->absolute && dump->info.clock == TBED_CLOCK_USER)
-        return tool_usage(&tool_verb_dump,
-                          "the clock of this trace does not count time; leave out --absolute");
+        return tool_usage(&tool_verb_dump, "--absolute: the clock of this trace does not measure time");
     if (options->begin.given)
         dump->begin_tick = tick_at(dump, begin_ns);
     dump->has_end = options->end.given && tbed_ticks_to_ns(dump->reader, UINT64_MAX) >= end_ns;

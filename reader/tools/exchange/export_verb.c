@@ -46,7 +46,7 @@ static const char help[] =
     "  tracebed export --to=chrome run.tbed -o - | gzip > run.json.gz\n"
     "  tracebed export --to=rtl-log run.tbed -o run.log\n"
     "\n"
-    "Exit codes: 0 fine; 1 FILE is damaged (what is intact is exported); 2 wrong usage, or a file cannot be "
+    "Exit status: 0 fine; 1 FILE is damaged (what is intact is exported); 2 wrong usage, or a file cannot be "
     "read\n"
     "or written; OUT is then not there.\n";
 
@@ -86,7 +86,7 @@ bool export_went_well(const struct export_request *request, enum tbed_status sta
     *exit_ret = TOOL_TROUBLE;
     tool_complain_error(request->to, error);
     if (status == TBED_ERR_EXISTS)
-        tool_hint("--force replaces it.");
+        tool_hint("Use --force to replace it.");
     return false;
 }
 
@@ -242,7 +242,7 @@ static const char *check_options(const struct options *options, int file_count)
         (options->version < format->version_min || options->version > format->version_max))
         return format->version_max > 0 ? "--format-version takes 8 or 9" : "the format has no versions";
     if (options->out == NULL)
-        return "to which file? -o OUT";
+        return "missing option -o OUT";
     if (!format->takes_stdout && strcmp(options->out, "-") == 0)
         return "mm_profdata needs a file: its -o takes no '-'";
     if (!format->is_chrome && (options->absolute || options->collapse_threads || options->minimum_ns > 0))
@@ -252,7 +252,7 @@ static const char *check_options(const struct options *options, int file_count)
         return "--rebase, --tid and --quirks are options of --to=rtl-log";
     if (format->is_chrome && file_count > 1)
         return NULL;
-    return file_count == 1 ? NULL : file_count > 1 ? "takes one FILE" : "which FILE?";
+    return file_count == 1 ? NULL : file_count > 1 ? "too many FILE operands" : "missing FILE operand";
 }
 
 static int run(int argc, char **argv)

@@ -36,7 +36,7 @@ static const char help[] =
     "  tracebed import soffice_4711.log -o soffice.tbed\n"
     "  zstd -dc big.mm_profdata.zst | tracebed import - -o big.tbed\n"
     "\n"
-    "Exit codes: 0 fine; 1 FILE is damaged (what is whole is imported); 2 wrong usage, or a file cannot be "
+    "Exit status: 0 fine; 1 FILE is damaged (what is whole is imported); 2 wrong usage, or a file cannot be "
     "read or\n"
     "written; OUT is then not there.\n";
 
@@ -96,7 +96,7 @@ static void tell_damage(const char *from, const struct tbed_import_report *repor
     if (report->damage_count == 0)
         return;
     fflush(stdout);
-    tool_complain("%s: damaged in %s place%s; what is whole was imported", tool_path(from),
+    tool_complain("%s: damaged in %s place%s; everything intact was imported", tool_path(from),
                   tool_format_count(figure, report->damage_count), report->damage_count == 1 ? "" : "s");
     size_t index = 0;
     for (; index < report->damage_count && index < DAMAGE_TOLD_MAX; index++) {
@@ -104,7 +104,7 @@ static void tell_damage(const char *from, const struct tbed_import_report *repor
         tool_print_foreign_damage(stderr, report, index);
     }
     if (index < report->damage_count)
-        tool_hint("and %s more; 'tracebed verify %s' lists them",
+        tool_hint("... and %s more; run 'tracebed verify %s' to list them",
                   tool_format_count(figure, report->damage_count - index), from);
 }
 
@@ -130,8 +130,8 @@ static bool is_of_output(enum tbed_status status, const char *from)
 static void complain(const char *from, const char *to, const struct tbed_error *error)
 {
     if (error->status == TBED_ERR_NOT_A_TRACE) {
-        tool_complain("%s: is no foreign trace that is known", tool_path(from));
-        tool_hint("A trace of tracebed's own is read by every verb as it is.");
+        tool_complain("%s: not a foreign trace in a known format", tool_path(from));
+        tool_hint("Traces of tracebed need no import.");
         return;
     }
     if (!is_of_output(error->status, from)) {
@@ -140,7 +140,7 @@ static void complain(const char *from, const char *to, const struct tbed_error *
     }
     tool_complain_error(to, error);
     if (error->status == TBED_ERR_EXISTS)
-        tool_hint("--force replaces it.");
+        tool_hint("Use --force to replace it.");
 }
 
 static enum tbed_status import_input(const char *to, const struct tbed_import_options *options,

@@ -40,7 +40,7 @@ static const char help[] =
     "  tracebed flame --weight=peak run.tbed            after 'tracebed record --stacks'\n"
     "  tracebed flame --folded run.tbed | sort -k 2 -n -t ' '\n"
     "\n"
-    "Exit codes: 0 fine; 1 the file is damaged (what is intact is drawn); 2 wrong usage, or I/O.\n";
+    "Exit status: 0 fine; 1 the file is damaged (what is intact is drawn); 2 wrong usage, or I/O.\n";
 
 enum { OPTION_FOLDED = 2000, OPTION_PER_THREAD, OPTION_ROOT };
 
@@ -116,9 +116,10 @@ static int parse(int argc, char **argv, struct flame *flame, struct options *opt
         return exit;
     bool is_chosen = options->stacks.per_thread || streams_are_asked_for(&options->streams);
     if (flame->weight != FLAME_TIME && is_chosen)
-        return tool_usage(&tool_verb_flame, "memory belongs to a process, not to its threads");
+        return tool_usage(&tool_verb_flame, "allocations cannot be shown per thread");
     if (optind != argc - 1)
-        return tool_usage(&tool_verb_flame, optind < argc ? "takes one FILE" : "which FILE?");
+        return tool_usage(&tool_verb_flame,
+                          optind < argc ? "too many FILE operands" : "missing FILE operand");
     flame->path = argv[optind];
     return -1;
 }
@@ -147,7 +148,7 @@ static FILE *open_output(const char *path, bool force)
         return out;
     if (errno == EEXIST) {
         tool_complain("%s: exists already", path);
-        tool_hint("-f replaces it, -o FILE takes another name.");
+        tool_hint("Use -f to replace it, or -o FILE to choose another name.");
     } else
         tool_complain("%s: cannot be written: %s", path, strerror(errno));
     return NULL;
@@ -203,19 +204,17 @@ static void tell_totals(const struct flame *flame)
 static void tell_no_spans(const struct flame *flame, bool is_folded)
 {
     if (flame->weight != FLAME_TIME) {
-        tool_complain("%s: has no allocations, so there is nothing to draw%s", tool_path(flame->path),
+        tool_complain("%s: no allocations to draw%s", tool_path(flame->path),
                       is_folded ? "" : ": nothing was written");
         return;
     }
-    tool_complain("%s: has no spans, so there is nothing to draw%s", tool_path(flame->path),
-                  is_folded ? "" : ": nothing was written");
+    tool_complain("%s: no spans to draw%s", tool_path(flame->path), is_folded ? "" : ": nothing was written");
     if (flame->totals.open_count > 0)
         tell_count(flame, flame->totals.open_count, "spans that began and never ended");
     else if (flame->totals.other_count > 0)
-        tool_hint(
-            "'tracebed report %s' tells what it has: allocations, counters, messages. '--weight=bytes' draws "
-            "allocations.",
-            flame->path);
+        tool_hint("Run 'tracebed report %s' to see its contents; '--weight=bytes' draws "
+                  "allocations.",
+                  flame->path);
 }
 
 /* ---- The verb ---- */
@@ -243,7 +242,7 @@ static int put_all(struct flame *flame, const struct options *options, const cha
         enough = flame_svg(flame, &drawn);
     int exit = close_output(flame->out, output, enough ? TOOL_FINE : TOOL_TROUBLE);
     if (!enough)
-        tool_complain("no memory left");
+        tool_complain("out of memory");
     if (exit == TOOL_FINE && !options->folded && flame->out != stdout)
         put_drawn(output, &drawn);
     return exit;

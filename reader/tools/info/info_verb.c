@@ -13,24 +13,23 @@
 #include <sys/sysmacros.h>
 
 static const char help[] =
-    "usage: tracebed info [OPTION...] FILE\n"
+    "usage: tracebed info [--json] FILE\n"
     "\n"
-    "Shows what a trace is: size, clock, start, duration, processes, threads, drops, metadata.\n"
-    "Reads headers and no events, so it is instant. FILE may be '-', standard input.\n"
-    "Of a .mm_profdata file or a log of RTL_LOGFILE, which is read as a whole, it shows that file's size, "
-    "format and\n"
-    "counts, and what is odd in a log.\n"
+    "Show the size, clock, start, duration, processes, threads, drops and metadata of\n"
+    "a trace. Only headers and records are read, so the command returns at once, even\n"
+    "for large traces. FILE may be '-' for standard input. For a measureme profile or\n"
+    "an RTL_LOGFILE log, show its size, format and counts, and any oddities found.\n"
     "\n"
-    "      --json          everything as one JSON object\n"
-    "      --color=WHEN    never, auto or always\n"
-    "  -h, --help          this text\n"
+    "      --json          print everything as one JSON object\n"
+    "      --color=WHEN    use color: never, auto or always\n"
+    "  -h, --help          print this help\n"
     "\n"
     "Examples:\n"
     "  tracebed info run.tbed\n"
     "  tracebed info --json run.tbed | jq .duration_ns\n"
     "\n"
-    "Exit codes: 0 fine; 1 the file is damaged (what is intact is shown); 2 wrong usage, or it cannot be "
-    "read.\n";
+    "Exit status: 0 on success; 1 if the file is damaged (everything intact is\n"
+    "shown); 2 if the usage is wrong or the file cannot be read.\n";
 
 enum { OPTION_JSON = 2000 };
 
@@ -87,7 +86,7 @@ static void put_series(const struct tbed_trace_info *info)
     if (info->series_failed_count == 0)
         return;
     put_field("");
-    printf("The next file could not be begun, %s time%s or more; this one went on.\n",
+    printf("The next file could not be created, at least %s time%s; this one was continued.\n",
            tool_format_count(number, info->series_failed_count), info->series_failed_count == 1 ? "" : "s");
 }
 
@@ -125,12 +124,12 @@ static void put_closed(const struct state *state)
                tool_plain());
     put_field("");
     if (state->is_written)
-        printf("All that was recorded so far is here and can be read; more may come.\n");
+        printf("Everything recorded so far can be read; more may follow.\n");
     else
-        printf("This is no damage. All that was recorded is here and can be read; there is nothing to "
+        printf("This is not damage. Everything that was recorded can be read; there is nothing to "
                "repair.\n");
     put_field("");
-    printf("Only %s unsealed block%s carr%s no checksum yet.\n",
+    printf("%s unsealed block%s ha%s no checksum yet.\n",
            tool_format_count(count, info->unsealed_block_count), info->unsealed_block_count == 1 ? "" : "s",
            info->unsealed_block_count == 1 ? "ies" : "y");
 }
@@ -239,7 +238,7 @@ static void put_drops(const struct state *state)
     if (tool_drops_total(drops) == 0)
         return;
     put_field("");
-    printf("%s%sRECORDS ARE MISSING%s: %s could not be stored: ", tool_bold(), tool_red(), tool_plain(),
+    printf("%s%sRECORDS ARE MISSING%s: %s dropped: ", tool_bold(), tool_red(), tool_plain(),
            tool_format_count(total, tool_drops_total(drops)));
     tool_print_drops(stdout, drops);
     putchar('\n');
@@ -643,7 +642,7 @@ static int run(int argc, char **argv)
     if (exit >= 0)
         return exit;
     if (optind != argc - 1)
-        return tool_usage(&tool_verb_info, optind < argc ? "takes one FILE" : "which FILE?");
+        return tool_usage(&tool_verb_info, optind < argc ? "too many FILE operands" : "missing FILE operand");
     return show(argv[optind], json);
 }
 

@@ -14,23 +14,23 @@
 
 #include <tracebed/writer.h>
 
-static const char help[] = "usage: tracebed snapshot [OPTION...] FILE -o OUT\n"
-                           "\n"
-                           "Writes what FILE holds at this moment into OUT, a trace of its own, closed "
-                           "cleanly, while programs go on\n"
-                           "recording into FILE. Of a flight recorder these are its newest events.\n"
-                           "Blocks that are damaged are left out.\n"
-                           "\n"
-                           "  -o, --output=OUT    the trace to write\n"
-                           "  -f, --force         replace OUT if it exists\n"
-                           "      --color=WHEN    never, auto or always\n"
-                           "  -h, --help          this text\n"
-                           "\n"
-                           "Example:\n"
-                           "  tracebed snapshot flight.tbed -o incident.tbed\n"
-                           "\n"
-                           "Exit codes: 0 fine; 1 damaged blocks were left out; 2 wrong usage, or a file "
-                           "cannot be read or written.\n";
+static const char help[] =
+    "usage: tracebed snapshot [-f] FILE -o OUT\n"
+    "\n"
+    "Save the current contents of FILE as OUT, a cleanly closed trace, while programs\n"
+    "keep recording into FILE. For a flight recorder, these are its newest events.\n"
+    "Damaged blocks are skipped and counted.\n"
+    "\n"
+    "  -o, --output=OUT    write the trace to OUT\n"
+    "  -f, --force         replace OUT if it exists\n"
+    "      --color=WHEN    use color: never, auto or always\n"
+    "  -h, --help          print this help\n"
+    "\n"
+    "Example:\n"
+    "  tracebed snapshot flight.tbed -o incident.tbed\n"
+    "\n"
+    "Exit status: 0 on success; 1 if damaged blocks were skipped; 2 if the usage is\n"
+    "wrong or a file cannot be read or written.\n";
 
 static bool is_of_output(enum tbed_status status)
 {
@@ -80,11 +80,11 @@ static int snapshot(const char *from, const char *to, bool overwrite)
     if (status != TBED_OK) {
         tool_complain_error(to, &error);
         if (status == TBED_ERR_EXISTS)
-            tool_hint("--force replaces it.");
+            tool_hint("Use --force to replace it.");
         return TOOL_TROUBLE;
     }
     if (left_out_count != 0)
-        tool_complain("%s: %s damaged block%s left out; 'tracebed verify' tells which", tool_path(from),
+        tool_complain("%s: skipped %s damaged block%s; run 'tracebed verify' for details", tool_path(from),
                       tool_format_count(figure, left_out_count), left_out_count == 1 ? "" : "s");
     return tool_finish(left_out_count != 0 ? TOOL_FOUND : TOOL_FINE);
 }

@@ -10,28 +10,30 @@
 #include <string.h>
 
 static const char help[] =
-    "usage: tracebed strings [OPTION...] FILE\n"
+    "usage: tracebed strings [OPTION]... FILE\n"
     "\n"
-    "Prints the string table of a trace, one entry a line: id and text.\n"
-    "FILE may be '-', standard input.\n"
+    "Print the string table of a trace: the id and text of each entry, one per line.\n"
+    "FILE may be '-' for standard input.\n"
     "\n"
-    "      --raw           components as they are stored: \"text\" and <id> of another string\n"
-    "      --bindings      which reserved ids mean which string, instead\n"
-    "      --tree=ID       what one id consists of, part by part, its length, and what refers to it;\n"
-    "                      ID is a number or 'metadata'\n"
-    "      --unresolved    only what has no text: broken entries, bindings to nothing, and ids that\n"
-    "                      events name and nobody gave a meaning (reads all events)\n"
-    "      --json          one JSON object a line\n"
-    "      --color=WHEN    never, auto or always\n"
-    "  -h, --help          this text\n"
+    "      --raw           print the components as stored: \"text\", and <id> for a\n"
+    "                      reference to another string\n"
+    "      --bindings      print which string each reserved id is bound to, instead\n"
+    "      --tree=ID       print the parts of one string, its length, and what refers\n"
+    "                      to it; ID is a number or 'metadata'\n"
+    "      --unresolved    print only what has no text: damaged entries, bindings to\n"
+    "                      them, and ids that events use but nothing defines (reads\n"
+    "                      all events)\n"
+    "      --json          print one JSON object per line\n"
+    "      --color=WHEN    use color: never, auto or always\n"
+    "  -h, --help          print this help\n"
     "\n"
     "Examples:\n"
     "  tracebed strings run.tbed | grep alloc\n"
     "  tracebed strings --unresolved run.tbed\n"
     "  tracebed strings --tree=536870920 run.tbed\n"
     "\n"
-    "Exit codes: 0 fine; 1 the file is damaged (what is intact is printed); 2 wrong usage, or it cannot be "
-    "read.\n";
+    "Exit status: 0 on success; 1 if the file is damaged (everything intact is\n"
+    "printed); 2 if the usage is wrong or the file cannot be read.\n";
 
 enum { OPTION_RAW = 2000, OPTION_BINDINGS, OPTION_UNRESOLVED, OPTION_TREE, OPTION_JSON };
 #define ID_COLUMNS 10
@@ -337,16 +339,18 @@ static int run(int argc, char **argv)
         else {
             if (list != list_whole)
                 return tool_usage(&tool_verb_strings,
-                                  "only one of --raw, --bindings, --tree and --unresolved");
+                                  "--raw, --bindings, --tree and --unresolved cannot be combined");
             list = lists[option - OPTION_RAW];
             if (option == OPTION_TREE && !parse_id(optarg, &what.tree_id))
-                return tool_usage(&tool_verb_strings, "--tree takes an id, a number up to 1073741823");
+                return tool_usage(&tool_verb_strings,
+                                  "--tree: invalid id; expected a number up to 1073741823 or 'metadata'");
         }
     }
     if (exit >= 0)
         return exit;
     if (optind != argc - 1)
-        return tool_usage(&tool_verb_strings, optind < argc ? "takes one FILE" : "which FILE?");
+        return tool_usage(&tool_verb_strings,
+                          optind < argc ? "too many FILE operands" : "missing FILE operand");
     return show(argv[optind], &what, list);
 }
 

@@ -9,23 +9,24 @@
 #include <string.h>
 
 static const char help[] =
-    "usage: tracebed verify [OPTION...] FILE...\n"
+    "usage: tracebed verify [-q] [--json] FILE...\n"
     "\n"
-    "Checks everything that can be checked in a trace: every checksum, event, string and reference.\n"
-    "Prints a verdict for each file: intact; not cleanly closed (its program was killed or still runs,\n"
-    "which is no damage); or damaged, with the place of each damage. FILE may be '-', standard input.\n"
-    "Of a .mm_profdata file it tells that file's damage, at its places.\n"
+    "Check every checksum, event, string and reference of each FILE, and print a\n"
+    "verdict: intact; not cleanly closed (the program was killed or is still running,\n"
+    "which is not damage); or damaged, with the location of each damage. FILE may be\n"
+    "'-' for standard input. Profiles and logs of other formats are checked as well.\n"
     "\n"
-    "  -q, --quiet         print nothing, only the exit code tells\n"
-    "      --json          one JSON object a file, on one line\n"
-    "      --color=WHEN    never, auto or always\n"
-    "  -h, --help          this text\n"
+    "  -q, --quiet         print nothing; only set the exit status\n"
+    "      --json          print one JSON object per file, each on one line\n"
+    "      --color=WHEN    use color: never, auto or always\n"
+    "  -h, --help          print this help\n"
     "\n"
     "Examples:\n"
     "  tracebed verify run.tbed\n"
-    "  tracebed verify -q *.tbed && echo all fine\n"
+    "  tracebed verify -q *.tbed && echo all intact\n"
     "\n"
-    "Exit codes: 0 all are fine; 1 one is damaged; 2 wrong usage, or one cannot be read.\n";
+    "Exit status: 0 if no file is damaged; 1 if a file is damaged; 2 if the usage is\n"
+    "wrong or a file cannot be read.\n";
 
 enum { OPTION_JSON = 2000 };
 
@@ -203,7 +204,7 @@ static void put_notes(const struct check *check)
     put_note(check->unknown_count, "event", "of kinds that this version does not know; skipped");
     put_note(check->backward_count, "event", "earlier than the one before it in the same stream");
     if (tool_drops_total(info->drops) > 0) {
-        printf("  %s%sdropped%s when it was recorded: ", tool_bold(), tool_red(), tool_plain());
+        printf("  %s%sdropped%s while recording: ", tool_bold(), tool_red(), tool_plain());
         tool_print_drops(stdout, info->drops);
         putchar('\n');
     }
@@ -319,7 +320,7 @@ static int run(int argc, char **argv)
     if (exit >= 0)
         return exit;
     if (optind == argc)
-        return tool_usage(&tool_verb_verify, "which FILE?");
+        return tool_usage(&tool_verb_verify, "missing FILE operand");
     for (int i = optind; i < argc && !tool_output_failed(); i++) {
         exit = verify(argv[i], quiet ? NULL : put);
         worst = exit > worst ? exit : worst;

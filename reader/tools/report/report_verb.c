@@ -79,7 +79,7 @@ static const char help[] =
     "\n"
     "Of a .mm_profdata file only the strings that its events need are read; 'tracebed verify' looks\n"
     "at everything.\n"
-    "Exit codes: 0 fine; 1 the file is damaged (what is intact is reported); 2 wrong usage, or it cannot\n"
+    "Exit status: 0 fine; 1 the file is damaged (what is intact is reported); 2 wrong usage, or it cannot\n"
     "be read.\n";
 
 enum { OPTION_JSON = 2000, OPTION_SPANS, OPTION_ALLOCATIONS, OPTION_BY, OPTION_OVER_TIME, OPTION_NO_SYMBOLS };
@@ -303,7 +303,7 @@ static const char *take_option(struct report_options *options, int option, const
     case GROUP_OPTION_EXCLUDE:
         return group_take_option(&options->group, option, argument);
     case 's':
-        return report_sort_parse(argument, &options->sort) ? NULL : "--sort: there is no such key";
+        return report_sort_parse(argument, &options->sort) ? NULL : "--sort: unknown key";
     case 'p':
         return parse_percent(argument, &options->percent_above) ? NULL : "--percent-above takes a percentage";
     case 'n':
@@ -343,7 +343,7 @@ static int take_options(struct report_options *options, int argc, char **argv)
     }
     if (exit >= 0)
         return exit;
-    return optind < argc ? -1 : tool_usage(&tool_verb_report, "which FILE?");
+    return optind < argc ? -1 : tool_usage(&tool_verb_report, "missing FILE operand");
 }
 
 static int report_files(struct report_options *options, int argc, char **argv)

@@ -1,5 +1,5 @@
 /*
- * tracebed: the program. Finds the verb and runs it.
+ * tracebed: the program. Finds the command and runs it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -26,19 +26,21 @@ const struct tool_verb *tool_verb_find(const char *name)
 
 static int print_help(FILE *out)
 {
-    fputs("usage: tracebed VERB [OPTION...] FILE\n"
-          "       tracebed record -- PROGRAM [ARGUMENT...]\n\n"
-          "Records what a program does, and shows where its time and its memory went.\n\n",
+    fputs("usage: tracebed COMMAND [OPTION]... FILE\n"
+          "       tracebed record [OPTION]... -- PROGRAM [ARGUMENT]...\n\n"
+          "Record what a program does, and show where its time and memory went.\n\n",
           out);
     for (size_t i = 0; i < VERB_COUNT; i++)
         fprintf(out, "  %-9s %s\n", verbs[i]->name, verbs[i]->summary);
     fputs("\n"
-          "FILE may be '-', standard input. Every verb takes -h and --color=never|auto|always.\n"
-          "Exit codes: 0 fine; 1 damage or a difference was found; 2 wrong usage, or a file cannot be read;\n"
-          "record: those of PROGRAM.\n\n"
-          "  tracebed record -- cc -c big.c     any program, nothing to compile in\n"
-          "  tracebed report run.tbed           where the time, or the memory, went\n"
-          "  tracebed help report               all about one verb\n",
+          "FILE may be '-' for standard input. Every command accepts -h and\n"
+          "--color=never|auto|always.\n\n"
+          "Exit status: 0 on success; 1 if damage or a difference was found; 2 if the usage\n"
+          "is wrong or a file cannot be read. 'record' returns the status of PROGRAM.\n\n"
+          "Examples:\n"
+          "  tracebed record -- cc -c big.c     record any program, without recompiling it\n"
+          "  tracebed report run.tbed           show where the time or the memory went\n"
+          "  tracebed help report               describe one command\n",
           out);
     return out == stdout ? tool_finish(TOOL_FINE) : TOOL_TROUBLE;
 }
@@ -84,14 +86,14 @@ static int unknown_verb(const char *name)
 {
     const char *near = nearest_verb(name);
     if (name[0] == '-' && name[1] != '\0')
-        tool_complain("unknown option %s", name);
+        tool_complain("unknown option '%s'", name);
     else
-        tool_complain("'%s' is no verb", name);
+        tool_complain("unknown command '%s'", name);
     if (near != NULL)
         tool_hint("Did you mean 'tracebed %s'?", near);
     else if (access(name, R_OK) == 0)
-        tool_hint("It is a file. Did you mean 'tracebed report %s'?", name);
-    tool_hint("'tracebed -h' lists the verbs.");
+        tool_hint("It is a file; did you mean 'tracebed report %s'?", name);
+    tool_hint("Run 'tracebed -h' for a list of commands.");
     return TOOL_TROUBLE;
 }
 
@@ -111,7 +113,7 @@ static bool is_one_of(const char *text, const char *first, const char *second, c
 
 static int run_verb(const struct tool_verb *verb, int argc, char **argv)
 {
-    char name[64]; /* getopt starts its messages with it */
+    char name[64]; /* getopt() puts it in front of its messages */
     snprintf(name, sizeof name, "tracebed: %s", verb->name);
     argv[0] = name;
     return verb->run(argc, argv);

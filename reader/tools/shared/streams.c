@@ -40,8 +40,8 @@ int streams_choose(struct streams *streams, const char *path, const struct tbed_
             add(&streams->chosen, stream.stream);
     if (!streams_are_asked_for(streams) || streams->chosen.count > 0)
         return -1;
-    tool_complain("%s: has no such stream or thread", tool_path(path));
-    tool_hint("'tracebed info %s' lists them.", path);
+    tool_complain("%s: no such stream or thread", tool_path(path));
+    tool_hint("Run 'tracebed info %s' to list them.", path);
     return TOOL_TROUBLE;
 }
 

@@ -109,7 +109,7 @@ void tool_tell_profile_damage(const char *path, const struct tbed_profile *profi
     if (damage.damage_count == 0)
         return;
     fflush(stdout);
-    tool_complain("%s: damaged in %s place%s; what is intact was read", tool_path(path),
+    tool_complain("%s: damaged in %s place%s; everything intact was read", tool_path(path),
                   tool_format_count(figure, damage.damage_count), damage.damage_count == 1 ? "" : "s");
     for (size_t i = 0; i < PROFILE_DAMAGE_TOLD_MAX && tbed_profile_damage_get(profile, i, &found); i++) {
         damage.damages[i] = (struct tbed_import_damage){found.status, found.file, found.offset, found.detail};

@@ -198,21 +198,22 @@ void tool_complain_open(const char *path, const struct tbed_error *error)
         hint_at_kind(path);
         break;
     case TBED_ERR_NOT_REGULAR:
-        tool_hint("A pipe or device can be read as standard input: tracebed VERB - < FILE");
+        tool_hint("Pipes and devices can be read from standard input: tracebed COMMAND - < FILE");
         break;
     case TBED_ERR_VERSION:
     case TBED_ERR_FLAGS:
-        tool_hint("It was written by a newer tracebed; this is %s.", TBED_VERSION_STRING);
+        tool_hint("It was written by a newer version of tracebed than this one (%s).", TBED_VERSION_STRING);
         break;
     case TBED_ERR_EMPTY:
-        tool_hint("Its writer ended before it stored anything, or the copy failed.");
+        tool_hint("Its writer ended before it stored anything, or copying the file failed.");
         break;
     case TBED_ERR_PROFILE_VERSION:
-        tool_hint("It is of format %llu; this reads 0 and 3 to 9.", (unsigned long long)error->detail);
+        tool_hint("It has format version %llu; versions 0 and 3 to 9 are supported.",
+                  (unsigned long long)error->detail);
         break;
     case TBED_ERR_DISK_FULL:
     case TBED_ERR_WRITE:
-        tool_hint("It is read by way of a temporary file; the variable TMPDIR tells where that is made.");
+        tool_hint("Reading it needs a temporary file; set TMPDIR to choose its directory.");
         break;
     default:
         break;
@@ -237,7 +238,7 @@ static void tell_places(const char *path, uint64_t count)
 {
     char figure[32];
     fflush(stdout);
-    tool_complain("%s: damaged in %s place%s; what is intact was read", tool_path(path),
+    tool_complain("%s: damaged in %s place%s; everything intact was read", tool_path(path),
                   tool_format_count(figure, count), count == 1 ? "" : "s");
 }
 
@@ -258,5 +259,5 @@ void tool_tell_damage(const char *path, const struct tbed_reader *reader)
         fputs("  ", stderr);
         tool_print_damage(stderr, &damage);
     }
-    tool_hint("'tracebed verify' lists all there is.");
+    tool_hint("Run 'tracebed verify' to list all of it.");
 }

@@ -114,7 +114,7 @@ int tool_finish(int exit)
     }
     if (!failed || pipe_is_broken || output_errno == EPIPE)
         return exit;
-    tool_complain("standard output: cannot be written: %s", strerror(output_errno));
+    tool_complain("write error on standard output: %s", strerror(output_errno));
     return TOOL_TROUBLE;
 }
 
@@ -125,8 +125,8 @@ bool tool_is_input(const char *output, const char *input)
     if (failed != 0 || stat(output, &out) != 0 || !S_ISREG(in.st_mode) || in.st_dev != out.st_dev ||
         in.st_ino != out.st_ino)
         return false;
-    tool_complain("%s: cannot be written: it is what is read", output);
-    tool_hint("-o FILE takes another name.");
+    tool_complain("%s: output and input are the same file", output);
+    tool_hint("Use -o FILE to choose another name.");
     return true;
 }
 
@@ -147,11 +147,11 @@ int tool_from_to(const struct tool_verb *verb, int argc, char **argv, struct too
     if (exit >= 0)
         return exit;
     if (optind != argc - 1)
-        return tool_usage(verb, optind < argc ? "takes one FILE" : "which FILE?");
+        return tool_usage(verb, optind < argc ? "too many FILE operands" : "missing FILE operand");
     if (ret->to == NULL)
-        return tool_usage(verb, "to which file? -o OUT");
+        return tool_usage(verb, "missing option -o OUT");
     if (strcmp(ret->to, "-") == 0)
-        return tool_usage(verb, "a trace needs a file: -o takes no '-'");
+        return tool_usage(verb, "-o: a trace cannot be written to standard output");
     ret->from = argv[optind];
     return tool_is_input(ret->to, ret->from) ? TOOL_TROUBLE : -1;
 }
@@ -161,7 +161,7 @@ void *tool_realloc(void *old, size_t nbytes)
     void *grown = realloc(old, nbytes > 0 ? nbytes : 1);
     if (grown != NULL)
         return grown;
-    tool_complain("no memory left");
+    tool_complain("out of memory");
     exit(TOOL_TROUBLE);
 }
 
@@ -187,7 +187,7 @@ int tool_option_next(const struct tool_verb *verb, int argc, char **argv, const 
     while ((option = getopt_long(argc, argv, shorts, longs, NULL)) == TOOL_OPTION_COLOR && set_color(optarg))
         continue;
     if (option == TOOL_OPTION_COLOR)
-        *exit_ret = tool_usage(verb, "--color takes never, auto or always");
+        *exit_ret = tool_usage(verb, "--color: expected never, auto or always");
     else if (option == '?')
         *exit_ret = tool_usage(verb, NULL);
     else if (option == 'h') {
@@ -201,7 +201,7 @@ int tool_usage(const struct tool_verb *verb, const char *message)
 {
     if (message != NULL)
         tool_complain("%s: %s", verb->name, message);
-    tool_hint("'tracebed %s -h' tells how it is used.", verb->name);
+    tool_hint("Run 'tracebed %s -h' for help.", verb->name);
     return TOOL_TROUBLE;
 }
 

@@ -1,5 +1,5 @@
 /*
- * What several verbs say about a trace in the same words: names in JSON, and drops.
+ * What several commands print about a trace in the same words: names in JSON, and drops.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,7 +18,7 @@ void tool_json_name(struct tool_json *json, const char *key, struct tbed_reader 
         tool_json_null(json, key);
 }
 
-/* The causes of this version by name; later ones by number. */
+/* The causes known to this version by name, later ones by number. */
 static const char *drop_key(unsigned cause, char buffer[32])
 {
     static const char *const keys[] = {"disk_full",     "size_limit", "no_memory", "interrupted",
@@ -64,16 +64,16 @@ void tool_print_drops(FILE *out, const uint64_t drops[TBED_DROP_CAUSE_COUNT])
 const char *tool_drop_reason(unsigned cause)
 {
     static const char *const reasons[] = {
-        [TBED_DROP_DISK_FULL] = "the disk had no room left: make room, or record to another one",
+        [TBED_DROP_DISK_FULL] = "the disk was full: free some space, or record to another disk",
         [TBED_DROP_SIZE_LIMIT] =
-            "the file reached the writer's size limit: raise it, or record for a shorter time",
+            "the file reached its size limit: raise the limit, or record for a shorter time",
         [TBED_DROP_NO_MEMORY] = "the traced program ran out of memory or address space",
         [TBED_DROP_INTERRUPTED] =
-            "a signal handler recorded in the middle of a record, or a writer was killed in one",
-        [TBED_DROP_IDS_EXHAUSTED] = "more names were made than ids exist: name fewer different things",
-        [TBED_DROP_TOO_LARGE] = "a record was larger than a page holds: choose larger pages or shorter texts",
-        [TBED_DROP_CLOSED] = "threads went on recording after the writer was closed",
-        [TBED_DROP_IO_ERROR] = "the file could not be extended or mapped: look into the system's log",
+            "a signal handler interrupted the recorder, or a writer was killed in the middle of a record",
+        [TBED_DROP_IDS_EXHAUSTED] = "all ids are in use: record fewer distinct names",
+        [TBED_DROP_TOO_LARGE] = "a record did not fit in a page: use larger pages or shorter texts",
+        [TBED_DROP_CLOSED] = "threads kept recording after the writer was closed",
+        [TBED_DROP_IO_ERROR] = "the file could not be extended or mapped: see the system log",
     };
     return cause < sizeof reasons / sizeof reasons[0] ? reasons[cause] : NULL;
 }

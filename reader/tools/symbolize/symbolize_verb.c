@@ -17,29 +17,31 @@
 #include <tracebed/symbols.h>
 #include <tracebed/writer.h>
 
-static const char help[] =
-    "usage: tracebed symbolize [OPTION...] FILE\n"
-    "\n"
-    "Looks for the function, file and line of every place in code that FILE uses, inlined functions\n"
-    "too, and adds them to FILE: then it can be read where the programs and their debug files are not.\n"
-    "What is added already is not looked for again. Programs may go on recording into FILE meanwhile.\n"
-    "\n"
-    "  -o, --output=OUT    leave FILE as it is, and write a copy with them\n"
-    "  -f, --force         replace OUT if it exists\n"
-    "      --debug-dir=DIR look for debug files in DIR too, as DIR/.build-id/xx/yyyy.debug; may be repeated\n"
-    "      --debuginfod    ask the servers of DEBUGINFOD_URLS for debug files that are not here. Without\n"
-    "                      this option nothing goes over the network\n"
-    "      --no-inlines    only the innermost function at each place\n"
-    "      --inlines       the functions around it too (default)\n"
-    "      --color=WHEN    never, auto or always\n"
-    "  -h, --help          this text\n"
-    "\n"
-    "Examples:\n"
-    "  tracebed symbolize run.tbed\n"
-    "  tracebed symbolize --debug-dir=/srv/debug run.tbed -o readable.tbed\n"
-    "\n"
-    "Exit codes: 0 fine, also where some were not found or no server could be asked; 1 FILE or a debug file\n"
-    "is damaged; 2 wrong usage, or a file cannot be read or written.\n";
+static const char help[] = "usage: tracebed symbolize [OPTION]... FILE\n"
+                           "\n"
+                           "Find the function, file and line of every code location used by FILE, including\n"
+                           "inlined functions, and store them in FILE, so that it can be read on machines\n"
+                           "without the programs and their debug files. Locations that are already stored\n"
+                           "are not looked up again. Programs may keep recording into FILE meanwhile.\n"
+                           "\n"
+                           "  -o, --output=OUT    write a copy to OUT and leave FILE unchanged\n"
+                           "  -f, --force         replace OUT if it exists\n"
+                           "      --debug-dir=DIR also search DIR for debug files, as\n"
+                           "                      DIR/.build-id/xx/yyyy.debug; may be repeated\n"
+                           "      --debuginfod    query the servers in DEBUGINFOD_URLS for missing debug\n"
+                           "                      files; without this option the network is not used\n"
+                           "      --no-inlines    store only the innermost function of each location\n"
+                           "      --inlines       also store the functions it was inlined into (default)\n"
+                           "      --color=WHEN    use color: never, auto or always\n"
+                           "  -h, --help          print this help\n"
+                           "\n"
+                           "Examples:\n"
+                           "  tracebed symbolize run.tbed\n"
+                           "  tracebed symbolize --debug-dir=/srv/debug run.tbed -o readable.tbed\n"
+                           "\n"
+                           "Exit status: 0 on success, even if some locations were not found or no server\n"
+                           "could be reached; 1 if FILE or a debug file is damaged; 2 if the usage is wrong\n"
+                           "or a file cannot be read or written.\n";
 
 enum { OPTION_DEBUG_DIR = 2000, OPTION_DEBUGINFOD, OPTION_INLINES, OPTION_NO_INLINES };
 
@@ -89,7 +91,7 @@ static bool join(struct symbolize *work)
     }
     tool_complain_error(work->path, &error);
     if (work->to == NULL)
-        tool_hint("-o OUT writes a copy instead.");
+        tool_hint("Use -o OUT to write a copy.");
     return false;
 }
 
@@ -137,7 +139,7 @@ static void tell_modules(struct symbolize *work)
     }
     const char *trouble = tbed_symbols_debuginfod_trouble(work->symbols);
     if (trouble != NULL)
-        tool_complain("debuginfod could not be asked: %s", trouble);
+        tool_complain("cannot query debuginfod: %s", trouble);
 }
 
 static void tell_sum(const struct symbolize *work)
@@ -146,7 +148,7 @@ static void tell_sum(const struct symbolize *work)
     if (work->used.count == 0)
         puts("nothing to add: all places that it uses are known, or it uses none");
     else
-        printf("%s of %s places added\n", tool_format_count(found, work->found_count),
+        printf("%s of %s locations added\n", tool_format_count(found, work->found_count),
                tool_format_count(used, work->used.count));
 }
 
@@ -159,7 +161,8 @@ static int add_all(struct symbolize *work)
         if (!describe(work, work->used.ids[i]))
             return TOOL_TROUBLE;
     if (work->writer != NULL && count_drops(work) > work->dropped_count) {
-        tool_complain("%s: not all could be added; 'tracebed info' tells why", work->path);
+        tool_complain("%s: some locations could not be stored; run 'tracebed info' for the reason",
+                      work->path);
         return TOOL_TROUBLE;
     }
     tell_modules(work);
@@ -175,9 +178,9 @@ static int symbolize(struct symbolize *work)
     int exit = TOOL_TROUBLE;
     work->symbols = tbed_symbols_open(&work->symbols_options);
     if (tool_foreign_report(work->reader) != NULL)
-        tool_complain("%s: a profile has no places in code", work->path);
+        tool_complain("%s: profiles contain no code locations", work->path);
     else if (work->symbols == NULL || !used_locations_find(work->reader, &work->used))
-        tool_complain("%s: no memory left", work->path);
+        tool_complain("%s: out of memory", work->path);
     else
         exit = add_all(work);
     tool_tell_damage(work->path, work->reader);
@@ -199,7 +202,7 @@ static int symbolize_copy(struct symbolize *work)
     if (!work->overwrite && access(work->to, F_OK) == 0) {
         error = (struct tbed_error){.status = TBED_ERR_EXISTS, .offset = UINT64_MAX};
         tool_complain_error(work->to, &error);
-        tool_hint("--force replaces it.");
+        tool_hint("Use --force to replace it.");
         return TOOL_TROUBLE;
     }
     snprintf(part, sizeof part, "%s.%ld", work->to, (long)getpid());
@@ -212,12 +215,12 @@ static int symbolize_copy(struct symbolize *work)
     int exit = symbolize(work);
     if (exit == TOOL_TROUBLE || rename(part, work->to) != 0) {
         if (exit != TOOL_TROUBLE)
-            tool_complain("%s: cannot be written", work->to);
+            tool_complain("%s: write error", work->to);
         unlink(part);
         return TOOL_TROUBLE;
     }
     if (left_out_count > 0)
-        tool_complain("%s: damaged blocks were left out; 'tracebed verify' tells which", work->from);
+        tool_complain("%s: skipped damaged blocks; run 'tracebed verify' for details", work->from);
     return left_out_count > 0 ? TOOL_FOUND : exit;
 }
 
@@ -270,10 +273,10 @@ static int take_options(struct symbolize *work, int argc, char **argv)
     if (exit >= 0)
         return exit;
     if (optind + 1 != argc)
-        return tool_usage(&tool_verb_symbolize, "which FILE?");
+        return tool_usage(&tool_verb_symbolize, "missing FILE operand");
     work->path = work->from = argv[optind];
     if (strcmp(work->from, "-") == 0)
-        return tool_usage(&tool_verb_symbolize, "FILE is read and written: standard input cannot be");
+        return tool_usage(&tool_verb_symbolize, "FILE must be a file, because it is modified");
     return work->to != NULL && tool_is_input(work->to, work->from) ? TOOL_TROUBLE : -1;
 }
 

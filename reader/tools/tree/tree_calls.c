@@ -242,7 +242,7 @@ static enum tbed_status put_all(struct calls *calls, struct tool_json *json)
         forget(calls);
     }
     if (shown == 0 && json == NULL)
-        tool_hint("It has no spans; 'tracebed report' tells what it has.");
+        tool_hint("It has no spans; run 'tracebed report' to see its contents.");
     return status;
 }
 

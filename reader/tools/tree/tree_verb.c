@@ -47,7 +47,7 @@ static const char help[] =
     "  tracebed tree soffice_4711.log\n"
     "  tracebed tree --per-thread --depth=3 --minimum=1 run.tbed\n"
     "\n"
-    "Exit codes: 0 fine; 1 the file is damaged (what is intact is printed); 2 wrong usage, or it cannot be\n"
+    "Exit status: 0 fine; 1 the file is damaged (what is intact is printed); 2 wrong usage, or it cannot be\n"
     "read.\n";
 
 enum { OPTION_PER_THREAD = 2000, OPTION_CALLS, OPTION_PATHS, OPTION_JSON };
@@ -100,12 +100,13 @@ static int parse(int argc, char **argv, struct tree *tree)
     if (exit >= 0)
         return exit;
     if (tree->calls && (tree->paths || tree->options.per_thread || tree->minimum > 0))
-        return tool_usage(&tool_verb_tree, "--paths, --per-thread and --minimum are of paths, not of calls");
+        return tool_usage(&tool_verb_tree,
+                          "--calls cannot be combined with --paths, --per-thread or --minimum");
     tree->paths |= tree->options.per_thread || tree->minimum > 0;
     if (tree->paths && (tree->filter.include.is_given || tree->filter.exclude.is_given))
-        return tool_usage(&tool_verb_tree, "--include-from and --exclude-from are of calls, not of paths");
+        return tool_usage(&tool_verb_tree, "--include-from and --exclude-from require --calls");
     if (optind != argc - 1)
-        return tool_usage(&tool_verb_tree, optind < argc ? "takes one FILE" : "which FILE?");
+        return tool_usage(&tool_verb_tree, optind < argc ? "too many FILE operands" : "missing FILE operand");
     tree->path = argv[optind];
     return -1;
 }
@@ -267,7 +268,7 @@ static void print_all(const struct tree *tree)
     printf("%10s %8s %10s %10s  %s\n", "total", "of all", "self", "count", "span");
     walk(tree, NULL);
     if (totals.span_count == 0 && totals.open_count == 0)
-        tool_hint("It has no spans; 'tracebed report' tells what it has.");
+        tool_hint("It has no spans; run 'tracebed report' to see its contents.");
     uint64_t lost_count = totals.open_count - counted_open(tree);
     if (lost_count > 0)
         tool_hint("%llu spans never ended: what they had inside stands where they would.",
