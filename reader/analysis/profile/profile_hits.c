@@ -15,9 +15,9 @@ static uint64_t mark_hash(uint32_t row, uint64_t stream)
 static struct profile_mark *find_mark(const struct profile_marks *marks, uint32_t row, uint64_t stream,
                                       uint32_t *last_ret)
 {
-    uint32_t at = tbed_profile_map_find(&marks->by_row_and_stream, mark_hash(row, stream));
-    *last_ret = PROFILE_MAP_NONE;
-    for (; at != PROFILE_MAP_NONE; at = marks->list[at].next) {
+    uint32_t at = tbed_number_map_find(&marks->by_row_and_stream, mark_hash(row, stream));
+    *last_ret = NUMBER_MAP_NONE;
+    for (; at != NUMBER_MAP_NONE; at = marks->list[at].next) {
         if (marks->list[at].row == row && marks->list[at].place.stream == stream)
             return &marks->list[at];
         *last_ret = at;
@@ -29,19 +29,18 @@ static bool add_mark(struct profile_marks *marks, uint32_t row, struct profile_p
 {
     if (marks->count == marks->room) {
         size_t room = marks->room == 0 ? 64 : marks->room * 2;
-        struct profile_mark *list =
-            room < PROFILE_MAP_NONE ? realloc(marks->list, room * sizeof *list) : NULL;
+        struct profile_mark *list = room < NUMBER_MAP_NONE ? realloc(marks->list, room * sizeof *list) : NULL;
         if (list == NULL)
             return false;
         marks->list = list;
         marks->room = room;
     }
     uint32_t index = (uint32_t)marks->count;
-    if (last != PROFILE_MAP_NONE)
+    if (last != NUMBER_MAP_NONE)
         marks->list[last].next = index;
-    else if (!tbed_profile_map_add(&marks->by_row_and_stream, mark_hash(row, place.stream), index))
+    else if (!tbed_number_map_add(&marks->by_row_and_stream, mark_hash(row, place.stream), index))
         return false;
-    marks->list[marks->count++] = (struct profile_mark){place, row, PROFILE_MAP_NONE};
+    marks->list[marks->count++] = (struct profile_mark){place, row, NUMBER_MAP_NONE};
     return true;
 }
 
@@ -74,7 +73,7 @@ bool tbed_profile_marks_add(struct profile_marks *marks, const struct profile_ma
 void tbed_profile_marks_free(struct profile_marks *marks)
 {
     free(marks->list);
-    tbed_profile_map_free(&marks->by_row_and_stream);
+    tbed_number_map_free(&marks->by_row_and_stream);
 }
 
 /* In order of time over the streams. */

@@ -75,7 +75,7 @@ static uint32_t add_row(struct profile_labels *labels, uint64_t hash, uint32_t n
         copy[nbytes] = '\0';
     }
     uint32_t row = labels->count;
-    if (next == 0 && !tbed_profile_map_add(&labels->by_hash, hash, row)) {
+    if (next == 0 && !tbed_number_map_add(&labels->by_hash, hash, row)) {
         free(copy);
         return 0;
     }
@@ -92,8 +92,8 @@ static uint32_t find_row(struct profile_labels *labels, const char *text, size_t
     uint64_t hash = hash_text(text, nbytes);
     uint32_t last = 0;
     pthread_mutex_lock(&labels->lock);
-    uint32_t row = tbed_profile_map_find(&labels->by_hash, hash);
-    for (row = row == PROFILE_MAP_NONE ? 0 : row; row != 0; row = labels->rows[row].next) {
+    uint32_t row = tbed_number_map_find(&labels->by_hash, hash);
+    for (row = row == NUMBER_MAP_NONE ? 0 : row; row != 0; row = labels->rows[row].next) {
         if (has_text(&labels->rows[row], text, nbytes))
             break;
         last = row;
@@ -110,8 +110,8 @@ static uint32_t find_named(struct profile_labels *labels, uint64_t id)
     uint64_t hash = id * 0xD6E8FEB86659FD93u + 1;
     uint32_t last = 0;
     pthread_mutex_lock(&labels->lock);
-    uint32_t row = tbed_profile_map_find(&labels->by_hash, hash);
-    for (row = row == PROFILE_MAP_NONE ? 0 : row; row != 0; row = labels->rows[row].next) {
+    uint32_t row = tbed_number_map_find(&labels->by_hash, hash);
+    for (row = row == NUMBER_MAP_NONE ? 0 : row; row != 0; row = labels->rows[row].next) {
         if (labels->rows[row].text == NULL && labels->rows[row].id == id)
             break;
         last = row;
@@ -213,6 +213,6 @@ void tbed_profile_labels_close(struct profile_labels *labels)
     for (uint32_t row = 1; row < labels->count; row++)
         free(labels->rows[row].text);
     free(labels->rows);
-    tbed_profile_map_free(&labels->by_hash);
+    tbed_number_map_free(&labels->by_hash);
     pthread_mutex_destroy(&labels->lock);
 }

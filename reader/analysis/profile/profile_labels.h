@@ -9,7 +9,7 @@
 #define TRACEBED_PROFILE_LABELS_H
 
 #include "reader/analysis/profile/profile_make.h"
-#include "reader/analysis/profile/profile_map.h"
+#include "reader/analysis/shared/number_map.h"
 
 #include <pthread.h>
 
@@ -26,7 +26,7 @@ struct profile_labels {
     struct profile_label *rows; /* row 0 is nobody's */
     uint32_t count, room;
     size_t nbytes; /* of all texts */
-    struct profile_map by_hash;
+    struct number_map by_hash;
 };
 
 bool tbed_profile_labels_open(struct profile_labels *labels, const struct profile_source *source);

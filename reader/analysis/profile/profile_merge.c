@@ -22,7 +22,7 @@ static struct profile_stream *add_stream(struct profile_merge *merge, uint64_t t
         merge->streams = streams;
         merge->stream_room = room;
     }
-    if (!tbed_profile_map_add(&merge->by_thread, thread, (uint32_t)merge->stream_count))
+    if (!tbed_number_map_add(&merge->by_thread, thread, (uint32_t)merge->stream_count))
         return NULL;
     struct profile_stream *stream = &merge->streams[merge->stream_count++];
     *stream = (struct profile_stream){.thread = thread, .begin = UINT64_MAX};
@@ -31,8 +31,8 @@ static struct profile_stream *add_stream(struct profile_merge *merge, uint64_t t
 
 static struct profile_stream *find_stream(struct profile_merge *merge, uint64_t thread)
 {
-    uint32_t index = tbed_profile_map_find(&merge->by_thread, thread);
-    return index != PROFILE_MAP_NONE ? &merge->streams[index] : add_stream(merge, thread);
+    uint32_t index = tbed_number_map_find(&merge->by_thread, thread);
+    return index != NUMBER_MAP_NONE ? &merge->streams[index] : add_stream(merge, thread);
 }
 
 static void pop(struct profile_merge *merge, struct profile_stream *stream)
@@ -124,5 +124,5 @@ void tbed_profile_merge_free(struct profile_merge *merge)
         free(merge->streams[i].spans);
     free(merge->streams);
     free(merge->cells.cells);
-    tbed_profile_map_free(&merge->by_thread);
+    tbed_number_map_free(&merge->by_thread);
 }

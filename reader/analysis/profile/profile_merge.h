@@ -19,7 +19,7 @@ struct profile_stream {
 struct profile_merge {
     struct profile_stream *streams;
     size_t stream_count, stream_room;
-    struct profile_map by_thread;
+    struct number_map by_thread;
     struct profile_cells cells;
     uint64_t overlap_count;
     bool out_of_memory;

@@ -32,7 +32,7 @@ static struct profile_result *take_result(struct profile_maker *maker, size_t or
     pthread_mutex_unlock(&maker->lock);
     struct profile_result *result = result_of(maker, order);
     result->part_count = 0;
-    tbed_profile_map_clear(&result->by_thread);
+    tbed_number_map_clear(&result->by_thread);
     return result;
 }
 
@@ -129,7 +129,7 @@ static void close_results(struct profile_maker *maker)
             free(result->parts[k].roots);
         }
         free(result->parts);
-        tbed_profile_map_free(&result->by_thread);
+        tbed_number_map_free(&result->by_thread);
     }
     free(maker->results);
 }

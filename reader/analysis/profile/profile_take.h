@@ -63,7 +63,7 @@ struct profile_part {
 struct profile_result {
     struct profile_part *parts; /* each keeps its memory */
     size_t part_count, part_room;
-    struct profile_map by_thread;
+    struct number_map by_thread;
     bool is_ready;
 };
 
@@ -82,7 +82,7 @@ struct profile_mark {
 struct profile_marks {
     struct profile_mark *list;
     size_t count, room;
-    struct profile_map by_row_and_stream;
+    struct number_map by_row_and_stream;
 };
 
 struct profile_counts {

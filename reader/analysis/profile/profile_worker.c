@@ -76,7 +76,7 @@ static struct profile_part *add_part(struct profile_result *result, uint64_t thr
     }
     struct profile_part *part = &result->parts[result->part_count];
     if ((part->spans == NULL && !tbed_profile_grow_spans(part)) ||
-        !tbed_profile_map_add(&result->by_thread, thread, (uint32_t)result->part_count))
+        !tbed_number_map_add(&result->by_thread, thread, (uint32_t)result->part_count))
         return NULL;
     result->part_count++;
     part->thread = thread;
@@ -91,8 +91,8 @@ static struct profile_part *add_part(struct profile_result *result, uint64_t thr
 struct profile_part *tbed_profile_find_part(struct profile_worker *worker, uint64_t thread)
 {
     struct profile_result *result = worker->result;
-    uint32_t index = tbed_profile_map_find(&result->by_thread, thread);
-    struct profile_part *part = index != PROFILE_MAP_NONE ? &result->parts[index] : add_part(result, thread);
+    uint32_t index = tbed_number_map_find(&result->by_thread, thread);
+    struct profile_part *part = index != NUMBER_MAP_NONE ? &result->parts[index] : add_part(result, thread);
     worker->out_of_memory |= part == NULL;
     worker->part = part;
     return part;

@@ -73,6 +73,8 @@ static void enter_block(struct tbed_cursor *cursor, const struct tbed_block *blo
     cursor->depth = block->depth; /* whatever was counted before */
     cursor->cell = block->cell;
     cursor->is_sealed = block->sealed;
+    if (cursor->entered != NULL)
+        cursor->entered(cursor->entered_context, block);
 }
 
 /* In a live ring the block's page may be taken away: what counts is a copy that was made while it stood. */
@@ -252,6 +254,8 @@ void tbed_cursor_seek(struct tbed_cursor *cursor, uint64_t tick)
     tbed_cursor_init(cursor, old.reader, old.stream);
     tbed_cursor_limit(cursor, old.window_first, old.window_last);
     cursor->copy = old.copy;
+    cursor->entered = old.entered;
+    cursor->entered_context = old.entered_context;
     if (range.count > 0)
         cursor->next_sequence = tbed_index_entry(index, TBED_BLOCK_EVENTS, low)->sequence;
 }

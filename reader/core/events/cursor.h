@@ -8,6 +8,9 @@
 
 #include <tracebed/reader.h>
 
+/* Called with each block that a cursor enters, before the block's first event. */
+typedef void tbed_block_entered(void *context, const struct tbed_block *block);
+
 struct tbed_cursor {
     const struct tbed_reader *reader;
     const uint64_t *at; /* the next word of the block; NULL before the first block */
@@ -22,11 +25,19 @@ struct tbed_cursor {
     uint64_t *copy;           /* of the block, in a live ring; NULL: none was needed yet */
     struct tbed_block origin; /* of the copy, as long as the block may grow; else its 'bytes' are NULL */
     bool is_sealed;           /* a zero word is damage then, not the end of what was written */
+
+    tbed_block_entered *entered; /* NULL: nobody asks */
+    void *entered_context;
 };
 
 /* Frees what the cursor holds, not itself. */
 void tbed_cursor_release(struct tbed_cursor *cursor);
 
 void tbed_cursor_init(struct tbed_cursor *cursor, const struct tbed_reader *reader, uint32_t stream);
+
+/* tbed_merge_open() with 'entered' for the blocks of all its streams. */
+enum tbed_status tbed_merge_open_watched(const struct tbed_reader *reader, const uint32_t *streams,
+                                         size_t stream_count, tbed_block_entered *entered,
+                                         void *entered_context, struct tbed_merge **merge_ret);
 
 #endif

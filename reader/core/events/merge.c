@@ -29,6 +29,8 @@ struct tbed_merge {
     size_t idle_count;
     uint64_t window_first, window_last; /* as of a cursor */
     uint64_t epoch;
+    tbed_block_entered *entered; /* as of a cursor */
+    void *entered_context;
     bool is_taken; /* the first of the heap was handed out, so that what it points to must stay until now */
     bool all;      /* new streams join */
 };
@@ -114,6 +116,8 @@ static bool add_source(struct tbed_merge *merge, uint32_t stream)
     }
     tbed_cursor_init(&source->cursor, merge->reader, stream);
     tbed_cursor_limit(&source->cursor, merge->window_first, merge->window_last);
+    source->cursor.entered = merge->entered;
+    source->cursor.entered_context = merge->entered_context;
     merge->idle[merge->idle_count++] = (uint32_t)merge->sources.count - 1;
     return true;
 }
@@ -161,13 +165,16 @@ static bool add_named_streams(struct tbed_merge *merge, const uint32_t *streams,
     return true;
 }
 
-enum tbed_status tbed_merge_open(struct tbed_reader *reader, const uint32_t *streams, size_t stream_count,
-                                 struct tbed_merge **merge_ret)
+enum tbed_status tbed_merge_open_watched(const struct tbed_reader *reader, const uint32_t *streams,
+                                         size_t stream_count, tbed_block_entered *entered,
+                                         void *entered_context, struct tbed_merge **merge_ret)
 {
     struct tbed_merge *merge = calloc(1, sizeof *merge);
     if (merge == NULL)
         return TBED_ERR_MEMORY;
     merge->reader = reader;
+    merge->entered = entered;
+    merge->entered_context = entered_context;
     merge->window_last = UINT64_MAX;
     merge->all = streams == NULL;
     bool is_whole = merge->all || add_named_streams(merge, streams, stream_count);
@@ -177,6 +184,12 @@ enum tbed_status tbed_merge_open(struct tbed_reader *reader, const uint32_t *str
     }
     *merge_ret = merge;
     return TBED_OK;
+}
+
+enum tbed_status tbed_merge_open(struct tbed_reader *reader, const uint32_t *streams, size_t stream_count,
+                                 struct tbed_merge **merge_ret)
+{
+    return tbed_merge_open_watched(reader, streams, stream_count, NULL, NULL, merge_ret);
 }
 
 /* The source whose event was handed out goes on. */

@@ -69,6 +69,73 @@ struct tbed_analysis_options {
     tbed_prepare_function prepare; /* before 'name'; NULL: nobody is told */
 };
 
+/* ---- The assembler: the spans of a trace one by one ---- */
+
+/*
+ * Every analysis and every export takes its spans from this assembler, or from an instance of it, so that all of them
+ * agree. Its rules:
+ *
+ * Ends:    an END ends the innermost open span of its stream. A SPAN event is a whole span, which need not nest.
+ * Open:    a span that never ended lasts until the last tick of its stream. One that was open where blocks of its stream
+ *          are missing, and that the next block does not list as open, lasts until the last tick before the gap. It
+ *          counts like any other span, and as open besides.
+ * Unknown: a span whose begin is not known has no time. It is a step of its own, and counted by every analysis.
+ * Order:   spans come in the order in which they end; those that never ended come last, the innermost first. Nesting is
+ *          defined backwards in this order: see "Nesting" below.
+ *
+ * Times are as recorded: a span that ends before it begins is reported so. It counts with no time, at its end.
+ *
+ * Memory grows with the spans that are open at one time.
+ */
+struct tbed_assembler;
+
+/* A span as far as it is known. */
+struct tbed_assembled {
+    uint64_t begin_tick;
+    uint64_t end_tick; /* of END, OPEN; else 0 */
+    uint32_t stream;
+    uint32_t id;       /* of UNKNOWN maybe INVALID */
+    uint32_t category; /* INVALID: none, or not known */
+    bool
+        was_begun; /* its BEGIN or SPAN is in the trace; else only later blocks or its END report its begin */
+    uint32_t argument_count; /* of its BEGIN or SPAN */
+    struct tbed_arguments arguments;
+};
+
+enum tbed_step_kind {
+    TBED_STEP_BEGIN,   /* a span has begun */
+    TBED_STEP_END,     /* a span has ended, or a whole span was recorded */
+    TBED_STEP_OPEN,    /* a span will never end */
+    TBED_STEP_UNKNOWN, /* a span whose begin is not known has ended, or never will: no time */
+    TBED_STEP_EVENT,   /* an event that is neither begin nor end of a span */
+};
+
+struct tbed_step {
+    enum tbed_step_kind kind;
+    const struct tbed_assembled *span; /* NULL: EVENT */
+    const struct tbed_event *event;    /* NULL: the span never ended */
+    size_t depth;                      /* open spans of the stream around this one, or around the event */
+};
+
+/*
+ * tbed_assembler_open() starts at the first event of 'streams' (NULL: all of them).
+ *
+ * Ownership: '*assembler_ret' is the caller's, freed by tbed_assembler_close().
+ * Errors:    ERR_MEMORY.
+ * Threads:   an assembler is one thread's; a reader may be shared.
+ */
+enum tbed_status tbed_assembler_open(struct tbed_reader *reader, const uint32_t *streams, size_t stream_count,
+                                     struct tbed_assembler **assembler_ret);
+void tbed_assembler_close(struct tbed_assembler *assembler); /* NULL is fine */
+
+/*
+ * tbed_assembler_next() gives the next step, ordered by time over all streams as tbed_merge_next() gives events.
+ * What it points to is valid until the next call.
+ *
+ * Errors: END after the last step; ERR_MEMORY. '*step_ret' is untouched then.
+ */
+enum tbed_status tbed_assembler_next(struct tbed_assembler *assembler, struct tbed_step *step_ret);
+
 /* ---- Scopes: the spans of a stream one by one, pairs of messages among them ---- */
 
 /*

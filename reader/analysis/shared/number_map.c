@@ -1,9 +1,9 @@
 /*
- * A hash map from 64-bit keys to numbers; see profile_map.h.
+ * A hash map from 64-bit keys to numbers; see number_map.h.
  *
  * SPDX-License-Identifier: MIT
  */
-#include "reader/analysis/profile/profile_map.h"
+#include "reader/analysis/shared/number_map.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,27 +17,27 @@ static size_t home(uint64_t key, size_t room)
     return (size_t)(mixed >> 32) & (room - 1);
 }
 
-uint32_t tbed_profile_map_find(const struct profile_map *map, uint64_t key)
+uint32_t tbed_number_map_find(const struct number_map *map, uint64_t key)
 {
     if (map->room == 0)
-        return PROFILE_MAP_NONE;
+        return NUMBER_MAP_NONE;
     for (size_t i = home(key, map->room); map->places[i].value != 0; i = (i + 1) & (map->room - 1))
         if (map->places[i].key == key)
             return map->places[i].value - 1;
-    return PROFILE_MAP_NONE;
+    return NUMBER_MAP_NONE;
 }
 
-static void put(struct profile_map *map, uint64_t key, uint32_t value)
+static void put(struct number_map *map, uint64_t key, uint32_t value)
 {
     size_t i = home(key, map->room);
     while (map->places[i].value != 0)
         i = (i + 1) & (map->room - 1);
-    map->places[i] = (struct profile_map_place){key, value + 1};
+    map->places[i] = (struct number_map_place){key, value + 1};
 }
 
-static bool grow(struct profile_map *map)
+static bool grow(struct number_map *map)
 {
-    struct profile_map larger = {.count = map->count, .room = map->room == 0 ? ROOM_MIN : map->room * 2};
+    struct number_map larger = {.count = map->count, .room = map->room == 0 ? ROOM_MIN : map->room * 2};
     larger.places = calloc(larger.room, sizeof *larger.places);
     if (larger.places == NULL)
         return false;
@@ -49,7 +49,7 @@ static bool grow(struct profile_map *map)
     return true;
 }
 
-bool tbed_profile_map_add(struct profile_map *map, uint64_t key, uint32_t value)
+bool tbed_number_map_add(struct number_map *map, uint64_t key, uint32_t value)
 {
     if (map->count * 2 >= map->room && !grow(map))
         return false;
@@ -58,15 +58,15 @@ bool tbed_profile_map_add(struct profile_map *map, uint64_t key, uint32_t value)
     return true;
 }
 
-void tbed_profile_map_clear(struct profile_map *map)
+void tbed_number_map_clear(struct number_map *map)
 {
     if (map->count > 0)
         memset(map->places, 0, map->room * sizeof *map->places);
     map->count = 0;
 }
 
-void tbed_profile_map_free(struct profile_map *map)
+void tbed_number_map_free(struct number_map *map)
 {
     free(map->places);
-    *map = (struct profile_map){0};
+    *map = (struct number_map){0};
 }

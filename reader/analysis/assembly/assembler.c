@@ -1,0 +1,203 @@
+/*
+ * The assembler: a merge of streams, each with the stack of its open spans.
+ *
+ * Blocks are entered before their first event is read. Where the stack that a block stores is not the one that the
+ * events before it left, what is missing from it was left open there.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/analysis/assembly/open_stack.h"
+#include "reader/analysis/shared/number_map.h"
+#include "reader/core/events/cursor.h"
+#include "reader/core/file/reader_state.h"
+
+#include <stdlib.h>
+
+struct track {
+    struct open_stack stack;
+    uint32_t stream;
+    uint64_t last_tick; /* of the block at hand */
+};
+
+struct tbed_assembler {
+    struct tbed_merge *merge;
+    struct track *tracks;
+    size_t track_count, track_room;
+    struct number_map by_stream;
+    struct open_span *left; /* open, and not reported yet */
+    size_t left_count, left_room, left_at;
+    struct tbed_event event; /* read, and not taken yet */
+    struct tbed_assembled span;
+    bool has_event, is_at_end, is_out_of_memory;
+    bool is_reused; /* blocks may be overwritten behind the merge: arguments do not last */
+};
+
+/* ---- Spans that are left open ---- */
+
+static bool have_left(struct tbed_assembler *assembler, size_t count)
+{
+    if (count <= assembler->left_room - assembler->left_count)
+        return true;
+    size_t room = (assembler->left_count + count) * 2;
+    struct open_span *left = realloc(assembler->left, room * sizeof *left);
+    assembler->is_out_of_memory |= left == NULL;
+    if (left == NULL)
+        return false;
+    assembler->left = left;
+    assembler->left_room = room;
+    return true;
+}
+
+/* All but the outermost 'kept'. */
+static void leave(struct tbed_assembler *assembler, struct track *track, size_t kept)
+{
+    struct open_stack *stack = &track->stack;
+    if (!have_left(assembler, stack->count - kept))
+        return;
+    for (; stack->count > kept; stack->count--) {
+        struct open_span *open = &assembler->left[assembler->left_count++];
+        *open = stack->items[stack->count - 1];
+        open->span.end_tick = track->last_tick;
+    }
+}
+
+/* ---- Tracks ---- */
+
+static struct track *add_track(struct tbed_assembler *assembler, uint32_t stream)
+{
+    if (assembler->track_count == assembler->track_room) {
+        size_t room = assembler->track_room * 2 + 16;
+        struct track *tracks = realloc(assembler->tracks, room * sizeof *tracks);
+        if (tracks == NULL)
+            return NULL;
+        assembler->tracks = tracks;
+        assembler->track_room = room;
+    }
+    if (!tbed_number_map_add(&assembler->by_stream, stream, (uint32_t)assembler->track_count))
+        return NULL;
+    struct track *track = &assembler->tracks[assembler->track_count++];
+    *track = (struct track){.stream = stream};
+    return track;
+}
+
+/* NULL: no block of the stream was entered. */
+static struct track *find_track(struct tbed_assembler *assembler, uint32_t stream)
+{
+    uint32_t index = tbed_number_map_find(&assembler->by_stream, stream);
+    return index != NUMBER_MAP_NONE ? &assembler->tracks[index] : NULL;
+}
+
+static void enter_block(void *context, const struct tbed_block *block)
+{
+    struct tbed_assembler *assembler = context;
+    struct track *track = find_track(assembler, block->stream);
+    if (track == NULL)
+        track = add_track(assembler, block->stream);
+    if (track == NULL) {
+        assembler->is_out_of_memory = true;
+        return;
+    }
+    size_t kept = tbed_open_stack_kept(&track->stack, block);
+    leave(assembler, track, kept);
+    assembler->is_out_of_memory |= !tbed_open_stack_enter(&track->stack, block, kept);
+    track->last_tick = block->first_tick;
+}
+
+static void leave_all(struct tbed_assembler *assembler)
+{
+    for (size_t i = 0; i < assembler->track_count; i++)
+        leave(assembler, &assembler->tracks[i], 0);
+    assembler->is_at_end = true;
+}
+
+/* ---- A life ---- */
+
+enum tbed_status tbed_assembler_open(struct tbed_reader *reader, const uint32_t *streams, size_t stream_count,
+                                     struct tbed_assembler **assembler_ret)
+{
+    struct tbed_assembler *assembler = calloc(1, sizeof *assembler);
+    if (assembler == NULL)
+        return TBED_ERR_MEMORY;
+    assembler->is_reused = tbed_reader_is_reused(reader);
+    enum tbed_status status =
+        tbed_merge_open_watched(reader, streams, stream_count, enter_block, assembler, &assembler->merge);
+    if (status == TBED_OK)
+        *assembler_ret = assembler;
+    else
+        tbed_assembler_close(assembler);
+    return status;
+}
+
+void tbed_assembler_close(struct tbed_assembler *assembler)
+{
+    if (assembler == NULL)
+        return;
+    tbed_merge_close(assembler->merge);
+    for (size_t i = 0; i < assembler->track_count; i++)
+        tbed_open_stack_free(&assembler->tracks[i].stack);
+    tbed_number_map_free(&assembler->by_stream);
+    free(assembler->tracks);
+    free(assembler->left);
+    free(assembler);
+}
+
+/* ---- Steps ---- */
+
+static enum tbed_status take_event(struct tbed_assembler *assembler, struct tbed_step *step_ret)
+{
+    struct tbed_event *event = &assembler->event;
+    struct track *track = find_track(assembler, event->stream);
+    assembler->has_event = false;
+    if (track == NULL || !tbed_open_stack_reserve(&track->stack, 1))
+        return TBED_ERR_MEMORY;
+    track->last_tick = event->tick > track->last_tick ? event->tick : track->last_tick;
+    enum tbed_step_kind kind = tbed_open_stack_take(&track->stack, event, &assembler->span);
+    struct open_stack *stack = &track->stack;
+    if (kind == TBED_STEP_BEGIN && assembler->is_reused)
+        stack->items[stack->count - 1].span.argument_count = 0;
+    *step_ret = (struct tbed_step){
+        .kind = kind,
+        .span = kind != TBED_STEP_EVENT ? &assembler->span : NULL,
+        .event = event,
+        .depth = (size_t)stack->deep + stack->count - (kind == TBED_STEP_BEGIN),
+    };
+    return TBED_OK;
+}
+
+static void give_left(struct tbed_assembler *assembler, struct tbed_step *step_ret)
+{
+    const struct open_span *open = &assembler->left[assembler->left_at++];
+    assembler->span = open->span;
+    *step_ret = (struct tbed_step){.kind = open->is_known ? TBED_STEP_OPEN : TBED_STEP_UNKNOWN,
+                                   .span = &assembler->span};
+}
+
+/* Reads the next event, or what all streams leave open. */
+static enum tbed_status read_event(struct tbed_assembler *assembler)
+{
+    assembler->left_count = assembler->left_at = 0;
+    enum tbed_status status = tbed_merge_next(assembler->merge, &assembler->event);
+    if (status == TBED_END)
+        leave_all(assembler);
+    else if (status != TBED_OK)
+        return status;
+    assembler->has_event = status == TBED_OK;
+    return assembler->is_out_of_memory ? TBED_ERR_MEMORY : TBED_OK;
+}
+
+enum tbed_status tbed_assembler_next(struct tbed_assembler *assembler, struct tbed_step *step_ret)
+{
+    for (;;) {
+        if (assembler->left_at < assembler->left_count) {
+            give_left(assembler, step_ret);
+            return TBED_OK;
+        }
+        if (assembler->has_event)
+            return take_event(assembler, step_ret);
+        if (assembler->is_at_end)
+            return assembler->is_out_of_memory ? TBED_ERR_MEMORY : TBED_END;
+        enum tbed_status status = read_event(assembler);
+        if (status != TBED_OK)
+            return status;
+    }
+}
