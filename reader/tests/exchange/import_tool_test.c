@@ -326,7 +326,7 @@ static void wrong_usage_is_told(void **state)
     EXPECT(2, "", "not a foreign trace", "import", bed, "-o", to);
     EXPECT(2, "", "cannot be opened: No such file", "import", "/no/such/file", "-o", to);
     EXPECT(2, "", "/no/where.tbed: cannot be opened", "import", from, "-o", "/no/where.tbed");
-    EXPECT(2, "", "import: a trace needs a file", "import", from, "-o", "-");
+    EXPECT(2, "", "import: a trace cannot be written", "import", from, "-o", "-");
     EXPECT(2, "", "export: mm_profdata needs a file", "export", "-t", "mm_profdata", bed, "-o", "-");
     EXPECT(2, "", "export: which format?", "export", bed, "-o", to);
     EXPECT(2, "", "export: --to takes ", "export", "--to=no", bed, "-o", to);

@@ -151,7 +151,7 @@ int tool_from_to(const struct tool_verb *verb, int argc, char **argv, struct too
     if (ret->to == NULL)
         return tool_usage(verb, "missing option -o OUT");
     if (strcmp(ret->to, "-") == 0)
-        return tool_usage(verb, "-o: a trace cannot be written to standard output");
+        return tool_usage(verb, "a trace cannot be written to standard output");
     ret->from = argv[optind];
     return tool_is_input(ret->to, ret->from) ? TOOL_TROUBLE : -1;
 }
