@@ -4,7 +4,8 @@ when a source file was added, moved or removed; nothing has to be listed by hand
 
 A room (folder) belongs to a library or to the program; the tables below say which. A test is 'tests/**/*_test.c', a
 fuzz target 'fuzz/NAME/NAME_fuzzer.c', a benchmark 'bench/*_bench.{c,py}'. Other .c files of those rooms are support,
-which every program there may call. What only one file needs stands in a comment of that file:
+which every program there may call; a 'tests/**/*_program.c' records
+what a check reads. What only one file needs stands in a comment of that file:
 
     Link with: -Wl,--wrap=malloc          more flags for the linker
     Seeds: spec/golden/valid              more seeds for a fuzz target than its own corpus
@@ -112,14 +113,14 @@ def write_program(paths):
                 "build/preload/preload_library_a.so", "build/preload/preload_library_b.so"]
     lines += ["", "# What tests and benchmarks start."] + build("$b/programs", "phony", started)
     for path in paths:
-        if path.startswith("writer/examples/") and path.endswith(".c"):
+        if re.search(r"^writer/examples/.*\.c$|/tests/.*_program\.c$", path):
             lines += build(f"$b/{path.removesuffix('.c')}", "program", [path, "$b/libtracebed.a"])
     return lines
 
 
 def write_tests(paths):
     tests = [path for path in paths if path.endswith("_test.c")]
-    support = [path for path in paths if re.search(r"/tests/.*(?<!_test)(?<!_helper)\.c$", path)]
+    support = [path for path in paths if re.search(r"/tests/.*(?<!_test)(?<!_helper)(?<!_program)\.c$", path)]
     lines = compile_all(support) + build("$b/tests.a", "ar", objects(support)) + [""]
     for path in tests:
         stem = path.removesuffix(".c")

@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: MIT
+"""What the spans of a file are, and what their labels add up to: slow, obvious, and independent of the library.
+
+Traces are read with spec/decoder.py, profiles with spec/measureme_decoder.py. The rules are those of
+<tracebed/analysis.h>; a file gives a list of spans a stream, in the order in which they end, and everything else is
+arithmetic on those lists.
+"""
+import collections
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "spec"))
+import decoder  # noqa: E402
+import measureme_decoder  # noqa: E402
+
+SEPARATOR = "\x1e"
+UNTIMED = ("IncrementalResultHashing",)
+UNCOUNTED = ("IncrementalResultHashing", "IncrementalLoadResult", "QueryBlocked")
+TICKS_OF_NS = 10 ** 9
+PAIRS_COMPARED = 4096
+DOUBLE_MAX = 2 ** 53  # what JSON can say exactly
+
+
+class Span:
+    """'label' is None where only symbols or the reading library's stand-ins can name it."""
+
+    def __init__(self, label, begin, end, category=None, is_open=False):
+        self.label, self.begin, self.end, self.category, self.is_open = label, begin, end, category, is_open
+        self.children = 0
+
+
+class Figures:
+    """What the spans of one label add up to."""
+
+    def __init__(self):
+        self.count = self.total = self.self = self.open = self.unknown = 0
+        self.invocations = self.timed_total = 0  # as measureme counts
+        self.child_count = 0
+
+    def add(self, span, nticks):
+        self.count += 1
+        self.total += nticks
+        self.self += nticks - span.children
+        self.open += span.is_open
+        self.invocations += span.category not in UNCOUNTED
+        self.timed_total += 0 if span.category in UNTIMED else nticks
+
+
+class Facts:
+    """A file's spans. 'features' names what is in it that a format may not be able to hold."""
+
+    def __init__(self):
+        self.streams = {}  # spans in the order of their ends
+        self.unknown = collections.Counter()  # ends without a known begin, by label
+        self.resolution, self.is_count, self.is_exact = 1, False, True
+        self.features = set()
+        self.exit_code = 0
+
+    def length(self, span):
+        cut = lambda tick: tick - tick % self.resolution
+        return max(cut(span.end) - cut(span.begin), 0)
+
+    def figures(self):
+        rows = collections.defaultdict(Figures)
+        for spans in self.streams.values():
+            for span, parent in nest(spans):
+                if parent is not None:
+                    parent.children += self.length(span)
+                    rows[parent.label].child_count += 1
+            for span in spans:
+                rows[span.label].add(span, self.length(span))
+                if span.children > self.length(span):
+                    self.features.add("overlap")
+                if span.end < span.begin:
+                    self.features.add("inverted")
+        if any(label is not None and "<" in label for label in rows):
+            self.features.add("stand-in")
+        if any(row.total > DOUBLE_MAX for row in rows.values()):
+            self.features.add("huge")
+        for label, count in self.unknown.items():
+            rows[label].unknown += count
+        return dict(rows)
+
+    def names_all(self):
+        return all(span.label is not None for spans in self.streams.values() for span in spans)
+
+
+def nest(spans):
+    """Each span and its parent: the innermost span of the walk from the last to the first that contains it."""
+    stack = []
+    for span in reversed(spans):
+        begin = min(span.begin, span.end)
+        while stack and not (stack[-1][1] <= begin and span.end <= stack[-1][0].end):
+            stack.pop()
+        yield span, stack[-1][0] if stack else None
+        span.children = 0
+        stack.append((span, begin))
+
+
+def label_of(name):
+    label = name.split(SEPARATOR)[0]
+    return label if label and not any(c < " " or c == "\x7f" for c in label) else "<parse error>"
+
+
+# ---- Traces ----
+
+class Open:
+    """What has begun. 'begin' is None where the writer no longer knew it."""
+
+    def __init__(self, label, begin, category=None):
+        self.label, self.begin, self.category = label, begin, category
+
+
+class Stream:
+    def __init__(self, facts):
+        self.facts, self.spans = facts, []
+        self.stack, self.depth = {}, 0  # what is known of the open spans, by how many are around them
+        self.left, self.pairs = [], []
+        self.sequence, self.last = None, 0
+
+    def begin_block(self, block, stored):
+        """'stored': the innermost open spans at its start."""
+        if self.sequence is None and stored:
+            self.facts.features.add("inherited")
+        if self.sequence is not None and block.sequence != self.sequence + 1:
+            self.facts.features.add("missing")
+        self.sequence = block.sequence
+        unstored = block.depth - len(stored)
+        now = {at: opened for at, opened in self.stack.items() if at < unstored}
+        for at, (begin, label) in enumerate(stored, unstored):
+            old = self.stack.get(at)
+            is_same = old is not None and (old.begin, old.label) == (begin or None, label)
+            now[at] = old if is_same else Open(label, begin or None)
+        self.give_up([old for at, old in sorted(self.stack.items()) if now.get(at) is not old])
+        self.stack, self.depth = now, block.depth
+
+    def give_up(self, opened):
+        """Spans that end in blocks that are missing: they last to the last event before those."""
+        self.end_here(opened)
+
+    def end_here(self, opened):
+        known = [each for each in opened if each.begin is not None]
+        for each in sorted(reversed(known), key=lambda each: -each.begin):
+            self.spans.append(Span(each.label, each.begin, self.last, each.category, True))
+            self.facts.features.add("open")
+
+    def end(self, event, label):
+        self.depth = max(self.depth - 1, 0)
+        top = self.stack.pop(self.depth, Open(None, None))
+        if is_unsaid(event) and top.begin is not None:
+            self.left.append(top)
+            self.facts.features.add("left")
+            return
+        begin = top.begin if top.begin is not None else event.get("begin_tick") or None
+        if begin is None:
+            self.facts.unknown[top.label if top.label is not None else label] += 1
+            self.facts.features.add("unknown")
+        else:
+            self.spans.append(Span(top.label if top.label is not None else label, begin, event["tick"], top.category))
+
+    def message(self, event):
+        context, text = message_text(event)
+        if not text.startswith(("{", "}")):
+            return
+        name = (context, text[1:].lstrip(" "))
+        if text.startswith("{"):
+            self.pairs.append((name, event["tick"]))
+            return
+        fits = [pair for pair in self.pairs if pair[0] == name]
+        if not fits and name[1]:
+            fits = [pair for pair in self.pairs[-PAIRS_COMPARED:]
+                    if pair[0][0] == context and pair[0][1].startswith(name[1])]
+        if fits:
+            self.pairs.reverse()
+            self.pairs.remove(fits[-1])
+            self.pairs.reverse()
+            self.spans.append(Span(pair_label(fits[-1][0]), fits[-1][1], event["tick"]))
+            self.facts.features.add("pairs")
+
+    def take(self, event, label):
+        if event["type"] != "message" and SEPARATOR in (event["name"] or ""):
+            self.facts.features.add("arguments")
+        if event["type"] == "begin":
+            self.stack[self.depth] = Open(label, event["tick"], event.get("category_name"))
+            self.depth += 1
+        elif event["type"] == "end":
+            self.end(event, label)
+        elif event["type"] == "span":
+            self.spans.append(Span(label, event["begin_tick"], event["tick"], event.get("category_name")))
+            self.facts.features.add("whole")
+        elif event["type"] == "message":
+            self.message(event)
+        self.last = event["tick"]
+
+    def finish(self):
+        if self.pairs:
+            self.facts.features.add("pairs")
+        spans = [opened for at, opened in sorted(self.stack.items())]
+        self.end_here(spans + self.left + [Open(pair_label(name), tick) for name, tick in self.pairs])
+        return self.spans
+
+
+def is_unsaid(event):
+    arguments = event.get("args", [])
+    return len(arguments) == 1 and arguments[0]["name"] == "unsaid" and arguments[0]["value"] is True
+
+
+def message_text(event):
+    """The context, and as much of the text as pairs need: formats are plain or "%s"."""
+    arguments = event.get("args", [])
+    if event["id"] == decoder.INVALID:
+        return None, arguments[0]["value"] if arguments and isinstance(arguments[0]["value"], str) else ""
+    context, separator, text = (event["name"] or "").partition(SEPARATOR)
+    if not separator:
+        context, text = None, context
+    if text.startswith("%s") and arguments and isinstance(arguments[0]["value"], str):
+        text = arguments[0]["value"] + text[2:]
+    return context or None, text
+
+
+def pair_label(name):
+    context, text = name
+    return label_of("%s : %s" % (context, text) if context else text)
+
+
+def id_label(trace, id):
+    if id == decoder.INVALID:
+        return "<unknown>"
+    is_place = id < decoder.RESERVED_END and trace.units.get(id) is not None
+    name = None if is_place else decoder.name_of(trace, id)
+    return None if name is None else label_of(name)
+
+
+def read_trace(path):
+    facts = Facts()
+    damages = []
+    trace = None
+
+    def tell(name, page=None, cell=None, damage=True):
+        damages.append(str(name)) if damage else None
+
+    data = decoder.load(path)
+    trace = decoder.Trace(data, decoder.read_header(data), tell)
+    blocks = list(decoder.find_blocks(trace, decoder.check_shared(trace)))
+    if trace.shut:
+        decoder.tell_missing(trace)
+    records = [block for block in blocks if block.kind == decoder.RECORDS]
+    list(decoder.walk(trace, records, decoder.read_record, "RECORD_LENGTH"))
+    events = sorted((block for block in blocks if block.kind == decoder.EVENTS),
+                    key=lambda block: (block.stream, block.sequence))
+    streams = {}
+    for block in events:
+        stream = streams.setdefault(block.stream, Stream(facts))
+        lines = list(decoder.walk(trace, [block], decoder.read_event, "EVENT_ZERO"))
+        stored = [(decoder.u64(data, at), id_label(trace, decoder.u32(data, at + 8)))
+                  for at in range(block.start + 64, block.content, 16)]
+        stream.begin_block(block, stored)
+        for event in lines:
+            stream.take(event, id_label(trace, event["id"]))
+    facts.streams = {number: stream.finish() for number, stream in streams.items()}
+    facts.is_count = trace.header.clock == 4
+    facts.is_exact = facts.is_count or trace.header.ticks_per_second == TICKS_OF_NS
+    facts.resolution = resolution_of(trace)
+    if facts.resolution > 1:
+        facts.features.add("resolution")
+    note_damage(facts, damages)
+    return facts
+
+
+def note_damage(facts, damages):
+    facts.exit_code = 1 if damages else 0
+    if damages:
+        facts.features.add("damage")
+
+
+def resolution_of(trace):
+    text = decoder.name_of(trace, decoder.METADATA) or ""
+    start = '{"resolution_ns":'
+    if not text.startswith(start) or trace.header.clock == 4:
+        return 1
+    return int(text[len(start):].split(",")[0].split("}")[0]) * trace.header.ticks_per_second // TICKS_OF_NS
+
+
+# ---- Profiles ----
+
+def read_profile(path):
+    facts = Facts()
+    profile = measureme_decoder.Profile(path)
+    for event in profile.events:
+        if event.type == "span":
+            spans = facts.streams.setdefault(event.thread, [])
+            spans.append(Span(profile.label(event.id), event.begin, event.end, profile.name(event.kind)))
+            facts.features.add("whole")
+    note_damage(facts, profile.damages)
+    return facts
+
+
+def read(path):
+    """None: no independent reader has this format, or the file is refused."""
+    try:
+        with open(path, "rb") as file:
+            magic = file.read(8)
+        return read_trace(path) if magic == b"tracebed" else read_profile(path)
+    except (decoder.Damage, measureme_decoder.Refused):
+        return None
