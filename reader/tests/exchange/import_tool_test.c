@@ -341,7 +341,7 @@ static void wrong_usage_is_told(void **state)
     bytes[4] = 10;
     write_whole(from, bytes, nbytes);
     free(bytes);
-    EXPECT(2, "", "It is of format 10; this reads 0 and 3 to 9.", "info", from);
+    EXPECT(2, "", "It has format version 10; versions 0 and 3 to 9 are supported.", "info", from);
     write_whole(from, "MMPD\x09", 5);
     EXPECT(1, "PROFILE_CUT", "", "verify", from);
 }
