@@ -6,6 +6,8 @@ lock prefix and no system call.
     python3 bench/span_assembly.py [COMPILER]     # gcc
     python3 bench/span_assembly.py --check        # gcc and clang, and that bench/README.md shows what gcc 12 makes
 
+Check: span-assembly --check
+
 SPDX-License-Identifier: MIT
 """
 

@@ -1,14 +1,17 @@
 """
-Writes ninja/generated/*.ninja, the one list of targets, from the files that are in the tree. Ninja runs this itself
-when a source file was added, moved or removed; nothing has to be listed by hand.
+Writes ninja/generated/*.ninja, the list of targets, from the files in the tree. Ninja runs this by itself when a source
+file is added, renamed or removed, or when a mark (below) may have changed; nothing is listed by hand.
 
-A room (folder) belongs to a library or to the program; the tables below say which. A test is 'tests/**/*_test.c', a
-fuzz target 'fuzz/NAME/NAME_fuzzer.c', a benchmark 'bench/*_bench.{c,py}'. Other .c files of those rooms are support,
-which every program there may call; a 'tests/**/*_program.c' records
-what a check reads. What only one file needs stands in a comment of that file:
+The tables below say which rooms (folders) make up a library or the program. A test is 'tests/**/*_test.c', a fuzz
+target 'fuzz/NAME/NAME_fuzzer.c', a benchmark 'bench/*_bench.{c,py}', and a check any script with a 'Check:' mark. Checks
+run 'tests/**/*_program.c'. The other .c files of those rooms are support code, which every program of the kind may call.
+What only one file needs is a mark: a line of the comment at the top of that file.
 
-    Link with: -Wl,--wrap=malloc          more flags for the linker
-    Seeds: spec/golden/valid              more seeds for a fuzz target than its own corpus
+    Link with: FLAGS               link this test with these flags as well
+    Seeds: FOLDER...               replay these files besides the fuzz target's own corpus
+    Slow: REASON                   leave this test or check out of './run test quick'
+    Check: NAME [ARGUMENT...]      run this script as build/checks/NAME.result; several lines make several checks
+    Needs: TARGET...               what those checks need to have been built; $b is build/release
 
 SPDX-License-Identifier: MIT
 """
@@ -17,19 +20,19 @@ import os
 import re
 import sys
 
-# What a trace is written with, macros apart: the preloaded libraries and importers need no more.
+# What a trace is written with, except the macros: all that the preloaded libraries and the importers need.
 WRITER = ["format", "writer/file", "writer/store", "writer/record", "writer/life"]
 
-# What each library is made of: rooms, with the rooms inside them. The first is what traced programs carry.
+# The rooms of each library; rooms inside them are included. Traced programs carry the first.
 LIBRARIES = {
     "libtracebed": [*WRITER, "writer/session", "writer/capture/logfile", "writer/macros"],
     "libtracebed-reader": [*WRITER, "reader/core", "reader/analysis", "reader/symbols", "reader/exchange"],
 }
-# What goes into each program that uses a macro, even where the rest is a shared library.
+# Goes into each program that uses a macro, even if the rest is a shared library.
 NOT_SHARED = "writer/macros"
 PROGRAM = "reader/tools"
 
-# What is loaded into programs that know nothing of it; see ninja/preload.ninja.
+# The rooms of the libraries that are preloaded into other programs; see ninja/preload.ninja.
 PRELOADED = {
     "libtracebed-preload": ["writer/capture/shared", "writer/capture/preload"],
     "libtracebed-functions": ["writer/capture/shared", "writer/capture/functions"],
@@ -37,14 +40,18 @@ PRELOADED = {
 RUBY = "writer/capture/ruby/ext/tracebed"
 
 ALL_LIBRARIES = " ".join(f"$b/{name}.a" for name in reversed(LIBRARIES))
+TEST_CASES = "ninja/test_cases.c"
 SYSTEM = "-Wl,--as-needed -ldw -lelf -liberty -lm"
 SHARED_SYSTEM = {"libtracebed": "", "libtracebed-reader": SYSTEM}
-SKIPPED = {"build", ".git", "__pycache__", "corpus"}
-ROOTS = ["format", "writer", "reader", "fuzz", "bench", "spec"]
+SKIPPED = {"__pycache__", "corpus", "generated"}
+ROOTS = ["format", "writer", "reader", "fuzz", "bench", "spec", "ninja"]
+GENERATED = ["checks", "preload", "ruby", "targets"]
+DEPENDENCIES = "build/generate.d"
+HEADLINE = "# Written by ninja/generate.py. Do not edit."
 
 
 def walk():
-    """Every folder of the source tree, and every file in one."""
+    """All folders of the source tree, and all files in them."""
     folders, paths = [], []
     for root in ROOTS:
         for folder, inner, names in os.walk(root):
@@ -55,8 +62,12 @@ def walk():
 
 
 def is_apart(path):
-    """Tests, examples and public headers lie in rooms of a library without being part of it."""
+    """Tests, examples and public headers are in a library's rooms without being part of it."""
     return re.search(r"/(tests|examples|include)/", path) is not None
+
+
+def can_have_marks(path):
+    return path.endswith(("_test.c", "_fuzzer.c", ".py", ".sh"))
 
 
 def sources(paths, rooms):
@@ -69,18 +80,26 @@ def objects(paths):
 
 
 def build(outputs, rule, inputs, after=(), **variables):
-    """A build statement, a line an input."""
+    """A build statement with one line for each input, which keeps merges and differences small."""
     lines = [f"build {outputs}: {rule}"] + list(inputs)
     if after:
         lines.append("| " + " ".join(after))
     return [" $\n  ".join(lines)] + [f"  {name} = {value}" for name, value in variables.items() if value]
 
 
-def said(path, word):
-    """What a comment of the file says after 'WORD: '."""
+def marks(path, word):
+    """The text of every line 'WORD: TEXT' in the file's first comment."""
     with open(path, encoding="utf-8") as file:
-        match = re.search(rf"^ \* {word}: (.*)$", file.read(), re.M)
-    return match.group(1) if match else ""
+        head = re.match(r'(#.*\n)*\s*(""".*?"""|/\*.*?\*/)?', file.read(), re.S).group(0)
+    return re.findall(rf"^(?: \* |# )?{word}: (.*)$", head, re.M)
+
+
+def mark(path, word):
+    return " ".join(marks(path, word))
+
+
+def results(paths):
+    return [f"$b/{path.removesuffix('.c')}.result" for path in paths]
 
 
 def compile_all(paths):
@@ -108,10 +127,10 @@ def write_program(paths):
     lines += build("$b/tracebed", "link", objects(members) + ALL_LIBRARIES.split(), libs=SYSTEM)
     for name in PRELOADED:
         lines += build(f"$b/{name}.so", "copy", [f"build/preload/{name}.so"])
-    started = ["$b/tracebed"] + [f"$b/{name}.so" for name in PRELOADED]
-    started += ["build/preload/preload_calls_helper", "build/preload/preload_stacks_helper",
-                "build/preload/preload_library_a.so", "build/preload/preload_library_b.so"]
-    lines += ["", "# What tests and benchmarks start."] + build("$b/programs", "phony", started)
+    programs = ["$b/tracebed"] + [f"$b/{name}.so" for name in PRELOADED]
+    programs += ["build/preload/preload_calls_helper", "build/preload/preload_stacks_helper",
+                 "build/preload/preload_library_a.so", "build/preload/preload_library_b.so"]
+    lines += ["", "# What tests and benchmarks start."] + build("$b/programs", "phony", programs)
     for path in paths:
         if re.search(r"^writer/examples/.*\.c$|/tests/.*_program\.c$", path):
             lines += build(f"$b/{path.removesuffix('.c')}", "program", [path, "$b/libtracebed.a"])
@@ -121,16 +140,17 @@ def write_program(paths):
 def write_tests(paths):
     tests = [path for path in paths if path.endswith("_test.c")]
     support = [path for path in paths if re.search(r"/tests/.*(?<!_test)(?<!_helper)(?<!_program)\.c$", path)]
-    lines = compile_all(support) + build("$b/tests.a", "ar", objects(support)) + [""]
+    lines = compile_all([TEST_CASES, *support]) + build("$b/tests.a", "ar", objects(support)) + [""]
     for path in tests:
         stem = path.removesuffix(".c")
-        lines += build(f"$b/{stem}", "program", [path, "$b/tests.a", *ALL_LIBRARIES.split()],
-                       libs=f"-lcmocka {SYSTEM}", more_ldflags=said(path, "Link with"))
+        lines += build(f"$b/{stem}", "program", [path, *objects([TEST_CASES]), "$b/tests.a", *ALL_LIBRARIES.split()],
+                       libs=f"-lcmocka {SYSTEM}", more_ldflags=mark(path, "Link with"))
         lines += build(f"$b/{stem}.result", "test", [f"$b/{stem}"], ["$b/programs", "spec/golden/expected.txt"])
-    results = [f"$b/{path.removesuffix('.c')}.result" for path in tests]
-    watched = [result for result in results if result.endswith("_threads_test.result")]
-    lines += [""] + build("$b/check", "phony", results)
-    return lines + ["", "# For ThreadSanitizer."] + build("$b/check-threads", "phony", watched)
+    lines += [""] + build("$b/check", "phony", results(tests))
+    threaded = [path for path in tests if path.endswith("_threads_test.c")]
+    lines += ["", "# For ThreadSanitizer."] + build("$b/check-threads", "phony", results(threaded))
+    fast = [path for path in tests if not mark(path, "Slow")]
+    return lines + ["", "# For './run test quick'."] + build("$b/check-quick", "phony", results(fast))
 
 
 def write_fuzzers(paths):
@@ -146,10 +166,10 @@ def write_fuzzers(paths):
                        [path, "$fuzz_main", "$b/fuzz.a", "$b/tests.a", *ALL_LIBRARIES.split()],
                        more_ldflags="$fuzz_ldflags", libs=SYSTEM)
         lines += build(f"{program}.result", "test", [program], ["spec/golden/expected.txt"],
-                       arguments=f"fuzz/{name}/corpus {said(path, 'Seeds')}".strip())
+                       arguments=f"fuzz/{name}/corpus {mark(path, 'Seeds')}".strip())
     programs = [f"$b/fuzz/{name}/{name}_fuzzer" for name in names]
-    lines += [""] + build("$b/fuzzers", "phony", programs)
-    return lines + build("$b/replay", "phony", [f"{program}.result" for program in programs])
+    replays = [f"{program}.result" for program in programs]
+    return lines + [""] + build("$b/fuzzers", "phony", programs) + build("$b/replay", "phony", replays)
 
 
 def write_golden(paths):
@@ -189,8 +209,7 @@ def write_variant(paths):
         ("The golden files' maker", write_golden),
         ("Benchmarks: '.run' is never made, so it always runs", write_benches),
     ]
-    lines = ["# Written by ninja/generate.py, which ninja runs when a source file comes or goes. Do not edit.",
-             "# A variant includes this with these variables set:",
+    lines = [HEADLINE, "# A variant includes this with these variables set:",
              "#   b  cc  cflags  ldflags  no_undefined  run_flags  fuzz_ldflags  fuzz_main"]
     for title, write in parts:
         lines += ["", f"# ---- {title} ----", ""] + write(paths)
@@ -200,8 +219,7 @@ def write_variant(paths):
 def write_preload(paths):
     writer = sources(paths, WRITER)
     captures = sorted({path for rooms in PRELOADED.values() for path in sources(paths, rooms)})
-    lines = ["# Written by ninja/generate.py; ninja/preload.ninja includes it.", ""]
-    lines += compile_all(writer) + compile_all(captures)
+    lines = [HEADLINE, "# ninja/preload.ninja includes it.", ""] + compile_all(writer) + compile_all(captures)
     for name, rooms in PRELOADED.items():
         lines += [""] + build(f"$b/{name}.so", "preload", objects(writer) + objects(sources(paths, rooms)))
     return lines
@@ -209,7 +227,7 @@ def write_preload(paths):
 
 def write_ruby(paths):
     inner = [path for path in paths if path.startswith("writer/capture/ruby/") and path.endswith((".h", ".rb"))]
-    lines = ["# Written by ninja/generate.py; ninja/ruby.ninja includes it.", ""]
+    lines = [HEADLINE, "# ninja/ruby.ninja includes it.", ""]
     for variant in ("release", "asan"):
         lines += build(f"build/{variant}/ruby.stamp", "ruby", sources(paths, [RUBY]),
                        [f"build/{variant}/libtracebed.a", "ninja/build_ruby.sh", *inner],
@@ -218,23 +236,42 @@ def write_ruby(paths):
     return lines
 
 
-def write(path, lines):
-    """Written even when nothing differs: it must be newer than the folders that it was made from."""
-    with open(path, "w", encoding="utf-8") as file:
+def write_checks(paths):
+    lines, every, fast = [HEADLINE, ""], [], []
+    for path in paths:
+        for command in marks(path, "Check") if path.endswith((".py", ".sh")) else ():
+            name, *arguments = command.split()
+            result = f"build/checks/{name}.result"
+            interpreter = "python3" if path.endswith(".py") else "sh"
+            lines += build(result, "check", [], ["always", path, *mark(path, "Needs").replace("$b", "build/release").split()],
+                           run=" ".join([interpreter, path, *arguments]))
+            every.append(result)
+            if not mark(path, "Slow"):
+                fast.append(result)
+    return lines + [""] + build("checks", "phony", every) + build("checks-quick", "phony", fast)
+
+
+def write(name, lines):
+    """Written even if nothing has changed: ninja wants it to be newer than what it was made from."""
+    with open(f"ninja/generated/{name}.ninja", "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")
+
+
+def write_dependencies(folders, paths):
+    """A folder gets newer when a file in it comes or goes. Ninja takes a missing one from here as changed, not as an
+    error, so folders may go too."""
+    os.makedirs(os.path.dirname(DEPENDENCIES), exist_ok=True)
+    with open(DEPENDENCIES, "w", encoding="utf-8") as file:
+        inputs = [*folders, *(path for path in paths if can_have_marks(path))]
+        file.write(f"ninja/generated/{GENERATED[0]}.ninja: {' '.join(inputs)}\n")
 
 
 def main():
     folders, paths = walk()
-    watch = ["", "# When to run ninja/generate.py again: a folder is newer once a file came or went.",
-             "rule generate", "  command = python3 ninja/generate.py", "  generator = 1",
-             "  description = list of targets"]
-    outputs = " ".join(f"ninja/generated/{name}.ninja" for name in ("watch", "targets", "preload", "ruby"))
-    watch += build(outputs, "generate", [], ["ninja/generate.py", *folders])
-    write("ninja/generated/preload.ninja", write_preload(paths))
-    write("ninja/generated/ruby.ninja", write_ruby(paths))
-    write("ninja/generated/targets.ninja", write_variant(paths))
-    write("ninja/generated/watch.ninja", watch)
+    writers = {"checks": write_checks, "preload": write_preload, "ruby": write_ruby, "targets": write_variant}
+    write_dependencies(folders, paths)
+    for name in GENERATED:
+        write(name, writers[name](paths))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,15 @@
 """
-Runs one test program or check, and leaves its result as a file.
+Runs one test program or check and writes its result to a file.
 
     run_test.py [--timeout SECONDS] [--plain-addresses] RESULT -- COMMAND...
 
-On success RESULT is written: JSON with the counts. Otherwise RESULT.failed is written instead, so that the build
-sees no stamp, and all that the command printed is shown. What cmocka, unittest and a last line 'N passed, N failed'
-tell is counted case by case; any other command counts as one. A crash, a timeout and a program that ran no test
-count as failed.
+On success this writes RESULT, JSON with the counts. On failure it writes RESULT.failed instead, so that the build sees
+no stamp, and prints all output of the command. Cases are counted from what cmocka and unittest print, or from a last
+line 'N passed, N failed'; any other command counts as one case. A crash, a timeout and a program that runs no case
+count as failures.
+
+If TBED_TEST_CASES is set, the command runs only the cases that match this pattern. As that is not the whole test, the
+result is then written to RESULT.cases, and the next build runs the test again.
 
 SPDX-License-Identifier: MIT
 """
@@ -25,7 +28,7 @@ import time
 ADDR_NO_RANDOMIZE = 0x0040000
 
 SANITIZER_OPTIONS = {
-    # cmocka catches these signals, and would hide the report.
+    # cmocka catches these signals, which would hide the sanitizer's report.
     "ASAN_OPTIONS": "handle_segv=2:handle_sigfpe=2:handle_sigill=2:detect_stack_use_after_return=1",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
     "TSAN_OPTIONS": "die_after_fork=0:handle_segv=2",
@@ -42,7 +45,7 @@ def environment():
 
 
 def plain_addresses():
-    """The sanitisers of older compilers fail at random where the kernel randomises many bits of an address."""
+    """Sanitizers of older compilers fail at random if the kernel randomizes many bits of an address."""
     try:
         libc = ctypes.CDLL(None)
         libc.personality(libc.personality(0xFFFFFFFF) | ADDR_NO_RANDOMIZE)
@@ -51,7 +54,7 @@ def plain_addresses():
 
 
 def run(command, timeout, without_randomisation):
-    """Gives (exit status or None after a timeout, output). Whatever the command left running is ended."""
+    """Gives (exit status or None after a timeout, output), and kills what the command left running."""
     with tempfile.TemporaryFile() as out:
         child = subprocess.Popen(
             command,
@@ -95,6 +98,8 @@ def count(status, text):
     elif (match := re.search(r"^(\d+) passed, (\d+) failed\s*\Z", text, re.M)) is not None:
         passed, failed, skipped = int(match.group(1)), int(match.group(2)), 0
         announced = passed + failed
+    elif os.environ.get("TBED_TEST_CASES"):
+        return 0, 1, 0, "has no cases to select"
     else:
         announced, passed = 1, int(status == 0)
         failed, skipped = 1 - passed, 0
@@ -102,10 +107,12 @@ def count(status, text):
         return passed, max(failed, 1), skipped, "timed out"
     if status < 0:
         return passed, max(failed, 1), skipped, "killed by " + signal.Signals(-status).name
-    if status != 0 and failed == 0:  # it passed what it told of, and then went wrong
+    if status != 0 and failed == 0:  # all reported cases passed, but the program did not end well
         return passed, 1, skipped, f"exit status {status}"
+    if announced == 0 and os.environ.get("TBED_TEST_CASES"):
+        return 0, 0, 0, "no case matches"
     if announced == 0 or passed + failed + skipped < announced:
-        return passed, max(failed, 1), skipped, f"{passed + failed + skipped} of {announced} tests told a result"
+        return passed, max(failed, 1), skipped, f"{passed + failed + skipped} of {announced} cases reported a result"
     return passed, failed, skipped, None
 
 
@@ -117,8 +124,9 @@ def main():
     parser.add_argument("command", nargs="+")
     options = parser.parse_args()
 
+    passed_path = options.result + (".cases" if os.environ.get("TBED_TEST_CASES") else "")
     failed_path = options.result + ".failed"
-    for path in (options.result, failed_path):
+    for path in (options.result, passed_path, failed_path):
         if os.path.exists(path):
             os.remove(path)
     begin = time.monotonic()
@@ -134,14 +142,14 @@ def main():
         "note": note,
         "seconds": round(time.monotonic() - begin, 2),
     }
-    with open(failed_path if failed or status != 0 else options.result, "w", encoding="utf-8") as out:
+    is_good = status == 0 and not failed
+    with open(passed_path if is_good else failed_path, "w", encoding="utf-8") as out:
         json.dump(result, out)
         out.write("\n")
-    if failed or status != 0:
+    if not is_good:
         sys.stdout.write(text)
         print(f"{' '.join(options.command)}: {failed} failed" + (f", {note}" if note else ""))
-        return 1
-    return 0
+    return 0 if is_good else 1
 
 
 if __name__ == "__main__":

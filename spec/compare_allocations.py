@@ -6,6 +6,10 @@
 
 Programs that allocate at random are recorded with their stacks; the reports by site, by stack and over time, and the
 flame graphs of each weight, have to be what the events add up to.
+
+Check: allocations-decoder build/release/tracebed
+Needs: $b/tracebed $b/programs
+Slow: records and decodes 30 random programs
 """
 import collections
 import heapq

@@ -7,6 +7,10 @@
 Comparisons are damage, listing, report, folded, export. Without files: all golden ones, and those of ../shared/traces where it is there. For each: what is damaged (section 8), the listing after import
 (section 9 of measureme.md), the report and the folded stacks (section 10), and the profile of version 8 and of 9 that
 it is exported to (section 11). What one refuses the other has to refuse.
+
+Check: measureme-program build/release/tracebed
+Needs: $b/tracebed
+Slow: decodes every golden profile twice in Python
 """
 import glob
 import json

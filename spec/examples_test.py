@@ -8,6 +8,9 @@ test here knows is a failure, and so is a test whose example is gone.
 Then the golden files. decoder.py must read each of spec/golden/valid with exit code 0, and must name the check that
 each of spec/golden/invalid is named after: CHECK.tbed or CHECK-something.tbed. CHECK-not_yet.tbed is just within a
 limit, and valid.
+
+Check: spec-examples
+Slow: decodes every golden file in Python
 """
 import glob
 import os

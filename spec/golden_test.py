@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Reads all golden files with the independent decoder and compares what it finds with golden/expected.txt."""
+"""Reads all golden files with the independent decoder and compares what it finds with golden/expected.txt.
+
+Check: golden-decoder
+"""
 import os
 import sys
 

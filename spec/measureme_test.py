@@ -6,6 +6,9 @@
 
 FOLDER has the traces and references, ../shared/traces beside the checkout by default; without it that part is not
 done. Compressed traces are taken where zstd can be had and FOLDER is given.
+
+Check: measureme-decoder
+Slow: decodes every golden profile in Python
 """
 import glob
 import json

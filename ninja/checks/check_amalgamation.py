@@ -3,6 +3,10 @@ Checks that the writer as two files (ninja/amalgamate.py) is all that a program 
 a folder that holds nothing else, in every language it promises, without a warning; what the programs record is read
 back. And that it stands beside the shared library in one process.
 
+Check: amalgamation
+Needs: $b/libtracebed.so $b/tracebed
+Slow: compiles the writer with six compilers
+
 SPDX-License-Identifier: MIT
 """
 

@@ -8,6 +8,10 @@ The libraries are used as they are installed, found by pkg-config, linked static
 
     python3 ninja/checks/check_environment.py [TEST ...]
 
+Check: environment
+Needs: release
+Slow: installs the libraries and links programs with them in many ways
+
 SPDX-License-Identifier: MIT
 """
 
@@ -19,8 +23,7 @@ import subprocess
 import tempfile
 import unittest
 
-ROOT = pathlib.Path.cwd()
-BUILD = ROOT / os.environ.get("TBED_BUILD", "build/release")
+from cases import BUILD, ROOT, run_unittests
 
 MAKE_TRACE = """
 #include <tracebed/writer.h>
@@ -303,4 +306,4 @@ class Environment(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    run_unittests()

@@ -3,6 +3,10 @@ Checks that the programs in the head comments of the headers compile without a w
 run, and leave an intact trace; that formats are checked, and a mistake is one; and that libraries which are loaded at
 run time record into the same trace as the program.
 
+Check: examples
+Needs: $b/libtracebed.a $b/libtracebed.so $b/tracebed
+Slow: compiles each example with seven compilers
+
 SPDX-License-Identifier: MIT
 """
 

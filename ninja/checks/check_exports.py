@@ -4,6 +4,9 @@ shows a name that is not its own.
 
     check_exports.py --write      writes the version scripts from the headers
 
+Check: exports
+Needs: $b/libtracebed.a $b/libtracebed-reader.a $b/libtracebed-reader.so $b/libtracebed.so $b/libtracebed-preload.so $b/libtracebed-functions.so
+
 SPDX-License-Identifier: MIT
 """
 

@@ -1,6 +1,9 @@
 #!/bin/sh
 # Checks that spec/golden holds, byte for byte, what its maker makes: check_golden.sh MAKE_GOLDEN
 #
+# Check: golden build/release/spec/golden/make_golden
+# Needs: $b/spec/golden/make_golden
+#
 # SPDX-License-Identifier: MIT
 set -eu
 

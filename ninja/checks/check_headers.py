@@ -1,6 +1,9 @@
 """
 Checks that each public header compiles alone, and without a warning, as C11, C17 and C++17, with gcc and clang.
 
+Check: headers
+Slow: compiles each header with eight compilers
+
 SPDX-License-Identifier: MIT
 """
 

@@ -8,6 +8,9 @@ format/ and the public headers.
 
     check_layers.py [--summary]      with the counts of rooms, files and circles
 
+Check: layers
+Needs: $b/libtracebed.a $b/libtracebed-reader.a $b/tracebed $b/libtracebed-preload.so $b/libtracebed-functions.so
+
 SPDX-License-Identifier: MIT
 """
 

@@ -1,6 +1,10 @@
 """
 Checks that the program in README.md compiles, as C and as C++, runs, and leaves an intact trace.
 
+Check: readme
+Needs: $b/libtracebed.a $b/tracebed
+Slow: compiles each example with five compilers
+
 SPDX-License-Identifier: MIT
 """
 

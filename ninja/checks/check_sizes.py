@@ -4,6 +4,8 @@ Checks that no function has more than 70 lines and no file more than 800.
 An exception is a line of ninja/checks/sizes.allow, with its reason: PATH:FUNCTION REASON, or PATH REASON.
 A function is found by its braces, which clang-format keeps in the first column.
 
+Check: sizes
+
 SPDX-License-Identifier: MIT
 """
 

@@ -3,6 +3,8 @@ Checks that every .c and .h file is as clang-format would have it.
 
 The result depends on clang-format's version: 14 decides, others are not asked.
 
+Check: style
+
 SPDX-License-Identifier: MIT
 """
 

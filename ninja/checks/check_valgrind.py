@@ -2,6 +2,10 @@
 Checks that memcheck finds nothing in a program that records in every way: threads, a fork, a signal handler, starts and
 stops, joining, a flight recorder, given ticks, a snapshot. Where valgrind is missing this is left out.
 
+Check: valgrind
+Needs: $b/libtracebed.a $b/tracebed
+Slow: valgrind
+
 SPDX-License-Identifier: MIT
 """
 

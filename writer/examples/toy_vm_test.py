@@ -1,6 +1,9 @@
 """
 Checks that the small virtual machine leaves the trace that README.md shows, and each event where its source says.
 
+Check: toy-vm
+Needs: $b/writer/examples/toy_vm $b/tracebed
+
 SPDX-License-Identifier: MIT
 """
 

@@ -15,6 +15,10 @@ with what oracle.py makes of the bytes. Times are compared exactly where a tick 
 Elsewhere an end of a span is rounded to a nanosecond by exports, and only there, so that each span and each of its
 children may differ by one. What a format cannot hold has to be counted by the verb that writes it.
 All verbs that read events also have to exit with the same code.
+
+Check: agreement
+Needs: $b/tracebed $b/reader/tests/agreement/agreement_program
+Slow: runs every verb for every golden file
 """
 import collections
 import decimal

@@ -2,6 +2,8 @@
  * Logs of RTL_LOGFILE: what is imported and exported is the same log, byte for byte, whatever is odd about it; and each
  * kind of line becomes the event that it should. The log is made of strings that OpenOffice has.
  *
+ * Slow: 24 s; it imports and exports random logs
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "reader/tests/exchange/rtl_vectors.h"

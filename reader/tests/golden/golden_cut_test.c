@@ -3,6 +3,8 @@
  *
  * The bytes stand directly before a page that may not be touched, so a read past the cut is seen.
  *
+ * Slow: 13 s; it cuts traces at every length
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "reader/tests/golden/golden_file.h"

@@ -5,6 +5,8 @@
  * is a hole in the format or in the verifier. After each flip everything is walked too, as a program would
  * that does not ask first.
  *
+ * Slow: 48 s; it flips every bit of several traces
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "reader/tests/golden/golden_file.h"

@@ -7,6 +7,10 @@ The server has the debug file of one program under its build-id, as debuginfod's
 
     python3 reader/tests/symbols/debuginfod_test.py
 
+Check: debuginfod
+Needs: $b/programs
+Slow: 6 s; it waits for servers
+
 SPDX-License-Identifier: MIT
 """
 
@@ -23,8 +27,10 @@ import tempfile
 import threading
 import unittest
 
-ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".."))
-TRACEBED = os.path.join(ROOT, os.environ.get("TBED_BUILD", "build/release"), "tracebed")
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), *[os.pardir] * 3, "ninja", "checks"))
+import cases
+
+TRACEBED = str(cases.TRACEBED)
 
 SOURCE = """#include <stdlib.h>
 volatile void *keep;
@@ -215,4 +221,4 @@ if __name__ == "__main__":
     except OSError:
         print("libdebuginfod.so.1 is not there: left out", file=sys.stderr)
         sys.exit(0)
-    unittest.main()
+    cases.run_unittests()

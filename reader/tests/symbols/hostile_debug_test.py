@@ -9,6 +9,10 @@ that say to be larger than any memory.
 
     python3 reader/tests/symbols/hostile_debug_test.py
 
+Check: hostile-debug
+Needs: $b/programs
+Slow: some 15 s for some 100 files
+
 SPDX-License-Identifier: MIT
 """
 
@@ -16,13 +20,16 @@ import os
 import re
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
 import zlib
 
-ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".."))
-TRACEBED = os.path.join(ROOT, os.environ.get("TBED_BUILD", "build/release"), "tracebed")
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), *[os.pardir] * 3, "ninja", "checks"))
+import cases
+
+TRACEBED = str(cases.TRACEBED)
 SECONDS = 150  # two minutes of processor time are what two questions may take
 
 SOURCE = """#include <stdlib.h>
@@ -217,4 +224,4 @@ class Hostile(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    cases.run_unittests()

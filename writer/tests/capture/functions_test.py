@@ -6,6 +6,13 @@ hooks, stacks or unwinding. The names of functions are taken from the program by
 
     python3 writer/tests/capture/functions_test.py [NAME...]
 
+Check: functions-random test_random_programs
+Check: functions-threads test_many_functions_in_threads
+Check: functions-signals test_signals test_steps
+Check: functions-ends test_ends test_killed test_filters test_limits test_rotate test_libraries test_tree test_warning
+Needs: $b/programs
+Slow: compiles and runs dozens of programs
+
 SPDX-License-Identifier: MIT
 """
 
@@ -17,21 +24,18 @@ import os
 import platform
 import random
 import re
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
-ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".."))
-TRACEBED = os.path.join(ROOT, os.environ.get("TBED_BUILD", "build/release"), "tracebed")
-HEADER = os.path.join(ROOT, "writer", "tests", "capture", "functions_program.h")
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), *[os.pardir] * 3, "ninja", "checks"))
+import cases
+from cases import Failure
+
+TRACEBED = str(cases.TRACEBED)
+HEADER = str(cases.ROOT / "writer/tests/capture/functions_program.h")
 LAND = 1 << 24
-
-
-class Failure(Exception):
-    pass
 
 
 def expect(condition, text):
@@ -703,21 +707,5 @@ def test_warning(folder):
         expect(run.returncode == 2 and run.stderr.count("\n") == 1, f"{options}: {run.returncode} {run.stderr}")
 
 
-def main():
-    failed = 0
-    wanted = sys.argv[1:]
-    for name, test in list(globals().items()):
-        if not name.startswith("test_") or (wanted and name not in wanted):
-            continue
-        folder = tempfile.mkdtemp(prefix="tracebed-functions-")
-        try:
-            test(folder)
-            shutil.rmtree(folder)
-        except (Failure, subprocess.SubprocessError) as failure:
-            print(f"{name}: {failure}\n{folder} is kept for inspection", file=sys.stderr)
-            failed += 1
-    return failed > 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(cases.run_all(globals()))

@@ -8,17 +8,24 @@ same.
 
     python3 writer/tests/capture/libraries_test.py
 
+Check: libraries
+Needs: $b/programs
+Slow: compiles and runs dozens of programs
+
 SPDX-License-Identifier: MIT
 """
 
 import os
 import re
 import subprocess
+import sys
 import tempfile
 import unittest
 
-ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".."))
-TRACEBED = os.path.join(ROOT, os.environ.get("TBED_BUILD", "build/release"), "tracebed")
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), *[os.pardir] * 3, "ninja", "checks"))
+import cases
+
+TRACEBED = str(cases.TRACEBED)
 
 # Same code, same size, names of one length: the loader puts one where the other was.
 LIBRARY = """
@@ -213,4 +220,4 @@ class Libraries(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    cases.run_unittests()

@@ -4,30 +4,29 @@ exported of what they record.
 
     python3 writer/tests/capture/logfile_test.py [NAME...]
 
+Check: logfile
+Needs: $b/libtracebed.a build/tsan/libtracebed.a $b/tracebed
+Slow: compiles dozens of programs with seven compilers
+
 SPDX-License-Identifier: MIT
 """
 
 import collections
 import os
-import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-BUILD = ROOT / os.environ.get("TBED_BUILD", "build/release")
-TRACEBED = BUILD / "tracebed"
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), *[os.pardir] * 3, "ninja", "checks"))
+import cases
+from cases import BUILD, ROOT, TRACEBED, Failure
+
 FOLDERS = ["format/include", "writer/include", "writer/capture/include", "writer/capture/include/openoffice"]
 INCLUDES = [f"-I{ROOT / folder}" for folder in FOLDERS]
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror"]
 C = [("gcc", "c11"), ("gcc", "c17"), ("clang", "c11"), ("clang", "c17")]
 CPP = [("g++", "c++17"), ("clang++", "c++17")]
 LEVELS = ["-O0", "-O2"]
-
-
-class Failure(Exception):
-    pass
 
 
 def expect(found, wanted, what):
@@ -369,19 +368,5 @@ def test_shapes(folder):
             expect(found, wanted, f"{name} {level}")
 
 
-def main():
-    tests = {name: test for name, test in globals().items() if name.startswith("test_")}
-    failed = 0
-    for name in sys.argv[1:] or tests:
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                tests[name](pathlib.Path(folder))
-            except Failure as failure:
-                print(f"{name}: {failure}")
-                failed += 1
-    print(f"{len(sys.argv[1:] or tests) - failed} passed, {failed} failed")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(cases.run_all(globals()))

@@ -1,6 +1,8 @@
 /*
  * Many processes, one file: joined, forked, killed. Nothing that was stored is lost.
  *
+ * Slow: 21 s; it kills processes at random times
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "writer/tests/support.h"

@@ -1,6 +1,8 @@
 /*
  * Many threads, one file: every event is there, in the order of its stream. Runs under TSan too.
  *
+ * Slow: 8 s; it runs many threads in many shapes
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "writer/tests/support.h"

@@ -3,6 +3,11 @@ Tests of the Ruby extension. Left out where there is no Ruby, and where its head
 
     ruby_test.py [--asan] [NAME...]      those tests only; with the extension of the asan variant
 
+Check: ruby
+Check: ruby-asan --asan
+Needs: $b/ruby.stamp build/asan/ruby.stamp $b/tracebed
+Slow: runs Ruby some hundred times
+
 SPDX-License-Identifier: MIT
 """
 
@@ -16,29 +21,24 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), *[os.pardir] * 4, "ninja", "checks"))
+import cases
+from cases import BUILD, ROOT, TRACEBED, Failure
 from ruby_trace import RubyTrace, decoder
 
-ROOT = pathlib.Path.cwd()
-BUILD = ROOT / os.environ.get("TBED_BUILD", "build/release")
-TRACEBED = BUILD / "tracebed"
 # A runtime of AddressSanitizer must be the first library that a process loads; it is not the tool's, which is without.
 ASAN = {}
-NOT_WITH_ASAN = ("record", "programs", "gem") # the tool finds its own extension; a gem is compiled as Ruby was
+NOT_WITH_ASAN = ("test_record", "test_programs", "test_gem") # the tool finds its own extension; a gem is compiled as Ruby was
 BEGIN, END, INSTANT, PAIR = 1, 2, 3, 5
 COMPARED_MIN = 1_000_000
 PARTS = ("net", "optparse", "uri", "csv", "psych", "reline")
 
 
-class Failed(Exception):
-    pass
-
-
 def need(holds, text):
     if not holds:
-        raise Failed(text)
+        raise Failure(text)
 
 
 def run(command, folder, status=0, env=None, **more):
@@ -639,26 +639,15 @@ def use_asan():
 
 def main():
     has_asan = "--asan" in sys.argv[1:]
-    chosen, failed = [name for name in sys.argv[1:] if name != "--asan"], 0
     stamp = (ROOT / "build/asan" if has_asan else BUILD) / "ruby.stamp"
     if not stamp.exists() or not stamp.read_text() or shutil.which("ruby") is None:
         print("skipped: there is no Ruby here, or it has no headers (ruby-dev)")
         return 0
     if has_asan:
         use_asan()
-    for name, test in list(globals().items()):
-        if not name.startswith("test_") or (chosen and name.removeprefix("test_") not in chosen):
-            continue
-        if has_asan and name.removeprefix("test_") in NOT_WITH_ASAN:
-            continue
-        with tempfile.TemporaryDirectory(prefix="ruby test ") as folder:
-            try:
-                told = test(folder)
-                print(f"{name}: fine{', ' + told if told else ''}")
-            except Failed as problem:
-                failed += 1
-                print(f"{name}: FAILED: {problem}")
-    return 1 if failed else 0
+        sys.argv.remove("--asan")
+    chosen = {name: test for name, test in globals().items() if not has_asan or name not in NOT_WITH_ASAN}
+    return cases.run_all(chosen, prefix="ruby test ")
 
 
 if __name__ == "__main__":
