@@ -9,13 +9,13 @@
 
 uint32_t tbed_extended_fixed_nwords(uint32_t type)
 {
-    static const uint8_t nwords[TBED_EXT_PACKED_MESSAGE + 1] = {
+    static const uint8_t nwords[TBED_EXT_LEAVE + 1] = {
         [TBED_EXT_END] = 1,        [TBED_EXT_ALLOC] = 2,       [TBED_EXT_FREE] = 1,
         [TBED_EXT_REALLOC] = 4,    [TBED_EXT_ASYNC_BEGIN] = 1, [TBED_EXT_ASYNC_END] = 1,
         [TBED_EXT_FLOW_BEGIN] = 1, [TBED_EXT_FLOW_STEP] = 1,   [TBED_EXT_FLOW_END] = 1,
-        [TBED_EXT_GAP] = 1,        [TBED_EXT_SPAN] = 1,
+        [TBED_EXT_GAP] = 1,        [TBED_EXT_SPAN] = 1,        [TBED_EXT_LEAVE] = 2,
     };
-    return type <= TBED_EXT_PACKED_MESSAGE ? nwords[type] : 0;
+    return type <= TBED_EXT_LEAVE ? nwords[type] : 0;
 }
 
 /* The value of a COUNTER; whether it is all there is for the check of the arguments to say. */

@@ -101,11 +101,27 @@ static inline uint64_t tbed_extended_head_make(struct tbed_extended_head head)
 /* Types whose inside this version knows; the others are skipped by their count of words. */
 static inline bool tbed_extended_is_known(uint32_t type)
 {
-    return type >= TBED_EXT_BEGIN && type <= TBED_EXT_PACKED_MESSAGE;
+    return type >= TBED_EXT_BEGIN && type <= TBED_EXT_LEAVE;
 }
 
-/* 'aux' of a PACKED_MESSAGE: severity, then the types. */
-static inline uint32_t tbed_packed_severity(uint32_t aux)
+/* Takes the innermost span off the stack. */
+static inline bool tbed_extended_ends_span(uint32_t type)
+{
+    return type == TBED_EXT_END || type == TBED_EXT_LEAVE;
+}
+
+/* 'aux' of a MESSAGE; that of a PACKED_MESSAGE has the types above these 4 bits. */
+static inline uint32_t tbed_message_severity(uint32_t aux)
+{
+    return aux & ~TBED_MESSAGE_CONTEXT;
+}
+
+static inline bool tbed_message_has_context(uint32_t aux)
+{
+    return (aux & TBED_MESSAGE_CONTEXT) != 0;
+}
+
+static inline uint32_t tbed_packed_low_bits(uint32_t aux)
 {
     return aux & 15;
 }

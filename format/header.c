@@ -24,6 +24,7 @@ void tbed_header_make(void *page, const struct tbed_header_fields *fields)
     header->anchor_realtime_ns = tbed_le64_make((uint64_t)fields->anchor_realtime_ns);
     header->anchor_monotonic_ns = tbed_le64_make(fields->anchor_monotonic_ns);
     memcpy(header->clock_unit, fields->clock_unit, sizeof header->clock_unit);
+    header->resolution_ns = tbed_le32_make(fields->resolution_ns);
     header->page_count = tbed_le64_make((uint64_t)fields->ring_page_count + 1);
     header->next_stream = tbed_le64_make(1);
     header->state = tbed_le32_make(TBED_STATE_OPEN);
@@ -41,6 +42,7 @@ static bool clock_is_allowed(const struct tbed_disk_header *header)
 {
     uint32_t clock = tbed_le32_load(header->clock);
     uint64_t rate = tbed_le64_load(header->ticks_per_second);
+    uint32_t resolution_ns = tbed_le32_load(header->resolution_ns);
     bool has_unit = !tbed_bytes_are_zero(header->clock_unit, sizeof header->clock_unit);
     if (clock < TBED_CLOCK_X86_TSC || clock > TBED_CLOCK_USER)
         return false;
@@ -51,8 +53,8 @@ static bool clock_is_allowed(const struct tbed_disk_header *header)
             return false;
     }
     if (clock == TBED_CLOCK_USER)
-        return rate == 0;
-    return rate >= 1000 && rate <= 1000000000000u && !has_unit;
+        return rate == 0 && resolution_ns == 0;
+    return rate >= 1000 && rate <= 1000000000000u && !has_unit && resolution_ns <= TBED_RESOLUTION_NS_MAX;
 }
 
 static enum tbed_status check_fields(const struct tbed_disk_header *header, struct tbed_error *error)
@@ -73,8 +75,8 @@ static enum tbed_status check_fields(const struct tbed_disk_header *header, stru
         return fail(error, TBED_ERR_FILE_ID, offsetof(struct tbed_disk_header, file_id), 0);
     if (tbed_le32_load(header->zero_60) != 0)
         return fail(error, TBED_ERR_HEADER_ZERO, offsetof(struct tbed_disk_header, zero_60), 0);
-    if (!tbed_bytes_are_zero(header->zero_112, sizeof header->zero_112))
-        return fail(error, TBED_ERR_HEADER_ZERO, offsetof(struct tbed_disk_header, zero_112), 0);
+    if (!tbed_bytes_are_zero(header->zero_116, sizeof header->zero_116))
+        return fail(error, TBED_ERR_HEADER_ZERO, offsetof(struct tbed_disk_header, zero_116), 0);
     return TBED_OK;
 }
 
@@ -112,6 +114,7 @@ enum tbed_status tbed_header_check(const void *bytes, size_t nbytes, struct tbed
         .anchor_realtime_ns = (int64_t)tbed_le64_load(header->anchor_realtime_ns),
         .anchor_monotonic_ns = tbed_le64_load(header->anchor_monotonic_ns),
     };
+    fields_ret->resolution_ns = tbed_le32_load(header->resolution_ns);
     memcpy(fields_ret->clock_unit, header->clock_unit, sizeof header->clock_unit);
     return TBED_OK;
 }

@@ -18,6 +18,7 @@ struct tbed_header_fields { /* what never changes, host order */
     int64_t anchor_realtime_ns;
     uint64_t anchor_monotonic_ns;
     char clock_unit[17];
+    uint32_t resolution_ns; /* 0: a tick */
 };
 
 /* Fills the first 520 bytes of a new, zeroed header page: state open, one page claimed, stream 1 next. */

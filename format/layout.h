@@ -21,6 +21,7 @@
 #define TBED_STACK_ENTRY_NBYTES    16
 #define TBED_BUILD_ID_MAX_NBYTES   64
 #define TBED_DIRECTORY_SLOT_NBYTES 16
+#define TBED_RESOLUTION_NS_MAX     1000000000u
 
 /* Section 3. The unit directory starts at page size / 2. */
 struct tbed_disk_header {
@@ -41,7 +42,8 @@ struct tbed_disk_header {
     tbed_le64 anchor_realtime_ns;
     tbed_le64 anchor_monotonic_ns;
     uint8_t clock_unit[16];
-    uint8_t zero_112[136];
+    tbed_le32 resolution_ns;
+    uint8_t zero_116[132];
     tbed_le64 checksum;
 
     /* shared, changed atomically */
@@ -60,6 +62,7 @@ struct tbed_disk_header {
 };
 _Static_assert(offsetof(struct tbed_disk_header, clock) == 56, "section 3.1");
 _Static_assert(offsetof(struct tbed_disk_header, clock_unit) == 96, "section 3.1");
+_Static_assert(offsetof(struct tbed_disk_header, resolution_ns) == 112, "section 3.1");
 _Static_assert(offsetof(struct tbed_disk_header, checksum) == 248, "section 3.1");
 _Static_assert(offsetof(struct tbed_disk_header, page_count) == 256, "section 3.2");
 _Static_assert(offsetof(struct tbed_disk_header, next_stream) == 320, "section 3.2");

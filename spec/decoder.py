@@ -28,9 +28,9 @@ INVALID = 0x20000001
 ID_MAX = 0x3FFFFFFF
 DEPTH_MAX, COMPONENTS_MAX, TEXT_MAX = 64, 2 ** 20, 2 ** 24
 
-HEADER = struct.Struct("<8sIIQQQIIIIIIQQqQ16s136sQ")
+HEADER = struct.Struct("<8sIIQQQIIIIIIQQqQ16sI132sQ")
 Header = namedtuple("Header", "magic version page_size compatible incompatible file_id reserved_max metadata id_max "
-                    "ring clock zero ticks_per_second anchor_ticks realtime monotonic unit zeros checksum")
+                    "ring clock zero ticks_per_second anchor_ticks realtime monotonic unit resolution zeros checksum")
 BLOCK = struct.Struct("<BBHIQIIIIQIIQQ")
 
 # EXTENDED type: TYPE of the listing, the fixed words, what aux is. For PAIR see decode_pair().
@@ -40,7 +40,7 @@ EXTENDED = {1: ("begin", "", "category"), 2: ("end", "begin_tick", ""), 3: ("ins
             7: ("free", "address", "function"), 8: ("realloc", "old_address address size begin_tick", ""),
             9: ("async_begin", "key", ""), 10: ("async_end", "key", ""), 11: ("flow_begin", "key", ""),
             12: ("flow_step", "key", ""), 13: ("flow_end", "key", ""), 14: ("gap", "count", "cause"),
-            16: ("message", "", "packed")}
+            16: ("message", "", "packed"), 17: ("end", "begin_tick end_tick", "")}
 
 # Record type: what each u32 from offset 8 on is, by the letters of FIELD_RANGES.
 UNIT, LINES, BIND, BIND_LIST, STACKS, FRAMES = 4, 7, 8, 9, 13, 14
@@ -138,6 +138,7 @@ def read_header(data):
     need((h.reserved_max, h.metadata, h.id_max) == (RESERVED_END - 1, METADATA, ID_MAX), "ID_SPACE")
     need(1 <= h.clock <= 4, "CLOCK")
     need(h.ticks_per_second == 0 if h.clock == 4 else 1000 <= h.ticks_per_second <= 10 ** 12, "CLOCK")
+    need(h.resolution <= (0 if h.clock == 4 else 10 ** 9), "CLOCK")
     unit = h.unit.rstrip(b"\0")
     need(all(0x20 <= byte <= 0x7E for byte in unit) and (h.clock == 4 or not unit), "CLOCK")
     need(h.file_id != 0, "FILE_ID")
@@ -539,6 +540,8 @@ def decode_extended(trace, at, end):
     if name == "counter":
         need(arguments and arguments[0]["type"] in (1, 2, 3), "EVENT_ARGUMENT")
         fields["value"] = arguments.pop(0)["value"]
+    if aux_name == "severity":
+        fields["has_context"], aux = bool(aux & 8), aux & ~8
     if aux_name == "category":
         fields.update(show_category(trace, aux))
     elif aux_name:
@@ -566,7 +569,7 @@ def read_event(trace, block, at):
     else:
         nwords, type, fields = 1, ("begin", "end", "instant")[tag - 1], {}
     tick, name = block.base + delta & M64, name_of(trace, id)
-    if type == "message" and "\x1e" in (name or ""):
+    if fields.pop("has_context", False) and "\x1e" in (name or ""):
         fields["context"] = name.split("\x1e")[0]
     event = {"stream": block.stream, "tick": tick, "type": type, "id": id, "name": name, **fields}
     return [event], 8 * nwords

@@ -131,7 +131,8 @@ static void restore(const struct mutant *mutant)
     header->max_reserved_id = tbed_le32_make(TBED_ID_MAX_RESERVED);
     header->metadata_id = tbed_le32_make(TBED_ID_METADATA);
     header->max_id = tbed_le32_make(TBED_ID_MAX);
-    memset(header->zero_112, 0, sizeof header->zero_112);
+    header->resolution_ns = tbed_le32_make(0);
+    memset(header->zero_116, 0, sizeof header->zero_116);
     for (size_t at = mutant->page_nbytes; mutant->nbytes - at >= mutant->page_nbytes;
          at += mutant->page_nbytes)
         restore_page(mutant, mutant->bytes + at);

@@ -187,7 +187,7 @@ static void record_arguments(struct tbed_recorder *recorder, uint32_t name, uint
     tbed_instant_record_args(recorder, name, arguments, 4);
     tbed_message_record_args(recorder, TBED_SEVERITY_WARNING, name, arguments + 4, 4);
     tbed_span_end_args(recorder, arguments + 6, 1);
-    tbed_message_record_args(recorder, TBED_SEVERITY_NONE, format, arguments + 1, 1);
+    tbed_message_record_args(recorder, (enum tbed_severity)TBED_MESSAGE_CONTEXT, format, arguments + 1, 1);
     tbed_message_record(recorder, TBED_SEVERITY_ERROR, "said once", 9);
 }
 
@@ -271,6 +271,7 @@ static void write_given(const char *folder)
     struct tbed_writer_options options = {.given_ticks = true,
                                           .given_ticks_per_second = 1000000000,
                                           .given_realtime_ns = 1700000000000000000,
+                                          .given_resolution_ns = 1000,
                                           .process_pid = 4242};
     struct tbed_writer *writer = open_with(options, path, folder);
     struct tbed_recorder *main_thread = tbed_recorder_open_given(writer, "main", 1);

@@ -67,10 +67,10 @@ static void put_arguments(struct golden_words *words, uint32_t name)
     golden_argument(words, 255, name, "", 0);
 }
 
-static void put_extended(struct golden_block *events, uint32_t name)
+static void put_extended(struct golden_block *events, uint32_t name, uint32_t with_context)
 {
     for (uint32_t type = 0; type < 24; type++) {
-        static const uint8_t fixed_counts[] = {0, 0, 1, 0, 0, 0, 2, 1, 4, 1, 1, 1, 1, 1, 1, 1, 0};
+        static const uint8_t fixed_counts[] = {0, 0, 1, 0, 0, 0, 2, 1, 4, 1, 1, 1, 1, 1, 1, 1, 0, 2};
         struct golden_words words = {.count = 0};
         for (uint32_t i = 0; i < (type < sizeof fixed_counts ? fixed_counts[type] : 3); i++)
             golden_fixed(&words, GOLDEN_FIRST_TICK + 5 + i);
@@ -80,6 +80,9 @@ static void put_extended(struct golden_block *events, uint32_t name)
     }
     for (uint32_t aux = 1; aux < 10; aux += 2)
         golden_extended(events, name, 50, TBED_EXT_MESSAGE, aux, NULL);
+    for (uint32_t aux = 0; aux < 0x30; aux += 8) /* with the flag for a context, and without */
+        golden_extended(events, with_context, 50, TBED_EXT_MESSAGE, aux, NULL);
+    golden_extended(events, with_context, 50, TBED_EXT_PACKED_MESSAGE, TBED_MESSAGE_CONTEXT, NULL);
     golden_extended(events, name, 51, 127, 77, NULL);
     golden_extended(events, name, 51, TBED_EXT_APPLICATION, UINT32_MAX, NULL);
     golden_extended(events, name, 51, 255, 0, NULL);
@@ -114,6 +117,21 @@ static void put_spans(struct golden_block *events, uint32_t name)
         for (size_t argument = 0; argument < i; argument++)
             golden_argument(&words, TBED_ARG_TEXT, name, "value", (uint32_t)argument);
         golden_extended(events, name, 57, TBED_EXT_SPAN, i % 2 != 0 ? name : 0, &words);
+    }
+}
+
+/* Spans that leave the stack and end later, earlier, never; one whose begin tick is not known. */
+static void put_leaves(struct golden_block *events, uint32_t name)
+{
+    static const uint64_t ticks[][2] = {{5, 1000}, {5, 6}, {5, 0}, {0, UINT64_MAX}};
+    for (size_t i = 0; i < sizeof ticks / sizeof ticks[0]; i++) {
+        struct golden_words words = {.count = 0};
+        golden_fixed(&words, ticks[i][0]);
+        golden_fixed(&words, ticks[i][1]);
+        if (i == 3)
+            golden_argument_u64(&words, TBED_ARG_U64, name, 7);
+        golden_event(events, TBED_TAG_BEGIN, name, 58);
+        golden_extended(events, i == 0 ? TBED_ID_INVALID : name, 58, TBED_EXT_LEAVE, 0, &words);
     }
 }
 
@@ -177,6 +195,8 @@ static void write_events(const char *folder)
     struct golden_block strings =
         golden_page(&file, &(struct golden_start){.kind = TBED_BLOCK_STRINGS, .stream = 1});
     uint32_t name = golden_text(&strings, "n\xC3\xA4me");
+    uint32_t with_context = golden_text(&strings, "context\x1E"
+                                                  "format\x1E");
     golden_seal(&strings);
     struct golden_start start = {
         .kind = TBED_BLOCK_EVENTS, .stream = 2, .depth = 2, .first_tick = UINT64_C(1) << 40};
@@ -184,9 +204,10 @@ static void write_events(const char *folder)
     golden_open_span(&events, 17, name);
     golden_open_span(&events, 0, TBED_ID_INVALID); /* whose begin the writer no longer knew */
     put_words(&events, name);
-    put_extended(&events, name);
+    put_extended(&events, name, with_context);
     put_categories(&events, name);
     put_spans(&events, name);
+    put_leaves(&events, name);
     put_with_arguments(&events, name);
     put_packed(&events, name);
     golden_event(&events, TBED_TAG_INSTANT, name, 64); /* the last is the latest, as sealing wants it */
@@ -194,7 +215,7 @@ static void write_events(const char *folder)
     golden_counts(&file, 3, 1, 1);
     golden_shut(&file);
     golden_file_write(&file, folder, "events");
-    golden_expect(folder, "valid/events - 1 0 164");
+    golden_expect(folder, "valid/events - 2 0 179");
 }
 
 /* ---- strings.tbed: what a string can be, and what an id can fail to mean ---- */

@@ -98,6 +98,7 @@ static void given_start(struct tbed_writer *writer, const struct tbed_writer_opt
     writer->fields.anchor_realtime_ns = options->given_realtime_ns;
     writer->fields.anchor_monotonic_ns = 0;
     writer->fields.ticks_per_second = rate;
+    writer->fields.resolution_ns = rate != 0 ? options->given_resolution_ns : 0;
 }
 
 void tbed_clock_start(struct tbed_writer *writer, const struct tbed_writer_options *options)

@@ -26,7 +26,8 @@ static bool given_is_allowed(const struct tbed_writer_options *options)
 {
     return !options->given_ticks ||
            (!options->join && options->clock == TBED_CLOCK_AUTO && options->user_clock == NULL &&
-            rate_is_allowed(options->given_ticks_per_second));
+            rate_is_allowed(options->given_ticks_per_second) &&
+            options->given_resolution_ns <= TBED_RESOLUTION_NS_MAX);
 }
 
 bool tbed_options_want_rotation(const struct tbed_writer_options *options)

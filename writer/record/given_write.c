@@ -48,6 +48,21 @@ static void give_end(struct tbed_recorder *recorder, const struct tbed_given_eve
         tbed_span_end_entered(recorder, event->arguments, event->argument_count);
 }
 
+/* Takes the innermost span off the stack as END does, and says when it really ends; 0: never. */
+static void give_leave(struct tbed_recorder *recorder, const struct tbed_given_event *event)
+{
+    struct tbed_open_span span = tbed_span_top(recorder);
+    struct tbed_extended_event record = {.type = TBED_EXT_LEAVE,
+                                         .id = span.id,
+                                         .fixed = {span.begin_tick, event->end_tick},
+                                         .fixed_count = 2,
+                                         .arguments = event->arguments,
+                                         .argument_count = event->argument_count};
+    if (!span.dropped)
+        tbed_extended_put(recorder, event->tick, &record);
+    tbed_span_pop(recorder);
+}
+
 static void give_instant(struct tbed_recorder *recorder, const struct tbed_given_event *event)
 {
     if (is_plain(event))
@@ -99,6 +114,9 @@ static void give(struct tbed_recorder *recorder, const struct tbed_given_event *
         return;
     case TBED_GIVEN_END:
         give_end(recorder, event);
+        return;
+    case TBED_GIVEN_LEAVE:
+        give_leave(recorder, event);
         return;
     case TBED_GIVEN_INSTANT:
         give_instant(recorder, event);

@@ -90,6 +90,7 @@ enum tbed_extended { /* section 6.2 */
                      TBED_EXT_GAP = 14,
                      TBED_EXT_SPAN = 15,
                      TBED_EXT_PACKED_MESSAGE = 16,
+                     TBED_EXT_LEAVE = 17,
                      TBED_EXT_APPLICATION = 128,
 };
 
@@ -100,6 +101,9 @@ enum tbed_severity { /* section 6.2, MESSAGE */
                      TBED_SEVERITY_INFORMATION = 3,
                      TBED_SEVERITY_DEBUG = 4,
 };
+
+/* Beside the severity of a MESSAGE: its format is "context U+001E format". */
+#define TBED_MESSAGE_CONTEXT 8u
 
 enum tbed_alloc_function { /* section 6.2, ALLOC and FREE */
                            TBED_FUNCTION_UNKNOWN = 0,

@@ -122,9 +122,9 @@ static uint64_t replay_block(struct bed_scratch *scratch, const struct tbed_bloc
         if (tag == TBED_TAG_BEGIN || head.type == TBED_EXT_BEGIN)
             scratch->categories[count++] =
                 head.aux == 0 || head.aux > TBED_ID_MAX ? TBED_ID_INVALID : head.aux;
-        else if ((tag == TBED_TAG_END || head.type == TBED_EXT_END) && count > 0)
+        else if ((tag == TBED_TAG_END || tbed_extended_ends_span(head.type)) && count > 0)
             count--;
-        else if ((tag == TBED_TAG_END || head.type == TBED_EXT_END) && deep > 0)
+        else if ((tag == TBED_TAG_END || tbed_extended_ends_span(head.type)) && deep > 0)
             deep--;
         least = deep + count < least ? deep + count : least;
         at += nwords;
@@ -242,7 +242,8 @@ static void take_event(struct bed_scan *scan, const struct tbed_event *event)
         begin_span(scan, event->id, event->category, event->tick);
         break;
     case TBED_EVENT_END:
-        end_span(scan, event->id, event->of.end.begin_tick, event->tick);
+        end_span(scan, event->id, event->of.end.begin_tick,
+                 event->of.end.end_tick != 0 ? event->of.end.end_tick : event->tick);
         break;
     case TBED_EVENT_SPAN:
         add_item(scan, BED_SPAN, event->id, event->category, event->of.span.begin_tick, event->tick);

@@ -115,17 +115,3 @@ enum scope_message tbed_scope_message(struct scope_formats *formats, const struc
         return SCOPE_MESSAGE_FORMATTED;
     return format->kind == FORMAT_TEXT_ALONE && says_brace(event) ? SCOPE_MESSAGE_TEXT : SCOPE_MESSAGE_OTHER;
 }
-
-bool tbed_scope_is_unsaid(const struct tbed_reader *reader, const struct tbed_event *event)
-{
-    struct tbed_arguments at = event->arguments;
-    struct tbed_argument argument;
-    char name[8];
-    size_t nbytes;
-    if (event->argument_count != 1)
-        return false;
-    tbed_argument_next(&at, &argument);
-    return argument.type == TBED_ARG_BOOL && argument.value.u64 != 0 && argument.name_id != TBED_ID_INVALID &&
-           tbed_string_resolve(reader, argument.name_id, name, sizeof name, &nbytes) == TBED_OK &&
-           nbytes == 6 && memcmp(name, "unsaid", 6) == 0;
-}

@@ -1,5 +1,5 @@
 /*
- * Which messages may begin or close a pair, and which ends nobody said. Asked for each message of a trace, so what a
+ * Which messages may begin or close a pair. Asked for each message of a trace, so what a
  * format says is kept by its id.
  *
  * SPDX-License-Identifier: MIT
@@ -36,8 +36,5 @@ enum scope_message tbed_scope_message(struct scope_formats *formats, const struc
 /* The text of an id, valid until the next question; "" where it has none, or memory is out. */
 const char *tbed_scope_id_text(struct scope_formats *formats, const struct tbed_reader *reader, uint32_t id,
                                size_t *nbytes_ret);
-
-/* Whether nobody said this END: the span around it ended, and it never did. */
-bool tbed_scope_is_unsaid(const struct tbed_reader *reader, const struct tbed_event *event);
 
 #endif

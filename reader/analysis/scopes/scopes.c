@@ -160,6 +160,21 @@ static void leave(struct tbed_scopes *scopes)
         scopes->left.items[scopes->left.count++] = span;
 }
 
+/* The innermost span leaves the stack, and its end is at another time, if it has one. */
+static void leave_early(struct tbed_scopes *scopes)
+{
+    uint64_t end_tick = scopes->event->of.end.end_tick;
+    if (end_tick == 0) {
+        leave(scopes);
+        return;
+    }
+    struct open_span span = pop(scopes);
+    tell_left(scopes, &span.scope);
+    tell(scopes,
+         (struct tbed_scope_step){
+             .change = TBED_SCOPE_END, .scope = &span.scope, .end_tick = end_tick, .was_begun = true});
+}
+
 /* Open spans with 'depth' or more around them: their ends stood in a block that is missing. */
 static void leave_deeper(struct tbed_scopes *scopes, uint32_t depth)
 {
@@ -209,8 +224,8 @@ static void end_span(struct tbed_scopes *scopes, uint32_t depth)
         end_unknown(scopes);
         return;
     }
-    if (tbed_scope_is_unsaid(scopes->reader, scopes->event)) {
-        leave(scopes);
+    if (scopes->event->of.end.leaves) {
+        leave_early(scopes);
         return;
     }
     bool is_nested = innermost(scopes) == &stack->items[stack->count - 1].scope;

@@ -44,7 +44,7 @@ static void replay_event(struct replay *replay, uint64_t word, const uint64_t *a
     uint32_t type = tag == TBED_TAG_EXTENDED ? (uint32_t)tbed_word_load(at + 1) & 0xFF : 0;
     if (tag == TBED_TAG_BEGIN || type == TBED_EXT_BEGIN)
         replay->ids[replay->count++] = tbed_event_id(word);
-    else if (tag == TBED_TAG_END || type == TBED_EXT_END) {
+    else if (tag == TBED_TAG_END || tbed_extended_ends_span(type)) {
         if (replay->count > 0)
             replay->count--;
         else if (replay->deep > 0)

@@ -96,14 +96,20 @@ static void end_span(struct scan *scan, uint32_t id, uint64_t begin_tick, uint64
     scan->top--;
 }
 
-/* An END that nobody said: the innermost span is left, and has not ended. */
-static void leave_span(struct scan *scan, uint64_t tick)
+/* The innermost span leaves the stack here; it ends at another time, or never. */
+static void leave_span(struct scan *scan, const struct tbed_event *event)
 {
     struct span_scanner *scanner = scan->scanner;
-    struct name_extra *extra = tbed_name_table_extra(&scanner->names, scan->top->slot);
+    struct span_frame *span = scan->top--;
     scanner->totals.end_count++;
-    pass_time(scan, scanner->resolution, tick);
-    scan->top--;
+    span->slot->self_ticks += ticks_between(scanner, scan->mark, event->tick);
+    scan->mark = event->tick;
+    if (event->of.end.end_tick != 0) {
+        tbed_name_slot_end(&scanner->names, span->slot,
+                           ticks_between(scanner, span->begin_tick, event->of.end.end_tick));
+        return;
+    }
+    struct name_extra *extra = tbed_name_table_extra(&scanner->names, span->slot);
     mark_block(scan, SPAN_MARK_SCOPES);
     if (extra != NULL)
         extra->open_count++;
@@ -204,8 +210,8 @@ static void take_event(struct scan *scan, const struct tbed_event *event)
         begin_span(scan, event->id, event->tick);
         break;
     case TBED_EVENT_END:
-        if (scan->top > scan->scanner->frames && tbed_scope_is_unsaid(scan->scanner->reader, event))
-            leave_span(scan, event->tick);
+        if (scan->top > scan->scanner->frames && event->of.end.leaves)
+            leave_span(scan, event);
         else
             end_span(scan, event->id, event->of.end.begin_tick, event->tick);
         break;

@@ -93,7 +93,7 @@ static void take_event(struct reading *reading, const struct tbed_event *event)
         begin_span(reading, event->tick);
         break;
     case TBED_EVENT_END:
-        reading->spans->has_scopes |= tbed_scope_is_unsaid(reading->reader, event);
+        reading->spans->has_scopes |= event->of.end.leaves;
         end_span(reading, event->id, event->of.end.begin_tick, event->tick);
         break;
     case TBED_EVENT_MESSAGE:

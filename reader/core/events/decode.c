@@ -44,7 +44,7 @@ static void decode_pair(uint64_t second, struct tbed_event *event)
     }
 }
 
-static const uint8_t extended_types[TBED_EXT_PACKED_MESSAGE + 1] = {
+static const uint8_t extended_types[TBED_EXT_LEAVE + 1] = {
     [TBED_EXT_BEGIN] = TBED_EVENT_BEGIN,
     [TBED_EXT_END] = TBED_EVENT_END,
     [TBED_EXT_INSTANT] = TBED_EVENT_INSTANT,
@@ -61,6 +61,7 @@ static const uint8_t extended_types[TBED_EXT_PACKED_MESSAGE + 1] = {
     [TBED_EXT_GAP] = TBED_EVENT_GAP,
     [TBED_EXT_SPAN] = TBED_EVENT_SPAN,
     [TBED_EXT_PACKED_MESSAGE] = TBED_EVENT_MESSAGE,
+    [TBED_EXT_LEAVE] = TBED_EVENT_END,
 };
 
 static uint32_t category_of(uint32_t aux)
@@ -74,6 +75,8 @@ static void decode_fixed(const uint64_t *fixed, uint32_t aux, struct tbed_event 
     switch (event->type) {
     case TBED_EVENT_END:
         event->of.end.begin_tick = tbed_word_load(fixed);
+        event->of.end.end_tick = event->tick;
+        event->of.end.leaves = false;
         break;
     case TBED_EVENT_SPAN:
         event->of.span.begin_tick = tbed_word_load(fixed);
@@ -85,7 +88,8 @@ static void decode_fixed(const uint64_t *fixed, uint32_t aux, struct tbed_event 
         event->category = category_of(aux);
         break;
     case TBED_EVENT_MESSAGE:
-        event->of.message.severity = aux;
+        event->of.message.severity = tbed_message_severity(aux);
+        event->of.message.has_context = tbed_message_has_context(aux);
         break;
     case TBED_EVENT_ALLOC:
         event->of.alloc.address = tbed_word_load(fixed);
@@ -135,7 +139,12 @@ static enum tbed_status decode_extended(const uint64_t *at, const uint64_t *end,
         return TBED_OK;
     }
     event->type = (enum tbed_event_type)extended_types[head.type];
-    decode_fixed(at + 2, head.aux, event);
+    decode_fixed(at + 2, head.type == TBED_EXT_PACKED_MESSAGE ? tbed_packed_low_bits(head.aux) : head.aux,
+                 event);
+    if (head.type == TBED_EXT_LEAVE) {
+        event->of.end.leaves = true;
+        event->of.end.end_tick = tbed_word_load(at + 3);
+    }
     event->arguments.at = at + 2 + tbed_extended_fixed_nwords(head.type);
     event->argument_count = head.argument_count;
     if (event->type == TBED_EVENT_COUNTER) {
@@ -143,7 +152,6 @@ static enum tbed_status decode_extended(const uint64_t *at, const uint64_t *end,
         event->argument_count--;
     } else if (head.type == TBED_EXT_PACKED_MESSAGE) {
         event->arguments.packed_types = tbed_packed_types(head.aux);
-        event->of.message.severity = tbed_packed_severity(head.aux);
     }
     return TBED_OK;
 }

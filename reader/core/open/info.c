@@ -48,18 +48,10 @@ static uint64_t unwritten_page_count(const struct tbed_reader *reader)
     return index->pending_page_count + beyond;
 }
 
-/* The metadata may begin with how well times are known; whatever else it is, it is the writer's own. */
 static uint64_t resolution_ticks(const struct tbed_reader *reader)
 {
-    static const char start[] = "{\"resolution_ns\":";
-    char text[sizeof start + 24];
-    size_t nbytes;
-    text[0] = '\0'; /* what is cut is enough */
-    tbed_string_resolve(reader, TBED_ID_METADATA, text, sizeof text, &nbytes);
-    if (strncmp(text, start, sizeof start - 1) != 0)
-        return 1;
-    uint64_t ns = strtoull(text + sizeof start - 1, NULL, 10), per_second = reader->header.ticks_per_second;
-    if (ns == 0 || ns > NS_PER_S || per_second < NS_PER_S / ns)
+    uint64_t ns = reader->header.resolution_ns, per_second = reader->header.ticks_per_second;
+    if (ns == 0 || per_second < NS_PER_S / ns)
         return 1;
     return per_second / NS_PER_S * ns + per_second % NS_PER_S * ns / NS_PER_S;
 }

@@ -42,7 +42,7 @@ struct rtl_export {
 
 /* What an imported event carries for the sake of its line. */
 struct carried {
-    bool has_ms, is_unsaid;
+    bool has_ms;
     uint32_t ms;
     uint32_t argument_count; /* others */
     struct rtl_text line;    /* NULL: none */
@@ -86,8 +86,6 @@ static struct carried look_at(struct rtl_export *export, const struct tbed_event
         } else if (is_ours && argument.type == TBED_ARG_U64 && is_named(export, &argument, RTL_ARG_MS)) {
             carried.has_ms = true;
             carried.ms = (uint32_t)argument.value.u64;
-        } else if (is_ours && argument.type == TBED_ARG_BOOL && is_named(export, &argument, RTL_ARG_UNSAID)) {
-            carried.is_unsaid = true;
         } else if (carried.argument_count++ == 0) {
             carried.text = text;
         }
@@ -350,7 +348,7 @@ static void write_message(struct rtl_export *export, const struct tbed_event *ev
                           const struct carried *carried)
 {
     struct rtl_text format = name_of(export, event->id);
-    const char *unit = memchr(format.bytes, RTL_UNIT, format.nbytes);
+    const char *unit = event->of.message.has_context ? memchr(format.bytes, RTL_UNIT, format.nbytes) : NULL;
     size_t context_nbytes = unit != NULL ? (size_t)(unit - format.bytes) : 0;
     bool is_one_piece = export->facts.is_import || event->argument_count == 0;
     write_prefix_of(export, event, carried);
@@ -377,7 +375,7 @@ static void write_event(struct rtl_export *export, const struct tbed_event *even
         push(export, event);
     if (event->type == TBED_EVENT_END)
         id = pop(export, event);
-    if (carried->is_unsaid)
+    if (event->type == TBED_EVENT_END && event->of.end.leaves)
         return;
     if (carried->line.bytes != NULL)
         write_carried(export, event, carried->line);

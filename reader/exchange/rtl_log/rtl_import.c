@@ -28,7 +28,7 @@ struct track {
 };
 
 struct ids {
-    uint32_t ms, line, unsaid, foreign, cut, orphan;
+    uint32_t ms, line, foreign, cut, orphan;
 };
 
 struct log {
@@ -221,9 +221,7 @@ static void end_unclosed(struct log *log, struct track *track, uint32_t name)
 {
     static const struct taken nothing = {.keeps_bytes = false};
     while (track->open[track->depth - 1] != name) {
-        struct tbed_argument unsaid = {
-            .type = TBED_ARG_BOOL, .name_id = log->ids.unsaid, .nbytes = 8, .value.u64 = 1};
-        struct tbed_given_event event = {.type = TBED_GIVEN_END, .arguments = &unsaid, .argument_count = 1};
+        struct tbed_given_event event = {.type = TBED_GIVEN_LEAVE};
         give(log, track->recorder, &event, &nothing, true);
         tbed_rtl_name_open(log->names, (uint32_t)(track - log->tracks), track->open[--track->depth], -1);
         count(log, TBED_RTL_ODD_UNCLOSED);
@@ -281,8 +279,11 @@ static bool give_message(struct log *log, struct track *track, struct taken *tak
         taken->keeps_bytes = true;
     }
     struct tbed_argument text = text_argument(TBED_ID_INVALID, line->rest + at, line->nbytes - at);
-    struct tbed_given_event event = {
-        .type = TBED_GIVEN_MESSAGE, .id = format_id, .arguments = &text, .argument_count = 1};
+    struct tbed_given_event event = {.type = TBED_GIVEN_MESSAGE,
+                                     .id = format_id,
+                                     .severity = TBED_MESSAGE_CONTEXT,
+                                     .arguments = &text,
+                                     .argument_count = 1};
     give(log, track->recorder, &event, taken, has_own_time);
     log->report->message_count++;
     return true;
@@ -401,6 +402,7 @@ static enum tbed_status open_bed(struct log *log, int fd, char numbers[3][RTL_HE
         .process_pid = pid != 0 ? (uint32_t)pid : TBED_PID_UNKNOWN,
         .given_ticks = true,
         .given_ticks_per_second = NS_PER_S,
+        .given_resolution_ns = RTL_NS_PER_MS,
         .given_realtime_ns = start_ns(numbers),
     };
     return tbed_writer_open_fd(fd, &options, &log->writer, error);
@@ -415,7 +417,6 @@ static void make_ids(struct log *log)
         size_t at;
     } texts[] = {{RTL_ARG_MS, offsetof(struct ids, ms)},
                  {RTL_ARG_LINE, offsetof(struct ids, line)},
-                 {RTL_ARG_UNSAID, offsetof(struct ids, unsaid)},
                  {"no line of a log", offsetof(struct ids, foreign)},
                  {"cut line", offsetof(struct ids, cut)},
                  {"end without a begin", offsetof(struct ids, orphan)}};

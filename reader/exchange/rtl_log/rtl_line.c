@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define METADATA_START  "{\"resolution_ns\":1000000,\"rtl_log\":{\"header\":["
+#define METADATA_START  "{\"rtl_log\":{\"header\":["
 #define METADATA_NBYTES 4096
 
 static const char *const odd_keys[] = {

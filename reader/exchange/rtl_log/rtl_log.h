@@ -12,13 +12,12 @@
 #include <tracebed/exchange.h>
 
 #define RTL_NS_PER_MS   1000000u
-#define RTL_PIECE_NMAX  4095u    /* bytes that the program writes of a piece; then a zero */
-#define RTL_LINE_NMAX   24000u   /* longer ones are kept in pieces: an event has to fit into a page */
-#define RTL_HEADER_NMAX 24       /* of a number of the header or the trailer, terminated */
-#define RTL_UNIT        '\x1e'   /* between the context of a message and its format */
-#define RTL_ARG_MS      "ms"     /* of an imported line whose own time is not the one that its place needs */
-#define RTL_ARG_LINE    "line"   /* the bytes of an imported line that the event alone does not give back */
-#define RTL_ARG_UNSAID  "unsaid" /* of an END that has no line: an outer scope ended */
+#define RTL_PIECE_NMAX  4095u  /* bytes that the program writes of a piece; then a zero */
+#define RTL_LINE_NMAX   24000u /* longer ones are kept in pieces: an event has to fit into a page */
+#define RTL_HEADER_NMAX 24     /* of a number of the header or the trailer, terminated */
+#define RTL_UNIT        '\x1e' /* between the context of a message and its format */
+#define RTL_ARG_MS      "ms"   /* of an imported line whose own time is not the one that its place needs */
+#define RTL_ARG_LINE    "line" /* the bytes of an imported line that the event alone does not give back */
 
 /* ---- Lines ---- */
 

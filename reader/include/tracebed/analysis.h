@@ -145,8 +145,8 @@ enum tbed_status tbed_assembler_next(struct tbed_assembler *assembler, struct tb
  * the brace, or with "%s" and a text that does; spaces behind the brace are no part of the text.
  *
  * A scope stands on the stack where it began. A span ends in the order of the stack; a pair whenever it is closed. A
- * pair whose span has ended leaves the stack, but may still be closed. An END with the one argument "unsaid", true, is
- * none: nobody said it, and the span never ended.
+ * pair whose span has ended leaves the stack, but may still be closed. A LEAVE takes
+ * its span off the stack; the span ends when the event says, or never.
  *
  * Memory grows with the scopes that are open at one time, and the names of pairs.
  */

@@ -324,8 +324,10 @@ struct tbed_event {
     bool extended; /* an EXTENDED record, not a single word or a pair */
     union {
         struct {
-            uint64_t begin_tick;
-        } end; /* 0: not in this event */
+            uint64_t begin_tick; /* 0: not in this event */
+            uint64_t end_tick;   /* the event's own; where 'leaves' is set any other, and 0: it never ends */
+            bool leaves; /* the span only leaves the stack of open spans here: it ends at 'end_tick' */
+        } end;
         struct {
             uint64_t begin_tick; /* may be above 'tick', and 0 is a tick like any other */
         } span;
@@ -345,6 +347,7 @@ struct tbed_event {
         } gap;
         struct {
             uint32_t severity;
+            bool has_context; /* the format is "context U+001E format", if there is a U+001E in it */
         } message;
         struct {
             uint32_t tag, nwords;

@@ -143,6 +143,39 @@ static void extended_begin_end_and_instant_are_read(void **state)
     pair_close(&pair);
 }
 
+static void leave_is_an_end_that_knows_when_its_span_ends(void **state)
+{
+    struct pair pair;
+    (void)state;
+    const struct tbed_event *event = read_extended(&pair, TBED_EXT_LEAVE, 2, 0);
+    assert_int_equal(event->type, TBED_EVENT_END);
+    assert_true(event->of.end.leaves);
+    assert_int_equal(event->of.end.begin_tick, 11);
+    assert_int_equal(event->of.end.end_tick, 22);
+    pair_close(&pair);
+    event = read_extended(&pair, TBED_EXT_END, 1, 0);
+    assert_false(event->of.end.leaves);
+    assert_int_equal(event->of.end.end_tick, 1005);
+    pair_close(&pair);
+}
+
+static void the_flag_of_a_context_is_no_severity(void **state)
+{
+    static const uint32_t types[] = {TBED_EXT_MESSAGE, TBED_EXT_PACKED_MESSAGE};
+    struct pair pair;
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        const struct tbed_event *event = read_extended(&pair, types[i], 0, TBED_MESSAGE_CONTEXT | 3);
+        assert_true(event->of.message.has_context);
+        assert_int_equal(event->of.message.severity, 3);
+        pair_close(&pair);
+        event = read_extended(&pair, types[i], 0, 7);
+        assert_false(event->of.message.has_context);
+        assert_int_equal(event->of.message.severity, 7);
+        pair_close(&pair);
+    }
+}
+
 static void whole_spans_are_no_part_of_the_stack(void **state)
 {
     struct pair pair;
@@ -314,11 +347,11 @@ static void what_is_unknown_is_skipped_and_told_by_number(void **state)
     trace_event(&pair.block, 7, 1, 1);
     trace_event(&pair.block, TBED_TAG_PAIR, 1, 2);
     trace_word(&pair.block, UINT64_C(9) << 60);
-    trace_extended(&pair.block, 1, 3, (struct tbed_extended_head){17, 200, 3, 0}, words);
+    trace_extended(&pair.block, 1, 3, (struct tbed_extended_head){18, 200, 3, 0}, words);
     trace_extended(&pair.block, 1, 4, (struct tbed_extended_head){200, 0, 1, 0}, words);
     pair_read(&pair);
     assert_int_equal(pair.count, 5);
-    static const uint32_t tags[] = {7, 9 * 256 + 5, 17 * 256 + 6, 200 * 256 + 6}, nwords[] = {1, 2, 4, 2};
+    static const uint32_t tags[] = {7, 9 * 256 + 5, 18 * 256 + 6, 200 * 256 + 6}, nwords[] = {1, 2, 4, 2};
     for (size_t i = 0; i < 4; i++) {
         assert_int_equal(pair.events[i].type, TBED_EVENT_UNKNOWN);
         assert_int_equal(pair.events[i].of.unknown.tag, tags[i]);
@@ -563,6 +596,8 @@ int main(void)
         cmocka_unit_test(time_words_move_the_base),
         cmocka_unit_test(pairs_are_alloc_free_and_counter),
         cmocka_unit_test(extended_begin_end_and_instant_are_read),
+        cmocka_unit_test(leave_is_an_end_that_knows_when_its_span_ends),
+        cmocka_unit_test(the_flag_of_a_context_is_no_severity),
         cmocka_unit_test(whole_spans_are_no_part_of_the_stack),
         cmocka_unit_test(categories_are_read_where_there_are_any),
         cmocka_unit_test(extended_memory_records_are_read),

@@ -445,6 +445,7 @@ static void give(struct tbed_recorder *recorder, enum tbed_given_type type, uint
                                      .id = id,
                                      .category = TBED_ID_INVALID,
                                      .tick = ms * 1000000,
+                                     .severity = type == TBED_GIVEN_MESSAGE ? TBED_MESSAGE_CONTEXT : 0,
                                      .arguments = argument,
                                      .argument_count = argument != NULL};
     tbed_event_record_given(recorder, &event);

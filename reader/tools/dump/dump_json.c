@@ -93,7 +93,7 @@ static void put_category(struct dump *dump, uint32_t category)
 static void put_context(struct dump *dump, const struct tbed_event *event)
 {
     struct tool_text format = {.status = TBED_ERR_STRING_ID};
-    if (event->id != TBED_ID_INVALID)
+    if (event->of.message.has_context && event->id != TBED_ID_INVALID)
         format = tool_name_whole(dump->reader, event->id);
     const char *unit = format.status == TBED_OK ? memchr(format.text, '\x1e', format.nbytes) : NULL;
     if (unit != NULL)
@@ -107,6 +107,8 @@ static void put_details(struct dump *dump, const struct tbed_event *event)
     case TBED_EVENT_END:
         if (event->extended)
             tool_json_u64(out, "begin_tick", event->of.end.begin_tick);
+        if (event->of.end.leaves)
+            tool_json_u64(out, "end_tick", event->of.end.end_tick);
         break;
     case TBED_EVENT_SPAN:
         tool_json_u64(out, "begin_tick", event->of.span.begin_tick);

@@ -364,7 +364,8 @@ static struct tool_text message_text(struct tbed_reader *reader, const struct tb
         struct tool_text format = tool_name_whole(reader, event->id); /* stays while arguments are named */
         message.format = format.text;
         message.end = format.text + format.nbytes;
-        take_context(&message, says_context);
+        if (event->of.message.has_context)
+            take_context(&message, says_context);
         put_message(&message);
     } else if (take_argument(&message, &argument)) {
         tool_append_value(&buffer, reader, &argument, false);

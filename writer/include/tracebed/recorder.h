@@ -71,6 +71,8 @@ struct tbed_writer_options {
      * read, and a trace of any clock can be joined, on any machine. */
     bool annotate;
     bool release_pages; /* what is sealed leaves the resident memory, not the file: a system call a page */
+    /* With 'given_ticks' that are time: how precisely times are known, 0 to 10^9; 0: to a tick. */
+    uint32_t given_resolution_ns;
 };
 
 /*
@@ -404,17 +406,19 @@ enum tbed_given_type {
     TBED_GIVEN_SPAN, /* whole; 'tick' is its end */
     TBED_GIVEN_COUNTER,
     TBED_GIVEN_MESSAGE, /* 'id' is its format string; TBED_ID_INVALID: the first argument is its text */
+    TBED_GIVEN_LEAVE,   /* the innermost span leaves the stack, as at END, but ends at 'end_tick' */
 };
 
 struct tbed_given_event {
     enum tbed_given_type type;
-    uint32_t id;                           /* not of END, which ends the innermost */
-    uint32_t category;                     /* id of a string, not 0; TBED_ID_INVALID: none. Not of END */
-    uint64_t tick;                         /* may be below the one before: kept, and told by readers */
-    uint64_t begin_tick;                   /* of SPAN */
+    uint32_t id;         /* not of END and LEAVE: the innermost span's */
+    uint32_t category;   /* id of a string, not 0; TBED_ID_INVALID: none. Not of END and LEAVE */
+    uint64_t tick;       /* may be below the one before: kept, and told by readers */
+    uint64_t begin_tick; /* of SPAN */
     const struct tbed_argument *arguments; /* of COUNTER the first is its value */
     size_t argument_count;
-    uint32_t severity; /* of MESSAGE: enum tbed_severity */
+    uint32_t severity; /* of MESSAGE: enum tbed_severity, and TBED_MESSAGE_CONTEXT */
+    uint64_t end_tick; /* of LEAVE: before 'tick' or after it; 0: the span never ends */
 };
 
 /*

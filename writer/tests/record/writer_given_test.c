@@ -42,9 +42,16 @@ static void give_span(struct tbed_recorder *recorder, uint32_t id, uint64_t begi
 
 /* ---- As they were given ---- */
 
-/* Any of the five types, any ticks: what a stream can hold at all. */
+static bool ends_span(enum tbed_given_type type)
+{
+    return type == TBED_GIVEN_END || type == TBED_GIVEN_LEAVE;
+}
+
+/* Any type but MESSAGE, any ticks: what a stream can hold at all. */
 static struct tbed_given_event random_event(uint32_t depth)
 {
+    static const enum tbed_given_type types[] = {TBED_GIVEN_BEGIN, TBED_GIVEN_END,     TBED_GIVEN_INSTANT,
+                                                 TBED_GIVEN_SPAN,  TBED_GIVEN_COUNTER, TBED_GIVEN_LEAVE};
     static const uint64_t odd[] = {0, 1, UINT64_MAX, UINT64_MAX - 1, UINT64_C(1) << 63, UINT64_C(1) << 31};
     static uint64_t tick;
     static struct tbed_argument value;
@@ -62,14 +69,15 @@ static struct tbed_given_event random_event(uint32_t depth)
     default:
         tick += step >> 16;
     }
-    struct tbed_given_event event = {.type = (enum tbed_given_type)(lrand48() % 5),
+    struct tbed_given_event event = {.type = types[lrand48() % 6],
                                      .id = (uint32_t)lrand48() & TBED_ID_MAX,
                                      .category = lrand48() % 2 == 0 ? TBED_ID_INVALID
                                                                     : 1 + (uint32_t)lrand48() % TBED_ID_MAX,
                                      .tick = tick,
                                      .begin_tick = lrand48() % 4 == 0 ? odd[lrand48() % 6] : tick - step};
-    if (event.type == TBED_GIVEN_END && depth == 0)
+    if (ends_span(event.type) && depth == 0)
         event.type = TBED_GIVEN_BEGIN;
+    event.end_tick = event.begin_tick;
     value =
         (struct tbed_argument){.type = TBED_ARG_U64, .name_id = TBED_ID_INVALID, .value.u64 = tick ^ step};
     event.arguments = &value;
@@ -93,18 +101,22 @@ static void assert_as_given(const struct tbed_event *event, const struct tbed_gi
     static const enum tbed_event_type types[] = {
         [TBED_GIVEN_BEGIN] = TBED_EVENT_BEGIN,     [TBED_GIVEN_END] = TBED_EVENT_END,
         [TBED_GIVEN_INSTANT] = TBED_EVENT_INSTANT, [TBED_GIVEN_SPAN] = TBED_EVENT_SPAN,
-        [TBED_GIVEN_COUNTER] = TBED_EVENT_COUNTER,
+        [TBED_GIVEN_COUNTER] = TBED_EVENT_COUNTER, [TBED_GIVEN_LEAVE] = TBED_EVENT_END,
     };
     assert_int_equal(event->type, types[given->type]);
     assert_true(event->tick == given->tick);
     assert_int_equal(event->id, given->id);
-    if (given->type != TBED_GIVEN_END)
+    if (!ends_span(given->type))
         assert_int_equal(event->category, given->category);
     if (given->type == TBED_GIVEN_BEGIN ||
         given->type == TBED_GIVEN_INSTANT) /* a word where that is enough */
         assert_int_equal(event->extended, given->category != TBED_ID_INVALID || given->argument_count > 0);
     if (given->type == TBED_GIVEN_SPAN)
         assert_true(event->of.span.begin_tick == given->begin_tick);
+    if (ends_span(given->type)) {
+        assert_int_equal(event->of.end.leaves, given->type == TBED_GIVEN_LEAVE);
+        assert_true(event->of.end.end_tick == (event->of.end.leaves ? given->end_tick : given->tick));
+    }
     if (given->type == TBED_GIVEN_COUNTER)
         assert_true(event->counter_value.value.u64 == value);
     else if (given->argument_count != 0)
@@ -132,7 +144,7 @@ static void any_events_come_back_as_they_were_given(void **state)
         tbed_event_record_given(recorder, &given[i]);
         if (given[i].type == TBED_GIVEN_BEGIN)
             open[depth++] = given[i].id;
-        if (given[i].type == TBED_GIVEN_END)
+        if (ends_span(given[i].type))
             given[i].id = open[--depth];
     }
     tbed_writer_close(writer);

@@ -203,13 +203,14 @@ static void put_span(struct events *events, const struct track *track, const str
 
 static void end_span(struct events *events, struct track *track, const struct tbed_event *event)
 {
+    uint64_t end_tick = event->of.end.end_tick != 0 ? event->of.end.end_tick : event->tick;
     if (track->span_count > 0) {
-        put_span(events, track, &track->spans[--track->span_count], event->tick);
+        put_span(events, track, &track->spans[--track->span_count], end_tick);
         return;
     }
     struct open_span span = {event->of.end.begin_tick, event->id, TBED_ID_INVALID};
     if (span.begin_tick != 0)
-        put_span(events, track, &span, event->tick);
+        put_span(events, track, &span, end_tick);
     else
         events->export->report->left_out_count++;
 }

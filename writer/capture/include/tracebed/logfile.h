@@ -133,19 +133,22 @@ TBED_INLINE struct tbed_logfile_site *tbed_logfile_make(struct tbed_logfile_site
     return site;
 }
 
+/* None, and what precedes U+001E in the format is the context. */
+#define TBED_LOGFILE_SEVERITY_ ((enum tbed_severity)TBED_MESSAGE_CONTEXT)
+
 TBED_INLINE void tbed_do_logfile(struct tbed_logfile_site *site, const struct tbed_logfile_scope *scope,
                                  size_t count, struct tbed_argument a, struct tbed_argument b,
                                  struct tbed_argument c, struct tbed_argument d, struct tbed_argument e,
                                  struct tbed_argument f, struct tbed_argument g)
 {
-    tbed_do_message_id(TBED_SEVERITY_NONE, tbed_logfile_id(site, scope), &site->site, count, a, b, c, d, e, f,
-                       g);
+    tbed_do_message_id(TBED_LOGFILE_SEVERITY_, tbed_logfile_id(site, scope), &site->site, count, a, b, c, d,
+                       e, f, g);
 }
 
 TBED_INLINE void tbed_do_logfile_list(struct tbed_logfile_site *site, const struct tbed_logfile_scope *scope,
                                       struct tbed_argument *values, size_t count)
 {
-    tbed_message_values(TBED_SEVERITY_NONE, tbed_logfile_id(site, scope), &site->site, values, count);
+    tbed_message_values(TBED_LOGFILE_SEVERITY_, tbed_logfile_id(site, scope), &site->site, values, count);
 }
 
 #ifdef __cplusplus
