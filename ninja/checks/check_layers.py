@@ -1,12 +1,12 @@
 """
-Checks the architecture: which room (folder) may use which, in what is included and in what is linked, and that no two
-files of the product need each other in a circle.
+Checks the architecture: which room (folder) may use which, by include and by link; that no two files of the product
+need each other in a circle; that format/ does no I/O and no allocation; and how many files a room has.
 
-ROOMS below is the one table of directions; ARCHITECTURE.md explains it. A room may use itself, what its line names,
-and what those rooms may use; reader/ calls the writing library by its public headers only. Tests see the inside of what they test; fuzz targets, benchmarks and golden files see
-format/ and the public headers.
+ROOMS below is the one table of directions; ARCHITECTURE.md explains it. A room may use itself, the rooms in its line,
+and what those may use. reader/ calls the writing library through its public headers only. Tests see the inside of what
+they test; fuzz targets, benchmarks and golden files see format/ and the public headers.
 
-    check_layers.py [--summary]      with the counts of rooms, files and circles
+    check_layers.py --summary      also prints the number of rooms, files, circles and edges
 
 Check: layers
 Needs: $b/libtracebed.a $b/libtracebed-reader.a $b/tracebed $b/libtracebed-preload.so $b/libtracebed-functions.so
@@ -55,7 +55,9 @@ ROOMS = {
     "reader/exchange": ["reader/analysis", "writer/include", "writer/capture/include"],
     "reader/tools": ["reader/exchange", "reader/symbols"],
 }
-# What stands apart from the product, and what it may include.
+# A room with more files than this is several rooms in one.
+ROOM_FILES_MAX = 20
+# What is not part of the product, and what it may include.
 APART = {
     "fuzz": ("format/", "reader/exchange/", "reader/tests/", *PUBLIC),
     "spec": ("fuzz/", "format/", *PUBLIC),
@@ -71,7 +73,7 @@ FORMAT_SYMBOLS = {
 
 
 def room_of(path):
-    """The room of the table that a file lies in; None: a test, or what stands apart."""
+    """The room of the table that a file is in; None for a test, and for what is not part of the product."""
     if re.search(r"/(tests|examples)/", path):
         return None
     return max((room for room in ROOMS if path.startswith(room + "/")), key=len, default=None)
@@ -94,7 +96,7 @@ REACH = {room: reach(room) for room in ROOMS}
 # ---- Includes ----
 
 def find(quote, name, path):
-    """The file of the tree that an include means, or None: the system's."""
+    """The file of the tree that an include names; None for the system's."""
     for folder in [".", os.path.dirname(path), *PUBLIC] if quote == '"' else PUBLIC:
         candidate = os.path.normpath(os.path.join(folder, name))
         if os.path.isfile(candidate):
@@ -110,7 +112,7 @@ def includes(path):
 
 
 def seen_from_apart(path):
-    """What a file outside the table may include, as the beginning of a path; None: it is not looked at."""
+    """What a file outside the table may include, as prefixes of paths; None if that is not checked."""
     if "/tests/" in path:
         top = path.split("/", 1)[0]
         own = {"format": ("format/",), "writer": ("format/", "writer/"), "reader": ("format/", "reader/")}
@@ -142,35 +144,41 @@ def check_includes(path):
 
 # ---- Links ----
 
-def symbols_of(source):
-    """(defined, used) names of a source's object; None: it was not built."""
-    name = f"{BUILD}/{source.removesuffix('.c')}.o"
-    if not os.path.exists(name):
-        name = name.replace(BUILD, "build/preload")
-        if not os.path.exists(name):
-            return None
-    defined, used = set(), set()
-    for line in subprocess.run(["nm", "-g", name], capture_output=True, text=True).stdout.splitlines():
-        fields = line.split()
-        (used if fields[-2] in "Uwv" else defined).add(fields[-1])
-    return defined, used
+def object_of(source):
+    """The object file of a source, or None if it was not built."""
+    name = source.removesuffix(".c") + ".o"
+    paths = (f"{BUILD}/{name}", f"{os.path.dirname(BUILD)}/preload/{name}")
+    return next((path for path in paths if os.path.exists(path)), None)
+
+
+def read_symbols(objects):
+    """object -> (defined, used) names."""
+    run = subprocess.run(["nm", "-A", "-g", *objects], capture_output=True, text=True, check=True)
+    symbols = {name: (set(), set()) for name in objects}
+    for line in run.stdout.splitlines():
+        name, rest = line.split(":", 1)
+        *_, kind, symbol = rest.split()
+        symbols[name][kind in "Uwv"].add(symbol)
+    return symbols
 
 
 def read_links(sources):
     """source -> {source it calls: a name}; and complaints about format/."""
-    symbols = {source: symbols_of(source) for source in sources}
-    problems = [f"{source}: is in no object of {BUILD}" for source in sources if symbols[source] is None]
-    owner = {}
+    objects = {source: object_of(source) for source in sources}
+    problems = [f"{source}: has no object in {BUILD}" for source in sources if objects[source] is None]
+    symbols = read_symbols(sorted(filter(None, objects.values())))
+    defined, used, owner = {}, {}, {}
     for source in sources:
-        for name in symbols[source][0] if symbols[source] else ():
-            is_own = re.match("tbed_|preload_|functions_", name) or not source.startswith("writer/capture/")
-            if is_own:  # the others stand in for the system's
+        defined[source], used[source] = symbols.get(objects[source], ((), ()))
+        for name in defined[source]:
+            # Other names of captures stand in for the system's.
+            if re.match("tbed_|preload_|functions_", name) or not source.startswith("writer/capture/"):
                 owner[name] = source
     links = collections.defaultdict(dict)
     for source in sources:
-        for name in sorted(symbols[source][1]) if symbols[source] else ():
+        for name in sorted(used[source]):
             target = owner.get(name)
-            if target not in (None, source) and name not in symbols[source][0]:
+            if target not in (None, source) and name not in defined[source]:
                 links[source][target] = name
             elif target is None and room_of(source) == "format" and name not in FORMAT_SYMBOLS:
                 problems.append(f"{source}: uses {name}, but format/ does no I/O and no allocation")
@@ -188,10 +196,10 @@ def check_links(links):
 
 
 def check_variables(sources):
-    """format/ is pure: no object of it has a writable section with anything in it."""
+    """format/ has no state: no object of it has a writable section that is not empty."""
     for source in sources:
-        name = f"{BUILD}/{source.removesuffix('.c')}.o"
-        if room_of(source) != "format" or not os.path.exists(name):
+        name = object_of(source) if room_of(source) == "format" else None
+        if name is None:
             continue
         run = subprocess.run(["size", "-A", name], capture_output=True, text=True)
         for section, nbytes in re.findall(r"^(\.t?(?:data|bss)\S*) +(\d+)", run.stdout, re.M):
@@ -236,24 +244,48 @@ def circles(edges):
     return found
 
 
-def unit(path):
-    """A .c file and its header are one: NAME.c and NAME.h of one room."""
-    return re.sub(r"\.(c|h)$", "", path)
+# ---- Rooms ----
 
-
-def check_names(sources):
+def check_names(paths):
     seen = {}
-    for path in sources:
+    for path in paths:
         other = seen.setdefault(os.path.basename(path), path)
         if other != path:
-            yield f"{path}: the same name as {other}"
+            yield f"{path}: has the same name as {other}"
 
 
-def main():
+def check_rooms(paths):
+    for path in paths:
+        is_product = path.startswith(("format/", "writer/", "reader/")) and not re.search("/(tests|examples)/", path)
+        if is_product and room_of(path) is None:
+            yield f"{path}: is in no room of the table"
+    for room, count in sorted(count_rooms(paths).items()):
+        if count > ROOM_FILES_MAX:
+            yield f"{room}: has {count} files, more than {ROOM_FILES_MAX}"
+
+
+def count_rooms(paths):
+    return collections.Counter(os.path.dirname(path) for path in paths if room_of(path) is not None)
+
+
+def count_readers_of_the_state(included):
+    """The files that see all fields of struct tbed_writer, directly or through other headers."""
+    holders = [path for path in included if re.search(r"^struct tbed_writer \{", tree.read(path), re.M)]
+    seen, todo = set(holders), list(holders)
+    while todo:
+        target = todo.pop()
+        new = [path for path in included if target in included[path] and path not in seen]
+        seen.update(new)
+        todo += new
+    return len([path for path in seen if path.endswith(".c")])
+
+
+def find_problems():
+    """Complaints, and a line that sums up the tree."""
     paths = tree.files(".c", ".h")
     sources = [path for path in paths if path.endswith(".c") and room_of(path) is not None]
     linked = [path for path in sources if not path.startswith("writer/capture/ruby/")]
-    problems, included = [], collections.defaultdict(set)
+    problems, included = list(check_rooms(paths)), collections.defaultdict(set)
     for path in paths:
         complaints, targets = check_includes(path)
         problems += complaints
@@ -264,11 +296,10 @@ def main():
     problems += check_names([path for path in paths if path.endswith(".c")])
     rounds = circles({source: set(targets) for source, targets in links.items()}) + circles(included)
     problems += [f"a circle of {len(part)} files: {', '.join(part)}" for part in rounds]
-    if "--summary" in sys.argv:
-        rooms = collections.Counter(os.path.dirname(path) for path in paths if room_of(path) is not None)
-        print(f"{len(rooms)} rooms, at most {max(rooms.values())} files in one, {len(rounds)} circles, "
-              f"{sum(map(len, links.values()))} edges between files")
-    return tree.report(apart_from_pending(problems))
+    rooms = count_rooms(paths)
+    return problems, (f"{len(rooms)} rooms, at most {max(rooms.values())} files in one; "
+                      f"{sum(map(len, links.values()))} edges between files, {len(rounds)} circles; "
+                      f"{count_readers_of_the_state(included)} sources see the whole state of the writer")
 
 
 def apart_from_pending(problems):
@@ -277,6 +308,13 @@ def apart_from_pending(problems):
     pending = tree.read(PENDING).splitlines() if os.path.exists(PENDING) else []
     left = [problem for problem, known in zip(problems, shape) if known not in pending]
     return left + [f"{PENDING}: is no more, remove: {line}" for line in pending if line not in shape]
+
+
+def main():
+    problems, summary = find_problems()
+    if "--summary" in sys.argv:
+        print(summary)
+    return tree.report(apart_from_pending(problems))
 
 
 if __name__ == "__main__":
