@@ -15,19 +15,6 @@
 /* How far back a range is looked for that others begin inside of. */
 #define NESTED_MAX 16
 
-void *tbed_array_push(void **items, size_t *count, size_t *room, size_t item_nbytes)
-{
-    if (*count == *room) {
-        size_t larger = *room == 0 ? 16 : *room * 2;
-        void *grown = realloc(*items, larger * item_nbytes);
-        if (grown == NULL)
-            return NULL;
-        *items = grown;
-        *room = larger;
-    }
-    return memset((char *)*items + (*count)++ * item_nbytes, 0, item_nbytes);
-}
-
 /* ---- Units ---- */
 
 static int compare_ranges(const void *left, const void *right)
@@ -42,15 +29,14 @@ static void add_unit(struct debug_info *info, const Dwarf_Die *die)
 {
     Dwarf_Addr base, start, end;
     ptrdiff_t offset = 0;
-    struct debug_unit *unit = ARRAY_PUSH(info->units, info->unit_count, info->unit_room);
+    struct debug_unit *unit = TBED_VECTOR_PUSH(&info->units);
     if (unit == NULL)
         return;
     unit->die = *die;
     while ((offset = dwarf_ranges(&unit->die, offset, &base, &start, &end)) > 0) {
-        struct unit_range *range =
-            start < end ? ARRAY_PUSH(info->ranges, info->range_count, info->range_room) : NULL;
+        struct unit_range *range = start < end ? TBED_VECTOR_PUSH(&info->ranges) : NULL;
         if (range != NULL)
-            *range = (struct unit_range){start, end, (uint32_t)info->unit_count - 1};
+            *range = (struct unit_range){start, end, (uint32_t)info->units.count - 1};
     }
 }
 
@@ -66,20 +52,20 @@ bool tbed_debug_info_open(struct debug_info *info, Elf *elf)
     while (dwarf_get_units(info->dwarf, unit, &unit, NULL, &type, &die, NULL) == 0)
         if (type == DW_UT_compile || type == DW_UT_skeleton)
             add_unit(info, &die);
-    if (info->range_count > 1)
-        qsort(info->ranges, info->range_count, sizeof *info->ranges, compare_ranges);
-    return info->range_count > 0;
+    if (info->ranges.count > 1)
+        qsort(info->ranges.items, info->ranges.count, sizeof *info->ranges.items, compare_ranges);
+    return info->ranges.count > 0;
 }
 
 void tbed_debug_info_close(struct debug_info *info)
 {
-    for (size_t i = 0; i < info->unit_count; i++) {
-        free(info->units[i].scopes);
-        free(info->units[i].ranges);
-        free(info->units[i].functions);
+    for (size_t i = 0; i < info->units.count; i++) {
+        tbed_vector_free(&info->units.items[i].scopes.vector);
+        tbed_vector_free(&info->units.items[i].ranges.vector);
+        tbed_vector_free(&info->units.items[i].functions.vector);
     }
-    free(info->units);
-    free(info->ranges);
+    tbed_vector_free(&info->units.vector);
+    tbed_vector_free(&info->ranges.vector);
     dwarf_end(info->dwarf);
     dwarf_end(info->alternate);
     memset(info, 0, sizeof *info);
@@ -87,17 +73,17 @@ void tbed_debug_info_close(struct debug_info *info)
 
 static struct debug_unit *find_unit(struct debug_info *info, uint64_t pc)
 {
-    size_t low = 0, high = info->range_count;
+    size_t low = 0, high = info->ranges.count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (info->ranges[middle].start <= pc)
+        if (info->ranges.items[middle].start <= pc)
             low = middle + 1;
         else
             high = middle;
     }
     for (size_t back = 1; back <= NESTED_MAX && back <= low; back++)
-        if (pc < info->ranges[low - back].end)
-            return &info->units[info->ranges[low - back].unit];
+        if (pc < info->ranges.items[low - back].end)
+            return &info->units.items[info->ranges.items[low - back].unit];
     return NULL;
 }
 
@@ -105,17 +91,17 @@ static struct debug_unit *find_unit(struct debug_info *info, uint64_t pc)
 
 static const struct function_range *find_function(const struct debug_unit *unit, uint64_t pc)
 {
-    size_t low = 0, high = unit->function_count;
+    size_t low = 0, high = unit->functions.count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (unit->functions[middle].start <= pc)
+        if (unit->functions.items[middle].start <= pc)
             low = middle + 1;
         else
             high = middle;
     }
     for (size_t back = 1; back <= NESTED_MAX && back <= low; back++)
-        if (pc < unit->functions[low - back].end)
-            return &unit->functions[low - back];
+        if (pc < unit->functions.items[low - back].end)
+            return &unit->functions.items[low - back];
     return NULL;
 }
 
@@ -125,9 +111,9 @@ static uint32_t find_scope(const struct debug_unit *unit, uint64_t pc)
     const struct function_range *function = find_function(unit, pc);
     uint32_t found = UINT32_MAX;
     for (size_t i = function != NULL ? function->first : 0; function != NULL && i < function->end_index; i++)
-        if (pc >= unit->ranges[i].start && pc < unit->ranges[i].end)
-            found = unit->ranges[i].scope;
-    return found < unit->scope_count ? found : UINT32_MAX;
+        if (pc >= unit->ranges.items[i].start && pc < unit->ranges.items[i].end)
+            found = unit->ranges.items[i].scope;
+    return found < unit->scopes.count ? found : UINT32_MAX;
 }
 
 static const char *scope_name(Dwarf_Die *die)
@@ -185,8 +171,8 @@ static void line_at(struct debug_unit *unit, uint64_t pc, struct debug_frame *fr
 /* The last one on the way to the function around. */
 static struct scope *outermost_inlined(const struct debug_unit *unit, struct scope *scope)
 {
-    while (scope->parent != UINT32_MAX && unit->scopes[scope->parent].is_inlined)
-        scope = &unit->scopes[scope->parent];
+    while (scope->parent != UINT32_MAX && unit->scopes.items[scope->parent].is_inlined)
+        scope = &unit->scopes.items[scope->parent];
     return scope;
 }
 
@@ -202,7 +188,7 @@ size_t tbed_debug_info_frames(struct debug_info *info, uint64_t pc, struct debug
     frames[0] = (struct debug_frame){0};
     line_at(unit, pc, &frames[0]);
     while (at != UINT32_MAX) {
-        struct scope *scope = &unit->scopes[at];
+        struct scope *scope = &unit->scopes.items[at];
         frames[count].function = scope_name(&scope->die);
         frames[count++].is_inlined = scope->is_inlined;
         if (!scope->is_inlined || count == capacity)
@@ -224,5 +210,5 @@ bool tbed_debug_info_is_one_function(struct debug_info *info, uint64_t pc, uint6
     tbed_debug_unit_walk(unit);
     const struct function_range *function = find_function(unit, pc), *other = find_function(unit, other_pc);
     return function != NULL && other != NULL &&
-           unit->ranges[function->first].scope == unit->ranges[other->first].scope;
+           unit->ranges.items[function->first].scope == unit->ranges.items[other->first].scope;
 }

@@ -8,6 +8,8 @@
 #ifndef TRACEBED_DEBUG_INFO_H
 #define TRACEBED_DEBUG_INFO_H
 
+#include "reader/core/base/vector.h"
+
 #include <elfutils/libdw.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,12 +35,9 @@ struct function_range { /* by rising start */
 struct debug_unit {
     Dwarf_Die die;
     bool is_walked;
-    struct scope *scopes;
-    size_t scope_count, scope_room;
-    struct scope_range *ranges;
-    size_t range_count, range_room;
-    struct function_range *functions;
-    size_t function_count, function_room;
+    TBED_VECTOR(struct scope) scopes;
+    TBED_VECTOR(struct scope_range) ranges;
+    TBED_VECTOR(struct function_range) functions;
 };
 
 struct unit_range {
@@ -48,10 +47,8 @@ struct unit_range {
 
 struct debug_info {
     Dwarf *dwarf, *alternate;
-    struct debug_unit *units;
-    size_t unit_count, unit_room;
-    struct unit_range *ranges; /* by rising start */
-    size_t range_count, range_room;
+    TBED_VECTOR(struct debug_unit) units;
+    TBED_VECTOR(struct unit_range) ranges; /* by rising start */
 };
 
 struct debug_frame {
@@ -78,9 +75,5 @@ bool tbed_debug_info_is_one_function(struct debug_info *info, uint64_t pc, uint6
 
 /* debug_scopes.c: fills in what the unit's functions are, once. */
 void tbed_debug_unit_walk(struct debug_unit *unit);
-
-/* One more item at the end, zeroed; NULL: no memory. */
-void *tbed_array_push(void **items, size_t *count, size_t *room, size_t item_nbytes);
-#define ARRAY_PUSH(items, count, room) tbed_array_push((void **)&(items), &(count), &(room), sizeof *(items))
 
 #endif

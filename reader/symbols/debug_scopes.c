@@ -48,25 +48,23 @@ static bool may_hold_code(int tag)
 static uint32_t add_scope(struct debug_unit *unit, struct level *level, uint32_t outer)
 {
     bool is_inlined = dwarf_tag(&level->die) == DW_TAG_inlined_subroutine;
-    uint32_t number = (uint32_t)unit->scope_count;
+    uint32_t number = (uint32_t)unit->scopes.count;
     Dwarf_Addr base, start, end;
     ptrdiff_t offset = 0;
     bool has_code = false;
-    level->functions[0] = unit->function_count;
+    level->functions[0] = unit->functions.count;
     while ((offset = dwarf_ranges(&level->die, offset, &base, &start, &end)) > 0) {
-        struct scope_range *range =
-            start < end ? ARRAY_PUSH(unit->ranges, unit->range_count, unit->range_room) : NULL;
+        struct scope_range *range = start < end ? TBED_VECTOR_PUSH(&unit->ranges) : NULL;
         if (range == NULL)
             continue;
         *range = (struct scope_range){start, end, number};
         has_code = true;
-        struct function_range *function =
-            is_inlined ? NULL : ARRAY_PUSH(unit->functions, unit->function_count, unit->function_room);
+        struct function_range *function = is_inlined ? NULL : TBED_VECTOR_PUSH(&unit->functions);
         if (function != NULL)
-            *function = (struct function_range){.start = start, .end = end, .first = unit->range_count - 1};
+            *function = (struct function_range){.start = start, .end = end, .first = unit->ranges.count - 1};
     }
-    level->functions[1] = unit->function_count;
-    struct scope *scope = has_code ? ARRAY_PUSH(unit->scopes, unit->scope_count, unit->scope_room) : NULL;
+    level->functions[1] = unit->functions.count;
+    struct scope *scope = has_code ? TBED_VECTOR_PUSH(&unit->scopes) : NULL;
     if (scope == NULL)
         return outer;
     *scope = (struct scope){level->die, outer, is_inlined};
@@ -86,7 +84,7 @@ static void enter(struct scope_walk *walk, Dwarf_Die *die, uint32_t scope)
 static void end_functions(struct debug_unit *unit, const struct level *level)
 {
     for (size_t i = level->functions[0]; i < level->functions[1]; i++)
-        unit->functions[i].end_index = unit->range_count;
+        unit->functions.items[i].end_index = unit->ranges.count;
 }
 
 /* Goes on behind the innermost entry, all of whose children are done. Offsets only rise, whatever a file says. */
@@ -144,7 +142,7 @@ void tbed_debug_unit_walk(struct debug_unit *unit)
         if (walk->depth == depth)
             advance(walk);
     }
-    if (unit->function_count > 1)
-        qsort(unit->functions, unit->function_count, sizeof *unit->functions, compare_functions);
+    if (unit->functions.count > 1)
+        qsort(unit->functions.items, unit->functions.count, sizeof *unit->functions.items, compare_functions);
     free(walk);
 }

@@ -14,40 +14,6 @@
 
 #define TIMEOUT_MS 60000
 
-/* ---- Memory that is kept to the end ---- */
-
-struct chunk {
-    struct chunk *next;
-    size_t used, room;
-    _Alignas(16) char bytes[];
-};
-
-void *tbed_symbols_keep(struct tbed_symbols *symbols, size_t nbytes)
-{
-    size_t rounded = (nbytes + 15) & ~(size_t)15;
-    struct chunk *chunk = symbols->chunks;
-    if (chunk == NULL || chunk->room - chunk->used < rounded) {
-        size_t room = rounded > 65536 ? rounded : 65536;
-        chunk = malloc(sizeof *chunk + room);
-        if (chunk == NULL)
-            return NULL;
-        *chunk = (struct chunk){.next = symbols->chunks, .room = room};
-        symbols->chunks = chunk;
-    }
-    chunk->used += rounded;
-    return chunk->bytes + chunk->used - rounded;
-}
-
-const char *tbed_symbols_keep_text(struct tbed_symbols *symbols, const char *text, size_t nbytes)
-{
-    char *kept = nbytes > 0 ? tbed_symbols_keep(symbols, nbytes + 1) : NULL;
-    if (kept == NULL)
-        return NULL;
-    memcpy(kept, text, nbytes);
-    kept[nbytes] = '\0';
-    return kept;
-}
-
 /* ---- Open, close ---- */
 
 const char *tbed_symbols_state_text(enum tbed_symbols_state state)
@@ -102,11 +68,7 @@ void tbed_symbols_close(struct tbed_symbols *symbols)
         free(module);
         module = next;
     }
-    for (struct chunk *chunk = symbols->chunks; chunk != NULL;) {
-        struct chunk *next = chunk->next;
-        free(chunk);
-        chunk = next;
-    }
+    tbed_symbols_keep_nothing(symbols);
     tbed_debuginfod_close(symbols);
     free(symbols->debug_directories);
     free(symbols);

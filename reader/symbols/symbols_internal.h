@@ -47,9 +47,10 @@ struct tbed_symbols {
     struct chunk *chunks;
 };
 
-/* Memory until tbed_symbols_close(). NULL: there is none; of a text, also if it is empty. */
+/* symbol_memory.c: memory until tbed_symbols_close(). NULL: there is none; of a text, also if it is empty. */
 void *tbed_symbols_keep(struct tbed_symbols *symbols, size_t nbytes);
 const char *tbed_symbols_keep_text(struct tbed_symbols *symbols, const char *text, size_t nbytes);
+void tbed_symbols_keep_nothing(struct tbed_symbols *symbols); /* frees it */
 
 /* location_frames.c: the module of a unit. False: it is not native. */
 bool tbed_location_module(struct tbed_symbols *symbols, const struct tbed_reader *reader,

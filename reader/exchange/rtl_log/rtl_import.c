@@ -8,6 +8,7 @@
  */
 #include "format/utf8.h"
 #include "reader/exchange/rtl_log/rtl_log.h"
+#include "reader/exchange/shared/import_drops.h"
 #include "reader/exchange/shared/new_file.h"
 
 #include <stdlib.h>

@@ -66,10 +66,7 @@ bool tbed_rtl_is_log(const char *start, size_t nbytes);
 enum tbed_status tbed_rtl_import(const struct rtl_text *log, int fd, struct tbed_import_report *report,
                                  struct tbed_error *error_ret);
 
-/* In import.c: counts drops of all kinds; those that mean that the bed is not what the file was are its errors. */
 struct tbed_writer;
-enum tbed_status tbed_import_count_drops(const struct tbed_writer *writer, struct tbed_import_report *report,
-                                         struct tbed_error *error);
 
 /* ---- Names that were met, and which of them are open on a thread ---- */
 

@@ -7,6 +7,7 @@
 
 #include "reader/tests/measureme/profile_build.h"
 
+#include <time.h>
 #include <tracebed/exchange.h>
 
 /* ---- Help ---- */

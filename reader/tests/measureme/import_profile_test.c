@@ -8,6 +8,7 @@
 #include "reader/tests/measureme/profile_build.h"
 
 #include <dirent.h>
+#include <time.h>
 #include <tracebed/exchange.h>
 
 #define METADATA                                                                                             \

@@ -46,7 +46,15 @@ struct aggregate {
 };
 
 /* The spread of a figure over all runs; its values are in 'values' until the next call. */
-struct tbed_spread aggregate_spread(const struct aggregate *aggregate, size_t index, enum tbed_figure figure);
+static inline struct tbed_spread aggregate_spread(const struct aggregate *aggregate, size_t index,
+                                                  enum tbed_figure figure)
+{
+    struct tbed_spread spread;
+    for (size_t run = 0; run < aggregate->run_count; run++)
+        aggregate->values[run] = tbed_comparison_figures(aggregate->comparison, index, run).of[figure];
+    tbed_spread_make(aggregate->values, aggregate->run_count, aggregate->scratch, &spread);
+    return spread;
+}
 
 void aggregate_print_text(const struct aggregate *aggregate);
 void aggregate_print_json(const struct aggregate *aggregate);

@@ -65,15 +65,6 @@ static const char help[] =
 
 enum { OPTION_OF = COMPARE_OPTION_LAST };
 
-struct tbed_spread aggregate_spread(const struct aggregate *aggregate, size_t index, enum tbed_figure figure)
-{
-    struct tbed_spread spread;
-    for (size_t run = 0; run < aggregate->run_count; run++)
-        aggregate->values[run] = tbed_comparison_figures(aggregate->comparison, index, run).of[figure];
-    tbed_spread_make(aggregate->values, aggregate->run_count, aggregate->scratch, &spread);
-    return spread;
-}
-
 /* ---- Rows ---- */
 
 static bool do_counts_differ(const struct aggregate *aggregate, size_t index)

@@ -59,7 +59,14 @@ enum tbed_status flame_memory_make(struct flame *flame, const char *root);
 void flame_memory_close(struct flame *flame);
 
 /* Ticks as nanoseconds; as they are where the clock counts something else. */
-uint64_t flame_value(const struct flame *flame, uint64_t ticks);
+static inline uint64_t flame_value(const struct flame *flame, uint64_t ticks)
+{
+    if (flame->weight != FLAME_TIME || flame->info.clock == TBED_CLOCK_USER ||
+        flame->info.ticks_per_second == 1000000000)
+        return ticks; /* exactly */
+    double ns = tbed_tick_span_to_ns(flame->reader, ticks);
+    return ns >= 0x1p64 ? UINT64_MAX : (uint64_t)(ns + 0.5);
+}
 
 /* One line a stack: "a;b;c N". */
 void flame_folded(const struct flame *flame);

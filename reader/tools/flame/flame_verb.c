@@ -51,15 +51,6 @@ struct options {
     struct tbed_stacks_options stacks;
 };
 
-uint64_t flame_value(const struct flame *flame, uint64_t ticks)
-{
-    if (flame->weight != FLAME_TIME || flame->info.clock == TBED_CLOCK_USER ||
-        flame->info.ticks_per_second == 1000000000)
-        return ticks; /* exactly */
-    double ns = tbed_tick_span_to_ns(flame->reader, ticks);
-    return ns >= 0x1p64 ? UINT64_MAX : (uint64_t)(ns + 0.5);
-}
-
 /* ---- The command line ---- */
 
 /* What is wrong with the option, or NULL. */

@@ -29,7 +29,13 @@ struct tree {
 };
 
 /* Ticks as time, or counted. */
-const char *tree_format_ticks(const struct tree *tree, char buffer[32], uint64_t ticks);
+static inline const char *tree_format_ticks(const struct tree *tree, char buffer[32], uint64_t ticks)
+{
+    if (tree->info.clock == TBED_CLOCK_USER)
+        return tool_format_count(buffer, ticks);
+    return tool_format_time(buffer, tbed_tick_span_to_ns(tree->reader, ticks),
+                            tbed_tick_span_to_ns(tree->reader, tree->info.resolution_ticks));
+}
 
 /* Prints all calls, thread by thread. Errors: ERR_MEMORY. */
 enum tbed_status tree_calls(struct tree *tree);

@@ -152,14 +152,6 @@ static void link_rows(struct tree *tree)
 
 /* ---- Printing ---- */
 
-const char *tree_format_ticks(const struct tree *tree, char buffer[32], uint64_t ticks)
-{
-    if (tree->info.clock == TBED_CLOCK_USER)
-        return tool_format_count(buffer, ticks);
-    return tool_format_time(buffer, tbed_tick_span_to_ns(tree->reader, ticks),
-                            tbed_tick_span_to_ns(tree->reader, tree->info.resolution_ticks));
-}
-
 static void print_row(const struct tree *tree, const struct tbed_stack_row *row, double part)
 {
     char total[32], self[32], count[32];

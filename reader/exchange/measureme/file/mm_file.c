@@ -107,15 +107,18 @@ static enum tbed_status open_sources(struct mm_source sources[MM_STREAM_COUNT], 
 {
     struct mm_file *file = calloc(1, sizeof *file);
     struct mm_lookup *lookup = tbed_mm_lookup_create();
-    if (file == NULL || lookup == NULL) {
+    struct mm_damage_list *damages = tbed_mm_damage_list_create();
+    if (file == NULL || lookup == NULL || damages == NULL) {
         free(file);
         tbed_mm_lookup_free(lookup);
+        tbed_mm_damage_list_free(damages);
         for (int i = 0; i < MM_STREAM_COUNT; i++)
             tbed_mm_source_unmap(&sources[i]);
         return tbed_mm_fail(error, TBED_ERR_MEMORY, ENOMEM);
     }
     memcpy(file->sources, sources, sizeof file->sources);
     file->lookup = lookup;
+    file->damages = damages;
     enum tbed_status status = list(file, error);
     if (status == TBED_OK)
         *file_ret = file;
@@ -164,6 +167,7 @@ void mm_close(struct mm_file *file)
     }
     free(file->events.runs.items);
     tbed_mm_lookup_free(file->lookup);
+    tbed_mm_damage_list_free(file->damages);
     free(file);
 }
 

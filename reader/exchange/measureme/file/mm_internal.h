@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "reader/core/base/vector.h"
 #include "reader/exchange/measureme/file/measureme.h"
 
 #define MM_HEADER_NBYTES      8u
@@ -58,20 +59,14 @@ struct mm_run {
     uint64_t offset;
 };
 
-/* Grows by doubling. */
-struct mm_vector {
-    void *items;
-    size_t count, room;
-};
-
 struct mm_stream_map {
     uint64_t nbytes;
-    struct mm_vector segments; /* struct mm_segment; of the events: none */
-    struct mm_vector copies;   /* bytes */
+    struct tbed_vector segments; /* struct mm_segment; of the events: none */
+    struct tbed_vector copies;   /* bytes */
 };
 
 struct mm_events {
-    struct mm_vector runs; /* struct mm_run */
+    struct tbed_vector runs; /* struct mm_run */
     uint64_t count;
     uint32_t nbytes; /* of one */
     uint8_t header[MM_HEADER_NBYTES];
@@ -85,6 +80,7 @@ struct mm_events {
 };
 
 struct mm_lookup;
+struct mm_damage_list;
 
 struct mm_file {
     const struct mm_format *format;
@@ -92,6 +88,7 @@ struct mm_file {
     struct mm_stream_map streams[MM_STREAM_COUNT];
     struct mm_events events;
     struct mm_lookup *lookup;
+    struct mm_damage_list *damages; /* by pointer: reading the index adds to it */
 };
 
 /* mm_map.c */
@@ -103,11 +100,9 @@ void tbed_mm_source_unmap(struct mm_source *source);
 void tbed_mm_source_release(const struct mm_source *source); /* what was touched is not resident any more */
 
 /* mm_streams.c: the container. False: no memory. */
-void *tbed_mm_push(struct mm_vector *vector, size_t item_nbytes, size_t count);
 bool tbed_mm_list_pages(struct mm_file *file);
 bool tbed_mm_list_three(struct mm_file *file);
 bool tbed_mm_event_copy(struct mm_file *file, const uint8_t *event, uint64_t offset);
-const uint8_t *tbed_mm_place(const struct mm_file *file, enum mm_stream stream, uint64_t place);
 
 /* mm_position.c: reading a stream across its segments. */
 void tbed_mm_position_at(const struct mm_file *file, enum mm_stream stream, uint64_t address,
@@ -123,16 +118,30 @@ static inline uint64_t tbed_mm_position_address(const struct mm_position *positi
 /* mm_pairs.c: format 0. False: no memory. */
 bool tbed_mm_pair_events(struct mm_file *file);
 
-/* mm_lookup.c: the damage list, and the index, read when first asked for. */
+/* mm_lookup.c: the string index, read when it is first needed. */
 struct mm_lookup *tbed_mm_lookup_create(void);
 void tbed_mm_lookup_free(struct mm_lookup *lookup);
-void tbed_mm_damage_add(struct mm_file *file, enum tbed_status status, enum mm_stream source, uint64_t offset,
-                        uint64_t detail);
+
+/* mm_damage.c: added to while one thread has the file, or under the lock of the lookup. */
+struct mm_damage_list *tbed_mm_damage_list_create(void);
+void tbed_mm_damage_list_free(struct mm_damage_list *list);
+void tbed_mm_damage_add(const struct mm_file *file, enum tbed_status status, enum mm_stream source,
+                        uint64_t offset, uint64_t detail);
+uint64_t tbed_mm_damage_count(const struct mm_damage_list *list);
+bool tbed_mm_damage_find(const struct mm_damage_list *list, size_t index, struct mm_damage *damage_ret);
 
 /* Of a three-file set the stream's own file, of a paged one the only. */
 static inline enum mm_stream tbed_mm_source_of(const struct mm_file *file, enum mm_stream stream)
 {
     return file->format->paged ? MM_EVENTS : stream;
+}
+
+/* The bytes at a place of a stream. */
+static inline const uint8_t *tbed_mm_place(const struct mm_file *file, enum mm_stream stream, uint64_t place)
+{
+    if (place & MM_IN_COPIES)
+        return (const uint8_t *)file->streams[stream].copies.items + (place & ~MM_IN_COPIES);
+    return file->sources[tbed_mm_source_of(file, stream)].bytes + place;
 }
 
 #endif

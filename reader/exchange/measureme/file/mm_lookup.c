@@ -1,6 +1,5 @@
 /*
- * What is read when first asked for: the string index, as a table from ids to records. And the damage list, which
- * the index may add to.
+ * The string index, as a table from ids to records. It is read when it is first needed.
  *
  * The table costs 4 bytes an id where ids are dense, which rustc's are, and 8 bytes a record where they are not.
  *
@@ -15,8 +14,6 @@
 struct mm_lookup {
     pthread_mutex_t lock;
     _Atomic bool is_ready;
-    struct mm_vector damages;
-    uint64_t damage_count;
     uint64_t max_id;      /* METADATA apart */
     uint64_t metadata;    /* its record's number + 1; 0: none */
     uint32_t *dense;      /* by id: the last record's number + 1 */
@@ -38,27 +35,9 @@ void tbed_mm_lookup_free(struct mm_lookup *lookup)
     if (lookup == NULL)
         return;
     pthread_mutex_destroy(&lookup->lock);
-    free(lookup->damages.items);
     free(lookup->dense);
     free(lookup->sorted);
     free(lookup);
-}
-
-static void damage_put(struct mm_lookup *lookup, const struct mm_damage *damage)
-{
-    lookup->damage_count++;
-    if (lookup->damages.count == MM_DAMAGE_KEPT)
-        return;
-    struct mm_damage *kept = tbed_mm_push(&lookup->damages, sizeof *kept, 1);
-    if (kept != NULL) /* else it is counted at least */
-        *kept = *damage;
-}
-
-void tbed_mm_damage_add(struct mm_file *file, enum tbed_status status, enum mm_stream source, uint64_t offset,
-                        uint64_t detail)
-{
-    struct mm_damage damage = {.status = status, .file = source, .offset = offset, .detail = detail};
-    damage_put(file->lookup, &damage);
 }
 
 /* ---- The index's records ---- */
@@ -117,10 +96,8 @@ static uint64_t index_check(const struct mm_file *file)
     tbed_mm_position_at(file, MM_STRING_INDEX, MM_HEADER_NBYTES, &position);
     for (uint64_t i = 0, count = index_count(file); i < count && record_take(&position, &record); i++) {
         if (!mm_index_is_valid(file, &record)) {
-            uint64_t offset = mm_file_offset(file, MM_STRING_INDEX, index_address(file, i));
-            struct mm_damage damage = {TBED_ERR_PROFILE_INDEX, tbed_mm_source_of(file, MM_STRING_INDEX),
-                                       offset, record.id};
-            damage_put(lookup, &damage);
+            tbed_mm_damage_add(file, TBED_ERR_PROFILE_INDEX, tbed_mm_source_of(file, MM_STRING_INDEX),
+                               mm_file_offset(file, MM_STRING_INDEX, index_address(file, i)), record.id);
         } else if (record.id == file->format->metadata_id) {
             lookup->metadata = i + 1;
         } else {
@@ -130,9 +107,8 @@ static uint64_t index_check(const struct mm_file *file)
     }
     uint64_t rest = index_address(file, index_count(file));
     if (file->streams[MM_STRING_INDEX].nbytes > rest) {
-        uint64_t offset = mm_file_offset(file, MM_STRING_INDEX, rest);
-        struct mm_damage damage = {TBED_ERR_PROFILE_CUT, tbed_mm_source_of(file, MM_STRING_INDEX), offset, 0};
-        damage_put(lookup, &damage);
+        tbed_mm_damage_add(file, TBED_ERR_PROFILE_CUT, tbed_mm_source_of(file, MM_STRING_INDEX),
+                           mm_file_offset(file, MM_STRING_INDEX, rest), 0);
     }
     return valid;
 }
@@ -185,10 +161,9 @@ static void index_load(const struct mm_file *file)
         lookup->sorted = malloc(valid * sizeof *lookup->sorted);
     }
     if (lookup->dense == NULL && lookup->sorted == NULL) {
-        struct mm_damage damage = {TBED_ERR_MEMORY, tbed_mm_source_of(file, MM_STRING_INDEX), UINT64_MAX,
-                                   valid};
         lookup->dense_count = 0;
-        damage_put(lookup, &damage);
+        tbed_mm_damage_add(file, TBED_ERR_MEMORY, tbed_mm_source_of(file, MM_STRING_INDEX), UINT64_MAX,
+                           valid);
         return;
     }
     index_fill(file);
@@ -249,12 +224,8 @@ bool mm_string_address(const struct mm_file *file, uint64_t id, uint64_t *addres
 
 bool mm_damage_get(const struct mm_file *file, size_t index, struct mm_damage *damage_ret)
 {
-    const struct mm_lookup *lookup = lookup_ready(file);
-    const struct mm_damage *damages = lookup->damages.items;
-    if (index >= lookup->damages.count)
-        return false;
-    *damage_ret = damages[index];
-    return true;
+    lookup_ready(file); /* reading the index may add some */
+    return tbed_mm_damage_find(file->damages, index, damage_ret);
 }
 
 void mm_info(const struct mm_file *file, struct mm_info *info_ret)
@@ -268,7 +239,7 @@ void mm_info(const struct mm_file *file, struct mm_info *info_ret)
         .unmatched_start_count = file->events.unmatched_starts,
         .unmatched_end_count = file->events.unmatched_ends,
         .index_count = index_count(file),
-        .damage_count = lookup->damage_count,
+        .damage_count = tbed_mm_damage_count(file->damages),
         .metadata_id = format->metadata_id,
         .invalid_id = format->invalid_id,
         .first_regular_id = format->first_regular_id,

@@ -42,7 +42,7 @@ struct hash {
 struct pairing {
     struct mm_file *file;
     const uint8_t *raw;
-    struct mm_vector nodes;
+    struct tbed_vector nodes;
     uint32_t *heads;
     unsigned head_bits;
     uint64_t secret; /* chains cannot be made long on purpose */
@@ -101,7 +101,7 @@ static uint32_t node_add(struct pairing *pairing, const struct raw_event *event,
     if (node != 0)
         pairing->unused = node_of(pairing, node)->below;
     else if (pairing->nodes.count < UINT32_MAX &&
-             tbed_mm_push(&pairing->nodes, sizeof(struct node), 1) != NULL)
+             tbed_vector_extend(&pairing->nodes, 1, sizeof(struct node)) != NULL)
         node = (uint32_t)(pairing->nodes.count - 1);
     else
         return 0;
@@ -196,7 +196,7 @@ static bool pairing_start(struct pairing *pairing, uint64_t count)
     if (getrandom(&pairing->secret, sizeof pairing->secret, GRND_NONBLOCK) < 0)
         pairing->secret = UINT64_C(0x9E3779B97F4A7C15) ^ (uintptr_t)pairing;
     pairing->heads = calloc((size_t)1 << pairing->head_bits, sizeof *pairing->heads);
-    return pairing->heads != NULL && tbed_mm_push(&pairing->nodes, sizeof(struct node), 1) != NULL;
+    return pairing->heads != NULL && tbed_vector_extend(&pairing->nodes, 1, sizeof(struct node)) != NULL;
 }
 
 static uint64_t still_open(const struct pairing *pairing)

@@ -6,37 +6,10 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include <stdlib.h>
-
 #include "reader/exchange/measureme/file/mm_internal.h"
 
-void *tbed_mm_push(struct mm_vector *vector, size_t item_nbytes, size_t count)
-{
-    if (count > vector->room - vector->count) {
-        size_t least = vector->count + count; /* of things in memory or in a file: no overflow */
-        size_t room = vector->room > SIZE_MAX / 2 / item_nbytes ? least : 2 * vector->room;
-        room = room < least ? least : room;
-        room = room < 16 ? 16 : room;
-        void *items = room > SIZE_MAX / item_nbytes ? NULL : realloc(vector->items, room * item_nbytes);
-        if (items == NULL)
-            return NULL;
-        vector->items = items;
-        vector->room = room;
-    }
-    void *item = (uint8_t *)vector->items + vector->count * item_nbytes;
-    vector->count += count;
-    return item;
-}
-
-const uint8_t *tbed_mm_place(const struct mm_file *file, enum mm_stream stream, uint64_t place)
-{
-    if (place & MM_IN_COPIES)
-        return (const uint8_t *)file->streams[stream].copies.items + (place & ~MM_IN_COPIES);
-    return file->sources[tbed_mm_source_of(file, stream)].bytes + place;
-}
-
 /* Is it better copied? Only where there are many such pages: the last page of each stream is often small. */
-static bool is_small(const struct mm_file *file, const struct mm_vector *listed, size_t nbytes)
+static bool is_small(const struct mm_file *file, const struct tbed_vector *listed, size_t nbytes)
 {
     return file->format->paged && nbytes < MM_SMALL_PAGE_NBYTES && listed->count >= MM_SMALL_PAGES_LISTED;
 }
@@ -45,7 +18,7 @@ static bool is_small(const struct mm_file *file, const struct mm_vector *listed,
 
 static bool run_push(struct mm_file *file, uint64_t place, uint64_t offset)
 {
-    struct mm_run *run = tbed_mm_push(&file->events.runs, sizeof *run, 1);
+    struct mm_run *run = tbed_vector_extend(&file->events.runs, 1, sizeof *run);
     if (run == NULL)
         return false;
     *run = (struct mm_run){.first = file->events.count, .place = place, .offset = offset};
@@ -70,9 +43,9 @@ static bool runs_add(struct mm_file *file, uint64_t place, uint64_t count)
 bool tbed_mm_event_copy(struct mm_file *file, const uint8_t *event, uint64_t offset)
 {
     struct mm_events *events = &file->events;
-    struct mm_vector *copies = &file->streams[MM_EVENTS].copies;
+    struct tbed_vector *copies = &file->streams[MM_EVENTS].copies;
     uint64_t place = MM_IN_COPIES | copies->count;
-    uint8_t *copy = tbed_mm_push(copies, 1, events->nbytes);
+    uint8_t *copy = tbed_vector_extend(copies, events->nbytes, 1);
     if (copy == NULL)
         return false;
     memcpy(copy, event, events->nbytes);
@@ -151,7 +124,7 @@ static bool events_add(struct mm_file *file, uint64_t offset, size_t nbytes)
 
 static bool segment_push(struct mm_stream_map *map, uint64_t place, uint64_t offset)
 {
-    struct mm_segment *segment = tbed_mm_push(&map->segments, sizeof *segment, 1);
+    struct mm_segment *segment = tbed_vector_extend(&map->segments, 1, sizeof *segment);
     if (segment == NULL)
         return false;
     *segment = (struct mm_segment){.start = map->nbytes, .place = place, .offset = offset};
@@ -165,7 +138,7 @@ static bool segment_copy(struct mm_stream_map *map, const uint8_t *bytes, size_t
     last = map->segments.count == 0 ? NULL : last + (map->segments.count - 1);
     bool is_behind_it = last != NULL && last->place + (map->nbytes - last->start) == place &&
                         offset - last->offset < MM_COPIED_SPAN_NBYTES;
-    uint8_t *copy = tbed_mm_push(&map->copies, 1, nbytes);
+    uint8_t *copy = tbed_vector_extend(&map->copies, nbytes, 1);
     if (copy == NULL)
         return false;
     memcpy(copy, bytes, nbytes);

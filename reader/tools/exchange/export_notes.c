@@ -1,0 +1,37 @@
+/*
+ * What every format of `tracebed export` says about its result.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "reader/tools/exchange/export_verb.h"
+
+#include <string.h>
+
+void export_put_note(uint64_t count, const char *what, const char *explanation)
+{
+    char figure[32];
+    if (count > 0)
+        printf("  %s %s%s %s\n", tool_format_count(figure, count), what, count == 1 ? "" : "s", explanation);
+}
+
+void export_put_heading(const char *to)
+{
+    tool_print_text(stdout, to, strlen(to), 0);
+    fputs(": exported: ", stdout);
+}
+
+bool export_went_well(const struct export_request *request, enum tbed_status status,
+                      const struct tbed_error *error, enum tool_exit *exit_ret)
+{
+    if (status == TBED_OK)
+        return true;
+    *exit_ret = TOOL_FINE;
+    if (status == TBED_ERR_WRITE && tool_output_failed())
+        return false; /* tool_finish() says what there is to say */
+    *exit_ret = TOOL_TROUBLE;
+    tool_complain_error(request->to, error);
+    if (status == TBED_ERR_EXISTS)
+        tool_hint("Use --force to replace it.");
+    return false;
+}
