@@ -31,13 +31,14 @@ DEPTH_MAX, COMPONENTS_MAX, TEXT_MAX = 64, 2 ** 20, 2 ** 24
 HEADER = struct.Struct("<8sIIQQQIIIIIIQQqQ16sI132sQ")
 Header = namedtuple("Header", "magic version page_size compatible incompatible file_id reserved_max metadata id_max "
                     "ring clock zero ticks_per_second anchor_ticks realtime monotonic unit resolution zeros checksum")
+Unit = namedtuple("Unit", "first kind shift name file line base")
 BLOCK = struct.Struct("<BBHIQIIIIQIIQQ")
 
 # EXTENDED type: TYPE of the listing, the fixed words, what aux is. For PAIR see decode_pair().
 EXTENDED = {1: ("begin", "", "category"), 2: ("end", "begin_tick", ""), 3: ("instant", "", "category"),
             4: ("counter", "", "category"), 15: ("span", "begin_tick", "category"),
-            5: ("message", "", "severity"), 6: ("alloc", "address size", "function"),
-            7: ("free", "address", "function"), 8: ("realloc", "old_address address size begin_tick", ""),
+            5: ("message", "", "severity"), 6: ("alloc", "address size", "allocator"),
+            7: ("free", "address", "allocator"), 8: ("realloc", "old_address address size begin_tick", ""),
             9: ("async_begin", "key", ""), 10: ("async_end", "key", ""), 11: ("flow_begin", "key", ""),
             12: ("flow_step", "key", ""), 13: ("flow_end", "key", ""), 14: ("gap", "count", "cause"),
             16: ("message", "", "packed"), 17: ("end", "begin_tick end_tick", "")}
@@ -113,6 +114,7 @@ class Trace:
         self.seen, self.good = set(), {}  # (kind, stream, sequence): of all blocks; of good ones, with page and cell
         self.strings = {}  # ordinal of a string page: its string blocks
         self.bindings, self.units = RangeMap(), RangeMap()  # the units, and the stacks
+        self.lines, self.frames = {}, {}  # by unit; by id
         self.resolved = {}
 
 
@@ -357,8 +359,7 @@ def meaning(trace, id):
     if len(unit) == 2:  # stacks
         first, locations = unit
         return [locations[id - first]], 0
-    first, shift, name, base = unit
-    return [name, b"+0x%x" % (base + (id - first << shift) & M64)], 2
+    return [unit.name, b"+0x%x" % pc_of(unit, id)], 2
 
 
 def resolve(trace, id, above=()):
@@ -384,11 +385,80 @@ def resolve(trace, id, above=()):
     return trace.resolved[id]
 
 
-def name_of(trace, id):
+def text_of(trace, id):
     try:
         return resolve(trace, id)[0].decode()
     except Damage:
         return None  # what does not resolve is no damage
+
+
+# Names (section 8.7)
+
+def pc_of(unit, id):
+    return unit.base + (id - unit.first << unit.shift) & M64
+
+
+def follow(trace, id):
+    """Where bindings and stacks lead from an id."""
+    seen = set()
+    while id <= METADATA and id not in seen and len(seen) <= DEPTH_MAX:
+        seen.add(id)
+        unit = trace.units.get(id)
+        if trace.bindings.get(id) is not None:
+            id = trace.bindings.get(id)
+        elif unit is not None and len(unit) == 2:  # stacks
+            id = unit[1][id - unit[0]]
+    return id
+
+
+def known(trace, id):
+    """The text of a string that a record names."""
+    id = follow(trace, id)
+    text = text_of(trace, id) if id > METADATA else None
+    return text.split("\0")[0] if text else None
+
+
+def line_of(trace, unit, pc):
+    lines = sorted(trace.lines.get(unit.first, ()), key=lambda pair: pair[0])  # keeps file order at one pc
+    return next((line for at, line in reversed(lines) if at <= pc), 0) or unit.line
+
+
+def describe(trace, id):
+    """(name, the fields that say more) of an id."""
+    end = follow(trace, id)
+    unit = trace.units.get(end) if end < RESERVED_END else None
+    unit = unit if isinstance(unit, Unit) else None
+    frames = trace.frames.get(id) or end < RESERVED_END and trace.frames.get(end) or ()
+    if not frames and unit is not None and unit.kind == 2:
+        frames = [(unit.name, unit.file, line_of(trace, unit, pc_of(unit, end)))]
+    fields = {}
+    if frames and id != INVALID:
+        function, file, line = frames[0]
+        fields = {"function": known(trace, function), "file": known(trace, file), "line": line or None}
+    if unit is not None and unit.kind == 1:
+        path = known(trace, unit.name) or known(trace, unit.file)
+        fields["module"] = path and (path.rpartition("/")[2] or path)
+    is_place = id < RESERVED_END and (unit is not None or frames and end <= METADATA)
+    name = spell(fields, unit, end) if is_place else text_of(trace, id)
+    return name, {key: value for key, value in fields.items() if value is not None}
+
+
+def spell(fields, unit, id):
+    function, file, line = map(fields.get, ("function", "file", "line"))
+    offset = "+0x%x" % pc_of(unit, id) if unit is not None else ""
+    if unit is not None and unit.kind == 1 and (function is None or file is None):
+        module = fields["module"] or "<unknown>"
+        return module + ("!" + function if function is not None else offset)
+    place = " " + file if file is not None else ""
+    if line:
+        place += ":%d" % line
+    elif unit is not None and unit.kind == 2 and offset != "+0x0":
+        place += offset
+    return (function or "<unknown>") + place
+
+
+def name_of(trace, id):
+    return describe(trace, id)[0]
 
 
 # Records (section 8)
@@ -415,6 +485,12 @@ def read_record(trace, block, at):
             add_stacks(trace, at)
         elif type in (BIND, BIND_LIST):
             lines = add_bindings(trace, at, type)
+        elif type == LINES:
+            numbers = struct.unpack_from("<%dI" % (2 * u32(trace.data, at + 12)), trace.data, at + 16)
+            trace.lines.setdefault(u32(trace.data, at + 8), []).extend(zip(numbers[::2], numbers[1::2]))
+        elif type == FRAMES:
+            numbers = struct.unpack_from("<%dI" % (4 * u32(trace.data, at + 12)), trace.data, at + 16)
+            trace.frames[u32(trace.data, at + 8)] = list(zip(numbers[::4], numbers[1::4], numbers[2::4]))
     except Damage as damage:  # behind a good length it costs that record only
         trace.tell(damage, block.page, block.cell)
     return lines, nbytes
@@ -435,8 +511,8 @@ def add_bindings(trace, at, type):
 
 
 def add_unit(trace, at):
-    first, count, _, shift, name = struct.unpack_from("<5I", trace.data, at + 8)
-    set_range(trace, first, count, (first, shift, name, u64(trace.data, at + 40)))
+    first, count, kind, shift, name, file, line = struct.unpack_from("<7I", trace.data, at + 8)
+    set_range(trace, first, count, Unit(first, kind, shift, name, file, line, u64(trace.data, at + 40)))
 
 
 def add_stacks(trace, at):
@@ -568,10 +644,10 @@ def read_event(trace, block, at):
         nwords, type, fields = 1, "unknown", {"tag": 7, "nwords": 1}
     else:
         nwords, type, fields = 1, ("begin", "end", "instant")[tag - 1], {}
-    tick, name = block.base + delta & M64, name_of(trace, id)
+    tick, (name, more) = block.base + delta & M64, describe(trace, id)
     if fields.pop("has_context", False) and "\x1e" in (name or ""):
         fields["context"] = name.split("\x1e")[0]
-    event = {"stream": block.stream, "tick": tick, "type": type, "id": id, "name": name, **fields}
+    event = {"stream": block.stream, "tick": tick, "type": type, "id": id, "name": name, **more, **fields}
     return [event], 8 * nwords
 
 

@@ -52,10 +52,6 @@ void *tbed_symbols_keep(struct tbed_symbols *symbols, size_t nbytes);
 const char *tbed_symbols_keep_text(struct tbed_symbols *symbols, const char *text, size_t nbytes);
 void tbed_symbols_keep_nothing(struct tbed_symbols *symbols); /* frees it */
 
-/* location_frames.c: the module of a unit. False: it is not native. */
-bool tbed_location_module(struct tbed_symbols *symbols, const struct tbed_reader *reader,
-                          const struct tbed_unit_info *unit, struct tbed_symbols_module *module_ret);
-
 /* debuginfod.c: the path, malloc()ed, of a debug file from the servers that the user has named. NULL: they have none,
  * or could not be asked. */
 char *tbed_debuginfod_fetch(struct tbed_symbols *symbols, const struct module *module);

@@ -18,6 +18,7 @@
 
 struct tbed_metadata;   /* reader/core/records */
 struct tbed_name_cache; /* reader/core/names */
+struct tbed_lookup;     /* reader/core/names */
 
 struct tbed_reader {
     struct tbed_map map;
@@ -30,6 +31,7 @@ struct tbed_reader {
     struct tbed_damage_list *damage; /* by pointer: damage is added to a const reader too */
     struct tbed_metadata *metadata;  /* NULL until the first look */
     struct tbed_name_cache *names;
+    struct tbed_lookup *lookup; /* of native code; NULL: none */
     bool has_origin;
     uint64_t origin_tick;              /* what tbed_ticks_to_ns() counts from */
     uint64_t interrupted_record_count; /* these three by tbed_reader_verify() */

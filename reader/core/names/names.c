@@ -1,5 +1,5 @@
 /*
- * Names of ids, kept; labels and arguments of event ids.
+ * Labels and arguments of event ids.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,53 +13,6 @@
 
 #define PART_DIVIDER          0x1E
 #define BINDINGS_FOLLOWED_MAX 8
-
-/* ---- Names ---- */
-
-static enum tbed_status name_make(const struct tbed_reader *reader, uint32_t id, char *buffer,
-                                  size_t buffer_nbytes, struct tbed_name *name_ret, bool *too_long_ret)
-{
-    size_t nbytes;
-    bool is_settled;
-    enum tbed_status status = tbed_resolve(reader, id, buffer, buffer_nbytes, &nbytes, &is_settled);
-    struct tbed_name_fact fact = {.kind = TBED_NAME_WHOLE,
-                                  .id = id,
-                                  .epoch = is_settled ? UINT64_MAX : reader->epoch,
-                                  .status = status,
-                                  .name = {buffer, nbytes, id}};
-    *too_long_ret = nbytes >= buffer_nbytes;
-    if (*too_long_ret || status == TBED_ERR_MEMORY)
-        return status;
-    return tbed_name_cache_keep(reader->names, &fact, name_ret);
-}
-
-static enum tbed_status long_name_make(const struct tbed_reader *reader, uint32_t id,
-                                       struct tbed_name *name_ret)
-{
-    bool is_too_long;
-    char *buffer = malloc(TBED_NAME_NBYTES_MAX + 1);
-    if (buffer == NULL)
-        return TBED_ERR_MEMORY;
-    enum tbed_status status = name_make(reader, id, buffer, TBED_NAME_NBYTES_MAX + 1, name_ret, &is_too_long);
-    free(buffer);
-    return is_too_long ? TBED_ERR_CACHE_FULL : status;
-}
-
-static enum tbed_status name_find_or_make(const struct tbed_reader *reader, uint32_t id,
-                                          struct tbed_name *name_ret)
-{
-    char buffer[1024];
-    bool is_too_long;
-    enum tbed_status status = name_make(reader, id, buffer, sizeof buffer, name_ret, &is_too_long);
-    return is_too_long ? long_name_make(reader, id, name_ret) : status;
-}
-
-enum tbed_status tbed_name_get(const struct tbed_reader *reader, uint32_t id, struct tbed_name *name_ret)
-{
-    enum tbed_status status =
-        tbed_name_cache_find(reader->names, TBED_NAME_WHOLE, id, reader->epoch, name_ret);
-    return status == TBED_END ? name_find_or_make(reader, id, name_ret) : status;
-}
 
 /* ---- Parts of an event id ---- */
 

@@ -5,6 +5,7 @@
  */
 #include "format/checksum.h"
 #include "reader/core/file/reader_state.h"
+#include "reader/core/names/id_info.h"
 #include "reader/core/names/name_cache.h"
 #include "reader/core/records/metadata.h"
 
@@ -248,6 +249,7 @@ void tbed_reader_close(struct tbed_reader *reader)
     tbed_damage_list_free(reader->damage);
     free(reader->damage);
     tbed_name_cache_free(reader->names);
+    tbed_lookup_free(reader->lookup);
     tbed_map_close(&reader->map);
     free(reader);
 }

@@ -9,6 +9,7 @@
 #include <tracebed/exchange.h>
 
 #include "reader/exchange/chrome/chrome_json.h"
+#include "reader/exchange/chrome/chrome_names.h"
 
 /* A stream as it will be shown. */
 struct chrome_thread {

@@ -122,20 +122,28 @@ void tbed_chrome_quote(struct chrome_text *text, const char *bytes, size_t nbyte
     tbed_chrome_put(text, "\"", 1);
 }
 
+/* Has the id a text of its own, though perhaps with stand-ins in it? */
+static bool has_text(const struct tbed_reader *reader, uint32_t id)
+{
+    struct tbed_string_component component;
+    struct tbed_id_info info;
+    uint32_t at = 0;
+    if (!tbed_id_resolve(reader, id, &info))
+        return false;
+    if (info.kind != TBED_ID_KIND_STRING)
+        return true;
+    enum tbed_status status = tbed_string_component_next(reader, id, &at, &component);
+    return status == TBED_OK || status == TBED_END;
+}
+
 size_t tbed_chrome_resolve(const struct tbed_reader *reader, uint32_t id, char *buffer)
 {
     static const char unknown[] = "<unknown>";
-    struct tbed_string_component component;
-    size_t nbytes = 0;
-    uint32_t at = 0;
-    enum tbed_status status = tbed_string_resolve(reader, id, buffer, CHROME_TEXT_MAX, &nbytes);
-    if (status != TBED_OK) {
-        enum tbed_status first = tbed_string_component_next(reader, id, &at, &component);
-        if (first != TBED_OK && first != TBED_END) { /* not a part of it: it has no text at all */
-            memcpy(buffer, unknown, sizeof unknown);
-            return sizeof unknown - 1;
-        }
+    if (!has_text(reader, id)) {
+        memcpy(buffer, unknown, sizeof unknown);
+        return sizeof unknown - 1;
     }
+    size_t nbytes = tbed_id_text(reader, id, TBED_NAME_ALL, buffer, CHROME_TEXT_MAX);
     if (nbytes < CHROME_TEXT_MAX)
         return nbytes;
     nbytes = CHROME_TEXT_MAX - 1;

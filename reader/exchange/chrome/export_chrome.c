@@ -14,18 +14,8 @@
 #include <tracebed/analysis.h>
 #include <unistd.h>
 
-#define LABEL_END       0x1E
-#define NAME_SLOTS      8192u
-#define FLUSH_NBYTES    (256u << 10)
-#define KEPT_NBYTES_MAX 1024u /* longer texts are resolved each time: the names kept are never much */
-
-/* An id's text as JSON: its name in quotes, and its arguments as members of an object. */
-struct name {
-    uint32_t id;
-    bool is_there;
-    uint32_t argument_count;
-    struct chrome_text label, members;
-};
+#define LABEL_END    0x1E
+#define FLUSH_NBYTES (256u << 10)
 
 struct chrome {
     FILE *out;
@@ -36,7 +26,7 @@ struct chrome {
     bool needs_comma;
     char *buffer; /* CHROME_TEXT_MAX bytes */
     struct chrome_text pair_name;
-    struct name *names;
+    struct chrome_names names;
     struct chrome_pids taken;
 
     /* of the trace at hand */
@@ -64,7 +54,7 @@ static void flush(struct chrome *chrome)
 
 static bool is_over(const struct chrome *chrome)
 {
-    return chrome->write_errno != 0 || chrome->text.is_out_of_memory;
+    return chrome->write_errno != 0 || chrome->text.is_out_of_memory || chrome->names.is_out_of_memory;
 }
 
 static void open_event(struct chrome *chrome)
@@ -75,83 +65,12 @@ static void open_event(struct chrome *chrome)
     chrome->needs_comma = true;
 }
 
-/* ---- Names ---- */
-
-static void free_names(struct chrome *chrome)
-{
-    for (size_t i = 0; chrome->names != NULL && i < NAME_SLOTS; i++) {
-        free(chrome->names[i].label.bytes);
-        free(chrome->names[i].members.bytes);
-        chrome->names[i] = (struct name){0};
-    }
-}
-
-static void add_member(struct name *name, const char *text, size_t nbytes)
-{
-    struct chrome_text *members = &name->members;
-    tbed_chrome_puts(members, name->argument_count > 0 ? ",\"arg" : "\"arg");
-    tbed_chrome_u64(members, name->argument_count++);
-    tbed_chrome_puts(members, "\":");
-    tbed_chrome_quote(members, text, nbytes);
-}
-
-/* As measureme has it: a label is not empty and has no control bytes. */
-static void put_label(struct name *name, const char *text, size_t nbytes)
-{
-    static const char bad[] = "<parse error>";
-    bool is_bad = nbytes == 0;
-    for (size_t i = 0; i < nbytes; i++)
-        is_bad |= (uint8_t)text[i] < 0x20 || text[i] == 0x7F;
-    tbed_chrome_quote(&name->label, is_bad ? bad : text, is_bad ? sizeof bad - 1 : nbytes);
-}
-
-/* What a span or an event is called, into the buffer. */
-static size_t resolve_name(struct chrome *chrome, uint32_t id)
-{
-    struct tbed_location location;
-    if (chrome->options.place == NULL || id > TBED_ID_MAX_RESERVED ||
-        !tbed_location_resolve(chrome->reader, id, &location))
-        return tbed_chrome_resolve(chrome->reader, id, chrome->buffer);
-    size_t nbytes = chrome->options.place(chrome->options.place_context, chrome->reader, id, chrome->buffer,
-                                          CHROME_TEXT_MAX);
-    return nbytes < CHROME_TEXT_MAX ? nbytes : CHROME_TEXT_MAX - 1;
-}
-
-static void make_name(struct chrome *chrome, struct name *name, uint32_t id)
-{
-    const char *at = chrome->buffer;
-    const char *end = at + resolve_name(chrome, id);
-    name->id = id;
-    name->is_there = true;
-    name->argument_count = 0;
-    name->label.nbytes = name->members.nbytes = 0;
-    for (bool is_label = true;; is_label = false) {
-        const char *stop = memchr(at, LABEL_END, (size_t)(end - at));
-        size_t nbytes = (size_t)((stop != NULL ? stop : end) - at);
-        if (is_label)
-            put_label(name, at, nbytes);
-        else
-            add_member(name, at, nbytes);
-        if (stop == NULL)
-            break;
-        at = stop + 1;
-    }
-    chrome->text.is_out_of_memory |= name->label.is_out_of_memory || name->members.is_out_of_memory;
-}
+/* ---- Fields ---- */
 
 /* Valid until the next call. */
-static const struct name *find_name(struct chrome *chrome, uint32_t id)
+static const struct chrome_name *find_name(struct chrome *chrome, uint32_t id)
 {
-    struct name *name = &chrome->names[(id * 2654435761u >> 16) % NAME_SLOTS];
-    if (name->is_there && name->id == id)
-        return name;
-    if (name->label.room + name->members.room > KEPT_NBYTES_MAX) {
-        free(name->label.bytes);
-        free(name->members.bytes);
-        *name = (struct name){0};
-    }
-    make_name(chrome, name, id);
-    return name;
+    return tbed_chrome_name(&chrome->names, chrome->reader, id, chrome->buffer);
 }
 
 /* The whole text of an id in quotes. */
@@ -160,8 +79,6 @@ static void put_id_text(struct chrome *chrome, uint32_t id)
     size_t nbytes = tbed_chrome_resolve(chrome->reader, id, chrome->buffer);
     tbed_chrome_quote(&chrome->text, chrome->buffer, nbytes);
 }
-
-/* ---- Fields ---- */
 
 static int64_t ns_of(const struct chrome *chrome, uint64_t tick)
 {
@@ -211,7 +128,7 @@ static void put_category(struct chrome *chrome, uint32_t category)
     if (category == TBED_ID_INVALID)
         return;
     tbed_chrome_puts(&chrome->text, ",\"cat\":");
-    const struct name *name = find_name(chrome, category);
+    const struct chrome_name *name = find_name(chrome, category);
     tbed_chrome_put(&chrome->text, name->label.bytes, name->label.nbytes);
 }
 
@@ -241,25 +158,28 @@ static void put_args(struct chrome *chrome, uint32_t id, const struct tbed_scope
                      const struct tbed_event *event)
 {
     struct chrome_text *text = &chrome->text;
-    const struct name *name = find_name(chrome, id);
+    const struct chrome_name *name = find_name(chrome, id);
     uint32_t count = name->argument_count;
     uint32_t begin_count = begin != NULL ? begin->argument_count : 0;
     uint32_t event_count = event != NULL ? event->argument_count : 0;
-    if (count + begin_count + event_count == 0)
+    bool has_details = name->details.nbytes > 0;
+    if (count + begin_count + event_count == 0 && !has_details)
         return;
     tbed_chrome_puts(text, ",\"args\":{");
+    tbed_chrome_put(text, name->details.bytes, name->details.nbytes);
+    tbed_chrome_puts(text, has_details && count > 0 ? "," : "");
     tbed_chrome_put(text, name->members.bytes, name->members.nbytes);
     if (begin != NULL)
-        put_arguments(chrome, begin->arguments, begin_count, count, count > 0);
+        put_arguments(chrome, begin->arguments, begin_count, count, has_details || count > 0);
     count += begin_count;
     if (event != NULL)
-        put_arguments(chrome, event->arguments, event_count, count, count > 0);
+        put_arguments(chrome, event->arguments, event_count, count, has_details || count > 0);
     tbed_chrome_puts(text, "}");
 }
 
 static void put_name(struct chrome *chrome, uint32_t id)
 {
-    const struct name *name = find_name(chrome, id);
+    const struct chrome_name *name = find_name(chrome, id);
     open_event(chrome);
     tbed_chrome_put(&chrome->text, name->label.bytes, name->label.nbytes);
 }
@@ -660,7 +580,7 @@ static enum tbed_status open_scopes(struct chrome *chrome)
 static enum tbed_status put_trace(struct chrome *chrome, struct tbed_reader *reader)
 {
     chrome->reader = reader;
-    free_names(chrome); /* ids mean something else now */
+    tbed_chrome_names_clear(&chrome->names); /* ids mean something else now */
     enum tbed_status status =
         tbed_chrome_threads_make(reader, chrome->options.collapse_threads, &chrome->taken,
                                  &chrome->report.renumbered_count, &chrome->threads);
@@ -703,7 +623,7 @@ static enum tbed_status put_traces(struct chrome *chrome, struct tbed_reader *co
         chrome->write_errno = errno;
     if (status != TBED_OK)
         return status;
-    if (chrome->text.is_out_of_memory)
+    if (chrome->text.is_out_of_memory || chrome->names.is_out_of_memory)
         return TBED_ERR_MEMORY;
     return chrome->write_errno != 0 ? TBED_ERR_WRITE : TBED_OK;
 }
@@ -724,16 +644,14 @@ static enum tbed_status export_into(struct chrome *chrome, struct tbed_reader *c
 {
     enum tbed_status status = TBED_ERR_MEMORY;
     chrome->buffer = malloc(CHROME_TEXT_MAX);
-    chrome->names = calloc(NAME_SLOTS, sizeof *chrome->names);
-    if (chrome->buffer != NULL && chrome->names != NULL)
+    if (chrome->buffer != NULL && tbed_chrome_names_open(&chrome->names))
         status = put_traces(chrome, readers, count);
     if (report != NULL)
         *report = chrome->report;
     errno = chrome->write_errno;
     if (status != TBED_OK)
         tbed_exchange_fail(error, status);
-    free_names(chrome);
-    free(chrome->names);
+    tbed_chrome_names_close(&chrome->names);
     free(chrome->buffer);
     free(chrome->text.bytes);
     free(chrome->pair_name.bytes);

@@ -207,10 +207,6 @@ struct tbed_chrome_options {
     size_t (*message)(void *context, struct tbed_reader *reader, const struct tbed_event *event,
                       const char **text_ret);
     void *message_context;
-    /* The name of a span or an event that is a place in code, as snprintf() gives texts. NULL: module and address. */
-    size_t (*place)(void *context, struct tbed_reader *reader, uint32_t id, char *buffer,
-                    size_t buffer_nbytes);
-    void *place_context;
 };
 
 /* Nothing is left out without being counted here. */

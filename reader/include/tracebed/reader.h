@@ -533,7 +533,101 @@ enum tbed_status tbed_string_walk_next(struct tbed_string_walk *walk, struct tbe
 void tbed_string_walk_skip(struct tbed_string_walk *walk);
 void tbed_string_walk_close(struct tbed_string_walk *walk);
 
-/* ---- Names, kept ---- */
+/* ---- Names: what an id means, for people and for programs ---- */
+
+/*
+ * Looks up native code that the file does not describe. libtracebed-symbols has one: tbed_symbols_attach().
+ *
+ * Threads:   a reader calls its resolver from any thread, but from one at a time. A resolver does not call the reader.
+ * Ownership: the texts of frames stay valid as long as the resolver is set; 'path' until it returns.
+ */
+struct tbed_frame;
+struct tbed_resolver {
+    size_t size; /* sizeof(struct tbed_resolver); lets the struct grow */
+    void *context;
+    /* The functions at 'pc', an address as the unit's ELF file has it, which was at 'path': as tbed_id_frames(). */
+    size_t (*frames)(void *context, const struct tbed_unit_info *unit, const char *path, uint64_t pc,
+                     struct tbed_frame *frames, size_t capacity);
+    /* All of these will be asked for: the time to look them up together. They rise. May be NULL. */
+    void (*prepare)(void *context, const struct tbed_unit_info *unit, const char *path, const uint64_t *pcs,
+                    size_t count);
+};
+
+/*
+ * Gives the reader a resolver, or (NULL) takes it away. Everything below then uses it. Call this before other threads
+ * use the reader; 'context' must outlive the reader.
+ *
+ * Errors: ERR_ARGUMENT, ERR_MEMORY.
+ */
+enum tbed_status tbed_reader_set_resolver(struct tbed_reader *reader, const struct tbed_resolver *resolver);
+
+/*
+ * Looks up all native code among 'ids' in one go, also what bindings and call stacks among them lead to: with
+ * 'whole_stacks' all of their frames, else the innermost. Naming ids one by one gives the same names, but takes much
+ * longer. Does nothing without a resolver.
+ */
+void tbed_names_prepare(const struct tbed_reader *reader, const uint32_t *ids, size_t count,
+                        bool whole_stacks);
+
+/*
+ * tbed_native_code_find() reads all events and gives the ids of the native code that they, their arguments and their
+ * call stacks use, as far as the file does not describe it: rising, each once. It is what tbed_names_prepare() is to be
+ * given before events are named one after another.
+ *
+ * Ownership: '*ids_ret' is the caller's, freed by free(); NULL if there is none.
+ * Errors:    ERR_MEMORY.
+ */
+enum tbed_status tbed_native_code_find(struct tbed_reader *reader, uint32_t **ids_ret, size_t *count_ret);
+
+enum tbed_id_kind {
+    TBED_ID_KIND_UNKNOWN, /* it was never given a meaning */
+    TBED_ID_KIND_STRING,  /* a string, or bound to one */
+    TBED_ID_KIND_CODE, /* a place in a code unit of a language implementation, or one that only FRAMES describe */
+    TBED_ID_KIND_NATIVE, /* an address in a module */
+};
+
+/* What an id means, in parts. A call stack means its innermost frame. */
+struct tbed_id_info {
+    enum tbed_id_kind kind;
+    uint32_t id; /* what bindings and stacks lead to */
+    /*
+     * The innermost (inlined) function at a place in code, its file and line. Of a string: the place in the program
+     * that uses it as a name, where that was recorded.
+     */
+    const char *function;
+    const char *file;
+    uint32_t line;      /* 0: not known */
+    const char *module; /* NATIVE: the last part of its path */
+    uint64_t pc;        /* NATIVE: an address as the ELF file has it; CODE: an index of instructions */
+    size_t frame_count; /* functions at that place, those that others were inlined into included */
+};
+
+/*
+ * tbed_id_resolve() says what an id means. The file is asked first, then the reader's resolver.
+ *
+ * Ownership: texts are terminated; NULL is not known. They stay valid until tbed_reader_close(), those that a resolver
+ *            gave as long as it is set.
+ * Errors:    false: the id has no meaning; '*info_ret' is filled all the same.
+ * Threads:   any number.
+ */
+bool tbed_id_resolve(const struct tbed_reader *reader, uint32_t id, struct tbed_id_info *info_ret);
+
+/* One function at a place in code. */
+struct tbed_frame {
+    const char *function; /* NULL: not known */
+    const char *file;     /* NULL: not known */
+    uint32_t line;        /* 0: not known */
+    bool is_inlined;      /* into the next one */
+};
+
+/*
+ * All functions at a place in code, the innermost (inlined) one first.
+ *
+ * Shape:     at most 'capacity' are written; returns how many there are. 0: nothing is known.
+ * Ownership: as tbed_id_resolve().
+ */
+size_t tbed_id_frames(const struct tbed_reader *reader, uint32_t id, struct tbed_frame *frames,
+                      size_t capacity);
 
 struct tbed_name {
     const char *text;
@@ -546,18 +640,39 @@ struct tbed_name {
 #define TBED_NAMES_NBYTES_MAX ((size_t)256 << 20)
 
 /*
- * tbed_name_get() is tbed_string_resolve() that remembers: the second time an id is asked for costs a lookup.
+ * tbed_name_get() spells an id for people, in one line; every listing of the tools spells it so. A string is its text
+ * (tbed_string_resolve()). A place in code is
  *
- * After tbed_reader_refresh() what had a stand-in, and what went through an id that is bound, is resolved again when
- * it is asked for. Pointers handed out before stay valid, and keep the old text.
+ *   "copy_node /src/tree.c:120"  function, file and line
+ *   "libc.so.6!malloc"           where no line is known: module and function
+ *   "libc.so.6+0x9d1e0"          where no function is known: module and address
+ *   "fib+0x5"                    in a code unit without lines: its name and the index of the instruction
+ *
+ * Of inlined functions the innermost is named; a call stack is its innermost frame.
+ *
+ * Names are kept: the second time an id is asked for costs a lookup. After tbed_reader_refresh() what had a stand-in,
+ * what went through an id that is bound, and places in code are named again when they are asked for. Pointers handed
+ * out before stay valid, and keep the old text.
  *
  * Ownership: 'text' is terminated, the reader's, valid until tbed_reader_close().
  * Errors:    as tbed_string_resolve(); the text is then the stand-in. ERR_CACHE_FULL: not kept, longer than
- *            TBED_NAME_NBYTES_MAX or beyond TBED_NAMES_NBYTES_MAX; resolve it yourself. '*name_ret' is then untouched,
- *            as it is with ERR_MEMORY.
+ *            TBED_NAME_NBYTES_MAX or beyond TBED_NAMES_NBYTES_MAX; tbed_id_text() gives it. '*name_ret' is then
+ *            untouched, as it is with ERR_MEMORY.
  * Threads:   any number. A hit takes no lock.
  */
 enum tbed_status tbed_name_get(const struct tbed_reader *reader, uint32_t id, struct tbed_name *name_ret);
+
+/* How much of a place in code to spell. Strings are spelled whole. */
+enum tbed_name_part {
+    TBED_NAME_ALL, /* as above */
+    TBED_NAME_FUNCTION, /* without the line, and of the function that others were inlined into: "copy_node /src/tree.c",
+                         * "libc.so.6!malloc"; "libc.so.6" where none is known */
+    TBED_NAME_MODULE, /* "libc.so.6"; of a code unit the file */
+};
+
+/* Spells an id as snprintf() would: at most 'buffer_nbytes' bytes, terminated; returns the whole length. Not kept. */
+size_t tbed_id_text(const struct tbed_reader *reader, uint32_t id, enum tbed_name_part part, char *buffer,
+                    size_t buffer_nbytes);
 
 /*
  * The label of an event id: the text before the first U+001E, all of it if there is none. What comes after is not

@@ -6,8 +6,8 @@
  * module itself if its build-id is the trace's, else in a separate debug file. It is a library of its own,
  * libtracebed-symbols, on elfutils and libiberty; readers that need no symbols need none of them.
  *
- * What was asked for is kept. Asking for many addresses at once (tbed_symbols_resolve_many(),
- * tbed_locations_resolve_many()) saves most of the time; each one after another works as well.
+ * What was asked for is kept. Asking for many addresses at once (tbed_symbols_resolve_many(), tbed_names_prepare())
+ * saves most of the time; each one after another works as well.
  *
  * Hostile files. Libraries that read debug files may crash on wrong ones. So they run in a process of their own, which
  * is forked with the first question and lives until tbed_symbols_close(). It may open files for reading and nothing
@@ -78,13 +78,6 @@ struct tbed_symbol {
 bool tbed_symbols_find(struct tbed_symbols *symbols, const struct tbed_symbols_module *module, uint64_t pc,
                        struct tbed_symbol *symbol_ret, enum tbed_symbols_state *state_ret);
 
-struct tbed_frame {
-    const char *function; /* NULL: not known */
-    const char *file;     /* NULL: not known */
-    uint32_t line;        /* 0: not known */
-    bool is_inlined;      /* into the next one */
-};
-
 /*
  * tbed_symbols_frames() gives the functions at 'pc', the innermost (inlined) one first, with their files and lines. The
  * last one is called as its symbol is, so that its name does not depend on debug information: 'function' of
@@ -112,39 +105,29 @@ const char *tbed_symbols_trouble(struct tbed_symbols *symbols, const struct tbed
  * NULL: they answered, or nobody had to be asked. Valid until tbed_symbols_close(). */
 const char *tbed_symbols_debuginfod_trouble(const struct tbed_symbols *symbols);
 
-/* ---- Locations of a trace ---- */
+/* ---- Names in a trace ---- */
 
 /*
- * tbed_location_frames() gives the frames of any location, or of what a stack or a binding leads to: those that the
- * file has (tbed_location_resolve()), else those of its module. As tbed_symbols_frames() otherwise; texts from the file
- * are valid until the reader is closed, too. 'symbols' may be NULL: then only the file is asked.
- */
-size_t tbed_location_frames(struct tbed_symbols *symbols, const struct tbed_reader *reader, uint32_t id,
-                            struct tbed_frame *frames, size_t capacity);
-
-/* Looks for all of these at once, sorted by module. Ids that are no native locations are passed over. */
-void tbed_locations_resolve_many(struct tbed_symbols *symbols, const struct tbed_reader *reader,
-                                 const uint32_t *ids, size_t count);
-
-/* How much of a location to tell. */
-enum tbed_location_part {
-    TBED_LOCATION_ALL, /* "copy_node tree.c:120"; "libc.so.6!malloc+0x1d" where no line is known, "module+0x1234" where
-                        * there is no symbol */
-    TBED_LOCATION_SYMBOL, /* "libc.so.6!malloc"; "module" where there is no symbol */
-    TBED_LOCATION_MODULE, /* "libc.so.6" */
-};
-
-/*
- * tbed_location_text() tells what an id means to a person, as snprintf() would: at most 'buffer_nbytes'
- * bytes, terminated; returns the whole length.
+ * Makes 'symbols' the reader's resolver: names of native code that the file does not describe then have functions, files
+ * and lines, in everything that is made of the reader.
  *
- * Native locations as above, of the innermost (inlined) function; SYMBOL is the function around all that was inlined.
- * The module is the last part of its name. Bytecode is "name file:line", without
- * the line for SYMBOL and the file alone for MODULE. An id that is no location is its string; a stack is its innermost
- * location. 'symbols' may be NULL: then only the file is asked.
+ * Ownership: 'symbols' must stay open until the reader is closed or has another resolver. It serves this reader alone
+ *            from then on, since the reader may call it from any thread; its trouble may be asked for when no other
+ *            thread uses the reader.
+ * Errors:    ERR_MEMORY.
  */
-size_t tbed_location_text(struct tbed_symbols *symbols, const struct tbed_reader *reader, uint32_t id,
-                          enum tbed_location_part part, char *buffer, size_t buffer_nbytes);
+enum tbed_status tbed_symbols_attach(struct tbed_symbols *symbols, struct tbed_reader *reader);
+
+/* What is known about the symbols of a module that a trace has code of. */
+struct tbed_symbols_trouble {
+    uint32_t module_id; /* the first id of its unit, which tells modules apart */
+    const char *path;   /* valid until the reader is closed */
+    enum tbed_symbols_state state;
+    const char *text; /* as tbed_symbols_trouble() gives it; NULL: none */
+};
+/* That of the module around 'id'. False: the file describes this place itself, or it is not native code. */
+bool tbed_symbols_location_state(struct tbed_symbols *symbols, const struct tbed_reader *reader, uint32_t id,
+                                 struct tbed_symbols_trouble *trouble_ret);
 
 #ifdef __cplusplus
 }

@@ -125,13 +125,13 @@ class Debuginfod(unittest.TestCase):
         with Server({self.build_id: self.debug}) as server:
             told = self.tracebed("symbolize", "--debuginfod", self.trace, urls=server.url)
         self.assertEqual(told.returncode, 0, told.stderr)
-        self.assertNotIn("could not be asked", told.stderr)
+        self.assertNotIn("cannot query", told.stderr)
         self.assertEqual(server.asked.count(f"/buildid/{self.build_id}/debuginfo"), 1, server.asked)
         self.assertEqual(len(set(server.asked)), len(server.asked), "something was asked for twice")
         report = self.tracebed("report", "--allocations", self.trace).stdout
         self.assertRegex(report, r"inner .*subject\.c:5\n")
         report = self.tracebed("report", "--allocations", "--by=function", self.trace).stdout
-        self.assertIn("subject!outer\n", report)
+        self.assertRegex(report, r"outer .*subject\.c\n")
 
     def test_nobody_is_asked_without_the_option(self):
         with Server({self.build_id: self.debug}) as server:
@@ -146,7 +146,7 @@ class Debuginfod(unittest.TestCase):
             told = self.tracebed("symbolize", "--debuginfod", self.trace, urls=server.url)
         self.assertEqual(told.returncode, 0)
         self.assertIn("it has no symbols", told.stderr)
-        self.assertNotIn("could not be asked", told.stderr)
+        self.assertNotIn("cannot query", told.stderr)
         self.assertIn(f"/buildid/{self.build_id}/debuginfo", server.asked)
 
     def test_what_is_another_build_or_no_debug_file_is_not_used(self):
@@ -170,7 +170,7 @@ class Debuginfod(unittest.TestCase):
             url = f"http://127.0.0.1:{taken.getsockname()[1]}"
             told = self.tracebed("symbolize", "--debuginfod", self.trace, urls=url)
         self.assertEqual(told.returncode, 0)
-        self.assertEqual(told.stderr.count(f"debuginfod could not be asked: {url}: "), 1, told.stderr)
+        self.assertEqual(told.stderr.count(f"cannot query debuginfod: {url}: "), 1, told.stderr)
         self.assertEqual(told.stderr.count("debuginfod could not be asked"), 1, told.stderr)
 
     def count_connections(self):
@@ -197,7 +197,7 @@ class Debuginfod(unittest.TestCase):
             server.shutdown(socket.SHUT_RDWR)
             thread.join()
         self.assertEqual(told.returncode, 0)
-        self.assertIn(f"debuginfod could not be asked: {url}: ", told.stderr)
+        self.assertIn(f"cannot query debuginfod: {url}: ", told.stderr)
         return count
 
     def test_a_server_that_fails_is_not_asked_again(self):
@@ -212,7 +212,7 @@ class Debuginfod(unittest.TestCase):
         for urls in (None, " "):
             told = self.tracebed("symbolize", "--debuginfod", self.trace, urls=urls)
             self.assertEqual(told.returncode, 0)
-            self.assertIn("debuginfod could not be asked: DEBUGINFOD_URLS: it names no server", told.stderr)
+            self.assertIn("cannot query debuginfod: DEBUGINFOD_URLS: it names no server", told.stderr)
 
 
 if __name__ == "__main__":

@@ -271,21 +271,26 @@ static void add_unit(struct fixture *f, uint32_t first_id, uint32_t kind, const 
     fixture_record(f, TBED_RECORD_UNIT, fields, 10 + (fields[7] + 7) / 8 * 2);
 }
 
-static void expect_text(struct tbed_symbols *symbols, const struct tbed_reader *reader, uint32_t id,
-                        enum tbed_location_part part, const char *expected)
+static void expect_text(const struct tbed_reader *reader, uint32_t id, enum tbed_name_part part,
+                        const char *expected)
 {
     char buffer[1024], cut[4];
-    size_t nbytes = tbed_location_text(symbols, reader, id, part, buffer, sizeof buffer);
+    struct tbed_name name;
+    size_t nbytes = tbed_id_text(reader, id, part, buffer, sizeof buffer);
     assert_string_equal(buffer, expected);
     assert_int_equal(nbytes, strlen(expected));
     /* Cut as snprintf() cuts. */
-    assert_int_equal(tbed_location_text(symbols, reader, id, part, cut, sizeof cut), nbytes);
+    assert_int_equal(tbed_id_text(reader, id, part, cut, sizeof cut), nbytes);
     assert_memory_equal(cut, expected, nbytes < 3 ? nbytes : 3);
     assert_int_equal(cut[nbytes < 3 ? nbytes : 3], '\0');
-    assert_int_equal(tbed_location_text(symbols, reader, id, part, NULL, 0), nbytes);
+    assert_int_equal(tbed_id_text(reader, id, part, NULL, 0), nbytes);
+    if (part == TBED_NAME_ALL && id != TBED_ID_INVALID) {
+        assert_int_equal(tbed_name_get(reader, id, &name), TBED_OK);
+        assert_string_equal(name.text, expected);
+    }
 }
 
-static void locations_are_told_in_one_form(void **state)
+static void places_are_spelled_in_one_form(void **state)
 {
     struct self self = find_self();
     struct fixture *f = fixture_new(4096);
@@ -301,19 +306,20 @@ static void locations_are_told_in_one_form(void **state)
     struct tbed_reader *reader = fixture_open(f);
     assert_int_equal(tbed_damage_count(reader), 0);
     snprintf(raw, sizeof raw, "self.test+0x%x", pc);
-    expect_text(symbols, reader, UNIT_FIRST + pc, TBED_LOCATION_ALL, "self.test!symbols_test_first+0x2");
-    expect_text(symbols, reader, UNIT_FIRST + pc, TBED_LOCATION_SYMBOL, "self.test!symbols_test_first");
-    expect_text(symbols, reader, UNIT_FIRST + pc, TBED_LOCATION_MODULE, "self.test");
-    expect_text(NULL, reader, UNIT_FIRST + pc, TBED_LOCATION_ALL, raw);
-    expect_text(NULL, reader, UNIT_FIRST + pc, TBED_LOCATION_SYMBOL, "self.test");
-    expect_text(symbols, reader, UNIT_FIRST + UNIT_COUNT + 9, TBED_LOCATION_ALL, "load a.rb:15");
-    expect_text(symbols, reader, UNIT_FIRST + UNIT_COUNT, TBED_LOCATION_ALL, "load a.rb:7");
-    expect_text(symbols, reader, UNIT_FIRST + UNIT_COUNT + 9, TBED_LOCATION_SYMBOL, "load a.rb");
-    expect_text(symbols, reader, UNIT_FIRST + UNIT_COUNT + 9, TBED_LOCATION_MODULE, "a.rb");
-    expect_text(symbols, reader, text, TBED_LOCATION_ALL, "plain");
-    expect_text(symbols, reader, TBED_ID_INVALID, TBED_LOCATION_ALL, "<unknown>");
-    tbed_symbols_close(symbols);
+    expect_text(reader, UNIT_FIRST + pc, TBED_NAME_ALL, raw);
+    expect_text(reader, UNIT_FIRST + pc, TBED_NAME_FUNCTION, "self.test");
+    assert_int_equal(tbed_symbols_attach(symbols, reader), TBED_OK);
+    expect_text(reader, UNIT_FIRST + pc, TBED_NAME_ALL, "self.test!symbols_test_first");
+    expect_text(reader, UNIT_FIRST + pc, TBED_NAME_FUNCTION, "self.test!symbols_test_first");
+    expect_text(reader, UNIT_FIRST + pc, TBED_NAME_MODULE, "self.test");
+    expect_text(reader, UNIT_FIRST + UNIT_COUNT + 9, TBED_NAME_ALL, "load a.rb:15");
+    expect_text(reader, UNIT_FIRST + UNIT_COUNT, TBED_NAME_ALL, "load a.rb:7");
+    expect_text(reader, UNIT_FIRST + UNIT_COUNT + 9, TBED_NAME_FUNCTION, "load a.rb");
+    expect_text(reader, UNIT_FIRST + UNIT_COUNT + 9, TBED_NAME_MODULE, "a.rb");
+    expect_text(reader, text, TBED_NAME_ALL, "plain");
+    expect_text(reader, TBED_ID_INVALID, TBED_NAME_ALL, "<unknown>");
     tbed_reader_close(reader);
+    tbed_symbols_close(symbols);
     fixture_free(f);
 }
 
@@ -327,7 +333,7 @@ int main(void)
         cmocka_unit_test(a_debug_file_is_found_by_build_id),
         cmocka_unit_test(many_modules_are_kept_apart),
         cmocka_unit_test(many_addresses_of_a_module_are_one_question),
-        cmocka_unit_test(locations_are_told_in_one_form),
+        cmocka_unit_test(places_are_spelled_in_one_form),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -191,7 +191,7 @@ static void the_program_s_own_allocations_are_named(void **state)
     (void)state;
     EXPECT(0, NULL, NULL, "record", "-o", path, "--", "/bin/ls", "/");
     EXPECT(0, "  ls", "", "report", "--by=module", path);
-    EXPECT(0, "!", "", "report", "--by=symbol", path);
+    EXPECT(0, "_IO_file_doallocate", "", "report", "--by=symbol", path);
     EXPECT(0, "+0x", "", "report", "--no-symbols", path);
 }
 

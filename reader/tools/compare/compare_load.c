@@ -169,7 +169,7 @@ static bool load_trace(struct tbed_comparison *comparison, const struct compare_
     struct tbed_trace_info info;
     if (reader == NULL)
         return false;
-    tool_places_open(&places, reader, TBED_LOCATION_ALL);
+    tool_places_open(&places, reader, TBED_NAME_ALL);
     bool by_scope = options->by_scope || tbed_rtl_is_of_log(reader);
     bool added = by_scope ? load_scopes(comparison, &places, options, first, run)
                           : load_labels(comparison, &places, options->jobs, first, run);

@@ -9,7 +9,7 @@
 
 #include "reader/tools/shared/streams.h"
 
-#include <tracebed/symbols.h>
+#include "reader/tools/shared/tool_places.h"
 
 struct dump_label {
     uint32_t stream;
@@ -33,7 +33,7 @@ struct dump {
     size_t label_width, time_width;
     size_t label_last; /* the one found last: events of one stream come in rows */
 
-    struct tbed_symbols *symbols; /* NULL: none wanted */
+    struct tool_places places;
     struct tool_json out;
     struct tool_buffer line; /* scratch */
 };

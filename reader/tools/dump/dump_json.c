@@ -69,7 +69,7 @@ static void put_memory(struct dump *dump, const struct tbed_event *event)
     if (event->type == TBED_EVENT_ALLOC)
         tool_json_u64(out, "size", event->of.alloc.size);
     if (event->extended)
-        tool_json_u64(out, "function", event->of.alloc.function);
+        tool_json_u64(out, "allocator", event->of.alloc.function);
 }
 
 static void put_realloc(struct dump *dump, const struct tbed_event *event)
@@ -156,7 +156,7 @@ void dump_json_event(struct dump *dump, const struct tbed_event *event)
     tool_json_u64(out, "tick", event->tick);
     tool_json_string(out, "type", tool_event_type(event->type));
     tool_json_u64(out, "id", event->id);
-    tool_json_name(out, "name", dump->reader, event->id);
+    tool_json_named(out, dump->reader, event->id);
     put_details(dump, event);
     put_category(dump, event->category);
     if (event->argument_count > 0)

@@ -235,23 +235,11 @@ static void say_label(struct dump *dump, struct tool_text name)
     say(dump, at != name.text ? "\"" : "");
 }
 
-/* A place in code: "function file:line" as far as it is known. False: it is none. */
-static bool say_place(struct dump *dump, uint32_t id)
-{
-    struct tbed_location location;
-    char text[4096];
-    if (id > TBED_ID_MAX_RESERVED || !tbed_location_resolve(dump->reader, id, &location))
-        return false;
-    size_t nbytes = tbed_location_text(dump->symbols, dump->reader, id, TBED_LOCATION_ALL, text, sizeof text);
-    tool_append(&dump->line, text, nbytes < sizeof text ? nbytes : sizeof text - 1);
-    return true;
-}
-
 static void say_name(struct dump *dump, uint32_t id)
 {
     if (id == TBED_ID_INVALID)
         say(dump, "?");
-    else if (!say_place(dump, id))
+    else
         say_label(dump, tool_name_text(dump->reader, id));
 }
 

@@ -42,6 +42,8 @@ static const char help[] =
     "Exit status: 0 fine; 1 the file is damaged (what is intact is printed); 2 wrong usage, or it cannot be "
     "read.\n";
 
+#define FEW_EVENTS 1000
+
 enum { OPTION_ORDER = 2000, OPTION_ABSOLUTE, OPTION_NO_SYMBOLS, OPTION_DEPTH, OPTION_JSON };
 
 /* A time as it was typed: the clock, and with it what a number without a unit means, is known later. */
@@ -253,12 +255,21 @@ static enum tbed_status walk_time(struct dump *dump)
     return status;
 }
 
+/* A few names are looked up faster one by one than after a walk over all events. */
+static void open_places(struct dump *dump)
+{
+    dump->places = (struct tool_places){.reader = dump->reader, .part = TBED_NAME_ALL};
+    if (!dump->no_symbols)
+        tool_places_open(&dump->places, dump->reader, TBED_NAME_ALL);
+    if (dump->left > FEW_EVENTS)
+        tool_places_prepare_all(&dump->places);
+}
+
 static enum tbed_status walk(struct dump *dump)
 {
-    if (!dump->json) {
-        dump->symbols = dump->no_symbols ? NULL : tbed_symbols_open(NULL);
+    open_places(dump);
+    if (!dump->json)
         dump_text_prepare(dump);
-    }
     if (dump->json && dump->by_stream)
         dump_json_strings(dump);
     if (!dump->by_stream)
@@ -304,7 +315,7 @@ static int run(int argc, char **argv)
     if (exit < 0)
         exit = print_all(&dump);
     dump_text_free(&dump);
-    tbed_symbols_close(dump.symbols);
+    tool_places_close(&dump.places);
     tbed_reader_close(dump.reader);
     streams_free(&dump.streams);
     return exit;

@@ -8,14 +8,6 @@
 
 #include <string.h>
 #include <tracebed/exchange.h>
-#include <tracebed/symbols.h>
-
-static size_t place_text(void *context, struct tbed_reader *reader, uint32_t id, char *buffer,
-                         size_t buffer_nbytes)
-{
-    struct tbed_symbols *symbols = context;
-    return tbed_location_text(symbols, reader, id, TBED_LOCATION_SYMBOL, buffer, buffer_nbytes);
-}
 
 /* Where the data goes to standard output, this goes to standard error. */
 static void put_note(bool is_piped, uint64_t count, const char *what, const char *explanation)
@@ -50,15 +42,12 @@ static void put_report(const struct export_request *request, const struct tbed_c
 
 enum tool_exit export_chrome(const struct export_request *request)
 {
-    struct tbed_symbols_options symbols = {.size = sizeof symbols, .no_lines = true};
     struct tbed_chrome_options options = {.size = sizeof options,
                                           .overwrite = request->overwrite,
                                           .absolute = request->absolute,
                                           .collapse_threads = request->collapse_threads,
                                           .minimum_ns = request->minimum_ns,
-                                          .message = tool_message,
-                                          .place = place_text,
-                                          .place_context = tbed_symbols_open(&symbols)};
+                                          .message = tool_message};
     struct tbed_chrome_report report = {0};
     struct tbed_error error = {.offset = UINT64_MAX};
     enum tbed_status status;
@@ -68,7 +57,6 @@ enum tool_exit export_chrome(const struct export_request *request)
     else
         status = tbed_export_chrome(request->readers, request->reader_count, request->to, &options, &report,
                                     &error);
-    tbed_symbols_close(options.place_context);
     enum tool_exit exit;
     if (!export_went_well(request, status, &error, &exit))
         return exit;

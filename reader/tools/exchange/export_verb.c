@@ -134,8 +134,10 @@ static int finish_files(struct export_request *request, char **paths, int exit)
         if (exit == TOOL_FINE && tool_damage_count(request->readers[i]) > 0)
             exit = TOOL_FOUND;
         tool_tell_damage(paths[i], request->readers[i]);
+        tool_places_close(&request->places[i]);
         tbed_reader_close(request->readers[i]);
     }
+    free(request->places);
     free(request->readers);
     return tool_finish(exit);
 }
@@ -152,11 +154,14 @@ static int export_files(char **paths, size_t count, const struct options *option
                                      .tid = options->tid,
                                      .quirks = options->quirks};
     request.readers = tool_realloc(NULL, count * sizeof *request.readers);
+    request.places = tool_realloc(NULL, count * sizeof *request.places);
     for (; request.reader_count < count; request.reader_count++) {
         request.reader = tool_open(paths[request.reader_count]);
         if (request.reader == NULL)
             return finish_files(&request, paths, TOOL_TROUBLE);
         request.readers[request.reader_count] = request.reader;
+        tool_places_open(&request.places[request.reader_count], request.reader, TBED_NAME_ALL);
+        tool_places_prepare_all(&request.places[request.reader_count]);
     }
     request.reader = request.readers[0];
     return finish_files(&request, paths, options->format->run(&request));

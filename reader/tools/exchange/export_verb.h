@@ -7,10 +7,12 @@
 #define TRACEBED_EXPORT_VERB_H
 
 #include "reader/tools/shared/tool.h"
+#include "reader/tools/shared/tool_places.h"
 
 struct export_request {
     struct tbed_reader *reader; /* the first, or only one */
     struct tbed_reader **readers;
+    struct tool_places *places; /* of each */
     size_t reader_count;
     const char *to;
     bool overwrite;

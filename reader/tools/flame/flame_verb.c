@@ -285,7 +285,8 @@ static int run(int argc, char **argv)
         options.stacks.stream_count = options.streams.chosen.count;
     }
     if (exit < 0) {
-        tool_places_open(&flame.places, flame.reader, TBED_LOCATION_SYMBOL);
+        tool_places_open(&flame.places, flame.reader,
+                         flame.weight == FLAME_TIME ? TBED_NAME_ALL : TBED_NAME_FUNCTION);
         options.stacks.name = tool_places_name;
         options.stacks.name_context = &flame.places;
         options.stacks.prepare = tool_places_prepare;

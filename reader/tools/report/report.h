@@ -40,7 +40,7 @@ struct report_options {
     bool spans, allocations; /* which to show; both: whatever there is */
     bool no_symbols;
     enum report_sort sort;
-    enum tbed_location_part by;
+    enum tbed_name_part by;
     bool by_stack;
     struct group group;
     uint32_t moment_count; /* of allocations over time; 0: not shown */

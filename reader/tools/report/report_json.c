@@ -22,10 +22,19 @@ static void json_ticks(struct tool_json *json, const struct report *report, cons
         tool_json_u64(json, key, ticks);
 }
 
+/* Of names that were grouped by something else nothing more is known. */
+static void json_name(struct tool_json *json, const struct report *report, uint32_t id, const char *name,
+                      size_t nbytes)
+{
+    bool is_grouped = report->options->group.by != GROUP_BY_SCOPE;
+    tool_json_row_name(json, report->reader, is_grouped ? TBED_ID_INVALID : id, report->options->by, name,
+                       nbytes);
+}
+
 static void json_span(struct tool_json *json, const struct report *report, const struct tbed_span_row *row)
 {
     tool_json_object_open(json, NULL);
-    tool_json_text(json, "name", row->name, row->name_nbytes);
+    json_name(json, report, row->id, row->name, row->name_nbytes);
     tool_json_u64(json, "count", row->count);
     json_ticks(json, report, "total", row->total_ticks);
     json_ticks(json, report, "self", row->self_ticks);
@@ -50,13 +59,14 @@ static void json_spans(struct tool_json *json, const struct report *report, cons
     tool_json_array_close(json);
 }
 
-static void json_instants(struct tool_json *json, const struct report_table *table)
+static void json_instants(struct tool_json *json, const struct report *report)
 {
+    const struct report_table *table = &report->instants;
     tool_json_array_open(json, "instants");
     for (size_t i = 0; i < table->shown; i++) {
         const struct tbed_instant_row *row = table->rows[i];
         tool_json_object_open(json, NULL);
-        tool_json_text(json, "name", row->name, row->name_nbytes);
+        json_name(json, report, row->id, row->name, row->name_nbytes);
         tool_json_u64(json, "count", row->count);
         tool_json_object_close(json);
     }
@@ -70,7 +80,7 @@ static void json_counters(struct tool_json *json, const struct report *report)
         const struct tbed_counter_row *row = report->counters.rows[i];
         uint32_t unit = tbed_counter_unit(report->reader, row->id);
         tool_json_object_open(json, NULL);
-        tool_json_text(json, "name", row->name, row->name_nbytes);
+        json_name(json, report, row->id, row->name, row->name_nbytes);
         tool_json_string(json, "unit", unit != TBED_ID_INVALID ? tool_name(report->reader, unit) : NULL);
         tool_json_u64(json, "count", row->count);
         tool_json_f64(json, "last", row->last);
@@ -81,13 +91,14 @@ static void json_counters(struct tool_json *json, const struct report *report)
     tool_json_array_close(json);
 }
 
-static void json_messages(struct tool_json *json, const struct report_table *table)
+static void json_messages(struct tool_json *json, const struct report *report)
 {
+    const struct report_table *table = &report->messages;
     tool_json_array_open(json, "messages");
     for (size_t i = 0; i < table->shown; i++) {
         const struct tbed_message_row *row = table->rows[i];
         tool_json_object_open(json, NULL);
-        tool_json_text(json, "name", row->name, row->name_nbytes);
+        json_name(json, report, row->id, row->name, row->name_nbytes);
         tool_json_u64(json, "count", row->count);
         tool_json_u64(json, "error_count", row->severity_counts[TBED_SEVERITY_ERROR]);
         tool_json_u64(json, "warning_count", row->severity_counts[TBED_SEVERITY_WARNING]);
@@ -142,7 +153,7 @@ static void json_allocations(struct tool_json *json, const struct report *report
     for (size_t i = 0; i < report->sites.shown; i++) {
         const struct tbed_allocation_site *site = report->sites.rows[i];
         tool_json_object_open(json, NULL);
-        tool_json_text(json, "name", site->name, site->name_nbytes);
+        json_name(json, report, site->id, site->name, site->name_nbytes);
         json_sums(json, &site->sums);
         tool_json_object_close(json);
     }
@@ -186,9 +197,9 @@ static void json_statistics(struct tool_json *json, const struct report *report)
     json_totals(json, &report->totals);
     json_spans(json, report, "spans", &report->spans);
     json_spans(json, report, "async_spans", &report->asyncs);
-    json_instants(json, &report->instants);
+    json_instants(json, report);
     json_counters(json, report);
-    json_messages(json, &report->messages);
+    json_messages(json, report);
 }
 
 void report_print_json(const struct report *report)

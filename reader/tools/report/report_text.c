@@ -364,51 +364,44 @@ static void put_site(const struct report *report, const struct tbed_allocation_s
 }
 
 /* Why a module's sites have no symbols. */
-static void put_module_note(const struct report *report, const struct tbed_unit_info *unit, uint64_t pc)
+static void put_module_note(const struct tbed_symbols_trouble *trouble)
 {
-    struct tbed_symbols_module module = {tool_name(report->reader, unit->file_id), unit->build_id,
-                                         unit->build_id_nbytes};
-    struct tbed_symbol symbol;
-    enum tbed_symbols_state state;
-    tbed_symbols_find(report->places.symbols, &module, pc, &symbol, &state);
-    const char *trouble = tbed_symbols_trouble(report->places.symbols, &module);
-    if (state == TBED_SYMBOLS_FOUND && trouble == NULL)
+    if (trouble->state == TBED_SYMBOLS_FOUND && trouble->text == NULL)
         return;
+    const char *text = trouble->text != NULL ? trouble->text : tbed_symbols_state_text(trouble->state);
     printf("%sno symbols of ", tool_dim());
-    tool_print_text(stdout, module.path, strlen(module.path), 0);
+    tool_print_text(stdout, trouble->path, strlen(trouble->path), 0);
     fputs(": ", stdout);
-    trouble = trouble != NULL ? trouble : tbed_symbols_state_text(state);
-    tool_print_text(stdout, trouble, strlen(trouble), 0);
+    tool_print_text(stdout, text, strlen(text), 0);
     printf("%s\n", tool_plain());
 }
 
-/* Once for each module among the rows shown; units do not overlap, so the first id tells them apart. */
+/* Once for each module among the rows shown. */
 static void put_module_notes(const struct report *report)
 {
     uint32_t told[16];
     size_t told_count = 0;
-    if (report->places.symbols == NULL || report->options->by == TBED_LOCATION_MODULE)
+    if (report->places.symbols == NULL || report->options->by == TBED_NAME_MODULE)
         return;
     for (size_t i = 0; i < report->sites.shown && told_count < 16; i++) {
         const struct tbed_allocation_site *site = report->sites.rows[i];
-        struct tbed_location location;
+        struct tbed_symbols_trouble trouble;
         size_t known = 0;
-        if (!tbed_location_resolve(report->reader, site->id, &location) || !location.has_unit ||
-            location.source != TBED_FRAMES_NONE)
+        if (!tbed_symbols_location_state(report->places.symbols, report->reader, site->id, &trouble))
             continue;
-        while (known < told_count && told[known] != location.unit.first_id)
+        while (known < told_count && told[known] != trouble.module_id)
             known++;
         if (known < told_count)
             continue;
-        told[told_count++] = location.unit.first_id;
-        put_module_note(report, &location.unit, location.pc);
+        told[told_count++] = trouble.module_id;
+        put_module_note(&trouble);
     }
 }
 
 static void put_allocations(const struct report *report)
 {
     static const char *const names[] = {
-        [TBED_LOCATION_ALL] = "site", [TBED_LOCATION_SYMBOL] = "symbol", [TBED_LOCATION_MODULE] = "module"};
+        [TBED_NAME_ALL] = "site", [TBED_NAME_FUNCTION] = "symbol", [TBED_NAME_MODULE] = "module"};
     const struct report_table *table = &report->sites;
     if (report->processes.count == 0)
         return;

@@ -142,8 +142,8 @@ static bool make_allocations(struct report *report)
 /* Of a trace that has whole spans, or was imported: it may have none. */
 static bool make_profile(struct report *report)
 {
-    struct tool_places places = {.reader =
-                                     report->reader}; /* whole, whatever allocations are put together by */
+    /* Whole names, whatever allocations are put together by. */
+    struct tool_places places = {.reader = report->reader, .part = TBED_NAME_ALL};
     struct tbed_analysis_options options = {.size = sizeof options,
                                             .thread_count = report->options->jobs,
                                             .name = tool_places_name,
@@ -153,10 +153,7 @@ static bool make_profile(struct report *report)
     bool is_profile = foreign != NULL && foreign->kind == TBED_FOREIGN_PROFILE;
     if (report->totals.whole_span_count == 0 && !is_profile)
         return true;
-    if (!report->options->no_symbols)
-        tool_places_open(&places, report->reader, TBED_LOCATION_ALL);
     enum tbed_status status = tbed_profile_make(report->reader, &options, &report->profile);
-    tool_places_close(&places);
     if (status != TBED_OK)
         tool_complain("%s: %s", tool_path(report->path), tbed_status_text(status));
     return status == TBED_OK;
@@ -235,9 +232,8 @@ static int report_file(const struct report_options *options, const char *path)
 static bool parse_by(const char *text, struct report_options *options)
 {
     static const char *const names[] = {"site", "symbol", "module", "function", "stack"};
-    static const enum tbed_location_part parts[] = {TBED_LOCATION_ALL, TBED_LOCATION_SYMBOL,
-                                                    TBED_LOCATION_MODULE, TBED_LOCATION_SYMBOL,
-                                                    TBED_LOCATION_ALL};
+    static const enum tbed_name_part parts[] = {TBED_NAME_ALL, TBED_NAME_FUNCTION, TBED_NAME_MODULE,
+                                                TBED_NAME_FUNCTION, TBED_NAME_ALL};
     for (unsigned i = 0; i < 5; i++)
         if (strcmp(names[i], text) == 0) {
             options->by = parts[i];

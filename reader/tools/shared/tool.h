@@ -253,6 +253,13 @@ void tool_json_null(struct tool_json *json, const char *key);
 void tool_json_hex(struct tool_json *json, const char *key, const void *bytes, size_t nbytes); /* "00ff…" */
 void tool_json_name(struct tool_json *json, const char *key, struct tbed_reader *reader,
                     uint32_t id); /* or null */
+/* What an object that is about an id says of it: "name", null if it has none, and as far as they are known "function",
+ * "file", "line" and "module". */
+void tool_json_named(struct tool_json *json, struct tbed_reader *reader, uint32_t id);
+/* The same for a row of an analysis that has a name already, of which 'part' was made: a function has no line, and a
+ * module neither function nor file. 'id' may be INVALID. */
+void tool_json_row_name(struct tool_json *json, struct tbed_reader *reader, uint32_t id,
+                        enum tbed_name_part part, const char *name, size_t nbytes);
 void tool_json_drops(struct tool_json *json, const char *key, const uint64_t drops[TBED_DROP_CAUSE_COUNT]);
 void tool_json_line(struct tool_json *json); /* ends a line between top-level values */
 

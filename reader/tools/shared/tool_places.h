@@ -1,5 +1,6 @@
 /*
- * What places in code are called, for the verbs: all that a verb tells of are looked for in one go.
+ * What places in code are called, for the verbs: the symbols of the programs on this machine, and names that are less
+ * than whole.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,11 +12,12 @@
 struct tool_places {
     struct tbed_reader *reader;
     struct tbed_symbols *symbols; /* NULL: only the file is asked */
-    enum tbed_location_part part;
+    enum tbed_name_part part;
 };
 
-/* Symbols without lines where 'part' needs none. Closed by tool_places_close(), which takes zeros as well. */
-void tool_places_open(struct tool_places *places, struct tbed_reader *reader, enum tbed_location_part part);
+/* From here on the reader names native code by the symbols of the programs that are here, if there are any. Closed by
+ * tool_places_close(), before the reader; it takes zeros as well. */
+void tool_places_open(struct tool_places *places, struct tbed_reader *reader, enum tbed_name_part part);
 void tool_places_close(struct tool_places *places);
 
 /* A tbed_name_function; the context are the places. */
@@ -24,5 +26,8 @@ size_t tool_places_name(void *context, uint32_t id, char *buffer, size_t buffer_
 /* tbed_prepare_functions for it: of call stacks the innermost frame, or all. */
 void tool_places_prepare(void *context, const uint32_t *ids, size_t count);
 void tool_places_prepare_stacks(void *context, const uint32_t *ids, size_t count);
+
+/* The same for all that the trace uses: before its events are named one after another. */
+void tool_places_prepare_all(struct tool_places *places);
 
 #endif

@@ -7,6 +7,8 @@
 
 #include <stdio.h>
 
+#define FRAMES_MAX 64
+
 void tool_json_name(struct tool_json *json, const char *key, struct tbed_reader *reader, uint32_t id)
 {
     struct tool_text name = tool_name_text(reader, id);
@@ -16,6 +18,45 @@ void tool_json_name(struct tool_json *json, const char *key, struct tbed_reader 
         tool_json_text(json, key, name.text, name.nbytes);
     else
         tool_json_null(json, key);
+}
+
+static void put_known(struct tool_json *json, const char *key, const char *text)
+{
+    if (text != NULL)
+        tool_json_string(json, key, text);
+}
+
+/* Everything that is known of an id besides its name. */
+static void put_details(struct tool_json *json, const struct tbed_reader *reader, uint32_t id,
+                        enum tbed_name_part part)
+{
+    struct tbed_id_info info;
+    struct tbed_frame frames[FRAMES_MAX];
+    if (id == TBED_ID_INVALID || !tbed_id_resolve(reader, id, &info))
+        return;
+    struct tbed_frame frame = {.function = info.function, .file = info.file, .line = info.line};
+    if (part == TBED_NAME_FUNCTION && info.frame_count > 1 && info.frame_count <= FRAMES_MAX)
+        frame = frames[tbed_id_frames(reader, id, frames, FRAMES_MAX) - 1];
+    if (part != TBED_NAME_MODULE) {
+        put_known(json, "function", frame.function);
+        put_known(json, "file", frame.file);
+        if (frame.line != 0 && part == TBED_NAME_ALL)
+            tool_json_u64(json, "line", frame.line);
+    }
+    put_known(json, "module", info.module);
+}
+
+void tool_json_named(struct tool_json *json, struct tbed_reader *reader, uint32_t id)
+{
+    tool_json_name(json, "name", reader, id);
+    put_details(json, reader, id, TBED_NAME_ALL);
+}
+
+void tool_json_row_name(struct tool_json *json, struct tbed_reader *reader, uint32_t id,
+                        enum tbed_name_part part, const char *name, size_t nbytes)
+{
+    tool_json_text(json, "name", name, nbytes);
+    put_details(json, reader, id, part);
 }
 
 /* The causes known to this version by name, later ones by number. */

@@ -8,7 +8,6 @@
  */
 #define _GNU_SOURCE 1
 #include "reader/tools/shared/tool.h"
-#include "reader/tools/symbolize/used_locations.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +55,8 @@ struct symbolize {
     struct tbed_reader *reader;
     struct tbed_symbols *symbols;
     struct tbed_writer *writer;
-    struct used_locations used;
+    uint32_t *used; /* places in code that the file does not describe */
+    size_t used_count;
     uint64_t found_count;
     uint64_t dropped_count; /* before anything was added */
     bool has_trouble;
@@ -99,7 +99,7 @@ static bool describe(struct symbolize *work, uint32_t location)
 {
     struct tbed_frame frames[FRAMES_AT_ONCE];
     struct tbed_frame_names names[FRAMES_AT_ONCE];
-    size_t count = tbed_location_frames(work->symbols, work->reader, location, frames, FRAMES_AT_ONCE);
+    size_t count = tbed_id_frames(work->reader, location, frames, FRAMES_AT_ONCE);
     count = count < FRAMES_AT_ONCE ? count : FRAMES_AT_ONCE;
     if (count == 0)
         return true;
@@ -119,23 +119,17 @@ static bool describe(struct symbolize *work, uint32_t location)
 static void tell_modules(struct symbolize *work)
 {
     uint32_t told = TBED_ID_INVALID;
-    for (size_t i = 0; i < work->used.count; i++) {
-        struct tbed_unit_info unit;
-        struct tbed_symbol symbol;
-        enum tbed_symbols_state state;
-        uint64_t pc;
-        if (!tbed_location_find(work->reader, work->used.ids[i], &unit, &pc) || unit.first_id == told)
+    for (size_t i = 0; i < work->used_count; i++) {
+        struct tbed_symbols_trouble trouble;
+        if (!tbed_symbols_location_state(work->symbols, work->reader, work->used[i], &trouble) ||
+            trouble.module_id == told)
             continue;
-        told = unit.first_id;
-        const char *path = tool_name(work->reader, unit.file_id);
-        struct tbed_symbols_module module = {path, unit.build_id, unit.build_id_nbytes};
-        tbed_symbols_find(work->symbols, &module, pc, &symbol, &state);
-        const char *trouble = tbed_symbols_trouble(work->symbols, &module);
-        if (trouble != NULL)
-            tool_complain("%s", trouble);
-        else if (state != TBED_SYMBOLS_FOUND)
-            tool_complain("%s: %s", path, tbed_symbols_state_text(state));
-        work->has_trouble |= trouble != NULL;
+        told = trouble.module_id;
+        if (trouble.text != NULL)
+            tool_complain("%s", trouble.text);
+        else if (trouble.state != TBED_SYMBOLS_FOUND)
+            tool_complain("%s: %s", trouble.path, tbed_symbols_state_text(trouble.state));
+        work->has_trouble |= trouble.text != NULL;
     }
     const char *trouble = tbed_symbols_debuginfod_trouble(work->symbols);
     if (trouble != NULL)
@@ -145,20 +139,20 @@ static void tell_modules(struct symbolize *work)
 static void tell_sum(const struct symbolize *work)
 {
     char used[32], found[32];
-    if (work->used.count == 0)
+    if (work->used_count == 0)
         puts("nothing to add: all places that it uses are known, or it uses none");
     else
         printf("%s of %s locations added\n", tool_format_count(found, work->found_count),
-               tool_format_count(used, work->used.count));
+               tool_format_count(used, work->used_count));
 }
 
 /* ---- All ---- */
 
 static int add_all(struct symbolize *work)
 {
-    tbed_locations_resolve_many(work->symbols, work->reader, work->used.ids, work->used.count);
-    for (size_t i = 0; i < work->used.count; i++)
-        if (!describe(work, work->used.ids[i]))
+    tbed_names_prepare(work->reader, work->used, work->used_count, false);
+    for (size_t i = 0; i < work->used_count; i++)
+        if (!describe(work, work->used[i]))
             return TOOL_TROUBLE;
     if (work->writer != NULL && count_drops(work) > work->dropped_count) {
         tool_complain("%s: some locations could not be stored; run 'tracebed info' for the reason",
@@ -179,7 +173,8 @@ static int symbolize(struct symbolize *work)
     work->symbols = tbed_symbols_open(&work->symbols_options);
     if (tool_foreign_report(work->reader) != NULL)
         tool_complain("%s: profiles contain no code locations", work->path);
-    else if (work->symbols == NULL || !used_locations_find(work->reader, &work->used))
+    else if (work->symbols == NULL || tbed_symbols_attach(work->symbols, work->reader) != TBED_OK ||
+             tbed_native_code_find(work->reader, &work->used, &work->used_count) != TBED_OK)
         tool_complain("%s: out of memory", work->path);
     else
         exit = add_all(work);
@@ -187,9 +182,9 @@ static int symbolize(struct symbolize *work)
     if (exit == TOOL_FINE && tool_damage_count(work->reader) > 0)
         exit = TOOL_FOUND;
     tbed_writer_free(work->writer);
-    tbed_symbols_close(work->symbols);
     tbed_reader_close(work->reader);
-    used_locations_free(&work->used);
+    tbed_symbols_close(work->symbols);
+    free(work->used);
     return exit;
 }
 

@@ -94,22 +94,12 @@ static void forget(struct calls *calls)
 
 /* ---- Names ---- */
 
-/* As the tree of paths has them: a place in code with its function. Puts it into 'calls->name', terminated. */
+/* Puts it into 'calls->name', terminated. */
 static void name_span(struct calls *calls, uint32_t id)
 {
-    struct tree *tree = calls->tree;
-    struct tool_buffer *name = &calls->name;
-    struct tbed_location location;
-    struct tool_text text = {.text = ""};
-    char place[4096];
-    if (id <= TBED_ID_MAX_RESERVED && tbed_location_resolve(tree->reader, id, &location)) {
-        tool_places_name(&tree->places, id, place, sizeof place);
-        tool_append(name, place, strlen(place) + 1);
-        return;
-    }
-    text = tool_name_text(tree->reader, id);
-    tool_append(name, text.text, text.nbytes);
-    tool_append(name, "", 1);
+    struct tool_text text = tool_name_text(calls->tree->reader, id);
+    tool_append(&calls->name, text.text, text.nbytes);
+    tool_append(&calls->name, "", 1);
 }
 
 static void name_call(struct calls *calls, const struct call *call)
@@ -196,7 +186,8 @@ static void json_call(struct tool_json *json, const struct calls *calls, const s
     bool is_time = tree->info.clock != TBED_CLOCK_USER;
     uint64_t begin = cut(tree, call->begin_tick), ticks = ticks_of(tree, call);
     tool_json_object_open(json, NULL);
-    tool_json_text(json, "name", calls->name.bytes, calls->name.nbytes);
+    tool_json_row_name(json, tree->reader, call->is_pair ? TBED_ID_INVALID : call->id, TBED_NAME_ALL,
+                       calls->name.bytes, calls->name.nbytes);
     if (is_time) {
         tool_json_i64(json, "begin_ns", tbed_ticks_to_ns(tree->reader, begin));
         tool_json_i64(json, "duration_ns", (int64_t)(tbed_tick_span_to_ns(tree->reader, ticks) + 0.5));
@@ -260,6 +251,7 @@ enum tbed_status tree_calls(struct tree *tree)
         tool_json_string(&json, "file", tree->path);
         tool_json_array_open(&json, "threads");
     }
+    tool_places_prepare_all(&tree->places);
     status = put_all(&calls, tree->json ? &json : NULL);
     if (tree->json) {
         tool_json_array_close(&json);

@@ -289,7 +289,7 @@ static enum tbed_status tree_paths(struct tree *tree)
 static int print(struct tree *tree)
 {
     bool calls = tree->calls || (!tree->paths && tbed_rtl_is_of_log(tree->reader));
-    tool_places_open(&tree->places, tree->reader, TBED_LOCATION_SYMBOL);
+    tool_places_open(&tree->places, tree->reader, TBED_NAME_ALL);
     enum tbed_status status = calls ? tree_calls(tree) : tree_paths(tree);
     tool_places_close(&tree->places);
     if (status != TBED_OK) {

@@ -279,7 +279,7 @@ class Trace:
         self.read_events()
 
     def read_events(self):
-        command = [TRACEBED, "dump", "--json", "--order=stream", self.path]
+        command = [TRACEBED, "dump", "--json", "--order=stream", "--no-symbols", self.path]
         names = {}
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             for line in process.stdout:

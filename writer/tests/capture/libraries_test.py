@@ -170,13 +170,13 @@ class Libraries(unittest.TestCase):
     def check_allocations(self, options, *arguments):
         log, told = self.record(options, arguments)
         wanted = {int(line[2]): line[1] for line in log if line[0] == "call"}
-        found = re.findall(r" alloc +(\d+) B at \w+ +(\w+)\.so!(\w+)_inner\+", told)
+        found = re.findall(r" alloc +(\d+) B at \w+ +(\w+)\.so!(\w+)_inner$", told, re.M)
         self.assertEqual({int(size): library for size, library, _ in found if len(size) > 4}, wanted)
         self.assertEqual([library for _, library, _ in found], [name for _, _, name in found])
 
     def check_light(self, *arguments):
         log, told = self.record(["--light"], arguments)
-        found = re.findall(r" instant +(\w+)\.so!(\w+)_inner\+", told)
+        found = re.findall(r" instant +(\w+)\.so!(\w+)_inner$", told, re.M)
         wanted = [line[1] for line in log if line[0] in ("open", "call")]
         self.assertEqual(found, list(zip(wanted, wanted)))
 

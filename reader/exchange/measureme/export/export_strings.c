@@ -162,12 +162,15 @@ uint64_t tbed_export_text(struct export *export, const char *text, size_t nbytes
     return id_at(export, address);
 }
 
-/* What an id without a string shows: a location its place, others a stand-in. */
+/* What an id without a string shows: a place in code its name, others a stand-in. */
 static uint64_t export_stand_in(struct export *export, uint32_t bed_id)
 {
     char text[TEXT_NBYTES_MAX];
     size_t nbytes = 0;
-    tbed_string_resolve(export->reader, bed_id, text, sizeof text, &nbytes);
+    if (bed_id != TBED_ID_INVALID)
+        nbytes = tbed_id_text(export->reader, bed_id, TBED_NAME_ALL, text, sizeof text);
+    else
+        tbed_string_resolve(export->reader, bed_id, text, sizeof text, &nbytes);
     if (nbytes >= sizeof text)
         nbytes = sizeof text - 1;
     while (nbytes > 0 && nbytes == sizeof text - 1 && ((uint8_t)text[nbytes - 1] & 0x80) != 0)

@@ -1,0 +1,30 @@
+/*
+ * What an id means, for the files of this room. Not for users of the library.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_ID_INFO_H
+#define TRACEBED_ID_INFO_H
+
+#include "reader/core/strings/string_walk.h"
+
+/* The reader's resolver and its lock. */
+struct tbed_lookup;
+void tbed_lookup_free(struct tbed_lookup *lookup); /* NULL is fine */
+
+/* What kind of thing an id is, and where. '*location_ret' says at least which id bindings and stacks lead to. */
+enum tbed_id_kind tbed_id_find(const struct tbed_reader *reader, uint32_t id,
+                               struct tbed_location *location_ret);
+
+/* As tbed_id_frames(). */
+size_t tbed_place_frames(const struct tbed_reader *reader, const struct tbed_location *location,
+                         struct tbed_frame *frames, size_t capacity);
+
+/* The last part of the module's path; NULL: it has no name. */
+const char *tbed_module_name(const struct tbed_reader *reader, const struct tbed_unit_info *unit);
+
+/* Spells an id that is a place in code. False: it is none, and nothing is written. */
+bool tbed_place_spell(const struct tbed_reader *reader, uint32_t id, enum tbed_name_part part, char *buffer,
+                      size_t buffer_nbytes, size_t *nbytes_ret);
+
+#endif
