@@ -170,6 +170,7 @@ struct tbed_export_report {
     uint64_t clipped_count;  /* times or values that 48 bits cannot hold; written as the highest there is */
     uint64_t open_count;     /* spans that never ended: written up to the stream's last event */
     uint64_t unnamed_count;  /* events whose id has no text; written with a stand-in, "<id 42>" */
+    uint64_t unknown_count;  /* spans whose begin is not known, left out */
 };
 
 /* Writes the trace as .mm_profdata, for measureme's own tools. */

@@ -214,19 +214,17 @@ static void record_streams(unsigned event_count)
 
 static bool open_writer(const char *path)
 {
-    static const char resolution[] = "{\"resolution_ns\":1000}";
     struct tbed_writer_options open_options = {.size = sizeof open_options,
                                                .no_helper = true,
                                                .page_nbytes = 4096,
                                                .given_ticks = is_given,
                                                .given_ticks_per_second = is_given && !counts ? 1000000000 : 0,
+                                               .given_resolution_ns = has_resolution ? 1000 : 0,
                                                .user_clock_unit = counts ? "steps" : NULL,
                                                .ring_nbytes = is_ring ? 12 * 4096 : 0,
                                                .join = !is_given};
     if (tbed_writer_open(path, &open_options, &writer, NULL) != TBED_OK)
         return false;
-    if (has_resolution)
-        tbed_metadata_set(writer, resolution, sizeof resolution - 1);
     make_names();
     return true;
 }

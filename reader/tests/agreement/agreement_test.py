@@ -54,7 +54,7 @@ PROGRAMS = ("given", "given open", "given whole", "given pairs", "given others o
 # is a failure too, so that this becomes empty.
 KNOWN = {
     ("aggregate", "open"), ("aggregate", "resolution"),
-    ("chrome", "arguments"), ("chrome", "inherited"), ("chrome", "open"), ("chrome", "stand-in"),
+    ("chrome", "inherited"), ("chrome", "open"), ("chrome", "stand-in"), ("chrome", "whole"),
     ("diff", "open"), ("diff", "resolution"),
     ("exit", "damage"),
     ("flame", "arguments"), ("flame", "open"), ("flame", "stand-in"),
@@ -63,10 +63,11 @@ KNOWN = {
     ("import, diff", "pairs"),
     ("import, flame", "pairs"),
     ("import, mm_profdata", "pairs"), ("import, mm_profdata", "stand-in"),
+    ("import, mm_profdata, tree", "pairs"), ("import, mm_profdata, tree", "stand-in"),
     ("import, report", "pairs"),
     ("import, tree", "pairs"),
-    ("mm_profdata", "arguments"), ("mm_profdata", "open"), ("mm_profdata", "pairs"), ("mm_profdata", "stand-in"),
-    ("mm_profdata", "unknown"),
+    ("mm_profdata", "open"), ("mm_profdata", "resolution"), ("mm_profdata", "stand-in"),
+    ("mm_profdata, tree", "arguments"), ("mm_profdata, tree", "pairs"), ("mm_profdata, tree", "whole"),
     ("report", "arguments"), ("report", "inherited"), ("report", "open"), ("report", "stand-in"),
     ("tree", "arguments"), ("tree", "open"), ("tree", "stand-in"),
 }
@@ -273,8 +274,13 @@ def check_exports(case, path, folder, codes, prefix=""):
         codes[prefix + "mm_profdata"], notes = export(path, "mm_profdata", out)
         if not any("48 bits" in note for note in notes):
             case.compare(prefix + "mm_profdata", view_report(out)[1], True)
-            case.compare(prefix + "mm_profdata", view_tree(out)[1], True)
+            case.compare(prefix + "mm_profdata, tree", without(view_tree(out)[1], "open"), True)
         check_notes(case, prefix + "mm_profdata", notes)
+
+
+def without(found, figure):
+    """What a format cannot hold: the verb has to list it instead."""
+    return {label: {name: value for name, value in values.items() if name != figure} for label, values in found.items()}
 
 
 def check_notes(case, view, notes):

@@ -116,7 +116,7 @@ class Stream:
         self.facts, self.spans = facts, []
         self.stack, self.depth = {}, 0  # what is known of the open spans, by how many are around them
         self.left, self.pairs = [], []
-        self.sequence, self.last = None, 0
+        self.sequence, self.last = None, 0  # of the block at hand, and the latest tick in it
 
     def begin_block(self, block, stored):
         """'stored': the innermost open spans at its start."""
@@ -125,38 +125,38 @@ class Stream:
         if self.sequence is not None and block.sequence != self.sequence + 1:
             self.facts.features.add("missing")
         self.sequence = block.sequence
+        last_before, self.last = self.last, block.first_tick
         unstored = block.depth - len(stored)
         now = {at: opened for at, opened in self.stack.items() if at < unstored}
         for at, (begin, label) in enumerate(stored, unstored):
             old = self.stack.get(at)
             is_same = old is not None and (old.begin, old.label) == (begin or None, label)
             now[at] = old if is_same else Open(label, begin or None)
-        self.give_up([old for at, old in sorted(self.stack.items()) if now.get(at) is not old])
+        self.end_here([old for at, old in sorted(self.stack.items()) if now.get(at) is not old], last_before)
         self.stack, self.depth = now, block.depth
 
-    def give_up(self, opened):
-        """Spans that end in blocks that are missing: they last to the last event before those."""
-        self.end_here(opened)
-
-    def end_here(self, opened):
+    def end_here(self, opened, last):
+        """Spans that never ended, or ended in blocks that are missing."""
         known = [each for each in opened if each.begin is not None]
+        self.facts.unknown.update(each.label for each in opened if each.begin is None)
         for each in sorted(reversed(known), key=lambda each: -each.begin):
-            self.spans.append(Span(each.label, each.begin, self.last, each.category, True))
+            self.spans.append(Span(each.label, each.begin, last, each.category, True))
             self.facts.features.add("open")
 
     def end(self, event, label):
         self.depth = max(self.depth - 1, 0)
         top = self.stack.pop(self.depth, Open(None, None))
-        if is_unsaid(event) and top.begin is not None:
-            self.left.append(top)
-            self.facts.features.add("left")
-            return
         begin = top.begin if top.begin is not None else event.get("begin_tick") or None
         if begin is None:
             self.facts.unknown[top.label if top.label is not None else label] += 1
             self.facts.features.add("unknown")
+            return
+        label = top.label if top.label is not None else label
+        end = event.get("end_tick", event["tick"])
+        if end == 0:
+            self.left.append(Open(label, begin, top.category))
         else:
-            self.spans.append(Span(top.label if top.label is not None else label, begin, event["tick"], top.category))
+            self.spans.append(Span(label, begin, end, top.category))
 
     def message(self, event):
         context, text = message_text(event)
@@ -190,19 +190,14 @@ class Stream:
             self.facts.features.add("whole")
         elif event["type"] == "message":
             self.message(event)
-        self.last = event["tick"]
+        self.last = max(self.last, event["tick"])
 
     def finish(self):
         if self.pairs:
             self.facts.features.add("pairs")
         spans = [opened for at, opened in sorted(self.stack.items())]
-        self.end_here(spans + self.left + [Open(pair_label(name), tick) for name, tick in self.pairs])
+        self.end_here(spans + self.left + [Open(pair_label(name), tick) for name, tick in self.pairs], self.last)
         return self.spans
-
-
-def is_unsaid(event):
-    arguments = event.get("args", [])
-    return len(arguments) == 1 and arguments[0]["name"] == "unsaid" and arguments[0]["value"] is True
 
 
 def message_text(event):
@@ -210,9 +205,9 @@ def message_text(event):
     arguments = event.get("args", [])
     if event["id"] == decoder.INVALID:
         return None, arguments[0]["value"] if arguments and isinstance(arguments[0]["value"], str) else ""
-    context, separator, text = (event["name"] or "").partition(SEPARATOR)
-    if not separator:
-        context, text = None, context
+    context, text = event.get("context"), event["name"] or ""
+    if context is not None:
+        text = text.partition(SEPARATOR)[2]
     if text.startswith("%s") and arguments and isinstance(arguments[0]["value"], str):
         text = arguments[0]["value"] + text[2:]
     return context or None, text
@@ -260,7 +255,7 @@ def read_trace(path):
     facts.streams = {number: stream.finish() for number, stream in streams.items()}
     facts.is_count = trace.header.clock == 4
     facts.is_exact = facts.is_count or trace.header.ticks_per_second == TICKS_OF_NS
-    facts.resolution = resolution_of(trace)
+    facts.resolution = resolution_of(trace.header)
     if facts.resolution > 1:
         facts.features.add("resolution")
     note_damage(facts, damages)
@@ -273,12 +268,8 @@ def note_damage(facts, damages):
         facts.features.add("damage")
 
 
-def resolution_of(trace):
-    text = decoder.name_of(trace, decoder.METADATA) or ""
-    start = '{"resolution_ns":'
-    if not text.startswith(start) or trace.header.clock == 4:
-        return 1
-    return int(text[len(start):].split(",")[0].split("}")[0]) * trace.header.ticks_per_second // TICKS_OF_NS
+def resolution_of(header):
+    return max(header.ticks_per_second * header.resolution // TICKS_OF_NS, 1)
 
 
 # ---- Profiles ----

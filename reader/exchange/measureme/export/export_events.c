@@ -6,23 +6,14 @@
 #include "reader/exchange/measureme/export/export.h"
 
 #include <stdlib.h>
+#include <tracebed/analysis.h>
 
-#define MARK_INSTANT   UINT64_C(0xFFFFFFFFFFFF)
-#define MARK_INTEGER   UINT64_C(0xFFFFFFFFFFFE)
-#define END_MAX        UINT64_C(0xFFFFFFFFFFFD) /* of an interval */
-#define OPEN_SPANS_MAX (1u << 24)
-
-struct open_span {
-    uint64_t begin_tick;
-    uint32_t id, category;
-};
+#define MARK_INSTANT UINT64_C(0xFFFFFFFFFFFF)
+#define MARK_INTEGER UINT64_C(0xFFFFFFFFFFFE)
+#define END_MAX      UINT64_C(0xFFFFFFFFFFFD) /* of an interval */
 
 struct track {
     uint32_t stream, thread;
-    bool is_begun;
-    uint64_t last_tick;
-    struct open_span *spans;
-    size_t span_count, span_capacity;
 };
 
 struct events {
@@ -93,55 +84,14 @@ static bool open_tracks(struct events *events)
     return number_threads(events);
 }
 
-static void close_tracks(struct events *events)
+static uint32_t thread_of(struct events *events, uint32_t stream)
 {
-    for (size_t i = 0; i < events->track_count; i++)
-        free(events->tracks[i].spans);
-    free(events->tracks);
-}
-
-static void push(struct events *events, struct track *track, const struct open_span *span)
-{
-    if (track->span_count == track->span_capacity) {
-        size_t capacity = track->span_capacity > 0 ? track->span_capacity * 2 : 32;
-        struct open_span *spans =
-            capacity <= OPEN_SPANS_MAX ? realloc(track->spans, capacity * sizeof *spans) : NULL;
-        if (spans == NULL) {
-            events->export->is_out_of_memory = true;
-            return;
-        }
-        track->spans = spans;
-        track->span_capacity = capacity;
-    }
-    track->spans[track->span_count++] = *span;
-}
-
-/* Spans that began before the stream's first block that is there, of a flight recorder say. */
-static void begin_track(struct events *events, struct track *track)
-{
-    struct tbed_block block;
-    size_t first, count;
-    track->is_begun = true;
-    tbed_stream_blocks(events->export->reader, track->stream, &first, &count);
-    if (count == 0 || tbed_event_block_get(events->export->reader, first, &block) != TBED_OK)
-        return;
-    for (uint32_t i = 0; i < block.stored_count; i++) {
-        struct open_span span = {.category = TBED_ID_INVALID};
-        tbed_block_open_span(&block, i, &span.begin_tick, &span.id);
-        push(events, track, &span);
-    }
-}
-
-static struct track *track_find(struct events *events, uint32_t stream)
-{
-    if (events->last != NULL && events->last->stream == stream)
-        return events->last;
-    struct track *track =
-        bsearch(&stream, events->tracks, events->track_count, sizeof *events->tracks, compare_numbers);
-    if (track != NULL && !track->is_begun)
-        begin_track(events, track);
+    struct track *track = events->last;
+    if (track == NULL || track->stream != stream)
+        track =
+            bsearch(&stream, events->tracks, events->track_count, sizeof *events->tracks, compare_numbers);
     events->last = track;
-    return track;
+    return track != NULL ? track->thread : 0;
 }
 
 /* ---- Raw events ---- */
@@ -180,42 +130,29 @@ static uint64_t time_of(const struct events *events, uint64_t tick, uint64_t max
     return ns < 0 ? 0 : clip(events->export, (uint64_t)ns, max);
 }
 
-static void put_event(struct events *events, const struct track *track, uint32_t id, uint32_t category,
+static void put_event(struct events *events, uint32_t stream, uint32_t id, uint32_t category,
                       enum export_kind kind, const uint64_t times[2])
 {
     struct export *export = events->export;
     struct export_id profile_id = tbed_export_id(export, id);
-    struct raw raw = {.id = profile_id.id, .thread = track->thread, .begin = times[0], .end = times[1]};
+    struct raw raw = {
+        .id = profile_id.id, .thread = thread_of(events, stream), .begin = times[0], .end = times[1]};
     raw.kind =
         category == TBED_ID_INVALID ? tbed_export_kind(export, kind) : tbed_export_id(export, category).id;
     export->report->unnamed_count += !profile_id.is_named;
     put_raw(export, &raw);
 }
 
-static void put_span(struct events *events, const struct track *track, const struct open_span *span,
-                     uint64_t end_tick)
+static void put_span(struct events *events, const struct tbed_assembled *span)
 {
-    uint64_t times[2] = {time_of(events, span->begin_tick, MM_TIME_MAX), time_of(events, end_tick, END_MAX)};
-    put_event(events, track, span->id, span->category, EXPORT_KIND_SPAN, times);
+    uint64_t times[2] = {time_of(events, span->begin_tick, MM_TIME_MAX),
+                         time_of(events, span->end_tick, END_MAX)};
+    put_event(events, span->stream, span->id, span->category, EXPORT_KIND_SPAN, times);
 }
 
 /* ---- Events of the bed ---- */
 
-static void end_span(struct events *events, struct track *track, const struct tbed_event *event)
-{
-    uint64_t end_tick = event->of.end.end_tick != 0 ? event->of.end.end_tick : event->tick;
-    if (track->span_count > 0) {
-        put_span(events, track, &track->spans[--track->span_count], end_tick);
-        return;
-    }
-    struct open_span span = {event->of.end.begin_tick, event->id, TBED_ID_INVALID};
-    if (span.begin_tick != 0)
-        put_span(events, track, &span, end_tick);
-    else
-        events->export->report->left_out_count++;
-}
-
-static void put_counter(struct events *events, const struct track *track, const struct tbed_event *event)
+static void put_counter(struct events *events, const struct tbed_event *event)
 {
     struct export *export = events->export;
     const struct tbed_argument *value = &event->counter_value;
@@ -225,32 +162,19 @@ static void put_counter(struct events *events, const struct track *track, const 
         return;
     }
     uint64_t times[2] = {clip(export, value->value.u64, MM_TIME_MAX), MARK_INTEGER};
-    put_event(events, track, event->id, event->category, EXPORT_KIND_COUNTER, times);
+    put_event(events, event->stream, event->id, event->category, EXPORT_KIND_COUNTER, times);
 }
 
-static void export_event(struct events *events, struct track *track, const struct tbed_event *event)
+static void export_event(struct events *events, const struct tbed_event *event)
 {
-    struct open_span span = {event->tick, event->id, event->category};
     uint64_t times[2] = {0, MARK_INSTANT};
-    events->export->report->argument_count += event->argument_count;
-    track->last_tick = event->tick > track->last_tick ? event->tick : track->last_tick;
     switch (event->type) {
-    case TBED_EVENT_BEGIN:
-        push(events, track, &span);
-        break;
-    case TBED_EVENT_END:
-        end_span(events, track, event);
-        break;
-    case TBED_EVENT_SPAN:
-        span.begin_tick = event->of.span.begin_tick;
-        put_span(events, track, &span, event->tick);
-        break;
     case TBED_EVENT_INSTANT:
         times[0] = time_of(events, event->tick, MM_TIME_MAX);
-        put_event(events, track, event->id, event->category, EXPORT_KIND_INSTANT, times);
+        put_event(events, event->stream, event->id, event->category, EXPORT_KIND_INSTANT, times);
         break;
     case TBED_EVENT_COUNTER:
-        put_counter(events, track, event);
+        put_counter(events, event);
         break;
     default:
         events->export->report->left_out_count++;
@@ -258,37 +182,47 @@ static void export_event(struct events *events, struct track *track, const struc
     }
 }
 
-/* What never ended lasts to the stream's end; the innermost first, as if they had ended there. */
-static void end_open_spans(struct events *events)
+static void export_step(struct events *events, const struct tbed_step *step)
 {
-    for (size_t i = 0; i < events->track_count; i++) {
-        struct track *track = &events->tracks[i];
-        events->export->report->open_count += track->span_count;
-        while (track->span_count > 0)
-            put_span(events, track, &track->spans[--track->span_count], track->last_tick);
+    struct tbed_export_report *report = events->export->report;
+    report->argument_count += step->event != NULL ? step->event->argument_count : 0;
+    switch (step->kind) {
+    case TBED_STEP_BEGIN:
+        break;
+    case TBED_STEP_OPEN:
+        report->open_count++;
+        put_span(events, step->span);
+        break;
+    case TBED_STEP_END:
+        put_span(events, step->span);
+        break;
+    case TBED_STEP_UNKNOWN:
+        report->unknown_count++;
+        break;
+    case TBED_STEP_EVENT:
+        export_event(events, step->event);
     }
+}
+
+static enum tbed_status export_steps(struct events *events)
+{
+    struct export *export = events->export;
+    struct tbed_assembler *assembler;
+    struct tbed_step step;
+    enum tbed_status status = tbed_assembler_open(export->reader, NULL, 0, &assembler);
+    if (status != TBED_OK)
+        return status;
+    while (!export->is_out_of_memory && export->pages.failed_errno == 0 &&
+           (status = tbed_assembler_next(assembler, &step)) == TBED_OK)
+        export_step(events, &step);
+    tbed_assembler_close(assembler);
+    return status == TBED_END ? TBED_OK : status;
 }
 
 enum tbed_status tbed_export_events(struct export *export)
 {
     struct events events = {.export = export};
-    struct tbed_merge *merge;
-    struct tbed_event event;
-    if (!open_tracks(&events)) {
-        close_tracks(&events);
-        return TBED_ERR_MEMORY;
-    }
-    enum tbed_status status = tbed_merge_open(export->reader, NULL, 0, &merge);
-    if (status == TBED_OK) {
-        while (!export->is_out_of_memory && export->pages.failed_errno == 0 &&
-               tbed_merge_next(merge, &event) == TBED_OK) {
-            struct track *track = track_find(&events, event.stream);
-            if (track != NULL)
-                export_event(&events, track, &event);
-        }
-        tbed_merge_close(merge);
-        end_open_spans(&events);
-    }
-    close_tracks(&events);
+    enum tbed_status status = open_tracks(&events) ? export_steps(&events) : TBED_ERR_MEMORY;
+    free(events.tracks);
     return export->is_out_of_memory ? TBED_ERR_MEMORY : status;
 }
