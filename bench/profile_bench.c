@@ -1,5 +1,6 @@
 /*
- * How fast 'tracebed report' is on a large profile of rustc, and how much memory it takes, beside 'cat' of the file.
+ * How fast 'tracebed report' is on a large profile of rustc, and how much memory it takes, compared with 'cat' of the
+ * file; and the same on its import, compared with the profile.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -89,6 +90,36 @@ static void measure(const struct bench_options *options, const char *name, const
     bench_row(row, "MiB", &memory, (struct bench_goal){BENCH_RATIO_AT_MOST, 1});
 }
 
+/* A trace must cost no more than the profile that it came from. */
+static void measure_import(const struct bench_options *options, const char *name, const char *path)
+{
+    static struct bench_pairs cpu, memory;
+    char tool[8192], row[128], from[4096], to[4096];
+    char import_verb[] = "import", force[] = "-f", output[] = "-o", verb[] = "report";
+    struct run profile, trace;
+    struct stat file;
+    find_tool(tool, sizeof tool);
+    snprintf(from, sizeof from, "%s", path);
+    snprintf(to, sizeof to, "%s", bench_path(options, "profile_bench.import.tbed"));
+    char *const import[] = {tool, import_verb, force, output, to, from, NULL};
+    char *const report_profile[] = {tool, verb, from, NULL};
+    char *const report_trace[] = {tool, verb, to, NULL};
+    cpu.count = memory.count = 0;
+    if (!run_program(import, &trace) || stat(to, &file) != 0 || !run_program(report_trace, &trace))
+        fprintf(stderr, "profile_bench: %s cannot be imported\n", path);
+    for (unsigned round = 0; round < options->rounds; round++) {
+        if (!run_program(report_profile, &profile) || !run_program(report_trace, &trace))
+            continue;
+        bench_pair_add(&cpu, profile.cpu_milliseconds, trace.cpu_milliseconds);
+        bench_pair_add(&memory, (double)file.st_size / MIB + 64, trace.mebibytes);
+    }
+    unlink(to);
+    snprintf(row, sizeof row, "report, import of %s, CPU", name);
+    bench_row(row, "ms", &cpu, (struct bench_goal){BENCH_RATIO_AT_MOST, 1.3});
+    snprintf(row, sizeof row, "report, import of %s, peak memory", name);
+    bench_row(row, "MiB", &memory, (struct bench_goal){BENCH_RATIO_AT_MOST, 1});
+}
+
 static void measure_repeated(const struct bench_options *options, const char *name, const char *small)
 {
     char large[4096];
@@ -100,6 +131,7 @@ static void measure_repeated(const struct bench_options *options, const char *na
     else {
         printf("%s: %.1f million events, %.1f MB\n", name, (double)count / 1e6, (double)file.st_size / 1e6);
         measure(options, name, large);
+        measure_import(options, name, large);
     }
     unlink(large);
 }
