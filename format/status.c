@@ -1,5 +1,5 @@
 /*
- * Statuses and causes in words.
+ * What the library says of itself: statuses and causes in words, and its version.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -42,4 +42,10 @@ const char *tbed_drop_cause_text(unsigned cause)
 #undef X
     }
     return "unknown cause";
+}
+
+/* For programs that were compiled with the headers of another version. */
+uint32_t tbed_version(void)
+{
+    return TBED_VERSION_NUMBER;
 }

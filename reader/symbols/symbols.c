@@ -6,6 +6,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "format/sized.h"
 #include "reader/symbols/symbols_internal.h"
 
 #include <stdio.h>
@@ -33,21 +34,22 @@ const char *tbed_symbols_state_text(enum tbed_symbols_state state)
     return "unknown";
 }
 
-struct tbed_symbols *tbed_symbols_open(const struct tbed_symbols_options *options)
+struct tbed_symbols *tbed_symbols_open(const struct tbed_symbols_options *given)
 {
-    static const struct tbed_symbols_options none;
+    struct tbed_symbols_options options;
+    if (!tbed_options_take(&options, sizeof options, given))
+        return NULL;
     struct tbed_symbols *symbols = calloc(1, sizeof *symbols);
     if (symbols == NULL)
         return NULL;
-    options = options != NULL ? options : &none;
-    const char *directory = options->debug_directory != NULL ? options->debug_directory : "/usr/lib/debug";
+    const char *directory = options.debug_directory != NULL ? options.debug_directory : "/usr/lib/debug";
     symbols->debug_directories = strdup(directory);
-    symbols->wants = (options->no_demangle ? 0 : SYMBOL_WANT_DEMANGLE) |
-                     (options->no_lines ? 0 : SYMBOL_WANT_FRAMES) |
-                     (options->no_inlines ? 0 : SYMBOL_WANT_INLINES);
-    symbols->debuginfod = options->debuginfod;
+    symbols->wants = (options.no_demangle ? 0 : SYMBOL_WANT_DEMANGLE) |
+                     (options.no_lines ? 0 : SYMBOL_WANT_FRAMES) |
+                     (options.no_inlines ? 0 : SYMBOL_WANT_INLINES);
+    symbols->debuginfod = options.debuginfod;
     symbols->process.debug_directories = symbols->debug_directories;
-    symbols->process.timeout_ms = options->timeout_ms != 0 ? options->timeout_ms : TIMEOUT_MS;
+    symbols->process.timeout_ms = options.timeout_ms != 0 ? options.timeout_ms : TIMEOUT_MS;
     if (symbols->debug_directories == NULL) {
         free(symbols);
         return NULL;
@@ -355,14 +357,16 @@ void tbed_symbols_resolve_many(struct tbed_symbols *symbols, const struct tbed_s
         resolve(symbols, module, pcs, count, symbols->wants);
 }
 
-bool tbed_symbols_find(struct tbed_symbols *symbols, const struct tbed_symbols_module *module, uint64_t pc,
-                       struct tbed_symbol *symbol_ret, enum tbed_symbols_state *state_ret)
+bool tbed_symbols_find_sized(struct tbed_symbols *symbols, const struct tbed_symbols_module *module,
+                             uint64_t pc, struct tbed_symbol *symbol_ret, enum tbed_symbols_state *state_ret,
+                             size_t symbol_nbytes)
 {
     const struct place *place =
         look_up(symbols, module, pc, symbols->wants & SYMBOL_WANT_DEMANGLE, state_ret);
     if (place == NULL || place->symbol == NULL || place->function == NULL)
         return false;
-    *symbol_ret = (struct tbed_symbol){place->symbol, place->offset, place->function};
+    struct tbed_symbol symbol = {place->symbol, place->offset, place->function};
+    tbed_sized_give(symbol_ret, symbol_nbytes, &symbol, sizeof symbol);
     return true;
 }
 

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "format/sized.h"
 #include "reader/symbols/symbols_internal.h"
 
 static struct tbed_symbols_module module_of(const struct tbed_unit_info *unit, const char *path)
@@ -31,8 +32,9 @@ enum tbed_status tbed_symbols_attach(struct tbed_symbols *symbols, struct tbed_r
     return tbed_reader_set_resolver(reader, &resolver);
 }
 
-bool tbed_symbols_location_state(struct tbed_symbols *symbols, const struct tbed_reader *reader, uint32_t id,
-                                 struct tbed_symbols_trouble *trouble_ret)
+bool tbed_symbols_location_state_sized(struct tbed_symbols *symbols, const struct tbed_reader *reader,
+                                       uint32_t id, struct tbed_symbols_trouble *trouble_ret,
+                                       size_t trouble_nbytes)
 {
     struct tbed_location location;
     struct tbed_symbol symbol;
@@ -42,9 +44,9 @@ bool tbed_symbols_location_state(struct tbed_symbols *symbols, const struct tbed
         tbed_name_get(reader, location.unit.file_id, &path) != TBED_OK)
         return false;
     struct tbed_symbols_module module = module_of(&location.unit, path.text);
-    trouble_ret->module_id = location.unit.first_id;
-    trouble_ret->path = path.text;
-    tbed_symbols_find(symbols, &module, location.pc, &symbol, &trouble_ret->state);
-    trouble_ret->text = tbed_symbols_trouble(symbols, &module);
+    struct tbed_symbols_trouble trouble = {.module_id = location.unit.first_id, .path = path.text};
+    tbed_symbols_find(symbols, &module, location.pc, &symbol, &trouble.state);
+    trouble.text = tbed_symbols_trouble(symbols, &module);
+    tbed_sized_give(trouble_ret, trouble_nbytes, &trouble, sizeof trouble);
     return true;
 }

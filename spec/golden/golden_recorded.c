@@ -149,7 +149,8 @@ static uint32_t record_units(struct tbed_writer *writer)
 {
     static const uint8_t build_id[20] = {1, 2, 3, 4, 5};
     static const uint32_t lines[] = {0, 10, 4, 11, 9, 14};
-    struct tbed_unit_options native = {.kind = TBED_UNIT_NATIVE,
+    struct tbed_unit_options native = {.size = sizeof native,
+                                       .kind = TBED_UNIT_NATIVE,
                                        .pc_shift = 4,
                                        .base = 0x401000,
                                        .pc_count = 1000,
@@ -158,7 +159,8 @@ static uint32_t record_units(struct tbed_writer *writer)
                                        .build_id = build_id,
                                        .build_id_nbytes = sizeof build_id,
                                        .share = true};
-    struct tbed_unit_options bytecode = {.kind = TBED_UNIT_BYTECODE,
+    struct tbed_unit_options bytecode = {.size = sizeof bytecode,
+                                         .kind = TBED_UNIT_BYTECODE,
                                          .pc_count = 10,
                                          .name = "fib",
                                          .file = "fib.rb",

@@ -84,7 +84,8 @@ static void unit_begin(struct function *function)
         lines[2 * pc] = pc;
         lines[2 * pc + 1] = function->code[pc].line;
     }
-    struct tbed_unit_options unit = {.kind = TBED_UNIT_BYTECODE,
+    struct tbed_unit_options unit = {.size = sizeof unit,
+                                     .kind = TBED_UNIT_BYTECODE,
                                      .pc_count = function->count,
                                      .name = function->name,
                                      .file = "toy.src",

@@ -310,7 +310,6 @@ void tbed_process_begin(struct tbed_writer *writer, const char *name, uint32_t f
 void tbed_process_begin_child(struct tbed_writer *writer);
 bool tbed_options_want_rotation(const struct tbed_writer_options *options);
 bool tbed_options_are_allowed(const struct tbed_writer_options *options, const char *path);
-struct tbed_writer_options tbed_options_copy(const struct tbed_writer_options *given);
 void tbed_helper_wake(struct tbed_helper *helper);
 
 /* Counters in shared memory. */

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <sys/mman.h>
 
+#include "format/sized.h"
 #include "writer/file/private.h"
 
 /* ---- Opening ---- */
@@ -79,9 +80,10 @@ static enum tbed_status open_checked(const char *path, int fd, const struct tbed
                                      struct tbed_writer **writer_ret, struct tbed_error *error_ret)
 {
     struct tbed_error error = {.status = TBED_ERR_ARGUMENT, .offset = UINT64_MAX};
-    struct tbed_writer_options options = tbed_options_copy(given);
+    struct tbed_writer_options options;
     *writer_ret = NULL;
-    if ((path != NULL || (fd >= 0 && !options.join)) && tbed_options_are_allowed(&options, path))
+    if (tbed_options_take(&options, sizeof options, given) && (path != NULL || (fd >= 0 && !options.join)) &&
+        tbed_options_are_allowed(&options, path))
         *writer_ret = writer_make(path, fd, &options, &error);
     if (*writer_ret == NULL && error_ret != NULL)
         *error_ret = error;

@@ -59,12 +59,3 @@ bool tbed_options_are_allowed(const struct tbed_writer_options *options, const c
            (options->join || !options->annotate) && unit_is_allowed(options->user_clock_unit) &&
            given_is_allowed(options) && rotation_is_allowed(options, path);
 }
-
-/* A caller built against an older, shorter struct has zeros for what it does not know. */
-struct tbed_writer_options tbed_options_copy(const struct tbed_writer_options *given)
-{
-    struct tbed_writer_options options = {.size = sizeof options};
-    if (given != NULL)
-        memcpy(&options, given, given->size < sizeof options ? given->size : sizeof options);
-    return options;
-}

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 
+#include "format/sized.h"
 #include "writer/file/private.h"
 #include "writer/record/extended.h"
 
@@ -134,14 +135,16 @@ static void give(struct tbed_recorder *recorder, const struct tbed_given_event *
     tbed_recorder_drop(recorder, TBED_DROP_TOO_LARGE);
 }
 
-void tbed_event_record_given(struct tbed_recorder *recorder, const struct tbed_given_event *event)
+void tbed_event_record_given_sized(struct tbed_recorder *recorder, const struct tbed_given_event *given,
+                                   size_t given_nbytes)
 {
     struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
+    struct tbed_given_event event;
     if (!tbed_recorder_enter(recorder))
         return;
-    if (kept->takes_given) {
-        __atomic_store_n(&kept->given_tick, event->tick, __ATOMIC_RELAXED); /* read by who closes */
-        give(recorder, event);
+    if (kept->takes_given && tbed_sized_take(&event, sizeof event, given, given_nbytes)) {
+        __atomic_store_n(&kept->given_tick, event.tick, __ATOMIC_RELAXED); /* read by who closes */
+        give(recorder, &event);
     } else {
         tbed_recorder_drop(recorder, TBED_DROP_TOO_LARGE);
     }

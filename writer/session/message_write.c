@@ -123,8 +123,7 @@ void tbed_values_name(struct tbed_site *names, struct tbed_argument *values, siz
 }
 
 /* As tbed_message_packed(), whatever the types, and whether or not there is room. */
-static void message_pack(enum tbed_severity severity, uint32_t id, const struct tbed_argument *values,
-                         size_t count)
+static void message_pack(uint32_t severity, uint32_t id, const struct tbed_argument *values, size_t count)
 {
     struct tbed_recorder *recorder = tbed_thread_self.recorder;
     uint64_t types = 0;
@@ -152,15 +151,15 @@ static void message_pack(enum tbed_severity severity, uint32_t id, const struct 
     tbed_recorder_leave(recorder);
 }
 
-void tbed_message_values(enum tbed_severity severity, uint32_t id, struct tbed_site *format,
+void tbed_message_values(uint32_t severity, uint32_t id, struct tbed_site *format,
                          struct tbed_argument *values, size_t count)
 {
     if (format_flags(format) == TBED_FORMAT_PLAIN)
         values_measure(values, count);
     else
         format_walk(format->text, values, count);
-    if (count > TBED_PACKED_COUNT_MAX || (unsigned)severity > TBED_PACKED_SEVERITY_MAX)
-        tbed_message_record_args(tbed_thread_self.recorder, severity, id, values, count);
+    if (count > TBED_PACKED_COUNT_MAX || severity > TBED_PACKED_SEVERITY_MAX)
+        tbed_message_record_args(tbed_thread_self.recorder, (enum tbed_severity)severity, id, values, count);
     else
         message_pack(severity, id, values, count);
 }

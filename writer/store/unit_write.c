@@ -7,6 +7,7 @@
  */
 
 #include "format/checksum.h"
+#include "format/sized.h"
 #include "writer/file/private.h"
 
 #define PAIRS_AT_ONCE 128
@@ -111,10 +112,11 @@ static uint32_t unit_create(struct tbed_writer *writer, const struct tbed_unit_o
     return is_stored ? first_id : TBED_ID_INVALID;
 }
 
-uint32_t tbed_unit_register(struct tbed_writer *writer, const struct tbed_unit_options *options)
+uint32_t tbed_unit_register(struct tbed_writer *writer, const struct tbed_unit_options *given)
 {
-    bool is_allowed = options->pc_shift < 32 && options->pc_count > 0 &&
-                      options->build_id_nbytes <= TBED_BUILD_ID_MAX_NBYTES &&
+    struct tbed_unit_options taken, *options = &taken;
+    bool is_allowed = tbed_options_take(&taken, sizeof taken, given) && options->pc_shift < 32 &&
+                      options->pc_count > 0 && options->build_id_nbytes <= TBED_BUILD_ID_MAX_NBYTES &&
                       (options->kind == TBED_UNIT_NATIVE || options->kind == TBED_UNIT_BYTECODE);
     if (!is_allowed || !tbed_writer_lock_or_drop(writer))
         return TBED_ID_INVALID;

@@ -18,6 +18,24 @@ extern "C" {
 #endif
 
 /*
+ * ABI. A program keeps working, without being compiled again, with every later library of the same soname
+ * (libtracebed.so.0, libtracebed-reader.so.0). Functions and constants stay; enums may get new values, so treat an
+ * unknown one as such. A struct is of one of four kinds:
+ *
+ *   Options begin with their 'size', set by the caller: struct tbed_reader_options options = {.size = sizeof options}.
+ *       Fields are added at the end. What an older program does not have is 0, which is the default. What this library
+ *       does not know must be 0, else the call fails with ERR_ARGUMENT.
+ *   Structs that a call fills or reads, such as struct tbed_event, get fields at the end too. The call is an inline
+ *       function that passes sizeof to NAME_sized(): an older program gets the fields that it knows, a newer one gets 0
+ *       in those that the library does not know. Programs in other languages call NAME_sized().
+ *   Structs that are only handed out as pointers to const, such as the rows of a report, get fields at the end. Do not
+ *       make arrays of them or take their sizeof.
+ *   All others never change, among them everything that macros and inline functions use.
+ *
+ * ninja/checks/check_abi.py has the list, and runs programs that were compiled with older and with newer headers.
+ */
+
+/*
  * The version of the headers that a program is compiled with, for #if TBED_VERSION_NUMBER >= 1002003 (1.2.3). The
  * version of the library that it runs with is tbed_version(). Both are apart from the version of the file format.
  */

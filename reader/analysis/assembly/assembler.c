@@ -6,6 +6,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "format/sized.h"
 #include "reader/analysis/assembly/open_stack.h"
 #include "reader/analysis/shared/number_map.h"
 #include "reader/core/events/cursor.h"
@@ -185,7 +186,7 @@ static enum tbed_status read_event(struct tbed_assembler *assembler)
     return assembler->is_out_of_memory ? TBED_ERR_MEMORY : TBED_OK;
 }
 
-enum tbed_status tbed_assembler_next(struct tbed_assembler *assembler, struct tbed_step *step_ret)
+static enum tbed_status assembler_next(struct tbed_assembler *assembler, struct tbed_step *step_ret)
 {
     for (;;) {
         if (assembler->left_at < assembler->left_count) {
@@ -200,4 +201,14 @@ enum tbed_status tbed_assembler_next(struct tbed_assembler *assembler, struct tb
         if (status != TBED_OK)
             return status;
     }
+}
+
+enum tbed_status tbed_assembler_next_sized(struct tbed_assembler *assembler, struct tbed_step *step_ret,
+                                           size_t step_nbytes)
+{
+    struct tbed_step step;
+    enum tbed_status status = assembler_next(assembler, &step);
+    if (status == TBED_OK)
+        tbed_sized_give(step_ret, step_nbytes, &step, sizeof step);
+    return status;
 }

@@ -6,6 +6,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "format/sized.h"
 #include <tracebed/compare.h>
 
 #include <stdio.h>
@@ -212,29 +213,50 @@ static enum tbed_status add_items(struct tbed_comparison *comparison, struct ite
     return fits ? TBED_OK : TBED_ERR_MEMORY;
 }
 
-static struct item item_of_row(const struct tbed_profile_row *row)
+static struct item item_of_row(struct tbed_profile_row row)
 {
-    struct item item = {.label = row->label, .nbytes = row->label_nbytes};
-    item.figures.of[TBED_FIGURE_SELF] = row->self_ticks;
-    item.figures.of[TBED_FIGURE_TIME] = row->total_ticks;
-    item.figures.of[TBED_FIGURE_INVOCATIONS] = row->count;
-    item.figures.of[TBED_FIGURE_MISSES] = row->cache_misses;
-    item.figures.of[TBED_FIGURE_HITS] = row->cache_hits;
-    item.figures.of[TBED_FIGURE_BLOCKED] = row->blocked_ticks;
-    item.figures.of[TBED_FIGURE_LOAD] = row->load_ticks;
-    item.figures.of[TBED_FIGURE_HASHING] = row->hashing_ticks;
+    struct item item = {.label = row.label, .nbytes = row.label_nbytes};
+    item.figures.of[TBED_FIGURE_SELF] = row.self_ticks;
+    item.figures.of[TBED_FIGURE_TIME] = row.total_ticks;
+    item.figures.of[TBED_FIGURE_INVOCATIONS] = row.count;
+    item.figures.of[TBED_FIGURE_MISSES] = row.cache_misses;
+    item.figures.of[TBED_FIGURE_HITS] = row.cache_hits;
+    item.figures.of[TBED_FIGURE_BLOCKED] = row.blocked_ticks;
+    item.figures.of[TBED_FIGURE_LOAD] = row.load_ticks;
+    item.figures.of[TBED_FIGURE_HASHING] = row.hashing_ticks;
     return item;
 }
 
 /* An artifact's size takes the place of the first figure. */
-static struct item item_of_artifact(const struct tbed_artifact_row *artifact)
+static struct item item_of_artifact(struct tbed_artifact_row artifact)
 {
-    return (struct item){artifact->label, artifact->label_nbytes, {.of = {artifact->value}}};
+    return (struct item){artifact.label, artifact.label_nbytes, {.of = {artifact.value}}};
 }
 
-enum tbed_status tbed_comparison_add_run(struct tbed_comparison *comparison,
-                                         const struct tbed_comparison_run *run)
+/* What the caller's array of structs, 'stride' bytes each, has at 'index'; zeros for what it does not know. */
+static struct tbed_profile_row row_at(const struct tbed_profile_row *rows, size_t stride, size_t index)
 {
+    struct tbed_profile_row row;
+    tbed_sized_give(&row, sizeof row, (const char *)rows + index * stride, stride);
+    return row;
+}
+
+static struct tbed_artifact_row artifact_at(const struct tbed_artifact_row *artifacts, size_t stride,
+                                            size_t index)
+{
+    struct tbed_artifact_row artifact;
+    tbed_sized_give(&artifact, sizeof artifact, (const char *)artifacts + index * stride, stride);
+    return artifact;
+}
+
+enum tbed_status tbed_comparison_add_run_sized(struct tbed_comparison *comparison,
+                                               const struct tbed_comparison_run *run, size_t run_nbytes,
+                                               size_t row_nbytes, size_t artifact_nbytes)
+{
+    struct tbed_comparison_run known;
+    if (!tbed_sized_take(&known, sizeof known, run, run_nbytes))
+        return TBED_ERR_ARGUMENT;
+    run = &known;
     size_t counts[TABLE_COUNT] = {run->row_count, run->artifact_count};
     struct item *items[TABLE_COUNT];
     enum tbed_status status = TBED_ERR_MEMORY;
@@ -242,9 +264,9 @@ enum tbed_status tbed_comparison_add_run(struct tbed_comparison *comparison,
         items[i] = calloc(counts[i] + 1, sizeof *items[i]);
     if (items[ROWS] != NULL && items[ARTIFACTS] != NULL) {
         for (size_t i = 0; i < run->row_count; i++)
-            items[ROWS][i] = item_of_row(&run->rows[i]);
+            items[ROWS][i] = item_of_row(row_at(run->rows, row_nbytes, i));
         for (size_t i = 0; i < run->artifact_count; i++)
-            items[ARTIFACTS][i] = item_of_artifact(&run->artifacts[i]);
+            items[ARTIFACTS][i] = item_of_artifact(artifact_at(run->artifacts, artifact_nbytes, i));
         status = add_items(comparison, items, counts, run->total);
     }
     free(items[ROWS]);
@@ -340,12 +362,14 @@ uint64_t tbed_comparison_total(const struct tbed_comparison *comparison, size_t 
     return run < comparison->run_count ? comparison->totals[run] : 0;
 }
 
-static bool get_row(const struct table *table, size_t index, struct tbed_comparison_row *row_ret)
+static bool get_row(const struct table *table, size_t index, struct tbed_comparison_row *row_ret,
+                    size_t row_nbytes)
 {
     if (index >= table->label_count)
         return false;
     const struct label *label = &table->labels[index];
-    *row_ret = (struct tbed_comparison_row){label->text, label->nbytes, label->run_count};
+    struct tbed_comparison_row row = {label->text, label->nbytes, label->run_count};
+    tbed_sized_give(row_ret, row_nbytes, &row, sizeof row);
     return true;
 }
 
@@ -360,22 +384,23 @@ static struct tbed_figures get_figures(const struct tbed_comparison *comparison,
     return number < cells->count ? cells->figures[number] : (struct tbed_figures){0};
 }
 
-bool tbed_comparison_row(const struct tbed_comparison *comparison, size_t index,
-                         struct tbed_comparison_row *row_ret)
+bool tbed_comparison_row_sized(const struct tbed_comparison *comparison, size_t index,
+                               struct tbed_comparison_row *row_ret, size_t row_nbytes)
 {
-    return get_row(&comparison->tables[ROWS], index, row_ret);
+    return get_row(&comparison->tables[ROWS], index, row_ret, row_nbytes);
 }
 
-bool tbed_comparison_artifact(const struct tbed_comparison *comparison, size_t index,
-                              struct tbed_comparison_row *row_ret)
+bool tbed_comparison_artifact_sized(const struct tbed_comparison *comparison, size_t index,
+                                    struct tbed_comparison_row *row_ret, size_t row_nbytes)
 {
-    return get_row(&comparison->tables[ARTIFACTS], index, row_ret);
+    return get_row(&comparison->tables[ARTIFACTS], index, row_ret, row_nbytes);
 }
 
-struct tbed_figures tbed_comparison_figures(const struct tbed_comparison *comparison, size_t index,
-                                            size_t run)
+void tbed_comparison_figures_sized(const struct tbed_comparison *comparison, size_t index, size_t run,
+                                   struct tbed_figures *figures_ret, size_t figures_nbytes)
 {
-    return get_figures(comparison, ROWS, index, run);
+    struct tbed_figures figures = get_figures(comparison, ROWS, index, run);
+    tbed_sized_give(figures_ret, figures_nbytes, &figures, sizeof figures);
 }
 
 uint64_t tbed_comparison_size(const struct tbed_comparison *comparison, size_t index, size_t run)

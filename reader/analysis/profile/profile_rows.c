@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "reader/analysis/profile/profile_rows.h"
+#include "format/sized.h"
 
 #include "reader/analysis/profile/profile_hits.h"
 
@@ -161,9 +162,10 @@ void tbed_profile_close(struct tbed_profile *profile)
     free(profile);
 }
 
-void tbed_profile_totals(const struct tbed_profile *profile, struct tbed_profile_totals *totals_ret)
+void tbed_profile_totals_sized(const struct tbed_profile *profile, struct tbed_profile_totals *totals_ret,
+                               size_t totals_nbytes)
 {
-    *totals_ret = profile->totals;
+    tbed_sized_give(totals_ret, totals_nbytes, &profile->totals, sizeof profile->totals);
 }
 
 const struct tbed_profile_row *tbed_profile_row(const struct tbed_profile *profile, size_t index)
@@ -176,12 +178,12 @@ const struct tbed_artifact_row *tbed_profile_artifact(const struct tbed_profile 
     return index < profile->artifact_count ? &profile->artifacts[index] : NULL;
 }
 
-bool tbed_profile_damage_get(const struct tbed_profile *profile, size_t index,
-                             struct tbed_profile_damage *damage_ret)
+bool tbed_profile_damage_get_sized(const struct tbed_profile *profile, size_t index,
+                                   struct tbed_profile_damage *damage_ret, size_t damage_nbytes)
 {
     if (index >= profile->damage_count)
         return false;
-    *damage_ret = profile->damages[index];
+    tbed_sized_give(damage_ret, damage_nbytes, &profile->damages[index], sizeof *damage_ret);
     return true;
 }
 

@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "reader/analysis/scopes/scopes.h"
+#include "format/sized.h"
 
 #include "reader/analysis/scopes/scope_messages.h"
 #include "reader/analysis/scopes/scope_pairs.h"
@@ -41,11 +42,8 @@ struct tbed_scopes {
 enum tbed_status tbed_scopes_open(struct tbed_reader *reader, const struct tbed_scopes_options *given,
                                   struct tbed_scopes **scopes_ret)
 {
-    struct tbed_scopes_options options = {.size = 0};
-    if (given == NULL || given->size < sizeof given->size)
-        return TBED_ERR_ARGUMENT;
-    memcpy(&options, given, given->size < sizeof options ? given->size : sizeof options);
-    if (options.step == NULL)
+    struct tbed_scopes_options options;
+    if (!tbed_options_take(&options, sizeof options, given) || options.step == NULL)
         return TBED_ERR_ARGUMENT;
     struct tbed_scopes *scopes = calloc(1, sizeof *scopes);
     if (scopes == NULL)

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "reader/analysis/spans/named.h"
+#include "format/sized.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -133,11 +134,5 @@ size_t tbed_named_group(const struct named *items, size_t count, size_t first)
 enum tbed_status tbed_analysis_options_load(const struct tbed_analysis_options *given,
                                             struct tbed_analysis_options *options_ret)
 {
-    memset(options_ret, 0, sizeof *options_ret);
-    if (given == NULL)
-        return TBED_OK;
-    if (given->size < sizeof given->size)
-        return TBED_ERR_ARGUMENT;
-    memcpy(options_ret, given, given->size < sizeof *options_ret ? given->size : sizeof *options_ret);
-    return TBED_OK;
+    return tbed_options_take(options_ret, sizeof *options_ret, given) ? TBED_OK : TBED_ERR_ARGUMENT;
 }

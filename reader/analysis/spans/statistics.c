@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "format/sized.h"
 #include "reader/analysis/scopes/scope_pass.h"
 #include "reader/analysis/shared/workers.h"
 #include "reader/analysis/spans/async_pass.h"
@@ -300,10 +301,10 @@ void tbed_statistics_close(struct tbed_statistics *statistics)
 
 /* ---- What was found ---- */
 
-void tbed_statistics_totals(const struct tbed_statistics *statistics,
-                            struct tbed_statistics_totals *totals_ret)
+void tbed_statistics_totals_sized(const struct tbed_statistics *statistics,
+                                  struct tbed_statistics_totals *totals_ret, size_t totals_nbytes)
 {
-    *totals_ret = statistics->totals;
+    tbed_sized_give(totals_ret, totals_nbytes, &statistics->totals, sizeof statistics->totals);
 }
 
 const struct tbed_span_row *tbed_statistics_span(const struct tbed_statistics *statistics, size_t index)

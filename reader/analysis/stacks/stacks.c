@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "format/sized.h"
 #include "reader/analysis/shared/workers.h"
 #include "reader/analysis/spans/counts.h"
 #include "reader/analysis/spans/resolution.h"
@@ -402,13 +403,7 @@ static enum tbed_status list_items(struct job *job, const struct tbed_stacks_opt
 static enum tbed_status load_options(const struct tbed_stacks_options *given,
                                      struct tbed_stacks_options *options)
 {
-    memset(options, 0, sizeof *options);
-    if (given == NULL)
-        return TBED_OK;
-    if (given->size < sizeof given->size)
-        return TBED_ERR_ARGUMENT;
-    memcpy(options, given, given->size < sizeof *options ? given->size : sizeof *options);
-    return TBED_OK;
+    return tbed_options_take(options, sizeof *options, given) ? TBED_OK : TBED_ERR_ARGUMENT;
 }
 
 static enum tbed_status make(struct tbed_stacks *stacks, struct tbed_reader *reader,
@@ -459,9 +454,10 @@ void tbed_stacks_close(struct tbed_stacks *stacks)
     free(stacks);
 }
 
-void tbed_stacks_totals(const struct tbed_stacks *stacks, struct tbed_stacks_totals *totals_ret)
+void tbed_stacks_totals_sized(const struct tbed_stacks *stacks, struct tbed_stacks_totals *totals_ret,
+                              size_t totals_nbytes)
 {
-    *totals_ret = stacks->totals;
+    tbed_sized_give(totals_ret, totals_nbytes, &stacks->totals, sizeof stacks->totals);
 }
 
 const struct tbed_stack_row *tbed_stacks_row(const struct tbed_stacks *stacks, size_t index)

@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "reader/core/events/cursor.h"
+#include "format/sized.h"
 
 #include "reader/core/events/decode.h"
 #include "reader/core/file/gateway.h"
@@ -192,7 +193,7 @@ static bool next_long(struct tbed_cursor *cursor, uint64_t word, struct tbed_eve
     return true;
 }
 
-enum tbed_status tbed_cursor_next(struct tbed_cursor *cursor, struct tbed_event *event_ret)
+static enum tbed_status cursor_next(struct tbed_cursor *cursor, struct tbed_event *event_ret)
 {
     for (;;) {
         uint64_t word = cursor->at == cursor->end ? 0 : tbed_word_load(cursor->at);
@@ -227,6 +228,19 @@ enum tbed_status tbed_cursor_next(struct tbed_cursor *cursor, struct tbed_event 
         count_depth(cursor, event_ret->type);
         return TBED_OK;
     }
+}
+
+/* A caller that was compiled with these headers has the event in its place without a copy. */
+enum tbed_status tbed_cursor_next_sized(struct tbed_cursor *cursor, struct tbed_event *event_ret,
+                                        size_t event_nbytes)
+{
+    struct tbed_event event;
+    if (event_nbytes == sizeof event)
+        return cursor_next(cursor, event_ret);
+    enum tbed_status status = cursor_next(cursor, &event);
+    if (status == TBED_OK)
+        tbed_sized_give(event_ret, event_nbytes, &event, sizeof event);
+    return status;
 }
 _Static_assert(TBED_EVENT_END - TBED_EVENT_BEGIN == TBED_TAG_END - TBED_TAG_BEGIN, "types follow the tags");
 _Static_assert(TBED_EVENT_INSTANT - TBED_EVENT_BEGIN == TBED_TAG_INSTANT - TBED_TAG_BEGIN,

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "format/sized.h"
 #include "reader/core/events/cursor.h"
 #include "reader/core/file/reader_state.h"
 
@@ -207,7 +208,8 @@ static void advance_first(struct tbed_merge *merge)
     sift_down(merge, 0);
 }
 
-enum tbed_status tbed_merge_next(struct tbed_merge *merge, struct tbed_event *event_ret)
+enum tbed_status tbed_merge_next_sized(struct tbed_merge *merge, struct tbed_event *event_ret,
+                                       size_t event_nbytes)
 {
     if (merge->is_taken)
         advance_first(merge);
@@ -218,7 +220,8 @@ enum tbed_status tbed_merge_next(struct tbed_merge *merge, struct tbed_event *ev
     }
     if (merge->heap_count == 0)
         return TBED_END;
-    *event_ret = source_get(merge, merge->heap[0].source)->event;
+    tbed_sized_give(event_ret, event_nbytes, &source_get(merge, merge->heap[0].source)->event,
+                    sizeof *event_ret);
     merge->is_taken = true;
     return TBED_OK;
 }

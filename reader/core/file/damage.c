@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "reader/core/file/damage.h"
+#include "format/sized.h"
 
 #include "format/checksum.h"
 #include "reader/core/file/reader_state.h"
@@ -101,13 +102,15 @@ void tbed_damage_tell_file(const struct tbed_reader *reader, enum tbed_status st
     tbed_damage_list_add(reader->damage, &damage);
 }
 
-bool tbed_damage_get(const struct tbed_reader *reader, size_t index, struct tbed_damage *damage_ret)
+bool tbed_damage_get_sized(const struct tbed_reader *reader, size_t index, struct tbed_damage *damage_ret,
+                           size_t damage_nbytes)
 {
     struct tbed_damage_list *list = reader->damage;
     pthread_mutex_lock(&list->lock);
     bool found = index < list->kept.count;
+    const struct tbed_damage *kept = list->kept.items;
     if (found)
-        *damage_ret = ((const struct tbed_damage *)list->kept.items)[index];
+        tbed_sized_give(damage_ret, damage_nbytes, &kept[index], sizeof *damage_ret);
     pthread_mutex_unlock(&list->lock);
     return found;
 }

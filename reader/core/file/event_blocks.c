@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "format/sized.h"
 #include "reader/core/file/gateway.h"
 
 size_t tbed_event_block_count(const struct tbed_reader *reader)
@@ -10,13 +11,17 @@ size_t tbed_event_block_count(const struct tbed_reader *reader)
     return reader->index.lists[TBED_BLOCK_EVENTS].count;
 }
 
-enum tbed_status tbed_event_block_get(const struct tbed_reader *reader, size_t index,
-                                      struct tbed_block *block_ret)
+enum tbed_status tbed_event_block_get_sized(const struct tbed_reader *reader, size_t index,
+                                            struct tbed_block *block_ret, size_t block_nbytes)
 {
+    struct tbed_block block;
     if (index >= tbed_event_block_count(reader))
         return TBED_ERR_ARGUMENT;
     struct tbed_entry *entry = tbed_index_entry(&reader->index, TBED_BLOCK_EVENTS, index);
-    return tbed_gateway(reader, TBED_BLOCK_EVENTS, entry, false, block_ret);
+    enum tbed_status status = tbed_gateway(reader, TBED_BLOCK_EVENTS, entry, false, &block);
+    if (status == TBED_OK)
+        tbed_sized_give(block_ret, block_nbytes, &block, sizeof block);
+    return status;
 }
 
 void tbed_stream_blocks(const struct tbed_reader *reader, uint32_t stream, size_t *first_ret,

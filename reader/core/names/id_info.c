@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "reader/core/names/id_info.h"
+#include "format/sized.h"
 #include "reader/core/file/reader_state.h"
 #include "reader/core/names/kept_name.h"
 #include "reader/core/names/native_ids.h"
@@ -36,15 +37,16 @@ void tbed_lookup_free(struct tbed_lookup *lookup)
 enum tbed_status tbed_reader_set_resolver(struct tbed_reader *reader, const struct tbed_resolver *resolver)
 {
     struct tbed_lookup *lookup = NULL;
+    struct tbed_resolver taken;
     if (resolver != NULL) {
-        if (resolver->size < sizeof *resolver || resolver->frames == NULL)
+        if (!tbed_options_take(&taken, sizeof taken, resolver) || taken.frames == NULL)
             return TBED_ERR_ARGUMENT;
         lookup = calloc(1, sizeof *lookup);
         if (lookup == NULL || pthread_mutex_init(&lookup->lock, NULL) != 0) {
             free(lookup);
             return TBED_ERR_MEMORY;
         }
-        lookup->resolver = *resolver;
+        lookup->resolver = taken;
     }
     tbed_lookup_free(reader->lookup);
     reader->lookup = lookup;
@@ -181,7 +183,8 @@ enum tbed_id_kind tbed_id_find(const struct tbed_reader *reader, uint32_t id,
     return location->has_unit || location->frame_count > 0 ? TBED_ID_KIND_CODE : TBED_ID_KIND_UNKNOWN;
 }
 
-bool tbed_id_resolve(const struct tbed_reader *reader, uint32_t id, struct tbed_id_info *info_ret)
+bool tbed_id_resolve_sized(const struct tbed_reader *reader, uint32_t id, struct tbed_id_info *info_ret,
+                           size_t info_nbytes)
 {
     struct tbed_location location = {.id = id};
     struct tbed_frame frame = {0};
@@ -194,6 +197,6 @@ bool tbed_id_resolve(const struct tbed_reader *reader, uint32_t id, struct tbed_
     info.pc = location.pc;
     if (info.kind == TBED_ID_KIND_NATIVE)
         info.module = tbed_module_name(reader, &location.unit);
-    *info_ret = info;
+    tbed_sized_give(info_ret, info_nbytes, &info, sizeof info);
     return info.kind != TBED_ID_KIND_UNKNOWN;
 }

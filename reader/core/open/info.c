@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "format/sized.h"
 #include "reader/core/file/gateway.h"
 #include "reader/core/records/metadata.h"
 
@@ -56,7 +57,8 @@ static uint64_t resolution_ticks(const struct tbed_reader *reader)
     return per_second / NS_PER_S * ns + per_second % NS_PER_S * ns / NS_PER_S;
 }
 
-void tbed_reader_info(const struct tbed_reader *reader, struct tbed_trace_info *info_ret)
+void tbed_reader_info_sized(const struct tbed_reader *reader, struct tbed_trace_info *info_ret,
+                            size_t info_nbytes)
 {
     const struct tbed_disk_header *header = tbed_reader_header(reader);
     struct tbed_trace_info info = {
@@ -100,5 +102,5 @@ void tbed_reader_info(const struct tbed_reader *reader, struct tbed_trace_info *
     else if (reader->header.anchor_monotonic_ns == 0 && reader->header.anchor_ticks < info.first_tick)
         info.first_tick =
             reader->header.anchor_ticks; /* given ticks count from their start; the first may be an end */
-    *info_ret = info;
+    tbed_sized_give(info_ret, info_nbytes, &info, sizeof info);
 }

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "format/checksum.h"
+#include "format/sized.h"
 #include "reader/core/file/reader_state.h"
 #include "reader/core/names/id_info.h"
 #include "reader/core/names/name_cache.h"
@@ -175,7 +176,7 @@ static enum tbed_status open_map(struct tbed_map *map, const struct tbed_reader_
     reader->map = *map;
     reader->damage = damage;
     reader->names = names;
-    reader->skip_hashes = options != NULL && options->skip_hashes;
+    reader->skip_hashes = options->skip_hashes;
     enum tbed_status status = tbed_header_check(map->bytes, map->nbytes, &reader->header, error);
     if (status == TBED_OK)
         status = look(reader, error);
@@ -186,25 +187,16 @@ static enum tbed_status open_map(struct tbed_map *map, const struct tbed_reader_
     return status;
 }
 
-/* A caller of a later version may have a greater struct: fine as long as it asks for nothing that is not
- * known. */
-static bool options_are_allowed(const struct tbed_reader_options *options)
-{
-    if (options == NULL)
-        return true;
-    return options->size >= sizeof *options && options->size <= 4096 &&
-           tbed_bytes_are_zero(options + 1, options->size - sizeof *options);
-}
-
-enum tbed_status tbed_reader_open_fd(int fd, const struct tbed_reader_options *options,
+enum tbed_status tbed_reader_open_fd(int fd, const struct tbed_reader_options *given,
                                      struct tbed_reader **reader_ret, struct tbed_error *error_ret)
 {
     struct tbed_map map;
+    struct tbed_reader_options options;
     struct tbed_error ignored, *error = error_ret != NULL ? error_ret : &ignored;
-    if (!options_are_allowed(options))
+    if (!tbed_options_take(&options, sizeof options, given))
         return fail(error, TBED_ERR_ARGUMENT, 0);
-    enum tbed_status status = tbed_map_open(&map, fd, options != NULL && options->copy, error);
-    return status == TBED_OK ? open_map(&map, options, reader_ret, error) : status;
+    enum tbed_status status = tbed_map_open(&map, fd, options.copy, error);
+    return status == TBED_OK ? open_map(&map, &options, reader_ret, error) : status;
 }
 
 /* open() refuses sockets, and devices without a driver, in its own way: they are no regular files either. */
@@ -229,15 +221,16 @@ enum tbed_status tbed_reader_open(const char *path, const struct tbed_reader_opt
 }
 
 enum tbed_status tbed_reader_open_memory(const void *bytes, size_t nbytes,
-                                         const struct tbed_reader_options *options,
+                                         const struct tbed_reader_options *given,
                                          struct tbed_reader **reader_ret, struct tbed_error *error_ret)
 {
     struct tbed_map map;
+    struct tbed_reader_options options;
     struct tbed_error ignored, *error = error_ret != NULL ? error_ret : &ignored;
-    if (!options_are_allowed(options) || (uintptr_t)bytes % 8 != 0)
+    if (!tbed_options_take(&options, sizeof options, given) || (uintptr_t)bytes % 8 != 0)
         return fail(error, TBED_ERR_ARGUMENT, 0);
     tbed_map_memory(&map, bytes, nbytes);
-    return open_map(&map, options, reader_ret, error);
+    return open_map(&map, &options, reader_ret, error);
 }
 
 void tbed_reader_close(struct tbed_reader *reader)

@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "reader/core/records/locations.h"
+#include "format/sized.h"
 
 #include "format/string.h"
 #include "reader/core/file/reader_state.h"
@@ -121,7 +122,8 @@ static void frame_from_unit(const struct tbed_reader *reader, struct tbed_locati
         (struct tbed_frame_info){unit->name_id, unit->file_id, line != 0 ? line : unit->first_line};
 }
 
-bool tbed_location_resolve(const struct tbed_reader *reader, uint32_t id, struct tbed_location *location_ret)
+bool tbed_location_resolve_sized(const struct tbed_reader *reader, uint32_t id,
+                                 struct tbed_location *location_ret, size_t location_nbytes)
 {
     struct tbed_location location = {.id = id};
     bool is_given = frames_find(reader, id, &location);
@@ -134,7 +136,7 @@ bool tbed_location_resolve(const struct tbed_reader *reader, uint32_t id, struct
     if (!is_given && location.has_unit && location.unit.kind == TBED_UNIT_BYTECODE)
         frame_from_unit(reader, &location);
     if (is_given || location.has_unit)
-        *location_ret = location;
+        tbed_sized_give(location_ret, location_nbytes, &location, sizeof location);
     return is_given || location.has_unit;
 }
 

@@ -3,22 +3,27 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "format/sized.h"
 #include "reader/core/file/reader_state.h"
 #include "reader/core/records/metadata.h"
 
-bool tbed_process_get(const struct tbed_reader *reader, size_t index, struct tbed_process_info *info_ret)
+bool tbed_process_get_sized(const struct tbed_reader *reader, size_t index,
+                            struct tbed_process_info *info_ret, size_t info_nbytes)
 {
     if (index >= reader->metadata->processes.count)
         return false;
-    *info_ret = ((const struct tbed_keyed_process *)reader->metadata->processes.items)[index].info;
+    const struct tbed_keyed_process *processes = reader->metadata->processes.items;
+    tbed_sized_give(info_ret, info_nbytes, &processes[index].info, sizeof *info_ret);
     return true;
 }
 
-bool tbed_stream_get(const struct tbed_reader *reader, size_t index, struct tbed_stream_info *info_ret)
+bool tbed_stream_get_sized(const struct tbed_reader *reader, size_t index, struct tbed_stream_info *info_ret,
+                           size_t info_nbytes)
 {
     if (index >= reader->metadata->streams.count)
         return false;
-    *info_ret = ((const struct tbed_keyed_stream *)reader->metadata->streams.items)[index].info;
+    const struct tbed_keyed_stream *streams = reader->metadata->streams.items;
+    tbed_sized_give(info_ret, info_nbytes, &streams[index].info, sizeof *info_ret);
     return true;
 }
 
@@ -30,11 +35,13 @@ bool tbed_unit_get(const struct tbed_reader *reader, size_t index, struct tbed_u
     return true;
 }
 
-bool tbed_load_get(const struct tbed_reader *reader, size_t index, struct tbed_load_info *info_ret)
+bool tbed_load_get_sized(const struct tbed_reader *reader, size_t index, struct tbed_load_info *info_ret,
+                         size_t info_nbytes)
 {
     if (index >= reader->metadata->loads.count)
         return false;
-    *info_ret = ((const struct tbed_load_info *)reader->metadata->loads.items)[index];
+    const struct tbed_load_info *loads = reader->metadata->loads.items;
+    tbed_sized_give(info_ret, info_nbytes, &loads[index], sizeof *info_ret);
     return true;
 }
 

@@ -4,19 +4,16 @@
  * SPDX-License-Identifier: MIT
  */
 #include "reader/core/strings/string_walk.h"
+#include "format/sized.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 bool tbed_string_budget_make(const struct tbed_string_budget *budget, struct tbed_string_budget *budget_ret)
 {
-    struct tbed_string_budget made = {0};
-    if (budget != NULL) {
-        if (budget->size < sizeof made || budget->size > 4096 || budget->depth > TBED_STRING_DEPTH_MAX ||
-            !tbed_bytes_are_zero(budget + 1, budget->size - sizeof made))
-            return false;
-        made = *budget;
-    }
+    struct tbed_string_budget made;
+    if (!tbed_options_take(&made, sizeof made, budget) || made.depth > TBED_STRING_DEPTH_MAX)
+        return false;
     made.size = sizeof made;
     if (made.depth == 0)
         made.depth = TBED_STRING_DEPTH_MAX;

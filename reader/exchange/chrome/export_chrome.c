@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
+#include "format/sized.h"
 #include "reader/exchange/chrome/chrome.h"
 #include "reader/exchange/shared/new_file.h"
 
@@ -628,26 +629,16 @@ static enum tbed_status put_traces(struct chrome *chrome, struct tbed_reader *co
     return chrome->write_errno != 0 ? TBED_ERR_WRITE : TBED_OK;
 }
 
-static enum tbed_status load_options(const struct tbed_chrome_options *given,
-                                     struct tbed_chrome_options *options)
-{
-    if (given == NULL)
-        return TBED_OK;
-    if (given->size < sizeof given->size)
-        return TBED_ERR_ARGUMENT;
-    memcpy(options, given, given->size < sizeof *options ? given->size : sizeof *options);
-    return TBED_OK;
-}
-
 static enum tbed_status export_into(struct chrome *chrome, struct tbed_reader *const *readers, size_t count,
-                                    struct tbed_chrome_report *report, struct tbed_error *error)
+                                    struct tbed_chrome_report *report, size_t report_nbytes,
+                                    struct tbed_error *error)
 {
     enum tbed_status status = TBED_ERR_MEMORY;
     chrome->buffer = malloc(CHROME_TEXT_MAX);
     if (chrome->buffer != NULL && tbed_chrome_names_open(&chrome->names))
         status = put_traces(chrome, readers, count);
     if (report != NULL)
-        *report = chrome->report;
+        tbed_sized_give(report, report_nbytes, &chrome->report, sizeof chrome->report);
     errno = chrome->write_errno;
     if (status != TBED_OK)
         tbed_exchange_fail(error, status);
@@ -659,24 +650,25 @@ static enum tbed_status export_into(struct chrome *chrome, struct tbed_reader *c
     return status;
 }
 
-enum tbed_status tbed_export_chrome_stream(struct tbed_reader *const *readers, size_t reader_count, FILE *out,
-                                           const struct tbed_chrome_options *options,
-                                           struct tbed_chrome_report *report_ret,
-                                           struct tbed_error *error_ret)
+enum tbed_status tbed_export_chrome_stream_sized(struct tbed_reader *const *readers, size_t reader_count,
+                                                 FILE *out, const struct tbed_chrome_options *options,
+                                                 struct tbed_chrome_report *report_ret,
+                                                 struct tbed_error *error_ret, size_t report_nbytes)
 {
     struct chrome chrome = {.out = out};
-    if (load_options(options, &chrome.options) != TBED_OK)
+    if (!tbed_options_take(&chrome.options, sizeof chrome.options, options))
         return tbed_exchange_fail(error_ret, TBED_ERR_ARGUMENT);
-    return export_into(&chrome, readers, reader_count, report_ret, error_ret);
+    return export_into(&chrome, readers, reader_count, report_ret, report_nbytes, error_ret);
 }
 
-enum tbed_status tbed_export_chrome(struct tbed_reader *const *readers, size_t reader_count, const char *to,
-                                    const struct tbed_chrome_options *options,
-                                    struct tbed_chrome_report *report_ret, struct tbed_error *error_ret)
+enum tbed_status tbed_export_chrome_sized(struct tbed_reader *const *readers, size_t reader_count,
+                                          const char *to, const struct tbed_chrome_options *options,
+                                          struct tbed_chrome_report *report_ret, struct tbed_error *error_ret,
+                                          size_t report_nbytes)
 {
     struct chrome chrome = {0};
     struct new_file file;
-    if (load_options(options, &chrome.options) != TBED_OK)
+    if (!tbed_options_take(&chrome.options, sizeof chrome.options, options))
         return tbed_exchange_fail(error_ret, TBED_ERR_ARGUMENT);
     enum tbed_status status = tbed_new_file_open(to, chrome.options.overwrite, 0666, &file, error_ret);
     if (status != TBED_OK)
@@ -688,7 +680,7 @@ enum tbed_status tbed_export_chrome(struct tbed_reader *const *readers, size_t r
         if (fd >= 0)
             close(fd);
     } else {
-        status = export_into(&chrome, readers, reader_count, report_ret, error_ret);
+        status = export_into(&chrome, readers, reader_count, report_ret, report_nbytes, error_ret);
         if (fclose(chrome.out) != 0 && status == TBED_OK)
             status = tbed_exchange_fail(error_ret, TBED_ERR_WRITE);
     }

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
+#include "format/sized.h"
 #include "reader/exchange/measureme/import/import.h"
 #include "reader/exchange/rtl_log/rtl_log.h"
 #include "reader/exchange/shared/new_file.h"
@@ -101,12 +102,14 @@ enum tbed_foreign_kind tbed_foreign_find(const char *path)
 }
 
 static enum tbed_status import_to(const struct source *source, const char *to,
-                                  const struct tbed_import_options *options,
-                                  struct tbed_import_report *report, struct tbed_error *error)
+                                  const struct tbed_import_options *given, struct tbed_import_report *report,
+                                  struct tbed_error *error)
 {
     struct new_file bed;
-    bool overwrite = options != NULL && options->overwrite;
-    enum tbed_status status = tbed_new_file_open(to, overwrite, 0600, &bed, error);
+    struct tbed_import_options options;
+    if (!tbed_options_take(&options, sizeof options, given))
+        return tbed_exchange_fail(error, TBED_ERR_ARGUMENT);
+    enum tbed_status status = tbed_new_file_open(to, options.overwrite, 0600, &bed, error);
     if (status != TBED_OK)
         return status;
     status = source_write(source, bed.fd, report, error);
@@ -133,45 +136,56 @@ static enum tbed_status open_nameless(const struct source *source, struct tbed_r
 static enum tbed_status import_source(struct source *source, const char *to,
                                       const struct tbed_import_options *options,
                                       struct tbed_reader **reader_ret, struct tbed_import_report *report_ret,
-                                      struct tbed_error *error_ret)
+                                      size_t report_nbytes, struct tbed_error *error_ret)
 {
     struct tbed_import_report report = {0};
     enum tbed_status status = to != NULL ? import_to(source, to, options, &report, error_ret)
                                          : open_nameless(source, reader_ret, &report, error_ret);
     source_close(source);
     if (report_ret != NULL)
-        *report_ret = report;
+        tbed_sized_give(report_ret, report_nbytes, &report, sizeof report);
     return status;
 }
 
-enum tbed_status tbed_import(const char *from, const char *to, const struct tbed_import_options *options,
-                             struct tbed_import_report *report_ret, struct tbed_error *error_ret)
+enum tbed_status tbed_import_sized(const char *from, const char *to,
+                                   const struct tbed_import_options *options,
+                                   struct tbed_import_report *report_ret, struct tbed_error *error_ret,
+                                   size_t report_nbytes)
 {
     struct source source;
     enum tbed_status status = source_open(from, &source, error_ret);
-    return status == TBED_OK ? import_source(&source, to, options, NULL, report_ret, error_ret) : status;
+    return status == TBED_OK ? import_source(&source, to, options, NULL, report_ret, report_nbytes, error_ret)
+                             : status;
 }
 
-enum tbed_status tbed_import_fd(int from, const char *to, const struct tbed_import_options *options,
-                                struct tbed_import_report *report_ret, struct tbed_error *error_ret)
+enum tbed_status tbed_import_fd_sized(int from, const char *to, const struct tbed_import_options *options,
+                                      struct tbed_import_report *report_ret, struct tbed_error *error_ret,
+                                      size_t report_nbytes)
 {
     struct source source;
     enum tbed_status status = source_open_fd(from, &source, error_ret);
-    return status == TBED_OK ? import_source(&source, to, options, NULL, report_ret, error_ret) : status;
+    return status == TBED_OK ? import_source(&source, to, options, NULL, report_ret, report_nbytes, error_ret)
+                             : status;
 }
 
-enum tbed_status tbed_import_open(const char *from, struct tbed_reader **reader_ret,
-                                  struct tbed_import_report *report_ret, struct tbed_error *error_ret)
+enum tbed_status tbed_import_open_sized(const char *from, struct tbed_reader **reader_ret,
+                                        struct tbed_import_report *report_ret, struct tbed_error *error_ret,
+                                        size_t report_nbytes)
 {
     struct source source;
     enum tbed_status status = source_open(from, &source, error_ret);
-    return status == TBED_OK ? import_source(&source, NULL, NULL, reader_ret, report_ret, error_ret) : status;
+    return status == TBED_OK
+               ? import_source(&source, NULL, NULL, reader_ret, report_ret, report_nbytes, error_ret)
+               : status;
 }
 
-enum tbed_status tbed_import_open_fd(int from, struct tbed_reader **reader_ret,
-                                     struct tbed_import_report *report_ret, struct tbed_error *error_ret)
+enum tbed_status tbed_import_open_fd_sized(int from, struct tbed_reader **reader_ret,
+                                           struct tbed_import_report *report_ret,
+                                           struct tbed_error *error_ret, size_t report_nbytes)
 {
     struct source source;
     enum tbed_status status = source_open_fd(from, &source, error_ret);
-    return status == TBED_OK ? import_source(&source, NULL, NULL, reader_ret, report_ret, error_ret) : status;
+    return status == TBED_OK
+               ? import_source(&source, NULL, NULL, reader_ret, report_ret, report_nbytes, error_ret)
+               : status;
 }

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
+#include "format/sized.h"
 #include "reader/exchange/chrome/chrome_json.h"
 #include "reader/exchange/rtl_log/rtl_log.h"
 #include "reader/exchange/shared/new_file.h"
@@ -449,42 +450,34 @@ static void free_all(struct rtl_export *export)
     free(export->name);
 }
 
-static bool load_options(const struct tbed_rtl_options *given, struct tbed_rtl_options *options)
-{
-    if (given == NULL)
-        return true;
-    if (given->size < sizeof given->size)
-        return false;
-    memcpy(options, given, given->size < sizeof *options ? given->size : sizeof *options);
-    return true;
-}
-
-enum tbed_status tbed_export_rtl_log_stream(struct tbed_reader *reader, FILE *out,
-                                            const struct tbed_rtl_options *options,
-                                            struct tbed_rtl_report *report_ret, struct tbed_error *error_ret)
+enum tbed_status tbed_export_rtl_log_stream_sized(struct tbed_reader *reader, FILE *out,
+                                                  const struct tbed_rtl_options *options,
+                                                  struct tbed_rtl_report *report_ret,
+                                                  struct tbed_error *error_ret, size_t report_nbytes)
 {
     struct rtl_export export = {.reader = reader, .out = out};
     errno = 0;
-    if (!load_options(options, &export.options))
+    if (!tbed_options_take(&export.options, sizeof export.options, options))
         return tbed_exchange_fail(error_ret, TBED_ERR_ARGUMENT);
     enum tbed_status status = write_all(&export);
     errno = status == TBED_ERR_MEMORY ? ENOMEM : export.write_errno;
     if (status != TBED_OK)
         tbed_exchange_fail(error_ret, status);
     if (report_ret != NULL)
-        *report_ret = export.report;
+        tbed_sized_give(report_ret, report_nbytes, &export.report, sizeof export.report);
     free_all(&export);
     return status;
 }
 
-enum tbed_status tbed_export_rtl_log(struct tbed_reader *reader, const char *to,
-                                     const struct tbed_rtl_options *options,
-                                     struct tbed_rtl_report *report_ret, struct tbed_error *error_ret)
+enum tbed_status tbed_export_rtl_log_sized(struct tbed_reader *reader, const char *to,
+                                           const struct tbed_rtl_options *options,
+                                           struct tbed_rtl_report *report_ret, struct tbed_error *error_ret,
+                                           size_t report_nbytes)
 {
-    struct tbed_rtl_options loaded = {0};
+    struct tbed_rtl_options loaded;
     struct new_file file;
     errno = 0;
-    if (!load_options(options, &loaded))
+    if (!tbed_options_take(&loaded, sizeof loaded, options))
         return tbed_exchange_fail(error_ret, TBED_ERR_ARGUMENT);
     enum tbed_status status = tbed_new_file_open(to, loaded.overwrite, 0666, &file, error_ret);
     if (status != TBED_OK)
@@ -496,7 +489,7 @@ enum tbed_status tbed_export_rtl_log(struct tbed_reader *reader, const char *to,
         if (fd >= 0)
             close(fd);
     } else {
-        status = tbed_export_rtl_log_stream(reader, out, options, report_ret, error_ret);
+        status = tbed_export_rtl_log_stream_sized(reader, out, options, report_ret, error_ret, report_nbytes);
         if (fclose(out) != 0 && status == TBED_OK)
             status = tbed_exchange_fail(error_ret, TBED_ERR_WRITE);
     }

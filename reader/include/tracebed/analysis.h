@@ -134,7 +134,8 @@ void tbed_assembler_close(struct tbed_assembler *assembler); /* NULL is fine */
  *
  * Errors: END after the last step; ERR_MEMORY. '*step_ret' is untouched then.
  */
-enum tbed_status tbed_assembler_next(struct tbed_assembler *assembler, struct tbed_step *step_ret);
+static inline enum tbed_status tbed_assembler_next(struct tbed_assembler *assembler,
+                                                   struct tbed_step *step_ret);
 
 /* ---- Scopes: the spans of a stream one by one, pairs of messages among them ---- */
 
@@ -308,8 +309,8 @@ enum tbed_status tbed_statistics_make(struct tbed_reader *reader, const struct t
                                       struct tbed_statistics **statistics_ret);
 void tbed_statistics_close(struct tbed_statistics *statistics);
 
-void tbed_statistics_totals(const struct tbed_statistics *statistics,
-                            struct tbed_statistics_totals *totals_ret);
+static inline void tbed_statistics_totals(const struct tbed_statistics *statistics,
+                                          struct tbed_statistics_totals *totals_ret);
 
 /* The rows. NULL past the last. */
 const struct tbed_span_row *tbed_statistics_span(const struct tbed_statistics *statistics, size_t index);
@@ -408,7 +409,8 @@ enum tbed_status tbed_profile_make_foreign_fd(int fd, const struct tbed_analysis
                                               struct tbed_error *error_ret);
 
 void tbed_profile_close(struct tbed_profile *profile); /* NULL is fine */
-void tbed_profile_totals(const struct tbed_profile *profile, struct tbed_profile_totals *totals_ret);
+static inline void tbed_profile_totals(const struct tbed_profile *profile,
+                                       struct tbed_profile_totals *totals_ret);
 /* Rows by label. NULL past the last. */
 const struct tbed_profile_row *tbed_profile_row(const struct tbed_profile *profile, size_t index);
 const struct tbed_artifact_row *tbed_profile_artifact(const struct tbed_profile *profile, size_t index);
@@ -422,8 +424,8 @@ struct tbed_profile_damage {
     uint32_t file; /* of a format in several files: which; else 0 */
     uint64_t offset, detail;
 };
-bool tbed_profile_damage_get(const struct tbed_profile *profile, size_t index,
-                             struct tbed_profile_damage *damage_ret);
+static inline bool tbed_profile_damage_get(const struct tbed_profile *profile, size_t index,
+                                           struct tbed_profile_damage *damage_ret);
 /* ---- Stacks: time by the path of labels that leads to it ---- */
 
 /*
@@ -503,7 +505,8 @@ struct tbed_stacks_totals {
 enum tbed_status tbed_stacks_make(struct tbed_reader *reader, const struct tbed_stacks_options *options,
                                   struct tbed_stacks **stacks_ret);
 void tbed_stacks_close(struct tbed_stacks *stacks); /* NULL is fine */
-void tbed_stacks_totals(const struct tbed_stacks *stacks, struct tbed_stacks_totals *totals_ret);
+static inline void tbed_stacks_totals(const struct tbed_stacks *stacks,
+                                      struct tbed_stacks_totals *totals_ret);
 
 /* Each row directly before its children, which stand in the order of their labels' bytes. NULL past the last. */
 const struct tbed_stack_row *tbed_stacks_row(const struct tbed_stacks *stacks, size_t index);
@@ -591,6 +594,47 @@ const struct tbed_allocation_site *tbed_allocations_site(const struct tbed_alloc
 /* In order of time. */
 const struct tbed_allocation_moment *tbed_allocations_moment(const struct tbed_allocations *allocations,
                                                              size_t index);
+
+/* ---- Structs that may grow: the size that the caller knows goes along, see "ABI" in format.h ---- */
+
+void tbed_statistics_totals_sized(const struct tbed_statistics *statistics,
+                                  struct tbed_statistics_totals *totals_ret, size_t totals_nbytes);
+static inline void tbed_statistics_totals(const struct tbed_statistics *statistics,
+                                          struct tbed_statistics_totals *totals_ret)
+{
+    tbed_statistics_totals_sized(statistics, totals_ret, sizeof *totals_ret);
+}
+
+void tbed_profile_totals_sized(const struct tbed_profile *profile, struct tbed_profile_totals *totals_ret,
+                               size_t totals_nbytes);
+static inline void tbed_profile_totals(const struct tbed_profile *profile,
+                                       struct tbed_profile_totals *totals_ret)
+{
+    tbed_profile_totals_sized(profile, totals_ret, sizeof *totals_ret);
+}
+
+bool tbed_profile_damage_get_sized(const struct tbed_profile *profile, size_t index,
+                                   struct tbed_profile_damage *damage_ret, size_t damage_nbytes);
+static inline bool tbed_profile_damage_get(const struct tbed_profile *profile, size_t index,
+                                           struct tbed_profile_damage *damage_ret)
+{
+    return tbed_profile_damage_get_sized(profile, index, damage_ret, sizeof *damage_ret);
+}
+
+void tbed_stacks_totals_sized(const struct tbed_stacks *stacks, struct tbed_stacks_totals *totals_ret,
+                              size_t totals_nbytes);
+static inline void tbed_stacks_totals(const struct tbed_stacks *stacks, struct tbed_stacks_totals *totals_ret)
+{
+    tbed_stacks_totals_sized(stacks, totals_ret, sizeof *totals_ret);
+}
+
+enum tbed_status tbed_assembler_next_sized(struct tbed_assembler *assembler, struct tbed_step *step_ret,
+                                           size_t step_nbytes);
+static inline enum tbed_status tbed_assembler_next(struct tbed_assembler *assembler,
+                                                   struct tbed_step *step_ret)
+{
+    return tbed_assembler_next_sized(assembler, step_ret, sizeof *step_ret);
+}
 
 #ifdef __cplusplus
 }

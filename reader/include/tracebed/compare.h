@@ -81,22 +81,22 @@ struct tbed_comparison_run {
     uint64_t total; /* as struct tbed_profile_totals has it */
 };
 /* The same for such a run. Errors: ERR_MEMORY; ERR_ARGUMENT if rows are out of order. */
-enum tbed_status tbed_comparison_add_run(struct tbed_comparison *comparison,
-                                         const struct tbed_comparison_run *run);
+static inline enum tbed_status tbed_comparison_add_run(struct tbed_comparison *comparison,
+                                                       const struct tbed_comparison_run *run);
 
 size_t tbed_comparison_run_count(const struct tbed_comparison *comparison);
 /* The total of a run. 0 past the last. */
 uint64_t tbed_comparison_total(const struct tbed_comparison *comparison, size_t run);
 
 /* The labels of all runs together, in the order of their bytes. False past the last. */
-bool tbed_comparison_row(const struct tbed_comparison *comparison, size_t index,
-                         struct tbed_comparison_row *row_ret);
-bool tbed_comparison_artifact(const struct tbed_comparison *comparison, size_t index,
-                              struct tbed_comparison_row *row_ret);
+static inline bool tbed_comparison_row(const struct tbed_comparison *comparison, size_t index,
+                                       struct tbed_comparison_row *row_ret);
+static inline bool tbed_comparison_artifact(const struct tbed_comparison *comparison, size_t index,
+                                            struct tbed_comparison_row *row_ret);
 
 /* What run 'run', counted from 0, has in that row. Nothing, 'present' false, past the last of either. */
-struct tbed_figures tbed_comparison_figures(const struct tbed_comparison *comparison, size_t index,
-                                            size_t run);
+static inline struct tbed_figures tbed_comparison_figures(const struct tbed_comparison *comparison,
+                                                          size_t index, size_t run);
 /* The same for an artifact: the sum of its sizes. */
 uint64_t tbed_comparison_size(const struct tbed_comparison *comparison, size_t index, size_t run);
 
@@ -138,6 +138,44 @@ struct tbed_spread {
 void tbed_spread_make(const uint64_t *values, size_t count, double *scratch, struct tbed_spread *spread_ret);
 
 bool tbed_spread_is_outlier(const struct tbed_spread *spread, uint64_t value);
+
+/* ---- Structs that may grow: the size that the caller knows goes along, see "ABI" in format.h ---- */
+
+bool tbed_comparison_row_sized(const struct tbed_comparison *comparison, size_t index,
+                               struct tbed_comparison_row *row_ret, size_t row_nbytes);
+static inline bool tbed_comparison_row(const struct tbed_comparison *comparison, size_t index,
+                                       struct tbed_comparison_row *row_ret)
+{
+    return tbed_comparison_row_sized(comparison, index, row_ret, sizeof *row_ret);
+}
+
+bool tbed_comparison_artifact_sized(const struct tbed_comparison *comparison, size_t index,
+                                    struct tbed_comparison_row *row_ret, size_t row_nbytes);
+static inline bool tbed_comparison_artifact(const struct tbed_comparison *comparison, size_t index,
+                                            struct tbed_comparison_row *row_ret)
+{
+    return tbed_comparison_artifact_sized(comparison, index, row_ret, sizeof *row_ret);
+}
+
+enum tbed_status tbed_comparison_add_run_sized(struct tbed_comparison *comparison,
+                                               const struct tbed_comparison_run *run, size_t run_nbytes,
+                                               size_t row_nbytes, size_t artifact_nbytes);
+static inline enum tbed_status tbed_comparison_add_run(struct tbed_comparison *comparison,
+                                                       const struct tbed_comparison_run *run)
+{
+    return tbed_comparison_add_run_sized(comparison, run, sizeof *run, sizeof *run->rows,
+                                         sizeof *run->artifacts);
+}
+
+void tbed_comparison_figures_sized(const struct tbed_comparison *comparison, size_t index, size_t run,
+                                   struct tbed_figures *figures_ret, size_t figures_nbytes);
+static inline struct tbed_figures tbed_comparison_figures(const struct tbed_comparison *comparison,
+                                                          size_t index, size_t run)
+{
+    struct tbed_figures figures;
+    tbed_comparison_figures_sized(comparison, index, run, &figures, sizeof figures);
+    return figures;
+}
 
 #ifdef __cplusplus
 }

@@ -72,6 +72,7 @@ enum tbed_rtl_odd {
 #undef TBED_RTL_ODD_ENUM
         TBED_RTL_ODD_COUNT
 };
+#define TBED_RTL_ODD_ROOM 32                          /* later versions may know more classes */
 const char *tbed_rtl_odd_key(enum tbed_rtl_odd odd);  /* "orphan": in metadata and JSON */
 const char *tbed_rtl_odd_text(enum tbed_rtl_odd odd); /* what one is, in words */
 
@@ -81,8 +82,8 @@ const char *tbed_rtl_odd_text(enum tbed_rtl_odd odd); /* what one is, in words *
 #define TBED_IMPORT_DAMAGE_KEPT 100
 struct tbed_import_report {
     enum tbed_foreign_kind kind;
-    uint64_t line_count, message_count;      /* of a log */
-    uint64_t odd_counts[TBED_RTL_ODD_COUNT]; /* of a log */
+    uint64_t line_count, message_count;     /* of a log */
+    uint64_t odd_counts[TBED_RTL_ODD_ROOM]; /* of a log; by enum tbed_rtl_odd */
     uint32_t version;     /* of the foreign format; below 6 it is in three files, from then on in one */
     uint64_t file_nbytes; /* of all its files */
     uint64_t event_count, interval_count, instant_count, integer_count;
@@ -112,21 +113,27 @@ struct tbed_import_options {
  *            ERR_IS_DIRECTORY, ERR_NOT_REGULAR, ERR_OPEN, ERR_WRITE, ERR_DISK_FULL.
  * Threads:   any.
  */
-enum tbed_status tbed_import(const char *from, const char *to, const struct tbed_import_options *options,
-                             struct tbed_import_report *report_ret, struct tbed_error *error_ret);
+static inline enum tbed_status tbed_import(const char *from, const char *to,
+                                           const struct tbed_import_options *options,
+                                           struct tbed_import_report *report_ret,
+                                           struct tbed_error *error_ret);
 
 /* The same from an open regular file, which stays the caller's; a profile in one file, or events alone. */
-enum tbed_status tbed_import_fd(int from, const char *to, const struct tbed_import_options *options,
-                                struct tbed_import_report *report_ret, struct tbed_error *error_ret);
+static inline enum tbed_status tbed_import_fd(int from, const char *to,
+                                              const struct tbed_import_options *options,
+                                              struct tbed_import_report *report_ret,
+                                              struct tbed_error *error_ret);
 
 /*
  * The same into a file without a name, opened for reading; it is gone with the reader. It lies in $TMPDIR, /var/tmp
  * or /tmp, or in memory where files without a name cannot be had there.
  */
-enum tbed_status tbed_import_open(const char *from, struct tbed_reader **reader_ret,
-                                  struct tbed_import_report *report_ret, struct tbed_error *error_ret);
-enum tbed_status tbed_import_open_fd(int from, struct tbed_reader **reader_ret,
-                                     struct tbed_import_report *report_ret, struct tbed_error *error_ret);
+static inline enum tbed_status tbed_import_open(const char *from, struct tbed_reader **reader_ret,
+                                                struct tbed_import_report *report_ret,
+                                                struct tbed_error *error_ret);
+static inline enum tbed_status tbed_import_open_fd(int from, struct tbed_reader **reader_ret,
+                                                   struct tbed_import_report *report_ret,
+                                                   struct tbed_error *error_ret);
 
 /* ---- Names of RTL_LOGFILE ---- */
 
@@ -174,9 +181,10 @@ struct tbed_export_report {
 };
 
 /* Writes the trace as .mm_profdata, for measureme's own tools. */
-enum tbed_status tbed_export_profile(struct tbed_reader *reader, const char *path,
-                                     const struct tbed_profile_export_options *options,
-                                     struct tbed_export_report *report_ret, struct tbed_error *error_ret);
+static inline enum tbed_status tbed_export_profile(struct tbed_reader *reader, const char *path,
+                                                   const struct tbed_profile_export_options *options,
+                                                   struct tbed_export_report *report_ret,
+                                                   struct tbed_error *error_ret);
 
 /* ---- Export: Chrome trace events ---- */
 
@@ -232,15 +240,17 @@ struct tbed_chrome_report {
  *            Damage is no error: it joins the readers' damage lists.
  * Source:    Google's "Trace Event Format".
  */
-enum tbed_status tbed_export_chrome(struct tbed_reader *const *readers, size_t reader_count, const char *to,
-                                    const struct tbed_chrome_options *options,
-                                    struct tbed_chrome_report *report_ret, struct tbed_error *error_ret);
+static inline enum tbed_status tbed_export_chrome(struct tbed_reader *const *readers, size_t reader_count,
+                                                  const char *to, const struct tbed_chrome_options *options,
+                                                  struct tbed_chrome_report *report_ret,
+                                                  struct tbed_error *error_ret);
 
 /* The same into a stream of any kind, which stays the caller's; after a failure it may have got a part. */
-enum tbed_status tbed_export_chrome_stream(struct tbed_reader *const *readers, size_t reader_count, FILE *out,
-                                           const struct tbed_chrome_options *options,
-                                           struct tbed_chrome_report *report_ret,
-                                           struct tbed_error *error_ret);
+static inline enum tbed_status tbed_export_chrome_stream(struct tbed_reader *const *readers,
+                                                         size_t reader_count, FILE *out,
+                                                         const struct tbed_chrome_options *options,
+                                                         struct tbed_chrome_report *report_ret,
+                                                         struct tbed_error *error_ret);
 
 /* ---- Export: logs of RTL_LOGFILE ---- */
 
@@ -285,14 +295,124 @@ struct tbed_rtl_report {
  * Errors:    ERR_MEMORY, ERR_ARGUMENT, ERR_NO_TIME where ticks are no time; of 'to' ERR_EXISTS, ERR_IS_DIRECTORY,
  *            ERR_NOT_REGULAR, ERR_OPEN, ERR_WRITE. Damage is no error: it joins the reader's damage list.
  */
-enum tbed_status tbed_export_rtl_log(struct tbed_reader *reader, const char *to,
-                                     const struct tbed_rtl_options *options,
-                                     struct tbed_rtl_report *report_ret, struct tbed_error *error_ret);
+static inline enum tbed_status tbed_export_rtl_log(struct tbed_reader *reader, const char *to,
+                                                   const struct tbed_rtl_options *options,
+                                                   struct tbed_rtl_report *report_ret,
+                                                   struct tbed_error *error_ret);
 
 /* The same into a stream of any kind, which stays the caller's; after a failure it may have got a part. */
-enum tbed_status tbed_export_rtl_log_stream(struct tbed_reader *reader, FILE *out,
-                                            const struct tbed_rtl_options *options,
-                                            struct tbed_rtl_report *report_ret, struct tbed_error *error_ret);
+static inline enum tbed_status tbed_export_rtl_log_stream(struct tbed_reader *reader, FILE *out,
+                                                          const struct tbed_rtl_options *options,
+                                                          struct tbed_rtl_report *report_ret,
+                                                          struct tbed_error *error_ret);
+
+/* ---- Structs that may grow: the size that the caller knows goes along, see "ABI" in format.h ---- */
+
+enum tbed_status tbed_import_sized(const char *from, const char *to,
+                                   const struct tbed_import_options *options,
+                                   struct tbed_import_report *report_ret, struct tbed_error *error_ret,
+                                   size_t report_nbytes);
+static inline enum tbed_status tbed_import(const char *from, const char *to,
+                                           const struct tbed_import_options *options,
+                                           struct tbed_import_report *report_ret,
+                                           struct tbed_error *error_ret)
+{
+    return tbed_import_sized(from, to, options, report_ret, error_ret, sizeof *report_ret);
+}
+
+enum tbed_status tbed_import_fd_sized(int from, const char *to, const struct tbed_import_options *options,
+                                      struct tbed_import_report *report_ret, struct tbed_error *error_ret,
+                                      size_t report_nbytes);
+static inline enum tbed_status tbed_import_fd(int from, const char *to,
+                                              const struct tbed_import_options *options,
+                                              struct tbed_import_report *report_ret,
+                                              struct tbed_error *error_ret)
+{
+    return tbed_import_fd_sized(from, to, options, report_ret, error_ret, sizeof *report_ret);
+}
+
+enum tbed_status tbed_import_open_sized(const char *from, struct tbed_reader **reader_ret,
+                                        struct tbed_import_report *report_ret, struct tbed_error *error_ret,
+                                        size_t report_nbytes);
+static inline enum tbed_status tbed_import_open(const char *from, struct tbed_reader **reader_ret,
+                                                struct tbed_import_report *report_ret,
+                                                struct tbed_error *error_ret)
+{
+    return tbed_import_open_sized(from, reader_ret, report_ret, error_ret, sizeof *report_ret);
+}
+
+enum tbed_status tbed_import_open_fd_sized(int from, struct tbed_reader **reader_ret,
+                                           struct tbed_import_report *report_ret,
+                                           struct tbed_error *error_ret, size_t report_nbytes);
+static inline enum tbed_status tbed_import_open_fd(int from, struct tbed_reader **reader_ret,
+                                                   struct tbed_import_report *report_ret,
+                                                   struct tbed_error *error_ret)
+{
+    return tbed_import_open_fd_sized(from, reader_ret, report_ret, error_ret, sizeof *report_ret);
+}
+
+enum tbed_status tbed_export_profile_sized(struct tbed_reader *reader, const char *path,
+                                           const struct tbed_profile_export_options *options,
+                                           struct tbed_export_report *report_ret,
+                                           struct tbed_error *error_ret, size_t report_nbytes);
+static inline enum tbed_status tbed_export_profile(struct tbed_reader *reader, const char *path,
+                                                   const struct tbed_profile_export_options *options,
+                                                   struct tbed_export_report *report_ret,
+                                                   struct tbed_error *error_ret)
+{
+    return tbed_export_profile_sized(reader, path, options, report_ret, error_ret, sizeof *report_ret);
+}
+
+enum tbed_status tbed_export_chrome_sized(struct tbed_reader *const *readers, size_t reader_count,
+                                          const char *to, const struct tbed_chrome_options *options,
+                                          struct tbed_chrome_report *report_ret, struct tbed_error *error_ret,
+                                          size_t report_nbytes);
+static inline enum tbed_status tbed_export_chrome(struct tbed_reader *const *readers, size_t reader_count,
+                                                  const char *to, const struct tbed_chrome_options *options,
+                                                  struct tbed_chrome_report *report_ret,
+                                                  struct tbed_error *error_ret)
+{
+    return tbed_export_chrome_sized(readers, reader_count, to, options, report_ret, error_ret,
+                                    sizeof *report_ret);
+}
+
+enum tbed_status tbed_export_chrome_stream_sized(struct tbed_reader *const *readers, size_t reader_count,
+                                                 FILE *out, const struct tbed_chrome_options *options,
+                                                 struct tbed_chrome_report *report_ret,
+                                                 struct tbed_error *error_ret, size_t report_nbytes);
+static inline enum tbed_status tbed_export_chrome_stream(struct tbed_reader *const *readers,
+                                                         size_t reader_count, FILE *out,
+                                                         const struct tbed_chrome_options *options,
+                                                         struct tbed_chrome_report *report_ret,
+                                                         struct tbed_error *error_ret)
+{
+    return tbed_export_chrome_stream_sized(readers, reader_count, out, options, report_ret, error_ret,
+                                           sizeof *report_ret);
+}
+
+enum tbed_status tbed_export_rtl_log_sized(struct tbed_reader *reader, const char *to,
+                                           const struct tbed_rtl_options *options,
+                                           struct tbed_rtl_report *report_ret, struct tbed_error *error_ret,
+                                           size_t report_nbytes);
+static inline enum tbed_status tbed_export_rtl_log(struct tbed_reader *reader, const char *to,
+                                                   const struct tbed_rtl_options *options,
+                                                   struct tbed_rtl_report *report_ret,
+                                                   struct tbed_error *error_ret)
+{
+    return tbed_export_rtl_log_sized(reader, to, options, report_ret, error_ret, sizeof *report_ret);
+}
+
+enum tbed_status tbed_export_rtl_log_stream_sized(struct tbed_reader *reader, FILE *out,
+                                                  const struct tbed_rtl_options *options,
+                                                  struct tbed_rtl_report *report_ret,
+                                                  struct tbed_error *error_ret, size_t report_nbytes);
+static inline enum tbed_status tbed_export_rtl_log_stream(struct tbed_reader *reader, FILE *out,
+                                                          const struct tbed_rtl_options *options,
+                                                          struct tbed_rtl_report *report_ret,
+                                                          struct tbed_error *error_ret)
+{
+    return tbed_export_rtl_log_stream_sized(reader, out, options, report_ret, error_ret, sizeof *report_ret);
+}
 
 #ifdef __cplusplus
 }

@@ -107,7 +107,7 @@ struct tbed_trace_info {
     uint64_t
         resolution_ticks; /* times are known to this; below it ticks tell the order only. 1: to the tick */
 };
-void tbed_reader_info(const struct tbed_reader *reader, struct tbed_trace_info *info_ret);
+static inline void tbed_reader_info(const struct tbed_reader *reader, struct tbed_trace_info *info_ret);
 
 struct tbed_process_info {
     uint32_t stream; /* its number */
@@ -118,7 +118,8 @@ struct tbed_process_info {
     uint64_t end_tick; /* 0: no END record */
 };
 /* The processes, in order of their numbers. False past the last. */
-bool tbed_process_get(const struct tbed_reader *reader, size_t index, struct tbed_process_info *info_ret);
+static inline bool tbed_process_get(const struct tbed_reader *reader, size_t index,
+                                    struct tbed_process_info *info_ret);
 
 struct tbed_stream_info {
     uint32_t stream;
@@ -132,7 +133,8 @@ struct tbed_stream_info {
     uint32_t block_count; /* event blocks */
 };
 /* The streams that have events or a STREAM record, in order of their numbers. False past the last. */
-bool tbed_stream_get(const struct tbed_reader *reader, size_t index, struct tbed_stream_info *info_ret);
+static inline bool tbed_stream_get(const struct tbed_reader *reader, size_t index,
+                                   struct tbed_stream_info *info_ret);
 
 struct tbed_unit_info {
     uint32_t first_id, id_count;
@@ -151,7 +153,8 @@ struct tbed_load_info {
     uint64_t address, nbytes, tick;
 };
 /* The LOAD records in file order. False past the last. */
-bool tbed_load_get(const struct tbed_reader *reader, size_t index, struct tbed_load_info *info_ret);
+static inline bool tbed_load_get(const struct tbed_reader *reader, size_t index,
+                                 struct tbed_load_info *info_ret);
 
 /* The unit that 'id' lies in, and its pc (an ELF address, or an index of instructions). False: no location. */
 bool tbed_location_find(const struct tbed_reader *reader, uint32_t id, struct tbed_unit_info *unit_ret,
@@ -199,7 +202,8 @@ struct tbed_location {
  * and a stack lead to the location that they mean. Of a string's id: the one frame that says where in the program it
  * stands, if that is known. False: 'id' is none. A binary search; nothing is kept.
  */
-bool tbed_location_resolve(const struct tbed_reader *reader, uint32_t id, struct tbed_location *location_ret);
+static inline bool tbed_location_resolve(const struct tbed_reader *reader, uint32_t id,
+                                         struct tbed_location *location_ret);
 
 /* The frames of a location, the innermost (inlined) one first. False past the last. */
 bool tbed_location_frame(const struct tbed_location *location, size_t index,
@@ -233,7 +237,8 @@ struct tbed_damage {
  * TBED_DAMAGE_KEPT_MAX are kept; tbed_damage_count() counts all.
  */
 #define TBED_DAMAGE_KEPT_MAX 10000u
-bool tbed_damage_get(const struct tbed_reader *reader, size_t index, struct tbed_damage *damage_ret);
+static inline bool tbed_damage_get(const struct tbed_reader *reader, size_t index,
+                                   struct tbed_damage *damage_ret);
 uint64_t tbed_damage_count(const struct tbed_reader *reader);
 
 /*
@@ -270,8 +275,8 @@ size_t tbed_event_block_count(const struct tbed_reader *reader);
  *
  * Errors: the block's own ERR_BLOCK_…, which is in the damage list too; ERR_ARGUMENT past the last.
  */
-enum tbed_status tbed_event_block_get(const struct tbed_reader *reader, size_t index,
-                                      struct tbed_block *block_ret);
+static inline enum tbed_status tbed_event_block_get(const struct tbed_reader *reader, size_t index,
+                                                    struct tbed_block *block_ret);
 
 /* The number of the stream's first event block, and how many it has. {0, 0} if none. */
 void tbed_stream_blocks(const struct tbed_reader *reader, uint32_t stream, size_t *first_ret,
@@ -373,7 +378,7 @@ void tbed_argument_next(struct tbed_arguments *at, struct tbed_argument *argumen
  */
 enum tbed_status tbed_cursor_open(struct tbed_reader *reader, uint32_t stream,
                                   struct tbed_cursor **cursor_ret);
-enum tbed_status tbed_cursor_next(struct tbed_cursor *cursor, struct tbed_event *event_ret);
+static inline enum tbed_status tbed_cursor_next(struct tbed_cursor *cursor, struct tbed_event *event_ret);
 /* Open spans after the last event, as the cursor has seen them. */
 uint32_t tbed_cursor_depth(const struct tbed_cursor *cursor);
 /* Skip to the first block that may hold events at or after 'tick'. */
@@ -392,7 +397,7 @@ void tbed_cursor_close(struct tbed_cursor *cursor);
  */
 enum tbed_status tbed_merge_open(struct tbed_reader *reader, const uint32_t *streams, size_t stream_count,
                                  struct tbed_merge **merge_ret);
-enum tbed_status tbed_merge_next(struct tbed_merge *merge, struct tbed_event *event_ret);
+static inline enum tbed_status tbed_merge_next(struct tbed_merge *merge, struct tbed_event *event_ret);
 void tbed_merge_seek(struct tbed_merge *merge, uint64_t tick);
 /* As tbed_cursor_limit(), for all its streams, from their starts on. */
 void tbed_merge_limit(struct tbed_merge *merge, uint64_t first_tick, uint64_t last_tick);
@@ -610,7 +615,8 @@ struct tbed_id_info {
  * Errors:    false: the id has no meaning; '*info_ret' is filled all the same.
  * Threads:   any number.
  */
-bool tbed_id_resolve(const struct tbed_reader *reader, uint32_t id, struct tbed_id_info *info_ret);
+static inline bool tbed_id_resolve(const struct tbed_reader *reader, uint32_t id,
+                                   struct tbed_id_info *info_ret);
 
 /* One function at a place in code. */
 struct tbed_frame {
@@ -715,6 +721,8 @@ int64_t tbed_ticks_to_ns(const struct tbed_reader *reader, uint64_t tick);
 double tbed_tick_span_to_ns(const struct tbed_reader *reader, uint64_t ticks);
 /* Nanoseconds of CLOCK_REALTIME. Errors: ERR_NO_TIME with TBED_CLOCK_USER. */
 enum tbed_status tbed_ticks_to_realtime_ns(const struct tbed_reader *reader, uint64_t tick, int64_t *ns_ret);
+
+#include <tracebed/reader_inline.h>
 
 #ifdef __cplusplus
 }

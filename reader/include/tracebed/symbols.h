@@ -41,7 +41,7 @@ struct tbed_symbols_options {
     unsigned timeout_ms; /* for one question; 0: 60,000 */
 };
 
-/* NULL: no memory, or an elfutils that does not fit. Freed by tbed_symbols_close(). */
+/* NULL: no memory, an elfutils that does not fit, or options that are not allowed. Freed by tbed_symbols_close(). */
 struct tbed_symbols *tbed_symbols_open(const struct tbed_symbols_options *options);
 void tbed_symbols_close(struct tbed_symbols *symbols);
 
@@ -75,8 +75,9 @@ struct tbed_symbol {
  *
  * True and '*symbol_ret' if there is one. '*state_ret' (may be NULL) tells of the module in either case.
  */
-bool tbed_symbols_find(struct tbed_symbols *symbols, const struct tbed_symbols_module *module, uint64_t pc,
-                       struct tbed_symbol *symbol_ret, enum tbed_symbols_state *state_ret);
+static inline bool tbed_symbols_find(struct tbed_symbols *symbols, const struct tbed_symbols_module *module,
+                                     uint64_t pc, struct tbed_symbol *symbol_ret,
+                                     enum tbed_symbols_state *state_ret);
 
 /*
  * tbed_symbols_frames() gives the functions at 'pc', the innermost (inlined) one first, with their files and lines. The
@@ -126,8 +127,29 @@ struct tbed_symbols_trouble {
     const char *text; /* as tbed_symbols_trouble() gives it; NULL: none */
 };
 /* That of the module around 'id'. False: the file describes this place itself, or it is not native code. */
-bool tbed_symbols_location_state(struct tbed_symbols *symbols, const struct tbed_reader *reader, uint32_t id,
-                                 struct tbed_symbols_trouble *trouble_ret);
+static inline bool tbed_symbols_location_state(struct tbed_symbols *symbols, const struct tbed_reader *reader,
+                                               uint32_t id, struct tbed_symbols_trouble *trouble_ret);
+
+/* ---- Structs that may grow: the size that the caller knows goes along, see "ABI" in format.h ---- */
+
+bool tbed_symbols_find_sized(struct tbed_symbols *symbols, const struct tbed_symbols_module *module,
+                             uint64_t pc, struct tbed_symbol *symbol_ret, enum tbed_symbols_state *state_ret,
+                             size_t symbol_nbytes);
+static inline bool tbed_symbols_find(struct tbed_symbols *symbols, const struct tbed_symbols_module *module,
+                                     uint64_t pc, struct tbed_symbol *symbol_ret,
+                                     enum tbed_symbols_state *state_ret)
+{
+    return tbed_symbols_find_sized(symbols, module, pc, symbol_ret, state_ret, sizeof *symbol_ret);
+}
+
+bool tbed_symbols_location_state_sized(struct tbed_symbols *symbols, const struct tbed_reader *reader,
+                                       uint32_t id, struct tbed_symbols_trouble *trouble_ret,
+                                       size_t trouble_nbytes);
+static inline bool tbed_symbols_location_state(struct tbed_symbols *symbols, const struct tbed_reader *reader,
+                                               uint32_t id, struct tbed_symbols_trouble *trouble_ret)
+{
+    return tbed_symbols_location_state_sized(symbols, reader, id, trouble_ret, sizeof *trouble_ret);
+}
 
 #ifdef __cplusplus
 }

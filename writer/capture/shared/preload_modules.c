@@ -327,6 +327,7 @@ static uint32_t register_module(const struct preload_module *module)
     const char *path = preload_module_path(module);
     const char *slash = strrchr(path, '/');
     struct tbed_unit_options options = {
+        .size = sizeof options,
         .kind = TBED_UNIT_NATIVE,
         .pc_shift = PRELOAD_PC_SHIFT,
         .base = module->base,

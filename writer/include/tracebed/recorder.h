@@ -246,6 +246,7 @@ void tbed_counter_describe(struct tbed_writer *writer, uint32_t counter_id, cons
 /* ---- Code units ---- */
 
 struct tbed_unit_options {
+    size_t size;   /* sizeof(struct tbed_unit_options); lets the struct grow */
     uint32_t kind; /* enum tbed_unit_kind */
     uint32_t pc_shift;
     uint64_t base;     /* pc of the first id */
@@ -425,12 +426,23 @@ struct tbed_given_event {
  * Drops and counts as every record does. Cause "too large" where the writer is without 'given_ticks', the type is
  * none of these, or a COUNTER has no value of type U64, I64 or F64.
  */
-void tbed_event_record_given(struct tbed_recorder *recorder, const struct tbed_given_event *event);
+static inline void tbed_event_record_given(struct tbed_recorder *recorder,
+                                           const struct tbed_given_event *event);
 
 /* As tbed_recorder_open() for a thread of that number, which need not be this process's. */
 struct tbed_recorder *tbed_recorder_open_given(struct tbed_writer *writer, const char *name, uint32_t tid);
 
 #include <tracebed/recorder_inline.h>
+
+/* ---- Structs that may grow: the size that the caller knows goes along, see "ABI" in format.h ---- */
+
+void tbed_event_record_given_sized(struct tbed_recorder *recorder, const struct tbed_given_event *event,
+                                   size_t event_nbytes);
+static inline void tbed_event_record_given(struct tbed_recorder *recorder,
+                                           const struct tbed_given_event *event)
+{
+    tbed_event_record_given_sized(recorder, event, sizeof *event);
+}
 
 #ifdef __cplusplus
 }

@@ -169,7 +169,7 @@ uint32_t tbed_site_resolve(struct tbed_site *site);
 uint32_t tbed_dynamic_id(const char *text);
 struct tbed_recorder *tbed_track_enter(struct tbed_track *track);
 void tbed_values_name(struct tbed_site *names, struct tbed_argument *values, size_t count);
-void tbed_message_values(enum tbed_severity severity, uint32_t id, struct tbed_site *format,
+void tbed_message_values(uint32_t severity, uint32_t id, struct tbed_site *format,
                          struct tbed_argument *values, size_t count);
 void tbed_counter_unit_describe(uint32_t id, const char *unit);
 

@@ -238,8 +238,7 @@ TBED_INLINE char *tbed_packed_put(char *to, const struct tbed_argument *value)
 }
 
 /* The second word. */
-TBED_INLINE uint64_t tbed_packed_head(enum tbed_severity severity, uint64_t types, size_t count,
-                                      size_t nwords)
+TBED_INLINE uint64_t tbed_packed_head(uint32_t severity, uint64_t types, size_t count, size_t nwords)
 {
     return TBED_EXT_PACKED_MESSAGE | (uint64_t)count << 8 | (uint64_t)(nwords - 1) << 16 |
            (uint64_t)severity << 32 | types << 36;
@@ -249,10 +248,9 @@ TBED_INLINE uint64_t tbed_packed_head(enum tbed_severity severity, uint64_t type
  * The usual case; false: all else, for tbed_message_values(). The compiler knows the types of the values, and so the
  * second word and, up to the first text, where each goes: no loop, no array.
  */
-TBED_INLINE bool tbed_message_packed(enum tbed_severity severity, uint32_t id, size_t count,
-                                     struct tbed_argument a, struct tbed_argument b, struct tbed_argument c,
-                                     struct tbed_argument d, struct tbed_argument e, struct tbed_argument f,
-                                     struct tbed_argument g)
+TBED_INLINE bool tbed_message_packed(uint32_t severity, uint32_t id, size_t count, struct tbed_argument a,
+                                     struct tbed_argument b, struct tbed_argument c, struct tbed_argument d,
+                                     struct tbed_argument e, struct tbed_argument f, struct tbed_argument g)
 {
     struct tbed_recorder *recorder = tbed_thread_self.recorder;
     uint64_t types = tbed_packed_type(&a) | tbed_packed_type(&b) << 4 | tbed_packed_type(&c) << 8 |
@@ -296,12 +294,12 @@ TBED_INLINE bool tbed_packed_has_text(struct tbed_argument a, struct tbed_argume
 }
 
 /* Of up to seven values. The rare case is short at each site: an array of those that there are, and one call. */
-TBED_INLINE void tbed_do_message_id(enum tbed_severity severity, uint32_t id, struct tbed_site *format,
-                                    size_t count, struct tbed_argument a, struct tbed_argument b,
-                                    struct tbed_argument c, struct tbed_argument d, struct tbed_argument e,
-                                    struct tbed_argument f, struct tbed_argument g)
+TBED_INLINE void tbed_do_message_id(uint32_t severity, uint32_t id, struct tbed_site *format, size_t count,
+                                    struct tbed_argument a, struct tbed_argument b, struct tbed_argument c,
+                                    struct tbed_argument d, struct tbed_argument e, struct tbed_argument f,
+                                    struct tbed_argument g)
 {
-    bool is_usual = (unsigned)severity <= TBED_PACKED_SEVERITY_MAX &&
+    bool is_usual = severity <= TBED_PACKED_SEVERITY_MAX &&
                     (!tbed_packed_has_text(a, b, c, d, e, f, g) ||
                      __atomic_load_n(&format->flags, __ATOMIC_RELAXED) == TBED_FORMAT_PLAIN);
     if (is_usual &&
@@ -327,7 +325,7 @@ TBED_INLINE void tbed_do_message_id(enum tbed_severity severity, uint32_t id, st
     tbed_message_values(severity, id, format, values, count);
 }
 
-TBED_INLINE void tbed_do_message(enum tbed_severity severity, struct tbed_site *format, size_t count,
+TBED_INLINE void tbed_do_message(uint32_t severity, struct tbed_site *format, size_t count,
                                  struct tbed_argument a, struct tbed_argument b, struct tbed_argument c,
                                  struct tbed_argument d, struct tbed_argument e, struct tbed_argument f,
                                  struct tbed_argument g)
@@ -335,7 +333,7 @@ TBED_INLINE void tbed_do_message(enum tbed_severity severity, struct tbed_site *
     tbed_do_message_id(severity, tbed_site_id(format), format, count, a, b, c, d, e, f, g);
 }
 
-TBED_INLINE void tbed_do_message_list(enum tbed_severity severity, struct tbed_site *format,
+TBED_INLINE void tbed_do_message_list(uint32_t severity, struct tbed_site *format,
                                       struct tbed_argument *values, size_t count)
 {
     tbed_message_values(severity, tbed_site_id(format), format, values, count);

@@ -81,8 +81,12 @@ static void every_id_means_the_same_in_the_next_file(void **state)
     tbed_id_bind(writer, reserved, 1, ids[7]);
     tbed_counter_describe(writer, ids[8], "bytes");
     tbed_metadata_set(writer, "{\"a\":1}", 7);
-    struct tbed_unit_options unit = {
-        .kind = TBED_UNIT_NATIVE, .pc_count = 100, .name = "unit", .file = "/unit", .share = true};
+    struct tbed_unit_options unit = {.size = sizeof unit,
+                                     .kind = TBED_UNIT_NATIVE,
+                                     .pc_count = 100,
+                                     .name = "unit",
+                                     .file = "/unit",
+                                     .share = true};
     uint32_t location = tbed_unit_register(writer, &unit);
     tbed_unit_load_record(writer, location, 0x1000, 100);
     tbed_instant_record(ended, ids[0]);
@@ -135,7 +139,8 @@ static void what_is_over_is_not_carried_on(void **state)
     (void)state;
     struct tbed_writer *writer = open_series("over.tbed", (struct tbed_writer_options){.page_nbytes = 4096});
     struct tbed_recorder *recorder = tbed_recorder_open(writer, "first");
-    struct tbed_unit_options options = {.kind = TBED_UNIT_NATIVE, .pc_count = 16, .name = "unit"};
+    struct tbed_unit_options options = {
+        .size = sizeof options, .kind = TBED_UNIT_NATIVE, .pc_count = 16, .name = "unit"};
     uint32_t unit = tbed_unit_register(writer, &options), unloaded = tbed_unit_register(writer, &options);
     uint32_t id = tbed_id_reserve(writer, 1);
     char text[16];

@@ -475,14 +475,16 @@ static void units_resolve_to_name_and_pc_and_line(void **state)
     struct tbed_writer *writer = test_writer_open(path, NULL);
     static const uint32_t lines[] = {0, 10, 4, 11, 9, 14};
     static const uint8_t build_id[20] = {1, 2, 3};
-    struct tbed_unit_options bytecode = {.kind = TBED_UNIT_BYTECODE,
+    struct tbed_unit_options bytecode = {.size = sizeof bytecode,
+                                         .kind = TBED_UNIT_BYTECODE,
                                          .pc_count = 12,
                                          .name = "fib",
                                          .file = "/x/fib.rb",
                                          .first_line = 10,
                                          .lines = lines,
                                          .line_count = 3};
-    struct tbed_unit_options native = {.kind = TBED_UNIT_NATIVE,
+    struct tbed_unit_options native = {.size = sizeof native,
+                                       .kind = TBED_UNIT_NATIVE,
                                        .pc_shift = 2,
                                        .base = 0x1000,
                                        .pc_count = 0x801,

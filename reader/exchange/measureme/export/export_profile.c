@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
+#include "format/sized.h"
 #include "reader/exchange/measureme/export/export.h"
 #include "reader/exchange/measureme/import/import.h"
 #include "reader/exchange/shared/new_file.h"
@@ -167,18 +168,20 @@ static enum tbed_status export_into(struct tbed_reader *reader, int fd, uint32_t
     return status == TBED_OK ? TBED_OK : tbed_exchange_fail(error, status);
 }
 
-enum tbed_status tbed_export_profile(struct tbed_reader *reader, const char *path,
-                                     const struct tbed_profile_export_options *options,
-                                     struct tbed_export_report *report_ret, struct tbed_error *error_ret)
+enum tbed_status tbed_export_profile_sized(struct tbed_reader *reader, const char *path,
+                                           const struct tbed_profile_export_options *given,
+                                           struct tbed_export_report *report_ret,
+                                           struct tbed_error *error_ret, size_t report_nbytes)
 {
     struct tbed_export_report report = {0};
     struct new_file file;
-    uint32_t version = options != NULL && options->version != 0 ? options->version : 9;
+    struct tbed_profile_export_options options;
     errno = 0;
-    if (version != 8 && version != 9)
+    bool is_taken = tbed_options_take(&options, sizeof options, given);
+    uint32_t version = options.version != 0 ? options.version : 9;
+    if (!is_taken || (version != 8 && version != 9))
         return tbed_exchange_fail(error_ret, TBED_ERR_ARGUMENT);
-    bool overwrite = options != NULL && options->overwrite;
-    enum tbed_status status = tbed_new_file_open(path, overwrite, 0666, &file, error_ret);
+    enum tbed_status status = tbed_new_file_open(path, options.overwrite, 0666, &file, error_ret);
     if (status != TBED_OK)
         return status;
     status = export_into(reader, file.fd, version, &report, error_ret);
@@ -187,6 +190,6 @@ enum tbed_status tbed_export_profile(struct tbed_reader *reader, const char *pat
     else
         tbed_new_file_abandon(&file);
     if (report_ret != NULL)
-        *report_ret = report;
+        tbed_sized_give(report_ret, report_nbytes, &report, sizeof report);
     return status;
 }

@@ -5,6 +5,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "format/sized.h"
 #include "reader/analysis/profile/profile_take.h"
 #include "reader/exchange/measureme/import/import.h"
 
@@ -360,13 +361,11 @@ static enum tbed_status make(struct mm_file *file, const struct tbed_analysis_op
                              struct tbed_profile **profile_ret)
 {
     struct foreign foreign = {.file = file, .shape = mm_event_shape(file)};
-    struct tbed_analysis_options options = {0};
+    struct tbed_analysis_options options;
     struct import_metadata metadata;
     struct mm_info info;
-    if (given != NULL && given->size < sizeof given->size)
+    if (!tbed_options_take(&options, sizeof options, given))
         return TBED_ERR_ARGUMENT;
-    if (given != NULL)
-        memcpy(&options, given, given->size < sizeof options ? given->size : sizeof options);
     mm_info(file, &info);
     foreign.reference_nbytes = info.version >= 9 ? 8 : info.version >= 7 ? 4 : 0;
     tbed_import_metadata_read(file, info.metadata_id, &metadata);

@@ -134,7 +134,7 @@ TBED_INLINE struct tbed_logfile_site *tbed_logfile_make(struct tbed_logfile_site
 }
 
 /* None, and what precedes U+001E in the format is the context. */
-#define TBED_LOGFILE_SEVERITY_ ((enum tbed_severity)TBED_MESSAGE_CONTEXT)
+#define TBED_LOGFILE_SEVERITY_ TBED_MESSAGE_CONTEXT
 
 TBED_INLINE void tbed_do_logfile(struct tbed_logfile_site *site, const struct tbed_logfile_scope *scope,
                                  size_t count, struct tbed_argument a, struct tbed_argument b,

@@ -139,7 +139,8 @@ static uint32_t unit_make(const void *sequence, uint32_t pc_count)
 {
     VALUE first_line = ruby_sequence.first_line(sequence);
     char *path = text_copy(ruby_sequence.path(sequence)), *label = text_copy(ruby_sequence.label(sequence));
-    struct tbed_unit_options unit = {.kind = TBED_UNIT_BYTECODE,
+    struct tbed_unit_options unit = {.size = sizeof unit,
+                                     .kind = TBED_UNIT_BYTECODE,
                                      .pc_count = (uint64_t)pc_count + 1,
                                      .name = label,
                                      .file = path,
@@ -175,7 +176,8 @@ static uint32_t place_make(rb_trace_arg_t *arg, VALUE path, uint32_t line)
 {
     char *file = text_copy(path);
     VALUE method = rb_tracearg_method_id(arg);
-    struct tbed_unit_options unit = {.kind = TBED_UNIT_BYTECODE,
+    struct tbed_unit_options unit = {.size = sizeof unit,
+                                     .kind = TBED_UNIT_BYTECODE,
                                      .pc_count = 1,
                                      .name = SYMBOL_P(method) ? rb_id2name(SYM2ID(method)) : "<main>",
                                      .file = file,
