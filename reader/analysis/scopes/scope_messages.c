@@ -47,11 +47,12 @@ static bool is_brace(const char *text, size_t nbytes)
     return nbytes > 0 && (text[0] == '{' || text[0] == '}');
 }
 
-static uint32_t kind_of(struct scope_formats *formats, const struct tbed_reader *reader, uint32_t id)
+static uint32_t kind_of(struct scope_formats *formats, const struct tbed_reader *reader,
+                        const struct tbed_event *event)
 {
     size_t nbytes;
-    const char *text = tbed_scope_id_text(formats, reader, id, &nbytes);
-    const char *unit = nbytes > 0 ? memchr(text, SCOPE_UNIT, nbytes) : NULL;
+    const char *text = tbed_scope_id_text(formats, reader, event->id, &nbytes);
+    const char *unit = nbytes > 0 && event->of.message.has_context ? memchr(text, SCOPE_UNIT, nbytes) : NULL;
     const char *format = unit != NULL ? unit + 1 : text;
     nbytes -= (size_t)(format - text);
     if (is_brace(format, nbytes))
@@ -61,10 +62,10 @@ static uint32_t kind_of(struct scope_formats *formats, const struct tbed_reader 
     return nbytes == 2 ? FORMAT_TEXT_ALONE : FORMAT_TEXT;
 }
 
-static struct scope_format *find(const struct scope_formats *formats, uint32_t id)
+static struct scope_format *find(const struct scope_formats *formats, uint32_t key)
 {
-    size_t at = (size_t)(id * UINT64_C(0x9E3779B97F4A7C15) >> 20) & (formats->slot_count - 1);
-    while (formats->slots[at].kind != 0 && formats->slots[at].id != id)
+    size_t at = (size_t)(key * UINT64_C(0x9E3779B97F4A7C15) >> 20) & (formats->slot_count - 1);
+    while (formats->slots[at].kind != 0 && formats->slots[at].key != key)
         at = (at + 1) & (formats->slot_count - 1);
     return &formats->slots[at];
 }
@@ -83,7 +84,7 @@ static bool grow(struct scope_formats *formats)
     }
     for (size_t i = 0; i < old.slot_count; i++)
         if (old.slots[i].kind != 0)
-            *find(formats, old.slots[i].id) = old.slots[i];
+            *find(formats, old.slots[i].key) = old.slots[i];
     free(old.slots);
     return true;
 }
@@ -106,9 +107,10 @@ enum scope_message tbed_scope_message(struct scope_formats *formats, const struc
         return says_brace(event) ? SCOPE_MESSAGE_TEXT : SCOPE_MESSAGE_OTHER;
     if (!grow(formats))
         return SCOPE_MESSAGE_OTHER;
-    struct scope_format *format = find(formats, event->id);
+    uint32_t key = event->id << 1 | event->of.message.has_context;
+    struct scope_format *format = find(formats, key);
     if (format->kind == 0) {
-        *format = (struct scope_format){event->id, kind_of(formats, reader, event->id)};
+        *format = (struct scope_format){key, kind_of(formats, reader, event)};
         formats->count++;
     }
     if (format->kind == FORMAT_BRACE || (format->kind == FORMAT_TEXT && says_brace(event)))

@@ -14,7 +14,7 @@
 /* Starts with zeros. */
 struct scope_formats {
     struct scope_format {
-        uint32_t id;
+        uint32_t key;  /* the id, and in the lowest bit whether it has a context */
         uint32_t kind; /* enum scope_format_kind; 0: a free slot */
     } * slots;
     size_t count, slot_count; /* slots: a power of two, at most half of them taken */

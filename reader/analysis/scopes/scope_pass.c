@@ -154,11 +154,8 @@ static bool has_mark(const uint8_t *block_marks, size_t block_count)
 
 enum tbed_status tbed_scope_pass(struct scope_pass *pass, const uint8_t *block_marks, size_t block_count)
 {
-    const struct tbed_scopes_options options = {.size = sizeof options,
-                                                .step = take_step,
-                                                .step_context = pass,
-                                                .message = pass->options->message,
-                                                .message_context = pass->options->message_context};
+    const struct tbed_scopes_options options = {
+        .size = sizeof options, .step = take_step, .step_context = pass};
     struct tbed_trace_info info;
     size_t count = 0;
     if (!has_mark(block_marks, block_count))

@@ -32,6 +32,8 @@ struct tbed_scopes {
     struct open_spans left; /* taken off the stack, and never ended */
     char *name;             /* of the pair at hand */
     size_t name_room;
+    char *text; /* of the message at hand */
+    size_t text_room;
     uint64_t last_tick;
     const struct tbed_event *event;
     bool is_out_of_memory;
@@ -67,6 +69,7 @@ void tbed_scopes_close(struct tbed_scopes *scopes)
     free(scopes->stack.items);
     free(scopes->left.items);
     free(scopes->name);
+    free(scopes->text);
     free(scopes);
 }
 
@@ -246,16 +249,6 @@ static size_t argument_text(const struct tbed_event *event, const char **text_re
     return argument.nbytes;
 }
 
-/* A format as it is. */
-static size_t format_text(struct tbed_scopes *scopes, const char **text_ret)
-{
-    size_t nbytes;
-    const char *text = tbed_scope_id_text(&scopes->formats, scopes->reader, scopes->event->id, &nbytes);
-    const char *unit = memchr(text, SCOPE_UNIT, nbytes);
-    *text_ret = unit != NULL ? unit + 1 : text;
-    return nbytes - (size_t)(*text_ret - text);
-}
-
 static bool have_name(struct tbed_scopes *scopes, size_t nbytes)
 {
     if (nbytes <= scopes->name_room)
@@ -272,10 +265,11 @@ static bool have_name(struct tbed_scopes *scopes, size_t nbytes)
 /* Puts the context and U+001E into the name, and gives their length; SIZE_MAX: no memory. */
 static size_t put_context(struct tbed_scopes *scopes)
 {
+    const struct tbed_event *event = scopes->event;
     size_t nbytes = 0;
     const char *text = "";
-    if (scopes->event->id != TBED_ID_INVALID)
-        text = tbed_scope_id_text(&scopes->formats, scopes->reader, scopes->event->id, &nbytes);
+    if (event->id != TBED_ID_INVALID && event->of.message.has_context)
+        text = tbed_scope_id_text(&scopes->formats, scopes->reader, event->id, &nbytes);
     const char *unit = nbytes > 0 ? memchr(text, SCOPE_UNIT, nbytes) : NULL;
     size_t context = unit != NULL ? (size_t)(unit - text) : 0;
     if (!have_name(scopes, context + 1))
@@ -285,30 +279,35 @@ static size_t put_context(struct tbed_scopes *scopes)
     return context + 1;
 }
 
-/* The text of the message, without its context of 'context_nbytes' and what stands behind that. */
-static size_t message_text(struct tbed_scopes *scopes, enum scope_message message, size_t context_nbytes,
-                           const char **text_ret)
+/* The text of the message without its context; 0 where memory is out. */
+static size_t message_text(struct tbed_scopes *scopes, enum scope_message message, const char **text_ret)
 {
-    const struct tbed_scopes_options *options = &scopes->options;
-    size_t before = context_nbytes > 0 ? context_nbytes + 3 : 0;
     if (message == SCOPE_MESSAGE_TEXT)
         return argument_text(scopes->event, text_ret);
-    if (options->message == NULL)
-        return format_text(scopes, text_ret);
-    size_t nbytes = options->message(options->message_context, scopes->reader, scopes->event, text_ret);
-    before = before < nbytes ? before : nbytes;
-    *text_ret += before;
-    return nbytes - before;
+    size_t nbytes = 0;
+    for (bool fits = false; !fits;) {
+        nbytes = tbed_message_text(scopes->reader, scopes->event, TBED_MESSAGE_BODY, scopes->text,
+                                   scopes->text_room);
+        fits = nbytes < scopes->text_room;
+        char *text = fits ? scopes->text : realloc(scopes->text, 2 * nbytes + 64);
+        scopes->is_out_of_memory |= text == NULL;
+        if (text == NULL)
+            return 0;
+        scopes->text = text;
+        scopes->text_room = fits ? scopes->text_room : 2 * nbytes + 64;
+    }
+    *text_ret = scopes->text;
+    return nbytes;
 }
 
 /* Makes the name of the pair that the message is of; gives its length, 0: no memory. */
 static size_t make_name(struct tbed_scopes *scopes, enum scope_message message, bool *begins_ret)
 {
-    const char *text;
+    const char *text = "";
     size_t name_nbytes = put_context(scopes), at = 1;
     if (name_nbytes == SIZE_MAX)
         return 0;
-    size_t nbytes = message_text(scopes, message, name_nbytes - 1, &text);
+    size_t nbytes = message_text(scopes, message, &text);
     *begins_ret = nbytes > 0 && text[0] == '{';
     while (at < nbytes && text[at] == ' ')
         at++;

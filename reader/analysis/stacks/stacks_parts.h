@@ -168,10 +168,6 @@ struct stack_scopes {
     uint32_t root; /* node that the stream's spans stand in */
 
     struct tbed_scopes *scopes;
-    struct stack_scopes_text {
-        char *bytes;
-        size_t room;
-    } text; /* of a message: others ask for theirs meanwhile */
     uint64_t first_tick, last_tick;
     bool has_spans;
     enum tbed_status status;

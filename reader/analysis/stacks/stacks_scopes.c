@@ -119,31 +119,6 @@ static void take_whole(struct stack_scopes *walk, const struct tbed_event *event
         count(walk, &scope, event->tick, false);
 }
 
-/* The caller's function answers one thread at a time, and its answer is gone with the next question. */
-static size_t message_text(void *context, struct tbed_reader *reader, const struct tbed_event *event,
-                           const char **text_ret)
-{
-    struct stack_scopes *walk = context;
-    const char *text;
-    pthread_mutex_lock(&walk->labels->lock);
-    size_t nbytes = walk->options->message(walk->options->message_context, reader, event, &text);
-    if (nbytes > walk->text.room) {
-        char *bytes = realloc(walk->text.bytes, nbytes);
-        if (bytes == NULL) {
-            walk->status = TBED_ERR_MEMORY;
-            nbytes = 0;
-        } else {
-            walk->text.bytes = bytes;
-            walk->text.room = nbytes;
-        }
-    }
-    if (nbytes > 0)
-        memcpy(walk->text.bytes, text, nbytes);
-    pthread_mutex_unlock(&walk->labels->lock);
-    *text_ret = walk->text.bytes;
-    return nbytes;
-}
-
 static enum tbed_status read_events(struct stack_scopes *walk, struct tbed_cursor *cursor)
 {
     struct tbed_event event;
@@ -161,12 +136,8 @@ static enum tbed_status read_events(struct stack_scopes *walk, struct tbed_curso
 
 enum tbed_status tbed_stack_scopes_read(struct stack_scopes *walk, uint32_t stream)
 {
-    const struct tbed_scopes_options options = {.size = sizeof options,
-                                                .step = take_step,
-                                                .step_context = walk,
-                                                .message =
-                                                    walk->options->message != NULL ? message_text : NULL,
-                                                .message_context = walk};
+    const struct tbed_scopes_options options = {
+        .size = sizeof options, .step = take_step, .step_context = walk};
     struct tbed_cursor *cursor;
     enum tbed_status status = tbed_scopes_open(walk->reader, &options, &walk->scopes);
     if (status == TBED_OK)
@@ -176,6 +147,5 @@ enum tbed_status tbed_stack_scopes_read(struct stack_scopes *walk, uint32_t stre
         tbed_cursor_close(cursor);
     }
     tbed_scopes_close(walk->scopes);
-    free(walk->text.bytes);
     return status;
 }

@@ -10,22 +10,40 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* False: there is no memory for 'nbytes' more. */
+static bool have_room(struct chrome_text *text, size_t nbytes)
+{
+    if (text->is_out_of_memory || nbytes <= text->room - text->nbytes)
+        return !text->is_out_of_memory;
+    size_t room = (text->nbytes + nbytes) * 2 + 256;
+    char *grown = realloc(text->bytes, room);
+    text->is_out_of_memory = grown == NULL;
+    if (grown == NULL)
+        return false;
+    text->bytes = grown;
+    text->room = room;
+    return true;
+}
+
 void tbed_chrome_put(struct chrome_text *text, const char *bytes, size_t nbytes)
 {
-    if (nbytes == 0 || text->is_out_of_memory)
+    if (nbytes == 0 || !have_room(text, nbytes))
         return;
-    if (nbytes > text->room - text->nbytes) {
-        size_t room = (text->nbytes + nbytes) * 2 + 256;
-        char *grown = realloc(text->bytes, room);
-        if (grown == NULL) {
-            text->is_out_of_memory = true;
-            return;
-        }
-        text->bytes = grown;
-        text->room = room;
-    }
     memcpy(text->bytes + text->nbytes, bytes, nbytes);
     text->nbytes += nbytes;
+}
+
+void tbed_chrome_message(struct chrome_text *text, const struct tbed_reader *reader,
+                         const struct tbed_event *event, enum tbed_message_part part)
+{
+    size_t nbytes = 256;
+    bool fits = false;
+    while (!fits && have_room(text, nbytes + 1)) {
+        size_t room = text->room - text->nbytes;
+        nbytes = tbed_message_text(reader, event, part, text->bytes + text->nbytes, room);
+        fits = nbytes < room;
+    }
+    text->nbytes += fits ? nbytes : 0;
 }
 
 void tbed_chrome_puts(struct chrome_text *text, const char *string)

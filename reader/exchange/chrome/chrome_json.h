@@ -21,6 +21,10 @@ void tbed_chrome_u64(struct chrome_text *text, uint64_t value);
 void tbed_chrome_i64(struct chrome_text *text, int64_t value);
 void tbed_chrome_f64(struct chrome_text *text, double value); /* not finite: null, which is JSON's nearest */
 
+/* The text of a MESSAGE, verbatim. */
+void tbed_chrome_message(struct chrome_text *text, const struct tbed_reader *reader,
+                         const struct tbed_event *event, enum tbed_message_part part);
+
 /* In quotes; control bytes escaped, each byte that is part of no code point as U+FFFD. */
 void tbed_chrome_quote(struct chrome_text *text, const char *bytes, size_t nbytes);
 

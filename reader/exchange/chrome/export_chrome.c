@@ -26,7 +26,7 @@ struct chrome {
     int write_errno;
     bool needs_comma;
     char *buffer; /* CHROME_TEXT_MAX bytes */
-    struct chrome_text pair_name;
+    struct chrome_text pair_name, message;
     struct chrome_names names;
     struct chrome_pids taken;
 
@@ -318,41 +318,19 @@ static void put_counter(struct chrome *chrome, const struct tbed_event *event)
     chrome->report.argument_count += event->argument_count;
 }
 
-/* Of a message without a format the first argument is its text. */
-static void put_message_name(struct chrome *chrome, const struct tbed_event *event)
-{
-    const char *message;
-    struct tbed_argument argument;
-    struct tbed_arguments at = event->arguments;
-    open_event(chrome);
-    if (chrome->options.message != NULL) {
-        size_t nbytes =
-            chrome->options.message(chrome->options.message_context, chrome->reader, event, &message);
-        tbed_chrome_quote(&chrome->text, message, nbytes);
-        return;
-    }
-    if (event->id != TBED_ID_INVALID || event->argument_count == 0) {
-        put_id_text(chrome, event->id);
-        return;
-    }
-    tbed_argument_next(&at, &argument);
-    bool is_text = argument.type == TBED_ARG_TEXT;
-    tbed_chrome_quote(&chrome->text, is_text ? argument.value.text : "", is_text ? argument.nbytes : 0);
-}
-
 static void put_message(struct chrome *chrome, const struct tbed_event *event)
 {
     static const char *const severities[] = {"none", "error", "warning", "information", "debug"};
     uint32_t severity = event->of.message.severity;
-    put_message_name(chrome, event);
+    open_event(chrome);
+    chrome->message.nbytes = 0;
+    tbed_chrome_message(&chrome->message, chrome->reader, event, TBED_MESSAGE_ALL);
+    tbed_chrome_quote(&chrome->text, chrome->message.bytes, chrome->message.nbytes);
     tbed_chrome_puts(&chrome->text, ",\"cat\":\"message\"");
     put_place(chrome, "i", ns_of(chrome, event->tick));
     tbed_chrome_puts(&chrome->text, ",\"s\":\"t\",\"args\":{\"severity\":\"");
     tbed_chrome_puts(&chrome->text, severity <= TBED_SEVERITY_DEBUG ? severities[severity] : "unknown");
-    tbed_chrome_puts(&chrome->text, "\"");
-    if (chrome->options.message == NULL)
-        put_arguments(chrome, event->arguments, event->argument_count, 0, true);
-    tbed_chrome_puts(&chrome->text, "}");
+    tbed_chrome_puts(&chrome->text, "\"}");
     close_event(chrome);
 }
 
@@ -570,11 +548,8 @@ static int64_t find_shift(const struct start *start, const struct start *starts,
 
 static enum tbed_status open_scopes(struct chrome *chrome)
 {
-    const struct tbed_scopes_options options = {.size = sizeof options,
-                                                .step = take_step,
-                                                .step_context = chrome,
-                                                .message = chrome->options.message,
-                                                .message_context = chrome->options.message_context};
+    const struct tbed_scopes_options options = {
+        .size = sizeof options, .step = take_step, .step_context = chrome};
     return tbed_scopes_open(chrome->reader, &options, &chrome->scopes);
 }
 
@@ -646,6 +621,7 @@ static enum tbed_status export_into(struct chrome *chrome, struct tbed_reader *c
     free(chrome->buffer);
     free(chrome->text.bytes);
     free(chrome->pair_name.bytes);
+    free(chrome->message.bytes);
     free(chrome->taken.items);
     return status;
 }

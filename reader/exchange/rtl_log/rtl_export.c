@@ -325,24 +325,18 @@ static void write_name(struct rtl_export *export, const struct tbed_event *event
     write_piece(export);
 }
 
-/* The text of a message, formatted. */
-static struct rtl_text text_of(struct rtl_export *export, const struct tbed_event *event,
-                               struct rtl_text format, const struct carried *carried)
+/* The text of a message: most need no formatting. */
+static void put_text(struct rtl_export *export, const struct tbed_event *event, struct rtl_text format,
+                     const struct carried *carried)
 {
     bool is_plain = format.nbytes == 2 && memcmp(format.bytes, "%s", 2) == 0;
     if (carried->text.bytes != NULL && carried->argument_count == 1 &&
         (is_plain || event->id == TBED_ID_INVALID))
-        return carried->text;
-    if (carried->argument_count == 0 && memchr(format.bytes, '%', format.nbytes) == NULL)
-        return format;
-    if (export->options.message != NULL) {
-        struct rtl_text text;
-        text.nbytes =
-            export->options.message(export->options.message_context, export->reader, event, &text.bytes);
-        return text;
-    }
-    export->report.unformatted_count++;
-    return format;
+        tbed_chrome_put(&export->piece, carried->text.bytes, carried->text.nbytes);
+    else if (carried->argument_count == 0 && memchr(format.bytes, '%', format.nbytes) == NULL)
+        tbed_chrome_put(&export->piece, format.bytes, format.nbytes);
+    else
+        tbed_chrome_message(&export->piece, export->reader, event, TBED_MESSAGE_BODY);
 }
 
 static void write_message(struct rtl_export *export, const struct tbed_event *event,
@@ -360,8 +354,7 @@ static void write_message(struct rtl_export *export, const struct tbed_event *ev
         write_piece(export);
     if (unit != NULL)
         format = (struct rtl_text){unit + 1, format.nbytes - context_nbytes - 1};
-    struct rtl_text text = text_of(export, event, format, carried);
-    tbed_chrome_put(&export->piece, text.bytes, text.nbytes);
+    put_text(export, event, format, carried);
     if (!is_one_piece)
         write_piece(export);
     tbed_chrome_puts(&export->piece, "\n");

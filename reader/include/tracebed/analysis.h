@@ -35,13 +35,6 @@ extern "C" {
  */
 typedef size_t (*tbed_name_function)(void *context, uint32_t id, char *buffer, size_t buffer_nbytes);
 
-/*
- * The text of a MESSAGE, its context and " : " in front, in a buffer of its own that is valid until the next call; gives
- * its length. Never called by two threads at a time.
- */
-typedef size_t (*tbed_message_function)(void *context, struct tbed_reader *reader,
-                                        const struct tbed_event *event, const char **text_ret);
-
 /* Puts what a name counts as in its place: 'name' has 'nbytes' bytes and room for 'room', more than that. Gives the new
  * length. */
 typedef size_t (*tbed_group_function)(void *context, char *name, size_t nbytes, size_t room);
@@ -62,8 +55,6 @@ struct tbed_analysis_options {
     /* Of statistics: */
     tbed_group_function group; /* of all names, that of a pair being context U+001E text; NULL: none */
     void *group_context;
-    tbed_message_function message; /* NULL: formats count as they stand, but "%s" alone */
-    void *message_context;
     bool
         count_open; /* what never ended counts as ended with its stream's last event, and as never ended too */
     tbed_prepare_function prepare; /* before 'name'; NULL: nobody is told */
@@ -193,8 +184,6 @@ struct tbed_scopes_options {
     size_t size; /* sizeof(struct tbed_scopes_options); lets the struct grow */
     tbed_scope_function step;
     void *step_context;
-    tbed_message_function message; /* as in struct tbed_analysis_options */
-    void *message_context;
 };
 
 /* Ownership: '*scopes_ret' is the caller's, freed by tbed_scopes_close(). Errors: ERR_MEMORY, ERR_ARGUMENT. */
@@ -463,8 +452,6 @@ struct tbed_stacks_options {
     const char *root;        /* what every process is called; NULL: as said above */
     tbed_name_function name; /* of places in code, each asked for once; NULL: as in profiles */
     void *name_context;
-    tbed_message_function message; /* as in struct tbed_analysis_options */
-    void *message_context;
     bool count_open;               /* what never ended lasts until its stream's last event, in all streams */
     tbed_prepare_function prepare; /* before 'name'; NULL: nobody is told */
 };

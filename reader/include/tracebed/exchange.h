@@ -209,13 +209,6 @@ struct tbed_chrome_options {
     bool absolute;  /* whole microseconds of CLOCK_REALTIME, rounded down, as measureme's crox has them */
     bool collapse_threads; /* a thread that begins after another one of its process ended takes its place */
     uint64_t minimum_ns;   /* shorter spans are left out */
-    /*
-     * The text of a MESSAGE in a buffer of its own, valid until the next call; gives its length. NULL: the format,
-     * and the arguments as arguments.
-     */
-    size_t (*message)(void *context, struct tbed_reader *reader, const struct tbed_event *event,
-                      const char **text_ret);
-    void *message_context;
 };
 
 /* Nothing is left out without being counted here. */
@@ -271,11 +264,6 @@ struct tbed_rtl_options {
     enum tbed_rtl_tid
         tid; /* the system's numbers, or 1, 2, 3 by first line; AUTO: of imported logs theirs, else ordinal */
     bool quirks; /* cut pieces of 4096 bytes and more to 4095 bytes and a zero, as the program did */
-    /* The text of a MESSAGE without its context, in a buffer of its own, valid until the next call; gives its length.
-     * NULL: only what needs no formatting, a text or "%s", is formatted. */
-    size_t (*message)(void *context, struct tbed_reader *reader, const struct tbed_event *event,
-                      const char **text_ret);
-    void *message_context;
 };
 
 /* Nothing is left out without being counted here. */
@@ -283,9 +271,8 @@ struct tbed_rtl_report {
     uint64_t line_count; /* written; header and trailer apart */
     uint64_t
         left_out_count; /* events: counters, allocations, flows, asynchronous and whole spans, gaps, unknown ones */
-    uint64_t argument_count;    /* left out: arguments of spans and instants */
-    uint64_t unformatted_count; /* messages written as their format string */
-    uint64_t process_count;     /* in the trace; the header tells of the first */
+    uint64_t argument_count; /* left out: arguments of spans and instants */
+    uint64_t process_count;  /* in the trace; the header tells of the first */
 };
 
 /*

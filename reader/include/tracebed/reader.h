@@ -710,6 +710,39 @@ enum tbed_status tbed_event_parts_open(const struct tbed_reader *reader, uint32_
 enum tbed_status tbed_event_parts_next(struct tbed_event_parts *parts, struct tbed_name *part_ret);
 void tbed_event_parts_close(struct tbed_event_parts *parts);
 
+/* ---- What an event says, in words ---- */
+
+/*
+ * A message's format is stored with its arguments, and formatted here. Directives are those of printf(), %n and
+ * positions ("%2$d") excepted, but an argument's own type decides how it is shown: nothing in a file can make it be read
+ * as something else. Widths and precisions are cut to 1,000. A directive without an argument is shown verbatim;
+ * arguments without a directive follow the text as " name=value". A message without a format is its first argument.
+ */
+enum tbed_message_part {
+    TBED_MESSAGE_ALL,  /* "context : text", where the format has a context */
+    TBED_MESSAGE_BODY, /* the text alone */
+};
+
+/*
+ * tbed_message_text() writes the text of a MESSAGE as snprintf() would: at most 'buffer_nbytes' bytes, terminated;
+ * returns the whole length. It may hold zeros and control bytes, and bytes that are not UTF-8, as its arguments may.
+ *
+ * Ownership: 'buffer' is the caller's. Nothing is allocated, except for a moment where the reader does not keep the
+ *            format (ERR_CACHE_FULL of tbed_name_get()); if there is no memory for that, it reads "<no memory>".
+ * Limits:    none but those of strings, whose stand-ins appear in their places.
+ * Threads:   any number.
+ */
+size_t tbed_message_text(const struct tbed_reader *reader, const struct tbed_event *event,
+                         enum tbed_message_part part, char *buffer, size_t buffer_nbytes);
+
+/* An argument's value in the same way; texts are quoted. */
+size_t tbed_argument_text(const struct tbed_reader *reader, const struct tbed_argument *argument,
+                          char *buffer, size_t buffer_nbytes);
+
+/* 'count' arguments, " name=value name=value", in the same way. */
+size_t tbed_arguments_text(const struct tbed_reader *reader, const struct tbed_arguments *arguments,
+                           uint32_t count, char *buffer, size_t buffer_nbytes);
+
 /* All string entries by rising id; start with '*id' = 0. False after the last. */
 bool tbed_string_next(const struct tbed_reader *reader, uint32_t *id);
 

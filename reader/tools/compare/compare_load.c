@@ -144,7 +144,6 @@ static bool load_scopes(struct tbed_comparison *comparison, struct tool_places *
                                              .prepare = tool_places_prepare,
                                              .group = group_name,
                                              .group_context = (void *)&options->group,
-                                             .message = tool_message,
                                              .count_open = tbed_rtl_is_of_log(places->reader)};
     struct tbed_statistics *statistics;
     enum tbed_status status = tbed_statistics_make(places->reader, &analysis, &statistics);

@@ -104,8 +104,8 @@ static size_t time_width(const struct dump *dump)
     char digits[20];
     int64_t last = tbed_ticks_to_ns(dump->reader, dump->info.last_tick);
     if (dump->info.clock == TBED_CLOCK_USER)
-        return tool_digits(digits, (uint64_t)last);
-    return tool_digits(digits, last > 0 ? (uint64_t)last / 1000000000 : 0) + 1 + decimals(dump);
+        return tbed_format_u64(digits, (uint64_t)last);
+    return tbed_format_u64(digits, last > 0 ? (uint64_t)last / 1000000000 : 0) + 1 + decimals(dump);
 }
 
 void dump_text_prepare(struct dump *dump)
@@ -169,8 +169,8 @@ static size_t format_relative(const struct dump *dump, char text[40], int64_t ns
     uint64_t size = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
     text[0] = '-';
     if (dump->info.clock == TBED_CLOCK_USER)
-        return nbytes + tool_digits(text + nbytes, size);
-    nbytes += tool_digits(text + nbytes, size / 1000000000);
+        return nbytes + tbed_format_u64(text + nbytes, size);
+    nbytes += tbed_format_u64(text + nbytes, size / 1000000000);
     text[nbytes] = '.';
     uint64_t fraction = size % 1000000000;
     for (size_t i = 9; i > 0; i--, fraction /= 10)
@@ -211,7 +211,7 @@ static void say(struct dump *dump, const char *text)
 static void say_count(struct dump *dump, uint64_t value)
 {
     char digits[20];
-    tool_append(&dump->line, digits, tool_digits(digits, value));
+    tool_append(&dump->line, digits, tbed_format_u64(digits, value));
 }
 
 static void say_hex(struct dump *dump, uint64_t value)
@@ -315,7 +315,7 @@ static void say_counter(struct dump *dump, const struct tbed_event *event)
     uint32_t unit = tbed_counter_unit(dump->reader, event->id);
     say_name(dump, event->id);
     say(dump, " = ");
-    tool_append_value(&dump->line, dump->reader, &event->counter_value, true);
+    tool_append_value(&dump->line, dump->reader, &event->counter_value);
     if (unit != TBED_ID_INVALID) {
         say(dump, " ");
         say_name(dump, unit);
@@ -326,9 +326,8 @@ static void say_message(struct dump *dump, const struct tbed_event *event)
 {
     static const char *const severities[] = {"", "error: ", "warning: ", "info: ", "debug: "};
     uint32_t severity = event->of.message.severity;
-    struct tool_text text = tool_message_text(dump->reader, event);
     say(dump, severity < sizeof severities / sizeof severities[0] ? severities[severity] : "");
-    tool_append(&dump->line, text.text, text.nbytes);
+    tool_append_message(&dump->line, dump->reader, event);
 }
 
 static void say_gap(struct dump *dump, const struct tbed_event *event)
@@ -444,7 +443,7 @@ static void say_event(struct dump *dump, const struct tbed_event *event)
         say_name(dump, event->id);
     }
     say_category(dump, event);
-    tool_append_arguments(&dump->line, dump->reader, event->arguments, event->argument_count);
+    tool_append_arguments(&dump->line, dump->reader, event);
 }
 
 void dump_text_event(struct dump *dump, const struct tbed_event *event, uint32_t depth)

@@ -46,8 +46,7 @@ enum tool_exit export_chrome(const struct export_request *request)
                                           .overwrite = request->overwrite,
                                           .absolute = request->absolute,
                                           .collapse_threads = request->collapse_threads,
-                                          .minimum_ns = request->minimum_ns,
-                                          .message = tool_message};
+                                          .minimum_ns = request->minimum_ns};
     struct tbed_chrome_report report = {0};
     struct tbed_error error = {.offset = UINT64_MAX};
     enum tbed_status status;

@@ -9,15 +9,6 @@
 #include <string.h>
 #include <tracebed/exchange.h>
 
-static size_t message_body(void *context, struct tbed_reader *reader, const struct tbed_event *event,
-                           const char **text_ret)
-{
-    (void)context;
-    struct tool_text text = tool_message_body(reader, event);
-    *text_ret = text.text;
-    return text.nbytes;
-}
-
 static void put_report(const struct export_request *request, const struct tbed_rtl_report *report)
 {
     char figure[32];
@@ -35,8 +26,7 @@ enum tool_exit export_rtl_log(const struct export_request *request)
                                        .overwrite = request->overwrite,
                                        .rebase = request->rebase,
                                        .tid = request->tid,
-                                       .quirks = request->quirks,
-                                       .message = message_body};
+                                       .quirks = request->quirks};
     struct tbed_rtl_report report = {0};
     struct tbed_error error = {.offset = UINT64_MAX};
     bool is_piped = strcmp(request->to, "-") == 0;

@@ -54,7 +54,7 @@ static void put_row(const struct flame *flame, struct line *line, const struct t
     char digits[20];
     fwrite_unlocked(line->bytes, 1, line->ends[row->depth], flame->out);
     putc_unlocked(' ', flame->out);
-    fwrite_unlocked(digits, 1, tool_digits(digits, flame_value(flame, row->self_ticks)), flame->out);
+    fwrite_unlocked(digits, 1, tbed_format_u64(digits, flame_value(flame, row->self_ticks)), flame->out);
     putc_unlocked('\n', flame->out);
 }
 

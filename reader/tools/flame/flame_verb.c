@@ -290,7 +290,6 @@ static int run(int argc, char **argv)
         options.stacks.name = tool_places_name;
         options.stacks.name_context = &flame.places;
         options.stacks.prepare = tool_places_prepare;
-        options.stacks.message = tool_message;
         options.stacks.count_open = tbed_rtl_is_of_log(flame.reader);
         exit = draw(&flame, &options);
     }

@@ -114,7 +114,6 @@ static bool make_statistics(struct report *report)
                                             .prepare = prepare,
                                             .group = group_name,
                                             .group_context = (void *)&report->options->group,
-                                            .message = tool_message,
                                             .count_open = tbed_rtl_is_of_log(report->reader)};
     enum tbed_status status = tbed_statistics_make(report->reader, &options, &report->statistics);
     if (status != TBED_OK) {

@@ -9,6 +9,8 @@
 #ifndef TRACEBED_TOOL_H
 #define TRACEBED_TOOL_H
 
+#include "reader/core/base/number_text.h"
+
 #include <getopt.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -180,15 +182,8 @@ size_t tool_text_width(const char *text, size_t nbytes);
 /* Size of the code point at 'at', 1 to 4; 0 if none stands there whole within 'nbytes'. */
 size_t tool_utf8_step(const uint8_t *at, size_t nbytes);
 
-/* A number in decimal; gives the count of digits, at most 20. Not terminated. Several times as fast as
- * printf. */
-size_t tool_digits(char *out, uint64_t value);
-
 /* Local time as ISO 8601 with nanoseconds and offset from UTC: "2026-11-21T02:34:49.123456789+01:00". */
 const char *tool_format_wall(char buffer[48], int64_t realtime_ns);
-
-/* The shortest decimal that reads back as the same double; always with a point or an exponent. */
-const char *tool_format_f64(char buffer[32], double value);
 
 /* Bytes that grow. Start with zeros. */
 struct tool_buffer {
@@ -197,23 +192,14 @@ struct tool_buffer {
 };
 void tool_append(struct tool_buffer *buffer, const char *bytes, size_t nbytes);
 
-/* An argument's value for people; texts in quotes if 'quoted'. Control bytes are still in it. */
+/* What an event says, as the library words it: a value, " name=value name=value", and the text of a MESSAGE. Control
+ * bytes are still in it. */
 void tool_append_value(struct tool_buffer *buffer, struct tbed_reader *reader,
-                       const struct tbed_argument *argument, bool quoted);
-
-/* 'count' arguments as " name=value name=value". */
-void tool_append_arguments(struct tool_buffer *buffer, struct tbed_reader *reader, struct tbed_arguments at,
-                           uint32_t count);
-
-/* The text of a MESSAGE: its format with the arguments put in. Valid until the next call. */
-struct tool_text tool_message_text(struct tbed_reader *reader, const struct tbed_event *event);
-
-/* The same as a tbed_message_function; its context is nobody's. */
-size_t tool_message(void *context, struct tbed_reader *reader, const struct tbed_event *event,
-                    const char **text_ret);
-
-/* The same without "context : ", where the format has a context. */
-struct tool_text tool_message_body(struct tbed_reader *reader, const struct tbed_event *event);
+                       const struct tbed_argument *argument);
+void tool_append_arguments(struct tool_buffer *buffer, struct tbed_reader *reader,
+                           const struct tbed_event *event);
+void tool_append_message(struct tool_buffer *buffer, struct tbed_reader *reader,
+                         const struct tbed_event *event);
 
 /* The type of an event, "begin", as spec/format.md, section 14, calls it. */
 const char *tool_event_type(enum tbed_event_type type);

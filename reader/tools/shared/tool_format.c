@@ -14,19 +14,6 @@
 #include <string.h>
 #include <time.h>
 
-size_t tool_digits(char *out, uint64_t value)
-{
-    char reversed[20];
-    size_t count = 0;
-    do {
-        reversed[count++] = (char)('0' + value % 10);
-        value /= 10;
-    } while (value != 0);
-    for (size_t i = 0; i < count; i++)
-        out[i] = reversed[count - 1 - i];
-    return count;
-}
-
 bool tool_parse_u64(const char *text, uint64_t max, uint64_t *value_ret)
 {
     if (*text < '0' || *text > '9')
@@ -110,26 +97,13 @@ const char *tool_format_bytes(char buffer[32], double nbytes)
 const char *tool_format_count(char buffer[32], uint64_t count)
 {
     char digits[20];
-    size_t digit_count = tool_digits(digits, count), at = 0;
+    size_t digit_count = tbed_format_u64(digits, count), at = 0;
     for (size_t i = 0; i < digit_count; i++) {
         if (i > 0 && (digit_count - i) % 3 == 0)
             buffer[at++] = ',';
         buffer[at++] = digits[i];
     }
     buffer[at] = '\0';
-    return buffer;
-}
-
-const char *tool_format_f64(char buffer[32], double value)
-{
-    /* Most doubles that people write have 15 digits; those next to zero have fewer. */
-    for (int digits = fabs(value) < DBL_MIN ? 1 : 15; digits <= 17; digits++) {
-        snprintf(buffer, 30, "%.*g", digits, value);
-        if (strtod(buffer, NULL) == value)
-            break;
-    }
-    if (strpbrk(buffer, ".en") == NULL)
-        strcat(buffer, ".0");
     return buffer;
 }
 

@@ -125,7 +125,7 @@ void tool_json_u64(struct tool_json *json, const char *key, uint64_t value)
 {
     char digits[20];
     before_value(json, key);
-    print(json, digits, tool_digits(digits, value));
+    print(json, digits, tbed_format_u64(digits, value));
 }
 
 void tool_json_i64(struct tool_json *json, const char *key, int64_t value)
@@ -134,7 +134,7 @@ void tool_json_i64(struct tool_json *json, const char *key, int64_t value)
     bool negative = value < 0;
     uint64_t size = negative ? 0 - (uint64_t)value : (uint64_t)value;
     before_value(json, key);
-    print(json, digits + !negative, tool_digits(digits + 1, size) + negative);
+    print(json, digits + !negative, tbed_format_u64(digits + 1, size) + negative);
 }
 
 void tool_json_f64(struct tool_json *json, const char *key, double value)
@@ -144,7 +144,7 @@ void tool_json_f64(struct tool_json *json, const char *key, double value)
         return;
     }
     char text[32];
-    tool_format_f64(text, value);
+    tbed_format_f64(text, value);
     before_value(json, key);
     print(json, text, strlen(text));
 }

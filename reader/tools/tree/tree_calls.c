@@ -241,8 +241,7 @@ enum tbed_status tree_calls(struct tree *tree)
 {
     struct calls calls = {.tree = tree};
     struct tool_json json = {.out = stdout};
-    struct tbed_scopes_options options = {
-        .size = sizeof options, .step = take_step, .step_context = &calls, .message = tool_message};
+    struct tbed_scopes_options options = {.size = sizeof options, .step = take_step, .step_context = &calls};
     enum tbed_status status = tbed_scopes_open(tree->reader, &options, &calls.scopes);
     if (status != TBED_OK)
         return status;

@@ -276,7 +276,6 @@ static enum tbed_status tree_paths(struct tree *tree)
     tree->options.name = tool_places_name;
     tree->options.name_context = &tree->places;
     tree->options.prepare = tool_places_prepare;
-    tree->options.message = tool_message;
     tree->options.count_open = tbed_rtl_is_of_log(tree->reader);
     enum tbed_status status = tbed_stacks_make(tree->reader, &tree->options, &tree->stacks);
     if (status != TBED_OK)
