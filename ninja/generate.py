@@ -21,7 +21,8 @@ import re
 import sys
 
 # What a trace is written with, except the macros: all that the preloaded libraries and the importers need.
-WRITER = ["format", "writer/file", "writer/store", "writer/record", "writer/life"]
+WRITER = ["format", "writer/base", "writer/file", "writer/pages", "writer/store", "writer/record",
+          "writer/copy", "writer/life"]
 
 # The rooms of each library; rooms inside them are included. Traced programs carry the first.
 LIBRARIES = {

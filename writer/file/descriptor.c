@@ -10,7 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "writer/file/private.h"
+#include "writer/base/fail.h"
+#include "writer/file/file.h"
 
 #define DESCRIPTOR_FLOOR     500 /* out of the way of programs that count on small numbers */
 #define PROCESS_BYTES_OFFSET ((off_t)1 << 62)
@@ -27,11 +28,10 @@ int tbed_descriptor_lock(int fd, int operation)
 }
 
 /* Every use of the descriptor asks first whether it is still our file: a daemon may have closed them all. */
-bool tbed_descriptor_is_ours(const struct tbed_writer *writer)
+bool tbed_descriptor_is_ours(const struct tbed_file *file)
 {
     struct stat status;
-    return fstat(writer->fd, &status) == 0 && status.st_dev == writer->device &&
-           status.st_ino == writer->inode;
+    return fstat(file->fd, &status) == 0 && status.st_dev == file->device && status.st_ino == file->inode;
 }
 
 int tbed_descriptor_copy(int fd)
@@ -49,50 +49,50 @@ int tbed_descriptor_raise(int fd)
     return high;
 }
 
-int tbed_descriptor_duplicate(struct tbed_writer *writer)
+int tbed_descriptor_duplicate(struct tbed_file *file)
 {
     errno = EBUSY;
     if (!tbed_lock_take(
-            &writer->live->rotate_lock)) /* or the descriptor might become another file's meanwhile */
+            &file->live->rotate_lock)) /* or the descriptor might become another file's meanwhile */
         return -1;
-    int fd = tbed_descriptor_is_ours(writer) ? fcntl(writer->fd, F_DUPFD_CLOEXEC, DESCRIPTOR_FLOOR)
-                                             : open(writer->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    tbed_lock_give(&writer->live->rotate_lock);
+    int fd = tbed_descriptor_is_ours(file) ? fcntl(file->fd, F_DUPFD_CLOEXEC, DESCRIPTOR_FLOOR)
+                                           : open(file->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    tbed_lock_give(&file->live->rotate_lock);
     return fd;
 }
 
-bool tbed_descriptor_reopen(struct tbed_writer *writer)
+bool tbed_descriptor_reopen(struct tbed_file *file)
 {
     char by_descriptor[32];
-    snprintf(by_descriptor, sizeof by_descriptor, "/proc/self/fd/%d", writer->fd);
-    int old_fd = tbed_descriptor_is_ours(writer) ? writer->fd : -1;
+    snprintf(by_descriptor, sizeof by_descriptor, "/proc/self/fd/%d", file->fd);
+    int old_fd = tbed_descriptor_is_ours(file) ? file->fd : -1;
     int fd = old_fd >= 0 ? open(by_descriptor, O_RDWR | O_CLOEXEC) : -1;
     if (fd < 0)
-        fd = open(writer->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+        fd = open(file->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return false;
-    writer->fd = tbed_descriptor_raise(fd);
-    if (!tbed_descriptor_is_ours(writer)) {
-        close(writer->fd);
-        writer->fd = -1;
+    file->fd = tbed_descriptor_raise(fd);
+    if (!tbed_descriptor_is_ours(file)) {
+        close(file->fd);
+        file->fd = -1;
         return false;
     }
     if (old_fd >= 0)
         close(old_fd);
-    tbed_descriptor_lock(writer->fd, LOCK_SH);
+    tbed_descriptor_lock(file->fd, LOCK_SH);
     struct stat status;
-    fstat(writer->fd, &status);
-    writer->backed_pages = (uint64_t)status.st_size >> writer->page_shift;
+    fstat(file->fd, &status);
+    file->growth.backed_pages = (uint64_t)status.st_size >> file->page_shift;
     return true;
 }
 
-enum tbed_status tbed_descriptor_remember(struct tbed_writer *writer, struct tbed_error *error)
+enum tbed_status tbed_descriptor_remember(struct tbed_file *file, struct tbed_error *error)
 {
     struct stat status;
-    if (fstat(writer->fd, &status) != 0)
+    if (fstat(file->fd, &status) != 0)
         return tbed_fail(error, TBED_ERR_OPEN, errno);
-    writer->device = status.st_dev;
-    writer->inode = status.st_ino;
+    file->device = status.st_dev;
+    file->inode = status.st_ino;
     return TBED_OK;
 }
 
@@ -108,17 +108,17 @@ static struct flock process_byte(uint32_t process)
         .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = PROCESS_BYTES_OFFSET + process, .l_len = 1};
 }
 
-void tbed_file_announce(struct tbed_writer *writer)
+void tbed_process_announce(struct tbed_file *file)
 {
-    struct flock range = process_byte(writer->process_stream);
-    while (fcntl(writer->fd, F_OFD_SETLK, &range) != 0 && errno == EINTR)
+    struct flock range = process_byte(file->process.stream);
+    while (fcntl(file->fd, F_OFD_SETLK, &range) != 0 && errno == EINTR)
         continue;
 }
 
 /* If in doubt it does: its pages are then kept for it. */
-bool tbed_file_process_lives(const struct tbed_writer *writer, uint32_t process)
+bool tbed_process_lives(const struct tbed_file *file, uint32_t process)
 {
     struct flock range = process_byte(process);
-    return !tbed_descriptor_is_ours(writer) || fcntl(writer->fd, F_OFD_GETLK, &range) != 0 ||
+    return !tbed_descriptor_is_ours(file) || fcntl(file->fd, F_OFD_GETLK, &range) != 0 ||
            range.l_type != F_UNLCK;
 }

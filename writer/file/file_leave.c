@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 #include "format/checksum.h"
-#include "writer/file/private.h"
+#include "writer/base/shared_words.h"
+#include "writer/file/file.h"
 
 bool tbed_file_shut(uint8_t *map, uint32_t page_nbytes, int fd)
 {
@@ -56,19 +57,19 @@ void tbed_file_leave(int fd, uint32_t page_nbytes)
 
 /* A recorder that could not be stopped may still store into the map, so the map stays, and we as a writer
  * with it. */
-void tbed_file_detach(struct tbed_writer *writer)
+void tbed_file_detach(struct tbed_file *file, bool keeps_map)
 {
-    bool has_file = tbed_descriptor_is_ours(writer) || tbed_descriptor_reopen(writer);
-    if (!writer->has_lost_recorder) {
-        tbed_shared_add(&tbed_shared(writer)->writer_count, (uint64_t)-1);
-        munmap(writer->map, writer->map_nbytes);
+    bool has_file = tbed_descriptor_is_ours(file) || tbed_descriptor_reopen(file);
+    if (!keeps_map) {
+        tbed_shared_add(&tbed_shared(file)->writer_count, (uint64_t)-1);
+        munmap(file->map, file->map_nbytes);
         if (has_file)
-            shut_if_alone(writer->fd, writer->page_nbytes);
+            shut_if_alone(file->fd, file->page_nbytes);
     }
     if (has_file) {
-        if (!writer->has_lost_recorder)
-            tbed_descriptor_lock(writer->fd, LOCK_UN);
-        close(writer->fd);
+        if (!keeps_map)
+            tbed_descriptor_lock(file->fd, LOCK_UN);
+        close(file->fd);
     }
-    writer->fd = -1;
+    file->fd = -1;
 }

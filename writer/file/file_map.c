@@ -7,7 +7,9 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "writer/file/private.h"
+#include "writer/base/fail.h"
+#include "writer/base/shared_words.h"
+#include "writer/file/file.h"
 
 #define MAP_NBYTES_MIN ((uint64_t)64 << 20)
 
@@ -22,28 +24,28 @@ static void advise_few(void *map, uint64_t nbytes)
  * In folios as large as the file allows: the kernel then zeroes and enters up to 2 MiB at once, which halves what a
  * page costs whoever faults it in. It never reaches past the file's end.
  */
-void tbed_file_advise_many(const struct tbed_writer *writer)
+void tbed_file_advise_many(const struct tbed_file *file)
 {
-    madvise(writer->map, writer->map_nbytes, MADV_NORMAL);
-    madvise(writer->map, writer->map_nbytes, MADV_HUGEPAGE);
+    madvise(file->map, file->map_nbytes, MADV_NORMAL);
+    madvise(file->map, file->map_nbytes, MADV_HUGEPAGE);
 }
 
 /* Address space for all that the file may become; less where the process is limited. */
-enum tbed_status tbed_file_map(struct tbed_writer *writer, uint64_t max_nbytes, struct tbed_error *error)
+enum tbed_status tbed_file_map(struct tbed_file *file, uint64_t max_nbytes, struct tbed_error *error)
 {
-    uint64_t nbytes = max_nbytes & ~(uint64_t)(writer->page_nbytes - 1);
+    uint64_t nbytes = max_nbytes & ~(uint64_t)(file->page_nbytes - 1);
     for (;;) {
-        void *map = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, writer->fd, 0);
+        void *map = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file->fd, 0);
         if (map != MAP_FAILED) {
-            writer->map = map;
-            writer->map_nbytes = nbytes;
+            file->map = map;
+            file->map_nbytes = nbytes;
             advise_few(map, nbytes);
             return TBED_OK;
         }
         /* valgrind says EINVAL for what is too much */
         if ((errno != ENOMEM && errno != EINVAL) || nbytes / 2 < MAP_NBYTES_MIN)
             return tbed_fail(error, TBED_ERR_MAP, errno);
-        nbytes = nbytes / 2 & ~(uint64_t)(writer->page_nbytes - 1);
+        nbytes = nbytes / 2 & ~(uint64_t)(file->page_nbytes - 1);
     }
 }
 
@@ -51,39 +53,39 @@ enum tbed_status tbed_file_map(struct tbed_writer *writer, uint64_t max_nbytes, 
  * The lock belongs to the open file that the map was made from, and lasts as long as the map, whoever closes
  * our descriptor. So a forked child makes its map anew, from an open file of its own.
  */
-bool tbed_file_remap(struct tbed_writer *writer)
+bool tbed_file_remap(struct tbed_file *file)
 {
     int protection = PROT_READ | PROT_WRITE, flags = MAP_SHARED | MAP_NORESERVE | MAP_FIXED;
-    if (mmap(writer->map, writer->map_nbytes, protection, flags, writer->fd, 0) == MAP_FAILED)
+    if (mmap(file->map, file->map_nbytes, protection, flags, file->fd, 0) == MAP_FAILED)
         return false;
-    advise_few(writer->map, writer->map_nbytes);
+    advise_few(file->map, file->map_nbytes);
     return true;
 }
 
-void tbed_file_attach(struct tbed_writer *writer)
+void tbed_file_attach(struct tbed_file *file)
 {
-    struct tbed_disk_header *shared = tbed_shared(writer);
+    struct tbed_disk_header *shared = tbed_shared(file);
     /* First the state: a checksum of an open file means nothing, whatever happens to us before the end. */
     __atomic_store_n((uint32_t *)(void *)&shared->state, TBED_STATE_OPEN, __ATOMIC_RELEASE);
     tbed_word_store(&shared->closing_checksum, 0);
     tbed_shared_add(&shared->writer_count, 1);
 }
 
-bool tbed_file_switch(struct tbed_writer *writer, int fd, uint64_t backed_pages)
+bool tbed_file_switch(struct tbed_file *file, int fd, uint64_t backed_pages)
 {
     struct stat status;
-    int old_fd = writer->fd;
+    int old_fd = file->fd;
     if (fstat(fd, &status) != 0)
         return false;
-    writer->fd = fd;
-    if (!tbed_file_remap(writer)) {
-        writer->fd = old_fd;
+    file->fd = fd;
+    if (!tbed_file_remap(file)) {
+        file->fd = old_fd;
         return false;
     }
-    writer->device = status.st_dev;
-    writer->inode = status.st_ino;
-    writer->grow_nbytes = TBED_GROW_NBYTES_MIN;
-    __atomic_store_n(&writer->backed_pages, backed_pages, __ATOMIC_RELEASE);
-    tbed_file_attach(writer);
+    file->device = status.st_dev;
+    file->inode = status.st_ino;
+    file->growth.step_nbytes = TBED_GROW_NBYTES_MIN;
+    __atomic_store_n(&file->growth.backed_pages, backed_pages, __ATOMIC_RELEASE);
+    tbed_file_attach(file);
     return true;
 }

@@ -5,10 +5,11 @@
  */
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "writer/file/private.h"
+#include "writer/file/file.h"
 
 uint64_t tbed_file_id_make(void)
 {
@@ -18,9 +19,9 @@ uint64_t tbed_file_id_make(void)
     return id;
 }
 
-bool tbed_path_can_grow(const struct tbed_writer *writer)
+bool tbed_path_can_grow(const struct tbed_file *file)
 {
-    return writer->path[0] != 0 && strlen(writer->path) + TBED_NAME_GROWTH_NBYTES < sizeof writer->path;
+    return file->path[0] != 0 && strlen(file->path) + TBED_NAME_GROWTH_NBYTES < sizeof file->path;
 }
 
 int tbed_file_create(const char *path)
@@ -35,7 +36,7 @@ int tbed_file_create(const char *path)
 
 int tbed_file_create_unnamed(const char *path)
 {
-    char folder[sizeof((struct tbed_writer *)NULL)->path];
+    char folder[sizeof((struct tbed_file *)NULL)->path];
     size_t nbytes = (size_t)(strrchr(path, '/') - path) + 1; /* it is absolute */
     memcpy(folder, path, nbytes);
     folder[nbytes] = 0;

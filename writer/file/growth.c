@@ -9,7 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "writer/file/private.h"
+#include "writer/file/file.h"
+
+#define GROW_NBYTES_MAX ((uint64_t)64 << 20)
 
 /* File systems without fallocate: zeros are written past the end, which belongs to nobody yet. */
 static int extend_by_writing(int fd, uint64_t end)
@@ -72,49 +74,49 @@ static enum tbed_drop_cause cause_of(int system_errno)
  * Grows by a step that keeps in proportion with the file; when that is too much, by a single page. So it does the
  * first time: most processes that join a trace need one page.
  */
-static int grow_locked(struct tbed_writer *writer, uint64_t page)
+static int grow_locked(struct tbed_file *file, uint64_t page)
 {
-    uint64_t start = writer->backed_pages << writer->page_shift;
-    uint64_t needed = (page + 1) << writer->page_shift;
-    uint64_t end = needed + writer->grow_nbytes;
-    if (end > writer->map_nbytes)
-        end = writer->map_nbytes;
-    if (!tbed_descriptor_is_ours(writer) && !tbed_descriptor_reopen(writer))
+    uint64_t start = file->growth.backed_pages << file->page_shift;
+    uint64_t needed = (page + 1) << file->page_shift;
+    uint64_t end = needed + file->growth.step_nbytes;
+    if (end > file->map_nbytes)
+        end = file->map_nbytes;
+    if (!tbed_descriptor_is_ours(file) && !tbed_descriptor_reopen(file))
         return EIO;
-    int result = tbed_file_extend(writer->fd, start, end);
+    int result = tbed_file_extend(file->fd, start, end);
     if (result != 0 && end != needed)
-        result = tbed_file_extend(writer->fd, start, end = needed);
+        result = tbed_file_extend(file->fd, start, end = needed);
     if (result != 0)
         return result;
-    __atomic_store_n(&writer->backed_pages, end >> writer->page_shift, __ATOMIC_RELEASE);
-    if (writer->grow_nbytes == 0) {
-        writer->grow_nbytes = TBED_GROW_NBYTES_MIN;
+    __atomic_store_n(&file->growth.backed_pages, end >> file->page_shift, __ATOMIC_RELEASE);
+    if (file->growth.step_nbytes == 0) {
+        file->growth.step_nbytes = TBED_GROW_NBYTES_MIN;
         return 0;
     }
-    tbed_file_advise_many(writer);
-    if (end > needed && writer->grow_nbytes < TBED_GROW_NBYTES_MAX && end / 4 > writer->grow_nbytes)
-        writer->grow_nbytes *= 2;
+    tbed_file_advise_many(file);
+    if (end > needed && file->growth.step_nbytes < GROW_NBYTES_MAX && end / 4 > file->growth.step_nbytes)
+        file->growth.step_nbytes *= 2;
     return 0;
 }
 
-bool tbed_file_back(struct tbed_writer *writer, uint64_t page, enum tbed_drop_cause *cause_ret)
+bool tbed_file_back(struct tbed_file *file, uint64_t page, enum tbed_drop_cause *cause_ret)
 {
     /* First: another process with a higher limit may have made the file longer than our map. */
-    if (page >= UINT32_MAX || (page + 1) << writer->page_shift > writer->map_nbytes) {
+    if (page >= UINT32_MAX || (page + 1) << file->page_shift > file->map_nbytes) {
         *cause_ret = TBED_DROP_SIZE_LIMIT;
         return false;
     }
-    if (page < __atomic_load_n(&writer->backed_pages, __ATOMIC_ACQUIRE))
+    if (page < __atomic_load_n(&file->growth.backed_pages, __ATOMIC_ACQUIRE))
         return true;
-    if (!tbed_lock_take(&writer->live->grow_lock)) {
+    if (!tbed_lock_take(&file->live->grow_lock)) {
         *cause_ret = TBED_DROP_INTERRUPTED;
         return false;
     }
     int kept_errno = errno, cancel_state = tbed_cancel_disable();
-    int result = page < writer->backed_pages ? 0 : grow_locked(writer, page);
+    int result = page < file->growth.backed_pages ? 0 : grow_locked(file, page);
     tbed_cancel_restore(cancel_state);
     errno = kept_errno;
-    tbed_lock_give(&writer->live->grow_lock);
+    tbed_lock_give(&file->live->grow_lock);
     *cause_ret = cause_of(result);
     return result == 0;
 }

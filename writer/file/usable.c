@@ -8,80 +8,80 @@
  */
 #include <errno.h>
 
-#include "writer/file/private.h"
+#include "writer/base/shared_words.h"
+#include "writer/file/usable.h"
 
-bool tbed_writer_is_usable(struct tbed_writer *writer)
+bool tbed_is_usable(struct tbed_file *file)
 {
-    if (writer == NULL || __atomic_load_n(&writer->is_closed, __ATOMIC_ACQUIRE))
+    if (file == NULL || __atomic_load_n(&file->is_closed, __ATOMIC_ACQUIRE))
         return false;
-    if (__atomic_load_n(&writer->live->alive, __ATOMIC_ACQUIRE))
+    if (__atomic_load_n(&file->live->alive, __ATOMIC_ACQUIRE))
         return true;
-    if (!tbed_lock_take(&writer->live->fork_lock))
+    if (!tbed_lock_take(&file->live->fork_lock))
         return false;
-    if (!writer->live->alive) {
+    if (!file->live->alive) {
         int kept_errno = errno, cancel_state = tbed_cancel_disable();
-        writer->hooks->begin_child(writer);
+        file->hooks->begin_child(file);
         tbed_cancel_restore(cancel_state);
         errno = kept_errno;
-        __atomic_store_n(&writer->live->alive, 1, __ATOMIC_RELEASE);
+        __atomic_store_n(&file->live->alive, 1, __ATOMIC_RELEASE);
     }
-    tbed_lock_give(&writer->live->fork_lock);
-    return !writer->is_closed;
+    tbed_lock_give(&file->live->fork_lock);
+    return !file->is_closed;
 }
 
 /* ---- The lock ---- */
 
-bool tbed_writer_lock(struct tbed_writer *writer)
+bool tbed_state_lock(struct tbed_file *file)
 {
-    if (!tbed_writer_is_usable(writer) || !tbed_lock_take(&writer->live->lock))
+    if (!tbed_is_usable(file) || !tbed_lock_take(&file->live->state_lock))
         return false;
-    if (!__atomic_load_n(&writer->is_closing, __ATOMIC_ACQUIRE))
+    if (!__atomic_load_n(&file->is_closing, __ATOMIC_ACQUIRE))
         return true;
-    tbed_lock_give(&writer->live->lock);
+    tbed_lock_give(&file->live->state_lock);
     return false;
 }
 
-void tbed_writer_unlock(struct tbed_writer *writer)
+void tbed_state_unlock(struct tbed_file *file)
 {
-    tbed_lock_give(&writer->live->lock);
+    tbed_lock_give(&file->live->state_lock);
 }
 
 /* ---- Drops ---- */
 
-void tbed_drop(struct tbed_writer *writer, enum tbed_drop_cause cause, uint64_t count)
+void tbed_drop(struct tbed_file *file, enum tbed_drop_cause cause, uint64_t count)
 {
-    if (writer == NULL)
+    if (file == NULL)
         return;
-    tbed_writer_is_usable(writer); /* a forked child joins before it counts: the file may be shut */
-    __atomic_fetch_add(&writer->drop_users, 1, __ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&writer->is_closed, __ATOMIC_SEQ_CST))
-        __atomic_fetch_add(&writer->drops_after_close, count, __ATOMIC_RELAXED);
+    tbed_is_usable(file); /* a forked child joins before it counts: the file may be shut */
+    __atomic_fetch_add(&file->drops.users, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&file->is_closed, __ATOMIC_SEQ_CST))
+        __atomic_fetch_add(&file->drops.after_close, count, __ATOMIC_RELAXED);
     else
-        tbed_shared_add(&tbed_shared(writer)->drops[cause], count);
-    __atomic_fetch_sub(&writer->drop_users, 1, __ATOMIC_SEQ_CST);
+        tbed_shared_add(&tbed_shared(file)->drops[cause], count);
+    __atomic_fetch_sub(&file->drops.users, 1, __ATOMIC_SEQ_CST);
 }
 
 uint64_t tbed_writer_drop_count(const struct tbed_writer *writer, enum tbed_drop_cause cause)
 {
+    struct tbed_file *file = tbed_file_of(writer);
     if (writer == NULL || (unsigned)cause >= TBED_DROP_CAUSE_COUNT)
         return 0;
-    uint32_t *users =
-        &((struct tbed_writer *)(uintptr_t)writer)->drop_users; /* keeps the map while it is read */
     uint64_t count = 0;
-    __atomic_fetch_add(users, 1, __ATOMIC_SEQ_CST);
-    if (!__atomic_load_n(&writer->is_closed, __ATOMIC_SEQ_CST))
-        count = tbed_shared_load(&tbed_shared(writer)->drops[cause]);
+    __atomic_fetch_add(&file->drops.users, 1, __ATOMIC_SEQ_CST); /* keeps the map while it is read */
+    if (!__atomic_load_n(&file->is_closed, __ATOMIC_SEQ_CST))
+        count = tbed_shared_load(&tbed_shared(file)->drops[cause]);
     else if (cause == TBED_DROP_CLOSED)
-        count = __atomic_load_n(&writer->drops_after_close, __ATOMIC_RELAXED);
-    __atomic_fetch_sub(users, 1, __ATOMIC_SEQ_CST);
+        count = __atomic_load_n(&file->drops.after_close, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(&file->drops.users, 1, __ATOMIC_SEQ_CST);
     return count;
 }
 
-bool tbed_writer_lock_or_drop(struct tbed_writer *writer)
+bool tbed_state_lock_or_drop(struct tbed_file *file)
 {
-    if (tbed_writer_lock(writer))
+    if (tbed_state_lock(file))
         return true;
-    bool is_mine = writer != NULL && tbed_lock_is_mine(&writer->live->lock);
-    tbed_drop(writer, is_mine ? TBED_DROP_INTERRUPTED : TBED_DROP_CLOSED, 1);
+    bool is_mine = file != NULL && tbed_lock_is_mine(&file->live->state_lock);
+    tbed_drop(file, is_mine ? TBED_DROP_INTERRUPTED : TBED_DROP_CLOSED, 1);
     return false;
 }

@@ -19,83 +19,98 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "writer/file/private.h"
+#include "writer/base/shared_words.h"
+#include "writer/file/file.h"
+#include "writer/file/usable.h"
+#include "writer/life/helper.h"
+#include "writer/pages/pages.h"
+#include "writer/pages/ring.h"
+#include "writer/record/recorders.h"
+#include "writer/store/records.h"
 
+#define AHEAD_NBYTES_MIN   ((uint64_t)2 << 20)
+#define AHEAD_NBYTES_NEW   ((uint64_t)16 << 20) /* before the rate is known */
+#define AHEAD_NBYTES_MAX   ((uint64_t)64 << 20)
+#define CHUNK_NBYTES       ((uint64_t)2 << 20)
 #define ANCHOR_INTERVAL_NS 1000000000u
 #define QUIET_NS           1000000000u /* without a claim; the memory is given back at most twice as late */
 #define LEAD_NS_MIN        50000000u
 #define LEAD_NS_MAX        400000000u
 #define RATE_NS            20000000u /* measured over no less */
 
-static uint64_t claimed_page_count(const struct tbed_writer *writer)
+static uint64_t claimed_page_count(const struct tbed_file *file)
 {
-    return tbed_shared_load(&tbed_shared(writer)->page_count);
+    return tbed_shared_load(&tbed_shared(file)->page_count);
 }
 
 /* An importer has no thread that a page fault would hurt, and what it gives may come faster than any program's. */
-static uint64_t ahead_nbytes_max(const struct tbed_writer *writer)
+static uint64_t ahead_nbytes_max(const struct tbed_file *file)
 {
-    return writer->has_given_ticks ? TBED_HELPER_AHEAD_NBYTES_NEW : TBED_HELPER_AHEAD_NBYTES_MAX;
+    return file->clock.is_given ? AHEAD_NBYTES_NEW : AHEAD_NBYTES_MAX;
 }
 
 /* Up at once, down by halves. */
-static void lead_follow(struct tbed_writer *writer, uint64_t claimed)
+static void lead_follow(struct tbed_helper *helper, uint64_t claimed)
 {
-    struct tbed_helper *helper = &writer->helper;
-    uint64_t now_ns = tbed_monotonic_ns(), passed_ns = now_ns - helper->rate_ns;
+    struct tbed_file *file = &helper->store->file;
+    struct tbed_helper_link *link = &file->helper_link;
+    uint64_t now_ns = tbed_monotonic_ns(), passed_ns = now_ns - helper->thread.rate_ns;
     if (passed_ns < RATE_NS)
         return;
-    double pages = (double)(claimed - helper->rate_pages) * (double)helper->lead_ns / (double)passed_ns;
-    double wanted = pages * writer->page_nbytes;
-    uint64_t ahead = helper->ahead_nbytes;
+    double pages =
+        (double)(claimed - helper->thread.rate_pages) * (double)helper->thread.lead_ns / (double)passed_ns;
+    double wanted = pages * file->page_nbytes;
+    uint64_t ahead = link->ahead_nbytes;
     if (wanted < (double)ahead)
         wanted = (wanted + (double)ahead) / 2;
-    if (wanted < (double)TBED_HELPER_AHEAD_NBYTES_MIN)
-        wanted = (double)TBED_HELPER_AHEAD_NBYTES_MIN;
-    if (wanted > (double)ahead_nbytes_max(writer))
-        wanted = (double)ahead_nbytes_max(writer);
-    __atomic_store_n(&helper->ahead_nbytes, (uint64_t)wanted, __ATOMIC_RELAXED);
-    helper->rate_ns = now_ns;
-    helper->rate_pages = claimed;
+    if (wanted < (double)AHEAD_NBYTES_MIN)
+        wanted = (double)AHEAD_NBYTES_MIN;
+    if (wanted > (double)ahead_nbytes_max(file))
+        wanted = (double)ahead_nbytes_max(file);
+    __atomic_store_n(&link->ahead_nbytes, (uint64_t)wanted, __ATOMIC_RELAXED);
+    helper->thread.rate_ns = now_ns;
+    helper->thread.rate_pages = claimed;
 }
 
 /* False: the disk is full, or the like; the recorders will come across it themselves. */
-static bool populate_step(struct tbed_writer *writer)
+static bool populate_step(struct tbed_helper *helper)
 {
-    struct tbed_helper *helper = &writer->helper;
+    struct tbed_file *file = &helper->store->file;
+    struct tbed_helper_link *link = &file->helper_link;
     enum tbed_drop_cause cause;
-    if (writer->fields.ring_page_count != 0)
-        return tbed_ring_make_ready(writer);
-    uint64_t claimed = claimed_page_count(writer);
-    if (helper->populated_pages < claimed) {
-        if (helper->populated_pages != 0 &&
-            helper->lead_ns < LEAD_NS_MAX) /* overtaken: the lead is too short */
-            helper->lead_ns *= 2;
-        __atomic_store_n(&helper->populated_pages, claimed, __ATOMIC_RELEASE);
+    if (file->fields.ring_page_count != 0)
+        return tbed_ring_make_ready(file);
+    uint64_t claimed = claimed_page_count(file);
+    if (link->populated_pages < claimed) {
+        if (link->populated_pages != 0 &&
+            helper->thread.lead_ns < LEAD_NS_MAX) /* overtaken: the lead is too short */
+            helper->thread.lead_ns *= 2;
+        __atomic_store_n(&link->populated_pages, claimed, __ATOMIC_RELEASE);
     }
-    lead_follow(writer, claimed);
-    uint64_t target = claimed + (helper->ahead_nbytes >> writer->page_shift);
-    if (helper->populated_pages >= target)
+    lead_follow(helper, claimed);
+    uint64_t target = claimed + (link->ahead_nbytes >> file->page_shift);
+    if (link->populated_pages >= target)
         return false;
-    uint64_t chunk = TBED_HELPER_CHUNK_NBYTES >> writer->page_shift;
-    uint64_t count = target - helper->populated_pages < chunk ? target - helper->populated_pages : chunk;
-    if (!tbed_file_back(writer, helper->populated_pages + count - 1, &cause))
+    uint64_t chunk = CHUNK_NBYTES >> file->page_shift;
+    uint64_t count = target - link->populated_pages < chunk ? target - link->populated_pages : chunk;
+    if (!tbed_file_back(file, link->populated_pages + count - 1, &cause))
         return false;
-    madvise(writer->map + (helper->populated_pages << writer->page_shift), count << writer->page_shift,
+    madvise(file->map + (link->populated_pages << file->page_shift), count << file->page_shift,
             MADV_POPULATE_WRITE);
-    __atomic_store_n(&helper->populated_pages, helper->populated_pages + count, __ATOMIC_RELEASE);
+    __atomic_store_n(&link->populated_pages, link->populated_pages + count, __ATOMIC_RELEASE);
     return true;
 }
 
-static void anchor_now_and_then(struct tbed_writer *writer)
+static void anchor_now_and_then(struct tbed_helper *helper)
 {
+    struct tbed_file *file = &helper->store->file;
     uint64_t now_ns = tbed_monotonic_ns();
-    if (now_ns - writer->helper.last_anchor_ns < ANCHOR_INTERVAL_NS)
+    if (now_ns - helper->thread.last_anchor_ns < ANCHOR_INTERVAL_NS)
         return;
-    writer->helper.last_anchor_ns = now_ns;
-    if (tbed_writer_lock(writer)) {
-        tbed_anchor_append(writer);
-        tbed_writer_unlock(writer);
+    helper->thread.last_anchor_ns = now_ns;
+    if (tbed_state_lock(file)) {
+        tbed_anchor_append(helper->store);
+        tbed_state_unlock(file);
     }
 }
 
@@ -104,62 +119,63 @@ static void anchor_now_and_then(struct tbed_writer *writer)
  * that nothing is lost whoever writes meanwhile: who goes on in its page has a fault for each 4 KiB. The disk beyond
  * the claims stays until the close: a recorder may be about to claim it.
  */
-static void give_back(struct tbed_writer *writer)
+static void give_back(struct tbed_helper *helper)
 {
-    struct tbed_helper *helper = &writer->helper;
-    uint64_t claimed = claimed_page_count(writer);
-    uint64_t end = (helper->populated_pages > claimed ? helper->populated_pages : claimed)
-                   << writer->page_shift;
-    if (end > writer->map_nbytes) /* another process has a higher limit */
-        end = writer->map_nbytes;
-    madvise(writer->map, end, MADV_DONTNEED);
-    helper->lead_ns = LEAD_NS_MIN;
-    __atomic_store_n(&helper->ahead_nbytes, TBED_HELPER_AHEAD_NBYTES_MIN, __ATOMIC_RELAXED);
-    __atomic_store_n(&helper->populated_pages, 0, __ATOMIC_RELEASE);
-    helper->has_memory = false;
+    struct tbed_file *file = &helper->store->file;
+    struct tbed_helper_link *link = &file->helper_link;
+    uint64_t claimed = claimed_page_count(file);
+    uint64_t end = (link->populated_pages > claimed ? link->populated_pages : claimed) << file->page_shift;
+    if (end > file->map_nbytes) /* another process has a higher limit */
+        end = file->map_nbytes;
+    madvise(file->map, end, MADV_DONTNEED);
+    helper->thread.lead_ns = LEAD_NS_MIN;
+    __atomic_store_n(&link->ahead_nbytes, AHEAD_NBYTES_MIN, __ATOMIC_RELAXED);
+    __atomic_store_n(&link->populated_pages, 0, __ATOMIC_RELEASE);
+    helper->thread.has_memory = false;
 }
 
 /*
  * Without a timeout where there is nothing to give back and no file gets too old: a quiet program has no thread that
  * wakes up.
  */
-static void sleep_until_woken(struct tbed_writer *writer, uint32_t wake)
+static void sleep_until_woken(struct tbed_helper *helper, uint32_t wake, uint64_t rotation_ns)
 {
-    struct tbed_helper *helper = &writer->helper;
-    uint64_t rotation_ns = tbed_rotation_left_ns(writer);
-    bool waits_for_quiet = helper->has_memory && QUIET_NS <= rotation_ns;
+    struct tbed_file *file = &helper->store->file;
+    struct tbed_helper_link *link = &file->helper_link;
+    bool waits_for_quiet = helper->thread.has_memory && QUIET_NS <= rotation_ns;
     uint64_t wait_ns = waits_for_quiet ? QUIET_NS : rotation_ns;
     struct timespec timeout = {.tv_sec = (time_t)(wait_ns / 1000000000u),
                                .tv_nsec = (long)(wait_ns % 1000000000u)};
-    helper->quiet_claims = __atomic_load_n(&writer->claimed_pages, __ATOMIC_RELAXED);
-    __atomic_store_n(&helper->is_asleep, true, __ATOMIC_SEQ_CST);
-    long result = syscall(SYS_futex, &helper->wake, FUTEX_WAIT_PRIVATE, wake,
+    helper->thread.quiet_claims = __atomic_load_n(&file->process.claimed_pages, __ATOMIC_RELAXED);
+    __atomic_store_n(&link->is_asleep, true, __ATOMIC_SEQ_CST);
+    long result = syscall(SYS_futex, &link->wake, FUTEX_WAIT_PRIVATE, wake,
                           wait_ns != UINT64_MAX ? &timeout : NULL, NULL, 0);
     bool has_timed_out = result != 0 && errno == ETIMEDOUT;
-    __atomic_store_n(&helper->is_asleep, false, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&link->is_asleep, false, __ATOMIC_SEQ_CST);
     if (!has_timed_out)
-        helper->has_memory = true;
+        helper->thread.has_memory = true;
     else if (waits_for_quiet &&
-             helper->quiet_claims == __atomic_load_n(&writer->claimed_pages, __ATOMIC_RELAXED))
-        give_back(writer);
+             helper->thread.quiet_claims == __atomic_load_n(&file->process.claimed_pages, __ATOMIC_RELAXED))
+        give_back(helper);
 }
 
 static void *helper_run(void *argument)
 {
-    struct tbed_writer *writer = argument;
-    struct tbed_helper *helper = &writer->helper;
+    struct tbed_helper *helper = argument;
+    struct tbed_file *file = &helper->store->file;
+    struct tbed_helper_link *link = &file->helper_link;
     tbed_barrier_register();
     for (;;) {
-        uint32_t wake = __atomic_load_n(&helper->wake, __ATOMIC_ACQUIRE);
-        if (__atomic_load_n(&helper->must_stop,
+        uint32_t wake = __atomic_load_n(&link->wake, __ATOMIC_ACQUIRE);
+        if (__atomic_load_n(&helper->thread.must_stop,
                             __ATOMIC_ACQUIRE)) /* after 'wake': else it may sleep for ever */
             break;
-        tbed_helper_seal_all(writer);
-        writer->hooks->rotate_if_due(writer, NULL);
-        if (helper->has_memory && populate_step(writer))
+        tbed_seal_queue_run(file);
+        uint64_t rotation_ns = file->hooks->rotate_if_due(file, NULL);
+        if (helper->thread.has_memory && populate_step(helper))
             continue;
-        anchor_now_and_then(writer);
-        sleep_until_woken(writer, wake);
+        anchor_now_and_then(helper);
+        sleep_until_woken(helper, wake, rotation_ns);
     }
     return NULL;
 }
@@ -172,46 +188,49 @@ static bool is_only_thread(void)
 }
 
 /* It must not take a signal that the program means for a thread of its own. */
-static void start(struct tbed_writer *writer)
+static void start(struct tbed_helper *helper)
 {
-    struct tbed_helper *helper = &writer->helper;
+    struct tbed_file *file = &helper->store->file;
+    struct tbed_helper_link *link = &file->helper_link;
     sigset_t all, before;
-    helper->ahead_nbytes = TBED_HELPER_AHEAD_NBYTES_NEW;
-    helper->lead_ns = LEAD_NS_MIN;
-    helper->has_memory = false;
-    helper->last_anchor_ns = helper->rate_ns = tbed_monotonic_ns();
-    helper->rate_pages = claimed_page_count(writer);
-    __atomic_store_n(&helper->must_stop, false, __ATOMIC_RELEASE);
+    link->ahead_nbytes = AHEAD_NBYTES_NEW;
+    helper->thread.lead_ns = LEAD_NS_MIN;
+    helper->thread.has_memory = false;
+    helper->thread.last_anchor_ns = helper->thread.rate_ns = tbed_monotonic_ns();
+    helper->thread.rate_pages = claimed_page_count(file);
+    __atomic_store_n(&helper->thread.must_stop, false, __ATOMIC_RELEASE);
     if (is_only_thread()) /* else the helper does it, for it takes a while */
         tbed_barrier_register();
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool is_started = pthread_create(&helper->thread, NULL, helper_run, writer) == 0;
+    bool is_started = pthread_create(&helper->thread.id, NULL, helper_run, helper) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (is_started)
-        pthread_setname_np(helper->thread, "tracebed");
-    __atomic_store_n(is_started ? &helper->is_running : &helper->cannot_start, true, __ATOMIC_RELEASE);
+        pthread_setname_np(helper->thread.id, "tracebed");
+    __atomic_store_n(is_started ? &link->is_running : &helper->thread.cannot_start, true, __ATOMIC_RELEASE);
 }
 
-void tbed_helper_start(struct tbed_writer *writer)
+void tbed_helper_start(struct tbed_helper *helper)
 {
-    struct tbed_helper *helper = &writer->helper;
-    if (!writer->wants_helper || __atomic_load_n(&helper->is_running, __ATOMIC_ACQUIRE) ||
-        __atomic_load_n(&helper->cannot_start, __ATOMIC_ACQUIRE) || !tbed_writer_lock(writer))
+    struct tbed_file *file = &helper->store->file;
+    struct tbed_helper_link *link = &file->helper_link;
+    if (!helper->is_wanted || __atomic_load_n(&link->is_running, __ATOMIC_ACQUIRE) ||
+        __atomic_load_n(&helper->thread.cannot_start, __ATOMIC_ACQUIRE) || !tbed_state_lock(file))
         return;
-    if (!helper->is_running && !helper->cannot_start)
-        start(writer);
-    tbed_writer_unlock(writer);
+    if (!link->is_running && !helper->thread.cannot_start)
+        start(helper);
+    tbed_state_unlock(file);
 }
 
-void tbed_helper_stop(struct tbed_writer *writer)
+void tbed_helper_stop(struct tbed_helper *helper)
 {
-    struct tbed_helper *helper = &writer->helper;
-    if (!helper->is_running)
+    struct tbed_file *file = &helper->store->file;
+    struct tbed_helper_link *link = &file->helper_link;
+    if (!link->is_running)
         return;
-    __atomic_store_n(&helper->must_stop, true, __ATOMIC_RELEASE);
-    tbed_helper_wake(helper);
-    pthread_join(helper->thread, NULL);
-    tbed_helper_seal_all(writer);
-    helper->is_running = false;
+    __atomic_store_n(&helper->thread.must_stop, true, __ATOMIC_RELEASE);
+    tbed_helper_wake(link);
+    pthread_join(helper->thread.id, NULL);
+    tbed_seal_queue_run(file);
+    link->is_running = false;
 }

@@ -3,9 +3,14 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include <string.h>
 #include <sys/prctl.h>
 
-#include "writer/file/private.h"
+#include "writer/base/shared_words.h"
+#include "writer/file/file.h"
+#include "writer/life/writer.h"
+#include "writer/store/records.h"
+#include "writer/store/texts.h"
 
 static const char *kernel_name(char buffer[17])
 {
@@ -13,34 +18,37 @@ static const char *kernel_name(char buffer[17])
     return prctl(PR_GET_NAME, buffer) == 0 ? buffer : "";
 }
 
-/* The process gets a number and a record of itself. The caller holds 'lock'. */
+/* The process gets a number and a record of itself. The caller holds 'state_lock'. */
 void tbed_process_begin(struct tbed_writer *writer, const char *name, uint32_t forked_from)
 {
+    struct tbed_file *file = tbed_file_of(writer);
+    struct tbed_store *store = tbed_store_of(writer);
     char comm[17] = "";
     if (name == NULL)
         name = kernel_name(comm);
-    writer->process_stream = (uint32_t)tbed_shared_add(&tbed_shared(writer)->next_stream, 1);
-    writer->strings = (struct tbed_block_writer){.kind = TBED_BLOCK_STRINGS};
-    writer->records = (struct tbed_block_writer){.kind = TBED_BLOCK_RECORDS};
-    writer->cells = NULL;
-    writer->cells_sequence = 0;
-    if (writer->fields.ring_page_count != 0)
-        tbed_file_announce(writer);
-    if (writer->rotation.is_wanted && forked_from == 0)
+    file->process.stream = (uint32_t)tbed_shared_add(&tbed_shared(file)->next_stream, 1);
+    store->strings = (struct tbed_block_writer){.kind = TBED_BLOCK_STRINGS};
+    store->records = (struct tbed_block_writer){.kind = TBED_BLOCK_RECORDS};
+    store->cells.page = NULL;
+    store->cells.sequence = 0;
+    if (file->fields.ring_page_count != 0)
+        tbed_process_announce(file);
+    if (file->is_in_series && forked_from == 0)
         tbed_series_record(writer);
-    if (writer->annotates)
+    if (file->process.annotates)
         return;
-    tbed_process_record(writer, tbed_intern_locked(writer, name, strlen(name)), forked_from);
-    tbed_anchor_append(writer);
+    tbed_process_record(store, tbed_intern_locked(store, name, strlen(name)), forked_from);
+    tbed_anchor_append(store);
 }
 
 static bool child_file(struct tbed_writer *writer)
 {
-    if (writer->rotation.is_wanted)
+    struct tbed_file *file = tbed_file_of(writer);
+    if (file->is_in_series)
         return tbed_rotation_fork(writer);
-    if (!tbed_descriptor_reopen(writer) || !tbed_file_remap(writer))
+    if (!tbed_descriptor_reopen(file) || !tbed_file_remap(file))
         return false;
-    tbed_file_attach(writer);
+    tbed_file_attach(file);
     return true;
 }
 
@@ -50,26 +58,29 @@ static bool child_file(struct tbed_writer *writer)
  */
 void tbed_process_begin_child(struct tbed_writer *writer)
 {
-    uint32_t parent = writer->process_stream;
-    memset(&writer->intern, 0,
-           sizeof writer->intern); /* the tables stay: this thread may be reading in one */
-    memset(&writer->helper, 0, sizeof writer->helper);
-    memset(&writer->ring, 0, sizeof writer->ring); /* the pages are the parent's */
-    writer->claimed_pages = 0;
-    writer->spare_stream = 0;
-    writer->drop_users = 0;
-    writer->retry_ns = 0;
-    writer->process_pid = 0;
-    writer->epoch++;
-    if (writer->is_closing) { /* the parent was leaving: here nobody will */
-        writer->is_closed = true;
+    struct tbed_file *file = tbed_file_of(writer);
+    struct tbed_store *store = tbed_store_of(writer);
+    uint32_t parent = file->process.stream;
+    memset(&store->intern, 0, sizeof store->intern); /* the tables stay: this thread may be reading in one */
+    memset(&writer->helper.thread, 0, sizeof writer->helper.thread);
+    memset(&file->helper_link, 0, sizeof file->helper_link);
+    memset(&file->seal_queue, 0, sizeof file->seal_queue);
+    memset(&file->ring, 0, sizeof file->ring); /* the pages are the parent's */
+    file->process.claimed_pages = 0;
+    store->spare_stream = 0;
+    file->drops.users = 0;
+    file->growth.retry_ns = 0;
+    file->process.given_pid = 0;
+    file->process.epoch++;
+    if (file->is_closing) { /* the parent was leaving: here nobody will */
+        file->is_closed = true;
         return;
     }
     if (!child_file(writer)) {
-        writer->is_closed = true;
+        file->is_closed = true;
         return;
     }
-    tbed_lock_take(&writer->live->lock);
+    tbed_lock_take(&file->live->state_lock);
     tbed_process_begin(writer, NULL, parent);
-    tbed_lock_give(&writer->live->lock);
+    tbed_lock_give(&file->live->state_lock);
 }

@@ -1,7 +1,7 @@
 /*
  * Series of files: the next one is begun, the old one closed, while threads record.
  *
- * The recorders are stopped as closing stops them, but wait instead of dropping. Then, under 'lock', the next file is
+ * The recorders are stopped as closing stops them, but wait instead of dropping. Then, under 'state_lock', the next file is
  * filled with what it carries on (carry.c), changes names with the old one, and is mapped in its place. So every address
  * and every id stays what it was.
  *
@@ -13,41 +13,53 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "writer/file/private.h"
+#include "writer/base/fail.h"
+#include "writer/base/memory.h"
+#include "writer/base/shared_words.h"
+#include "writer/copy/carry.h"
+#include "writer/file/file.h"
+#include "writer/file/usable.h"
+#include "writer/life/writer.h"
+#include "writer/pages/pages.h"
+#include "writer/store/entries.h"
+#include "writer/store/records.h"
 
 #define PAUSE_WAIT_NS 100000000u  /* for a thread to come out of its record */
 #define RETRY_NS      1000000000u /* after a rotation that failed */
 
 /* ---- Stopping ---- */
 
-/* With 'lock' taken when all are out of their records. */
+/* With 'state_lock' taken when all are out of their records. */
 static bool wait_and_lock(struct tbed_writer *writer)
 {
+    struct tbed_file *file = tbed_file_of(writer);
     uint64_t deadline = tbed_monotonic_ns() + PAUSE_WAIT_NS;
     for (;;) {
-        if (!tbed_writer_lock(writer))
+        if (!tbed_state_lock(file))
             return false;
-        if (!tbed_recorders_are_busy(writer))
+        if (!tbed_recorders_are_busy(&writer->recorders))
             return true;
-        tbed_writer_unlock(writer);
+        tbed_state_unlock(file);
         if (tbed_monotonic_ns() > deadline)
             return false;
         sched_yield();
     }
 }
 
-/* The helper has blocks to seal; whoever needs it starts it again. 'lock' is held, and is again. */
+/* The helper has blocks to seal; whoever needs it starts it again. 'state_lock' is held, and is again. */
 static bool stop_helper(struct tbed_writer *writer)
 {
+    struct tbed_file *file = tbed_file_of(writer);
     if (writer->rotation.by_helper)
-        tbed_helper_seal_all(writer);
-    if (writer->rotation.by_helper || !__atomic_load_n(&writer->helper.is_running, __ATOMIC_ACQUIRE))
+        tbed_seal_queue_run(file);
+    if (writer->rotation.by_helper || !__atomic_load_n(&file->helper_link.is_running, __ATOMIC_ACQUIRE))
         return true;
-    tbed_writer_unlock(writer);
-    tbed_helper_stop(writer);
+    tbed_state_unlock(file);
+    tbed_helper_stop(&writer->helper);
     return wait_and_lock(writer);
 }
 
@@ -65,35 +77,39 @@ struct next {
 /* What the writer knew of the old file becomes what it knows of the new one. */
 static void go_on(struct tbed_writer *writer, const struct next *next)
 {
+    struct tbed_file *file = tbed_file_of(writer);
+    struct tbed_store *store = tbed_store_of(writer);
     struct tbed_rotation *rotation = &writer->rotation;
     const struct tbed_carried *carried = &next->carried;
-    writer->strings = carried->strings;
-    writer->records = carried->records;
-    writer->cells = carried->cells_offset != 0 ? writer->map + carried->cells_offset : NULL;
-    writer->cells_next = carried->cells_next;
-    writer->cells_sequence = carried->cells_sequence;
-    rotation->previous_id = writer->fields.file_id;
+    store->strings = carried->strings;
+    store->records = carried->records;
+    store->cells.page = carried->cells_offset != 0 ? file->map + carried->cells_offset : NULL;
+    store->cells.next = carried->cells_next;
+    store->cells.sequence = carried->cells_sequence;
+    rotation->previous_id = file->fields.file_id;
     rotation->failed_count = 0;
-    writer->fields.file_id = next->file_id;
-    __atomic_store_n(&writer->retry_ns, 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&writer->helper.populated_pages, carried->page_count, __ATOMIC_RELEASE);
+    file->fields.file_id = next->file_id;
+    __atomic_store_n(&file->growth.retry_ns, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&file->helper_link.populated_pages, carried->page_count, __ATOMIC_RELEASE);
     __atomic_store_n(&rotation->carried_pages, carried->page_count, __ATOMIC_RELAXED);
     rotation->number++;
     rotation->name_number = next->name_number;
-    tbed_anchor_append(writer);
+    tbed_anchor_append(store);
 }
 
 /* The last words of the old file; then its map goes. */
 static bool leave_old(struct tbed_writer *writer, const struct next *next)
 {
-    tbed_recorders_hand_over(writer);
-    tbed_anchor_append(writer);
-    tbed_block_writer_finish(writer, &writer->strings);
-    tbed_block_writer_finish(writer, &writer->records);
-    tbed_shared_add(&tbed_shared(writer)->writer_count, (uint64_t)-1);
-    if (tbed_file_switch(writer, next->fd, next->carried.backed_pages))
+    struct tbed_file *file = tbed_file_of(writer);
+    struct tbed_store *store = tbed_store_of(writer);
+    tbed_recorders_hand_over(&writer->recorders);
+    tbed_anchor_append(store);
+    tbed_block_writer_finish(store, &store->strings);
+    tbed_block_writer_finish(store, &store->records);
+    tbed_shared_add(&tbed_shared(file)->writer_count, (uint64_t)-1);
+    if (tbed_file_switch(file, next->fd, next->carried.backed_pages))
         return true;
-    tbed_shared_add(&tbed_shared(writer)->writer_count, 1);
+    tbed_shared_add(&tbed_shared(file)->writer_count, 1);
     return false;
 }
 
@@ -117,11 +133,13 @@ static enum tbed_status name_and_switch(struct tbed_writer *writer, struct next 
 
 static enum tbed_status switch_files(struct tbed_writer *writer, struct next *next)
 {
+    struct tbed_file *file = tbed_file_of(writer);
+    struct tbed_store *store = tbed_store_of(writer);
     struct tbed_rotation *rotation = &writer->rotation;
     struct tbed_disk_series series =
-        tbed_series_make(rotation->series_id, writer->fields.file_id, rotation->number + 1);
+        tbed_series_make(rotation->series_id, file->fields.file_id, rotation->number + 1);
     enum tbed_status status =
-        tbed_carry(writer, next->fd, next->file_id, &series, true, &next->carried, next->error);
+        tbed_carry(store, next->fd, next->file_id, &series, true, &next->carried, next->error);
     if (status != TBED_OK)
         return status;
     status = name_and_switch(writer, next);
@@ -132,16 +150,18 @@ static enum tbed_status switch_files(struct tbed_writer *writer, struct next *ne
 /* While all recorders wait. */
 static enum tbed_status rotate_paused(struct tbed_writer *writer, struct next *next)
 {
-    if (!tbed_recorders_pause(writer) || !wait_and_lock(writer) || !stop_helper(writer))
+    struct tbed_file *file = tbed_file_of(writer);
+    if (!tbed_recorders_pause(&writer->recorders) || !wait_and_lock(writer) || !stop_helper(writer))
         return tbed_fail(next->error, TBED_ERR_BUSY, 0);
     enum tbed_status status = switch_files(writer, next);
-    tbed_writer_unlock(writer);
+    tbed_state_unlock(file);
     return status;
 }
 
 static enum tbed_status pause_and_rotate(struct tbed_writer *writer, struct next *next)
 {
-    struct tbed_writer_live *live = writer->live;
+    struct tbed_file *file = tbed_file_of(writer);
+    struct tbed_live *live = file->live;
     if (!tbed_lock_take(&live->pause_lock))
         return tbed_fail(next->error, TBED_ERR_BUSY, 0);
     __atomic_store_n(&live->is_rotating, true, __ATOMIC_SEQ_CST);
@@ -153,8 +173,9 @@ static enum tbed_status pause_and_rotate(struct tbed_writer *writer, struct next
 
 static bool next_make(struct tbed_writer *writer, struct next *next)
 {
+    struct tbed_file *file = tbed_file_of(writer);
     next->file_id = tbed_file_id_make();
-    next->fd = tbed_file_create_unnamed(writer->path);
+    next->fd = tbed_file_create_unnamed(file->path);
     if (next->fd < 0)
         next->name_number = tbed_series_name_next(writer, tbed_series_closed_name,
                                                   writer->rotation.name_number + 1, &next->fd);
@@ -172,18 +193,20 @@ static void next_undo(struct tbed_writer *writer, const struct next *next)
 /* The caller has 'rotate_lock'. */
 static enum tbed_status rotate(struct tbed_writer *writer, struct tbed_error *error)
 {
+    struct tbed_file *file = tbed_file_of(writer);
+    struct tbed_store *store = tbed_store_of(writer);
     struct tbed_rotation *rotation = &writer->rotation;
     struct next next = {.fd = -1, .error = error};
     enum tbed_status status = TBED_OK;
-    if (!tbed_descriptor_is_ours(writer) && !tbed_descriptor_reopen(writer))
+    if (!tbed_descriptor_is_ours(file) && !tbed_descriptor_reopen(file))
         status = tbed_fail(error, TBED_ERR_OPEN, EBADF);
     else if (!next_make(writer, &next))
         status =
             tbed_fail(error, errno == ENOSPC || errno == EDQUOT ? TBED_ERR_DISK_FULL : TBED_ERR_OPEN, errno);
     else
-        status = tbed_carry_prepare(writer, next.fd, &next.carried, error);
-    int old_fd = writer->fd;
-    ino_t old_inode = writer->inode;
+        status = tbed_carry_prepare(store, next.fd, &next.carried, error);
+    int old_fd = file->fd;
+    ino_t old_inode = file->inode;
     if (status == TBED_OK)
         status = pause_and_rotate(writer, &next);
     tbed_carry_release(&next.carried);
@@ -195,7 +218,7 @@ static enum tbed_status rotate(struct tbed_writer *writer, struct tbed_error *er
         return status;
     }
     __atomic_store_n(&rotation->next_ns, now_ns + rotation->interval_ns, __ATOMIC_RELAXED);
-    tbed_file_leave(old_fd, writer->page_nbytes);
+    tbed_file_leave(old_fd, file->page_nbytes);
     if (next.is_named)
         tbed_series_keep_newest(writer, old_inode);
     return TBED_OK;
@@ -203,19 +226,19 @@ static enum tbed_status rotate(struct tbed_writer *writer, struct tbed_error *er
 
 enum tbed_status tbed_rotate(struct tbed_writer *writer, struct tbed_error *error_ret)
 {
+    struct tbed_file *file = tbed_file_of(writer);
     struct tbed_error ignored, *error = error_ret != NULL ? error_ret : &ignored;
-    if (!tbed_writer_is_usable(writer) || !writer->rotation.is_wanted)
+    if (!tbed_is_usable(file) || !file->is_in_series)
         return tbed_fail(error, TBED_ERR_ARGUMENT, 0);
-    if (!tbed_lock_take(&writer->live->rotate_lock))
+    if (!tbed_lock_take(&file->live->rotate_lock))
         return tbed_fail(error, TBED_ERR_BUSY, 0);
     int kept_errno = errno, cancel_state = tbed_cancel_disable();
     writer->rotation.by_helper = false;
-    bool is_closed =
-        __atomic_load_n(&writer->is_closing, __ATOMIC_ACQUIRE); /* while it waited for the lock */
+    bool is_closed = __atomic_load_n(&file->is_closing, __ATOMIC_ACQUIRE); /* while it waited for the lock */
     enum tbed_status status = is_closed ? tbed_fail(error, TBED_ERR_ARGUMENT, 0) : rotate(writer, error);
     if (!is_closed)
-        tbed_helper_start(writer); /* it was stopped */
-    tbed_lock_give(&writer->live->rotate_lock);
+        tbed_helper_start(&writer->helper); /* it was stopped */
+    tbed_lock_give(&file->live->rotate_lock);
     tbed_cancel_restore(cancel_state);
     errno = kept_errno;
     return status;
@@ -224,20 +247,21 @@ enum tbed_status tbed_rotate(struct tbed_writer *writer, struct tbed_error *erro
 /* ---- By itself ---- */
 
 /* Not in a handler that came in while its thread had one of these. */
-static bool may_rotate(struct tbed_writer_live *live)
+static bool may_rotate(struct tbed_live *live)
 {
-    return !tbed_lock_is_mine(&live->lock) && !tbed_lock_is_mine(&live->grow_lock) &&
+    return !tbed_lock_is_mine(&live->state_lock) && !tbed_lock_is_mine(&live->grow_lock) &&
            tbed_lock_try(&live->rotate_lock);
 }
 
 /* A recorder marks that it keeps off the pages: the rotation is its own. */
 void tbed_rotate_if_due(struct tbed_writer *writer, struct tbed_recorder *recorder)
 {
+    struct tbed_file *file = tbed_file_of(writer);
     struct tbed_error error;
-    if (!writer->rotation.is_wanted)
+    if (!file->is_in_series)
         return;
-    bool is_others = recorder != NULL && tbed_helper_is_busy(writer);
-    if (is_others || !tbed_series_is_due(writer) || !may_rotate(writer->live))
+    bool is_others = recorder != NULL && tbed_helper_is_busy(file);
+    if (is_others || !tbed_series_is_due(writer) || !may_rotate(file->live))
         return;
     int cancel_state = tbed_cancel_disable();
     writer->rotation.by_helper = recorder == NULL;
@@ -247,7 +271,7 @@ void tbed_rotate_if_due(struct tbed_writer *writer, struct tbed_recorder *record
         rotate(writer, &error);
     if (recorder != NULL)
         __atomic_store_n(&recorder->saw_close, 0, __ATOMIC_SEQ_CST);
-    tbed_lock_give(&writer->live->rotate_lock);
+    tbed_lock_give(&file->live->rotate_lock);
     tbed_cancel_restore(cancel_state);
 }
 
@@ -255,15 +279,17 @@ void tbed_rotate_if_due(struct tbed_writer *writer, struct tbed_recorder *record
 
 static bool child_file_make(struct tbed_writer *writer, struct next *next)
 {
+    struct tbed_file *file = tbed_file_of(writer);
+    struct tbed_store *store = tbed_store_of(writer);
     struct tbed_disk_series series = tbed_series_make(next->file_id, 0, 1);
     next->fd = -1;
-    if (!tbed_path_can_grow(writer))
+    if (!tbed_path_can_grow(file))
         return false;
-    next->fd = tbed_file_create_unnamed(writer->path);
+    next->fd = tbed_file_create_unnamed(file->path);
     if (next->fd < 0)
         next->name_number = tbed_series_name_next(writer, tbed_series_child_name, 1, &next->fd);
     if (next->fd < 0 ||
-        tbed_carry(writer, next->fd, next->file_id, &series, false, &next->carried, next->error) != TBED_OK)
+        tbed_carry(store, next->fd, next->file_id, &series, false, &next->carried, next->error) != TBED_OK)
         return false;
     tbed_pages_free(next->carried.moved, next->carried.moved_nbytes);
     if (next->name_number == 0)
@@ -273,9 +299,10 @@ static bool child_file_make(struct tbed_writer *writer, struct next *next)
 
 static void series_begin(struct tbed_writer *writer, const struct next *next)
 {
+    struct tbed_file *file = tbed_file_of(writer);
     struct tbed_rotation *rotation = &writer->rotation;
-    memcpy(writer->path, rotation->name, sizeof writer->path);
-    writer->fields.file_id = rotation->series_id = next->file_id;
+    memcpy(file->path, rotation->name, sizeof file->path);
+    file->fields.file_id = rotation->series_id = next->file_id;
     rotation->previous_id = 0;
     rotation->failed_count = 0;
     rotation->number = 1;
@@ -288,11 +315,12 @@ static void series_begin(struct tbed_writer *writer, const struct next *next)
 
 bool tbed_rotation_fork(struct tbed_writer *writer)
 {
+    struct tbed_file *file = tbed_file_of(writer);
     struct tbed_error error;
     struct next next = {.file_id = tbed_file_id_make(), .error = &error};
-    int old_fd = tbed_descriptor_is_ours(writer) ? writer->fd : -1;
+    int old_fd = tbed_descriptor_is_ours(file) ? file->fd : -1;
     bool is_made =
-        child_file_make(writer, &next) && tbed_file_switch(writer, next.fd, next.carried.backed_pages);
+        child_file_make(writer, &next) && tbed_file_switch(file, next.fd, next.carried.backed_pages);
     if (is_made) {
         series_begin(writer, &next);
         if (old_fd >= 0)

@@ -7,7 +7,14 @@
 #include <sys/mman.h>
 
 #include "format/sized.h"
-#include "writer/file/private.h"
+#include "writer/base/memory.h"
+#include "writer/file/file.h"
+#include "writer/file/usable.h"
+#include "writer/life/writer.h"
+#include "writer/pages/ring.h"
+#include "writer/store/entries.h"
+#include "writer/store/records.h"
+#include "writer/store/texts.h"
 
 /* ---- Opening ---- */
 
@@ -16,9 +23,10 @@ static struct tbed_writer *writer_alloc(void)
     struct tbed_writer *writer = tbed_pages_alloc(sizeof *writer);
     if (writer == NULL)
         return NULL;
-    writer->live = tbed_pages_alloc(sizeof *writer->live);
-    if (writer->live == NULL || madvise(writer->live, sizeof *writer->live, MADV_WIPEONFORK) != 0) {
-        tbed_pages_free(writer->live, sizeof *writer->live);
+    struct tbed_file *file = tbed_file_of(writer);
+    file->live = tbed_pages_alloc(sizeof *file->live);
+    if (file->live == NULL || madvise(file->live, sizeof *file->live, MADV_WIPEONFORK) != 0) {
+        tbed_pages_free(file->live, sizeof *file->live);
         tbed_pages_free(writer, sizeof *writer);
         return NULL;
     }
@@ -27,15 +35,32 @@ static struct tbed_writer *writer_alloc(void)
 
 static void writer_free(struct tbed_writer *writer)
 {
-    tbed_ring_free(writer);
-    tbed_pages_free(writer->live, sizeof *writer->live);
+    struct tbed_file *file = tbed_file_of(writer);
+    tbed_ring_free(file);
+    tbed_pages_free(file->live, sizeof *file->live);
     tbed_pages_free(writer, sizeof *writer);
 }
 
+static void begin_child(struct tbed_file *file)
+{
+    tbed_process_begin_child(tbed_writer_of(file));
+}
+
+static void start_helper(struct tbed_file *file)
+{
+    tbed_helper_start(&tbed_writer_of(file)->helper);
+}
+
+static uint64_t rotate_if_due(struct tbed_file *file, struct tbed_recorder *recorder)
+{
+    tbed_rotate_if_due(tbed_writer_of(file), recorder);
+    return tbed_rotation_left_ns(tbed_writer_of(file));
+}
+
 static const struct tbed_hooks hooks = {
-    .begin_child = tbed_process_begin_child,
-    .start_helper = tbed_helper_start,
-    .rotate_if_due = tbed_rotate_if_due,
+    .begin_child = begin_child,
+    .start_helper = start_helper,
+    .rotate_if_due = rotate_if_due,
 };
 
 /* Where there is no path the file is 'fd'. */
@@ -46,33 +71,33 @@ static struct tbed_writer *writer_make(const char *path, int fd, const struct tb
     error->status = TBED_ERR_MEMORY;
     if (writer == NULL)
         return NULL;
-    writer->hooks = &hooks;
-    writer->user_clock = options->user_clock;
-    writer->annotates = options->annotate;
-    writer->has_given_ticks = options->given_ticks || options->annotate;
-    writer->releases_pages = options->given_ticks || options->release_pages;
-    writer->process_pid = options->process_pid;
-    writer->wants_helper = !options->no_helper && !options->annotate;
-    tbed_clock_start(writer, options); /* first of all: the rate wants some time in between */
+    struct tbed_file *file = tbed_file_of(writer);
+    file->hooks = &hooks;
+    file->process.annotates = options->annotate;
+    file->releases_pages = options->given_ticks || options->release_pages;
+    file->process.given_pid = options->process_pid;
+    writer->helper.store = tbed_store_of(writer);
+    writer->helper.is_wanted = !options->no_helper && !options->annotate;
+    tbed_clock_start(&file->clock, options, &file->fields); /* first: the rate needs some time in between */
     int cancel_state = tbed_cancel_disable();
     if (tbed_options_want_rotation(options) && !tbed_rotation_init(writer, options)) {
         writer_free(writer);
         return NULL;
     }
-    error->status = path != NULL ? tbed_file_open(writer, path, options, error)
-                                 : tbed_file_open_fd(writer, fd, options, error);
+    error->status = path != NULL ? tbed_file_open(file, path, options, error)
+                                 : tbed_file_open_fd(file, fd, options, error);
     tbed_cancel_restore(cancel_state);
     if (error->status != TBED_OK) {
         tbed_rotation_free(writer);
         writer_free(writer);
         return NULL;
     }
-    tbed_ring_open(writer);
-    writer->live->alive = 1;
-    tbed_lock_take(&writer->live->lock);
+    tbed_ring_open(file);
+    file->live->alive = 1;
+    tbed_lock_take(&file->live->state_lock);
     tbed_process_begin(writer, options->process_name, 0);
-    tbed_lock_give(&writer->live->lock);
-    tbed_helper_start(writer);
+    tbed_lock_give(&file->live->state_lock);
+    tbed_helper_start(&writer->helper);
     return writer;
 }
 
@@ -106,64 +131,71 @@ enum tbed_status tbed_writer_open_fd(int fd, const struct tbed_writer_options *o
 
 static bool begin_closing(struct tbed_writer *writer)
 {
-    if (!tbed_writer_lock(writer))
+    struct tbed_file *file = tbed_file_of(writer);
+    if (!tbed_state_lock(file))
         return false;
-    __atomic_store_n(&writer->is_closing, true, __ATOMIC_SEQ_CST);
-    tbed_writer_unlock(writer);
+    __atomic_store_n(&file->is_closing, true, __ATOMIC_SEQ_CST);
+    tbed_state_unlock(file);
     return true;
 }
 
 static void finish_blocks(struct tbed_writer *writer)
 {
+    struct tbed_file *file = tbed_file_of(writer);
+    struct tbed_store *store = tbed_store_of(writer);
     struct tbed_disk_end record = {
-        .stream = tbed_le32_make(writer->process_stream),
-        .tick = tbed_le64_make(tbed_clock_now(writer)),
+        .stream = tbed_le32_make(file->process.stream),
+        .tick = tbed_le64_make(tbed_clock_now(&file->clock)),
     };
-    tbed_lock_take(&writer->live->lock);
-    tbed_anchor_append(writer);
-    if (!writer->annotates)
-        tbed_record_append(writer, &record, TBED_RECORD_END, sizeof record);
-    tbed_block_writer_finish(writer, &writer->strings);
-    tbed_block_writer_finish(writer, &writer->records);
-    tbed_lock_give(&writer->live->lock);
+    tbed_lock_take(&file->live->state_lock);
+    tbed_anchor_append(store);
+    if (!file->process.annotates)
+        tbed_record_append(store, &record, TBED_RECORD_END, sizeof record);
+    tbed_block_writer_finish(store, &store->strings);
+    tbed_block_writer_finish(store, &store->records);
+    tbed_lock_give(&file->live->state_lock);
 }
 
 /* From here on drops are counted in memory: the header's counters are under the closing checksum. */
 static void stop_drops(struct tbed_writer *writer)
 {
-    __atomic_store_n(&writer->is_closed, true, __ATOMIC_SEQ_CST);
-    while (__atomic_load_n(&writer->drop_users, __ATOMIC_SEQ_CST) != 0)
+    struct tbed_file *file = tbed_file_of(writer);
+    __atomic_store_n(&file->is_closed, true, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&file->drops.users, __ATOMIC_SEQ_CST) != 0)
         sched_yield();
 }
 
 /* Recorders and the writer itself stay, small, for whoever still calls them. */
 void tbed_writer_close(struct tbed_writer *writer)
 {
+    struct tbed_file *file = tbed_file_of(writer);
+    struct tbed_store *store = tbed_store_of(writer);
     if (writer == NULL || !begin_closing(writer))
         return;
-    if (!tbed_lock_take(&writer->live->rotate_lock)) /* waits for the end of one that is under way */
+    if (!tbed_lock_take(&file->live->rotate_lock)) /* waits for the end of one that is under way */
         return;
     int cancel_state = tbed_cancel_disable();
-    tbed_recorders_stop(writer);
-    tbed_helper_stop(writer); /* after the last recorder has handed it a page */
-    tbed_ring_give_back(writer);
+    tbed_recorders_stop(&writer->recorders);
+    tbed_helper_stop(&writer->helper); /* after the last recorder has handed it a page */
+    tbed_ring_give_back(file);
     finish_blocks(writer);
     stop_drops(writer);
-    tbed_file_detach(writer);
+    tbed_file_detach(file, writer->recorders.has_lost);
     tbed_rotation_free(writer);
-    tbed_lock_give(&writer->live->rotate_lock);
-    tbed_intern_close(writer);
-    tbed_stacks_forget(writer);
+    tbed_lock_give(&file->live->rotate_lock);
+    tbed_intern_close(store);
+    tbed_stacks_forget(store);
     tbed_cancel_restore(cancel_state);
 }
 
 void tbed_writer_free(struct tbed_writer *writer)
 {
+    struct tbed_store *store = tbed_store_of(writer);
     tbed_writer_close(writer);
     if (writer == NULL)
         return;
-    tbed_recorders_free(writer);
-    tbed_intern_free(writer);
-    tbed_stacks_free(writer);
+    tbed_recorders_free(&writer->recorders);
+    tbed_intern_free(store);
+    tbed_stacks_free(store);
     writer_free(writer);
 }

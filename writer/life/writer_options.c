@@ -3,8 +3,9 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include <string.h>
 
-#include "writer/file/private.h"
+#include "writer/life/writer.h"
 
 /* A reader refuses the file over any other unit. */
 static bool unit_is_allowed(const char *unit)

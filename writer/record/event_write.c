@@ -5,9 +5,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-
-#include "writer/file/private.h"
 #include "writer/record/extended.h"
+#include "writer/record/recorders.h"
 
 /* ---- Counters ---- */
 

@@ -17,6 +17,9 @@ struct tbed_extended_event {
     size_t argument_count;
 };
 
+#define TBED_EXTENDED_NWORDS_MAX 65536 /* nwords has 16 bits; the word in front is not counted in it */
+#define TBED_NWORDS_TOO_LARGE    (SIZE_MAX / 16) /* for any block, and counted as that */
+
 /* From inside an entered recorder. False: dropped, and counted. */
 bool tbed_extended_put(struct tbed_recorder *recorder, uint64_t tick,
                        const struct tbed_extended_event *event);

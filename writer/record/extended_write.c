@@ -5,8 +5,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include <string.h>
 
-#include "writer/file/private.h"
 #include "writer/record/extended.h"
 
 #define ARGUMENT_COUNT_MAX 255

@@ -3,10 +3,10 @@
  *
  * SPDX-License-Identifier: MIT
  */
-
 #include "format/sized.h"
-#include "writer/file/private.h"
 #include "writer/record/extended.h"
+#include "writer/record/recorders.h"
+#include "writer/record/spans.h"
 
 static uint32_t category_of(const struct tbed_given_event *event)
 {

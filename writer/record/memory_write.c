@@ -5,8 +5,6 @@
  *
  * SPDX-License-Identifier: MIT
  */
-
-#include "writer/file/private.h"
 #include "writer/record/extended.h"
 
 static __attribute__((noinline)) void alloc_long(struct tbed_recorder *recorder, uint32_t location,

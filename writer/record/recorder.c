@@ -3,8 +3,13 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include <string.h>
 
-#include "writer/file/private.h"
+#include "writer/file/usable.h"
+#include "writer/record/recorders.h"
+#include "writer/record/spans.h"
+#include "writer/store/records.h"
+#include "writer/store/texts.h"
 
 /* For callers without a writer, or without memory: it drops everything. */
 static struct {
@@ -19,32 +24,34 @@ static struct {
 static struct tbed_recorder *open_kind(struct tbed_writer *writer, const char *name,
                                        enum tbed_stream_kind kind, uint64_t tid)
 {
-    if (!tbed_writer_lock(writer))
+    struct tbed_file *file = tbed_file_of(writer);
+    if (!tbed_state_lock(file))
         return &dead_recorder.hot;
-    struct tbed_recorder *recorder = tbed_recorder_take(writer);
+    struct tbed_recorder *recorder = tbed_recorder_take(tbed_recorders_of(writer));
     if (recorder != NULL) {
         struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
         struct tbed_recorder_cold *cold = kept->cold;
         tbed_stack_reset(kept);
-        kept->takes_given = writer->has_given_ticks;
+        kept->takes_given = file->clock.is_given;
         kept->given_tick = 0;
         cold->stream = cold->next_sequence = 0;
         cold->block = cold->ended_block = NULL;
-        cold->epoch = writer->epoch;
+        cold->epoch = file->process.epoch;
         cold->kind = kind;
         cold->has_given_tid = tid != TID_OWN;
         cold->tid = cold->has_given_tid ? (uint32_t)tid : 0;
-        cold->name_id = name != NULL ? tbed_intern_locked(writer, name, strlen(name)) : TBED_ID_INVALID;
+        cold->name_id =
+            name != NULL ? tbed_intern_locked(tbed_store_of(writer), name, strlen(name)) : TBED_ID_INVALID;
         cold->is_open = true;
         cold->gap_count = 0;
         recorder->cursor = recorder->end = NULL;
-        recorder->idle = tbed_idle_mark(writer);
+        recorder->idle = tbed_idle_mark(&file->clock);
         recorder->saw_close = 0;
         tbed_recorder_leave(recorder);
     }
-    tbed_writer_unlock(writer);
+    tbed_state_unlock(file);
     if (recorder == NULL)
-        tbed_drop(writer, TBED_DROP_NO_MEMORY, 1);
+        tbed_drop(file, TBED_DROP_NO_MEMORY, 1);
     return recorder != NULL ? recorder : &dead_recorder.hot;
 }
 
@@ -66,32 +73,32 @@ struct tbed_recorder *tbed_track_open(struct tbed_writer *writer, const char *na
 void tbed_recorder_name_set(struct tbed_recorder *recorder, const char *name)
 {
     struct tbed_recorder_cold *cold = tbed_cold_of(recorder);
-    if (cold == NULL || !tbed_writer_lock(cold->writer))
+    if (cold == NULL || !tbed_state_lock(tbed_cold_file(cold)))
         return;
-    cold->name_id = tbed_intern_locked(cold->writer, name, strlen(name));
-    if (cold->stream != 0 && cold->epoch == cold->writer->epoch) {
+    cold->name_id = tbed_intern_locked(tbed_cold_store(cold), name, strlen(name));
+    if (cold->stream != 0 && tbed_cold_is_ours(cold)) {
         struct tbed_disk_name record = {
             .stream = tbed_le32_make(cold->stream),
             .name_id = tbed_le32_make(cold->name_id),
             .tick = tbed_le64_make(tbed_clock_slow(recorder)),
         };
-        tbed_record_append(cold->writer, &record, TBED_RECORD_NAME, sizeof record);
+        tbed_record_append(tbed_cold_store(cold), &record, TBED_RECORD_NAME, sizeof record);
     }
-    tbed_writer_unlock(cold->writer);
+    tbed_state_unlock(tbed_cold_file(cold));
 }
 
 uint32_t tbed_recorder_stream(const struct tbed_recorder *recorder)
 {
-    const struct tbed_recorder_cold *cold = tbed_cold_of((struct tbed_recorder *)(uintptr_t)recorder);
-    if (cold == NULL || !__atomic_load_n(&cold->writer->live->alive, __ATOMIC_ACQUIRE))
+    const struct tbed_recorder_cold *cold = tbed_cold_of(recorder);
+    if (cold == NULL || !tbed_has_joined(tbed_cold_file(cold)))
         return 0; /* also in a forked child that has recorded nothing yet */
-    return cold->epoch == cold->writer->epoch ? cold->stream : 0;
+    return tbed_cold_is_ours(cold) ? cold->stream : 0;
 }
 
 void tbed_recorder_close(struct tbed_recorder *recorder)
 {
     struct tbed_recorder_cold *cold = recorder != NULL ? tbed_cold_of(recorder) : NULL;
-    if (cold == NULL || !tbed_writer_lock(cold->writer))
+    if (cold == NULL || !tbed_state_lock(tbed_cold_file(cold)))
         return;
     if (cold->is_open) {
         /* First: a signal handler that comes in between must not store behind the seal. */
@@ -101,8 +108,8 @@ void tbed_recorder_close(struct tbed_recorder *recorder)
         tbed_stack_reset(tbed_kept_of(recorder));
         cold->is_open = false;
         recorder->cursor = recorder->end = NULL;
-        cold->next_free = cold->writer->free_recorders;
-        cold->writer->free_recorders = recorder;
+        cold->next_free = cold->recorders->free;
+        cold->recorders->free = recorder;
     }
-    tbed_writer_unlock(cold->writer);
+    tbed_state_unlock(tbed_cold_file(cold));
 }

@@ -9,24 +9,31 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "writer/file/private.h"
+#include "writer/base/shared_words.h"
+#include "writer/file/usable.h"
+#include "writer/pages/pages.h"
+#include "writer/pages/ring.h"
+#include "writer/record/recorders.h"
+#include "writer/record/spans.h"
+#include "writer/store/entries.h"
+#include "writer/store/records.h"
 
 /* A forked child's recorder goes on as a stream of its own, with the spans that were open. */
 static bool stream_open(struct tbed_recorder_cold *cold, uint64_t tick, enum tbed_drop_cause *cause_ret)
 {
-    struct tbed_writer *writer = cold->writer;
+    struct tbed_file *file = tbed_cold_file(cold);
     uint32_t forked_from = cold->stream;
     if (cold->kind == TBED_STREAM_THREAD && !cold->has_given_tid)
         cold->tid = (uint32_t)syscall(SYS_gettid);
-    if (!tbed_writer_lock(writer))
+    if (!tbed_state_lock(file))
         return false;
-    tbed_clock_reach(writer, tick);
-    uint64_t stream = writer->spare_stream;
+    tbed_clock_reach(&file->clock, tick);
+    uint64_t stream = tbed_cold_store(cold)->spare_stream;
     if (stream == 0)
-        stream = tbed_shared_add(&tbed_shared(writer)->next_stream, 1);
+        stream = tbed_shared_add(&tbed_shared(file)->next_stream, 1);
     struct tbed_disk_stream record = {
         .stream = tbed_le32_make((uint32_t)stream),
-        .process = tbed_le32_make(writer->process_stream),
+        .process = tbed_le32_make(file->process.stream),
         .kind = tbed_le32_make(cold->kind),
         .tid = tbed_le32_make(cold->tid),
         .name_id = tbed_le32_make(cold->name_id),
@@ -34,14 +41,14 @@ static bool stream_open(struct tbed_recorder_cold *cold, uint64_t tick, enum tbe
         .tick = tbed_le64_make(tick),
     };
     *cause_ret = TBED_DROP_IDS_EXHAUSTED;
-    bool is_recorded = stream <= UINT32_MAX && tbed_stream_append(writer, &record, cause_ret);
-    writer->spare_stream = is_recorded || stream > UINT32_MAX ? 0 : (uint32_t)stream;
-    tbed_writer_unlock(writer);
+    bool is_recorded = stream <= UINT32_MAX && tbed_stream_append(tbed_cold_store(cold), &record, cause_ret);
+    tbed_cold_store(cold)->spare_stream = is_recorded || stream > UINT32_MAX ? 0 : (uint32_t)stream;
+    tbed_state_unlock(file);
     if (!is_recorded)
         return false;
     cold->stream = (uint32_t)stream;
     cold->next_sequence = 0;
-    cold->epoch = writer->epoch;
+    cold->epoch = file->process.epoch;
     return true;
 }
 
@@ -52,11 +59,11 @@ void tbed_block_hand_over(struct tbed_recorder *recorder, struct tbed_recorder_c
         return;
     uint32_t used = (uint32_t)((uint8_t *)recorder->cursor - block);
     cold->block = NULL;
-    tbed_ring_note_end(cold->writer, block, cold->stream, cold->ended_block);
+    tbed_ring_note_end(tbed_cold_file(cold), block, cold->stream, cold->ended_block);
     cold->ended_block = block;
-    if (inline_seal || !tbed_helper_seal(cold->writer, block, used)) {
+    if (inline_seal || !tbed_seal_queue_put(tbed_cold_file(cold), block, used)) {
         tbed_block_seal(block, used, tbed_block_latest_tick(block, used));
-        tbed_page_release(cold->writer, block);
+        tbed_page_release(tbed_cold_file(cold), block);
     }
 }
 
@@ -67,12 +74,11 @@ void tbed_block_hand_over(struct tbed_recorder *recorder, struct tbed_recorder_c
  */
 static bool wants_cell(const struct tbed_recorder_cold *cold, size_t needed_nbytes)
 {
-    const struct tbed_writer *writer = cold->writer;
-    uint32_t cell_nbytes = tbed_cell_nbytes(writer), cell_count = 1;
-    uint64_t string_pages_half = ((uint64_t)1 << 31) >> writer->page_shift;
-    if (writer->has_given_ticks &&
-        tbed_shared_load(&tbed_shared(writer)->next_string_page) < string_pages_half)
-        cell_count = writer->page_nbytes / cell_nbytes;
+    const struct tbed_file *file = tbed_cold_file(cold);
+    uint32_t cell_nbytes = tbed_cell_nbytes(file->page_nbytes), cell_count = 1;
+    uint64_t string_pages_half = ((uint64_t)1 << 31) >> file->page_shift;
+    if (file->clock.is_given && tbed_shared_load(&tbed_shared(file)->next_string_page) < string_pages_half)
+        cell_count = file->page_nbytes / cell_nbytes;
     return cold->next_sequence < cell_count && needed_nbytes <= cell_nbytes / 2;
 }
 
@@ -81,38 +87,38 @@ static uint8_t *ring_block_claim(struct tbed_recorder_cold *cold, enum tbed_drop
 {
     struct tbed_recorder *recorder = cold->recorder;
     uint8_t *own = cold->block;
-    uint8_t *block = tbed_ring_claim(cold->writer, cause_ret);
+    uint8_t *block = tbed_ring_claim(tbed_cold_file(cold), cause_ret);
     if (block != NULL || own == NULL)
         return block;
     tbed_block_hand_over(recorder, cold, true);
     __atomic_store_n(&recorder->end, NULL, __ATOMIC_RELAXED);
     recorder->cursor = NULL;
-    return tbed_ring_retake(cold->writer, own, cause_ret);
+    return tbed_ring_retake(tbed_cold_file(cold), own, cause_ret);
 }
 
 static uint8_t *block_claim(struct tbed_recorder_cold *cold, uint64_t tick, size_t needed_nbytes,
                             uint32_t *nbytes_ret, enum tbed_drop_cause *cause_ret)
 {
-    struct tbed_writer *writer = cold->writer;
-    if (writer->fields.ring_page_count != 0) {
-        *nbytes_ret = writer->page_nbytes;
+    struct tbed_file *file = tbed_cold_file(cold);
+    if (file->fields.ring_page_count != 0) {
+        *nbytes_ret = file->page_nbytes;
         return ring_block_claim(cold, cause_ret);
     }
     if (!wants_cell(cold, needed_nbytes)) {
-        *nbytes_ret = writer->page_nbytes;
-        return tbed_page_claim(writer, cause_ret);
+        *nbytes_ret = file->page_nbytes;
+        return tbed_page_claim(file, cause_ret);
     }
     uint32_t string_page;
     *cause_ret = TBED_DROP_INTERRUPTED;
-    if (!tbed_writer_lock(writer))
+    if (!tbed_state_lock(file))
         return NULL;
-    uint8_t *block = tbed_cell_claim(writer, tick, &string_page, cause_ret);
-    tbed_writer_unlock(writer);
-    *nbytes_ret = tbed_cell_nbytes(writer);
+    uint8_t *block = tbed_cell_claim(tbed_cold_store(cold), tick, &string_page, cause_ret);
+    tbed_state_unlock(file);
+    *nbytes_ret = tbed_cell_nbytes(file->page_nbytes);
     if (block != NULL || *cause_ret != TBED_DROP_IDS_EXHAUSTED)
         return block;
-    *nbytes_ret = writer->page_nbytes; /* without string page ordinals there are no more cells, but pages */
-    return tbed_page_claim(writer, cause_ret);
+    *nbytes_ret = file->page_nbytes; /* without string page ordinals there are no more cells, but pages */
+    return tbed_page_claim(file, cause_ret);
 }
 
 static void gap_store(struct tbed_recorder *recorder, struct tbed_recorder_cold *cold)
@@ -127,9 +133,9 @@ static void gap_store(struct tbed_recorder *recorder, struct tbed_recorder_cold 
     tbed_recorder_commit(recorder, at, 3, (uint64_t)TBED_TAG_EXTENDED << 30 | TBED_ID_INVALID);
 }
 
-static bool is_closing(struct tbed_writer *writer)
+static bool is_closing(const struct tbed_file *file)
 {
-    return __atomic_load_n(&writer->is_closing, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&file->is_closing, __ATOMIC_ACQUIRE);
 }
 
 /*
@@ -138,11 +144,11 @@ static bool is_closing(struct tbed_writer *writer)
  */
 static void end_set(struct tbed_recorder *recorder, const struct tbed_recorder_cold *cold)
 {
-    struct tbed_writer *writer = cold->writer;
+    struct tbed_file *file = tbed_cold_file(cold);
     uint64_t *end = (uint64_t *)(void *)(cold->block + cold->block_nbytes);
     __atomic_store_n(&recorder->end, end, __ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&writer->is_closing, __ATOMIC_SEQ_CST) ||
-        __atomic_load_n(&writer->live->is_rotating, __ATOMIC_SEQ_CST))
+    if (__atomic_load_n(&file->is_closing, __ATOMIC_SEQ_CST) ||
+        __atomic_load_n(&file->live->is_rotating, __ATOMIC_SEQ_CST))
         __atomic_store_n(&recorder->end, NULL, __ATOMIC_SEQ_CST);
 }
 
@@ -157,13 +163,13 @@ static bool next_block(struct tbed_recorder *recorder, size_t nwords, uint64_t t
 {
     struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
     struct tbed_recorder_cold *cold = kept->cold;
-    struct tbed_writer *writer = cold->writer;
-    size_t needed = needed_in_block(kept, nwords, writer->page_nbytes);
+    struct tbed_file *file = tbed_cold_file(cold);
+    size_t needed = needed_in_block(kept, nwords, file->page_nbytes);
     *cause_ret = TBED_DROP_TOO_LARGE;
-    if (nwords > 65536 || needed > writer->page_nbytes)
+    if (nwords > 65536 || needed > file->page_nbytes)
         return false;
-    *cause_ret = is_closing(writer) ? TBED_DROP_CLOSED : TBED_DROP_INTERRUPTED;
-    if ((cold->stream == 0 || cold->epoch != writer->epoch) && !stream_open(cold, tick, cause_ret))
+    *cause_ret = is_closing(file) ? TBED_DROP_CLOSED : TBED_DROP_INTERRUPTED;
+    if ((cold->stream == 0 || !tbed_cold_is_ours(cold)) && !stream_open(cold, tick, cause_ret))
         return false;
     uint32_t nbytes;
     uint8_t *block = block_claim(cold, tick, needed, &nbytes, cause_ret);
@@ -179,9 +185,9 @@ static bool next_block(struct tbed_recorder *recorder, size_t nwords, uint64_t t
         .tick = tick,
     };
     recorder->cursor = (uint64_t *)(void *)tbed_stack_store(kept, block + TBED_BLOCK_HEADER_NBYTES, stored);
-    tbed_block_begin(writer, block, nbytes, &start);
+    tbed_block_begin(file, block, nbytes, &start);
     recorder->base = tick;
-    recorder->idle = tbed_idle_mark(writer);
+    recorder->idle = tbed_idle_mark(&file->clock);
     cold->block = block;
     cold->block_nbytes = nbytes;
     gap_store(recorder, cold);
@@ -211,7 +217,7 @@ static bool advance_time(struct tbed_recorder *recorder, size_t nwords, uint64_t
 
 static bool may_go_on(struct tbed_recorder *recorder, struct tbed_recorder_cold *cold)
 {
-    if (cold->block == NULL || cold->epoch != cold->writer->epoch)
+    if (cold->block == NULL || !tbed_cold_is_ours(cold))
         return false;
     if (__atomic_load_n(&recorder->end, __ATOMIC_RELAXED) == NULL) /* a rotation that came to nothing */
         end_set(recorder, cold);
@@ -222,20 +228,20 @@ static bool may_go_on(struct tbed_recorder *recorder, struct tbed_recorder_cold 
  * A handler that came in between must not wait for the thread that it interrupted. The last load comes after the mark
  * is taken back: whoever begins the next rotation meanwhile sees that, or is seen.
  */
-static bool wait_for_rotation(struct tbed_writer *writer, struct tbed_recorder *recorder,
+static bool wait_for_rotation(struct tbed_file *file, struct tbed_recorder *recorder,
                               enum tbed_drop_cause *cause_ret)
 {
-    struct tbed_writer_live *live = writer->live;
+    struct tbed_live *live = file->live;
     while (__atomic_load_n(&live->is_rotating, __ATOMIC_SEQ_CST)) {
         *cause_ret = TBED_DROP_INTERRUPTED;
-        if (tbed_lock_is_mine(&live->lock))
+        if (tbed_lock_is_mine(&live->state_lock))
             return false;
         __atomic_store_n(&recorder->saw_close, 1, __ATOMIC_SEQ_CST);
         bool has_waited = tbed_lock_take(&live->pause_lock);
         if (has_waited)
             tbed_lock_give(&live->pause_lock);
         *cause_ret = TBED_DROP_CLOSED;
-        if (__atomic_load_n(&writer->is_closing, __ATOMIC_SEQ_CST))
+        if (__atomic_load_n(&file->is_closing, __ATOMIC_SEQ_CST))
             return false;
         __atomic_store_n(&recorder->saw_close, 0, __ATOMIC_SEQ_CST);
         *cause_ret = TBED_DROP_INTERRUPTED;
@@ -248,22 +254,23 @@ static bool wait_for_rotation(struct tbed_writer *writer, struct tbed_recorder *
 static uint64_t *refill(struct tbed_recorder *recorder, size_t nwords, uint64_t tick)
 {
     struct tbed_recorder_cold *cold = tbed_cold_of(recorder);
+    struct tbed_file *file = tbed_cold_file(cold);
     enum tbed_drop_cause cause = TBED_DROP_CLOSED;
-    if (!cold->is_open || !tbed_writer_is_usable(cold->writer) || is_closing(cold->writer)) {
-        if (is_closing(cold->writer))
+    if (!cold->is_open || !tbed_is_usable(file) || is_closing(file)) {
+        if (is_closing(file))
             __atomic_store_n(&recorder->saw_close, 1, __ATOMIC_RELEASE);
         tbed_recorder_drop(recorder, cause);
         return NULL;
     }
-    if (!wait_for_rotation(cold->writer, recorder, &cause)) {
+    if (!wait_for_rotation(file, recorder, &cause)) {
         tbed_recorder_drop(recorder, cause);
         return NULL;
     }
-    if (cold->epoch != cold->writer->epoch) /* forked: the block is the parent's */
+    if (!tbed_cold_is_ours(cold)) /* forked: the block is the parent's */
         cold->block = NULL;
     if (may_go_on(recorder, cold) && advance_time(recorder, nwords, tick))
         return recorder->cursor;
-    cold->writer->hooks->rotate_if_due(cold->writer, recorder);
+    file->hooks->rotate_if_due(file, recorder);
     if (!next_block(recorder, nwords, tick, &cause)) {
         tbed_recorder_drop(recorder, cause);
         return NULL;
@@ -289,18 +296,18 @@ static void end_record(struct tbed_recorder_cold *cold)
         .stream = tbed_le32_make(cold->stream),
         .tick = tbed_le64_make(tick),
     };
-    tbed_clock_reach(cold->writer, tick);
-    tbed_record_append(cold->writer, &record, TBED_RECORD_END, sizeof record);
+    tbed_clock_reach(&tbed_cold_file(cold)->clock, tick);
+    tbed_record_append(tbed_cold_store(cold), &record, TBED_RECORD_END, sizeof record);
 }
 
-/* The recorder's owner keeps off its pages from here on. The caller holds 'lock'. */
+/* The recorder's owner keeps off its pages from here on. The caller holds 'state_lock'. */
 void tbed_recorder_finish(struct tbed_recorder *recorder)
 {
     struct tbed_recorder_cold *cold = tbed_cold_of(recorder);
-    if (cold->epoch == cold->writer->epoch) {
+    if (tbed_cold_is_ours(cold)) {
         tbed_block_hand_over(recorder, cold, true);
         if (cold->ended_block != NULL)
-            tbed_ring_note_end(cold->writer, cold->ended_block, 0, NULL);
+            tbed_ring_note_end(tbed_cold_file(cold), cold->ended_block, 0, NULL);
         if (cold->stream != 0)
             end_record(cold);
     }

@@ -8,7 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "writer/file/private.h"
+#include "writer/file/usable.h"
+#include "writer/record/recorders.h"
 
 #define STOP_WAIT_NS 1000000000u
 
@@ -56,36 +57,36 @@ static bool clear_end(struct tbed_recorder *recorder)
 
 static bool stop_and_finish(struct tbed_recorder *recorder)
 {
-    struct tbed_writer *writer = tbed_cold_of(recorder)->writer;
+    struct tbed_recorders *recorders = tbed_cold_of(recorder)->recorders;
     if (!recorder_stop(recorder)) {
-        writer->has_lost_recorder = true;
+        recorders->has_lost = true;
         return true;
     }
-    tbed_lock_take(&writer->live->lock);
+    tbed_lock_take(&recorders->store.file.live->state_lock);
     tbed_recorder_finish(recorder);
-    tbed_lock_give(&writer->live->lock);
+    tbed_lock_give(&recorders->store.file.live->state_lock);
     return true;
 }
 
-void tbed_recorders_stop(struct tbed_writer *writer)
+void tbed_recorders_stop(struct tbed_recorders *recorders)
 {
-    size_t count = tbed_recorders_each(writer, clear_end);
+    size_t count = tbed_recorders_each(recorders, clear_end);
     /* The only recorder may be another thread's. Where there is no barrier, the usual small program is believed. */
     if (count > 0 && !barrier_for_all_threads() && count > 1) {
-        writer->has_lost_recorder = true;
+        recorders->has_lost = true;
         return;
     }
-    tbed_recorders_each(writer, stop_and_finish);
+    tbed_recorders_each(recorders, stop_and_finish);
 }
 
 /* ---- Rotations ---- */
 
-bool tbed_recorders_pause(struct tbed_writer *writer)
+bool tbed_recorders_pause(struct tbed_recorders *recorders)
 {
-    if (!tbed_writer_lock(writer))
+    if (!tbed_state_lock(&recorders->store.file))
         return false;
-    tbed_recorders_each(writer, clear_end);
-    tbed_writer_unlock(writer);
+    tbed_recorders_each(recorders, clear_end);
+    tbed_state_unlock(&recorders->store.file);
     return barrier_for_all_threads();
 }
 
@@ -96,22 +97,22 @@ static bool is_storing(struct tbed_recorder *recorder)
            !__atomic_load_n(&recorder->saw_close, __ATOMIC_SEQ_CST);
 }
 
-bool tbed_recorders_are_busy(struct tbed_writer *writer)
+bool tbed_recorders_are_busy(struct tbed_recorders *recorders)
 {
-    return tbed_recorders_each(writer, is_storing) != 0;
+    return tbed_recorders_each(recorders, is_storing) != 0;
 }
 
 static bool hand_over(struct tbed_recorder *recorder)
 {
     struct tbed_recorder_cold *cold = tbed_cold_of(recorder);
-    if (cold->epoch == cold->writer->epoch) {
+    if (tbed_cold_is_ours(cold)) {
         tbed_block_hand_over(recorder, cold, true);
         cold->next_sequence = 0;
     }
     return true;
 }
 
-void tbed_recorders_hand_over(struct tbed_writer *writer)
+void tbed_recorders_hand_over(struct tbed_recorders *recorders)
 {
-    tbed_recorders_each(writer, hand_over);
+    tbed_recorders_each(recorders, hand_over);
 }

@@ -8,7 +8,8 @@
  */
 #include <sys/mman.h>
 
-#include "writer/file/private.h"
+#include "writer/base/memory.h"
+#include "writer/record/recorders.h"
 
 static void *aligned_slab_alloc(void)
 {
@@ -32,40 +33,40 @@ static struct tbed_slab *slab_header(uint8_t *slab)
     return (struct tbed_slab *)(slab + 2 * TBED_RECORDER_KEPT_OFFSET);
 }
 
-static bool slab_add(struct tbed_writer *writer)
+static bool slab_add(struct tbed_recorders *recorders)
 {
     uint8_t *slab = aligned_slab_alloc();
     if (slab == NULL)
         return false;
     struct tbed_slab *header = slab_header(slab);
     struct tbed_recorder_cold *colds = (struct tbed_recorder_cold *)(header + 1);
-    struct tbed_recorder *recorders = (struct tbed_recorder *)slab;
+    struct tbed_recorder *hot = (struct tbed_recorder *)slab;
     for (size_t i = TBED_SLAB_RECORDER_COUNT; i-- > 0;) {
-        struct tbed_recorder_kept *kept = tbed_kept_of(&recorders[i]);
+        struct tbed_recorder_kept *kept = tbed_kept_of(&hot[i]);
         kept->cold = &colds[i];
-        colds[i].writer = writer;
-        colds[i].recorder = &recorders[i];
-        colds[i].next_free = writer->free_recorders;
-        writer->free_recorders = &recorders[i];
+        colds[i].recorders = recorders;
+        colds[i].recorder = &hot[i];
+        colds[i].next_free = recorders->free;
+        recorders->free = &hot[i];
     }
-    header->next = writer->slabs;
-    writer->slabs = header;
+    header->next = recorders->slabs;
+    recorders->slabs = header;
     return true;
 }
 
-struct tbed_recorder *tbed_recorder_take(struct tbed_writer *writer)
+struct tbed_recorder *tbed_recorder_take(struct tbed_recorders *recorders)
 {
-    if (writer->free_recorders == NULL && !slab_add(writer))
+    if (recorders->free == NULL && !slab_add(recorders))
         return NULL;
-    struct tbed_recorder *recorder = writer->free_recorders;
-    writer->free_recorders = tbed_cold_of(recorder)->next_free;
+    struct tbed_recorder *recorder = recorders->free;
+    recorders->free = tbed_cold_of(recorder)->next_free;
     return recorder;
 }
 
-size_t tbed_recorders_each(struct tbed_writer *writer, bool (*act)(struct tbed_recorder *))
+size_t tbed_recorders_each(struct tbed_recorders *recorders, bool (*act)(struct tbed_recorder *))
 {
     size_t count = 0;
-    for (struct tbed_slab *slab = writer->slabs; slab != NULL; slab = slab->next) {
+    for (struct tbed_slab *slab = recorders->slabs; slab != NULL; slab = slab->next) {
         struct tbed_recorder_cold *colds = (struct tbed_recorder_cold *)(slab + 1);
         for (size_t i = 0; i < TBED_SLAB_RECORDER_COUNT; i++)
             if (colds[i].is_open) /* a parent's too: a thread of ours may be making it its own */
@@ -74,15 +75,15 @@ size_t tbed_recorders_each(struct tbed_writer *writer, bool (*act)(struct tbed_r
     return count;
 }
 
-void tbed_recorders_free(struct tbed_writer *writer)
+void tbed_recorders_free(struct tbed_recorders *recorders)
 {
-    while (writer->slabs != NULL) {
-        struct tbed_slab *slab = writer->slabs;
+    while (recorders->slabs != NULL) {
+        struct tbed_slab *slab = recorders->slabs;
         struct tbed_recorder_cold *colds = (struct tbed_recorder_cold *)(slab + 1);
         for (size_t i = 0; i < TBED_SLAB_RECORDER_COUNT; i++)
             if (colds[i].stack_nbytes != 0)
                 tbed_pages_free(tbed_kept_of(colds[i].recorder)->stack, colds[i].stack_nbytes);
-        writer->slabs = slab->next;
+        recorders->slabs = slab->next;
         tbed_pages_free((uint8_t *)slab - 2 * TBED_RECORDER_KEPT_OFFSET, TBED_SLAB_NBYTES);
     }
 }

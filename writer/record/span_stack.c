@@ -6,8 +6,13 @@
  * SPDX-License-Identifier: MIT
  */
 #include <errno.h>
+#include <string.h>
 
-#include "writer/file/private.h"
+#include "writer/base/memory.h"
+#include "writer/record/recorders.h"
+#include "writer/record/spans.h"
+
+#define STACK_MAX_COUNT (1u << 20)
 
 void tbed_stack_reset(struct tbed_recorder_kept *kept)
 {
@@ -48,7 +53,7 @@ static bool stack_grow(struct tbed_recorder_kept *kept)
     struct tbed_recorder_cold *cold = kept->cold;
     size_t old_capacity = (size_t)(kept->limit - kept->stack);
     size_t capacity = old_capacity < 256 ? 256 : old_capacity * 4;
-    if (capacity > TBED_STACK_MAX_COUNT)
+    if (capacity > STACK_MAX_COUNT)
         return false;
     size_t nbytes = capacity * sizeof(struct tbed_open_span);
     int kept_errno = errno;

@@ -5,9 +5,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-
-#include "writer/file/private.h"
 #include "writer/record/extended.h"
+#include "writer/record/spans.h"
 
 static bool word_put(struct tbed_recorder *recorder, enum tbed_tag tag, uint32_t id, uint64_t tick)
 {

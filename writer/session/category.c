@@ -5,8 +5,9 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "writer/file/glob.h"
+#include "writer/base/glob.h"
 #include "writer/session/session.h"
 
 struct tbed_category tbed_category_default = {.site = {.text = "default"}};

@@ -6,7 +6,9 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "writer/file/private.h"
+#include <string.h>
+
+#include "writer/record/extended.h"
 
 #define FORMAT_WALKED 2u /* not TBED_FORMAT_PLAIN */
 

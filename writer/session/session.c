@@ -7,11 +7,15 @@
  * SPDX-License-Identifier: MIT
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "writer/base/locks.h"
+#include "writer/file/usable.h"
 #include "writer/session/session.h"
 #include "writer/session/start_file.h"
 
@@ -214,7 +218,7 @@ static void finish(struct tbed_writer *writer, bool is_ours)
 {
     uint64_t interrupted = __atomic_exchange_n(&interrupted_count, 0, __ATOMIC_RELAXED);
     if (interrupted != 0)
-        tbed_drop(writer, TBED_DROP_INTERRUPTED, interrupted);
+        tbed_drop(tbed_file_of(writer), TBED_DROP_INTERRUPTED, interrupted);
     if (is_ours)
         tbed_writer_free(writer);
     else
@@ -235,7 +239,7 @@ void tbed_stop(void)
     if (writer != NULL && is_ours)
         tbed_thread_self.generation = 0;
     tbed_session_unlock();
-    if (writer != NULL && __atomic_load_n(&writer->live->alive, __ATOMIC_ACQUIRE) != 0)
+    if (writer != NULL && tbed_has_joined(tbed_file_of(writer)))
         finish(writer, is_ours);
     errno = kept_errno;
 }

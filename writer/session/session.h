@@ -6,7 +6,9 @@
 #ifndef TRACEBED_WRITER_SESSION_H
 #define TRACEBED_WRITER_SESSION_H
 
-#include "writer/file/private.h"
+#include <stdbool.h>
+
+#include "tracebed/trace.h"
 
 #define TBED_RULE_COUNT_MAX     64
 #define TBED_PATTERN_NBYTES_MAX 63

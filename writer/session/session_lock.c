@@ -5,6 +5,8 @@
  */
 #include <sys/mman.h>
 
+#include "writer/base/locks.h"
+#include "writer/base/memory.h"
 #include "writer/session/session.h"
 
 static struct tbed_session session;

@@ -6,7 +6,9 @@
 #ifndef TRACEBED_WRITER_START_FILE_H
 #define TRACEBED_WRITER_START_FILE_H
 
-#include "writer/file/private.h"
+#include <stdbool.h>
+
+#include "tracebed/writer.h"
 
 /*
  * A writer of the trace at 'path', with these options but for how it is opened: joined if 'joins' or if another process is recording into it; else new, in place of

@@ -5,8 +5,11 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include <string.h>
 
-#include "writer/file/private.h"
+#include "writer/file/usable.h"
+#include "writer/store/records.h"
+#include "writer/store/texts.h"
 
 void tbed_metadata_set(struct tbed_writer *writer, const char *text, size_t nbytes)
 {
@@ -17,19 +20,21 @@ void tbed_metadata_set(struct tbed_writer *writer, const char *text, size_t nbyt
 
 void tbed_counter_describe(struct tbed_writer *writer, uint32_t counter_id, const char *unit)
 {
-    if (counter_id > TBED_ID_MAX || !tbed_writer_lock_or_drop(writer))
+    struct tbed_store *store = tbed_store_of(writer);
+    if (counter_id > TBED_ID_MAX || !tbed_state_lock_or_drop(&store->file))
         return;
     struct tbed_disk_counter record = {
         .id = tbed_le32_make(counter_id & TBED_ID_MAX),
-        .unit_id = tbed_le32_make(tbed_intern_locked(writer, unit, strlen(unit))),
+        .unit_id = tbed_le32_make(tbed_intern_locked(store, unit, strlen(unit))),
     };
-    tbed_record_append(writer, &record, TBED_RECORD_COUNTER, sizeof record);
-    tbed_writer_unlock(writer);
+    tbed_record_append(store, &record, TBED_RECORD_COUNTER, sizeof record);
+    tbed_state_unlock(&store->file);
 }
 
 void tbed_location_describe(struct tbed_writer *writer, uint32_t location,
                             const struct tbed_frame_names *frames, size_t frame_count)
 {
+    struct tbed_store *store = tbed_store_of(writer);
     struct tbed_disk_frame disk[TBED_FRAMES_MAX];
     bool fits = location <= TBED_ID_MAX && frame_count <= TBED_FRAMES_MAX;
     for (size_t i = 0; fits && i < frame_count; i++) {
@@ -39,14 +44,14 @@ void tbed_location_describe(struct tbed_writer *writer, uint32_t location,
                                      tbed_le32_make(frames[i].line), tbed_le32_make(0)};
     }
     if (!fits) {
-        tbed_drop(writer, TBED_DROP_TOO_LARGE, 1);
+        tbed_drop(&store->file, TBED_DROP_TOO_LARGE, 1);
         return;
     }
-    if (!tbed_writer_lock_or_drop(writer))
+    if (!tbed_state_lock_or_drop(&store->file))
         return;
     struct tbed_disk_frames record = {.location_id = tbed_le32_make(location),
                                       .count = tbed_le32_make((uint32_t)frame_count)};
-    tbed_record_append_parts(writer, TBED_RECORD_FRAMES, &record, sizeof record, disk,
+    tbed_record_append_parts(store, TBED_RECORD_FRAMES, &record, sizeof record, disk,
                              (uint32_t)(frame_count * sizeof *disk));
-    tbed_writer_unlock(writer);
+    tbed_state_unlock(&store->file);
 }

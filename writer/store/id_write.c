@@ -5,17 +5,18 @@
  *
  * SPDX-License-Identifier: MIT
  */
-
-#include "writer/file/private.h"
+#include "writer/base/shared_words.h"
+#include "writer/file/usable.h"
+#include "writer/store/records.h"
 
 /* Never past the end: exhausted ids stay exhausted, none is handed out twice. */
-uint32_t tbed_reserve_ids(struct tbed_writer *writer, uint32_t count)
+uint32_t tbed_reserve_ids(struct tbed_store *store, uint32_t count)
 {
-    tbed_le64 *next = &tbed_shared(writer)->next_reserved_id;
+    tbed_le64 *next = &tbed_shared(&store->file)->next_reserved_id;
     uint64_t first = tbed_shared_load(next);
     do {
         if (count == 0 || first > TBED_ID_MAX_RESERVED || count > TBED_ID_MAX_RESERVED + 1 - first) {
-            tbed_drop(writer, TBED_DROP_IDS_EXHAUSTED, 1);
+            tbed_drop(&store->file, TBED_DROP_IDS_EXHAUSTED, 1);
             return TBED_ID_INVALID;
         }
     } while (!tbed_shared_swap(next, &first, first + count));
@@ -24,10 +25,11 @@ uint32_t tbed_reserve_ids(struct tbed_writer *writer, uint32_t count)
 
 uint32_t tbed_id_reserve(struct tbed_writer *writer, uint32_t count)
 {
-    if (!tbed_writer_lock_or_drop(writer))
+    struct tbed_store *store = tbed_store_of(writer);
+    if (!tbed_state_lock_or_drop(&store->file))
         return TBED_ID_INVALID;
-    uint32_t first = tbed_reserve_ids(writer, count);
-    tbed_writer_unlock(writer);
+    uint32_t first = tbed_reserve_ids(store, count);
+    tbed_state_unlock(&store->file);
     return first;
 }
 
@@ -40,26 +42,27 @@ bool tbed_can_be_bound(uint32_t first_id, uint32_t count, uint32_t string_id)
     return count > 0 && (is_metadata || is_reserved) && string_id <= TBED_ID_MAX;
 }
 
-bool tbed_bind_locked(struct tbed_writer *writer, uint32_t first_id, uint32_t count, uint32_t string_id)
+bool tbed_bind_locked(struct tbed_store *store, uint32_t first_id, uint32_t count, uint32_t string_id)
 {
     struct tbed_disk_bind record = {
         .first_id = tbed_le32_make(first_id),
         .id_count = tbed_le32_make(count),
         .string_id = tbed_le32_make(string_id),
     };
-    return tbed_record_append(writer, &record, TBED_RECORD_BIND, sizeof record);
+    return tbed_record_append(store, &record, TBED_RECORD_BIND, sizeof record);
 }
 
 void tbed_id_bind(struct tbed_writer *writer, uint32_t first_id, uint32_t count, uint32_t string_id)
 {
+    struct tbed_store *store = tbed_store_of(writer);
     if (!tbed_can_be_bound(first_id, count, string_id)) {
-        tbed_drop(writer, TBED_DROP_TOO_LARGE, 1);
+        tbed_drop(&store->file, TBED_DROP_TOO_LARGE, 1);
         return;
     }
-    if (!tbed_writer_lock_or_drop(writer))
+    if (!tbed_state_lock_or_drop(&store->file))
         return;
-    tbed_bind_locked(writer, first_id, count, string_id);
-    tbed_writer_unlock(writer);
+    tbed_bind_locked(store, first_id, count, string_id);
+    tbed_state_unlock(&store->file);
 }
 
 #define PAIRS_AT_ONCE 128
@@ -67,7 +70,8 @@ void tbed_id_bind(struct tbed_writer *writer, uint32_t first_id, uint32_t count,
 void tbed_id_bind_list(struct tbed_writer *writer, const uint32_t *ids, const uint32_t *string_ids,
                        size_t count)
 {
-    if (!tbed_writer_lock_or_drop(writer))
+    struct tbed_store *store = tbed_store_of(writer);
+    if (!tbed_state_lock_or_drop(&store->file))
         return;
     for (size_t i = 0; i < count;) {
         struct tbed_disk_id_pair pairs[PAIRS_AT_ONCE];
@@ -77,12 +81,12 @@ void tbed_id_bind_list(struct tbed_writer *writer, const uint32_t *ids, const ui
                 pairs[taken++] =
                     (struct tbed_disk_id_pair){tbed_le32_make(ids[i]), tbed_le32_make(string_ids[i])};
             else
-                tbed_drop(writer, TBED_DROP_TOO_LARGE, 1);
+                tbed_drop(&store->file, TBED_DROP_TOO_LARGE, 1);
         }
         struct tbed_disk_bind_list record = {.count = tbed_le32_make(taken)};
         if (taken > 0)
-            tbed_record_append_parts(writer, TBED_RECORD_BIND_LIST, &record, sizeof record, pairs,
+            tbed_record_append_parts(store, TBED_RECORD_BIND_LIST, &record, sizeof record, pairs,
                                      taken * (uint32_t)sizeof *pairs);
     }
-    tbed_writer_unlock(writer);
+    tbed_state_unlock(&store->file);
 }

@@ -10,10 +10,13 @@
  * SPDX-License-Identifier: MIT
  */
 #include <errno.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "format/checksum.h"
-#include "writer/file/private.h"
+#include "writer/base/memory.h"
+#include "writer/file/usable.h"
+#include "writer/store/texts.h"
 
 #define FIRST_SLOT_COUNT   128
 #define TEXTS_NBYTES       65536
@@ -55,9 +58,9 @@ static uint64_t hash_of(const char *text, size_t nbytes)
 }
 
 /* 0: it is not there. Where the table has been given back meanwhile all is zero, 'mask' and 'id' too. */
-static uint32_t find(const struct tbed_writer *writer, uint64_t hash, const char *text, size_t nbytes)
+static uint32_t find(const struct tbed_store *store, uint64_t hash, const char *text, size_t nbytes)
 {
-    const struct tbed_intern_table *table = __atomic_load_n(&writer->intern.table, __ATOMIC_ACQUIRE);
+    const struct tbed_intern_table *table = __atomic_load_n(&store->intern.table, __ATOMIC_ACQUIRE);
     if (table == NULL)
         return 0;
     size_t mask = table->mask;
@@ -71,7 +74,7 @@ static uint32_t find(const struct tbed_writer *writer, uint64_t hash, const char
     }
 }
 
-/* ---- Adding: the caller holds 'lock' ---- */
+/* ---- Adding: the caller holds 'state_lock' ---- */
 
 static void slot_put(struct tbed_intern_table *table, const struct slot *slot)
 {
@@ -136,32 +139,32 @@ static void add(struct tbed_intern *intern, uint64_t hash, const char *text, siz
     intern->count++;
 }
 
-static uint32_t find_or_add(struct tbed_writer *writer, uint64_t hash, const char *text, size_t nbytes)
+static uint32_t find_or_add(struct tbed_store *store, uint64_t hash, const char *text, size_t nbytes)
 {
-    uint32_t id = find(writer, hash, text, nbytes);
+    uint32_t id = find(store, hash, text, nbytes);
     if (id != 0)
         return id;
-    id = tbed_text_alloc(writer, text, nbytes);
+    id = tbed_text_alloc(store, text, nbytes);
     if (id != TBED_ID_INVALID)
-        add(&writer->intern, hash, text, nbytes, id);
+        add(&store->intern, hash, text, nbytes, id);
     return id;
 }
 
-uint32_t tbed_intern_locked(struct tbed_writer *writer, const char *text, size_t nbytes)
+uint32_t tbed_intern_locked(struct tbed_store *store, const char *text, size_t nbytes)
 {
-    return find_or_add(writer, hash_of(text, nbytes), text, nbytes);
+    return find_or_add(store, hash_of(text, nbytes), text, nbytes);
 }
 
 /* ---- What the program asks ---- */
 
-__attribute__((noinline)) static uint32_t take_lock_and_add(struct tbed_writer *writer, uint64_t hash,
+__attribute__((noinline)) static uint32_t take_lock_and_add(struct tbed_store *store, uint64_t hash,
                                                             const char *text, size_t nbytes)
 {
     uint32_t id = TBED_ID_INVALID;
     int kept_errno = errno;
-    if (tbed_writer_lock_or_drop(writer)) {
-        id = find_or_add(writer, hash, text, nbytes);
-        tbed_writer_unlock(writer);
+    if (tbed_state_lock_or_drop(&store->file)) {
+        id = find_or_add(store, hash, text, nbytes);
+        tbed_state_unlock(&store->file);
     }
     errno = kept_errno;
     return id;
@@ -170,16 +173,17 @@ __attribute__((noinline)) static uint32_t take_lock_and_add(struct tbed_writer *
 /* A forked child has no table before it has joined. */
 uint32_t tbed_string_intern(struct tbed_writer *writer, const char *text, size_t nbytes)
 {
-    if (writer == NULL)
+    struct tbed_store *store = tbed_store_of(writer);
+    if (store == NULL)
         return TBED_ID_INVALID;
     if (text == NULL) {
         text = "";
         nbytes = 0;
     }
     uint64_t hash = hash_of(text, nbytes);
-    bool has_joined = __atomic_load_n(&writer->live->alive, __ATOMIC_ACQUIRE);
-    uint32_t id = has_joined ? find(writer, hash, text, nbytes) : 0;
-    return id != 0 ? id : take_lock_and_add(writer, hash, text, nbytes);
+    bool has_joined = __atomic_load_n(&store->file.live->alive, __ATOMIC_ACQUIRE);
+    uint32_t id = has_joined ? find(store, hash, text, nbytes) : 0;
+    return id != 0 ? id : take_lock_and_add(store, hash, text, nbytes);
 }
 
 /* ---- The end ---- */
@@ -190,9 +194,9 @@ static void give_back(void *pages, size_t nbytes)
         madvise((uint8_t *)pages + KEPT_AT_END_NBYTES, nbytes - KEPT_AT_END_NBYTES, MADV_DONTNEED);
 }
 
-void tbed_intern_close(struct tbed_writer *writer)
+void tbed_intern_close(struct tbed_store *store)
 {
-    struct tbed_intern *intern = &writer->intern;
+    struct tbed_intern *intern = &store->intern;
     intern->closed = intern->table;
     __atomic_store_n(&intern->table, NULL, __ATOMIC_RELEASE);
     for (struct tbed_intern_table *table = intern->closed; table != NULL; table = table->older)
@@ -201,9 +205,9 @@ void tbed_intern_close(struct tbed_writer *writer)
         give_back(texts, TEXTS_NBYTES);
 }
 
-void tbed_intern_free(struct tbed_writer *writer)
+void tbed_intern_free(struct tbed_store *store)
 {
-    struct tbed_intern *intern = &writer->intern;
+    struct tbed_intern *intern = &store->intern;
     for (struct tbed_intern_table *table = intern->closed, *older; table != NULL; table = older) {
         older = table->older;
         tbed_pages_free(table, table_nbytes(table->mask + 1));

@@ -5,16 +5,18 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include <string.h>
 #include <unistd.h>
 
-#include "writer/file/private.h"
+#include "writer/store/entries.h"
+#include "writer/store/records.h"
 
 /* Copies 'nbytes' of a record into a record block; the head word, which commits it, comes last. */
-bool tbed_record_append_parts(struct tbed_writer *writer, enum tbed_record_type type, const void *fixed,
+bool tbed_record_append_parts(struct tbed_store *store, enum tbed_record_type type, const void *fixed,
                               uint32_t fixed_nbytes, const void *rest, uint32_t rest_nbytes)
 {
     uint32_t nbytes = (uint32_t)tbed_round_up((uint64_t)fixed_nbytes + rest_nbytes, 8);
-    uint8_t *room = tbed_block_room(writer, &writer->records, nbytes);
+    uint8_t *room = tbed_block_room(store, &store->records, nbytes);
     if (room == NULL)
         return false;
     memcpy(room + 8, (const uint8_t *)fixed + 8, fixed_nbytes - 8);
@@ -24,15 +26,15 @@ bool tbed_record_append_parts(struct tbed_writer *writer, enum tbed_record_type 
     return true;
 }
 
-bool tbed_record_append(struct tbed_writer *writer, void *record, enum tbed_record_type type, uint32_t nbytes)
+bool tbed_record_append(struct tbed_store *store, void *record, enum tbed_record_type type, uint32_t nbytes)
 {
-    return tbed_record_append_parts(writer, type, record, nbytes, NULL, 0);
+    return tbed_record_append_parts(store, type, record, nbytes, NULL, 0);
 }
 
-bool tbed_stream_append(struct tbed_writer *writer, struct tbed_disk_stream *record,
+bool tbed_stream_append(struct tbed_store *store, struct tbed_disk_stream *record,
                         enum tbed_drop_cause *cause_ret)
 {
-    uint8_t *room = tbed_block_room_or_cause(writer, &writer->records, sizeof *record, cause_ret);
+    uint8_t *room = tbed_block_room_or_cause(store, &store->records, sizeof *record, cause_ret);
     if (room == NULL)
         return false;
     memcpy(room + 8, (const uint8_t *)record + 8, sizeof *record - 8);
@@ -40,30 +42,31 @@ bool tbed_stream_append(struct tbed_writer *writer, struct tbed_disk_stream *rec
     return true;
 }
 
-void tbed_process_record(struct tbed_writer *writer, uint32_t name_id, uint32_t forked_from)
+void tbed_process_record(struct tbed_store *store, uint32_t name_id, uint32_t forked_from)
 {
-    bool is_own = writer->process_pid == 0;
-    uint32_t given_pid = writer->process_pid == TBED_PID_UNKNOWN ? 0 : writer->process_pid;
+    bool is_own = store->file.process.given_pid == 0;
+    uint32_t given_pid =
+        store->file.process.given_pid == TBED_PID_UNKNOWN ? 0 : store->file.process.given_pid;
     struct tbed_disk_process record = {
-        .stream = tbed_le32_make(writer->process_stream),
+        .stream = tbed_le32_make(store->file.process.stream),
         .pid = tbed_le32_make(is_own ? (uint32_t)getpid() : given_pid),
         .parent_pid = tbed_le32_make(is_own ? (uint32_t)getppid() : 0),
         .name_id = tbed_le32_make(name_id),
-        .tick = tbed_le64_make(tbed_clock_now(writer)),
+        .tick = tbed_le64_make(tbed_clock_now(&store->file.clock)),
         .forked_from = tbed_le32_make(forked_from),
     };
-    tbed_record_append(writer, &record, TBED_RECORD_PROCESS, sizeof record);
+    tbed_record_append(store, &record, TBED_RECORD_PROCESS, sizeof record);
 }
 
-void tbed_anchor_append(struct tbed_writer *writer)
+void tbed_anchor_append(struct tbed_store *store)
 {
-    if (writer->fields.clock == TBED_CLOCK_USER || writer->has_given_ticks)
+    if (store->file.fields.clock == TBED_CLOCK_USER || store->file.clock.is_given)
         return;
-    struct tbed_clock_reading now = tbed_clock_read(writer);
+    struct tbed_clock_reading now = tbed_clock_read(&store->file.clock);
     struct tbed_disk_anchor record = {
         .ticks = tbed_le64_make(now.ticks),
         .realtime_ns = tbed_le64_make(now.realtime_ns),
         .monotonic_ns = tbed_le64_make(now.monotonic_ns),
     };
-    tbed_record_append(writer, &record, TBED_RECORD_ANCHOR, sizeof record);
+    tbed_record_append(store, &record, TBED_RECORD_ANCHOR, sizeof record);
 }

@@ -12,7 +12,10 @@
  */
 #include <sys/mman.h>
 
-#include "writer/file/private.h"
+#include "writer/base/memory.h"
+#include "writer/file/usable.h"
+#include "writer/store/records.h"
+#include "writer/store/texts.h"
 
 #define TABLE_HEAD_NBYTES 4096 /* kept when the entries are let go */
 #define TABLE_COUNT_MIN   1024
@@ -57,9 +60,9 @@ static struct entry *probe(struct tbed_stack_table *table, uint64_t key)
 }
 
 /* TBED_ID_INVALID: not known. */
-static uint32_t look(const struct tbed_writer *writer, uint32_t parent, uint32_t location)
+static uint32_t look(const struct tbed_store *store, uint32_t parent, uint32_t location)
 {
-    struct tbed_stack_table *table = __atomic_load_n(&writer->stacks, __ATOMIC_ACQUIRE);
+    struct tbed_stack_table *table = __atomic_load_n(&store->stacks, __ATOMIC_ACQUIRE);
     uint64_t key = key_of(parent, location);
     if (table == NULL)
         return TBED_ID_INVALID;
@@ -71,11 +74,11 @@ static uint32_t look(const struct tbed_writer *writer, uint32_t parent, uint32_t
 }
 
 /* How many of the frames are known, from the outermost on. */
-static size_t look_frames(const struct tbed_writer *writer, uint32_t parent, const uint32_t *locations,
+static size_t look_frames(const struct tbed_store *store, uint32_t parent, const uint32_t *locations,
                           size_t count, uint32_t *ids_ret)
 {
     for (size_t i = 0; i < count; i++) {
-        ids_ret[i] = look(writer, parent, locations[i] & TBED_ID_MAX);
+        ids_ret[i] = look(store, parent, locations[i] & TBED_ID_MAX);
         if (ids_ret[i] == TBED_ID_INVALID)
             return i;
         parent = ids_ret[i];
@@ -83,11 +86,11 @@ static size_t look_frames(const struct tbed_writer *writer, uint32_t parent, con
     return count;
 }
 
-/* ---- Adding; the caller holds 'lock' ---- */
+/* ---- Adding; the caller holds 'state_lock' ---- */
 
-static bool table_grow(struct tbed_writer *writer)
+static bool table_grow(struct tbed_store *store)
 {
-    struct tbed_stack_table *old = writer->stacks;
+    struct tbed_stack_table *old = store->stacks;
     size_t capacity = old == NULL ? TABLE_COUNT_MIN : 2 * old->capacity;
     struct tbed_stack_table *table = tbed_pages_alloc(table_nbytes(capacity));
     if (table == NULL)
@@ -99,14 +102,14 @@ static bool table_grow(struct tbed_writer *writer)
             *probe(table, old->entries[i].key) = old->entries[i];
             table->count++;
         }
-    __atomic_store_n(&writer->stacks, table, __ATOMIC_RELEASE);
+    __atomic_store_n(&store->stacks, table, __ATOMIC_RELEASE);
     return true;
 }
 
-static bool make_room(struct tbed_writer *writer, size_t count)
+static bool make_room(struct tbed_store *store, size_t count)
 {
-    while (writer->stacks == NULL || (writer->stacks->count + count) * 2 > writer->stacks->capacity)
-        if (!table_grow(writer))
+    while (store->stacks == NULL || (store->stacks->count + count) * 2 > store->stacks->capacity)
+        if (!table_grow(store))
             return false;
     return true;
 }
@@ -121,44 +124,44 @@ static void publish(struct tbed_stack_table *table, uint32_t parent, uint32_t lo
 }
 
 /* Frames that nobody knows, each but the first called by the one before: one range of ids, one record. */
-static bool add_frames(struct tbed_writer *writer, uint32_t parent, const uint32_t *locations, uint32_t count,
+static bool add_frames(struct tbed_store *store, uint32_t parent, const uint32_t *locations, uint32_t count,
                        uint32_t *ids_ret)
 {
     struct tbed_disk_id_pair nodes[FRAMES_AT_ONCE];
-    if (!make_room(writer, count)) {
-        tbed_drop(writer, TBED_DROP_NO_MEMORY, 1);
+    if (!make_room(store, count)) {
+        tbed_drop(&store->file, TBED_DROP_NO_MEMORY, 1);
         return false;
     }
-    uint32_t first = tbed_reserve_ids(writer, count);
+    uint32_t first = tbed_reserve_ids(store, count);
     if (first == TBED_ID_INVALID)
         return false;
     for (uint32_t i = 0; i < count; i++)
         nodes[i] = (struct tbed_disk_id_pair){tbed_le32_make(locations[i] & TBED_ID_MAX),
                                               tbed_le32_make(i == 0 ? parent : first + i - 1)};
     struct tbed_disk_stacks record = {.first_id = tbed_le32_make(first), .count = tbed_le32_make(count)};
-    if (!tbed_record_append_parts(writer, TBED_RECORD_STACKS, &record, sizeof record, nodes,
+    if (!tbed_record_append_parts(store, TBED_RECORD_STACKS, &record, sizeof record, nodes,
                                   count * (uint32_t)sizeof *nodes))
         return false;
     for (uint32_t i = 0; i < count; i++) {
-        publish(writer->stacks, i == 0 ? parent : first + i - 1, locations[i] & TBED_ID_MAX, first + i);
+        publish(store->stacks, i == 0 ? parent : first + i - 1, locations[i] & TBED_ID_MAX, first + i);
         ids_ret[i] = first + i;
     }
     return true;
 }
 
-static bool intern_locked(struct tbed_writer *writer, uint32_t parent, const uint32_t *locations,
-                          size_t count, uint32_t *ids_ret)
+static bool intern_locked(struct tbed_store *store, uint32_t parent, const uint32_t *locations, size_t count,
+                          uint32_t *ids_ret)
 {
     size_t at = 0;
     for (;;) { /* another thread may have been faster */
-        size_t known = look_frames(writer, parent, locations + at, count - at, ids_ret + at);
+        size_t known = look_frames(store, parent, locations + at, count - at, ids_ret + at);
         at += known;
         if (known > 0)
             parent = ids_ret[at - 1];
         if (at == count)
             return true;
         uint32_t next = count - at < FRAMES_AT_ONCE ? (uint32_t)(count - at) : FRAMES_AT_ONCE;
-        if (!add_frames(writer, parent, locations + at, next, ids_ret + at))
+        if (!add_frames(store, parent, locations + at, next, ids_ret + at))
             break;
     }
     for (; at < count; at++)
@@ -171,14 +174,15 @@ static bool intern_locked(struct tbed_writer *writer, uint32_t parent, const uin
 bool tbed_stack_intern_frames(struct tbed_writer *writer, uint32_t parent, const uint32_t *locations,
                               size_t count, uint32_t *ids_ret)
 {
+    struct tbed_store *store = tbed_store_of(writer);
     if (parent > TBED_ID_MAX_RESERVED)
         parent = TBED_ID_INVALID;
-    size_t known = writer != NULL ? look_frames(writer, parent, locations, count, ids_ret) : 0;
+    size_t known = store != NULL ? look_frames(store, parent, locations, count, ids_ret) : 0;
     if (known == count)
         return true;
-    if (tbed_writer_lock_or_drop(writer)) {
-        bool has_all = intern_locked(writer, parent, locations, count, ids_ret);
-        tbed_writer_unlock(writer);
+    if (tbed_state_lock_or_drop(&store->file)) {
+        bool has_all = intern_locked(store, parent, locations, count, ids_ret);
+        tbed_state_unlock(&store->file);
         return has_all;
     }
     for (; known < count; known++)
@@ -195,17 +199,17 @@ uint32_t tbed_stack_intern(struct tbed_writer *writer, uint32_t parent, uint32_t
 
 /* ---- The end ---- */
 
-void tbed_stacks_forget(struct tbed_writer *writer)
+void tbed_stacks_forget(struct tbed_store *store)
 {
-    for (struct tbed_stack_table *table = writer->stacks; table != NULL; table = table->older)
+    for (struct tbed_stack_table *table = store->stacks; table != NULL; table = table->older)
         madvise(table->entries, table->capacity * sizeof *table->entries, MADV_DONTNEED);
 }
 
-void tbed_stacks_free(struct tbed_writer *writer)
+void tbed_stacks_free(struct tbed_store *store)
 {
-    for (struct tbed_stack_table *table = writer->stacks, *older; table != NULL; table = older) {
+    for (struct tbed_stack_table *table = store->stacks, *older; table != NULL; table = older) {
         older = table->older;
         tbed_pages_free(table, table_nbytes(table->capacity));
     }
-    writer->stacks = NULL;
+    store->stacks = NULL;
 }

@@ -5,9 +5,15 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include <string.h>
+
 #include "format/checksum.h"
 #include "format/utf8.h"
-#include "writer/file/private.h"
+#include "writer/base/memory.h"
+#include "writer/file/usable.h"
+#include "writer/store/entries.h"
+#include "writer/store/records.h"
+#include "writer/store/texts.h"
 
 #define ENTRY_HEADER_NBYTES ((uint32_t)sizeof(struct tbed_disk_string))
 #define REFERENCE_NBYTES    4
@@ -95,24 +101,24 @@ static size_t component_nbytes(const struct tbed_component *component)
 
 /* ---- Entries ---- */
 
-static size_t content_max_nbytes(const struct tbed_writer *writer)
+static size_t content_max_nbytes(const struct tbed_store *store)
 {
-    return tbed_entry_max_nbytes(writer) - ENTRY_HEADER_NBYTES;
+    return tbed_entry_max_nbytes(store) - ENTRY_HEADER_NBYTES;
 }
 
-static uint32_t id_of(const struct tbed_writer *writer, const uint8_t *entry)
+static uint32_t id_of(const struct tbed_store *store, const uint8_t *entry)
 {
-    uint64_t in_page = (uint64_t)(entry - writer->map) & (writer->page_nbytes - 1);
-    uint64_t address = ((uint64_t)writer->strings.string_page << writer->page_shift) + in_page;
+    uint64_t in_page = (uint64_t)(entry - store->file.map) & (store->file.page_nbytes - 1);
+    uint64_t address = ((uint64_t)store->strings.string_page << store->file.page_shift) + in_page;
     return TBED_ID_METADATA + (uint32_t)(address / 8);
 }
 
 /* One entry of components that are known to fit. */
-static uint32_t entry_append(struct tbed_writer *writer, const struct tbed_component *components,
-                             size_t count, size_t content_nbytes)
+static uint32_t entry_append(struct tbed_store *store, const struct tbed_component *components, size_t count,
+                             size_t content_nbytes)
 {
     uint32_t nbytes = (uint32_t)tbed_round_up(ENTRY_HEADER_NBYTES + content_nbytes, 8);
-    uint8_t *entry = tbed_block_room(writer, &writer->strings, nbytes);
+    uint8_t *entry = tbed_block_room(store, &store->strings, nbytes);
     if (entry == NULL)
         return TBED_ID_INVALID;
     uint8_t *content = entry + ENTRY_HEADER_NBYTES;
@@ -126,7 +132,7 @@ static uint32_t entry_append(struct tbed_writer *writer, const struct tbed_compo
     *to = TERMINATOR;
     uint64_t head = (uint64_t)tbed_string_hash(content, content_nbytes) << 32 | content_nbytes;
     tbed_word_store(entry, head);
-    return id_of(writer, entry);
+    return id_of(store, entry);
 }
 
 /*
@@ -137,7 +143,7 @@ static uint32_t entry_append(struct tbed_writer *writer, const struct tbed_compo
 #define PIECES_MAX 64
 
 struct splitter {
-    struct tbed_writer *writer;
+    struct tbed_store *store;
     struct tbed_component pieces[PIECES_MAX];
     size_t piece_count, piece_nbytes;
     struct tbed_component *parts; /* references to the entries made; zero but for the ids */
@@ -147,7 +153,7 @@ struct splitter {
 
 static uint32_t parts_append(struct splitter *splitter)
 {
-    return entry_append(splitter->writer, splitter->parts, splitter->part_count,
+    return entry_append(splitter->store, splitter->parts, splitter->part_count,
                         splitter->part_count * REFERENCE_NBYTES + 1);
 }
 
@@ -166,14 +172,14 @@ static void splitter_flush(struct splitter *splitter)
 {
     if (splitter->piece_count == 0 || splitter->has_failed)
         return;
-    part_add(splitter, entry_append(splitter->writer, splitter->pieces, splitter->piece_count,
+    part_add(splitter, entry_append(splitter->store, splitter->pieces, splitter->piece_count,
                                     splitter->piece_nbytes + 1));
     splitter->piece_count = splitter->piece_nbytes = 0;
 }
 
 static void splitter_add(struct splitter *splitter, const struct tbed_component *component)
 {
-    size_t content_max = content_max_nbytes(splitter->writer) - 1;
+    size_t content_max = content_max_nbytes(splitter->store) - 1;
     struct tbed_component rest = *component;
     do {
         size_t room = content_max - splitter->piece_nbytes;
@@ -194,14 +200,13 @@ static void splitter_add(struct splitter *splitter, const struct tbed_component 
     } while ((rest.text == NULL || rest.nbytes > 0) && !splitter->has_failed);
 }
 
-static uint32_t alloc_split(struct tbed_writer *writer, const struct tbed_component *components, size_t count)
+static uint32_t alloc_split(struct tbed_store *store, const struct tbed_component *components, size_t count)
 {
-    struct splitter splitter = {.writer = writer,
-                                .part_max = content_max_nbytes(writer) / REFERENCE_NBYTES - 1};
+    struct splitter splitter = {.store = store, .part_max = content_max_nbytes(store) / REFERENCE_NBYTES - 1};
     size_t parts_nbytes = splitter.part_max * sizeof *splitter.parts;
     splitter.parts = tbed_pages_alloc(parts_nbytes);
     if (splitter.parts == NULL) {
-        tbed_drop(writer, TBED_DROP_NO_MEMORY, 1);
+        tbed_drop(&store->file, TBED_DROP_NO_MEMORY, 1);
         return TBED_ID_INVALID;
     }
     for (size_t i = 0; i < count && !splitter.has_failed; i++)
@@ -212,45 +217,46 @@ static uint32_t alloc_split(struct tbed_writer *writer, const struct tbed_compon
     return id;
 }
 
-static uint32_t alloc_locked(struct tbed_writer *writer, const struct tbed_component *components,
-                             size_t count)
+static uint32_t alloc_locked(struct tbed_store *store, const struct tbed_component *components, size_t count)
 {
     size_t nbytes = 1;
     for (size_t i = 0; i < count; i++)
         nbytes += component_nbytes(&components[i]);
-    if (nbytes > content_max_nbytes(writer))
-        return alloc_split(writer, components, count);
-    return entry_append(writer, components, count, nbytes);
+    if (nbytes > content_max_nbytes(store))
+        return alloc_split(store, components, count);
+    return entry_append(store, components, count, nbytes);
 }
 
-uint32_t tbed_text_alloc(struct tbed_writer *writer, const char *text, size_t nbytes)
+uint32_t tbed_text_alloc(struct tbed_store *store, const char *text, size_t nbytes)
 {
     struct tbed_component component = {.text = text, .nbytes = nbytes};
-    return alloc_locked(writer, &component, 1);
+    return alloc_locked(store, &component, 1);
 }
 
 uint32_t tbed_string_alloc(struct tbed_writer *writer, const struct tbed_component *components,
                            size_t component_count)
 {
-    if (!tbed_writer_lock_or_drop(writer))
+    struct tbed_store *store = tbed_store_of(writer);
+    if (!tbed_state_lock_or_drop(&store->file))
         return TBED_ID_INVALID;
-    uint32_t id = alloc_locked(writer, components, component_count);
-    tbed_writer_unlock(writer);
+    uint32_t id = alloc_locked(store, components, component_count);
+    tbed_state_unlock(&store->file);
     return id;
 }
 
 bool tbed_string_alloc_reserved(struct tbed_writer *writer, uint32_t reserved_id,
                                 const struct tbed_component *components, size_t component_count)
 {
+    struct tbed_store *store = tbed_store_of(writer);
     if (!tbed_can_be_bound(reserved_id, 1, TBED_ID_INVALID)) {
-        tbed_drop(writer, TBED_DROP_TOO_LARGE, 1);
+        tbed_drop(&store->file, TBED_DROP_TOO_LARGE, 1);
         return false;
     }
-    if (!tbed_writer_lock_or_drop(writer))
+    if (!tbed_state_lock_or_drop(&store->file))
         return false;
-    uint32_t id = alloc_locked(writer, components, component_count);
-    bool is_bound = id != TBED_ID_INVALID && tbed_bind_locked(writer, reserved_id, 1, id);
-    tbed_writer_unlock(writer);
+    uint32_t id = alloc_locked(store, components, component_count);
+    bool is_bound = id != TBED_ID_INVALID && tbed_bind_locked(store, reserved_id, 1, id);
+    tbed_state_unlock(&store->file);
     return is_bound;
 }
 
@@ -277,7 +283,7 @@ uint32_t tbed_event_id_alloc(struct tbed_writer *writer, uint32_t label_id, cons
     if (count > EVENT_ID_INLINE_COUNT)
         components = tbed_pages_alloc(count * sizeof *components);
     if (count == 0 || components == NULL) {
-        tbed_drop(writer, TBED_DROP_NO_MEMORY, 1);
+        tbed_drop(tbed_file_of(writer), TBED_DROP_NO_MEMORY, 1);
         return TBED_ID_INVALID;
     }
     event_id_fill(components, label_id, argument_ids, argument_count);

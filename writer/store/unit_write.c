@@ -5,19 +5,23 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include <string.h>
 
 #include "format/checksum.h"
 #include "format/sized.h"
-#include "writer/file/private.h"
+#include "writer/base/shared_words.h"
+#include "writer/file/usable.h"
+#include "writer/store/records.h"
+#include "writer/store/texts.h"
 
 #define PAIRS_AT_ONCE 128
 
 /* ---- Code units ---- */
 
-static tbed_le64 *directory_slot(const struct tbed_writer *writer, uint64_t index)
+static tbed_le64 *directory_slot(const struct tbed_store *store, uint64_t index)
 {
-    size_t slots = writer->page_nbytes / 2 / TBED_DIRECTORY_SLOT_NBYTES;
-    uint8_t *directory = writer->map + writer->page_nbytes / 2;
+    size_t slots = store->file.page_nbytes / 2 / TBED_DIRECTORY_SLOT_NBYTES;
+    uint8_t *directory = store->file.map + store->file.page_nbytes / 2;
     return (tbed_le64 *)(void *)(directory + (index % slots) * TBED_DIRECTORY_SLOT_NBYTES);
 }
 
@@ -49,11 +53,11 @@ static uint32_t directory_wait(tbed_le64 *slot)
 }
 
 /* The unit's first id if another process has it; else, in '*slot_ret', the slot to publish it in, or NULL. */
-static uint32_t directory_find(const struct tbed_writer *writer, uint64_t key, tbed_le64 **slot_ret)
+static uint32_t directory_find(const struct tbed_store *store, uint64_t key, tbed_le64 **slot_ret)
 {
     *slot_ret = NULL;
     for (uint64_t probe = 0; probe < DIRECTORY_PROBES; probe++) {
-        tbed_le64 *slot = directory_slot(writer, key + probe);
+        tbed_le64 *slot = directory_slot(store, key + probe);
         uint64_t found = 0;
         if (tbed_shared_swap(slot, &found, key)) {
             *slot_ret = slot;
@@ -65,7 +69,7 @@ static uint32_t directory_find(const struct tbed_writer *writer, uint64_t key, t
     return TBED_ID_INVALID;
 }
 
-static void lines_append(struct tbed_writer *writer, uint32_t first_id, const uint32_t *lines, size_t count)
+static void lines_append(struct tbed_store *store, uint32_t first_id, const uint32_t *lines, size_t count)
 {
     while (count > 0) {
         struct tbed_disk_id_pair pairs[PAIRS_AT_ONCE];
@@ -75,7 +79,7 @@ static void lines_append(struct tbed_writer *writer, uint32_t first_id, const ui
                 (struct tbed_disk_id_pair){tbed_le32_make(lines[2 * i]), tbed_le32_make(lines[2 * i + 1])};
         struct tbed_disk_lines record = {.first_id = tbed_le32_make(first_id),
                                          .count = tbed_le32_make(taken)};
-        tbed_record_append_parts(writer, TBED_RECORD_LINES, &record, sizeof record, pairs,
+        tbed_record_append_parts(store, TBED_RECORD_LINES, &record, sizeof record, pairs,
                                  taken * (uint32_t)sizeof *pairs);
         lines += (size_t)2 * taken;
         count -= taken;
@@ -83,22 +87,22 @@ static void lines_append(struct tbed_writer *writer, uint32_t first_id, const ui
 }
 
 /* The line map comes before the unit, the unit before anything that uses it: what is committed resolves. */
-static uint32_t unit_create(struct tbed_writer *writer, const struct tbed_unit_options *options,
+static uint32_t unit_create(struct tbed_store *store, const struct tbed_unit_options *options,
                             uint32_t id_count)
 {
-    uint32_t first_id = tbed_reserve_ids(writer, id_count);
+    uint32_t first_id = tbed_reserve_ids(store, id_count);
     if (first_id == TBED_ID_INVALID)
         return first_id;
     const char *file = options->file != NULL ? options->file : "";
     const char *name = options->name != NULL ? options->name : file;
-    lines_append(writer, first_id, options->lines, options->line_count);
+    lines_append(store, first_id, options->lines, options->line_count);
     struct tbed_disk_unit record = {
         .first_id = tbed_le32_make(first_id),
         .id_count = tbed_le32_make(id_count),
         .kind = tbed_le32_make(options->kind),
         .pc_shift = tbed_le32_make(options->pc_shift),
-        .name_id = tbed_le32_make(tbed_intern_locked(writer, name, strlen(name))),
-        .file_id = tbed_le32_make(tbed_intern_locked(writer, file, strlen(file))),
+        .name_id = tbed_le32_make(tbed_intern_locked(store, name, strlen(name))),
+        .file_id = tbed_le32_make(tbed_intern_locked(store, file, strlen(file))),
         .first_line = tbed_le32_make(options->first_line),
         .build_id_nbytes = tbed_le32_make(options->build_id_nbytes),
         .base = tbed_le64_make(options->base),
@@ -108,57 +112,60 @@ static uint32_t unit_create(struct tbed_writer *writer, const struct tbed_unit_o
         memcpy(padded, options->build_id, options->build_id_nbytes);
     uint32_t padded_nbytes = (uint32_t)tbed_round_up(options->build_id_nbytes, 8);
     bool is_stored =
-        tbed_record_append_parts(writer, TBED_RECORD_UNIT, &record, sizeof record, padded, padded_nbytes);
+        tbed_record_append_parts(store, TBED_RECORD_UNIT, &record, sizeof record, padded, padded_nbytes);
     return is_stored ? first_id : TBED_ID_INVALID;
 }
 
 uint32_t tbed_unit_register(struct tbed_writer *writer, const struct tbed_unit_options *given)
 {
+    struct tbed_store *store = tbed_store_of(writer);
     struct tbed_unit_options taken, *options = &taken;
     bool is_allowed = tbed_options_take(&taken, sizeof taken, given) && options->pc_shift < 32 &&
                       options->pc_count > 0 && options->build_id_nbytes <= TBED_BUILD_ID_MAX_NBYTES &&
                       (options->kind == TBED_UNIT_NATIVE || options->kind == TBED_UNIT_BYTECODE);
-    if (!is_allowed || !tbed_writer_lock_or_drop(writer))
+    if (!is_allowed || !tbed_state_lock_or_drop(&store->file))
         return TBED_ID_INVALID;
     uint64_t id_count = ((options->pc_count - 1) >> options->pc_shift) + 1;
     uint32_t count = id_count > UINT32_MAX ? UINT32_MAX : (uint32_t)id_count;
     tbed_le64 *slot = NULL;
     uint32_t first_id = TBED_ID_INVALID;
     if (options->share && options->file != NULL)
-        first_id = directory_find(writer, unit_key(options), &slot);
+        first_id = directory_find(store, unit_key(options), &slot);
     if (first_id == TBED_ID_INVALID) {
-        first_id = unit_create(writer, options, count);
+        first_id = unit_create(store, options, count);
         if (slot != NULL && first_id != TBED_ID_INVALID)
             tbed_word_store(slot + 1, (uint64_t)count << 32 | first_id);
     }
-    tbed_writer_unlock(writer);
+    tbed_state_unlock(&store->file);
     return first_id;
 }
 
 void tbed_unit_load_record(struct tbed_writer *writer, uint32_t first_id, uint64_t address, uint64_t nbytes)
 {
-    if (first_id > TBED_ID_MAX_RESERVED || !tbed_writer_lock_or_drop(writer))
+    struct tbed_store *store = tbed_store_of(writer);
+    if (first_id > TBED_ID_MAX_RESERVED || !tbed_state_lock_or_drop(&store->file))
         return;
     struct tbed_disk_load record = {
-        .process = tbed_le32_make(writer->process_stream),
+        .process = tbed_le32_make(store->file.process.stream),
         .first_id = tbed_le32_make(first_id),
         .address = tbed_le64_make(address),
         .nbytes = tbed_le64_make(nbytes),
-        .tick = tbed_le64_make(tbed_clock_now(writer)),
+        .tick = tbed_le64_make(tbed_clock_now(&store->file.clock)),
     };
-    tbed_record_append(writer, &record, TBED_RECORD_LOAD, sizeof record);
-    tbed_writer_unlock(writer);
+    tbed_record_append(store, &record, TBED_RECORD_LOAD, sizeof record);
+    tbed_state_unlock(&store->file);
 }
 
 void tbed_unit_unload_record(struct tbed_writer *writer, uint32_t first_id)
 {
-    if (first_id > TBED_ID_MAX_RESERVED || !tbed_writer_lock_or_drop(writer))
+    struct tbed_store *store = tbed_store_of(writer);
+    if (first_id > TBED_ID_MAX_RESERVED || !tbed_state_lock_or_drop(&store->file))
         return;
     struct tbed_disk_unload record = {
-        .process = tbed_le32_make(writer->process_stream),
+        .process = tbed_le32_make(store->file.process.stream),
         .first_id = tbed_le32_make(first_id),
-        .tick = tbed_le64_make(tbed_clock_now(writer)),
+        .tick = tbed_le64_make(tbed_clock_now(&store->file.clock)),
     };
-    tbed_record_append(writer, &record, TBED_RECORD_UNLOAD, sizeof record);
-    tbed_writer_unlock(writer);
+    tbed_record_append(store, &record, TBED_RECORD_UNLOAD, sizeof record);
+    tbed_state_unlock(&store->file);
 }

@@ -20,8 +20,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "writer/base/glob.h"
 #include "writer/capture/functions/functions.h"
-#include "writer/file/glob.h"
 
 #define PATTERN_COUNT_MAX 64
 

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 
 #include "tracebed/logfile.h"
-#include "writer/file/private.h"
+#include "writer/base/memory.h"
+#include "writer/file/usable.h"
 
 #define UNIT         '\x1e'
 #define NBYTES_USUAL 1024
@@ -95,7 +96,7 @@ static uint32_t intern_long(const struct tbed_logfile_site *site, const struct t
     struct tbed_writer *writer = tbed_thread_self.writer;
     struct draft draft = {.text = tbed_pages_alloc(nbytes), .room = nbytes};
     if (draft.text == NULL) {
-        tbed_drop(writer, TBED_DROP_NO_MEMORY, 1);
+        tbed_drop(tbed_file_of(writer), TBED_DROP_NO_MEMORY, 1);
         return TBED_ID_INVALID;
     }
     put_site(&draft, site, scope);
@@ -157,7 +158,7 @@ char *tbed_logfile_name_make(const char *module, const char *author, const char 
     draft = (struct draft){.text = malloc(room), .room = room};
     if (draft.text == NULL) {
         if (tbed_thread_enter())
-            tbed_drop(tbed_thread_self.writer, TBED_DROP_NO_MEMORY, 1);
+            tbed_drop(tbed_file_of(tbed_thread_self.writer), TBED_DROP_NO_MEMORY, 1);
     } else {
         put_name(&draft, module, author, name);
         put(&draft, "", 1);

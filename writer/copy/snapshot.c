@@ -14,13 +14,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "writer/life/copy.h"
+#include "writer/base/fail.h"
+#include "writer/base/shared_words.h"
+#include "writer/copy/copy.h"
+#include "writer/file/file.h"
+#include "writer/file/usable.h"
 
 #define TRIES_MAX 8
 
 struct snapshot {
     /* Whose clock is the trace's; NULL: it is another program's, perhaps of another machine. */
-    const struct tbed_writer *writer;
+    const struct tbed_file *file;
     uint64_t nbytes; /* of the source's map */
     struct tbed_copy copy;
     bool was_lapped; /* half of the ring was taken anew meanwhile */
@@ -39,9 +43,9 @@ static uint64_t tick_now(const struct tbed_header_fields *fields)
 /* Where ticks are given, or nobody records, nothing is cut. */
 static uint64_t cut_tick(const struct snapshot *snapshot)
 {
-    const struct tbed_writer *writer = snapshot->writer;
-    if (writer != NULL)
-        return writer->has_given_ticks ? UINT64_MAX : tbed_clock_now(writer);
+    const struct tbed_file *file = snapshot->file;
+    if (file != NULL)
+        return file->clock.is_given ? UINT64_MAX : tbed_clock_now(&file->clock);
     bool is_open = tbed_le32_load(tbed_copy_source_header(&snapshot->copy)->state) == TBED_STATE_OPEN;
     return is_open ? tick_now(&snapshot->copy.fields) : UINT64_MAX;
 }
@@ -146,10 +150,10 @@ static enum tbed_status write_new(struct snapshot *snapshot, int source_fd, cons
     return status;
 }
 
-static enum tbed_status snapshot_fd(const struct tbed_writer *writer, int fd, const char *path,
+static enum tbed_status snapshot_fd(const struct tbed_file *file, int fd, const char *path,
                                     uint64_t *left_out_ret, struct tbed_error *error)
 {
-    struct snapshot snapshot = {.writer = writer, .error = error, .copy.file_id = tbed_file_id_make()};
+    struct snapshot snapshot = {.file = file, .error = error, .copy.file_id = tbed_file_id_make()};
     enum tbed_status status = open_source(&snapshot, fd);
     if (status == TBED_OK)
         status = write_new(&snapshot, fd, path);
@@ -174,13 +178,14 @@ enum tbed_status tbed_trace_snapshot(const char *trace_path, const char *path, u
 
 enum tbed_status tbed_snapshot(struct tbed_writer *writer, const char *path, struct tbed_error *error_ret)
 {
+    struct tbed_file *file = tbed_file_of(writer);
     struct tbed_error ignored, *error = error_ret != NULL ? error_ret : &ignored;
-    if (!tbed_writer_is_usable(writer) || path == NULL)
+    if (!tbed_is_usable(file) || path == NULL)
         return tbed_fail(error, TBED_ERR_ARGUMENT, 0);
     int cancel_state = tbed_cancel_disable();
-    int fd = tbed_descriptor_duplicate(writer);
+    int fd = tbed_descriptor_duplicate(file);
     enum tbed_status status =
-        fd >= 0 ? snapshot_fd(writer, fd, path, NULL, error) : tbed_fail(error, TBED_ERR_OPEN, errno);
+        fd >= 0 ? snapshot_fd(file, fd, path, NULL, error) : tbed_fail(error, TBED_ERR_OPEN, errno);
     if (fd >= 0)
         close(fd);
     tbed_cancel_restore(cancel_state);

@@ -9,11 +9,18 @@
  * SPDX-License-Identifier: MIT
  */
 #include <errno.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "format/block.h"
 #include "format/record.h"
-#include "writer/life/copy.h"
+#include "writer/base/memory.h"
+#include "writer/base/shared_words.h"
+#include "writer/copy/carry.h"
+#include "writer/copy/copy.h"
+#include "writer/file/file.h"
+#include "writer/pages/pages.h"
+#include "writer/store/entries.h"
 
 struct last_word {    /* the last record about something */
     uint64_t subject; /* 0: free */
@@ -21,7 +28,7 @@ struct last_word {    /* the last record about something */
 };
 
 struct carry {
-    const struct tbed_writer *writer;
+    const struct tbed_store *store;
     struct tbed_copy copy;
     struct tbed_block_writer records; /* in 'copy.out' */
     struct last_word *last_words;     /* a hash table of a power of two slots */
@@ -185,9 +192,9 @@ static void records_begin(struct carry *carry)
         .shift = (uint8_t)__builtin_ctz(page_nbytes),
         .page = tbed_le32_make((uint32_t)page),
         .file_id = tbed_le64_make(carry->copy.file_id),
-        .stream = tbed_le32_make(carry->writer->process_stream),
+        .stream = tbed_le32_make(carry->store->file.process.stream),
         .sequence = tbed_le32_make(records->sequence++),
-        .first_tick = tbed_le64_make(tbed_clock_now(carry->writer)),
+        .first_tick = tbed_le64_make(tbed_clock_now(&carry->store->file.clock)),
     };
     records->block = carry->copy.out + page * page_nbytes;
     records->nbytes = page_nbytes;
@@ -300,7 +307,7 @@ static uint32_t own_count(const struct carry *carry, enum tbed_block_kind kind)
     uint32_t count = 0;
     for (size_t i = 0; i < carry->copy.kept_count; i++)
         count += carry->copy.kept[i].kind == (uint32_t)kind &&
-                 carry->copy.kept[i].stream == carry->writer->process_stream;
+                 carry->copy.kept[i].stream == carry->store->file.process.stream;
     return count;
 }
 
@@ -314,7 +321,7 @@ static void unseal(uint8_t *block)
 /* The cells behind the last one with strings are free again. */
 static uint32_t next_free_cell(const struct carry *carry, uint64_t cells_offset)
 {
-    uint32_t next = 1, cell_nbytes = tbed_cell_nbytes(carry->writer);
+    uint32_t next = 1, cell_nbytes = tbed_cell_nbytes(carry->copy.fields.page_nbytes);
     for (size_t i = 0; i < carry->copy.kept_count; i++) {
         const struct tbed_kept_block *kept = &carry->copy.kept[i];
         uint64_t in_page = kept->offset - cells_offset;
@@ -327,21 +334,22 @@ static uint32_t next_free_cell(const struct carry *carry, uint64_t cells_offset)
 
 static void go_on(struct carry *carry, struct tbed_carried *carried)
 {
-    const struct tbed_writer *writer = carry->writer;
-    carried->strings = writer->strings;
+    const struct tbed_store *store = carry->store;
+    const struct tbed_file *file = &store->file;
+    carried->strings = store->strings;
     carried->strings.sequence = own_count(carry, TBED_BLOCK_STRINGS);
     carried->cells_sequence = own_count(carry, TBED_BLOCK_CELLS);
-    if (writer->strings.block != NULL) {
-        uint64_t offset = moved_offset(carry, writer->strings.block);
+    if (store->strings.block != NULL) {
+        uint64_t offset = moved_offset(carry, store->strings.block);
         unseal(carry->copy.out + offset);
-        carried->strings.block = writer->map + offset;
+        carried->strings.block = file->map + offset;
     }
-    if (writer->cells != NULL) {
-        carried->cells_offset = moved_offset(carry, writer->cells);
+    if (store->cells.page != NULL) {
+        carried->cells_offset = moved_offset(carry, store->cells.page);
         carried->cells_next = next_free_cell(carry, carried->cells_offset);
     }
     carried->records = carry->records;
-    carried->records.block = writer->map + (carry->records.block - carry->copy.out);
+    carried->records.block = file->map + (carry->records.block - carry->copy.out);
 }
 
 static bool fill(struct carry *carry, const struct tbed_disk_series *series, bool goes_on,
@@ -365,40 +373,42 @@ static bool fill(struct carry *carry, const struct tbed_disk_series *series, boo
     return true;
 }
 
-static struct carry carry_begin(const struct tbed_writer *writer, struct tbed_error *error)
+static struct carry carry_begin(const struct tbed_store *store, struct tbed_error *error)
 {
-    struct carry carry = {.writer = writer, .error = error};
-    carry.copy.map = writer->map;
-    carry.copy.fields = writer->fields;
-    carry.copy.page_count = tbed_shared_load(&tbed_shared(writer)->page_count);
+    const struct tbed_file *file = &store->file;
+    struct carry carry = {.store = store, .error = error};
+    carry.copy.map = file->map;
+    carry.copy.fields = file->fields;
+    carry.copy.page_count = tbed_shared_load(&tbed_shared(file)->page_count);
     carry.records.kind = TBED_BLOCK_RECORDS;
     *error = (struct tbed_error){.status = TBED_OK};
     return carry;
 }
 
 /* What threads claim from now on needs room only if it is strings or records, and there is some to spare. */
-enum tbed_status tbed_carry_prepare(const struct tbed_writer *writer, int fd, struct tbed_carried *carried,
+enum tbed_status tbed_carry_prepare(const struct tbed_store *store, int fd, struct tbed_carried *carried,
                                     struct tbed_error *error)
 {
-    struct carry carry = carry_begin(writer, error);
+    struct carry carry = carry_begin(store, error);
     if (make_room(&carry, fd, carried))
         madvise(carried->room, carried->room_nbytes, MADV_POPULATE_WRITE);
     return error->status;
 }
 
-enum tbed_status tbed_carry(const struct tbed_writer *writer, int fd, uint64_t file_id,
+enum tbed_status tbed_carry(const struct tbed_store *store, int fd, uint64_t file_id,
                             const struct tbed_disk_series *series, bool goes_on, struct tbed_carried *carried,
                             struct tbed_error *error)
 {
-    struct carry carry = carry_begin(writer, error);
+    const struct tbed_file *file = &store->file;
+    struct carry carry = carry_begin(store, error);
     struct tbed_copy *copy = &carry.copy;
-    copy->fields.file_id = tbed_le64_load(tbed_shared(writer)->file_id);
+    copy->fields.file_id = tbed_le64_load(tbed_shared(file)->file_id);
     copy->cut_tick = UINT64_MAX;
     copy->file_id = file_id;
     copy->strings_only = true;
     copy->out_page_count = 1;
-    if (goes_on && writer->cells != NULL)
-        copy->cells_page = (uint64_t)(writer->cells - writer->map) >> writer->page_shift;
+    if (goes_on && store->cells.page != NULL)
+        copy->cells_page = (uint64_t)(store->cells.page - file->map) >> file->page_shift;
     carried->moved_nbytes = copy->page_count * sizeof *copy->moved;
     carried->moved = copy->moved = tbed_pages_alloc(carried->moved_nbytes);
     bool is_filled =

@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -15,7 +16,10 @@
 
 #include "format/block.h"
 #include "format/checksum.h"
-#include "writer/file/private.h"
+#include "writer/base/fail.h"
+#include "writer/base/shared_words.h"
+#include "writer/file/file.h"
+#include "writer/pages/pages.h"
 
 struct sealing {
     int fd;
@@ -26,13 +30,6 @@ struct sealing {
     struct tbed_block_place place;
     struct tbed_error *error;
 };
-
-static enum tbed_status fail(struct tbed_error *error, enum tbed_status status, int system_errno,
-                             uint64_t offset)
-{
-    *error = (struct tbed_error){.status = status, .system_errno = system_errno, .offset = offset};
-    return status;
-}
 
 static struct tbed_disk_header *shared_of(const struct sealing *sealing)
 {
@@ -68,12 +65,12 @@ static enum tbed_status seal_block(struct sealing *sealing, uint32_t page, uint3
     }
     enum tbed_status status = tbed_block_header_check(&fields, &sealing->place, &field, &detail);
     if (status != TBED_OK)
-        return fail(sealing->error, status, 0, offset + field);
+        return tbed_fail_at(sealing->error, status, 0, offset + field);
     if (fields.kind == TBED_BLOCK_CELLS || fields.used_nbytes != 0)
         return TBED_OK;
     status = tbed_block_scan(block, nbytes, (enum tbed_block_kind)fields.kind, &scan);
     if (status != TBED_OK)
-        return fail(sealing->error, status, 0, offset + scan.end_nbytes);
+        return tbed_fail_at(sealing->error, status, 0, offset + scan.end_nbytes);
     seal_at(sealing, block, nbytes, &scan);
     return TBED_OK;
 }
@@ -110,9 +107,10 @@ static enum tbed_status seal_mapped(struct sealing *sealing)
     uint64_t pages_in_file = sealing->nbytes / sealing->page_nbytes;
     uint64_t page_count = tbed_shared_load(&shared->page_count);
     if (page_count < (uint64_t)sealing->ring_page_count + 1)
-        return fail(sealing->error, TBED_ERR_PAGE_COUNT, 0, offsetof(struct tbed_disk_header, page_count));
+        return tbed_fail_at(sealing->error, TBED_ERR_PAGE_COUNT, 0,
+                            offsetof(struct tbed_disk_header, page_count));
     if (page_count > pages_in_file)
-        return fail(sealing->error, TBED_ERR_BLOCK_CUT, 0, sealing->nbytes);
+        return tbed_fail_at(sealing->error, TBED_ERR_BLOCK_CUT, 0, sealing->nbytes);
     sealing->nbytes = page_count * sealing->page_nbytes;
     sealing->place.next_stream = tbed_shared_load(&shared->next_stream);
     sealing->place.next_string_page = tbed_shared_load(&shared->next_string_page);
@@ -120,7 +118,7 @@ static enum tbed_status seal_mapped(struct sealing *sealing)
     if (status != TBED_OK)
         return status;
     if (!tbed_file_shut(sealing->map, sealing->page_nbytes, sealing->fd))
-        return fail(sealing->error, TBED_ERR_WRITE, errno, UINT64_MAX);
+        return tbed_fail_at(sealing->error, TBED_ERR_WRITE, errno, UINT64_MAX);
     return TBED_OK;
 }
 
@@ -130,10 +128,10 @@ static enum tbed_status check_shut(const struct sealing *sealing, uint64_t file_
     struct tbed_disk_header *shared = shared_of(sealing);
     uint64_t closing = tbed_shared_load(&shared->closing_checksum);
     if (closing != tbed_closing_checksum(sealing->map, sealing->page_nbytes))
-        return fail(sealing->error, TBED_ERR_CLOSING_CHECKSUM, 0,
-                    offsetof(struct tbed_disk_header, closing_checksum));
+        return tbed_fail_at(sealing->error, TBED_ERR_CLOSING_CHECKSUM, 0,
+                            offsetof(struct tbed_disk_header, closing_checksum));
     if (file_nbytes != tbed_shared_load(&shared->page_count) * sealing->page_nbytes)
-        return fail(sealing->error, TBED_ERR_FILE_SIZE, 0, file_nbytes);
+        return tbed_fail_at(sealing->error, TBED_ERR_FILE_SIZE, 0, file_nbytes);
     return TBED_OK;
 }
 
@@ -145,7 +143,7 @@ static enum tbed_status seal_by_state(struct sealing *sealing, uint64_t file_nby
     case TBED_STATE_SHUT:
         return check_shut(sealing, file_nbytes);
     default:
-        return fail(sealing->error, TBED_ERR_STATE, 0, offsetof(struct tbed_disk_header, state));
+        return tbed_fail_at(sealing->error, TBED_ERR_STATE, 0, offsetof(struct tbed_disk_header, state));
     }
 }
 
@@ -155,16 +153,16 @@ static enum tbed_status seal_open_file(int fd, struct tbed_error *error)
     struct tbed_header_fields fields;
     struct stat status;
     if (fstat(fd, &status) != 0)
-        return fail(error, TBED_ERR_OPEN, errno, UINT64_MAX);
+        return tbed_fail_at(error, TBED_ERR_OPEN, errno, UINT64_MAX);
     if (!S_ISREG(status.st_mode))
-        return fail(error, S_ISDIR(status.st_mode) ? TBED_ERR_IS_DIRECTORY : TBED_ERR_NOT_REGULAR, 0,
-                    UINT64_MAX);
+        return tbed_fail_at(error, S_ISDIR(status.st_mode) ? TBED_ERR_IS_DIRECTORY : TBED_ERR_NOT_REGULAR, 0,
+                            UINT64_MAX);
     if (status.st_size == 0)
-        return fail(error, TBED_ERR_EMPTY, 0, 0);
+        return tbed_fail_at(error, TBED_ERR_EMPTY, 0, 0);
     size_t map_nbytes = (size_t)status.st_size;
     void *map = mmap(NULL, map_nbytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (map == MAP_FAILED)
-        return fail(error, TBED_ERR_MAP, errno, UINT64_MAX);
+        return tbed_fail_at(error, TBED_ERR_MAP, errno, UINT64_MAX);
     enum tbed_status result = tbed_header_check(map, map_nbytes, &fields, error);
     if (result == TBED_OK) {
         sealing.map = map;
@@ -185,9 +183,11 @@ enum tbed_status tbed_trace_seal(const char *path, struct tbed_error *error_ret)
     struct tbed_error *error = error_ret != NULL ? error_ret : &ignored;
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
-        return fail(error, errno == EISDIR ? TBED_ERR_IS_DIRECTORY : TBED_ERR_OPEN, errno, UINT64_MAX);
-    enum tbed_status status = flock(fd, LOCK_EX | LOCK_NB) != 0 ? fail(error, TBED_ERR_BUSY, 0, UINT64_MAX)
-                                                                : seal_open_file(fd, error);
+        return tbed_fail_at(error, errno == EISDIR ? TBED_ERR_IS_DIRECTORY : TBED_ERR_OPEN, errno,
+                            UINT64_MAX);
+    enum tbed_status status = flock(fd, LOCK_EX | LOCK_NB) != 0
+                                  ? tbed_fail_at(error, TBED_ERR_BUSY, 0, UINT64_MAX)
+                                  : seal_open_file(fd, error);
     close(fd);
     return status;
 }

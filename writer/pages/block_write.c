@@ -5,19 +5,21 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include <string.h>
 #include <sys/mman.h>
 
 #include "format/checksum.h"
-#include "writer/file/private.h"
+#include "writer/pages/pages.h"
+#include "writer/pages/ring.h"
 
 static uint32_t shift_of(uint32_t nbytes)
 {
     return (uint32_t)__builtin_ctz(nbytes);
 }
 
-static uint64_t map_offset(const struct tbed_writer *writer, const uint8_t *at)
+static uint64_t map_offset(const struct tbed_file *file, const uint8_t *at)
 {
-    return (uint64_t)(at - writer->map);
+    return (uint64_t)(at - file->map);
 }
 
 /* The first word last. The word of generation and string page is zero already, or a ring's mark. */
@@ -34,17 +36,17 @@ static void store_header(uint8_t *block, const struct tbed_disk_block *header)
     tbed_word_store(block, first);
 }
 
-void tbed_block_begin(struct tbed_writer *writer, uint8_t *block, uint32_t nbytes,
+void tbed_block_begin(struct tbed_file *file, uint8_t *block, uint32_t nbytes,
                       const struct tbed_block_start *start)
 {
-    uint64_t offset = map_offset(writer, block);
-    uint32_t in_page = (uint32_t)(offset & (writer->page_nbytes - 1));
+    uint64_t offset = map_offset(file, block);
+    uint32_t in_page = (uint32_t)(offset & (file->page_nbytes - 1));
     struct tbed_disk_block header = {
         .kind = (uint8_t)start->kind,
         .shift = (uint8_t)shift_of(nbytes),
         .cell = tbed_le16_make((uint16_t)(in_page / nbytes)),
-        .page = tbed_le32_make((uint32_t)(offset >> writer->page_shift)),
-        .file_id = tbed_le64_make(writer->fields.file_id),
+        .page = tbed_le32_make((uint32_t)(offset >> file->page_shift)),
+        .file_id = tbed_le64_make(file->fields.file_id),
         .stream = tbed_le32_make(start->stream),
         .sequence = tbed_le32_make(start->sequence),
         .string_page = tbed_le32_make(start->string_page),
@@ -57,7 +59,7 @@ void tbed_block_begin(struct tbed_writer *writer, uint8_t *block, uint32_t nbyte
         header.checksum = tbed_le64_make(tbed_block_checksum_apart(&header, NULL, 0));
     }
     store_header(block, &header);
-    if (tbed_ring_has(writer, block))
+    if (tbed_ring_has(file, block))
         tbed_ring_commit(block);
 }
 
@@ -78,9 +80,9 @@ void tbed_block_seal(uint8_t *block, uint32_t used_nbytes, uint64_t last_tick)
  * A writer of given ticks may fill gigabytes in a second: what is sealed leaves its resident memory, not the file. A
  * traced program's own pages stay where they are, which costs it nothing, unless it wants them released.
  */
-void tbed_page_release(struct tbed_writer *writer, uint8_t *block)
+void tbed_page_release(struct tbed_file *file, uint8_t *block)
 {
-    bool is_page = ((uint64_t)(block - writer->map) & (writer->page_nbytes - 1)) == 0;
-    if (writer->releases_pages && is_page)
-        madvise(block, writer->page_nbytes, MADV_DONTNEED);
+    bool is_page = ((uint64_t)(block - file->map) & (file->page_nbytes - 1)) == 0;
+    if (file->releases_pages && is_page)
+        madvise(block, file->page_nbytes, MADV_DONTNEED);
 }

@@ -7,11 +7,15 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "writer/life/copy.h"
+#include <string.h>
 
 #include "format/block.h"
 #include "format/checksum.h"
 #include "format/event.h"
+#include "writer/base/memory.h"
+#include "writer/base/shared_words.h"
+#include "writer/copy/copy.h"
+#include "writer/pages/pages.h"
 
 const struct tbed_disk_header *tbed_copy_source_header(const struct tbed_copy *copy)
 {

@@ -6,7 +6,7 @@
 #ifndef TRACEBED_WRITER_COPY_H
 #define TRACEBED_WRITER_COPY_H
 
-#include "writer/file/private.h"
+#include "format/header.h"
 
 struct tbed_kept_block { /* of the new file, not sealed yet */
     uint64_t offset, source_offset;

@@ -13,9 +13,14 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include <string.h>
 #include <sys/mman.h>
 
-#include "writer/file/private.h"
+#include "writer/base/memory.h"
+#include "writer/base/shared_words.h"
+#include "writer/file/file.h"
+#include "writer/pages/pages.h"
+#include "writer/pages/ring.h"
 
 #define RETRY_NS 1000000u /* after all pages were held, nobody looks again before this */
 
@@ -24,19 +29,19 @@ static uint64_t *mark_of(uint8_t *block)
     return (uint64_t *)(void *)(block + offsetof(struct tbed_disk_block, generation));
 }
 
-static uint8_t *page_at(const struct tbed_writer *writer, uint32_t page)
+static uint8_t *page_at(const struct tbed_file *file, uint32_t page)
 {
-    return writer->map + ((uint64_t)page << writer->page_shift);
+    return file->map + ((uint64_t)page << file->page_shift);
 }
 
-bool tbed_ring_has(const struct tbed_writer *writer, const uint8_t *block)
+bool tbed_ring_has(const struct tbed_file *file, const uint8_t *block)
 {
-    uint64_t page = (uint64_t)(block - writer->map) >> writer->page_shift;
-    return page >= 1 && page <= writer->fields.ring_page_count;
+    uint64_t page = (uint64_t)(block - file->map) >> file->page_shift;
+    return page >= 1 && page <= file->fields.ring_page_count;
 }
 
 /* Nobody holds the page: it is new, or sealed, or its process was killed. 'mark' was loaded before. */
-static bool is_free(const struct tbed_writer *writer, uint8_t *block, uint64_t mark)
+static bool is_free(const struct tbed_file *file, uint8_t *block, uint64_t mark)
 {
     const struct tbed_disk_block *header = (const struct tbed_disk_block *)(const void *)block;
     uint32_t process = (uint32_t)(mark >> 32);
@@ -45,56 +50,55 @@ static bool is_free(const struct tbed_writer *writer, uint8_t *block, uint64_t m
         return true;
     if (!is_being_taken && tbed_word32_load(&header->used_nbytes) != 0)
         return true;
-    return process != writer->process_stream && !tbed_file_process_lives(writer, process);
+    return process != file->process.stream && !tbed_process_lives(file, process);
 }
 
-static uint32_t number_of(const struct tbed_writer *writer, const uint8_t *block)
+static uint32_t number_of(const struct tbed_file *file, const uint8_t *block)
 {
-    return (uint32_t)((uint64_t)(block - writer->map) >> writer->page_shift);
+    return (uint32_t)((uint64_t)(block - file->map) >> file->page_shift);
 }
 
-void tbed_ring_note_end(struct tbed_writer *writer, const uint8_t *block, uint32_t stream,
-                        const uint8_t *before)
+void tbed_ring_note_end(struct tbed_file *file, const uint8_t *block, uint32_t stream, const uint8_t *before)
 {
-    if (writer->ring_pages == NULL)
+    if (file->ring_pages == NULL)
         return;
-    struct tbed_ring_page *page = &writer->ring_pages[number_of(writer, block)];
-    uint32_t given = (uint32_t)tbed_shared_load(&tbed_shared(writer)->ring_pages_given), expected = stream;
+    struct tbed_ring_page *page = &file->ring_pages[number_of(file, block)];
+    uint32_t given = (uint32_t)tbed_shared_load(&tbed_shared(file)->ring_pages_given), expected = stream;
     __atomic_store_n(&page->last_of, stream, __ATOMIC_RELAXED);
     __atomic_store_n(&page->ended_at, given, __ATOMIC_RELAXED);
     if (before != NULL && before != block)
-        __atomic_compare_exchange_n(&writer->ring_pages[number_of(writer, before)].last_of, &expected, 0,
-                                    false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+        __atomic_compare_exchange_n(&file->ring_pages[number_of(file, before)].last_of, &expected, 0, false,
+                                    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 /*
  * Its block was ended by this process, and since then not half of the ring was given out, or its recorder has ended no
  * other. Streams below the process's own are those that a forked child's parent had.
  */
-static bool is_young(const struct tbed_writer *writer, uint32_t number)
+static bool is_young(const struct tbed_file *file, uint32_t number)
 {
-    uint64_t given = tbed_shared_load(&tbed_shared(writer)->ring_pages_given);
-    uint32_t count = writer->fields.ring_page_count;
-    if (writer->ring_pages == NULL)
+    uint64_t given = tbed_shared_load(&tbed_shared(file)->ring_pages_given);
+    uint32_t count = file->fields.ring_page_count;
+    if (file->ring_pages == NULL)
         return false;
-    const struct tbed_ring_page *page = &writer->ring_pages[number];
-    if (__atomic_load_n(&page->last_of, __ATOMIC_RELAXED) > writer->process_stream)
+    const struct tbed_ring_page *page = &file->ring_pages[number];
+    if (__atomic_load_n(&page->last_of, __ATOMIC_RELAXED) > file->process.stream)
         return true;
     return given > count && (uint32_t)given - __atomic_load_n(&page->ended_at, __ATOMIC_RELAXED) < count / 2;
 }
 
 /* Zeroes all but the mark. Readers have been told by it that the block is gone. */
-static void page_clear(const struct tbed_writer *writer, uint8_t *block)
+static void page_clear(const struct tbed_file *file, uint8_t *block)
 {
     size_t first_tick = offsetof(struct tbed_disk_block, first_tick);
     tbed_word_store(block, 0);
     memset(block + 8, 0, offsetof(struct tbed_disk_block, generation) - 8);
-    memset(block + first_tick, 0, writer->page_nbytes - first_tick);
+    memset(block + first_tick, 0, file->page_nbytes - first_tick);
 }
 
-static uint32_t ready_goal(const struct tbed_writer *writer)
+static uint32_t ready_goal(const struct tbed_file *file)
 {
-    uint32_t goal = writer->fields.ring_page_count / TBED_RING_SHARE;
+    uint32_t goal = file->fields.ring_page_count / TBED_RING_SHARE;
     return goal < TBED_RING_READY_COUNT ? goal : TBED_RING_READY_COUNT;
 }
 
@@ -104,42 +108,42 @@ static uint64_t ready_count(const struct tbed_ring *ring)
     return __atomic_load_n(&ring->ready_head, __ATOMIC_ACQUIRE) - tail;
 }
 
-static bool ready_is_low(const struct tbed_writer *writer)
+static bool ready_is_low(const struct tbed_file *file)
 {
-    return ready_count(&writer->ring) <= ready_goal(writer) / 2;
+    return ready_count(&file->ring) <= ready_goal(file) / 2;
 }
 
 enum taker { BY_RECORDER, BY_HELPER };
 
-static bool page_take(struct tbed_writer *writer, uint32_t page, enum taker taker, bool even_young)
+static bool page_take(struct tbed_file *file, uint32_t page, enum taker taker, bool even_young)
 {
-    uint8_t *block = page_at(writer, page);
+    uint8_t *block = page_at(file, page);
     uint64_t mark = tbed_word_load(mark_of(block));
-    if (!is_free(writer, block, mark) || (!even_young && is_young(writer, page)))
+    if (!is_free(file, block, mark) || (!even_young && is_young(file, page)))
         return false;
     bool is_new = mark == 0;
     uint32_t generation = (uint32_t)mark + ((mark & 1) != 0 ? 2 : 1);
-    uint64_t taken = (uint64_t)writer->process_stream << 32 | generation;
+    uint64_t taken = (uint64_t)file->process.stream << 32 | generation;
     if (!__atomic_compare_exchange_n(mark_of(block), &mark, taken, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         return false;
     __atomic_thread_fence(__ATOMIC_RELEASE); /* the mark is seen before anything else changes */
     if (taker == BY_HELPER)                  /* also what the kernel has write-protected to write it back */
-        madvise(block, writer->page_nbytes, MADV_POPULATE_WRITE);
+        madvise(block, file->page_nbytes, MADV_POPULATE_WRITE);
     else
-        tbed_helper_page_taken(writer, page, ready_is_low(writer));
+        tbed_helper_page_taken(file, page, ready_is_low(file));
     if (!is_new)
-        page_clear(writer, block);
+        page_clear(file, block);
     return true;
 }
 
 /* The next page that nobody holds; 0: all are held. The second time round a young one will do. */
-static uint32_t take_next(struct tbed_writer *writer, enum taker taker)
+static uint32_t take_next(struct tbed_file *file, enum taker taker)
 {
-    uint32_t count = writer->fields.ring_page_count;
+    uint32_t count = file->fields.ring_page_count;
     for (uint64_t tries = 0; tries < 2 * (uint64_t)count; tries++) {
-        uint64_t given = tbed_shared_add(&tbed_shared(writer)->ring_pages_given, 1);
+        uint64_t given = tbed_shared_add(&tbed_shared(file)->ring_pages_given, 1);
         uint32_t page = 1 + (uint32_t)(given % count);
-        if (page_take(writer, page, taker, tries >= count))
+        if (page_take(file, page, taker, tries >= count))
             return page;
     }
     return 0;
@@ -160,12 +164,12 @@ static uint32_t ready_pop(struct tbed_ring *ring)
     return page;
 }
 
-bool tbed_ring_make_ready(struct tbed_writer *writer)
+bool tbed_ring_make_ready(struct tbed_file *file)
 {
-    struct tbed_ring *ring = &writer->ring;
-    if (ready_count(ring) >= ready_goal(writer))
+    struct tbed_ring *ring = &file->ring;
+    if (ready_count(ring) >= ready_goal(file))
         return false;
-    uint32_t page = take_next(writer, BY_HELPER);
+    uint32_t page = take_next(file, BY_HELPER);
     if (page == 0)
         return false;
     __atomic_store_n(&ring->ready[ring->ready_head % TBED_RING_READY_COUNT], page, __ATOMIC_RELAXED);
@@ -173,51 +177,51 @@ bool tbed_ring_make_ready(struct tbed_writer *writer)
     return true;
 }
 
-void tbed_ring_give_back(struct tbed_writer *writer)
+void tbed_ring_give_back(struct tbed_file *file)
 {
-    for (uint32_t page = ready_pop(&writer->ring); page != 0; page = ready_pop(&writer->ring))
-        tbed_word_store(mark_of(page_at(writer, page)), 0); /* all zero, as if it had never been used */
+    for (uint32_t page = ready_pop(&file->ring); page != 0; page = ready_pop(&file->ring))
+        tbed_word_store(mark_of(page_at(file, page)), 0); /* all zero, as if it had never been used */
 }
 
 /* ---- What recorders ask for ---- */
 
-static size_t pages_nbytes(const struct tbed_writer *writer)
+static size_t pages_nbytes(const struct tbed_file *file)
 {
-    return ((size_t)writer->fields.ring_page_count + 1) * sizeof *writer->ring_pages;
+    return ((size_t)file->fields.ring_page_count + 1) * sizeof *file->ring_pages;
 }
 
-void tbed_ring_open(struct tbed_writer *writer)
+void tbed_ring_open(struct tbed_file *file)
 {
-    if (writer->fields.ring_page_count != 0)
-        writer->ring_pages = tbed_pages_alloc(pages_nbytes(writer));
+    if (file->fields.ring_page_count != 0)
+        file->ring_pages = tbed_pages_alloc(pages_nbytes(file));
 }
 
-void tbed_ring_free(struct tbed_writer *writer)
+void tbed_ring_free(struct tbed_file *file)
 {
-    tbed_pages_free(writer->ring_pages, pages_nbytes(writer));
+    tbed_pages_free(file->ring_pages, pages_nbytes(file));
 }
 
-uint8_t *tbed_ring_claim(struct tbed_writer *writer, enum tbed_drop_cause *cause_ret)
+uint8_t *tbed_ring_claim(struct tbed_file *file, enum tbed_drop_cause *cause_ret)
 {
-    struct tbed_ring *ring = &writer->ring;
+    struct tbed_ring *ring = &file->ring;
     uint32_t page = ready_pop(ring);
     if (page != 0) {
-        tbed_helper_page_taken(writer, page, ready_is_low(writer));
-        return page_at(writer, page);
+        tbed_helper_page_taken(file, page, ready_is_low(file));
+        return page_at(file, page);
     }
     *cause_ret = TBED_DROP_SIZE_LIMIT;
     uint64_t retry_ns = __atomic_load_n(&ring->retry_ns, __ATOMIC_RELAXED);
     if (retry_ns != 0 && tbed_monotonic_ns() < retry_ns)
         return NULL;
-    page = take_next(writer, BY_RECORDER);
+    page = take_next(file, BY_RECORDER);
     __atomic_store_n(&ring->retry_ns, page != 0 ? 0 : tbed_monotonic_ns() + RETRY_NS, __ATOMIC_RELAXED);
-    return page != 0 ? page_at(writer, page) : NULL;
+    return page != 0 ? page_at(file, page) : NULL;
 }
 
-uint8_t *tbed_ring_retake(struct tbed_writer *writer, uint8_t *block, enum tbed_drop_cause *cause_ret)
+uint8_t *tbed_ring_retake(struct tbed_file *file, uint8_t *block, enum tbed_drop_cause *cause_ret)
 {
     *cause_ret = TBED_DROP_SIZE_LIMIT;
-    return page_take(writer, number_of(writer, block), BY_RECORDER, true) ? block : NULL;
+    return page_take(file, number_of(file, block), BY_RECORDER, true) ? block : NULL;
 }
 
 void tbed_ring_commit(uint8_t *block)

@@ -1,14 +1,14 @@
 /*
- * Memory and locks of the writer: pages from mmap, futexes whose threads know which they hold.
+ * Locks: futexes whose threads know which they hold.
  *
  * SPDX-License-Identifier: MIT
  */
 #include <linux/futex.h>
-#include <sys/mman.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "writer/file/private.h"
+#include "writer/base/locks.h"
 
 int tbed_cancel_disable(void)
 {
@@ -20,18 +20,6 @@ int tbed_cancel_disable(void)
 void tbed_cancel_restore(int state)
 {
     pthread_setcancelstate(state, &state);
-}
-
-void *tbed_pages_alloc(size_t nbytes)
-{
-    void *pages = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return pages == MAP_FAILED ? NULL : pages;
-}
-
-void tbed_pages_free(void *pages, size_t nbytes)
-{
-    if (pages != NULL)
-        munmap(pages, nbytes);
 }
 
 /*

@@ -1,0 +1,179 @@
+/*
+ * The clock of a trace: which one, how fast it ticks, where it stands in time.
+ *
+ * Source: spec/format.md, sections 3.1 and 8.3.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <time.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include "writer/base/clock.h"
+
+#define CALIBRATION_NS 50000u /* gives the rate to 4e-4 at worst, 1e-5 as a rule */
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t tbed_monotonic_ns(void)
+{
+    return clock_ns(CLOCK_MONOTONIC);
+}
+
+static bool machine_counter_is_invariant(void)
+{
+#if defined(__x86_64__)
+    /* Under a hypervisor a CPUID takes microseconds. Every 64-bit processor has this one. */
+    static uint32_t known; /* atomic; 0: not yet */
+    unsigned eax, ebx, ecx, edx = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (edx == 0) {
+        __cpuid(0x80000007, eax, ebx, ecx, edx);
+        __atomic_store_n(&known, edx |= 1u << 31, __ATOMIC_RELAXED);
+    }
+    return (edx >> 8 & 1) != 0;
+#elif defined(__aarch64__)
+    return true;
+#else
+    return false;
+#endif
+}
+
+enum tbed_clock tbed_clock_pick(enum tbed_clock wanted)
+{
+    if (wanted != TBED_CLOCK_AUTO)
+        return wanted;
+    if (!machine_counter_is_invariant())
+        return TBED_CLOCK_MONOTONIC;
+#if defined(__aarch64__)
+    return TBED_CLOCK_ARM64_VIRTUAL;
+#else
+    return TBED_CLOCK_X86_TSC;
+#endif
+}
+
+uint64_t tbed_clock_now(const struct tbed_clock_state *clock)
+{
+    if (clock->is_given)
+        return __atomic_load_n(&clock->latest_given, __ATOMIC_RELAXED);
+    switch (clock->kind) {
+    case TBED_CLOCK_X86_TSC:
+    case TBED_CLOCK_ARM64_VIRTUAL:
+        return tbed_counter_read();
+    case TBED_CLOCK_USER:
+        return clock->user != NULL ? clock->user() : 0;
+    default:
+        return tbed_monotonic_ns();
+    }
+}
+
+/* Of several readings the one whose two reads of the counter are nearest to each other. */
+struct tbed_clock_reading tbed_clock_read(const struct tbed_clock_state *clock)
+{
+    struct tbed_clock_reading best = {0, 0, 0};
+    uint64_t best_width = UINT64_MAX;
+    for (int i = 0; i < 5; i++) {
+        uint64_t before = tbed_clock_now(clock);
+        uint64_t monotonic_ns = tbed_monotonic_ns();
+        uint64_t after = tbed_clock_now(clock);
+        if (after - before < best_width) {
+            best_width = after - before;
+            best = (struct tbed_clock_reading){before + (after - before) / 2, clock_ns(CLOCK_REALTIME),
+                                               monotonic_ns};
+        }
+    }
+    return best;
+}
+
+/* Where ticks are given no clock is read, and nobody may join: the anchor is no moment of this machine. */
+static void given_start(struct tbed_clock_state *clock, const struct tbed_writer_options *options,
+                        struct tbed_header_fields *fields)
+{
+    uint64_t rate = options->given_ticks_per_second;
+    fields->clock = clock->kind = rate != 0 ? TBED_CLOCK_MONOTONIC : TBED_CLOCK_USER;
+    fields->anchor_ticks = 0;
+    fields->anchor_realtime_ns = options->given_realtime_ns;
+    fields->anchor_monotonic_ns = 0;
+    fields->ticks_per_second = rate;
+    fields->resolution_ns = rate != 0 ? options->given_resolution_ns : 0;
+}
+
+void tbed_clock_start(struct tbed_clock_state *clock, const struct tbed_writer_options *options,
+                      struct tbed_header_fields *fields)
+{
+    clock->user = options->user_clock;
+    clock->is_given = options->given_ticks || options->annotate;
+    if (options->given_ticks) {
+        given_start(clock, options, fields);
+        return;
+    }
+    fields->clock = clock->kind = tbed_clock_pick(options->clock);
+    struct tbed_clock_reading start = tbed_clock_read(clock);
+    fields->anchor_ticks = start.ticks;
+    fields->anchor_realtime_ns = (int64_t)start.realtime_ns;
+    fields->anchor_monotonic_ns = start.monotonic_ns;
+}
+
+static uint64_t measured_rate(const struct tbed_clock_state *clock, const struct tbed_header_fields *fields)
+{
+    while (tbed_monotonic_ns() - fields->anchor_monotonic_ns < CALIBRATION_NS)
+        continue;
+    struct tbed_clock_reading end = tbed_clock_read(clock);
+    double seconds = (double)(end.monotonic_ns - fields->anchor_monotonic_ns) / 1e9;
+    return (uint64_t)((double)(end.ticks - fields->anchor_ticks) / seconds);
+}
+
+void tbed_clock_rate(const struct tbed_clock_state *clock, struct tbed_header_fields *fields)
+{
+    uint64_t rate = 0;
+    if (clock->is_given)
+        return;
+    if (clock->kind == TBED_CLOCK_MONOTONIC)
+        rate = 1000000000u;
+#if defined(__aarch64__)
+    if (clock->kind == TBED_CLOCK_ARM64_VIRTUAL)
+        __asm__("mrs %0, cntfrq_el0" : "=r"(rate));
+#endif
+    if (rate < 1000 && clock->kind != TBED_CLOCK_USER)
+        rate = measured_rate(clock, fields);
+    fields->ticks_per_second = rate;
+}
+
+void tbed_clock_reach(struct tbed_clock_state *clock, uint64_t tick)
+{
+    uint64_t known = __atomic_load_n(&clock->latest_given, __ATOMIC_RELAXED);
+    while (known < tick && !__atomic_compare_exchange_n(&clock->latest_given, &known, tick, true,
+                                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        continue;
+}
+
+/* A trace from before a reboot, or from another machine, has ticks that mean something else here. */
+static bool agrees(const struct tbed_clock_state *clock, const struct tbed_header_fields *fields)
+{
+    if (fields->anchor_monotonic_ns == 0) /* given ticks: the anchor is no moment of this machine */
+        return false;
+    if (clock->kind == TBED_CLOCK_USER)
+        return clock->user != NULL;
+    if (clock->kind != TBED_CLOCK_MONOTONIC && clock->kind != tbed_clock_pick(TBED_CLOCK_AUTO))
+        return false;
+    struct tbed_clock_reading now = tbed_clock_read(clock);
+    double ticks_s = ((double)now.ticks - (double)fields->anchor_ticks) / (double)fields->ticks_per_second;
+    double clock_s = ((double)now.monotonic_ns - (double)fields->anchor_monotonic_ns) / 1e9;
+    double difference_s = ticks_s > clock_s ? ticks_s - clock_s : clock_s - ticks_s;
+    return ticks_s >= -0.001 && difference_s <= 1.0 + ticks_s * 0.005;
+}
+
+bool tbed_clock_join(struct tbed_clock_state *clock, const struct tbed_header_fields *fields)
+{
+    clock->kind = fields->clock;
+    if (clock->is_given) { /* what annotates a trace begins where the trace does */
+        clock->latest_given = fields->anchor_ticks;
+        return true;
+    }
+    return agrees(clock, fields);
+}

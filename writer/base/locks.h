@@ -1,0 +1,61 @@
+/*
+ * The locks of a writer, and the order in which they are taken.
+ *
+ * Locks live in memory that a forked child finds zeroed (MADV_WIPEONFORK), so a child never waits for a thread that it
+ * does not have. A thread knows which locks it holds: a signal handler that finds its own thread at a lock gets false
+ * instead of a deadlock, and drops what it wanted to store.
+ *
+ * A lock may be taken while holding only locks that precede it here:
+ *
+ *     session lock    starting and stopping the process's writer, its threads and categories (writer/session)
+ *     fork_lock       a forked child joining the trace; taken on the child's first use of the writer
+ *     rotate_lock     one rotation or close at a time; also keeps the descriptor from changing under a snapshot
+ *     pause_lock      held during a rotation; recorders that need a page wait at it, holding no other lock
+ *     state_lock      strings, records, cells, interned texts, stacks, the list of recorders
+ *     grow_lock       the size of the file; held across fallocate()
+ *
+ * state_lock comes before grow_lock because an entry may need a page and a page may need the file to grow. A rotation
+ * takes state_lock inside rotate_lock and pause_lock; so a thread that holds state_lock or grow_lock never rotates
+ * (it may only try rotate_lock, see tbed_rotate_if_due()). fork_lock comes first because every use of the writer begins
+ * by asking whether this process has joined: the first of them does so before it takes any other lock, and in a process
+ * that has joined fork_lock is never taken again.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_WRITER_LOCKS_H
+#define TRACEBED_WRITER_LOCKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct tbed_lock {  /* zero: free */
+    uint32_t state; /* 0 free, 1 taken, 2 taken and waited for */
+};
+
+/* The part of a writer that a forked child finds zeroed. */
+struct tbed_live {
+    uint32_t alive; /* atomic: this process has joined the trace */
+    struct tbed_lock fork_lock;
+    struct tbed_lock rotate_lock;
+    struct tbed_lock pause_lock;
+    struct tbed_lock state_lock;
+    struct tbed_lock grow_lock;
+    bool is_rotating; /* atomic: recorders wait */
+};
+
+/*
+ * False: the calling thread is already at this lock, or at the same one of another writer (it is a signal handler that
+ * interrupted the holder).
+ */
+bool tbed_lock_take(struct tbed_lock *lock);
+void tbed_lock_give(struct tbed_lock *lock);
+/* Also false if another thread has it. */
+bool tbed_lock_try(struct tbed_lock *lock);
+/* The calling thread holds the lock, or is taking or giving it. */
+bool tbed_lock_is_mine(const struct tbed_lock *lock);
+
+/* A thread must not be cancelled in our system calls: it would take a lock with it. */
+int tbed_cancel_disable(void);
+void tbed_cancel_restore(int state);
+
+#endif

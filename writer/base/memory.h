@@ -1,0 +1,15 @@
+/*
+ * Memory comes from mmap() only: the library may run inside somebody's malloc().
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_WRITER_MEMORY_H
+#define TRACEBED_WRITER_MEMORY_H
+
+#include <stddef.h>
+
+/* Zeroed private pages; NULL if there are none. tbed_pages_free() takes NULL. */
+void *tbed_pages_alloc(size_t nbytes);
+void tbed_pages_free(void *pages, size_t nbytes);
+
+#endif

@@ -1,0 +1,133 @@
+/*
+ * A process's hold on a trace file: the state that the lower rooms work on.
+ *
+ * A writer begins with it (writer/life/writer.h), so that these rooms need not see the rest of the writer.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_WRITER_STATE_H
+#define TRACEBED_WRITER_STATE_H
+
+#include <sys/types.h>
+
+#include "format/header.h"
+#include "format/layout.h"
+#include "tracebed/writer.h"
+#include "writer/base/clock.h"
+#include "writer/base/locks.h"
+
+#define TBED_SEAL_QUEUE_COUNT 2048
+#define TBED_RING_READY_COUNT 64
+#define TBED_RING_SHARE       16 /* at most this part of a ring is made ready ahead, or waits for its seal */
+
+struct tbed_file;
+
+/* What the lower rooms ask of the top one. */
+struct tbed_hooks {
+    /* In a forked child that uses the writer for the first time: it gets pages of its own, or is closed. */
+    void (*begin_child)(struct tbed_file *file);
+    void (*start_helper)(struct tbed_file *file);
+    /*
+     * Called by a recorder that is about to take a page, and by the helper (NULL). Returns how long the file has until
+     * it is too old; UINT64_MAX: it never is.
+     */
+    uint64_t (*rotate_if_due)(struct tbed_file *file, struct tbed_recorder *recorder);
+};
+
+/* This process in the trace (life/process.c). */
+struct tbed_process {
+    uint32_t epoch; /* +1 in each forked child */
+    uint32_t stream;
+    uint32_t claimed_pages; /* atomic */
+    uint32_t given_pid;     /* as in the options */
+    bool annotates;         /* it adds to a trace that it is no process of */
+};
+
+/* growth.c; the retry, page.c. */
+struct tbed_growth {
+    uint64_t backed_pages; /* the disk below this is allocated; atomic, changed under grow_lock */
+    uint64_t step_nbytes;
+    uint64_t retry_ns; /* atomic: no page before this time of CLOCK_MONOTONIC; 0: now */
+    uint32_t retry_cause;
+    uint64_t full_page_count; /* in a series: the next file is due when this one has so many; 0: no limit */
+};
+
+/* usable.c */
+struct tbed_drops {
+    uint32_t users; /* atomic: threads in between looking at 'is_closed' and counting in the map */
+    uint64_t after_close;
+};
+
+/* What recorders and the helper thread tell each other (helper_wake.c, life/helper.c); all atomic. */
+struct tbed_helper_link {
+    bool is_running;
+    bool is_asleep;
+    uint32_t wake;            /* futex */
+    uint64_t populated_pages; /* pages below this were faulted in; 0: none, or all were given back */
+    uint64_t ahead_nbytes;    /* the lead that the helper keeps */
+};
+
+/* seal_queue.c: many put, one takes. */
+struct tbed_seal_queue {
+    uint64_t head, tail;
+    uint64_t slots[TBED_SEAL_QUEUE_COUNT]; /* page << 32 | used; 0: not there yet */
+};
+
+struct tbed_ring_page { /* whose block this process ended; atomic */
+    uint32_t ended_at;  /* ring pages given out */
+    uint32_t last_of;   /* the stream that has ended no block since; 0: none */
+};
+
+/* ring.c: this process's part of a flight recorder. */
+struct tbed_ring {
+    uint64_t ready_head, ready_tail;       /* atomic */
+    uint32_t ready[TBED_RING_READY_COUNT]; /* pages taken and zeroed ahead */
+    uint64_t retry_ns;                     /* atomic: all pages were held */
+};
+
+struct tbed_file {
+    const struct tbed_hooks *hooks;
+    struct tbed_live *live;     /* a page of its own */
+    bool is_closed, is_closing; /* atomic */
+    bool is_in_series;
+    bool releases_pages; /* sealed pages leave the resident memory */
+
+    struct tbed_header_fields fields;
+    uint8_t *map;
+    uint64_t map_nbytes; /* also the limit of the file's size */
+    uint32_t page_nbytes;
+    uint32_t page_shift;
+    int fd;
+    dev_t device;
+    ino_t inode;
+    char path[4096]; /* absolute, to open it again after a fork or when the program closed our descriptor */
+
+    struct tbed_clock_state clock;
+    struct tbed_process process;
+    struct tbed_growth growth;
+    struct tbed_drops drops;
+    struct tbed_helper_link helper_link;
+    struct tbed_seal_queue seal_queue;
+    struct tbed_ring ring;
+    struct tbed_ring_page *ring_pages; /* one for each page of a ring; kept by a forked child. NULL: none */
+};
+
+/* A writer begins with its file. NULL stays NULL. */
+static inline struct tbed_file *tbed_file_of(const struct tbed_writer *writer)
+{
+    return (struct tbed_file *)(uintptr_t)writer;
+}
+
+/* The header page: what all writers of the file share. */
+static inline struct tbed_disk_header *tbed_shared(const struct tbed_file *file)
+{
+    return (struct tbed_disk_header *)(void *)file->map;
+}
+
+/* This process has joined the trace: false in a forked child that has not used the writer yet. */
+static inline bool tbed_has_joined(const struct tbed_file *file)
+{
+    return __atomic_load_n(&file->live->alive, __ATOMIC_ACQUIRE) != 0;
+}
+
+#endif

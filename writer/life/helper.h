@@ -1,0 +1,34 @@
+/*
+ * The helper thread.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_WRITER_HELPER_H
+#define TRACEBED_WRITER_HELPER_H
+
+#include <pthread.h>
+
+#include "writer/store/store.h"
+
+/* What recorders see of it is in struct tbed_helper_link. */
+struct tbed_helper {
+    struct tbed_store *store;
+    bool is_wanted;             /* by the options */
+    struct tbed_helper_thread { /* a forked child finds it zeroed */
+        pthread_t id;
+        bool cannot_start;
+        bool must_stop;
+        bool has_memory;              /* there is something to give back */
+        uint64_t lead_ns;             /* the program's time in which it takes the lead up */
+        uint64_t rate_ns, rate_pages; /* when, and at which claim, the rate was measured last */
+        uint32_t quiet_claims;        /* the process's claims when the helper went to sleep */
+        uint64_t last_anchor_ns;
+    } thread;
+};
+
+/* Starts it where it is wanted and is not running. */
+void tbed_helper_start(struct tbed_helper *helper);
+/* Waits for it, and seals what it left. */
+void tbed_helper_stop(struct tbed_helper *helper);
+
+#endif

@@ -1,0 +1,36 @@
+/*
+ * The whole state of a writer. Few files see it: those that open, fork, rotate and close it.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_WRITER_WRITER_H
+#define TRACEBED_WRITER_WRITER_H
+
+#include "writer/life/helper.h"
+#include "writer/life/rotation.h"
+#include "writer/record/recorders.h"
+
+struct tbed_writer {
+    struct tbed_recorders recorders; /* first: tbed_recorders_of() */
+    struct tbed_helper helper;
+    struct tbed_rotation rotation;
+};
+_Static_assert(offsetof(struct tbed_writer, recorders.store.file) == 0, "tbed_file_of()");
+
+/* What the hooks get is the beginning of a writer. */
+static inline struct tbed_writer *tbed_writer_of(struct tbed_file *file)
+{
+    return (struct tbed_writer *)(void *)file;
+}
+
+/* ---- process.c ---- */
+/* The process gets a number and a record of itself. The caller holds 'state_lock'. */
+void tbed_process_begin(struct tbed_writer *writer, const char *name, uint32_t forked_from);
+/* As struct tbed_hooks has it. */
+void tbed_process_begin_child(struct tbed_writer *writer);
+
+/* ---- writer_options.c ---- */
+bool tbed_options_want_rotation(const struct tbed_writer_options *options);
+bool tbed_options_are_allowed(const struct tbed_writer_options *options, const char *path);
+
+#endif

@@ -1,0 +1,57 @@
+/*
+ * How recorders tell the helper thread that a page was claimed. Where there is no helper they do its work themselves.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <linux/futex.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "writer/pages/pages.h"
+
+#define BUSY_PAGES 16 /* claimed by this process before the helper has anything to do */
+
+void tbed_helper_wake(struct tbed_helper_link *link)
+{
+    __atomic_fetch_add(&link->wake, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&link->is_asleep, __ATOMIC_SEQ_CST))
+        syscall(SYS_futex, &link->wake, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+bool tbed_helper_is_busy(const struct tbed_file *file)
+{
+    return __atomic_load_n(&file->helper_link.is_running, __ATOMIC_ACQUIRE) &&
+           __atomic_load_n(&file->process.claimed_pages, __ATOMIC_RELAXED) >= BUSY_PAGES;
+}
+
+/*
+ * pthread_create() allocates, which a signal handler must not. Who blocks no signal is in none, but for SA_NODEFER.
+ */
+static bool may_start_here(void)
+{
+    sigset_t blocked;
+    return pthread_sigmask(SIG_SETMASK, NULL, &blocked) == 0 && sigisemptyset(&blocked);
+}
+
+/* Without a helper a page is at least faulted in by one call instead of sixteen faults. */
+static void populate_here(struct tbed_file *file, uint64_t page)
+{
+    madvise(file->map + (page << file->page_shift), file->page_nbytes, MADV_POPULATE_WRITE);
+}
+
+void tbed_helper_page_taken(struct tbed_file *file, uint64_t page, bool is_low)
+{
+    uint64_t full = file->growth.full_page_count;
+    uint32_t claimed = __atomic_add_fetch(&file->process.claimed_pages, 1, __ATOMIC_RELAXED);
+    if (tbed_helper_is_busy(file)) {
+        if (is_low || (full != 0 && page + 1 >= full))
+            tbed_helper_wake(&file->helper_link);
+        return;
+    }
+    if (claimed > 2) /* the first pages of a small process are never filled */
+        populate_here(file, page);
+    if (claimed >= BUSY_PAGES && may_start_here()) /* a forked child's */
+        file->hooks->start_helper(file);
+}

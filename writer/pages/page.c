@@ -1,0 +1,75 @@
+/*
+ * Pages, claimed one by one from the end of the file.
+ *
+ * Source: spec/format.md, section 4.1.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <sys/mman.h>
+
+#include "writer/base/shared_words.h"
+#include "writer/file/file.h"
+#include "writer/pages/pages.h"
+
+#define RESIDENT_NBYTES ((uint64_t)64 << 20) /* given ticks: so much is claimed before all is released */
+#define RETRY_NS        50000000u            /* not before this long after a full disk */
+
+/* A page is claimed only once the disk has room for it, so that no claim is ever lost. */
+static bool claim_number(struct tbed_file *file, uint64_t *page_ret, enum tbed_drop_cause *cause_ret)
+{
+    tbed_le64 *count = &tbed_shared(file)->page_count;
+    uint64_t page = tbed_shared_load(count);
+    do {
+        if (!tbed_file_back(file, page, cause_ret))
+            return false;
+    } while (!tbed_shared_swap(count, &page, page + 1));
+    *page_ret = page;
+    return true;
+}
+
+/* After a failure nobody asks the kernel again for a while: a full disk must not cost system calls by the
+ * event. */
+static bool is_too_early(struct tbed_file *file, enum tbed_drop_cause *cause_ret)
+{
+    uint64_t retry_ns = __atomic_load_n(&file->growth.retry_ns, __ATOMIC_RELAXED);
+    *cause_ret = (enum tbed_drop_cause)__atomic_load_n(&file->growth.retry_cause, __ATOMIC_RELAXED);
+    return retry_ns != 0 && tbed_monotonic_ns() < retry_ns;
+}
+
+static void wait_before_retry(struct tbed_file *file, enum tbed_drop_cause cause)
+{
+    __atomic_store_n(&file->growth.retry_cause, (uint32_t)cause, __ATOMIC_RELAXED);
+    __atomic_store_n(&file->growth.retry_ns, tbed_monotonic_ns() + RETRY_NS, __ATOMIC_RELAXED);
+}
+
+/* Streams that are written to seldom would keep all their cells resident. What is still in use comes back. */
+static void release_below(struct tbed_file *file, uint64_t page)
+{
+    uint64_t interval = RESIDENT_NBYTES >> file->page_shift;
+    if (file->clock.is_given && page % interval == 0)
+        madvise(file->map, page << file->page_shift, MADV_DONTNEED);
+}
+
+/* The helper's lead over the recorders is down to half of what it should be. */
+static bool lead_is_low(const struct tbed_file *file, uint64_t page)
+{
+    const struct tbed_helper_link *link = &file->helper_link;
+    uint64_t populated = __atomic_load_n(&link->populated_pages, __ATOMIC_ACQUIRE);
+    uint64_t low_water = __atomic_load_n(&link->ahead_nbytes, __ATOMIC_RELAXED) / 2 >> file->page_shift;
+    return page + low_water >= populated;
+}
+
+uint8_t *tbed_page_claim(struct tbed_file *file, enum tbed_drop_cause *cause_ret)
+{
+    uint64_t page;
+    if (is_too_early(file, cause_ret))
+        return NULL;
+    if (!claim_number(file, &page, cause_ret)) {
+        if (*cause_ret != TBED_DROP_INTERRUPTED)
+            wait_before_retry(file, *cause_ret);
+        return NULL;
+    }
+    tbed_helper_page_taken(file, page, lead_is_low(file, page));
+    release_below(file, page);
+    return file->map + (page << file->page_shift);
+}

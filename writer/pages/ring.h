@@ -1,0 +1,30 @@
+/*
+ * The pages of a flight recorder. Only for files that are one, except tbed_ring_open(), tbed_ring_free() and
+ * tbed_ring_has().
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_WRITER_RING_H
+#define TRACEBED_WRITER_RING_H
+
+#include "writer/file/state.h"
+
+void tbed_ring_open(struct tbed_file *file);
+void tbed_ring_free(struct tbed_file *file);
+bool tbed_ring_has(const struct tbed_file *file, const uint8_t *block);
+/* A page of the ring, zero except for its mark, for tbed_block_begin(); NULL with the cause: all are held. */
+uint8_t *tbed_ring_claim(struct tbed_file *file, enum tbed_drop_cause *cause_ret);
+/* The same for a page that the caller has just sealed. */
+uint8_t *tbed_ring_retake(struct tbed_file *file, uint8_t *block, enum tbed_drop_cause *cause_ret);
+/*
+ * The block gets no more events: its age begins. 'before' is the block that its recorder ended last, or NULL.
+ * 'stream' 0: the recorder closes.
+ */
+void tbed_ring_note_end(struct tbed_file *file, const uint8_t *block, uint32_t stream, const uint8_t *before);
+/* The block has its header: readers may look. */
+void tbed_ring_commit(uint8_t *block);
+/* For the helper: takes and zeroes a page ahead. False: enough are, or all are held. */
+bool tbed_ring_make_ready(struct tbed_file *file);
+void tbed_ring_give_back(struct tbed_file *file);
+
+#endif

@@ -1,0 +1,116 @@
+/*
+ * The recorders of a process: the state, and what their files share.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_WRITER_RECORDERS_H
+#define TRACEBED_WRITER_RECORDERS_H
+
+#include "writer/store/store.h"
+
+#define TBED_STACK_INLINE_COUNT  24
+#define TBED_SLAB_NBYTES         65536
+#define TBED_SLAB_RECORDER_COUNT 64
+
+struct tbed_slab {
+    struct tbed_slab *next;
+    uint32_t used_count;
+};
+
+/* A writer begins with its recorders, these with the store. Changed under 'state_lock'. */
+struct tbed_recorders {
+    struct tbed_store store; /* first: tbed_store_of() */
+    struct tbed_slab *slabs;
+    struct tbed_recorder *free;
+    bool has_lost; /* one could not be stopped */
+};
+
+/* The part of a recorder that no hot path touches. */
+struct tbed_recorder_cold {
+    struct tbed_recorders *recorders;
+    struct tbed_recorder *recorder;
+    struct tbed_recorder *next_free;
+    uint8_t *block;
+    uint8_t *ended_block; /* the last one that was handed over; NULL: none */
+    uint32_t block_nbytes;
+    uint32_t epoch;  /* the process's when the stream was opened */
+    uint32_t stream; /* 0: none yet */
+    uint32_t next_sequence;
+    uint32_t name_id;
+    uint32_t kind;
+    uint32_t tid;
+    bool is_open;
+    bool has_given_tid;
+    uint64_t gap_count; /* drops that the stream does not show yet; atomic */
+    uint32_t gap_cause;
+    size_t stack_nbytes; /* 0: the inline stack */
+    struct tbed_open_span inline_stack[TBED_STACK_INLINE_COUNT];
+};
+_Static_assert(2 * 4096 + sizeof(struct tbed_slab) +
+                       TBED_SLAB_RECORDER_COUNT * sizeof(struct tbed_recorder_cold) <=
+                   TBED_SLAB_NBYTES,
+               "a slab holds its recorders");
+
+/* NULL stays NULL. */
+static inline struct tbed_recorders *tbed_recorders_of(const struct tbed_writer *writer)
+{
+    return (struct tbed_recorders *)(uintptr_t)writer;
+}
+
+/* NULL: the recorder that stands in where there is no writer. */
+static inline struct tbed_recorder_cold *tbed_cold_of(const struct tbed_recorder *recorder)
+{
+    return tbed_kept_of((struct tbed_recorder *)(uintptr_t)recorder)->cold;
+}
+
+static inline struct tbed_store *tbed_cold_store(const struct tbed_recorder_cold *cold)
+{
+    return &cold->recorders->store;
+}
+
+static inline struct tbed_file *tbed_cold_file(const struct tbed_recorder_cold *cold)
+{
+    return &cold->recorders->store.file;
+}
+
+/* The stream was opened by this process, not by the one that it was forked from. */
+static inline bool tbed_cold_is_ours(const struct tbed_recorder_cold *cold)
+{
+    return cold->epoch == tbed_cold_file(cold)->process.epoch;
+}
+
+/* The fast path reads the machine's own counter. */
+static inline uint8_t tbed_idle_mark(const struct tbed_clock_state *clock)
+{
+    bool is_counter = clock->kind == TBED_CLOCK_X86_TSC || clock->kind == TBED_CLOCK_ARM64_VIRTUAL;
+    return is_counter ? TBED_MARK_READY : TBED_MARK_SLOW;
+}
+
+/* ---- slabs.c; the caller holds 'state_lock' for the first two ---- */
+struct tbed_recorder *tbed_recorder_take(struct tbed_recorders *recorders);
+/* How many of the open ones 'act' returns true for. */
+size_t tbed_recorders_each(struct tbed_recorders *recorders, bool (*act)(struct tbed_recorder *));
+void tbed_recorders_free(struct tbed_recorders *recorders);
+
+/* ---- recorder_slow.c ---- */
+void tbed_recorder_drop(struct tbed_recorder *recorder, enum tbed_drop_cause cause);
+
+/* ---- recorder_blocks.c ---- */
+/* Ends the recorder's block. It is sealed here, or where the helper has time for it, there. */
+void tbed_block_hand_over(struct tbed_recorder *recorder, struct tbed_recorder_cold *cold, bool inline_seal);
+/* Ends its stream, too; the owner keeps off its pages from here on. The caller holds 'state_lock'. */
+void tbed_recorder_finish(struct tbed_recorder *recorder);
+
+/* ---- recorder_stop.c ---- */
+/* What stopping needs of the kernel, once a process; cheap before there are threads. False: the kernel cannot do it. */
+bool tbed_barrier_register(void);
+/* For good. */
+void tbed_recorders_stop(struct tbed_recorders *recorders);
+/* Clears the way for a rotation: no recorder stores without asking again. False: not all threads can be reached. */
+bool tbed_recorders_pause(struct tbed_recorders *recorders);
+/* The caller holds 'state_lock', for the next two. */
+bool tbed_recorders_are_busy(struct tbed_recorders *recorders);
+/* Seals the blocks of all recorders; they begin new ones, numbered from 0. */
+void tbed_recorders_hand_over(struct tbed_recorders *recorders);
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * Spans and instants from inside an entered recorder: words, and the stack of open spans.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_WRITER_SPANS_H
+#define TRACEBED_WRITER_SPANS_H
+
+#include "tracebed/writer.h"
+
+/* ---- span_stack.c ---- */
+/* For a recorder that begins, or has closed: no span is open. */
+void tbed_stack_reset(struct tbed_recorder_kept *kept);
+uint32_t tbed_stack_depth(const struct tbed_recorder_kept *kept);
+/* Writes the innermost 'stored' open spans; the block then knows all above 'floor', whatever was dropped before. */
+uint8_t *tbed_stack_store(struct tbed_recorder_kept *kept, uint8_t *at, uint32_t stored);
+void tbed_span_push(struct tbed_recorder *recorder, uint32_t id, uint64_t tick);
+void tbed_span_push_dropped(struct tbed_recorder *recorder, uint32_t id, uint64_t tick);
+/* The innermost open span, INVALID where there is none; its end must be dropped if its begin was. */
+struct tbed_open_span tbed_span_top(struct tbed_recorder *recorder);
+/* Takes it off; the end of one that was dropped is counted. */
+void tbed_span_pop(struct tbed_recorder *recorder);
+
+/* ---- span_write.c ---- */
+void tbed_instant_at(struct tbed_recorder *recorder, uint32_t id, uint64_t tick);
+void tbed_span_begin_at(struct tbed_recorder *recorder, uint32_t id, uint64_t tick);
+/* The block knows the innermost span. */
+bool tbed_span_is_known(struct tbed_recorder *recorder);
+/* Only for a span that the block knows. */
+void tbed_span_end_at(struct tbed_recorder *recorder, uint64_t tick);
+/* An end that carries its begin tick, for any span. */
+void tbed_span_end_entered(struct tbed_recorder *recorder, const struct tbed_argument *arguments,
+                           size_t argument_count);
+
+#endif

@@ -1,0 +1,26 @@
+/*
+ * Blocks of strings and records, and the cells that short blocks are. The caller holds 'state_lock'.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_WRITER_ENTRIES_H
+#define TRACEBED_WRITER_ENTRIES_H
+
+#include "writer/store/store.h"
+
+uint32_t tbed_cell_nbytes(uint32_t page_nbytes);
+/* A cell of this process, its header not begun; NULL with the cause. */
+uint8_t *tbed_cell_claim(struct tbed_store *store, uint64_t tick, uint32_t *string_page_ret,
+                         enum tbed_drop_cause *cause_ret);
+
+uint32_t tbed_entry_max_nbytes(const struct tbed_store *store);
+/*
+ * Room for an entry of 'nbytes' (a multiple of 8) in a string or record block. NULL: a drop has been counted; from
+ * tbed_block_room_or_cause() it has not, and the cause is returned.
+ */
+uint8_t *tbed_block_room(struct tbed_store *store, struct tbed_block_writer *blocks, uint32_t nbytes);
+uint8_t *tbed_block_room_or_cause(struct tbed_store *store, struct tbed_block_writer *blocks, uint32_t nbytes,
+                                  enum tbed_drop_cause *cause_ret);
+void tbed_block_writer_finish(struct tbed_store *store, struct tbed_block_writer *blocks);
+
+#endif

@@ -1,0 +1,27 @@
+/*
+ * Strings and call stacks.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_WRITER_TEXTS_H
+#define TRACEBED_WRITER_TEXTS_H
+
+#include "writer/store/store.h"
+
+/* ---- string_write.c ---- */
+/* A new entry. The caller holds 'state_lock'. */
+uint32_t tbed_text_alloc(struct tbed_store *store, const char *text, size_t nbytes);
+
+/* ---- intern.c ---- */
+/* The id of a text; a new entry if it has none yet. The caller holds 'state_lock'. */
+uint32_t tbed_intern_locked(struct tbed_store *store, const char *text, size_t nbytes);
+/* From now on nothing is found. The memory goes; the addresses stay valid until tbed_intern_free(). */
+void tbed_intern_close(struct tbed_store *store);
+void tbed_intern_free(struct tbed_store *store);
+
+/* ---- stack_write.c ---- */
+/* The memory of known stacks goes; a thread that is still looking finds nothing. */
+void tbed_stacks_forget(struct tbed_store *store);
+void tbed_stacks_free(struct tbed_store *store);
+
+#endif
