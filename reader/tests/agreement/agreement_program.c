@@ -25,7 +25,7 @@
 #define TICK_FIRST     UINT64_C(5000000)
 
 static bool is_given, counts, has_whole, has_pairs, has_others, has_categories, goes_back, is_ring, is_killed,
-    forks, has_resolution, is_deep, leaves_open;
+    forks, has_resolution, is_deep, leaves_open, only_talks;
 
 static const struct {
     const char *name;
@@ -41,6 +41,7 @@ static const struct {
     {"ring", &is_ring},              /* a flight recorder, much too small */
     {"killed", &is_killed},          /* never closed */
     {"forks", &forks},               /* two processes */
+    {"talks", &only_talks},          /* messages only */
     {"open", &leaves_open},          /* some spans never end */
     {"resolution", &has_resolution}, /* times are known to the microsecond */
     {"deep", &is_deep},              /* more open spans than a block can store */
@@ -179,7 +180,9 @@ static void step(struct stream *stream)
         stream->tick += has_resolution ? below(3000) : below(50);
     if (goes_back && chance(2))
         stream->tick -= below(30);
-    if (has_whole && chance(30))
+    if (only_talks)
+        message(stream);
+    else if (has_whole && chance(30))
         whole(stream);
     else if (has_pairs && chance(25))
         message(stream);

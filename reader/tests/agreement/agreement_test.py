@@ -127,7 +127,7 @@ def view_tree(path):
 
 
 def view_flame(path):
-    code, text, errors = run("flame", "--folded", "--minimum=0", path)
+    code, text, errors = run("flame", "--folded", path)
     if code == 2:
         raise Refused("flame: " + errors.strip())
     rows = [line.rpartition(" ") for line in text.splitlines()]

@@ -147,6 +147,8 @@ static int parse(int argc, char **argv, struct dump *dump, struct options *optio
         return tool_usage(&tool_verb_dump, optind < argc ? "too many FILE operands" : "missing FILE operand");
     if (dump->indent && options->order_given && !dump->by_stream)
         return tool_usage(&tool_verb_dump, "--depth requires --order=stream");
+    if (dump->json && dump->absolute)
+        return tool_usage(&tool_verb_dump, "--absolute cannot be combined with --json, which prints ticks");
     dump->by_stream |= dump->indent;
     dump->path = argv[optind];
     return -1;

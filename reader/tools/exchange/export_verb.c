@@ -216,7 +216,8 @@ static const char *check_options(const struct options *options, int file_count)
         return "which format? --to=mm_profdata, --to=chrome or --to=rtl-log";
     if (options->version != 0 &&
         (options->version < format->version_min || options->version > format->version_max))
-        return format->version_max > 0 ? "--format-version takes 8 or 9" : "the format has no versions";
+        return format->version_max > 0 ? "--format-version takes 8 or 9"
+                                       : "--format-version does not apply to this format";
     if (options->out == NULL)
         return "missing option -o OUT";
     if (!format->takes_stdout && strcmp(options->out, "-") == 0)

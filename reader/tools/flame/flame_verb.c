@@ -29,7 +29,7 @@ static const char help[] =
     "      --per-thread    a root for each thread instead of all threads put together\n"
     "  -s, --stream N      only stream N; may be repeated. 'tracebed info' lists them\n"
     "  -t, --thread TID    only the threads with this id; may be repeated\n"
-    "  -m, --minimum P     leave out frames of less than P percent of all (default: 0.02)\n"
+    "  -m, --minimum P     leave frames of less than P percent out of the drawing (default: 0.02)\n"
     "      --root NAME     what the root is called, instead of after its process\n"
     "      --color=WHEN    never, auto or always\n"
     "  -h, --help          this text\n"
@@ -46,7 +46,7 @@ enum { OPTION_FOLDED = 2000, OPTION_PER_THREAD, OPTION_ROOT };
 
 struct options {
     const char *output; /* NULL: by the trace's name */
-    bool force, folded;
+    bool force, folded, has_minimum;
     struct streams streams;
     struct tbed_stacks_options stacks;
 };
@@ -67,6 +67,7 @@ static const char *take_option(struct flame *flame, struct options *options, int
     case 't':
         return streams_take_option(&options->streams, option, optarg);
     case 'm':
+        options->has_minimum = true;
         return tool_parse_percent(optarg, &flame->minimum) ? NULL : "-m takes a percentage";
     case 'w':
         return flame_weight_parse(optarg, &flame->weight) ? NULL
@@ -107,7 +108,12 @@ static int parse(int argc, char **argv, struct flame *flame, struct options *opt
         return exit;
     bool is_chosen = options->stacks.per_thread || streams_are_asked_for(&options->streams);
     if (flame->weight != FLAME_TIME && is_chosen)
-        return tool_usage(&tool_verb_flame, "allocations cannot be shown per thread");
+        return tool_usage(
+            &tool_verb_flame,
+            "--per-thread, --stream and --thread do not apply to --weight=bytes, count, peak and leaked");
+    if (options->folded && options->has_minimum)
+        return tool_usage(&tool_verb_flame,
+                          "--minimum cannot be combined with --folded, which prints every stack");
     if (optind != argc - 1)
         return tool_usage(&tool_verb_flame,
                           optind < argc ? "too many FILE operands" : "missing FILE operand");

@@ -319,6 +319,8 @@ static int run(int argc, char **argv)
         take_option(option, &quiet, &put);
     if (exit >= 0)
         return exit;
+    if (quiet && put == put_json)
+        return tool_usage(&tool_verb_verify, "--quiet cannot be combined with --json");
     if (optind == argc)
         return tool_usage(&tool_verb_verify, "missing FILE operand");
     for (int i = optind; i < argc && !tool_output_failed(); i++) {

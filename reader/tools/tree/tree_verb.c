@@ -103,8 +103,6 @@ static int parse(int argc, char **argv, struct tree *tree)
         return tool_usage(&tool_verb_tree,
                           "--calls cannot be combined with --paths, --per-thread or --minimum");
     tree->paths |= tree->options.per_thread || tree->minimum > 0;
-    if (tree->paths && (tree->filter.include.is_given || tree->filter.exclude.is_given))
-        return tool_usage(&tool_verb_tree, "--include-from and --exclude-from require --calls");
     if (optind != argc - 1)
         return tool_usage(&tool_verb_tree, optind < argc ? "too many FILE operands" : "missing FILE operand");
     tree->path = argv[optind];
@@ -288,6 +286,8 @@ static enum tbed_status tree_paths(struct tree *tree)
 static int print(struct tree *tree)
 {
     bool calls = tree->calls || (!tree->paths && tbed_rtl_is_of_log(tree->reader));
+    if (!calls && (tree->filter.include.is_given || tree->filter.exclude.is_given))
+        return tool_usage(&tool_verb_tree, "--include-from and --exclude-from require --calls");
     tool_places_open(&tree->places, tree->reader, TBED_NAME_ALL);
     enum tbed_status status = calls ? tree_calls(tree) : tree_paths(tree);
     tool_places_close(&tree->places);
