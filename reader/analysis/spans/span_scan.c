@@ -54,24 +54,36 @@ static void count_unknown_end(struct span_scanner *scanner, struct name_slot *sl
         extra->unknown_count++;
 }
 
+/* How long it is open is known at the stream's end only. */
+static void count_never_ended(struct scan *scan, struct name_slot *slot)
+{
+    struct name_extra *extra = tbed_name_table_extra(&scan->scanner->names, slot);
+    mark_block(scan, SPAN_MARK_SCOPES);
+    if (extra != NULL)
+        extra->open_count++;
+}
+
 /*
  * An END that finds none of the known spans open. The time that has been gathered since they ended is that of
  * the span that ends here, if there was one below.
  */
-static void end_below(struct scan *scan, uint32_t id, uint64_t begin_tick, uint64_t tick)
+static void end_below(struct scan *scan, const struct tbed_event *event)
 {
     struct span_scanner *scanner = scan->scanner;
-    struct name_slot *slot = tbed_name_table_slot(&scanner->names, id);
-    pass_time(scan, scanner->resolution, tick);
+    struct name_slot *slot = tbed_name_table_slot(&scanner->names, event->id);
+    pass_time(scan, scanner->resolution, event->tick);
     if (scan->deep > 0) {
         slot->self_ticks += scanner->below.self_ticks;
         scan->deep--;
     }
     scanner->below.self_ticks = 0;
-    if (begin_tick == 0)
+    if (event->of.end.begin_tick == 0)
         count_unknown_end(scanner, slot);
+    else if (event->of.end.leaves && event->of.end.end_tick == 0)
+        count_never_ended(scan, slot);
     else
-        tbed_name_slot_end(&scanner->names, slot, ticks_between(scanner, begin_tick, tick));
+        tbed_name_slot_end(&scanner->names, slot,
+                           ticks_between(scanner, event->of.end.begin_tick, event->of.end.end_tick));
 }
 
 static void begin_span(struct scan *scan, uint32_t id, uint64_t tick)
@@ -82,37 +94,22 @@ static void begin_span(struct scan *scan, uint32_t id, uint64_t tick)
     scan->scanner->totals.begin_count++;
 }
 
-static void end_span(struct scan *scan, uint32_t id, uint64_t begin_tick, uint64_t tick)
+/* A LEAVE takes the innermost span off the stack, too; it ends at another time, or never. */
+static void end_span(struct scan *scan, const struct tbed_event *event)
 {
-    scan->scanner->totals.end_count++;
-    if (scan->top == scan->scanner->frames) {
-        end_below(scan, id, begin_tick, tick);
+    struct span_scanner *scanner = scan->scanner;
+    scanner->totals.end_count++;
+    if (scan->top == scanner->frames) {
+        end_below(scan, event);
         return;
     }
-    struct span_scanner *scanner = scan->scanner;
-    pass_time(scan, scanner->resolution, tick);
-    struct name_slot *slot = scan->top->slot;
-    tbed_name_slot_end(&scanner->names, slot, ticks_between(scanner, scan->top->begin_tick, tick));
-    scan->top--;
-}
-
-/* The innermost span leaves the stack here; it ends at another time, or never. */
-static void leave_span(struct scan *scan, const struct tbed_event *event)
-{
-    struct span_scanner *scanner = scan->scanner;
+    pass_time(scan, scanner->resolution, event->tick);
     struct span_frame *span = scan->top--;
-    scanner->totals.end_count++;
-    span->slot->self_ticks += ticks_between(scanner, scan->mark, event->tick);
-    scan->mark = event->tick;
-    if (event->of.end.end_tick != 0) {
+    if (event->of.end.leaves && event->of.end.end_tick == 0)
+        count_never_ended(scan, span->slot);
+    else
         tbed_name_slot_end(&scanner->names, span->slot,
                            ticks_between(scanner, span->begin_tick, event->of.end.end_tick));
-        return;
-    }
-    struct name_extra *extra = tbed_name_table_extra(&scanner->names, span->slot);
-    mark_block(scan, SPAN_MARK_SCOPES);
-    if (extra != NULL)
-        extra->open_count++;
 }
 
 static double argument_number(const struct tbed_argument *argument)
@@ -210,10 +207,7 @@ static void take_event(struct scan *scan, const struct tbed_event *event)
         begin_span(scan, event->id, event->tick);
         break;
     case TBED_EVENT_END:
-        if (scan->top > scan->scanner->frames && event->of.end.leaves)
-            leave_span(scan, event);
-        else
-            end_span(scan, event->id, event->of.end.begin_tick, event->tick);
+        end_span(scan, event);
         break;
     case TBED_EVENT_INSTANT:
         tbed_name_table_slot(&scan->scanner->names, event->id)->instant_count++;
@@ -254,7 +248,7 @@ static bool take_long(struct scan *scan, uint64_t word)
 static bool take_end(struct scan *scan, uint64_t word)
 {
     struct tbed_event event = {.type = TBED_EVENT_END, .id = tbed_event_id(word)};
-    event.tick = scan->base + tbed_event_delta(word);
+    event.tick = event.of.end.end_tick = scan->base + tbed_event_delta(word);
     take_event(scan, &event);
     scan->at++;
     return true;

@@ -276,8 +276,9 @@ static void take_step(void *context, const struct tbed_scope_step *step)
 {
     struct chrome *chrome = context;
     bool is_pair = step->scope->is_pair;
+    bool leaves = step->event != NULL && step->event->type == TBED_EVENT_END && step->event->of.end.leaves;
     chrome->is_of_pair |= is_pair && step->change != TBED_SCOPE_ORPHAN;
-    if (step->change == TBED_SCOPE_END && (!is_pair || step->is_nested))
+    if (step->change == TBED_SCOPE_END && !leaves && (!is_pair || step->is_nested))
         put_span(chrome, step->scope, step->event);
     else if (step->change == TBED_SCOPE_OPEN && step->is_nested)
         put_open(chrome, step->scope);

@@ -20,7 +20,10 @@
 struct rtl_stream {
     uint32_t stream, tid;
     uint32_t ordinal; /* 0: no line yet */
-    uint32_t *open;   /* ids, outermost first: an END need not know its own */
+    struct rtl_span { /* outermost first: an END need not know its own id */
+        uint32_t id;
+        bool is_pair;
+    } * open;
     size_t depth, room;
 };
 
@@ -138,29 +141,43 @@ static uint32_t tid_of(struct rtl_export *export, uint32_t number)
     return stream->ordinal;
 }
 
-static void push(struct rtl_export *export, const struct tbed_event *event)
+/* A span that was imported from messages. */
+static bool is_pair(struct rtl_export *export, const struct tbed_event *event)
 {
-    struct rtl_stream *stream = stream_find(export, event->stream);
+    if (!export->facts.is_import || event->category == TBED_ID_INVALID)
+        return false;
+    struct rtl_text category = name_of(export, event->category);
+    return category.nbytes == strlen(RTL_CATEGORY_PAIR) &&
+           memcmp(category.bytes, RTL_CATEGORY_PAIR, category.nbytes) == 0;
+}
+
+static void push(struct rtl_export *export, uint32_t number, struct rtl_span span)
+{
+    struct rtl_stream *stream = stream_find(export, number);
     if (stream == NULL)
         return;
     if (stream->depth == stream->room) {
         size_t room = stream->room > 0 ? stream->room * 2 : 16;
-        uint32_t *open = realloc(stream->open, room * sizeof *open);
+        struct rtl_span *open = realloc(stream->open, room * sizeof *open);
         export->is_out_of_memory |= open == NULL;
         if (open == NULL)
             return;
         stream->open = open;
         stream->room = room;
     }
-    stream->open[stream->depth++] = event->id;
+    stream->open[stream->depth++] = span;
 }
 
-/* The id of the span that ends. */
-static uint32_t pop(struct rtl_export *export, const struct tbed_event *event)
+/* The span that ends. */
+static struct rtl_span pop(struct rtl_export *export, const struct tbed_event *event)
 {
     struct rtl_stream *stream = stream_find(export, event->stream);
-    uint32_t id = stream != NULL && stream->depth > 0 ? stream->open[--stream->depth] : TBED_ID_INVALID;
-    return event->id != TBED_ID_INVALID ? event->id : id;
+    struct rtl_span span = {.id = TBED_ID_INVALID};
+    if (stream != NULL && stream->depth > 0)
+        span = stream->open[--stream->depth];
+    if (event->id != TBED_ID_INVALID)
+        span.id = event->id;
+    return span;
 }
 
 /* ---- Bytes ---- */
@@ -325,6 +342,30 @@ static void write_name(struct rtl_export *export, const struct tbed_event *event
     write_piece(export);
 }
 
+/* The message that begins or ends an imported pair: its name is "context : text", the context a reference. */
+static void write_pair(struct rtl_export *export, const struct tbed_event *event, uint32_t id,
+                       const char *brace, const struct carried *carried)
+{
+    struct tbed_string_component context = {.is_reference = false};
+    uint32_t at = 0;
+    size_t before = 0;
+    tbed_string_component_next(export->reader, id, &at, &context);
+    write_prefix_of(export, event, carried);
+    tbed_chrome_puts(&export->piece, "| ");
+    if (context.is_reference) {
+        struct rtl_text name = name_of(export, context.id);
+        tbed_chrome_put(&export->piece, name.bytes, name.nbytes);
+        tbed_chrome_puts(&export->piece, " ");
+        before = name.nbytes + 3;
+    }
+    tbed_chrome_puts(&export->piece, brace);
+    struct rtl_text name = name_of(export, id);
+    if (name.nbytes >= before)
+        tbed_chrome_put(&export->piece, name.bytes + before, name.nbytes - before);
+    tbed_chrome_puts(&export->piece, "\n");
+    write_piece(export);
+}
+
 /* The text of a message: most need no formatting. */
 static void put_text(struct rtl_export *export, const struct tbed_event *event, struct rtl_text format,
                      const struct carried *carried)
@@ -361,24 +402,34 @@ static void write_message(struct rtl_export *export, const struct tbed_event *ev
     write_piece(export);
 }
 
+static void write_edge(struct rtl_export *export, const struct tbed_event *event, const struct rtl_span *span,
+                       const struct carried *carried)
+{
+    bool begins = event->type == TBED_EVENT_BEGIN;
+    if (span->is_pair)
+        write_pair(export, event, span->id, begins ? ": { " : ": } ", carried);
+    else
+        write_name(export, event, span->id, begins ? "{ " : "} ", carried);
+}
+
 static void write_event(struct rtl_export *export, const struct tbed_event *event,
                         const struct carried *carried)
 {
-    uint32_t id = event->id;
-    if (event->type == TBED_EVENT_BEGIN)
-        push(export, event);
-    if (event->type == TBED_EVENT_END)
-        id = pop(export, event);
+    struct rtl_span span = {event->id, false};
+    if (event->type == TBED_EVENT_BEGIN) {
+        span.is_pair = is_pair(export, event);
+        push(export, event->stream, span);
+    } else if (event->type == TBED_EVENT_END) {
+        span = pop(export, event);
+    }
     if (event->type == TBED_EVENT_END && event->of.end.leaves)
         return;
     if (carried->line.bytes != NULL)
         write_carried(export, event, carried->line);
-    else if (event->type == TBED_EVENT_BEGIN)
-        write_name(export, event, id, "{ ", carried);
-    else if (event->type == TBED_EVENT_END)
-        write_name(export, event, id, "} ", carried);
+    else if (event->type == TBED_EVENT_BEGIN || event->type == TBED_EVENT_END)
+        write_edge(export, event, &span, carried);
     else if (event->type == TBED_EVENT_INSTANT)
-        write_name(export, event, id, "| : ", carried);
+        write_name(export, event, event->id, "| : ", carried);
     else if (event->type == TBED_EVENT_MESSAGE)
         write_message(export, event, carried);
     else

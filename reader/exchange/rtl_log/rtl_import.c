@@ -1,5 +1,6 @@
 /*
- * A log of RTL_LOGFILE becomes a bed: a stream for each thread, scopes as spans, messages as messages.
+ * A log of RTL_LOGFILE becomes a trace: a stream for each thread, scopes as spans, also those that messages "{ text" and
+ * "} text" tell of, other messages as messages.
  *
  * Ticks are nanoseconds of the log's timer. Lines of one millisecond follow one another by a tick, so that the order of
  * ticks over all streams is the order of lines. A line that the event does not give back exactly carries its bytes.
@@ -7,13 +8,14 @@
  * SPDX-License-Identifier: MIT
  */
 #include "format/utf8.h"
-#include "reader/exchange/rtl_log/rtl_log.h"
+#include "reader/exchange/rtl_log/rtl_scopes.h"
 #include "reader/exchange/shared/import_drops.h"
 #include "reader/exchange/shared/new_file.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <tracebed/writer.h>
+#include <unistd.h>
 
 #define THREAD_MAX      65536u
 #define EPOCH_MAX       ((uint64_t)4000 << 32) /* ms; in ticks still far below 2^64 */
@@ -24,18 +26,29 @@
 struct track {
     uint32_t tid;
     struct tbed_recorder *recorder;
-    uint32_t *open; /* names, outermost first */
-    size_t depth, room;
+    struct rtl_thread_scopes scopes;
+    uint64_t last_tick;
 };
 
 struct ids {
-    uint32_t ms, line, foreign, cut, orphan;
+    uint32_t ms, line, foreign, cut, orphan, late, pair;
+};
+
+/* When scopes ended that had left the stack before, by their ordinals. */
+struct late_ends {
+    struct late_end {
+        uint64_t ordinal, tick;
+    } * items;
+    size_t count, room;
 };
 
 struct log {
     struct tbed_writer *writer;
     struct tbed_import_report *report;
     struct rtl_names *names;
+    struct rtl_scopes *scopes;
+    const struct late_ends *known; /* by an import before this one, sorted */
+    struct late_ends found;
     struct rtl_facts facts;
     struct ids ids;
     struct track *tracks;
@@ -111,20 +124,6 @@ static bool track_find(struct log *log, uint32_t tid, struct track **track_ret)
     }
     log->last_track = *slot - 1;
     *track_ret = &log->tracks[log->last_track];
-    return true;
-}
-
-static bool track_push(struct track *track, uint32_t name)
-{
-    if (track->depth == track->room) {
-        size_t room = track->room > 0 ? track->room * 2 : 16;
-        uint32_t *open = realloc(track->open, room * sizeof *open);
-        if (open == NULL)
-            return false;
-        track->open = open;
-        track->room = room;
-    }
-    track->open[track->depth++] = name;
     return true;
 }
 
@@ -204,89 +203,222 @@ static void give_bytes(struct log *log, struct taken *taken, uint32_t id)
     log->report->instant_count++;
 }
 
-static bool give_begin(struct log *log, struct track *track, struct taken *taken, bool has_own_time)
+/* ---- Scopes ---- */
+
+static int compare_late(const void *left, const void *right)
 {
-    uint32_t name = tbed_rtl_name_intern(log->names, taken->line.rest, taken->line.nbytes);
-    if (name == RTL_NAME_NONE || !track_push(track, name))
-        return false;
-    struct tbed_given_event event = {
-        .type = TBED_GIVEN_BEGIN, .id = tbed_rtl_name_string(log->names, name), .category = TBED_ID_INVALID};
-    taken->keeps_bytes |= !tbed_rtl_name_is_exact(log->names, name);
-    give(log, track->recorder, &event, taken, has_own_time);
-    log->report->interval_count++;
-    return tbed_rtl_name_open(log->names, (uint32_t)(track - log->tracks), name, 1);
+    uint64_t a = ((const struct late_end *)left)->ordinal, b = ((const struct late_end *)right)->ordinal;
+    return (a > b) - (a < b);
 }
 
-/* Ends scopes whose own end never came, down to 'name'. */
-static void end_unclosed(struct log *log, struct track *track, uint32_t name)
+static bool late_add(struct late_ends *ends, uint64_t ordinal, uint64_t tick)
+{
+    if (ends->count == ends->room) {
+        size_t room = ends->room * 2 + 64;
+        struct late_end *items = realloc(ends->items, room * sizeof *items);
+        if (items == NULL)
+            return false;
+        ends->items = items;
+        ends->room = room;
+    }
+    ends->items[ends->count++] = (struct late_end){ordinal, tick};
+    return true;
+}
+
+/* When a scope ends that leaves the stack now; 0: never. */
+static uint64_t end_of(const struct log *log, const struct rtl_scope *scope)
+{
+    struct late_end wanted = {scope->ordinal, 0};
+    if (scope->end_tick != 0 || log->known->count == 0)
+        return scope->end_tick;
+    const struct late_end *end =
+        bsearch(&wanted, log->known->items, log->known->count, sizeof wanted, compare_late);
+    return end != NULL ? end->tick : 0;
+}
+
+static void leave_top(struct log *log, struct track *track)
 {
     static const struct taken nothing = {.keeps_bytes = false};
-    while (track->open[track->depth - 1] != name) {
-        struct tbed_given_event event = {.type = TBED_GIVEN_LEAVE};
-        give(log, track->recorder, &event, &nothing, true);
-        tbed_rtl_name_open(log->names, (uint32_t)(track - log->tracks), track->open[--track->depth], -1);
-        count(log, TBED_RTL_ODD_UNCLOSED);
-    }
+    struct tbed_given_event event = {
+        .type = TBED_GIVEN_LEAVE, .end_tick = end_of(log, tbed_rtl_scope_at(log->scopes, track->scopes.top))};
+    give(log, track->recorder, &event, &nothing, true);
+    tbed_rtl_scope_pop(log->scopes, &track->scopes);
 }
 
-static void give_orphan(struct log *log, struct track *track, uint32_t name, struct taken *taken,
-                        bool has_own_time)
+static uint32_t number_of(const struct log *log, const struct track *track)
 {
-    struct tbed_given_event event = {.type = TBED_GIVEN_INSTANT,
-                                     .id = tbed_rtl_name_string(log->names, name),
-                                     .category = log->ids.orphan};
-    taken->keeps_bytes = true;
-    count(log, TBED_RTL_ODD_ORPHAN);
+    return (uint32_t)(track - log->tracks);
+}
+
+static bool begin_scope(struct log *log, struct track *track, struct taken *taken, bool has_own_time,
+                        const struct rtl_scope *scope)
+{
+    struct tbed_given_event event = {.type = TBED_GIVEN_BEGIN,
+                                     .id = tbed_rtl_name_string(log->names, scope->name),
+                                     .category = scope->is_pair ? log->ids.pair : TBED_ID_INVALID};
+    taken->keeps_bytes |= !tbed_rtl_name_is_exact(log->names, scope->name);
     give(log, track->recorder, &event, taken, has_own_time);
+    log->report->interval_count++;
+    return tbed_rtl_scope_begin(log->scopes, &track->scopes, number_of(log, track), scope->name,
+                                scope->is_pair);
+}
+
+/* A line that ends a scope, but not the span at hand. */
+static void give_end_line(struct log *log, struct track *track, struct taken *taken, bool has_own_time,
+                          const struct tbed_given_event *event)
+{
+    struct tbed_given_event instant = *event;
+    instant.type = TBED_GIVEN_INSTANT;
+    taken->keeps_bytes = true;
+    give(log, track->recorder, &instant, taken, has_own_time);
     log->report->instant_count++;
+}
+
+/*
+ * Ends 'scope', which is open. Only the end of an object's scope takes others off the stack; a pair that others stand in
+ * stays until they are gone.
+ */
+static bool end_scope(struct log *log, struct track *track, struct taken *taken, bool has_own_time,
+                      uint32_t scope)
+{
+    const struct rtl_scope *item = tbed_rtl_scope_at(log->scopes, scope);
+    struct rtl_thread_scopes *stack = &track->scopes;
+    bool is_late = item->has_left, is_inside = item->is_pair && stack->top != scope;
+    if (is_late || is_inside) {
+        struct tbed_given_event event = {.id = tbed_rtl_name_string(log->names, item->name),
+                                         .category = log->ids.late};
+        bool is_known = !is_late || late_add(&log->found, item->ordinal, log->tick);
+        give_end_line(log, track, taken, has_own_time, &event);
+        tbed_rtl_scope_end(log->scopes, stack, scope, log->tick);
+        return is_known;
+    }
+    while (stack->top != scope)
+        leave_top(log, track);
+    struct tbed_given_event event = {.type = TBED_GIVEN_END};
+    taken->keeps_bytes |= !tbed_rtl_name_is_exact(log->names, item->name);
+    give(log, track->recorder, &event, taken, has_own_time);
+    tbed_rtl_scope_end(log->scopes, stack, scope, log->tick);
+    tbed_rtl_scope_pop(log->scopes, stack);
+    while (stack->top != 0 && tbed_rtl_scope_at(log->scopes, stack->top)->end_tick != 0)
+        leave_top(log, track);
+    return true;
+}
+
+static bool give_begin(struct log *log, struct track *track, struct taken *taken, bool has_own_time)
+{
+    struct rtl_scope scope = {.name = tbed_rtl_name_intern(log->names, taken->line.rest, taken->line.nbytes)};
+    return scope.name != RTL_NAME_NONE && begin_scope(log, track, taken, has_own_time, &scope);
 }
 
 static bool give_end(struct log *log, struct track *track, struct taken *taken, bool has_own_time)
 {
-    uint32_t thread = (uint32_t)(track - log->tracks);
     uint32_t name = tbed_rtl_name_intern(log->names, taken->line.rest, taken->line.nbytes);
     if (name == RTL_NAME_NONE)
         return false;
-    if (tbed_rtl_name_open_count(log->names, thread, name) == 0) {
-        give_orphan(log, track, name, taken, has_own_time);
-        return true;
-    }
-    end_unclosed(log, track, name);
-    track->depth--;
-    struct tbed_given_event event = {.type = TBED_GIVEN_END};
-    taken->keeps_bytes |= !tbed_rtl_name_is_exact(log->names, name);
-    give(log, track->recorder, &event, taken, has_own_time);
-    return tbed_rtl_name_open(log->names, thread, name, -1);
+    uint32_t scope = tbed_rtl_scope_find(log->scopes, &track->scopes, number_of(log, track), name, false);
+    if (scope != 0)
+        return end_scope(log, track, taken, has_own_time, scope);
+    struct tbed_given_event event = {.id = tbed_rtl_name_string(log->names, name),
+                                     .category = log->ids.orphan};
+    count(log, TBED_RTL_ODD_ORPHAN);
+    give_end_line(log, track, taken, has_own_time, &event);
+    return true;
 }
 
-static bool give_message(struct log *log, struct track *track, struct taken *taken, bool has_own_time)
+/* ---- Messages ---- */
+
+/* A message, and the scope that says it. */
+struct said {
+    struct rtl_text text;
+    uint32_t context; /* a name */
+    bool has_context;
+};
+
+struct open_names {
+    const struct rtl_scopes *scopes;
+    uint32_t thread;
+};
+
+static bool is_open(const void *context, uint32_t name)
+{
+    const struct open_names *names = context;
+    return tbed_rtl_scope_is_open(names->scopes, names->thread, name);
+}
+
+/* False: no memory. */
+static bool take_apart(struct log *log, const struct track *track, struct taken *taken, struct said *said)
 {
     const struct rtl_line *line = &taken->line;
+    struct rtl_text rest = {line->rest, line->nbytes};
+    struct open_names names = {log->scopes, number_of(log, track)};
     size_t name_nbytes = 0, at = 0;
-    uint32_t format_id = TBED_ID_INVALID;
     bool is_nameless = line->nbytes >= 2 && memcmp(line->rest, ": ", 2) == 0;
-    if (is_nameless)
+    said->has_context = false;
+    if (is_nameless) {
         at = 2;
-    else if (tbed_rtl_name_split(log->names, (uint32_t)(track - log->tracks), line->rest, line->nbytes,
-                                 &name_nbytes)) {
-        uint32_t name = tbed_rtl_name_intern(log->names, line->rest, name_nbytes);
-        if (name == RTL_NAME_NONE)
-            return false;
+    } else if (tbed_rtl_name_split(log->names, is_open, &names, &rest, &name_nbytes)) {
         at = name_nbytes + 3;
-        format_id = tbed_rtl_name_format(log->names, name);
-        taken->keeps_bytes |= !tbed_rtl_name_is_exact(log->names, name) || name_nbytes == 0;
+        said->has_context = true;
     } else {
         count(log, TBED_RTL_ODD_SEPARATOR);
         taken->keeps_bytes = true;
+        name_nbytes = 0;
     }
-    struct tbed_argument text = text_argument(TBED_ID_INVALID, line->rest + at, line->nbytes - at);
+    said->text = (struct rtl_text){line->rest + at, line->nbytes - at};
+    said->context = tbed_rtl_name_intern(log->names, line->rest, name_nbytes);
+    if (said->context == RTL_NAME_NONE)
+        return false;
+    taken->keeps_bytes |=
+        said->has_context && (name_nbytes == 0 || !tbed_rtl_name_is_exact(log->names, said->context));
+    return true;
+}
+
+static void give_text(struct log *log, struct track *track, struct taken *taken, bool has_own_time,
+                      const struct said *said)
+{
+    struct tbed_argument text = text_argument(TBED_ID_INVALID, said->text.bytes, said->text.nbytes);
     struct tbed_given_event event = {.type = TBED_GIVEN_MESSAGE,
-                                     .id = format_id,
+                                     .id = said->has_context ? tbed_rtl_name_format(log->names, said->context)
+                                                             : TBED_ID_INVALID,
                                      .severity = TBED_MESSAGE_CONTEXT,
                                      .arguments = &text,
                                      .argument_count = 1};
     give(log, track->recorder, &event, taken, has_own_time);
     log->report->message_count++;
+}
+
+/* "{ text" begins a scope, "} text" ends it, if there is one to end. */
+static bool give_pair(struct log *log, struct track *track, struct taken *taken, bool has_own_time,
+                      const struct said *said)
+{
+    const char *text = said->text.bytes;
+    size_t nbytes = said->text.nbytes, at = 1;
+    while (at < nbytes && text[at] == ' ')
+        at++;
+    uint32_t name = tbed_rtl_pair_intern(log->names, said->context, text + at, nbytes - at);
+    if (name == RTL_NAME_NONE)
+        return false;
+    bool is_canonical = at == 2, begins = text[0] == '{';
+    struct rtl_scope scope = {.name = name, .is_pair = true};
+    uint32_t open =
+        begins ? 0 : tbed_rtl_scope_find(log->scopes, &track->scopes, number_of(log, track), name, true);
+    if (!begins && open == 0) {
+        give_text(log, track, taken, has_own_time, said);
+        return true;
+    }
+    taken->keeps_bytes |= !is_canonical || (!begins && tbed_rtl_scope_at(log->scopes, open)->name != name);
+    return begins ? begin_scope(log, track, taken, has_own_time, &scope)
+                  : end_scope(log, track, taken, has_own_time, open);
+}
+
+static bool give_message(struct log *log, struct track *track, struct taken *taken, bool has_own_time)
+{
+    struct said said;
+    if (!take_apart(log, track, taken, &said))
+        return false;
+    if (said.text.nbytes > 0 && (said.text.bytes[0] == '{' || said.text.bytes[0] == '}'))
+        return give_pair(log, track, taken, has_own_time, &said);
+    give_text(log, track, taken, has_own_time, &said);
     return true;
 }
 
@@ -334,6 +466,7 @@ static bool give_line(struct log *log, struct taken *taken)
         return true;
     }
     bool has_own_time = take_time(log, taken->line.ms);
+    track->last_tick = log->tick;
     log->report->odd_counts[TBED_RTL_ODD_NUMBER] += !taken->line.is_canonical;
     taken->keeps_bytes |= !taken->line.is_canonical;
     if (taken->line.kind == '{')
@@ -420,7 +553,9 @@ static void make_ids(struct log *log)
                  {RTL_ARG_LINE, offsetof(struct ids, line)},
                  {"no line of a log", offsetof(struct ids, foreign)},
                  {"cut line", offsetof(struct ids, cut)},
-                 {"end without a begin", offsetof(struct ids, orphan)}};
+                 {"end without a begin", offsetof(struct ids, orphan)},
+                 {"end that crosses another scope", offsetof(struct ids, late)},
+                 {RTL_CATEGORY_PAIR, offsetof(struct ids, pair)}};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         uint32_t id = tbed_string_intern(log->writer, texts[i].text, strlen(texts[i].text));
         memcpy((char *)&log->ids + texts[i].at, &id, sizeof id);
@@ -432,7 +567,8 @@ static enum tbed_status take_lines(struct log *log, const char *at, const char *
     bool is_truncated, is_long;
     make_ids(log);
     log->names = tbed_rtl_names_new(log->writer);
-    if (log->names == NULL)
+    log->scopes = log->names != NULL ? tbed_rtl_scopes_new(log->names) : NULL;
+    if (log->scopes == NULL)
         return TBED_ERR_MEMORY;
     while (at < end) {
         const char *next = line_end(at, end, &is_truncated, &is_long);
@@ -443,6 +579,16 @@ static enum tbed_status take_lines(struct log *log, const char *at, const char *
     return TBED_OK;
 }
 
+/* A pair that has ended below a scope that never does has not left the stack yet. */
+static void finish_scopes(struct log *log)
+{
+    for (size_t i = 0; i < log->track_count; i++) {
+        log->tick = log->tracks[i].last_tick;
+        while (log->tracks[i].scopes.ended_count > 0)
+            leave_top(log, &log->tracks[i]);
+    }
+}
+
 static void finish(struct log *log)
 {
     struct tbed_import_report *report = log->report;
@@ -450,26 +596,26 @@ static void finish(struct log *log)
     for (unsigned which = 0; which < 3; which++)
         report->odd_counts[TBED_RTL_ODD_HEADER] += log->facts.numbers[which][0] == '\0';
     report->odd_counts[TBED_RTL_ODD_TRAILER] += log->facts.numbers[RTL_TRAILER][0] == '\0';
-    for (size_t i = 0; i < log->track_count; i++)
-        report->odd_counts[TBED_RTL_ODD_UNCLOSED] += log->tracks[i].depth;
+    finish_scopes(log);
+    report->odd_counts[TBED_RTL_ODD_UNCLOSED] = tbed_rtl_scopes_open_count(log->scopes);
     report->thread_count = log->track_count;
     tbed_metadata_set(log->writer, text, tbed_rtl_facts_put(&log->facts, report, text, sizeof text));
 }
 
 static void free_all(struct log *log)
 {
-    for (size_t i = 0; i < log->track_count; i++)
-        free(log->tracks[i].open);
     free(log->tracks);
     free(log->track_slots);
+    tbed_rtl_scopes_free(log->scopes);
     tbed_rtl_names_free(log->names);
     tbed_writer_free(log->writer);
 }
 
-enum tbed_status tbed_rtl_import(const struct rtl_text *text, int fd, struct tbed_import_report *report,
-                                 struct tbed_error *error_ret)
+static enum tbed_status import_once(const struct rtl_text *text, int fd, struct tbed_import_report *report,
+                                    const struct late_ends *known, struct late_ends *found_ret,
+                                    struct tbed_error *error_ret)
 {
-    struct log log = {.report = report};
+    struct log log = {.report = report, .known = known};
     char numbers[3][RTL_HEADER_NMAX] = {{0}};
     const char *end = text->bytes + text->nbytes;
     const char *lines = take_header(&log.facts, numbers, text->bytes, end);
@@ -484,6 +630,23 @@ enum tbed_status tbed_rtl_import(const struct rtl_text *text, int fd, struct tbe
     } else {
         tbed_exchange_fail(error_ret, status);
     }
+    *found_ret = log.found;
     free_all(&log);
+    return status;
+}
+
+/* Where scopes left the stack and ended after all, once more: a LEAVE has to say when. */
+enum tbed_status tbed_rtl_import(const struct rtl_text *text, int fd, struct tbed_import_report *report,
+                                 struct tbed_error *error_ret)
+{
+    struct late_ends none = {.count = 0}, first = {.count = 0}, second = {.count = 0};
+    enum tbed_status status = import_once(text, fd, report, &none, &first, error_ret);
+    if (status == TBED_OK && first.count > 0) {
+        qsort(first.items, first.count, sizeof *first.items, compare_late);
+        status = ftruncate(fd, 0) == 0 ? import_once(text, fd, report, &first, &second, error_ret)
+                                       : tbed_exchange_fail(error_ret, TBED_ERR_WRITE);
+    }
+    free(first.items);
+    free(second.items);
     return status;
 }

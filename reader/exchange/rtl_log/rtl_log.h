@@ -11,13 +11,14 @@
 
 #include <tracebed/exchange.h>
 
-#define RTL_NS_PER_MS   1000000u
-#define RTL_PIECE_NMAX  4095u  /* bytes that the program writes of a piece; then a zero */
-#define RTL_LINE_NMAX   24000u /* longer ones are kept in pieces: an event has to fit into a page */
-#define RTL_HEADER_NMAX 24     /* of a number of the header or the trailer, terminated */
-#define RTL_UNIT        '\x1e' /* between the context of a message and its format */
-#define RTL_ARG_MS      "ms"   /* of an imported line whose own time is not the one that its place needs */
-#define RTL_ARG_LINE    "line" /* the bytes of an imported line that the event alone does not give back */
+#define RTL_NS_PER_MS     1000000u
+#define RTL_PIECE_NMAX    4095u     /* bytes that the program writes of a piece; then a zero */
+#define RTL_LINE_NMAX     24000u    /* longer ones are kept in pieces: an event has to fit into a page */
+#define RTL_HEADER_NMAX   24        /* of a number of the header or the trailer, terminated */
+#define RTL_UNIT          '\x1e'    /* between the context of a message and its format */
+#define RTL_CATEGORY_PAIR "message" /* of a span that messages "{ text" and "} text" tell of */
+#define RTL_ARG_MS        "ms"   /* of an imported line whose own time is not the one that its place needs */
+#define RTL_ARG_LINE      "line" /* the bytes of an imported line that the event alone does not give back */
 
 /* ---- Lines ---- */
 
@@ -68,7 +69,7 @@ enum tbed_status tbed_rtl_import(const struct rtl_text *log, int fd, struct tbed
 
 struct tbed_writer;
 
-/* ---- Names that were met, and which of them are open on a thread ---- */
+/* ---- Names that were met ---- */
 
 struct rtl_names;
 #define RTL_NAME_NONE UINT32_MAX
@@ -79,22 +80,23 @@ void tbed_rtl_names_free(struct rtl_names *names);
 
 /* The number of a name; RTL_NAME_NONE: no memory. */
 uint32_t tbed_rtl_name_intern(struct rtl_names *names, const char *text, size_t nbytes);
-bool tbed_rtl_name_is(const struct rtl_names *names, uint32_t name, const char *text, size_t nbytes);
+/* Of a scope that messages tell of: 'text' behind the brace, said in the scope 'context', a name. */
+uint32_t tbed_rtl_pair_intern(struct rtl_names *names, uint32_t context, const char *text, size_t nbytes);
 
-/* Its string, and the format of messages from it; the bed may not be able to hold it exactly. */
+/* Whether both are of one context, and the text of the one is the start of the other's, and not empty. */
+bool tbed_rtl_pair_starts(const struct rtl_names *names, uint32_t pair, uint32_t start);
+
+/* Its string, "context : text" for a pair, and the format of messages from it; the bed may not hold it exactly. */
 uint32_t tbed_rtl_name_string(struct rtl_names *names, uint32_t name);
 uint32_t tbed_rtl_name_format(struct rtl_names *names, uint32_t name);
 bool tbed_rtl_name_is_exact(const struct rtl_names *names, uint32_t name);
 
-/* How often it is open on a thread. False: no memory. */
-bool tbed_rtl_name_open(struct rtl_names *names, uint32_t thread, uint32_t name, int change);
-uint32_t tbed_rtl_name_open_count(const struct rtl_names *names, uint32_t thread, uint32_t name);
-
 /*
- * Where the name of a message's scope ends: the longest name open on the thread that " : " follows, else the first
+ * Where the name of a message's scope ends: the longest name that 'is_open' takes and " : " follows, else the first
  * " : ". False: there is none.
  */
-bool tbed_rtl_name_split(const struct rtl_names *names, uint32_t thread, const char *text, size_t nbytes,
-                         size_t *name_nbytes_ret);
+typedef bool rtl_is_open_function(const void *context, uint32_t name);
+bool tbed_rtl_name_split(const struct rtl_names *names, rtl_is_open_function *is_open, const void *context,
+                         const struct rtl_text *text, size_t *name_nbytes_ret);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The names of an RTL_LOGFILE log, each looked up once, and how often each is open on a thread.
+ * The names of an RTL_LOGFILE log, each looked up once.
  *
  * The hash of a name is that of its prefixes carried on, so that one pass over a line finds all names that it may
  * start with, however long it is.
@@ -21,13 +21,8 @@ struct name {
     size_t nbytes;
     uint64_t hash;
     uint32_t string_id, format_id; /* INVALID: not asked for yet */
+    uint32_t context;              /* of a pair of messages: the name of the scope that says it; else NONE */
     bool is_exact; /* a string of the bed can hold it, and as a context it ends where it should */
-};
-
-struct open {
-    uint64_t key; /* thread << 32 | name */
-    uint32_t count;
-    bool is_taken;
 };
 
 struct rtl_names {
@@ -36,8 +31,6 @@ struct rtl_names {
     size_t count, room;
     uint32_t *slots; /* of names: number + 1 */
     size_t slot_count;
-    struct open *opens;
-    size_t open_count, open_room;
     char *buffer; /* for formats */
 };
 
@@ -60,11 +53,10 @@ struct rtl_names *tbed_rtl_names_new(struct tbed_writer *writer)
     if (names == NULL)
         return NULL;
     names->writer = writer;
-    names->slot_count = names->open_room = 1024;
+    names->slot_count = 1024;
     names->slots = calloc(names->slot_count, sizeof *names->slots);
-    names->opens = calloc(names->open_room, sizeof *names->opens);
     names->buffer = malloc(RTL_LINE_NMAX + 8);
-    if (names->slots != NULL && names->opens != NULL && names->buffer != NULL)
+    if (names->slots != NULL && names->buffer != NULL)
         return names;
     tbed_rtl_names_free(names);
     return NULL;
@@ -76,28 +68,24 @@ void tbed_rtl_names_free(struct rtl_names *names)
         return;
     free(names->items);
     free(names->slots);
-    free(names->opens);
     free(names->buffer);
     free(names);
 }
 
 /* ---- Names ---- */
 
-bool tbed_rtl_name_is(const struct rtl_names *names, uint32_t name, const char *text, size_t nbytes)
+static bool is_name(const struct name *item, const struct name *wanted)
 {
-    const struct name *item = &names->items[name];
-    return item->nbytes == nbytes && memcmp(item->text, text, nbytes) == 0;
+    return item->hash == wanted->hash && item->context == wanted->context && item->nbytes == wanted->nbytes &&
+           memcmp(item->text, wanted->text, wanted->nbytes) == 0;
 }
 
 /* Its slot, or the free one where it belongs. */
-static size_t slot_find(const struct rtl_names *names, uint64_t hash, const char *text, size_t nbytes)
+static size_t slot_find(const struct rtl_names *names, const struct name *wanted)
 {
-    size_t at = (hash >> 20) & (names->slot_count - 1);
-    for (; names->slots[at] != 0; at = (at + 1) & (names->slot_count - 1)) {
-        uint32_t name = names->slots[at] - 1;
-        if (names->items[name].hash == hash && tbed_rtl_name_is(names, name, text, nbytes))
-            break;
-    }
+    size_t at = (wanted->hash >> 20) & (names->slot_count - 1);
+    while (names->slots[at] != 0 && !is_name(&names->items[names->slots[at] - 1], wanted))
+        at = (at + 1) & (names->slot_count - 1);
     return at;
 }
 
@@ -130,10 +118,9 @@ static bool items_grow(struct rtl_names *names)
     return true;
 }
 
-uint32_t tbed_rtl_name_intern(struct rtl_names *names, const char *text, size_t nbytes)
+static uint32_t intern(struct rtl_names *names, const struct name *wanted)
 {
-    uint64_t hash = hash_of(text, nbytes);
-    size_t slot = slot_find(names, hash, text, nbytes);
+    size_t slot = slot_find(names, wanted);
     if (names->slots[slot] != 0)
         return names->slots[slot] - 1;
     if (names->count == names->room && !items_grow(names))
@@ -141,20 +128,55 @@ uint32_t tbed_rtl_name_intern(struct rtl_names *names, const char *text, size_t 
     if (names->count * 2 >= names->slot_count) {
         if (!slots_grow(names))
             return RTL_NAME_NONE;
-        slot = slot_find(names, hash, text, nbytes);
+        slot = slot_find(names, wanted);
     }
-    bool is_exact = tbed_utf8_valid_nbytes((const uint8_t *)text, nbytes) == nbytes &&
-                    memchr(text, RTL_UNIT, nbytes) == NULL;
-    names->items[names->count] =
-        (struct name){text, nbytes, hash, TBED_ID_INVALID, TBED_ID_INVALID, is_exact};
+    struct name *item = &names->items[names->count];
+    *item = *wanted;
+    item->string_id = item->format_id = TBED_ID_INVALID;
+    item->is_exact = tbed_utf8_valid_nbytes((const uint8_t *)item->text, item->nbytes) == item->nbytes &&
+                     memchr(item->text, RTL_UNIT, item->nbytes) == NULL;
     names->slots[slot] = (uint32_t)++names->count;
     return (uint32_t)names->count - 1;
+}
+
+uint32_t tbed_rtl_name_intern(struct rtl_names *names, const char *text, size_t nbytes)
+{
+    struct name wanted = {
+        .text = text, .nbytes = nbytes, .hash = hash_of(text, nbytes), .context = RTL_NAME_NONE};
+    return intern(names, &wanted);
+}
+
+uint32_t tbed_rtl_pair_intern(struct rtl_names *names, uint32_t context, const char *text, size_t nbytes)
+{
+    uint64_t hash = (hash_of(text, nbytes) ^ ((uint64_t)context + 1)) * HASH_FACTOR;
+    struct name wanted = {.text = text, .nbytes = nbytes, .hash = hash, .context = context};
+    return intern(names, &wanted);
+}
+
+bool tbed_rtl_pair_starts(const struct rtl_names *names, uint32_t pair, uint32_t start)
+{
+    const struct name *whole = &names->items[pair], *part = &names->items[start];
+    return whole->context == part->context && part->nbytes > 0 && whole->nbytes > part->nbytes &&
+           memcmp(whole->text, part->text, part->nbytes) == 0;
+}
+
+static uint32_t pair_string(struct rtl_names *names, const struct name *pair)
+{
+    struct tbed_component parts[] = {{.id = tbed_rtl_name_string(names, pair->context)},
+                                     {.text = " : ", .nbytes = 3},
+                                     {.text = pair->text, .nbytes = pair->nbytes}};
+    bool has_context = names->items[pair->context].nbytes > 0;
+    if (has_context && parts[0].id != TBED_ID_INVALID)
+        return tbed_string_alloc(names->writer, parts, 3);
+    return tbed_string_intern(names->writer, pair->text, pair->nbytes);
 }
 
 uint32_t tbed_rtl_name_string(struct rtl_names *names, uint32_t name)
 {
     struct name *item = &names->items[name];
-    if (item->string_id == TBED_ID_INVALID)
+    if (item->string_id == TBED_ID_INVALID && item->context != RTL_NAME_NONE)
+        item->string_id = pair_string(names, item);
+    else if (item->string_id == TBED_ID_INVALID)
         item->string_id = tbed_string_intern(names->writer, item->text, item->nbytes);
     return item->string_id;
 }
@@ -173,64 +195,25 @@ uint32_t tbed_rtl_name_format(struct rtl_names *names, uint32_t name)
 
 bool tbed_rtl_name_is_exact(const struct rtl_names *names, uint32_t name)
 {
-    return names->items[name].is_exact;
+    const struct name *item = &names->items[name];
+    return item->is_exact && (item->context == RTL_NAME_NONE || names->items[item->context].is_exact);
 }
 
-/* ---- Open scopes ---- */
-
-static struct open *open_find(const struct rtl_names *names, uint64_t key)
-{
-    size_t at = (key * HASH_FACTOR >> 20) & (names->open_room - 1);
-    while (names->opens[at].is_taken && names->opens[at].key != key)
-        at = (at + 1) & (names->open_room - 1);
-    return &names->opens[at];
-}
-
-static bool opens_grow(struct rtl_names *names)
-{
-    struct rtl_names larger = *names;
-    larger.open_room *= 2;
-    larger.opens = calloc(larger.open_room, sizeof *larger.opens);
-    if (larger.opens == NULL)
-        return false;
-    for (size_t i = 0; i < names->open_room; i++)
-        if (names->opens[i].is_taken)
-            *open_find(&larger, names->opens[i].key) = names->opens[i];
-    free(names->opens);
-    *names = larger;
-    return true;
-}
-
-bool tbed_rtl_name_open(struct rtl_names *names, uint32_t thread, uint32_t name, int change)
-{
-    uint64_t key = (uint64_t)thread << 32 | name;
-    if (names->open_count * 2 >= names->open_room && !opens_grow(names))
-        return false;
-    struct open *open = open_find(names, key);
-    names->open_count += !open->is_taken;
-    *open = (struct open){key, open->count + (uint32_t)change, true};
-    return true;
-}
-
-uint32_t tbed_rtl_name_open_count(const struct rtl_names *names, uint32_t thread, uint32_t name)
-{
-    return open_find(names, (uint64_t)thread << 32 | name)->count;
-}
-
-bool tbed_rtl_name_split(const struct rtl_names *names, uint32_t thread, const char *text, size_t nbytes,
-                         size_t *name_nbytes_ret)
+bool tbed_rtl_name_split(const struct rtl_names *names, rtl_is_open_function *is_open, const void *context,
+                         const struct rtl_text *text, size_t *name_nbytes_ret)
 {
     size_t first = SIZE_MAX, longest = SIZE_MAX;
-    uint64_t hash = HASH_START;
-    for (size_t i = 0; i + 3 <= nbytes; i++) {
-        if (text[i] == ' ' && text[i + 1] == ':' && text[i + 2] == ' ') {
-            uint32_t slot = names->slots[slot_find(names, hash, text, i)];
-            if (slot != 0 && tbed_rtl_name_open_count(names, thread, slot - 1) > 0)
+    struct name wanted = {.text = text->bytes, .hash = HASH_START, .context = RTL_NAME_NONE};
+    for (size_t i = 0; i + 3 <= text->nbytes; i++) {
+        if (memcmp(text->bytes + i, " : ", 3) == 0) {
+            wanted.nbytes = i;
+            uint32_t slot = names->slots[slot_find(names, &wanted)];
+            if (slot != 0 && is_open(context, slot - 1))
                 longest = i;
             if (first == SIZE_MAX)
                 first = i;
         }
-        hash = hash_more(hash, text[i]);
+        wanted.hash = hash_more(wanted.hash, text->bytes[i]);
     }
     *name_nbytes_ret = longest != SIZE_MAX ? longest : first;
     return first != SIZE_MAX;

@@ -98,6 +98,12 @@ static void an_unbalanced_log_is_as_it_was(void **state)
     check_log("unbalanced");
 }
 
+static void a_log_whose_scopes_cross_is_as_it_was(void **state)
+{
+    (void)state;
+    check_log("crossing");
+}
+
 static void a_log_whose_time_goes_back_is_as_it_was(void **state)
 {
     (void)state;
@@ -111,6 +117,7 @@ int main(void)
         cmocka_unit_test(an_odd_log_is_as_it_was),
         cmocka_unit_test(a_cut_log_is_as_it_was),
         cmocka_unit_test(an_unbalanced_log_is_as_it_was),
+        cmocka_unit_test(a_log_whose_scopes_cross_is_as_it_was),
         cmocka_unit_test(a_log_whose_time_goes_back_is_as_it_was),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

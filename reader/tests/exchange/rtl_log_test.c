@@ -93,8 +93,8 @@ static void a_log_of_the_program_comes_back_and_has_one_wrap(void **state)
     assert_int_equal(odd_count(&imported), 1);
     assert_int_equal(imported.report.odd_counts[TBED_RTL_ODD_WRAP], 1);
     assert_int_equal(imported.report.line_count, 22);
-    assert_int_equal(imported.report.interval_count, 4);
-    assert_int_equal(imported.report.message_count, 14);
+    assert_int_equal(imported.report.interval_count, 6);
+    assert_int_equal(imported.report.message_count, 12);
     assert_int_equal(imported.report.thread_count, 3);
     free_imported(&imported);
 }
@@ -151,15 +151,17 @@ static void every_line_becomes_its_event(void **state)
         {2, 1, TBED_EVENT_MESSAGE, "::SplashScreen::setValue (lo119109)", "value=20"},
         {2, 1, TBED_EVENT_END, "::SplashScreen::setValue (lo119109)", NULL},
         {6, 1, TBED_EVENT_MESSAGE, "dbaxml (oj)", "ReadThroughComponent : parsing \"content.xml\""},
-        {7, 1, TBED_EVENT_MESSAGE, "package (mg115289)", "{ ZipPackage::initialize"},
+        {7, 1, TBED_EVENT_BEGIN, "package (mg115289) : ZipPackage::initialize", NULL},
         {12, 1, TBED_EVENT_BEGIN, "a : b", NULL},
         {12, 1, TBED_EVENT_MESSAGE, "a : b", "c : d"},
         {13, 1, TBED_EVENT_MESSAGE, "a : b", ""},
         {13, 1, TBED_EVENT_MESSAGE, "a : b", "100%"},
         {14, 1, TBED_EVENT_END, "a : b", NULL},
         {1234, 11, TBED_EVENT_BEGIN, "desktop (cd100003) ::D::f", NULL},
-        {2345, 11, TBED_EVENT_MESSAGE, "desktop (cd100003) ::D::f", "{ calc"},
+        {2345, 11, TBED_EVENT_BEGIN, "desktop (cd100003) ::D::f : calc", NULL},
         {99999, 11, TBED_EVENT_MESSAGE, "desktop (cd100003)", "::D::g : done"},
+        {1000000, 11, TBED_EVENT_END, "desktop (cd100003) ::D::f : calc",
+         NULL}, /* it only leaves the stack */
         {1000000, 11, TBED_EVENT_END, "desktop (cd100003) ::D::f", NULL},
         {1000001, 2, TBED_EVENT_BEGIN, "unotools ( ??? ) ::SvtUndoOptions_Impl::ctor()", NULL},
         {1000001, 2, TBED_EVENT_END, "unotools ( ??? ) ::SvtUndoOptions_Impl::ctor()", NULL},
@@ -573,13 +575,13 @@ static void calls_are_listed_with_pairs_of_messages(void **state)
            "         1.000 s       800 ms  a\n"
            "         1.100 s       200 ms    a : calc\n"
            "         1.200 s       700 ms      b  [never ended]\n"
-           "         1.400 s       300 ms      a : creation ConfigItem [file=standard]\n"
-           "         1.500 s       400 ms        a : calc  [never ended]\n"
-           "         1.600 s                       b : calc  [never begun]\n",
+           "         1.400 s       300 ms        a : creation ConfigItem [file=standard]\n"
+           "         1.500 s       400 ms          a : calc  [never ended]\n"
+           "         1.600 s                         b : calc  [never begun]\n",
            "", "tree", path);
     EXPECT(0,
            "{\"name\":\"a : "
-           "calc\",\"begin_ns\":1100000000,\"duration_ns\":200000000,\"depth\":1,\"of_messages\":true",
+           "calc\",\"begin_ns\":1100000000,\"duration_ns\":200000000,\"depth\":1,\"of_messages\":false",
            "", "tree", "--json", path);
     char imported[512];
     snprintf(imported, sizeof imported, "%s", in_folder("c.tbed"));
@@ -592,7 +594,7 @@ static void calls_are_listed_with_pairs_of_messages(void **state)
            "ended]\n",
            "", "report", path);
     EXPECT(0, "1 message ends a scope that no message began.", "", "report", path);
-    EXPECT(0, ";a : calc;b 300000000\n", "spans that never ended, drawn until", "flame", "--folded", path);
+    EXPECT(0, ";a : calc;b 200000000\n", "spans that never ended, drawn until", "flame", "--folded", path);
 }
 
 /* For viewers: what nests is of the thread, what does not stands beside it. */
