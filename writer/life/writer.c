@@ -11,6 +11,7 @@
 #include "writer/file/file.h"
 #include "writer/file/usable.h"
 #include "writer/life/writer.h"
+#include "writer/life/writer_options.h"
 #include "writer/pages/ring.h"
 #include "writer/store/entries.h"
 #include "writer/store/records.h"

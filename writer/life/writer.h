@@ -29,8 +29,4 @@ void tbed_process_begin(struct tbed_writer *writer, const char *name, uint32_t f
 /* As struct tbed_hooks has it. */
 void tbed_process_begin_child(struct tbed_writer *writer);
 
-/* ---- writer_options.c ---- */
-bool tbed_options_want_rotation(const struct tbed_writer_options *options);
-bool tbed_options_are_allowed(const struct tbed_writer_options *options, const char *path);
-
 #endif

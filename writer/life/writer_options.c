@@ -3,9 +3,9 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include <string.h>
+#include "writer/life/writer_options.h"
 
-#include "writer/life/writer.h"
+#include "writer/base/clock.h"
 
 /* A reader refuses the file over any other unit. */
 static bool unit_is_allowed(const char *unit)

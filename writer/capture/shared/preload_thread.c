@@ -25,10 +25,6 @@
 
 #define COMM_NBYTES 16 /* of the kernel's names of threads */
 
-__thread struct preload_thread preload_thread __attribute__((tls_model("initial-exec")));
-struct tbed_writer *preload_writer;
-struct preload_mode preload_mode;
-
 enum { NOT_OPENED, OPENING, OPENED, OFF };
 static uint32_t trace_state; /* atomic */
 static bool has_key;
