@@ -22,6 +22,7 @@ import sys
 
 import tree
 
+DOCUMENT = "ARCHITECTURE.md"
 PENDING = "ninja/checks/layers.pending"
 BUILD = os.environ.get("TBED_BUILD", "build/release")
 PUBLIC = ("format/include/", "writer/include/", "writer/capture/include/", "reader/include/")
@@ -267,6 +268,21 @@ def check_rooms(paths):
             yield f"{room}: has {count} files, more than {ROOM_FILES_MAX}"
 
 
+def check_document():
+    """The document's table has a row for each room, with the same directions and the same limit of files."""
+    text, shown = tree.read(DOCUMENT), {}
+    table = text.partition("| Room | Contents | May use |")[2].partition("\n\n")[0]
+    for room, below in re.findall(r"^\| `(\S+)` \| [^|]+ \| ([^|]+) \|$", table, re.M):
+        shown[room] = re.findall(r"`(\S+)`", below)
+    for room in sorted({*ROOMS, *shown}):
+        if shown.get(room) != ROOMS.get(room):
+            rows = [", ".join(rooms) or "nothing" if rooms is not None else "no such room"
+                    for rooms in (shown.get(room), ROOMS.get(room))]
+            yield f"{DOCUMENT}: the table says that {room} may use: {rows[0]}; ROOMS says: {rows[1]}"
+    if f"at most {ROOM_FILES_MAX} files" not in text:
+        yield f"{DOCUMENT}: does not say that a room has at most {ROOM_FILES_MAX} files"
+
+
 def count_rooms(paths):
     return collections.Counter(os.path.dirname(path) for path in paths if room_of(path) is not None)
 
@@ -317,7 +333,7 @@ def main():
     problems, summary = find_problems()
     if "--summary" in sys.argv:
         print(summary)
-    return tree.report(apart_from_pending(problems))
+    return tree.report([*apart_from_pending(problems), *check_document()])
 
 
 if __name__ == "__main__":
