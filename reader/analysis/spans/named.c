@@ -44,17 +44,9 @@ static bool have_room(struct named_texts *texts, size_t nbytes)
 size_t tbed_named_text(const struct tbed_reader *reader, const struct tbed_analysis_options *options,
                        uint32_t id, char *buffer, size_t buffer_nbytes)
 {
-    size_t nbytes = 0;
     if (options->name != NULL)
         return options->name(options->name_context, id, buffer, buffer_nbytes);
-    if (id == TBED_ID_INVALID) {
-        static const char unknown[] = "<unknown>";
-        if (buffer_nbytes >= sizeof unknown)
-            memcpy(buffer, unknown, sizeof unknown);
-        return sizeof unknown - 1;
-    }
-    tbed_string_resolve(reader, id, buffer, buffer_nbytes, &nbytes);
-    return nbytes;
+    return tbed_id_text(reader, id, TBED_NAME_ALL, buffer, buffer_nbytes);
 }
 
 /* The text goes straight into the newest piece; a second time, into a larger one, when it did not fit. */
@@ -94,16 +86,20 @@ static int compare_named(const void *left, const void *right)
     return a->id < b->id ? -1 : a->id > b->id;
 }
 
-static bool prepare(const struct tbed_analysis_options *options, const struct named *items, size_t count)
+static bool prepare(const struct tbed_reader *reader, const struct tbed_analysis_options *options,
+                    const struct named *items, size_t count)
 {
-    if (options->name == NULL || options->prepare == NULL || count == 0)
+    if (count == 0 || (options->name != NULL && options->prepare == NULL))
         return true;
     uint32_t *ids = malloc(count * sizeof *ids);
     if (ids == NULL)
         return false;
     for (size_t i = 0; i < count; i++)
         ids[i] = items[i].id;
-    options->prepare(options->name_context, ids, count);
+    if (options->name != NULL)
+        options->prepare(options->name_context, ids, count);
+    else
+        tbed_names_prepare(reader, ids, count, false);
     free(ids);
     return true;
 }
@@ -112,7 +108,7 @@ enum tbed_status tbed_named_resolve(struct named_texts *texts, const struct tbed
                                     const struct tbed_analysis_options *options, struct named *items,
                                     size_t count)
 {
-    if (!prepare(options, items, count))
+    if (!prepare(reader, options, items, count))
         return TBED_ERR_MEMORY;
     for (size_t i = 0; i < count; i++)
         if (!resolve(texts, reader, options, &items[i]))

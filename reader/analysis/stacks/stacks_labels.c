@@ -133,7 +133,7 @@ static enum tbed_status intern_locked(struct stack_labels *labels, const char *t
         memcpy(copy, text, nbytes);
         copy[nbytes] = '\0';
         slot = find_text(labels, text, nbytes); /* the slots may have moved */
-        labels->items[labels->count++] = (struct stack_label){copy, nbytes};
+        labels->items[labels->count++] = (struct stack_label){copy, nbytes, TBED_ID_INVALID};
         labels->nbytes += nbytes;
         *slot = (uint32_t)labels->count;
     }
@@ -150,6 +150,19 @@ enum tbed_status tbed_stack_label_intern(struct stack_labels *labels, const char
     return status;
 }
 
+/* The same for what 'id' is called: a label has the lowest of its ids, whichever worker met it first. */
+static enum tbed_status intern_of_id(struct stack_labels *labels, uint32_t id, const char *text,
+                                     size_t nbytes, uint32_t *label_ret)
+{
+    pthread_mutex_lock(&labels->lock);
+    enum tbed_status status = intern_locked(labels, text, nbytes, label_ret);
+    struct stack_label *label = status == TBED_OK ? &labels->items[*label_ret] : NULL;
+    if (label != NULL && (label->id == TBED_ID_INVALID || id < label->id))
+        label->id = id;
+    pthread_mutex_unlock(&labels->lock);
+    return status;
+}
+
 bool tbed_stack_label_find(const struct stack_labels *labels, const char *text, size_t nbytes,
                            uint32_t *label_ret)
 {
@@ -158,7 +171,7 @@ bool tbed_stack_label_find(const struct stack_labels *labels, const char *text, 
     return slot != 0;
 }
 
-/* ---- Places in code: called what the caller says, who is asked for all of them at the end ---- */
+/* ---- Places in code: named together at the end ---- */
 
 static enum tbed_status number_place(struct stack_labels *labels, uint32_t id, uint32_t *label_ret)
 {
@@ -182,13 +195,12 @@ static enum tbed_status number_place(struct stack_labels *labels, uint32_t id, u
     return TBED_OK;
 }
 
-/* False: it is none, or the caller says nothing. */
+/* False: it is none. */
 static bool find_place(struct stack_labels *labels, uint32_t id, uint32_t *label_ret,
                        enum tbed_status *status_ret)
 {
     struct tbed_location location;
-    if (labels->name == NULL || id > TBED_ID_MAX_RESERVED ||
-        !tbed_location_resolve(labels->reader, id, &location))
+    if (id > TBED_ID_MAX_RESERVED || !tbed_location_resolve(labels->reader, id, &location))
         return false;
     pthread_mutex_lock(&labels->lock);
     *status_ret = number_place(labels, id, label_ret);
@@ -202,10 +214,15 @@ enum tbed_status tbed_stack_labels_name(struct stack_labels *labels)
     char text[4096];
     if (labels->prepare != NULL && labels->place_count > 0)
         labels->prepare(labels->name_context, labels->places, labels->place_count);
+    else if (labels->name == NULL)
+        tbed_names_prepare(labels->reader, labels->places, labels->place_count, false);
     for (size_t i = 0; i < labels->place_count && status == TBED_OK; i++) {
-        size_t nbytes = labels->name(labels->name_context, labels->places[i], text, sizeof text);
+        uint32_t id = labels->places[i];
+        size_t nbytes = labels->name != NULL
+                            ? labels->name(labels->name_context, id, text, sizeof text)
+                            : tbed_id_text(labels->reader, id, TBED_NAME_ALL, text, sizeof text);
         nbytes = nbytes < sizeof text ? nbytes : sizeof text - 1;
-        status = tbed_stack_label_intern(labels, text, nbytes, &labels->places[i]);
+        status = intern_of_id(labels, id, text, nbytes, &labels->places[i]);
     }
     return status;
 }
@@ -218,7 +235,7 @@ enum tbed_status tbed_stack_label_make(struct stack_labels *labels, uint32_t id,
         return status;
     status = TBED_ERR_MEMORY;
     if (tbed_label_make_row(&labels->strings, id, &label))
-        status = tbed_stack_label_intern(labels, label.text, label.nbytes, label_ret);
+        status = intern_of_id(labels, id, label.text, label.nbytes, label_ret);
     free(label.text);
     return status;
 }

@@ -58,6 +58,7 @@ struct stack_ids {
 struct stack_label {
     char *text; /* terminated */
     size_t nbytes;
+    uint32_t id; /* the lowest that is called so; INVALID: none, or no worker has met it */
 };
 
 #define STACK_LABEL_PLACE                                                                                    \
@@ -66,7 +67,7 @@ struct stack_label {
 struct stack_labels {
     const struct tbed_reader *reader;
     struct tbed_label_strings strings;
-    tbed_name_function name; /* of places in code; NULL: none */
+    tbed_name_function name; /* of places in code; NULL: tbed_id_text() */
     tbed_prepare_function prepare;
     void *name_context;
     pthread_mutex_t lock;       /* for all that follows */

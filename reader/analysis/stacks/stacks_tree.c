@@ -202,6 +202,7 @@ static void lay_out(const struct stack_tree *tree, const struct stack_label *lab
         rows[count++] = (struct tbed_stack_row){
             .label = labels[from->label].text,
             .label_nbytes = labels[from->label].nbytes,
+            .id = labels[from->label].id,
             .parent = parent == 0 ? SIZE_MAX : rows_of[parent],
             .depth = from->depth - 1,
             .count = from->count,

@@ -49,7 +49,7 @@ typedef void (*tbed_prepare_function)(void *context, const uint32_t *ids, size_t
 struct tbed_analysis_options {
     size_t size;             /* sizeof(struct tbed_analysis_options); lets the struct grow */
     unsigned thread_count;   /* 0: as many as there are processors */
-    tbed_name_function name; /* NULL: what tbed_string_resolve() says */
+    tbed_name_function name; /* NULL: tbed_id_text() */
     void *name_context;
     uint32_t moment_count; /* of allocations: how many parts of the time are told apart; 0: none */
     /* Of statistics: */
@@ -450,7 +450,7 @@ struct tbed_stacks_options {
     size_t stream_count;
     bool per_thread;
     const char *root;        /* what every process is called; NULL: as said above */
-    tbed_name_function name; /* of places in code, each asked for once; NULL: as in profiles */
+    tbed_name_function name; /* of places in code, each asked for once; NULL: tbed_id_text() */
     void *name_context;
     bool count_open;               /* what never ended lasts until its stream's last event, in all streams */
     tbed_prepare_function prepare; /* before 'name'; NULL: nobody is told */
@@ -465,6 +465,7 @@ struct tbed_stack_row {
     uint64_t open_count;  /* of them: that never ended, and count up to the last event */
     uint64_t self_ticks;  /* in no deeper stack */
     uint64_t total_ticks; /* with all deeper ones */
+    uint32_t id; /* the lowest with this label; INVALID: of a pair of messages, or of a root without one */
 };
 
 struct tbed_stacks_totals {

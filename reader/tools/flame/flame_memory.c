@@ -54,7 +54,8 @@ static struct tbed_stack_row *add_row(struct flame *flame, const char *label, si
         flame->rows = tool_realloc(flame->rows, flame->row_room * sizeof *flame->rows);
     }
     struct tbed_stack_row *row = &flame->rows[flame->row_count++];
-    *row = (struct tbed_stack_row){.label = label, .label_nbytes = nbytes, .parent = parent, .depth = depth};
+    *row = (struct tbed_stack_row){
+        .label = label, .label_nbytes = nbytes, .parent = parent, .depth = depth, .id = TBED_ID_INVALID};
     return row;
 }
 

@@ -167,7 +167,7 @@ static void print_row_json(const struct tree *tree, struct tool_json *json, size
 {
     bool is_time = tree->info.clock != TBED_CLOCK_USER;
     tool_json_object_open(json, NULL);
-    tool_json_text(json, "name", row->label, row->label_nbytes);
+    tool_json_row_name(json, tree->reader, row->id, TBED_NAME_ALL, row->label, row->label_nbytes);
     if (row->parent == SIZE_MAX)
         tool_json_null(json, "parent");
     else
@@ -271,9 +271,6 @@ static void print_all(const struct tree *tree)
 
 static enum tbed_status tree_paths(struct tree *tree)
 {
-    tree->options.name = tool_places_name;
-    tree->options.name_context = &tree->places;
-    tree->options.prepare = tool_places_prepare;
     tree->options.count_open = tbed_rtl_is_of_log(tree->reader);
     enum tbed_status status = tbed_stacks_make(tree->reader, &tree->options, &tree->stacks);
     if (status != TBED_OK)
