@@ -1,5 +1,5 @@
 """
-Writes the writing library as two files, to be dropped into a program: tracebed.h and tracebed.c.
+Writes the writing library as files to be dropped into a program: tracebed.h and tracebed.c, and tracebed.hpp for C++17.
 
 Each source stands there once, format before writer, its includes expanded where they are first met; of xxhash.h what
 is called, with its licence. Names that are local to several sources get the name of their source in front.
@@ -25,19 +25,33 @@ XXHASH_USED = {"XXH3_64bits", "XXH3_64bits_withSeed"}
 TOKEN = re.compile(r"(/\*.*?\*/|//[^\n]*)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.S)
 
 HEADER_TOP = """/*
- * tracebed.h: all of tracebed's writing library, {version}; to be used with tracebed.c:
+ * tracebed.h: tracebed's writing library, version {version}, for programs that compile tracebed.c along:
  *
  *     cc prog.c tracebed.c -o prog
  *
- * Made by './run amalgamate' from tracebed/{{format,writer,trace,logfile}}.h, for C++17 tracebed/trace.hpp, and
- * tracebed/rtl_logfile.h, which is there where TBED_RTL_LOGFILE is defined before.
+ * tracebed.hpp adds what only C++17 can do. Define TBED_RTL_LOGFILE before including this header to get the original
+ * names of RTL_LOGFILE's macros too.
+ *
+ * Made by './run amalgamate' from tracebed/{{format,recorder,trace,logfile,rtl_logfile}}.h.
  *
 {licence}
  */
 """
+CPP_TOP = """/*
+ * tracebed.hpp: tracebed.h for C++17.
+ *
+ * Made by './run amalgamate' from tracebed/trace.hpp.
+ *
+{licence}
+ */
+#include "tracebed.h"
+
+"""
 SOURCE_TOP = """/*
- * tracebed.c: all of tracebed's writing library, {version}; what it offers is in tracebed.h. In C, from C11 on, with
- * gcc or clang. Its last lines but the writer's own come from xxHash, whose licence stands there.
+ * tracebed.c: tracebed's writing library, version {version}, for tracebed.h. Compile as C11 or later, with gcc or clang.
+ * The part that comes from xxHash carries its own licence.
+ *
+ * A program with this file obeys TRACEBED and RTL_LOGFILE; define TBED_NO_ENVIRONMENT to leave that out.
  *
  * Made by './run amalgamate'.
  *
@@ -185,17 +199,20 @@ def sources():
 
 
 def about_includes(text):
-    """In comments there is but one header."""
-    return re.sub(r"^( \*\s+)#include <tracebed/\w+\.\w+>$", r'\1#include "tracebed.h"', text, flags=re.M)
+    """In comments there are only these headers."""
+    return re.sub(r"^( \*\s+)#include <tracebed/\w+(\.\w+)>$", r'\1#include "tracebed\2"', text, flags=re.M)
 
 
 def make_header(seen):
     plain = expand(find("tracebed/writer.h"), seen)
-    cpp = expand(find("tracebed/trace.hpp"), seen)
     logfile = expand(find("tracebed/logfile.h"), seen)
     originals = expand(find("tracebed/rtl_logfile.h"), seen)
-    return "\n".join([*plain, "", "#if defined(__cplusplus) && __cplusplus >= 201703L", *cpp, "#endif", "",
-                      *logfile, "", "#ifdef TBED_RTL_LOGFILE", *originals, "#endif", ""])
+    return "\n".join([*plain, "", *logfile, "", "#ifdef TBED_RTL_LOGFILE", *originals, "#endif", ""])
+
+
+def make_cpp(seen):
+    """Apart from the header in C, for the standard library's strings take twenty times as long to compile."""
+    return "\n".join([*expand(find("tracebed/trace.hpp"), seen), ""])
 
 
 def make_source(seen):
@@ -211,12 +228,13 @@ def main():
     seen = set()
     licence = pathlib.Path("LICENSE").read_text(encoding="utf-8").rstrip()
     told = {"licence": "\n".join(f" * {line}".rstrip() for line in licence.splitlines())}
-    header, source = make_header(seen), make_source(seen)
+    header, cpp, source = make_header(seen), make_cpp(seen), make_source(seen)
     told["version"] = re.search(r'TBED_VERSION_STRING "(.*)"', header).group(1)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "tracebed.h").write_text(HEADER_TOP.format(**told) + about_includes(header), encoding="utf-8")
+    (folder / "tracebed.hpp").write_text(CPP_TOP.format(**told) + about_includes(cpp), encoding="utf-8")
     (folder / "tracebed.c").write_text(SOURCE_TOP.format(**told) + source, encoding="utf-8")
-    print(folder / "tracebed.c", folder / "tracebed.h")
+    print(folder / "tracebed.c", folder / "tracebed.h", folder / "tracebed.hpp")
 
 
 if __name__ == "__main__":

@@ -70,7 +70,7 @@ int main(void)
 CPP_PROGRAM = r"""
 #define TIMELOG
 #define TBED_RTL_LOGFILE
-#include "tracebed.h"
+#include "tracebed.hpp"
 #include <string>
 #include <thread>
 

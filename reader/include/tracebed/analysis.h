@@ -12,7 +12,7 @@
  * stand in the order of their texts' bytes. What a name is can be told by the caller (struct
  * tbed_analysis_options).
  *
- * Units:     '_ticks' count the trace's clock; tbed_tick_span_to_ns() converts. '_nbytes' are bytes.
+ * Units:     "_ticks" count the trace's clock; tbed_tick_span_to_ns() converts. "_nbytes" are bytes.
  * Ownership: rows and their names are valid until the result is closed. The reader must outlive the result's
  *            making only: a result stands by itself.
  * Threads:   a result may be shared by any number of threads; nothing changes it.
@@ -41,7 +41,7 @@ typedef size_t (*tbed_group_function)(void *context, char *name, size_t nbytes, 
 
 /*
  * Tells which ids are about to be named, perhaps in several parts: what takes less time for many at once, as looking for
- * symbols does, can be done here (tbed_locations_resolve_many()). In no order, and some perhaps twice. Called by the same
+ * symbols does, can be done here (tbed_names_prepare()). In no order, and some perhaps twice. Called by the same
  * thread, with the same context.
  */
 typedef void (*tbed_prepare_function)(void *context, const uint32_t *ids, size_t count);
@@ -385,7 +385,7 @@ enum tbed_status tbed_profile_make(struct tbed_reader *reader, const struct tbed
 
 /*
  * The same for a foreign profile (see <tracebed/exchange.h>), straight from its pages, without importing it. Its
- * ticks are nanoseconds unless 'counts' says otherwise. The result is that of tbed_profile_make() of its import.
+ * ticks are nanoseconds unless 'counts' of struct tbed_profile_totals is set. The result is that of tbed_profile_make() of its import.
  *
  * Errors: those of opening, ERR_NOT_A_TRACE if it is none; ERR_PROFILE_VERSION, ERR_MEMORY, ERR_ARGUMENT. Damage is no
  *         error: tbed_profile_damage_get().

@@ -44,7 +44,7 @@ struct tbed_reader_options {
  * Ownership: '*reader_ret' is the caller's, freed by tbed_reader_close(). Untouched on failure.
  *            'error_ret' may be NULL, here and below.
  * Errors:    ERR_OPEN, ERR_READ, ERR_MAP, ERR_MEMORY with 'system_errno'; the file checks of section 12 that
- *            stop the reading. Whatever else is wrong does not fail the call: see tbed_reader_damage_get().
+ *            stop the reading. Whatever else is wrong does not fail the call: see tbed_damage_get().
  * Threads:   any.
  */
 enum tbed_status tbed_reader_open(const char *path, const struct tbed_reader_options *options,
@@ -750,7 +750,7 @@ bool tbed_string_next(const struct tbed_reader *reader, uint32_t *id);
 
 /* Nanoseconds since the trace's first tick (may be negative before it). With TBED_CLOCK_USER: the ticks themselves. */
 int64_t tbed_ticks_to_ns(const struct tbed_reader *reader, uint64_t tick);
-/* A difference of ticks in nanoseconds, around 'tick'. */
+/* A number of ticks in nanoseconds. With TBED_CLOCK_USER: the ticks themselves. */
 double tbed_tick_span_to_ns(const struct tbed_reader *reader, uint64_t ticks);
 /* Nanoseconds of CLOCK_REALTIME. Errors: ERR_NO_TIME with TBED_CLOCK_USER. */
 enum tbed_status tbed_ticks_to_realtime_ns(const struct tbed_reader *reader, uint64_t tick, int64_t *ns_ret);

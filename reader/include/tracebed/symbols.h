@@ -102,7 +102,7 @@ void tbed_symbols_resolve_many(struct tbed_symbols *symbols, const struct tbed_s
  * (Segmentation fault)". NULL: they could. Valid until tbed_symbols_close(). */
 const char *tbed_symbols_trouble(struct tbed_symbols *symbols, const struct tbed_symbols_module *module);
 
-/* With 'debuginfod': why no server could be asked, "http://localhost:8002: Connection refused"; none is asked again then.
+/* With 'debuginfod' of struct tbed_symbols_options: why no server could be asked, "http://localhost:8002: Connection refused"; none is asked again then.
  * NULL: they answered, or nobody had to be asked. Valid until tbed_symbols_close(). */
 const char *tbed_symbols_debuginfod_trouble(const struct tbed_symbols *symbols);
 

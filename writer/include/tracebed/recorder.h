@@ -423,7 +423,7 @@ struct tbed_given_event {
 };
 
 /*
- * Drops and counts as every record does. Cause "too large" where the writer is without 'given_ticks', the type is
+ * Drops and counts as every record does. Cause "too large" where the writer is without 'given_ticks' (struct tbed_writer_options), the type is
  * none of these, or a COUNTER has no value of type U64, I64 or F64.
  */
 static inline void tbed_event_record_given(struct tbed_recorder *recorder,
