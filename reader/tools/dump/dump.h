@@ -35,7 +35,7 @@ struct dump {
 
     struct tool_places places;
     struct tool_json out;
-    struct tool_buffer line; /* scratch */
+    struct tool_buffer line, name; /* scratch */
 };
 
 void dump_text_prepare(struct dump *dump);

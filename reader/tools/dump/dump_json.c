@@ -92,12 +92,15 @@ static void put_category(struct dump *dump, uint32_t category)
 /* What stands before U+001E in the format. */
 static void put_context(struct dump *dump, const struct tbed_event *event)
 {
-    struct tool_text format = {.status = TBED_ERR_STRING_ID};
+    enum tbed_status status = TBED_ERR_STRING_ID;
+    dump->name.nbytes = 0;
     if (event->of.message.has_context && event->id != TBED_ID_INVALID)
-        format = tool_name_whole(dump->reader, event->id);
-    const char *unit = format.status == TBED_OK ? memchr(format.text, '\x1e', format.nbytes) : NULL;
+        status = tool_append_whole_name(&dump->name, dump->reader, event->id);
+    const char *format = dump->name.bytes;
+    const char *unit =
+        status == TBED_OK && dump->name.nbytes > 0 ? memchr(format, '\x1e', dump->name.nbytes) : NULL;
     if (unit != NULL)
-        tool_json_text(&dump->out, "context", format.text, (size_t)(unit - format.text));
+        tool_json_text(&dump->out, "context", format, (size_t)(unit - format));
 }
 
 static void put_details(struct dump *dump, const struct tbed_event *event)

@@ -41,15 +41,13 @@ const char *tool_event_type(enum tbed_event_type type)
 static void make_label(struct dump *dump, size_t index, const struct tbed_stream_info *stream)
 {
     char number[32] = "";
-    struct tool_text name = {.text = ""};
-    if (stream->name_id != TBED_ID_INVALID)
-        name = tool_name_text(dump->reader, stream->name_id);
-    if (name.nbytes == 0 && stream->kind == TBED_STREAM_THREAD)
-        snprintf(number, sizeof number, "thread %u", stream->tid);
-    else if (name.nbytes == 0)
-        snprintf(number, sizeof number, "stream %u", stream->stream);
     struct tool_buffer text = {0};
-    tool_append(&text, name.text, name.nbytes);
+    if (stream->name_id != TBED_ID_INVALID)
+        tool_append_name(&text, dump->reader, stream->name_id);
+    if (text.nbytes == 0 && stream->kind == TBED_STREAM_THREAD)
+        snprintf(number, sizeof number, "thread %u", stream->tid);
+    else if (text.nbytes == 0)
+        snprintf(number, sizeof number, "stream %u", stream->stream);
     tool_append(&text, number, strlen(number));
     dump->labels[index] = (struct dump_label){stream->stream, text.bytes, text.nbytes};
 }
@@ -131,6 +129,7 @@ void dump_text_free(struct dump *dump)
         free(dump->labels[i].text);
     free(dump->labels);
     free(dump->line.bytes);
+    free(dump->name.bytes);
 }
 
 static const struct dump_label *find_label(struct dump *dump, uint32_t stream)
@@ -221,41 +220,43 @@ static void say_hex(struct dump *dump, uint64_t value)
     say(dump, text);
 }
 
-/* What stands behind U+001E in a name are arguments of its own. */
-static void say_label(struct dump *dump, struct tool_text name)
+/* The parts of a name behind U+001E are arguments of its own. */
+static void say_label(struct dump *dump, const char *name, size_t nbytes)
 {
-    const char *at = name.text, *end = name.text + name.nbytes, *stop;
-    for (uint64_t i = 0; (stop = memchr(at, LABEL_END, (size_t)(end - at))) != NULL; at = stop + 1) {
+    const char *at = name, *end = name + nbytes, *stop;
+    for (uint64_t i = 0; at < end && (stop = memchr(at, LABEL_END, (size_t)(end - at))) != NULL;
+         at = stop + 1) {
         tool_append(&dump->line, at, (size_t)(stop - at));
         say(dump, i > 0 ? "\" arg" : " arg");
         say_count(dump, i++);
         say(dump, "=\"");
     }
     tool_append(&dump->line, at, (size_t)(end - at));
-    say(dump, at != name.text ? "\"" : "");
+    say(dump, at != name ? "\"" : "");
 }
 
 static void say_name(struct dump *dump, uint32_t id)
 {
-    if (id == TBED_ID_INVALID)
+    dump->name.nbytes = 0;
+    if (id == TBED_ID_INVALID) {
         say(dump, "?");
-    else
-        say_label(dump, tool_name_text(dump->reader, id));
+    } else {
+        tool_append_name(&dump->name, dump->reader, id);
+        say_label(dump, dump->name.bytes, dump->name.nbytes);
+    }
 }
 
-/* Where in the program a name or a format stands, where that was recorded with it. */
+/* Where in the program a name or a format is used, where that was recorded with it. */
 static void say_site(struct dump *dump, uint32_t id)
 {
-    struct tbed_location location;
-    struct tbed_frame_info frame;
+    struct tbed_id_info info;
     if (dump->info.described_count == 0 || id <= TBED_ID_MAX_RESERVED || id == TBED_ID_INVALID ||
-        !tbed_location_resolve(dump->reader, id, &location) || !tbed_location_frame(&location, 0, &frame))
+        !tbed_id_resolve(dump->reader, id, &info) || info.file == NULL)
         return;
-    struct tool_text file = tool_name_text(dump->reader, frame.file_id);
     say(dump, "  at ");
-    tool_append(&dump->line, file.text, file.nbytes);
+    say(dump, info.file);
     say(dump, ":");
-    say_count(dump, frame.line);
+    say_count(dump, info.line);
 }
 
 static void say_size_at(struct dump *dump, uint64_t size, uint64_t address)

@@ -251,10 +251,10 @@ static void put_drops(const struct state *state)
 
 static void put_name(const struct state *state, uint32_t id)
 {
-    struct tool_text name = {.text = "-", .nbytes = 1};
-    if (id != TBED_ID_INVALID)
-        name = tool_name_text(state->reader, id);
-    tool_print_text(stdout, name.text, name.nbytes, 0);
+    if (id == TBED_ID_INVALID)
+        putchar('-');
+    else
+        tool_print_name(stdout, state->reader, id, 0);
 }
 
 static void put_processes(const struct state *state)
@@ -296,17 +296,19 @@ static void put_streams(const struct state *state)
 
 static void put_metadata(const struct state *state)
 {
-    struct tool_text text = tool_name_whole(state->reader, TBED_ID_METADATA);
-    if (text.status != TBED_OK)
-        return;
-    printf("\n%smetadata%s\n", tool_bold(), tool_plain());
-    for (const char *at = text.text, *end = at + text.nbytes; at < end;) {
+    struct tool_buffer text = {0};
+    if (tool_append_whole_name(&text, state->reader, TBED_ID_METADATA) == TBED_OK)
+        printf("\n%smetadata%s\n", tool_bold(), tool_plain());
+    else
+        text.nbytes = 0;
+    for (const char *at = text.bytes, *end = at + text.nbytes; at < end;) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         const char *stop = newline != NULL ? newline : end;
         tool_print_text(stdout, at, (size_t)(stop - at), 0);
         putchar('\n');
         at = stop + 1;
     }
+    free(text.bytes);
 }
 
 /* ---- A foreign file: the trace that it was made is nobody's ---- */

@@ -161,9 +161,8 @@ static void put_referrers_text(struct tbed_reader *reader, const struct referrer
            tool_format_count(bindings, referrers->binding_count), referrers->binding_count == 1 ? "" : "s",
            tool_format_count(ids, referrers->bound_count), referrers->bound_count == 1 ? "" : "s");
     for (size_t i = 0; i < shown_count(referrers); i++) {
-        struct tool_text text = tool_name_text(reader, referrers->entries[i]);
         printf("%10u  ", referrers->entries[i]);
-        tool_print_text(stdout, text.text, text.nbytes, 100);
+        tool_print_name(stdout, reader, referrers->entries[i], 100);
         putchar('\n');
     }
     if (referrers->entry_count > REFERRERS_SHOWN_MAX)

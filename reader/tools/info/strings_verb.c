@@ -160,7 +160,6 @@ static void list_raw(struct listing *listing)
 
 static void put_binding_text(struct listing *listing, const struct tbed_binding_info *binding)
 {
-    struct tool_text text = tool_name_text(listing->reader, binding->string_id);
     char range[32];
     if (binding->first_id == TBED_ID_METADATA)
         snprintf(range, sizeof range, "metadata");
@@ -170,9 +169,9 @@ static void put_binding_text(struct listing *listing, const struct tbed_binding_
         snprintf(range, sizeof range, "%u-%llu", binding->first_id,
                  (unsigned long long)binding->first_id + binding->id_count - 1);
     printf("%21s  %*u  ", range, ID_COLUMNS, binding->string_id);
-    tool_print_text(stdout, text.text, text.nbytes, 0);
-    if (text.status != TBED_OK)
-        printf("  (%s)", tbed_status_text(text.status));
+    enum tbed_status status = tool_print_name(stdout, listing->reader, binding->string_id, 0);
+    if (status != TBED_OK)
+        printf("  (%s)", tbed_status_text(status));
     putchar('\n');
 }
 
@@ -239,7 +238,10 @@ static void count_stream(struct tbed_reader *reader, uint32_t stream, struct use
 static void put_unresolved(struct listing *listing, const char *what, uint32_t id, uint64_t uses)
 {
     struct tool_json *json = &listing->json;
-    enum tbed_status status = tool_name_text(listing->reader, id).status;
+    struct tbed_name name;
+    enum tbed_status status = tbed_name_get(listing->reader, id, &name);
+    if (status == TBED_ERR_CACHE_FULL)
+        status = tbed_string_resolve(listing->reader, id, NULL, 0, NULL);
     char figure[32];
     if (status == TBED_OK)
         return;

@@ -81,7 +81,7 @@ static void json_counters(struct tool_json *json, const struct report *report)
         uint32_t unit = tbed_counter_unit(report->reader, row->id);
         tool_json_object_open(json, NULL);
         json_name(json, report, row->id, row->name, row->name_nbytes);
-        tool_json_string(json, "unit", unit != TBED_ID_INVALID ? tool_name(report->reader, unit) : NULL);
+        tool_json_name(json, "unit", report->reader, unit);
         tool_json_u64(json, "count", row->count);
         tool_json_f64(json, "last", row->last);
         tool_json_f64(json, "min", row->min);
@@ -127,9 +127,7 @@ static void json_process(struct tool_json *json, const struct report *report,
     tool_json_u64(json, "process", process->process);
     tool_json_u64(json, "forked_from", process->forked_from);
     tool_json_u64(json, "pid", process->pid);
-    tool_json_string(json, "name",
-                     process->name_id != TBED_ID_INVALID ? tool_name(report->reader, process->name_id)
-                                                         : NULL);
+    tool_json_name(json, "name", report->reader, process->name_id);
     json_sums(json, &process->sums);
     json_ticks(json, report, "peak_time",
                process->sums.peak_nbytes == 0 ? 0 : process->peak_tick - report->info.first_tick);

@@ -7,6 +7,7 @@
 #include "reader/tools/report/report.h"
 
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- Columns ---- */
@@ -209,9 +210,8 @@ static void put_counters(const struct report *report)
         put_count(row->count);
         put_name(row->name, row->name_nbytes);
         if (unit != TBED_ID_INVALID) {
-            const char *text = tool_name(report->reader, unit);
             fputs(", ", stdout);
-            tool_print_text(stdout, text, strlen(text), 0);
+            tool_print_name(stdout, report->reader, unit, 0);
         }
         putchar('\n');
     }
@@ -262,10 +262,13 @@ static uint32_t pid_of(const struct report *report, uint32_t process)
 
 static void put_process_name(const struct report *report, const struct tbed_allocation_process *process)
 {
-    const char *name = process->name_id != TBED_ID_INVALID ? tool_name(report->reader, process->name_id) : "";
-    if (*name == '\0')
-        name = "unknown";
-    put_name(name, strlen(name));
+    struct tool_buffer name = {0};
+    if (process->name_id != TBED_ID_INVALID)
+        tool_append_name(&name, report->reader, process->name_id);
+    if (name.nbytes == 0)
+        tool_append(&name, "unknown", strlen("unknown"));
+    put_name(name.bytes, name.nbytes);
+    free(name.bytes);
     if (process->pid != 0)
         printf(" (%u)", process->pid);
 }

@@ -153,23 +153,6 @@ void *tool_realloc(void *old, size_t nbytes);
 /* All of 'text' as a number in decimal or 0x… up to 'max'. False: it is none. */
 bool tool_parse_u64(const char *text, uint64_t max, uint64_t *value_ret);
 
-/* The text of an id, as the reader keeps it; control bytes are still in it. What the reader does not keep is valid
- * for three calls more. Main thread. */
-const char *tool_name(struct tbed_reader *reader, uint32_t id);
-
-/* The same with its length (it may contain zeros), and whether it resolved; 'text' is a stand-in if it did
- * not. */
-struct tool_text {
-    const char *text;
-    size_t nbytes;
-    enum tbed_status status;
-    bool cut; /* it is longer, and ends with an ellipsis: tool_name_whole() if all of it is needed */
-};
-struct tool_text tool_name_text(struct tbed_reader *reader, uint32_t id);
-
-/* All of the text of an id, however long; valid until the next call. */
-struct tool_text tool_name_whole(struct tbed_reader *reader, uint32_t id);
-
 /* Text for people: control bytes and bad UTF-8 as \xHH. 'width' cuts to that many columns, 0: all of it. */
 void tool_print_text(FILE *out, const char *text, size_t nbytes, size_t width);
 
@@ -191,6 +174,16 @@ struct tool_buffer {
     size_t nbytes, capacity;
 };
 void tool_append(struct tool_buffer *buffer, const char *bytes, size_t nbytes);
+
+/*
+ * The name of an id, as the reader spells it; control bytes are still in it. Gives whether it resolved: if not, it is a
+ * stand-in. For people it is cut after 64 KiB, and ends with an ellipsis then.
+ */
+enum tbed_status tool_append_name(struct tool_buffer *buffer, const struct tbed_reader *reader, uint32_t id);
+enum tbed_status tool_append_whole_name(struct tool_buffer *buffer, const struct tbed_reader *reader,
+                                        uint32_t id);
+/* The same, printed as tool_print_text() does. */
+enum tbed_status tool_print_name(FILE *out, const struct tbed_reader *reader, uint32_t id, size_t width);
 
 /* What an event says, as the library words it: a value, " name=value name=value", and the text of a MESSAGE. Control
  * bytes are still in it. */

@@ -6,18 +6,24 @@
 #include "reader/tools/shared/tool.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #define FRAMES_MAX 64
 
 void tool_json_name(struct tool_json *json, const char *key, struct tbed_reader *reader, uint32_t id)
 {
-    struct tool_text name = tool_name_text(reader, id);
-    if (name.cut)
-        name = tool_name_whole(reader, id);
-    if (name.status == TBED_OK)
+    struct tbed_name name;
+    struct tool_buffer whole = {0};
+    enum tbed_status status = tbed_name_get(reader, id, &name);
+    if (status == TBED_ERR_CACHE_FULL || status == TBED_ERR_MEMORY) {
+        status = tool_append_whole_name(&whole, reader, id);
+        name = (struct tbed_name){.text = whole.bytes, .nbytes = whole.nbytes};
+    }
+    if (status == TBED_OK)
         tool_json_text(json, key, name.text, name.nbytes);
     else
         tool_json_null(json, key);
+    free(whole.bytes);
 }
 
 static void put_known(struct tool_json *json, const char *key, const char *text)

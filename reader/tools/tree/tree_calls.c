@@ -97,8 +97,7 @@ static void forget(struct calls *calls)
 /* Puts it into 'calls->name', terminated. */
 static void name_span(struct calls *calls, uint32_t id)
 {
-    struct tool_text text = tool_name_text(calls->tree->reader, id);
-    tool_append(&calls->name, text.text, text.nbytes);
+    tool_append_name(&calls->name, calls->tree->reader, id);
     tool_append(&calls->name, "", 1);
 }
 
@@ -170,9 +169,8 @@ static void put_thread(struct calls *calls, const struct tbed_stream_info *strea
 {
     printf("%sthread %u", tool_bold(), stream->tid);
     if (stream->name_id != TBED_ID_INVALID) {
-        struct tool_text name = tool_name_text(calls->tree->reader, stream->name_id);
         putchar(' ');
-        tool_print_text(stdout, name.text, name.nbytes, 0);
+        tool_print_name(stdout, calls->tree->reader, stream->name_id, 0);
     }
     printf("%s\n", tool_plain());
     for (size_t i = 0; i < calls->count && !tool_output_failed(); i++)
