@@ -106,7 +106,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     int fd = memfd_create("log", MFD_CLOEXEC);
     REQUIRE(fd >= 0 && setenv("TMPDIR", "/dev/shm", 1) == 0);
     REQUIRE(nbytes == 0 || write(fd, data, nbytes) == (ssize_t)nbytes);
-    if (tbed_foreign_find_fd(fd) == TBED_FOREIGN_RTL_LOG) {
+    const struct tbed_format *format = tbed_format_of_fd(fd);
+    if (format != NULL && format->kind == TBED_FOREIGN_RTL_LOG) {
         REQUIRE(tbed_import_open_fd(fd, &reader, &report, NULL) == TBED_OK);
         REQUIRE(report.drop_count == 0);
         REQUIRE(tbed_reader_verify(reader) == TBED_OK);

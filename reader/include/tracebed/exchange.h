@@ -21,20 +21,42 @@
 extern "C" {
 #endif
 
-/* ---- Import ---- */
+/* ---- Formats ---- */
 
 enum tbed_foreign_kind {
-    TBED_FOREIGN_NONE,    /* nothing that can be imported; it may be a bed */
+    TBED_FOREIGN_NONE,
     TBED_FOREIGN_PROFILE, /* measureme: .mm_profdata, or .events with .string_data and .string_index */
     TBED_FOREIGN_RTL_LOG, /* a log of OpenOffice's RTL_LOGFILE: text */
+    TBED_FOREIGN_CHROME,  /* trace events as JSON; export only */
 };
 
+/* A foreign format. The library has one constant for each; later versions may add members at the end. */
+struct tbed_format {
+    enum tbed_foreign_kind kind;
+    const char *name;       /* "mm_profdata": as in 'tracebed export --to=NAME' */
+    const char *summary;    /* what it is, in a few words */
+    const char *extensions; /* of the names that its files usually have: ".mm_profdata .events" */
+    bool can_import, can_export;
+    bool has_profile;                                /* tbed_profile_make_foreign() reads it in place */
+    bool exports_many;                               /* one file from several traces */
+    bool exports_to_stdout;                          /* to any stream, not just to a file */
+    uint32_t export_version_min, export_version_max; /* that can be asked for; 0: it has no versions */
+};
+
+/* All formats, in a fixed order; NULL past the last. */
+const struct tbed_format *tbed_format_get(size_t index);
+
+/* The format of that name; NULL: there is none. */
+const struct tbed_format *tbed_format_find(const char *name);
+
 /*
- * What a file is, by its first bytes; of one of three files that belong together, by that of any. Never fails: NONE. Reads
- * from the file's start; its offset stays.
+ * The format of a file, by its first bytes; of one of three files that belong together, by those of any. NULL: it
+ * cannot be imported; it may be a trace. Reads from the file's start; a descriptor's offset does not change.
  */
-enum tbed_foreign_kind tbed_foreign_find(const char *path);
-enum tbed_foreign_kind tbed_foreign_find_fd(int fd);
+const struct tbed_format *tbed_format_of_file(const char *path);
+const struct tbed_format *tbed_format_of_fd(int fd);
+
+/* ---- Import ---- */
 
 struct tbed_import_damage {
     enum tbed_status status;

@@ -44,7 +44,7 @@ OPTIONS = [
     ("dump", "--order=time", "--depth", set()),
     ("dump", "", "--limit=1", ALL),
     ("verify", "--json", "--quiet", set()),
-    ("diff", "", "--by=module", ALL),
+    ("diff", "", "--by=module", ALL - {"profile"}),
     ("strings", "--raw", "--bindings", set()),
     ("strings", "--raw", "--unresolved", set()),
     ("export", "--to=chrome -o -", "--absolute", SPANS),
@@ -53,6 +53,7 @@ OPTIONS = [
     ("export", "--to=rtl-log -o -", "--absolute", set()),
     ("export", "--to=rtl-log -o -", "--minimum-duration=1s", set()),
     ("export", "--to=chrome -o -", "--format-version=8", set()),
+    ("export", "--to=chrome -o -", "--quirks", set()),
 ]
 TWO_FILES = {"diff"}
 NOWHERE_SILENT = {"tree", "flame", "export", "diff", "dump"}  # what an empty picture shows of no spans is no option's

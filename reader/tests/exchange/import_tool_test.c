@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "reader/tests/tools/tool_run.h"
+#include <tracebed/exchange.h>
 
 #include "reader/tests/measureme/profile_build.h"
 
@@ -316,6 +317,45 @@ static void what_is_read_is_not_replaced(void **state)
     EXPECT(0, "intact", "", "verify", from);
 }
 
+/* Rather than ignored: what comes out would not be what was asked for. */
+static void an_option_that_does_not_apply_to_a_format_is_refused(void **state)
+{
+    const char *from = make_profile("apply.mm_profdata", TIME, 0), *bed = make_small("apply.tbed", false);
+    static const char *const options[] = {
+        "--by=function", "--over-time=4", "--include-from=/dev/null", "--exclude-from=/dev/null",
+        "--sort=p99",    "--allocations"};
+    (void)state;
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+        EXPECT(2, "", "does not apply to mm_profdata (it applies to: trace, rtl-log)", "report", options[i],
+               from);
+        EXPECT(0, "apply.tbed", "", "report", options[i], bed);
+    }
+    EXPECT(0, "apply.mm_profdata", "", "report", "--sort=count", from);
+    EXPECT(2, "", "--sort=p99 does not apply", "report", "--sort=count", "--sort=p99", from);
+    EXPECT(2, "", "--by does not apply to mm_profdata", "diff", "--by=function", from, from);
+    EXPECT(2, "", "--include-from does not apply", "aggregate", "--include-from=/dev/null", from, from);
+    EXPECT(2, "", "export: --quirks does not apply to chrome (it applies to: rtl-log)", "export",
+           "--to=chrome", "--quirks", bed, "-o", "-");
+    EXPECT(2, "", "export: --absolute does not apply to rtl-log", "export", "--to=rtl-log", "--absolute", bed,
+           "-o", "-");
+}
+
+static void the_lists_of_formats_come_from_the_registry(void **state)
+{
+    const struct tbed_format *format;
+    (void)state;
+    for (size_t i = 0; (format = tbed_format_get(i)) != NULL; i++) {
+        char line[256];
+        snprintf(line, sizeof line, "\n  %-12s %s\n", format->name, format->summary);
+        assert_ptr_equal(tbed_format_find(format->name), format);
+        if (format->can_import)
+            EXPECT(0, line, "", "import", "-h");
+        if (format->can_export)
+            EXPECT(0, line, "", "export", "-h");
+    }
+    assert_null(tbed_format_find("no"));
+}
+
 static void wrong_usage_is_told(void **state)
 {
     const char *from = make_profile("usage.mm_profdata", TIME, 0), *bed = make_small("usage.tbed", false);
@@ -327,11 +367,12 @@ static void wrong_usage_is_told(void **state)
     EXPECT(2, "", "cannot be opened: No such file", "import", "/no/such/file", "-o", to);
     EXPECT(2, "", "/no/where.tbed: cannot be opened", "import", from, "-o", "/no/where.tbed");
     EXPECT(2, "", "import: a trace cannot be written", "import", from, "-o", "-");
-    EXPECT(2, "", "export: mm_profdata needs a file", "export", "-t", "mm_profdata", bed, "-o", "-");
-    EXPECT(2, "", "export: which format?", "export", bed, "-o", to);
-    EXPECT(2, "", "export: --to takes ", "export", "--to=no", bed, "-o", to);
-    EXPECT(2, "", "--format-version takes", "export", "-t", "mm_profdata", "--format-version=7", bed, "-o",
-           to);
+    EXPECT(2, "", "export: this format cannot be written to standard output", "export", "-t", "mm_profdata",
+           bed, "-o", "-");
+    EXPECT(2, "", "export: missing option --to=FORMAT", "export", bed, "-o", to);
+    EXPECT(2, "", "export: --to: unknown format", "export", "--to=no", bed, "-o", to);
+    EXPECT(2, "", "--format-version: the format cannot be written", "export", "-t", "mm_profdata",
+           "--format-version=7", bed, "-o", to);
     EXPECT(2, "", "export: missing option -o OUT", "export", "-t", "mm_profdata", bed);
     assert_int_equal(access(to, F_OK), -1);
     EXPECT(0, "usage: tracebed import", "", "import", "-h");
@@ -363,6 +404,8 @@ int main(void)
         cmocka_unit_test(metadata_is_shown_as_it_is),
         cmocka_unit_test(export_says_what_it_left_out),
         cmocka_unit_test(what_is_read_is_not_replaced),
+        cmocka_unit_test(an_option_that_does_not_apply_to_a_format_is_refused),
+        cmocka_unit_test(the_lists_of_formats_come_from_the_registry),
         cmocka_unit_test(wrong_usage_is_told),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -529,8 +529,9 @@ static void every_verb_takes_a_log(void **state)
     EXPECT(0, "8 lines", "", "export", "--format", "rtl-log", log, "-f", "-o", back);
     free(read_whole(back, NULL));
     EXPECT(0, "000100 1 } desktop", "", "export", "--to=rtl-log", "--tid=ordinal", log, "-o", "-");
-    EXPECT(2, "", "--rebase takes timer or first", "export", "--to=rtl-log", "--rebase=x", log, "-o", "-");
-    EXPECT(2, "", "are options of --to=rtl-log", "export", "--to=chrome", "--quirks", log, "-o", "-");
+    EXPECT(2, "", "--rebase: expected timer or first", "export", "--to=rtl-log", "--rebase=x", log, "-o",
+           "-");
+    EXPECT(2, "", "--quirks does not apply to chrome", "export", "--to=chrome", "--quirks", log, "-o", "-");
     EXPECT(0, "0 of 3 labels differ", "", "diff", log, log);
 }
 

@@ -719,9 +719,9 @@ static void the_new_file_is_whole_or_not_there(void **state)
     write_profile(&profile, "f.mm_profdata");
     assert_int_equal(tbed_import(from, to, &overwrite, NULL, NULL), TBED_ERR_PROFILE_VERSION);
     assert_int_equal(count_files(), before + 1);
-    assert_int_equal(tbed_foreign_find(from), TBED_FOREIGN_PROFILE);
-    assert_int_equal(tbed_foreign_find(to), TBED_FOREIGN_NONE);
-    assert_int_equal(tbed_foreign_find(run_folder), TBED_FOREIGN_NONE);
+    assert_ptr_equal(tbed_format_of_file(from), tbed_format_find("mm_profdata"));
+    assert_null(tbed_format_of_file(to));
+    assert_null(tbed_format_of_file(run_folder));
     profile_end(&profile);
 }
 

@@ -206,11 +206,21 @@ static bool load_foreign(struct tbed_comparison *comparison, unsigned jobs, cons
     return added;
 }
 
+/* A profile has labels, and no scopes to group. */
+static const struct tool_option_scope scopes[] = {
+    {COMPARE_OPTION_BY, "trace, rtl-log", NULL},
+    {GROUP_OPTION_INCLUDE, "trace, rtl-log", NULL},
+    {GROUP_OPTION_EXCLUDE, "trace, rtl-log", NULL},
+};
+
 bool compare_load(struct tbed_comparison *comparison, const char *path, const struct compare_options *options,
                   const struct compare_run *first, struct compare_run *run_ret)
 {
     *run_ret = (struct compare_run){.path = path};
-    bool is_foreign = strcmp(path, "-") != 0 && tbed_foreign_find(path) == TBED_FOREIGN_PROFILE;
-    return is_foreign && !options->by_scope ? load_foreign(comparison, options->jobs, first, run_ret)
-                                            : load_trace(comparison, options, first, run_ret);
+    const struct tbed_format *format = tool_format(path);
+    bool has_profile = format != NULL && format->has_profile;
+    if (!tool_options_apply(scopes, sizeof scopes / sizeof scopes[0], tool_format_name(format), path))
+        return false;
+    return has_profile ? load_foreign(comparison, options->jobs, first, run_ret)
+                       : load_trace(comparison, options, first, run_ret);
 }

@@ -13,32 +13,37 @@
 static const char help[] =
     "usage: tracebed export --to=FORMAT [OPTION...] FILE... -o OUT\n"
     "\n"
-    "Writes a trace in the format of another tool. What has no place there is left out, counted and told.\n"
-    "FILE may be '-', standard input.\n"
+    "Writes a trace in the format of another tool. Whatever that format cannot hold is\n"
+    "left out, counted and listed. FILE may be '-' for standard input.\n"
     "\n"
-    "  -t, --to=FORMAT           mm_profdata   for the tools of measureme: summarize, crox, flamegraph\n"
-    "                            chrome        trace events as JSON, for Perfetto, chrome://tracing,\n"
-    "                                          speedscope, Firefox; takes several FILEs\n"
-    "                            rtl-log       the text log of OpenOffice's RTL_LOGFILE\n"
-    "      --format=FORMAT       the same as --to\n"
-    "  -o, --output=OUT          the file to write; of chrome and rtl-log also '-', standard output\n"
+    "Formats:\n"
+    "@export\n"
+    "\n"
+    "  -t, --to=FORMAT           one of the formats above; --format is the same\n"
+    "  -o, --output=OUT          write to OUT; chrome and rtl-log also accept '-' for\n"
+    "                            standard output\n"
     "  -f, --force               replace OUT if it exists\n"
-    "      --format-version=N    of mm_profdata: 8 or 9 (the usual)\n"
-    "      --collapse-threads    of chrome: threads that follow one another share a row\n"
-    "      --minimum-duration=D  of chrome: leave out shorter spans: 5ms, 300us, 1s; microseconds without a "
-    "unit\n"
-    "      --absolute            of chrome: whole microseconds since 1970, not time since the start\n"
-    "      --rebase=ZERO         of rtl-log: 0 ms is when the program's timer started (timer, the usual), or "
-    "the\n"
-    "                            first line (first)\n"
-    "      --tid=WHICH           of rtl-log: the system's numbers of threads (native), or 1, 2, 3 in order "
-    "of their\n"
-    "                            first lines (ordinal, the usual; of imported logs theirs are)\n"
-    "      --quirks              of rtl-log: cut pieces of 4096 bytes and more to 4095 and a zero, as "
-    "OpenOffice "
-    "did\n"
     "      --color=WHEN          never, auto or always\n"
-    "  -h, --help                this text\n"
+    "  -h, --help                show this help\n"
+    "\n"
+    "mm_profdata:\n"
+    "      --format-version=N    8 or 9 (default: 9)\n"
+    "\n"
+    "chrome (accepts several FILEs):\n"
+    "      --collapse-threads    let threads that follow one another share a row\n"
+    "      --minimum-duration=D  leave out spans shorter than D: 5ms, 300us, 1s;\n"
+    "                            a number without a unit is in microseconds\n"
+    "      --absolute            whole microseconds since 1970 instead of the time\n"
+    "                            since the start\n"
+    "\n"
+    "rtl-log:\n"
+    "      --rebase=ZERO         what 0 ms is: the start of the program's timer\n"
+    "                            (timer, the default) or the first line (first)\n"
+    "      --tid=WHICH           thread numbers: those of the system (native), or 1, 2,\n"
+    "                            3 in the order of first lines (ordinal). Default:\n"
+    "                            ordinal, or those of the log that was imported\n"
+    "      --quirks              cut pieces of 4096 bytes and more to 4095 bytes and a\n"
+    "                            zero byte, as OpenOffice did\n"
     "\n"
     "Examples:\n"
     "  tracebed export --to=mm_profdata run.tbed -o run.mm_profdata\n"
@@ -46,9 +51,9 @@ static const char help[] =
     "  tracebed export --to=chrome run.tbed -o - | gzip > run.json.gz\n"
     "  tracebed export --to=rtl-log run.tbed -o run.log\n"
     "\n"
-    "Exit status: 0 fine; 1 FILE is damaged (what is intact is exported); 2 wrong usage, or a file cannot be "
-    "read\n"
-    "or written; OUT is then not there.\n";
+    "Exit status: 0 on success; 1 if FILE is damaged (whatever is intact is exported);\n"
+    "2 if the usage is wrong, or a file cannot be read or written (OUT does not exist\n"
+    "then).\n";
 
 enum {
     OPTION_FORMAT_VERSION = 2000,
@@ -58,6 +63,17 @@ enum {
     OPTION_REBASE,
     OPTION_TID,
     OPTION_QUIRKS
+};
+
+/* The other options apply to every format. */
+static const struct tool_option_scope scopes[] = {
+    {OPTION_FORMAT_VERSION, "mm_profdata", NULL},
+    {OPTION_COLLAPSE, "chrome", NULL},
+    {OPTION_MINIMUM, "chrome", NULL},
+    {OPTION_ABSOLUTE, "chrome", NULL},
+    {OPTION_REBASE, "rtl-log", NULL},
+    {OPTION_TID, "rtl-log", NULL},
+    {OPTION_QUIRKS, "rtl-log", NULL},
 };
 
 /* ---- measureme ---- */
@@ -86,30 +102,34 @@ static enum tool_exit export_measureme(const struct export_request *request)
     return TOOL_FINE;
 }
 
-static const struct export_format formats[] = {
-    {"mm_profdata", "for the tools of measureme", 8, 9, export_measureme, false, false, false},
-    {"chrome", "trace events as JSON, for viewers", 0, 0, export_chrome, true, false, true},
-    {"rtl-log", "the text log of RTL_LOGFILE", 0, 0, export_rtl_log, false, true, true},
+/* How each format is written; what it is and can, the registry says. */
+static const struct {
+    enum tbed_foreign_kind kind;
+    enum tool_exit (*run)(const struct export_request *request);
+} exporters[] = {
+    {TBED_FOREIGN_PROFILE, export_measureme},
+    {TBED_FOREIGN_CHROME, export_chrome},
+    {TBED_FOREIGN_RTL_LOG, export_rtl_log},
 };
+
+static enum tool_exit export_as(const struct tbed_format *format, const struct export_request *request)
+{
+    size_t at = 0;
+    while (exporters[at].kind != format->kind)
+        at++;
+    return exporters[at].run(request);
+}
 
 /* ---- The verb ---- */
 
 struct options {
     const char *to, *out;
-    const struct export_format *format;
+    const struct tbed_format *format;
     bool overwrite, absolute, collapse_threads, quirks;
     uint64_t version, minimum_ns;
     enum tbed_rtl_rebase rebase;
     enum tbed_rtl_tid tid;
 };
-
-static const struct export_format *format_find(const char *name)
-{
-    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
-        if (strcmp(formats[i].name, name) == 0)
-            return &formats[i];
-    return NULL;
-}
 
 /* Whole microseconds, or a number with a unit. */
 static bool parse_duration(const char *text, uint64_t *ns_ret)
@@ -165,7 +185,7 @@ static int export_files(char **paths, size_t count, const struct options *option
         tool_places_prepare_all(&request.places[request.reader_count]);
     }
     request.reader = request.readers[0];
-    return finish_files(&request, paths, options->format->run(&request));
+    return finish_files(&request, paths, export_as(options->format, &request));
 }
 
 static const char *take_rtl_option(struct options *options, int option, const char *argument)
@@ -177,19 +197,20 @@ static const char *take_rtl_option(struct options *options, int option, const ch
     if (option == OPTION_REBASE) {
         options->rebase = strcmp(argument, "first") == 0 ? TBED_RTL_FIRST : TBED_RTL_TIMER;
         bool is_known = options->rebase == TBED_RTL_FIRST || strcmp(argument, "timer") == 0;
-        return is_known ? NULL : "--rebase takes timer or first";
+        return is_known ? NULL : "--rebase: expected timer or first";
     }
     options->tid = strcmp(argument, "native") == 0 ? TBED_RTL_TID_NATIVE : TBED_RTL_TID_ORDINAL;
     bool is_known = options->tid == TBED_RTL_TID_NATIVE || strcmp(argument, "ordinal") == 0;
-    return is_known ? NULL : "--tid takes native or ordinal";
+    return is_known ? NULL : "--tid: expected native or ordinal";
 }
 
 /* NULL, or what is wrong. */
 static const char *take_option(struct options *options, int option, const char *argument)
 {
     if (option == 't') {
-        options->format = format_find(argument);
-        return options->format != NULL ? NULL : "--to takes mm_profdata, chrome or rtl-log";
+        options->format = tbed_format_find(argument);
+        bool is_known = options->format != NULL && options->format->can_export;
+        return is_known ? NULL : "--to: unknown format (see -h for a list)";
     }
     if (option == OPTION_REBASE || option == OPTION_TID || option == OPTION_QUIRKS)
         return take_rtl_option(options, option, argument);
@@ -202,34 +223,27 @@ static const char *take_option(struct options *options, int option, const char *
     else if (option == OPTION_ABSOLUTE)
         options->absolute = true;
     else if (option == OPTION_MINIMUM)
-        return parse_duration(argument, &options->minimum_ns) ? NULL
-                                                              : "--minimum-duration takes a time such as 5ms";
+        return parse_duration(argument, &options->minimum_ns)
+                   ? NULL
+                   : "--minimum-duration: expected a time, for example 5ms";
     else if (!tool_parse_u64(argument, UINT32_MAX, &options->version) || options->version == 0)
-        return "--format-version takes a number";
+        return "--format-version: expected a number";
     return NULL;
 }
 
 static const char *check_options(const struct options *options, int file_count)
 {
-    const struct export_format *format = options->format;
-    if (format == NULL)
-        return "which format? --to=mm_profdata, --to=chrome or --to=rtl-log";
+    const struct tbed_format *format = options->format;
     if (options->version != 0 &&
-        (options->version < format->version_min || options->version > format->version_max))
-        return format->version_max > 0 ? "--format-version takes 8 or 9"
-                                       : "--format-version does not apply to this format";
+        (options->version < format->export_version_min || options->version > format->export_version_max))
+        return "--format-version: the format cannot be written in this version";
     if (options->out == NULL)
         return "missing option -o OUT";
-    if (!format->takes_stdout && strcmp(options->out, "-") == 0)
-        return "mm_profdata needs a file: its -o takes no '-'";
-    if (!format->is_chrome && (options->absolute || options->collapse_threads || options->minimum_ns > 0))
-        return "--absolute, --collapse-threads and --minimum-duration are options of --to=chrome";
-    if (!format->is_rtl_log &&
-        (options->rebase != TBED_RTL_TIMER || options->tid != TBED_RTL_TID_AUTO || options->quirks))
-        return "--rebase, --tid and --quirks are options of --to=rtl-log";
-    if (format->is_chrome && file_count > 1)
-        return NULL;
-    return file_count == 1 ? NULL : file_count > 1 ? "too many FILE operands" : "missing FILE operand";
+    if (!format->exports_to_stdout && strcmp(options->out, "-") == 0)
+        return "this format cannot be written to standard output";
+    if (file_count == 0)
+        return "missing FILE operand";
+    return file_count == 1 || format->exports_many ? NULL : "too many FILE operands";
 }
 
 static int run(int argc, char **argv)
@@ -256,6 +270,10 @@ static int run(int argc, char **argv)
     }
     if (exit >= 0)
         return exit;
+    if (options.format == NULL)
+        return tool_usage(&tool_verb_export, "missing option --to=FORMAT");
+    if (!tool_options_apply(scopes, sizeof scopes / sizeof scopes[0], options.format->name, NULL))
+        return TOOL_TROUBLE;
     const char *trouble = check_options(&options, argc - optind);
     if (trouble != NULL)
         return tool_usage(&tool_verb_export, trouble);

@@ -24,16 +24,7 @@ struct export_request {
     bool quirks;
 };
 
-/* A format. 'run' writes 'to', says on standard output what it wrote and what it left out, and complains. */
-struct export_format {
-    const char *name, *summary;
-    uint32_t version_min, version_max; /* 0: it has no versions */
-    enum tool_exit (*run)(const struct export_request *request);
-    bool is_chrome;    /* takes several files, and the options that are chrome's */
-    bool is_rtl_log;   /* takes the options that are rtl-log's */
-    bool takes_stdout; /* '-' as OUT */
-};
-
+/* A format: writes 'to', says on standard output what it wrote and what it left out, and complains. */
 enum tool_exit export_chrome(const struct export_request *request);
 enum tool_exit export_rtl_log(const struct export_request *request);
 

@@ -14,31 +14,31 @@
 static const char help[] =
     "usage: tracebed import [OPTION...] FILE -o OUT\n"
     "\n"
-    "Makes a trace of a .mm_profdata file, which rustc writes with -Zself-profile; formats 0 and 3 to 9, the "
-    "old ones\n"
-    "in three files included (give any one of them); or of a log of OpenOffice's RTL_LOGFILE.\n"
-    "FILE may be '-', standard input.\n"
-    "Every other verb takes such a file as it is; importing it once saves doing that each time.\n"
+    "Converts a foreign file to a trace. Every other command reads such a file directly;\n"
+    "importing it once saves the conversion each time. FILE may be '-' for standard input.\n"
     "\n"
-    "Nothing is put in order and nothing is corrected. What is odd is counted; what is damaged is told with "
-    "its place\n"
-    "in FILE, and all that is whole around it is imported. Of a log no line is refused: export gives all of "
-    "them\n"
-    "back, byte for byte.\n"
+    "Formats:\n"
+    "@import\n"
     "\n"
-    "  -o, --output=OUT    the trace to write\n"
+    "Profiles are read in versions 0 and 3 to 9, the old ones in three files included\n"
+    "(name any one of them).\n"
+    "\n"
+    "Nothing is reordered or corrected. Anomalies are counted. Damage is reported with its\n"
+    "location in FILE, and everything intact around it is imported. No line of a log is\n"
+    "refused: 'tracebed export --to=rtl-log' returns all of them, byte for byte.\n"
+    "\n"
+    "  -o, --output=OUT    write the trace to OUT\n"
     "  -f, --force         replace OUT if it exists\n"
     "      --color=WHEN    never, auto or always\n"
-    "  -h, --help          this text\n"
+    "  -h, --help          show this help\n"
     "\n"
     "Examples:\n"
     "  tracebed import rustc-1234.mm_profdata -o rustc.tbed\n"
     "  tracebed import soffice_4711.log -o soffice.tbed\n"
     "  zstd -dc big.mm_profdata.zst | tracebed import - -o big.tbed\n"
     "\n"
-    "Exit status: 0 fine; 1 FILE is damaged (what is whole is imported); 2 wrong usage, or a file cannot be "
-    "read or\n"
-    "written; OUT is then not there.\n";
+    "Exit status: 0 on success; 1 if FILE is damaged (whatever is intact is imported); 2 if\n"
+    "the usage is wrong, or a file cannot be read or written (OUT does not exist then).\n";
 
 /* ---- What was found ---- */
 
@@ -121,7 +121,7 @@ static bool is_of_output(enum tbed_status status, const char *from)
     case TBED_ERR_OPEN:
     case TBED_ERR_IS_DIRECTORY:
     case TBED_ERR_NOT_REGULAR:
-        return strcmp(from, "-") == 0 || tbed_foreign_find(from) != TBED_FOREIGN_NONE;
+        return strcmp(from, "-") == 0 || tool_format(from) != NULL;
     default:
         return false;
     }

@@ -200,9 +200,22 @@ static int report_foreign(const struct report_options *options, const char *path
     return exit;
 }
 
+/* A profile has labels without percentiles, no scopes to group, and no allocations. */
+static const struct tool_option_scope scopes[] = {
+    {OPTION_BY, "trace, rtl-log", NULL},
+    {OPTION_OVER_TIME, "trace, rtl-log", NULL},
+    {OPTION_ALLOCATIONS, "trace, rtl-log", NULL},
+    {GROUP_OPTION_INCLUDE, "trace, rtl-log", NULL},
+    {GROUP_OPTION_EXCLUDE, "trace, rtl-log", NULL},
+    {'s', "trace, rtl-log", "min, mean, p50, p90, p99, p999, max, bytes, live, peak, freed, temporary"},
+};
+
 static int report_file(const struct report_options *options, const char *path)
 {
-    if (options->spans && strcmp(path, "-") != 0 && tbed_foreign_find(path) == TBED_FOREIGN_PROFILE)
+    const struct tbed_format *format = tool_format(path);
+    if (!tool_options_apply(scopes, sizeof scopes / sizeof scopes[0], tool_format_name(format), path))
+        return TOOL_TROUBLE;
+    if (format != NULL && format->has_profile)
         return report_foreign(options, path);
     struct report report = {.options = options, .path = path, .reader = tool_open(path)};
     int exit = TOOL_TROUBLE;

@@ -102,7 +102,7 @@ static int run_help(const char *name)
     const struct tool_verb *verb = tool_verb_find(name);
     if (verb == NULL)
         return unknown_verb(name);
-    fputs(verb->help, stdout);
+    tool_print_help(verb);
     return tool_finish(TOOL_FINE);
 }
 

@@ -59,9 +59,29 @@ void tool_complain_error(const char *path, const struct tbed_error *error);
 int tool_option_next(const struct tool_verb *verb, int argc, char **argv, const char *shorts,
                      const struct option *longs, int *exit_ret);
 
+/* What an option of a verb applies to: some formats, "mm_profdata, chrome"; "trace" is our own. */
+struct tool_option_scope {
+    int option; /* as tool_option_next() returns it */
+    const char *formats;
+    const char *arguments; /* the scope is that of the option with one of these; NULL: with any */
+};
+
+/*
+ * The one rule for options that do not apply: after tool_option_next(), false with a complaint if an option was given
+ * that does not apply to 'format'. 'path' is the file that has the format; NULL: it was asked for.
+ */
+bool tool_options_apply(const struct tool_option_scope *scopes, size_t count, const char *format,
+                        const char *path);
+
+/* Prints a verb's help; a line "@import" or "@export" of it becomes the list of those formats. */
+void tool_print_help(const struct tool_verb *verb);
+
 /* Prints what is wrong with the usage, and where help is; returns TOOL_TROUBLE. 'message' may be NULL (getopt
  * has spoken). */
 int tool_usage(const struct tool_verb *verb, const char *message);
+
+/* The argument of --color. False: it is none. */
+bool tool_color_set(const char *when);
 
 /* Escape sequences if standard output wants colour, else "". */
 const char *tool_bold(void);
@@ -101,12 +121,13 @@ void tool_print_damage(FILE *out, const struct tbed_damage *damage);
 /* What was found when the reader's trace was imported; NULL: it was not. Valid until a further file is opened. */
 const struct tbed_import_report *tool_foreign_report(const struct tbed_reader *reader);
 
-/* Opens a foreign file, of that name or (NULL) that descriptor. */
-enum tbed_status tool_foreign_open(const char *path, int fd, struct tbed_reader **reader_ret,
-                                   struct tbed_error *error_ret);
+/* The format of a foreign file; NULL: it is a trace, standard input, or none that can be read. And its name, "trace". */
+const struct tbed_format *tool_format(const char *path);
+const char *tool_format_name(const struct tbed_format *format);
 
-/* The reader is of no foreign file. */
-void tool_foreign_forget(const struct tbed_reader *reader);
+/* Opens a trace or a foreign file, by its path or, where that is NULL, by 'fd'. */
+enum tbed_status tool_open_any(const char *path, int fd, struct tbed_reader **reader_ret,
+                               struct tbed_error *error_ret);
 
 /* Which file of a profile in three: ".events"; NULL: it is in one. */
 const char *tool_profile_part(const struct tbed_import_report *report, uint32_t file);

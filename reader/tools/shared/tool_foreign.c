@@ -1,11 +1,13 @@
 /*
- * Foreign files as traces: imported into a bed without a name, with what was odd about them kept beside the reader.
+ * Files of any format as traces: a foreign one is imported into a trace without a name, and what was odd about it is
+ * kept beside the reader. This is the one place of the program that asks which format a file has.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "reader/tools/shared/tool.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <tracebed/analysis.h>
 
 #define PROFILE_DAMAGE_TOLD_MAX 3
@@ -30,19 +32,38 @@ static void keep_report(const struct tbed_reader *reader, const struct tbed_impo
 }
 
 /* The memory of a reader that was closed may become another's. */
-void tool_foreign_forget(const struct tbed_reader *reader)
+static void forget_report(const struct tbed_reader *reader)
 {
     for (size_t i = 0; i < foreign_count; i++)
         if (foreigns[i].reader == reader)
             foreigns[i].reader = NULL;
 }
 
-enum tbed_status tool_foreign_open(const char *path, int fd, struct tbed_reader **reader_ret,
-                                   struct tbed_error *error_ret)
+const struct tbed_format *tool_format(const char *path)
+{
+    return strcmp(path, "-") == 0 ? NULL : tbed_format_of_file(path);
+}
+
+const char *tool_format_name(const struct tbed_format *format)
+{
+    return format != NULL ? format->name : "trace";
+}
+
+enum tbed_status tool_open_any(const char *path, int fd, struct tbed_reader **reader_ret,
+                               struct tbed_error *error_ret)
 {
     struct tbed_import_report report;
-    enum tbed_status status = path != NULL ? tbed_import_open(path, reader_ret, &report, error_ret)
-                                           : tbed_import_open_fd(fd, reader_ret, &report, error_ret);
+    const struct tbed_format *format = path != NULL ? tbed_format_of_file(path) : tbed_format_of_fd(fd);
+    enum tbed_status status;
+    if (format == NULL) {
+        status = path != NULL ? tbed_reader_open(path, NULL, reader_ret, error_ret)
+                              : tbed_reader_open_fd(fd, NULL, reader_ret, error_ret);
+        if (status == TBED_OK)
+            forget_report(*reader_ret);
+        return status;
+    }
+    status = path != NULL ? tbed_import_open(path, reader_ret, &report, error_ret)
+                          : tbed_import_open_fd(fd, reader_ret, &report, error_ret);
     if (status == TBED_OK)
         keep_report(*reader_ret, &report);
     return status;

@@ -96,16 +96,6 @@ static enum tbed_status copy_input(int to, struct tbed_error *error)
     }
 }
 
-static enum tbed_status open_fd(int fd, struct tbed_reader **reader, struct tbed_error *error)
-{
-    if (tbed_foreign_find_fd(fd) != TBED_FOREIGN_NONE)
-        return tool_foreign_open(NULL, fd, reader, error);
-    enum tbed_status status = tbed_reader_open_fd(fd, NULL, reader, error);
-    if (status == TBED_OK)
-        tool_foreign_forget(*reader);
-    return status;
-}
-
 int tool_input_file(struct tbed_error *error_ret)
 {
     struct stat status;
@@ -126,29 +116,20 @@ static enum tbed_status open_input(struct tbed_reader **reader, struct tbed_erro
     int fd = tool_input_file(error);
     if (fd < 0)
         return error->status;
-    enum tbed_status result = open_fd(fd, reader, error);
+    enum tbed_status result = tool_open_any(NULL, fd, reader, error);
     close(fd);
     return result;
 }
 
 /* ---- Opening ---- */
 
-static enum tbed_status open_path(const char *path, struct tbed_reader **reader, struct tbed_error *error)
-{
-    if (tbed_foreign_find(path) != TBED_FOREIGN_NONE)
-        return tool_foreign_open(path, -1, reader, error);
-    enum tbed_status status = tbed_reader_open(path, NULL, reader, error);
-    if (status == TBED_OK)
-        tool_foreign_forget(*reader);
-    return status;
-}
-
 struct tbed_reader *tool_open_quietly(const char *path, struct tbed_error *error_ret)
 {
     struct tbed_reader *reader = NULL;
     tool_guard(path);
     bool is_input = strcmp(path, "-") == 0;
-    enum tbed_status status = is_input ? open_input(&reader, error_ret) : open_path(path, &reader, error_ret);
+    enum tbed_status status =
+        is_input ? open_input(&reader, error_ret) : tool_open_any(path, -1, &reader, error_ret);
     return status == TBED_OK ? reader : NULL;
 }
 

@@ -130,32 +130,6 @@ bool tool_is_input(const char *output, const char *input)
     return true;
 }
 
-int tool_from_to(const struct tool_verb *verb, int argc, char **argv, struct tool_from_to *ret)
-{
-    static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
-                                          {"force", no_argument, NULL, 'f'},
-                                          TOOL_COMMON_OPTIONS,
-                                          {0}};
-    int option, exit;
-    *ret = (struct tool_from_to){0};
-    while ((option = tool_option_next(verb, argc, argv, "o:fh", longs, &exit)) != -1) {
-        if (option == 'o')
-            ret->to = optarg;
-        else
-            ret->overwrite = true;
-    }
-    if (exit >= 0)
-        return exit;
-    if (optind != argc - 1)
-        return tool_usage(verb, optind < argc ? "too many FILE operands" : "missing FILE operand");
-    if (ret->to == NULL)
-        return tool_usage(verb, "missing option -o OUT");
-    if (strcmp(ret->to, "-") == 0)
-        return tool_usage(verb, "a trace cannot be written to standard output");
-    ret->from = argv[optind];
-    return tool_is_input(ret->to, ret->from) ? TOOL_TROUBLE : -1;
-}
-
 void *tool_realloc(void *old, size_t nbytes)
 {
     void *grown = realloc(old, nbytes > 0 ? nbytes : 1);
@@ -165,9 +139,9 @@ void *tool_realloc(void *old, size_t nbytes)
     exit(TOOL_TROUBLE);
 }
 
-/* ---- Options that all verbs have ---- */
+/* ---- Usage, colours ---- */
 
-static bool set_color(const char *when)
+bool tool_color_set(const char *when)
 {
     static const char *const names[] = {
         [COLOR_AUTO] = "auto", [COLOR_NEVER] = "never", [COLOR_ALWAYS] = "always"};
@@ -177,24 +151,6 @@ static bool set_color(const char *when)
             return true;
         }
     return false;
-}
-
-int tool_option_next(const struct tool_verb *verb, int argc, char **argv, const char *shorts,
-                     const struct option *longs, int *exit_ret)
-{
-    int option;
-    *exit_ret = -1;
-    while ((option = getopt_long(argc, argv, shorts, longs, NULL)) == TOOL_OPTION_COLOR && set_color(optarg))
-        continue;
-    if (option == TOOL_OPTION_COLOR)
-        *exit_ret = tool_usage(verb, "--color: expected never, auto or always");
-    else if (option == '?')
-        *exit_ret = tool_usage(verb, NULL);
-    else if (option == 'h') {
-        fputs(verb->help, stdout);
-        *exit_ret = tool_finish(TOOL_FINE);
-    }
-    return *exit_ret >= 0 ? -1 : option;
 }
 
 int tool_usage(const struct tool_verb *verb, const char *message)

@@ -1,0 +1,96 @@
+/*
+ * The registry of foreign formats. A new format is a line of this file's table.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/exchange/registry/registry.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* In the order in which a file is tried: those with the surest sign first. */
+static const struct exchange_format *const formats[] = {
+    &tbed_exchange_profile,
+    &tbed_exchange_chrome,
+    &tbed_exchange_rtl_log,
+};
+#define FORMAT_COUNT (sizeof formats / sizeof formats[0])
+
+#define START_NBYTES 4096 /* of a file, which show its format */
+#define TRACE_MAGIC  "tracebed"
+
+const struct tbed_format *tbed_format_get(size_t index)
+{
+    return index < FORMAT_COUNT ? &formats[index]->about : NULL;
+}
+
+const struct tbed_format *tbed_format_find(const char *name)
+{
+    for (size_t i = 0; i < FORMAT_COUNT; i++)
+        if (strcmp(formats[i]->about.name, name) == 0)
+            return &formats[i]->about;
+    return NULL;
+}
+
+/* ---- The format of a file ---- */
+
+/* Its first bytes; 0: it is a trace already, or no file that can be looked at. */
+static size_t start_read(int fd, char start[START_NBYTES])
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
+        return 0;
+    ssize_t nbytes = pread(fd, start, START_NBYTES, 0);
+    size_t magic_nbytes = strlen(TRACE_MAGIC);
+    if (nbytes <= 0 || ((size_t)nbytes >= magic_nbytes && memcmp(start, TRACE_MAGIC, magic_nbytes) == 0))
+        return 0;
+    return (size_t)nbytes;
+}
+
+/* 'path' is NULL where there is only a descriptor. */
+static const struct exchange_format *format_of(const char *path, int fd)
+{
+    char start[START_NBYTES];
+    size_t nbytes = fd >= 0 ? start_read(fd, start) : 0;
+    for (size_t i = 0; i < FORMAT_COUNT; i++) {
+        const struct exchange_format *format = formats[i];
+        bool is_of_path = path != NULL && format->has_path != NULL;
+        bool is_found = is_of_path
+                            ? format->has_path(path)
+                            : nbytes > 0 && format->has_start != NULL && format->has_start(start, nbytes);
+        if (is_found)
+            return format;
+    }
+    return NULL;
+}
+
+const struct exchange_format *tbed_registry_of_fd(int fd)
+{
+    return format_of(NULL, fd);
+}
+
+const struct exchange_format *tbed_registry_of_path(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const struct exchange_format *format = format_of(path, fd);
+    if (fd >= 0)
+        close(fd);
+    return format;
+}
+
+static const struct tbed_format *about(const struct exchange_format *format)
+{
+    return format != NULL ? &format->about : NULL;
+}
+
+const struct tbed_format *tbed_format_of_file(const char *path)
+{
+    return about(tbed_registry_of_path(path));
+}
+
+const struct tbed_format *tbed_format_of_fd(int fd)
+{
+    return about(tbed_registry_of_fd(fd));
+}

@@ -1,0 +1,15 @@
+/*
+ * The registry: which foreign formats there are, and which of them a file has. Not for users of the library.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_EXCHANGE_REGISTRY_H
+#define TRACEBED_EXCHANGE_REGISTRY_H
+
+#include "reader/exchange/shared/exchange_format.h"
+
+/* The format of an open file, or of the file at 'path'. NULL: none that can be imported. The file's offset stays. */
+const struct exchange_format *tbed_registry_of_fd(int fd);
+const struct exchange_format *tbed_registry_of_path(const char *path);
+
+#endif

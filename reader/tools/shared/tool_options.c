@@ -1,0 +1,151 @@
+/*
+ * The options of a verb: read, and refused where they do not apply to the format of a file. And its help.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "reader/tools/shared/tool.h"
+
+#include <string.h>
+
+/* ---- Which were given ---- */
+
+#define GIVEN_MAX 64 /* different options of one verb */
+
+static const struct tool_verb *given_verb;
+static struct {
+    int option;
+    const char *name;     /* without "--" */
+    const char *argument; /* the last; NULL: it has none */
+} given[GIVEN_MAX];
+static size_t given_count;
+
+static void note_given(const struct tool_verb *verb, int option, const struct option *longs)
+{
+    size_t at = 0;
+    while (at < given_count && given[at].option != option)
+        at++;
+    while (longs->name != NULL && longs->val != option)
+        longs++;
+    if (longs->name == NULL || at == GIVEN_MAX)
+        return;
+    given_verb = verb;
+    given[at].option = option;
+    given[at].name = longs->name;
+    given[at].argument = longs->has_arg != no_argument ? optarg : NULL;
+    given_count += at == given_count;
+}
+
+int tool_option_next(const struct tool_verb *verb, int argc, char **argv, const char *shorts,
+                     const struct option *longs, int *exit_ret)
+{
+    int option;
+    *exit_ret = -1;
+    do
+        option = getopt_long(argc, argv, shorts, longs, NULL);
+    while (option == TOOL_OPTION_COLOR && tool_color_set(optarg));
+    if (option == TOOL_OPTION_COLOR)
+        *exit_ret = tool_usage(verb, "--color: expected never, auto or always");
+    else if (option == '?')
+        *exit_ret = tool_usage(verb, NULL);
+    else if (option == 'h') {
+        tool_print_help(verb);
+        *exit_ret = tool_finish(TOOL_FINE);
+    } else if (option != -1) {
+        note_given(verb, option, longs);
+    }
+    return *exit_ret >= 0 ? -1 : option;
+}
+
+int tool_from_to(const struct tool_verb *verb, int argc, char **argv, struct tool_from_to *ret)
+{
+    static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
+                                          {"force", no_argument, NULL, 'f'},
+                                          TOOL_COMMON_OPTIONS,
+                                          {0}};
+    int option, exit;
+    *ret = (struct tool_from_to){0};
+    while ((option = tool_option_next(verb, argc, argv, "o:fh", longs, &exit)) != -1) {
+        if (option == 'o')
+            ret->to = optarg;
+        else
+            ret->overwrite = true;
+    }
+    if (exit >= 0)
+        return exit;
+    if (optind != argc - 1)
+        return tool_usage(verb, optind < argc ? "too many FILE operands" : "missing FILE operand");
+    if (ret->to == NULL)
+        return tool_usage(verb, "missing option -o OUT");
+    if (strcmp(ret->to, "-") == 0)
+        return tool_usage(verb, "a trace cannot be written to standard output");
+    ret->from = argv[optind];
+    return tool_is_input(ret->to, ret->from) ? TOOL_TROUBLE : -1;
+}
+
+/* ---- Which apply ---- */
+
+/* Is 'word' one of "word, word"? */
+static bool has_word(const char *words, const char *word)
+{
+    size_t nbytes = strlen(word);
+    for (const char *at = words; (at = strstr(at, word)) != NULL; at += nbytes)
+        if ((at == words || at[-1] == ' ') && (at[nbytes] == ',' || at[nbytes] == '\0'))
+            return true;
+    return false;
+}
+
+/* The scope that says no, or NULL. */
+static const struct tool_option_scope *refusal_find(const struct tool_option_scope *scopes, size_t count,
+                                                    size_t at, const char *format)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct tool_option_scope *scope = &scopes[i];
+        bool is_about_it = scope->arguments == NULL ||
+                           (given[at].argument != NULL && has_word(scope->arguments, given[at].argument));
+        if (scope->option == given[at].option && is_about_it && !has_word(scope->formats, format))
+            return scope;
+    }
+    return NULL;
+}
+
+bool tool_options_apply(const struct tool_option_scope *scopes, size_t count, const char *format,
+                        const char *path)
+{
+    for (size_t i = 0; i < given_count; i++) {
+        const struct tool_option_scope *scope = refusal_find(scopes, count, i, format);
+        if (scope == NULL)
+            continue;
+        bool has_argument = scope->arguments != NULL;
+        tool_complain("%s: --%s%s%s does not apply to %s (it applies to: %s)",
+                      path != NULL ? tool_path(path) : given_verb->name, given[i].name,
+                      has_argument ? "=" : "", has_argument ? given[i].argument : "", format, scope->formats);
+        tool_usage(given_verb, NULL);
+        return false;
+    }
+    return true;
+}
+
+/* ---- Help ---- */
+
+static void print_formats(bool is_import)
+{
+    const struct tbed_format *format;
+    for (size_t i = 0; (format = tbed_format_get(i)) != NULL; i++)
+        if (is_import ? format->can_import : format->can_export)
+            printf("  %-12s %s\n", format->name, format->summary);
+}
+
+void tool_print_help(const struct tool_verb *verb)
+{
+    for (const char *line = verb->help; *line != '\0';) {
+        size_t nbytes = strcspn(line, "\n") + 1;
+        if (strncmp(line, "@import\n", nbytes) == 0)
+            print_formats(true);
+        else if (strncmp(line, "@export\n", nbytes) == 0)
+            print_formats(false);
+        else
+            fwrite(line, 1, nbytes, stdout);
+        line += nbytes;
+    }
+}
