@@ -1,5 +1,5 @@
 /*
- * The clock of a trace: which one, how fast it ticks, where it stands in time.
+ * The clock of a trace: which one it is, how fast it ticks, and how its ticks relate to the system's clocks.
  *
  * Source: spec/format.md, sections 3.1 and 8.3.
  *
@@ -12,7 +12,7 @@
 
 #include "writer/base/clock.h"
 
-#define CALIBRATION_NS 50000u /* gives the rate to 4e-4 at worst, 1e-5 as a rule */
+#define CALIBRATION_NS 50000u /* the rate is then accurate to 4e-4 at worst, usually to 1e-5 */
 
 static uint64_t clock_ns(clockid_t clock)
 {
@@ -29,7 +29,10 @@ uint64_t tbed_monotonic_ns(void)
 static bool machine_counter_is_invariant(void)
 {
 #if defined(__x86_64__)
-    /* Under a hypervisor a CPUID takes microseconds. Every 64-bit processor has this one. */
+    /*
+     * Under a hypervisor a CPUID takes microseconds. Bit 31, which every 64-bit processor has, marks the value as
+     * known.
+     */
     static uint32_t known; /* atomic; 0: not yet */
     unsigned eax, ebx, ecx, edx = __atomic_load_n(&known, __ATOMIC_RELAXED);
     if (edx == 0) {
@@ -72,7 +75,7 @@ uint64_t tbed_clock_now(const struct tbed_clock_state *clock)
     }
 }
 
-/* Of several readings the one whose two reads of the counter are nearest to each other. */
+/* Keeps the reading, of several, whose two reads of the counter are closest together. */
 struct tbed_clock_reading tbed_clock_read(const struct tbed_clock_state *clock)
 {
     struct tbed_clock_reading best = {0, 0, 0};
@@ -90,7 +93,7 @@ struct tbed_clock_reading tbed_clock_read(const struct tbed_clock_state *clock)
     return best;
 }
 
-/* Where ticks are given no clock is read, and nobody may join: the anchor is no moment of this machine. */
+/* With given ticks no clock is read, and no other writer may join: the anchor is not a moment of this machine. */
 static void given_start(struct tbed_clock_state *clock, const struct tbed_writer_options *options,
                         struct tbed_header_fields *fields)
 {
@@ -152,10 +155,10 @@ void tbed_clock_reach(struct tbed_clock_state *clock, uint64_t tick)
         continue;
 }
 
-/* A trace from before a reboot, or from another machine, has ticks that mean something else here. */
+/* The ticks of a trace from before a reboot, or from another machine, mean something else here. */
 static bool agrees(const struct tbed_clock_state *clock, const struct tbed_header_fields *fields)
 {
-    if (fields->anchor_monotonic_ns == 0) /* given ticks: the anchor is no moment of this machine */
+    if (fields->anchor_monotonic_ns == 0) /* given ticks: the anchor is not a moment of this machine */
         return false;
     if (clock->kind == TBED_CLOCK_USER)
         return clock->user != NULL;
@@ -171,7 +174,7 @@ static bool agrees(const struct tbed_clock_state *clock, const struct tbed_heade
 bool tbed_clock_join(struct tbed_clock_state *clock, const struct tbed_header_fields *fields)
 {
     clock->kind = fields->clock;
-    if (clock->is_given) { /* what annotates a trace begins where the trace does */
+    if (clock->is_given) { /* a writer that annotates a trace begins where the trace does */
         clock->latest_given = fields->anchor_ticks;
         return true;
     }

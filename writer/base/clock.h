@@ -32,7 +32,7 @@ void tbed_clock_start(struct tbed_clock_state *clock, const struct tbed_writer_o
 void tbed_clock_rate(const struct tbed_clock_state *clock, struct tbed_header_fields *fields);
 /* Takes over the clock of a file that is joined. False: its ticks mean something else in this process. */
 bool tbed_clock_join(struct tbed_clock_state *clock, const struct tbed_header_fields *fields);
-/* The latest tick that the clock knows becomes 'tick' or stays above it. */
+/* Raises the latest given tick to 'tick' if it is below. */
 void tbed_clock_reach(struct tbed_clock_state *clock, uint64_t tick);
 
 #endif

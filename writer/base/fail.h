@@ -1,5 +1,5 @@
 /*
- * How functions of the writer fail.
+ * How the writer's functions fill in an error.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * Names that fit a pattern.
+ * Shell patterns for names.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* '*' is any text, '?' any byte. Where the rest does not fit, the latest '*' takes one more byte. */
+/* '*' matches any text, '?' any byte. On a mismatch the latest '*' takes one more byte. */
 static inline bool tbed_glob_fits(const char *pattern, const char *name)
 {
     const char *star = NULL, *retry = NULL;

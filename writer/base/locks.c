@@ -1,5 +1,5 @@
 /*
- * Locks: futexes whose threads know which they hold.
+ * Locks: futexes that know whether the calling thread holds them.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -23,15 +23,16 @@ void tbed_cancel_restore(int state)
 }
 
 /*
- * A bit for each lock that the thread holds, is taking or is giving: set before the first step and cleared after
- * the last one, so that a signal handler never waits for the thread that it interrupted. What a handler sets it
- * clears before it returns. Initial-exec: never allocated on first use.
+ * A bit for each lock that the thread holds, is taking or is giving. It is set before the first step and cleared after
+ * the last, so that a signal handler never waits for the thread that it interrupted; a handler clears what it sets
+ * before it returns. Initial-exec, so that it is never allocated on first use.
  */
 static __thread uint32_t tbed_locks_mine __attribute__((tls_model("initial-exec")));
 
 static uint32_t bit_of(const struct tbed_lock *lock)
 {
-    return 1u << ((uintptr_t)lock / sizeof *lock % 32); /* they stand in a page of their own */
+    return 1u << ((uintptr_t)lock / sizeof *lock %
+                  32); /* a lock's page holds nothing else, so the bits do not clash */
 }
 
 bool tbed_lock_take(struct tbed_lock *lock)

@@ -7,18 +7,21 @@
  *
  * A lock may be taken while holding only locks that precede it here:
  *
- *     session lock    starting and stopping the process's writer, its threads and categories (writer/session)
- *     fork_lock       a forked child joining the trace; taken on the child's first use of the writer
- *     rotate_lock     one rotation or close at a time; also keeps the descriptor from changing under a snapshot
+ *     session lock    starting and stopping the process's writer; its threads and categories (writer/session)
+ *     fork_lock       a forked child joining the trace, on its first use of the writer
+ *     rotate_lock     one rotation or close at a time; keeps a snapshot's descriptor from changing
  *     pause_lock      held during a rotation; recorders that need a page wait at it, holding no other lock
  *     state_lock      strings, records, cells, interned texts, stacks, the list of recorders
  *     grow_lock       the size of the file; held across fallocate()
  *
- * state_lock comes before grow_lock because an entry may need a page and a page may need the file to grow. A rotation
- * takes state_lock inside rotate_lock and pause_lock; so a thread that holds state_lock or grow_lock never rotates
- * (it may only try rotate_lock, see tbed_rotate_if_due()). fork_lock comes first because every use of the writer begins
- * by asking whether this process has joined: the first of them does so before it takes any other lock, and in a process
- * that has joined fork_lock is never taken again.
+ * fork_lock comes early because every use of the writer first asks whether this process has joined the trace; once it
+ * has, fork_lock is never taken again. A rotation takes state_lock inside rotate_lock and pause_lock, so a thread that
+ * holds state_lock or grow_lock never starts one: it is a signal handler's, or has to finish first (see
+ * tbed_rotate_if_due()). state_lock comes before grow_lock because an entry may need a page, and a page may need the
+ * file to grow.
+ *
+ * The preloaded libraries keep their table of modules under a lock of their own, which precedes state_lock; they never
+ * wait for the loader's lock while holding it.
  *
  * SPDX-License-Identifier: MIT
  */

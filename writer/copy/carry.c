@@ -1,8 +1,8 @@
 /*
- * What a file of a series carries on from the one before: all strings, and what records say that later events can need.
+ * What a file of a series takes over from the one before: all strings, and those records that later events can need.
  *
- * String pages keep their ordinals, so that every id stays what it was. Records are written anew, without what is over:
- * threads that have ended, units that are not loaded any more, what a later record says again, anchors.
+ * String pages keep their ordinals, so every id stays what it was. Records are written anew, without those that are
+ * over: threads that have ended, units that are no longer loaded, what a later record repeats, anchors.
  *
  * Source: spec/format.md, sections 4, 7 and 8.
  *
@@ -93,7 +93,7 @@ static uint64_t subject_make(enum about about, uint32_t stream, uint32_t id)
     return (uint64_t)stream << 32 | (uint64_t)about << 30 | (id & TBED_ID_MAX);
 }
 
-/* What the record may have the last word on; 0: nothing. */
+/* The subject that the record may have the last word on; 0: none. */
 static uint64_t subject_of(const uint8_t *record, uint32_t type)
 {
     switch (type) {
@@ -125,7 +125,7 @@ static void count_subject(struct carry *carry, const uint8_t *record, uint64_t h
     carry->last_word_count += subject_of(record, tbed_record_head_type(head)) != 0;
 }
 
-/* Records of another process that came since they were counted need no slot: they are not over. */
+/* Records that another process added after the count need no slot: they are not over. */
 static void note_last_word(struct carry *carry, const uint8_t *record, uint64_t head)
 {
     uint64_t subject = subject_of(record, tbed_record_head_type(head));
@@ -135,7 +135,7 @@ static void note_last_word(struct carry *carry, const uint8_t *record, uint64_t 
     *last_word_find(carry, subject) = (struct last_word){subject, record};
 }
 
-/* Another record that is about that stands behind this one. */
+/* A later record is about the same subject. */
 static bool is_followed(const struct carry *carry, const uint8_t *record, uint64_t subject)
 {
     return last_word_find(carry, subject)->record > record;
@@ -154,7 +154,8 @@ static bool is_over(const struct carry *carry, const uint8_t *record, uint32_t t
     case TBED_RECORD_UNLOAD:
         return true;
     case TBED_RECORD_LOAD:
-        return is_followed(carry, record, subject_of(record, TBED_RECORD_UNLOAD)); /* of the same fields */
+        return is_followed(carry, record,
+                           subject_of(record, TBED_RECORD_UNLOAD)); /* its fields are the same */
     case TBED_RECORD_STREAM:
     case TBED_RECORD_END:
         return has_ended(carry, field_of(record, 0));
@@ -241,8 +242,8 @@ static bool put_records(struct carry *carry, const struct tbed_disk_series *seri
 /* ---- Pages ---- */
 
 /*
- * Records that stood in order in so many blocks need no more blocks of a page's size when they are put in order again.
- * Those of a cells page fit into one.
+ * Records from so many blocks need no more pages when they are packed again in the same order. The records of a cells
+ * page fit into one page.
  */
 static uint64_t pages_needed(const struct carry *carry)
 {
@@ -250,13 +251,13 @@ static uint64_t pages_needed(const struct carry *carry)
     for (uint64_t page = 1; page < carry->copy.page_count; page++) {
         uint32_t kind = (uint8_t)tbed_word_load(carry->copy.map + page * carry->copy.fields.page_nbytes);
         bool may_be_cells =
-            kind == TBED_BLOCK_CELLS || kind == TBED_BLOCK_NONE; /* another process is at it */
+            kind == TBED_BLOCK_CELLS || kind == TBED_BLOCK_NONE; /* another process may be filling it */
         count += may_be_cells ? 2 : kind != TBED_BLOCK_EVENTS;
     }
     return count;
 }
 
-/* In the file and in memory, unless that is there already. */
+/* Makes room in the file and in memory, unless there is enough. */
 static bool make_room(struct carry *carry, int fd, struct tbed_carried *carried)
 {
     uint64_t nbytes =
@@ -283,7 +284,7 @@ void tbed_carry_release(struct tbed_carried *carried)
     carried->room_nbytes = 0;
 }
 
-/* All that others share, but for the drops, which stay where they happened. */
+/* Takes over everything that processes share, except drops, which stay in the file that they happened in. */
 static void finish_header(struct carry *carry)
 {
     uint32_t half = carry->copy.fields.page_nbytes / 2;
@@ -318,7 +319,7 @@ static void unseal(uint8_t *block)
     header->last_tick = header->checksum = tbed_le64_make(0);
 }
 
-/* The cells behind the last one with strings are free again. */
+/* The cells after the last one with strings are free again. */
 static uint32_t next_free_cell(const struct carry *carry, uint64_t cells_offset)
 {
     uint32_t next = 1, cell_nbytes = tbed_cell_nbytes(carry->copy.fields.page_nbytes);
@@ -359,7 +360,7 @@ static bool fill(struct carry *carry, const struct tbed_disk_series *series, boo
     if (!tbed_copy_pages(copy))
         return fail(carry, TBED_ERR_MEMORY, ENOMEM);
     tbed_copy_finish_blocks(copy);
-    if (copy->left_out_count != 0) /* ids would lead nowhere */
+    if (copy->left_out_count != 0) /* some ids would lead nowhere */
         return fail(carry, TBED_ERR_BLOCK_CHECKSUM, 0);
     if (!put_records(carry, series))
         return false;
@@ -385,7 +386,7 @@ static struct carry carry_begin(const struct tbed_store *store, struct tbed_erro
     return carry;
 }
 
-/* What threads claim from now on needs room only if it is strings or records, and there is some to spare. */
+/* Pages that threads claim from now on need room only if they hold strings or records, and there is some to spare. */
 enum tbed_status tbed_carry_prepare(const struct tbed_store *store, int fd, struct tbed_carried *carried,
                                     struct tbed_error *error)
 {

@@ -8,7 +8,7 @@
 
 #include "writer/store/store.h"
 
-struct tbed_carried { /* what went into a new file, and where it is now; begins as zeros */
+struct tbed_carried { /* what was put into a new file, and where it is now; begins as zeros */
     uint8_t *room;    /* the new file while it is being filled */
     uint64_t room_nbytes;
     uint64_t page_count, backed_pages;

@@ -1,8 +1,9 @@
 /*
- * Blocks of a trace copied into another file, while others may be recording into the first: new places, numbers and
- * checksums.
+ * Copying the blocks of a trace into another file, while threads may be recording into the first: new places, numbers
+ * and checksums.
  *
  * Not here: which file, and up to which moment (snapshot.c); what else a rotation needs (carry.c).
+ *
  * Source: spec/format.md, sections 4 and 10.
  *
  * SPDX-License-Identifier: MIT
@@ -43,8 +44,8 @@ static bool keep(struct tbed_copy *copy, const struct tbed_kept_block *kept)
 /* ---- One block ---- */
 
 /*
- * The end of the events up to the cut, and the latest tick among them. Where there is damage before it, all: readers will
- * tell of it.
+ * Returns the end of the events up to the cut, and the latest tick among them. If there is damage before the cut,
+ * keeps everything, for readers to report.
  */
 static uint32_t cut_events(const uint8_t *block, uint32_t used_nbytes, uint64_t cut_tick,
                            uint64_t *last_tick_ret)
@@ -75,7 +76,10 @@ static uint32_t cut_events(const uint8_t *block, uint32_t used_nbytes, uint64_t 
     return (uint32_t)((const uint8_t *)at - block);
 }
 
-/* Where the content of the copied block ends. False: it is damaged. A cells page does not go with what is behind it. */
+/*
+ * Finds where the content of the copied block ends. False: the block is damaged. A cells page is kept even if what
+ * follows its header is damaged.
+ */
 static bool find_end(struct tbed_copy *copy, const uint8_t *block, const struct tbed_block_fields *fields,
                      struct tbed_kept_block *kept)
 {
@@ -91,7 +95,8 @@ static bool find_end(struct tbed_copy *copy, const uint8_t *block, const struct 
     } else {
         enum tbed_status status =
             tbed_block_scan(block, kept->nbytes, (enum tbed_block_kind)fields->kind, &scan);
-        kept->used_nbytes = status == TBED_OK ? scan.end_nbytes : kept->nbytes; /* damage stays, to be told */
+        kept->used_nbytes =
+            status == TBED_OK ? scan.end_nbytes : kept->nbytes; /* damage stays, for readers to report */
         kept->last_tick = scan.last_tick;
     }
     if (fields->kind == TBED_BLOCK_EVENTS && kept->last_tick > copy->cut_tick)
@@ -109,8 +114,10 @@ static void words_copy(uint8_t *to, const uint8_t *from, uint32_t nbytes)
 
 #define ORDINALS_NBYTES (((uint64_t)1 << 32) / TBED_PAGE_NBYTES_MIN / 8)
 
-/* Of two pages with one ordinal the later is damaged, unless the first is. Its bit; 0: it has none. The header was
- * checked. */
+/*
+ * The bit of the page's ordinal, 0 if it has none; the header has been checked. Of two pages with the same ordinal the
+ * later is damaged, unless the first is.
+ */
 static uint8_t ordinal_bit(const struct tbed_block_fields *fields, const struct tbed_block_place *place)
 {
     bool has_one = fields->kind == TBED_BLOCK_CELLS || fields->kind == TBED_BLOCK_STRINGS;
@@ -148,7 +155,7 @@ static enum copied copy_whole(struct tbed_copy *copy, const uint8_t *from, uint8
     words_copy(to, from, kept->nbytes);
     struct tbed_block_fields after = tbed_block_load(from);
     if (after.kind != fields.kind || after.generation != fields.generation)
-        return NOT_THERE; /* a ring's page was given to others meanwhile */
+        return NOT_THERE; /* the ring gave the page to another thread meanwhile */
     if (!find_end(copy, to, &fields, kept))
         return DAMAGED;
     *bits |= bit;
@@ -195,7 +202,7 @@ static bool copy_cells(struct tbed_copy *copy, const uint8_t *from, uint8_t *to,
     return true;
 }
 
-/* Of strings only, a page without any is not kept; false: no memory. */
+/* When copying strings only, drops a page without any. False: no memory. */
 static bool copy_cells_page(struct tbed_copy *copy, const uint8_t *from, uint8_t *to,
                             struct tbed_block_place *place)
 {
@@ -231,7 +238,7 @@ static bool copy_page(struct tbed_copy *copy, uint64_t page)
     return kind != TBED_BLOCK_CELLS || copy_cells_page(copy, from, to, &place);
 }
 
-/* What belongs into a ring, or is not there. */
+/* A page of events, which belongs in a ring, or one that is empty. */
 static bool is_of_ring(const struct tbed_copy *copy, uint64_t page)
 {
     struct tbed_block_fields fields = tbed_block_load(copy->map + page * copy->fields.page_nbytes);
@@ -239,8 +246,8 @@ static bool is_of_ring(const struct tbed_copy *copy, uint64_t page)
 }
 
 /*
- * A ring from its oldest page on, ahead of those who take pages. All else as it stands in the file, also what has no
- * business in a ring: of two pages with one ordinal it is the first that counts.
+ * Copies a ring starting with its oldest page, ahead of the threads that take pages. Everything else follows in file
+ * order, including pages that do not belong in a ring: of two pages with the same ordinal the first counts.
  */
 bool tbed_copy_pages(struct tbed_copy *copy)
 {
@@ -275,7 +282,7 @@ static bool comes_before(const struct tbed_kept_block *x, const struct tbed_kept
     return x->source_offset < y->source_offset;
 }
 
-/* Moves the block at 'at' down the heap, the latest of which is at 0. */
+/* Moves the block at 'at' down the heap, whose latest block is at 0. */
 static void sift_down(struct tbed_kept_block *kept, size_t at, size_t count)
 {
     struct tbed_kept_block moving = kept[at];
@@ -289,7 +296,7 @@ static void sift_down(struct tbed_kept_block *kept, size_t at, size_t count)
     kept[at] = moving;
 }
 
-/* Not qsort(), which may call malloc(), and a rotation may be inside of that. */
+/* Not qsort(), which may call malloc(), and a rotation may run inside malloc(). */
 static void sort_kept(struct tbed_kept_block *kept, size_t count)
 {
     for (size_t i = count / 2; i-- > 0;)
@@ -308,8 +315,8 @@ static bool is_same(const struct tbed_kept_block *a, const struct tbed_kept_bloc
 }
 
 /*
- * Of two that say that they are the same block the later in the source is damaged, also where the first is too late to
- * have been copied; with a cells page go its cells.
+ * Of two blocks with the same identity the later in the source is damaged, even if the first was too late to be
+ * copied. A cells page takes its cells with it.
  */
 static void leave_out_second(struct tbed_copy *copy)
 {
@@ -332,7 +339,10 @@ static void leave_out_second(struct tbed_copy *copy)
     copy->kept_count = count;
 }
 
-/* The end of the blocks of one kind and stream that begin with 'first'; '*run_ret' is where the last gap ends. */
+/*
+ * Returns the end of the blocks of one kind and stream that begin with 'first'; '*run_ret' is the end of the last gap
+ * among them.
+ */
 static size_t stream_end(const struct tbed_copy *copy, size_t first, size_t *run_ret)
 {
     const struct tbed_kept_block *kept = copy->kept;
@@ -353,7 +363,10 @@ static void finish_block(struct tbed_copy *copy, const struct tbed_kept_block *k
     tbed_block_seal(block, kept->used_nbytes, kept->last_tick);
 }
 
-/* Numbers from 0, without a gap. Of a ring's streams that have one, what stands before it is too old to be whole. */
+/*
+ * Numbers the blocks from 0 without gaps. Blocks before a gap in a ring's stream are left out: they are too old to be
+ * complete.
+ */
 void tbed_copy_finish_blocks(struct tbed_copy *copy)
 {
     bool is_ring = copy->fields.ring_page_count != 0;

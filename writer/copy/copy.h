@@ -1,5 +1,5 @@
 /*
- * What copies a trace's blocks. Nothing here is public.
+ * Copying a trace's blocks into another file.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,30 +13,30 @@ struct tbed_kept_block { /* of the new file, not sealed yet */
     uint64_t last_tick;
     uint32_t nbytes, used_nbytes;
     uint32_t kind, stream, sequence;
-    bool is_late; /* begins after the moment: not copied */
+    bool is_late; /* begins after the cut: not copied */
 };
 
 struct tbed_copy {
     const uint8_t *map; /* the source */
     struct tbed_header_fields fields;
     uint64_t page_count;     /* to copy */
-    uint64_t cut_tick;       /* events that are later are left out */
+    uint64_t cut_tick;       /* later events are left out */
     uint64_t file_id;        /* of the new file */
-    bool strings_only;       /* and the cells pages that have any */
-    uint64_t cells_page;     /* a cells page that is copied even if it has none; 0: there is none */
+    bool strings_only;       /* and cells pages that have any */
+    uint64_t cells_page;     /* a cells page that is copied even if it has none; 0: none */
     uint32_t *moved;         /* NULL, or page_count zeros: the number that each copied page has now */
     uint8_t *out;            /* zeros */
     uint64_t out_page_count; /* starts at 1 */
     uint64_t left_out_count; /* damaged blocks */
     struct tbed_kept_block *kept;
     size_t kept_count, kept_room;
-    uint8_t *ordinals; /* string pages that are there, a bit each */
+    uint8_t *ordinals; /* the ordinals that were copied, a bit each */
 };
 
 const struct tbed_disk_header *tbed_copy_source_header(const struct tbed_copy *copy);
-/* Starts anew, if it was done before. False: no memory. */
+/* Starts over if called again. False: no memory. */
 bool tbed_copy_pages(struct tbed_copy *copy);
-/* Numbers blocks from 0, without a gap, and seals them. */
+/* Numbers the blocks from 0 without gaps, and seals them. */
 void tbed_copy_finish_blocks(struct tbed_copy *copy);
 void tbed_copy_finish_header(struct tbed_copy *copy);
 void tbed_copy_free(struct tbed_copy *copy);

@@ -1,6 +1,5 @@
 /*
- * Recovery: a trace whose writers ended without closing becomes a clean one. Nothing that was committed is
- * lost.
+ * Recovery: turns a trace whose writers ended without closing it into a clean one. Nothing that was committed is lost.
  *
  * Source: spec/format.md, section 11.
  *
@@ -36,7 +35,7 @@ static struct tbed_disk_header *shared_of(const struct sealing *sealing)
     return (struct tbed_disk_header *)sealing->map;
 }
 
-/* Zeroes what an interrupted record left, then seals. */
+/* Zeroes the rest of an interrupted record, then seals. */
 static void seal_at(struct sealing *sealing, uint8_t *block, uint32_t nbytes,
                     const struct tbed_block_scan *scan)
 {
@@ -47,7 +46,7 @@ static void seal_at(struct sealing *sealing, uint8_t *block, uint32_t nbytes,
     tbed_block_seal(block, scan->end_nbytes, scan->last_tick);
 }
 
-/* Blocks that are damaged stay as they are, for the reader to tell of; the file then cannot be shut. */
+/* Damaged blocks are left alone, for readers to report; the file then cannot be shut. */
 static enum tbed_status seal_block(struct sealing *sealing, uint32_t page, uint32_t cell, uint32_t nbytes)
 {
     uint64_t offset = (uint64_t)page * sealing->page_nbytes + (uint64_t)cell * nbytes;
@@ -60,7 +59,7 @@ static enum tbed_status seal_block(struct sealing *sealing, uint32_t page, uint3
     sealing->place.cell = cell;
     sealing->place.nbytes = nbytes;
     if (fields.kind == TBED_BLOCK_NONE) {
-        memset(block, 0, nbytes); /* a header that was never finished */
+        memset(block, 0, nbytes); /* a header that was never completed */
         return TBED_OK;
     }
     enum tbed_status status = tbed_block_header_check(&fields, &sealing->place, &field, &detail);
@@ -122,7 +121,7 @@ static enum tbed_status seal_mapped(struct sealing *sealing)
     return TBED_OK;
 }
 
-/* A file that was shut already is only looked at: sealing it again would cover up what is wrong with it. */
+/* A file that is already shut is only checked: sealing it again would hide what is wrong with it. */
 static enum tbed_status check_shut(const struct sealing *sealing, uint64_t file_nbytes)
 {
     struct tbed_disk_header *shared = shared_of(sealing);

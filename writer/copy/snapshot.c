@@ -1,8 +1,8 @@
 /*
- * Snapshots: what a trace holds at one moment becomes a trace of its own, while others go on recording.
+ * Snapshots: the content of a trace at one moment becomes a trace of its own, while threads go on recording.
  *
- * The moment is a tick. Whatever has a greater tick is left out, so that the pages may be copied one after the other:
- * strings and records that an event needs were there before it.
+ * The moment is a tick. Everything with a greater tick is left out, so the pages may be copied one after the other:
+ * the strings and records that an event needs were stored before it.
  *
  * Source: spec/format.md, sections 4, 10 and 11.
  *
@@ -23,7 +23,7 @@
 #define TRIES_MAX 8
 
 struct snapshot {
-    /* Whose clock is the trace's; NULL: it is another program's, perhaps of another machine. */
+    /* the file whose clock is the trace's; NULL: the trace belongs to another program, perhaps on another machine */
     const struct tbed_file *file;
     uint64_t nbytes; /* of the source's map */
     struct tbed_copy copy;
@@ -40,7 +40,7 @@ static uint64_t tick_now(const struct tbed_header_fields *fields)
     return is_counter && fields->anchor_monotonic_ns != 0 ? tbed_counter_read() : UINT64_MAX;
 }
 
-/* Where ticks are given, or nobody records, nothing is cut. */
+/* With given ticks, or if no process is recording, nothing is cut. */
 static uint64_t cut_tick(const struct snapshot *snapshot)
 {
     const struct tbed_file *file = snapshot->file;
@@ -108,7 +108,7 @@ static enum tbed_status open_source(struct snapshot *snapshot, int fd)
     return tbed_header_check(map, snapshot->nbytes, &snapshot->copy.fields, snapshot->error);
 }
 
-/* The pages that both were claimed and are in the file. */
+/* Counts the pages that are both claimed and in the file. */
 static enum tbed_status count_pages(struct snapshot *snapshot)
 {
     uint64_t in_file = snapshot->nbytes / snapshot->copy.fields.page_nbytes;
@@ -121,7 +121,7 @@ static enum tbed_status count_pages(struct snapshot *snapshot)
     return TBED_ERR_PAGE_COUNT;
 }
 
-/* First the moment, then the pages that there are: what was recorded before is in them. */
+/* The moment comes before the count of pages, so the pages include everything recorded before it. */
 static enum tbed_status write_moment(struct snapshot *snapshot, int source_fd, int fd)
 {
     snapshot->copy.cut_tick = cut_tick(snapshot);
@@ -140,7 +140,7 @@ static enum tbed_status write_new(struct snapshot *snapshot, int source_fd, cons
                                : tbed_fail(snapshot->error, TBED_ERR_OPEN, errno);
     enum tbed_status status;
     int tries = 0;
-    do { /* a small ring may be gone before it is copied */
+    do { /* a small ring may be overwritten before it is copied */
         status = ftruncate(fd, 0) == 0 ? write_moment(snapshot, source_fd, fd)
                                        : tbed_fail(snapshot->error, TBED_ERR_WRITE, errno);
     } while (status == TBED_OK && snapshot->was_lapped && ++tries < TRIES_MAX);

@@ -1,5 +1,5 @@
 /*
- * The descriptor of a writer's file, which the program may close behind its back; and the locks that it carries.
+ * The descriptor of a writer's file, which the program may close at any time, and the locks attached to it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,7 +13,7 @@
 #include "writer/base/fail.h"
 #include "writer/file/file.h"
 
-#define DESCRIPTOR_FLOOR     500 /* out of the way of programs that count on small numbers */
+#define DESCRIPTOR_FLOOR     500 /* above the numbers that programs expect for their own files */
 #define PROCESS_BYTES_OFFSET ((off_t)1 << 62)
 #define MAP_NBYTES_MIN       ((uint64_t)64 << 20)
 
@@ -27,7 +27,7 @@ int tbed_descriptor_lock(int fd, int operation)
     return result;
 }
 
-/* Every use of the descriptor asks first whether it is still our file: a daemon may have closed them all. */
+/* Every use of the descriptor checks first that it is still our file: a daemon may have closed all descriptors. */
 bool tbed_descriptor_is_ours(const struct tbed_file *file)
 {
     struct stat status;
@@ -53,7 +53,7 @@ int tbed_descriptor_duplicate(struct tbed_file *file)
 {
     errno = EBUSY;
     if (!tbed_lock_take(
-            &file->live->rotate_lock)) /* or the descriptor might become another file's meanwhile */
+            &file->live->rotate_lock)) /* or the descriptor might come to mean another file in between */
         return -1;
     int fd = tbed_descriptor_is_ours(file) ? fcntl(file->fd, F_DUPFD_CLOEXEC, DESCRIPTOR_FLOOR)
                                            : open(file->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -99,8 +99,8 @@ enum tbed_status tbed_descriptor_remember(struct tbed_file *file, struct tbed_er
 /* ---- Flight recorders: which processes live ---- */
 
 /*
- * A lock on a byte far beyond the file's end, as old as the open file that the map was made from: it outlives our
- * descriptor, and no killed process leaves it behind.
+ * A lock on a byte far beyond the file's end. It belongs to the open file that the map was made from, so it outlives
+ * our descriptor and disappears with a killed process.
  */
 static struct flock process_byte(uint32_t process)
 {
@@ -115,7 +115,7 @@ void tbed_process_announce(struct tbed_file *file)
         continue;
 }
 
-/* If in doubt it does: its pages are then kept for it. */
+/* When in doubt the answer is yes, which only keeps its pages for it. */
 bool tbed_process_lives(const struct tbed_file *file, uint32_t process)
 {
     struct flock range = process_byte(process);

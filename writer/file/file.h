@@ -60,7 +60,7 @@ enum tbed_status tbed_file_open_fd(struct tbed_file *file, int fd, const struct 
                                    struct tbed_error *error);
 
 /* ---- file_leave.c ---- */
-/* Leaves; shuts the file if nobody else is left. 'keeps_map': some thread may still store into it. */
+/* Leaves; shuts the file if no other writer is left. 'keeps_map': some thread may still store into it. */
 void tbed_file_detach(struct tbed_file *file, bool keeps_map);
 /* The same for a file that is no longer mapped, and whose header no longer counts this process. */
 void tbed_file_leave(int fd, uint32_t page_nbytes);

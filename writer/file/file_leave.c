@@ -1,5 +1,5 @@
 /*
- * The file under a writer: left, and shut by whoever leaves last.
+ * Leaving the file under a writer; the last to leave shuts it.
  *
  * Source: spec/format.md, section 11.
  *
@@ -23,7 +23,7 @@ bool tbed_file_shut(uint8_t *map, uint32_t page_nbytes, int fd)
     if (fstat(fd, &status) != 0 || ((uint64_t)status.st_size != nbytes && ftruncate(fd, (off_t)nbytes) != 0))
         return false;
     tbed_word_store(&shared->writer_count, 0);
-    /* The state comes last: whoever is killed on the way leaves an open file, not one with a wrong checksum. */
+    /* The state comes last: a process killed before it leaves an open file, not one with a wrong checksum. */
     struct tbed_disk_header final = *shared;
     final.state = tbed_le32_make(TBED_STATE_SHUT);
     tbed_word_store(&shared->closing_checksum, tbed_closing_checksum_apart(&final, map, page_nbytes));
@@ -32,9 +32,9 @@ bool tbed_file_shut(uint8_t *map, uint32_t page_nbytes, int fd)
 }
 
 /*
- * Everybody who leaves tries, whoever was counted out last: two that leave at once may find each other's lock. A
- * failed try gives up one's own lock, so the last try succeeds. The header page is mapped anew: the old map is
- * gone, and with it the lock that the map was holding.
+ * Every process that leaves tries, whichever was counted out last: two that leave at once may meet each other's lock.
+ * A failed try gives up the lock, so the last try succeeds. The header page is mapped anew because the old map is
+ * gone, and with it the lock that it held.
  */
 static void shut_if_alone(int fd, uint32_t page_nbytes)
 {
@@ -51,12 +51,14 @@ static void shut_if_alone(int fd, uint32_t page_nbytes)
 void tbed_file_leave(int fd, uint32_t page_nbytes)
 {
     shut_if_alone(fd, page_nbytes);
-    tbed_descriptor_lock(fd, LOCK_UN); /* a forked child may have the descriptor, too */
+    tbed_descriptor_lock(fd, LOCK_UN); /* a forked child may have the descriptor too */
     close(fd);
 }
 
-/* A recorder that could not be stopped may still store into the map, so the map stays, and we as a writer
- * with it. */
+/*
+ * A recorder that could not be stopped may still store into the map. The map then stays, and this process stays
+ * counted as a writer.
+ */
 void tbed_file_detach(struct tbed_file *file, bool keeps_map)
 {
     bool has_file = tbed_descriptor_is_ours(file) || tbed_descriptor_reopen(file);

@@ -1,5 +1,6 @@
 /*
- * The map of a writer's file: made once, for all that the file may become, and made anew in its place.
+ * The map of a writer's file: made once, with room for all that the file may become, and later replaced at the same
+ * address.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,7 +14,7 @@
 
 #define MAP_NBYTES_MIN ((uint64_t)64 << 20)
 
-/* Out of core dumps. And page by page, without what lies around them: a small process touches few. */
+/* Kept out of core dumps, and faulted in page by page without neighbours: a small process touches few pages. */
 static void advise_few(void *map, uint64_t nbytes)
 {
     madvise(map, nbytes, MADV_DONTDUMP);
@@ -21,8 +22,8 @@ static void advise_few(void *map, uint64_t nbytes)
 }
 
 /*
- * In folios as large as the file allows: the kernel then zeroes and enters up to 2 MiB at once, which halves what a
- * page costs whoever faults it in. It never reaches past the file's end.
+ * In folios as large as the file allows: the kernel then zeroes and maps up to 2 MiB at once, which halves the cost of
+ * faulting in a page. It never reaches beyond the end of the file.
  */
 void tbed_file_advise_many(const struct tbed_file *file)
 {
@@ -30,7 +31,7 @@ void tbed_file_advise_many(const struct tbed_file *file)
     madvise(file->map, file->map_nbytes, MADV_HUGEPAGE);
 }
 
-/* Address space for all that the file may become; less where the process is limited. */
+/* Reserves address space for all that the file may become, or less where the process is limited. */
 enum tbed_status tbed_file_map(struct tbed_file *file, uint64_t max_nbytes, struct tbed_error *error)
 {
     uint64_t nbytes = max_nbytes & ~(uint64_t)(file->page_nbytes - 1);
@@ -42,7 +43,7 @@ enum tbed_status tbed_file_map(struct tbed_file *file, uint64_t max_nbytes, stru
             advise_few(map, nbytes);
             return TBED_OK;
         }
-        /* valgrind says EINVAL for what is too much */
+        /* valgrind reports EINVAL for sizes that are too large */
         if ((errno != ENOMEM && errno != EINVAL) || nbytes / 2 < MAP_NBYTES_MIN)
             return tbed_fail(error, TBED_ERR_MAP, errno);
         nbytes = nbytes / 2 & ~(uint64_t)(file->page_nbytes - 1);
@@ -50,8 +51,8 @@ enum tbed_status tbed_file_map(struct tbed_file *file, uint64_t max_nbytes, stru
 }
 
 /*
- * The lock belongs to the open file that the map was made from, and lasts as long as the map, whoever closes
- * our descriptor. So a forked child makes its map anew, from an open file of its own.
+ * The shared lock belongs to the open file that the map was made from and lasts as long as the map, even if our
+ * descriptor is closed. So a forked child makes its own map from an open file of its own.
  */
 bool tbed_file_remap(struct tbed_file *file)
 {
@@ -65,7 +66,7 @@ bool tbed_file_remap(struct tbed_file *file)
 void tbed_file_attach(struct tbed_file *file)
 {
     struct tbed_disk_header *shared = tbed_shared(file);
-    /* First the state: a checksum of an open file means nothing, whatever happens to us before the end. */
+    /* The state comes first: the checksum of an open file is not checked, whatever happens to us later. */
     __atomic_store_n((uint32_t *)(void *)&shared->state, TBED_STATE_OPEN, __ATOMIC_RELEASE);
     tbed_word_store(&shared->closing_checksum, 0);
     tbed_shared_add(&shared->writer_count, 1);

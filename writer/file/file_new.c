@@ -37,7 +37,7 @@ int tbed_file_create(const char *path)
 int tbed_file_create_unnamed(const char *path)
 {
     char folder[sizeof((struct tbed_file *)NULL)->path];
-    size_t nbytes = (size_t)(strrchr(path, '/') - path) + 1; /* it is absolute */
+    size_t nbytes = (size_t)(strrchr(path, '/') - path) + 1; /* the path is absolute */
     memcpy(folder, path, nbytes);
     folder[nbytes] = 0;
     int fd = open(folder, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);

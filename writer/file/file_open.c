@@ -1,5 +1,5 @@
 /*
- * The file under a writer: made, or joined.
+ * Creating or joining the file under a writer.
  *
  * Source: spec/format.md, sections 3 and 11.
  *
@@ -47,7 +47,8 @@ static enum tbed_status create_file(struct tbed_file *file, const struct tbed_wr
     uint64_t least_nbytes = (ring_page_count + 1) * page_nbytes;
     if (max_nbytes < least_nbytes)
         return tbed_fail(error, TBED_ERR_ARGUMENT, 0);
-    uint64_t first_nbytes = least_nbytes + page_nbytes; /* cells: all that a small process needs */
+    uint64_t first_nbytes =
+        least_nbytes + page_nbytes; /* one page of cells is all that a small process needs */
     if (max_nbytes < first_nbytes)
         first_nbytes = least_nbytes;
     int result = tbed_file_extend(file->fd, 0, first_nbytes);
@@ -76,9 +77,9 @@ static enum tbed_status join_file(struct tbed_file *file, const struct tbed_writ
         return tbed_fail(error, TBED_ERR_READ, errno);
     struct stat status;
     fstat(file->fd, &status);
-    /* The check looks at 520 bytes and compares the page size with the size that it is told. */
-    size_t told = nbytes < (ssize_t)sizeof first ? (size_t)nbytes : (size_t)status.st_size;
-    enum tbed_status result = tbed_header_check(&first, told, &file->fields, error);
+    /* The check reads 520 bytes and compares the page size with the size of the file that it is given. */
+    size_t size_seen = nbytes < (ssize_t)sizeof first ? (size_t)nbytes : (size_t)status.st_size;
+    enum tbed_status result = tbed_header_check(&first, size_seen, &file->fields, error);
     if (result != TBED_OK)
         return result;
     if (tbed_le64_load(first.header.compatible_flags) != 0) {
@@ -107,7 +108,7 @@ static enum tbed_status open_errno(struct tbed_error *error)
     return tbed_fail(error, errno == ENOSPC || errno == EDQUOT ? TBED_ERR_DISK_FULL : TBED_ERR_OPEN, errno);
 }
 
-/* The one who creates holds the file exclusively until its header is whole; who joins waits for that. */
+/* The creator holds the file exclusively until its header is complete; processes that join wait for that. */
 static enum tbed_status open_new(struct tbed_file *file, const char *path, struct tbed_error *error)
 {
     file->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -131,7 +132,7 @@ static enum tbed_status open_existing(struct tbed_file *file, const char *path, 
             return tbed_fail(error, TBED_ERR_NOT_REGULAR, 0);
         if (status.st_size != 0 || tries == 1000)
             return TBED_OK;
-        tbed_descriptor_lock(file->fd, LOCK_UN); /* its creator has not come to the lock yet */
+        tbed_descriptor_lock(file->fd, LOCK_UN); /* its creator has not reached the lock yet */
         usleep(1000);
     }
 }
@@ -152,7 +153,7 @@ static void remember_path(struct tbed_file *file, const char *path)
     size_t prefix = 0;
     if (path[0] != '/') {
         if (getcwd(file->path, sizeof file->path) == NULL)
-            return; /* then it cannot be opened again by name; that is needed rarely */
+            return; /* then the file cannot be reopened by name, which is rarely needed */
         prefix = strlen(file->path);
         file->path[prefix++] = '/';
     }
@@ -213,7 +214,7 @@ static enum tbed_status take_empty(struct tbed_file *file, struct tbed_error *er
     return tbed_descriptor_remember(file, error);
 }
 
-/* The copy of the descriptor is of the same open file, and so is its lock. */
+/* The duplicate refers to the same open file, and so to the same lock. */
 enum tbed_status tbed_file_open_fd(struct tbed_file *file, int fd, const struct tbed_writer_options *options,
                                    struct tbed_error *error)
 {

@@ -13,7 +13,7 @@
 
 #define GROW_NBYTES_MAX ((uint64_t)64 << 20)
 
-/* File systems without fallocate: zeros are written past the end, which belongs to nobody yet. */
+/* For file systems without fallocate(): writes zeros beyond the end, where no page has been claimed yet. */
 static int extend_by_writing(int fd, uint64_t end)
 {
     static const uint8_t zeros[4096];
@@ -71,8 +71,8 @@ static enum tbed_drop_cause cause_of(int system_errno)
 }
 
 /*
- * Grows by a step that keeps in proportion with the file; when that is too much, by a single page. So it does the
- * first time: most processes that join a trace need one page.
+ * Grows in proportion to the file, or by a single page where that is too much. The first time it is a single page as
+ * well: most processes that join a trace need only one.
  */
 static int grow_locked(struct tbed_file *file, uint64_t page)
 {
@@ -101,7 +101,7 @@ static int grow_locked(struct tbed_file *file, uint64_t page)
 
 bool tbed_file_back(struct tbed_file *file, uint64_t page, enum tbed_drop_cause *cause_ret)
 {
-    /* First: another process with a higher limit may have made the file longer than our map. */
+    /* This comes first: a process with a higher limit may have made the file longer than our map. */
     if (page >= UINT32_MAX || (page + 1) << file->page_shift > file->map_nbytes) {
         *cause_ret = TBED_DROP_SIZE_LIMIT;
         return false;

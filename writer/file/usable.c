@@ -1,8 +1,8 @@
 /*
- * Whether this process may use the writer, its main lock, and its drops.
+ * Whether this process may use the writer; its main lock; its drops.
  *
- * A forked child joins the trace with its first use of the writer, wherever that is: what it does then is the top room's
- * to say (struct tbed_hooks).
+ * A forked child joins the trace on its first use of the writer, wherever that is. What joining means is decided by
+ * the top room, through struct tbed_hooks.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -53,7 +53,7 @@ void tbed_drop(struct tbed_file *file, enum tbed_drop_cause cause, uint64_t coun
 {
     if (file == NULL)
         return;
-    tbed_is_usable(file); /* a forked child joins before it counts: the file may be shut */
+    tbed_is_usable(file); /* a forked child joins before it counts, since the file may be shut by then */
     __atomic_fetch_add(&file->drops.users, 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&file->is_closed, __ATOMIC_SEQ_CST))
         __atomic_fetch_add(&file->drops.after_close, count, __ATOMIC_RELAXED);
@@ -68,7 +68,7 @@ uint64_t tbed_writer_drop_count(const struct tbed_writer *writer, enum tbed_drop
     if (writer == NULL || (unsigned)cause >= TBED_DROP_CAUSE_COUNT)
         return 0;
     uint64_t count = 0;
-    __atomic_fetch_add(&file->drops.users, 1, __ATOMIC_SEQ_CST); /* keeps the map while it is read */
+    __atomic_fetch_add(&file->drops.users, 1, __ATOMIC_SEQ_CST); /* keeps the map while it is being read */
     if (!__atomic_load_n(&file->is_closed, __ATOMIC_SEQ_CST))
         count = tbed_shared_load(&tbed_shared(file)->drops[cause]);
     else if (cause == TBED_DROP_CLOSED)

@@ -1,12 +1,13 @@
 /*
- * The helper thread: allocates the disk, faults pages in ahead of the recorders, seals what they have filled.
+ * The helper thread: allocates the disk, faults in pages ahead of the recorders, and seals the pages that they have
+ * filled.
  *
- * It sleeps until a recorder claims a page past the low-water mark. Its lead is as much as the program takes in a
- * certain time, at the rate that it had last; the time grows when the recorders overtake the helper. When no page has
- * been claimed for a while it gives the memory back, and then sleeps until it is needed.
+ * It sleeps until a recorder claims a page beyond the low-water mark. Its lead is what the program uses up in a
+ * certain time, at its most recent rate; that time grows when the recorders overtake the helper. When no page has been
+ * claimed for a while it gives the memory back and sleeps until it is needed.
  *
- * It starts with the writer, since a record may be a signal handler's and no handler may start a thread; it has nothing
- * to do in a process that fills no pages. Where the options forbid it the recorders do the same work themselves.
+ * It starts with the writer, because a record may come from a signal handler, and a handler must not start a thread.
+ * In a process that fills no pages it has nothing to do. If the options forbid it, the recorders do its work.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -33,23 +34,23 @@
 #define AHEAD_NBYTES_MAX   ((uint64_t)64 << 20)
 #define CHUNK_NBYTES       ((uint64_t)2 << 20)
 #define ANCHOR_INTERVAL_NS 1000000000u
-#define QUIET_NS           1000000000u /* without a claim; the memory is given back at most twice as late */
+#define QUIET_NS           1000000000u /* without a claim; memory is given back after at most twice this time */
 #define LEAD_NS_MIN        50000000u
 #define LEAD_NS_MAX        400000000u
-#define RATE_NS            20000000u /* measured over no less */
+#define RATE_NS            20000000u /* the rate is measured over at least this time */
 
 static uint64_t claimed_page_count(const struct tbed_file *file)
 {
     return tbed_shared_load(&tbed_shared(file)->page_count);
 }
 
-/* An importer has no thread that a page fault would hurt, and what it gives may come faster than any program's. */
+/* An importer has no thread that page faults would delay, and may produce events faster than any program. */
 static uint64_t ahead_nbytes_max(const struct tbed_file *file)
 {
     return file->clock.is_given ? AHEAD_NBYTES_NEW : AHEAD_NBYTES_MAX;
 }
 
-/* Up at once, down by halves. */
+/* The lead rises at once and falls by halves. */
 static void lead_follow(struct tbed_helper *helper, uint64_t claimed)
 {
     struct tbed_file *file = &helper->store->file;
@@ -72,7 +73,7 @@ static void lead_follow(struct tbed_helper *helper, uint64_t claimed)
     helper->thread.rate_pages = claimed;
 }
 
-/* False: the disk is full, or the like; the recorders will come across it themselves. */
+/* False: the lead is complete, or the disk is full or the like, which the recorders will find out themselves. */
 static bool populate_step(struct tbed_helper *helper)
 {
     struct tbed_file *file = &helper->store->file;
@@ -115,9 +116,10 @@ static void anchor_now_and_then(struct tbed_helper *helper)
 }
 
 /*
- * What was made ready and not used, and what was filled long ago. It stays in the file and in the kernel's memory, so
- * that nothing is lost whoever writes meanwhile: who goes on in its page has a fault for each 4 KiB. The disk beyond
- * the claims stays until the close: a recorder may be about to claim it.
+ * Gives back memory that was made ready and not used, or filled long ago. The data stays in the file and in the
+ * kernel's memory, so nothing is lost even if threads are writing: a thread that goes on in its page has a fault for
+ * each 4 KiB. The disk beyond the claimed pages stays allocated until the close, since a recorder may be about to
+ * claim it.
  */
 static void give_back(struct tbed_helper *helper)
 {
@@ -135,8 +137,8 @@ static void give_back(struct tbed_helper *helper)
 }
 
 /*
- * Without a timeout where there is nothing to give back and no file gets too old: a quiet program has no thread that
- * wakes up.
+ * Sleeps without a timeout if there is nothing to give back and no file that grows too old, so that a quiet program
+ * has no thread that wakes up.
  */
 static void sleep_until_woken(struct tbed_helper *helper, uint32_t wake, uint64_t rotation_ns)
 {
@@ -168,7 +170,7 @@ static void *helper_run(void *argument)
     for (;;) {
         uint32_t wake = __atomic_load_n(&link->wake, __ATOMIC_ACQUIRE);
         if (__atomic_load_n(&helper->thread.must_stop,
-                            __ATOMIC_ACQUIRE)) /* after 'wake': else it may sleep for ever */
+                            __ATOMIC_ACQUIRE)) /* loaded after 'wake', or it might sleep forever */
             break;
         tbed_seal_queue_run(file);
         uint64_t rotation_ns = file->hooks->rotate_if_due(file, NULL);
@@ -184,10 +186,10 @@ static bool is_only_thread(void)
 {
     struct stat tasks;
     return stat("/proc/self/task", &tasks) == 0 &&
-           tasks.st_nlink == 3; /* a folder each, and two names of its own */
+           tasks.st_nlink == 3; /* one link for each thread's folder, and two of its own */
 }
 
-/* It must not take a signal that the program means for a thread of its own. */
+/* The helper must not receive signals that the program expects in its own threads. */
 static void start(struct tbed_helper *helper)
 {
     struct tbed_file *file = &helper->store->file;
@@ -199,7 +201,7 @@ static void start(struct tbed_helper *helper)
     helper->thread.last_anchor_ns = helper->thread.rate_ns = tbed_monotonic_ns();
     helper->thread.rate_pages = claimed_page_count(file);
     __atomic_store_n(&helper->thread.must_stop, false, __ATOMIC_RELEASE);
-    if (is_only_thread()) /* else the helper does it, for it takes a while */
+    if (is_only_thread()) /* otherwise the helper does it, since it takes a while */
         tbed_barrier_register();
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -10,25 +10,25 @@
 
 #include "writer/store/store.h"
 
-/* What recorders see of it is in struct tbed_helper_link. */
+/* The part that recorders use is struct tbed_helper_link. */
 struct tbed_helper {
     struct tbed_store *store;
-    bool is_wanted;             /* by the options */
+    bool is_wanted;             /* the options allow it */
     struct tbed_helper_thread { /* a forked child finds it zeroed */
         pthread_t id;
         bool cannot_start;
         bool must_stop;
         bool has_memory;              /* there is something to give back */
-        uint64_t lead_ns;             /* the program's time in which it takes the lead up */
+        uint64_t lead_ns;             /* the time in which the program uses up the lead */
         uint64_t rate_ns, rate_pages; /* when, and at which claim, the rate was measured last */
         uint32_t quiet_claims;        /* the process's claims when the helper went to sleep */
         uint64_t last_anchor_ns;
     } thread;
 };
 
-/* Starts it where it is wanted and is not running. */
+/* Starts it if it is wanted and not running. */
 void tbed_helper_start(struct tbed_helper *helper);
-/* Waits for it, and seals what it left. */
+/* Stops it, waits for its end, and seals the pages that it left. */
 void tbed_helper_stop(struct tbed_helper *helper);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * A process in its trace: what it says of itself when it begins, and what a forked child does to go on by itself.
+ * A process in its trace: the records with which it begins, and how a forked child joins.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,7 +18,7 @@ static const char *kernel_name(char buffer[17])
     return prctl(PR_GET_NAME, buffer) == 0 ? buffer : "";
 }
 
-/* The process gets a number and a record of itself. The caller holds 'state_lock'. */
+/* Gives the process a number and a record of itself. The caller holds 'state_lock'. */
 void tbed_process_begin(struct tbed_writer *writer, const char *name, uint32_t forked_from)
 {
     struct tbed_file *file = tbed_file_of(writer);
@@ -53,26 +53,27 @@ static bool child_file(struct tbed_writer *writer)
 }
 
 /*
- * In a forked child. Its memory is the parent's as it stood, perhaps in the middle of a change by a thread
- * that the child does not have: what such a thread can have been changing is not used again.
+ * Runs in a forked child. Its memory is a copy of the parent's, perhaps in the middle of a change by a thread that the
+ * child does not have. So whatever such a thread may have been changing is not used again.
  */
 void tbed_process_begin_child(struct tbed_writer *writer)
 {
     struct tbed_file *file = tbed_file_of(writer);
     struct tbed_store *store = tbed_store_of(writer);
     uint32_t parent = file->process.stream;
-    memset(&store->intern, 0, sizeof store->intern); /* the tables stay: this thread may be reading in one */
+    memset(&store->intern, 0,
+           sizeof store->intern); /* the tables stay mapped: this thread may be reading one */
     memset(&writer->helper.thread, 0, sizeof writer->helper.thread);
     memset(&file->helper_link, 0, sizeof file->helper_link);
     memset(&file->seal_queue, 0, sizeof file->seal_queue);
-    memset(&file->ring, 0, sizeof file->ring); /* the pages are the parent's */
+    memset(&file->ring, 0, sizeof file->ring); /* its pages belong to the parent */
     file->process.claimed_pages = 0;
     store->spare_stream = 0;
     file->drops.users = 0;
     file->growth.retry_ns = 0;
     file->process.given_pid = 0;
     file->process.epoch++;
-    if (file->is_closing) { /* the parent was leaving: here nobody will */
+    if (file->is_closing) { /* the parent was closing; in the child no thread will */
         file->is_closed = true;
         return;
     }

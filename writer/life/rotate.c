@@ -1,9 +1,9 @@
 /*
- * Series of files: the next one is begun, the old one closed, while threads record.
+ * Rotation: begins the next file of a series and closes the old one, while threads record.
  *
- * The recorders are stopped as closing stops them, but wait instead of dropping. Then, under 'state_lock', the next file is
- * filled with what it carries on (carry.c), changes names with the old one, and is mapped in its place. So every address
- * and every id stays what it was.
+ * The recorders are stopped as for closing, but wait instead of dropping. Then, under 'state_lock', the next file is
+ * filled with what it takes over (carry.c), exchanges names with the old one, and is mapped in its place. So every
+ * address and every id stays what it was.
  *
  * Source: spec/format.md, section 8.6.
  *
@@ -28,12 +28,12 @@
 #include "writer/store/entries.h"
 #include "writer/store/records.h"
 
-#define PAUSE_WAIT_NS 100000000u  /* for a thread to come out of its record */
-#define RETRY_NS      1000000000u /* after a rotation that failed */
+#define PAUSE_WAIT_NS 100000000u  /* for a thread to finish its record */
+#define RETRY_NS      1000000000u /* after a failed rotation */
 
 /* ---- Stopping ---- */
 
-/* With 'state_lock' taken when all are out of their records. */
+/* Waits until all recorders are out of their records, and returns with 'state_lock' taken. */
 static bool wait_and_lock(struct tbed_writer *writer)
 {
     struct tbed_file *file = tbed_file_of(writer);
@@ -50,7 +50,9 @@ static bool wait_and_lock(struct tbed_writer *writer)
     }
 }
 
-/* The helper has blocks to seal; whoever needs it starts it again. 'state_lock' is held, and is again. */
+/*
+ * Stops the helper, which has blocks to seal; it is started again when it is needed. Releases 'state_lock' in between.
+ */
 static bool stop_helper(struct tbed_writer *writer)
 {
     struct tbed_file *file = tbed_file_of(writer);
@@ -68,13 +70,13 @@ static bool stop_helper(struct tbed_writer *writer)
 struct next {
     int fd;
     uint64_t file_id;
-    uint32_t name_number; /* 0: it has no name yet */
-    bool is_named;        /* the old file has it now */
+    uint32_t name_number; /* 0: the file has no name yet */
+    bool is_named;        /* the old file has that name now */
     struct tbed_carried carried;
     struct tbed_error *error;
 };
 
-/* What the writer knew of the old file becomes what it knows of the new one. */
+/* Replaces what the writer knew of the old file with what it knows of the new one. */
 static void go_on(struct tbed_writer *writer, const struct next *next)
 {
     struct tbed_file *file = tbed_file_of(writer);
@@ -97,7 +99,7 @@ static void go_on(struct tbed_writer *writer, const struct next *next)
     tbed_anchor_append(store);
 }
 
-/* The last words of the old file; then its map goes. */
+/* Completes the old file, then replaces its map. */
 static bool leave_old(struct tbed_writer *writer, const struct next *next)
 {
     struct tbed_file *file = tbed_file_of(writer);
@@ -147,7 +149,7 @@ static enum tbed_status switch_files(struct tbed_writer *writer, struct next *ne
     return status;
 }
 
-/* While all recorders wait. */
+/* Runs while all recorders wait. */
 static enum tbed_status rotate_paused(struct tbed_writer *writer, struct next *next)
 {
     struct tbed_file *file = tbed_file_of(writer);
@@ -190,7 +192,7 @@ static void next_undo(struct tbed_writer *writer, const struct next *next)
         close(next->fd);
 }
 
-/* The caller has 'rotate_lock'. */
+/* The caller holds 'rotate_lock'. */
 static enum tbed_status rotate(struct tbed_writer *writer, struct tbed_error *error)
 {
     struct tbed_file *file = tbed_file_of(writer);
@@ -234,10 +236,11 @@ enum tbed_status tbed_rotate(struct tbed_writer *writer, struct tbed_error *erro
         return tbed_fail(error, TBED_ERR_BUSY, 0);
     int kept_errno = errno, cancel_state = tbed_cancel_disable();
     writer->rotation.by_helper = false;
-    bool is_closed = __atomic_load_n(&file->is_closing, __ATOMIC_ACQUIRE); /* while it waited for the lock */
+    bool is_closed =
+        __atomic_load_n(&file->is_closing, __ATOMIC_ACQUIRE); /* closed while we waited for the lock */
     enum tbed_status status = is_closed ? tbed_fail(error, TBED_ERR_ARGUMENT, 0) : rotate(writer, error);
     if (!is_closed)
-        tbed_helper_start(&writer->helper); /* it was stopped */
+        tbed_helper_start(&writer->helper); /* the rotation stopped it */
     tbed_lock_give(&file->live->rotate_lock);
     tbed_cancel_restore(cancel_state);
     errno = kept_errno;
@@ -246,14 +249,14 @@ enum tbed_status tbed_rotate(struct tbed_writer *writer, struct tbed_error *erro
 
 /* ---- By itself ---- */
 
-/* Not in a handler that came in while its thread had one of these. */
+/* Not in a signal handler that interrupted its thread at one of these locks. */
 static bool may_rotate(struct tbed_live *live)
 {
     return !tbed_lock_is_mine(&live->state_lock) && !tbed_lock_is_mine(&live->grow_lock) &&
            tbed_lock_try(&live->rotate_lock);
 }
 
-/* A recorder marks that it keeps off the pages: the rotation is its own. */
+/* The recorder that rotates marks that it stays off the pages, or it would wait for itself. */
 void tbed_rotate_if_due(struct tbed_writer *writer, struct tbed_recorder *recorder)
 {
     struct tbed_file *file = tbed_file_of(writer);
@@ -267,7 +270,7 @@ void tbed_rotate_if_due(struct tbed_writer *writer, struct tbed_recorder *record
     writer->rotation.by_helper = recorder == NULL;
     if (recorder != NULL)
         __atomic_store_n(&recorder->saw_close, 1, __ATOMIC_SEQ_CST);
-    if (tbed_series_is_due(writer)) /* still: another one may just have rotated */
+    if (tbed_series_is_due(writer)) /* still due: another thread may just have rotated */
         rotate(writer, &error);
     if (recorder != NULL)
         __atomic_store_n(&recorder->saw_close, 0, __ATOMIC_SEQ_CST);

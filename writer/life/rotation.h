@@ -1,5 +1,5 @@
 /*
- * Series of files.
+ * Series of files: the state of a rotation, and its functions.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,24 +14,24 @@
 struct tbed_closed_file {
     uint32_t name_number;
     ino_t inode;
-    uint64_t file_id; /* the number of a removed file's inode is given to others */
+    uint64_t file_id; /* because the inode number of a removed file is used again */
 };
 
 struct tbed_rotation {      /* all but 'next_ns' and 'retry_ns': changed under rotate_lock */
-    uint64_t carried_pages; /* that the file began with; atomic */
+    uint64_t carried_pages; /* pages that the file began with; atomic */
     uint64_t interval_ns;   /* 0: none */
     uint64_t next_ns;       /* atomic: CLOCK_MONOTONIC */
     uint64_t retry_ns;      /* atomic: a rotation failed; not before this */
     uint64_t series_id;     /* the id of its first file */
     uint64_t previous_id;   /* of the file before; 0: none */
-    uint32_t failed_count;  /* rotations, since the file was begun */
+    uint32_t failed_count;  /* failed rotations since the file was begun */
     uint32_t number;        /* of the file in the series, from 1 */
     uint32_t name_number;   /* of the newest closed file's name */
     uint32_t keep;          /* 0: all */
     uint64_t closed_count;
     struct tbed_closed_file *closed; /* the newest 'keep' of them */
     bool by_helper;                  /* the rotation that is under way */
-    char name[4096];                 /* of the file that is being made; then of one that goes */
+    char name[4096]; /* the name of the file that is being made; later, of one that is removed */
 };
 
 /* ---- series.c ---- */
@@ -43,7 +43,7 @@ struct tbed_disk_series tbed_series_make(uint64_t series_id, uint64_t previous_f
 void tbed_series_record(struct tbed_writer *writer);
 void tbed_series_note_failure(struct tbed_writer *writer);
 bool tbed_series_is_due(const struct tbed_writer *writer);
-/* Until the file is too old; UINT64_MAX: it never is. */
+/* How long until the file is too old; UINT64_MAX: it never is. */
 uint64_t tbed_rotation_left_ns(const struct tbed_writer *writer);
 
 typedef void tbed_series_name(const struct tbed_file *file, uint32_t number, char *name);

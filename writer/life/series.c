@@ -1,5 +1,5 @@
 /*
- * A series of files: when the next one is due, what they are called, which are kept.
+ * A series of files: when the next one is due, how files are named, which are kept.
  *
  * Source: spec/format.md, section 8.6.
  *
@@ -65,7 +65,10 @@ void tbed_series_record(struct tbed_writer *writer)
     tbed_record_append(store, &record, TBED_RECORD_SERIES, sizeof record);
 }
 
-/* Told in the file that goes on; not each time, there may be one a second for days. */
+/*
+ * Notes a failed rotation in the current file: the first, second, fourth and so on, since there may be one a second
+ * for days.
+ */
 void tbed_series_note_failure(struct tbed_writer *writer)
 {
     struct tbed_file *file = tbed_file_of(writer);
@@ -111,7 +114,7 @@ uint64_t tbed_rotation_left_ns(const struct tbed_writer *writer)
 
 /* ---- Names ---- */
 
-/* There was room for it when the series began. */
+/* There is room for it: tbed_path_can_grow(). */
 static char *path_end(const struct tbed_file *file, char *name)
 {
     size_t nbytes = strlen(file->path);
@@ -124,17 +127,13 @@ void tbed_series_closed_name(const struct tbed_file *file, uint32_t number, char
     snprintf(path_end(file, name), TBED_NAME_GROWTH_NBYTES, ".%06u", number);
 }
 
-/* An earlier process with that number may have left its own. */
+/* An earlier process with the same number may have left files of its own. */
 void tbed_series_child_name(const struct tbed_file *file, uint32_t number, char *name)
 {
     const char *format = number == 1 ? ".%d" : ".%d-%u";
     snprintf(path_end(file, name), TBED_NAME_GROWTH_NBYTES, format, (int)getpid(), number);
 }
 
-/*
- * The first number from 'number' on whose name is free; 0: none, with errno. The file is made under it if it is not
- * there yet.
- */
 uint32_t tbed_series_name_next(struct tbed_writer *writer, tbed_series_name *make, uint32_t number, int *fd)
 {
     char *name = writer->rotation.name;
@@ -152,8 +151,8 @@ uint32_t tbed_series_name_next(struct tbed_writer *writer, tbed_series_name *mak
 }
 
 /*
- * The path names the running file at every moment. Where it was removed the next file gets it, and the old one has no
- * name any more.
+ * The path refers to the current file at every moment. If it was removed, the next file gets the path, and the old
+ * file is left without a name.
  */
 enum tbed_status tbed_series_exchange(struct tbed_writer *writer, bool *is_named_ret,
                                       struct tbed_error *error)

@@ -1,5 +1,5 @@
 /*
- * A writer: opened and closed.
+ * Opening and closing a writer.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -64,7 +64,7 @@ static const struct tbed_hooks hooks = {
     .rotate_if_due = rotate_if_due,
 };
 
-/* Where there is no path the file is 'fd'. */
+/* Without a path the file is 'fd'. */
 static struct tbed_writer *writer_make(const char *path, int fd, const struct tbed_writer_options *options,
                                        struct tbed_error *error)
 {
@@ -157,7 +157,7 @@ static void finish_blocks(struct tbed_writer *writer)
     tbed_lock_give(&file->live->state_lock);
 }
 
-/* From here on drops are counted in memory: the header's counters are under the closing checksum. */
+/* From here on drops are counted in memory, because the header's counters are covered by the closing checksum. */
 static void stop_drops(struct tbed_writer *writer)
 {
     struct tbed_file *file = tbed_file_of(writer);
@@ -166,18 +166,18 @@ static void stop_drops(struct tbed_writer *writer)
         sched_yield();
 }
 
-/* Recorders and the writer itself stay, small, for whoever still calls them. */
+/* Recorders and the writer itself stay, at their small size, for threads that still call them. */
 void tbed_writer_close(struct tbed_writer *writer)
 {
     struct tbed_file *file = tbed_file_of(writer);
     struct tbed_store *store = tbed_store_of(writer);
     if (writer == NULL || !begin_closing(writer))
         return;
-    if (!tbed_lock_take(&file->live->rotate_lock)) /* waits for the end of one that is under way */
+    if (!tbed_lock_take(&file->live->rotate_lock)) /* waits for a rotation that is under way */
         return;
     int cancel_state = tbed_cancel_disable();
     tbed_recorders_stop(&writer->recorders);
-    tbed_helper_stop(&writer->helper); /* after the last recorder has handed it a page */
+    tbed_helper_stop(&writer->helper); /* after the last recorder has handed over its page */
     tbed_ring_give_back(file);
     finish_blocks(writer);
     stop_drops(writer);

@@ -1,5 +1,5 @@
 /*
- * The whole state of a writer. Few files see it: those that open, fork, rotate and close it.
+ * The whole state of a writer. Only the files that open, fork, rotate and close it see it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,14 +17,14 @@ struct tbed_writer {
 };
 _Static_assert(offsetof(struct tbed_writer, recorders.store.file) == 0, "tbed_file_of()");
 
-/* What the hooks get is the beginning of a writer. */
+/* The hooks get the file at the beginning of a writer. */
 static inline struct tbed_writer *tbed_writer_of(struct tbed_file *file)
 {
     return (struct tbed_writer *)(void *)file;
 }
 
 /* ---- process.c ---- */
-/* The process gets a number and a record of itself. The caller holds 'state_lock'. */
+/* Gives the process a number and a record of itself. The caller holds 'state_lock'. */
 void tbed_process_begin(struct tbed_writer *writer, const char *name, uint32_t forked_from);
 /* As struct tbed_hooks has it. */
 void tbed_process_begin_child(struct tbed_writer *writer);

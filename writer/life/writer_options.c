@@ -1,5 +1,5 @@
 /*
- * Which options of a writer go together.
+ * Checking a writer's options: which go together.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -7,7 +7,7 @@
 
 #include "writer/base/clock.h"
 
-/* A reader refuses the file over any other unit. */
+/* A reader refuses files with any other unit. */
 static bool unit_is_allowed(const char *unit)
 {
     size_t nbytes = 0;
@@ -17,7 +17,7 @@ static bool unit_is_allowed(const char *unit)
     return true;
 }
 
-/* 0, or what a reader takes. */
+/* 0, or a rate that readers accept. */
 static bool rate_is_allowed(uint64_t ticks_per_second)
 {
     return ticks_per_second == 0 || (ticks_per_second >= 1000 && ticks_per_second <= 1000000000000);
@@ -36,7 +36,7 @@ bool tbed_options_want_rotation(const struct tbed_writer_options *options)
     return options->rotate || options->rotate_nbytes != 0 || options->rotate_interval_ns != 0;
 }
 
-/* Who rotates is alone in its file, and has a clock and a name for it. */
+/* A process that rotates is alone in its file, and needs a clock and a name for it. */
 static bool rotation_is_allowed(const struct tbed_writer_options *options, const char *path)
 {
     if (!tbed_options_want_rotation(options))

@@ -9,7 +9,7 @@
 #include "tracebed/writer.h"
 
 bool tbed_options_want_rotation(const struct tbed_writer_options *options);
-/* 'path': NULL where the file is a descriptor. */
+/* 'path': NULL if the file is a descriptor. */
 bool tbed_options_are_allowed(const struct tbed_writer_options *options, const char *path);
 
 #endif

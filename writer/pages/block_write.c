@@ -1,5 +1,5 @@
 /*
- * Blocks, begun and sealed, wherever they lie in the file.
+ * Beginning and sealing blocks, wherever they lie in the file.
  *
  * Source: spec/format.md, section 4.
  *
@@ -22,7 +22,7 @@ static uint64_t map_offset(const struct tbed_file *file, const uint8_t *at)
     return (uint64_t)(at - file->map);
 }
 
-/* The first word last. The word of generation and string page is zero already, or a ring's mark. */
+/* Stores the first word last. The word with the generation and the string page is zero already, or a ring's mark. */
 static void store_header(uint8_t *block, const struct tbed_disk_block *header)
 {
     size_t mark = offsetof(struct tbed_disk_block, generation),
@@ -77,8 +77,8 @@ void tbed_block_seal(uint8_t *block, uint32_t used_nbytes, uint64_t last_tick)
 }
 
 /*
- * A writer of given ticks may fill gigabytes in a second: what is sealed leaves its resident memory, not the file. A
- * traced program's own pages stay where they are, which costs it nothing, unless it wants them released.
+ * A writer of given ticks may fill gigabytes a second, so sealed pages leave its resident memory (not the file). The
+ * pages of a traced program stay resident, which costs it nothing, unless the options ask for their release.
  */
 void tbed_page_release(struct tbed_file *file, uint8_t *block)
 {

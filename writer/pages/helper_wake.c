@@ -1,5 +1,5 @@
 /*
- * How recorders tell the helper thread that a page was claimed. Where there is no helper they do its work themselves.
+ * How recorders let the helper thread know that a page was claimed. Without a helper they do its work themselves.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,7 +11,7 @@
 
 #include "writer/pages/pages.h"
 
-#define BUSY_PAGES 16 /* claimed by this process before the helper has anything to do */
+#define BUSY_PAGES 16 /* pages claimed by this process before the helper has anything to do */
 
 void tbed_helper_wake(struct tbed_helper_link *link)
 {
@@ -27,7 +27,8 @@ bool tbed_helper_is_busy(const struct tbed_file *file)
 }
 
 /*
- * pthread_create() allocates, which a signal handler must not. Who blocks no signal is in none, but for SA_NODEFER.
+ * pthread_create() allocates, which a signal handler must not do. A thread that blocks no signal is not in a handler
+ * (except with SA_NODEFER).
  */
 static bool may_start_here(void)
 {
@@ -52,6 +53,6 @@ void tbed_helper_page_taken(struct tbed_file *file, uint64_t page, bool is_low)
     }
     if (claimed > 2) /* the first pages of a small process are never filled */
         populate_here(file, page);
-    if (claimed >= BUSY_PAGES && may_start_here()) /* a forked child's */
+    if (claimed >= BUSY_PAGES && may_start_here()) /* in a forked child, which starts without one */
         file->hooks->start_helper(file);
 }

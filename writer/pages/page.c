@@ -1,5 +1,5 @@
 /*
- * Pages, claimed one by one from the end of the file.
+ * Claiming pages, one after the other, at the end of the file.
  *
  * Source: spec/format.md, section 4.1.
  *
@@ -11,8 +11,9 @@
 #include "writer/file/file.h"
 #include "writer/pages/pages.h"
 
-#define RESIDENT_NBYTES ((uint64_t)64 << 20) /* given ticks: so much is claimed before all is released */
-#define RETRY_NS        50000000u            /* not before this long after a full disk */
+#define RESIDENT_NBYTES                                                                                      \
+    ((uint64_t)64 << 20)   /* given ticks: memory is released each time this much has been claimed */
+#define RETRY_NS 50000000u /* no page is tried for this long after a failure */
 
 /* A page is claimed only once the disk has room for it, so that no claim is ever lost. */
 static bool claim_number(struct tbed_file *file, uint64_t *page_ret, enum tbed_drop_cause *cause_ret)
@@ -27,8 +28,7 @@ static bool claim_number(struct tbed_file *file, uint64_t *page_ret, enum tbed_d
     return true;
 }
 
-/* After a failure nobody asks the kernel again for a while: a full disk must not cost system calls by the
- * event. */
+/* After a failure the kernel is left alone for a while: on a full disk, events must not cost system calls. */
 static bool is_too_early(struct tbed_file *file, enum tbed_drop_cause *cause_ret)
 {
     uint64_t retry_ns = __atomic_load_n(&file->growth.retry_ns, __ATOMIC_RELAXED);
@@ -42,7 +42,7 @@ static void wait_before_retry(struct tbed_file *file, enum tbed_drop_cause cause
     __atomic_store_n(&file->growth.retry_ns, tbed_monotonic_ns() + RETRY_NS, __ATOMIC_RELAXED);
 }
 
-/* Streams that are written to seldom would keep all their cells resident. What is still in use comes back. */
+/* Streams that are rarely written to would keep all their cells resident. Pages that are still in use come back. */
 static void release_below(struct tbed_file *file, uint64_t page)
 {
     uint64_t interval = RESIDENT_NBYTES >> file->page_shift;

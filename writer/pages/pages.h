@@ -28,7 +28,7 @@ void tbed_page_release(struct tbed_file *file, uint8_t *block);
 /* ---- seal_queue.c ---- */
 /* Leaves the sealing of a full page to the helper. False: the caller seals. */
 bool tbed_seal_queue_put(struct tbed_file *file, uint8_t *block, uint32_t used_nbytes);
-/* Seals all pages that wait: the helper does, and whoever stopped it. */
+/* Seals all pages that wait: called by the helper, and by the thread that stops it. */
 void tbed_seal_queue_run(struct tbed_file *file);
 
 /* ---- helper_wake.c ---- */

@@ -1,13 +1,13 @@
 /*
- * The flight recorder's pages: taken, made ready ahead, given back.
+ * The pages of a flight recorder: taken, made ready ahead of time, given back.
  *
- * A page is taken by one compare-and-swap of its mark, the generation (odd while it is taken) and the process that
- * has it. The mark never comes back to a value that it had, so that who looked at a page and was held up cannot take
- * it from under somebody else.
+ * A page is taken by one compare-and-swap of its mark: the generation (odd while the page is taken) and the process
+ * that has it. The mark never returns to an earlier value, so a thread that looked at a page and was then held up
+ * cannot take it from its new owner.
  *
- * A block's age counts from its end, in pages given out: a thread that fills a page slowly, or that was held up while
- * it took one, would otherwise lose its newest events as soon as it ends the block. And a thread
- * may be held up between two pages: the last block that it ended stays until it ends another, if others can be had.
+ * A block's age counts from its end, in pages given out since: otherwise a thread that fills a page slowly, or is held
+ * up while taking one, would lose its newest events as soon as it ends the block. A thread may also be held up between
+ * two pages: the last block that it ended stays until it ends another, if other pages can be had.
  *
  * Source: spec/format.md, section 10.
  *
@@ -22,7 +22,7 @@
 #include "writer/pages/pages.h"
 #include "writer/pages/ring.h"
 
-#define RETRY_NS 1000000u /* after all pages were held, nobody looks again before this */
+#define RETRY_NS 1000000u /* after finding all pages held, no thread looks again for this long */
 
 static uint64_t *mark_of(uint8_t *block)
 {
@@ -40,7 +40,7 @@ bool tbed_ring_has(const struct tbed_file *file, const uint8_t *block)
     return page >= 1 && page <= file->fields.ring_page_count;
 }
 
-/* Nobody holds the page: it is new, or sealed, or its process was killed. 'mark' was loaded before. */
+/* No process holds the page: it is new or sealed, or its process was killed. 'mark' was loaded before. */
 static bool is_free(const struct tbed_file *file, uint8_t *block, uint64_t mark)
 {
     const struct tbed_disk_block *header = (const struct tbed_disk_block *)(const void *)block;
@@ -72,8 +72,8 @@ void tbed_ring_note_end(struct tbed_file *file, const uint8_t *block, uint32_t s
 }
 
 /*
- * Its block was ended by this process, and since then not half of the ring was given out, or its recorder has ended no
- * other. Streams below the process's own are those that a forked child's parent had.
+ * This process ended the page's block, and either less than half of the ring has been given out since, or the block's
+ * recorder has ended no other. Stream numbers below the process's own are its parent's from before a fork.
  */
 static bool is_young(const struct tbed_file *file, uint32_t number)
 {
@@ -87,7 +87,7 @@ static bool is_young(const struct tbed_file *file, uint32_t number)
     return given > count && (uint32_t)given - __atomic_load_n(&page->ended_at, __ATOMIC_RELAXED) < count / 2;
 }
 
-/* Zeroes all but the mark. Readers have been told by it that the block is gone. */
+/* Zeroes everything except the mark, which has already shown readers that the block is gone. */
 static void page_clear(const struct tbed_file *file, uint8_t *block)
 {
     size_t first_tick = offsetof(struct tbed_disk_block, first_tick);
@@ -127,7 +127,7 @@ static bool page_take(struct tbed_file *file, uint32_t page, enum taker taker, b
     if (!__atomic_compare_exchange_n(mark_of(block), &mark, taken, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         return false;
     __atomic_thread_fence(__ATOMIC_RELEASE); /* the mark is seen before anything else changes */
-    if (taker == BY_HELPER)                  /* also what the kernel has write-protected to write it back */
+    if (taker == BY_HELPER) /* this also faults in pages that the kernel write-protected for writeback */
         madvise(block, file->page_nbytes, MADV_POPULATE_WRITE);
     else
         tbed_helper_page_taken(file, page, ready_is_low(file));
@@ -136,7 +136,7 @@ static bool page_take(struct tbed_file *file, uint32_t page, enum taker taker, b
     return true;
 }
 
-/* The next page that nobody holds; 0: all are held. The second time round a young one will do. */
+/* The next page that no process holds, young ones only in the second round; 0: all are held. */
 static uint32_t take_next(struct tbed_file *file, enum taker taker)
 {
     uint32_t count = file->fields.ring_page_count;

@@ -1,5 +1,5 @@
 /*
- * Counters, messages, and what is matched by a key.
+ * Counters, messages, and events matched by a key: async spans and flows.
  *
  * Source: spec/format.md, sections 6.2 and 6.3.
  *

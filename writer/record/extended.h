@@ -17,24 +17,24 @@ struct tbed_extended_event {
     size_t argument_count;
 };
 
-#define TBED_EXTENDED_NWORDS_MAX 65536 /* nwords has 16 bits; the word in front is not counted in it */
-#define TBED_NWORDS_TOO_LARGE    (SIZE_MAX / 16) /* for any block, and counted as that */
+#define TBED_EXTENDED_NWORDS_MAX 65536           /* nwords has 16 bits and does not count the first word */
+#define TBED_NWORDS_TOO_LARGE    (SIZE_MAX / 16) /* too large for any block, and dropped as such */
 
-/* From inside an entered recorder. False: dropped, and counted. */
+/* Stores the event; the recorder has been entered. False: dropped and counted. */
 bool tbed_extended_put(struct tbed_recorder *recorder, uint64_t tick,
                        const struct tbed_extended_event *event);
-/* A whole record, with the tick of now. */
+/* Enters the recorder, stores the event with the current tick, and leaves. */
 void tbed_extended_record(struct tbed_recorder *recorder, const struct tbed_extended_event *event);
-/* TBED_ID_INVALID: none. */
+/* The category as events store it; TBED_ID_INVALID: none. */
 static inline uint32_t tbed_category_aux(uint32_t category)
 {
     return category == TBED_ID_INVALID ? 0 : category & TBED_ID_MAX;
 }
 
-/* A PAIR where that is not the usual case. */
+/* Stores a PAIR in all but the usual case. */
 void tbed_pair_record_slow(struct tbed_recorder *recorder, uint32_t id, uint64_t second);
 
-/* As recorder_inline.h records an instant: no call, so that no register has to be kept. */
+/* Makes no call, like the instant of recorder_inline.h, so that no register has to be saved. */
 static inline void tbed_pair_record(struct tbed_recorder *recorder, uint32_t id, uint64_t subtype,
                                     uint64_t payload)
 {

@@ -1,5 +1,5 @@
 /*
- * Events of more than one word, written whole behind the cursor and committed by their first word.
+ * Events of more than one word: written in full behind the cursor, then committed by their first word.
  *
  * Source: spec/format.md, sections 6.1 to 6.3.
  *

@@ -1,5 +1,5 @@
 /*
- * Events that happened before, elsewhere: their ticks are given.
+ * Events that happened before, elsewhere, and bring their own ticks.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -49,7 +49,7 @@ static void give_end(struct tbed_recorder *recorder, const struct tbed_given_eve
         tbed_span_end_entered(recorder, event->arguments, event->argument_count);
 }
 
-/* Takes the innermost span off the stack as END does, and says when it really ends; 0: never. */
+/* Takes the innermost span off the stack as END does, and records when it really ends; 0: never. */
 static void give_leave(struct tbed_recorder *recorder, const struct tbed_given_event *event)
 {
     struct tbed_open_span span = tbed_span_top(recorder);
@@ -72,7 +72,7 @@ static void give_instant(struct tbed_recorder *recorder, const struct tbed_given
         give_extended(recorder, event, TBED_EXT_INSTANT);
 }
 
-/* What there are most of: straight into the block. */
+/* Spans are the most frequent events of imports, so they go straight into the block. */
 static void give_span(struct tbed_recorder *recorder, const struct tbed_given_event *event)
 {
     if (event->argument_count != 0) {
@@ -143,7 +143,8 @@ void tbed_event_record_given_sized(struct tbed_recorder *recorder, const struct 
     if (!tbed_recorder_enter(recorder))
         return;
     if (kept->takes_given && tbed_sized_take(&event, sizeof event, given, given_nbytes)) {
-        __atomic_store_n(&kept->given_tick, event.tick, __ATOMIC_RELAXED); /* read by who closes */
+        __atomic_store_n(&kept->given_tick, event.tick,
+                         __ATOMIC_RELAXED); /* read by the thread that closes the writer */
         give(recorder, &event);
     } else {
         tbed_recorder_drop(recorder, TBED_DROP_TOO_LARGE);

@@ -1,5 +1,5 @@
 /*
- * Events of memory: allocations, frees, mappings.
+ * Recording memory: allocations, frees, mappings.
  *
  * Source: spec/format.md, sections 6.2 and 6.3.
  *
@@ -30,7 +30,7 @@ static __attribute__((noinline)) void free_long(struct tbed_recorder *recorder, 
     tbed_extended_record(recorder, &record);
 }
 
-/* The short form has no room for the function: plain malloc and free are what it stands for. */
+/* The short form has no room for the function; it means plain malloc and free. */
 static inline bool is_plain_function(enum tbed_alloc_function function)
 {
     return function == TBED_FUNCTION_MALLOC || function == TBED_FUNCTION_UNKNOWN;
@@ -74,7 +74,7 @@ void tbed_free_slots_record(struct tbed_recorder *recorder, uint32_t location, u
     tbed_extended_record(recorder, &record);
 }
 
-/* A range is told as an argument. */
+/* The size of a range is stored as an argument. */
 static void record_range(struct tbed_recorder *recorder, const struct tbed_extended_event *record,
                          uint64_t nbytes)
 {

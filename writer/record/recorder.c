@@ -1,5 +1,5 @@
 /*
- * Recorders: opened, named, closed.
+ * Opening, naming and closing recorders.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,7 +11,7 @@
 #include "writer/store/records.h"
 #include "writer/store/texts.h"
 
-/* For callers without a writer, or without memory: it drops everything. */
+/* The recorder of callers without a writer, or without memory: it drops everything. */
 static struct {
     struct tbed_recorder hot;
     uint8_t gap[TBED_RECORDER_KEPT_OFFSET - sizeof(struct tbed_recorder)];
@@ -20,7 +20,7 @@ static struct {
 
 #define TID_OWN UINT64_MAX
 
-/* 'tid' of a THREAD: TID_OWN is the thread that records. */
+/* 'tid' of a THREAD; TID_OWN: that of the thread that records. */
 static struct tbed_recorder *open_kind(struct tbed_writer *writer, const char *name,
                                        enum tbed_stream_kind kind, uint64_t tid)
 {
@@ -91,7 +91,7 @@ uint32_t tbed_recorder_stream(const struct tbed_recorder *recorder)
 {
     const struct tbed_recorder_cold *cold = tbed_cold_of(recorder);
     if (cold == NULL || !tbed_has_joined(tbed_cold_file(cold)))
-        return 0; /* also in a forked child that has recorded nothing yet */
+        return 0; /* includes a forked child that has not recorded anything yet */
     return tbed_cold_is_ours(cold) ? cold->stream : 0;
 }
 
@@ -101,7 +101,7 @@ void tbed_recorder_close(struct tbed_recorder *recorder)
     if (cold == NULL || !tbed_state_lock(tbed_cold_file(cold)))
         return;
     if (cold->is_open) {
-        /* First: a signal handler that comes in between must not store behind the seal. */
+        /* This comes first: a signal handler that interrupts us must not store behind the seal. */
         __atomic_store_n(&recorder->mark, TBED_MARK_STOPPED, __ATOMIC_RELAXED);
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
         tbed_recorder_finish(recorder);

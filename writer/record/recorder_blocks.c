@@ -1,5 +1,5 @@
 /*
- * The blocks of a recorder: taken one after the other, handed over to be sealed.
+ * A recorder's blocks: taking one after the other, and handing them over to be sealed.
  *
  * Source: spec/format.md, sections 4.2 and 6.
  *
@@ -18,7 +18,7 @@
 #include "writer/store/entries.h"
 #include "writer/store/records.h"
 
-/* A forked child's recorder goes on as a stream of its own, with the spans that were open. */
+/* In a forked child a recorder continues as a stream of its own, with the spans that were open. */
 static bool stream_open(struct tbed_recorder_cold *cold, uint64_t tick, enum tbed_drop_cause *cause_ret)
 {
     struct tbed_file *file = tbed_cold_file(cold);
@@ -68,9 +68,10 @@ void tbed_block_hand_over(struct tbed_recorder *recorder, struct tbed_recorder_c
 }
 
 /*
- * The first block of a stream is a cell where the record fits, so that a short thread takes 1 KiB, not 64. Where events
- * come from elsewhere so may any number of threads, all at once: they get a page only when they have filled as much in
- * cells, so that at most half the file is empty. Cells take addresses that strings need: at most half of them.
+ * The first block of a stream is a cell if the record fits, so that a short thread takes 1 KiB instead of 64. Events
+ * from elsewhere may come from any number of threads, all open at once: each gets a page only when it has filled as
+ * much in cells, so that at most half of the file is empty. Cells use up addresses that strings need, so they get at
+ * most half of them.
  */
 static bool wants_cell(const struct tbed_recorder_cold *cold, size_t needed_nbytes)
 {
@@ -82,7 +83,7 @@ static bool wants_cell(const struct tbed_recorder_cold *cold, size_t needed_nbyt
     return cold->next_sequence < cell_count && needed_nbytes <= cell_nbytes / 2;
 }
 
-/* Where all pages are held, a recorder goes on in its own: what it recorded there is lost, not what comes. */
+/* If all pages are held, a recorder reuses its own page: what it recorded there is lost, not what comes next. */
 static uint8_t *ring_block_claim(struct tbed_recorder_cold *cold, enum tbed_drop_cause *cause_ret)
 {
     struct tbed_recorder *recorder = cold->recorder;
@@ -117,7 +118,7 @@ static uint8_t *block_claim(struct tbed_recorder_cold *cold, uint64_t tick, size
     *nbytes_ret = tbed_cell_nbytes(file->page_nbytes);
     if (block != NULL || *cause_ret != TBED_DROP_IDS_EXHAUSTED)
         return block;
-    *nbytes_ret = file->page_nbytes; /* without string page ordinals there are no more cells, but pages */
+    *nbytes_ret = file->page_nbytes; /* without string page ordinals there are no more cells, only pages */
     return tbed_page_claim(file, cause_ret);
 }
 
@@ -139,8 +140,9 @@ static bool is_closing(const struct tbed_file *file)
 }
 
 /*
- * Whoever closes or rotates raises its flag and then clears 'end': sequentially consistent, as here, so that of the two
- * that come at once one sees the other. It waits for the record that is under way, no more.
+ * A thread that closes or rotates raises its flag and then clears 'end'; here 'end' is set and then the flags are
+ * read. All of it is sequentially consistent, so one of the two sees the other. The other thread waits only for the
+ * record under way.
  */
 static void end_set(struct tbed_recorder *recorder, const struct tbed_recorder_cold *cold)
 {
@@ -152,7 +154,7 @@ static void end_set(struct tbed_recorder *recorder, const struct tbed_recorder_c
         __atomic_store_n(&recorder->end, NULL, __ATOMIC_SEQ_CST);
 }
 
-/* Room that a record of 'nwords' needs in a new block beside its header: stack, gap. */
+/* The room that a record of 'nwords' needs in a new block besides its header, for the stack and a gap. */
 static size_t needed_in_block(const struct tbed_recorder_kept *kept, size_t nwords, uint32_t page_nbytes)
 {
     return tbed_block_words_offset(page_nbytes, tbed_stack_depth(kept)) + (nwords + 3) * 8;
@@ -197,8 +199,10 @@ static bool next_block(struct tbed_recorder *recorder, size_t nwords, uint64_t t
 
 #define TIME_STEPS_MAX ((uint64_t)TBED_ID_MAX)
 
-/* The block has room but the tick is 2^31 or more away. Modulo 2^64, so that a clock that steps back is told
- * too. */
+/*
+ * The block has room but the tick is 2^31 or more away. Computed modulo 2^64, so that a clock that steps back is
+ * stored too.
+ */
 static bool advance_time(struct tbed_recorder *recorder, size_t nwords, uint64_t tick)
 {
     uint64_t steps = (tick - recorder->base) >> 31;
@@ -219,14 +223,15 @@ static bool may_go_on(struct tbed_recorder *recorder, struct tbed_recorder_cold 
 {
     if (cold->block == NULL || !tbed_cold_is_ours(cold))
         return false;
-    if (__atomic_load_n(&recorder->end, __ATOMIC_RELAXED) == NULL) /* a rotation that came to nothing */
+    if (__atomic_load_n(&recorder->end, __ATOMIC_RELAXED) == NULL) /* a rotation failed after clearing it */
         end_set(recorder, cold);
     return true;
 }
 
 /*
- * A handler that came in between must not wait for the thread that it interrupted. The last load comes after the mark
- * is taken back: whoever begins the next rotation meanwhile sees that, or is seen.
+ * Waits until no rotation is under way. False, with the cause: the thread must not wait, because this is a signal
+ * handler that interrupted it at one of the locks. The last load follows the release of the mark, so a thread that
+ * begins the next rotation meanwhile either sees that or is seen.
  */
 static bool wait_for_rotation(struct tbed_file *file, struct tbed_recorder *recorder,
                               enum tbed_drop_cause *cause_ret)
@@ -266,7 +271,7 @@ static uint64_t *refill(struct tbed_recorder *recorder, size_t nwords, uint64_t 
         tbed_recorder_drop(recorder, cause);
         return NULL;
     }
-    if (!tbed_cold_is_ours(cold)) /* forked: the block is the parent's */
+    if (!tbed_cold_is_ours(cold)) /* forked: the block belongs to the parent */
         cold->block = NULL;
     if (may_go_on(recorder, cold) && advance_time(recorder, nwords, tick))
         return recorder->cursor;
@@ -278,7 +283,7 @@ static uint64_t *refill(struct tbed_recorder *recorder, size_t nwords, uint64_t 
     return recorder->cursor;
 }
 
-/* The program's errno is its own, above all in a signal handler. */
+/* The program keeps its errno, which matters most in signal handlers. */
 uint64_t *tbed_recorder_refill(struct tbed_recorder *recorder, size_t nwords, uint64_t tick)
 {
     int kept_errno = errno;
@@ -300,7 +305,7 @@ static void end_record(struct tbed_recorder_cold *cold)
     tbed_record_append(tbed_cold_store(cold), &record, TBED_RECORD_END, sizeof record);
 }
 
-/* The recorder's owner keeps off its pages from here on. The caller holds 'state_lock'. */
+/* From here on the owner stays off the recorder's pages. The caller holds 'state_lock'. */
 void tbed_recorder_finish(struct tbed_recorder *recorder)
 {
     struct tbed_recorder_cold *cold = tbed_cold_of(recorder);

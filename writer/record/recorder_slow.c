@@ -1,5 +1,5 @@
 /*
- * Recorders off the fast path: other clocks, drops, a first record.
+ * Recorders off the fast path: other clocks, drops, and entering in unusual states.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -33,7 +33,9 @@ void tbed_recorder_drop_busy(struct tbed_recorder *recorder)
         drop(cold, recorder->mark == TBED_MARK_STOPPED ? TBED_DROP_CLOSED : TBED_DROP_INTERRUPTED);
 }
 
-/* Another clock, or a forked child: it may enter. */
+/*
+ * With another clock, or in a forked child, the recorder may be entered; inside a record or after closing it may not.
+ */
 int tbed_recorder_enter_slow(struct tbed_recorder *recorder)
 {
     if (recorder->mark == TBED_MARK_BUSY || recorder->mark == TBED_MARK_STOPPED) {

@@ -1,5 +1,5 @@
 /*
- * All recorders of a process, stopped for good or held up for a rotation, while their threads go on.
+ * Stopping all recorders of a process, for good or for a rotation, while their threads go on.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,7 +13,7 @@
 
 #define STOP_WAIT_NS 1000000000u
 
-/* The kernel takes some 10 ms for this in a process of several threads, and no time in one of a single thread. */
+/* Takes the kernel about 10 ms in a process with several threads, and no time in one with a single thread. */
 bool tbed_barrier_register(void)
 {
     static bool is_registered;
@@ -25,8 +25,8 @@ bool tbed_barrier_register(void)
 }
 
 /*
- * The owner marks itself busy and then loads 'end', with plain instructions; we clear 'end' and then look at
- * the mark. The barrier between makes one of the two see the other.
+ * The owner marks itself busy and then loads 'end', with plain instructions; we clear 'end' and then look at the mark.
+ * The barrier in between ensures that one of the two sees the other.
  */
 static bool barrier_for_all_threads(void)
 {
@@ -34,8 +34,8 @@ static bool barrier_for_all_threads(void)
 }
 
 /*
- * Waits until the owner is between two records, or has met the close in one: from then on it stores nothing.
- * Its hot half and its stack stay its own, for it goes on calling.
+ * Waits until the owner is between two records, or has noticed the close inside one: from then on it stores nothing.
+ * The hot half and the stack stay the owner's, since it may still call.
  */
 static bool recorder_stop(struct tbed_recorder *recorder)
 {
@@ -71,7 +71,10 @@ static bool stop_and_finish(struct tbed_recorder *recorder)
 void tbed_recorders_stop(struct tbed_recorders *recorders)
 {
     size_t count = tbed_recorders_each(recorders, clear_end);
-    /* The only recorder may be another thread's. Where there is no barrier, the usual small program is believed. */
+    /*
+     * The only recorder may belong to another thread. Without a barrier, a single recorder is assumed to be the
+     * caller's, as in the usual small program.
+     */
     if (count > 0 && !barrier_for_all_threads() && count > 1) {
         recorders->has_lost = true;
         return;
@@ -90,7 +93,7 @@ bool tbed_recorders_pause(struct tbed_recorders *recorders)
     return barrier_for_all_threads();
 }
 
-/* One that waits for the rotation is busy, but keeps off the pages. */
+/* A recorder that waits for the rotation is busy, but stays off the pages. */
 static bool is_storing(struct tbed_recorder *recorder)
 {
     return __atomic_load_n(&recorder->mark, __ATOMIC_ACQUIRE) == TBED_MARK_BUSY &&

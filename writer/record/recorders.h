@@ -41,7 +41,7 @@ struct tbed_recorder_cold {
     uint32_t tid;
     bool is_open;
     bool has_given_tid;
-    uint64_t gap_count; /* drops that the stream does not show yet; atomic */
+    uint64_t gap_count; /* drops that are not in the stream yet; atomic */
     uint32_t gap_cause;
     size_t stack_nbytes; /* 0: the inline stack */
     struct tbed_open_span inline_stack[TBED_STACK_INLINE_COUNT];
@@ -57,7 +57,7 @@ static inline struct tbed_recorders *tbed_recorders_of(const struct tbed_writer 
     return (struct tbed_recorders *)(uintptr_t)writer;
 }
 
-/* NULL: the recorder that stands in where there is no writer. */
+/* NULL for the recorder that stands in where there is no writer. */
 static inline struct tbed_recorder_cold *tbed_cold_of(const struct tbed_recorder *recorder)
 {
     return tbed_kept_of((struct tbed_recorder *)(uintptr_t)recorder)->cold;
@@ -73,13 +73,13 @@ static inline struct tbed_file *tbed_cold_file(const struct tbed_recorder_cold *
     return &cold->recorders->store.file;
 }
 
-/* The stream was opened by this process, not by the one that it was forked from. */
+/* The stream was opened by this process, not by a parent before a fork. */
 static inline bool tbed_cold_is_ours(const struct tbed_recorder_cold *cold)
 {
     return cold->epoch == tbed_cold_file(cold)->process.epoch;
 }
 
-/* The fast path reads the machine's own counter. */
+/* The mark between two records: the fast path can only read the machine's own counter. */
 static inline uint8_t tbed_idle_mark(const struct tbed_clock_state *clock)
 {
     bool is_counter = clock->kind == TBED_CLOCK_X86_TSC || clock->kind == TBED_CLOCK_ARM64_VIRTUAL;
@@ -88,7 +88,7 @@ static inline uint8_t tbed_idle_mark(const struct tbed_clock_state *clock)
 
 /* ---- slabs.c; the caller holds 'state_lock' for the first two ---- */
 struct tbed_recorder *tbed_recorder_take(struct tbed_recorders *recorders);
-/* How many of the open ones 'act' returns true for. */
+/* Returns for how many open recorders 'act' returns true. */
 size_t tbed_recorders_each(struct tbed_recorders *recorders, bool (*act)(struct tbed_recorder *));
 void tbed_recorders_free(struct tbed_recorders *recorders);
 
@@ -96,15 +96,18 @@ void tbed_recorders_free(struct tbed_recorders *recorders);
 void tbed_recorder_drop(struct tbed_recorder *recorder, enum tbed_drop_cause cause);
 
 /* ---- recorder_blocks.c ---- */
-/* Ends the recorder's block. It is sealed here, or where the helper has time for it, there. */
+/* Ends the recorder's block, which is sealed by the helper, or here if 'inline_seal' or there is no helper. */
 void tbed_block_hand_over(struct tbed_recorder *recorder, struct tbed_recorder_cold *cold, bool inline_seal);
-/* Ends its stream, too; the owner keeps off its pages from here on. The caller holds 'state_lock'. */
+/* Also ends its stream; the owner stays off its pages from here on. The caller holds 'state_lock'. */
 void tbed_recorder_finish(struct tbed_recorder *recorder);
 
 /* ---- recorder_stop.c ---- */
-/* What stopping needs of the kernel, once a process; cheap before there are threads. False: the kernel cannot do it. */
+/*
+ * Asks the kernel for what stopping needs, once a process; cheap before there are threads. False: the kernel cannot do
+ * it.
+ */
 bool tbed_barrier_register(void);
-/* For good. */
+/* Stops them for good. */
 void tbed_recorders_stop(struct tbed_recorders *recorders);
 /* Clears the way for a rotation: no recorder stores without asking again. False: not all threads can be reached. */
 bool tbed_recorders_pause(struct tbed_recorders *recorders);

@@ -1,8 +1,8 @@
 /*
- * Where recorders live: slabs, which only grow in number.
+ * The memory of recorders: slabs, which are never given back before the writer is.
  *
- * A slab is 64 KiB, aligned: one page of hot halves, which a forked child finds zeroed; one page of kept halves; then the
- * cold parts. So a recorder finds its other parts by arithmetic.
+ * A slab is 64 KiB, aligned: one page of hot halves, which a forked child finds zeroed; one page of kept halves; then
+ * the cold parts. So a recorder's other parts are found by arithmetic.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -69,7 +69,7 @@ size_t tbed_recorders_each(struct tbed_recorders *recorders, bool (*act)(struct 
     for (struct tbed_slab *slab = recorders->slabs; slab != NULL; slab = slab->next) {
         struct tbed_recorder_cold *colds = (struct tbed_recorder_cold *)(slab + 1);
         for (size_t i = 0; i < TBED_SLAB_RECORDER_COUNT; i++)
-            if (colds[i].is_open) /* a parent's too: a thread of ours may be making it its own */
+            if (colds[i].is_open) /* a parent's as well: one of our threads may be taking it over */
                 count += act(colds[i].recorder);
     }
     return count;

@@ -1,5 +1,5 @@
 /*
- * The stack of a recorder's open spans: what a block stores of it, and what of it a block knows.
+ * The stack of a recorder's open spans: what a block stores of it, and which of them a block knows.
  *
  * Source: spec/format.md, section 4.2.
  *
@@ -72,7 +72,7 @@ static bool stack_grow(struct tbed_recorder_kept *kept)
     return true;
 }
 
-/* Deeper than can be remembered, the span is counted only: its end then has neither id nor begin tick. */
+/* A span deeper than the limit is only counted: its end then has neither id nor begin tick. */
 static void push(struct tbed_recorder_kept *kept, uint32_t id, uint64_t tick, bool dropped)
 {
     if (kept->deep_count == 0 && (kept->top < kept->limit || stack_grow(kept)))
@@ -81,7 +81,7 @@ static void push(struct tbed_recorder_kept *kept, uint32_t id, uint64_t tick, bo
         kept->deep_count++;
 }
 
-/* The begin was dropped, so the end must not close somebody else's span: 'floor' sends it to the slow path. */
+/* The begin was dropped, so the end must not close another span: 'floor' sends it to the slow path. */
 void tbed_span_push_dropped(struct tbed_recorder *recorder, uint32_t id, uint64_t tick)
 {
     struct tbed_recorder_kept *kept = tbed_kept_of(recorder);

@@ -1,5 +1,5 @@
 /*
- * Spans and instants off the fast path: single words, and those with arguments.
+ * Spans and instants off the fast path: as single words, and with arguments.
  *
  * Source: spec/format.md, section 6.
  *
@@ -98,7 +98,7 @@ void tbed_span_end_entered(struct tbed_recorder *recorder, const struct tbed_arg
                                          .argument_count = argument_count};
     if (!span.dropped)
         tbed_extended_put(recorder, tbed_recorder_now(recorder), &record);
-    tbed_span_pop(recorder); /* not before: the span is open where a block begins with its end */
+    tbed_span_pop(recorder); /* last, because the span is still open in a block that begins with this end */
 }
 
 /* An end that the block cannot match by itself carries its begin tick. */

@@ -9,16 +9,18 @@
 #include "tracebed/writer.h"
 
 /* ---- span_stack.c ---- */
-/* For a recorder that begins, or has closed: no span is open. */
+/* For a recorder that is opened or closed: no span is open. */
 void tbed_stack_reset(struct tbed_recorder_kept *kept);
 uint32_t tbed_stack_depth(const struct tbed_recorder_kept *kept);
-/* Writes the innermost 'stored' open spans; the block then knows all above 'floor', whatever was dropped before. */
+/*
+ * Writes the innermost 'stored' open spans. The block then knows all above 'floor', also if their begins were dropped.
+ */
 uint8_t *tbed_stack_store(struct tbed_recorder_kept *kept, uint8_t *at, uint32_t stored);
 void tbed_span_push(struct tbed_recorder *recorder, uint32_t id, uint64_t tick);
 void tbed_span_push_dropped(struct tbed_recorder *recorder, uint32_t id, uint64_t tick);
 /* The innermost open span, INVALID where there is none; its end must be dropped if its begin was. */
 struct tbed_open_span tbed_span_top(struct tbed_recorder *recorder);
-/* Takes it off; the end of one that was dropped is counted. */
+/* Removes the innermost span; if its begin was dropped, counts its end as dropped too. */
 void tbed_span_pop(struct tbed_recorder *recorder);
 
 /* ---- span_write.c ---- */

@@ -1,5 +1,5 @@
 /*
- * What is said of ids: the metadata, the unit of a counter, the functions at a location.
+ * Descriptions of ids: the trace's metadata, the unit of a counter, the functions at a location.
  *
  * Source: spec/format.md, section 8.
  *
@@ -21,14 +21,14 @@ void tbed_metadata_set(struct tbed_writer *writer, const char *text, size_t nbyt
 void tbed_counter_describe(struct tbed_writer *writer, uint32_t counter_id, const char *unit)
 {
     struct tbed_store *store = tbed_store_of(writer);
-    if (counter_id > TBED_ID_MAX || !tbed_state_lock_or_drop(&store->file))
+    if (counter_id > TBED_ID_MAX || !tbed_state_lock_or_drop(tbed_file_of(writer)))
         return;
     struct tbed_disk_counter record = {
         .id = tbed_le32_make(counter_id & TBED_ID_MAX),
         .unit_id = tbed_le32_make(tbed_intern_locked(store, unit, strlen(unit))),
     };
     tbed_record_append(store, &record, TBED_RECORD_COUNTER, sizeof record);
-    tbed_state_unlock(&store->file);
+    tbed_state_unlock(tbed_file_of(writer));
 }
 
 void tbed_location_describe(struct tbed_writer *writer, uint32_t location,
@@ -44,14 +44,14 @@ void tbed_location_describe(struct tbed_writer *writer, uint32_t location,
                                      tbed_le32_make(frames[i].line), tbed_le32_make(0)};
     }
     if (!fits) {
-        tbed_drop(&store->file, TBED_DROP_TOO_LARGE, 1);
+        tbed_drop(tbed_file_of(writer), TBED_DROP_TOO_LARGE, 1);
         return;
     }
-    if (!tbed_state_lock_or_drop(&store->file))
+    if (!tbed_state_lock_or_drop(tbed_file_of(writer)))
         return;
     struct tbed_disk_frames record = {.location_id = tbed_le32_make(location),
                                       .count = tbed_le32_make((uint32_t)frame_count)};
     tbed_record_append_parts(store, TBED_RECORD_FRAMES, &record, sizeof record, disk,
                              (uint32_t)(frame_count * sizeof *disk));
-    tbed_state_unlock(&store->file);
+    tbed_state_unlock(tbed_file_of(writer));
 }

@@ -1,5 +1,6 @@
 /*
- * Where strings and records are stored: blocks that are filled entry by entry, and the cells that short ones begin in.
+ * Where strings and records are stored: blocks that are filled entry by entry. A process's first blocks are cells,
+ * small enough for several to share a page.
  *
  * Source: spec/format.md, sections 4.3, 5 and 8.
  *
@@ -20,8 +21,8 @@ uint32_t tbed_cell_nbytes(uint32_t page_nbytes)
 }
 
 /*
- * The string space has 2^32 bytes; past its end an ordinal would name somebody else's strings. The page is
- * claimed first: a full disk must not use up ordinals.
+ * The string space has 2^32 bytes; an ordinal beyond its end would name the strings of another page. The page is
+ * claimed first, so that a full disk does not use up ordinals.
  */
 static uint8_t *string_page_claim(struct tbed_store *store, uint32_t *ordinal_ret,
                                   enum tbed_drop_cause *cause_ret)
@@ -37,14 +38,14 @@ static uint8_t *string_page_claim(struct tbed_store *store, uint32_t *ordinal_re
         return NULL;
     *cause_ret = TBED_DROP_IDS_EXHAUSTED;
     do {
-        if (ordinal >= limit) /* others took the last ones meanwhile; the page stays zero */
+        if (ordinal >= limit) /* other processes took the last ones; the page stays zero */
             return NULL;
     } while (!tbed_shared_swap(next, &ordinal, ordinal + 1));
     *ordinal_ret = (uint32_t)ordinal;
     return page;
 }
 
-/* Sealed from the start: the last word to be stored is the first one, as for every block. */
+/* The page is sealed from the start. As for every block, the first word is stored last. */
 static uint8_t *cells_page_begin(struct tbed_store *store, uint64_t tick, enum tbed_drop_cause *cause_ret)
 {
     uint32_t string_page;
@@ -105,7 +106,7 @@ static bool next_block(struct tbed_store *store, struct tbed_block_writer *block
     uint8_t *block = is_cell ? tbed_cell_claim(store, tick, &string_page, cause_ret) : NULL;
     if (is_cell && block == NULL && *cause_ret != TBED_DROP_IDS_EXHAUSTED)
         return false;
-    is_cell = block != NULL; /* without ordinals there are no more cells, but pages */
+    is_cell = block != NULL; /* without ordinals there are no more cells, only pages */
     if (!is_cell && blocks->kind == TBED_BLOCK_STRINGS)
         block = string_page_claim(store, &string_page, cause_ret);
     else if (!is_cell)

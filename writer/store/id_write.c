@@ -1,5 +1,5 @@
 /*
- * Reserved ids: handed out, and bound to strings.
+ * Reserved ids: handing them out, and binding them to strings.
  *
  * Source: spec/format.md, sections 7 and 8.
  *
@@ -9,7 +9,7 @@
 #include "writer/file/usable.h"
 #include "writer/store/records.h"
 
-/* Never past the end: exhausted ids stay exhausted, none is handed out twice. */
+/* The counter never passes the end: exhausted ids stay exhausted, and none is handed out twice. */
 uint32_t tbed_reserve_ids(struct tbed_store *store, uint32_t count)
 {
     tbed_le64 *next = &tbed_shared(&store->file)->next_reserved_id;
@@ -26,10 +26,10 @@ uint32_t tbed_reserve_ids(struct tbed_store *store, uint32_t count)
 uint32_t tbed_id_reserve(struct tbed_writer *writer, uint32_t count)
 {
     struct tbed_store *store = tbed_store_of(writer);
-    if (!tbed_state_lock_or_drop(&store->file))
+    if (!tbed_state_lock_or_drop(tbed_file_of(writer)))
         return TBED_ID_INVALID;
     uint32_t first = tbed_reserve_ids(store, count);
-    tbed_state_unlock(&store->file);
+    tbed_state_unlock(tbed_file_of(writer));
     return first;
 }
 
@@ -56,13 +56,13 @@ void tbed_id_bind(struct tbed_writer *writer, uint32_t first_id, uint32_t count,
 {
     struct tbed_store *store = tbed_store_of(writer);
     if (!tbed_can_be_bound(first_id, count, string_id)) {
-        tbed_drop(&store->file, TBED_DROP_TOO_LARGE, 1);
+        tbed_drop(tbed_file_of(writer), TBED_DROP_TOO_LARGE, 1);
         return;
     }
-    if (!tbed_state_lock_or_drop(&store->file))
+    if (!tbed_state_lock_or_drop(tbed_file_of(writer)))
         return;
     tbed_bind_locked(store, first_id, count, string_id);
-    tbed_state_unlock(&store->file);
+    tbed_state_unlock(tbed_file_of(writer));
 }
 
 #define PAIRS_AT_ONCE 128
@@ -71,7 +71,7 @@ void tbed_id_bind_list(struct tbed_writer *writer, const uint32_t *ids, const ui
                        size_t count)
 {
     struct tbed_store *store = tbed_store_of(writer);
-    if (!tbed_state_lock_or_drop(&store->file))
+    if (!tbed_state_lock_or_drop(tbed_file_of(writer)))
         return;
     for (size_t i = 0; i < count;) {
         struct tbed_disk_id_pair pairs[PAIRS_AT_ONCE];
@@ -81,12 +81,12 @@ void tbed_id_bind_list(struct tbed_writer *writer, const uint32_t *ids, const ui
                 pairs[taken++] =
                     (struct tbed_disk_id_pair){tbed_le32_make(ids[i]), tbed_le32_make(string_ids[i])};
             else
-                tbed_drop(&store->file, TBED_DROP_TOO_LARGE, 1);
+                tbed_drop(tbed_file_of(writer), TBED_DROP_TOO_LARGE, 1);
         }
         struct tbed_disk_bind_list record = {.count = tbed_le32_make(taken)};
         if (taken > 0)
             tbed_record_append_parts(store, TBED_RECORD_BIND_LIST, &record, sizeof record, pairs,
                                      taken * (uint32_t)sizeof *pairs);
     }
-    tbed_state_unlock(&store->file);
+    tbed_state_unlock(tbed_file_of(writer));
 }

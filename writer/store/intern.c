@@ -1,9 +1,9 @@
 /*
  * The texts that have an id in this process: a hash table that is read without a lock.
  *
- * A slot is published by its hash, a table by the pointer to it, with release order. A table that is full is copied
- * into one twice as large; the old ones stay for whoever is reading in them, and so does everything until
- * tbed_writer_free(). The texts are copies, so that nobody who compares looks into the trace file.
+ * A slot is published by its hash, a table by the pointer to it, with release order. A full table is copied into one
+ * twice as large; the old tables stay for threads that are still reading them, and everything stays until
+ * tbed_writer_free(). The texts are copies, so that comparing never reads the trace file.
  *
  * Not here: what is stored in the file (string_write.c).
  *
@@ -20,13 +20,13 @@
 
 #define FIRST_SLOT_COUNT   128
 #define TEXTS_NBYTES       65536
-#define KEPT_AT_END_NBYTES 4096 /* of each: their heads, which link them */
+#define KEPT_AT_END_NBYTES 4096 /* the head of each, which links it to the next */
 
 struct slot {
     uint64_t hash; /* 0: free; stored last */
     uint32_t id;
     uint32_t nbytes;
-    const char *text; /* a copy; NULL: too long for one, the hash must do */
+    const char *text; /* a copy; NULL: too long for one, so the hash alone decides */
 };
 
 struct tbed_intern_table {
@@ -57,7 +57,7 @@ static uint64_t hash_of(const char *text, size_t nbytes)
     return tbed_hash64(text, nbytes) | 1;
 }
 
-/* 0: it is not there. Where the table has been given back meanwhile all is zero, 'mask' and 'id' too. */
+/* 0: not found. In a table whose memory has been given back everything is zero, also 'mask' and 'id'. */
 static uint32_t find(const struct tbed_store *store, uint64_t hash, const char *text, size_t nbytes)
 {
     const struct tbed_intern_table *table = __atomic_load_n(&store->intern.table, __ATOMIC_ACQUIRE);
@@ -88,7 +88,7 @@ static void slot_put(struct tbed_intern_table *table, const struct slot *slot)
     __atomic_store_n(&free_slot->hash, slot->hash, __ATOMIC_RELEASE);
 }
 
-/* Room for one more, a quarter of the slots always free. */
+/* Makes room for one more; a quarter of the slots is always free. */
 static bool table_grow(struct tbed_intern *intern)
 {
     struct tbed_intern_table *old = intern->table;
@@ -129,7 +129,7 @@ static bool text_copy(struct tbed_intern *intern, const char *text, size_t nbyte
     return true;
 }
 
-/* Without memory for it nothing is lost but space: the text is stored again next time. */
+/* Without memory nothing is lost except space: the text is stored again the next time. */
 static void add(struct tbed_intern *intern, uint64_t hash, const char *text, size_t nbytes, uint32_t id)
 {
     struct slot slot = {.hash = hash, .id = id, .nbytes = (uint32_t)nbytes};
@@ -170,7 +170,7 @@ __attribute__((noinline)) static uint32_t take_lock_and_add(struct tbed_store *s
     return id;
 }
 
-/* A forked child has no table before it has joined. */
+/* A forked child has no table until it has joined the trace. */
 uint32_t tbed_string_intern(struct tbed_writer *writer, const char *text, size_t nbytes)
 {
     struct tbed_store *store = tbed_store_of(writer);

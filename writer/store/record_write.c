@@ -1,5 +1,5 @@
 /*
- * Records, appended; and those in which a process speaks of itself.
+ * Appending records, and the records in which a process describes itself.
  *
  * Source: spec/format.md, section 8.
  *
@@ -11,7 +11,7 @@
 #include "writer/store/entries.h"
 #include "writer/store/records.h"
 
-/* Copies 'nbytes' of a record into a record block; the head word, which commits it, comes last. */
+/* Copies a record into a record block; the head word, which commits it, is stored last. */
 bool tbed_record_append_parts(struct tbed_store *store, enum tbed_record_type type, const void *fixed,
                               uint32_t fixed_nbytes, const void *rest, uint32_t rest_nbytes)
 {

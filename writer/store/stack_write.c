@@ -1,10 +1,10 @@
 /*
- * Call stacks, written: parent-linked nodes, each known once.
+ * Storing call stacks: nodes linked to their parents, each stored once.
  *
- * A node is looked for without a lock: the table only grows, an entry's key is stored after its id, and the id's
- * record was committed before both. A table that has become too small is left behind for whoever is still reading it:
- * all of them together take as much memory as the last one. A forked child goes on with its parent's table, whatever
- * moment the fork met: an entry lies in one page, its key last.
+ * Nodes are looked up without a lock: the table only grows, an entry's key is stored after its id, and the id's record
+ * was committed before both. A table that has become too small is left for threads that are still reading it; all old
+ * tables together take as much memory as the current one. A forked child goes on with its parent's table, whenever the
+ * fork happened: an entry lies within one page, and its key is stored last.
  *
  * Source: spec/format.md, section 8.5.
  *
@@ -17,7 +17,7 @@
 #include "writer/store/records.h"
 #include "writer/store/texts.h"
 
-#define TABLE_HEAD_NBYTES 4096 /* kept when the entries are let go */
+#define TABLE_HEAD_NBYTES 4096 /* kept when the entries' memory is given back */
 #define TABLE_COUNT_MIN   1024
 #define FRAMES_AT_ONCE    128
 
@@ -59,7 +59,7 @@ static struct entry *probe(struct tbed_stack_table *table, uint64_t key)
     }
 }
 
-/* TBED_ID_INVALID: not known. */
+/* TBED_ID_INVALID: unknown. */
 static uint32_t look(const struct tbed_store *store, uint32_t parent, uint32_t location)
 {
     struct tbed_stack_table *table = __atomic_load_n(&store->stacks, __ATOMIC_ACQUIRE);
@@ -70,10 +70,10 @@ static uint32_t look(const struct tbed_store *store, uint32_t parent, uint32_t l
     if (__atomic_load_n(&entry->key, __ATOMIC_ACQUIRE) != key)
         return TBED_ID_INVALID;
     uint32_t id = __atomic_load_n(&entry->id, __ATOMIC_RELAXED);
-    return id != 0 ? id - 1 : TBED_ID_INVALID; /* 0: let go in between */
+    return id != 0 ? id - 1 : TBED_ID_INVALID; /* 0: its memory was given back in between */
 }
 
-/* How many of the frames are known, from the outermost on. */
+/* Returns how many of the frames are known, starting with the outermost. */
 static size_t look_frames(const struct tbed_store *store, uint32_t parent, const uint32_t *locations,
                           size_t count, uint32_t *ids_ret)
 {
@@ -123,7 +123,7 @@ static void publish(struct tbed_stack_table *table, uint32_t parent, uint32_t lo
     table->count++;
 }
 
-/* Frames that nobody knows, each but the first called by the one before: one range of ids, one record. */
+/* Adds unknown frames, each called by the one before: one range of ids, one record. */
 static bool add_frames(struct tbed_store *store, uint32_t parent, const uint32_t *locations, uint32_t count,
                        uint32_t *ids_ret)
 {
@@ -153,7 +153,7 @@ static bool intern_locked(struct tbed_store *store, uint32_t parent, const uint3
                           uint32_t *ids_ret)
 {
     size_t at = 0;
-    for (;;) { /* another thread may have been faster */
+    for (;;) { /* another thread may have added some */
         size_t known = look_frames(store, parent, locations + at, count - at, ids_ret + at);
         at += known;
         if (known > 0)
@@ -180,9 +180,9 @@ bool tbed_stack_intern_frames(struct tbed_writer *writer, uint32_t parent, const
     size_t known = store != NULL ? look_frames(store, parent, locations, count, ids_ret) : 0;
     if (known == count)
         return true;
-    if (tbed_state_lock_or_drop(&store->file)) {
+    if (tbed_state_lock_or_drop(tbed_file_of(writer))) {
         bool has_all = intern_locked(store, parent, locations, count, ids_ret);
-        tbed_state_unlock(&store->file);
+        tbed_state_unlock(tbed_file_of(writer));
         return has_all;
     }
     for (; known < count; known++)

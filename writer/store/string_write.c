@@ -1,5 +1,5 @@
 /*
- * The string table, written: entries, components, reserved ids.
+ * Writing the string table: entries and their components.
  *
  * Source: spec/format.md, sections 5 and 7.
  *
@@ -22,7 +22,7 @@
 
 /* ---- Encoding ---- */
 
-/* Sizes of a text's next code point: as given, and as stored, where a byte that is not UTF-8 becomes \xHH. */
+/* Sizes of a text's next code point, as given and as stored; a byte that is not UTF-8 is stored as \xHH. */
 struct step {
     size_t given, stored;
 };
@@ -46,7 +46,7 @@ static size_t text_stored_nbytes(const char *text, size_t nbytes)
     return stored;
 }
 
-/* How much of the text has a stored form of at most 'stored_max'; whole code points. */
+/* How many bytes of the text, in whole code points, have a stored form of at most 'stored_max'. */
 static size_t text_fitting_nbytes(const char *text, size_t nbytes, size_t stored_max)
 {
     const uint8_t *at = (const uint8_t *)text;
@@ -113,7 +113,7 @@ static uint32_t id_of(const struct tbed_store *store, const uint8_t *entry)
     return TBED_ID_METADATA + (uint32_t)(address / 8);
 }
 
-/* One entry of components that are known to fit. */
+/* Appends one entry of components that are known to fit. */
 static uint32_t entry_append(struct tbed_store *store, const struct tbed_component *components, size_t count,
                              size_t content_nbytes)
 {
@@ -136,8 +136,8 @@ static uint32_t entry_append(struct tbed_store *store, const struct tbed_compone
 }
 
 /*
- * What does not fit in one entry becomes several, and one more that refers to them in order. When these references
- * fill an entry themselves it becomes the first of the next ones: a level more for each entry full of them.
+ * A string that does not fit in one entry becomes several, and one more that refers to them in order. When the
+ * references fill an entry themselves, that entry becomes the first part of the next one, one level deeper each time.
  * 'pieces' are the components of the entry being collected.
  */
 #define PIECES_MAX 64
@@ -146,9 +146,9 @@ struct splitter {
     struct tbed_store *store;
     struct tbed_component pieces[PIECES_MAX];
     size_t piece_count, piece_nbytes;
-    struct tbed_component *parts; /* references to the entries made; zero but for the ids */
+    struct tbed_component *parts; /* references to the entries made; zero except for the ids */
     size_t part_count, part_max;
-    bool has_failed; /* and what could not be stored was counted */
+    bool has_failed; /* the drop has been counted */
 };
 
 static uint32_t parts_append(struct splitter *splitter)
@@ -237,10 +237,10 @@ uint32_t tbed_string_alloc(struct tbed_writer *writer, const struct tbed_compone
                            size_t component_count)
 {
     struct tbed_store *store = tbed_store_of(writer);
-    if (!tbed_state_lock_or_drop(&store->file))
+    if (!tbed_state_lock_or_drop(tbed_file_of(writer)))
         return TBED_ID_INVALID;
     uint32_t id = alloc_locked(store, components, component_count);
-    tbed_state_unlock(&store->file);
+    tbed_state_unlock(tbed_file_of(writer));
     return id;
 }
 
@@ -249,14 +249,14 @@ bool tbed_string_alloc_reserved(struct tbed_writer *writer, uint32_t reserved_id
 {
     struct tbed_store *store = tbed_store_of(writer);
     if (!tbed_can_be_bound(reserved_id, 1, TBED_ID_INVALID)) {
-        tbed_drop(&store->file, TBED_DROP_TOO_LARGE, 1);
+        tbed_drop(tbed_file_of(writer), TBED_DROP_TOO_LARGE, 1);
         return false;
     }
-    if (!tbed_state_lock_or_drop(&store->file))
+    if (!tbed_state_lock_or_drop(tbed_file_of(writer)))
         return false;
     uint32_t id = alloc_locked(store, components, component_count);
     bool is_bound = id != TBED_ID_INVALID && tbed_bind_locked(store, reserved_id, 1, id);
-    tbed_state_unlock(&store->file);
+    tbed_state_unlock(tbed_file_of(writer));
     return is_bound;
 }
 

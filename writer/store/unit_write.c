@@ -1,5 +1,5 @@
 /*
- * Code units: registered, once for all processes that share them, loaded and unloaded.
+ * Code units: registering them, once for all processes that share them; loading and unloading them.
  *
  * Source: spec/format.md, section 8.
  *
@@ -25,7 +25,7 @@ static tbed_le64 *directory_slot(const struct tbed_store *store, uint64_t index)
     return (tbed_le64 *)(void *)(directory + (index % slots) * TBED_DIRECTORY_SLOT_NBYTES);
 }
 
-/* Two processes mean the same unit when all of this is the same. */
+/* Two processes mean the same unit if all of this is equal. */
 static uint64_t unit_key(const struct tbed_unit_options *options)
 {
     uint64_t parts[6] = {
@@ -41,7 +41,7 @@ static uint64_t unit_key(const struct tbed_unit_options *options)
 #define DIRECTORY_PROBES  64
 #define DIRECTORY_WAIT_NS 2000000u
 
-/* Whoever took the slot is writing the unit's record; if it was killed meanwhile, there will be nothing. */
+/* The process that took the slot is writing the unit's record; if it was killed meanwhile, none will come. */
 static uint32_t directory_wait(tbed_le64 *slot)
 {
     uint64_t deadline = tbed_monotonic_ns() + DIRECTORY_WAIT_NS;
@@ -52,7 +52,10 @@ static uint32_t directory_wait(tbed_le64 *slot)
     return value != 0 ? (uint32_t)value : TBED_ID_INVALID;
 }
 
-/* The unit's first id if another process has it; else, in '*slot_ret', the slot to publish it in, or NULL. */
+/*
+ * Returns the unit's first id if another process registered it. Otherwise '*slot_ret' is the slot to publish it in, or
+ * NULL.
+ */
 static uint32_t directory_find(const struct tbed_store *store, uint64_t key, tbed_le64 **slot_ret)
 {
     *slot_ret = NULL;
@@ -86,7 +89,10 @@ static void lines_append(struct tbed_store *store, uint32_t first_id, const uint
     }
 }
 
-/* The line map comes before the unit, the unit before anything that uses it: what is committed resolves. */
+/*
+ * The line map is stored before the unit, and the unit before anything that uses it, so that everything committed
+ * resolves.
+ */
 static uint32_t unit_create(struct tbed_store *store, const struct tbed_unit_options *options,
                             uint32_t id_count)
 {
@@ -123,7 +129,7 @@ uint32_t tbed_unit_register(struct tbed_writer *writer, const struct tbed_unit_o
     bool is_allowed = tbed_options_take(&taken, sizeof taken, given) && options->pc_shift < 32 &&
                       options->pc_count > 0 && options->build_id_nbytes <= TBED_BUILD_ID_MAX_NBYTES &&
                       (options->kind == TBED_UNIT_NATIVE || options->kind == TBED_UNIT_BYTECODE);
-    if (!is_allowed || !tbed_state_lock_or_drop(&store->file))
+    if (!is_allowed || !tbed_state_lock_or_drop(tbed_file_of(writer)))
         return TBED_ID_INVALID;
     uint64_t id_count = ((options->pc_count - 1) >> options->pc_shift) + 1;
     uint32_t count = id_count > UINT32_MAX ? UINT32_MAX : (uint32_t)id_count;
@@ -136,14 +142,14 @@ uint32_t tbed_unit_register(struct tbed_writer *writer, const struct tbed_unit_o
         if (slot != NULL && first_id != TBED_ID_INVALID)
             tbed_word_store(slot + 1, (uint64_t)count << 32 | first_id);
     }
-    tbed_state_unlock(&store->file);
+    tbed_state_unlock(tbed_file_of(writer));
     return first_id;
 }
 
 void tbed_unit_load_record(struct tbed_writer *writer, uint32_t first_id, uint64_t address, uint64_t nbytes)
 {
     struct tbed_store *store = tbed_store_of(writer);
-    if (first_id > TBED_ID_MAX_RESERVED || !tbed_state_lock_or_drop(&store->file))
+    if (first_id > TBED_ID_MAX_RESERVED || !tbed_state_lock_or_drop(tbed_file_of(writer)))
         return;
     struct tbed_disk_load record = {
         .process = tbed_le32_make(store->file.process.stream),
@@ -153,13 +159,13 @@ void tbed_unit_load_record(struct tbed_writer *writer, uint32_t first_id, uint64
         .tick = tbed_le64_make(tbed_clock_now(&store->file.clock)),
     };
     tbed_record_append(store, &record, TBED_RECORD_LOAD, sizeof record);
-    tbed_state_unlock(&store->file);
+    tbed_state_unlock(tbed_file_of(writer));
 }
 
 void tbed_unit_unload_record(struct tbed_writer *writer, uint32_t first_id)
 {
     struct tbed_store *store = tbed_store_of(writer);
-    if (first_id > TBED_ID_MAX_RESERVED || !tbed_state_lock_or_drop(&store->file))
+    if (first_id > TBED_ID_MAX_RESERVED || !tbed_state_lock_or_drop(tbed_file_of(writer)))
         return;
     struct tbed_disk_unload record = {
         .process = tbed_le32_make(store->file.process.stream),
@@ -167,5 +173,5 @@ void tbed_unit_unload_record(struct tbed_writer *writer, uint32_t first_id)
         .tick = tbed_le64_make(tbed_clock_now(&store->file.clock)),
     };
     tbed_record_append(store, &record, TBED_RECORD_UNLOAD, sizeof record);
-    tbed_state_unlock(&store->file);
+    tbed_state_unlock(tbed_file_of(writer));
 }
