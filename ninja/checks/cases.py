@@ -27,6 +27,11 @@ class Failure(Exception):
     """A case failed; the text says why."""
 
 
+def need(holds, text):
+    if not holds:
+        raise Failure(text)
+
+
 def includes(*parts):
     """Compiler options for the public headers of these parts of the tree."""
     return [f"-I{ROOT / part}/include" for part in parts]

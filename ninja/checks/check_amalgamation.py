@@ -10,16 +10,11 @@ Slow: compiles the writer with six compilers
 SPDX-License-Identifier: MIT
 """
 
-import os
-import pathlib
 import re
-import subprocess
 import sys
-import tempfile
 
-ROOT = pathlib.Path.cwd()
-BUILD = ROOT / os.environ.get("TBED_BUILD", "build/release")
-TRACEBED = BUILD / "tracebed"
+from cases import BUILD, ROOT, TRACEBED, Failure, includes, need, output_of, run_all
+
 STRICT = ["-Wall", "-Wextra", "-Werror"]
 C = [("gcc", "c11"), ("gcc", "c17"), ("gcc", "gnu17"), ("clang", "c11"), ("clang", "c17"), ("clang", "gnu17")]
 CPP = [("g++", "gcc"), ("clang++", "clang")]
@@ -129,79 +124,59 @@ int main(void)
 """
 
 
-class Failed(Exception):
-    pass
-
-
-def run(folder, *command):
-    command = [str(word) for word in command]
-    result = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    if result.returncode != 0:
-        raise Failed(f"{' '.join(command)}:\n{result.stdout}")
-    return result.stdout
-
-
 def expect(folder, trace, events, texts):
     """The trace is intact, has so many events, and its dump each text so often."""
-    told = run(folder, TRACEBED, "verify", trace)
+    told = output_of(folder, TRACEBED, "verify", trace)
     if f" {events} events in " not in told or "drop" in told:
-        raise Failed(f"{trace}: wanted {events} events: {told}")
-    dump = run(folder, TRACEBED, "dump", trace)
+        raise Failure(f"{trace}: wanted {events} events: {told}")
+    dump = output_of(folder, TRACEBED, "dump", trace)
     for text, count in texts.items():
         if dump.count(text) != count:
-            raise Failed(f"{text!r} is not {count} times in\n{dump}")
+            raise Failure(f"{text!r} is not {count} times in\n{dump}")
 
 
-def try_c(folder, *command):
-    (folder / "run.tbed").unlink(missing_ok=True)
-    run(folder, *command)
-    run(folder, "./prog")
-    expect(folder, "run.tbed", 28, {"traced child": 1, "i is 2 of first": 1, "i is 2 of second": 1, "end of work": 2, "once": 1})
-    processes = len(re.findall(r"^ +\d+ +\d+ +(?:\d+|-) +prog$", run(folder, TRACEBED, "info", "run.tbed"), re.M))
-    if processes != 2:
-        raise Failed(f"{processes} processes of {' '.join(command)}")
+def make(folder, **programs):
+    """The two files of the writing library, beside programs."""
+    output_of(ROOT, sys.executable, "ninja/amalgamate.py", folder)
+    for name, text in programs.items():
+        (folder / name.replace("_", ".")).write_text(text)
 
 
-def try_cpp(folder, cpp, c):
-    (folder / "run.tbed").unlink(missing_ok=True)
-    run(folder, c, *STRICT, "-c", "tracebed.c", "-o", "tracebed.o")
-    run(folder, cpp, "-std=c++17", *STRICT, "prog.cpp", "tracebed.o", "-o", "prog")
-    run(folder, "./prog")
-    expect(folder, "run.tbed", 16, {"inner first": 2, "inner second": 2, "traced first": 1, "traced second": 1})
+def test_c(folder):
+    make(folder, prog_c=PROGRAM)
+    for compiler, *options in [["cc"], *([name, f"-std={standard}", *STRICT] for name, standard in C)]:
+        (folder / "run.tbed").unlink(missing_ok=True)
+        output_of(folder, compiler, *options, "prog.c", "tracebed.c", "-o", "prog")
+        output_of(folder, "./prog")
+        expect(folder, "run.tbed", 28, {"traced child": 1, "i is 2 of first": 1, "i is 2 of second": 1,
+                                        "end of work": 2, "once": 1})
+        info = output_of(folder, TRACEBED, "info", "run.tbed")
+        need(len(re.findall(r"^ +\d+ +\d+ +(?:\d+|-) +prog$", info, re.M)) == 2, f"{compiler} {options}: {info}")
 
 
-def try_beside_the_library(folder):
-    includes = [f"-I{ROOT}/{part}/include" for part in ("format", "writer")]
-    run(folder, "gcc", *includes, "-fPIC", "-shared", "plugin.c", "-o", "plugin.so", f"-L{BUILD}", "-ltracebed",
+def test_cpp(folder):
+    make(folder, prog_cpp=CPP_PROGRAM)
+    for cpp, c in CPP:
+        (folder / "run.tbed").unlink(missing_ok=True)
+        output_of(folder, c, *STRICT, "-c", "tracebed.c", "-o", "tracebed.o")
+        output_of(folder, cpp, "-std=c++17", *STRICT, "prog.cpp", "tracebed.o", "-o", "prog")
+        output_of(folder, "./prog")
+        expect(folder, "run.tbed", 16, {"inner first": 2, "inner second": 2, "traced first": 1, "traced second": 1})
+
+
+def test_beside_the_library(folder):
+    make(folder, plugin_c=PLUGIN, host_c=HOST)
+    output_of(folder, "gcc", *includes("format", "writer"), "-fPIC", "-shared", "plugin.c", "-o", "plugin.so", f"-L{BUILD}", "-ltracebed",
         f"-Wl,-rpath,{BUILD}")
     # Linked: the program's writer serves both, into one trace. Loaded: each has its own.
-    run(folder, "gcc", *STRICT, "host.c", "tracebed.c", "./plugin.so", f"-Wl,-rpath-link,{BUILD}", "-o", "linked")
-    run(folder, "gcc", *STRICT, "-DLOADED", "host.c", "tracebed.c", "-o", "loaded")
-    run(folder, "./linked")
+    output_of(folder, "gcc", *STRICT, "host.c", "tracebed.c", "./plugin.so", f"-Wl,-rpath-link,{BUILD}", "-o", "linked")
+    output_of(folder, "gcc", *STRICT, "-DLOADED", "host.c", "tracebed.c", "-o", "loaded")
+    output_of(folder, "./linked")
     expect(folder, "run.tbed", 4, {"from the program": 2, "from the plugin": 1, "plugin 1": 1})
-    run(folder, "./loaded")
+    output_of(folder, "./loaded")
     expect(folder, "run.tbed", 2, {"from the program": 2, "from the plugin": 0})
     expect(folder, "plugin.tbed", 2, {"from the plugin": 1, "plugin 1": 1})
 
 
-def main():
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        run(ROOT, sys.executable, "ninja/amalgamate.py", folder)
-        for source, text in {"prog.c": PROGRAM, "prog.cpp": CPP_PROGRAM, "plugin.c": PLUGIN, "host.c": HOST}.items():
-            (folder / source).write_text(text)
-        try:
-            try_c(folder, "cc", "prog.c", "tracebed.c", "-o", "prog")
-            for compiler, standard in C:
-                try_c(folder, compiler, f"-std={standard}", *STRICT, "prog.c", "tracebed.c", "-o", "prog")
-            for cpp, c in CPP:
-                try_cpp(folder, cpp, c)
-            try_beside_the_library(folder)
-        except Failed as failed:
-            print(failed)
-            return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_all(globals()))

@@ -10,16 +10,14 @@ Slow: compiles each example with seven compilers
 SPDX-License-Identifier: MIT
 """
 
-import os
 import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 
-ROOT = pathlib.Path.cwd()
-BUILD = ROOT / os.environ.get("TBED_BUILD", "build/release")
-INCLUDES = [f"-I{ROOT}/format/include", f"-I{ROOT}/writer/include", f"-I{ROOT}/writer/capture/include"]
+from cases import BUILD, ROOT, TRACEBED, includes, need, output_of, run_all
+
+INCLUDES = includes("format", "writer", "writer/capture")
 C = [("gcc", "c11"), ("gcc", "c17"), ("gcc", "gnu17"), ("clang", "c11"), ("clang", "c17")]
 CPP = [("g++", "c++17"), ("clang++", "c++17")]
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
@@ -157,13 +155,6 @@ int main(void)
 """
 
 
-def run(command, folder):
-    """The output, and what went wrong, or None."""
-    command = [str(word) for word in command]
-    result = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    return result.stdout, None if result.returncode == 0 else f"{' '.join(command)}:\n{result.stdout}"
-
-
 def compile_command(compiler, standard, source, *more):
     language = "c++" if standard.startswith("c++") else "c"
     return [compiler, f"-std={standard}", "-O1", *WARNINGS, *INCLUDES, "-x", language, source, "-x", "none", *more]
@@ -184,85 +175,58 @@ def examples(text):
 
 
 def try_example(source, compiler, standard, folder):
-    pathlib.Path(folder, "run.tbed").unlink(missing_ok=True)
-    steps = [compile_command(compiler, standard, source, BUILD / "libtracebed.a", "-pthread", "-o", "prog"),
-             ["./prog"], [BUILD / "tracebed", "verify", "run.tbed"]]
-    for step in steps:
-        output, problem = run(step, folder)
-        if problem:
-            return [problem]
-    return [] if " 0 events" not in output else [f"{source}, {compiler} -std={standard}: no events"]
+    """Compiles and runs it; gives what 'tracebed verify' says of its trace."""
+    (folder / "run.tbed").unlink(missing_ok=True)
+    output_of(folder, *compile_command(compiler, standard, source, BUILD / "libtracebed.a", "-pthread", "-o", "prog"))
+    output_of(folder, "./prog")
+    return output_of(folder, TRACEBED, "verify", "run.tbed")
 
 
-def try_header(header, folder):
-    text = (ROOT / header).read_text(encoding="utf-8")
-    found, problems = examples(text), []
-    if not found:
-        return [f"{header}: no program in the head comment"]
-    for number, example in enumerate(found):
-        source = pathlib.Path(folder, f"{pathlib.Path(header).name}.{number}.c")
-        source.write_text(example, encoding="utf-8")
-        for compiler, standard in HEADERS[header]:
-            problems += try_example(source, compiler, standard, folder)
-    return problems
+def test_head_comments(folder):
+    for header, languages in HEADERS.items():
+        found = examples((ROOT / header).read_text(encoding="utf-8"))
+        need(found, f"{header}: no program in the comment at the top")
+        for number, example in enumerate(found):
+            source = folder / f"{pathlib.Path(header).name}.{number}.c"
+            source.write_text(example, encoding="utf-8")
+            for compiler, standard in languages:
+                verified = try_example(source, compiler, standard, folder)
+                need(" 0 events" not in verified, f"{source}, {compiler} -std={standard}: no events")
 
 
-def try_every_macro(folder):
-    source = pathlib.Path(folder, "every.c")
+def test_every_macro(folder):
+    source = folder / "every.c"
     source.write_text(EVERY_MACRO)
-    problems = []
     for compiler, standard in C + CPP:
-        problems += try_example(source, compiler, standard, folder)
-        output, problem = run([BUILD / "tracebed", "verify", "run.tbed"], folder)
-        if problem or " 37 events in 2 streams" not in output:
-            problems.append(f"every macro, {compiler} -std={standard}: {output}")
-    return problems
+        verified = try_example(source, compiler, standard, folder)
+        need(" 37 events in 2 streams" in verified, f"{compiler} -std={standard}: {verified}")
 
 
-def try_mistakes(folder):
-    problems = []
+def test_mistakes(folder):
     for number, (mistake, reason) in enumerate(MISTAKES.items()):
-        source = pathlib.Path(folder, f"mistake{number}.c")
+        source = folder / f"mistake{number}.c"
         source.write_text(f"#include <tracebed/writer.h>\nvoid f(void);\nvoid f(void)\n{{\n    {mistake}\n}}\n")
         for compiler, standard in C + CPP:
             command = compile_command(compiler, standard, source, "-c", "-o", "/dev/null")
-            output, problem = run([word for word in command if word != "-Wpedantic"], folder)
-            if not problem:
-                problems.append(f"{compiler} -std={standard} takes: {mistake}")
-            elif not re.search(reason, output):
-                problems.append(f"{compiler} -std={standard} says of: {mistake}\n{output}")
-    return problems
+            command = [str(word) for word in command if word != "-Wpedantic"]
+            run = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            need(run.returncode != 0, f"{compiler} -std={standard} accepts: {mistake}")
+            need(re.search(reason, run.stdout), f"{compiler} -std={standard}, of: {mistake}\n{run.stdout}")
 
 
-def try_libraries(folder):
-    pathlib.Path(folder, "run.tbed").unlink(missing_ok=True)
+def test_loaded_libraries(folder):
     for name in ("one", "two"):
-        pathlib.Path(folder, f"{name}.c").write_text(PLUGIN.replace("NAME", name))
-    pathlib.Path(folder, "host.c").write_text(HOST)
-    steps = [["gcc", "-std=gnu17", "-O2", *INCLUDES, "-fPIC", "-shared", "-o", f"{name}.so", f"{name}.c",
-              f"-L{BUILD}", "-ltracebed", f"-Wl,-rpath,{BUILD}"] for name in ("one", "two")]
-    steps += [["clang", "-O1", "-o", "host", "host.c", "-pthread", "-ldl"], ["./host"],
-              [BUILD / "tracebed", "verify", "run.tbed"], [BUILD / "tracebed", "dump", "run.tbed"]]
-    for step in steps:
-        output, problem = run(step, folder)
-        if problem:
-            return [problem]
-    wanted = {"number 1": 1, "number 2": 1, "number 3": 1, "[one]": 1, "[two]": 2, " end ": 3}
-    return [f"loaded libraries: {text!r} not {count} times in\n{output}" for text, count in wanted.items()
-            if output.count(text) != count]
-
-
-def main():
-    problems = []
-    with tempfile.TemporaryDirectory() as folder:
-        for header in HEADERS:
-            problems += try_header(header, folder)
-        problems += try_every_macro(folder)
-        problems += try_mistakes(folder)
-        problems += try_libraries(folder)
-    print("\n".join(problems))
-    return 1 if problems else 0
+        (folder / f"{name}.c").write_text(PLUGIN.replace("NAME", name))
+        output_of(folder, "gcc", "-std=gnu17", "-O2", *INCLUDES, "-fPIC", "-shared", "-o", f"{name}.so", f"{name}.c",
+                  f"-L{BUILD}", "-ltracebed", f"-Wl,-rpath,{BUILD}")
+    (folder / "host.c").write_text(HOST)
+    output_of(folder, "clang", "-O1", "-o", "host", "host.c", "-pthread", "-ldl")
+    output_of(folder, "./host")
+    output_of(folder, TRACEBED, "verify", "run.tbed")
+    dump = output_of(folder, TRACEBED, "dump", "run.tbed")
+    for text, count in {"number 1": 1, "number 2": 1, "number 3": 1, "[one]": 1, "[two]": 2, " end ": 3}.items():
+        need(dump.count(text) == count, f"{text!r} is not {count} times in\n{dump}")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_all(globals()))

@@ -13,7 +13,7 @@ import sys
 
 import cases
 import tree
-from cases import Failure, output_of
+from cases import need, output_of
 
 GENERATED = sorted(str(path.relative_to(cases.ROOT)) for path in (cases.ROOT / "ninja/generated").glob("*.ninja"))
 SOURCE = "int tbed_added(void);\nint tbed_added(void)\n{\n    return 1;\n}\n"
@@ -38,11 +38,6 @@ def inputs_of(folder, target):
 def write(path, text):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
-
-
-def need(holds, text):
-    if not holds:
-        raise Failure(text)
 
 
 def need_original(folder):

@@ -9,15 +9,11 @@ Slow: valgrind
 SPDX-License-Identifier: MIT
 """
 
-import os
-import pathlib
 import shutil
-import subprocess
 import sys
-import tempfile
 
-ROOT = pathlib.Path.cwd()
-BUILD = ROOT / os.environ.get("TBED_BUILD", "build/release")
+from cases import BUILD, TRACEBED, includes, output_of, run_all
+
 MEMCHECK = ["valgrind", "-q", "--leak-check=full", "--errors-for-leak-kinds=definite", "--error-exitcode=99"]
 
 PROGRAM = r"""
@@ -120,28 +116,17 @@ int main(void)
 TRACES = ["run.tbed", "ring.tbed", "snapshot.tbed", "join.tbed", "given.tbed"]
 
 
-def run(folder, *command):
-    """What went wrong, or nothing."""
-    command = [str(word) for word in command]
-    result = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    return "" if result.returncode == 0 else f"{' '.join(command)}: {result.returncode}\n{result.stdout}"
-
-
-def main():
+def test_memcheck_finds_nothing(folder):
     if shutil.which("valgrind") is None:
-        print("valgrind is not installed: left out")
-        return 0
-    with tempfile.TemporaryDirectory() as folder:
-        pathlib.Path(folder, "prog.c").write_text(PROGRAM)
-        includes = [f"-I{ROOT}/{part}/include" for part in ("format", "writer")]
-        steps = [["gcc", "-g", "-O1", *includes, "prog.c", BUILD / "libtracebed.a", "-pthread", "-o", "prog"],
-                 [*MEMCHECK, "./prog"], *([BUILD / "tracebed", "verify", trace] for trace in TRACES)]
-        for step in steps:
-            if problem := run(folder, *step):
-                print(problem)
-                return 1
-    return 0
+        return "skipped: valgrind is not installed"
+    (folder / "prog.c").write_text(PROGRAM)
+    output_of(folder, "gcc", "-g", "-O1", *includes("format", "writer"), "prog.c", BUILD / "libtracebed.a", "-pthread",
+              "-o", "prog")
+    output_of(folder, *MEMCHECK, "./prog")
+    for trace in TRACES:
+        output_of(folder, TRACEBED, "verify", trace)
+    return None
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_all(globals()))

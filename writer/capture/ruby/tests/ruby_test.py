@@ -25,7 +25,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), *[os.pardir] * 4, "ninja", "checks"))
 import cases
-from cases import BUILD, ROOT, TRACEBED, Failure
+from cases import BUILD, ROOT, TRACEBED, need
 from ruby_trace import RubyTrace, decoder
 
 # A runtime of AddressSanitizer must be the first library that a process loads; it is not the tool's, which is without.
@@ -34,11 +34,6 @@ NOT_WITH_ASAN = ("test_record", "test_programs", "test_gem") # the tool finds it
 BEGIN, END, INSTANT, PAIR = 1, 2, 3, 5
 COMPARED_MIN = 1_000_000
 PARTS = ("net", "optparse", "uri", "csv", "psych", "reline")
-
-
-def need(holds, text):
-    if not holds:
-        raise Failure(text)
 
 
 def run(command, folder, status=0, env=None, **more):
