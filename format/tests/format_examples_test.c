@@ -148,7 +148,7 @@ static void values_of_the_packed_examples_are_decoded(void **state)
     (void)state;
     struct tbed_extended_head head = tbed_extended_head_load(word(&numbers, 1));
     assert_int_equal(head.type, TBED_EXT_PACKED_MESSAGE);
-    assert_int_equal(tbed_packed_severity(head.aux), TBED_SEVERITY_INFORMATION);
+    assert_int_equal(tbed_packed_low_bits(head.aux), TBED_SEVERITY_INFORMATION);
     assert_int_equal(tbed_packed_types(head.aux), 0xAA);
     const uint8_t *at = tbed_packed_take(numbers.bytes + 16, TBED_PACKED_I32, &argument);
     assert_int_equal(argument.type, TBED_ARG_I64);

@@ -230,7 +230,7 @@ static void output_is_whole_or_not_there(void **state)
     struct run run = run_with(&(struct run_with){.output = "/dev/full"},
                               (const char *const[]){"export", "--to=chrome", path, "-o", "-", NULL});
     assert_int_equal(run.exit, 2);
-    assert_says(run.err, "cannot be written");
+    assert_says(run.err, "write error on standard output");
     end_run(&run);
     EXPECT(2, "", "missing FILE operand", "export", "--to=chrome", "-o", out);
 }

@@ -226,7 +226,7 @@ static void wrong_usage_is_told(void **state)
     (void)state;
     EXPECT(2, "", "diff: expected two FILE operands", "diff");
     EXPECT(2, "", "diff: expected two FILE operands", "diff", path);
-    EXPECT(2, "", "takes two files", "diff", path, path, path);
+    EXPECT(2, "", "too many FILE operands", "diff", path, path, path);
     EXPECT(2, "", "only one FILE can be standard input", "diff", "-", "-");
     EXPECT(2, "", "--percent-above takes a percentage", "diff", "-p", "-1", path, path);
     EXPECT(2, "", "--percent-above takes a percentage", "diff", "-p", "nan", path, path);

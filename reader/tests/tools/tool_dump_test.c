@@ -187,8 +187,8 @@ static void range_of_time_is_half_open(void **state)
     assert_string_equal(none.out, "");
     assert_int_equal(count_lines(stream.out), 6);
     assert_says(stream.out, "instant          tick\n"); /* two deep, although their begins are not shown */
-    EXPECT(2, "", "does not count time", "dump", "-b", "5ms", path);
-    EXPECT(2, "", "does not count time", "dump", "--absolute", path);
+    EXPECT(2, "", "does not measure time", "dump", "-b", "5ms", path);
+    EXPECT(2, "", "does not measure time", "dump", "--absolute", path);
     end_run(&all);
     end_run(&one);
     end_run(&rest);
@@ -254,7 +254,7 @@ static void streams_are_chosen_by_number_or_thread(void **state)
     assert_int_equal(count_lines(by_number.out), 1);
     assert_says(by_number.out, "two");
     assert_says(by_tid.out, "one");
-    EXPECT(2, "", "has no such stream or thread", "dump", "-s", "4000000", path);
+    EXPECT(2, "", "no such stream or thread", "dump", "-s", "4000000", path);
     end_run(&by_number);
     end_run(&by_tid);
 }

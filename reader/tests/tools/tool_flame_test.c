@@ -48,7 +48,7 @@ static void threads_and_roots_are_as_asked_for(void **state)
     EXPECT(0, "test 0\ntest;main 0\ntest;main;a 10\n", "", "flame", "--folded", "--per-thread", path);
     EXPECT(0, "r 0\nr;a 10\n", "", "flame", "--folded", "--root=r", path);
     EXPECT(0, "test;a 10\n", "", "flame", "--folded", "-s", "2", path);
-    EXPECT(2, "", "has no such stream or thread", "flame", "--folded", "-s", "77", path);
+    EXPECT(2, "", "no such stream or thread", "flame", "--folded", "-s", "77", path);
 }
 
 static int compare_lines(const void *left, const void *right)
@@ -272,7 +272,7 @@ static void a_trace_without_spans_says_so(void **state)
     tbed_alloc_record(recorder, intern(writer, "site"), TBED_FUNCTION_MALLOC, 0x1000, 8);
     tbed_writer_close(writer);
     EXPECT(0, "", "no spans to draw: nothing was written", "flame", path);
-    EXPECT(0, "", "tells what it has: allocations", "flame", "--folded", path);
+    EXPECT(0, "", "to see its contents", "flame", "--folded", path);
     assert_int_equal(access(in_folder("empty.svg"), F_OK), -1);
 }
 

@@ -140,7 +140,7 @@ static void other_kinds_of_files_are_recognised(void **state)
 {
     static const struct {
         const char *bytes, *hint;
-    } kinds[] = {{"MMPD\n\0\0\0", "It is of format 10"},
+    } kinds[] = {{"MMPD\n\0\0\0", "It has format version 10"},
                  {"PERFILE2", "perf report"},
                  {"\x7f"
                   "ELF\2\1\1",
@@ -211,7 +211,7 @@ static void full_device_is_trouble(void **state)
         struct run run =
             run_with(&(struct run_with){.output = "/dev/full"}, (const char *const[]){verbs[i], path, NULL});
         assert_int_equal(run.exit, 2);
-        assert_says(run.err, "standard output: cannot be written: No space left on device");
+        assert_says(run.err, "write error on standard output: No space left on device");
         end_run(&run);
     }
 }
@@ -227,7 +227,7 @@ static void closed_output_is_trouble_and_spoils_no_file(void **state)
         struct run run =
             run_with(&(struct run_with){.output = ""}, (const char *const[]){verbs[i], path, NULL});
         assert_int_equal(run.exit, 2);
-        assert_says(run.err, "standard output: cannot be written");
+        assert_says(run.err, "write error on standard output");
         end_run(&run);
     }
     char *after = read_whole(path, &after_nbytes);
