@@ -1,8 +1,8 @@
 """
 Writes the writing library as files to be dropped into a program: tracebed.h and tracebed.c, and tracebed.hpp for C++17.
 
-Each source stands there once, format before writer, its includes expanded where they are first met; of xxhash.h what
-is called, with its licence. Names that are local to several sources get the name of their source in front.
+Each source is included once, format before writer, with its includes expanded at their first use. Of xxhash.h only
+what is called is taken, with its licence. Names that are local to several sources are prefixed with their source's name.
 
     python3 ninja/amalgamate.py [FOLDER]        build/amalgamated
 
@@ -21,7 +21,7 @@ FOLDERS = ["", "format/include", "writer/include", "writer/capture/include"]
 PARTS = ["format", "writer/base", "writer/file", "writer/pages", "writer/store", "writer/record", "writer/copy",
          "writer/life", "writer/session", "writer/capture/logfile", "writer/macros"]
 XXHASH_USED = {"XXH3_64bits", "XXH3_64bits_withSeed"}
-# Comments, texts and characters; only the first kind has a group.
+# Comments, string and character literals; only comments have a group.
 TOKEN = re.compile(r"(/\*.*?\*/|//[^\n]*)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.S)
 
 HEADER_TOP = """/*
@@ -95,7 +95,7 @@ def top_level(text):
 
 
 def function_name(piece):
-    """Of a function's declaration or definition; None for anything else."""
+    """The name in a function's declaration or definition; None for anything else."""
     if re.match(r"\s*(#|typedef\b|struct\b|enum\b|extern\b)", piece):
         return None
     head = re.sub(r"XXH_ALIGN\(\w+\)|__attribute__\s*\(\(.*?\)\)", "", re.split(r"[{=]", piece)[0])
@@ -112,7 +112,7 @@ def is_rename(piece):
 
 
 def reached(pieces):
-    """All words that what is called leads to."""
+    """All words that the called functions use, directly or not."""
     functions, known = collections.defaultdict(set), set(XXHASH_USED)
     for piece in pieces:
         name = function_name(piece)
@@ -157,7 +157,7 @@ def find(name):
 
 
 def expand(path, seen, names=()):
-    """The lines of a file, its own names with a prefix, our includes in their places; none if it was there before."""
+    """The lines of a file, with its own names prefixed and our includes expanded; none if it was expanded before."""
     if str(path) in seen:
         return []
     seen.add(str(path))
@@ -174,7 +174,7 @@ def expand(path, seen, names=()):
 
 
 def local_names(text):
-    """What only this source may see: its static functions and variables, its macros, its types."""
+    """Names that are local to this source: its static functions and variables, its macros, its types."""
     text = TOKEN.sub("", text)
     statics = re.findall(r"^static\s[^;={(]*?\b(\w+)(?:\s__attribute__.*)?(?:\[[^;=]*)?\s*(?:[(;=])", text, re.M)
     macros = re.findall(r"^#define\s+(\w+)", text, re.M)
@@ -183,7 +183,7 @@ def local_names(text):
 
 
 def with_prefix(text, names, prefix):
-    """Fields keep their names."""
+    """Adds the prefix to these names, except where they are fields."""
     if not names:
         return text
     pattern = r"(?<![\w.\"])(?<!->)(" + "|".join(sorted(names)) + r")\b"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the Ruby extension into a folder for RUBYLIB, and leaves a stamp. Where Ruby or its headers are missing it says
-# so, and the stamp is empty: neither the build nor the tests need Ruby.
+# Builds the Ruby extension into a folder for RUBYLIB and writes a stamp. If Ruby or its headers are missing, it says so
+# and leaves the stamp empty: neither the build nor the tests need Ruby.
 #
 #     build_ruby.sh FOLDER STAMP LIBTRACEBED SOURCE...
 #
@@ -12,7 +12,7 @@ shift 3
 rm -rf "$folder"
 ruby=${RUBY:-ruby}
 if ! command -v "$ruby" >/dev/null 2>&1; then
-    echo "the Ruby extension is left out: no $ruby"
+    echo "skipping the Ruby extension: no $ruby"
     : >"$stamp"
     exit 0
 fi
@@ -20,7 +20,7 @@ headers=$("$ruby" -e 'puts RbConfig::CONFIG["rubyhdrdir"]')
 machine=$("$ruby" -e 'puts RbConfig::CONFIG["rubyarchhdrdir"]')
 version=$("$ruby" -e 'puts RUBY_VERSION[/\A\d+\.\d+/]')
 if [ ! -f "$headers/ruby.h" ]; then
-    echo "the Ruby extension is left out: no $headers/ruby.h (ruby-dev)"
+    echo "skipping the Ruby extension: no $headers/ruby.h (ruby-dev)"
     : >"$stamp"
     exit 0
 fi

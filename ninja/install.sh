@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what build/release holds. From the environment: DESTDIR, prefix (or PREFIX, default /usr/local), libdir.
+# Installs build/release. Honours DESTDIR, prefix (or PREFIX, default /usr/local) and libdir from the environment.
 #
 # SPDX-License-Identifier: MIT
 set -eu
@@ -22,11 +22,10 @@ for library in libtracebed libtracebed-reader; do
     ln -sf "$library.so.$version" "$to$libdir/$library.so.0"
 done
 ln -sf libtracebed-reader.so.0 "$to$libdir/libtracebed-reader.so"
-# A linker script, as libc.so is one: a program that uses a macro gets the constructor that obeys the environment, and
-# no other program does.
+# A linker script, like libc.so: only programs that use a macro get the constructor that obeys the environment.
 rm -f "$to$libdir/libtracebed.so"
 echo "INPUT( $libdir/libtracebed_nonshared.a $libdir/libtracebed.so.0 )" >"$to$libdir/libtracebed.so"
-# Where the program looks for it, from its own place.
+# The program looks for them here, relative to its own folder.
 install -m 755 "$from/libtracebed-preload.so" "$from/libtracebed-functions.so" "$to$prefix/lib/tracebed/"
 if [ -s "$from/ruby.stamp" ]; then
     ruby=$(cat "$from/ruby.stamp")
@@ -43,7 +42,7 @@ for file in LICENSE README.md spec/format.md; do
         install -m 644 "$file" "$to$prefix/share/doc/tracebed/"
     fi
 done
-# Static linking needs the private ones: pkg-config --static.
+# Static linking needs Libs.private: pkg-config --static.
 write_pc() {
     cat >"$to$libdir/pkgconfig/$1.pc" <<END
 prefix=$prefix

@@ -1,7 +1,7 @@
 """
-Checks that the writer as two files (ninja/amalgamate.py) is all that a program needs: 'cc prog.c tracebed.c -o prog' in
-a folder that holds nothing else, in every language it promises, without a warning; what the programs record is read
-back. And that it stands beside the shared library in one process.
+Checks that a program needs nothing but the writer as two files (ninja/amalgamate.py): 'cc prog.c tracebed.c -o prog'
+works in a folder that contains nothing else, in every language it promises, without a warning, and what the program
+records can be read. Checks that it works beside the shared library in one process.
 
 Check: amalgamation
 Needs: $b/libtracebed.so $b/tracebed
@@ -100,7 +100,7 @@ void record(const char *path)
 }
 """
 
-# With its own writer; the plugin comes with the shared library, linked or loaded.
+# Has its own writer; the plugin uses the shared library and is linked or loaded.
 HOST = r"""
 #include "tracebed.h"
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
 """
-Who obeys TRACEBED and RTL_LOGFILE: programs and libraries that use a macro, and nobody else.
+Checks that programs and libraries which use a macro obey TRACEBED and RTL_LOGFILE, and that no others do.
 
 A program that only reads, started while TRACEBED names the trace that it is about to read, used to replace that trace:
 the constructor that obeys the environment was in the one library for writing and reading. So each program here is
@@ -23,7 +23,7 @@ import subprocess
 import tempfile
 import unittest
 
-from cases import BUILD, ROOT, run_unittests
+from cases import ROOT, run_unittests
 
 MAKE_TRACE = """
 #include <tracebed/writer.h>

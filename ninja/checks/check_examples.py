@@ -1,11 +1,11 @@
 """
-Checks that the programs in the head comments of the headers compile without a warning in every language they promise,
-run, and leave an intact trace; that formats are checked, and a mistake is one; and that libraries which are loaded at
-run time record into the same trace as the program.
+Checks that the programs in the comments at the top of the headers compile without a warning in every language they
+promise, run, and leave an intact trace; that the compiler checks formats and rejects mistakes; and that libraries loaded
+at run time record into the same trace as the program.
 
 Check: examples
 Needs: $b/libtracebed.a $b/libtracebed.so $b/tracebed
-Slow: compiles each example with seven compilers
+Slow: compiles each example with every compiler and standard
 
 SPDX-License-Identifier: MIT
 """
@@ -87,7 +87,7 @@ int main(void)
 }
 """
 
-# What must not compile, and what the compiler must say of it.
+# What must not compile, and what the compiler must say about it.
 MISTAKES = {
     'TBED_LOG("%d", 1L);': "format",
     'TBED_LOG("%s %d", "text");': "format",
@@ -96,7 +96,7 @@ MISTAKES = {
     'TBED_SPAN_ARGS("x", "name");': "TBED_|declare|undeclared|expected",
 }
 
-# One source, built as two libraries; the program links neither of them nor us.
+# One source, built as two libraries; the program links with neither of them, nor with tracebed.
 PLUGIN = """
 #include <tracebed/writer.h>
 TBED_CATEGORY(NAME);

@@ -1,6 +1,6 @@
 """
-Checks that each shared library exports what its public headers declare, no more and no less, and that no library
-shows a name that is not its own.
+Checks that each shared library exports exactly what its public headers declare, and that no library exports a name
+without its prefix.
 
     check_exports.py --write      writes the version scripts from the headers
 

@@ -1,10 +1,9 @@
 """
 Checks that each public header compiles without a warning, alone and together with all others in either order, as C11,
-C17, C++17 and C++20, with gcc and clang; and that the functions, parameters and fields
-that its comments name exist.
+C17, C++17 and C++20, with gcc and clang; and that the functions, parameters and fields that its comments name exist.
 
 Check: headers
-Slow: compiles each header with eight compilers
+Slow: compiles each header with every compiler and standard
 
 SPDX-License-Identifier: MIT
 """
@@ -24,7 +23,7 @@ COMPILERS = [
 ]
 
 def compile_with(compiler, language, standard, headers):
-    """What the compiler says of a file that includes these; None where it is content."""
+    """What the compiler says about a file that includes these; None if it accepts it."""
     source = "".join(f"#include <{header}>\n" for header in headers)
     source += "int main()\n{\n    return 0;\n}\n" if language == "c++" else "int main(void);\nint main(void) { return 0; }\n"
     command = [compiler, f"-std={standard}", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion",
@@ -66,7 +65,7 @@ def quoted(comment):
 
 
 def check_quoted(path, comment, code, fields):
-    """A comment in front of functions: it may quote their parameters, and fields of structs that either names."""
+    """A comment before functions: it may quote their parameters, and fields of the structs that either mentions."""
     declared = code.split("\n\n")[0]
     known = words(declared)
     for name in re.findall(r"struct (tbed_\w+)", declared + comment):

@@ -14,7 +14,6 @@ SPDX-License-Identifier: MIT
 """
 
 import os
-import pathlib
 import re
 import shutil
 import subprocess

@@ -2,7 +2,7 @@
 Checks that no function has more than 70 lines and no file more than 800.
 
 An exception is a line of ninja/checks/sizes.allow, with its reason: PATH:FUNCTION REASON, or PATH REASON.
-A function is found by its braces, which clang-format keeps in the first column.
+Functions are found by their braces, which clang-format puts in the first column.
 
 Check: sizes
 
@@ -63,7 +63,7 @@ def main():
         if not reason:
             problems.append(f"{ALLOWED}: {key} has no reason")
         if key not in used:
-            problems.append(f"{ALLOWED}: {key} is within the limits or gone; remove the line")
+            problems.append(f"{ALLOWED}: {key} is within the limits or does not exist; remove the line")
     return tree.report(problems)
 
 

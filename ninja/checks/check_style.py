@@ -1,7 +1,7 @@
 """
-Checks that every .c and .h file is as clang-format would have it.
+Checks that every .c and .h file is formatted by clang-format.
 
-The result depends on clang-format's version: 14 decides, others are not asked.
+The result depends on clang-format's version: version 14 decides; with any other this check is skipped.
 
 Check: style
 

@@ -1,6 +1,6 @@
 """
 Checks that memcheck finds nothing in a program that records in every way: threads, a fork, a signal handler, starts and
-stops, joining, a flight recorder, given ticks, a snapshot. Where valgrind is missing this is left out.
+stops, joining, a flight recorder, given ticks, a snapshot. Skipped if valgrind is missing.
 
 Check: valgrind
 Needs: $b/libtracebed.a $b/tracebed
@@ -35,7 +35,7 @@ static void handle(int number)
 static void *work(void *argument)
 {
     int me = *(int *)argument;
-    char *name = malloc(16); /* exactly what is told may be read */
+    char *name = malloc(16); /* not one byte more may be read */
     memcpy(name, "a name of sixtee", 16);
     for (int i = 0; i < 2000; i++) {
         TBED_SPAN_ARGS("work", "i", i, "half", 0.5);

@@ -1,5 +1,5 @@
 """
-Tells how many lines of each file the tests ran: 'ninja check-cov', then 'python3 ninja/checks/coverage.py'.
+Prints how many lines of each source file the tests ran: 'ninja check-cov', then 'python3 ninja/checks/coverage.py'.
 
 SPDX-License-Identifier: MIT
 """
@@ -15,7 +15,7 @@ BUILD = "build/cov"
 
 
 def lines_of(path):
-    """What gcov tells of one source file: line -> ran, summed over the functions it was compiled into."""
+    """Which lines of a source file ran, by gcov: line -> ran, in any of the functions it was compiled into."""
     data = os.path.join(BUILD, path.removesuffix(".c") + ".gcda")
     if not os.path.exists(data):
         return {}
@@ -43,7 +43,7 @@ def main():
         total_ran += sum(ran.values())
         print(f"{path:44} {100 * sum(ran.values()) / len(ran):6.1f} % of {len(ran)} lines")
     if total == 0:
-        print("nothing was measured; first: ninja check-cov")
+        print("nothing was measured; run 'ninja check-cov' first")
         return 1
     print(f"{'all':44} {100 * total_ran / total:6.1f} % of {total} lines")
     return 0

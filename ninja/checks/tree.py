@@ -24,7 +24,7 @@ def read(path):
 
 
 def report(problems, hint=None):
-    """Prints them; gives the exit status."""
+    """Prints the problems and returns the exit status."""
     for problem in problems:
         print(problem)
     if problems and hint:
