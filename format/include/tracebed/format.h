@@ -1,8 +1,7 @@
 /*
- * tracebed/format.h: what the writing and the reading library share in public.
- *
- * Ids, limits, kinds, causes and statuses of the file format, version 1. No functions that touch files.
- * The contract is spec/format.md; section numbers below are its own.
+ * tracebed/format.h: the definitions that the writing and the reading library share: versions, and the ids, limits,
+ * kinds, drop causes and statuses of file format 1. No function here touches a file. spec/format.md is the contract;
+ * section numbers refer to it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,26 +17,26 @@ extern "C" {
 #endif
 
 /*
- * ABI. A program keeps working, without being compiled again, with every later library of the same soname
- * (libtracebed.so.0, libtracebed-reader.so.0). Functions and constants stay; enums may get new values, so treat an
- * unknown one as such. A struct is of one of four kinds:
+ * ABI. A compiled program keeps working with every later library of the same soname (libtracebed.so.0,
+ * libtracebed-reader.so.0). Functions and constants are not removed. Enums may get new values, so be prepared for
+ * unknown ones. There are four kinds of structs:
  *
- *   Options begin with their 'size', set by the caller: struct tbed_reader_options options = {.size = sizeof options}.
- *       Fields are added at the end. What an older program does not have is 0, which is the default. What this library
- *       does not know must be 0, else the call fails with ERR_ARGUMENT.
- *   Structs that a call fills or reads, such as struct tbed_event, get fields at the end too. The call is an inline
- *       function that passes sizeof to NAME_sized(): an older program gets the fields that it knows, a newer one gets 0
- *       in those that the library does not know. Programs in other languages call NAME_sized().
- *   Structs that are only handed out as pointers to const, such as the rows of a report, get fields at the end. Do not
- *       make arrays of them or take their sizeof.
- *   All others never change, among them everything that macros and inline functions use.
+ *   Options begin with 'size', which the caller sets: struct tbed_reader_options options = {.size = sizeof options}.
+ *       New fields are added at the end. Fields that an older program lacks are 0, which is the default. Fields that an
+ *       older library does not know must be 0; otherwise the call fails with ERR_ARGUMENT.
+ *   Structs that a call fills or reads, such as struct tbed_event, also grow at the end. The call is an inline function
+ *       that passes sizeof to NAME_sized(). An older program gets the fields that it knows; a newer program gets 0 in
+ *       fields that the library does not know. Other languages call NAME_sized() themselves.
+ *   Structs that the library only hands out as pointers to const, such as the rows of a report, also grow at the end. Do
+ *       not copy them or make arrays of them.
+ *   All other structs never change. That includes everything that macros and inline functions use.
  *
- * ninja/checks/check_abi.py has the list, and runs programs that were compiled with older and with newer headers.
+ * ninja/checks/check_abi.py lists them, and runs programs that were compiled with older and with newer headers.
  */
 
 /*
- * The version of the headers that a program is compiled with, for #if TBED_VERSION_NUMBER >= 1002003 (1.2.3). The
- * version of the library that it runs with is tbed_version(). Both are apart from the version of the file format.
+ * The version of these headers, as in #if TBED_VERSION_NUMBER >= 1002003 for 1.2.3. tbed_version() returns the version
+ * of the library that the program runs with. The file format has a version of its own.
  */
 #define TBED_VERSION_MAJOR  0
 #define TBED_VERSION_MINOR  1
@@ -60,8 +59,8 @@ extern "C" {
 #define TBED_PAGE_NBYTES_DEFAULT 65536u
 
 enum tbed_clock {                      /* section 3.1 */
-                  TBED_CLOCK_AUTO = 0, /* the writer picks: the counter of the machine where it is invariant,
-                                          else monotonic */
+                  TBED_CLOCK_AUTO = 0, /* the machine's counter if it is invariant, else
+                                          MONOTONIC */
                   TBED_CLOCK_X86_TSC = 1,
                   TBED_CLOCK_ARM64_VIRTUAL = 2,
                   TBED_CLOCK_MONOTONIC = 3,
@@ -144,7 +143,7 @@ enum tbed_argument_type { /* section 6.3 */
                           TBED_ARG_BYTES = 8,
 };
 
-/* Packed values, section 6.4: of the types up to TEXT, and two more, U64 and I64 in 4 bytes. */
+/* Packed values, section 6.4: the types up to TEXT, and U64 and I64 in 4 bytes. */
 #define TBED_PACKED_NARROW       8 /* added to the type */
 #define TBED_PACKED_U32          (TBED_PACKED_NARROW + TBED_ARG_U64)
 #define TBED_PACKED_I32          (TBED_PACKED_NARROW + TBED_ARG_I64)
@@ -152,22 +151,22 @@ enum tbed_argument_type { /* section 6.3 */
 #define TBED_PACKED_SEVERITY_MAX 15
 
 /*
- * An argument of an event, as it is written and as it is read.
+ * An argument of an event, for writing and for reading.
  *
- * Units:     'nbytes' counts the bytes of 'text' (TEXT, BYTES); it is 8 for every other type when read, and no matter
- *            when written.
- * Ownership: 'text' is the caller's when writing; it points into the map when reading.
+ * Units:     'nbytes' counts the bytes of 'text' (TEXT, BYTES). For all other types it is 8 when read and ignored when
+ *            written.
+ * Ownership: when writing, 'text' is the caller's; when reading, it points into the map.
  * Source:    spec/format.md, section 6.3.
  */
 struct tbed_argument {
-    uint32_t type;    /* enum tbed_argument_type; other values are kept as bytes when read */
-    uint32_t name_id; /* TBED_ID_INVALID: it has no name */
+    uint32_t type;    /* enum tbed_argument_type; unknown types are read as bytes */
+    uint32_t name_id; /* TBED_ID_INVALID: no name */
     uint32_t nbytes;
     union {
         uint64_t u64; /* U64, POINTER, BOOL */
         int64_t i64;
         double f64;
-        uint32_t id;      /* ID; when read, 'u64' has all 64 bits */
+        uint32_t id;      /* ID; when read, 'u64' holds all 64 bits */
         const char *text; /* TEXT, BYTES; not terminated */
     } value;
 };
@@ -177,12 +176,12 @@ enum tbed_unit_kind { /* section 8, UNIT */
                       TBED_UNIT_BYTECODE = 2,
 };
 
-enum tbed_stream_kind { /* section 8, STREAM; 0: not told */
+enum tbed_stream_kind { /* section 8, STREAM; 0: unknown */
                         TBED_STREAM_THREAD = 1,
                         TBED_STREAM_TRACK = 2,
 };
 
-/* Causes of a drop, section 9, with the words the tools print. */
+/* Causes of drops, section 9, with the text that the tools print. */
 #define TBED_DROP_LIST(X)                                                                                    \
     X(DISK_FULL, 0, "disk full")                                                                             \
     X(SIZE_LIMIT, 1, "size limit")                                                                           \
@@ -201,8 +200,8 @@ enum tbed_drop_cause {
 #define TBED_DROP_CAUSE_COUNT 16
 
 /*
- * Every status, pinned. Those from 64 on are the checks of section 12, under the same names;
- * each has a golden file in spec/golden/invalid; those from 224 on are spec/measureme.md's.
+ * Every status, with a fixed value. From 64 on they are the checks of section 12, by the same names; each has a golden
+ * file in spec/golden/invalid. From 224 on they are those of spec/measureme.md.
  */
 #define TBED_STATUS_LIST(X)                                                                                  \
     X(OK, 0, "fine")                                                                                         \
@@ -290,28 +289,28 @@ enum tbed_status {
 };
 
 /*
- * What went wrong, where. A function that fills one leaves it alone when it succeeds.
+ * What went wrong, and where. Functions fill it only if they fail.
  *
- * Units:     'offset' counts bytes from the file's start, UINT64_MAX: no place in the file.
- * Ownership: plain data, no pointers.
+ * Units:     'offset' counts bytes from the start of the file; UINT64_MAX: not a place in the file.
+ * Ownership: plain data without pointers.
  */
 struct tbed_error {
     enum tbed_status status;
     int system_errno; /* 0: none */
     uint64_t offset;
-    uint64_t detail; /* the value that was found, where there is one */
+    uint64_t detail; /* the value found, if there is one */
 };
 
-/* The library's version, as TBED_VERSION_NUMBER of the headers that it was compiled with. Any thread. */
+/* The version of the library, as TBED_VERSION_NUMBER. Any thread. */
 uint32_t tbed_version(void);
 
-/* The status in words, a sentence without a full stop: "the checksum does not match". Never NULL. Any thread. */
+/* The status in words, without a full stop: "the checksum does not match". Never NULL. Any thread. */
 const char *tbed_status_text(enum tbed_status status);
 
-/* The status as spec/format.md names it: "BLOCK_CHECKSUM", "OK". Never NULL. Any thread. */
+/* The name of the status in spec/format.md: "BLOCK_CHECKSUM", "OK". Never NULL. Any thread. */
 const char *tbed_status_name(enum tbed_status status);
 
-/* The cause of a drop in words, "disk full"; "unknown cause" for others. Any thread. */
+/* The cause of a drop in words: "disk full", or "unknown cause". Any thread. */
 const char *tbed_drop_cause_text(unsigned cause);
 
 #ifdef __cplusplus

@@ -1,11 +1,11 @@
 /*
- * tracebed/recorder_inline.h: the path that every begin, end and instant takes. Included by recorder.h, not by
- * you.
+ * tracebed/recorder_inline.h: the fast path of begins, ends and instants. Included by recorder.h; do not include it
+ * yourself.
  *
- * A record is: mark busy, read the clock, compare, store the word, advance, mark ready. The word is stored
- * last and is its own commit. The mark keeps a signal handler, and tbed_writer_close() on another thread, out
- * of a record that is under way; two plain stores, no lock prefix. All that is not the usual case (another
- * clock, a full block, no block, a forked child, a deep stack) is behind one call.
+ * To record an event is to mark the recorder busy, read the clock, compare, store the word, advance and mark it ready.
+ * The word is stored last and is its own commit. The mark keeps signal handlers, and tbed_writer_close() in another
+ * thread, out of an unfinished record; it takes two plain stores and no locked instruction. Every unusual case (another
+ * clock, a full block, no block, a forked child, a deep stack) is behind a single call.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,46 +13,44 @@
 #define TRACEBED_RECORDER_INLINE_H
 
 /*
- * The hot half. A forked child finds it zeroed (MADV_WIPEONFORK): not ready, so its first record takes the slow
- * path, where it gets a stream and pages of its own.
+ * The hot half. It is zero in a forked child (MADV_WIPEONFORK) and so not ready: the child's first record takes the slow
+ * path, which gives it a stream and pages of its own.
  */
 struct tbed_recorder {
     uint64_t *cursor; /* the next event word */
     uint64_t *end;    /* of the block; NULL: no block, or stopped */
     uint64_t base;    /* tick of delta 0 */
     uint8_t mark;     /* TBED_MARK_... */
-    uint8_t
-        idle; /* the mark between two records: READY, or SLOW where the clock is not the machine's counter */
-    uint8_t saw_close; /* the owner has met tbed_writer_close() and keeps off the pages */
+    uint8_t idle;     /* the mark between records: READY, or SLOW if the clock is not the machine's counter */
+    uint8_t saw_close; /* the owner has noticed tbed_writer_close() and no longer touches the pages */
     uint8_t reserved[37];
 };
 
-#define TBED_MARK_NONE    0 /* a forked child's */
+#define TBED_MARK_NONE    0 /* in a forked child */
 #define TBED_MARK_READY   1
 #define TBED_MARK_SLOW    2
 #define TBED_MARK_BUSY    3 /* in a record */
 #define TBED_MARK_STOPPED 4 /* closed */
-#define TBED_MARK_OFF     5 /* there is no writer: nothing is called, nothing counted */
+#define TBED_MARK_OFF     5 /* no writer: calls nothing, counts nothing */
 
-/* The half that a forked child keeps, one page further on. */
+/* The half that a forked child keeps, in the next page. */
 struct tbed_recorder_kept {
     struct tbed_open_span *top; /* behind the innermost open span */
     struct tbed_open_span *limit;
-    struct tbed_open_span
-        *floor; /* ending a span below it takes the slow path: the block does not know it, or
-                                     there is none */
+    /* Ending a span below it takes the slow path: the block does not contain its begin, or there is none. */
+    struct tbed_open_span *floor;
     struct tbed_open_span *stack; /* outermost first */
-    uint32_t deep_count;          /* open spans beyond the limit, of which nothing else is known */
-    uint32_t takes_given;         /* its writer has given ticks */
+    uint32_t deep_count;          /* open spans beyond the limit, which are only counted */
+    uint32_t takes_given;         /* the writer has given ticks */
     struct tbed_recorder_cold *cold;
-    uint64_t given_tick; /* the latest that was given */
+    uint64_t given_tick; /* the latest given tick */
     uint8_t reserved[8];
 };
 
 struct tbed_open_span {
     uint64_t begin_tick;
     uint32_t id;
-    uint32_t dropped; /* its begin is not in the current block */
+    uint32_t dropped; /* the current block does not contain its begin */
 };
 
 #define TBED_RECORDER_KEPT_OFFSET 4096
@@ -67,7 +65,7 @@ TBED_STATIC_ASSERT(sizeof(struct tbed_recorder_kept) == 64, "one cache line");
 
 #define TBED_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* Slow paths, not for callers. */
+/* The slow paths; do not call them yourself. */
 uint64_t tbed_clock_slow(const struct tbed_recorder *recorder);
 void tbed_recorder_drop_busy(struct tbed_recorder *recorder);
 int tbed_recorder_enter_slow(struct tbed_recorder *recorder);
@@ -137,9 +135,9 @@ static inline void tbed_recorder_leave(struct tbed_recorder *recorder)
 }
 
 /*
- * Whether 'nwords' words at the cursor fit into the block, and 'delta', from the base, into the word: both numbers
- * are below 2^31 then. Too little left wraps around to a huge number; so do 'end' == NULL, which means stopped, and a
- * tick before the base.
+ * Whether 'nwords' words fit into the block behind the cursor, and 'delta', counted from the base, into an event word.
+ * Both numbers are below 2^31 then. If too few bytes are left, the subtraction wraps around to a huge number; so it does
+ * if the tick is before the base, or 'end' of struct tbed_recorder is NULL, which means stopped.
  */
 static inline int tbed_recorder_fits(const struct tbed_recorder *recorder, size_t nwords, uint64_t delta)
 {
@@ -148,7 +146,7 @@ static inline int tbed_recorder_fits(const struct tbed_recorder *recorder, size_
     return (left | delta) >> 31 == 0;
 }
 
-/* Where the next 'nwords' words go, or NULL: dropped and counted. */
+/* Where to store the next 'nwords' words; NULL if the record was dropped (counted). */
 static inline uint64_t *tbed_recorder_room(struct tbed_recorder *recorder, size_t nwords, uint64_t tick)
 {
     if (TBED_UNLIKELY(!tbed_recorder_fits(recorder, nwords, tick - recorder->base)))
@@ -162,7 +160,7 @@ static inline uint64_t tbed_event_word(const struct tbed_recorder *recorder, uin
     return (tick - recorder->base) << 33 | (uint64_t)tag << 30 | (id & TBED_ID_MAX);
 }
 
-/* Processors do not fetch ahead over the end of a page of 4 KiB: each first event in one would wait for memory. */
+/* Processors do not prefetch across 4 KiB pages: the first event in each would wait for memory. */
 #define TBED_PREFETCH_NWORDS 64
 
 static inline void tbed_recorder_commit(struct tbed_recorder *recorder, uint64_t *at, size_t nwords,

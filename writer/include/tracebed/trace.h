@@ -1,5 +1,5 @@
 /*
- * tracebed/trace.h: record with a line here and there. Included by writer.h.
+ * tracebed/trace.h: macros that record a trace. <tracebed/writer.h> includes it.
  *
  *     #include <tracebed/writer.h>
  *
@@ -16,18 +16,21 @@
  *         tbed_stop();
  *     }
  *
- * All macros record with the process's writer, which tbed_start() or the environment (TRACEBED=run.tbed) opens, and
- * with a recorder of the calling thread, which its first event makes and its end closes. Before a start and after a
- * stop, and in a category that is off, a macro is a load and a branch, and its arguments are not evaluated.
+ * All macros record through the process's writer, which is opened by tbed_start() or by the environment
+ * (TRACEBED=run.tbed), and through a recorder of the calling thread, which its first event opens and its end closes.
+ * Before the start, after the stop, and in a disabled category, a macro costs a load and a branch, and its arguments are
+ * not evaluated.
  *
- * A name or a format is a string literal, __func__, or another array that lives and stays for ever: its id is looked up
- * once a trace and kept beside the macro. Names that are made while the program runs: the macros ..._DYNAMIC.
+ * A name or format is a string literal, __func__ or another array that stays unchanged for the life of the program: its
+ * id is looked up once per trace and kept beside the macro. For names made at run time, use the macros ending in
+ * _DYNAMIC.
  *
- * Threads: any. Signal handlers may use the macros; where one comes in the middle of a record of its own thread, its
- * event is dropped and counted; in the middle of the look-up of a name, its event may be without one. Do not keep a TBED_SPAN open over the suspension of a coroutine that may go on in
- * another thread: that is what TBED_ASYNC_BEGIN is for. longjmp() over a TBED_SPAN leaves the span open.
+ * Threads: any. Signal handlers may use the macros. If a handler interrupts its thread while an event is being recorded,
+ * its own event is dropped and counted; if it interrupts the lookup of a name, its event may lack its name. Do not keep
+ * a TBED_SPAN open while a coroutine is suspended that may resume on another thread; use TBED_ASYNC_BEGIN for that.
+ * longjmp() past a TBED_SPAN leaves the span open.
  *
- * C11 or C++17, with gcc or clang. Source: spec/format.md, section 6.
+ * Requires C11 or C++17, with gcc or clang. Source: spec/format.md, section 6.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -43,46 +46,47 @@ extern "C" {
 /* ---- The process's writer ---- */
 
 /*
- * tbed_start() begins to record into a new file; tbed_stop() ends that and closes the file. As often as you like.
+ * tbed_start() starts recording into a new file; tbed_stop() stops and closes the file. Both may be called repeatedly.
  *
- * Without options a trace at 'path' is replaced, but one that another process is recording into is joined, and what
- * is no trace is left alone. With options they say what happens. A program that ends without tbed_stop() needs none:
- * exit() does it. What a TBED_SPAN began before a stop ends nowhere after it.
+ * Without options, an existing trace at 'path' is replaced; if another process is recording into it, that trace is joined
+ * instead; a file that is not a trace is left alone. With 'options', those decide. A program may end without tbed_stop():
+ * exit() stops too. A TBED_SPAN that is open at tbed_stop() has no end in the trace.
  *
- * Errors:  those of tbed_writer_open(); ERR_NOT_A_TRACE; ERR_BUSY when a trace has been started already, perhaps by the
- *          environment, which then goes on. The program may ignore them: nothing is recorded, then.
- * Memory:  a stop gives everything back when no other thread that recorded is alive; else about 52 KiB stay
- *          for those that may still look at their recorders.
- * Threads: any; not from a signal handler.
+ * Errors:  those of tbed_writer_open(); ERR_NOT_A_TRACE; ERR_BUSY if a trace is already running, perhaps started by the
+ *          environment; it goes on. The status may be ignored: after a failure the macros do nothing.
+ * Memory:  a stop frees everything if no other thread that has recorded is alive. Otherwise about 52 KiB are kept, as
+ *          those threads may still look at their recorders.
+ * Threads: any, but not from a signal handler.
  *
- * Environment. Read when the first program or library starts that uses a macro, tbed_default_writer() or
- * tbed_default_recorder(): the constructor that reads it is linked into those. A program that only reads traces, or
- * records by calls alone, ignores these variables; so does a setuid program.
- *   TRACEBED=run.tbed             as tbed_start("run.tbed", NULL); a failure is one line on standard error
- *   TRACEBED=run.%p.tbed          a file for each process: %p is its number, %% a percent sign
- *   TRACEBED=+run.tbed            appends to a trace that is there already
- *   TRACEBED_RING=64M             a flight recorder: the newest 64 MiB of events (K, M, G)
- *   TRACEBED_ROTATE=64M           a series of files of about 64 MiB, run.tbed.000001 and so on, run.tbed the running one
- *   TRACEBED_ROTATE=60s,10        a file a minute (s, m, h); the newest 10 closed ones are kept
+ * Environment: read once, when the first program or library is loaded that uses a macro, tbed_default_writer() or
+ * tbed_default_recorder(); only those contain the constructor that reads it. A program that only reads traces, or
+ * records by calls alone, ignores these variables, and so does a setuid program.
+ *   TRACEBED=run.tbed             like tbed_start("run.tbed", NULL); a failure prints one line to standard error
+ *   TRACEBED=run.%p.tbed          one file per process: %p is the process id, %% a percent sign
+ *   TRACEBED=+run.tbed            append to an existing trace
+ *   TRACEBED_RING=64M             a flight recorder that keeps the newest 64 MiB of events (K, M or G)
+ *   TRACEBED_ROTATE=64M           a series of files of about 64 MiB: run.tbed is running, run.tbed.000001 is closed
+ *   TRACEBED_ROTATE=60s,10        a new file every minute (s, m or h), keeping the newest 10 closed ones
  *   TRACEBED_CATEGORIES=net,-gui  see tbed_category_list()
- *   RTL_LOGFILE=run               run_PID.tbed, each process its own, where TRACEBED says nothing, only in programs that
- *                                 use the macros of <tracebed/logfile.h>; RTL_LOGFILE=run.nopid is taken literally. An
- *                                 existing file is left alone
- * What the process starts finds TRACEBED with a '+' and an absolute path, and so records into the same trace; where
- * TRACEBED_ROTATE is set, into one of its own, run.tbed.%p. A value that cannot be read is one line on standard error,
- * and the program runs without a trace.
+ *   RTL_LOGFILE=run               if TRACEBED is not set, and only in programs that use the macros of
+ *                                 <tracebed/logfile.h>: each process records into run_PID.tbed. A value that ends in
+ *                                 ".nopid" is used as the file name. An existing file is left alone
+ * Child processes find TRACEBED with a '+' and an absolute path, and so record into the same trace; with TRACEBED_ROTATE,
+ * each records into run.tbed.PID. A value that cannot be parsed prints one line to standard error, and the program runs
+ * without a trace.
  */
 enum tbed_status tbed_start(const char *path, const struct tbed_writer_options *options);
 void tbed_stop(void);
 
-/* What tbed_start() opened, NULL when nothing is recorded. Yours until tbed_stop(). */
+/* The writer of the running trace; NULL if none is running. Valid until tbed_stop(). */
 static inline struct tbed_writer *tbed_default_writer(void);
-/* The calling thread's; one that drops everything when nothing is recorded. Yours until the stop or the thread's end. */
+/* The calling thread's recorder; one that drops everything if no trace is running. Valid until tbed_stop() or the
+ * thread's end. */
 static inline struct tbed_recorder *tbed_default_recorder(void);
 
 /*
- * The calling thread's name, in this trace and later ones; cut to 63 bytes. Without it a thread is called what
- * pthread_setname_np() said before its first event, the first thread "main".
+ * Names the calling thread, in this trace and in later ones; cut to 63 bytes. By default a thread has the name that
+ * pthread_setname_np() gave it before its first event, and the first thread is "main".
  */
 void tbed_thread_name_set(const char *name);
 
@@ -91,21 +95,23 @@ void tbed_thread_name_set(const char *name);
 struct tbed_site {
     uint64_t state; /* generation << 32 | id */
     const char *text;
-    uint32_t flags; /* of a format */
+    uint32_t flags; /* for a format */
 };
 
 struct tbed_category {
-    uint32_t generation; /* of the running trace; 0: off, or nothing is recorded */
-    uint32_t is_stored;  /* events carry it; else it is a switch only, and they stay as short as without */
+    uint32_t generation; /* of the running trace; 0: disabled, or no trace is running */
+    uint32_t
+        is_stored; /* events carry the category; otherwise it is only a switch, and events are not longer */
     struct tbed_site site;
     struct tbed_category *next;
     uint32_t is_added;
 };
 
 /*
- * A category of events that can be switched off by itself: TBED_CATEGORY(net); once at file level,
- * TBED_CATEGORY_DECLARE(net); wherever else it is used, then TBED_SPAN_IN(net, "send"). Spans, instants and counters
- * carry its name, which costs them 8 bytes more; those of a TBED_CATEGORY_SWITCH(net) do not.
+ * A category is a group of events that can be disabled on its own. Define it once at file level with
+ * TBED_CATEGORY(net);, declare it elsewhere with TBED_CATEGORY_DECLARE(net);, and use it as in
+ * TBED_SPAN_IN(net, "send"). Spans, instants and counters store the category's name, at 8 bytes per event; those of a
+ * TBED_CATEGORY_SWITCH(net) do not.
  */
 #define TBED_CATEGORY(name)                                                                                  \
     TBED_CATEGORY_(#name, 1, tbed_category_##name, tbed_category_add_##name, tbed_category_remove_##name)
@@ -114,22 +120,23 @@ struct tbed_category {
 #define TBED_CATEGORY_DECLARE(name) extern struct tbed_category tbed_category_##name
 
 /*
- * Switches all categories whose name fits the pattern ('*' any text, '?' any byte), those of libraries loaded later
- * too; the latest call that fits counts. At first all are on. False: the pattern is longer than 63 bytes, or it is the
- * 65th. Threads: any; not from a signal handler.
+ * Enables or disables all categories whose name matches the pattern ("*" matches any text, "?" any byte), including those
+ * of libraries that are loaded later. The latest call that matches counts. Initially all are enabled. Returns false if
+ * the pattern is longer than 63 bytes, or is the 65th. Threads: any, but not from a signal handler.
  */
 bool tbed_category_enable(const char *pattern, bool on);
-/* A list: "net,-gui" is nothing but net, "-gui,-net*" is all but these. Replaces what was said before. */
+/* Replaces all previous patterns by a list: "net,-gui" enables only net, "-gui,-net*" all except these. */
 bool tbed_category_list(const char *patterns);
 
 #define TBED_IS_ON(category) (tbed_category_generation(&tbed_category_##category) != 0)
 
-/* ---- Tracks: streams that are no threads ---- */
+/* ---- Tracks: streams that are not threads ---- */
 
 /*
- * A stream of its own for a fiber, a queue, a request: static struct tbed_track gpu = TBED_TRACK("GPU queue");
- * TBED_TRACK_BEGIN(&gpu, "draw"); TBED_TRACK_END(&gpu); It belongs to one thread at a time; the caller sees to that.
- * The name must live as long as the track. tbed_track_close() ends it in the running trace; events begin it again.
+ * A track gives a fiber, a queue or a request a stream of its own: static struct tbed_track gpu =
+ * TBED_TRACK("GPU queue"); TBED_TRACK_BEGIN(&gpu, "draw"); TBED_TRACK_END(&gpu); The caller makes sure that only one
+ * thread uses a track at a time. The name must live as long as the track. tbed_track_close() ends the track in the
+ * running trace; a later event begins it again.
  */
 struct tbed_track {
     struct tbed_recorder *recorder;
@@ -138,12 +145,12 @@ struct tbed_track {
 };
 void tbed_track_close(struct tbed_track *track);
 
-/* ---- What the macros are made of; not for callers ---- */
+/* ---- What the macros are made of; do not use it yourself ---- */
 
 struct tbed_thread {
     struct tbed_recorder *recorder;
     struct tbed_writer *writer;
-    uint32_t generation; /* of the trace that they belong to; 0: none */
+    uint32_t generation; /* of the trace that both belong to; 0: none */
     uint32_t is_listed;
 };
 
@@ -158,12 +165,13 @@ extern struct tbed_category tbed_category_default;
 void tbed_category_add(struct tbed_category *category);
 void tbed_category_remove(struct tbed_category *category);
 /*
- * Gives the thread its recorder, or says that nothing is recorded. It is linked into every program and library that
- * uses a macro, and brings along the constructor that obeys the environment; so nothing else has that constructor.
+ * Gives the thread a recorder of the running trace, or returns false. This function is linked into every program and
+ * library that uses a macro, together with the constructor that obeys the environment; nothing else gets that
+ * constructor.
  */
 bool tbed_macros_enter(void);
 bool tbed_thread_enter(void);
-/* Starts a trace as the environment asks, once a process. 'takes_rtl_logfile': RTL_LOGFILE counts too. */
+/* Starts a trace if the environment asks for one, once per process. With 'takes_rtl_logfile', RTL_LOGFILE counts too. */
 void tbed_environment_obey(bool takes_rtl_logfile);
 uint32_t tbed_site_resolve(struct tbed_site *site);
 uint32_t tbed_dynamic_id(const char *text);
@@ -183,17 +191,17 @@ void tbed_counter_unit_describe(uint32_t id, const char *unit);
 
 /* ---- Spans, instants, counters ---- */
 
-/* A span from here to the end of the scope. Two declarations: in braces, not alone behind an if. */
+/* A span from here to the end of the scope. It expands to two declarations, so put it in braces after an if. */
 #define TBED_SPAN(name)              TBED_SPAN_(&tbed_category_default, name, __COUNTER__)
 #define TBED_SPAN_IN(category, name) TBED_SPAN_(&tbed_category_##category, name, __COUNTER__)
-/* The same with up to 8 arguments, each a name and a value: TBED_SPAN_ARGS("load", "bytes", n, "path", path). */
+/* With up to 8 arguments, each a name and a value: TBED_SPAN_ARGS("load", "bytes", n, "path", path). */
 #define TBED_SPAN_ARGS(...)              TBED_SPAN_ARGS_(&tbed_category_default, __COUNTER__, __VA_ARGS__)
 #define TBED_SPAN_ARGS_IN(category, ...) TBED_SPAN_ARGS_(&tbed_category_##category, __COUNTER__, __VA_ARGS__)
-/* The name is any text, looked up in a hash table each time. */
+/* With any text as its name, which is looked up in a hash table each time. */
 #define TBED_SPAN_DYNAMIC(text)              TBED_SPAN_DYNAMIC_(&tbed_category_default, text, __COUNTER__)
 #define TBED_SPAN_DYNAMIC_IN(category, text) TBED_SPAN_DYNAMIC_(&tbed_category_##category, text, __COUNTER__)
 
-/* Spans that do not follow scopes; on one thread, and well nested. Ends without a begin do nothing. */
+/* Spans that do not follow scopes. They must nest, on one thread. An end without a begin does nothing. */
 #define TBED_BEGIN(name)              TBED_SITE_(name, tbed_do_begin(&tbed_category_default, &tbed_site_))
 #define TBED_BEGIN_IN(category, name) TBED_SITE_(name, tbed_do_begin(&tbed_category_##category, &tbed_site_))
 #define TBED_BEGIN_ARGS(...)          TBED_ARGS_(tbed_do_begin_args, &tbed_category_default, __VA_ARGS__)
@@ -210,22 +218,22 @@ void tbed_counter_unit_describe(uint32_t id, const char *unit);
     TBED_ARGS_(tbed_do_instant_args, &tbed_category_##category, __VA_ARGS__)
 #define TBED_INSTANT_DYNAMIC(text) TBED_INSTANT_DYNAMIC_(&tbed_category_default, text)
 
-/* 'value' is any number. TBED_COUNTER_UNIT says once in what it counts: TBED_COUNTER_UNIT("heap", "bytes"). */
+/* 'value' is any number. Set the unit once with TBED_COUNTER_UNIT("heap", "bytes"). */
 #define TBED_COUNTER(name, value)              TBED_COUNTER_(&tbed_category_default, name, value)
 #define TBED_COUNTER_IN(category, name, value) TBED_COUNTER_(&tbed_category_##category, name, value)
 #define TBED_COUNTER_UNIT(name, unit)                                                                        \
     TBED_WHEN_ON_(&tbed_category_default, name, tbed_counter_unit_describe(tbed_site_id(&tbed_site_), unit))
 
-/* The value of an argument that is an id, from tbed_string_intern() or of a location. */
+/* Passes an id as an argument's value: of a string (tbed_string_intern()), a location or a stack. */
 #define TBED_ID(id) tbed_id_make(id)
 
 /* ---- Messages ---- */
 
 /*
- * As printf, but what is stored are the arguments, raw; the reader formats them, and prints what printf would have.
- * Up to 16 arguments; the compiler checks them against the format. %s copies its text into the event; NULL is
- * "(null)". %n is refused. Not for: %m, wide characters, positions (%1$d), and what a long double has beyond a double.
- * TBED_LOG is information.
+ * Like printf, but the arguments are stored unformatted; the reader formats them as printf would have. Takes up to 16
+ * arguments, which the compiler checks against the format. %s copies its text into the event; NULL prints as "(null)".
+ * %n does not compile. Not supported: %m, wide characters, positions (%1$d), and the precision of a long double beyond
+ * that of a double. TBED_LOG has the severity INFORMATION.
  */
 #define TBED_LOG(...) TBED_LOG_(&tbed_category_default, TBED_SEVERITY_INFORMATION, __VA_ARGS__)
 #define TBED_LOG_IN(category, ...)                                                                           \
@@ -235,7 +243,7 @@ void tbed_counter_unit_describe(uint32_t id, const char *unit);
 
 /* ---- Spans over several threads, flows, tracks ---- */
 
-/* A begin and an end match by name and key, a number or an address; they may be on different threads. */
+/* Begin and end may be on different threads. They are matched by name and key, which is a number or an address. */
 #define TBED_ASYNC_BEGIN(name, key)                                                                          \
     TBED_WHEN_ON_(&tbed_category_default, name,                                                              \
                   tbed_async_begin(tbed_thread_self.recorder, tbed_site_id(&tbed_site_), (uint64_t)(key)))
@@ -243,7 +251,7 @@ void tbed_counter_unit_describe(uint32_t id, const char *unit);
     TBED_WHEN_ON_(&tbed_category_default, name,                                                              \
                   tbed_async_end(tbed_thread_self.recorder, tbed_site_id(&tbed_site_), (uint64_t)(key)))
 
-/* An arrow from span to span, of the spans that are open where these stand. */
+/* Arrows between the spans that are open where these macros are used. */
 #define TBED_FLOW_BEGIN(name, key) TBED_FLOW_(TBED_EXT_FLOW_BEGIN, name, key)
 #define TBED_FLOW_STEP(name, key)  TBED_FLOW_(TBED_EXT_FLOW_STEP, name, key)
 #define TBED_FLOW_END(name, key)   TBED_FLOW_(TBED_EXT_FLOW_END, name, key)

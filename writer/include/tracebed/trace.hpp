@@ -1,5 +1,5 @@
 /*
- * tracebed/trace.hpp: writer.h for C++17, with what only C++ can do. All macros of trace.h work here too.
+ * tracebed/trace.hpp: writer.h for C++17, with additions that only C++ can offer. All macros of trace.h work too.
  *
  *     #include <tracebed/trace.hpp>
  *
@@ -15,7 +15,7 @@
  *         load("a.txt");
  *     }
  *
- * No exception is thrown, and none is needed.
+ * Nothing here throws an exception.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -26,7 +26,7 @@
 #include <string_view>
 #include <tracebed/writer.h>
 
-/* Texts with a length, as values of TBED_SPAN_ARGS and its like; copied into the event. */
+/* Texts with a length, as values of TBED_SPAN_ARGS and similar macros; they are copied into the event. */
 inline struct tbed_argument tbed_value(std::string_view text)
 {
     struct tbed_argument value = tbed_value_text(text.data() != nullptr ? text.data() : "");
@@ -41,7 +41,7 @@ inline struct tbed_argument tbed_value(const std::string &text)
 namespace tracebed
 {
 
-/* Records as long as it lives. */
+/* Records for as long as it lives. */
 class session
 {
   public:
@@ -51,7 +51,7 @@ class session
     }
     session(const session &) = delete;
     session &operator=(const session &) = delete;
-    /* One that found another trace running leaves that alone. */
+    /* If another trace was already running, that one goes on. */
     ~session()
     {
         if (status_ == TBED_OK)
@@ -66,7 +66,7 @@ class session
     tbed_status status_;
 };
 
-/* A span with a name of any kind, looked up in a hash table; it may end before its scope. On one thread. */
+/* A span with any name, which is looked up in a hash table. It may end before its scope does, on the same thread. */
 class span
 {
   public:

@@ -1,8 +1,8 @@
 /*
- * tracebed/trace_inline.h: what the macros of trace.h call. Included by it, not by you.
+ * tracebed/trace_inline.h: what the macros of trace.h call. Included by trace.h; do not include it yourself.
  *
- * On: the category's generation, the thread's, and that of the name's id are one and the same number; three loads and
- * compares stand before the clock is read. Off: the first of them is 0.
+ * When a macro records, the generations of the category, of the thread and of the name's id are the same number: three
+ * loads and comparisons precede the clock read. When it does not, the first of them is 0.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,13 +11,13 @@
 
 #define TBED_INLINE static inline __attribute__((always_inline))
 
-/* 0: off. */
+/* 0: disabled. */
 TBED_INLINE uint32_t tbed_category_generation(const struct tbed_category *category)
 {
     return __atomic_load_n(&category->generation, __ATOMIC_RELAXED);
 }
 
-/* Whether to record; then the thread has its recorder. */
+/* Whether to record. If so, the thread has its recorder. */
 TBED_INLINE bool tbed_enter(const struct tbed_category *category)
 {
     uint32_t generation = tbed_category_generation(category);
@@ -44,13 +44,13 @@ TBED_INLINE uint32_t tbed_site_id(struct tbed_site *site)
     return (uint32_t)state;
 }
 
-/* Of the default category the compiler knows it. */
+/* For the default category the compiler knows the answer. */
 TBED_INLINE bool tbed_category_is_stored(const struct tbed_category *category)
 {
     return category != &tbed_category_default && category->is_stored != 0;
 }
 
-/* What an event carries; INVALID where the category is a switch. */
+/* The category id that an event stores; INVALID if the category is only a switch. */
 TBED_INLINE uint32_t tbed_category_id(struct tbed_category *category)
 {
     return tbed_category_is_stored(category) ? tbed_site_id(&category->site) : TBED_ID_INVALID;
@@ -93,14 +93,14 @@ TBED_INLINE struct tbed_span tbed_span_open(struct tbed_category *category, stru
     return tbed_span_of(tbed_thread_self.generation);
 }
 
-/* The text is looked at only if the category is on. */
+/* The text is evaluated only if the category is enabled. */
 TBED_INLINE struct tbed_span tbed_span_open_dynamic(struct tbed_category *category, const char *text)
 {
     tbed_begin_entered(category, tbed_dynamic_id(text));
     return tbed_span_of(tbed_thread_self.generation);
 }
 
-/* A span of a trace that has been stopped since ends nowhere. */
+/* A span of a trace that has been stopped in the meantime has no end. */
 TBED_INLINE void tbed_span_close(const struct tbed_span *span)
 {
     if (span->generation != 0 && !TBED_UNLIKELY(span->generation != tbed_thread_self.generation))
@@ -123,7 +123,7 @@ TBED_INLINE void tbed_do_instant(struct tbed_category *category, struct tbed_sit
         tbed_instant_entered(category, tbed_site_id(site));
 }
 
-/* The thread has been entered. */
+/* The thread must have its recorder: tbed_enter(). */
 TBED_INLINE struct tbed_recorder *tbed_track_recorder(struct tbed_track *track)
 {
     if (TBED_UNLIKELY(track->generation != tbed_thread_self.generation))
@@ -140,7 +140,7 @@ TBED_INLINE void tbed_do_track_end(struct tbed_track *track)
         tbed_span_end(recorder);
 }
 
-/* ---- With arguments: the names stand behind the event's own ---- */
+/* ---- With arguments: their names follow that of the event ---- */
 
 TBED_INLINE void tbed_do_begin_args(struct tbed_category *category, struct tbed_site *sites,
                                     struct tbed_argument *values, size_t count)
@@ -184,7 +184,7 @@ TBED_INLINE void tbed_do_counter(struct tbed_category *category, struct tbed_sit
 
 /* ---- Messages ---- */
 
-/* What a macro puts into the places behind its last value: takes no room. */
+/* Fills the unused places behind the last value; it takes no space. */
 TBED_INLINE struct tbed_argument tbed_value_none(void)
 {
     struct tbed_argument value;
@@ -195,10 +195,10 @@ TBED_INLINE struct tbed_argument tbed_value_none(void)
     return value;
 }
 
-#define TBED_NBYTES_UNMEASURED UINT32_MAX /* of a text: up to its terminator */
-#define TBED_FORMAT_PLAIN      1u         /* flags of a format: each text is for a %s without a precision */
+#define TBED_NBYTES_UNMEASURED UINT32_MAX /* of a text: measure it up to its terminator */
+#define TBED_FORMAT_PLAIN      1u /* flags of a format: every text belongs to a %s without a precision */
 
-/* A text is as long as %s prints it, of one that is not there too. */
+/* A text is as long as %s would print it, also for NULL. */
 TBED_INLINE struct tbed_argument tbed_value_measured(struct tbed_argument value)
 {
     if (value.type == TBED_ARG_TEXT && value.nbytes == TBED_NBYTES_UNMEASURED) {
@@ -216,7 +216,7 @@ TBED_INLINE uint64_t tbed_packed_type(const struct tbed_argument *value)
     return is_narrow ? value->type + TBED_PACKED_NARROW : value->type;
 }
 
-/* A text's length stands in front of it. */
+/* A text is preceded by its length. */
 TBED_INLINE size_t tbed_packed_nbytes(const struct tbed_argument *value)
 {
     return value->nbytes + (value->type == TBED_ARG_TEXT ? (size_t)4 : 0);
@@ -245,8 +245,8 @@ TBED_INLINE uint64_t tbed_packed_head(uint32_t severity, uint64_t types, size_t 
 }
 
 /*
- * The usual case; false: all else, for tbed_message_values(). The compiler knows the types of the values, and so the
- * second word and, up to the first text, where each goes: no loop, no array.
+ * The usual case. Returns false for all others, which tbed_message_values() handles. The compiler knows the types of the
+ * values and therefore the second word and, up to the first text, the offset of each value: no loop, no array.
  */
 TBED_INLINE bool tbed_message_packed(uint32_t severity, uint32_t id, size_t count, struct tbed_argument a,
                                      struct tbed_argument b, struct tbed_argument c, struct tbed_argument d,
@@ -293,7 +293,7 @@ TBED_INLINE bool tbed_packed_has_text(struct tbed_argument a, struct tbed_argume
            g.type == TBED_ARG_TEXT;
 }
 
-/* Of up to seven values. The rare case is short at each site: an array of those that there are, and one call. */
+/* Up to seven values. The rare case is kept short in each caller: an array of the values, and one call. */
 TBED_INLINE void tbed_do_message_id(uint32_t severity, uint32_t id, struct tbed_site *format, size_t count,
                                     struct tbed_argument a, struct tbed_argument b, struct tbed_argument c,
                                     struct tbed_argument d, struct tbed_argument e, struct tbed_argument f,

@@ -1,9 +1,9 @@
 /*
- * tracebed/trace_values_inline.h: how the macros of trace.h take apart what they are given. Included by it, not by
- * you.
+ * tracebed/trace_values_inline.h: how the macros of trace.h take their arguments apart. Included by trace.h; do not
+ * include it yourself.
  *
- * A value becomes an argument by its type: _Generic in C, overloads in C++. A text is measured later, where it is
- * known how much of it the format wants.
+ * A value becomes an event's argument according to its type, by _Generic in C and by overloads in C++. Texts are measured
+ * later, when it is known how much of them the format prints.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -33,7 +33,7 @@ TBED_INLINE struct tbed_argument tbed_value_bits(enum tbed_argument_type type, u
     return value;
 }
 
-/* A message has these in 4 bytes. */
+/* A message stores these in 4 bytes. */
 TBED_INLINE struct tbed_argument tbed_value_i32(int number)
 {
     struct tbed_argument value = tbed_value_bits(TBED_ARG_I64, (uint64_t)(int64_t)number);
@@ -176,7 +176,7 @@ TBED_INLINE struct tbed_argument tbed_value(decltype(nullptr))
     return tbed_value_pointer(nullptr);
 }
 
-/* The arguments of one event; lives to the end of the full expression. */
+/* The arguments of one event; they live to the end of the full expression. */
 template <size_t COUNT> struct tbed_value_list {
     struct tbed_argument at[COUNT];
 };
@@ -187,7 +187,7 @@ TBED_INLINE tbed_value_list<sizeof...(VALUES)> tbed_value_list_make(const VALUES
     return {{values...}};
 }
 
-/* A name is an array that stays: a pointer would be looked at only once. */
+/* A name must be an array that does not change; the target of a pointer would be read only once. */
 template <size_t NBYTES> constexpr const char *tbed_literal(const char (&text)[NBYTES])
 {
     return text;
@@ -222,7 +222,7 @@ template <size_t NBYTES> constexpr const char *tbed_literal(const char (&text)[N
 /* 1 ... 17 */
 #define TBED_COUNT_(...) TBED_COUNT_AGAIN_(__VA_ARGS__, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
 #define TBED_COUNT_AGAIN_(_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, _13, _14, _15, _16, _17, count, ...) count
-/* The values behind a format. */
+/* The values that follow a format. */
 #define TBED_VALUES_2_(format, a) TBED_VALUE_(a)
 #define TBED_VALUES_3_(format, a, b) TBED_VALUE_(a), TBED_VALUE_(b)
 #define TBED_VALUES_4_(format, a, b, c) TBED_VALUE_(a), TBED_VALUE_(b), TBED_VALUE_(c)
@@ -239,7 +239,7 @@ template <size_t NBYTES> constexpr const char *tbed_literal(const char (&text)[N
 #define TBED_VALUES_15_(format, a, b, c, d, e, f, g, h, i, j, k, l, m, n) TBED_VALUE_(a), TBED_VALUE_(b), TBED_VALUE_(c), TBED_VALUE_(d), TBED_VALUE_(e), TBED_VALUE_(f), TBED_VALUE_(g), TBED_VALUE_(h), TBED_VALUE_(i), TBED_VALUE_(j), TBED_VALUE_(k), TBED_VALUE_(l), TBED_VALUE_(m), TBED_VALUE_(n)
 #define TBED_VALUES_16_(format, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o) TBED_VALUE_(a), TBED_VALUE_(b), TBED_VALUE_(c), TBED_VALUE_(d), TBED_VALUE_(e), TBED_VALUE_(f), TBED_VALUE_(g), TBED_VALUE_(h), TBED_VALUE_(i), TBED_VALUE_(j), TBED_VALUE_(k), TBED_VALUE_(l), TBED_VALUE_(m), TBED_VALUE_(n), TBED_VALUE_(o)
 #define TBED_VALUES_17_(format, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p) TBED_VALUE_(a), TBED_VALUE_(b), TBED_VALUE_(c), TBED_VALUE_(d), TBED_VALUE_(e), TBED_VALUE_(f), TBED_VALUE_(g), TBED_VALUE_(h), TBED_VALUE_(i), TBED_VALUE_(j), TBED_VALUE_(k), TBED_VALUE_(l), TBED_VALUE_(m), TBED_VALUE_(n), TBED_VALUE_(o), TBED_VALUE_(p)
-/* An event, and names and values by turns: how many, the names, the values. An even number is a mistake. */
+/* An event followed by names and values in turn: their number, the names, the values. An even number is an error. */
 #define TBED_PAIRS_3_ 1
 #define TBED_PAIRS_5_ 2
 #define TBED_PAIRS_7_ 3
@@ -300,7 +300,7 @@ template <size_t NBYTES> constexpr const char *tbed_literal(const char (&text)[N
             tbed_instant_entered(category, tbed_dynamic_id(text));                                           \
     } while (0)
 
-/* 'act' with the names and values of a list. */
+/* Calls 'act' with the names and values of a list. */
 #define TBED_ARGS_(act, category, ...)                                                                       \
     TBED_ARGS_COUNTED_(act, category, TBED_COUNT_(__VA_ARGS__), __VA_ARGS__)
 #define TBED_ARGS_COUNTED_(act, category, count, ...)                                                        \
@@ -314,7 +314,7 @@ template <size_t NBYTES> constexpr const char *tbed_literal(const char (&text)[N
 
 /* ---- Messages ---- */
 
-/* Never called: the compiler checks formats with it. */
+/* Never called: it lets the compiler check formats. */
 __attribute__((format(printf, 1, 2), unused)) static inline void tbed_format_check(const char *format, ...)
 {
     (void)format;
@@ -381,8 +381,8 @@ TBED_INLINE void tbed_format_refuse(const char *format)
             TBED_MESSAGE_(tbed_do_message, severity, &tbed_site_, __VA_ARGS__);                              \
     } while (0)
 
-/* 'send' with two arguments of its own, how many values there are, and the values, filled up to seven; or, where there
- * are more, its companion with a list of them. */
+/* Calls 'send' with two arguments of its own, the number of values, and the values, filled up to seven; for more than
+ * seven, its companion send_list with an array. */
 #define TBED_MESSAGE_(send, one, two, ...)                                                                   \
     TBED_CAT_(TBED_CAT_(TBED_MESSAGE_, TBED_COUNT_(__VA_ARGS__)), _)(send, one, two, __VA_ARGS__)
 /* clang-format off */

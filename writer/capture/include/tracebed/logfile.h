@@ -1,5 +1,5 @@
 /*
- * tracebed/logfile.h: scopes and messages as OpenOffice's RTL_LOGFILE macros have them, recorded into a trace.
+ * tracebed/logfile.h: the scopes and messages of OpenOffice's RTL_LOGFILE macros, recorded into a trace.
  *
  *     #include <tracebed/logfile.h>
  *
@@ -19,17 +19,19 @@
  *         tbed_stop();
  *     }
  *
- * Off until a trace is started: by tbed_start(), by TRACEBED=run.tbed, or as it was, by RTL_LOGFILE=PREFIX in the
- * environment (see trace.h). 'tracebed export --to=rtl-log' makes the old log of it, every other verb takes it as it is.
- * Off is a load and a branch, and nothing is evaluated. Code that has the old names: <tracebed/rtl_logfile.h>.
+ * The macros record while a trace is running, which tbed_start(), TRACEBED=run.tbed or, as with the originals,
+ * RTL_LOGFILE=PREFIX in the environment starts (see trace.h). 'tracebed export --to=rtl-log' writes the original kind of
+ * log; all other commands read the trace directly. While no trace is running, a macro costs a load and a branch, and its
+ * arguments are not evaluated. <tracebed/rtl_logfile.h> has the macros under their original names.
  *
- * Texts and names are any strings. Literals and __func__ are looked up once a trace; with a module, author, name or
- * format made at run time the whole is put together each time, and not in signal handlers, for a scope keeps a copy of
- * its name (malloc). A text, and what %s prints, is copied into the event; NULL is "(null)".
+ * Texts and names may be any strings. Literals and __func__ are looked up once per trace. If a module, author, name or
+ * format is made at run time, the whole is put together each time; do not do that in signal handlers, because a scope
+ * keeps a copy of its name (malloc). A text, and what %s prints, is copied into the event; NULL prints as "(null)".
  *
- * Each macro is one statement, and one record: no other thread's comes in between. (A scope is a declaration.)
+ * Each macro is one statement and records one event, so the events of other threads cannot split it. (A scope is a
+ * declaration.)
  *
- * Threads: any. C11 or C++17, with gcc or clang. Source: spec/format.md, sections 6.2 and 8.2.
+ * Threads: any. Requires C11 or C++17, with gcc or clang. Source: spec/format.md, sections 6.2 and 8.2.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -42,11 +44,11 @@
 extern "C" {
 #endif
 
-/* ---- What the macros are made of; not for callers ---- */
+/* ---- What the macros are made of; do not use it yourself ---- */
 
 enum tbed_logfile_kind {
     TBED_LOGFILE_SCOPE,
-    TBED_LOGFILE_TEXT, /* a message as it is */
+    TBED_LOGFILE_TEXT, /* a message that is not formatted */
     TBED_LOGFILE_FORMAT,
 };
 
@@ -55,25 +57,25 @@ struct tbed_logfile_site {
     struct tbed_site site; /* 'text' is the scope's name, or the message */
     enum tbed_logfile_kind kind;
     uint32_t line;
-    const char *file, *function; /* NULL: put together at run time, and known to nobody else */
+    const char *file, *function; /* NULL: put together at run time, for this event only */
     const char *module, *author; /* NULL: none */
-    /* Of a message: the place of the scope that the id is for, the first that it was recorded in; atomic, stays. */
+    /* For a message: the place of the first scope that it was recorded in, which its id is for; set once, atomically. */
     const struct tbed_logfile_site *scope;
 };
 
 struct tbed_logfile_scope {
-    const struct tbed_logfile_site *site; /* NULL: not known, or named at run time */
-    char *name;                           /* then; NULL where it was off */
-    struct tbed_recorder *recorder;       /* where it was begun; NULL: nowhere, or it has ended */
-    uint32_t generation;                  /* of that trace */
+    const struct tbed_logfile_site *site; /* NULL: unknown, or named at run time */
+    char *name;                           /* for a name made at run time; NULL if no trace was running */
+    struct tbed_recorder *recorder;       /* that recorded its begin; NULL: none, or it has ended */
+    uint32_t generation;                  /* of the trace of its begin */
 };
 
-bool tbed_logfile_macros_enter(void); /* as tbed_macros_enter(); the constructor obeys RTL_LOGFILE too */
+bool tbed_logfile_macros_enter(void); /* like tbed_macros_enter(); its constructor obeys RTL_LOGFILE too */
 uint32_t tbed_logfile_resolve(struct tbed_logfile_site *site, const struct tbed_logfile_scope *scope);
 char *tbed_logfile_name_make(const char *module, const char *author, const char *name);
 void tbed_logfile_name_free(char *name);
 
-/* tbed_enter() of the default category. */
+/* tbed_enter() for the default category. */
 TBED_INLINE bool tbed_logfile_enter(void)
 {
     uint32_t generation = tbed_category_generation(&tbed_category_default);
@@ -82,7 +84,7 @@ TBED_INLINE bool tbed_logfile_enter(void)
     return !TBED_UNLIKELY(tbed_thread_self.generation != generation) || tbed_logfile_macros_enter();
 }
 
-/* The thread has been entered. */
+/* The thread must have its recorder: tbed_logfile_enter(). */
 TBED_INLINE uint32_t tbed_logfile_id(struct tbed_logfile_site *site, const struct tbed_logfile_scope *scope)
 {
     uint64_t state = __atomic_load_n(&site->site.state, __ATOMIC_RELAXED);
@@ -93,7 +95,7 @@ TBED_INLINE uint32_t tbed_logfile_id(struct tbed_logfile_site *site, const struc
     return (uint32_t)state;
 }
 
-/* 'site' or, made at run time and the scope's from now on, 'name'; with neither, it was off. */
+/* With 'site', or with a 'name' made at run time, which the scope takes over; with neither, no trace is running. */
 TBED_INLINE struct tbed_logfile_scope tbed_logfile_open(struct tbed_logfile_site *site, char *name)
 {
     struct tbed_logfile_scope scope;
@@ -109,7 +111,7 @@ TBED_INLINE struct tbed_logfile_scope tbed_logfile_open(struct tbed_logfile_site
     return scope;
 }
 
-/* Ends it where it was begun, in the same trace and thread, and only once. */
+/* Ends the scope in the trace and thread where it began, and only once. */
 TBED_INLINE void tbed_logfile_close(struct tbed_logfile_scope *scope)
 {
     if (scope->recorder != NULL && scope->recorder == tbed_thread_self.recorder &&
@@ -164,21 +166,21 @@ struct tbed_logfile_context : tbed_logfile_scope {
     }
 };
 #define TBED_LOGFILE_CONTEXT_(instance, begun) struct tbed_logfile_context instance(begun)
-/* Behind a function: clang takes the pointer for one that is kept, and warns of temporaries. */
+/* In a function: otherwise clang assumes that the pointer is kept, and warns about temporaries. */
 constexpr const char *tbed_logfile_same(const char *text)
 {
     return text;
 }
 #define TBED_LOGFILE_PICK_(is, one, other) ((is) ? tbed_logfile_same(one) : (other))
 #define TBED_LOGFILE_DECIDE_(name, value)  constexpr bool name = value
-/* Not bool ? "load" : "save", which is an array too. */
+/* Rejects bool ? "load" : "save", which is an array too. */
 #define TBED_LOGFILE_IS_FIXED_(text) (__builtin_constant_p(text) || __builtin_constant_p((text)[0]))
 #else
 #define TBED_LOGFILE_CONTEXT_(instance, begun)                                                               \
     struct tbed_logfile_scope instance __attribute__((cleanup(tbed_logfile_close), unused)) = begun
 #define TBED_LOGFILE_PICK_(is, one, other) __builtin_choose_expr(is, one, other)
 #define TBED_LOGFILE_DECIDE_(name, value)  enum { name = value }
-/* A literal, or an array of const char: it stays for ever, or the compiler says that it does not. */
+/* A literal or an array of const char. If it does not live for ever, the compiler complains. */
 #define TBED_LOGFILE_IS_FIXED_(text)                                                                         \
     (__builtin_constant_p(text) ||                                                                           \
      __builtin_types_compatible_p(__typeof__(text) *, const char(*)[sizeof(text)]))
@@ -186,7 +188,7 @@ constexpr const char *tbed_logfile_same(const char *text)
 
 #define TBED_LOGFILE_NONE_ ((const char *)0)
 
-/* Decided by the front end, once: the optimiser might come to know more. */
+/* Decided once, by the front end: the optimiser might find out more later. */
 #define TBED_LOGFILE_DECIDE_FIXED_(module, author, text)                                                     \
     TBED_LOGFILE_DECIDE_(tbed_fixed_, TBED_LOGFILE_IS_FIXED_(module) && TBED_LOGFILE_IS_FIXED_(author) &&    \
                                           TBED_LOGFILE_IS_FIXED_(text))
@@ -197,7 +199,7 @@ constexpr const char *tbed_logfile_same(const char *text)
         (bool)tbed_fixed_;                                                                                   \
     })
 
-/* The static descriptor, or NULL where a part of it is made at run time. */
+/* The static descriptor; NULL if a part of it is made at run time. */
 #define TBED_LOGFILE_SITE_(kind, module, author, text)                                                       \
     __extension__({                                                                                          \
         TBED_LOGFILE_DECIDE_FIXED_(module, author, text);                                                    \
@@ -219,7 +221,7 @@ constexpr const char *tbed_logfile_same(const char *text)
                           ? (char *)NULL                                                                     \
                           : tbed_logfile_name_make(module, author, name))
 
-/* A message alone is a text, of which nothing is formatted; with values it is a format. */
+/* A message without values is a text, which is not formatted; with values it is a format. */
 #define TBED_LOGFILE_SEND_(scope, module, author, ...)                                                       \
     TBED_CAT_(TBED_LOGFILE_SEND_, TBED_LOGFILE_KIND_(__VA_ARGS__))(scope, module, author, __VA_ARGS__)
 /* clang-format off */
@@ -227,7 +229,7 @@ constexpr const char *tbed_logfile_same(const char *text)
 #define TBED_LOGFILE_KIND_AGAIN_(_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, _13, _14, _15, _16, _17, kind, ...) kind
 /* clang-format on */
 
-/* What is made at run time is evaluated in the same expression in which it is recorded: it may be a temporary's. */
+/* Run-time strings are evaluated in the expression that records them: they may belong to a temporary. */
 #define TBED_LOGFILE_HERE_(kind, module, author, text)                                                       \
     (tbed_at_ != NULL ? tbed_at_ : tbed_logfile_make(&tbed_made_, kind, module, author, text))
 
@@ -243,7 +245,7 @@ constexpr const char *tbed_logfile_same(const char *text)
                           scope, __VA_ARGS__);                                                               \
     } while (0)
 
-/* A text that is made at run time is the value of a "%s". */
+/* A text made at run time becomes the argument of a "%s". */
 #define TBED_LOGFILE_SEND_TEXT_(scope, module, author, text)                                                 \
     do {                                                                                                     \
         TBED_LOGFILE_DECIDE_(tbed_is_text_, TBED_LOGFILE_IS_FIXED_(text));                                   \
@@ -262,9 +264,9 @@ constexpr const char *tbed_logfile_same(const char *text)
 /* ---- Scopes ---- */
 
 /*
- * A scope from here to the end of the block, in C too: "{ NAME" and "} NAME" in the log, NAME being 'name' or
- * "MODULE (AUTHOR) FUNCTION". 'instance' is what TBED_LOGFILE_CONTEXT_TRACE() and TBED_LOGFILE_END() call it. The forms
- * with PRODUCT stay where TBED_NO_LOGFILE, defined before this header is included, compiles the others out.
+ * A scope from here to the end of the block, in C too. It is "{ NAME" and "} NAME" in the log, where NAME is 'name' or
+ * "MODULE (AUTHOR) FUNCTION". 'instance' names the scope for TBED_LOGFILE_CONTEXT_TRACE() and TBED_LOGFILE_END(). If
+ * TBED_NO_LOGFILE is defined before this header is included, only the macros with PRODUCT in their names remain.
  */
 #define TBED_LOGFILE_PRODUCT_CONTEXT(instance, name)                                                         \
     TBED_LOGFILE_CONTEXT_(instance, TBED_LOGFILE_OPEN_(TBED_LOGFILE_NONE_, TBED_LOGFILE_NONE_, name))
@@ -272,10 +274,10 @@ constexpr const char *tbed_logfile_same(const char *text)
     TBED_LOGFILE_CONTEXT_(instance, TBED_LOGFILE_OPEN_(module, author, function))
 
 /*
- * The same by hand, for scopes that are no block: static struct tbed_logfile_scope log; TBED_LOGFILE_BEGIN(log, "load");
- * in one function, TBED_LOGFILE_END(log); in another. The scope is all zeros before. What was not begun, was begun in a
- * trace that has been stopped since, or is another thread's, does not end. They nest; what begins while it is open ends
- * before.
+ * Scopes that are not blocks: static struct tbed_logfile_scope log; then TBED_LOGFILE_BEGIN(log, "load"); in one
+ * function and TBED_LOGFILE_END(log); in another. The struct must be zero before its first use. An end does nothing if
+ * the scope was not begun, was begun on another thread, or in a trace that has been stopped since. These scopes nest: a
+ * scope must end before the one in which it began.
  */
 #define TBED_LOGFILE_BEGIN(instance, name)                                                                   \
     TBED_LOGFILE_BEGIN_AUTHOR(instance, TBED_LOGFILE_NONE_, TBED_LOGFILE_NONE_, name)
@@ -289,8 +291,8 @@ constexpr const char *tbed_logfile_same(const char *text)
 /* ---- Messages ---- */
 
 /*
- * "| NAME : message" with the name of a scope, "| : message", and "| MODULE (AUTHOR) : message". The message is a text,
- * as it is, or a format and up to 16 values, which the compiler checks as TBED_LOG's.
+ * In the log: "| NAME : message" with the name of a scope, "| : message", and "| MODULE (AUTHOR) : message". The message
+ * is a text, which is not formatted, or a format and up to 16 values, which the compiler checks as for TBED_LOG.
  */
 #define TBED_LOGFILE_PRODUCT_CONTEXT_TRACE(instance, ...)                                                    \
     TBED_LOGFILE_SEND_(&(instance), TBED_LOGFILE_NONE_, TBED_LOGFILE_NONE_, __VA_ARGS__)
@@ -299,7 +301,7 @@ constexpr const char *tbed_logfile_same(const char *text)
 #define TBED_LOGFILE_PRODUCT_TRACE_AUTHOR(module, author, ...)                                               \
     TBED_LOGFILE_SEND_((const struct tbed_logfile_scope *)NULL, module, author, __VA_ARGS__)
 
-/* Whether anything is recorded. */
+/* Whether a trace is running. */
 #define TBED_LOGFILE_HASLOGFILE() TBED_IS_ON(default)
 
 #ifndef TBED_NO_LOGFILE

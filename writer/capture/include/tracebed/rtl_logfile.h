@@ -1,13 +1,13 @@
 /*
- * tracebed/rtl_logfile.h: the macros of OpenOffice's rtl/logfile.h and rtl/logfile.hxx under their own names, so that
- * code written for them compiles unchanged and records with <tracebed/logfile.h>.
+ * tracebed/rtl_logfile.h: the macros of OpenOffice's rtl/logfile.h and rtl/logfile.hxx under their original names. Code
+ * written for those headers compiles unchanged and records through <tracebed/logfile.h>.
  *
- * Where that code says #include <rtl/logfile.hxx>, compile with -I PREFIX/include/tracebed/openoffice. As ever, only
- * with TIMELOG defined is there more than the PRODUCT forms; and RTL_LOGFILE=PREFIX in the environment switches them on.
- * The forms with a number take exactly that many values, those without one a text, of which nothing is formatted.
+ * Code that includes <rtl/logfile.hxx> is compiled with -I PREFIX/include/tracebed/openoffice. As with the originals, the
+ * macros without PRODUCT in their names record only if TIMELOG is defined, and RTL_LOGFILE=PREFIX in the environment
+ * starts recording. Macros with a number take exactly that many values; those without take a text, which is not formatted.
  *
- * What differs: each is one statement and one record, arguments are evaluated only while something is recorded, and
- * contexts exist in C too. There is no rtl_logfile_trace() and no rtl_logfile_longTrace().
+ * Differences from the originals: each macro is one statement and records one event, arguments are evaluated only while a
+ * trace is running, and contexts exist in C too. There is no rtl_logfile_trace() and no rtl_logfile_longTrace().
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,7 +20,7 @@
 namespace rtl
 {
 
-/* What RTL_LOGFILE_CONTEXT() declares; also for members and parameters. */
+/* The class that RTL_LOGFILE_CONTEXT() declares; it can also be a member or a parameter. */
 class Logfile : public tbed_logfile_context
 {
   public:
