@@ -1,13 +1,13 @@
 /*
  * What the files of the preloaded recorder of functions share.
  *
- * The library is preloaded into a program that was compiled with -finstrument-functions. Each call becomes a span
- * whose id is the location of the function's entry. What it shares with the recorder of allocations (the trace, the
- * threads' recorders, the modules) is in writer/capture/preload.
+ * The library is preloaded into a program compiled with -finstrument-functions. Each call becomes a span whose id is
+ * the location of the function's entry. What it shares with the recorder of allocations (the trace, the threads'
+ * recorders, the modules) is in writer/capture/shared.
  *
- * A thread keeps a frame for each call that has not ended: an exit ends the innermost frame of its function, and those
- * inside of it that were left without an exit. longjmp() and unwinding are seen as they happen, so that what they
- * leave behind ends then, not later.
+ * A thread keeps a frame for each call that has not ended: an exit ends the innermost frame of its function, and the
+ * frames inside it that were left without an exit. longjmp() and unwinding are noticed when they happen, so that the
+ * calls they leave end then and not later.
  *
  * Not here: how the program is started (record_verb.c).
  *
@@ -18,7 +18,7 @@
 
 #include "writer/capture/shared/preload.h"
 
-/* The environment: which functions, a pattern a line, '!' before one that leaves out; how many of them deep. */
+/* The environment: which functions to record, one pattern a line, with '!' before one that excludes; and how deep. */
 #define FUNCTIONS_ENV_FILTER "TRACEBED_FUNCTIONS_FILTER"
 #define FUNCTIONS_ENV_DEPTH  "TRACEBED_FUNCTIONS_DEPTH"
 
@@ -30,7 +30,7 @@ struct functions_frame {
 };
 #define FUNCTIONS_NO_SPAN ((uintptr_t)1)
 
-/* Ranges of modules that the thread was in lately. */
+/* The ranges of modules that the thread was in recently. */
 #define FUNCTIONS_RANGE_COUNT 4
 struct functions_range {
     uint64_t version;
@@ -41,9 +41,9 @@ struct functions_range {
 struct functions_thread {
     struct functions_frame *frames;
     uint32_t depth, capacity;
-    uint32_t unframed; /* innermost calls that there was no memory for */
+    uint32_t unframed; /* innermost calls for which there was no memory */
     uint32_t range_next;
-    /* How it was when the hook that is under way began; its stack pointer is 0: nothing has been stored by it yet. */
+    /* The state when the current hook began. Stack pointer 0: the hook has stored nothing yet. */
     uintptr_t hook_stack;
     uint64_t *hook_cursor;
     uint32_t hook_depth, hook_open;
@@ -54,7 +54,7 @@ extern __thread struct functions_thread functions_thread __attribute__((tls_mode
 /* How a call was left without its exit; an argument of the span's end. */
 enum functions_leave { FUNCTIONS_JUMPED, FUNCTIONS_UNWOUND, FUNCTIONS_VANISHED, FUNCTIONS_LEAVE_COUNT };
 
-/* Room for one more frame. False: no memory. */
+/* Makes room for one more frame. False: no memory. */
 bool functions_frames_grow(struct functions_thread *frames);
 
 static inline uint32_t functions_open_count(struct tbed_recorder *recorder)
@@ -67,10 +67,10 @@ static inline uint32_t functions_open_count(struct tbed_recorder *recorder)
 void functions_frames_cut(struct functions_thread *frames, struct tbed_recorder *recorder, uint32_t depth,
                           enum functions_leave how);
 
-/* Control goes on at the stack pointer 'stack': what was called from there has ended. */
+/* Control continues at the stack pointer 'stack': the calls made from there have ended. */
 void functions_left(uintptr_t stack, enum functions_leave how);
 
-/* No handler comes in between: one that never returns must not take a lock with it. */
+/* Keeps signal handlers out: one that never returns must not take a lock with it. */
 struct functions_signals {
     uint64_t mask[16];
 };
@@ -79,9 +79,9 @@ void functions_signals_restore(const struct functions_signals *old);
 
 /* ---- functions_filter.c: which functions are recorded ---- */
 
-extern bool functions_is_selective; /* not all are */
+extern bool functions_is_selective; /* some functions are excluded */
 
-/* Whether this one is to be, at this depth of spans. */
+/* Whether this function is recorded, at this depth of spans. */
 bool functions_is_wanted(uintptr_t function, uint32_t depth);
 
 #endif

@@ -1,11 +1,11 @@
 /*
  * Which functions are recorded: by name, and how deep.
  *
- * The names are those of the module's own symbols, read from its file when one of its functions is first called; so it
- * works for libraries that are loaded late and for programs that the program starts. A verdict is remembered by
- * address, in a table that all threads share.
+ * The names are those of the module's own symbols, read from its file when one of its functions is first called; so
+ * filters work for libraries that are loaded late and for programs that the program starts. A verdict is remembered by
+ * address, in a table shared by all threads.
  *
- * Nothing in the file is believed: each part is read into memory of its own, and indexes are checked against it.
+ * The file is not trusted: each part is read into memory of its own, and indexes are checked against it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -36,7 +36,7 @@ static uint32_t depth_max = UINT32_MAX;
 
 /* ---- What was asked for ---- */
 
-/* 'list' is cut at its ends of lines. */
+/* Splits 'list' at the ends of its lines. */
 static void take_patterns(char *list)
 {
     char *rest = list;
@@ -49,7 +49,7 @@ static void take_patterns(char *list)
     }
 }
 
-/* Before any other constructor: their functions are recorded too. */
+/* Runs before all other constructors, so that their functions are recorded too. */
 __attribute__((constructor(101))) static void start(void)
 {
     static char list[4096];
@@ -61,7 +61,9 @@ __attribute__((constructor(101))) static void start(void)
     functions_is_selective = pattern_count > 0 || depth != NULL;
 }
 
-/* The last pattern that fits counts; where none does, it is as if the opposite of the first had been said of all. */
+/*
+ * The last matching pattern decides. If none matches, the function is treated as the opposite of the first pattern.
+ */
 static bool default_verdict(void)
 {
     return patterns[0].leaves_out;
@@ -96,7 +98,7 @@ static struct bytes bytes_alloc(uint64_t nbytes)
     return pages == MAP_FAILED ? (struct bytes){NULL, 0} : (struct bytes){pages, nbytes};
 }
 
-/* Nothing, if the file does not have them. */
+/* Empty if the file does not have them. */
 static struct bytes bytes_read(int fd, uint64_t offset, uint64_t nbytes)
 {
     struct stat status;
@@ -141,7 +143,7 @@ static bool symbols_take(int fd, struct bytes table, uint32_t type, struct symbo
     return false;
 }
 
-/* Stripped programs still have the names that they export. */
+/* Stripped programs still have the names of exported functions. */
 static void symbols_read(int fd, struct symbols *symbols_ret)
 {
     ElfW(Ehdr) header;
@@ -155,7 +157,7 @@ static void symbols_read(int fd, struct symbols *symbols_ret)
     bytes_free(table);
 }
 
-/* The name of the function that starts at '*pc_ret'; NULL: the entry is none. */
+/* The name of the function that starts at '*pc_ret'; NULL: the entry is not a function. */
 static const char *function_at(const struct symbols *symbols, size_t index, uint64_t *pc_ret)
 {
     ElfW(Sym) symbol;
@@ -189,7 +191,7 @@ static uint64_t *slot_of(struct exceptions *exceptions, uint64_t pc)
     return &exceptions->slots[at];
 }
 
-/* How many symbols have a verdict that is not the default; they go into the set if there is one. */
+/* Counts the symbols whose verdict is not the default, and adds them to the set if there is one. */
 static size_t each_exception(const struct symbols *symbols, struct exceptions *exceptions)
 {
     size_t count = 0;
@@ -238,7 +240,7 @@ static bool is_of(const struct exceptions *exceptions, const struct preload_modu
            memcmp(exceptions->build_id, module->build_id, module->build_id_nbytes) == 0;
 }
 
-/* Two threads may make the same; then both stay. */
+/* Two threads may build the same set; both then stay. */
 static struct exceptions *exceptions_of(const struct preload_module *module)
 {
     struct exceptions *first = __atomic_load_n(&all_exceptions, __ATOMIC_ACQUIRE);

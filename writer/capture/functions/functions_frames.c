@@ -1,8 +1,8 @@
 /*
  * The frames of calls that have not ended, and how they end without an exit.
  *
- * The array is a thread's own, from mmap, and goes with the thread. A forked child has a copy, with the calls that
- * were open in its parent.
+ * The array belongs to a thread, comes from mmap(), and is freed with the thread. A forked child has a copy, with the
+ * calls that were open in its parent.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -45,7 +45,7 @@ static void key_make(void)
     has_key = pthread_key_create(&key, frames_free) == 0;
 }
 
-/* The guard is up already, or it is our own signal mask that keeps handlers away. */
+/* The guard is already set, or our own signal mask keeps handlers out. */
 bool functions_frames_grow(struct functions_thread *frames)
 {
     size_t nbytes = frames->capacity * sizeof *frames->frames;
@@ -90,7 +90,7 @@ _Static_assert(sizeof(sigset_t) <= sizeof(struct functions_signals), "the mask f
 
 /* ---- Ends without an exit ---- */
 
-/* The id of a text that is told again and again; INVALID where it cannot be stored. */
+/* The id of a text that is used repeatedly; INVALID if it cannot be stored. */
 static uint32_t text_id(uint32_t *id, const char *text)
 {
     if (*id == 0)
@@ -131,7 +131,7 @@ static bool is_in(const struct region *region, uintptr_t address)
     return address - region->start < region->nbytes;
 }
 
-/* Of the signal stack that the thread runs on; empty: it does not. */
+/* The signal stack that the thread is running on; empty: it is not on one. */
 static struct region signal_stack(void)
 {
     stack_t stack;
@@ -141,8 +141,8 @@ static struct region signal_stack(void)
 }
 
 /*
- * A handler came in the middle of a hook, and leaves it behind for ever. Its event, one word, is stored or it is not:
- * frames and open spans are made to agree with what is.
+ * A handler interrupted a hook and never returns to it. The hook's event, one word, was stored or not: makes frames
+ * and open spans agree with what was.
  */
 static void hook_abandon(struct preload_thread *thread, struct functions_thread *frames)
 {
@@ -163,13 +163,16 @@ static void hook_abandon(struct preload_thread *thread, struct functions_thread 
     tbed_recorder_leave(recorder);
 }
 
-/* How many frames stay. A stack grows down; one on another stack is not below because its addresses are. */
+/*
+ * Returns how many frames remain. Stacks grow down; a frame on another stack is not deeper because its address is
+ * lower.
+ */
 static uint32_t depth_at(const struct functions_thread *frames, uintptr_t stack)
 {
     uint32_t depth = frames->depth;
     if ((uintptr_t)__builtin_frame_address(0) > stack) {
         struct region region = signal_stack();
-        if (region.nbytes == 0 || is_in(&region, stack)) /* to another stack of the program's own making */
+        if (region.nbytes == 0 || is_in(&region, stack)) /* to another stack, made by the program */
             return depth;
         while (depth > 0 && is_in(&region, frames->frames[depth - 1].stack))
             depth--;
@@ -203,7 +206,7 @@ void functions_left(uintptr_t stack, enum functions_leave how)
         return;
     if (thread->guard != PRELOAD_FREE) {
         struct region region = signal_stack();
-        if (is_in(&region, stack) || stack < frames->hook_stack) /* the handler stays inside itself */
+        if (is_in(&region, stack) || stack < frames->hook_stack) /* the jump stays within the handler */
             return;
         if (frames->hook_stack != 0)
             hook_abandon(thread, frames);

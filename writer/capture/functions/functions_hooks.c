@@ -1,8 +1,8 @@
 /*
  * The functions that an instrumented program calls at the entry and the exit of each of its functions.
  *
- * The usual call goes the quick way: a few compares, a clock read, two stores. What is rare goes through the recorder's
- * own functions, with signals blocked, so that a handler that never returns (siglongjmp) cannot leave a lock taken.
+ * The usual call takes the quick path: a few compares, a clock read, two stores. Rare cases go through the recorder's
+ * own functions with signals blocked, so that a handler that never returns (siglongjmp) cannot leave a lock taken.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,12 +17,12 @@
 EXPORTED void __cyg_profile_func_enter(void *function, void *call_site);
 EXPORTED void __cyg_profile_func_exit(void *function, void *call_site);
 
-/* The stack pointer of whoever called the hook. */
+/* The stack pointer of the hook's caller. */
 #define CALLER_STACK ((uintptr_t)__builtin_dwarf_cfa())
 
 /* ---- What both do ---- */
 
-/* False: a handler came in the middle of a hook; its calls are dropped and counted, entries and exits alike. */
+/* False: a handler interrupted a hook; its calls are dropped and counted, entries and exits alike. */
 static inline bool hook_begin(struct preload_thread *thread)
 {
     if (TBED_UNLIKELY(__atomic_load_n(&thread->guard, __ATOMIC_RELAXED) != PRELOAD_FREE)) {
@@ -33,16 +33,16 @@ static inline bool hook_begin(struct preload_thread *thread)
     return true;
 }
 
-#define ROOM_NBYTES 32 /* an end with its begin tick, and the time */
+#define ROOM_NBYTES 32 /* an end with its begin tick, and a time advance */
 
-/* The next record stays in its block: it takes no lock. */
+/* The next record stays in its block, so it takes no lock. */
 static inline bool has_room(const struct tbed_recorder *recorder)
 {
     uintptr_t end = (uintptr_t)__atomic_load_n(&recorder->end, __ATOMIC_RELAXED);
     return end - (uintptr_t)recorder->cursor - ROOM_NBYTES <= UINT32_MAX;
 }
 
-/* The stack pointer last: it says that the rest is so. */
+/* The stack pointer is stored last and marks the rest as valid. */
 static inline void snapshot(struct functions_thread *frames, struct tbed_recorder *recorder, uintptr_t stack)
 {
     frames->hook_cursor = recorder->cursor;
@@ -60,9 +60,9 @@ static inline void hook_forget(struct functions_thread *frames)
 }
 
 /*
- * The usual half of tbed_span_begin() and tbed_span_end(), without a call in it, so that the hooks save no registers;
- * that alone is a tenth of their cost. The recorder's own mark is not needed: the thread's guard keeps handlers out,
- * and nobody closes the writer. False: nothing has been done.
+ * The usual case of tbed_span_begin() and tbed_span_end(), without calls, so that the hooks save no registers; that
+ * alone is a tenth of their cost. The recorder's own mark is not needed: the thread's guard keeps handlers out, and
+ * the writer is never closed. False: nothing has been done.
  */
 static inline bool store_quickly(struct tbed_recorder *recorder, uint32_t tag, uint32_t id,
                                  uint64_t *tick_ret)
@@ -88,7 +88,7 @@ static inline void push(struct functions_thread *frames, uintptr_t function, uin
     frames->depth++;
 }
 
-/* The module's range, from those that the thread was in lately. */
+/* Finds the module's range among those that the thread was in recently. */
 static bool range_recall(struct preload_thread *thread, struct functions_thread *frames, uintptr_t pc)
 {
     uint64_t version = __atomic_load_n(&preload_modules_version, __ATOMIC_ACQUIRE);
@@ -149,7 +149,7 @@ SLOW static void enter_slowly(struct preload_thread *thread, struct functions_th
     errno = saved_errno;
 }
 
-/* False: not this way. */
+/* False: the call needs another path. */
 static inline __attribute__((always_inline)) bool enter_quickly(struct preload_thread *thread,
                                                                 struct functions_thread *frames,
                                                                 uintptr_t function, uintptr_t stack)
@@ -175,7 +175,7 @@ static inline __attribute__((always_inline)) bool enter_quickly(struct preload_t
     return true;
 }
 
-/* Between the quick way and the slow one: another module that is known, a function that is not wanted. */
+/* Between the quick path and the slow one: another module that is known, or an excluded function. */
 SLOW static void enter_otherwise(struct preload_thread *thread, struct functions_thread *frames,
                                  uintptr_t function, uintptr_t stack)
 {
@@ -208,8 +208,8 @@ void __cyg_profile_func_enter(void *function, void *call_site)
 /* ---- Exit ---- */
 
 /*
- * The stack pointer is never above that of the entry, but where the exit hook was called as the function's last jump:
- * it is called from the function's caller, then. An entry below belongs to a call that is no more.
+ * The stack pointer at an exit is never above that at the entry, except if the exit hook is called as the function's
+ * last jump: it is then called from the function's caller. An entry below belongs to a call that has ended.
  */
 static inline bool is_exit_of(const struct functions_frame *frame, uintptr_t function, uintptr_t stack,
                               bool is_jump)
@@ -225,7 +225,7 @@ static inline void pop(struct functions_thread *frames, struct tbed_recorder *re
     frames->depth--;
 }
 
-/* A call whose entry was not seen has no frame: nothing ends. */
+/* A call whose entry was not seen has no frame, so nothing ends. */
 static void end_slowly(struct functions_thread *frames, struct tbed_recorder *recorder, uintptr_t function,
                        uintptr_t stack, bool is_jump)
 {

@@ -1,12 +1,12 @@
 /*
  * The ways out of calls that no exit hook sees: longjmp(), and the unwinding of exceptions and of threads that end.
  *
- * Both say where the stack pointer will be. A jmp_buf has it, scrambled by the C library with a number that does not
- * change: we find the number by a jump buffer of our own, whose stack pointer we know. The unwinder tells it when it
- * is told where to land (_Unwind_SetIP), for whatever language.
+ * Both reveal the stack pointer to come. A jmp_buf contains it, scrambled by the C library with a number that does not
+ * change: we learn the number from a jump buffer of our own, whose stack pointer we know. The unwinder knows it when
+ * it is given the landing place (_Unwind_SetIP), for any language.
  *
- * Where neither is to be had (another C library, an unwinder that is linked in), the next exit of a function further
- * out ends what was left.
+ * If neither is available (another C library, a statically linked unwinder), the next exit of a function further out
+ * ends the calls that were left.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -56,14 +56,14 @@ static __attribute__((noinline)) struct sample sample_take(void)
 {
     jmp_buf buffer;
     struct sample sample;
-    if (_setjmp(buffer) != 0) /* nobody comes back here */
+    if (_setjmp(buffer) != 0) /* control never returns here */
         abort();
     READ_STACK(sample.stack);
     sample.stored = stored_stack(buffer);
     return sample;
 }
 
-/* The same from elsewhere in the stack. */
+/* The same from elsewhere on the stack. */
 static __attribute__((noinline)) struct sample sample_take_deeper(void)
 {
     volatile uint8_t room[1000];
@@ -91,10 +91,10 @@ static void jump(const void *buffer)
 
 /* ---- The real functions ---- */
 
-/* The standard has no conversion from an object pointer to a function pointer; POSIX promises this one. */
+/* The C standard has no conversion from an object pointer to a function pointer; POSIX guarantees this one. */
 #define TO_FUNCTION(function, address) memcpy(&(function), &(address), sizeof(function))
 
-/* What the caller's library needs may have been loaded for it alone; then it is looked up again and again. */
+/* What the caller's library needs may have been loaded for it alone; it is then looked up each time. */
 static void *find_for(const char *name, const void *caller)
 {
     Dl_info info;
@@ -103,7 +103,7 @@ static void *find_for(const char *name, const void *caller)
     if (library != NULL)
         dlclose(library);
     if (found == NULL)
-        abort(); /* nobody could have called us */
+        abort(); /* otherwise this function could not have been called */
     return found;
 }
 
@@ -145,7 +145,7 @@ JUMP(__longjmp_chk)
 struct _Unwind_Context;
 EXPORTED void _Unwind_SetIP(struct _Unwind_Context *context, uintptr_t pc);
 
-/* The stack pointer is that of the landing place: what is called from there has been left. */
+/* The stack pointer is that of the landing place: the calls made from there have been left. */
 void _Unwind_SetIP(struct _Unwind_Context *context, uintptr_t pc)
 {
     static void *kept_set, *kept_get;

@@ -1,8 +1,8 @@
 /*
  * Libraries that the program unloads: another one may take their addresses, with functions of its own.
  *
- * What is loaded is looked at when an address is met that is in no known module; so only what goes has to be seen. From
- * the begin of dlclose() on, for as soon as a module is gone another thread may load one in its place and call it.
+ * What is loaded is checked when an address is in no known module, so only unloading has to be noticed. That starts
+ * with the beginning of dlclose(): as soon as a module is gone, another thread may load one in its place and call it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,14 +15,14 @@
 
 static int (*real_dlclose)(void *);
 
-/* The standard has no conversion from an object pointer to a function pointer; POSIX promises this one. */
+/* The C standard has no conversion from an object pointer to a function pointer; POSIX guarantees this one. */
 static void look_up(void)
 {
     void *found = dlsym(RTLD_NEXT, "dlclose");
     memcpy(&real_dlclose, &found, sizeof found);
 }
 
-/* With signals blocked: both take a lock. */
+/* Called with signals blocked, since both functions take a lock. */
 static void take_note(void (*note)(void))
 {
     struct functions_signals signals;

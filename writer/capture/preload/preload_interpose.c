@@ -1,9 +1,8 @@
 /*
- * The functions that stand in front of the allocator's own. Each passes its call on, unchanged, and records
- * it.
+ * The functions interposed before the allocator's own. Each passes its call on unchanged, and records it.
  *
- * A free is recorded before it happens and an allocation after it, so that a block that goes from one thread
- * to another is never seen with two owners. What failed is recorded with address 0.
+ * A free is recorded before it happens and an allocation after it, so that a block that passes from one thread to
+ * another never seems to have two owners. A failed call is recorded with address 0.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -81,14 +80,14 @@ static void record_realloc(uintptr_t old, const void *address, size_t nbytes, ui
     preload_leave(thread);
 }
 
-/* The size that the caller meant; the real function refuses more than there is by itself. */
+/* The size that the caller meant; the real function itself rejects an overflow. */
 static inline size_t product(size_t count, size_t nbytes)
 {
     size_t total;
     return __builtin_mul_overflow(count, nbytes, &total) ? SIZE_MAX : total;
 }
 
-/* How much the loader once asked for is not known, but where the arena ends is. */
+/* The size that the loader asked for is unknown, but the end of the arena is known. */
 static void *move_from_arena(const void *old, size_t nbytes, const uintptr_t *frame)
 {
     void *address = preload_real.malloc(nbytes);
@@ -132,7 +131,10 @@ EXPORTED void *realloc(void *old, size_t nbytes)
     return address;
 }
 
-/* The C library's own calls realloc(), that is us: the call would be recorded twice, so we do what it does. */
+/*
+ * The C library's reallocarray() calls realloc(), which is ours, so the call would be recorded twice. Does the same
+ * work instead.
+ */
 EXPORTED void *reallocarray(void *old, size_t count, size_t nbytes)
 {
     uintptr_t old_address = (uintptr_t)old;

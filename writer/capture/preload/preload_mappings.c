@@ -1,6 +1,6 @@
 /*
- * mmap, munmap and mremap, where they are asked for: anonymous memory that can be used. What is only reserved
- * (PROT_NONE) or a file's is no memory of the program's.
+ * mmap(), munmap() and mremap() of usable anonymous memory. Reserved ranges (PROT_NONE) and mapped files are not the
+ * program's memory.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,7 +18,7 @@
 extern const uint8_t __ehdr_start[] __attribute__((visibility("hidden")));
 extern const uint8_t _end[] __attribute__((visibility("hidden")));
 
-/* The writer's own calls come here too. */
+/* The writer's own calls pass through here too. */
 static bool is_wanted(const uintptr_t *frame)
 {
     uintptr_t pc = frame[1];
@@ -31,7 +31,7 @@ static size_t whole_pages(size_t nbytes)
     return (nbytes + page - 1) & ~(page - 1);
 }
 
-/* The range is no longer what it was. */
+/* Records that the range is no longer mapped as before. */
 static void record_unmap(const void *address, size_t nbytes, const uintptr_t *frame)
 {
     struct preload_thread *thread = &preload_thread;
@@ -89,7 +89,10 @@ EXPORTED int munmap(void *address, size_t nbytes)
     return preload_real.munmap(address, nbytes);
 }
 
-/* Of what was not recorded, a file's perhaps, it is told too: a reader knows no mapping there, and passes it over. */
+/*
+ * Also records the move of a mapping that was not recorded, such as a file's: readers find no mapping there and ignore
+ * it.
+ */
 EXPORTED void *mremap(void *old, size_t old_nbytes, size_t nbytes, int flags, ...)
 {
     void *wish = NULL;

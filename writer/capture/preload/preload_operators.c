@@ -1,13 +1,13 @@
 /*
- * operator new and delete of C++, so that their caller is told and not the C++ library.
+ * C++'s operators new and delete, interposed so that their caller is recorded instead of the C++ library.
  *
- * Each passes its call on to the operator that would have been called. That one, as a rule, calls malloc or free, which
- * are ours: they find the operator's frame and record the operator's caller. An operator of an allocator's own does
- * not; then the operators themselves record. Which it is shows with the first new. A program that defines its own
- * operators has them called, not these.
+ * Each passes its call on to the operator that would have been called. That one usually calls malloc() or free(),
+ * which are ours: they find the operator's frame and record the operator's caller. The operators of some allocators do
+ * not; then the operators here record. The first new shows which case applies. A program that defines its own
+ * operators calls those, not these.
  *
- * They are C functions by the names that C++ compilers give them, so that nothing of C++ is loaded into programs of
- * other languages. What is thrown goes through them.
+ * They are C functions with the names that C++ compilers mangle, so that no C++ is loaded into programs in other
+ * languages. Exceptions pass through them.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,11 +21,11 @@
 #define EXPORTED __attribute__((visibility("default"), used, noinline))
 #define FRAME    ((const uintptr_t *)__builtin_frame_address(0))
 
-static bool operators_record; /* those that are called do not call malloc; atomic */
+static bool operators_record; /* the real operators do not call malloc(); atomic */
 
 /* ---- Who is called ---- */
 
-/* Found with the first call; NULL is kept as that, where there is no C++ library at all. */
+/* Found with the first call; NULL is remembered if there is no C++ library at all. */
 struct target {
     void *function; /* atomic */
     bool is_known;  /* atomic, set last */
@@ -53,7 +53,7 @@ static inline bool records(void)
     return TBED_UNLIKELY(__atomic_load_n(&operators_record, __ATOMIC_RELAXED));
 }
 
-/* new[] calls new: the outermost counts. */
+/* new[] calls new: the outermost caller is recorded. */
 static inline void begin(const uintptr_t *frame)
 {
     if (!records() && preload_thread.outer_frame < frame)
@@ -62,7 +62,7 @@ static inline void begin(const uintptr_t *frame)
 
 static inline void *end_new(void *address, size_t nbytes, const uintptr_t *frame)
 {
-    if (TBED_UNLIKELY(preload_thread.outer_frame == frame)) { /* nobody took it */
+    if (TBED_UNLIKELY(preload_thread.outer_frame == frame)) { /* the real operator did not call malloc() */
         preload_thread.outer_frame = NULL;
         __atomic_store_n(&operators_record, true, __ATOMIC_RELAXED);
     }
@@ -84,7 +84,7 @@ static inline void end_delete(void)
     preload_thread.outer_frame = NULL; /* free(NULL) records nothing */
 }
 
-/* Without a C++ library nobody could catch what is thrown. */
+/* Without a C++ library an exception could not be caught. */
 static void *allocate(size_t alignment, size_t nbytes, bool may_fail)
 {
     void *address = NULL;

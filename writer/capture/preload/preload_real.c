@@ -1,8 +1,8 @@
 /*
- * Finds the functions that we stand in front of.
+ * Finds the real functions behind the interposed ones.
  *
- * The table starts with functions that look all of them up and then pass the call on, so that no check is
- * needed later. dlsym() may itself allocate: these calls come back here, and are served from the arena.
+ * The table starts with functions that look up all of them and then pass the call on, so that no check is needed
+ * later. dlsym() may itself allocate: such calls come back here and are served from the arena.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -80,7 +80,7 @@ static void *missing_pvalloc(size_t nbytes)
     return preload_real.memalign(page, (nbytes + page - 1) & ~(page - 1));
 }
 
-/* The kernel's; these need nothing to be found. */
+/* System calls, which need no lookup. */
 static void *first_mmap(void *address, size_t nbytes, int protection, int flags, int fd, off_t offset)
 {
     return (void *)syscall(SYS_mmap, address, nbytes, protection, flags, fd, offset);
@@ -95,14 +95,14 @@ static void *first_mremap(void *old, size_t old_nbytes, size_t nbytes, int flags
 {
     va_list rest;
     va_start(rest, flags);
-    void *wish = va_arg(rest, void *); /* ours always gives one */
+    void *wish = va_arg(rest, void *); /* our caller always passes one */
     va_end(rest);
     return (void *)syscall(SYS_mremap, old, old_nbytes, nbytes, flags, wish);
 }
 
 /* ---- Looking them up ---- */
 
-/* The standard has no conversion from an object pointer to a function pointer; POSIX promises this one. */
+/* The C standard has no conversion from an object pointer to a function pointer; POSIX guarantees this one. */
 #define LOOK_UP(name, stand_in)                                                                              \
     do {                                                                                                     \
         void *found = dlsym(RTLD_NEXT, #name);                                                               \
@@ -130,7 +130,7 @@ static struct preload_real look_up(void)
     return real;
 }
 
-/* True: the table is good now. False: this very thread is in the middle of looking up. */
+/* True: the table is complete. False: this thread is in the middle of looking up. */
 static bool resolve(void)
 {
     uint32_t expected = UNRESOLVED;
@@ -153,8 +153,8 @@ static bool resolve(void)
 /* ---- One by one ---- */
 
 /*
- * A library that was loaded by dlopen, for itself, has what it needs (the C++ runtime) in a scope of its own, where
- * RTLD_NEXT does not look. What is found there stays loaded.
+ * A library loaded with dlopen() and RTLD_LOCAL finds what it needs (the C++ runtime) in a scope of its own, where
+ * RTLD_NEXT does not look. A library found there stays loaded.
  */
 void *preload_real_find(const char *name, uintptr_t pc)
 {

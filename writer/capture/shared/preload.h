@@ -1,11 +1,11 @@
 /*
- * What the files of the preloaded allocation recorder share. preload_elf.c, preload_modules.c and preload_thread.c
- * serve the preloaded recorder of functions (writer/capture/functions) as well.
+ * What the files of the preloaded allocation recorder share. The files in this folder also serve the preloaded
+ * recorder of functions (writer/capture/functions).
  *
- * The library stands between a program and its allocator: every call is passed on to the real function, and
- * recorded. It runs inside somebody's malloc, in any thread, at any time from the loader's first call to the
- * last destructor. So it allocates with mmap only, starts no thread, prints nothing, installs no handler, and
- * leaves errno as the real function set it.
+ * The library sits between a program and its allocator: every call is passed on to the real function, and recorded. It
+ * runs inside malloc(), in any thread, at any time between the loader's first call and the last destructor. So it
+ * allocates with mmap() only, starts no thread, prints nothing, installs no handler, and leaves errno as the real
+ * function set it.
  *
  * Not here: the trace itself (tracebed/writer.h), how the program is started (record_verb.c).
  *
@@ -17,23 +17,23 @@
 #include <sys/types.h>
 #include <tracebed/writer.h>
 
-/* The environment: where the trace is, by its absolute path; and whether trouble with it is worth a line. */
+/* The environment: the absolute path of the trace; whether to print a line if it cannot be written. */
 #define PRELOAD_ENV_FILE    "TRACEBED_PRELOAD_FILE"
 #define PRELOAD_ENV_VERBOSE "TRACEBED_VERBOSE"
-/* What is recorded: "light", "stacks=16", "fp", "mmap", with commas between them. */
+/* What to record: "light", "stacks=16", "fp", "mmap", separated by commas. */
 #define PRELOAD_ENV_MODE "TRACEBED_PRELOAD_MODE"
 
 struct preload_mode {
     bool is_light;         /* each allocation is an INSTANT of its caller; no frees */
-    bool by_frame_pointer; /* stacks are */
-    bool has_mappings;     /* anonymous mmap too */
-    uint32_t frame_count;  /* of stacks; 0: the caller only */
+    bool by_frame_pointer; /* stacks are found by frame pointers */
+    bool has_mappings;     /* anonymous mmap() is recorded too */
+    uint32_t frame_count;  /* frames of a stack; 0: only the caller */
 };
 #define PRELOAD_FRAMES_MAX 128u
 
 /* Set before the first record. */
 extern struct preload_mode preload_mode;
-#define PRELOAD_ENV_MAX "TRACEBED_PRELOAD_MAX" /* bytes that the file may have */
+#define PRELOAD_ENV_MAX "TRACEBED_PRELOAD_MAX" /* the limit of the file's size in bytes */
 /* A series of files: "NBYTES,INTERVAL_NS,KEEP", as in the writer's options. */
 #define PRELOAD_ENV_ROTATE "TRACEBED_PRELOAD_ROTATE"
 
@@ -55,14 +55,15 @@ struct preload_real {
     void *(*mremap)(void *, size_t, size_t, int, ...);
 };
 
-/* Always callable: before they are found, they find themselves first. */
+/* Always callable: until the functions are found, these find them first. */
 extern struct preload_real preload_real;
 
-/* The function of that name which would have been called from the module that has 'pc'; NULL: there is none. */
+/* The function of this name that the module with 'pc' would have called; NULL: there is none. */
 void *preload_real_find(const char *name, uintptr_t pc);
 
-/* The loader may allocate while it looks for the real functions. It gets pieces of this, which are never
- * freed. */
+/*
+ * The loader may allocate while it looks for the real functions. It gets pieces of this arena, which are never freed.
+ */
 #define PRELOAD_ARENA_NBYTES 16384u
 extern uint8_t preload_arena[PRELOAD_ARENA_NBYTES];
 
@@ -76,8 +77,8 @@ static inline bool preload_arena_owns(const void *address)
 enum preload_guard {
     PRELOAD_FREE = 0,
     PRELOAD_RECORDING =
-        1, /* a call that comes now is a signal handler's: it is passed on, and counted as dropped */
-    PRELOAD_APART = 2, /* we call the system ourselves: what it allocates is nobody's business */
+        1,             /* a call now comes from a signal handler: it is passed on, and counted as dropped */
+    PRELOAD_APART = 2, /* we are calling the system ourselves: allocations are passed on and not recorded */
 };
 
 struct preload_range {
@@ -87,28 +88,28 @@ struct preload_range {
 };
 
 struct preload_thread {
-    struct tbed_recorder *recorder; /* NULL: look closer */
+    struct tbed_recorder *recorder; /* NULL: take the slow path */
     int *errno_at;
     /* The module of the last caller, as of 'range_version'. */
     uint64_t range_version;
     uintptr_t range_start;
     uintptr_t range_nbytes;
     uint32_t range_first_id;
-    struct preload_range range_before; /* the other one of two modules that take turns */
+    struct preload_range range_before; /* the range before, for two modules that take turns */
     uint8_t guard;                     /* enum preload_guard */
     bool has_ended;      /* the last round of destructors is over: each record borrows a recorder */
     uintptr_t missed_pc; /* belongs to no module, as of 'missed_version' */
     uint64_t missed_version;
-    /* Of operator new or delete, which is about to call malloc or free: who called it is what counts. */
+    /* The frame of operator new or delete, which is about to call malloc() or free(): its caller is recorded. */
     const uintptr_t *outer_frame;
     struct preload_stacks *stacks; /* preload_stack.c; NULL: none yet */
 };
 extern __thread struct preload_thread preload_thread __attribute__((tls_model("initial-exec")));
 
-/* The trace; NULL while there is none. */
+/* The trace; NULL if there is none. */
 extern struct tbed_writer *preload_writer;
 
-/* Opens the trace that the environment names, once. */
+/* Opens the trace named in the environment, once. */
 void preload_trace_open(void);
 
 /* Slow halves of the two functions below. */
@@ -124,8 +125,8 @@ static inline void preload_guard_set(struct preload_thread *thread, enum preload
 }
 
 /*
- * Between the two a thread may record: preload_enter() gives its recorder, or NULL when there is nothing to
- * record (then there is nothing to leave).
+ * A thread records between these two. preload_enter() returns its recorder, or NULL if nothing is to be recorded; then
+ * there is nothing to leave.
  */
 static inline struct tbed_recorder *preload_enter(struct preload_thread *thread)
 {
@@ -168,34 +169,39 @@ static inline uint32_t preload_location_at(struct preload_thread *thread, uintpt
 }
 
 /*
- * That of a caller by its return address. One less is inside the instruction that called, and so in its line and
- * function, even where the call was a function's last instruction.
+ * The location id of a caller, given its return address. One less lies inside the calling instruction, and so in its
+ * line and function, even if the call was a function's last instruction.
  */
 static inline uint32_t preload_location(struct preload_thread *thread, uintptr_t return_address)
 {
     return preload_location_at(thread, return_address - 1);
 }
 
-/* Around dlclose(), where its end is not seen otherwise. Meanwhile each record looks at what is loaded. */
+/*
+ * Called before and after dlclose() if its end cannot be seen otherwise. In between, each record checks what is
+ * loaded.
+ */
 void preload_modules_unload_begin(void);
 void preload_modules_unload_end(void);
 
-/* Where a module is that has 'pc', without registering it. False: in none that is loaded. */
+/* Finds the module that contains 'pc' without registering it. False: no loaded module does. */
 struct preload_module;
 bool preload_module_find(uintptr_t pc, struct preload_module *module_ret);
 
-/* True for a caller in the loader: it must be looked at each time, by preload_location(). */
+/* True for a caller in the loader, which preload_location() must look at each time. */
 bool preload_is_linker(uintptr_t pc);
 
 /* ---- preload_stack.c: who called the caller ---- */
 
-/* The id of the stack that ends with the caller of the function with this frame; if it cannot be had, its location. */
+/*
+ * The id of the stack that ends with the caller of the function with this frame; its location if there is no such id.
+ */
 uint32_t preload_stack(struct preload_thread *thread, const uintptr_t *frame);
 
 /* The thread ends. */
 void preload_stack_end(struct preload_thread *thread);
 
-/* What an allocation's event has as its id. 'frame' is __builtin_frame_address(0) of the function that was called. */
+/* The id of an allocation's event. 'frame' is __builtin_frame_address(0) of the interposed function. */
 static inline uint32_t preload_caller(struct preload_thread *thread, const uintptr_t *frame)
 {
     return TBED_UNLIKELY(preload_mode.frame_count > 0) ? preload_stack(thread, frame)
@@ -207,12 +213,11 @@ static inline uint32_t preload_caller(struct preload_thread *thread, const uintp
 void preload_record_alloc(enum tbed_alloc_function function, const void *address, size_t nbytes,
                           const uintptr_t *frame);
 void preload_record_free(const void *address, const uintptr_t *frame);
-/* When the real function is about to be called; 0 if nothing is recorded. */
+/* The tick just before the real function is called; 0 if nothing is recorded. */
 uint64_t preload_realloc_begin(void);
 
 /*
- * The frame whose caller counts: that of operator new, if it called. One that lies deeper was left behind by an
- * exception.
+ * The frame whose caller is recorded: that of operator new if it called. A deeper one was left behind by an exception.
  */
 static inline const uintptr_t *preload_outer_take(struct preload_thread *thread, const uintptr_t *frame)
 {
@@ -228,22 +233,22 @@ static inline const uintptr_t *preload_outer_take(struct preload_thread *thread,
 #define PRELOAD_BUILD_ID_NBYTES 64
 
 struct preload_module {
-    uintptr_t start; /* of its executable segments, where they are now */
+    uintptr_t start; /* the executable segments, where they are mapped */
     uintptr_t nbytes;
     uint64_t base;           /* 'start' as the ELF file has it */
-    const char *name;        /* the loader's, valid while the module is loaded */
-    uint64_t name_hash;      /* of its text: where a build-id does not, this tells modules apart */
+    const char *name;        /* owned by the loader, valid while the module is loaded */
+    uint64_t name_hash;      /* hash of the name; distinguishes modules without a build-id */
     uintptr_t frames_header; /* .eh_frame_hdr; 0: none */
     uintptr_t frames_header_nbytes;
-    uintptr_t image_start, image_nbytes; /* of the segment that it lies in */
-    uint32_t first_id;                   /* atomic; PRELOAD_NOT_REGISTERED until somebody calls us from it */
+    uintptr_t image_start, image_nbytes; /* the segment that contains it */
+    uint32_t first_id;                   /* atomic; PRELOAD_NOT_REGISTERED until the module first calls us */
     uint16_t build_id_nbytes;
     bool is_linker;
     uint8_t build_id[PRELOAD_BUILD_ID_NBYTES];
 };
 #define PRELOAD_NOT_REGISTERED UINT32_MAX
 
-/* Looks again at what is loaded; the guard is PRELOAD_APART. */
+/* Checks what is loaded now; the guard is PRELOAD_APART. */
 void preload_modules_refresh(void);
 
 struct dl_phdr_info;

@@ -1,5 +1,5 @@
 /*
- * What a loaded module says of itself: where its code is, its build-id, its file.
+ * What a loaded module contains: where its code is, its build-id, its file.
  *
  * Only memory that the loader has mapped is read, within the segments that the program headers declare.
  *
@@ -16,7 +16,7 @@
 
 #define PATH_NBYTES 4096
 
-/* From the lowest executable address to the highest, as the file has them. */
+/* From the lowest executable address to the highest, as in the file. */
 static bool code_span(const struct dl_phdr_info *info, uint64_t *start_ret, uint64_t *end_ret)
 {
     uint64_t start = UINT64_MAX, end = 0;
@@ -92,7 +92,7 @@ static void read_build_id(const struct dl_phdr_info *info, struct preload_module
     }
 }
 
-/* Where unwinding begins, if it lies in a segment. */
+/* Finds the tables for unwinding, if they lie in a segment. */
 static void find_frames(const struct dl_phdr_info *info, struct preload_module *module)
 {
     const ElfW(Phdr) *header = NULL;
@@ -155,8 +155,9 @@ static bool is_deleted(const char *path)
     return nbytes >= sizeof mark && strcmp(path + nbytes - (sizeof mark - 1), mark) == 0;
 }
 
-/* The kernel knows the file even if the name was relative, a symbolic link, or the program has changed its
- * root. */
+/*
+ * The kernel knows the file even if the name is relative or a symbolic link, or if the program has changed its root.
+ */
 static bool path_by_mapping(const struct preload_module *module, char *path)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);

@@ -1,9 +1,9 @@
 /*
- * The rule for a program counter, from its module's .eh_frame.
+ * The rule for a program counter, read from its module's .eh_frame.
  *
- * .eh_frame_hdr leads to the description of the function (FDE), which refers to one that many share (CIE). Both hold a
- * small program: what it says up to the program counter is the rule. The encodings understood are those that linkers
- * make; what lies outside of the module's own memory is not read.
+ * .eh_frame_hdr leads to the description of the function (FDE), which refers to one shared by many (CIE). Both hold a
+ * small program: its effect up to the program counter is the rule. The encodings supported are those that linkers
+ * emit; nothing outside of the module's own memory is read.
  *
  * Source: as preload_unwind.c.
  *
@@ -18,7 +18,7 @@
 
 enum { REGISTER_BP = 6, REGISTER_SP = 7, REGISTER_PC = 16 };
 
-/* How pointers are stored: a form, and what they are relative to. */
+/* Pointer encodings: the form, and what the value is relative to. */
 #define ENCODED_WHOLE      0x00u
 #define ENCODED_UNSIGNED_4 0x03u
 #define ENCODED_SIGNED_4   0x0Bu
@@ -91,12 +91,12 @@ static struct bytes take_block(struct bytes *bytes)
 struct state {
     struct preload_frame_rule rule;
     bool pc_is_undefined; /* the outermost function */
-    bool frame_is_odd;    /* the frame's address is by something that is not understood */
-    bool saved_is_odd;    /* a register that matters is */
+    bool frame_is_odd;    /* the rule for the frame's address is not supported */
+    bool saved_is_odd;    /* the rule for a register that matters is not supported */
 };
 
 struct program {
-    struct state state, initial; /* 'initial': what the CIE says */
+    struct state state, initial; /* 'initial': the state after the CIE's program */
     struct state remembered[REMEMBERED_STATES_MAX];
     size_t remembered_count;
     uint64_t code_unit;
@@ -123,7 +123,7 @@ static void set_frame_offset(struct state *state, int64_t offset)
     state->rule.frame_offset = (int32_t)offset;
 }
 
-/* A frame that was moved to an alignment: its address is saved below the frame pointer (DW_OP_breg6 n, DW_OP_deref). */
+/* A realigned frame: its address is saved below the frame pointer (DW_OP_breg6 n, DW_OP_deref). */
 static void set_frame_expression(struct state *state, struct bytes block)
 {
     bool is_bp = take(&block, 1) == 0x70 + REGISTER_BP;
@@ -146,7 +146,7 @@ static void set_saved(struct state *state, uint64_t number, int64_t offset)
     }
 }
 
-/* In such a frame the caller's frame pointer is where the frame pointer points (DW_OP_breg6 0). */
+/* In a realigned frame the caller's frame pointer is saved where the frame pointer points (DW_OP_breg6 0). */
 static void set_saved_expression(struct state *state, uint64_t number, struct bytes block)
 {
     bool is_there =
@@ -189,7 +189,7 @@ static bool recall(struct program *program)
 
 /* ---- The programs ---- */
 
-/* False: an instruction that is not understood. */
+/* False: the instruction is not supported. */
 static bool run_other(struct program *program, uint8_t operation, struct bytes *bytes)
 {
     struct state *state = &program->state;
@@ -312,7 +312,7 @@ static bool take_pointer(struct bytes *bytes, uint8_t encoding, uintptr_t *point
     return !bytes->is_cut;
 }
 
-/* The letters after "z", and what they stand for. */
+/* Reads the augmentation: the letters after "z", and their data. */
 static bool take_augmentation(struct program *program, const char *letters, struct bytes data)
 {
     uintptr_t unused;
@@ -325,7 +325,7 @@ static bool take_augmentation(struct program *program, const char *letters, stru
             take(&data, 1);
         else if (*letters != 'P')
             return false;
-        /* The personality may be indirect, which changes nothing in its size. */
+        /* The personality may be indirect, which does not change its size. */
         else if (!take_pointer(&data, (uint8_t)take(&data, 1) & 0x7F, &unused))
             return false;
     }
@@ -353,7 +353,7 @@ static bool run_common(struct program *program, struct bytes bytes)
     return is_understood;
 }
 
-/* False: not understood, or the function is another one. */
+/* False: not supported, or the description of another function. */
 static bool run_description(struct program *program, const struct preload_module *module, uintptr_t address)
 {
     struct bytes bytes = take_entry(module, address);
@@ -368,7 +368,7 @@ static bool run_description(struct program *program, const struct preload_module
     return run(program, bytes);
 }
 
-/* The address of the description, by the header's table of (function, description); 0: none. */
+/* The address of the description, from the header's table of (function, description); 0: none. */
 static uintptr_t search(const struct preload_module *module, uintptr_t pc)
 {
     uintptr_t header = module->frames_header, start;

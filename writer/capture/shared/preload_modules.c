@@ -1,17 +1,17 @@
 /*
  * Which module a caller is in, and the ids of its code.
  *
- * The table is kept twice. Whoever changes it, under the lock, fills the copy that nobody looks at and then
- * raises the version, whose lowest bit says which copy counts. Whoever looks reads the version, searches, and
- * reads the version again: the copy was overwritten in between only if it has changed. Nobody who looks
- * waits, so neither a thread that was stopped nor a forked child can get stuck on it.
+ * The table is kept twice. A thread that changes it, under the lock, fills the copy that is not in use and then raises
+ * the version, whose lowest bit selects the copy. A reader loads the version, searches, and loads the version again:
+ * the copy can only have been overwritten if the version has changed. Readers never wait, so neither a stopped thread
+ * nor a forked child can block on the table.
  *
- * When to look again at what is loaded: the loader allocates for every module that it maps, before any of its
- * code runs, and frees after it has unmapped one. So a caller inside the loader is the sign, also for what
- * the C library loads and unloads by itself.
+ * When to check what is loaded: the loader allocates for every module that it maps, before any of its code runs, and
+ * frees after it has unmapped one. So a caller inside the loader is the sign, also for what the C library loads and
+ * unloads by itself.
  *
- * Never wait for the loader's lock while holding ours: the loader frees memory, and so comes here, while it
- * holds its own.
+ * Never wait for the loader's lock while holding ours: the loader frees memory, and so calls us, while it holds its
+ * own.
  *
  * Source: spec/format.md, sections 8.2 and 8.4.
  *
@@ -30,7 +30,7 @@
 #include "writer/capture/shared/preload.h"
 
 struct table {
-    struct preload_module *modules; /* by rising start */
+    struct preload_module *modules; /* sorted by start */
     size_t count, capacity;
     uint64_t changes; /* the loader's count of loads and unloads */
 };
@@ -111,7 +111,7 @@ static int read_changes(struct dl_phdr_info *info, size_t info_nbytes, void *cha
     return 1;
 }
 
-/* The loader's list is in no order of addresses, but short. */
+/* The loader's list is not sorted by address, but short. */
 static int list_module(struct dl_phdr_info *info, size_t info_nbytes, void *data)
 {
     struct table *list = data;
@@ -153,7 +153,7 @@ static bool is_same(const struct preload_module *a, const struct preload_module 
            memcmp(a->build_id, b->build_id, a->build_id_nbytes) == 0;
 }
 
-/* Both are sorted: what is in both keeps its ids, what is gone is told to be gone. */
+/* Both are sorted. Modules in both keep their ids; those that are gone are recorded as unloaded. */
 static void carry_over(const struct table *old, struct table *new)
 {
     size_t at = 0;
@@ -169,9 +169,8 @@ static void carry_over(const struct table *old, struct table *new)
 }
 
 /*
- * Makes the copy that is not looked at large enough. One that has become too small is left behind: somebody
- * may still read it. Room and then capacity, so that a child forked in between is never told of more than
- * there is.
+ * Makes the copy that is not in use large enough. One that is too small is left behind, since a thread may still read
+ * it. The room is set before the capacity, so that a child forked in between never sees a capacity beyond its room.
  */
 static bool make_room(struct table *table, size_t count)
 {
@@ -185,7 +184,7 @@ static bool make_room(struct table *table, size_t count)
     return true;
 }
 
-/* The count last: who sees it has modules for it, the old ones or the new. */
+/* The count comes last: a reader that sees it has modules for it, the old ones or the new. */
 static void fill(struct table *table, const struct table *list)
 {
     memcpy(table->modules, list->modules, list->count * sizeof *list->modules);
@@ -198,8 +197,8 @@ static void publish(struct table *list)
     lock_take();
     uint64_t version = preload_modules_version;
     struct table *old = current_table(version), *new = current_table(version + 1);
-    bool is_newer =
-        version == 0 || list->changes > old->changes; /* else somebody with a newer list was faster */
+    bool is_newer = version == 0 ||
+                    list->changes > old->changes; /* otherwise another thread has published a newer list */
     if (is_newer && make_room(new, list->count)) {
         carry_over(old, list);
         fill(new, list);
@@ -238,7 +237,7 @@ static bool is_unloading(void)
     return page != NULL && __atomic_load_n(&page[1], __ATOMIC_ACQUIRE) > 0;
 }
 
-/* The same table again, as a new version: what threads remember of the old one counts no more. */
+/* Publishes the same table as a new version, which invalidates what threads remember of the old one. */
 static void publish_again(void)
 {
     lock_take();
@@ -259,7 +258,7 @@ void preload_modules_unload_begin(void)
     publish_again();
 }
 
-/* A child that was forked meanwhile has nothing under way. */
+/* A child forked in between has no unloading under way. */
 void preload_modules_unload_end(void)
 {
     preload_modules_refresh();
@@ -286,7 +285,7 @@ static struct preload_module *search(const struct table *table, uintptr_t pc)
     return NULL;
 }
 
-/* False: in no module that we know of. */
+/* False: in no module of the table. */
 static bool find(uintptr_t pc, struct preload_module *copy_ret, uint64_t *version_ret)
 {
     for (;;) {
@@ -312,7 +311,7 @@ bool preload_module_find(uintptr_t pc, struct preload_module *module_ret)
     return find(pc, module_ret, &version);
 }
 
-static uintptr_t linker_start, linker_nbytes; /* 0: not known yet; atomic, the size last */
+static uintptr_t linker_start, linker_nbytes; /* 0: unknown; atomic, the size is stored last */
 
 bool preload_is_linker(uintptr_t pc)
 {
@@ -378,7 +377,7 @@ static bool find_registered(struct preload_thread *thread, uintptr_t pc, struct 
     return found && module_ret->first_id <= TBED_ID_MAX_RESERVED;
 }
 
-/* True: the range before the last one is the caller's. It is the last one then, or is to be. */
+/* Exchanges the last range and the one before. True: the caller is in what is now the last. */
 static bool go_back(struct preload_thread *thread, uintptr_t pc)
 {
     struct preload_range before = thread->range_before;

@@ -1,12 +1,12 @@
 /*
- * The stacks of callers, as ids.
+ * The ids of callers' stacks.
  *
- * Each thread keeps its last stack, and a table of frames that it has met: (the caller's stack, a return address) and
- * the id. From one allocation to the next the outer frames are mostly the same; those are compared with the last stack,
- * the others looked up, and only what no table has goes to the writer, which knows each stack once for all threads.
+ * Each thread keeps its last stack, and a table of frames that it has seen: (the caller's stack, a return address) and
+ * the id. From one allocation to the next most outer frames are the same; those are compared with the last stack and
+ * the others looked up. Only frames in no table go to the writer, which stores each stack once for all threads.
  *
- * A return address means something else once a module was unloaded and another loaded in its place: the tables are
- * emptied when what is loaded has changed.
+ * A return address means something else once a module has been unloaded and another loaded in its place, so the tables
+ * are emptied when what is loaded has changed.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -28,7 +28,7 @@ struct node {
 struct preload_stacks {
     uint64_t version;                  /* of the modules */
     uint32_t depth;                    /* of the last stack */
-    uintptr_t pcs[PRELOAD_FRAMES_MAX]; /* of it, outermost first */
+    uintptr_t pcs[PRELOAD_FRAMES_MAX]; /* its return addresses, outermost first */
     uint32_t ids[PRELOAD_FRAMES_MAX];
     struct node nodes[NODE_COUNT];
     struct preload_unwinder unwinder;
@@ -65,7 +65,7 @@ static struct node *node_of(struct preload_stacks *stacks, uint32_t parent, uint
     return &stacks->nodes[((pc ^ (uint64_t)parent << 32) * 0x9E3779B97F4A7C15u) >> (64 - NODE_BITS)];
 }
 
-/* Asks the writer for the frames from 'at' on. False: an id could not be had. */
+/* Asks the writer for the ids of the frames from 'at' on. False: one could not be had. */
 static bool intern(struct preload_thread *thread, uint32_t parent, uint32_t at, uint32_t depth)
 {
     struct preload_stacks *stacks = thread->stacks;
@@ -118,7 +118,7 @@ uint32_t preload_stack(struct preload_thread *thread, const uintptr_t *frame)
     uint64_t version = __atomic_load_n(&preload_modules_version, __ATOMIC_ACQUIRE);
     if (stacks->version != version)
         forget(stacks, version);
-    preload_guard_set(thread, PRELOAD_APART); /* a rule may need a look at what is loaded */
+    preload_guard_set(thread, PRELOAD_APART); /* finding a rule may check what is loaded */
     size_t depth = preload_unwind(&stacks->unwinder, frame, pcs, preload_mode.frame_count);
     preload_guard_set(thread, PRELOAD_RECORDING);
     return find_id(thread, pcs, (uint32_t)depth);

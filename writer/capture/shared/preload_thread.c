@@ -1,12 +1,12 @@
 /*
  * The trace of this process, and the recorders of its threads.
  *
- * A thread gets its recorder with its first record. A key's destructor closes it, in the last round of
- * destructors, so that what other destructors free is still recorded. What comes even later (the C library's
- * own last frees) borrows a recorder that all such threads share, one at a time.
+ * A thread gets its recorder with its first record. The destructor of a key closes it, in the last round of
+ * destructors, so that what other destructors free is still recorded. Anything later (the C library's own last frees)
+ * borrows a recorder that all such threads share, one at a time.
  *
- * Nothing is closed when the process ends: exit handlers and the destructors of libraries go on freeing until
- * the very end, and what is stored in the trace needs no closing.
+ * Nothing is closed when the process ends: exit handlers and the destructors of libraries keep freeing until the very
+ * end, and what is stored in the trace needs no closing.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -23,7 +23,7 @@
 
 #include "writer/capture/shared/preload.h"
 
-#define COMM_NBYTES 16 /* of the kernel's names of threads */
+#define COMM_NBYTES 16 /* the size of a thread's name in the kernel */
 
 enum { NOT_OPENED, OPENING, OPENED, OFF };
 static uint32_t trace_state; /* atomic */
@@ -45,14 +45,14 @@ static void tell_failure(const char *path, const struct tbed_error *error)
     (void)written;
 }
 
-/* In a program with more rights than its user, the environment is the attacker's. */
+/* In a program with more rights than its user, the environment is under an attacker's control. */
 static const char *trace_path(void)
 {
     const char *path = getauxval(AT_SECURE) != 0 ? NULL : getenv(PRELOAD_ENV_FILE);
     return path != NULL && path[0] == '/' ? path : NULL;
 }
 
-/* Words of PRELOAD_ENV_MODE; others are passed over. */
+/* Reads the words of PRELOAD_ENV_MODE; unknown ones are ignored. */
 static void read_mode(void)
 {
     const char *at = getenv(PRELOAD_ENV_MODE);
@@ -80,7 +80,7 @@ static void read_rotation(struct tbed_writer_options *options)
     options->rotate_keep = *end == ',' ? (uint32_t)strtoul(end + 1, &end, 10) : 0;
 }
 
-/* Nobody joins a series: who finds the path taken begins one of its own beside it. */
+/* A series cannot be joined: a process that finds the path taken begins a series of its own beside it. */
 static enum tbed_status open_file(const char *path, const struct tbed_writer_options *options,
                                   struct tbed_error *error)
 {
@@ -134,7 +134,7 @@ void preload_trace_open(void)
     errno = saved_errno;
 }
 
-/* A process that never allocates is in the trace too. */
+/* A process that never allocates appears in the trace too. */
 __attribute__((constructor)) static void start(void)
 {
     preload_trace_open();
@@ -142,7 +142,7 @@ __attribute__((constructor)) static void start(void)
 
 /* ---- Recorders ---- */
 
-/* NULL: the thread has no name but its process's. */
+/* NULL: the thread only has its process's name. */
 static const char *thread_name(char comm[COMM_NBYTES])
 {
     bool has_own = prctl(PR_GET_NAME, comm) == 0 && strncmp(comm, process_comm, COMM_NBYTES) != 0;

@@ -1,15 +1,16 @@
 /*
- * The return addresses of a thread's callers, by frame pointers or by what compilers say of each function's frame
- * (.eh_frame).
+ * The return addresses of a thread's callers, found by frame pointers or by what compilers emit about each function's
+ * frame (.eh_frame).
  *
- * On x86-64 few programs keep frame pointers, so a frame's caller is found with the rule for its program counter: where
- * the caller's stack pointer is (the canonical frame address, CFA), and where its frame pointer was saved. The rule is
- * looked up once and then kept by the thread; a step is a compare and two loads. Only what compilers emit for code is
- * understood: a frame address by the stack or the frame pointer, or saved below it. Whatever else there is ends the
- * stack, and so does anything that does not add up: it is shorter then, never wrong about what is in it.
+ * On x86-64 few programs keep frame pointers, so a frame's caller is found with the rule for its program counter:
+ * where the caller's stack pointer is (the canonical frame address, CFA), and where its frame pointer was saved. The
+ * rule is looked up once and then cached by the thread; a step is a compare and two loads. Only what compilers emit
+ * for code is supported: a frame address relative to the stack or frame pointer, or saved below it. Anything else ends
+ * the stack, and so does anything inconsistent: a stack may be cut short, but what it contains is right.
  *
- * No lock is taken and nothing is allocated, unlike in the unwinding libraries, so a forked child, a signal handler
- * and the allocator itself can be unwound. No page of the stack is read that the kernel has not said is there.
+ * Unlike in the unwinding libraries, no lock is taken and nothing is allocated, so a forked child, a signal handler
+ * and the allocator itself can be unwound. A page of the stack is read only after the kernel has confirmed that it is
+ * mapped.
  *
  * Source: the psABI of x86-64, section 3.7; the Linux Standard Base, "DWARF extensions"; DWARF 4, section 6.4.
  *
@@ -30,7 +31,7 @@
 
 /* ---- Reading the stack ---- */
 
-/* A signal mask is read before the nonsense of what to do with it is found. */
+/* The kernel reads the signal mask before it rejects the invalid operation. */
 static bool is_mapped(uintptr_t page)
 {
     return syscall(SYS_rt_sigprocmask, ~0, page, NULL, 8) != 0 && errno != EFAULT;
@@ -60,7 +61,7 @@ static inline bool read_word(struct preload_unwinder *unwinder, uintptr_t addres
     return true;
 }
 
-/* The page that we run in is there. */
+/* The page that we are running on is mapped. */
 static void enter_stack(struct preload_unwinder *unwinder, uintptr_t address)
 {
     uintptr_t page = address & ~(uintptr_t)(STACK_PAGE_NBYTES - 1);
@@ -74,7 +75,7 @@ static void enter_stack(struct preload_unwinder *unwinder, uintptr_t address)
 /* ---- Steps ---- */
 
 struct registers {
-    uintptr_t pc; /* as of a call: one less is inside the instruction */
+    uintptr_t pc; /* a return address: one less is inside the calling instruction */
     uintptr_t sp, bp;
 };
 

@@ -1,5 +1,5 @@
 /*
- * Unwinding, for stacks of callers: preload_unwind.c walks, preload_frame.c reads the rules.
+ * Unwinding for stacks of callers: preload_unwind.c walks, preload_frame.c reads the rules.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -8,13 +8,13 @@
 
 #include "writer/capture/shared/preload.h"
 
-/* How the caller of a frame is found. Its return address lies below the frame's address. */
+/* How the caller of a frame is found. Its return address lies just below the frame's address. */
 enum preload_frame_kind {
-    PRELOAD_FRAME_END,    /* there is none, or it is not known how */
+    PRELOAD_FRAME_END,    /* there is none, or the rule is not supported */
     PRELOAD_FRAME_BY_SP,  /* the frame's address is the stack pointer + frame_offset */
     PRELOAD_FRAME_BY_BP,  /* the frame pointer + frame_offset */
-    PRELOAD_FRAME_SAVED,  /* what is stored there */
-    PRELOAD_FRAME_SIGNAL, /* a signal's: all registers are on the stack */
+    PRELOAD_FRAME_SAVED,  /* the value stored there */
+    PRELOAD_FRAME_SIGNAL, /* a signal frame: all registers are on the stack */
 };
 
 struct preload_frame_rule {
@@ -22,29 +22,29 @@ struct preload_frame_rule {
     int32_t frame_offset;
     int16_t bp_offset; /* from the frame's address to where the caller's frame pointer is */
     uint8_t kind;      /* enum preload_frame_kind */
-    bool has_bp;       /* else the frame pointer is the caller's still */
+    bool has_bp;       /* otherwise the frame pointer is still the caller's */
 };
 
 #define PRELOAD_RULE_BITS  12u
 #define PRELOAD_RULE_COUNT (1u << PRELOAD_RULE_BITS)
 
-struct preload_unwinder { /* of one thread; zero is a good start */
+struct preload_unwinder { /* for one thread; begins as zeros */
     bool by_frame_pointer;
-    uintptr_t low, high; /* of the stack, known to be mapped */
+    uintptr_t low, high; /* the part of the stack known to be mapped */
     struct preload_frame_rule rules[PRELOAD_RULE_COUNT];
 };
 
 /* ---- preload_unwind.c ---- */
 
 /*
- * The return addresses from the caller of the function with this frame (__builtin_frame_address(0)) outwards; the
- * count, 1 to 'max'. May change errno.
+ * Stores the return addresses from the caller of the function with this frame (__builtin_frame_address(0)) outwards.
+ * Returns their count, 1 to 'max'. May change errno.
  */
 size_t preload_unwind(struct preload_unwinder *unwinder, const uintptr_t *frame, uintptr_t *pcs, size_t max);
 
 /* ---- preload_frame.c ---- */
 
-/* The rule for a return address, but for its 'pc'. */
+/* The rule for a return address, except its 'pc'. */
 void preload_frame_rule_find(uintptr_t pc, struct preload_frame_rule *rule_ret);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Each location beside what Ruby's public functions say of the same allocation, counted: for tests, and for who adds a
- * version to ruby_layout.h. What an id means is looked up in the trace, by somebody else.
+ * Compares each location with what Ruby's public functions report for the same allocation, and counts: for tests, and
+ * for adding a version to ruby_layout.h. The meaning of ids is looked up in the trace by the test.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * The module Tracebed: starts and stops the recording, and answers where an object was allocated.
+ * The module Tracebed: starts and stops recording, and finds where an object was allocated.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,13 +13,13 @@
 
 struct ruby_session ruby_session;
 
-static bool is_exact; /* what ruby_frames_test() found */
+static bool is_exact; /* the result of ruby_frames_test() */
 static VALUE error_class;
 static VALUE check_path = Qnil;
 
 /* ---- What the garbage collector calls ---- */
 
-/* Where we cannot ask what was marked, nothing of ours may go. */
+/* If we cannot ask what was marked, everything of ours must stay alive. */
 static void mark(void *data)
 {
     (void)data;
@@ -101,7 +101,7 @@ static void open_writer(const char *path, VALUE options)
     rb_raise(error_class, "%s: %s", path, tbed_status_text(error.status));
 }
 
-/* Tracebed.open_trace(path, options); lib/tracebed.rb has looked at the options. */
+/* Tracebed.open_trace(path, options); lib/tracebed.rb has checked the options. */
 static VALUE tracebed_open(VALUE self, VALUE path, VALUE options)
 {
     (void)self;
@@ -150,8 +150,8 @@ static VALUE tracebed_close(VALUE self)
 }
 
 /*
- * A Ractor is about to begin. Ruby 3.0 and 3.1 crash in its first allocation while anybody has a hook on allocations:
- * they look for the frame of a thread that has none yet. So ours go, and the trace says so.
+ * A Ractor is about to begin. Ruby 3.0 and 3.1 crash in its first allocation if there is any hook on allocations: they
+ * look for the frame of a thread that has none yet. So our hooks are removed, and the trace records that.
  */
 static VALUE tracebed_give_way(VALUE self)
 {

@@ -1,6 +1,6 @@
 /*
- * Whether the frames of this Ruby are where ruby_layout.h says: tried on code that is known, against the public
- * functions. What it finds holds for the process.
+ * Tests whether the frames of this Ruby are where ruby_layout.h says, on known code and against the public functions.
+ * The result holds for the process.
  *
  * SPDX-License-Identifier: MIT
  */

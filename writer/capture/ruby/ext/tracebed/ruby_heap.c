@@ -1,11 +1,11 @@
 /*
- * What is freed, without a hook that Ruby calls for each object: a bit for each slot of its heap that holds an object
- * whose allocation was recorded. When the garbage collector has marked all that lives, what has our bit and no mark has
- * died; a page's dead are one event. Objects that were there before the recording have no bit.
+ * Frees, without a hook that Ruby calls for each object: a bit for each slot of its heap that holds an object whose
+ * allocation was recorded. When the garbage collector has marked all that is alive, a slot with our bit and no mark is
+ * dead; the dead of a page are one event. Objects from before the recording have no bit.
  *
- * An object counts as freed when it was found dead. Its slot is used again only after that.
+ * An object counts as freed when it is found dead. Its slot is reused only after that.
  *
- * Not here: Rubies whose marks are not known; they call a hook (ruby_hooks.c).
+ * Not here: Rubies whose marks are unknown; they call a hook (ruby_hooks.c).
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,10 +17,10 @@
 static struct ruby_page no_page = {.address = 1};
 struct ruby_page *ruby_page = &no_page;
 
-static struct ruby_page *pages; /* all that ever had a bit; none is forgotten */
+static struct ruby_page *pages; /* every page that ever had a bit; none is removed */
 static size_t page_count, page_capacity;
 static struct ruby_table page_numbers; /* address -> index + 1 */
-static size_t seen_count;              /* of garbage collections, the last whose marks were looked at */
+static size_t seen_count;              /* the number of the last garbage collection whose marks were read */
 
 /* ---- Pages ---- */
 
@@ -68,7 +68,9 @@ void ruby_heap_clear(void)
 
 /* ---- Marks ---- */
 
-/* Objects lie at multiples of a slot, which pages do not; Ruby counts them from the page's start all the same. */
+/*
+ * Objects lie at multiples of a slot's size, which pages do not; Ruby counts slots from the page's start all the same.
+ */
 static uintptr_t first_slot(uintptr_t page_address)
 {
     return (page_address + RUBY_LAYOUT_SLOT_NBYTES - 1) / RUBY_LAYOUT_SLOT_NBYTES * RUBY_LAYOUT_SLOT_NBYTES;
@@ -81,8 +83,8 @@ static const void *marks_of(uintptr_t page_address)
 }
 
 /*
- * Ruby calls no hook of a collection that begins inside another tracer's hook. What died in it is not known then, and its
- * pages may be gone: all bits are given up.
+ * Ruby calls no hook for a collection that begins inside another tracer's hook. What died in it is unknown, and its
+ * pages may be gone, so all bits are given up.
  */
 static bool has_missed_none(struct tbed_recorder *recorder, size_t expected_count)
 {
@@ -97,7 +99,7 @@ static bool has_missed_none(struct tbed_recorder *recorder, size_t expected_coun
     return false;
 }
 
-/* A page without a bit of ours may be gone; one with a bit holds an object that lived until now. */
+/* A page without a bit of ours may be gone; one with a bit holds an object that was alive until now. */
 static bool has_any(const struct ruby_page *page)
 {
     uint64_t any = 0;
@@ -170,7 +172,9 @@ static bool has_constant(const char *name, long value)
     return rb_hash_aref(constants, ID2SYM(rb_intern(name))) == LONG2FIX(value);
 }
 
-/* Classes, which have marks once garbage was collected, and new objects, most of which have none. */
+/*
+ * Tests the marks of classes, which have them once garbage was collected, and of new objects, most of which have none.
+ */
 bool ruby_heap_test(void)
 {
     const VALUE classes[] = {rb_cObject, rb_cString, rb_cArray, rb_cHash, rb_mKernel, rb_eStandardError};

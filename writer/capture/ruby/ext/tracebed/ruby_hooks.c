@@ -1,5 +1,5 @@
 /*
- * What Ruby calls for each allocation, free, call and return.
+ * The hooks that Ruby calls for each allocation, free, call and return.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,7 +16,7 @@ static void on_new_light(VALUE data, rb_trace_arg_t *arg)
     tbed_instant_record(track->recorder, ruby_location(arg));
 }
 
-/* Address and frees as well, where the collector's marks are known. */
+/* Records addresses and frees as well, if the collector's marks are known. */
 static void on_new_full(VALUE data, rb_trace_arg_t *arg)
 {
     (void)data;
@@ -29,7 +29,7 @@ static void on_new_full(VALUE data, rb_trace_arg_t *arg)
     ruby_heap_add(object);
 }
 
-/* With whatever else was asked for. */
+/* Records everything else that was asked for. */
 static void on_new(VALUE data, rb_trace_arg_t *arg)
 {
     (void)data;
@@ -50,7 +50,7 @@ static void on_new(VALUE data, rb_trace_arg_t *arg)
         ruby_check_count(arg, location);
 }
 
-/* Also of objects that were there before: a reader passes over those. */
+/* Also called for objects from before the recording; readers ignore those. */
 static void on_free(VALUE data, rb_trace_arg_t *arg)
 {
     (void)data;
@@ -74,7 +74,7 @@ static uintptr_t frame_key(const rb_trace_arg_t *arg)
     return (uintptr_t)ruby_pointer(arg, RUBY_LAYOUT_ARG_FRAME);
 }
 
-/* Where frames are not known, Ruby's own balance is all there is: each event is one step. */
+/* Without known frames, only Ruby's own balance is available: each event is one step. */
 static void on_call(VALUE data, rb_trace_arg_t *arg)
 {
     (void)data;
@@ -84,7 +84,7 @@ static void on_call(VALUE data, rb_trace_arg_t *arg)
     bool is_c = rb_tracearg_event_flag(arg) == RUBY_EVENT_C_CALL;
     uintptr_t key = 0;
     if (ruby_session.exact) {
-        key = frame_key(arg) - is_c; /* a C function has no frame yet: it will be below its caller's */
+        key = frame_key(arg) - is_c; /* a C function has no frame yet; it will be below its caller's */
         end_below(track, key + 1);
     }
     ruby_session.apart = true; /* naming a method may allocate */
@@ -94,8 +94,8 @@ static void on_call(VALUE data, rb_trace_arg_t *arg)
 }
 
 /*
- * A C function that returns has no frame any more, the event has its caller's; one that an exception leaves still has
- * its own, the next one below its caller's.
+ * A C function that returns has no frame any more, so the event has its caller's. One that an exception leaves still
+ * has its own, just below its caller's.
  */
 static uintptr_t returned_key(const struct ruby_track *track, const rb_trace_arg_t *arg, bool is_c)
 {
@@ -117,7 +117,7 @@ static void on_return(VALUE data, rb_trace_arg_t *arg)
         uintptr_t key = returned_key(track, arg, is_c);
         end_below(track, key);
         if (track->depth == 0 || track->calls[track->depth - 1] != key)
-            return; /* called before the recording began */
+            return; /* the call began before the recording */
     }
     if (track->depth > 0)
         ruby_track_end(track);

@@ -1,8 +1,9 @@
 /*
- * Where Ruby keeps what no header of it tells: the frames of its virtual machine, by version. 64-bit machines only.
+ * Where Ruby keeps what none of its headers declares: the frames of its virtual machine, by version. 64-bit machines
+ * only.
  *
- * A version that is not here has RUBY_LAYOUT_IS_KNOWN 0, and locations are asked for through Ruby's public functions. To add one,
- * look up the structures that are named here in its vm_core.h; ruby_frames_test() tells whether they are right.
+ * For a version that is not listed here RUBY_LAYOUT_IS_KNOWN is 0, and Ruby's public functions are asked for
+ * locations. To add a version, look up the structures named here in its vm_core.h; ruby_frames_test() checks them.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,6 +1,6 @@
 /*
- * Which object was allocated where. This table is what costs other tools their memory, so it is kept only where it is
- * asked for: 32 bytes an entry, at most half full.
+ * Which object was allocated where. This table is what costs other tools their memory, so it is kept only on request:
+ * 32 bytes an entry, at most half full.
  *
  * SPDX-License-Identifier: MIT
  */

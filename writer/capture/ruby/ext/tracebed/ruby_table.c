@@ -1,5 +1,5 @@
 /*
- * A hash table with open addressing, in plain memory: it is changed in the middle of garbage collections.
+ * A hash table with open addressing, in plain memory, because it changes in the middle of garbage collections.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -42,7 +42,7 @@ bool ruby_table_add(struct ruby_table *table, struct ruby_entry entry)
     return true;
 }
 
-/* What stands behind the hole, and would be looked for before it, moves into it. */
+/* Entries after the hole that would be looked for before it move into it. */
 void ruby_table_drop(struct ruby_table *table, struct ruby_entry *entry)
 {
     size_t mask = table->capacity - 1, hole = (size_t)(entry - table->entries);
@@ -62,7 +62,7 @@ void ruby_table_drop_dead(struct ruby_table *table)
     for (size_t i = 0; i < table->capacity;) {
         struct ruby_entry *entry = &table->entries[i];
         if (entry->key != 0 && entry->keeper != 0 && !ruby_is_marked(entry->keeper))
-            ruby_table_drop(table, entry); /* another may have come to this place */
+            ruby_table_drop(table, entry); /* another entry may have moved here */
         else
             i++;
     }

@@ -1,9 +1,9 @@
 /*
  * What the files of the Ruby extension share.
  *
- * All of it runs under Ruby's global lock, in hooks that Ruby calls, most of them in the middle of an allocation or of
- * a garbage collection: nothing here allocates Ruby objects there. Only the Ractor that started the recording is
- * recorded; Ruby keeps hooks by Ractor.
+ * All of it runs under Ruby's global lock, in hooks that Ruby calls, mostly in the middle of an allocation or a
+ * garbage collection: nothing here allocates Ruby objects then. Only the Ractor that started the recording is
+ * recorded, because Ruby keeps hooks by Ractor.
  *
  * Not here: the trace itself (tracebed/writer.h); arguments and the block form (lib/tracebed.rb).
  *
@@ -46,7 +46,7 @@ static inline size_t ruby_table_slot(const struct ruby_table *table, uint64_t ke
     return (size_t)(((key ^ more * 0x9E3779B97F4A7C15u) * 0xD6E8FEB86659FD93u) >> 20) & (table->capacity - 1);
 }
 
-/* NULL: it is not there. */
+/* NULL: not found. */
 static inline struct ruby_entry *ruby_table_find(const struct ruby_table *table, uint64_t key, uint64_t more)
 {
     if (table->capacity == 0)
@@ -60,7 +60,7 @@ static inline struct ruby_entry *ruby_table_find(const struct ruby_table *table,
     }
 }
 
-/* Of an entry that is not there yet. False: no memory, it is not kept. */
+/* Adds an entry that is not there yet. False: no memory, and it is not kept. */
 bool ruby_table_add(struct ruby_table *table, struct ruby_entry entry);
 void ruby_table_drop(struct ruby_table *table, struct ruby_entry *entry);
 /* Drops the entries whose keepers were not marked. */
@@ -78,20 +78,20 @@ struct ruby_session {
     uint64_t slot_nbytes;       /* of an object */
     bool light, full, calls, objects, check;
     bool exact;    /* locations by program counter, else by Ruby's public functions */
-    bool by_marks; /* what is freed is known from the collector's mark bits, else from its hook */
-    bool apart;    /* we are in Ruby ourselves: what that allocates and calls is nobody's business */
+    bool by_marks; /* frees are known from the collector's mark bits, otherwise from its hook */
+    bool apart;    /* we are calling Ruby ourselves: its allocations and calls are not recorded */
 };
 extern struct ruby_session ruby_session;
 
-/* rb_objspace_marked_object_p(), which no header has; NULL: this Ruby does not show it. */
+/* rb_objspace_marked_object_p(), which no header declares; NULL: this Ruby does not export it. */
 extern int (*ruby_is_marked)(VALUE object);
 
 /* ---- ruby_frames.c: where a hook was called from ---- */
 
-/* Finds out, once, whether what ruby_layout.h says is so. */
+/* Tests, once, whether ruby_layout.h is right about this Ruby. */
 bool ruby_frames_test(void);
 
-/* The functions that the exact back end calls; no header has them. */
+/* The functions that exact locations need; no header declares them. */
 struct ruby_sequence_functions {
     unsigned int (*line)(const void *sequence, size_t pc);
     VALUE (*path)(const void *sequence);
@@ -102,22 +102,22 @@ extern struct ruby_sequence_functions ruby_sequence;
 
 /* ---- ruby_units.c: what location ids mean ---- */
 
-struct ruby_unit { /* of the instruction sequence that the last location was in */
+struct ruby_unit { /* the instruction sequence of the last location */
     const void *body;
     const char *code;
-    uint32_t first_id, pc_count; /* one more id, behind the others, stands for the sequence as a whole */
+    uint32_t first_id, pc_count; /* one more id, after the others, stands for the sequence as a whole */
 };
 extern struct ruby_unit ruby_unit;
 
-/* Makes 'ruby_unit' that of a sequence. */
+/* Sets 'ruby_unit' to that of a sequence. */
 void ruby_unit_find(const void *sequence);
-/* By Ruby's public functions. */
+/* A location by Ruby's public functions. */
 uint32_t ruby_location_public(rb_trace_arg_t *arg);
 /* The id of the method that a call event enters. */
 uint32_t ruby_method_of_c(rb_trace_arg_t *arg);
 uint32_t ruby_method_public(rb_trace_arg_t *arg);
 
-/* What a location means, for this process itself; false: not known. 'path' lives until the end of the recording. */
+/* Resolves a location within this process; false: unknown. 'path' is valid until the end of the recording. */
 bool ruby_location_resolve(uint32_t location, const char **path_ret, uint32_t *line_ret);
 
 void ruby_units_drop_dead(void);
@@ -137,7 +137,7 @@ static inline const void *ruby_pointer(const void *from, size_t offset)
     return (const void *)(uintptr_t)ruby_word(from, offset);
 }
 
-/* The innermost frame of Ruby code; NULL: there is none, or its code is not known. */
+/* The innermost frame of Ruby code; NULL: there is none, or its code is unknown. */
 static inline const void *ruby_frame(const rb_trace_arg_t *arg)
 {
     const void *context = ruby_pointer(arg, RUBY_LAYOUT_ARG_CONTEXT);
@@ -182,14 +182,14 @@ static inline uint32_t ruby_location(rb_trace_arg_t *arg)
 struct ruby_track {
     struct tbed_recorder *recorder;
     VALUE owner;      /* a thread or, where calls are recorded, a fiber; 0: the track is free */
-    uintptr_t *calls; /* of the open spans, outermost first: keys of their frames, falling */
+    uintptr_t *calls; /* the keys of the open spans' frames, outermost first, decreasing */
     size_t depth, capacity;
     pid_t pid;
     bool is_fiber, is_dead; /* dead: never used again */
 };
 
 struct ruby_thread {
-    uint64_t session; /* that 'track' is of */
+    uint64_t session; /* the owner of 'track' */
     struct ruby_track *track;
 };
 extern __thread struct ruby_thread ruby_thread __attribute__((tls_model("initial-exec")));
@@ -204,7 +204,7 @@ static inline struct ruby_track *ruby_track(void)
 
 void ruby_track_begin(struct ruby_track *track, uint32_t id, uintptr_t key);
 void ruby_track_end(struct ruby_track *track);
-/* The hooks of threads and fibers. */
+/* Installs the hooks of threads and fibers. */
 void ruby_tracks_hook(void);
 void ruby_tracks_unhook(void);
 void ruby_tracks_drop_dead(void);
@@ -215,18 +215,18 @@ void ruby_tracks_close(void);
 
 /* ---- ruby_heap.c: what is freed, by Ruby's mark bits ---- */
 
-struct ruby_page { /* of Ruby's heap */
+struct ruby_page { /* a page of Ruby's heap */
     uintptr_t address;
     uint64_t ours[RUBY_LAYOUT_MARKS_NWORDS]; /* slots with objects whose allocation was recorded */
 };
-extern struct ruby_page *ruby_page; /* that of the last allocation */
+extern struct ruby_page *ruby_page; /* the page of the last allocation */
 
-/* Finds out whether the marks of this Ruby are where ruby_layout.h says. May collect garbage. */
+/* Tests whether the marks of this Ruby are where ruby_layout.h says. May collect garbage. */
 bool ruby_heap_test(void);
 void ruby_heap_begin(void);
-/* Makes 'ruby_page' that page. False: no memory. */
+/* Sets 'ruby_page' to that page. False: no memory. */
 bool ruby_page_find(uintptr_t address);
-/* Everything is marked that will be: records what has died. */
+/* Called when marking is complete: records what has died. */
 void ruby_heap_record_dead(struct tbed_recorder *recorder);
 void ruby_heap_follow(struct tbed_recorder *recorder);
 void ruby_heap_clear(void);
@@ -250,7 +250,7 @@ void ruby_hooks_remove(void);
 
 void ruby_objects_add(VALUE object, uint32_t location);
 void ruby_objects_drop(VALUE object);
-/* TBED_ID_INVALID: not known. */
+/* TBED_ID_INVALID: unknown. */
 uint32_t ruby_objects_find(VALUE object);
 void ruby_objects_follow(void);
 void ruby_objects_clear(void);
@@ -258,7 +258,7 @@ void ruby_objects_clear(void);
 /* ---- ruby_check.c: locations compared with what Ruby's public functions say ---- */
 
 void ruby_check_count(rb_trace_arg_t *arg, uint32_t location);
-/* Writes what was counted, and forgets it. False: errno. */
+/* Writes the counts and resets them. False: see errno. */
 bool ruby_check_write(const char *path);
 
 #endif

@@ -1,11 +1,13 @@
 /*
- * A recorder for each thread; where calls are recorded, for each fiber: their spans do not nest in one another.
+ * A recorder for each thread; if calls are recorded, for each fiber, since the spans of fibers do not nest in one
+ * another.
  *
- * A thread's recorder is closed when the thread ends or, where it was killed and Ruby tells nobody, when its object is
- * freed. A fiber's is handed on to the next fiber, so that there are as many streams as there were fibers at once.
+ * A thread's recorder is closed when the thread ends or, if it was killed, of which Ruby notifies no hook, when its
+ * object is freed. A fiber's recorder is passed on to the next fiber, so there are as many streams as there were
+ * fibers at once.
  *
- * Spans stay in balance whatever way a method is left: each remembers its frame. Frames of one stack lie the lower the
- * deeper they are, so whatever is open below the frame of an event has ended without one.
+ * Spans stay balanced however a method is left: each remembers its frame. Frames of one stack have lower addresses the
+ * deeper they are, so every span open below the frame of an event has ended without an event of its own.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,14 +22,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#define COMM_NBYTES 16 /* of the kernel's names of threads */
+#define COMM_NBYTES 16 /* the size of a thread's name in the kernel */
 
 __thread struct ruby_thread ruby_thread __attribute__((tls_model("initial-exec")));
 
-static struct ruby_track **tracks; /* of this recording; they move no more */
+static struct ruby_track **tracks; /* the tracks of this recording; they never move */
 static size_t track_count, track_capacity;
-static struct ruby_track lost = {.owner = Qtrue}; /* shared by those for which there is no memory */
-static struct ruby_table fibers;                  /* fiber -> track */
+static struct ruby_track lost = {.owner =
+                                     Qtrue}; /* shared by threads and fibers for which there is no memory */
+static struct ruby_table fibers;             /* fiber -> track */
 
 /* ---- Tracks ---- */
 
@@ -57,7 +60,7 @@ static struct ruby_track *track_new(VALUE owner, bool is_fiber)
     return track;
 }
 
-/* The name that the kernel has of it, where it is not the process's. */
+/* The thread's name in the kernel, if it is not the process's. */
 static const char *thread_name(char comm[COMM_NBYTES])
 {
     if (getpid() == gettid() || pthread_getname_np(pthread_self(), comm, COMM_NBYTES) != 0)
@@ -85,7 +88,7 @@ static void spans_end(struct ruby_track *track)
         ruby_track_end(track);
 }
 
-/* The track is free then. A fiber's recorder is kept for the next one. */
+/* Frees the track. A fiber's recorder is kept for the next fiber. */
 static void track_finish(struct ruby_track *track)
 {
     spans_end(track);
@@ -149,7 +152,7 @@ static struct ruby_track *fiber_track(VALUE fiber)
     return track;
 }
 
-/* What a fiber was in the middle of, when this one was switched to. */
+/* Handles the switch to another fiber, which may be in the middle of calls. */
 static void on_fiber_switch(VALUE data, rb_trace_arg_t *arg)
 {
     (void)data;
@@ -164,7 +167,7 @@ static void on_fiber_switch(VALUE data, rb_trace_arg_t *arg)
     ruby_session.apart = false;
 }
 
-/* The thread's own track is that of the fiber that it begins in. */
+/* A thread's own track is that of the fiber in which it begins. */
 static void fiber_begin(void)
 {
     ruby_session.apart = true;
@@ -175,8 +178,10 @@ static void fiber_begin(void)
     ruby_session.apart = false;
 }
 
-/* Ruby uses native threads again: what is there may be the last one's. What was allocated for this one's name comes
- * before. */
+/*
+ * Ruby reuses native threads, so the state found here may be the previous thread's. What was allocated for this
+ * thread's name came before.
+ */
 static void thread_begin(void)
 {
     char comm[COMM_NBYTES];
@@ -216,7 +221,7 @@ void ruby_tracks_unhook(void)
 
 /* ---- The garbage collector ---- */
 
-/* A native thread may still think that a thread's track is its own; what a fork left behind has nothing to end. */
+/* A native thread may still refer to a thread's track; tracks left behind by a fork have nothing to end. */
 static void track_drop(struct ruby_track *track)
 {
     bool is_left_behind = track->pid != getpid();

@@ -1,9 +1,10 @@
 /*
- * What location ids mean: instruction sequences become units, with their whole line maps, when they are first seen, and
- * so before the first event in them. A killed process resolves without Ruby.
+ * What location ids mean: an instruction sequence becomes a unit, with its complete line map, when it is first seen
+ * and so before the first event in it. The trace of a killed process resolves without Ruby.
  *
- * A sequence is known by its body, which the garbage collector does not move; its entry goes when it is freed. A new
- * sequence with the path, label and line map of an older one (an eval in a loop) gets that one's unit.
+ * A sequence is identified by its body, which the garbage collector does not move; its entry is removed when it is
+ * freed. A new sequence with the path, label and line map of an older one (an eval in a loop) gets the older one's
+ * unit.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,7 +16,7 @@
 
 struct ruby_unit ruby_unit;
 
-struct known { /* kept where objects are asked about */
+struct known { /* kept if objects may be asked about */
     uint32_t first_id, id_count, first_line;
     char *path;
     uint32_t *lines; /* pairs (pc, line) */
@@ -53,7 +54,7 @@ static void hash_add(struct hash *hash, const void *bytes, size_t nbytes)
         hash->b = stir(hash->b + 0x632BE59BD9B4E019u, word);
         left -= step;
     }
-    hash->a = stir(hash->a, nbytes) | 1; /* 0 is no key */
+    hash->a = stir(hash->a, nbytes) | 1; /* 0 is not a valid key */
     hash->b = stir(hash->b, ~(uint64_t)nbytes);
 }
 
@@ -99,8 +100,10 @@ static uint32_t unit_register(const struct tbed_unit_options *unit)
     return first_id;
 }
 
-/* Pairs (pc, line) where the line changes, and one for the sequence as a whole; what has no line has the first one, as
- * Ruby itself tells it. Freed by the caller; NULL: no memory. */
+/*
+ * Pairs (pc, line) where the line changes, and one for the sequence as a whole. Code without a line gets the first
+ * line, as in Ruby itself. Freed by the caller; NULL: no memory.
+ */
 static uint32_t *line_map(const void *sequence, uint32_t pc_count, uint32_t first_line, size_t *count_ret)
 {
     uint32_t *lines = malloc(2 * ((size_t)pc_count + 1) * sizeof *lines), last = UINT32_MAX;
@@ -118,7 +121,7 @@ static uint32_t *line_map(const void *sequence, uint32_t pc_count, uint32_t firs
     return lines;
 }
 
-/* The unit of this shape, which may have been another sequence's. */
+/* The unit of this shape, which may come from another sequence. */
 static uint32_t unit_of_shape(const struct tbed_unit_options *unit)
 {
     struct hash hash = {1, 2};
@@ -269,7 +272,7 @@ static uint32_t line_of(const struct known *unit, uint32_t pc)
     return low > 0 ? unit->lines[2 * low - 1] : unit->first_line;
 }
 
-/* Units are known in the order of their ids, which are handed out rising. */
+/* Units are stored in the order of their ids, which increase. */
 bool ruby_location_resolve(uint32_t location, const char **path_ret, uint32_t *line_ret)
 {
     size_t low = 0, high = known_count;
