@@ -183,6 +183,15 @@ enum tbed_id_kind tbed_id_find(const struct tbed_reader *reader, uint32_t id,
     return location->has_unit || location->frame_count > 0 ? TBED_ID_KIND_CODE : TBED_ID_KIND_UNKNOWN;
 }
 
+bool tbed_id_is_place(const struct tbed_reader *reader, uint32_t id)
+{
+    struct tbed_location location;
+    if (id > TBED_ID_MAX_RESERVED)
+        return false;
+    enum tbed_id_kind kind = tbed_id_find(reader, id, &location);
+    return kind == TBED_ID_KIND_NATIVE || kind == TBED_ID_KIND_CODE;
+}
+
 bool tbed_id_resolve_sized(const struct tbed_reader *reader, uint32_t id, struct tbed_id_info *info_ret,
                            size_t info_nbytes)
 {

@@ -16,6 +16,9 @@ void tbed_lookup_free(struct tbed_lookup *lookup); /* NULL is fine */
 enum tbed_id_kind tbed_id_find(const struct tbed_reader *reader, uint32_t id,
                                struct tbed_location *location_ret);
 
+/* Is it a place in code? */
+bool tbed_id_is_place(const struct tbed_reader *reader, uint32_t id);
+
 /* As tbed_id_frames(). */
 size_t tbed_place_frames(const struct tbed_reader *reader, const struct tbed_location *location,
                          struct tbed_frame *frames, size_t capacity);

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "reader/core/file/reader_state.h"
+#include "reader/core/names/id_info.h"
 #include "reader/core/names/label.h"
 #include "reader/core/names/name_cache.h"
 #include "reader/core/records/metadata.h"
@@ -240,6 +241,12 @@ enum tbed_status tbed_event_label(const struct tbed_reader *reader, uint32_t id,
 {
     struct tbed_name label;
     enum tbed_status status;
+    if (tbed_id_is_place(reader, id)) {
+        status = tbed_name_get(reader, id, &label);
+        if (status == TBED_OK)
+            *label_ret = (struct tbed_name){label.text, label.nbytes, TBED_ID_INVALID};
+        return status;
+    }
     if (label_find(reader, id, &label)) {
         *label_ret = label;
         return TBED_OK;

@@ -681,8 +681,8 @@ size_t tbed_id_text(const struct tbed_reader *reader, uint32_t id, enum tbed_nam
                     size_t buffer_nbytes);
 
 /*
- * The label of an event id: the text before the first U+001E, all of it if there is none. What comes after is not
- * looked at. It is cheap, and no copy, where the label is one text of the string's own or of the one that it refers to
+ * The label of an event id: the text before the first U+001E, all of it if there is none; of a place in code its name.
+ * What comes after is not looked at. It is cheap, and no copy, where the label is one text of the string's own or of the one that it refers to
  * first; else it is put together once, and kept as names are.
  *
  * Ownership: the text is not terminated, the reader's, valid until tbed_reader_close().

@@ -11,7 +11,6 @@
 
 #define LABEL_COLUMNS_MAX 24
 #define TYPE_COLUMNS      11 /* "async_begin" */
-#define LABEL_END         0x1E
 
 const char *tool_event_type(enum tbed_event_type type)
 {
@@ -220,21 +219,6 @@ static void say_hex(struct dump *dump, uint64_t value)
     say(dump, text);
 }
 
-/* The parts of a name behind U+001E are arguments of its own. */
-static void say_label(struct dump *dump, const char *name, size_t nbytes)
-{
-    const char *at = name, *end = name + nbytes, *stop;
-    for (uint64_t i = 0; at < end && (stop = memchr(at, LABEL_END, (size_t)(end - at))) != NULL;
-         at = stop + 1) {
-        tool_append(&dump->line, at, (size_t)(stop - at));
-        say(dump, i > 0 ? "\" arg" : " arg");
-        say_count(dump, i++);
-        say(dump, "=\"");
-    }
-    tool_append(&dump->line, at, (size_t)(end - at));
-    say(dump, at != name ? "\"" : "");
-}
-
 static void say_name(struct dump *dump, uint32_t id)
 {
     dump->name.nbytes = 0;
@@ -242,7 +226,7 @@ static void say_name(struct dump *dump, uint32_t id)
         say(dump, "?");
     } else {
         tool_append_name(&dump->name, dump->reader, id);
-        say_label(dump, dump->name.bytes, dump->name.nbytes);
+        tool_append_event_name(&dump->line, dump->name.bytes, dump->name.nbytes);
     }
 }
 

@@ -203,6 +203,10 @@ void tool_append(struct tool_buffer *buffer, const char *bytes, size_t nbytes);
 enum tbed_status tool_append_name(struct tool_buffer *buffer, const struct tbed_reader *reader, uint32_t id);
 enum tbed_status tool_append_whole_name(struct tool_buffer *buffer, const struct tbed_reader *reader,
                                         uint32_t id);
+/* The label of an event's name, which analyses group by: what is before the first U+001E. */
+size_t tool_label_nbytes(const char *name, size_t nbytes);
+/* The whole name of an event, the parts behind its label as " arg0="…"". */
+void tool_append_event_name(struct tool_buffer *buffer, const char *name, size_t nbytes);
 /* The same, printed as tool_print_text() does. */
 enum tbed_status tool_print_name(FILE *out, const struct tbed_reader *reader, uint32_t id, size_t width);
 
@@ -260,6 +264,9 @@ void tool_json_named(struct tool_json *json, struct tbed_reader *reader, uint32_
  * module neither function nor file. 'id' may be INVALID. */
 void tool_json_row_name(struct tool_json *json, struct tbed_reader *reader, uint32_t id,
                         enum tbed_name_part part, const char *name, size_t nbytes);
+/* The same for an event, whose name is a label and, behind U+001E, "arguments". */
+void tool_json_event_name(struct tool_json *json, struct tbed_reader *reader, uint32_t id, const char *name,
+                          size_t nbytes);
 void tool_json_drops(struct tool_json *json, const char *key, const uint64_t drops[TBED_DROP_CAUSE_COUNT]);
 void tool_json_line(struct tool_json *json); /* ends a line between top-level values */
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define CUT_NBYTES ((size_t)64 << 10)
+#define LABEL_END  0x1E
 
 /* 'nbytes' cut back so that it does not end inside a code point. */
 static size_t whole_code_points(const char *text, size_t nbytes)
@@ -53,6 +54,26 @@ enum tbed_status tool_append_name(struct tool_buffer *buffer, const struct tbed_
         tool_append(buffer, "…", strlen("…"));
     }
     return status;
+}
+
+size_t tool_label_nbytes(const char *name, size_t nbytes)
+{
+    const char *end = nbytes > 0 ? memchr(name, LABEL_END, nbytes) : NULL;
+    return end != NULL ? (size_t)(end - name) : nbytes;
+}
+
+void tool_append_event_name(struct tool_buffer *buffer, const char *name, size_t nbytes)
+{
+    char before[32];
+    size_t label = tool_label_nbytes(name, nbytes);
+    tool_append(buffer, name, label);
+    for (size_t at = label, i = 0; at < nbytes; i++) {
+        size_t part = tool_label_nbytes(name + at + 1, nbytes - at - 1);
+        tool_append(buffer, before, (size_t)snprintf(before, sizeof before, " arg%zu=\"", i));
+        tool_append(buffer, name + at + 1, part);
+        tool_append(buffer, "\"", 1);
+        at += 1 + part;
+    }
 }
 
 enum tbed_status tool_print_name(FILE *out, const struct tbed_reader *reader, uint32_t id, size_t width)

@@ -65,6 +65,22 @@ void tool_json_row_name(struct tool_json *json, struct tbed_reader *reader, uint
     put_details(json, reader, id, part);
 }
 
+void tool_json_event_name(struct tool_json *json, struct tbed_reader *reader, uint32_t id, const char *name,
+                          size_t nbytes)
+{
+    size_t at = tool_label_nbytes(name, nbytes);
+    tool_json_row_name(json, reader, id, TBED_NAME_ALL, name, at);
+    if (at == nbytes)
+        return;
+    tool_json_array_open(json, "arguments");
+    while (at < nbytes) {
+        size_t part = tool_label_nbytes(name + at + 1, nbytes - at - 1);
+        tool_json_text(json, NULL, name + at + 1, part);
+        at += 1 + part;
+    }
+    tool_json_array_close(json);
+}
+
 /* The causes known to this version by name, later ones by number. */
 static const char *drop_key(unsigned cause, char buffer[32])
 {

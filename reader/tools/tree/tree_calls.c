@@ -29,7 +29,7 @@ struct calls {
     struct tbed_scopes *scopes;
     struct call *items;
     size_t count, room;
-    struct tool_buffer name; /* of the call at hand */
+    struct tool_buffer name, shown; /* of the call at hand */
 };
 
 /* ---- One thread ---- */
@@ -94,28 +94,19 @@ static void forget(struct calls *calls)
 
 /* ---- Names ---- */
 
-/* Puts it into 'calls->name', terminated. */
-static void name_span(struct calls *calls, uint32_t id)
-{
-    tool_append_name(&calls->name, calls->tree->reader, id);
-    tool_append(&calls->name, "", 1);
-}
-
 static void name_call(struct calls *calls, const struct call *call)
 {
     struct tool_buffer *name = &calls->name;
     name->nbytes = 0;
     if (!call->is_pair) {
-        name_span(calls, call->id);
+        tool_append_name(name, calls->tree->reader, call->id);
     } else {
         const char *unit = memchr(call->name, UNIT, call->name_nbytes);
         size_t context = unit != NULL ? (size_t)(unit - call->name) : 0, rest = context + (unit != NULL);
         tool_append(name, call->name, context);
         tool_append(name, " : ", unit != NULL ? 3 : 0);
         tool_append(name, call->name + rest, call->name_nbytes - rest);
-        tool_append(name, "", 1);
     }
-    name->nbytes--; /* the terminator */
 }
 
 /* Whether it is to be shown; its name is made then. */
@@ -125,7 +116,8 @@ static bool takes(struct calls *calls, const struct call *call)
     if (call->depth >= tree->depth_max)
         return false;
     name_call(calls, call);
-    return group_takes(&tree->filter, calls->name.bytes, calls->name.nbytes);
+    return group_takes(&tree->filter, calls->name.bytes,
+                       tool_label_nbytes(calls->name.bytes, calls->name.nbytes));
 }
 
 /* ---- Printing ---- */
@@ -152,7 +144,7 @@ static void put_begin(const struct tree *tree, uint64_t tick)
                (double)tbed_ticks_to_ns(tree->reader, cut(tree, tick)) / (double)NS_PER_S);
 }
 
-static void put_call(const struct calls *calls, const struct call *call)
+static void put_call(struct calls *calls, const struct call *call)
 {
     const struct tree *tree = calls->tree;
     char duration[32];
@@ -160,7 +152,9 @@ static void put_call(const struct calls *calls, const struct call *call)
     put_begin(tree, call->begin_tick);
     printf(" %12s  %*s", call->is_orphan ? "" : tree_format_ticks(tree, duration, ticks_of(tree, call)),
            indent * 2, "");
-    tool_print_text(stdout, calls->name.bytes, calls->name.nbytes, 0);
+    calls->shown.nbytes = 0;
+    tool_append_event_name(&calls->shown, calls->name.bytes, calls->name.nbytes);
+    tool_print_text(stdout, calls->shown.bytes, calls->shown.nbytes, 0);
     fputs(call->is_orphan ? "  [never begun]" : call->is_open ? "  [never ended]" : "", stdout);
     putchar('\n');
 }
@@ -184,8 +178,8 @@ static void json_call(struct tool_json *json, const struct calls *calls, const s
     bool is_time = tree->info.clock != TBED_CLOCK_USER;
     uint64_t begin = cut(tree, call->begin_tick), ticks = ticks_of(tree, call);
     tool_json_object_open(json, NULL);
-    tool_json_row_name(json, tree->reader, call->is_pair ? TBED_ID_INVALID : call->id, TBED_NAME_ALL,
-                       calls->name.bytes, calls->name.nbytes);
+    tool_json_event_name(json, tree->reader, call->is_pair ? TBED_ID_INVALID : call->id, calls->name.bytes,
+                         calls->name.nbytes);
     if (is_time) {
         tool_json_i64(json, "begin_ns", tbed_ticks_to_ns(tree->reader, begin));
         tool_json_i64(json, "duration_ns", (int64_t)(tbed_tick_span_to_ns(tree->reader, ticks) + 0.5));
@@ -258,5 +252,6 @@ enum tbed_status tree_calls(struct tree *tree)
     tbed_scopes_close(calls.scopes);
     free(calls.items);
     free(calls.name.bytes);
+    free(calls.shown.bytes);
     return status;
 }
