@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "format/sized.h"
+#include "reader/analysis/assembly/neighbours.h"
 #include "reader/analysis/assembly/open_stack.h"
 #include "reader/analysis/shared/number_map.h"
 #include "reader/core/events/cursor.h"
@@ -21,6 +22,7 @@ struct track {
 };
 
 struct tbed_assembler {
+    struct tbed_reader *reader;
     struct tbed_merge *merge;
     struct track *tracks;
     size_t track_count, track_room;
@@ -119,6 +121,7 @@ enum tbed_status tbed_assembler_open(struct tbed_reader *reader, const uint32_t 
     struct tbed_assembler *assembler = calloc(1, sizeof *assembler);
     if (assembler == NULL)
         return TBED_ERR_MEMORY;
+    assembler->reader = reader;
     assembler->is_reused = tbed_reader_is_reused(reader);
     enum tbed_status status =
         tbed_merge_open_watched(reader, streams, stream_count, enter_block, assembler, &assembler->merge);
@@ -154,6 +157,8 @@ static enum tbed_status take_event(struct tbed_assembler *assembler, struct tbed
     track->last_tick = event->tick > track->last_tick ? event->tick : track->last_tick;
     enum tbed_step_kind kind = tbed_open_stack_take(&track->stack, event, &assembler->span);
     struct open_stack *stack = &track->stack;
+    if (kind == TBED_STEP_OPEN)
+        assembler->span.end_tick = tbed_stream_last_tick(assembler->reader, event->stream, event->tick);
     if (kind == TBED_STEP_BEGIN && assembler->is_reused)
         stack->items[stack->count - 1].span.argument_count = 0;
     *step_ret = (struct tbed_step){

@@ -99,6 +99,8 @@ enum tbed_step_kind tbed_open_stack_end(struct open_stack *stack, const struct t
         stack->deep--;
     }
     *span_ret = ended.span;
-    span_ret->end_tick = event->tick;
-    return ended.is_known ? TBED_STEP_END : TBED_STEP_UNKNOWN;
+    span_ret->end_tick = event->of.end.leaves ? event->of.end.end_tick : event->tick;
+    if (!ended.is_known)
+        return TBED_STEP_UNKNOWN;
+    return event->of.end.leaves && event->of.end.end_tick == 0 ? TBED_STEP_OPEN : TBED_STEP_END;
 }

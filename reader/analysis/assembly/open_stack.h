@@ -35,7 +35,10 @@ size_t tbed_open_stack_kept(const struct open_stack *stack, const struct tbed_bl
 /* Makes the stack that of the block's start; 'kept' is what tbed_open_stack_kept() said. False: no memory. */
 bool tbed_open_stack_enter(struct open_stack *stack, const struct tbed_block *block, size_t kept);
 
-/* Takes the innermost span off, which ends at 'tick' by the END 'event'. */
+/*
+ * Takes the innermost span off, by an END or a LEAVE. TBED_STEP_OPEN: it never ends; then its 'end_tick' is the caller's to
+ * fill in: the last tick of its stream.
+ */
 enum tbed_step_kind tbed_open_stack_end(struct open_stack *stack, const struct tbed_event *event,
                                         struct tbed_assembled *span_ret);
 

@@ -213,12 +213,12 @@ static enum tbed_status add_items(struct tbed_comparison *comparison, struct ite
     return fits ? TBED_OK : TBED_ERR_MEMORY;
 }
 
-static struct item item_of_row(struct tbed_profile_row row)
+static struct item item_of_row(struct tbed_span_row row)
 {
-    struct item item = {.label = row.label, .nbytes = row.label_nbytes};
+    struct item item = {.label = row.name, .nbytes = row.name_nbytes};
     item.figures.of[TBED_FIGURE_SELF] = row.self_ticks;
-    item.figures.of[TBED_FIGURE_TIME] = row.total_ticks;
-    item.figures.of[TBED_FIGURE_INVOCATIONS] = row.count;
+    item.figures.of[TBED_FIGURE_TIME] = row.time_ticks;
+    item.figures.of[TBED_FIGURE_INVOCATIONS] = row.invocation_count;
     item.figures.of[TBED_FIGURE_MISSES] = row.cache_misses;
     item.figures.of[TBED_FIGURE_HITS] = row.cache_hits;
     item.figures.of[TBED_FIGURE_BLOCKED] = row.blocked_ticks;
@@ -230,13 +230,13 @@ static struct item item_of_row(struct tbed_profile_row row)
 /* An artifact's size takes the place of the first figure. */
 static struct item item_of_artifact(struct tbed_artifact_row artifact)
 {
-    return (struct item){artifact.label, artifact.label_nbytes, {.of = {artifact.value}}};
+    return (struct item){artifact.name, artifact.name_nbytes, {.of = {artifact.value}}};
 }
 
 /* What the caller's array of structs, 'stride' bytes each, has at 'index'; zeros for what it does not know. */
-static struct tbed_profile_row row_at(const struct tbed_profile_row *rows, size_t stride, size_t index)
+static struct tbed_span_row row_at(const struct tbed_span_row *rows, size_t stride, size_t index)
 {
-    struct tbed_profile_row row;
+    struct tbed_span_row row;
     tbed_sized_give(&row, sizeof row, (const char *)rows + index * stride, stride);
     return row;
 }
@@ -297,54 +297,57 @@ static uint64_t scaled(struct scale scale, uint64_t ticks)
     return ns < 0x1p63 ? (uint64_t)(ns + 0.5) : ns < 0x1p64 ? (uint64_t)ns : UINT64_MAX;
 }
 
-static void scale_row(struct scale scale, struct tbed_profile_row *row)
+static void scale_row(struct scale scale, struct tbed_span_row *row)
 {
     row->self_ticks = scaled(scale, row->self_ticks);
-    row->total_ticks = scaled(scale, row->total_ticks);
+    row->time_ticks = scaled(scale, row->time_ticks);
     row->blocked_ticks = scaled(scale, row->blocked_ticks);
     row->load_ticks = scaled(scale, row->load_ticks);
     row->hashing_ticks = scaled(scale, row->hashing_ticks);
 }
 
-static bool load_rows(const struct tbed_profile *profile, struct scale scale, struct tbed_comparison_run *run)
+static bool load_rows(const struct tbed_statistics *statistics, struct scale scale,
+                      struct tbed_comparison_run *run)
 {
-    while (tbed_profile_row(profile, run->row_count) != NULL)
+    while (tbed_statistics_span(statistics, run->row_count) != NULL)
         run->row_count++;
-    while (tbed_profile_artifact(profile, run->artifact_count) != NULL)
+    while (tbed_statistics_artifact(statistics, run->artifact_count) != NULL)
         run->artifact_count++;
-    struct tbed_profile_row *rows = calloc(run->row_count + 1, sizeof *rows);
+    struct tbed_span_row *rows = calloc(run->row_count + 1, sizeof *rows);
     struct tbed_artifact_row *artifacts = calloc(run->artifact_count + 1, sizeof *artifacts);
     run->rows = rows;
     run->artifacts = artifacts;
     if (rows == NULL || artifacts == NULL)
         return false;
     for (size_t i = 0; i < run->row_count; i++) {
-        rows[i] = *tbed_profile_row(profile, i);
+        rows[i] = *tbed_statistics_span(statistics, i);
         scale_row(scale, &rows[i]);
     }
     for (size_t i = 0; i < run->artifact_count; i++)
-        artifacts[i] = *tbed_profile_artifact(profile, i);
+        artifacts[i] = *tbed_statistics_artifact(statistics, i);
     return true;
 }
 
-enum tbed_status tbed_comparison_add(struct tbed_comparison *comparison, const struct tbed_profile *profile,
+enum tbed_status tbed_comparison_add(struct tbed_comparison *comparison,
+                                     const struct tbed_statistics *statistics,
                                      const struct tbed_reader *reader)
 {
-    struct tbed_profile_totals totals;
-    tbed_profile_totals(profile, &totals);
-    const char *unit = tbed_profile_unit(profile);
-    if (comparison->run_count > 0 &&
-        (comparison->counts != totals.counts || strcmp(comparison->unit, unit) != 0))
+    struct tbed_statistics_totals totals;
+    tbed_statistics_totals(statistics, &totals);
+    const char *unit = tbed_statistics_unit(statistics);
+    bool counts = unit != NULL;
+    unit = counts ? unit : "";
+    if (comparison->run_count > 0 && (comparison->counts != counts || strcmp(comparison->unit, unit) != 0))
         return TBED_ERR_ARGUMENT;
-    struct scale scale = scale_of(reader, totals.counts);
-    struct tbed_comparison_run run = {.total = scaled(scale, totals.total_ticks)};
+    struct scale scale = scale_of(reader, counts);
+    struct tbed_comparison_run run = {.total = scaled(scale, totals.span_ticks)};
     enum tbed_status status = TBED_ERR_MEMORY;
-    if (load_rows(profile, scale, &run))
+    if (load_rows(statistics, scale, &run))
         status = tbed_comparison_add_run(comparison, &run);
     free((void *)run.rows);
     free((void *)run.artifacts);
     if (status == TBED_OK) {
-        comparison->counts = totals.counts;
+        comparison->counts = counts;
         snprintf(comparison->unit, sizeof comparison->unit, "%s", unit);
     }
     return status;

@@ -5,8 +5,8 @@
  */
 #include "reader/analysis/memory/allocation_source.h"
 #include "reader/analysis/memory/heap.h"
+#include "reader/analysis/shared/named.h"
 #include "reader/analysis/shared/workers.h"
-#include "reader/analysis/spans/named.h"
 #include "reader/core/records/metadata.h"
 
 #include <stdlib.h>

@@ -4,9 +4,10 @@
  * SPDX-License-Identifier: MIT
  */
 #include "format/sized.h"
+#include "reader/analysis/assembly/block_spans.h"
+#include "reader/analysis/shared/counts.h"
+#include "reader/analysis/shared/resolution.h"
 #include "reader/analysis/shared/workers.h"
-#include "reader/analysis/spans/counts.h"
-#include "reader/analysis/spans/resolution.h"
 #include "reader/analysis/stacks/stacks_parts.h"
 
 #include <stdio.h>
@@ -40,13 +41,13 @@ struct job {
     struct item *items;
     size_t item_count, process_count;
     uint32_t deeper_label;
-    bool is_reused;
+    uint32_t *least_depths; /* struct look_back */
 };
 
 struct worker {
     struct stack_tree tree;
     struct stack_ids ids;
-    struct stack_spans spans;
+    struct block_spans spans;
     struct tbed_stacks_totals totals;
     struct frame *frames;
     size_t frame_room;
@@ -58,9 +59,8 @@ struct stream_walk {
     struct worker *worker;
     const struct job *job;
     const struct item *item;
-    struct stack_tree tree; /* of the stream; only what was read in one direction joins the others */
+    struct stack_tree tree; /* of the stream */
     struct tbed_stacks_totals totals;
-    bool goes_forward;
     uint32_t process, root; /* nodes, made with the first span */
     size_t depth;
     uint64_t first_tick, last_tick;
@@ -83,7 +83,7 @@ static bool have_frame(struct worker *worker, size_t depth)
 }
 
 /* Leaves the spans that do not contain this one. */
-static void leave_others(struct stream_walk *walk, const struct stack_span *span)
+static void leave_others(struct stream_walk *walk, const struct block_span *span)
 {
     const struct frame *frames = walk->worker->frames;
     bool overlaps = false;
@@ -120,7 +120,7 @@ static enum tbed_status make_root(struct stream_walk *walk)
     return status;
 }
 
-static enum tbed_status place_span(struct stream_walk *walk, struct stack_span span)
+static enum tbed_status place_span(struct stream_walk *walk, struct block_span span)
 {
     struct worker *worker = walk->worker;
     if (!walk->has_spans && make_root(walk) != TBED_OK)
@@ -137,8 +137,10 @@ static enum tbed_status place_span(struct stream_walk *walk, struct stack_span s
         return TBED_ERR_MEMORY;
     uint64_t ticks = tbed_ticks_between(walk->job->resolution, span.begin_tick, span.end_tick);
     tbed_stack_node_add(&walk->tree.nodes[node], 1, is_inside ? 0 : ticks);
+    walk->tree.nodes[node].open_count += span.kind == TBED_STEP_OPEN;
     worker->frames[walk->depth++] = (struct frame){span.begin_tick, span.end_tick, node};
     walk->totals.span_count++;
+    walk->totals.open_count += span.kind == TBED_STEP_OPEN;
     if (!walk->has_spans || span.begin_tick < walk->first_tick)
         walk->first_tick = span.begin_tick;
     if (!walk->has_spans || span.end_tick > walk->last_tick)
@@ -147,59 +149,42 @@ static enum tbed_status place_span(struct stream_walk *walk, struct stack_span s
     return TBED_OK;
 }
 
-static enum tbed_status take_block(struct stream_walk *walk, size_t index, bool is_last)
+static void count_other(void *context, const struct block_spans *spans, const struct tbed_event *event,
+                        size_t word)
 {
-    struct stack_spans *spans = &walk->worker->spans;
+    struct worker *worker = context;
+    (void)spans;
+    (void)event;
+    (void)word;
+    worker->totals.other_count++;
+}
+
+static enum tbed_status take_block(struct stream_walk *walk, size_t index)
+{
+    struct block_spans *spans = &walk->worker->spans;
     struct tbed_stacks_totals *totals = &walk->totals;
-    enum tbed_status status = tbed_stack_spans_read(spans, walk->job->reader, index, walk->job->is_reused);
+    enum tbed_status status = tbed_block_spans_read(spans, index);
     if (status == TBED_ERR_MEMORY)
         return status;
     totals->bad_block_count += status != TBED_OK || spans->is_damaged;
-    walk->goes_forward = status == TBED_OK && spans->has_scopes;
-    if (status != TBED_OK || walk->goes_forward)
+    if (status != TBED_OK)
         return TBED_OK;
-    totals->unknown_count += spans->unknown_count;
-    totals->other_count += spans->other_count;
-    totals->open_count += is_last ? spans->open_count : 0;
-    status = TBED_OK;
     for (size_t i = spans->count; i-- > 0 && status == TBED_OK;)
-        status = place_span(walk, spans->items[i]);
+        if (spans->items[i].kind == TBED_STEP_UNKNOWN)
+            totals->unknown_count++;
+        else
+            status = place_span(walk, spans->items[i]);
     return status;
 }
 
-/* From its last block to its first, until there is a scope that has to be read forward. */
+/* From its last block to its first. */
 static enum tbed_status walk_back(struct stream_walk *walk)
 {
     enum tbed_status status = TBED_OK;
     size_t first, count;
     tbed_stream_blocks(walk->job->reader, walk->item->stream, &first, &count);
-    for (size_t i = count; i-- > 0 && status == TBED_OK && !walk->goes_forward;)
-        status = take_block(walk, first + i, i + 1 == count);
-    return status;
-}
-
-static enum tbed_status walk_forward(struct stream_walk *walk)
-{
-    const struct job *job = walk->job;
-    walk->totals = (struct tbed_stacks_totals){0};
-    tbed_stack_tree_close(&walk->tree);
-    enum tbed_status status = tbed_stack_tree_open(&walk->tree);
-    if (status == TBED_OK)
-        status = make_root(walk);
-    struct stack_scopes scopes = {.reader = job->reader,
-                                  .labels = job->labels,
-                                  .ids = &walk->worker->ids,
-                                  .tree = &walk->tree,
-                                  .totals = &walk->totals,
-                                  .options = job->options,
-                                  .resolution = job->resolution,
-                                  .deeper_label = job->deeper_label,
-                                  .root = walk->root};
-    if (status == TBED_OK)
-        status = tbed_stack_scopes_read(&scopes, walk->item->stream);
-    walk->has_spans = scopes.has_spans;
-    walk->first_tick = scopes.first_tick;
-    walk->last_tick = scopes.last_tick;
+    for (size_t i = count; i-- > 0 && status == TBED_OK;)
+        status = take_block(walk, first + i);
     return status;
 }
 
@@ -219,13 +204,10 @@ static enum tbed_status join_stream(struct stream_walk *walk)
 
 static enum tbed_status walk_stream(struct worker *worker, const struct job *job, const struct item *item)
 {
-    struct stream_walk walk = {
-        .worker = worker, .job = job, .item = item, .goes_forward = job->options->count_open};
+    struct stream_walk walk = {.worker = worker, .job = job, .item = item};
     enum tbed_status status = tbed_stack_tree_open(&walk.tree);
-    if (status == TBED_OK && !walk.goes_forward)
+    if (status == TBED_OK)
         status = walk_back(&walk);
-    if (status == TBED_OK && walk.goes_forward)
-        status = walk_forward(&walk);
     if (status == TBED_OK)
         status = join_stream(&walk);
     tbed_stack_tree_close(&walk.tree);
@@ -278,6 +260,15 @@ static enum tbed_status make_named_root(struct worker *worker, const struct job 
     return status == TBED_OK ? tbed_stack_tree_child(&worker->tree, 0, label, &node) : status;
 }
 
+static enum tbed_status open_worker(struct worker *worker, const struct job *job)
+{
+    worker->spans.reader = worker->spans.back.reader = job->reader;
+    worker->spans.back.least_depths = job->least_depths;
+    worker->spans.other = count_other;
+    worker->spans.other_context = worker;
+    return tbed_stack_tree_open(&worker->tree);
+}
+
 static enum tbed_status read_all(struct tbed_stacks *stacks, const struct job *job, const char *root,
                                  unsigned worker_count)
 {
@@ -286,7 +277,7 @@ static enum tbed_status read_all(struct tbed_stacks *stacks, const struct job *j
     struct tbed_work work = {.item_count = job->item_count, .run = run_worker, .context = &shared};
     enum tbed_status status = workers != NULL ? TBED_OK : TBED_ERR_MEMORY;
     for (unsigned i = 0; i < worker_count && status == TBED_OK; i++)
-        status = tbed_stack_tree_open(&workers[i].tree);
+        status = open_worker(&workers[i], job);
     if (status == TBED_OK)
         status = make_named_root(&workers[0], job, root);
     if (status == TBED_OK) {
@@ -295,7 +286,7 @@ static enum tbed_status read_all(struct tbed_stacks *stacks, const struct job *j
     }
     for (unsigned i = 0; workers != NULL && i < worker_count; i++) {
         tbed_stack_tree_close(&workers[i].tree);
-        tbed_stack_spans_free(&workers[i].spans);
+        tbed_block_spans_free(&workers[i].spans);
         free(workers[i].ids.slots);
         free(workers[i].frames);
     }
@@ -415,8 +406,10 @@ static enum tbed_status make(struct tbed_stacks *stacks, struct tbed_reader *rea
     tbed_reader_info(reader, &info);
     struct job job = {
         .reader = reader, .options = options, .labels = &stacks->labels, .resolution = info.resolution_ticks};
-    job.is_reused = info.ring_page_count != 0 && !info.shut;
-    enum tbed_status status = tbed_stack_labels_open(&stacks->labels, reader, options);
+    job.least_depths = calloc(tbed_event_block_count(reader) + 1, sizeof *job.least_depths);
+    enum tbed_status status = job.least_depths != NULL ? TBED_OK : TBED_ERR_MEMORY;
+    if (status == TBED_OK)
+        status = tbed_stack_labels_open(&stacks->labels, reader, options);
     if (status == TBED_OK)
         status = tbed_stack_label_intern(&stacks->labels, deeper, sizeof deeper - 1, &job.deeper_label);
     if (status == TBED_OK)
@@ -424,6 +417,7 @@ static enum tbed_status make(struct tbed_stacks *stacks, struct tbed_reader *rea
     if (status == TBED_OK)
         status = read_all(stacks, &job, root, tbed_worker_count(options->thread_count, job.item_count));
     free(job.items);
+    free(job.least_depths);
     return status;
 }
 

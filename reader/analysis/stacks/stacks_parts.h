@@ -1,49 +1,15 @@
 /*
- * The parts of the stack analysis: the spans of one block, labels, and the tree of paths.
+ * The parts of the stack analysis: labels, and the tree of paths.
  *
  * SPDX-License-Identifier: MIT
  */
 #ifndef TRACEBED_STACKS_PARTS_H
 #define TRACEBED_STACKS_PARTS_H
 
-#include "reader/analysis/scopes/scope_messages.h"
 #include "reader/core/names/label.h"
 
 #include <pthread.h>
 #include <tracebed/analysis.h>
-
-/* ---- The spans that end in one block (stacks_spans.c) ---- */
-
-struct stack_span {
-    uint64_t begin_tick, end_tick;
-    uint32_t id;
-};
-
-struct stack_spans {
-    struct stack_span *items; /* in the order of the block */
-    size_t count, room;
-    uint64_t unknown_count; /* ended with no known begin */
-    uint64_t open_count;    /* not ended when the block does */
-    uint64_t other_count;   /* events that are no spans */
-    bool is_damaged;        /* not all of the block could be read */
-    bool has_scopes;        /* pairs of messages, or spans that others ended for: to be read forward */
-    struct scope_formats formats;
-
-    struct stack_open {
-        uint64_t begin_tick;
-        bool is_known;
-    } * open;
-    size_t open_room;
-    uint64_t *copy; /* of a block that may be reused meanwhile */
-};
-
-/*
- * Reads event block 'index' ('is_reused': from a copy). Nothing of what was in '*spans' before stays but its memory.
- * Errors: the block's ERR_BLOCK_…, ERR_CHANGED, ERR_MEMORY.
- */
-enum tbed_status tbed_stack_spans_read(struct stack_spans *spans, struct tbed_reader *reader, size_t index,
-                                       bool is_reused);
-void tbed_stack_spans_free(struct stack_spans *spans);
 
 /* ---- Labels: texts by number, shared by all workers (stacks_labels.c) ---- */
 
@@ -153,32 +119,6 @@ enum tbed_status tbed_stack_tree_merge(struct stack_tree *into, const struct sta
 enum tbed_status tbed_stack_tree_rows(const struct stack_tree *tree, const struct stack_label *labels,
                                       size_t label_count, struct tbed_stack_row **rows_ret,
                                       uint64_t *negative_count);
-
-/* ---- A stream from its start to its end, scope by scope (stacks_scopes.c) ---- */
-
-/* 'reader' to 'root' are given; the rest starts with zeros. */
-struct stack_scopes {
-    struct tbed_reader *reader;
-    struct stack_labels *labels;
-    struct stack_ids *ids;
-    struct stack_tree *tree;
-    struct tbed_stacks_totals *totals;
-    const struct tbed_stacks_options *options;
-    uint64_t resolution;
-    uint32_t deeper_label;
-    uint32_t root; /* node that the stream's spans stand in */
-
-    struct tbed_scopes *scopes;
-    uint64_t first_tick, last_tick;
-    bool has_spans;
-    enum tbed_status status;
-};
-
-/*
- * A scope stands in the one that was innermost when it began, a whole span in the one when it was told; what never ended
- * lasts until the stream's last event. Errors: ERR_MEMORY.
- */
-enum tbed_status tbed_stack_scopes_read(struct stack_scopes *walk, uint32_t stream);
 
 /* Whether what stands in 'parent' is put together with all that is as deep. */
 static inline bool tbed_stack_tree_is_deep(const struct stack_tree *tree, uint32_t root, uint32_t parent)

@@ -225,6 +225,8 @@ static void share_time(struct tbed_stack_row *rows, uint64_t *children, size_t c
         struct tbed_stack_row *row = &rows[i];
         uint64_t own = row->self_ticks;
         *negative_count += children[i] > own;
+        row->span_ticks = own;
+        row->signed_self_ticks = (int64_t)(own - children[i]);
         row->self_ticks = children[i] > own ? 0 : own - children[i];
         row->total_ticks = add_up(row->self_ticks, row->total_ticks);
         if (row->parent == SIZE_MAX)

@@ -55,9 +55,8 @@ struct tbed_analysis_options {
     /* Of statistics: */
     tbed_group_function group; /* of all names, that of a pair being context U+001E text; NULL: none */
     void *group_context;
-    bool
-        count_open; /* what never ended counts as ended with its stream's last event, and as never ended too */
     tbed_prepare_function prepare; /* before 'name'; NULL: nobody is told */
+    bool skip_percentiles;         /* rows have none, which saves time and memory */
 };
 
 /* ---- The assembler: the spans of a trace one by one ---- */
@@ -66,12 +65,13 @@ struct tbed_analysis_options {
  * Every analysis and every export takes its spans from this assembler, or from an instance of it, so that all of them
  * agree. Its rules:
  *
- * Ends:    an END ends the innermost open span of its stream. A SPAN event is a whole span, which need not nest.
+ * Ends:    an END ends the innermost open span of its stream; a LEAVE says when it ends, or that it never does. A SPAN
+ *          event is a whole span, which need not nest.
  * Open:    a span that never ended lasts until the last tick of its stream. One that was open where blocks of its stream
  *          are missing, and that the next block does not list as open, lasts until the last tick before the gap. It
  *          counts like any other span, and as open besides.
  * Unknown: a span whose begin is not known has no time. It is a step of its own, and counted by every analysis.
- * Order:   spans come in the order in which they end; those that never ended come last, the innermost first. Nesting is
+ * Order:   spans come in the order of the events that end them; those that never ended come last, the innermost first. Nesting is
  *          defined backwards in this order: see "Nesting" below.
  *
  * Times are as recorded: a span that ends before it begins is reported so. It counts with no time, at its end.
@@ -205,39 +205,63 @@ const struct tbed_scope *tbed_scopes_innermost(const struct tbed_scopes *scopes)
 
 /* ---- Statistics of spans, instants, counters, messages ---- */
 
+/*
+ * One result for every source: a trace, or a foreign profile straight from its pages. The spans are the assembler's
+ * (above): a span that never ended counts like any other up to the last tick of its stream, and in 'open_count' besides.
+ *
+ * Labels. A row is a label, the part of a name before its first U+001E, over all threads and arguments. A name without
+ * a text is "<unknown>", in a trace that binds no ids "<id 42>". A label that is empty or has control characters is
+ * "<parse error>"; one that contains itself or goes past a budget is "<cycle>", "<too deep>" (64 strings), "<too many
+ * components>" (4,096) or "<too long>" (65,535 bytes). The 'name' of struct tbed_analysis_options is asked for ids that
+ * are locations, and for no others. Different labels of more than 1 GiB in all are ERR_MEMORY: a small hostile file
+ * may have more of them than any memory.
+ *
+ * Nesting. Each stream is walked from its last span to its first with a stack: a span's parent is the innermost span on
+ * the stack that contains it, bounds included, so that of equal spans the later one is the parent; what does not contain
+ * it is taken off. A span's time is taken from its parent's self time, and from no other. So spans that overlap without
+ * nesting are siblings, and time that two children share is taken twice: a row whose 'self_ticks' would be below 0 has 0,
+ * and 'negative_count' counts it. A span that ends before it begins has no time, at its end.
+ *
+ * Times. In a recursion the outer call's time contains the inner ones', so that 'total_ticks' may be more than the time
+ * that passed. Where the trace's times have a resolution (struct tbed_trace_info), durations are of times cut to that.
+ *
+ * Categories. By the text of an event's category:
+ *   QueryBlocked                    its time is blocked time
+ *   IncrementalLoadResult           its time is load time
+ *   IncrementalResultHashing        its time is hashing time, and not in 'time_ticks'
+ *   Query, GenericActivity          each is a cache miss
+ *   QueryCacheHit (instant)         a cache hit, if no QueryCacheHitCount of its label follows
+ *   QueryCacheHitCount (counter)    that many cache hits
+ *   ArtifactSize (counter)          its value is summed up by label, in rows of their own
+ * Load and hashing time is without that of children. Values of counters below 0 count as 0.
+ * Follows: in the order of a foreign file. In a trace: later in the same stream; or in another stream at a later tick,
+ * at a tie in the stream of the higher number.
+ *
+ * Source: spec/measureme.md, section "Profiles", which has the rules exactly.
+ */
 struct tbed_statistics;
 
 /*
- * Spans of one name; also asynchronous ones.
- *
- * A span counts when it ends. Its time is end less begin, for each span by itself: in a recursion the outer
- * call's time contains the inner ones', so that 'total_ticks' may be more than the time that passed.
- * 'self_ticks' never overlaps: every moment of a stream belongs to the innermost span that is open then, and
- * to no other. It includes spans that never ended (up to the stream's last event), so it can be more than
- * 'total_ticks'. Time that passed while blocks of the stream are missing belongs to nobody. Ticks that
- * decrease count as no time passed.
- *
- * Pairs of messages (above) are spans too, called "context : text"; time in which one is the innermost scope is no other
- * span's. One that was never closed counts as one that ended with its stream's last event, and in 'open_count'; with
- * 'count_open' so does every span that never ended.
- *
- * Where the trace's times have a resolution (struct tbed_trace_info), durations are of times cut to that.
- *
- * A whole span (SPAN) counts like one that has ended, but for 'self_ticks', which its stream's order does not tell:
- * see profiles below. One that ends before it begins took no time.
+ * Spans of one label; also asynchronous ones, which have no self time.
  *
  * Percentiles are of the durations, off by at most 1 %, and never outside [min_ticks, max_ticks].
  */
 struct tbed_span_row {
     const char *name; /* terminated */
     size_t name_nbytes;
-    uint32_t id;            /* the lowest of those with this name */
-    uint64_t count;         /* ended, with a known begin */
-    uint64_t unknown_count; /* ended, with no known begin: counted here only */
-    uint64_t open_count;    /* never ended */
+    uint32_t id;            /* one with this label; of a foreign file INVALID */
+    uint64_t count;         /* with a known begin */
+    uint64_t unknown_count; /* with no known begin: counted here only */
+    uint64_t open_count;    /* of 'count': never ended */
     uint64_t total_ticks, self_ticks;
     uint64_t min_ticks, max_ticks; /* 0 when count is 0 */
     uint64_t p50_ticks, p90_ticks, p99_ticks, p999_ticks;
+
+    /* By category. */
+    uint64_t time_ticks;       /* 'total_ticks' without hashing */
+    uint64_t invocation_count; /* 'count' without blocked time, load and hashing */
+    uint64_t cache_misses, cache_hits;
+    uint64_t blocked_ticks, load_ticks, hashing_ticks;
 };
 
 struct tbed_instant_row {
@@ -256,13 +280,21 @@ struct tbed_counter_row {
     double last, min, max;
 };
 
-/* The name is the format string, or "<inline text>" for messages that have none. */
+/* The name is the whole format string, or "<inline text>" for messages that have none. */
 struct tbed_message_row {
     const char *name;
     size_t name_nbytes;
     uint32_t id;
     uint64_t count;
     uint64_t severity_counts[5]; /* by enum tbed_severity; unknown severities count as NONE */
+};
+
+/* Counters of the category ArtifactSize. */
+struct tbed_artifact_row {
+    const char *name;
+    size_t name_nbytes;
+    uint64_t count;
+    uint64_t value; /* the sum; bytes, for rustc */
 };
 
 struct tbed_statistics_totals {
@@ -275,19 +307,32 @@ struct tbed_statistics_totals {
     uint64_t unknown_count;                    /* events of types this version does not know */
     uint64_t decrease_count;                   /* events with a tick below the one before */
     uint64_t gap_count;                        /* GAP events */
-    uint64_t gap_drops[TBED_DROP_CAUSE_COUNT]; /* records that they tell were dropped, by cause */
+    uint64_t gap_drops[TBED_DROP_CAUSE_COUNT]; /* dropped records that they report, by cause */
     uint64_t unnamed_open_count;  /* open spans, counted by the blocks' depths, that no block names */
     uint64_t damaged_block_count; /* blocks whose events were read only in part */
-    uint64_t whole_span_count;    /* SPAN events */
-    uint64_t pair_count;          /* pairs of messages, those never closed among them */
-    uint64_t orphan_count;        /* messages that close nothing */
+    uint64_t whole_span_count;    /* SPAN events; intervals of a foreign file */
+
+    uint64_t span_count;          /* in the rows: with a known begin */
+    uint64_t open_span_count;     /* of them: never ended */
+    uint64_t unknown_begin_count; /* spans with no known begin: they have no time */
+    uint64_t span_ticks;          /* over streams: the latest end less the earliest begin of their spans */
+    uint64_t stream_count;        /* that have spans */
+    uint64_t inverted_count;      /* spans that end before they begin */
+    uint64_t overlap_count;       /* spans that overlap one in front of them, neither containing the other */
+    uint64_t negative_count;      /* rows whose self time came out below 0 */
+    uint64_t unnamed_count;       /* spans, instants and counters whose label has no text */
+
+    uint64_t foreign_version;      /* of a foreign file's format; 0: a trace's */
+    uint64_t foreign_nbytes;       /* its size */
+    uint64_t foreign_damage_count; /* tbed_statistics_damage_get(); the damage of a trace is its reader's */
 };
 
 /*
  * tbed_statistics_make() reads all event blocks.
  *
  * Asynchronous spans are paired by (id, key) over all streams in order of time, an end with the newest open
- * begin; this takes a second, sequential pass over the streams that have any.
+ * begin; this takes a second, sequential pass over the streams that have any. A stream that seems to have nothing but
+ * begins and ends, and has more, makes everything be read a second time.
  *
  * Ownership: '*statistics_ret' is the caller's, freed by tbed_statistics_close(). Untouched on failure.
  * Errors:    ERR_MEMORY, ERR_ARGUMENT. Damage is no error: what can be read is, the rest joins the damage
@@ -296,12 +341,29 @@ struct tbed_statistics_totals {
  */
 enum tbed_status tbed_statistics_make(struct tbed_reader *reader, const struct tbed_analysis_options *options,
                                       struct tbed_statistics **statistics_ret);
-void tbed_statistics_close(struct tbed_statistics *statistics);
+
+/*
+ * The same for a foreign profile (see <tracebed/exchange.h>), straight from its pages, without importing it. Its
+ * ticks are nanoseconds unless tbed_statistics_unit() says otherwise. The result is that of tbed_statistics_make() of
+ * its import.
+ *
+ * Errors: those of opening, ERR_NOT_A_TRACE if it is none; ERR_PROFILE_VERSION, ERR_MEMORY, ERR_ARGUMENT. Damage is no
+ *         error: tbed_statistics_damage_get().
+ */
+enum tbed_status tbed_statistics_make_foreign(const char *path, const struct tbed_analysis_options *options,
+                                              struct tbed_statistics **statistics_ret,
+                                              struct tbed_error *error_ret);
+/* The same for an open paged file. 'fd' stays the caller's. */
+enum tbed_status tbed_statistics_make_foreign_fd(int fd, const struct tbed_analysis_options *options,
+                                                 struct tbed_statistics **statistics_ret,
+                                                 struct tbed_error *error_ret);
+
+void tbed_statistics_close(struct tbed_statistics *statistics); /* NULL is fine */
 
 static inline void tbed_statistics_totals(const struct tbed_statistics *statistics,
                                           struct tbed_statistics_totals *totals_ret);
 
-/* The rows. NULL past the last. */
+/* The rows, in the order of their names' bytes. NULL past the last. */
 const struct tbed_span_row *tbed_statistics_span(const struct tbed_statistics *statistics, size_t index);
 const struct tbed_span_row *tbed_statistics_async(const struct tbed_statistics *statistics, size_t index);
 const struct tbed_instant_row *tbed_statistics_instant(const struct tbed_statistics *statistics,
@@ -310,117 +372,27 @@ const struct tbed_counter_row *tbed_statistics_counter(const struct tbed_statist
                                                        size_t index);
 const struct tbed_message_row *tbed_statistics_message(const struct tbed_statistics *statistics,
                                                        size_t index);
+const struct tbed_artifact_row *tbed_statistics_artifact(const struct tbed_statistics *statistics,
+                                                         size_t index);
 
-/* ---- Profiles: spans by label, with what query systems want to know ---- */
+/* What ticks count where they are no time, "instructions"; NULL where they are time. */
+const char *tbed_statistics_unit(const struct tbed_statistics *statistics);
 
-/*
- * A profile counts spans by label, the part of their names before the first U+001E, over all threads and arguments.
- * It takes whole spans (SPAN) as well as begins and ends, each when it ends.
- *
- * Nesting. Each stream is walked from its end to its start with a stack: a span's parent is the innermost span on the
- * stack that contains it, bounds included, so that of equal ones the later is the parent; what does not contain it
- * has been left. A span's time is taken from its parent's 'self_ticks', and from no other. So spans that overlap
- * without nesting are siblings, and time that two children share is taken twice: a row whose 'self_ticks' would
- * come out below 0 has 0, and 'overlap_count' tells. A span that ends before it begins counts with no
- * time, at its end.
- *
- * Categories. By the text of an event's category:
- *   QueryBlocked                    its time is blocked time
- *   IncrementalLoadResult           its time is load time
- *   IncrementalResultHashing        its time is hashing time, and counts in no other column but 'self_ticks'
- *   Query, GenericActivity          each is a cache miss
- *   QueryCacheHit (instant)         a cache hit, if no QueryCacheHitCount of its label follows
- *   QueryCacheHitCount (counter)    that many cache hits
- *   ArtifactSize (counter)          its value is summed up by label, in rows of their own
- * Any other span has time and is counted. Load and hashing time is without that of children. Values of counters below
- * 0 count as 0.
- * Follows: in the order of a foreign file. In a trace: later in the same stream; or in another stream at a later tick,
- * at a tie in the stream of the higher number.
- *
- * Labels. What has no text reads "<unknown>", in a trace that binds no ids "<id 42>". A label that is empty or has
- * control characters reads "<parse error>"; one that contains itself or goes past a budget "<cycle>", "<too deep>" (64
- * strings), "<too many components>" (4,096) or "<too long>" (65,535 bytes). Of tbed_analysis_options 'name' is asked for
- * ids that are locations, and for no others. Different labels of more than 1 GiB in all are ERR_MEMORY: a small hostile
- * file may have more of them than any memory.
- *
- * Source: spec/measureme.md, section "Profiles", which has the rules exactly.
- */
-struct tbed_profile;
-
-struct tbed_profile_row {
-    const char *label; /* terminated */
-    size_t label_nbytes;
-    uint64_t total_ticks, self_ticks;
-    uint64_t count; /* invocations */
-    uint64_t cache_misses, cache_hits;
-    uint64_t blocked_ticks, load_ticks, hashing_ticks;
-};
-
-struct tbed_artifact_row {
-    const char *label;
-    size_t label_nbytes;
-    uint64_t count;
-    uint64_t value; /* the sum; bytes, for rustc */
-};
-
-struct tbed_profile_totals {
-    uint64_t event_count, span_count, instant_count, counter_count;
-    uint64_t total_ticks;    /* over streams: the latest end less the earliest begin of their spans */
-    uint64_t stream_count;   /* that have spans */
-    uint64_t inverted_count; /* spans that end before they begin */
-    uint64_t overlap_count;  /* spans that overlap one in front of them, neither containing the other */
-    uint64_t negative_count; /* rows whose self time came out below 0 */
-    uint64_t unknown_count;  /* events whose label has no text */
-    uint64_t open_count;     /* spans that never ended: in no row */
-    uint64_t lost_count;     /* spans that ended with no known begin: in no row */
-    bool counts;             /* ticks are no time: tbed_profile_unit() */
-    uint64_t damage_count;   /* of a foreign file; that of a trace is its reader's */
-    uint32_t version;        /* of a foreign file's format; 0: a trace's */
-    uint64_t file_nbytes;    /* of a foreign file */
-};
-
-/* Memory grows with the number of names. Ownership, errors, threads: as tbed_statistics_make(). */
-enum tbed_status tbed_profile_make(struct tbed_reader *reader, const struct tbed_analysis_options *options,
-                                   struct tbed_profile **profile_ret);
-
-/*
- * The same for a foreign profile (see <tracebed/exchange.h>), straight from its pages, without importing it. Its
- * ticks are nanoseconds unless 'counts' of struct tbed_profile_totals is set. The result is that of tbed_profile_make() of its import.
- *
- * Errors: those of opening, ERR_NOT_A_TRACE if it is none; ERR_PROFILE_VERSION, ERR_MEMORY, ERR_ARGUMENT. Damage is no
- *         error: tbed_profile_damage_get().
- */
-enum tbed_status tbed_profile_make_foreign(const char *path, const struct tbed_analysis_options *options,
-                                           struct tbed_profile **profile_ret, struct tbed_error *error_ret);
-/* The same for an open paged file. 'fd' stays the caller's. */
-enum tbed_status tbed_profile_make_foreign_fd(int fd, const struct tbed_analysis_options *options,
-                                              struct tbed_profile **profile_ret,
-                                              struct tbed_error *error_ret);
-
-void tbed_profile_close(struct tbed_profile *profile); /* NULL is fine */
-static inline void tbed_profile_totals(const struct tbed_profile *profile,
-                                       struct tbed_profile_totals *totals_ret);
-/* Rows by label. NULL past the last. */
-const struct tbed_profile_row *tbed_profile_row(const struct tbed_profile *profile, size_t index);
-const struct tbed_artifact_row *tbed_profile_artifact(const struct tbed_profile *profile, size_t index);
-
-/* What ticks count where they are no time, "instructions"; "" where they are time. */
-const char *tbed_profile_unit(const struct tbed_profile *profile);
-
-/* What is wrong with a foreign file, but for strings that no event needed; the first few. False past the last. */
-struct tbed_profile_damage {
+/* The damage of a foreign file, except in strings that no event needed; the first few. False past the last. */
+struct tbed_foreign_damage {
     enum tbed_status status;
     uint32_t file; /* of a format in several files: which; else 0 */
     uint64_t offset, detail;
 };
-static inline bool tbed_profile_damage_get(const struct tbed_profile *profile, size_t index,
-                                           struct tbed_profile_damage *damage_ret);
+static inline bool tbed_statistics_damage_get(const struct tbed_statistics *statistics, size_t index,
+                                              struct tbed_foreign_damage *damage_ret);
+
 /* ---- Stacks: time by the path of labels that leads to it ---- */
 
 /*
- * A stack is a path of labels, from a root through spans to the span that nothing more is nested in. Spans nest, and
- * have labels, as in profiles (above); a span whose begin is not known, or that never ended, is in no stack, and what
- * was nested in it stands where it would have stood.
+ * A stack is a path of labels, from a root through spans to the span that nothing more is nested in. Spans are the
+ * assembler's, nest and have labels as in the statistics (above): summed up by label, the stacks have the same counts,
+ * totals and self times, unless TBED_STACK_DEPTH_MAX is exceeded. A span whose begin is not known is in no stack.
  *
  * Roots stand for processes, or for threads below them ('per_thread'); processes, and threads of one process, that
  * share a name share a root. A root's time is that of its streams, each from the begin of its first span to the
@@ -431,10 +403,6 @@ static inline bool tbed_profile_damage_get(const struct tbed_profile *profile, s
  * A path's self time is its time less that of the paths one longer. Where spans overlap without nesting that may come
  * out below 0: it is 0 then, and 'negative_count' tells. So self times add up to what 'total_ticks' of a root says,
  * which may be more than the time that passed.
- *
- * A stream that has pairs of messages (see scopes), or all with 'count_open', is read forward: a scope stands in the one
- * that was the innermost when it began, also if they overlap; what outlives the span around it counts until that ended,
- * what never ended at most until the stream's last event.
  *
  * What lies deeper than TBED_STACK_DEPTH_MAX spans is put together as "<deeper>": that keeps a hostile file from making
  * a large result.
@@ -452,7 +420,6 @@ struct tbed_stacks_options {
     const char *root;        /* what every process is called; NULL: as said above */
     tbed_name_function name; /* of places in code, each asked for once; NULL: tbed_id_text() */
     void *name_context;
-    bool count_open;               /* what never ended lasts until its stream's last event, in all streams */
     tbed_prepare_function prepare; /* before 'name'; NULL: nobody is told */
 };
 
@@ -465,7 +432,10 @@ struct tbed_stack_row {
     uint64_t open_count;  /* of them: that never ended, and count up to the last event */
     uint64_t self_ticks;  /* in no deeper stack */
     uint64_t total_ticks; /* with all deeper ones */
-    uint32_t id; /* the lowest with this label; INVALID: of a pair of messages, or of a root without one */
+    uint32_t id;          /* the lowest with this label; INVALID: of a root without one */
+    uint64_t span_ticks;  /* of its own spans; of a root, of its streams */
+    int64_t
+        signed_self_ticks; /* 'span_ticks' less those one deeper: below 0 where spans overlap without nesting */
 };
 
 struct tbed_stacks_totals {
@@ -475,15 +445,14 @@ struct tbed_stacks_totals {
     uint64_t overlap_count;   /* spans found to overlap the span they were compared with, without nesting */
     uint64_t negative_count;  /* stacks whose self time came out below 0 */
     uint64_t deep_count;      /* spans deeper than TBED_STACK_DEPTH_MAX */
-    uint64_t unknown_count;   /* ended, with no known begin: in no stack */
-    uint64_t open_count;      /* never ended: in no stack, but where streams are read forward */
+    uint64_t unknown_count;   /* with no known begin: in no stack */
+    uint64_t open_count;      /* of 'span_count': never ended */
     uint64_t bad_block_count; /* event blocks that could not be read, or only in part */
     uint64_t other_count;     /* events that are no spans */
 };
 
 /*
- * tbed_stacks_make() reads all event blocks, each stream from its end to its start or (above) forward, several streams
- * at once.
+ * tbed_stacks_make() reads all event blocks, each stream from its end to its start, several streams at once.
  * Memory grows with the number of different paths and names, and of spans open at one time.
  *
  * Ownership: '*stacks_ret' is the caller's, freed by tbed_stacks_close(). Untouched on failure. 'options' may be
@@ -593,20 +562,12 @@ static inline void tbed_statistics_totals(const struct tbed_statistics *statisti
     tbed_statistics_totals_sized(statistics, totals_ret, sizeof *totals_ret);
 }
 
-void tbed_profile_totals_sized(const struct tbed_profile *profile, struct tbed_profile_totals *totals_ret,
-                               size_t totals_nbytes);
-static inline void tbed_profile_totals(const struct tbed_profile *profile,
-                                       struct tbed_profile_totals *totals_ret)
+bool tbed_statistics_damage_get_sized(const struct tbed_statistics *statistics, size_t index,
+                                      struct tbed_foreign_damage *damage_ret, size_t damage_nbytes);
+static inline bool tbed_statistics_damage_get(const struct tbed_statistics *statistics, size_t index,
+                                              struct tbed_foreign_damage *damage_ret)
 {
-    tbed_profile_totals_sized(profile, totals_ret, sizeof *totals_ret);
-}
-
-bool tbed_profile_damage_get_sized(const struct tbed_profile *profile, size_t index,
-                                   struct tbed_profile_damage *damage_ret, size_t damage_nbytes);
-static inline bool tbed_profile_damage_get(const struct tbed_profile *profile, size_t index,
-                                           struct tbed_profile_damage *damage_ret)
-{
-    return tbed_profile_damage_get_sized(profile, index, damage_ret, sizeof *damage_ret);
+    return tbed_statistics_damage_get_sized(statistics, index, damage_ret, sizeof *damage_ret);
 }
 
 void tbed_stacks_totals_sized(const struct tbed_stacks *stacks, struct tbed_stacks_totals *totals_ret,

@@ -69,16 +69,17 @@ void tbed_comparison_close(struct tbed_comparison *comparison);
  * Errors: ERR_MEMORY; ERR_ARGUMENT if this profile's ticks count something else than the others' do. The
  *         comparison is as it was before then.
  */
-enum tbed_status tbed_comparison_add(struct tbed_comparison *comparison, const struct tbed_profile *profile,
+enum tbed_status tbed_comparison_add(struct tbed_comparison *comparison,
+                                     const struct tbed_statistics *statistics,
                                      const struct tbed_reader *reader);
 
 /* A run's figures from anywhere. Rows stand in the order of their labels' bytes, each label once. */
 struct tbed_comparison_run {
-    const struct tbed_profile_row *rows; /* their ticks are nanoseconds, or counts */
+    const struct tbed_span_row *rows; /* their ticks are nanoseconds, or counts */
     size_t row_count;
     const struct tbed_artifact_row *artifacts;
     size_t artifact_count;
-    uint64_t total; /* as struct tbed_profile_totals has it */
+    uint64_t total; /* 'span_ticks' of struct tbed_statistics_totals */
 };
 /* The same for such a run. Errors: ERR_MEMORY; ERR_ARGUMENT if rows are out of order. */
 static inline enum tbed_status tbed_comparison_add_run(struct tbed_comparison *comparison,

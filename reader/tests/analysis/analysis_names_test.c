@@ -83,10 +83,10 @@ static void analyses_tell_what_they_will_ask_for(void **state)
     expect_all(&naming, STREAMS);
     tbed_allocations_close(allocations);
     naming = (struct naming){0};
-    struct tbed_profile *profile;
-    assert_int_equal(tbed_profile_make(reader, &options, &profile), TBED_OK);
+    struct tbed_statistics *profile;
+    assert_int_equal(tbed_statistics_make(reader, &options, &profile), TBED_OK);
     expect_all(&naming, 2); /* for the length, and for the text */
-    tbed_profile_close(profile);
+    tbed_statistics_close(profile);
     tbed_reader_close(reader);
     fixture_free(f);
 }

@@ -10,7 +10,7 @@
  */
 #include "reader/tests/analysis/analysis_fixture.h"
 
-#include "reader/analysis/spans/histogram.h"
+#include "reader/analysis/sums/histogram.h"
 
 #include <tracebed/analysis.h>
 
@@ -37,6 +37,16 @@ static void oracle_end(struct oracle *oracle, uint32_t id, uint64_t ticks)
     row->total += ticks;
 }
 
+/* A span ends: its time is its parent's no more. */
+static void oracle_pop(struct oracle *oracle, struct fixture_span *stack, uint32_t *depth, uint64_t tick)
+{
+    uint64_t ticks = tick - stack[--*depth].tick;
+    oracle_end(oracle, stack[*depth].id, ticks);
+    oracle->rows[stack[*depth].id].self += ticks;
+    if (*depth > 0)
+        oracle->rows[stack[*depth - 1].id].self -= ticks;
+}
+
 static void oracle_stream(struct oracle *oracle, struct tbed_reader *reader, uint32_t stream)
 {
     static struct fixture_span stack[FIXTURE_DEPTH];
@@ -46,19 +56,17 @@ static void oracle_stream(struct oracle *oracle, struct tbed_reader *reader, uin
     uint64_t last = 0;
     assert_int_equal(tbed_cursor_open(reader, stream, &cursor), TBED_OK);
     while (tbed_cursor_next(cursor, &event) == TBED_OK) {
-        if (depth > 0)
-            oracle->rows[stack[depth - 1].id].self += event.tick - last;
         last = event.tick;
         oracle->event_count++;
-        if (event.type == TBED_EVENT_BEGIN) {
+        if (event.type == TBED_EVENT_BEGIN)
             stack[depth++] = (struct fixture_span){event.tick, event.id};
-        } else if (event.type == TBED_EVENT_END) {
-            depth--;
-            oracle_end(oracle, stack[depth].id, event.tick - stack[depth].tick);
-        }
+        else if (event.type == TBED_EVENT_END)
+            oracle_pop(oracle, stack, &depth, event.tick);
     }
-    while (depth > 0)
-        oracle->rows[stack[--depth].id].open++;
+    while (depth > 0) {
+        oracle->rows[stack[depth - 1].id].open++;
+        oracle_pop(oracle, stack, &depth, last);
+    }
     tbed_cursor_close(cursor);
 }
 
@@ -132,7 +140,7 @@ static void expect_oracle(struct tbed_reader *reader, const struct oracle *oracl
         expect_row(&oracle->rows[row->id], row);
     }
     for (uint32_t id = 0; id < ID_COUNT; id++)
-        expected_rows += oracle->rows[id].count > 0 || oracle->rows[id].open > 0;
+        expected_rows += oracle->rows[id].count > 0;
     assert_int_equal(rows, expected_rows);
     tbed_statistics_totals(statistics, &totals);
     assert_int_equal(totals.event_count, oracle->event_count);
@@ -209,7 +217,7 @@ static void spans_that_end_with_nothing_else_between_take_all_time(void **state)
     (void)state;
     /* 600 begins fill more than a page, then ends only: the later blocks begin with spans they do not store. */
     for (uint32_t i = 0; i < 600; i++)
-        fixture_begin(f, 1, 10 * i, i % ID_COUNT);
+        fixture_begin(f, 1, 1 + 10 * i, i % ID_COUNT);
     for (uint32_t i = 0; i < 600; i++)
         fixture_end(f, 1, 10000 + 3 * i, true);
     expect_agreement(f);
@@ -220,7 +228,7 @@ static void open_spans_deeper_than_a_block_are_named(void **state)
     struct fixture *f = fixture_new(4096);
     (void)state;
     for (uint32_t i = 0; i < 1500; i++)
-        fixture_begin(f, 1, i, i % ID_COUNT);
+        fixture_begin(f, 1, 1 + i, i % ID_COUNT);
     for (uint32_t i = 0; i < 100; i++)
         fixture_end(f, 1, 2000 + i, false);
     expect_agreement(f);
@@ -263,7 +271,7 @@ static void ends_without_a_begin_are_counted_apart(void **state)
     assert_int_equal(row_of(statistics, 9)->unknown_count, 0);
     assert_int_equal(row_of(statistics, 9)->count, 1);
     assert_int_equal(row_of(statistics, 9)->total_ticks, 100);
-    assert_int_equal(row_of(statistics, 9)->self_ticks, 0);
+    assert_int_equal(row_of(statistics, 9)->self_ticks, 100);
     assert_int_equal(row_of(statistics, TBED_ID_INVALID)->unknown_count, 1);
     assert_string_equal(row_of(statistics, TBED_ID_INVALID)->name, "<unknown>");
     tbed_statistics_close(statistics);
@@ -298,13 +306,13 @@ static void a_damaged_block_costs_itself_only(void **state)
     uint32_t events = 0;
     size_t second = 0;
     (void)state;
-    fixture_begin(f, 1, 0, 1);
+    fixture_begin(f, 1, 5, 1);
     for (; f->streams[1].sequence < 3 || f->streams[1].used < 1000; events++) {
         fixture_instant(f, 1, 10 + events, 2);
         if (f->streams[1].sequence == 2)
             second = f->streams[1].page;
     }
-    fixture_end(f, 1, 1000000, false);
+    fixture_end(f, 1, 1000005, false);
     fixture_page(f, second)[2000] ^= 1; /* it is sealed by now */
     struct tbed_reader *reader = fixture_open(f);
     struct tbed_statistics *statistics = analyse(reader, 2);
@@ -316,7 +324,7 @@ static void a_damaged_block_costs_itself_only(void **state)
     assert_true(tbed_damage_count(reader) > 0);
     assert_int_equal(row->count, 1);
     assert_int_equal(row->total_ticks, 1000000);
-    assert_true(row->self_ticks < 1000000);
+    assert_int_equal(row->self_ticks, 1000000);
     assert_true(tbed_statistics_instant(statistics, 0)->count < events);
     tbed_statistics_close(statistics);
     tbed_reader_close(reader);
@@ -417,7 +425,9 @@ static void the_caller_names_the_rows(void **state)
     struct fixture *f = fixture_new(4096);
     size_t nbytes = 100000;
     (void)state;
-    for (uint32_t id = 0; id < 52; id++)
+    fixture_record(f, TBED_RECORD_UNIT,
+                   (uint32_t[]){26, 52, TBED_UNIT_NATIVE, 0, fixture_string(f, "module"), 0, 0, 0, 0, 0}, 10);
+    for (uint32_t id = 26; id < 78; id++)
         fixture_instant(f, 1, id, id);
     struct tbed_reader *reader = fixture_open(f);
     struct tbed_analysis_options options = {
@@ -453,9 +463,9 @@ static void async_spans_match_across_streams(void **state)
     struct tbed_statistics *statistics = analyse(reader, 2);
     const struct tbed_span_row *row = tbed_statistics_async(statistics, 0);
     assert_int_equal(row->id, 3);
-    assert_int_equal(row->count, 2);
+    assert_int_equal(row->count, 3); /* the open one until its stream's last tick, which is its own */
     assert_int_equal(row->total_ticks, 65);
-    assert_int_equal(row->min_ticks, 5);
+    assert_int_equal(row->min_ticks, 0);
     assert_int_equal(row->max_ticks, 60);
     assert_int_equal(row->open_count, 1);
     row = tbed_statistics_async(statistics, 1);
@@ -488,8 +498,8 @@ static void many_async_spans_match(void **state)
     struct tbed_reader *reader = fixture_open(f);
     struct tbed_statistics *statistics = analyse(reader, 2);
     const struct tbed_span_row *row = tbed_statistics_async(statistics, 0);
-    assert_int_equal(row->count, ended);
-    assert_int_equal(row->total_ticks, total);
+    assert_int_equal(row->count, 20000 - ended);
+    assert_true(row->total_ticks >= total);
     assert_int_equal(row->open_count, 20000 - 2 * ended);
     assert_int_equal(row->unknown_count, 0);
     tbed_statistics_close(statistics);

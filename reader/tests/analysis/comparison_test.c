@@ -32,10 +32,10 @@ static uint32_t next_random(uint64_t *state)
     return (uint32_t)(*state >> 16);
 }
 
-#define ROW(name, self, time, calls)                                                                         \
+#define ROW(label, self, time, calls)                                                                        \
     {                                                                                                        \
-        .label = (name), .label_nbytes = strlen(name), .self_ticks = (self), .total_ticks = (time),          \
-        .count = (calls)                                                                                     \
+        .name = (label), .name_nbytes = strlen(label), .self_ticks = (self), .time_ticks = (time),           \
+        .invocation_count = (calls)                                                                          \
     }
 
 static struct tbed_comparison *open_comparison(void)
@@ -45,7 +45,7 @@ static struct tbed_comparison *open_comparison(void)
     return comparison;
 }
 
-static void add(struct tbed_comparison *comparison, const struct tbed_profile_row *rows, size_t count,
+static void add(struct tbed_comparison *comparison, const struct tbed_span_row *rows, size_t count,
                 uint64_t total)
 {
     struct tbed_comparison_run run = {.rows = rows, .row_count = count, .total = total};
@@ -56,8 +56,8 @@ static void add(struct tbed_comparison *comparison, const struct tbed_profile_ro
 
 static void rows_of_two_runs_stand_side_by_side(void **state)
 {
-    const struct tbed_profile_row before[] = {ROW("load", 10, 15, 1), ROW("parse", 5, 5, 2)};
-    const struct tbed_profile_row after[] = {ROW("link", 7, 7, 1), ROW("parse", 0, 1, 3)};
+    const struct tbed_span_row before[] = {ROW("load", 10, 15, 1), ROW("parse", 5, 5, 2)};
+    const struct tbed_span_row after[] = {ROW("link", 7, 7, 1), ROW("parse", 0, 1, 3)};
     struct tbed_comparison *comparison = open_comparison();
     struct tbed_comparison_row row;
     (void)state;
@@ -88,16 +88,16 @@ static void rows_of_two_runs_stand_side_by_side(void **state)
 
 static void each_figure_has_its_place(void **state)
 {
-    const struct tbed_profile_row row = {.label = "x",
-                                         .label_nbytes = 1,
-                                         .self_ticks = 1,
-                                         .total_ticks = 2,
-                                         .count = 3,
-                                         .cache_misses = 4,
-                                         .cache_hits = 5,
-                                         .blocked_ticks = 6,
-                                         .load_ticks = 7,
-                                         .hashing_ticks = 8};
+    const struct tbed_span_row row = {.name = "x",
+                                      .name_nbytes = 1,
+                                      .self_ticks = 1,
+                                      .time_ticks = 2,
+                                      .invocation_count = 3,
+                                      .cache_misses = 4,
+                                      .cache_hits = 5,
+                                      .blocked_ticks = 6,
+                                      .load_ticks = 7,
+                                      .hashing_ticks = 8};
     static const enum tbed_figure figures[] = {
         TBED_FIGURE_SELF, TBED_FIGURE_TIME,    TBED_FIGURE_INVOCATIONS, TBED_FIGURE_MISSES,
         TBED_FIGURE_HITS, TBED_FIGURE_BLOCKED, TBED_FIGURE_LOAD,        TBED_FIGURE_HASHING};
@@ -139,9 +139,9 @@ static void artifacts_are_rows_of_their_own(void **state)
 /* Refused whole: neither the run nor any of its labels is there. */
 static void rows_out_of_order_are_refused(void **state)
 {
-    const struct tbed_profile_row twice[] = {ROW("a", 1, 1, 1), ROW("a", 1, 1, 1)};
-    const struct tbed_profile_row falling[] = {ROW("new", 1, 1, 1), ROW("b", 1, 1, 1)};
-    const struct tbed_profile_row fine[] = {ROW("b", 1, 1, 1)};
+    const struct tbed_span_row twice[] = {ROW("a", 1, 1, 1), ROW("a", 1, 1, 1)};
+    const struct tbed_span_row falling[] = {ROW("new", 1, 1, 1), ROW("b", 1, 1, 1)};
+    const struct tbed_span_row fine[] = {ROW("b", 1, 1, 1)};
     const struct tbed_artifact_row artifacts[] = {{"b", 1, 1, 1}, {"a", 1, 1, 1}};
     const struct tbed_comparison_run runs[] = {
         {.rows = twice, .row_count = 2},
@@ -201,10 +201,10 @@ static enum tbed_status add_trace(struct tbed_comparison *comparison, uint64_t r
 {
     struct tbed_analysis_options options = {.size = sizeof options, .thread_count = 1};
     struct tbed_reader *reader = open_trace(rate, unit);
-    struct tbed_profile *profile = NULL;
-    assert_int_equal(tbed_profile_make(reader, &options, &profile), TBED_OK);
+    struct tbed_statistics *profile = NULL;
+    assert_int_equal(tbed_statistics_make(reader, &options, &profile), TBED_OK);
     enum tbed_status status = tbed_comparison_add(comparison, profile, reader);
-    tbed_profile_close(profile);
+    tbed_statistics_close(profile);
     tbed_reader_close(reader);
     return status;
 }
@@ -277,13 +277,13 @@ static void make_labels(struct table *table, uint64_t *random)
 
 static int compare_rows(const void *left, const void *right)
 {
-    const struct tbed_profile_row *a = left, *b = right;
-    return compare_bytes(a->label, a->label_nbytes, b->label, b->label_nbytes);
+    const struct tbed_span_row *a = left, *b = right;
+    return compare_bytes(a->name, a->name_nbytes, b->name, b->name_nbytes);
 }
 
 static void add_random(struct tbed_comparison *comparison, struct table *table, size_t run, uint64_t *random)
 {
-    struct tbed_profile_row rows[LABEL_COUNT];
+    struct tbed_span_row rows[LABEL_COUNT];
     size_t count = 0;
     for (size_t i = 0; i < LABEL_COUNT; i++) {
         if (next_random(random) % 3 == 0)
@@ -292,16 +292,16 @@ static void add_random(struct tbed_comparison *comparison, struct table *table, 
         cell->present = true;
         for (size_t figure = 0; figure < TBED_FIGURE_COUNT; figure++)
             cell->of[figure] = next_random(random) % 4 == 0 ? 0 : next_random(random);
-        rows[count++] = (struct tbed_profile_row){.label = table->labels[i].text,
-                                                  .label_nbytes = table->labels[i].nbytes,
-                                                  .self_ticks = cell->of[TBED_FIGURE_SELF],
-                                                  .total_ticks = cell->of[TBED_FIGURE_TIME],
-                                                  .count = cell->of[TBED_FIGURE_INVOCATIONS],
-                                                  .cache_misses = cell->of[TBED_FIGURE_MISSES],
-                                                  .cache_hits = cell->of[TBED_FIGURE_HITS],
-                                                  .blocked_ticks = cell->of[TBED_FIGURE_BLOCKED],
-                                                  .load_ticks = cell->of[TBED_FIGURE_LOAD],
-                                                  .hashing_ticks = cell->of[TBED_FIGURE_HASHING]};
+        rows[count++] = (struct tbed_span_row){.name = table->labels[i].text,
+                                               .name_nbytes = table->labels[i].nbytes,
+                                               .self_ticks = cell->of[TBED_FIGURE_SELF],
+                                               .time_ticks = cell->of[TBED_FIGURE_TIME],
+                                               .invocation_count = cell->of[TBED_FIGURE_INVOCATIONS],
+                                               .cache_misses = cell->of[TBED_FIGURE_MISSES],
+                                               .cache_hits = cell->of[TBED_FIGURE_HITS],
+                                               .blocked_ticks = cell->of[TBED_FIGURE_BLOCKED],
+                                               .load_ticks = cell->of[TBED_FIGURE_LOAD],
+                                               .hashing_ticks = cell->of[TBED_FIGURE_HASHING]};
     }
     qsort(rows, count, sizeof rows[0], compare_rows);
     add(comparison, rows, count, run * 7);

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "reader/analysis/profile/profile_take.h"
+#include "reader/analysis/statistics/span_walk.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,9 +102,9 @@ static enum tbed_status walk_next(struct tbed_label_walk *walk, struct tbed_labe
     return own->step == 1 || (own->step == 2 && own->id % 2 == 1) ? TBED_OK : TBED_END;
 }
 
-static struct profile_place place_of(size_t index)
+static struct stat_place place_of(size_t index)
 {
-    return (struct profile_place){.order = index};
+    return (struct stat_place){.order = index};
 }
 
 static void chunk_range(const struct program *program, size_t chunk, size_t *first_ret, size_t *end_ret)
@@ -115,44 +115,52 @@ static void chunk_range(const struct program *program, size_t chunk, size_t *fir
         *end_ret = program->event_count;
 }
 
-static void take(struct profile_worker *worker, size_t chunk)
+static void take_counter(struct stat_worker *worker, const struct event *event, size_t index)
+{
+    struct stat_value value = {event->begin, (double)event->begin};
+    tbed_stat_take_counter(worker, event->kind, event->id, &value, place_of(index));
+}
+
+static void take(struct stat_worker *worker, size_t chunk)
 {
     const struct program *program = worker->context;
     size_t first, end;
     chunk_range(program, chunk, &first, &end);
     for (size_t i = end; i-- > first;) {
         const struct event *event = &program->events[i];
-        worker->counts.events++;
+        worker->totals.event_count++;
         if (event->type == SPAN)
-            profile_take_span(worker, event->thread, event->kind, event->id, event->begin, event->end);
+            stat_take_span(worker, event->thread, event->kind, event->id, event->begin, event->end);
         else if (event->type == INSTANT)
-            tbed_profile_take_instant(worker, event->kind, event->id);
+            tbed_stat_take_instant(worker, event->kind, event->id);
         else
-            tbed_profile_take_counter(worker, event->kind, event->id, event->begin, place_of(i));
+            take_counter(worker, event, i);
     }
 }
 
-static void recount(struct profile_worker *worker, size_t chunk)
+static void recount(struct stat_worker *worker, size_t chunk)
 {
     const struct program *program = worker->context;
     size_t first, end;
     chunk_range(program, chunk, &first, &end);
     for (size_t i = first; i < end; i++)
         if (program->events[i].type == INSTANT)
-            tbed_profile_take_hit(worker, program->events[i].kind, program->events[i].id, place_of(i));
+            tbed_stat_take_hit(worker, program->events[i].kind, program->events[i].id, place_of(i));
 }
 
-static struct tbed_profile *make_profile(const struct program *program, unsigned thread_count)
+static struct tbed_statistics *make_profile(const struct program *program, unsigned thread_count)
 {
-    struct profile_source source = {
+    struct stat_source source = {
         .context = program,
         .chunk_count = (program->event_count + program->chunk_nbytes - 1) / program->chunk_nbytes,
         .take = take,
         .recount = recount,
+        .resolution = 1,
         .strings = {.context = program, .walk_start = walk_start, .walk_next = walk_next},
     };
-    struct tbed_profile *profile = NULL;
-    assert_int_equal(tbed_profile_run(&source, thread_count, &profile), TBED_OK);
+    struct tbed_statistics *profile = NULL;
+    struct tbed_analysis_options options = {.size = sizeof options, .thread_count = thread_count};
+    assert_int_equal(tbed_stat_run(&source, &options, &profile), TBED_OK);
     return profile;
 }
 
@@ -265,38 +273,38 @@ static uint64_t settled(int64_t sum)
     return sum < 0 ? 0 : (uint64_t)sum;
 }
 
-static const struct tbed_profile_row *find_row(const struct tbed_profile *profile, const char *label)
+static const struct tbed_span_row *find_row(const struct tbed_statistics *profile, const char *label)
 {
-    const struct tbed_profile_row *row;
-    for (size_t i = 0; (row = tbed_profile_row(profile, i)) != NULL; i++)
-        if (strcmp(row->label, label) == 0)
+    const struct tbed_span_row *row;
+    for (size_t i = 0; (row = tbed_statistics_span(profile, i)) != NULL; i++)
+        if (strcmp(row->name, label) == 0)
             return row;
     return NULL;
 }
 
-static uint64_t artifact_value(const struct tbed_profile *profile, const char *label)
+static uint64_t artifact_value(const struct tbed_statistics *profile, const char *label)
 {
     const struct tbed_artifact_row *row;
-    for (size_t i = 0; (row = tbed_profile_artifact(profile, i)) != NULL; i++)
-        if (strcmp(row->label, label) == 0)
+    for (size_t i = 0; (row = tbed_statistics_artifact(profile, i)) != NULL; i++)
+        if (strcmp(row->name, label) == 0)
             return row->value;
     return 0;
 }
 
-static void assert_label(const struct oracle *oracle, const struct tbed_profile *profile, unsigned label)
+static void assert_label(const struct oracle *oracle, const struct tbed_statistics *profile, unsigned label)
 {
     char text[16] = {(char)('a' + label)};
     const struct sums *sums = &oracle->sums[label];
     if (label == UNKNOWN_LABEL)
         strcpy(text, "<unknown>");
-    const struct tbed_profile_row *row = find_row(profile, text);
+    const struct tbed_span_row *row = find_row(profile, text);
     assert_int_equal(row != NULL, sums->is_there);
     assert_int_equal(artifact_value(profile, text), sums->artifacts);
     if (row == NULL)
         return;
-    assert_int_equal(row->total_ticks, sums->time);
+    assert_int_equal(row->time_ticks, sums->time);
     assert_int_equal(row->self_ticks, settled(sums->self));
-    assert_int_equal(row->count, sums->count);
+    assert_int_equal(row->invocation_count, sums->count);
     assert_int_equal(row->cache_misses, sums->misses);
     assert_int_equal(row->cache_hits, sums->hits);
     assert_int_equal(row->blocked_ticks, sums->blocked);
@@ -307,10 +315,10 @@ static void assert_label(const struct oracle *oracle, const struct tbed_profile 
 static void assert_as_oracle(const struct program *program, unsigned thread_count)
 {
     struct oracle *oracle = ask_oracle(program);
-    struct tbed_profile *profile = make_profile(program, thread_count);
-    struct tbed_profile_totals totals;
+    struct tbed_statistics *profile = make_profile(program, thread_count);
+    struct tbed_statistics_totals totals;
     uint64_t total = 0;
-    tbed_profile_totals(profile, &totals);
+    tbed_statistics_totals(profile, &totals);
     for (unsigned thread = 0; thread < THREAD_MAX; thread++)
         total += oracle->has_spans[thread] && oracle->ends[thread] > oracle->begins[thread]
                      ? oracle->ends[thread] - oracle->begins[thread]
@@ -318,10 +326,10 @@ static void assert_as_oracle(const struct program *program, unsigned thread_coun
     for (unsigned label = 0; label <= LABEL_COUNT; label++)
         assert_label(oracle, profile, label);
     assert_int_equal(totals.event_count, program->event_count);
-    assert_int_equal(totals.total_ticks, total);
+    assert_int_equal(totals.span_ticks, total);
     assert_int_equal(totals.overlap_count, oracle->overlaps);
     assert_int_equal(totals.inverted_count, oracle->inverted);
-    tbed_profile_close(profile);
+    tbed_statistics_close(profile);
     free(oracle);
 }
 
@@ -423,13 +431,13 @@ static void children_in_other_chunks_find_their_parent(void **state)
     for (size_t i = 0; i < program->event_count; i++)
         program->events[i].kind = QUERY;
     assert_all_ways(program);
-    struct tbed_profile *profile = make_profile(program, 2);
+    struct tbed_statistics *profile = make_profile(program, 2);
     uint64_t self = 0;
-    const struct tbed_profile_row *row;
-    for (size_t i = 0; (row = tbed_profile_row(profile, i)) != NULL; i++)
+    const struct tbed_span_row *row;
+    for (size_t i = 0; (row = tbed_statistics_span(profile, i)) != NULL; i++)
         self += row->self_ticks;
     assert_int_equal(self, 10000);
-    tbed_profile_close(profile);
+    tbed_statistics_close(profile);
     free(program);
 }
 
@@ -438,9 +446,9 @@ static void no_events_are_a_profile_without_rows(void **state)
     (void)state;
     struct program *program = new_program(1);
     program->chunk_nbytes = 1;
-    struct tbed_profile *profile = make_profile(program, 4);
-    assert_null(tbed_profile_row(profile, 0));
-    tbed_profile_close(profile);
+    struct tbed_statistics *profile = make_profile(program, 4);
+    assert_null(tbed_statistics_span(profile, 0));
+    tbed_statistics_close(profile);
     free(program);
 }
 

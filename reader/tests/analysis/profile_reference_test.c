@@ -31,56 +31,68 @@ static void skip_without_traces(void)
 
 /* ---- Both ways ---- */
 
-static struct tbed_profile *in_place(const char *path, unsigned threads)
+static struct tbed_statistics *in_place(const char *path, unsigned threads)
 {
     struct tbed_analysis_options options = {.size = sizeof options, .thread_count = threads};
-    struct tbed_profile *profile = NULL;
+    struct tbed_statistics *profile = NULL;
     struct tbed_error error;
-    enum tbed_status status = tbed_profile_make_foreign(path, &options, &profile, &error);
+    enum tbed_status status = tbed_statistics_make_foreign(path, &options, &profile, &error);
     if (status != TBED_OK)
         print_error("%s: %s\n", path, tbed_status_text(status));
     assert_int_equal(status, TBED_OK);
     return profile;
 }
 
-static struct tbed_profile *imported(const char *path, unsigned threads)
+static struct tbed_statistics *imported(const char *path, unsigned threads)
 {
     struct tbed_analysis_options options = {.size = sizeof options, .thread_count = threads};
-    struct tbed_profile *profile = NULL;
+    struct tbed_statistics *profile = NULL;
     struct tbed_reader *reader;
     assert_int_equal(tbed_import_open(path, &reader, NULL, NULL), TBED_OK);
-    assert_int_equal(tbed_profile_make(reader, &options, &profile), TBED_OK);
+    assert_int_equal(tbed_statistics_make(reader, &options, &profile), TBED_OK);
     tbed_reader_close(reader);
     return profile;
 }
 
-static void assert_same_totals(const struct tbed_profile *left, const struct tbed_profile *right)
+static void assert_same_totals(const struct tbed_statistics *left, const struct tbed_statistics *right)
 {
-    struct tbed_profile_totals a, b;
-    tbed_profile_totals(left, &a);
-    tbed_profile_totals(right, &b);
+    struct tbed_statistics_totals a, b;
+    tbed_statistics_totals(left, &a);
+    tbed_statistics_totals(right, &b);
     assert_int_equal(a.event_count, b.event_count);
     assert_int_equal(a.span_count, b.span_count);
     assert_int_equal(a.instant_count, b.instant_count);
     assert_int_equal(a.counter_count, b.counter_count);
-    assert_int_equal(a.total_ticks, b.total_ticks);
+    assert_int_equal(a.span_ticks, b.span_ticks);
     assert_int_equal(a.stream_count, b.stream_count);
     assert_int_equal(a.inverted_count, b.inverted_count);
     assert_int_equal(a.overlap_count, b.overlap_count);
     assert_int_equal(a.negative_count, b.negative_count);
-    assert_int_equal(a.unknown_count, b.unknown_count);
-    assert_int_equal(a.open_count, b.open_count);
-    assert_int_equal(a.lost_count, b.lost_count);
-    assert_int_equal(a.counts, b.counts);
-    assert_string_equal(tbed_profile_unit(left), tbed_profile_unit(right));
+    assert_int_equal(a.unnamed_count, b.unnamed_count);
+    assert_int_equal(a.open_span_count, b.open_span_count);
+    assert_int_equal(a.unknown_begin_count, b.unknown_begin_count);
+    const char *left_unit = tbed_statistics_unit(left), *right_unit = tbed_statistics_unit(right);
+    assert_int_equal(left_unit == NULL, right_unit == NULL);
+    if (left_unit != NULL)
+        assert_string_equal(left_unit, right_unit);
 }
 
-static void assert_same_row(const struct tbed_profile_row *a, const struct tbed_profile_row *b)
+static void assert_same_row(const struct tbed_span_row *a, const struct tbed_span_row *b)
 {
-    assert_string_equal(a->label, b->label);
+    assert_string_equal(a->name, b->name);
     assert_int_equal(a->total_ticks, b->total_ticks);
     assert_int_equal(a->self_ticks, b->self_ticks);
     assert_int_equal(a->count, b->count);
+    assert_int_equal(a->open_count, b->open_count);
+    assert_int_equal(a->unknown_count, b->unknown_count);
+    assert_int_equal(a->invocation_count, b->invocation_count);
+    assert_int_equal(a->time_ticks, b->time_ticks);
+    assert_int_equal(a->min_ticks, b->min_ticks);
+    assert_int_equal(a->max_ticks, b->max_ticks);
+    assert_int_equal(a->p50_ticks, b->p50_ticks);
+    assert_int_equal(a->p90_ticks, b->p90_ticks);
+    assert_int_equal(a->p99_ticks, b->p99_ticks);
+    assert_int_equal(a->p999_ticks, b->p999_ticks);
     assert_int_equal(a->cache_misses, b->cache_misses);
     assert_int_equal(a->cache_hits, b->cache_hits);
     assert_int_equal(a->blocked_ticks, b->blocked_ticks);
@@ -88,21 +100,22 @@ static void assert_same_row(const struct tbed_profile_row *a, const struct tbed_
     assert_int_equal(a->hashing_ticks, b->hashing_ticks);
 }
 
-static void assert_same(const struct tbed_profile *left, const struct tbed_profile *right)
+static void assert_same(const struct tbed_statistics *left, const struct tbed_statistics *right)
 {
     size_t i = 0;
     assert_same_totals(left, right);
-    for (; tbed_profile_row(left, i) != NULL && tbed_profile_row(right, i) != NULL; i++)
-        assert_same_row(tbed_profile_row(left, i), tbed_profile_row(right, i));
-    assert_true(tbed_profile_row(left, i) == NULL && tbed_profile_row(right, i) == NULL);
-    for (i = 0; tbed_profile_artifact(left, i) != NULL && tbed_profile_artifact(right, i) != NULL; i++) {
-        const struct tbed_artifact_row *a = tbed_profile_artifact(left, i),
-                                       *b = tbed_profile_artifact(right, i);
-        assert_string_equal(a->label, b->label);
+    for (; tbed_statistics_span(left, i) != NULL && tbed_statistics_span(right, i) != NULL; i++)
+        assert_same_row(tbed_statistics_span(left, i), tbed_statistics_span(right, i));
+    assert_true(tbed_statistics_span(left, i) == NULL && tbed_statistics_span(right, i) == NULL);
+    for (i = 0; tbed_statistics_artifact(left, i) != NULL && tbed_statistics_artifact(right, i) != NULL;
+         i++) {
+        const struct tbed_artifact_row *a = tbed_statistics_artifact(left, i),
+                                       *b = tbed_statistics_artifact(right, i);
+        assert_string_equal(a->name, b->name);
         assert_int_equal(a->value, b->value);
         assert_int_equal(a->count, b->count);
     }
-    assert_true(tbed_profile_artifact(left, i) == NULL && tbed_profile_artifact(right, i) == NULL);
+    assert_true(tbed_statistics_artifact(left, i) == NULL && tbed_statistics_artifact(right, i) == NULL);
 }
 
 /* ---- The reference ---- */
@@ -167,15 +180,15 @@ static bool next_label(struct reference *reference, char label[256])
     return true;
 }
 
-static size_t assert_rows(struct reference *reference, const struct tbed_profile *profile)
+static size_t assert_rows(struct reference *reference, const struct tbed_statistics *profile)
 {
     char label[256];
-    const struct tbed_profile_row *row;
+    const struct tbed_span_row *row;
     size_t count = 0;
     reference->at = strstr(reference->text, "\"query_data\"");
-    for (; (row = tbed_profile_row(profile, count)) != NULL; count++) {
+    for (; (row = tbed_statistics_span(profile, count)) != NULL; count++) {
         assert_true(next_label(reference, label));
-        assert_string_equal(row->label, label);
+        assert_string_equal(row->name, label);
         assert_int_equal(row->total_ticks, time_of(reference, "time"));
         assert_int_equal(row->self_ticks, time_of(reference, "self_time"));
         assert_int_equal(row->cache_misses, number_of(reference, "number_of_cache_misses"));
@@ -188,15 +201,15 @@ static size_t assert_rows(struct reference *reference, const struct tbed_profile
     return count;
 }
 
-static void assert_artifacts(struct reference *reference, const struct tbed_profile *profile)
+static void assert_artifacts(struct reference *reference, const struct tbed_statistics *profile)
 {
     char label[256];
     reference->at = strstr(reference->text, "\"artifact_sizes\"");
     assert_non_null(reference->at);
-    for (size_t i = 0; tbed_profile_artifact(profile, i) != NULL; i++) {
-        const struct tbed_artifact_row *row = tbed_profile_artifact(profile, i);
+    for (size_t i = 0; tbed_statistics_artifact(profile, i) != NULL; i++) {
+        const struct tbed_artifact_row *row = tbed_statistics_artifact(profile, i);
         assert_true(next_label(reference, label));
-        assert_string_equal(row->label, label);
+        assert_string_equal(row->name, label);
         assert_int_equal(row->value, number_of(reference, "value"));
     }
 }
@@ -209,15 +222,15 @@ static size_t count_of(const char *text, const char *what)
     return count;
 }
 
-static void assert_reference(const char *name, const struct tbed_profile *profile)
+static void assert_reference(const char *name, const struct tbed_statistics *profile)
 {
     struct reference reference = read_reference(name);
-    struct tbed_profile_totals totals;
-    tbed_profile_totals(profile, &totals);
+    struct tbed_statistics_totals totals;
+    tbed_statistics_totals(profile, &totals);
     assert_int_equal(assert_rows(&reference, profile), count_of(reference.text, "\"invocation_count\""));
     assert_artifacts(&reference, profile);
     reference.at = reference.text;
-    assert_int_equal(totals.total_ticks, time_of(&reference, "total_time"));
+    assert_int_equal(totals.span_ticks, time_of(&reference, "total_time"));
     free(reference.text);
 }
 
@@ -249,15 +262,15 @@ static void profiles_equal_those_of_summarize(void **state)
         bool is_temporary;
         if (!find_trace(names[i], path, &is_temporary))
             continue;
-        struct tbed_profile *own = in_place(path, 1), *more = in_place(path, 3), *bed = imported(path, 2);
+        struct tbed_statistics *own = in_place(path, 1), *more = in_place(path, 3), *bed = imported(path, 2);
         if (is_temporary)
             unlink(path);
         assert_reference(names[i], own);
         assert_same(own, more);
         assert_same(own, bed);
-        tbed_profile_close(own);
-        tbed_profile_close(more);
-        tbed_profile_close(bed);
+        tbed_statistics_close(own);
+        tbed_statistics_close(more);
+        tbed_statistics_close(bed);
     }
 }
 
@@ -280,10 +293,11 @@ static void a_profile_and_its_import_are_the_same(void **state)
         for (size_t k = 0; k < found.gl_pathc; k++) {
             if (is_readable_one_way_only(found.gl_pathv[k]))
                 continue;
-            struct tbed_profile *own = in_place(found.gl_pathv[k], 2), *bed = imported(found.gl_pathv[k], 2);
+            struct tbed_statistics *own = in_place(found.gl_pathv[k], 2),
+                                   *bed = imported(found.gl_pathv[k], 2);
             assert_same(own, bed);
-            tbed_profile_close(own);
-            tbed_profile_close(bed);
+            tbed_statistics_close(own);
+            tbed_statistics_close(bed);
             count++;
         }
         globfree(&found);
@@ -293,11 +307,11 @@ static void a_profile_and_its_import_are_the_same(void **state)
 
 static void a_file_that_is_none_has_a_status(void **state)
 {
-    struct tbed_profile *profile = NULL;
+    struct tbed_statistics *profile = NULL;
     struct tbed_error error;
     (void)state;
-    assert_int_equal(tbed_profile_make_foreign("/nowhere/at.all", NULL, &profile, &error), TBED_ERR_OPEN);
-    assert_int_equal(tbed_profile_make_foreign("README.md", NULL, &profile, &error), TBED_ERR_NOT_A_TRACE);
+    assert_int_equal(tbed_statistics_make_foreign("/nowhere/at.all", NULL, &profile, &error), TBED_ERR_OPEN);
+    assert_int_equal(tbed_statistics_make_foreign("README.md", NULL, &profile, &error), TBED_ERR_NOT_A_TRACE);
     assert_int_equal(error.status, TBED_ERR_NOT_A_TRACE);
     assert_null(profile);
 }

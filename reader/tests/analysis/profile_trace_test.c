@@ -74,16 +74,16 @@ static void begin_trace(struct trace *trace)
     }
 }
 
-static struct tbed_profile *end_trace(struct trace *trace, unsigned threads)
+static struct tbed_statistics *end_trace(struct trace *trace, unsigned threads)
 {
     struct tbed_analysis_options options = {.size = sizeof options, .thread_count = threads};
-    struct tbed_profile *profile = NULL;
+    struct tbed_statistics *profile = NULL;
     struct tbed_reader *reader;
     if (trace->writer != NULL)
         tbed_writer_close(trace->writer);
     trace->writer = NULL;
     assert_int_equal(tbed_reader_open(trace->path, NULL, &reader, NULL), TBED_OK);
-    assert_int_equal(tbed_profile_make(reader, &options, &profile), TBED_OK);
+    assert_int_equal(tbed_statistics_make(reader, &options, &profile), TBED_OK);
     assert_int_equal(tbed_damage_count(reader), 0);
     tbed_reader_close(reader);
     return profile;
@@ -114,20 +114,20 @@ static void give_count(struct trace *trace, uint32_t stream, uint32_t kind, uint
     tbed_event_record_given(trace->recorders[stream], &event);
 }
 
-static const struct tbed_profile_row *row_of(const struct tbed_profile *profile, const char *label)
+static const struct tbed_span_row *row_of(const struct tbed_statistics *profile, const char *label)
 {
-    const struct tbed_profile_row *row;
-    for (size_t i = 0; (row = tbed_profile_row(profile, i)) != NULL; i++)
-        if (strcmp(row->label, label) == 0)
+    const struct tbed_span_row *row;
+    for (size_t i = 0; (row = tbed_statistics_span(profile, i)) != NULL; i++)
+        if (strcmp(row->name, label) == 0)
             return row;
     fail_msg("there is no row %s", label);
     return NULL;
 }
 
-static struct tbed_profile_totals totals_of(const struct tbed_profile *profile)
+static struct tbed_statistics_totals totals_of(const struct tbed_statistics *profile)
 {
-    struct tbed_profile_totals totals;
-    tbed_profile_totals(profile, &totals);
+    struct tbed_statistics_totals totals;
+    tbed_statistics_totals(profile, &totals);
     return totals;
 }
 
@@ -149,7 +149,7 @@ static uint64_t give_call(struct trace *trace, bool whole, uint64_t tick, unsign
     return tick;
 }
 
-static struct tbed_profile *profile_of_calls(bool whole, uint64_t seed, unsigned threads)
+static struct tbed_statistics *profile_of_calls(bool whole, uint64_t seed, unsigned threads)
 {
     struct trace trace;
     begin_trace(&trace);
@@ -158,17 +158,17 @@ static struct tbed_profile *profile_of_calls(bool whole, uint64_t seed, unsigned
     trace.calls_left = 20000;
     while (trace.calls_left > 0)
         tick = give_call(&trace, whole, tick + 1, 0);
-    struct tbed_profile *profile = end_trace(&trace, threads);
+    struct tbed_statistics *profile = end_trace(&trace, threads);
     unlink(trace.path);
     return profile;
 }
 
-static void assert_same_rows(const struct tbed_profile *left, const struct tbed_profile *right)
+static void assert_same_rows(const struct tbed_statistics *left, const struct tbed_statistics *right)
 {
     for (size_t i = 0; i < LABEL_COUNT; i++) {
-        const struct tbed_profile_row *a = tbed_profile_row(left, i), *b = tbed_profile_row(right, i);
+        const struct tbed_span_row *a = tbed_statistics_span(left, i), *b = tbed_statistics_span(right, i);
         assert_true(a != NULL && b != NULL);
-        assert_string_equal(a->label, b->label);
+        assert_string_equal(a->name, b->name);
         assert_int_equal(a->total_ticks, b->total_ticks);
         assert_int_equal(a->self_ticks, b->self_ticks);
         assert_int_equal(a->count, b->count);
@@ -177,28 +177,28 @@ static void assert_same_rows(const struct tbed_profile *left, const struct tbed_
         assert_int_equal(a->load_ticks, b->load_ticks);
         assert_int_equal(a->hashing_ticks, b->hashing_ticks);
     }
-    assert_null(tbed_profile_row(left, LABEL_COUNT));
-    assert_null(tbed_profile_row(right, LABEL_COUNT));
+    assert_null(tbed_statistics_span(left, LABEL_COUNT));
+    assert_null(tbed_statistics_span(right, LABEL_COUNT));
 }
 
 static void begins_and_ends_count_like_whole_spans(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 4; seed++) {
-        struct tbed_profile *whole = profile_of_calls(true, seed, 1);
-        struct tbed_profile *pairs = profile_of_calls(false, seed, (unsigned)seed);
+        struct tbed_statistics *whole = profile_of_calls(true, seed, 1);
+        struct tbed_statistics *pairs = profile_of_calls(false, seed, (unsigned)seed);
         assert_same_rows(whole, pairs);
         assert_int_equal(totals_of(whole).span_count, totals_of(pairs).span_count);
-        assert_int_equal(totals_of(whole).total_ticks, totals_of(pairs).total_ticks);
+        assert_int_equal(totals_of(whole).span_ticks, totals_of(pairs).span_ticks);
         assert_int_equal(totals_of(pairs).overlap_count, 0);
-        assert_int_equal(totals_of(pairs).open_count, 0);
-        assert_int_equal(totals_of(pairs).lost_count, 0);
-        tbed_profile_close(whole);
-        tbed_profile_close(pairs);
+        assert_int_equal(totals_of(pairs).open_span_count, 0);
+        assert_int_equal(totals_of(pairs).unknown_begin_count, 0);
+        tbed_statistics_close(whole);
+        tbed_statistics_close(pairs);
     }
 }
 
-static void spans_that_never_end_are_in_no_row(void **state)
+static void spans_that_never_end_last_until_the_last_tick(void **state)
 {
     struct trace trace;
     (void)state;
@@ -207,13 +207,16 @@ static void spans_that_never_end_are_in_no_row(void **state)
     give(&trace, 0, TBED_GIVEN_BEGIN, QUERY, 1, 0, 20);
     give(&trace, 0, TBED_GIVEN_BEGIN, QUERY, 2, 0, 30);
     give(&trace, 0, TBED_GIVEN_END, QUERY, 2, 0, 45);
-    struct tbed_profile *profile = end_trace(&trace, 1);
-    assert_int_equal(totals_of(profile).open_count, 2);
-    assert_int_equal(totals_of(profile).span_count, 1);
-    assert_int_equal(totals_of(profile).total_ticks, 15);
+    struct tbed_statistics *profile = end_trace(&trace, 1);
+    assert_int_equal(totals_of(profile).open_span_count, 2);
+    assert_int_equal(totals_of(profile).span_count, 3);
+    assert_int_equal(totals_of(profile).span_ticks, 35);
+    assert_int_equal(row_of(profile, "a")->self_ticks, 10);
+    assert_int_equal(row_of(profile, "b")->total_ticks, 25);
+    assert_int_equal(row_of(profile, "b")->self_ticks, 10);
+    assert_int_equal(row_of(profile, "b")->open_count, 1);
     assert_int_equal(row_of(profile, "c")->self_ticks, 15);
-    assert_null(tbed_profile_row(profile, 1));
-    tbed_profile_close(profile);
+    tbed_statistics_close(profile);
     unlink(trace.path);
 }
 
@@ -228,7 +231,7 @@ static void overlapping_spans_are_siblings_and_told(void **state)
     give(&trace, 0, TBED_GIVEN_SPAN, QUERY, 1, 20, 40);
     give(&trace, 0, TBED_GIVEN_SPAN, QUERY, 2, 0, 50);
     give(&trace, 0, TBED_GIVEN_SPAN, QUERY, 3, 70, 60); /* inverted */
-    struct tbed_profile *profile = end_trace(&trace, 1);
+    struct tbed_statistics *profile = end_trace(&trace, 1);
     assert_int_equal(totals_of(profile).overlap_count, 1);
     assert_int_equal(totals_of(profile).inverted_count, 1);
     assert_int_equal(row_of(profile, "a")->self_ticks, 20);
@@ -237,7 +240,7 @@ static void overlapping_spans_are_siblings_and_told(void **state)
     assert_int_equal(row_of(profile, "d")->total_ticks, 0);
     assert_int_equal(row_of(profile, "d")->count, 1);
     assert_int_equal(totals_of(profile).negative_count, 0);
-    tbed_profile_close(profile);
+    tbed_statistics_close(profile);
     unlink(trace.path);
 }
 
@@ -251,12 +254,12 @@ static void an_inverted_span_is_a_moment(void **state)
     give(&trace, 0, TBED_GIVEN_SPAN, QUERY, 3, 30, 5);
     give(&trace, 0, TBED_GIVEN_SPAN, QUERY, 1, 25, 40);
     give(&trace, 0, TBED_GIVEN_SPAN, QUERY, 0, 4, 50);
-    struct tbed_profile *profile = end_trace(&trace, 1);
+    struct tbed_statistics *profile = end_trace(&trace, 1);
     assert_int_equal(totals_of(profile).inverted_count, 1);
     assert_int_equal(row_of(profile, "a")->self_ticks, 46 - 15 - 13);
     assert_int_equal(row_of(profile, "b")->self_ticks, 15);
     assert_int_equal(row_of(profile, "d")->total_ticks, 0);
-    tbed_profile_close(profile);
+    tbed_statistics_close(profile);
     unlink(trace.path);
 }
 
@@ -268,12 +271,12 @@ static void self_time_below_zero_is_shown_as_zero(void **state)
     give(&trace, 0, TBED_GIVEN_SPAN, QUERY, 0, 0, 8);
     give(&trace, 0, TBED_GIVEN_SPAN, QUERY, 0, 2, 10);
     give(&trace, 0, TBED_GIVEN_SPAN, LOAD, 1, 0, 10);
-    struct tbed_profile *profile = end_trace(&trace, 1);
+    struct tbed_statistics *profile = end_trace(&trace, 1);
     assert_int_equal(row_of(profile, "b")->self_ticks, 0);
     assert_int_equal(row_of(profile, "b")->load_ticks, 0);
     assert_int_equal(row_of(profile, "b")->total_ticks, 10);
     assert_int_equal(totals_of(profile).negative_count, 1);
-    tbed_profile_close(profile);
+    tbed_statistics_close(profile);
     unlink(trace.path);
 }
 
@@ -300,14 +303,14 @@ static void hits_count_unless_a_number_of_them_follows(void **state)
     give_count(&trace, 2, HIT_COUNT, 3, -5, 1);
     give_count(&trace, 2, HIT_COUNT, 3, 5, 1);
     for (unsigned threads = 1; threads <= 3; threads++) {
-        struct tbed_profile *profile = end_trace(&trace, threads);
+        struct tbed_statistics *profile = end_trace(&trace, threads);
         assert_int_equal(row_of(profile, "a")->cache_hits, 8);
         assert_int_equal(row_of(profile, "b")->cache_hits, 22);
         assert_int_equal(row_of(profile, "c")->cache_hits, 1);
         assert_int_equal(row_of(profile, "d")->cache_hits, 5);
         assert_int_equal(totals_of(profile).counter_count, 4);
         assert_int_equal(totals_of(profile).instant_count, 8);
-        tbed_profile_close(profile);
+        tbed_statistics_close(profile);
     }
     unlink(trace.path);
 }
@@ -320,20 +323,20 @@ static void artifacts_are_summed_up_by_label(void **state)
     give_count(&trace, 0, ARTIFACT, 0, 100, 1);
     give_count(&trace, 1, ARTIFACT, 0, 11, 1);
     give_count(&trace, 1, QUERY, 1, 5, 1);
-    struct tbed_profile *profile = end_trace(&trace, 2);
-    assert_string_equal(tbed_profile_artifact(profile, 0)->label, "a");
-    assert_int_equal(tbed_profile_artifact(profile, 0)->value, 111);
-    assert_int_equal(tbed_profile_artifact(profile, 0)->count, 2);
-    assert_null(tbed_profile_artifact(profile, 1));
-    assert_null(tbed_profile_row(profile, 0));
-    tbed_profile_close(profile);
+    struct tbed_statistics *profile = end_trace(&trace, 2);
+    assert_string_equal(tbed_statistics_artifact(profile, 0)->name, "a");
+    assert_int_equal(tbed_statistics_artifact(profile, 0)->value, 111);
+    assert_int_equal(tbed_statistics_artifact(profile, 0)->count, 2);
+    assert_null(tbed_statistics_artifact(profile, 1));
+    assert_null(tbed_statistics_span(profile, 0));
+    tbed_statistics_close(profile);
     unlink(trace.path);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(begins_and_ends_count_like_whole_spans),  TEST(spans_that_never_end_are_in_no_row),
+        TEST(begins_and_ends_count_like_whole_spans),  TEST(spans_that_never_end_last_until_the_last_tick),
         TEST(overlapping_spans_are_siblings_and_told), TEST(an_inverted_span_is_a_moment),
         TEST(self_time_below_zero_is_shown_as_zero),   TEST(hits_count_unless_a_number_of_them_follows),
         TEST(artifacts_are_summed_up_by_label),

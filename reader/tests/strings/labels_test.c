@@ -22,12 +22,12 @@ static struct profile start(void)
     return profile;
 }
 
-static void expect_row(const struct tbed_profile *profile, size_t index, const char *label)
+static void expect_row(const struct tbed_statistics *profile, size_t index, const char *label)
 {
-    const struct tbed_profile_row *row = tbed_profile_row(profile, index);
+    const struct tbed_span_row *row = tbed_statistics_span(profile, index);
     assert_non_null(row);
-    assert_string_equal(row->label, label);
-    assert_int_equal(row->label_nbytes, strlen(label));
+    assert_string_equal(row->name, label);
+    assert_int_equal(row->name_nbytes, strlen(label));
 }
 
 static void expect_stack(struct tbed_reader *reader, const char *label)
@@ -47,29 +47,26 @@ static void expect_labels(struct profile *profile, const char *const *labels, si
 {
     const char *path = in_folder("labels.mm_profdata");
     struct profile_bytes file = profile_file(profile);
-    struct tbed_profile *own, *bed;
-    struct tbed_profile_totals totals;
+    struct tbed_statistics *own, *bed;
     struct tbed_reader *reader = NULL;
     struct tbed_import_report report;
     struct tbed_error error = {0};
     write_whole(path, file.bytes, file.nbytes);
     free(file.bytes);
-    assert_int_equal(tbed_profile_make_foreign(path, NULL, &own, &error), TBED_OK);
+    assert_int_equal(tbed_statistics_make_foreign(path, NULL, &own, &error), TBED_OK);
     assert_int_equal(tbed_import_open(path, &reader, &report, &error), TBED_OK);
-    assert_int_equal(tbed_profile_make(reader, NULL, &bed), TBED_OK);
+    assert_int_equal(tbed_statistics_make(reader, NULL, &bed), TBED_OK);
     for (size_t i = 0; i < count; i++) {
         expect_row(own, i, labels[i]);
         expect_row(bed, i, labels[i]);
         expect_stack(reader, labels[i]);
     }
-    assert_null(tbed_profile_row(own, count));
-    assert_null(tbed_profile_row(bed, count));
-    tbed_profile_totals(own, &totals);
-    assert_int_equal(totals.counts, counts);
-    tbed_profile_totals(bed, &totals);
-    assert_int_equal(totals.counts, counts);
-    tbed_profile_close(own);
-    tbed_profile_close(bed);
+    assert_null(tbed_statistics_span(own, count));
+    assert_null(tbed_statistics_span(bed, count));
+    assert_int_equal(tbed_statistics_unit(own) != NULL, counts);
+    assert_int_equal(tbed_statistics_unit(bed) != NULL, counts);
+    tbed_statistics_close(own);
+    tbed_statistics_close(bed);
     tbed_reader_close(reader);
     profile_end(profile);
 }

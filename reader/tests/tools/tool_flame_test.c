@@ -286,7 +286,8 @@ static void spans_that_never_ended_are_told(void **state)
     tbed_span_begin(recorder, intern(writer, "a"));
     tbed_span_end(recorder);
     tbed_writer_close(writer);
-    EXPECT(0, "test;a 10\n", "spans that never ended, left out: 1", "flame", "--folded", path);
+    EXPECT(0, "test;main 10\ntest;main;a 10\n",
+           "spans that never ended, drawn until their threads' last events: 1", "flame", "--folded", path);
 }
 
 static void damage_is_told_and_the_rest_is_drawn(void **state)

@@ -86,7 +86,7 @@ double compare_variation(const struct tbed_spread *spread)
 
 void compare_json_run(struct tool_json *json, const char *key, const struct compare_run *run, uint64_t total)
 {
-    const struct tbed_profile_totals *totals = &run->totals;
+    const struct tbed_statistics_totals *totals = &run->totals;
     bool counts = run->unit[0] != '\0';
     tool_json_object_open(json, key);
     tool_json_string(json, "file", tool_path(run->path));
@@ -94,8 +94,8 @@ void compare_json_run(struct tool_json *json, const char *key, const struct comp
     tool_json_u64(json, counts ? "total_ticks" : "total_ns", total);
     tool_json_u64(json, "span_count", totals->span_count);
     tool_json_u64(json, "stream_count", totals->stream_count);
-    tool_json_u64(json, "never_ended_count", totals->open_count + run->open_count);
-    tool_json_u64(json, "unknown_begin_count", totals->lost_count);
+    tool_json_u64(json, "never_ended_count", totals->open_span_count);
+    tool_json_u64(json, "unknown_begin_count", totals->unknown_begin_count);
     tool_json_u64(json, "inverted_count", totals->inverted_count);
     tool_json_u64(json, "overlap_count", totals->overlap_count);
     tool_json_u64(json, "drop_count", run->drop_count);
@@ -141,12 +141,11 @@ void compare_put_warnings(const struct compare_run *run)
                 "RECORDS ARE MISSING: they could not be stored.");
     put_warning(run->path, run->damage_count, "place is damaged; what is intact was read.",
                 "places are damaged; what is intact was read.");
-    put_warning(run->path, run->totals.open_count, "span never ended, and is in no row.",
-                "spans never ended, and are in no row.");
-    put_warning(run->path, run->open_count, "span never ended, and counts until its thread's last event.",
-                "spans never ended, and count until their threads' last events.");
-    put_warning(run->path, run->totals.lost_count, "span ended with no known begin, and is in no row.",
-                "spans ended with no known begin, and are in no row.");
+    put_warning(run->path, run->totals.open_span_count,
+                "span never ended, and counts until the last event of its thread.",
+                "spans never ended, and count until the last events of their threads.");
+    put_warning(run->path, run->totals.unknown_begin_count, "span has no known begin, and no time.",
+                "spans have no known begin, and no time.");
     put_warning(run->path, run->totals.inverted_count, "span ends before it begins; it counts with no time.",
                 "spans end before they begin; they count with no time.");
     put_warning(run->path, run->totals.negative_count,

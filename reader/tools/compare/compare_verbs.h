@@ -45,10 +45,9 @@ bool compare_is_excluded(const struct compare_options *options, const struct tbe
 /* What a file was, besides its rows. */
 struct compare_run {
     const char *path;
-    struct tbed_profile_totals totals;
+    struct tbed_statistics_totals totals;
     char unit[17]; /* of a clock that counts; "": it measures time */
     uint64_t drop_count, damage_count;
-    uint64_t open_count;  /* spans that never ended, and are in rows all the same */
     double resolution_ns; /* what is below it is not shown */
 };
 

@@ -267,9 +267,9 @@ static void put_foot(const struct drawing *drawing)
     if (flame->totals.negative_count > 0)
         fprintf(flame->out, "Spans overlap without nesting in %s stacks: they look longer than they were. ",
                 tool_format_count(figure, flame->totals.negative_count));
-    if (flame->totals.open_count + flame->totals.unknown_count > 0)
-        fprintf(flame->out, "%s spans without a begin or an end are not in it.",
-                tool_format_count(figure, flame->totals.open_count + flame->totals.unknown_count));
+    if (flame->totals.unknown_count > 0)
+        fprintf(flame->out, "%s spans without a known begin are not in it.",
+                tool_format_count(figure, flame->totals.unknown_count));
     fprintf(flame->out, "</text>\n<script><![CDATA[\n%s]]></script>\n</svg>\n", flame_script);
 }
 

@@ -174,22 +174,10 @@ static void tell_count(const struct flame *flame, uint64_t count, const char *wh
         tool_complain("%s: %s: %s", tool_path(flame->path), what, tool_format_count(figure, count));
 }
 
-/* Spans that never ended, and are drawn. */
-static uint64_t counted_open(const struct flame *flame)
-{
-    const struct tbed_stack_row *row;
-    uint64_t count = 0;
-    for (size_t i = 0; flame->weight == FLAME_TIME && (row = flame_row(flame, i)) != NULL; i++)
-        count += row->open_count;
-    return count;
-}
-
 static void tell_totals(const struct flame *flame)
 {
     const struct tbed_stacks_totals *totals = &flame->totals;
-    uint64_t counted = counted_open(flame);
-    tell_count(flame, counted, "spans that never ended, drawn until their threads' last events");
-    tell_count(flame, totals->open_count - counted, "spans that never ended, left out");
+    tell_count(flame, totals->open_count, "spans that never ended, drawn until their threads' last events");
     tell_count(flame, totals->unknown_count, "spans without a known begin, left out");
     tell_count(flame, totals->inverted_count, "spans that end before they begin, counted with no time");
     tell_count(flame, totals->overlap_count, "spans that overlap another one without nesting in it");
@@ -206,9 +194,7 @@ static void tell_no_spans(const struct flame *flame, bool is_folded)
         return;
     }
     tool_complain("%s: no spans to draw%s", tool_path(flame->path), is_folded ? "" : ": nothing was written");
-    if (flame->totals.open_count > 0)
-        tell_count(flame, flame->totals.open_count, "spans that began and never ended");
-    else if (flame->totals.other_count > 0)
+    if (flame->totals.other_count > 0)
         tool_hint("Run 'tracebed report %s' to see its contents; '--weight=bytes' draws "
                   "allocations.",
                   flame->path);
@@ -296,7 +282,6 @@ static int run(int argc, char **argv)
         options.stacks.name = tool_places_name;
         options.stacks.name_context = &flame.places;
         options.stacks.prepare = tool_places_prepare;
-        options.stacks.count_open = tbed_rtl_is_of_log(flame.reader);
         exit = draw(&flame, &options);
     }
     tool_places_close(&flame.places);

@@ -60,7 +60,7 @@ struct report_table {
 struct report {
     const struct report_options *options;
     const char *path;
-    struct tbed_reader *reader;
+    struct tbed_reader *reader; /* NULL: a foreign profile, read from its pages */
     struct tool_places places;
     struct tbed_trace_info info;
     struct tbed_statistics *statistics;   /* NULL: not asked for */
@@ -70,10 +70,9 @@ struct report {
     struct report_table spans, asyncs, instants, counters, messages, processes, sites;
     uint64_t self_ticks; /* of all spans */
 
-    /* Of a foreign profile, which has no reader, and of a trace with whole spans. */
-    struct tbed_profile *profile; /* NULL: none */
-    struct tbed_profile_totals profile_totals;
-    struct report_table labels;
+    bool is_profile;            /* shown by label, with the columns that users of measureme know */
+    bool has_categories;        /* of measureme: then instants and counters are in those columns */
+    struct report_table labels; /* the spans' rows, of a profile */
 };
 
 /* Fills the tables of 'report' from its results. */
@@ -88,11 +87,13 @@ void report_moments_json(struct tool_json *json, const struct report *report);
 void report_print_text(const struct report *report);
 void report_print_json(const struct report *report);
 
-/* The profile's part: of the text, of the JSON of a trace; and all of that of a foreign file. */
+/* Ticks in nanoseconds, rounded; as they are where they count something else. */
+uint64_t report_ns(const struct report *report, uint64_t ticks);
+
+/* The profile's part: of the text, and of the JSON. */
 void report_profile_head(const struct report *report);
 void report_profile_warnings(const struct report *report);
 void report_profile_text(const struct report *report);
 void report_profile_json(struct tool_json *json, const struct report *report);
-void report_foreign_json(const struct report *report);
 
 #endif

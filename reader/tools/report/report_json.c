@@ -7,7 +7,6 @@
 #define _GNU_SOURCE 1
 #include "reader/tools/report/report.h"
 
-#include <math.h>
 #include <string.h>
 
 /* "self" becomes "self_ns" or "self_ticks". */
@@ -17,7 +16,7 @@ static void json_ticks(struct tool_json *json, const struct report *report, cons
     bool is_time = report->info.clock != TBED_CLOCK_USER;
     snprintf(key, sizeof key, "%s_%s", what, is_time ? "ns" : "ticks");
     if (is_time)
-        tool_json_u64(json, key, (uint64_t)llround(tbed_tick_span_to_ns(report->reader, ticks)));
+        tool_json_u64(json, key, report_ns(report, ticks));
     else
         tool_json_u64(json, key, ticks);
 }
@@ -27,6 +26,10 @@ static void json_name(struct tool_json *json, const struct report *report, uint3
                       size_t nbytes)
 {
     bool is_grouped = report->options->group.by != GROUP_BY_SCOPE;
+    if (report->reader == NULL) {
+        tool_json_text(json, "name", name, nbytes);
+        return;
+    }
     tool_json_row_name(json, report->reader, is_grouped ? TBED_ID_INVALID : id, report->options->by, name,
                        nbytes);
 }
@@ -78,10 +81,13 @@ static void json_counters(struct tool_json *json, const struct report *report)
     tool_json_array_open(json, "counters");
     for (size_t i = 0; i < report->counters.shown; i++) {
         const struct tbed_counter_row *row = report->counters.rows[i];
-        uint32_t unit = tbed_counter_unit(report->reader, row->id);
+        uint32_t unit = report->reader != NULL ? tbed_counter_unit(report->reader, row->id) : TBED_ID_INVALID;
         tool_json_object_open(json, NULL);
         json_name(json, report, row->id, row->name, row->name_nbytes);
-        tool_json_name(json, "unit", report->reader, unit);
+        if (unit != TBED_ID_INVALID)
+            tool_json_name(json, "unit", report->reader, unit);
+        else
+            tool_json_string(json, "unit", NULL);
         tool_json_u64(json, "count", row->count);
         tool_json_f64(json, "last", row->last);
         tool_json_f64(json, "min", row->min);
@@ -177,8 +183,6 @@ static void json_totals(struct tool_json *json, const struct tbed_statistics_tot
     tool_json_u64(json, "decrease_count", totals->decrease_count);
     tool_json_u64(json, "gap_count", totals->gap_count);
     tool_json_u64(json, "unnamed_open_count", totals->unnamed_open_count);
-    tool_json_u64(json, "pair_count", totals->pair_count);
-    tool_json_u64(json, "orphan_count", totals->orphan_count);
     tool_json_u64(json, "block_count", totals->block_count);
     tool_json_u64(json, "bad_block_count", totals->bad_block_count);
     tool_json_u64(json, "damaged_block_count", totals->damaged_block_count);
@@ -200,33 +204,53 @@ static void json_statistics(struct tool_json *json, const struct report *report)
     json_messages(json, report);
 }
 
+static void json_left_out_all(struct tool_json *json, const struct report *report)
+{
+    tool_json_object_open(json, "left_out");
+    json_left_out(json, "spans", &report->spans);
+    json_left_out(json, "async_spans", &report->asyncs);
+    json_left_out(json, "instants", &report->instants);
+    json_left_out(json, "counters", &report->counters);
+    json_left_out(json, "messages", &report->messages);
+    json_left_out(json, "processes", &report->processes);
+    json_left_out(json, "sites", &report->sites);
+    tool_json_object_close(json);
+}
+
+static void json_trace(struct tool_json *json, const struct report *report)
+{
+    const struct tbed_trace_info *info = &report->info;
+    json_ticks(json, report, "duration", info->last_tick - info->first_tick);
+    tool_json_u64(json, "stream_count", info->stream_count);
+    tool_json_bool(json, "shut", info->shut);
+    tool_json_drops(json, "drops", info->drops);
+    tool_json_u64(json, "damage_count", tool_damage_count(report->reader));
+}
+
+static void json_foreign(struct tool_json *json, const struct report *report)
+{
+    tool_json_u64(json, "format", report->totals.foreign_version);
+    tool_json_u64(json, "damage_count", report->totals.foreign_damage_count);
+}
+
 void report_print_json(const struct report *report)
 {
     struct tool_json json = {.out = stdout};
     const struct tbed_trace_info *info = &report->info;
     tool_json_object_open(&json, NULL);
-    if (report->profile != NULL)
+    if (report->is_profile)
         report_profile_json(&json, report);
     tool_json_string(&json, "file", tool_path(report->path));
     tool_json_string(&json, "tick_unit", info->clock == TBED_CLOCK_USER ? info->clock_unit : NULL);
-    json_ticks(&json, report, "duration", info->last_tick - info->first_tick);
-    tool_json_u64(&json, "stream_count", info->stream_count);
-    tool_json_bool(&json, "shut", info->shut);
-    tool_json_drops(&json, "drops", info->drops);
-    tool_json_u64(&json, "damage_count", tool_damage_count(report->reader));
+    if (report->reader != NULL)
+        json_trace(&json, report);
+    else
+        json_foreign(&json, report);
     if (report->statistics != NULL)
         json_statistics(&json, report);
     if (report->allocations != NULL)
         json_allocations(&json, report);
-    tool_json_object_open(&json, "left_out");
-    json_left_out(&json, "spans", &report->spans);
-    json_left_out(&json, "async_spans", &report->asyncs);
-    json_left_out(&json, "instants", &report->instants);
-    json_left_out(&json, "counters", &report->counters);
-    json_left_out(&json, "messages", &report->messages);
-    json_left_out(&json, "processes", &report->processes);
-    json_left_out(&json, "sites", &report->sites);
-    tool_json_object_close(&json);
+    json_left_out_all(&json, report);
     tool_json_object_close(&json);
     tool_json_line(&json);
 }

@@ -53,18 +53,17 @@ static void format_exact(char buffer[48], uint64_t ns)
     snprintf(buffer, 48, "%lluns", (unsigned long long)ns);
 }
 
-/* A profile's ticks in nanoseconds, or as they are if they count something else. */
-static uint64_t profile_ns(const struct report *report, uint64_t ticks)
+uint64_t report_ns(const struct report *report, uint64_t ticks)
 {
-    if (report->profile_totals.counts || report->reader == NULL ||
+    if (report->info.clock == TBED_CLOCK_USER || report->reader == NULL ||
         report->info.ticks_per_second == 1000000000)
         return ticks;
     return (uint64_t)llround(tbed_tick_span_to_ns(report->reader, ticks));
 }
 
-static double share_of(const struct report *report, const struct tbed_profile_row *row)
+static double share_of(const struct report *report, const struct tbed_span_row *row)
 {
-    return (double)row->self_ticks / (double)report->profile_totals.total_ticks * 100;
+    return (double)row->self_ticks / (double)report->totals.span_ticks * 100;
 }
 
 /* ---- Columns ---- */
@@ -95,7 +94,7 @@ static const char *const headings[COLUMN_COUNT_ALL] = {"Item",
                                                        "Incremental result hashing time"};
 
 /* The figure of a column that is left out where all are 0. */
-static uint64_t column_value(const struct tbed_profile_row *row, enum column column)
+static uint64_t column_value(const struct tbed_span_row *row, enum column column)
 {
     switch (column) {
     case COLUMN_HITS:
@@ -107,7 +106,7 @@ static uint64_t column_value(const struct tbed_profile_row *row, enum column col
     case COLUMN_HASHING:
         return row->hashing_ticks;
     case COLUMN_MISSES:
-        return row->cache_misses == row->count ? 0 : row->cache_misses;
+        return row->cache_misses == row->invocation_count ? 0 : row->cache_misses;
     default:
         return 1;
     }
@@ -115,7 +114,7 @@ static uint64_t column_value(const struct tbed_profile_row *row, enum column col
 
 struct table {
     const struct report *report;
-    const struct tbed_profile_row **rows;
+    const struct tbed_span_row **rows;
     size_t row_count;
     bool shown[COLUMN_COUNT_ALL];
     size_t widths[COLUMN_COUNT_ALL];
@@ -124,14 +123,14 @@ struct table {
 
 static void format_ticks(const struct report *report, char buffer[32], uint64_t ticks)
 {
-    if (report->profile_totals.counts)
+    if (report->info.clock == TBED_CLOCK_USER)
         tool_format_count(buffer, ticks);
     else
-        format_time(buffer, profile_ns(report, ticks));
+        format_time(buffer, report_ns(report, ticks));
 }
 
 /* Any column but the first. */
-static void format_cell(const struct report *report, const struct tbed_profile_row *row, enum column column,
+static void format_cell(const struct report *report, const struct tbed_span_row *row, enum column column,
                         char buffer[32])
 {
     double share = share_of(report, row);
@@ -143,10 +142,10 @@ static void format_cell(const struct report *report, const struct tbed_profile_r
         snprintf(buffer, 32, isnan(share) ? "NaN" : "%.3f", share);
         break;
     case COLUMN_TIME:
-        format_ticks(report, buffer, row->total_ticks);
+        format_ticks(report, buffer, row->time_ticks);
         break;
     case COLUMN_COUNT:
-        snprintf(buffer, 32, "%llu", (unsigned long long)row->count);
+        snprintf(buffer, 32, "%llu", (unsigned long long)row->invocation_count);
         break;
     case COLUMN_MISSES:
         snprintf(buffer, 32, "%llu", (unsigned long long)row->cache_misses);
@@ -160,22 +159,21 @@ static void format_cell(const struct report *report, const struct tbed_profile_r
 }
 
 /* Labels are led to their figures by dots, up to the longest one. */
-static size_t dot_count(const struct table *table, const struct tbed_profile_row *row)
+static size_t dot_count(const struct table *table, const struct tbed_span_row *row)
 {
-    return table->label_nbytes > row->label_nbytes ? table->label_nbytes - row->label_nbytes - 1 : 0;
+    return table->label_nbytes > row->name_nbytes ? table->label_nbytes - row->name_nbytes - 1 : 0;
 }
 
-static size_t item_width(const struct table *table, const struct tbed_profile_row *row)
+static size_t item_width(const struct table *table, const struct tbed_span_row *row)
 {
-    return tool_text_width(row->label, row->label_nbytes) + 1 + dot_count(table, row);
+    return tool_text_width(row->name, row->name_nbytes) + 1 + dot_count(table, row);
 }
 
 static void measure_rows(struct table *table)
 {
     for (size_t i = 0; i < table->row_count; i++) {
-        const struct tbed_profile_row *row = table->rows[i];
-        table->label_nbytes =
-            row->label_nbytes > table->label_nbytes ? row->label_nbytes : table->label_nbytes;
+        const struct tbed_span_row *row = table->rows[i];
+        table->label_nbytes = row->name_nbytes > table->label_nbytes ? row->name_nbytes : table->label_nbytes;
         for (int column = 0; column < COLUMN_COUNT_ALL; column++)
             table->shown[column] |= column_value(row, column) != 0;
     }
@@ -219,16 +217,16 @@ static void put_cell(const char *text, size_t width)
     put_repeated(' ', width - own + 1);
 }
 
-static void put_item(const struct table *table, const struct tbed_profile_row *row)
+static void put_item(const struct table *table, const struct tbed_span_row *row)
 {
     fputs("| ", stdout);
-    tool_print_text(stdout, row->label, row->label_nbytes, 0);
+    tool_print_text(stdout, row->name, row->name_nbytes, 0);
     putchar(' ');
     put_repeated('.', dot_count(table, row));
     put_repeated(' ', table->widths[COLUMN_ITEM] - item_width(table, row) + 1);
 }
 
-static void put_row(const struct table *table, const struct tbed_profile_row *row)
+static void put_row(const struct table *table, const struct tbed_span_row *row)
 {
     char buffer[32];
     put_item(table, row);
@@ -243,7 +241,7 @@ static void put_row(const struct table *table, const struct tbed_profile_row *ro
 static void put_table(const struct report *report)
 {
     struct table table = {.report = report,
-                          .rows = (const struct tbed_profile_row **)report->labels.rows,
+                          .rows = (const struct tbed_span_row **)report->labels.rows,
                           .row_count = report->labels.shown};
     measure_rows(&table);
     put_rule(table.widths, table.shown, COLUMN_COUNT_ALL);
@@ -276,15 +274,15 @@ static void put_left_out(const struct report *report)
 static void put_total(const struct report *report)
 {
     char buffer[48];
-    uint64_t ticks = report->profile_totals.total_ticks;
-    if (report->profile_totals.counts) {
-        const char *unit = tbed_profile_unit(report->profile);
+    uint64_t ticks = report->totals.span_ticks;
+    if (report->info.clock == TBED_CLOCK_USER) {
+        const char *unit = tbed_statistics_unit(report->statistics);
         printf("Total ");
         tool_print_text(stdout, unit, strlen(unit), 0);
         printf(": %s\n", tool_format_count(buffer, ticks));
         return;
     }
-    format_exact(buffer, profile_ns(report, ticks));
+    format_exact(buffer, report_ns(report, ticks));
     printf("Total cpu time: %s\n", buffer);
 }
 
@@ -300,8 +298,8 @@ static void put_artifacts(const struct report *report)
     size_t widths[2] = {strlen(titles[0]), strlen(titles[1])};
     const struct tbed_artifact_row *row;
     char buffer[40];
-    for (size_t i = 0; (row = tbed_profile_artifact(report->profile, i)) != NULL; i++) {
-        size_t width = tool_text_width(row->label, row->label_nbytes);
+    for (size_t i = 0; (row = tbed_statistics_artifact(report->statistics, i)) != NULL; i++) {
+        size_t width = tool_text_width(row->name, row->name_nbytes);
         format_artifact(row, buffer);
         widths[0] = width > widths[0] ? width : widths[0];
         widths[1] = strlen(buffer) > widths[1] ? strlen(buffer) : widths[1];
@@ -311,11 +309,11 @@ static void put_artifacts(const struct report *report)
     put_cell(titles[1], widths[1]);
     fputs("|\n", stdout);
     put_rule(widths, shown, 2);
-    for (size_t i = 0; (row = tbed_profile_artifact(report->profile, i)) != NULL; i++) {
+    for (size_t i = 0; (row = tbed_statistics_artifact(report->statistics, i)) != NULL; i++) {
         format_artifact(row, buffer);
         fputs("| ", stdout);
-        tool_print_text(stdout, row->label, row->label_nbytes, 0);
-        put_repeated(' ', widths[0] - tool_text_width(row->label, row->label_nbytes) + 1);
+        tool_print_text(stdout, row->name, row->name_nbytes, 0);
+        put_repeated(' ', widths[0] - tool_text_width(row->name, row->name_nbytes) + 1);
         put_cell(buffer, widths[1]);
         fputs("|\n", stdout);
     }
@@ -334,7 +332,7 @@ static void put_oddity(uint64_t count, const char *one, const char *many)
 
 void report_profile_warnings(const struct report *report)
 {
-    const struct tbed_profile_totals *totals = &report->profile_totals;
+    const struct tbed_statistics_totals *totals = &report->totals;
     put_oddity(totals->overlap_count, "span overlaps another without nesting.",
                "spans overlap others without nesting.");
     put_oddity(totals->inverted_count, "span ends before it begins; it counts with no time.",
@@ -343,10 +341,10 @@ void report_profile_warnings(const struct report *report)
         totals->negative_count,
         "label's spans have children that took longer than they did; its self time is shown as 0.",
         "labels' spans have children that took longer than they did; their self times are shown as 0.");
-    put_oddity(totals->open_count, "span never ended; it is in no row.",
-               "spans never ended; they are in no row.");
-    put_oddity(totals->lost_count, "span ended with no known begin; it is in no row.",
-               "spans ended with no known begin; they are in no row.");
+    put_oddity(totals->open_span_count, "span never ended; it counts until the last event of its thread.",
+               "spans never ended; they count until the last events of their threads.");
+    put_oddity(totals->unknown_begin_count, "span has no known begin; it has no time.",
+               "spans have no known begin; they have no time.");
 }
 
 void report_profile_text(const struct report *report)
@@ -360,7 +358,7 @@ void report_profile_text(const struct report *report)
 /* The head of a report on a foreign file; that of a trace is report_text.c's. */
 void report_profile_head(const struct report *report)
 {
-    const struct tbed_profile_totals *totals = &report->profile_totals;
+    const struct tbed_statistics_totals *totals = &report->totals;
     const char *path = tool_path(report->path);
     char figure[32];
     fputs(tool_bold(), stdout);
@@ -368,73 +366,58 @@ void report_profile_head(const struct report *report)
     printf("%s: %s event%s", tool_plain(), tool_format_count(figure, totals->event_count),
            totals->event_count == 1 ? "" : "s");
     printf(", %s stream%s with spans, format %u\n", tool_format_count(figure, totals->stream_count),
-           totals->stream_count == 1 ? "" : "s", totals->version);
+           totals->stream_count == 1 ? "" : "s", (unsigned)totals->foreign_version);
     report_profile_warnings(report);
 }
 
 /* ---- JSON ---- */
 
-static void json_row(struct tool_json *json, const struct report *report, const struct tbed_profile_row *row)
+static void json_row(struct tool_json *json, const struct report *report, const struct tbed_span_row *row)
 {
     tool_json_object_open(json, NULL);
-    tool_json_text(json, "label", row->label, row->label_nbytes);
-    tool_json_u64(json, "time_ns", profile_ns(report, row->total_ticks));
-    tool_json_u64(json, "self_ns", profile_ns(report, row->self_ticks));
+    tool_json_text(json, "label", row->name, row->name_nbytes);
+    tool_json_u64(json, "time_ns", report_ns(report, row->time_ticks));
+    tool_json_u64(json, "self_ns", report_ns(report, row->self_ticks));
     tool_json_u64(json, "cache_misses", row->cache_misses);
     tool_json_u64(json, "cache_hits", row->cache_hits);
-    tool_json_u64(json, "invocations", row->count);
-    tool_json_u64(json, "blocked_ns", profile_ns(report, row->blocked_ticks));
-    tool_json_u64(json, "incremental_load_ns", profile_ns(report, row->load_ticks));
-    tool_json_u64(json, "incremental_hashing_ns", profile_ns(report, row->hashing_ticks));
+    tool_json_u64(json, "invocations", row->invocation_count);
+    tool_json_u64(json, "blocked_ns", report_ns(report, row->blocked_ticks));
+    tool_json_u64(json, "incremental_load_ns", report_ns(report, row->load_ticks));
+    tool_json_u64(json, "incremental_hashing_ns", report_ns(report, row->hashing_ticks));
     tool_json_object_close(json);
 }
 
 static void json_totals(struct tool_json *json, const struct report *report)
 {
-    const struct tbed_profile_totals *totals = &report->profile_totals;
-    tool_json_string(json, "unit", totals->counts ? tbed_profile_unit(report->profile) : "ns");
+    const struct tbed_statistics_totals *totals = &report->totals;
+    tool_json_string(
+        json, "unit",
+        tbed_statistics_unit(report->statistics) != NULL ? tbed_statistics_unit(report->statistics) : "ns");
     tool_json_u64(json, "rows_left_out", report->labels.count - report->labels.shown);
     tool_json_u64(json, "streams_with_spans", totals->stream_count);
     tool_json_u64(json, "overlaps", totals->overlap_count);
     tool_json_u64(json, "inverted", totals->inverted_count);
     tool_json_u64(json, "negative_rows", totals->negative_count);
-    tool_json_u64(json, "unknown_labels", totals->unknown_count);
-    tool_json_u64(json, "never_ended", totals->open_count);
-    tool_json_u64(json, "unknown_begins", totals->lost_count);
+    tool_json_u64(json, "unknown_labels", totals->unnamed_count);
+    tool_json_u64(json, "never_ended", totals->open_span_count);
+    tool_json_u64(json, "unknown_begins", totals->unknown_begin_count);
 }
 
 void report_profile_json(struct tool_json *json, const struct report *report)
 {
     const struct tbed_artifact_row *artifact;
-    tool_json_u64(json, "total_ns", profile_ns(report, report->profile_totals.total_ticks));
+    tool_json_u64(json, "total_ns", report_ns(report, report->totals.span_ticks));
     tool_json_array_open(json, "rows");
     for (size_t i = 0; i < report->labels.shown; i++)
         json_row(json, report, report->labels.rows[i]);
     tool_json_array_close(json);
     tool_json_array_open(json, "artifacts");
-    for (size_t i = 0; (artifact = tbed_profile_artifact(report->profile, i)) != NULL; i++) {
+    for (size_t i = 0; (artifact = tbed_statistics_artifact(report->statistics, i)) != NULL; i++) {
         tool_json_object_open(json, NULL);
-        tool_json_text(json, "label", artifact->label, artifact->label_nbytes);
+        tool_json_text(json, "label", artifact->name, artifact->name_nbytes);
         tool_json_u64(json, "bytes", artifact->value);
         tool_json_object_close(json);
     }
     tool_json_array_close(json);
     json_totals(json, report);
-}
-
-void report_foreign_json(const struct report *report)
-{
-    struct tool_json json = {.out = stdout};
-    const struct tbed_profile_totals *totals = &report->profile_totals;
-    tool_json_object_open(&json, NULL);
-    report_profile_json(&json, report);
-    tool_json_string(&json, "file", tool_path(report->path));
-    tool_json_u64(&json, "format", totals->version);
-    tool_json_u64(&json, "event_count", totals->event_count);
-    tool_json_u64(&json, "span_count", totals->span_count);
-    tool_json_u64(&json, "instant_count", totals->instant_count);
-    tool_json_u64(&json, "counter_count", totals->counter_count);
-    tool_json_u64(&json, "damage_count", totals->damage_count);
-    tool_json_object_close(&json);
-    tool_json_line(&json);
 }

@@ -95,12 +95,13 @@ static double process_key(const void *row, enum report_sort sort)
                     sort < REPORT_SORT_BYTES && sort != REPORT_SORT_COUNT ? REPORT_SORT_PEAK : sort);
 }
 
+/* A profile's columns. */
 static double label_key(const void *of, enum report_sort sort)
 {
-    const struct tbed_profile_row *row = of;
-    return (double)(sort == REPORT_SORT_COUNT   ? row->count
-                    : sort == REPORT_SORT_TOTAL ? row->total_ticks
-                                                : row->self_ticks);
+    const struct tbed_span_row *row = of;
+    if (sort == REPORT_SORT_COUNT)
+        return (double)row->invocation_count;
+    return sort == REPORT_SORT_TOTAL ? (double)row->time_ticks : span_key(row, sort);
 }
 
 static double instant_key(const void *row, enum report_sort sort)
@@ -181,18 +182,17 @@ static void sort_statistics(struct report *report)
 /* Those with a share below --percent-above are not shown; without a total there are no shares. */
 static void leave_out_small(const struct report *report, struct report_table *table)
 {
-    double least = report->options->percent_above / 100 * (double)report->profile_totals.total_ticks;
+    double least = report->options->percent_above / 100 * (double)report->totals.span_ticks;
     size_t kept = 0;
     for (size_t i = 0; i < table->shown; i++)
-        if ((double)((const struct tbed_profile_row *)table->rows[i])->self_ticks >= least)
+        if ((double)((const struct tbed_span_row *)table->rows[i])->self_ticks >= least)
             table->rows[kept++] = table->rows[i];
     table->shown = kept;
 }
 
 static void sort_labels(struct report *report)
 {
-    tbed_profile_totals(report->profile, &report->profile_totals);
-    COLLECT(&report->labels, tbed_profile_row, report->profile);
+    COLLECT(&report->labels, tbed_statistics_span, report->statistics);
     sort_table(report, &report->labels, label_key, SIZE_MAX);
     leave_out_small(report, &report->labels);
     if (report->labels.shown > report->options->limit)
@@ -201,7 +201,7 @@ static void sort_labels(struct report *report)
 
 void report_sort_tables(struct report *report)
 {
-    if (report->profile != NULL)
+    if (report->is_profile)
         sort_labels(report);
     if (report->statistics != NULL)
         sort_statistics(report);

@@ -203,7 +203,7 @@ static void put_counters(const struct report *report)
     put_heading("last", "min", "max", "count", "counter", NULL);
     for (size_t i = 0; i < table->shown && !tool_output_failed(); i++) {
         const struct tbed_counter_row *row = table->rows[i];
-        uint32_t unit = tbed_counter_unit(report->reader, row->id);
+        uint32_t unit = report->reader != NULL ? tbed_counter_unit(report->reader, row->id) : TBED_ID_INVALID;
         put_value(row->last);
         put_value(row->min);
         put_value(row->max);
@@ -472,8 +472,6 @@ static void put_warnings(const struct report *report)
                 "events have a time before that of the event before them.");
     put_warning(totals->unknown_count, "event is of a type that this version does not know.",
                 "events are of types that this version does not know.");
-    put_warning(totals->orphan_count, "message ends a scope that no message began.",
-                "messages end scopes that no message began.");
     put_warning(totals->unnamed_open_count, "span never ended, and nothing names it.",
                 "spans never ended, and nothing names them.");
 }
@@ -493,6 +491,8 @@ static void put_head(const struct report *report)
     put_number(report->info.stream_count, "stream", "streams");
     putchar('\n');
     put_warnings(report);
+    if (report->is_profile)
+        report_profile_warnings(report);
 }
 
 static bool has_no_rows(const struct report *report)
@@ -504,16 +504,19 @@ static bool has_no_rows(const struct report *report)
 
 void report_print_text(const struct report *report)
 {
-    put_head(report);
-    if (report->profile != NULL) {
-        report_profile_warnings(report);
+    if (report->reader != NULL)
+        put_head(report);
+    else
+        report_profile_head(report);
+    if (report->is_profile)
         report_profile_text(report);
-    } else {
+    else
         put_spans(report);
-    }
     put_asyncs(report);
-    put_instants(report);
-    put_counters(report);
+    if (!report->has_categories) {
+        put_instants(report);
+        put_counters(report);
+    }
     put_messages(report);
     put_allocations(report);
     if (has_no_rows(report))

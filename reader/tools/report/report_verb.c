@@ -105,22 +105,72 @@ static void prepare(void *context, const uint32_t *ids, size_t count)
 
 /* ---- One file ---- */
 
+/* Percentiles cost time and memory. A profile's table shows none. */
+static bool needs_percentiles(const struct report_options *options, bool is_profile)
+{
+    return options->json || !is_profile ||
+           (options->sort >= REPORT_SORT_P50 && options->sort <= REPORT_SORT_P999);
+}
+
+/* Does the trace start like an import of a profile: with whole spans? */
+static bool has_whole_spans(struct tbed_reader *reader)
+{
+    struct tbed_stream_info stream;
+    struct tbed_cursor *cursor;
+    struct tbed_event event;
+    bool found = false;
+    if (!tbed_stream_get(reader, 0, &stream) || tbed_cursor_open(reader, stream.stream, &cursor) != TBED_OK)
+        return false;
+    for (unsigned i = 0; i < 64 && !found && tbed_cursor_next(cursor, &event) == TBED_OK; i++)
+        found = event.type == TBED_EVENT_SPAN;
+    tbed_cursor_close(cursor);
+    return found;
+}
+
+static bool has_categories(const struct report *report)
+{
+    const struct tbed_span_row *row;
+    for (size_t i = 0; (row = tbed_statistics_span(report->statistics, i)) != NULL; i++)
+        if (row->cache_misses + row->cache_hits + row->blocked_ticks + row->load_ticks + row->hashing_ticks >
+            0)
+            return true;
+    return tbed_statistics_artifact(report->statistics, 0) != NULL;
+}
+
+/* Shown as a profile: what was one, has whole spans, or categories of measureme. */
+static bool is_profile(const struct report *report)
+{
+    const struct tbed_import_report *foreign = tool_foreign_report(report->reader);
+    return (foreign != NULL && foreign->kind == TBED_FOREIGN_PROFILE) ||
+           report->totals.whole_span_count > 0 || report->has_categories;
+}
+
+static struct tbed_analysis_options statistics_options(const struct report_options *options, bool is_profile)
+{
+    const struct group *group = &options->group;
+    bool is_grouped = group->by != GROUP_BY_SCOPE || group->include.is_given || group->exclude.is_given;
+    return (struct tbed_analysis_options){.size = sizeof(struct tbed_analysis_options),
+                                          .thread_count = options->jobs,
+                                          .group = is_grouped ? group_name : NULL,
+                                          .group_context = (void *)group,
+                                          .skip_percentiles = !needs_percentiles(options, is_profile)};
+}
+
 static bool make_statistics(struct report *report)
 {
-    struct tbed_analysis_options options = {.size = sizeof options,
-                                            .thread_count = report->options->jobs,
-                                            .name = name_site,
-                                            .name_context = report,
-                                            .prepare = prepare,
-                                            .group = group_name,
-                                            .group_context = (void *)&report->options->group,
-                                            .count_open = tbed_rtl_is_of_log(report->reader)};
+    struct tbed_analysis_options options =
+        statistics_options(report->options, has_whole_spans(report->reader));
+    options.name = name_site;
+    options.name_context = report;
+    options.prepare = prepare;
     enum tbed_status status = tbed_statistics_make(report->reader, &options, &report->statistics);
     if (status != TBED_OK) {
         tool_complain("%s: %s", tool_path(report->path), tbed_status_text(status));
         return false;
     }
     tbed_statistics_totals(report->statistics, &report->totals);
+    report->has_categories = has_categories(report);
+    report->is_profile = is_profile(report);
     return true;
 }
 
@@ -138,26 +188,6 @@ static bool make_allocations(struct report *report)
     return status == TBED_OK;
 }
 
-/* Of a trace that has whole spans, or was imported: it may have none. */
-static bool make_profile(struct report *report)
-{
-    /* Whole names, whatever allocations are put together by. */
-    struct tool_places places = {.reader = report->reader, .part = TBED_NAME_ALL};
-    struct tbed_analysis_options options = {.size = sizeof options,
-                                            .thread_count = report->options->jobs,
-                                            .name = tool_places_name,
-                                            .name_context = &places,
-                                            .prepare = tool_places_prepare};
-    const struct tbed_import_report *foreign = tool_foreign_report(report->reader);
-    bool is_profile = foreign != NULL && foreign->kind == TBED_FOREIGN_PROFILE;
-    if (report->totals.whole_span_count == 0 && !is_profile)
-        return true;
-    enum tbed_status status = tbed_profile_make(report->reader, &options, &report->profile);
-    if (status != TBED_OK)
-        tool_complain("%s: %s", tool_path(report->path), tbed_status_text(status));
-    return status == TBED_OK;
-}
-
 static bool make_report(struct report *report)
 {
     const struct report_options *options = report->options;
@@ -165,7 +195,7 @@ static bool make_report(struct report *report)
     report->places = (struct tool_places){.reader = report->reader, .part = options->by};
     if (!options->no_symbols)
         tool_places_open(&report->places, report->reader, options->by);
-    if (options->spans && (!make_statistics(report) || !make_profile(report)))
+    if (options->spans && !make_statistics(report))
         return false;
     /* With both, the statistics tell whether there are any. */
     bool has_any = !options->spans || report->totals.allocation_event_count > 0;
@@ -175,39 +205,48 @@ static bool make_report(struct report *report)
     return true;
 }
 
+/* The clock of a foreign profile: nanoseconds, or counts. */
+static struct tbed_trace_info foreign_info(const struct tbed_statistics *statistics)
+{
+    const char *unit = tbed_statistics_unit(statistics);
+    struct tbed_trace_info info = {.clock = unit != NULL ? TBED_CLOCK_USER : TBED_CLOCK_MONOTONIC,
+                                   .ticks_per_second = 1000000000,
+                                   .resolution_ticks = 1};
+    snprintf(info.clock_unit, sizeof info.clock_unit, "%s", unit != NULL ? unit : "");
+    return info;
+}
+
 /* A foreign profile, straight from its pages. */
 static int report_foreign(const struct report_options *options, const char *path)
 {
-    struct report report = {.options = options, .path = path};
-    struct tbed_analysis_options analysis = {.size = sizeof analysis, .thread_count = options->jobs};
+    struct report report = {.options = options, .path = path, .is_profile = true};
+    struct tbed_analysis_options analysis = statistics_options(options, true);
     struct tbed_error error = {.offset = UINT64_MAX};
     tool_guard(path);
-    if (tbed_profile_make_foreign(path, &analysis, &report.profile, &error) != TBED_OK) {
+    if (tbed_statistics_make_foreign(path, &analysis, &report.statistics, &error) != TBED_OK) {
         tool_complain_open(path, &error);
         return TOOL_TROUBLE;
     }
+    tbed_statistics_totals(report.statistics, &report.totals);
+    report.has_categories = has_categories(&report);
+    report.info = foreign_info(report.statistics);
     report_sort_tables(&report);
-    if (options->json) {
-        report_foreign_json(&report);
-    } else {
-        report_profile_head(&report);
-        report_profile_text(&report);
-    }
-    tool_tell_profile_damage(path, report.profile);
-    int exit = report.profile_totals.damage_count > 0 ? TOOL_FOUND : TOOL_FINE;
+    if (options->json)
+        report_print_json(&report);
+    else
+        report_print_text(&report);
+    tool_tell_profile_damage(path, report.statistics);
     report_free_tables(&report);
-    tbed_profile_close(report.profile);
-    return exit;
+    tbed_statistics_close(report.statistics);
+    return report.totals.foreign_damage_count > 0 ? TOOL_FOUND : TOOL_FINE;
 }
 
 /* A profile has labels without percentiles, no scopes to group, and no allocations. */
 static const struct tool_option_scope scopes[] = {
-    {OPTION_BY, "trace, rtl-log", NULL},
+    {OPTION_BY, "trace, rtl-log", "site, symbol, stack"},
     {OPTION_OVER_TIME, "trace, rtl-log", NULL},
     {OPTION_ALLOCATIONS, "trace, rtl-log", NULL},
-    {GROUP_OPTION_INCLUDE, "trace, rtl-log", NULL},
-    {GROUP_OPTION_EXCLUDE, "trace, rtl-log", NULL},
-    {'s', "trace, rtl-log", "min, mean, p50, p90, p99, p999, max, bytes, live, peak, freed, temporary"},
+    {'s', "trace, rtl-log", "bytes, live, peak, freed, temporary"},
 };
 
 static int report_file(const struct report_options *options, const char *path)
@@ -232,7 +271,6 @@ static int report_file(const struct report_options *options, const char *path)
     report_free_tables(&report);
     tbed_allocations_close(report.allocations);
     tbed_statistics_close(report.statistics);
-    tbed_profile_close(report.profile);
     tool_places_close(&report.places);
     tbed_reader_close(report.reader);
     return exit;

@@ -142,8 +142,8 @@ void tool_print_foreign_damage(FILE *out, const struct tbed_import_report *repor
 void tool_print_odd(const struct tbed_import_report *report, const char *before);
 
 /* As tool_tell_damage(), of a foreign profile that was read in place. */
-struct tbed_profile;
-void tool_tell_profile_damage(const char *path, const struct tbed_profile *profile);
+struct tbed_statistics;
+void tool_tell_profile_damage(const char *path, const struct tbed_statistics *statistics);
 
 /* All of 'text' as a percentage up to 100; gives it as a part of 1. False: it is none. */
 bool tool_parse_percent(const char *text, double *part_ret);

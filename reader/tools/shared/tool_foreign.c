@@ -120,19 +120,21 @@ void tool_print_odd(const struct tbed_import_report *report, const char *before)
                    tbed_rtl_odd_text(odd));
 }
 
-void tool_tell_profile_damage(const char *path, const struct tbed_profile *profile)
+void tool_tell_profile_damage(const char *path, const struct tbed_statistics *statistics)
 {
-    struct tbed_profile_totals totals;
-    struct tbed_profile_damage found;
+    struct tbed_statistics_totals totals;
+    struct tbed_foreign_damage found;
     char figure[32];
-    tbed_profile_totals(profile, &totals);
-    struct tbed_import_report damage = {.version = totals.version, .damage_count = totals.damage_count};
+    tbed_statistics_totals(statistics, &totals);
+    struct tbed_import_report damage = {.version = (uint32_t)totals.foreign_version,
+                                        .damage_count = totals.foreign_damage_count};
     if (damage.damage_count == 0)
         return;
     fflush(stdout);
     tool_complain("%s: damaged in %s place%s; everything intact was read", tool_path(path),
                   tool_format_count(figure, damage.damage_count), damage.damage_count == 1 ? "" : "s");
-    for (size_t i = 0; i < PROFILE_DAMAGE_TOLD_MAX && tbed_profile_damage_get(profile, i, &found); i++) {
+    for (size_t i = 0; i < PROFILE_DAMAGE_TOLD_MAX && tbed_statistics_damage_get(statistics, i, &found);
+         i++) {
         damage.damages[i] = (struct tbed_import_damage){found.status, found.file, found.offset, found.detail};
         fputs("  ", stderr);
         tool_print_foreign_damage(stderr, &damage, i);

@@ -228,15 +228,6 @@ static void walk(const struct tree *tree, struct tool_json *json)
     free(above);
 }
 
-/* Spans that never ended, and are in the rows. */
-static uint64_t counted_open(const struct tree *tree)
-{
-    uint64_t count = 0;
-    for (size_t i = 0; i < tree->count; i++)
-        count += tbed_stacks_row(tree->stacks, i)->open_count;
-    return count;
-}
-
 static void print_all(const struct tree *tree)
 {
     struct tbed_stacks_totals totals;
@@ -257,12 +248,8 @@ static void print_all(const struct tree *tree)
     }
     printf("%10s %8s %10s %10s  %s\n", "total", "of all", "self", "count", "span");
     walk(tree, NULL);
-    if (totals.span_count == 0 && totals.open_count == 0)
+    if (totals.span_count == 0)
         tool_hint("It has no spans; run 'tracebed report' to see its contents.");
-    uint64_t lost_count = totals.open_count - counted_open(tree);
-    if (lost_count > 0)
-        tool_hint("%llu spans never ended: what they had inside stands where they would.",
-                  (unsigned long long)lost_count);
     if (totals.unknown_count > 0)
         tool_hint("%llu spans without a known begin are left out.", (unsigned long long)totals.unknown_count);
 }
@@ -271,7 +258,6 @@ static void print_all(const struct tree *tree)
 
 static enum tbed_status tree_paths(struct tree *tree)
 {
-    tree->options.count_open = tbed_rtl_is_of_log(tree->reader);
     enum tbed_status status = tbed_stacks_make(tree->reader, &tree->options, &tree->stacks);
     if (status != TBED_OK)
         return status;

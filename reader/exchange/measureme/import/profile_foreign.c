@@ -1,12 +1,12 @@
 /*
- * A profile of measureme as the source of a profile: its pages are the chunks, its events are taken where they stand.
+ * A profile of measureme as the source of statistics: its pages are the chunks, its events are taken in place.
  *
  * Source: spec/measureme.md, "Profiles".
  *
  * SPDX-License-Identifier: MIT
  */
 #include "format/sized.h"
-#include "reader/analysis/profile/profile_take.h"
+#include "reader/analysis/statistics/span_walk.h"
 #include "reader/exchange/measureme/import/import.h"
 
 #include <stdlib.h>
@@ -105,9 +105,9 @@ struct foreign {
 /* ---- Events ---- */
 
 /* A foreign file is one stream: its order is the file's. */
-static struct profile_place place_of(const struct mm_chunk *chunk, uint32_t index)
+static struct stat_place place_of(const struct mm_chunk *chunk, uint32_t index)
 {
-    return (struct profile_place){.order = chunk->first + index};
+    return (struct stat_place){.order = chunk->first + index};
 }
 
 static uint64_t event_id(const uint8_t *bytes, enum mm_shape shape)
@@ -117,7 +117,13 @@ static uint64_t event_id(const uint8_t *bytes, enum mm_shape shape)
     return event.id;
 }
 
-static inline __attribute__((always_inline)) void take_events(struct profile_worker *worker,
+static void take_integer(struct stat_worker *worker, const struct mm_event *event, struct stat_place place)
+{
+    struct stat_value value = {event->begin, (double)event->begin};
+    tbed_stat_take_counter(worker, event->kind, event->id, &value, place);
+}
+
+static inline __attribute__((always_inline)) void take_events(struct stat_worker *worker,
                                                               const struct mm_chunk *chunk,
                                                               const enum mm_shape shape,
                                                               const size_t event_nbytes)
@@ -127,18 +133,18 @@ static inline __attribute__((always_inline)) void take_events(struct profile_wor
         const uint8_t *bytes = chunk->bytes + i * event_nbytes;
         mm_event_load(bytes, shape, &event);
         if (i >= PREFETCH_AHEAD)
-            profile_row_prefetch(worker, event_id(bytes - PREFETCH_AHEAD * event_nbytes, shape));
+            stat_row_prefetch(worker, event_id(bytes - PREFETCH_AHEAD * event_nbytes, shape));
         if (__builtin_expect(event.type == MM_INTERVAL, 1))
-            profile_take_span(worker, event.thread, event.kind, event.id, event.begin, event.end);
+            stat_take_span(worker, event.thread, event.kind, event.id, event.begin, event.end);
         else if (event.type == MM_INSTANT)
-            tbed_profile_take_instant(worker, event.kind, event.id);
+            tbed_stat_take_instant(worker, event.kind, event.id);
         else
-            tbed_profile_take_counter(worker, event.kind, event.id, event.begin, place_of(chunk, i));
+            take_integer(worker, &event, place_of(chunk, i));
     }
-    worker->counts.events += chunk->event_count;
+    worker->totals.event_count += chunk->event_count;
 }
 
-static void take_chunk(struct profile_worker *worker, size_t index)
+static void take_chunk(struct stat_worker *worker, size_t index)
 {
     const struct foreign *foreign = worker->context;
     struct mm_chunk chunk = mm_chunk_get(foreign->file, index);
@@ -159,17 +165,17 @@ static void take_chunk(struct profile_worker *worker, size_t index)
 }
 
 /* Counts are mostly at a file's end: instants in front of the first label's last count need no second look. */
-static void recount_chunk(struct profile_worker *worker, size_t index)
+static void recount_chunk(struct stat_worker *worker, size_t index)
 {
     const struct foreign *foreign = worker->context;
     struct mm_chunk chunk = mm_chunk_get(foreign->file, index);
     struct mm_event event;
-    if (chunk.first + chunk.event_count <= tbed_profile_first_count(worker))
+    if (chunk.first + chunk.event_count <= tbed_stat_first_count(worker))
         return;
     for (uint32_t i = 0; i < chunk.event_count; i++) {
         mm_event_load(chunk.bytes + (size_t)i * chunk.event_nbytes, foreign->shape, &event);
         if (event.type == MM_INSTANT)
-            tbed_profile_take_hit(worker, event.kind, event.id, place_of(&chunk, i));
+            tbed_stat_take_hit(worker, event.kind, event.id, place_of(&chunk, i));
     }
 }
 
@@ -230,7 +236,7 @@ static enum tbed_status walk_next(struct tbed_label_walk *walk, struct tbed_labe
 }
 
 /* A reference, and behind it nothing or a separator: the shape of nearly all event ids, in formats 7 to 9. */
-static bool label_of(struct profile_worker *worker, uint64_t id, uint64_t *label_id_ret)
+static bool label_of(struct stat_worker *worker, uint64_t id, uint64_t *label_id_ret)
 {
     const struct foreign *foreign = worker->context;
     uint64_t address, label_id = 0;
@@ -289,11 +295,11 @@ static bool has_strings(const struct mm_file *file, const struct mm_info *info)
 /* ---- The work ---- */
 
 struct found {
-    struct tbed_profile_damage kept[TBED_IMPORT_DAMAGE_KEPT];
+    struct tbed_foreign_damage kept[TBED_IMPORT_DAMAGE_KEPT];
     uint64_t count;
 };
 
-static void tell(struct found *found, const struct tbed_profile_damage *damage)
+static void tell(struct found *found, const struct tbed_foreign_damage *damage)
 {
     if (found->count < TBED_IMPORT_DAMAGE_KEPT)
         found->kept[found->count] = *damage;
@@ -326,7 +332,7 @@ static void tell_strings(const struct foreign *foreign, const struct mm_info *in
         while ((status = mm_component_next(&walk, &component)) == TBED_OK)
             continue;
         if (status == TBED_ERR_PROFILE_STRING && was_met(foreign, walk.damage_address))
-            tell(found, &(struct tbed_profile_damage){
+            tell(found, &(struct tbed_foreign_damage){
                             status, info->paged ? 0 : MM_STRING_DATA,
                             mm_file_offset(foreign->file, MM_STRING_DATA, walk.damage_address), 0});
         at = walk.address;
@@ -335,30 +341,30 @@ static void tell_strings(const struct foreign *foreign, const struct mm_info *in
 
 /* False: no memory. */
 static bool tell_damage(const struct foreign *foreign, const struct mm_info *info,
-                        struct tbed_profile *profile)
+                        struct tbed_statistics *statistics)
 {
     struct found *found = calloc(1, sizeof *found);
     struct mm_damage damage;
     if (found == NULL)
         return false;
     for (size_t i = 0; i < TBED_IMPORT_DAMAGE_KEPT && mm_damage_get(foreign->file, i, &damage); i++)
-        tell(found, &(struct tbed_profile_damage){damage.status, damage.file, damage.offset, damage.detail});
+        tell(found, &(struct tbed_foreign_damage){damage.status, damage.file, damage.offset, damage.detail});
     found->count = info->damage_count;
     tell_strings(foreign, info, found);
-    struct tbed_profile_origin origin = {
+    struct stat_origin origin = {
         .version = info->version,
         .file_nbytes = info->file_nbytes,
         .damage_count = found->count,
         .damages = found->kept,
         .kept_count = found->count < TBED_IMPORT_DAMAGE_KEPT ? (size_t)found->count : TBED_IMPORT_DAMAGE_KEPT,
     };
-    tbed_profile_set_origin(profile, &origin);
+    tbed_stat_set_origin(statistics, &origin);
     free(found);
     return true;
 }
 
 static enum tbed_status make(struct mm_file *file, const struct tbed_analysis_options *given,
-                             struct tbed_profile **profile_ret)
+                             struct tbed_statistics **statistics_ret)
 {
     struct foreign foreign = {.file = file, .shape = mm_event_shape(file)};
     struct tbed_analysis_options options;
@@ -369,7 +375,7 @@ static enum tbed_status make(struct mm_file *file, const struct tbed_analysis_op
     mm_info(file, &info);
     foreign.reference_nbytes = info.version >= 9 ? 8 : info.version >= 7 ? 4 : 0;
     tbed_import_metadata_read(file, info.metadata_id, &metadata);
-    struct profile_source source = {
+    struct stat_source source = {
         .context = &foreign,
         .chunk_count = mm_chunk_count(file),
         .take = take_chunk,
@@ -380,17 +386,17 @@ static enum tbed_status make(struct mm_file *file, const struct tbed_analysis_op
                     .walk_start = walk_start,
                     .walk_next = walk_next},
         .label_of = label_of,
-        .counts = metadata.is_count,
-        .unit = metadata.unit,
+        .resolution = 1,
+        .unit = metadata.is_count ? metadata.unit : NULL,
     };
     enum tbed_status status = TBED_ERR_MEMORY;
     uint64_t nbytes = info.stream_nbytes[MM_STRING_DATA];
     if (make_met(&foreign, nbytes) &&
         (foreign.reference_nbytes == 0 || make_runs(&foreign.runs, file, nbytes)))
-        status = tbed_profile_run(&source, options.thread_count, profile_ret);
+        status = tbed_stat_run(&source, &options, statistics_ret);
     free_runs(&foreign.runs);
-    if (status == TBED_OK && !tell_damage(&foreign, &info, *profile_ret)) {
-        tbed_profile_close(*profile_ret);
+    if (status == TBED_OK && !tell_damage(&foreign, &info, *statistics_ret)) {
+        tbed_statistics_close(*statistics_ret);
         status = TBED_ERR_MEMORY;
     }
     free(foreign.met);
@@ -399,27 +405,29 @@ static enum tbed_status make(struct mm_file *file, const struct tbed_analysis_op
 
 /* '*error_ret' tells of what happens after the opening. */
 static enum tbed_status make_and_close(struct mm_file *file, const struct tbed_analysis_options *options,
-                                       struct tbed_profile **profile_ret, struct tbed_error *error_ret)
+                                       struct tbed_statistics **statistics_ret, struct tbed_error *error_ret)
 {
-    enum tbed_status status = make(file, options, profile_ret);
+    enum tbed_status status = make(file, options, statistics_ret);
     mm_close(file);
     if (status != TBED_OK && error_ret != NULL)
         *error_ret = (struct tbed_error){.status = status};
     return status;
 }
 
-enum tbed_status tbed_profile_make_foreign(const char *path, const struct tbed_analysis_options *options,
-                                           struct tbed_profile **profile_ret, struct tbed_error *error_ret)
+enum tbed_status tbed_statistics_make_foreign(const char *path, const struct tbed_analysis_options *options,
+                                              struct tbed_statistics **statistics_ret,
+                                              struct tbed_error *error_ret)
 {
     struct mm_file *file;
     enum tbed_status status = mm_open(path, &file, error_ret);
-    return status == TBED_OK ? make_and_close(file, options, profile_ret, error_ret) : status;
+    return status == TBED_OK ? make_and_close(file, options, statistics_ret, error_ret) : status;
 }
 
-enum tbed_status tbed_profile_make_foreign_fd(int fd, const struct tbed_analysis_options *options,
-                                              struct tbed_profile **profile_ret, struct tbed_error *error_ret)
+enum tbed_status tbed_statistics_make_foreign_fd(int fd, const struct tbed_analysis_options *options,
+                                                 struct tbed_statistics **statistics_ret,
+                                                 struct tbed_error *error_ret)
 {
     struct mm_file *file;
     enum tbed_status status = mm_open_fd(fd, &file, error_ret);
-    return status == TBED_OK ? make_and_close(file, options, profile_ret, error_ret) : status;
+    return status == TBED_OK ? make_and_close(file, options, statistics_ret, error_ret) : status;
 }

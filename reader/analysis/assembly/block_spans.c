@@ -1,0 +1,266 @@
+/*
+ * The spans of one block; see block_spans.h.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/analysis/assembly/block_spans.h"
+
+#include "format/event.h"
+#include "reader/analysis/assembly/neighbours.h"
+#include "reader/core/events/decode.h"
+#include "reader/core/file/gateway.h"
+
+#include <stdlib.h>
+
+/* Where the reading stands. */
+struct reading {
+    struct block_spans *spans;
+    const uint64_t *at, *end;
+    uint64_t base, previous; /* tick of delta 0; tick of the event before */
+    uint64_t last_tick;      /* the latest */
+    size_t index;
+};
+
+void tbed_block_spans_free(struct block_spans *spans)
+{
+    free(spans->items);
+    free(spans->copy);
+    tbed_open_stack_free(&spans->stack);
+    tbed_look_back_free(&spans->back);
+}
+
+enum tbed_status tbed_block_get_stable(const struct tbed_reader *reader, size_t index, uint64_t **copy,
+                                       struct tbed_block *block_ret)
+{
+    enum tbed_status status = tbed_event_block_get(reader, index, block_ret);
+    if (status != TBED_OK || !tbed_reader_is_reused(reader))
+        return status;
+    uint64_t *words = realloc(*copy, block_ret->nbytes);
+    if (words == NULL)
+        return TBED_ERR_MEMORY;
+    *copy = words;
+    return tbed_block_copy(block_ret, words) ? TBED_OK : TBED_ERR_CHANGED;
+}
+
+/* An event takes a word or more, and every span of the stack becomes an item at most once. */
+static bool have_room(struct block_spans *spans, const struct tbed_block *block)
+{
+    size_t word_count = (size_t)block->nbytes / 8, room = word_count + block->stored_count;
+    spans->stack.count = 0;
+    if (!tbed_open_stack_reserve(&spans->stack, room))
+        return false;
+    if (room <= spans->room)
+        return true;
+    struct block_span *items = realloc(spans->items, room * sizeof *items);
+    if (items == NULL)
+        return false;
+    spans->items = items;
+    spans->room = room;
+    return true;
+}
+
+/* ---- Items ---- */
+
+static inline void add_item(struct block_spans *spans, const struct tbed_assembled *span,
+                            enum tbed_step_kind kind)
+{
+    spans->items[spans->count++] =
+        (struct block_span){span->begin_tick, span->end_tick, span->id, span->category, kind};
+}
+
+/* The span, which is off the stack now, began before the block: what is it besides? */
+static void find_begin(struct block_spans *spans, struct tbed_assembled *span)
+{
+    struct before_span before;
+    uint64_t depth = spans->stack.deep + spans->stack.count;
+    if (spans->has_categories && !tbed_reader_is_reused(spans->reader) &&
+        tbed_look_back(&spans->back, depth, &before))
+        span->category = before.category;
+}
+
+static inline void add_ended(struct block_spans *spans, struct tbed_assembled *span, enum tbed_step_kind kind)
+{
+    if (!span->was_begun)
+        find_begin(spans, span);
+    add_item(spans, span, kind);
+}
+
+/* ---- Events ---- */
+
+static void take_event(struct reading *reading, const struct tbed_event *event)
+{
+    struct block_spans *spans = reading->spans;
+    struct tbed_assembled span;
+    enum tbed_step_kind kind = tbed_open_stack_take(&spans->stack, event, &span);
+    spans->begin_count += kind == TBED_STEP_BEGIN;
+    spans->whole_count += event->type == TBED_EVENT_SPAN;
+    spans->end_count += event->type == TBED_EVENT_END;
+    if (kind == TBED_STEP_OPEN)
+        span.end_tick = tbed_stream_last_tick(spans->reader, spans->block.stream, event->tick);
+    if (kind != TBED_STEP_BEGIN && kind != TBED_STEP_EVENT)
+        add_ended(spans, &span, kind);
+    else if (kind == TBED_STEP_EVENT && spans->other != NULL)
+        spans->other(spans->other_context, spans, event, (size_t)(reading->at - spans->block.words));
+}
+
+static inline void pass_tick(struct reading *reading, uint64_t tick)
+{
+    reading->spans->decrease_count += tick < reading->previous;
+    reading->previous = tick;
+    reading->last_tick = tick > reading->last_tick ? tick : reading->last_tick;
+}
+
+static bool stop_at(struct reading *reading, enum tbed_status status, uint64_t word)
+{
+    const struct tbed_block *block = &reading->spans->block;
+    uint64_t offset = block->offset + (uint64_t)((const uint8_t *)reading->at - block->bytes);
+    tbed_damage_tell(reading->spans->reader, status, offset, block->cell, word);
+    reading->spans->is_damaged = true;
+    return false;
+}
+
+static bool take_time(struct reading *reading, uint64_t word)
+{
+    if (!tbed_event_time_is_allowed(word))
+        return stop_at(reading, TBED_ERR_EVENT_TIME, word);
+    reading->base += tbed_event_time_ticks(word);
+    reading->at++;
+    return true;
+}
+
+/* A SPAN without arguments, which is what an import consists of, needs no event to be made of it. */
+static inline bool take_plain_span(struct reading *reading, uint64_t word)
+{
+    if (reading->end - reading->at < 3)
+        return false;
+    struct tbed_extended_head head = tbed_extended_head_load(tbed_word_load(reading->at + 1));
+    if (head.type != TBED_EXT_SPAN || head.nwords != 2 || head.argument_count != 0)
+        return false;
+    struct block_spans *spans = reading->spans;
+    uint64_t tick = reading->base + tbed_event_delta(word);
+    uint32_t category = head.aux == 0 || head.aux > TBED_ID_MAX ? TBED_ID_INVALID : head.aux;
+    spans->items[spans->count++] = (struct block_span){tbed_word_load(reading->at + 2), tick,
+                                                       tbed_event_id(word), category, TBED_STEP_END};
+    spans->whole_count++;
+    pass_tick(reading, tick);
+    reading->at += 3;
+    return true;
+}
+
+/* Takes the event at 'at'. False: the block ends here. */
+static inline bool take_word(struct reading *reading, uint64_t word)
+{
+    uint32_t tag = tbed_event_tag(word);
+    size_t nwords = 1;
+    if (tag == TBED_TAG_EXTENDED && take_plain_span(reading, word))
+        return true;
+    if (tag == TBED_TAG_TIME)
+        return take_time(reading, word);
+    struct tbed_event event = {.stream = reading->spans->block.stream,
+                               .category = TBED_ID_INVALID,
+                               .id = tbed_event_id(word),
+                               .tick = reading->base + tbed_event_delta(word)};
+    if (tag >= TBED_TAG_BEGIN && tag <= TBED_TAG_INSTANT) {
+        event.type = (enum tbed_event_type)(tag - TBED_TAG_BEGIN + TBED_EVENT_BEGIN);
+    } else {
+        enum tbed_status status = tbed_decode_long(word, reading->at, reading->end, &event, &nwords);
+        if (status != TBED_OK)
+            return stop_at(reading, status, word);
+    }
+    pass_tick(reading, event.tick);
+    take_event(reading, &event);
+    reading->at += nwords;
+    return true;
+}
+
+static void read_words(struct reading *reading)
+{
+    while (reading->at < reading->end) {
+        uint64_t word = tbed_word_load(reading->at);
+        if (word == 0) {
+            if (reading->spans->block.sealed)
+                stop_at(reading, TBED_ERR_EVENT_ZERO, word);
+            return;
+        }
+        if (!take_word(reading, word))
+            return;
+    }
+}
+
+/* ---- What the block leaves open ---- */
+
+/* Spans deeper than the block stores, down to 'depth': they come behind those that it knows, which they contain. */
+static bool leave_deep(struct reading *reading, uint64_t depth)
+{
+    struct block_spans *spans = reading->spans;
+    for (; spans->stack.deep > depth; spans->stack.deep--) {
+        struct before_span before;
+        if (tbed_reader_is_reused(spans->reader) ||
+            !tbed_look_back(&spans->back, spans->stack.deep - 1, &before))
+            break; /* what is around it is not known either */
+        struct tbed_assembled span = {.begin_tick = before.begin_tick,
+                                      .end_tick = reading->last_tick,
+                                      .id = before.id,
+                                      .category = before.category};
+        if (spans->count == spans->room) {
+            struct block_span *items = realloc(spans->items, (spans->room * 2) * sizeof *items);
+            if (items == NULL)
+                return false;
+            spans->items = items;
+            spans->room *= 2;
+        }
+        add_item(spans, &span, before.begin_tick != 0 ? TBED_STEP_OPEN : TBED_STEP_UNKNOWN);
+    }
+    spans->unnamed_count += spans->stack.deep > depth ? spans->stack.deep - depth : 0;
+    return true;
+}
+
+static bool leave_open(struct reading *reading)
+{
+    struct block_spans *spans = reading->spans;
+    struct open_stack *stack = &spans->stack;
+    struct tbed_block next;
+    bool has_next = tbed_block_after(spans->reader, &spans->block, reading->index, &next);
+    size_t kept = has_next ? tbed_open_stack_kept(stack, &next) : 0;
+    while (stack->count > kept) {
+        struct open_span *open = &stack->items[--stack->count];
+        open->span.end_tick = reading->last_tick;
+        add_ended(spans, &open->span, open->is_known ? TBED_STEP_OPEN : TBED_STEP_UNKNOWN);
+    }
+    if (stack->deep == 0 || kept > 0)
+        return true;
+    return leave_deep(reading, has_next ? next.depth : 0);
+}
+
+static uint64_t tick_before(const struct block_spans *spans, size_t index)
+{
+    struct tbed_block before;
+    bool has_before = index > 0 && tbed_block_before(spans->reader, &spans->block, index - 1, &before);
+    return has_before ? tbed_block_last_tick(&before) : spans->block.first_tick;
+}
+
+enum tbed_status tbed_block_spans_read(struct block_spans *spans, size_t index)
+{
+    struct tbed_block *block = &spans->block;
+    spans->count = 0;
+    spans->begin_count = spans->end_count = spans->whole_count = 0;
+    spans->decrease_count = spans->unnamed_count = 0;
+    spans->is_damaged = false;
+    enum tbed_status status = tbed_block_get_stable(spans->reader, index, &spans->copy, block);
+    if (status == TBED_OK && !have_room(spans, block))
+        status = TBED_ERR_MEMORY;
+    if (status != TBED_OK)
+        return status;
+    struct reading reading = {.spans = spans,
+                              .at = block->words,
+                              .end = block->words_end,
+                              .base = block->first_tick,
+                              .previous = tick_before(spans, index),
+                              .last_tick = block->first_tick,
+                              .index = index};
+    tbed_look_back_from(&spans->back, block, index);
+    if (!tbed_open_stack_enter(&spans->stack, block, 0))
+        return TBED_ERR_MEMORY;
+    read_words(&reading);
+    return leave_open(&reading) ? TBED_OK : TBED_ERR_MEMORY;
+}

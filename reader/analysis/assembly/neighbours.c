@@ -1,0 +1,50 @@
+/*
+ * The blocks beside a block; see neighbours.h.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/analysis/assembly/neighbours.h"
+
+#include "format/block.h"
+
+bool tbed_block_before(const struct tbed_reader *reader, const struct tbed_block *next, size_t index,
+                       struct tbed_block *block_ret)
+{
+    size_t first, count;
+    tbed_stream_blocks(reader, next->stream, &first, &count);
+    if (index < first || index - first >= count)
+        return false;
+    return tbed_event_block_get(reader, index, block_ret) == TBED_OK && block_ret->stream == next->stream &&
+           block_ret->sequence + 1 == next->sequence;
+}
+
+bool tbed_block_after(const struct tbed_reader *reader, const struct tbed_block *block, size_t index,
+                      struct tbed_block *next_ret)
+{
+    size_t first, count;
+    tbed_stream_blocks(reader, block->stream, &first, &count);
+    while (++index < first + count)
+        if (tbed_event_block_get(reader, index, next_ret) == TBED_OK && next_ret->stream == block->stream)
+            return true;
+    return false;
+}
+
+uint64_t tbed_block_last_tick(const struct tbed_block *block)
+{
+    if (block->sealed)
+        return block->last_tick;
+    struct tbed_block_scan scan;
+    tbed_block_scan(block->bytes, block->nbytes, TBED_BLOCK_EVENTS, &scan);
+    return scan.last_tick;
+}
+
+uint64_t tbed_stream_last_tick(const struct tbed_reader *reader, uint32_t stream, uint64_t none)
+{
+    struct tbed_block block;
+    size_t first, count;
+    tbed_stream_blocks(reader, stream, &first, &count);
+    while (count-- > 0)
+        if (tbed_event_block_get(reader, first + count, &block) == TBED_OK && block.stream == stream)
+            return tbed_block_last_tick(&block);
+    return none;
+}

@@ -1,0 +1,25 @@
+/*
+ * The blocks beside a block in its stream.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_NEIGHBOURS_H
+#define TRACEBED_NEIGHBOURS_H
+
+#include <tracebed/reader.h>
+
+/* True if block 'index' is a good one and directly before block 'next' of the same stream; then it is filled. */
+bool tbed_block_before(const struct tbed_reader *reader, const struct tbed_block *next, size_t index,
+                       struct tbed_block *block_ret);
+
+/* The next good block of the stream behind block 'index', which is 'block', whatever is missing between them. */
+bool tbed_block_after(const struct tbed_reader *reader, const struct tbed_block *block, size_t index,
+                      struct tbed_block *next_ret);
+
+/* The tick of the block's last event; its first tick if it has none. */
+uint64_t tbed_block_last_tick(const struct tbed_block *block);
+
+/* The last tick of the stream's last good block; 'none' if it has no such block. */
+uint64_t tbed_stream_last_tick(const struct tbed_reader *reader, uint32_t stream, uint64_t none);
+
+#endif

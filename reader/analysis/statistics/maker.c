@@ -1,0 +1,312 @@
+/*
+ * The making of statistics: workers take chunks from the last to the first, whoever is done with the one that is
+ * next in that order puts it to those before.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/analysis/statistics/maker.h"
+#include "reader/analysis/shared/counts.h"
+#include "reader/analysis/shared/workers.h"
+#include "reader/analysis/statistics/async_pass.h"
+#include "reader/analysis/statistics/statistics_rows.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define LEAF_COUNT (STAT_TABLE_IDS >> STAT_LEAF_BITS)
+
+/* How many chunks may wait, a worker. */
+#define WINDOW_PER_WORKER 4u
+
+/* ---- In order ---- */
+
+static struct stat_result *result_of(struct stat_maker *maker, size_t order)
+{
+    return &maker->results[order % maker->window];
+}
+
+/* Waits until there is room for the chunk that is 'order'th from the end. */
+static struct stat_result *take_result(struct stat_maker *maker, size_t order)
+{
+    pthread_mutex_lock(&maker->lock);
+    while (order - maker->merged_count >= maker->window)
+        pthread_cond_wait(&maker->moved, &maker->lock);
+    pthread_mutex_unlock(&maker->lock);
+    struct stat_result *result = result_of(maker, order);
+    result->part_count = 0;
+    tbed_number_map_clear(&result->by_thread);
+    return result;
+}
+
+/* The chunk is done: merges it and all that have waited for it, if it is their turn. */
+static void give_result(struct stat_maker *maker, struct stat_result *result)
+{
+    pthread_mutex_lock(&maker->lock);
+    result->is_ready = true;
+    bool moved = false;
+    for (struct stat_result *next; (next = result_of(maker, maker->merged_count))->is_ready; moved = true) {
+        tbed_stat_merge_take(&maker->merge, next);
+        next->is_ready = false;
+        maker->merged_count++;
+    }
+    if (moved)
+        pthread_cond_broadcast(&maker->moved);
+    pthread_mutex_unlock(&maker->lock);
+}
+
+static void take_chunks(struct tbed_work *work, unsigned number)
+{
+    struct stat_maker *maker = work->context;
+    struct stat_worker *worker = &maker->workers[number];
+    size_t order;
+    while (tbed_work_take(work, &order)) {
+        size_t chunk = work->item_count - 1 - order;
+        worker->result = take_result(maker, order);
+        worker->part = NULL;
+        worker->chunk_marks = 0;
+        maker->source->take(worker, chunk);
+        maker->chunk_marks[chunk] = worker->chunk_marks;
+        give_result(maker, worker->result);
+    }
+}
+
+static void recount_chunks(struct tbed_work *work, unsigned number)
+{
+    struct stat_maker *maker = work->context;
+    size_t chunk;
+    while (tbed_work_take(work, &chunk))
+        if (maker->chunk_marks[chunk] & STAT_CHUNK_HAS_HITS)
+            maker->source->recount(&maker->workers[number], chunk);
+}
+
+/* ---- Workers ---- */
+
+static bool open_cells(const struct stat_maker *maker, struct stat_cells *cells)
+{
+    cells->resolution = maker->source->resolution;
+    cells->has_histograms = !maker->options->skip_percentiles;
+    return tbed_stat_grow_cells(cells, 0);
+}
+
+static bool open_worker(struct stat_worker *worker, struct stat_maker *maker)
+{
+    worker->maker = maker;
+    worker->context = maker->source->context;
+    worker->id_leaves = maker->id_leaves;
+    worker->id_slots = calloc(STAT_ID_SLOTS, sizeof *worker->id_slots);
+    return worker->id_slots != NULL && open_cells(maker, &worker->cells);
+}
+
+static void close_worker(struct stat_worker *worker)
+{
+    tbed_stat_cells_free(&worker->cells);
+    tbed_stat_messages_free(&worker->messages);
+    free(worker->id_slots);
+    free(worker->recounts);
+    if (worker->scratch != NULL)
+        worker->free_scratch(worker->scratch);
+    tbed_stat_marks_free(&worker->marks);
+}
+
+static bool open_maker(struct stat_maker *maker, const struct stat_source *source,
+                       const struct tbed_analysis_options *options)
+{
+    maker->source = source;
+    maker->options = options;
+    pthread_mutex_init(&maker->lock, NULL);
+    pthread_cond_init(&maker->moved, NULL);
+    maker->worker_count = tbed_worker_count(options->thread_count, source->chunk_count);
+    maker->window = (size_t)maker->worker_count * WINDOW_PER_WORKER;
+    maker->id_leaves = calloc(LEAF_COUNT, sizeof *maker->id_leaves); /* only what is touched is memory */
+    maker->workers = calloc(maker->worker_count, sizeof *maker->workers);
+    maker->results = calloc(maker->window, sizeof *maker->results);
+    maker->chunk_marks = calloc(source->chunk_count + 1, 1);
+    if (!tbed_stat_labels_open(&maker->labels, source) || maker->id_leaves == NULL ||
+        maker->workers == NULL || maker->results == NULL || maker->chunk_marks == NULL ||
+        !open_cells(maker, &maker->merge.cells))
+        return false;
+    for (unsigned i = 0; i < maker->worker_count; i++)
+        if (!open_worker(&maker->workers[i], maker))
+            return false;
+    return true;
+}
+
+static void close_results(struct stat_maker *maker)
+{
+    for (size_t i = 0; maker->results != NULL && i < maker->window; i++) {
+        struct stat_result *result = &maker->results[i];
+        for (size_t k = 0; k < result->part_room; k++) {
+            free(result->parts[k].spans);
+            free(result->parts[k].roots);
+        }
+        free(result->parts);
+        tbed_number_map_free(&result->by_thread);
+    }
+    free(maker->results);
+}
+
+static void close_leaves(struct stat_maker *maker)
+{
+    uint64_t left = maker->id_leaf_count;
+    for (size_t i = 0; maker->id_leaves != NULL && i < LEAF_COUNT && left > 0; i++)
+        if (maker->id_leaves[i] != NULL) {
+            free(maker->id_leaves[i]);
+            left--;
+        }
+    free(maker->id_leaves);
+}
+
+static void close_maker(struct stat_maker *maker)
+{
+    for (unsigned i = 0; maker->workers != NULL && i < maker->worker_count; i++)
+        close_worker(&maker->workers[i]);
+    free(maker->workers);
+    close_results(maker);
+    close_leaves(maker);
+    free(maker->chunk_marks);
+    tbed_stat_merge_free(&maker->merge);
+    tbed_stat_followers_free(&maker->followers);
+    tbed_stat_labels_close(&maker->labels);
+    pthread_cond_destroy(&maker->moved);
+    pthread_mutex_destroy(&maker->lock);
+}
+
+/* ---- Sums ---- */
+
+/* Everything into worker 0. */
+static bool add_workers(struct stat_maker *maker)
+{
+    struct stat_worker *first = &maker->workers[0];
+    bool fine = !maker->merge.out_of_memory && !first->out_of_memory;
+    first->totals.overlap_count += maker->merge.overlap_count;
+    tbed_stat_cells_add(&first->cells, &maker->merge.cells);
+    for (unsigned i = 1; i < maker->worker_count && fine; i++) {
+        struct stat_worker *worker = &maker->workers[i];
+        TBED_COUNTS_ADD(&first->totals, &worker->totals);
+        tbed_stat_cells_add(&first->cells, &worker->cells);
+        fine = !worker->out_of_memory && tbed_stat_marks_add(&first->marks, &worker->marks) &&
+               tbed_stat_messages_add(&first->messages, &worker->messages);
+    }
+    return fine && !first->cells.is_out_of_memory;
+}
+
+/* ---- Cache hits, where a label has them both ways ---- */
+
+static uint64_t hit_count_of(const struct stat_maker *maker, uint32_t row)
+{
+    const struct stat_extra *extra = tbed_stat_extra_known(&maker->workers[0].cells, row);
+    return extra != NULL ? extra->hit_count : 0;
+}
+
+static bool needs_recount(const struct stat_maker *maker)
+{
+    const struct stat_followers *followers = &maker->followers;
+    for (uint32_t row = 0; row < followers->row_count; row++)
+        if (followers->by_row[row].count > 0 && hit_count_of(maker, row) > 0)
+            return true;
+    return false;
+}
+
+static bool recount_hits(struct stat_maker *maker)
+{
+    struct stat_worker *first = &maker->workers[0];
+    struct stat_followers *followers = &maker->followers;
+    uint32_t row_count = maker->labels.count;
+    followers->marks = first->marks;
+    first->marks = (struct stat_marks){0};
+    if (!tbed_stat_followers_make(followers, row_count))
+        return false;
+    if (!needs_recount(maker))
+        return true;
+    for (unsigned i = 0; i < maker->worker_count; i++)
+        if ((maker->workers[i].recounts = calloc(row_count, sizeof(uint64_t))) == NULL)
+            return false;
+    struct tbed_work work = {
+        .item_count = maker->source->chunk_count, .run = recount_chunks, .context = maker};
+    tbed_work_run(&work, maker->worker_count);
+    for (uint32_t row = 0; row < row_count; row++) {
+        if (followers->by_row[row].count == 0)
+            continue;
+        struct stat_extra *extra = tbed_stat_extra(&first->cells, row);
+        if (extra == NULL)
+            return false;
+        extra->hit_count = 0;
+        for (unsigned i = 0; i < maker->worker_count; i++)
+            extra->hit_count += maker->workers[i].recounts[row];
+    }
+    return true;
+}
+
+/* The number of the event that is the first label's last QueryCacheHitCount, for a source that is one stream. */
+uint64_t tbed_stat_first_count(const struct stat_worker *worker)
+{
+    return worker->maker->followers.first_order;
+}
+
+/* ---- All of it ---- */
+
+/* As if nothing had been taken; labels stay. */
+static void clear(struct stat_maker *maker)
+{
+    for (unsigned i = 0; i < maker->worker_count; i++) {
+        struct stat_worker *worker = &maker->workers[i];
+        tbed_stat_cells_clear(&worker->cells);
+        tbed_stat_messages_clear(&worker->messages);
+        tbed_stat_marks_free(&worker->marks);
+        worker->marks = (struct stat_marks){0};
+        worker->totals = (struct tbed_statistics_totals){0};
+    }
+    tbed_stat_merge_clear(&maker->merge);
+    maker->merged_count = 0;
+}
+
+static void take_all(struct stat_maker *maker)
+{
+    const struct stat_source *source = maker->source;
+    for (bool again = true; again;
+         again = source->must_repeat != NULL && source->must_repeat(source->context)) {
+        clear(maker);
+        struct tbed_work work = {.item_count = source->chunk_count, .run = take_chunks, .context = maker};
+        tbed_work_run(&work, maker->worker_count);
+    }
+}
+
+/* The streams' spans are over. */
+static void count_streams(struct stat_maker *maker)
+{
+    struct tbed_statistics_totals *totals = &maker->workers[0].totals;
+    totals->span_ticks = tbed_stat_merge_finish(&maker->merge);
+    totals->stream_count = maker->merge.stream_count;
+    if (maker->source->reader == NULL)
+        totals->whole_span_count = totals->span_count;
+}
+
+static bool run(struct stat_maker *maker, struct tbed_statistics *statistics)
+{
+    struct stat_worker *first = &maker->workers[0];
+    struct stat_cells asyncs = {0};
+    take_all(maker);
+    count_streams(maker);
+    bool fine = open_cells(maker, &asyncs) && add_workers(maker) && recount_hits(maker) &&
+                tbed_async_pass(first, &asyncs) && tbed_stat_labels_name(&maker->labels);
+    statistics->totals = first->totals;
+    if (maker->source->unit != NULL)
+        snprintf(statistics->unit, sizeof statistics->unit, "%s", maker->source->unit);
+    fine = fine && tbed_stat_make_rows(statistics, maker, &asyncs);
+    tbed_stat_cells_free(&asyncs);
+    return fine;
+}
+
+enum tbed_status tbed_stat_run(const struct stat_source *source, const struct tbed_analysis_options *options,
+                               struct tbed_statistics **statistics_ret)
+{
+    struct stat_maker maker = {0};
+    struct tbed_statistics *statistics = calloc(1, sizeof *statistics);
+    bool fine = statistics != NULL && open_maker(&maker, source, options) && run(&maker, statistics);
+    close_maker(&maker);
+    if (fine)
+        *statistics_ret = statistics;
+    else
+        tbed_statistics_close(statistics);
+    return fine ? TBED_OK : TBED_ERR_MEMORY;
+}

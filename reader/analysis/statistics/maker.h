@@ -1,0 +1,33 @@
+/*
+ * Statistics in the making: what its workers share.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_STAT_MAKER_H
+#define TRACEBED_STAT_MAKER_H
+
+#include "reader/analysis/statistics/cache_hits.h"
+#include "reader/analysis/statistics/walk_merge.h"
+
+struct stat_maker {
+    const struct stat_source *source;
+    const struct tbed_analysis_options *options;
+    struct stat_labels labels;
+    uint32_t **id_leaves;   /* atomic, as is what they hold */
+    uint64_t id_leaf_count; /* atomic */
+    struct stat_worker *workers;
+    unsigned worker_count;
+
+    /* Chunks that are done wait here for those after them; by chunk number modulo 'window'. */
+    pthread_mutex_t lock;
+    pthread_cond_t moved; /* 'merged_count' grew */
+    struct stat_result *results;
+    size_t window;
+    size_t merged_count; /* chunks, from the last on */
+    struct stat_merge merge;
+
+    uint8_t *chunk_marks; /* by chunk; each written by whoever takes the chunk */
+    struct stat_followers followers;
+};
+
+#endif

@@ -1,0 +1,250 @@
+/*
+ * One span taken into the statistics, in the general way: its stream is walked from the end to the start. Inline: this
+ * is what a large trace's time goes into.
+ *
+ * A worker has a chunk at a time and walks it from its end to its start, each thread in it with a stack that starts
+ * out empty. A span that finds its stack empty is a root: its parent is in a later chunk, and is found when the chunks
+ * are put together (walk_merge.c). What is on the stack at the chunk's start is handed on to the chunks before. So the
+ * result is that of one walk over everything, whatever the spans are like.
+ *
+ * A span's figures are added up when it leaves the stack: only then is it known what its children took.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_SPAN_WALK_H
+#define TRACEBED_SPAN_WALK_H
+
+#include "reader/analysis/statistics/row_labels.h"
+#include "reader/analysis/sums/cells.h"
+#include "reader/analysis/sums/messages.h"
+
+/* A span on a stack. */
+struct stat_span {
+    uint64_t begin, end;
+    uint64_t children; /* ticks of those that it is the parent of */
+    uint32_t cell;
+};
+
+struct stat_root {
+    uint64_t begin, end;
+};
+
+/* What a chunk has of one thread. spans[0] stands for whatever is open in later chunks, and contains everything. */
+struct stat_part {
+    uint64_t thread;
+    struct stat_span *spans, *top, *spans_end;
+    struct stat_root *roots, *roots_at, *roots_end;
+    uint64_t hull_begin, hull_end; /* of the roots, and so of all spans */
+};
+
+/* What a chunk comes to. */
+struct stat_result {
+    struct stat_part *parts; /* each keeps its memory */
+    size_t part_count, part_room;
+    struct number_map by_thread;
+    bool is_ready;
+};
+
+/* The last QueryCacheHitCount of a row in a stream, and the highest tick of one. */
+struct stat_mark {
+    struct stat_place place;
+    uint32_t row;
+    uint32_t next; /* of the same hash; UINT32_MAX: none */
+};
+
+struct stat_marks {
+    struct stat_mark *list;
+    size_t count, room;
+    struct number_map by_row_and_stream;
+};
+
+/*
+ * The rows of ids are in a tree of two levels, all of whose leaves are shared: events name ids that stand close
+ * together. What it may take of memory is bounded; behind that, and for higher ids, each worker has a small cache.
+ */
+#define STAT_LEAF_BITS 10
+#define STAT_LEAF_IDS  (1u << STAT_LEAF_BITS)
+#define STAT_LEAF_MAX  6144u /* 24 MiB */
+#define STAT_TABLE_IDS (UINT64_C(1) << 30)
+
+#define STAT_ID_SLOTS   (1u << 14)
+#define STAT_KIND_SLOTS 64u
+
+struct stat_id_slot {
+    uint64_t id;
+    uint32_t row; /* 0: empty */
+};
+
+struct stat_kind_slot {
+    uint64_t id;
+    uint32_t kind; /* + 1; 0: empty */
+};
+
+struct stat_maker;
+
+/* What a chunk has that has to be looked at again. */
+#define STAT_CHUNK_HAS_HITS   1u
+#define STAT_CHUNK_HAS_ASYNCS 2u
+
+struct stat_worker {
+    struct stat_maker *maker;
+    const void *context; /* the source's */
+    struct stat_cells cells;
+    uint32_t **id_leaves;          /* shared; rows of the ids below STAT_TABLE_IDS */
+    struct stat_id_slot *id_slots; /* of the other ids, as far as there is room */
+    struct stat_kind_slot kind_slots[STAT_KIND_SLOTS];
+    struct stat_result *result;
+    struct stat_part *part; /* of the event before; NULL at a chunk's start */
+    struct tbed_statistics_totals totals;
+    struct stat_messages messages;
+    struct stat_marks marks;
+    uint64_t *recounts; /* hits by row, in a recount */
+    uint8_t chunk_marks;
+    bool out_of_memory;
+    void *scratch; /* the source's */
+    void (*free_scratch)(void *scratch);
+};
+
+/* A counter's value: as it counts for categories, and as it is. */
+struct stat_value {
+    uint64_t whole;
+    double number;
+};
+
+/* The parts that are not for every event. */
+uint32_t tbed_stat_find_row(struct stat_worker *worker, uint64_t id);
+uint32_t tbed_stat_find_kind(struct stat_worker *worker, uint64_t id);
+struct stat_part *tbed_stat_find_part(struct stat_worker *worker, uint64_t thread);
+bool tbed_stat_grow_spans(struct stat_part *part);
+bool tbed_stat_grow_roots(struct stat_part *part);
+void tbed_stat_take_instant(struct stat_worker *worker, uint64_t kind, uint64_t id);
+void tbed_stat_take_counter(struct stat_worker *worker, uint64_t kind, uint64_t id,
+                            const struct stat_value *value, struct stat_place place);
+void tbed_stat_take_unknown(struct stat_worker *worker, uint64_t id); /* a span with no known begin */
+void tbed_stat_count_open(struct stat_worker *worker, uint64_t id);   /* of a span that is taken too */
+/* In a recount: an instant, whatever its kind. */
+void tbed_stat_take_hit(struct stat_worker *worker, uint64_t kind, uint64_t id, struct stat_place place);
+/* In a recount, of a source that is one stream: instants of a lower order need not be taken. */
+uint64_t tbed_stat_first_count(const struct stat_worker *worker);
+/* Where the id's row is kept in the tree; NULL: not there. */
+static inline uint32_t *stat_row_place(const struct stat_worker *worker, uint64_t id)
+{
+    if (id >= STAT_TABLE_IDS)
+        return NULL;
+    uint32_t *leaf = __atomic_load_n(&worker->id_leaves[id >> STAT_LEAF_BITS], __ATOMIC_ACQUIRE);
+    return leaf != NULL ? &leaf[id % STAT_LEAF_IDS] : NULL;
+}
+
+/* The row that is known of an id; 0: none. */
+static inline uint32_t stat_row_known(const struct stat_worker *worker, uint64_t id)
+{
+    const uint32_t *place = stat_row_place(worker, id);
+    if (__builtin_expect(place != NULL, 1))
+        return __atomic_load_n(place, __ATOMIC_RELAXED);
+    const struct stat_id_slot *slot = &worker->id_slots[(id ^ id >> 14) % STAT_ID_SLOTS];
+    return slot->id == id ? slot->row : 0;
+}
+
+/* The id's row, STAT_UNRESOLVED among its bits; 0: no memory. */
+static inline uint32_t stat_row(struct stat_worker *worker, uint64_t id)
+{
+    uint32_t row = stat_row_known(worker, id);
+    return __builtin_expect(row != 0, 1) ? row : tbed_stat_find_row(worker, id);
+}
+
+static inline void stat_row_prefetch(const struct stat_worker *worker, uint64_t id)
+{
+    const uint32_t *place = stat_row_place(worker, id);
+    if (place != NULL)
+        __builtin_prefetch(place);
+}
+
+static inline uint32_t stat_kind(struct stat_worker *worker, uint64_t id)
+{
+    const struct stat_kind_slot *slot = &worker->kind_slots[(id ^ id >> 6) % STAT_KIND_SLOTS];
+    if (__builtin_expect(slot->id == id && slot->kind != 0, 1))
+        return slot->kind - 1;
+    return tbed_stat_find_kind(worker, id);
+}
+
+static inline bool stat_contains(const struct stat_span *outer, uint64_t begin, uint64_t end)
+{
+    return outer->begin <= begin && end <= outer->end;
+}
+
+/* A span leaves its stack because of one that it does not contain. */
+static inline void stat_pop(struct stat_cells *cells, const struct stat_span *span)
+{
+    struct stat_cell *cell = &cells->cells[span->cell];
+    cell->children += span->children;
+    stat_cell_end(cells, cell, tbed_ticks_between(cells->resolution, span->begin, span->end));
+}
+
+/* Do they overlap, neither containing the other? 'outer' is known not to contain the other. */
+static inline bool stat_overlaps(const struct stat_span *span, uint64_t begin, uint64_t end)
+{
+    return span->begin < end && begin < span->end && !(begin <= span->begin && span->end <= end);
+}
+
+static inline void stat_push(struct stat_worker *worker, struct stat_part *part, uint64_t begin, uint64_t end,
+                             uint32_t cell)
+{
+    if (__builtin_expect(part->top + 1 == part->spans_end, 0) && !tbed_stat_grow_spans(part)) {
+        worker->out_of_memory = true;
+        return;
+    }
+    *++part->top = (struct stat_span){begin, end, 0, cell};
+}
+
+static inline void stat_root_add(struct stat_worker *worker, struct stat_part *part, uint64_t begin,
+                                 uint64_t end)
+{
+    if (__builtin_expect(part->roots_at == part->roots_end, 0) && !tbed_stat_grow_roots(part)) {
+        worker->out_of_memory = true;
+        return;
+    }
+    *part->roots_at++ = (struct stat_root){begin, end};
+    part->hull_begin = begin < part->hull_begin ? begin : part->hull_begin;
+    part->hull_end = end > part->hull_end ? end : part->hull_end;
+}
+
+/* The thread's part of the chunk; NULL: no memory. */
+static inline struct stat_part *stat_part_of(struct stat_worker *worker, uint64_t thread)
+{
+    struct stat_part *part = worker->part;
+    if (__builtin_expect(part == NULL || part->thread != thread, 0))
+        part = tbed_stat_find_part(worker, thread);
+    return part;
+}
+
+/* Takes a span of the chunk; its events come the last first. */
+static inline __attribute__((always_inline)) void stat_take_span(struct stat_worker *worker, uint64_t thread,
+                                                                 uint64_t kind, uint64_t id, uint64_t begin,
+                                                                 uint64_t end)
+{
+    struct stat_part *part = stat_part_of(worker, thread);
+    if (part == NULL)
+        return;
+    uint32_t row = stat_row(worker, id);
+    uint32_t of_kind = stat_kind(worker, kind);
+    of_kind = of_kind < STAT_SPAN_KINDS ? of_kind : STAT_OTHER;
+    worker->totals.unnamed_count += row >> 31;
+    worker->totals.span_count++;
+    worker->totals.inverted_count += end < begin;
+    begin = end < begin ? end : begin;
+    uint32_t cell = stat_cell_index(row & STAT_ROW_MAX, of_kind);
+    if (__builtin_expect(cell >= worker->cells.room, 0) && !tbed_stat_grow_cells(&worker->cells, cell))
+        return;
+    struct stat_span *top = part->top;
+    while (!stat_contains(top, begin, end)) { /* spans[0] contains everything */
+        worker->totals.overlap_count += stat_overlaps(top, begin, end);
+        stat_pop(&worker->cells, top--);
+    }
+    part->top = top;
+    top->children += tbed_ticks_between(worker->cells.resolution, begin, end);
+    if (top == part->spans)
+        stat_root_add(worker, part, begin, end);
+    stat_push(worker, part, begin, end, cell);
+}
+
+#endif

@@ -1,0 +1,33 @@
+/*
+ * Finished statistics.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_STATISTICS_ROWS_H
+#define TRACEBED_STATISTICS_ROWS_H
+
+#include "reader/analysis/shared/named.h"
+#include "reader/analysis/statistics/maker.h"
+
+struct tbed_statistics {
+    struct tbed_statistics_totals totals;
+    struct tbed_span_row *spans, *asyncs;
+    struct tbed_instant_row *instants;
+    struct tbed_counter_row *counters;
+    struct tbed_message_row *messages;
+    struct tbed_artifact_row *artifacts;
+    size_t span_count, async_count, instant_count, counter_count, message_count, artifact_count;
+    char **texts; /* of all rows but messages' */
+    size_t text_count;
+    struct named_texts message_texts;
+    struct tbed_foreign_damage *damages;
+    size_t damage_count;
+    char unit[17]; /* "": time */
+};
+
+/* Rows from labels and the cells of worker 0, ordered by label; the labels' texts become the statistics'. False: no
+ * memory. */
+bool tbed_stat_make_rows(struct tbed_statistics *statistics, struct stat_maker *maker,
+                         struct stat_cells *asyncs);
+
+#endif

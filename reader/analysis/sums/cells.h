@@ -1,0 +1,117 @@
+/*
+ * What is added up for the statistics: cells of spans, by row and kind, and what few rows have.
+ *
+ * A worker has cells of its own, so that no event takes a lock. A row is a number that all workers share.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_CELLS_H
+#define TRACEBED_CELLS_H
+
+#include "reader/analysis/shared/resolution.h"
+#include "reader/analysis/sums/histogram.h"
+
+#include <tracebed/analysis.h>
+
+/* By the text of a category. The first are spans', and have cells of their own in a row. */
+enum stat_kind {
+    STAT_OTHER,
+    STAT_QUERY, /* Query, GenericActivity */
+    STAT_BLOCKED,
+    STAT_LOAD,
+    STAT_HASHING,
+    STAT_SPAN_KINDS,
+    STAT_HIT = STAT_SPAN_KINDS,
+    STAT_HIT_COUNT,
+    STAT_ARTIFACT,
+};
+
+/* The spans of one row and kind; one cache line. 'instant_count' and 'extra' are of a row's first cell. */
+struct stat_cell {
+    uint64_t count, total;
+    uint64_t children; /* ticks of the spans that these are the parents of: may be more than 'total' */
+    uint64_t min, max;
+    struct tbed_histogram *histogram; /* NULL until it is needed */
+    uint64_t instant_count;
+    uint32_t extra; /* index of the row's extra + 1; 0: none */
+};
+_Static_assert(sizeof(struct stat_cell) == 64, "one cache line");
+
+/* Where an event stands, for "the last one" and "follows": in a stream by order, among streams by tick. */
+struct stat_place {
+    uint64_t stream, order, tick;
+};
+
+/* What few rows have. */
+struct stat_extra {
+    uint64_t unknown_count, open_count;
+    uint64_t hit_count;               /* instants QueryCacheHit */
+    uint64_t counted_hits, hit_marks; /* sum and number of QueryCacheHitCount */
+    uint64_t mark_hint;               /* tbed_stat_mark() */
+    uint64_t artifact_value, artifact_count;
+    uint64_t counter_count;
+    double counter_last, counter_min, counter_max;
+    struct stat_place counter_place;
+};
+
+/* Starts with zeros. */
+struct stat_cells {
+    struct stat_cell *cells; /* row * STAT_SPAN_KINDS + kind */
+    uint32_t room;
+    struct stat_extra *extras;
+    size_t extra_count, extra_room;
+    uint64_t resolution; /* ticks; durations are of times cut to it */
+    bool has_histograms;
+    bool is_out_of_memory; /* once set, the sums are no good */
+};
+
+static inline uint32_t stat_cell_index(uint32_t row, enum stat_kind kind)
+{
+    return row * STAT_SPAN_KINDS + kind;
+}
+
+/* Makes room for the cell. False: no memory. */
+bool tbed_stat_grow_cells(struct stat_cells *cells, uint32_t cell);
+bool tbed_stat_start_histogram(struct stat_cells *cells, struct stat_cell *cell);
+void tbed_stat_cells_free(struct stat_cells *cells);
+void tbed_stat_cells_clear(struct stat_cells *cells); /* the room stays */
+
+/* The row's extra, made when first asked for; valid until the next one is made. NULL: no memory. */
+struct stat_extra *tbed_stat_extra(struct stat_cells *cells, uint32_t row);
+
+/* The same as far as there is one; NULL: none. */
+const struct stat_extra *tbed_stat_extra_known(const struct stat_cells *cells, uint32_t row);
+
+void tbed_stat_add_counter(struct stat_extra *extra, double value, struct stat_place place);
+
+/* Adds all of 'from', and takes its histograms. */
+void tbed_stat_cells_add(struct stat_cells *cells, struct stat_cells *from);
+
+/* Adds one cell, and takes its histogram; and one extra. */
+void tbed_stat_cell_add(struct stat_cells *cells, struct stat_cell *into, struct stat_cell *from);
+void tbed_stat_extra_add(struct stat_extra *into, const struct stat_extra *from);
+
+/* Sums that stop at the highest number. */
+static inline uint64_t stat_sum(uint64_t left, uint64_t right)
+{
+    return right > UINT64_MAX - left ? UINT64_MAX : left + right;
+}
+
+/* A span of the cell, which there is room for, took 'ticks'. */
+static inline void stat_cell_end(struct stat_cells *cells, struct stat_cell *cell, uint64_t ticks)
+{
+    if (__builtin_expect(cell->count == 0, 0))
+        cell->min = UINT64_MAX;
+    cell->count++;
+    cell->total += ticks;
+    cell->min = ticks < cell->min ? ticks : cell->min;
+    cell->max = ticks > cell->max ? ticks : cell->max;
+    if (!cells->has_histograms)
+        return;
+    if (__builtin_expect(cell->histogram == NULL, 0) && !tbed_stat_start_histogram(cells, cell))
+        return;
+    if (__builtin_expect(!tbed_histogram_add(cell->histogram, ticks), 0))
+        cells->is_out_of_memory = true;
+}
+
+#endif

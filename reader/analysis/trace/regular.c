@@ -1,0 +1,363 @@
+/*
+ * The fast loop: blocks of regular streams, in which the stack says what containment would: the parent of a span is the
+ * one that is around it on the stack when it ends. So a block is read forward, in any order among blocks.
+ *
+ * Begins, ends and instants are taken by a loop that keeps all it needs in registers; any other event leaves the loop.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "format/event.h"
+#include "reader/analysis/assembly/neighbours.h"
+#include "reader/analysis/trace/trace_worker.h"
+#include "reader/core/events/decode.h"
+#include "reader/core/file/damage.h"
+
+#include <stdlib.h>
+
+#define LOOK_WORDS 256u /* of a stream's first block, to see what it is like */
+
+/* Where the scan stands in its block. */
+struct scan {
+    struct trace_worker *trace;
+    struct stat_worker *worker;
+    const struct tbed_block *block;
+    const uint64_t *at, *end;
+    uint64_t base;
+    uint64_t previous; /* tick of the event before */
+    uint64_t hull_begin, hull_end;
+    struct regular_frame *top;
+    bool is_irregular;
+};
+
+bool tbed_stat_looks_regular(const struct tbed_block *block)
+{
+    const uint64_t *end = block->words_end;
+    if (end - block->words > LOOK_WORDS)
+        end = block->words + LOOK_WORDS;
+    for (const uint64_t *at = block->words; at < end;) {
+        uint64_t word = tbed_word_load(at);
+        size_t nwords;
+        if (word == 0 || tbed_event_check(word, at, block->words_end, &nwords) != TBED_OK)
+            break;
+        if (tbed_event_tag(word) == TBED_TAG_EXTENDED &&
+            tbed_extended_head_load(tbed_word_load(at + 1)).type == TBED_EXT_SPAN)
+            return false;
+        at += nwords;
+    }
+    return block->depth == block->stored_count;
+}
+
+/* ---- Spans ---- */
+
+/* Room for the cell that is the id's; its index. Row 0 when memory is out, which nobody reads. */
+static uint32_t cell_of(struct stat_worker *worker, uint32_t id)
+{
+    uint32_t row = stat_row(worker, id), cell = stat_cell_index(row & STAT_ROW_MAX, STAT_OTHER);
+    worker->totals.unnamed_count += row >> 31;
+    return tbed_stat_grow_cells(&worker->cells, cell) ? cell : 0;
+}
+
+static void begin_span(struct scan *scan, uint32_t id, uint64_t tick)
+{
+    *++scan->top = (struct regular_frame){tick, id, cell_of(scan->worker, id)};
+    scan->worker->totals.begin_count++;
+}
+
+static void end_known(struct scan *scan, uint64_t tick)
+{
+    struct stat_cells *cells = &scan->worker->cells;
+    struct regular_frame *frame = scan->top--;
+    uint64_t ticks = tbed_ticks_between(cells->resolution, frame->begin_tick, tick);
+    stat_cell_end(cells, &cells->cells[frame->cell], ticks);
+    cells->cells[scan->top->cell].children += ticks;
+    scan->worker->totals.span_count++;
+    scan->hull_begin = frame->begin_tick < scan->hull_begin ? frame->begin_tick : scan->hull_begin;
+    scan->hull_end = tick > scan->hull_end ? tick : scan->hull_end;
+}
+
+static void end_span(struct scan *scan, const struct tbed_event *event)
+{
+    scan->worker->totals.end_count++;
+    if (event->of.end.leaves)
+        scan->is_irregular = true;
+    else if (scan->top > scan->trace->frames)
+        end_known(scan, event->tick);
+    else if (event->of.end.begin_tick == 0)
+        tbed_stat_take_unknown(scan->worker, event->id);
+    else
+        scan->is_irregular = true; /* spans that ended before it may be its children */
+}
+
+/* ---- Events that the tight loop leaves ---- */
+
+static void take_event(struct scan *scan, const struct tbed_event *event)
+{
+    struct stat_worker *worker = scan->worker;
+    uint32_t kind = STAT_OTHER;
+    switch (event->type) {
+    case TBED_EVENT_BEGIN:
+        if (event->category != TBED_ID_INVALID)
+            kind = stat_kind(worker, event->category);
+        scan->is_irregular |= kind != STAT_OTHER;
+        begin_span(scan, event->id, event->tick);
+        worker->totals.event_count++;
+        break;
+    case TBED_EVENT_END:
+        end_span(scan, event);
+        worker->totals.event_count++;
+        break;
+    case TBED_EVENT_SPAN:
+        scan->is_irregular = true;
+        break;
+    default:
+        tbed_stat_take_other(scan->trace, event, scan->block->stream,
+                             (size_t)(scan->at - scan->block->words));
+    }
+    scan->is_irregular |= event->tick < scan->previous;
+    scan->previous = event->tick;
+}
+
+/* What cannot be read ends the block's reading, and is reported. */
+static bool stop_at(struct scan *scan, enum tbed_status status, uint64_t word)
+{
+    const struct tbed_block *block = scan->block;
+    uint64_t offset = block->offset + (uint64_t)((const uint8_t *)scan->at - block->bytes);
+    tbed_damage_tell(scan->trace->source->reader, status, offset, block->cell, word);
+    scan->worker->totals.damaged_block_count++;
+    return false;
+}
+
+/* Takes what the tight loop left at 'at'. False: the block ends here. */
+static bool take_other(struct scan *scan, uint64_t word)
+{
+    struct tbed_event event = {.type = TBED_EVENT_END,
+                               .stream = scan->block->stream,
+                               .category = TBED_ID_INVALID,
+                               .id = tbed_event_id(word),
+                               .tick = scan->base + tbed_event_delta(word)};
+    uint32_t tag = tbed_event_tag(word);
+    size_t nwords = 1;
+    if (word == 0)
+        return scan->block->sealed ? stop_at(scan, TBED_ERR_EVENT_ZERO, word) : false;
+    if (tag == TBED_TAG_TIME) {
+        if (!tbed_event_time_is_allowed(word))
+            return stop_at(scan, TBED_ERR_EVENT_TIME, word);
+        scan->base += tbed_event_time_ticks(word);
+        scan->at++;
+        return true;
+    }
+    if (tag != TBED_TAG_END) {
+        enum tbed_status status = tbed_decode_long(word, scan->at, scan->end, &event, &nwords);
+        if (status != TBED_OK)
+            return stop_at(scan, status, word);
+    }
+    take_event(scan, &event);
+    scan->at += nwords;
+    return !scan->is_irregular;
+}
+
+/* ---- The tight loop ---- */
+
+/* An allocation or a free in two words, whole: nothing of it but its number matters here. */
+static inline bool is_allocation(const struct scan *scan, uint32_t tag, int order)
+{
+    if (tag != TBED_TAG_PAIR || scan->end - scan->at < 2)
+        return false;
+    uint32_t subtype = tbed_pair_subtype(__atomic_load_n(scan->at + 1, order));
+    return subtype == TBED_PAIR_ALLOC || subtype == TBED_PAIR_FREE;
+}
+
+/*
+ * Begins, ends of known spans, instants and allocations, up to the block's end or the first other word, which it returns
+ * with 'at' standing on it; 0 at the block's end. 'live' blocks may be growing: their words are loaded with acquire
+ * order. 'coarse' times are cut to the resolution. Every word is loaded once.
+ */
+static inline __attribute__((always_inline)) uint64_t run_regular(struct scan *scan, const bool live,
+                                                                  const bool coarse)
+{
+    struct scan s = *scan; /* in registers */
+    struct stat_worker *worker = s.worker;
+    struct stat_cells *cells = &worker->cells;
+    const uint64_t resolution = coarse ? cells->resolution : 1;
+    const int order = live ? __ATOMIC_ACQUIRE : __ATOMIC_RELAXED;
+    const struct regular_frame *bottom = s.trace->frames;
+    const uint64_t *start = s.at;
+    uint64_t begins = 0, instants = 0, allocations = 0, word = 0;
+    bool decreases = false;
+    for (; s.at < s.end; s.at++) {
+        word = __atomic_load_n(s.at, order);
+        uint32_t tag = tbed_event_tag(word);
+        uint64_t tick = s.base + tbed_event_delta(word);
+        if (tag == TBED_TAG_BEGIN) {
+            uint32_t id = tbed_event_id(word);
+            *++s.top = (struct regular_frame){tick, id, cell_of(worker, id)};
+            begins++;
+        } else if (tag == TBED_TAG_END && s.top != bottom) {
+            uint64_t begin = s.top->begin_tick, ticks = tbed_ticks_between(resolution, begin, tick);
+            stat_cell_end(cells, &cells->cells[s.top->cell], ticks);
+            s.top--;
+            cells->cells[s.top->cell].children += ticks;
+            s.hull_begin = begin < s.hull_begin ? begin : s.hull_begin;
+            s.hull_end = tick;
+        } else if (tag == TBED_TAG_INSTANT) {
+            uint32_t cell = cell_of(worker, tbed_event_id(word)); /* may move the cells */
+            cells->cells[cell].instant_count++;
+            instants++;
+        } else if (is_allocation(&s, tag, order)) {
+            s.at++;
+            allocations++;
+        } else {
+            break;
+        }
+        decreases |= tick < s.previous;
+        s.previous = tick;
+    }
+    uint64_t events = (uint64_t)(s.at - start) - allocations, ends = events - begins - instants - allocations;
+    worker->totals.event_count += events;
+    worker->totals.begin_count += begins;
+    worker->totals.instant_count += instants;
+    worker->totals.allocation_event_count += allocations;
+    worker->totals.end_count += ends;
+    worker->totals.span_count += ends;
+    s.is_irregular |= decreases;
+    *scan = s;
+    return s.at < s.end ? word : 0;
+}
+
+static uint64_t run_sealed(struct scan *scan)
+{
+    return run_regular(scan, false, false);
+}
+
+static uint64_t run_live(struct scan *scan)
+{
+    return run_regular(scan, true, false);
+}
+
+static uint64_t run_coarse(struct scan *scan)
+{
+    return run_regular(scan, true, true);
+}
+
+static void scan_words(struct scan *scan)
+{
+    bool sealed = scan->block->sealed, coarse = scan->worker->cells.resolution > 1;
+    while (scan->at < scan->end && !scan->is_irregular) {
+        uint64_t word = coarse ? run_coarse(scan) : sealed ? run_sealed(scan) : run_live(scan);
+        if (scan->at == scan->end || !take_other(scan, word))
+            return;
+    }
+}
+
+/* ---- The block's borders ---- */
+
+/* A frame for each word and each stored span, and the one at the bottom. */
+static bool have_frames(struct trace_worker *trace, const struct tbed_block *block)
+{
+    size_t room = (size_t)block->nbytes / 8 + block->stored_count + 1;
+    if (room <= trace->frame_room)
+        return true;
+    struct regular_frame *frames = realloc(trace->frames, room * sizeof *frames);
+    trace->worker->out_of_memory |= frames == NULL;
+    if (frames == NULL)
+        return false;
+    trace->frames = frames;
+    trace->frame_room = room;
+    return true;
+}
+
+/* The spans that are open at the block's start. In a regular stream they began one after the other. */
+static void load_stack(struct scan *scan)
+{
+    const struct tbed_block *block = scan->block;
+    uint64_t begin_tick = 1; /* 0: not known */
+    scan->top = scan->trace->frames;
+    *scan->top = (struct regular_frame){.cell = 0};
+    scan->is_irregular = block->depth != block->stored_count;
+    for (uint32_t i = 0; i < block->stored_count; i++) {
+        uint64_t before = begin_tick;
+        uint32_t id;
+        tbed_block_open_span(block, i, &begin_tick, &id);
+        scan->is_irregular |= begin_tick < before;
+        *++scan->top = (struct regular_frame){begin_tick, id, cell_of(scan->worker, id)};
+    }
+    scan->is_irregular |= begin_tick > block->first_tick && block->stored_count > 0;
+}
+
+/* How many of the frames are still open in the next block. */
+static size_t kept_frames(const struct scan *scan, const struct tbed_block *next)
+{
+    const struct regular_frame *frames = scan->trace->frames;
+    size_t count = (size_t)(scan->top - frames), kept = 0;
+    while (kept < count && kept < next->stored_count) {
+        uint64_t begin_tick;
+        uint32_t id;
+        tbed_block_open_span(next, (uint32_t)kept, &begin_tick, &id);
+        if (begin_tick != frames[kept + 1].begin_tick || id != frames[kept + 1].id)
+            break;
+        kept++;
+    }
+    return kept;
+}
+
+/* What is not open in the next block was left open here; and what is open there and not here began since. */
+static void leave_open(struct scan *scan)
+{
+    struct tbed_block next = {.depth = 0};
+    size_t kept = 0;
+    if (tbed_block_after(scan->trace->source->reader, scan->block, scan->trace->index, &next)) {
+        uint64_t begin_tick;
+        uint32_t id;
+        kept = kept_frames(scan, &next);
+        scan->is_irregular |= next.depth != next.stored_count || next.first_tick < scan->previous;
+        if (kept < next.stored_count) {
+            tbed_block_open_span(&next, (uint32_t)kept, &begin_tick, &id);
+            scan->is_irregular |= begin_tick < scan->previous;
+        }
+    }
+    for (; scan->top > scan->trace->frames + kept && !scan->is_irregular;) {
+        tbed_stat_count_open(scan->worker, scan->top->id);
+        end_known(scan, scan->previous);
+    }
+}
+
+/* The stream's spans are no part of the merge, but their times are. */
+static void tell_hull(struct scan *scan)
+{
+    struct stat_part *part = NULL;
+    if (scan->hull_begin <= scan->hull_end)
+        part = stat_part_of(scan->worker, scan->block->stream);
+    if (part == NULL)
+        return;
+    part->hull_begin = scan->hull_begin;
+    part->hull_end = scan->hull_end;
+}
+
+bool tbed_stat_take_regular(struct trace_worker *trace, size_t index)
+{
+    struct stat_worker *worker = trace->worker;
+    struct tbed_block block;
+    enum tbed_status status = tbed_block_get_stable(trace->source->reader, index, &trace->copy, &block);
+    if (status != TBED_OK || !have_frames(trace, &block)) {
+        worker->totals.bad_block_count++;
+        worker->out_of_memory |= status == TBED_ERR_MEMORY;
+        return true;
+    }
+    struct scan scan = {.trace = trace,
+                        .worker = worker,
+                        .block = &block,
+                        .at = block.words,
+                        .end = block.words_end,
+                        .base = block.first_tick,
+                        .previous = block.first_tick,
+                        .hull_begin = UINT64_MAX};
+    trace->index = index;
+    load_stack(&scan);
+    scan_words(&scan);
+    if (!scan.is_irregular)
+        leave_open(&scan);
+    if (!scan.is_irregular)
+        tell_hull(&scan);
+    worker->totals.block_count++;
+    return !scan.is_irregular;
+}

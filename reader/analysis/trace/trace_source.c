@@ -1,0 +1,226 @@
+/*
+ * A trace as the source of statistics: each event block is a chunk. Its stream is taken in one of two ways, which give
+ * the same figures: as regular, until a block shows otherwise; else in the general way, backwards.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/analysis/shared/named.h"
+#include "reader/analysis/statistics/source.h"
+#include "reader/analysis/trace/trace_worker.h"
+#include "reader/core/file/reader_state.h"
+
+#include <stdlib.h>
+
+static void take_other(void *context, const struct block_spans *spans, const struct tbed_event *event,
+                       size_t word)
+{
+    tbed_stat_take_other(context, event, spans->block.stream, word);
+}
+
+static void recount_other(void *context, const struct block_spans *spans, const struct tbed_event *event,
+                          size_t word)
+{
+    tbed_stat_recount_other(context, event, spans->block.stream, word);
+}
+
+/* ---- A worker's own ---- */
+
+static void free_trace_worker(void *scratch)
+{
+    struct trace_worker *trace = scratch;
+    tbed_block_spans_free(&trace->spans);
+    free(trace->frames);
+    free(trace->copy);
+    free(trace);
+}
+
+/* NULL: no memory. */
+static struct trace_worker *trace_worker_of(struct stat_worker *worker)
+{
+    const struct trace_source *source = worker->context;
+    if (worker->scratch == NULL && !worker->out_of_memory) {
+        struct trace_worker *trace = calloc(1, sizeof *trace);
+        worker->out_of_memory |= trace == NULL;
+        if (trace == NULL)
+            return NULL;
+        trace->worker = worker;
+        trace->source = source;
+        trace->spans.reader = source->reader;
+        trace->spans.has_categories = true;
+        trace->spans.other_context = trace;
+        trace->spans.back.reader = source->reader;
+        trace->spans.back.least_depths = source->least_depths;
+        worker->scratch = trace;
+        worker->free_scratch = free_trace_worker;
+    }
+    return worker->scratch;
+}
+
+/* ---- The general way ---- */
+
+static void count_block(struct stat_worker *worker, const struct block_spans *spans)
+{
+    struct tbed_statistics_totals *totals = &worker->totals;
+    totals->block_count++;
+    totals->damaged_block_count += spans->is_damaged;
+    totals->begin_count += spans->begin_count;
+    totals->end_count += spans->end_count;
+    totals->whole_span_count += spans->whole_count;
+    totals->event_count += spans->begin_count + spans->end_count + spans->whole_count;
+    totals->decrease_count += spans->decrease_count;
+    totals->unnamed_open_count += spans->unnamed_count;
+}
+
+static void take_item(struct stat_worker *worker, uint32_t stream, const struct block_span *span)
+{
+    if (span->kind == TBED_STEP_UNKNOWN) {
+        tbed_stat_take_unknown(worker, span->id);
+        return;
+    }
+    stat_take_span(worker, stream, span->category, span->id, span->begin_tick, span->end_tick);
+    if (span->kind == TBED_STEP_OPEN)
+        tbed_stat_count_open(worker, span->id);
+}
+
+static void take_general(struct trace_worker *trace, size_t index)
+{
+    struct stat_worker *worker = trace->worker;
+    struct block_spans *spans = &trace->spans;
+    trace->index = index;
+    spans->other = take_other;
+    enum tbed_status status = tbed_block_spans_read(spans, index);
+    worker->out_of_memory |= status == TBED_ERR_MEMORY;
+    worker->totals.bad_block_count += status != TBED_OK;
+    if (status != TBED_OK)
+        return;
+    count_block(worker, spans);
+    for (size_t i = spans->count; i-- > 0;) {
+        if (i >= 8)
+            stat_row_prefetch(worker, spans->items[i - 8].id);
+        take_item(worker, spans->block.stream, &spans->items[i]);
+    }
+}
+
+/* ---- Both ways ---- */
+
+/* Where it is kept how the block's stream is taken; NULL: the block is no good. */
+static uint8_t *way_of(const struct trace_source *source, size_t index)
+{
+    struct tbed_block block;
+    size_t first, count;
+    if (tbed_event_block_get(source->reader, index, &block) != TBED_OK)
+        return NULL;
+    tbed_stream_blocks(source->reader, block.stream, &first, &count);
+    return &source->is_general[first];
+}
+
+static void take_block(struct stat_worker *worker, size_t index)
+{
+    struct trace_worker *trace = trace_worker_of(worker);
+    struct trace_source *source = (void *)worker->context;
+    uint8_t *way = trace != NULL ? way_of(source, index) : NULL;
+    if (way == NULL) {
+        worker->totals.bad_block_count++;
+        return;
+    }
+    if (__atomic_load_n(way, __ATOMIC_RELAXED) == 0 && tbed_stat_take_regular(trace, index))
+        return;
+    /* By another block, or by this one just now: what was taken of the stream so far is no good. */
+    if (__atomic_exchange_n(way, 1, __ATOMIC_RELAXED) == 0)
+        __atomic_store_n(&source->must_repeat, true, __ATOMIC_RELAXED);
+    take_general(trace, index);
+}
+
+static bool must_repeat(const void *context)
+{
+    struct trace_source *source = (void *)context;
+    return __atomic_exchange_n(&source->must_repeat, false, __ATOMIC_RELAXED);
+}
+
+static void recount_block(struct stat_worker *worker, size_t index)
+{
+    struct trace_worker *trace = trace_worker_of(worker);
+    if (trace == NULL)
+        return;
+    trace->index = index;
+    trace->spans.other = recount_other;
+    trace->spans.has_categories = false;
+    if (tbed_block_spans_read(&trace->spans, index) == TBED_ERR_MEMORY)
+        worker->out_of_memory = true;
+}
+
+/* A stream whose first block has whole spans, say, need not be tried as regular. */
+static void guess_ways(const struct trace_source *source)
+{
+    struct tbed_block block;
+    size_t count = tbed_event_block_count(source->reader), first, stream_count;
+    for (size_t i = 0; i < count; i++) {
+        if (tbed_event_block_get(source->reader, i, &block) != TBED_OK)
+            continue;
+        tbed_stream_blocks(source->reader, block.stream, &first, &stream_count);
+        source->is_general[first] = source->is_general[first] != 0 || !tbed_stat_looks_regular(&block);
+        i = first + stream_count - 1;
+    }
+}
+
+/* ---- Names that the caller gives ---- */
+
+static bool is_named(const void *context, uint64_t id)
+{
+    const struct trace_source *source = context;
+    struct tbed_location location;
+    return id <= TBED_ID_MAX_RESERVED && tbed_location_resolve(source->reader, (uint32_t)id, &location);
+}
+
+static size_t name(const void *context, uint64_t id, char *buffer, size_t buffer_nbytes)
+{
+    const struct trace_source *source = context;
+    return source->options.name(source->options.name_context, (uint32_t)id, buffer, buffer_nbytes);
+}
+
+static void prepare(const void *context, const uint32_t *ids, size_t count)
+{
+    const struct trace_source *source = context;
+    source->options.prepare(source->options.name_context, ids, count);
+}
+
+static enum tbed_status make(struct trace_source *trace, struct tbed_statistics **statistics_ret)
+{
+    struct tbed_trace_info info;
+    const struct tbed_analysis_options *options = &trace->options;
+    tbed_reader_info(trace->reader, &info);
+    struct stat_source source = {
+        .context = trace,
+        .chunk_count = tbed_event_block_count(trace->reader),
+        .take = take_block,
+        .recount = recount_block,
+        .must_repeat = must_repeat,
+        .strings = tbed_label_strings(trace->reader),
+        .is_named = options->name != NULL ? is_named : NULL,
+        .name = name,
+        .prepare = options->name != NULL && options->prepare != NULL ? prepare : NULL,
+        .reader = trace->reader,
+        .resolution = info.resolution_ticks,
+        .unit = info.clock == TBED_CLOCK_USER ? info.clock_unit : NULL,
+    };
+    guess_ways(trace);
+    return tbed_stat_run(&source, options, statistics_ret);
+}
+
+enum tbed_status tbed_statistics_make(struct tbed_reader *reader, const struct tbed_analysis_options *given,
+                                      struct tbed_statistics **statistics_ret)
+{
+    struct trace_source trace = {.reader = reader};
+    size_t block_count = tbed_event_block_count(reader);
+    enum tbed_status status = tbed_analysis_options_load(given, &trace.options);
+    if (status != TBED_OK)
+        return status;
+    trace.least_depths = calloc(block_count + 1, sizeof *trace.least_depths);
+    trace.is_general = calloc(block_count + 1, sizeof *trace.is_general);
+    status = TBED_ERR_MEMORY;
+    if (trace.least_depths != NULL && trace.is_general != NULL)
+        status = make(&trace, statistics_ret);
+    free(trace.least_depths);
+    free(trace.is_general);
+    return status;
+}

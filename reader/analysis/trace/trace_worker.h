@@ -1,0 +1,53 @@
+/*
+ * What a worker of the statistics has that reads a trace.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_TRACE_WORKER_H
+#define TRACEBED_TRACE_WORKER_H
+
+#include "reader/analysis/assembly/block_spans.h"
+#include "reader/analysis/statistics/span_walk.h"
+
+/* A span that is open in the regular loop. */
+struct regular_frame {
+    uint64_t begin_tick;
+    uint32_t id, cell;
+};
+
+struct trace_source {
+    struct tbed_reader *reader;
+    struct tbed_analysis_options options;
+    uint32_t *least_depths; /* struct look_back */
+    uint8_t *is_general;    /* by the number of a stream's first block; atomic */
+    bool must_repeat;       /* atomic: a stream that was taken as regular is not */
+};
+
+struct trace_worker {
+    struct stat_worker *worker;
+    const struct trace_source *source;
+    size_t index; /* of the block */
+    struct block_spans spans;
+    struct regular_frame *frames; /* [0] stands for what is around all known spans */
+    size_t frame_room;
+    uint64_t *copy; /* of a block that may be reused meanwhile */
+};
+
+/* An event that neither begins nor ends a span, 'word' being its place in the block. */
+void tbed_stat_take_other(struct trace_worker *trace, const struct tbed_event *event, uint32_t stream,
+                          size_t word);
+
+/* The same in a recount of cache hits. */
+void tbed_stat_recount_other(struct trace_worker *trace, const struct tbed_event *event, uint32_t stream,
+                             size_t word);
+
+/*
+ * Takes the block, if it is regular: nothing but begins and ends of spans that nest by the stack, ticks that do not
+ * decrease, no category that counts. False: it is not, and what was taken of it is no good.
+ */
+bool tbed_stat_take_regular(struct trace_worker *trace, size_t index);
+
+/* Does the block look regular, by its first events? */
+bool tbed_stat_looks_regular(const struct tbed_block *block);
+
+#endif
