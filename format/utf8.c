@@ -5,50 +5,20 @@
  */
 #include "format/utf8.h"
 
-#include <stdbool.h>
 #include <string.h>
-
-static bool is_continuation(uint8_t byte)
-{
-    return (byte & 0xC0) == 0x80;
-}
-
-static size_t three_byte_step(const uint8_t *at, size_t nbytes)
-{
-    if (nbytes < 3 || !is_continuation(at[1]) || !is_continuation(at[2]))
-        return 0;
-    if (at[0] == 0xE0 && at[1] < 0xA0) /* overlong */
-        return 0;
-    if (at[0] == 0xED && at[1] > 0x9F) /* surrogate */
-        return 0;
-    return 3;
-}
-
-static size_t four_byte_step(const uint8_t *at, size_t nbytes)
-{
-    if (nbytes < 4 || !is_continuation(at[1]) || !is_continuation(at[2]) || !is_continuation(at[3]))
-        return 0;
-    if (at[0] == 0xF0 && at[1] < 0x90) /* overlong */
-        return 0;
-    if (at[0] == 0xF4 && at[1] > 0x8F) /* above U+10FFFF */
-        return 0;
-    return 4;
-}
 
 size_t tbed_utf8_step(const uint8_t *at, size_t nbytes)
 {
-    if (nbytes == 0)
+    struct tbed_utf8 point;
+    if (nbytes == 0 || at[0] < 0x80)
+        return nbytes > 0;
+    if (!tbed_utf8_begin(&point, at[0]) || point.left >= nbytes)
         return 0;
-    uint8_t first = at[0];
-    if (first < 0x80)
-        return 1;
-    if (first >= 0xC2 && first <= 0xDF)
-        return nbytes >= 2 && is_continuation(at[1]) ? 2 : 0;
-    if (first >= 0xE0 && first <= 0xEF)
-        return three_byte_step(at, nbytes);
-    if (first >= 0xF0 && first <= 0xF4)
-        return four_byte_step(at, nbytes);
-    return 0;
+    size_t size = 1;
+    while (point.left > 0)
+        if (!tbed_utf8_continue(&point, at[size++]))
+            return 0;
+    return size;
 }
 
 size_t tbed_utf8_valid_nbytes(const uint8_t *text, size_t nbytes)
@@ -70,4 +40,16 @@ size_t tbed_utf8_valid_nbytes(const uint8_t *text, size_t nbytes)
         at += step;
     }
     return at;
+}
+
+size_t tbed_utf8_cut_nbytes(const uint8_t *text, size_t nbytes)
+{
+    size_t start = nbytes; /* of the last code point, if it has more than one byte */
+    while (start > 0 && nbytes - start < 4 && (text[start - 1] & 0xC0) == 0x80)
+        start--;
+    if (start == 0 || text[start - 1] < 0xC0)
+        return nbytes;
+    struct tbed_utf8 point;
+    bool is_cut = tbed_utf8_begin(&point, text[start - 1]) && point.left > nbytes - start;
+    return is_cut ? start - 1 : nbytes;
 }

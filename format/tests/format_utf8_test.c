@@ -43,6 +43,25 @@ static void every_code_point_is_one_step(void **state)
     }
 }
 
+/* Cut anywhere, a text ends with the last code point that is complete. */
+static void a_cut_is_between_code_points(void **state)
+{
+    static const uint32_t points[] = {'a', 0xE9, 0x20AC, 0x10348, 'b', 0x7FF, 0xFFFD};
+    uint8_t text[4 * sizeof points / sizeof points[0]];
+    size_t nbytes = 0, whole = 0;
+    (void)state;
+    for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
+        size_t end = nbytes + encode(points[i], text + nbytes);
+        for (; nbytes < end; nbytes++)
+            assert_int_equal(tbed_utf8_cut_nbytes(text, nbytes), whole);
+        whole = end;
+        assert_int_equal(tbed_utf8_cut_nbytes(text, end), end);
+    }
+    /* Bytes that are no code point are not cut: they are somebody else's to report. */
+    assert_int_equal(tbed_utf8_cut_nbytes((const uint8_t *)"\x80\x80\x80\x80\x80", 5), 5);
+    assert_int_equal(tbed_utf8_cut_nbytes((const uint8_t *)"a\xFF", 2), 2);
+}
+
 /* All sequences of three bytes after a lead of four, and of one and two: how many are accepted is known. */
 static void nothing_else_is_a_step(void **state)
 {
@@ -84,6 +103,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_code_point_is_one_step),
         cmocka_unit_test(nothing_else_is_a_step),
+        cmocka_unit_test(a_cut_is_between_code_points),
         cmocka_unit_test(long_text_is_valid_up_to_its_first_bad_byte),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

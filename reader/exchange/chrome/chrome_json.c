@@ -5,6 +5,8 @@
  */
 #include "reader/exchange/chrome/chrome_json.h"
 
+#include "format/utf8.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,22 +84,6 @@ void tbed_chrome_f64(struct chrome_text *text, double value)
     tbed_chrome_puts(text, number);
 }
 
-/* Size of the code point at 'at'; 0 if none stands there whole. */
-static size_t code_point_nbytes(const uint8_t *at, size_t nbytes)
-{
-    if (at[0] < 0x80)
-        return 1;
-    size_t size = at[0] < 0xC2 ? 0 : at[0] < 0xE0 ? 2 : at[0] < 0xF0 ? 3 : at[0] < 0xF5 ? 4 : 0;
-    if (size > nbytes)
-        return 0;
-    for (size_t i = 1; i < size; i++)
-        if ((at[i] & 0xC0) != 0x80)
-            return 0;
-    bool is_overlong = (at[0] == 0xE0 && at[1] < 0xA0) || (at[0] == 0xF0 && at[1] < 0x90);
-    bool is_outside = (at[0] == 0xED && at[1] > 0x9F) || (at[0] == 0xF4 && at[1] > 0x8F);
-    return is_overlong || is_outside ? 0 : size;
-}
-
 static bool is_plain(uint8_t byte)
 {
     return byte >= 0x20 && byte < 0x7F && byte != '"' && byte != '\\';
@@ -107,7 +93,7 @@ static bool is_plain(uint8_t byte)
 static size_t quote_special(struct chrome_text *text, const uint8_t *at, size_t nbytes)
 {
     char escape[8];
-    size_t size = code_point_nbytes(at, nbytes);
+    size_t size = tbed_utf8_step(at, nbytes);
     if (size == 0) {
         tbed_chrome_puts(text, "\xEF\xBF\xBD");
         return 1;
@@ -164,10 +150,7 @@ size_t tbed_chrome_resolve(const struct tbed_reader *reader, uint32_t id, char *
     size_t nbytes = tbed_id_text(reader, id, TBED_NAME_ALL, buffer, CHROME_TEXT_MAX);
     if (nbytes < CHROME_TEXT_MAX)
         return nbytes;
-    nbytes = CHROME_TEXT_MAX - 1;
-    while (nbytes > 0 && ((uint8_t)buffer[nbytes - 1] & 0xC0) == 0x80)
-        nbytes--;
-    return nbytes > 0 && (uint8_t)buffer[nbytes - 1] >= 0xC0 ? nbytes - 1 : nbytes;
+    return tbed_utf8_cut_nbytes((const uint8_t *)buffer, CHROME_TEXT_MAX - 1);
 }
 
 static void put_hex(struct chrome_text *text, const void *bytes, size_t nbytes)

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
+#include "format/utf8.h"
 #include "reader/tools/compare/compare_verbs.h"
 
 #include <math.h>
@@ -71,7 +72,7 @@ void compare_free_options(struct compare_options *options)
 /* What '?' stands for: one code point, or one byte of what is none. */
 static size_t step(const char *text, size_t nbytes)
 {
-    size_t size = tool_utf8_step((const uint8_t *)text, nbytes);
+    size_t size = tbed_utf8_step((const uint8_t *)text, nbytes);
     return size > 0 ? size : 1;
 }
 

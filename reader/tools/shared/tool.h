@@ -183,9 +183,6 @@ void tool_print_column(FILE *out, const char *text, size_t nbytes, size_t width)
 /* Columns that tool_print_text() takes. */
 size_t tool_text_width(const char *text, size_t nbytes);
 
-/* Size of the code point at 'at', 1 to 4; 0 if none stands there whole within 'nbytes'. */
-size_t tool_utf8_step(const uint8_t *at, size_t nbytes);
-
 /* Local time as ISO 8601 with nanoseconds and offset from UTC: "2026-11-21T02:34:49.123456789+01:00". */
 const char *tool_format_wall(char buffer[48], int64_t realtime_ns);
 

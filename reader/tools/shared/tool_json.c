@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
+#include "format/utf8.h"
 #include "reader/tools/shared/tool.h"
 
 #include <math.h>
@@ -80,7 +81,7 @@ static void print_control(struct tool_json *json, uint8_t byte)
 /* One code point that is not plain, or one byte that is none; gives its size. */
 static size_t print_special(struct tool_json *json, const uint8_t *at, size_t nbytes)
 {
-    size_t size = tool_utf8_step(at, nbytes);
+    size_t size = tbed_utf8_step(at, nbytes);
     if (size == 0)
         print(json, "\xEF\xBF\xBD", 3);
     else if (size == 1)

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "format/utf8.h"
 #include "reader/tools/shared/tool.h"
 
 #include <stdlib.h>
@@ -11,17 +12,6 @@
 #define CUT_NBYTES ((size_t)64 << 10)
 #define LABEL_END  0x1E
 
-/* 'nbytes' cut back so that it does not end inside a code point. */
-static size_t whole_code_points(const char *text, size_t nbytes)
-{
-    size_t end = nbytes;
-    while (end > 0 && nbytes - end < 3 && ((uint8_t)text[end - 1] & 0xC0) == 0x80)
-        end--;
-    if (end > 0 && (uint8_t)text[end - 1] >= 0xC0)
-        return tool_utf8_step((const uint8_t *)text + end - 1, nbytes - end + 1) > 0 ? nbytes : end - 1;
-    return nbytes;
-}
-
 /* A name that the reader does not keep. A file that is still written may give the id a longer meaning in between. */
 static enum tbed_status append_long_name(struct tool_buffer *buffer, const struct tbed_reader *reader,
                                          uint32_t id)
@@ -29,7 +19,7 @@ static enum tbed_status append_long_name(struct tool_buffer *buffer, const struc
     size_t room = tbed_id_text(reader, id, TBED_NAME_ALL, NULL, 0) + 1;
     char *text = tool_realloc(NULL, room);
     size_t nbytes = tbed_id_text(reader, id, TBED_NAME_ALL, text, room);
-    tool_append(buffer, text, nbytes < room ? nbytes : whole_code_points(text, room - 1));
+    tool_append(buffer, text, nbytes < room ? nbytes : tbed_utf8_cut_nbytes((const uint8_t *)text, room - 1));
     free(text);
     return tbed_string_resolve(reader, id, NULL, 0, NULL);
 }
@@ -50,7 +40,7 @@ enum tbed_status tool_append_name(struct tool_buffer *buffer, const struct tbed_
     size_t start = buffer->nbytes;
     enum tbed_status status = tool_append_whole_name(buffer, reader, id);
     if (buffer->nbytes - start > CUT_NBYTES) {
-        buffer->nbytes = start + whole_code_points(buffer->bytes + start, CUT_NBYTES);
+        buffer->nbytes = start + tbed_utf8_cut_nbytes((const uint8_t *)buffer->bytes + start, CUT_NBYTES);
         tool_append(buffer, "…", strlen("…"));
     }
     return status;

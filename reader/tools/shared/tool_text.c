@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
+#include "format/utf8.h"
 #include "reader/tools/shared/tool.h"
 
 /* What is printed as one piece: a code point, or bytes that are shown as \xHH. */
@@ -12,23 +13,6 @@ struct glyph {
     uint32_t nbytes, columns;
     bool escaped;
 };
-
-size_t tool_utf8_step(const uint8_t *at, size_t nbytes)
-{
-    if (nbytes == 0 || at[0] < 0x80)
-        return nbytes > 0;
-    if (at[0] < 0xC2 || at[0] > 0xF4)
-        return 0;
-    size_t size = at[0] < 0xE0 ? 2 : at[0] < 0xF0 ? 3 : 4;
-    if (size > nbytes)
-        return 0;
-    for (size_t i = 1; i < size; i++)
-        if ((at[i] & 0xC0) != 0x80)
-            return 0;
-    bool overlong = (at[0] == 0xE0 && at[1] < 0xA0) || (at[0] == 0xF0 && at[1] < 0x90);
-    bool outside = (at[0] == 0xED && at[1] > 0x9F) || (at[0] == 0xF4 && at[1] > 0x8F);
-    return overlong || outside ? 0 : size;
-}
 
 static uint32_t code_point(const uint8_t *at, size_t size)
 {
@@ -79,7 +63,7 @@ static uint32_t columns_of(uint32_t code)
 
 static struct glyph glyph_at(const uint8_t *at, size_t nbytes)
 {
-    size_t size = tool_utf8_step(at, nbytes);
+    size_t size = tbed_utf8_step(at, nbytes);
     if (size == 0)
         return (struct glyph){1, 4, true};
     uint32_t code = code_point(at, size);

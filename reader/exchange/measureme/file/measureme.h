@@ -20,6 +20,7 @@
 
 #include <tracebed/format.h>
 
+#include "format/utf8.h"
 #include "reader/exchange/measureme/file/names.h"
 
 struct mm_file;
@@ -176,10 +177,9 @@ struct mm_string_walk {
     uint64_t address; /* of what comes next */
     uint64_t damage_address;
     struct mm_position position; /* the walk's own, as is all that follows */
-    uint8_t utf8_taken, utf8_left, utf8_lowest,
-        utf8_highest;          /* of a code point begun: bytes taken, to come, range of the next */
-    uint32_t value_left;       /* of a text of format 0: bytes to come */
-    uint32_t piece_nbytes_max; /* the caller may set it lower before the first component */
+    struct tbed_utf8 utf8;       /* the code point that a page's end cut in two */
+    uint32_t value_left;         /* of a text of format 0: bytes to come */
+    uint32_t piece_nbytes_max;   /* the caller may set it lower before the first component */
 };
 void mm_string_walk_start(const struct mm_file *file, uint64_t address, struct mm_string_walk *walk);
 enum tbed_status mm_component_next(struct mm_string_walk *walk, struct mm_component *component_ret);

@@ -21,29 +21,6 @@ static bool is_continuation(uint8_t byte)
     return byte >= 0x80 && byte < 0xC0;
 }
 
-/* Takes a code point's first byte, not ASCII; RFC 3629, section 4. */
-static bool utf8_begin(struct mm_string_walk *walk, uint8_t byte)
-{
-    if (byte < 0xC2 || byte > 0xF4)
-        return false;
-    walk->utf8_left = byte < 0xE0 ? 1 : byte < 0xF0 ? 2 : 3;
-    walk->utf8_taken = 1;
-    walk->utf8_lowest = byte == 0xE0 ? 0xA0 : byte == 0xF0 ? 0x90 : 0x80;
-    walk->utf8_highest = byte == 0xED ? 0x9F : byte == 0xF4 ? 0x8F : 0xBF;
-    return true;
-}
-
-static bool utf8_continue(struct mm_string_walk *walk, uint8_t byte)
-{
-    if (byte < walk->utf8_lowest || byte > walk->utf8_highest)
-        return false;
-    walk->utf8_left--;
-    walk->utf8_taken = walk->utf8_left > 0 ? walk->utf8_taken + 1 : 0;
-    walk->utf8_lowest = 0x80;
-    walk->utf8_highest = 0xBF;
-    return true;
-}
-
 static const uint8_t *skip_ascii(const uint8_t *at, const uint8_t *end)
 {
     uint64_t word;
@@ -68,13 +45,13 @@ static bool text_take(struct mm_string_walk *walk, enum mm_encoding encoding, co
     const uint8_t *at = walk->position.at;
     bool is_sound = true;
     while (at < end && is_sound) {
-        if (walk->utf8_left == 0) {
+        if (walk->utf8.left == 0) {
             at = skip_ascii(at, end);
             if (at == end || is_stop(encoding, *at))
                 break;
-            is_sound = utf8_begin(walk, *at);
+            is_sound = tbed_utf8_begin(&walk->utf8, *at);
         } else {
-            is_sound = utf8_continue(walk, *at);
+            is_sound = tbed_utf8_continue(&walk->utf8, *at);
         }
         at += is_sound;
     }
@@ -88,14 +65,14 @@ static enum tbed_status damaged(struct mm_string_walk *walk)
     struct mm_position *position = &walk->position;
     int terminator = position->file->format->encoding == MM_TAGGED ? TAG_END : TERMINATOR;
     const uint8_t *found = NULL;
-    walk->damage_address = tbed_mm_position_address(position) - walk->utf8_taken;
+    walk->damage_address = tbed_mm_position_address(position) - walk->utf8.taken;
     do {
         if (position->at != position->end)
             found = memchr(position->at, terminator, (size_t)(position->end - position->at));
         position->at = found != NULL ? found + 1 : position->end;
     } while (found == NULL && tbed_mm_position_next(position));
     walk->address = tbed_mm_position_address(position);
-    walk->utf8_left = walk->utf8_taken = 0;
+    walk->utf8 = (struct tbed_utf8){0};
     walk->value_left = 0;
     return TBED_ERR_PROFILE_STRING;
 }
@@ -151,7 +128,7 @@ static enum tbed_status stop_next(struct mm_string_walk *walk, enum mm_encoding 
 static enum tbed_status tagged_next(struct mm_string_walk *walk, struct mm_component *component_ret)
 {
     struct mm_position *position = &walk->position;
-    if (walk->value_left == 0 && walk->utf8_left > 0)
+    if (walk->value_left == 0 && walk->utf8.left > 0)
         return damaged(walk);
     while (walk->value_left == 0) {
         if (position->at == position->end || (*position->at != TAG_VALUE && *position->at != TAG_END))
@@ -191,7 +168,7 @@ enum tbed_status mm_component_next(struct mm_string_walk *walk, struct mm_compon
     while (position->at == position->end)
         if (!tbed_mm_position_next(position))
             return damaged(walk);
-    if (walk->utf8_left == 0 && is_stop(encoding, *position->at))
+    if (walk->utf8.left == 0 && is_stop(encoding, *position->at))
         return stop_next(walk, encoding, component_ret);
     return text_next(walk, encoding, walk->piece_nbytes_max, component_ret);
 }
