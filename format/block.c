@@ -33,7 +33,7 @@ struct tbed_block_fields tbed_block_load(const uint8_t *block)
         .checksum = tbed_le64_load(disk->checksum),
     };
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    bool is_being_taken = fields.kind == TBED_BLOCK_EVENTS && generation % 2 != 0 && fields.string_page != 0;
+    bool is_being_taken = fields.kind == TBED_BLOCK_EVENTS && generation % 2 != 0;
     if (is_being_taken || tbed_word32_load(&disk->generation) != generation)
         fields.kind = TBED_BLOCK_NONE; /* only a ring's pages are taken */
     return fields;

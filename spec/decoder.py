@@ -176,7 +176,7 @@ class Block:
          self.ordinal, self.first_tick, self.depth, self.used, self.last_tick,
          self.checksum) = BLOCK.unpack_from(data, start)
         self.start, self.size = start, size
-        self.is_being_taken = self.kind == EVENTS and self.generation % 2 and self.ordinal != 0  # section 10
+        self.is_being_taken = self.kind == EVENTS and self.generation % 2 == 1  # section 10
         self.content = start + 64 + 16 * min(self.depth, size // 64)  # behind the stored stack
         self.end = start + (self.used or size)
         self.base = self.first_tick  # what deltas are added to; TIME words raise it

@@ -6,6 +6,7 @@
  */
 #include <math.h>
 
+#include "format/checksum.h"
 #include "spec/golden/golden.h"
 
 /* "abc", a reference to id 42, "def", as section 7 has it. */
@@ -463,6 +464,27 @@ static void write_ring(const char *folder)
     golden_expect(folder, "valid/ring - 0 0 12");
 }
 
+/* ---- taken.tbed: writers of a flight recorder were killed while they took pages ---- */
+
+static void write_taken(const char *folder)
+{
+    struct golden_file file;
+    golden_begin(&file, GOLDEN_PAGE_NBYTES);
+    put_ring_block(&file, 2, 4, 4);
+    put_ring_block(&file, 2, 5, 5);
+    put_ring_block(&file, 3, 1, 3);
+    put_ring_block(&file, 3, 2, 3);
+    memset(file.bytes + 3 * GOLDEN_PAGE_NBYTES + 28, 0, 4); /* before it says whose page it is */
+    file.bytes[4 * GOLDEN_PAGE_NBYTES] = TBED_BLOCK_NONE;
+    struct tbed_disk_header *header = (struct tbed_disk_header *)file.bytes;
+    header->ring_page_count = tbed_le32_make(4);
+    header->ring_pages_given = tbed_le64_make(8);
+    header->checksum = tbed_le64_make(tbed_header_checksum(file.bytes));
+    golden_counts(&file, 4, 0, 1);
+    golden_file_write(&file, folder, "taken");
+    golden_expect(folder, "valid/taken - 0 0 3");
+}
+
 /* ---- wrap.tbed: ticks at the end of their range, in pages of another size, with flags of a later version
  * ---- */
 
@@ -527,6 +549,7 @@ void golden_valid_write_all(const char *folder)
     write_records(folder);
     write_interrupted(folder);
     write_ring(folder);
+    write_taken(folder);
     write_wrap(folder);
     write_series(folder);
 }

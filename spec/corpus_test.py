@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""corpus_test.py TRACEBED FOLDER...: for every file, the library and the independent decoder list the same events,
+or both refuse it; and both find it damaged, or intact.
+
+Check: corpora-decoder build/release/tracebed fuzz/reader/corpus fuzz/unchecked/corpus fuzz/snapshot/corpus
+Needs: $b/tracebed
+"""
+import json
+import os
+import subprocess
+import sys
+
+DECODER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "decoder.py")
+
+
+def listing(*command):
+    """(exit code, parsed lines)"""
+    run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+    return run.returncode, [json.loads(line) for line in run.stdout.splitlines()]
+
+
+def compare(tracebed, path):
+    """What differs; None: nothing."""
+    code, lines = listing(sys.executable, DECODER, path)
+    refused = code == 2
+    found_code, found = listing(tracebed, "dump", "--json", "--order=stream", path)
+    if refused or found_code == 2:
+        return None if refused and found_code == 2 else "decoder exits %d, tracebed %d" % (code, found_code)
+    for at, (one, other) in enumerate(zip(lines, found)):
+        if one != other:
+            return "line %d: decoder %s, tracebed %s" % (at + 1, one, other)
+    if len(lines) != len(found):
+        return "decoder has %d lines, tracebed %d" % (len(lines), len(found))
+    verified, _ = listing(tracebed, "verify", "--json", path)
+    return None if code == verified else "decoder exits %d, tracebed verify %d" % (code, verified)
+
+
+def main():
+    tracebed, folders = sys.argv[1], sys.argv[2:]
+    paths = [os.path.join(folder, name) for folder in folders for name in sorted(os.listdir(folder))]
+    failed = 0
+    for path in paths:
+        difference = compare(tracebed, path)
+        if difference:
+            failed += 1
+            print("%s: %s" % (path, difference))
+    print("%d agree, %d differ" % (len(paths) - failed, failed))
+    return 1 if failed or not paths else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
