@@ -55,7 +55,7 @@ static const char help[] =
     "\n"
     "Allocations: 'live' was never freed. 'at peak' is what was live when the process had the most.\n"
     "'temporary' was freed by the next thing that its thread did with memory. A site is the function,\n"
-    "file and line that called the allocator; module!symbol+offset where no line is known. A forked\n"
+    "file and line that called the allocator; module!function where no line is known. A forked\n"
     "process is told by what it allocated itself; the blocks that it began with are its parent's.\n"
     "\n"
     "JSON, its keys: file, duration_ns, drops, damage_count, totals {…_count}, spans [{name, count,\n"
