@@ -97,7 +97,7 @@ def compare_report(program, path, profile):
     for part in ("rows", "artifacts"):
         mine = expected[part]
         theirs = [{key: row.get(key) for key in mine[0]} if mine else row for row in found.get(part, [])]
-        by_label = lambda row: row["label"]
+        by_label = lambda row: row["name"]
         wrong += first_differences(sorted(mine, key=by_label), sorted(theirs, key=by_label), "report, " + part)
     return wrong
 

@@ -458,9 +458,9 @@ def summary(profile):
             artifacts[profile.label(event.id)] += event.begin
     by_bytes = lambda labels: sorted(labels, key=str.encode)
     return {"total_ns": total % 2**64,
-            "rows": [{"label": label, **{column: max(0, value) % 2**64 for column, value in rows[label].items()}}
+            "rows": [{"name": label, **{column: max(0, value) % 2**64 for column, value in rows[label].items()}}
                      for label in by_bytes(rows)],
-            "artifacts": [{"label": label, "bytes": artifacts[label] % 2**64} for label in by_bytes(artifacts)]}
+            "artifacts": [{"name": label, "bytes": artifacts[label] % 2**64} for label in by_bytes(artifacts)]}
 
 
 def count_hits(profile, rows):

@@ -79,7 +79,7 @@ def golden_files_mean_what_was_worked_out_by_hand():
     # 8 and 9 have three of ids that the index cannot have.
     assert list(counts.values()) == [4 + 1, 3 + 3 + 1, 3 + 3 + 1, 2], counts
     assert golden("v7_long_interval.mm_profdata").events[0][4:] == (5, 0xFFFFFFFFFFFE)
-    hits = {row["label"]: row["cache_hits"] for row in decoder.summary(golden("counting.mm_profdata"))["rows"]}
+    hits = {row["name"]: row["cache_hits"] for row in decoder.summary(golden("counting.mm_profdata"))["rows"]}
     assert hits == {"a": 3 + 4 + 1 + 1, "b": 6}, hits
     rows = decoder.summary(golden("odd_times.mm_profdata"))
     assert rows["total_ns"] == 11 + 41 + 110 + 15 + 0xFFFFFFFFFFFD, rows
@@ -135,11 +135,11 @@ def nanoseconds(time):
 def reference_summary(path):
     with open(path, encoding="utf-8") as file:
         found = json.load(file)
-    rows = [{"label": row["label"], **{ours: nanoseconds(row[theirs]) for theirs, ours in COLUMNS.items()}}
+    rows = [{"name": row["label"], **{ours: nanoseconds(row[theirs]) for theirs, ours in COLUMNS.items()}}
             for row in found["query_data"]]
-    by_label = lambda row: row["label"].encode()
+    by_label = lambda row: row["name"].encode()
     return {"total_ns": nanoseconds(found["total_time"]), "rows": sorted(rows, key=by_label),
-            "artifacts": sorted(({"label": row["label"], "bytes": row["value"]} for row in found["artifact_sizes"]),
+            "artifacts": sorted(({"name": row["label"], "bytes": row["value"]} for row in found["artifact_sizes"]),
                                 key=by_label)}
 
 
@@ -218,13 +218,13 @@ def made_up_traces_are_counted_as_the_references_say(folder):
 
 def compare_tables(name, mine, text):
     rows = table(text.splitlines())
-    assert rows.keys() == {row["label"] for row in mine["rows"]}, name
+    assert rows.keys() == {row["name"] for row in mine["rows"]}, name
     for row in mine["rows"]:
         for heading, column in SHOWN.items():
-            if heading in rows[row["label"]]:
+            if heading in rows[row["name"]]:
                 value = shown(row[column]) if column.endswith("_ns") else str(row[column])
-                assert rows[row["label"]][heading] == value, (name, row, heading)
-    assert {(row["label"], "%d bytes" % row["bytes"]) for row in mine["artifacts"]} == \
+                assert rows[row["name"]][heading] == value, (name, row, heading)
+    assert {(row["name"], "%d bytes" % row["bytes"]) for row in mine["artifacts"]} == \
         set(re.findall(r"\| (\S+) +\| (\d+ bytes) +\|", text)), name
 
 

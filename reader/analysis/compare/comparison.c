@@ -13,8 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Where in a program a label is. */
+struct place {
+    char *function, *file, *module; /* NULL: not known */
+    uint32_t line;
+};
+
 struct label {
-    char *text; /* terminated */
+    char *text;         /* terminated */
+    struct place place; /* as the first run that has the label knows it */
     size_t nbytes;
     size_t number;    /* place in the runs' arrays */
     size_t run_count; /* runs that have it */
@@ -47,6 +54,7 @@ struct tbed_comparison {
 struct item {
     const char *label;
     size_t nbytes;
+    struct tbed_id_info id; /* zeros where it is not known */
     struct tbed_figures figures;
 };
 
@@ -68,6 +76,14 @@ enum tbed_status tbed_comparison_open(struct tbed_comparison **comparison_ret)
     return TBED_OK;
 }
 
+static void free_label(struct label *label)
+{
+    free(label->text);
+    free(label->place.function);
+    free(label->place.file);
+    free(label->place.module);
+}
+
 void tbed_comparison_close(struct tbed_comparison *comparison)
 {
     if (comparison == NULL)
@@ -75,7 +91,7 @@ void tbed_comparison_close(struct tbed_comparison *comparison)
     for (unsigned i = 0; i < TABLE_COUNT; i++) {
         struct table *table = &comparison->tables[i];
         for (size_t label = 0; label < table->label_count; label++)
-            free(table->labels[label].text);
+            free_label(&table->labels[label]);
         for (size_t run = 0; run < comparison->run_count; run++)
             free(table->runs[run].figures);
         free(table->labels);
@@ -113,30 +129,42 @@ static char *copy_text(const char *text, size_t nbytes)
     return copy;
 }
 
+/* A text that may be missing. False: no memory. */
+static bool copy_known(const char *text, char **copy_ret)
+{
+    *copy_ret = text != NULL ? copy_text(text, strlen(text)) : NULL;
+    return text == NULL || *copy_ret != NULL;
+}
+
+/* A label that no run had before. False: no memory; what there is of it is the label's all the same. */
+static bool make_label(const struct item *item, size_t number, struct label *label)
+{
+    *label = (struct label){.text = copy_text(item->label, item->nbytes),
+                            .nbytes = item->nbytes,
+                            .number = number,
+                            .place.line = item->id.line};
+    bool fits = copy_known(item->id.function, &label->place.function);
+    fits &= copy_known(item->id.file, &label->place.file);
+    return copy_known(item->id.module, &label->place.module) && fits && label->text != NULL;
+}
+
 /* Gives up a run that did not get in: labels from 'first_new' on are its own. */
 static void drop_merged(struct merged *merged, size_t first_new)
 {
     for (size_t i = 0; i < merged->count; i++)
         if (merged->labels[i].number >= first_new)
-            free(merged->labels[i].text);
+            free_label(&merged->labels[i]);
     free(merged->labels);
     free(merged->cells.figures);
 }
 
 static bool put_item(struct merged *merged, const struct label *known, const struct item *item)
 {
-    struct label *label = &merged->labels[merged->count];
+    struct label *label = &merged->labels[merged->count++];
     if (known != NULL)
         *label = *known;
-    else
-        *label = (struct label){.text = copy_text(item->label, item->nbytes),
-                                .nbytes = item->nbytes,
-                                .number = merged->cells.count};
-    if (label->text == NULL)
+    else if (!make_label(item, merged->cells.count++, label))
         return false;
-    merged->count++;
-    if (known == NULL)
-        merged->cells.count++;
     if (item != NULL) {
         label->run_count++;
         merged->cells.figures[label->number] = item->figures;
@@ -213,9 +241,11 @@ static enum tbed_status add_items(struct tbed_comparison *comparison, struct ite
     return fits ? TBED_OK : TBED_ERR_MEMORY;
 }
 
-static struct item item_of_row(struct tbed_span_row row)
+static struct item item_of_row(const struct tbed_reader *reader, struct tbed_span_row row)
 {
     struct item item = {.label = row.name, .nbytes = row.name_nbytes};
+    if (reader != NULL && row.id != TBED_ID_INVALID)
+        tbed_id_resolve(reader, row.id, &item.id);
     item.figures.of[TBED_FIGURE_SELF] = row.self_ticks;
     item.figures.of[TBED_FIGURE_TIME] = row.time_ticks;
     item.figures.of[TBED_FIGURE_INVOCATIONS] = row.invocation_count;
@@ -230,7 +260,8 @@ static struct item item_of_row(struct tbed_span_row row)
 /* An artifact's size takes the place of the first figure. */
 static struct item item_of_artifact(struct tbed_artifact_row artifact)
 {
-    return (struct item){artifact.name, artifact.name_nbytes, {.of = {artifact.value}}};
+    return (struct item){
+        .label = artifact.name, .nbytes = artifact.name_nbytes, .figures = {.of = {artifact.value}}};
 }
 
 /* What the caller's array of structs, 'stride' bytes each, has at 'index'; zeros for what it does not know. */
@@ -264,7 +295,7 @@ enum tbed_status tbed_comparison_add_run_sized(struct tbed_comparison *compariso
         items[i] = calloc(counts[i] + 1, sizeof *items[i]);
     if (items[ROWS] != NULL && items[ARTIFACTS] != NULL) {
         for (size_t i = 0; i < run->row_count; i++)
-            items[ROWS][i] = item_of_row(row_at(run->rows, row_nbytes, i));
+            items[ROWS][i] = item_of_row(run->reader, row_at(run->rows, row_nbytes, i));
         for (size_t i = 0; i < run->artifact_count; i++)
             items[ARTIFACTS][i] = item_of_artifact(artifact_at(run->artifacts, artifact_nbytes, i));
         status = add_items(comparison, items, counts, run->total);
@@ -340,7 +371,7 @@ enum tbed_status tbed_comparison_add(struct tbed_comparison *comparison,
     if (comparison->run_count > 0 && (comparison->counts != counts || strcmp(comparison->unit, unit) != 0))
         return TBED_ERR_ARGUMENT;
     struct scale scale = scale_of(reader, counts);
-    struct tbed_comparison_run run = {.total = scaled(scale, totals.span_ticks)};
+    struct tbed_comparison_run run = {.total = scaled(scale, totals.span_ticks), .reader = reader};
     enum tbed_status status = TBED_ERR_MEMORY;
     if (load_rows(statistics, scale, &run))
         status = tbed_comparison_add_run(comparison, &run);
@@ -371,7 +402,9 @@ static bool get_row(const struct table *table, size_t index, struct tbed_compari
     if (index >= table->label_count)
         return false;
     const struct label *label = &table->labels[index];
-    struct tbed_comparison_row row = {label->text, label->nbytes, label->run_count};
+    const struct place *place = &label->place;
+    struct tbed_comparison_row row = {label->text, label->nbytes, label->run_count, place->function,
+                                      place->file, place->module, place->line};
     tbed_sized_give(row_ret, row_nbytes, &row, sizeof row);
     return true;
 }

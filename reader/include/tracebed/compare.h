@@ -54,6 +54,9 @@ struct tbed_comparison_row {
     const char *label; /* terminated */
     size_t label_nbytes;
     size_t run_count; /* runs that have it */
+    /* Of the id that has this label, as tbed_id_resolve() knows them in the first run with it. NULL, 0: not known. */
+    const char *function, *file, *module;
+    uint32_t line;
 };
 
 struct tbed_comparison;
@@ -79,7 +82,8 @@ struct tbed_comparison_run {
     size_t row_count;
     const struct tbed_artifact_row *artifacts;
     size_t artifact_count;
-    uint64_t total; /* 'span_ticks' of struct tbed_statistics_totals */
+    uint64_t total;                   /* 'span_ticks' of struct tbed_statistics_totals */
+    const struct tbed_reader *reader; /* that the ids of the rows are of; NULL: they are of none */
 };
 /* The same for such a run. Errors: ERR_MEMORY; ERR_ARGUMENT if rows are out of order. */
 static inline enum tbed_status tbed_comparison_add_run(struct tbed_comparison *comparison,

@@ -112,7 +112,7 @@ def view_report(path):
     code, report = run_json("report", "--json", "--spans", path) if not is_profile(path) \
         else run_json("report", "--json", path)
     if "rows" in report:
-        return code, sum_rows(report["rows"], lambda row: (row["label"], {
+        return code, sum_rows(report["rows"], lambda row: (row["name"], {
             "invocations": row["invocations"], "timed_total": row["time_ns"], "self": row["self_ns"]}))
     return code, sum_rows(report["spans"], lambda row: (row["name"], {
         "count": row["count"], "total": nanoseconds(row, "total"), "self": nanoseconds(row, "self"),
@@ -137,7 +137,7 @@ def view_flame(path):
 
 def view_aggregate(path):
     code, found = run_json("aggregate", "--json", path)
-    return code, sum_rows(found["rows"], lambda row: (row["label"], {
+    return code, sum_rows(found["rows"], lambda row: (row["name"], {
         "invocations": row["invocations"]["min"], "timed_total": nanoseconds_min(row, "time"),
         "self": nanoseconds_min(row, "self")}))
 
@@ -148,7 +148,7 @@ def nanoseconds_min(row, name):
 
 def view_diff(path):
     code, found = run_json("diff", "--json", path, path)
-    return code, sum_rows(found["rows"], lambda row: (row["label"], {
+    return code, sum_rows(found["rows"], lambda row: (row["name"], {
         "invocations": row["invocations"][1], "timed_total": nanoseconds(row, "time")[1],
         "self": nanoseconds(row, "self")[1]}))
 

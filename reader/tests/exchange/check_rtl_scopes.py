@@ -225,7 +225,7 @@ def check_diff(tracebed, folder, seed):
     nothing = (0, 0, 0, 0, 0, 0)
     expected = {name: tuple(([sides[i].get(name, nothing)[at] for i in range(2)]) for at in (0, 1, 4))
                 for name in set(sides[0]) | set(sides[1])}
-    found = {row["label"]: (row["invocations"], row["time_ns"], row["self_ns"]) for row in diff["rows"]}
+    found = {row["name"]: (row["invocations"], row["time_ns"], row["self_ns"]) for row in diff["rows"]}
     assert found == expected, "seed %d: diff: %s, not %s" % (seed, found, expected)
 
 

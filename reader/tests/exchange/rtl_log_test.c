@@ -657,7 +657,7 @@ static void formats_make_pairs_too(void **state)
            "--by=module", trace);
     EXPECT(0, "\"pair_count\":2,\"orphan_count\":0", "", "report", "--json", trace);
     EXPECT(0, ";m (a) ::f : item 20;x [n=1] 3000000\n", NULL, "flame", "--folded", trace);
-    EXPECT(0, "\"label\":\"m (a) ::f : item 20\"", "", "diff", "--json", "--by=scope", trace, trace);
+    EXPECT(0, "\"name\":\"m (a) ::f : item 20\"", "", "diff", "--json", "--by=scope", trace, trace);
     EXPECT(2, "", "--by takes scope, module, author or function", "diff", "--by=x", trace, trace);
 }
 

@@ -91,6 +91,14 @@ def from_chrome(folder, trace):
             yield {**event.get("args", {}), "name": event["name"]}
 
 
+def from_diff(folder, trace):
+    yield from json.loads(tracebed(folder, "diff", "--json", "--limit=0", trace, trace))["rows"]
+
+
+def from_aggregate(folder, trace):
+    yield from json.loads(tracebed(folder, "aggregate", "--json", trace, trace))["rows"]
+
+
 class IdInfo(ctypes.Structure):
     _fields_ = [("kind", ctypes.c_int), ("id", ctypes.c_uint32), ("function", ctypes.c_char_p),
                 ("file", ctypes.c_char_p), ("line", ctypes.c_uint32), ("module", ctypes.c_char_p),
@@ -115,8 +123,9 @@ def from_library(folder, trace):
     library.tbed_reader_close(reader)
 
 
-VERBS = {"dump": from_dump, "report": from_report, "tree": from_tree, "tree --calls": from_calls, "export": from_chrome}
-TEXTS = {"dump": [], "report": [], "tree": [], "tree --calls": [], "flame": ["--folded", "-o", "-"]}
+VERBS = {"dump": from_dump, "report": from_report, "tree": from_tree, "tree --calls": from_calls, "export": from_chrome,
+         "diff": from_diff, "aggregate": from_aggregate}
+TEXTS = {"dump": [], "report": [], "tree": [], "tree --calls": [], "flame": ["--folded", "-o", "-"], "aggregate": []}
 
 
 # ---- What they should say ----
@@ -185,6 +194,45 @@ def test_units_of_a_language_implementation(folder):
     begins = lambda read: lambda *where: filter(is_begin, read(*where))
     check(folder, "toy.tbed", expected, {verb: begins(read) for verb, read in VERBS.items()})
     check_texts(folder, "toy.tbed", expected, TEXTS)
+
+
+LABELS = """#include <tracebed/writer.h>
+int main(void)
+{
+    struct tbed_writer_options options = {.size = sizeof options};
+    struct tbed_writer *writer;
+    if (tbed_writer_open("labels.tbed", &options, &writer, NULL) != TBED_OK)
+        return 1;
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
+    uint32_t label = tbed_string_intern(writer, "query", 5);
+    for (char c = 'a'; c <= 'c'; c++) {
+        struct tbed_component parts[] = {{.id = label}, {.text = "\\x1E", .nbytes = 1}, {.text = &c, .nbytes = 1}};
+        uint32_t id = tbed_string_alloc(writer, parts, 3);
+        tbed_span_begin(recorder, id);
+        tbed_instant_record(recorder, id);
+        tbed_span_end(recorder);
+    }
+    tbed_recorder_close(recorder);
+    tbed_writer_close(writer);
+    return 0;
+}
+"""
+
+
+def test_spans_are_one_row_by_their_label(folder):
+    with open(os.path.join(folder, "labels.c"), "w", encoding="utf-8") as file:
+        file.write(LABELS)
+    cases.output_of(folder, "gcc", *cases.includes("format", "writer"), "labels.c", cases.BUILD / "libtracebed.a",
+                    "-lpthread", "-lm", "-o", "labels")  # fmt: skip
+    cases.output_of(folder, "./labels")
+    for verb in ("report", "tree", "diff", "aggregate"):
+        rows = [row for row in VERBS[verb](folder, "labels.tbed") if row["name"].startswith("query")]
+        if [(row["name"], row.get("count", 3)) for row in rows] != [("query", 3)]:
+            raise cases.Failure(f"{verb}: {rows}")
+    for verb in ("dump", "tree --calls", "export"):  # each event is itself, and has its argument
+        rows = [row for row in VERBS[verb](folder, "labels.tbed") if row["name"].startswith("query")]
+        if len(rows) < 3 or not all(any(c in json.dumps(row).replace("query", "") for c in "abc") for row in rows):
+            raise cases.Failure(f"{verb}: {rows}")
 
 
 def test_a_symbol_file_that_is_another_build_names_nothing(folder):

@@ -124,15 +124,15 @@ static void json_has_exact_figures(void **state)
              "before.tbed\",\"tick_unit\":null,\"total_ns\":4750,\"span_count\":10,",
              "\"after\":{\"file\":\"", "\"total_ns\":7060,",
              "\"total_ns_change\":2310,\"total_percent_change\":48.63157894736842,\"rows\":[",
-             "{\"label\":\"load\",\"state\":\"both\",\"time_ns_change\":3000,\"time_percent_change\":150.0,"
+             "{\"name\":\"load\",\"state\":\"both\",\"time_ns_change\":3000,\"time_percent_change\":150.0,"
              "\"self_ns_change\":3000,\"self_percent_change\":150.0,\"invocations_change\":3,\"cache_misses_"
              "change\":",
              ",\"cache_hits_change\":0,\"blocked_ns_change\":0,\"incremental_load_ns_change\":0,"
              "\"incremental_hashing_ns_change\":0,\"time_ns\":[2000,5000],\"self_ns\":[2000,5000],"
              "\"invocations\":[2,5]}",
-             "{\"label\":\"old\",\"state\":\"gone\",\"time_ns_change\":-300,\"time_percent_change\":null,"
+             "{\"name\":\"old\",\"state\":\"gone\",\"time_ns_change\":-300,\"time_percent_change\":null,"
              "\"self_ns_change\":-300,\"self_percent_change\":null,\"invocations_change\":-1",
-             "{\"label\":\"fresh\",\"state\":\"new\",\"time_ns_change\":10,\"time_percent_change\":null,",
+             "{\"name\":\"fresh\",\"state\":\"new\",\"time_ns_change\":10,\"time_percent_change\":null,",
              "\"artifacts\":[],\"left_out\":{\"rows\":0,\"artifacts\":0}}\n");
     end_run(&run);
 }
@@ -173,7 +173,7 @@ static void patterns_match_as_documented(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct run run = RUN("diff", "--json", "-e", cases[i].pattern, before, before);
         assert_int_equal(run.exit, 0);
-        if ((strstr(run.out, "\"label\":\"a[b]") == NULL) != cases[i].matches)
+        if ((strstr(run.out, "\"name\":\"a[b]") == NULL) != cases[i].matches)
             fail_msg("%s\n%s", cases[i].pattern, run.out);
         end_run(&run);
     }
@@ -211,7 +211,7 @@ static void clocks_are_converted_or_refused(void **state)
     const char *steps = CALLS("steps.tbed", 0, {"x", 20, 1}, {"y", 5, 1});
     (void)state;
     EXPECT(0, "\"total_ns_change\":200,", "", "diff", "--json", ns, slow);
-    EXPECT(0, "{\"label\":\"x\",\"state\":\"both\",\"time_ns_change\":0,", "", "diff", "--json", ns, slow);
+    EXPECT(0, "{\"name\":\"x\",\"state\":\"both\",\"time_ns_change\":0,", "", "diff", "--json", ns, slow);
     EXPECT(0, "\"tick_unit\":\"steps\",\"total_ticks\":25,", "", "diff", "--json", steps, steps);
     EXPECT(0, "\"self_ticks\":[20,20]", "", "diff", "--json", steps, steps);
     EXPECT(0, "total 25 steps, 2 spans in 1 stream\n", "", "diff", steps, steps);
@@ -305,8 +305,8 @@ static void hostile_labels_are_harmless(void **state)
         assert_silent_on(run.out, "argument");
         assert_silent_on(run.out, "\033");
         end_run(&run);
-        EXPECT(0, "\"label\":\"\\\"quoted\\\\\\\"\"", "", verbs[i], "--json", before, after);
-        EXPECT(0, "\"label\":\"\\u009b31mred\"", "", verbs[i], "--json", before, after);
+        EXPECT(0, "\"name\":\"\\\"quoted\\\\\\\"\"", "", verbs[i], "--json", before, after);
+        EXPECT(0, "\"name\":\"\\u009b31mred\"", "", verbs[i], "--json", before, after);
     }
 }
 
@@ -368,15 +368,15 @@ static void json_of_runs_has_all_figures(void **state)
         run.out, "{\"run_count\":6,\"runs\":[{\"file\":\"",
         "run1.tbed\",\"tick_unit\":null,\"total_ns\":155,",
         "\"outlier_label_counts\":[0,0,0,0,1,0],\"total_ns\":{\"mean\":", "\"outlier_runs\":[5]}",
-        "\"differing_label_count\":1,\"rows\":[{\"label\":\"flaky\",\"run_count\":5,\"counts_differ\":true,"
+        "\"differing_label_count\":1,\"rows\":[{\"name\":\"flaky\",\"run_count\":5,\"counts_differ\":true,"
         "\"self_ns\":{\"mean\":5.0,\"median\":5.0,\"standard_deviation\":3.1622776601683795,\"variance\":10."
         "0,"
         "\"coefficient_of_variation\":0.6324555320336759,\"min\":0,\"max\":10,\"values\":[5,5,10,0,5,5],"
         "\"outlier_runs\":[]},\"time_ns\":",
         "\"invocations\":{\"mean\":1.0,\"median\":1.0,", "\"values\":[1,1,2,0,1,1]",
         "\"cache_misses\":", "\"cache_hits\":", "\"blocked_ns\":", "\"incremental_load_ns\":",
-        "\"incremental_hashing_ns\":", "{\"label\":\"steady\",\"run_count\":6,\"counts_differ\":false,",
-        "{\"label\":\"wild\",", "\"values\":[50,51,52,49,200,50],\"outlier_runs\":[5]}",
+        "\"incremental_hashing_ns\":", "{\"name\":\"steady\",\"run_count\":6,\"counts_differ\":false,",
+        "{\"name\":\"wild\",", "\"values\":[50,51,52,49,200,50],\"outlier_runs\":[5]}",
         "\"artifacts\":[],\"left_out\":{\"rows\":0}}\n");
     end_run(&run);
 }
@@ -485,7 +485,7 @@ static const char *find_row(const char *ours, const char *label)
     char key[256];
     size_t nbytes = strcspn(label, "\"");
     assert_true(nbytes < 200);
-    snprintf(key, sizeof key, "{\"label\":\"%.*s\",", (int)nbytes, label);
+    snprintf(key, sizeof key, "{\"name\":\"%.*s\",", (int)nbytes, label);
     const char *row = strstr(ours, key);
     if (row == NULL)
         fail_msg("no row of %s", key);
@@ -518,10 +518,10 @@ static void real_profiles_differ_as_the_reference_says(void **state)
     assert_null(strstr(at, "\"self_ns_change\":"));
     assert_int_equal(number_after(run.out, "\"total_ns_change\":"),
                      duration_after(theirs, "\"total_time\":"));
-    IN_ORDER(run.out, "\"artifacts\":[{\"label\":\"codegen_unit_size_estimate\",\"bytes_change\":719,",
-             "{\"label\":\"cgu_instructions\",\"bytes_change\":-455,",
-             "{\"label\":\"linked_artifact\",\"bytes_change\":-10816,",
-             "{\"label\":\"object_file\",\"bytes_change\":-22336,");
+    IN_ORDER(run.out, "\"artifacts\":[{\"name\":\"codegen_unit_size_estimate\",\"bytes_change\":719,",
+             "{\"name\":\"cgu_instructions\",\"bytes_change\":-455,",
+             "{\"name\":\"linked_artifact\",\"bytes_change\":-10816,",
+             "{\"name\":\"object_file\",\"bytes_change\":-22336,");
     end_run(&run);
     free(theirs);
 }

@@ -140,13 +140,13 @@ static void small_labels_are_left_out_as_asked(void **state)
 
 static const char expected_json[] =
     "{\"total_ns\":2000000,\"rows\":["
-    "{\"label\":\"typeck\",\"time_ns\":2000100,\"self_ns\":1997495,\"cache_misses\":1,\"cache_hits\":0,"
+    "{\"name\":\"typeck\",\"time_ns\":2000100,\"self_ns\":1997495,\"cache_misses\":1,\"cache_hits\":0,"
     "\"invocations\":1,"
     "\"blocked_ns\":0,\"incremental_load_ns\":100,\"incremental_hashing_ns\":0},"
-    "{\"label\":\"mir\",\"time_ns\":2505,\"self_ns\":2505,\"cache_misses\":1,\"cache_hits\":1,"
+    "{\"name\":\"mir\",\"time_ns\":2505,\"self_ns\":2505,\"cache_misses\":1,\"cache_hits\":1,"
     "\"invocations\":1,"
     "\"blocked_ns\":0,\"incremental_load_ns\":0,\"incremental_hashing_ns\":0}],"
-    "\"artifacts\":[{\"label\":\"mir\",\"bytes\":4096}],\"unit\":\"ns\",";
+    "\"artifacts\":[{\"name\":\"mir\",\"bytes\":4096}],\"unit\":\"ns\",";
 
 static void json_has_the_same_rows_read_in_place_and_imported(void **state)
 {
@@ -224,7 +224,7 @@ static void a_trace_with_whole_spans_is_shown_by_label(void **state)
     (void)state;
     EXPECT(0, "| outer  | 15.00\u00B5s   | 75.000          | 20.00\u00B5s | 1 ", "", "report", path);
     EXPECT(0, "Total cpu time: 20\u00B5s\n", "", "report", path);
-    EXPECT(0, "{\"total_ns\":20000,\"rows\":[{\"label\":\"outer\",\"time_ns\":20000,\"self_ns\":15000", "",
+    EXPECT(0, "{\"total_ns\":20000,\"rows\":[{\"name\":\"outer\",\"time_ns\":20000,\"self_ns\":15000", "",
            "report", "--json", path);
     EXPECT(0, "\"whole_span_count\":2", "", "report", "--json", path);
     EXPECT(0, "\"unknown_count\":0", "", "report", "--json", path);

@@ -318,7 +318,7 @@ static void json_row(struct tool_json *json, const struct aggregate *aggregate,
 {
     char key[48];
     tool_json_object_open(json, NULL);
-    tool_json_text(json, "label", row->label.label, row->label.label_nbytes);
+    compare_json_name(json, aggregate->options, &row->label);
     tool_json_u64(json, "run_count", row->label.run_count);
     tool_json_bool(json, "counts_differ", row->counts_differ);
     for (enum tbed_figure figure = 0; figure < TBED_FIGURE_COUNT; figure++) {
@@ -337,7 +337,7 @@ static void json_artifacts(struct tool_json *json, const struct aggregate *aggre
             continue;
         struct tbed_spread spread = spread_sizes(aggregate, i);
         tool_json_object_open(json, NULL);
-        tool_json_text(json, "label", row.label, row.label_nbytes);
+        compare_json_name(json, aggregate->options, &row);
         tool_json_u64(json, "run_count", row.run_count);
         json_spread(json, aggregate, "bytes", &spread);
         tool_json_object_close(json);

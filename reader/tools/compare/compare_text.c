@@ -103,6 +103,16 @@ void compare_json_run(struct tool_json *json, const char *key, const struct comp
     tool_json_object_close(json);
 }
 
+void compare_json_name(struct tool_json *json, const struct compare_options *options,
+                       const struct tbed_comparison_row *row)
+{
+    struct tbed_id_info info = {0};
+    if (options->group.by == GROUP_BY_SCOPE)
+        info = (struct tbed_id_info){
+            .function = row->function, .file = row->file, .line = row->line, .module = row->module};
+    tool_json_known_name(json, row->label, row->label_nbytes, &info);
+}
+
 void compare_put_column(const char *color, const char *text)
 {
     if (*color == '\0')

@@ -217,7 +217,7 @@ static void json_row(struct tool_json *json, const struct diff *diff, const stru
     bool in_both = row->before.present && row->after.present;
     char key[48];
     tool_json_object_open(json, NULL);
-    tool_json_text(json, "label", row->label.label, row->label.label_nbytes);
+    compare_json_name(json, diff->options, &row->label);
     tool_json_string(json, "state", state_of(row));
     json_change(json, diff, row, TBED_FIGURE_TIME);
     json_percent(json, "time_percent_change", in_both, row->before.of[TBED_FIGURE_TIME],
@@ -233,10 +233,10 @@ static void json_row(struct tool_json *json, const struct diff *diff, const stru
     tool_json_object_close(json);
 }
 
-static void json_artifact(struct tool_json *json, const struct diff_artifact *row)
+static void json_artifact(struct tool_json *json, const struct diff *diff, const struct diff_artifact *row)
 {
     tool_json_object_open(json, NULL);
-    tool_json_text(json, "label", row->label.label, row->label.label_nbytes);
+    compare_json_name(json, diff->options, &row->label);
     tool_json_i64(json, "bytes_change", tbed_figure_change(row->before, row->after));
     json_both(json, "bytes", row->before, row->after);
     tool_json_object_close(json);
@@ -260,7 +260,7 @@ void diff_print_json(const struct diff *diff)
     tool_json_array_close(&json);
     tool_json_array_open(&json, "artifacts");
     for (size_t i = 0; i < diff->artifact_shown; i++)
-        json_artifact(&json, &diff->artifacts[i]);
+        json_artifact(&json, diff, &diff->artifacts[i]);
     tool_json_array_close(&json);
     tool_json_object_open(&json, "left_out");
     tool_json_u64(&json, "rows", diff->row_count - diff->row_shown);

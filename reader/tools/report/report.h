@@ -86,6 +86,9 @@ void report_moments_json(struct tool_json *json, const struct report *report);
 
 void report_print_text(const struct report *report);
 void report_print_json(const struct report *report);
+/* The name of a row, and what is known of it. */
+void report_json_name(struct tool_json *json, const struct report *report, uint32_t id, const char *name,
+                      size_t nbytes);
 
 /* Ticks in nanoseconds, rounded; as they are where they count something else. */
 uint64_t report_ns(const struct report *report, uint64_t ticks);

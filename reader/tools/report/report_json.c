@@ -21,23 +21,10 @@ static void json_ticks(struct tool_json *json, const struct report *report, cons
         tool_json_u64(json, key, ticks);
 }
 
-/* Of names that were grouped by something else nothing more is known. */
-static void json_name(struct tool_json *json, const struct report *report, uint32_t id, const char *name,
-                      size_t nbytes)
-{
-    bool is_grouped = report->options->group.by != GROUP_BY_SCOPE;
-    if (report->reader == NULL) {
-        tool_json_text(json, "name", name, nbytes);
-        return;
-    }
-    tool_json_row_name(json, report->reader, is_grouped ? TBED_ID_INVALID : id, report->options->by, name,
-                       nbytes);
-}
-
 static void json_span(struct tool_json *json, const struct report *report, const struct tbed_span_row *row)
 {
     tool_json_object_open(json, NULL);
-    json_name(json, report, row->id, row->name, row->name_nbytes);
+    report_json_name(json, report, row->id, row->name, row->name_nbytes);
     tool_json_u64(json, "count", row->count);
     json_ticks(json, report, "total", row->total_ticks);
     json_ticks(json, report, "self", row->self_ticks);
@@ -69,7 +56,7 @@ static void json_instants(struct tool_json *json, const struct report *report)
     for (size_t i = 0; i < table->shown; i++) {
         const struct tbed_instant_row *row = table->rows[i];
         tool_json_object_open(json, NULL);
-        json_name(json, report, row->id, row->name, row->name_nbytes);
+        report_json_name(json, report, row->id, row->name, row->name_nbytes);
         tool_json_u64(json, "count", row->count);
         tool_json_object_close(json);
     }
@@ -83,7 +70,7 @@ static void json_counters(struct tool_json *json, const struct report *report)
         const struct tbed_counter_row *row = report->counters.rows[i];
         uint32_t unit = report->reader != NULL ? tbed_counter_unit(report->reader, row->id) : TBED_ID_INVALID;
         tool_json_object_open(json, NULL);
-        json_name(json, report, row->id, row->name, row->name_nbytes);
+        report_json_name(json, report, row->id, row->name, row->name_nbytes);
         if (unit != TBED_ID_INVALID)
             tool_json_name(json, "unit", report->reader, unit);
         else
@@ -104,7 +91,7 @@ static void json_messages(struct tool_json *json, const struct report *report)
     for (size_t i = 0; i < table->shown; i++) {
         const struct tbed_message_row *row = table->rows[i];
         tool_json_object_open(json, NULL);
-        json_name(json, report, row->id, row->name, row->name_nbytes);
+        report_json_name(json, report, row->id, row->name, row->name_nbytes);
         tool_json_u64(json, "count", row->count);
         tool_json_u64(json, "error_count", row->severity_counts[TBED_SEVERITY_ERROR]);
         tool_json_u64(json, "warning_count", row->severity_counts[TBED_SEVERITY_WARNING]);
@@ -157,7 +144,7 @@ static void json_allocations(struct tool_json *json, const struct report *report
     for (size_t i = 0; i < report->sites.shown; i++) {
         const struct tbed_allocation_site *site = report->sites.rows[i];
         tool_json_object_open(json, NULL);
-        json_name(json, report, site->id, site->name, site->name_nbytes);
+        report_json_name(json, report, site->id, site->name, site->name_nbytes);
         json_sums(json, &site->sums);
         tool_json_object_close(json);
     }

@@ -375,7 +375,7 @@ void report_profile_head(const struct report *report)
 static void json_row(struct tool_json *json, const struct report *report, const struct tbed_span_row *row)
 {
     tool_json_object_open(json, NULL);
-    tool_json_text(json, "label", row->name, row->name_nbytes);
+    report_json_name(json, report, row->id, row->name, row->name_nbytes);
     tool_json_u64(json, "time_ns", report_ns(report, row->time_ticks));
     tool_json_u64(json, "self_ns", report_ns(report, row->self_ticks));
     tool_json_u64(json, "cache_misses", row->cache_misses);
@@ -414,7 +414,7 @@ void report_profile_json(struct tool_json *json, const struct report *report)
     tool_json_array_open(json, "artifacts");
     for (size_t i = 0; (artifact = tbed_statistics_artifact(report->statistics, i)) != NULL; i++) {
         tool_json_object_open(json, NULL);
-        tool_json_text(json, "label", artifact->name, artifact->name_nbytes);
+        tool_json_text(json, "name", artifact->name, artifact->name_nbytes);
         tool_json_u64(json, "bytes", artifact->value);
         tool_json_object_close(json);
     }

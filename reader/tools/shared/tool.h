@@ -261,6 +261,9 @@ void tool_json_named(struct tool_json *json, struct tbed_reader *reader, uint32_
  * module neither function nor file. 'id' may be INVALID. */
 void tool_json_row_name(struct tool_json *json, struct tbed_reader *reader, uint32_t id,
                         enum tbed_name_part part, const char *name, size_t nbytes);
+/* The same for what was resolved before. Of it 'function', 'file', 'line' and 'module' are used. */
+void tool_json_known_name(struct tool_json *json, const char *name, size_t nbytes,
+                          const struct tbed_id_info *info);
 /* The same for an event, whose name is a label and, behind U+001E, "arguments". */
 void tool_json_event_name(struct tool_json *json, struct tbed_reader *reader, uint32_t id, const char *name,
                           size_t nbytes);

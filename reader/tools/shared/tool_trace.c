@@ -32,7 +32,16 @@ static void put_known(struct tool_json *json, const char *key, const char *text)
         tool_json_string(json, key, text);
 }
 
-/* Everything that is known of an id besides its name. */
+/* What is known besides a name. */
+static void put_info(struct tool_json *json, const struct tbed_id_info *info)
+{
+    put_known(json, "function", info->function);
+    put_known(json, "file", info->file);
+    if (info->line != 0)
+        tool_json_u64(json, "line", info->line);
+    put_known(json, "module", info->module);
+}
+
 static void put_details(struct tool_json *json, const struct tbed_reader *reader, uint32_t id,
                         enum tbed_name_part part)
 {
@@ -40,16 +49,23 @@ static void put_details(struct tool_json *json, const struct tbed_reader *reader
     struct tbed_frame frames[FRAMES_MAX];
     if (id == TBED_ID_INVALID || !tbed_id_resolve(reader, id, &info))
         return;
-    struct tbed_frame frame = {.function = info.function, .file = info.file, .line = info.line};
-    if (part == TBED_NAME_FUNCTION && info.frame_count > 1 && info.frame_count <= FRAMES_MAX)
-        frame = frames[tbed_id_frames(reader, id, frames, FRAMES_MAX) - 1];
-    if (part != TBED_NAME_MODULE) {
-        put_known(json, "function", frame.function);
-        put_known(json, "file", frame.file);
-        if (frame.line != 0 && part == TBED_NAME_ALL)
-            tool_json_u64(json, "line", frame.line);
+    if (part == TBED_NAME_FUNCTION && info.frame_count > 1 && info.frame_count <= FRAMES_MAX) {
+        const struct tbed_frame *outer = &frames[tbed_id_frames(reader, id, frames, FRAMES_MAX) - 1];
+        info.function = outer->function;
+        info.file = outer->file;
     }
-    put_known(json, "module", info.module);
+    if (part == TBED_NAME_MODULE)
+        info.function = info.file = NULL;
+    if (part != TBED_NAME_ALL)
+        info.line = 0;
+    put_info(json, &info);
+}
+
+void tool_json_known_name(struct tool_json *json, const char *name, size_t nbytes,
+                          const struct tbed_id_info *info)
+{
+    tool_json_text(json, "name", name, nbytes);
+    put_info(json, info);
 }
 
 void tool_json_named(struct tool_json *json, struct tbed_reader *reader, uint32_t id)

@@ -1,0 +1,19 @@
+/*
+ * The name of a row of a report, in JSON.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/tools/report/report.h"
+
+/* Of names that were grouped by something else nothing more is known. */
+void report_json_name(struct tool_json *json, const struct report *report, uint32_t id, const char *name,
+                      size_t nbytes)
+{
+    bool is_grouped = report->options->group.by != GROUP_BY_SCOPE;
+    if (report->reader == NULL) {
+        tool_json_text(json, "name", name, nbytes);
+        return;
+    }
+    tool_json_row_name(json, report->reader, is_grouped ? TBED_ID_INVALID : id, report->options->by, name,
+                       nbytes);
+}
