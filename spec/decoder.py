@@ -44,9 +44,9 @@ EXTENDED = {1: ("begin", "", "category"), 2: ("end", "begin_tick", ""), 3: ("ins
             16: ("message", "", "packed"), 17: ("end", "begin_tick end_tick", "")}
 
 # Record type: what each u32 from offset 8 on is, by the letters of FIELD_RANGES.
-UNIT, LINES, BIND, BIND_LIST, STACKS, FRAMES = 4, 7, 8, 9, 13, 14
+UNIT, LINES, BIND, BIND_LIST, ANCHOR, STACKS, FRAMES = 4, 7, 8, 9, 10, 13, 14
 RECORD_FIELDS = {1: "s..i...0", 2: "ssk.i...", 3: "si..", UNIT: "i.kpii.b..", 5: "si......", 6: "si..", LINES: "i.",
-                 BIND: "i.i0", BIND_LIST: ".0", 10: "......", 11: "ii00", 12: "s0..", STACKS: "i.",
+                 BIND: "i.i0", BIND_LIST: ".0", ANCHOR: "......", 11: "ii00", 12: "s0..", STACKS: "i.",
                  FRAMES: "i.", 15: "....s."}
 FIELD_RANGES = {".": (0, M32), "0": (0, 0), "s": (1, M32), "i": (0, ID_MAX), "k": (1, 2), "p": (0, 31), "b": (0, 64)}
 # Where the count is, the size of what is counted and, where these are fields, their letters.
@@ -116,6 +116,8 @@ class Trace:
         self.bindings, self.units = RangeMap(), RangeMap()  # the units, and the stacks
         self.lines, self.frames = {}, {}  # by unit; by id
         self.resolved = {}
+        self.anchors = [(header.anchor_ticks, header.monotonic, header.realtime)]
+        self.first_tick = None  # of the event blocks
 
 
 # The file (section 3)
@@ -483,6 +485,9 @@ def read_record(trace, block, at):
             add_unit(trace, at)
         elif type == STACKS:
             add_stacks(trace, at)
+        elif type == ANCHOR:
+            ticks, realtime, monotonic = struct.unpack_from("<QqQ", trace.data, at + 8)
+            trace.anchors.append((ticks, monotonic, realtime))
         elif type in (BIND, BIND_LIST):
             lines = add_bindings(trace, at, type)
         elif type == LINES:
@@ -651,6 +656,46 @@ def read_event(trace, block, at):
     return [event], 8 * nwords
 
 
+# Ticks and time (section 8.3)
+
+def used_anchors(trace):
+    """(ticks, ns of CLOCK_MONOTONIC, ns of CLOCK_REALTIME), rising, without those that contradict an earlier one."""
+    used = []
+    for anchor in sorted(trace.anchors):
+        if not used or (anchor[0] > used[-1][0] and anchor[1] >= used[-1][1]):
+            used.append(anchor)
+    return used
+
+
+def time_of(trace, tick, clock):
+    """Nanoseconds; 'clock' is the place of its times in an anchor."""
+    anchors = used_anchors(trace)
+    at = max(bisect.bisect_right([anchor[0] for anchor in anchors], tick) - 1, 0)
+    near, first = anchors[at], min(at, max(len(anchors) - 2, 0))
+    rise, run = 10 ** 9, trace.header.ticks_per_second
+    if len(anchors) > 1:
+        one, other = anchors[first:first + 2]
+        is_inside = anchors[0][0] <= tick < anchors[-1][0]
+        if is_inside or other[1] - one[1] >= 10 ** 6:
+            rise, run = other[clock] - one[clock], other[0] - one[0]
+    return near[clock] + (tick - near[0]) * rise // run
+
+
+def cut(ns):
+    return min(max(ns, -2 ** 63), 2 ** 63 - 1)
+
+
+def list_times(trace):
+    """(stream, tick, ns since the start, ns of CLOCK_REALTIME) of each event."""
+    events = [line for line in list_trace(trace) if "tick" in line]
+    header, start = trace.header, trace.first_tick
+    if header.monotonic == 0 and start is not None:
+        start = min(start, header.anchor_ticks)
+    for event in events:
+        since = time_of(trace, event["tick"], 1) - time_of(trace, start, 1)
+        yield event["stream"], event["tick"], cut(since), cut(time_of(trace, event["tick"], 2))
+
+
 # The listing (section 14)
 
 def list_trace(trace):
@@ -661,6 +706,7 @@ def list_trace(trace):
     strings = [block for ordinal in sorted(trace.strings) for block in trace.strings[ordinal]]
     events = [block for block in blocks if block.kind == EVENTS]
     events.sort(key=lambda block: (block.stream, block.sequence))
+    trace.first_tick = min((block.first_tick for block in events), default=None)
     bindings = list(walk(trace, records, read_record, "RECORD_LENGTH"))  # before the strings, which may need them
     yield from walk(trace, strings, read_string, "STRING_LENGTH")
     yield from bindings
@@ -668,10 +714,11 @@ def list_trace(trace):
 
 
 def main():
-    if len(sys.argv) != 2:
-        print("usage: decoder.py FILE", file=sys.stderr)
+    shows_times = sys.argv[1:2] == ["--times"]
+    if len(sys.argv) != 2 + shows_times:
+        print("usage: decoder.py [--times] FILE", file=sys.stderr)
         return 2
-    path, damaged = sys.argv[1], []
+    path, damaged = sys.argv[-1], []
 
     def tell(name, page=None, cell=None, damage=True):
         where = "" if page is None else " page %d cell %d:" % (page, cell)
@@ -685,7 +732,9 @@ def main():
         tell(getattr(refused, "strerror", None) or refused)
         return 2
     sys.stdout.reconfigure(encoding="utf-8", newline="\n")
-    for line in list_trace(trace):
+    for times in list_times(trace) if shows_times else ():
+        print(*times)
+    for line in () if shows_times else list_trace(trace):
         print(json.dumps(line, ensure_ascii=False, separators=(",", ":")))
     return 1 if any(damaged) else 0
 

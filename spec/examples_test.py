@@ -129,6 +129,10 @@ def event_packed_text(content):
     check_events(content, {"tick": 5, "type": "message", "id": ID, "name": "hi", "severity": 3, "args": arguments})
 
 
+def event_leave(content):
+    check_events(content, {"tick": 20, "type": "end", "id": ID, "name": "hi", "begin_tick": 5, "end_tick": 30})
+
+
 def event_span(content):
     check_events(content, {"tick": 20, "type": "span", "id": ID, "name": "hi", "begin_tick": 3, "category": ID,
                            "category_name": "hi"})
@@ -177,7 +181,7 @@ def frames(content):
 
 
 EXAMPLE_TESTS = [string, entry, event_begin, event_end, event_time, event_alloc, event_instant, event_counter,
-                 event_extended_end, event_span, event_packed_message, event_packed_text, header, record_cell,
+                 event_extended_end, event_leave, event_span, event_packed_message, event_packed_text, header, record_cell,
                  unit, stacks, frames]
 
 

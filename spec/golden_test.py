@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Reads all golden files with the independent decoder and compares what it finds with golden/expected.txt.
+"""Reads all golden files with the independent decoder and compares what it finds with golden/expected.txt,
+and the times of events with golden/times.txt.
 
 Check: golden-decoder
 """
@@ -41,8 +42,28 @@ def read(name):
     return checks, (len(lines) - bindings - events, bindings, events)
 
 
+def expected_times():
+    """{file: [(stream, tick, ns, ns of CLOCK_REALTIME)]}"""
+    times = {}
+    with open(os.path.join(GOLDEN, "times.txt"), encoding="ascii") as lines:
+        for line in lines:
+            if not line.startswith("#"):
+                name, *numbers = line.split()
+                times.setdefault(name, []).append(tuple(map(int, numbers)))
+    return times
+
+
+def read_times(name):
+    data = decoder.load(os.path.join(GOLDEN, name + ".tbed"))
+    return list(decoder.list_times(decoder.Trace(data, decoder.read_header(data), lambda *_, **__: None)))
+
+
 def main():
     failed = 0
+    for name, times in expected_times().items():
+        if read_times(name) != times:
+            failed += 1
+            print("%s: times: %s" % (name, sorted(set(times) ^ set(read_times(name)))[:4]))
     files = list(expected_files())
     for name, checks, counts in files:
         found_checks, found_counts = read(name)

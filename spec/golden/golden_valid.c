@@ -464,6 +464,54 @@ static void write_ring(const char *folder)
     golden_expect(folder, "valid/ring - 0 0 12");
 }
 
+/* ---- times.tbed: anchors, some of which contradict others; golden/times.txt has the times ---- */
+
+static void anchor_record(struct golden_block *records, uint64_t ticks, int64_t realtime_ns,
+                          uint64_t monotonic_ns)
+{
+    GOLDEN_RECORD(records, TBED_RECORD_ANCHOR, GOLDEN_U64(ticks), GOLDEN_U64((uint64_t)realtime_ns),
+                  GOLDEN_U64(monotonic_ns));
+}
+
+static void put_times(struct golden_file *file, uint32_t stream, uint64_t first_tick, const uint64_t *deltas,
+                      size_t count)
+{
+    struct golden_block events = golden_page(
+        file, &(struct golden_start){.kind = TBED_BLOCK_EVENTS, .stream = stream, .first_tick = first_tick});
+    for (size_t i = 0; i < count; i++)
+        golden_event(&events, TBED_TAG_INSTANT, 42, deltas[i]);
+    golden_seal(&events);
+}
+
+static void write_times(const char *folder)
+{
+    static const uint64_t deltas[] = {0,      9,      10,     11,     150000, 300009, 300010,
+                                      450011, 600011, 600012, 600013, 900000, 2000000};
+    static const int64_t start = 1700000000000000000;
+    struct golden_file file;
+    golden_begin(&file, GOLDEN_PAGE_NBYTES);
+    struct tbed_disk_header *header = (struct tbed_disk_header *)file.bytes;
+    header->ticks_per_second = tbed_le64_make(3000000); /* a tick is no whole number of nanoseconds */
+    header->anchor_ticks = tbed_le64_make(1000000);
+    header->anchor_realtime_ns = tbed_le64_make((uint64_t)start);
+    header->anchor_monotonic_ns = tbed_le64_make(5000000000);
+    struct golden_block records =
+        golden_page(&file, &(struct golden_start){.kind = TBED_BLOCK_RECORDS, .stream = 1});
+    process_record(&records, TBED_ID_INVALID);
+    anchor_record(&records, 1600001, start - 1000000000, 5200000011); /* CLOCK_REALTIME was set back */
+    anchor_record(&records, 1300000, start + 1, 5100000009);          /* later at the same tick: ignored */
+    anchor_record(&records, 1300000, start + 100000007, 5100000007);
+    anchor_record(&records, 1200000, start, 4900000000); /* CLOCK_MONOTONIC goes back: ignored */
+    anchor_record(&records, 1600002, start, 5200000500); /* too near the one before to give a rate */
+    golden_seal(&records);
+    put_times(&file, 2, 999990, deltas, sizeof deltas / sizeof deltas[0]);
+    put_times(&file, 3, UINT64_MAX - 9, (const uint64_t[]){9}, 1);
+    golden_counts(&file, 4, 0, 1);
+    golden_shut(&file);
+    golden_file_write(&file, folder, "times");
+    golden_expect(folder, "valid/times - 0 0 14");
+}
+
 /* ---- taken.tbed: writers of a flight recorder were killed while they took pages ---- */
 
 static void write_taken(const char *folder)
@@ -550,6 +598,7 @@ void golden_valid_write_all(const char *folder)
     write_interrupted(folder);
     write_ring(folder);
     write_taken(folder);
+    write_times(folder);
     write_wrap(folder);
     write_series(folder);
 }

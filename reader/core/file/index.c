@@ -95,16 +95,16 @@ static enum tbed_status check_found(struct update *update, const uint8_t *bytes,
         place->cell == 0 && (fields->kind == TBED_BLOCK_STRINGS || fields->kind == TBED_BLOCK_CELLS);
     if (status != TBED_OK)
         return status;
+    if (has_ordinal && !ordinal_is_free(update, fields->string_page)) {
+        *field_ret = offsetof(struct tbed_disk_block, string_page);
+        *detail_ret = fields->string_page;
+        return TBED_ERR_BLOCK_ORDINAL;
+    }
     if (fields->kind == TBED_BLOCK_CELLS &&
         tbed_block_checksum(bytes, fields->used_nbytes) != fields->checksum) {
         *field_ret = offsetof(struct tbed_disk_block, checksum);
         *detail_ret = fields->checksum;
         return TBED_ERR_BLOCK_CHECKSUM;
-    }
-    if (has_ordinal && !ordinal_is_free(update, fields->string_page)) {
-        *field_ret = offsetof(struct tbed_disk_block, string_page);
-        *detail_ret = fields->string_page;
-        return TBED_ERR_BLOCK_ORDINAL;
     }
     if (has_ordinal)
         update->index->ordinal_pages[fields->string_page] = place->page;
