@@ -23,7 +23,6 @@ import sys
 import tree
 
 DOCUMENT = "ARCHITECTURE.md"
-PENDING = "ninja/checks/layers.pending"
 BUILD = os.environ.get("TBED_BUILD", "build/release")
 PUBLIC = ("format/include/", "writer/include/", "writer/capture/include/", "reader/include/")
 
@@ -321,19 +320,11 @@ def find_problems():
                       f"{count_readers_of_the_state(included)} sources see the whole state of the writer")
 
 
-def apart_from_pending(problems):
-    """What is known and being worked on; the list can only get shorter."""
-    shape = [re.sub(r":\d+:", ":", problem) for problem in problems]
-    pending = tree.read(PENDING).splitlines() if os.path.exists(PENDING) else []
-    left = [problem for problem, known in zip(problems, shape) if known not in pending]
-    return left + [f"{PENDING}: is no more, remove: {line}" for line in pending if line not in shape]
-
-
 def main():
     problems, summary = find_problems()
     if "--summary" in sys.argv:
         print(summary)
-    return tree.report([*apart_from_pending(problems), *check_document()])
+    return tree.report([*problems, *check_document()])
 
 
 if __name__ == "__main__":
