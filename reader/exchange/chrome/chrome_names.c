@@ -40,11 +40,11 @@ void tbed_chrome_names_close(struct chrome_names *names)
 
 static void add_member(struct chrome_name *name, const char *text, size_t nbytes)
 {
-    struct chrome_text *members = &name->members;
-    tbed_chrome_puts(members, name->argument_count > 0 ? ",\"arg" : "\"arg");
-    tbed_chrome_u64(members, name->argument_count++);
-    tbed_chrome_puts(members, "\":");
-    tbed_chrome_quote(members, text, nbytes);
+    struct tbed_text *members = &name->members;
+    tbed_text_puts(members, name->argument_count > 0 ? ",\"arg" : "\"arg");
+    tbed_text_u64(members, name->argument_count++);
+    tbed_text_puts(members, "\":");
+    tbed_json_quote(members, text, nbytes);
 }
 
 /* As measureme has it: a label is not empty and has no control bytes. */
@@ -54,18 +54,18 @@ static void put_label(struct chrome_name *name, const char *text, size_t nbytes)
     bool is_bad = nbytes == 0;
     for (size_t i = 0; i < nbytes; i++)
         is_bad |= (uint8_t)text[i] < 0x20 || text[i] == 0x7F;
-    tbed_chrome_quote(&name->label, is_bad ? bad : text, is_bad ? sizeof bad - 1 : nbytes);
+    tbed_json_quote(&name->label, is_bad ? bad : text, is_bad ? sizeof bad - 1 : nbytes);
 }
 
 static void add_detail(struct chrome_name *name, const char *key, const char *text)
 {
-    struct chrome_text *details = &name->details;
+    struct tbed_text *details = &name->details;
     if (text == NULL)
         return;
-    tbed_chrome_puts(details, details->nbytes > 0 ? ",\"" : "\"");
-    tbed_chrome_puts(details, key);
-    tbed_chrome_puts(details, "\":");
-    tbed_chrome_quote(details, text, strlen(text));
+    tbed_text_puts(details, details->nbytes > 0 ? ",\"" : "\"");
+    tbed_text_puts(details, key);
+    tbed_text_puts(details, "\":");
+    tbed_json_quote(details, text, strlen(text));
 }
 
 /* What else the id means, by the keys that all JSON of the tools has. */
@@ -77,8 +77,8 @@ static void add_details(struct chrome_name *name, const struct tbed_reader *read
     add_detail(name, "function", info.function);
     add_detail(name, "file", info.file);
     if (info.line != 0) {
-        tbed_chrome_puts(&name->details, name->details.nbytes > 0 ? ",\"line\":" : "\"line\":");
-        tbed_chrome_u64(&name->details, info.line);
+        tbed_text_puts(&name->details, name->details.nbytes > 0 ? ",\"line\":" : "\"line\":");
+        tbed_text_u64(&name->details, info.line);
     }
     add_detail(name, "module", info.module);
 }

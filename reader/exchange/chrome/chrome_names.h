@@ -12,9 +12,9 @@ struct chrome_name {
     uint32_t id;
     bool is_there;
     uint32_t argument_count;
-    struct chrome_text label;   /* in quotes */
-    struct chrome_text members; /* of an object: the arguments of the id */
-    struct chrome_text details; /* of an object: function, file, line and module, as far as they are known */
+    struct tbed_text label;   /* in quotes */
+    struct tbed_text members; /* of an object: the arguments of the id */
+    struct tbed_text details; /* of an object: function, file, line and module, as far as they are known */
 };
 
 struct chrome_names {

@@ -22,11 +22,11 @@ struct chrome {
     FILE *out;
     struct tbed_chrome_options options;
     struct tbed_chrome_report report;
-    struct chrome_text text; /* made, and not written yet */
+    struct tbed_text text; /* made, and not written yet */
     int write_errno;
     bool needs_comma;
     char *buffer; /* CHROME_TEXT_MAX bytes */
-    struct chrome_text pair_name, message;
+    struct tbed_text pair_name, message;
     struct chrome_names names;
     struct chrome_pids taken;
 
@@ -46,7 +46,7 @@ struct chrome {
 
 static void flush(struct chrome *chrome)
 {
-    struct chrome_text *text = &chrome->text;
+    struct tbed_text *text = &chrome->text;
     if (text->nbytes > 0 && chrome->write_errno == 0 &&
         fwrite(text->bytes, 1, text->nbytes, chrome->out) != text->nbytes)
         chrome->write_errno = errno != 0 ? errno : EIO;
@@ -62,7 +62,7 @@ static void open_event(struct chrome *chrome)
 {
     if (chrome->text.nbytes > FLUSH_NBYTES)
         flush(chrome);
-    tbed_chrome_puts(&chrome->text, chrome->needs_comma ? ",\n{\"name\":" : "{\"name\":");
+    tbed_text_puts(&chrome->text, chrome->needs_comma ? ",\n{\"name\":" : "{\"name\":");
     chrome->needs_comma = true;
 }
 
@@ -78,7 +78,7 @@ static const struct chrome_name *find_name(struct chrome *chrome, uint32_t id)
 static void put_id_text(struct chrome *chrome, uint32_t id)
 {
     size_t nbytes = tbed_chrome_resolve(chrome->reader, id, chrome->buffer);
-    tbed_chrome_quote(&chrome->text, chrome->buffer, nbytes);
+    tbed_json_quote(&chrome->text, chrome->buffer, nbytes);
 }
 
 static int64_t ns_of(const struct chrome *chrome, uint64_t tick)
@@ -96,60 +96,60 @@ static int64_t ns_of(const struct chrome *chrome, uint64_t tick)
 
 static void put_us(struct chrome *chrome, int64_t ns)
 {
-    struct chrome_text *text = &chrome->text;
+    struct tbed_text *text = &chrome->text;
     if (chrome->options.absolute) {
         int64_t us = ns / 1000;
-        tbed_chrome_i64(text, us - (ns % 1000 < 0));
+        tbed_text_i64(text, us - (ns % 1000 < 0));
         return;
     }
     uint64_t size = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns, part = size % 1000;
     char digits[4] = {'.', (char)('0' + part / 100), (char)('0' + part / 10 % 10), (char)('0' + part % 10)};
     if (ns < 0)
-        tbed_chrome_put(text, "-", 1);
-    tbed_chrome_u64(text, size / 1000);
+        tbed_text_put(text, "-", 1);
+    tbed_text_u64(text, size / 1000);
     if (part != 0)
-        tbed_chrome_put(text, digits, 4);
+        tbed_text_put(text, digits, 4);
 }
 
 static void put_place(struct chrome *chrome, const char *phase, int64_t ns)
 {
-    struct chrome_text *text = &chrome->text;
-    tbed_chrome_puts(text, ",\"ph\":\"");
-    tbed_chrome_puts(text, phase);
-    tbed_chrome_puts(text, "\",\"ts\":");
+    struct tbed_text *text = &chrome->text;
+    tbed_text_puts(text, ",\"ph\":\"");
+    tbed_text_puts(text, phase);
+    tbed_text_puts(text, "\",\"ts\":");
     put_us(chrome, ns);
-    tbed_chrome_puts(text, ",\"pid\":");
-    tbed_chrome_u64(text, chrome->thread->pid);
-    tbed_chrome_puts(text, ",\"tid\":");
-    tbed_chrome_u64(text, chrome->thread->tid);
+    tbed_text_puts(text, ",\"pid\":");
+    tbed_text_u64(text, chrome->thread->pid);
+    tbed_text_puts(text, ",\"tid\":");
+    tbed_text_u64(text, chrome->thread->tid);
 }
 
 static void put_category(struct chrome *chrome, uint32_t category)
 {
     if (category == TBED_ID_INVALID)
         return;
-    tbed_chrome_puts(&chrome->text, ",\"cat\":");
+    tbed_text_puts(&chrome->text, ",\"cat\":");
     const struct chrome_name *name = find_name(chrome, category);
-    tbed_chrome_put(&chrome->text, name->label.bytes, name->label.nbytes);
+    tbed_text_put(&chrome->text, name->label.bytes, name->label.nbytes);
 }
 
 /* Arguments of the event, those that have no name being numbered from 'first' on; a comma before the first if 'more'. */
 static void put_arguments(struct chrome *chrome, struct tbed_arguments at, uint32_t argument_count,
                           uint32_t first, bool more)
 {
-    struct chrome_text *text = &chrome->text;
+    struct tbed_text *text = &chrome->text;
     for (uint32_t i = 0; i < argument_count; i++) {
         struct tbed_argument argument;
         tbed_argument_next(&at, &argument);
-        tbed_chrome_puts(text, more || i > 0 ? "," : "");
+        tbed_text_puts(text, more || i > 0 ? "," : "");
         if (argument.name_id != TBED_ID_INVALID)
             put_id_text(chrome, argument.name_id);
         else {
-            tbed_chrome_puts(text, "\"arg");
-            tbed_chrome_u64(text, first + i);
-            tbed_chrome_puts(text, "\"");
+            tbed_text_puts(text, "\"arg");
+            tbed_text_u64(text, first + i);
+            tbed_text_puts(text, "\"");
         }
-        tbed_chrome_puts(text, ":");
+        tbed_text_puts(text, ":");
         tbed_chrome_value(text, chrome->reader, &argument, chrome->buffer);
     }
 }
@@ -158,7 +158,7 @@ static void put_arguments(struct chrome *chrome, struct tbed_arguments at, uint3
 static void put_args(struct chrome *chrome, uint32_t id, const struct tbed_scope *begin,
                      const struct tbed_event *event)
 {
-    struct chrome_text *text = &chrome->text;
+    struct tbed_text *text = &chrome->text;
     const struct chrome_name *name = find_name(chrome, id);
     uint32_t count = name->argument_count;
     uint32_t begin_count = begin != NULL ? begin->argument_count : 0;
@@ -166,28 +166,28 @@ static void put_args(struct chrome *chrome, uint32_t id, const struct tbed_scope
     bool has_details = name->details.nbytes > 0;
     if (count + begin_count + event_count == 0 && !has_details)
         return;
-    tbed_chrome_puts(text, ",\"args\":{");
-    tbed_chrome_put(text, name->details.bytes, name->details.nbytes);
-    tbed_chrome_puts(text, has_details && count > 0 ? "," : "");
-    tbed_chrome_put(text, name->members.bytes, name->members.nbytes);
+    tbed_text_puts(text, ",\"args\":{");
+    tbed_text_put(text, name->details.bytes, name->details.nbytes);
+    tbed_text_puts(text, has_details && count > 0 ? "," : "");
+    tbed_text_put(text, name->members.bytes, name->members.nbytes);
     if (begin != NULL)
         put_arguments(chrome, begin->arguments, begin_count, count, has_details || count > 0);
     count += begin_count;
     if (event != NULL)
         put_arguments(chrome, event->arguments, event_count, count, has_details || count > 0);
-    tbed_chrome_puts(text, "}");
+    tbed_text_puts(text, "}");
 }
 
 static void put_name(struct chrome *chrome, uint32_t id)
 {
     const struct chrome_name *name = find_name(chrome, id);
     open_event(chrome);
-    tbed_chrome_put(&chrome->text, name->label.bytes, name->label.nbytes);
+    tbed_text_put(&chrome->text, name->label.bytes, name->label.nbytes);
 }
 
 static void close_event(struct chrome *chrome)
 {
-    tbed_chrome_puts(&chrome->text, "}");
+    tbed_text_puts(&chrome->text, "}");
     chrome->report.event_count++;
 }
 
@@ -196,7 +196,7 @@ static void close_event(struct chrome *chrome)
 /* A pair of messages is called "context : text". */
 static void put_scope_name(struct chrome *chrome, const struct tbed_scope *scope)
 {
-    struct chrome_text *text = &chrome->text, *name = &chrome->pair_name;
+    struct tbed_text *text = &chrome->text, *name = &chrome->pair_name;
     if (!scope->is_pair) {
         put_name(chrome, scope->id);
         put_category(chrome, scope->category);
@@ -205,12 +205,12 @@ static void put_scope_name(struct chrome *chrome, const struct tbed_scope *scope
     const char *unit = memchr(scope->name, LABEL_END, scope->name_nbytes);
     size_t context = unit != NULL ? (size_t)(unit - scope->name) : 0, rest = context + (unit != NULL);
     name->nbytes = 0;
-    tbed_chrome_put(name, scope->name, context);
-    tbed_chrome_puts(name, unit != NULL ? " : " : "");
-    tbed_chrome_put(name, scope->name + rest, scope->name_nbytes - rest);
+    tbed_text_put(name, scope->name, context);
+    tbed_text_puts(name, unit != NULL ? " : " : "");
+    tbed_text_put(name, scope->name + rest, scope->name_nbytes - rest);
     open_event(chrome);
-    tbed_chrome_quote(text, name->bytes, name->nbytes);
-    tbed_chrome_puts(text, ",\"cat\":\"message\"");
+    tbed_json_quote(text, name->bytes, name->nbytes);
+    tbed_text_puts(text, ",\"cat\":\"message\"");
 }
 
 /* False: it is shorter than asked for. */
@@ -232,7 +232,7 @@ static void put_span(struct chrome *chrome, const struct tbed_scope *begin, cons
         return;
     put_scope_name(chrome, begin);
     put_place(chrome, "X", ns_of(chrome, begin->begin_tick));
-    tbed_chrome_puts(&chrome->text, ",\"dur\":");
+    tbed_text_puts(&chrome->text, ",\"dur\":");
     put_us(chrome, ns > INT64_MAX ? INT64_MAX : (int64_t)ns);
     if (!begin->is_pair)
         put_args(chrome, begin->id, begin, event);
@@ -245,9 +245,9 @@ static void put_side(struct chrome *chrome, const struct tbed_scope *scope, cons
 {
     put_scope_name(chrome, scope);
     put_place(chrome, phase, ns_of(chrome, tick));
-    tbed_chrome_puts(&chrome->text, ",\"id\":\"scope ");
-    tbed_chrome_u64(&chrome->text, chrome->pair_count);
-    tbed_chrome_puts(&chrome->text, is_open ? "\",\"args\":{\"never ended\":true}" : "\"");
+    tbed_text_puts(&chrome->text, ",\"id\":\"scope ");
+    tbed_text_u64(&chrome->text, chrome->pair_count);
+    tbed_text_puts(&chrome->text, is_open ? "\",\"args\":{\"never ended\":true}" : "\"");
     close_event(chrome);
 }
 
@@ -295,26 +295,26 @@ static void put_instant(struct chrome *chrome, const struct tbed_event *event)
     put_name(chrome, event->id);
     put_category(chrome, event->category);
     put_place(chrome, "i", ns_of(chrome, event->tick));
-    tbed_chrome_puts(&chrome->text, ",\"s\":\"t\"");
+    tbed_text_puts(&chrome->text, ",\"s\":\"t\"");
     put_args(chrome, event->id, NULL, event);
     close_event(chrome);
 }
 
 static void put_counter(struct chrome *chrome, const struct tbed_event *event)
 {
-    struct chrome_text *text = &chrome->text;
+    struct tbed_text *text = &chrome->text;
     uint32_t unit = tbed_counter_unit(chrome->reader, event->id);
     put_name(chrome, event->id);
     put_category(chrome, event->category);
     put_place(chrome, "C", ns_of(chrome, event->tick));
-    tbed_chrome_puts(text, ",\"args\":{");
+    tbed_text_puts(text, ",\"args\":{");
     if (unit != TBED_ID_INVALID)
         put_id_text(chrome, unit);
     else
-        tbed_chrome_puts(text, "\"value\"");
-    tbed_chrome_puts(text, ":");
+        tbed_text_puts(text, "\"value\"");
+    tbed_text_puts(text, ":");
     tbed_chrome_value(text, chrome->reader, &event->counter_value, chrome->buffer);
-    tbed_chrome_puts(text, "}");
+    tbed_text_puts(text, "}");
     close_event(chrome);
     chrome->report.argument_count += event->argument_count;
 }
@@ -326,34 +326,34 @@ static void put_message(struct chrome *chrome, const struct tbed_event *event)
     open_event(chrome);
     chrome->message.nbytes = 0;
     tbed_chrome_message(&chrome->message, chrome->reader, event, TBED_MESSAGE_ALL);
-    tbed_chrome_quote(&chrome->text, chrome->message.bytes, chrome->message.nbytes);
-    tbed_chrome_puts(&chrome->text, ",\"cat\":\"message\"");
+    tbed_json_quote(&chrome->text, chrome->message.bytes, chrome->message.nbytes);
+    tbed_text_puts(&chrome->text, ",\"cat\":\"message\"");
     put_place(chrome, "i", ns_of(chrome, event->tick));
-    tbed_chrome_puts(&chrome->text, ",\"s\":\"t\",\"args\":{\"severity\":\"");
-    tbed_chrome_puts(&chrome->text, severity <= TBED_SEVERITY_DEBUG ? severities[severity] : "unknown");
-    tbed_chrome_puts(&chrome->text, "\"}");
+    tbed_text_puts(&chrome->text, ",\"s\":\"t\",\"args\":{\"severity\":\"");
+    tbed_text_puts(&chrome->text, severity <= TBED_SEVERITY_DEBUG ? severities[severity] : "unknown");
+    tbed_text_puts(&chrome->text, "\"}");
     close_event(chrome);
 }
 
 static void put_gap(struct chrome *chrome, const struct tbed_event *event)
 {
-    struct chrome_text *text = &chrome->text;
+    struct tbed_text *text = &chrome->text;
     const char *cause = tbed_drop_cause_text(event->of.gap.cause);
     open_event(chrome);
-    tbed_chrome_puts(text, "\"records dropped\",\"cat\":\"gap\"");
+    tbed_text_puts(text, "\"records dropped\",\"cat\":\"gap\"");
     put_place(chrome, "i", ns_of(chrome, event->tick));
-    tbed_chrome_puts(text, ",\"s\":\"t\",\"args\":{\"count\":");
-    tbed_chrome_u64(text, event->of.gap.count);
-    tbed_chrome_puts(text, ",\"cause\":");
-    tbed_chrome_quote(text, cause, strlen(cause));
-    tbed_chrome_puts(text, "}");
+    tbed_text_puts(text, ",\"s\":\"t\",\"args\":{\"count\":");
+    tbed_text_u64(text, event->of.gap.count);
+    tbed_text_puts(text, ",\"cause\":");
+    tbed_json_quote(text, cause, strlen(cause));
+    tbed_text_puts(text, "}");
     close_event(chrome);
 }
 
 /* Asynchronous spans match by name and key; in that format only "cat" and "id" count. Flows match by key. */
 static void put_keyed(struct chrome *chrome, const struct tbed_event *event, const char *phase)
 {
-    struct chrome_text *text = &chrome->text;
+    struct tbed_text *text = &chrome->text;
     bool is_flow = event->type >= TBED_EVENT_FLOW_BEGIN && event->type <= TBED_EVENT_FLOW_END;
     char key[48];
     if (is_flow)
@@ -361,11 +361,11 @@ static void put_keyed(struct chrome *chrome, const struct tbed_event *event, con
     else
         snprintf(key, sizeof key, "%u:0x%llx", event->id, (unsigned long long)event->of.async.key);
     put_name(chrome, event->id);
-    tbed_chrome_puts(text, is_flow ? ",\"cat\":\"flow\"" : ",\"cat\":\"async\"");
+    tbed_text_puts(text, is_flow ? ",\"cat\":\"flow\"" : ",\"cat\":\"async\"");
     put_place(chrome, phase, ns_of(chrome, event->tick));
-    tbed_chrome_puts(text, ",\"id\":\"");
-    tbed_chrome_puts(text, key);
-    tbed_chrome_puts(text, event->type == TBED_EVENT_FLOW_END ? "\",\"bp\":\"e\"" : "\"");
+    tbed_text_puts(text, ",\"id\":\"");
+    tbed_text_puts(text, key);
+    tbed_text_puts(text, event->type == TBED_EVENT_FLOW_END ? "\",\"bp\":\"e\"" : "\"");
     put_args(chrome, event->id, NULL, event);
     close_event(chrome);
 }
@@ -446,35 +446,35 @@ static enum tbed_status put_stream(struct chrome *chrome, const struct chrome_th
 
 static void open_metadata(struct chrome *chrome, const char *name, uint64_t pid, uint64_t tid)
 {
-    struct chrome_text *text = &chrome->text;
+    struct tbed_text *text = &chrome->text;
     open_event(chrome);
-    tbed_chrome_quote(text, name, strlen(name));
-    tbed_chrome_puts(text, ",\"cat\":\"\",\"ph\":\"M\",\"ts\":0,\"pid\":");
-    tbed_chrome_u64(text, pid);
-    tbed_chrome_puts(text, ",\"tid\":");
-    tbed_chrome_u64(text, tid);
-    tbed_chrome_puts(text, ",\"args\":{\"");
+    tbed_json_quote(text, name, strlen(name));
+    tbed_text_puts(text, ",\"cat\":\"\",\"ph\":\"M\",\"ts\":0,\"pid\":");
+    tbed_text_u64(text, pid);
+    tbed_text_puts(text, ",\"tid\":");
+    tbed_text_u64(text, tid);
+    tbed_text_puts(text, ",\"args\":{\"");
 }
 
 static void put_process(struct chrome *chrome, size_t index, const struct tbed_process_info *process)
 {
-    struct chrome_text *text = &chrome->text;
+    struct tbed_text *text = &chrome->text;
     char crate[256];
     int64_t ns;
     size_t nbytes = index == 0 ? tbed_chrome_crate(chrome->reader, crate, sizeof crate) : 0;
     open_metadata(chrome, "process_name", chrome->threads.pids[index], 0);
-    tbed_chrome_puts(text, "name\":");
+    tbed_text_puts(text, "name\":");
     if (nbytes > 0)
-        tbed_chrome_quote(text, crate, nbytes);
+        tbed_json_quote(text, crate, nbytes);
     else
         put_id_text(chrome, process->name_id);
-    tbed_chrome_puts(text, "}}");
+    tbed_text_puts(text, "}}");
     if (tbed_ticks_to_realtime_ns(chrome->reader, process->tick, &ns) != TBED_OK)
         return;
     open_metadata(chrome, "process_sort_index", chrome->threads.pids[index], 0);
-    tbed_chrome_puts(text, "sort_index\":");
-    tbed_chrome_i64(text, ns / 1000 - (ns % 1000 < 0));
-    tbed_chrome_puts(text, "}}");
+    tbed_text_puts(text, "sort_index\":");
+    tbed_text_i64(text, ns / 1000 - (ns % 1000 < 0));
+    tbed_text_puts(text, "}}");
 }
 
 static void put_metadata(struct chrome *chrome)
@@ -488,9 +488,9 @@ static void put_metadata(struct chrome *chrome)
         if (thread->name_id == TBED_ID_INVALID)
             continue;
         open_metadata(chrome, "thread_name", thread->pid, thread->tid);
-        tbed_chrome_puts(&chrome->text, "name\":");
+        tbed_text_puts(&chrome->text, "name\":");
         put_id_text(chrome, thread->name_id);
-        tbed_chrome_puts(&chrome->text, "}}");
+        tbed_text_puts(&chrome->text, "}}");
     }
 }
 
@@ -592,9 +592,9 @@ static enum tbed_status put_all(struct chrome *chrome, struct tbed_reader *const
 
 static enum tbed_status put_traces(struct chrome *chrome, struct tbed_reader *const *readers, size_t count)
 {
-    tbed_chrome_puts(&chrome->text, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+    tbed_text_puts(&chrome->text, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
     enum tbed_status status = put_all(chrome, readers, count);
-    tbed_chrome_puts(&chrome->text, "\n]}\n");
+    tbed_text_puts(&chrome->text, "\n]}\n");
     flush(chrome);
     if (chrome->write_errno == 0 && fflush(chrome->out) != 0)
         chrome->write_errno = errno;

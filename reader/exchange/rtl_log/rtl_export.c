@@ -38,7 +38,7 @@ struct rtl_export {
     struct rtl_stream *streams; /* by rising number */
     size_t stream_count, last_stream;
     uint32_t ordinal_count;
-    struct chrome_text piece;
+    struct tbed_text piece;
     char *name; /* CHROME_TEXT_MAX bytes, of names that the reader does not keep */
     int write_errno;
     bool is_out_of_memory;
@@ -191,7 +191,7 @@ static void write_bytes(struct rtl_export *export, const char *bytes, size_t nby
 /* What the program formatted in one go. */
 static void write_piece(struct rtl_export *export)
 {
-    struct chrome_text *piece = &export->piece;
+    struct tbed_text *piece = &export->piece;
     bool is_cut = export->options.quirks && piece->nbytes > RTL_PIECE_NMAX;
     write_bytes(export, piece->bytes, is_cut ? RTL_PIECE_NMAX : piece->nbytes);
     write_bytes(export, "", is_cut);
@@ -336,9 +336,9 @@ static void write_name(struct rtl_export *export, const struct tbed_event *event
     struct rtl_text name = name_of(export, id);
     export->report.argument_count += carried->argument_count;
     write_prefix_of(export, event, carried);
-    tbed_chrome_puts(&export->piece, before);
-    tbed_chrome_put(&export->piece, name.bytes, name.nbytes);
-    tbed_chrome_puts(&export->piece, "\n");
+    tbed_text_puts(&export->piece, before);
+    tbed_text_put(&export->piece, name.bytes, name.nbytes);
+    tbed_text_puts(&export->piece, "\n");
     write_piece(export);
 }
 
@@ -351,18 +351,18 @@ static void write_pair(struct rtl_export *export, const struct tbed_event *event
     size_t before = 0;
     tbed_string_component_next(export->reader, id, &at, &context);
     write_prefix_of(export, event, carried);
-    tbed_chrome_puts(&export->piece, "| ");
+    tbed_text_puts(&export->piece, "| ");
     if (context.is_reference) {
         struct rtl_text name = name_of(export, context.id);
-        tbed_chrome_put(&export->piece, name.bytes, name.nbytes);
-        tbed_chrome_puts(&export->piece, " ");
+        tbed_text_put(&export->piece, name.bytes, name.nbytes);
+        tbed_text_puts(&export->piece, " ");
         before = name.nbytes + 3;
     }
-    tbed_chrome_puts(&export->piece, brace);
+    tbed_text_puts(&export->piece, brace);
     struct rtl_text name = name_of(export, id);
     if (name.nbytes >= before)
-        tbed_chrome_put(&export->piece, name.bytes + before, name.nbytes - before);
-    tbed_chrome_puts(&export->piece, "\n");
+        tbed_text_put(&export->piece, name.bytes + before, name.nbytes - before);
+    tbed_text_puts(&export->piece, "\n");
     write_piece(export);
 }
 
@@ -373,9 +373,9 @@ static void put_text(struct rtl_export *export, const struct tbed_event *event, 
     bool is_plain = format.nbytes == 2 && memcmp(format.bytes, "%s", 2) == 0;
     if (carried->text.bytes != NULL && carried->argument_count == 1 &&
         (is_plain || event->id == TBED_ID_INVALID))
-        tbed_chrome_put(&export->piece, carried->text.bytes, carried->text.nbytes);
+        tbed_text_put(&export->piece, carried->text.bytes, carried->text.nbytes);
     else if (carried->argument_count == 0 && memchr(format.bytes, '%', format.nbytes) == NULL)
-        tbed_chrome_put(&export->piece, format.bytes, format.nbytes);
+        tbed_text_put(&export->piece, format.bytes, format.nbytes);
     else
         tbed_chrome_message(&export->piece, export->reader, event, TBED_MESSAGE_BODY);
 }
@@ -388,9 +388,9 @@ static void write_message(struct rtl_export *export, const struct tbed_event *ev
     size_t context_nbytes = unit != NULL ? (size_t)(unit - format.bytes) : 0;
     bool is_one_piece = export->facts.is_import || event->argument_count == 0;
     write_prefix_of(export, event, carried);
-    tbed_chrome_puts(&export->piece, "| ");
-    tbed_chrome_put(&export->piece, format.bytes, context_nbytes);
-    tbed_chrome_puts(&export->piece, context_nbytes > 0 ? " : " : ": ");
+    tbed_text_puts(&export->piece, "| ");
+    tbed_text_put(&export->piece, format.bytes, context_nbytes);
+    tbed_text_puts(&export->piece, context_nbytes > 0 ? " : " : ": ");
     if (!is_one_piece)
         write_piece(export);
     if (unit != NULL)
@@ -398,7 +398,7 @@ static void write_message(struct rtl_export *export, const struct tbed_event *ev
     put_text(export, event, format, carried);
     if (!is_one_piece)
         write_piece(export);
-    tbed_chrome_puts(&export->piece, "\n");
+    tbed_text_puts(&export->piece, "\n");
     write_piece(export);
 }
 

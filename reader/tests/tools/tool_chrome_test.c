@@ -147,9 +147,9 @@ static void short_spans_are_left_out_and_counted(void **state)
     assert_says(text, "\"name\": \"load\"");
     assert_silent_on(text, "\"name\": \"parse\"");
     free(text);
-    EXPECT(2, "", "--minimum-duration takes", "export", "--to=chrome", "--minimum-duration=5h", path, "-o",
-           out);
-    EXPECT(2, "", "options of --to=chrome", "export", "--to=mm_profdata", "--absolute", path, "-o", out);
+    EXPECT(2, "", "--minimum-duration: expected a time", "export", "--to=chrome", "--minimum-duration=5h",
+           path, "-o", out);
+    EXPECT(2, "", "does not apply to", "export", "--to=mm_profdata", "--absolute", path, "-o", out);
 }
 
 static void times_count_from_the_start_of_the_trace(void **state)

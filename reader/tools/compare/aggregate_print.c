@@ -274,109 +274,109 @@ void aggregate_print_text(const struct aggregate *aggregate)
 
 /* ---- JSON ---- */
 
-static void json_moments(struct tool_json *json, const struct tbed_spread *spread)
+static void json_moments(struct tbed_json *json, const struct tbed_spread *spread)
 {
-    tool_json_f64(json, "mean", spread->mean);
-    tool_json_f64(json, "median", spread->median);
+    tbed_json_f64(json, "mean", spread->mean);
+    tbed_json_f64(json, "median", spread->median);
     if (spread->count > 1) {
-        tool_json_f64(json, "standard_deviation", compare_deviation(spread));
-        tool_json_f64(json, "variance", spread->variance);
-        tool_json_f64(json, "coefficient_of_variation", compare_variation(spread));
+        tbed_json_f64(json, "standard_deviation", compare_deviation(spread));
+        tbed_json_f64(json, "variance", spread->variance);
+        tbed_json_f64(json, "coefficient_of_variation", compare_variation(spread));
     } else {
-        tool_json_null(json, "standard_deviation");
-        tool_json_null(json, "variance");
-        tool_json_null(json, "coefficient_of_variation");
+        tbed_json_null(json, "standard_deviation");
+        tbed_json_null(json, "variance");
+        tbed_json_null(json, "coefficient_of_variation");
     }
-    tool_json_u64(json, "min", spread->min);
-    tool_json_u64(json, "max", spread->max);
+    tbed_json_u64(json, "min", spread->min);
+    tbed_json_u64(json, "max", spread->max);
 }
 
 /* The values are those of the last aggregate_spread(). */
-static void json_spread(struct tool_json *json, const struct aggregate *aggregate, const char *key,
+static void json_spread(struct tbed_json *json, const struct aggregate *aggregate, const char *key,
                         const struct tbed_spread *spread)
 {
-    tool_json_object_open(json, key);
+    tbed_json_object_open(json, key);
     json_moments(json, spread);
-    tool_json_array_open(json, "values");
+    tbed_json_array_open(json, "values");
     for (size_t run = 0; run < aggregate->run_count; run++)
-        tool_json_u64(json, NULL, aggregate->values[run]);
-    tool_json_array_close(json);
+        tbed_json_u64(json, NULL, aggregate->values[run]);
+    tbed_json_array_close(json);
     if (has_outliers(aggregate)) {
-        tool_json_array_open(json, "outlier_runs");
+        tbed_json_array_open(json, "outlier_runs");
         for (size_t run = 0; run < aggregate->run_count; run++)
             if (tbed_spread_is_outlier(spread, aggregate->values[run]))
-                tool_json_u64(json, NULL, run + 1);
-        tool_json_array_close(json);
+                tbed_json_u64(json, NULL, run + 1);
+        tbed_json_array_close(json);
     } else {
-        tool_json_null(json, "outlier_runs");
+        tbed_json_null(json, "outlier_runs");
     }
-    tool_json_object_close(json);
+    tbed_json_object_close(json);
 }
 
-static void json_row(struct tool_json *json, const struct aggregate *aggregate,
+static void json_row(struct tbed_json *json, const struct aggregate *aggregate,
                      const struct aggregate_row *row)
 {
     char key[48];
-    tool_json_object_open(json, NULL);
+    tbed_json_object_open(json, NULL);
     compare_json_name(json, aggregate->options, &row->label);
-    tool_json_u64(json, "run_count", row->label.run_count);
-    tool_json_bool(json, "counts_differ", row->counts_differ);
+    tbed_json_u64(json, "run_count", row->label.run_count);
+    tbed_json_bool(json, "counts_differ", row->counts_differ);
     for (enum tbed_figure figure = 0; figure < TBED_FIGURE_COUNT; figure++) {
         struct tbed_spread spread = aggregate_spread(aggregate, row->index, figure);
         json_spread(json, aggregate, compare_key(key, aggregate->runs, figure, ""), &spread);
     }
-    tool_json_object_close(json);
+    tbed_json_object_close(json);
 }
 
-static void json_artifacts(struct tool_json *json, const struct aggregate *aggregate)
+static void json_artifacts(struct tbed_json *json, const struct aggregate *aggregate)
 {
     struct tbed_comparison_row row;
-    tool_json_array_open(json, "artifacts");
+    tbed_json_array_open(json, "artifacts");
     for (size_t i = 0; tbed_comparison_artifact(aggregate->comparison, i, &row); i++) {
         if (compare_is_excluded(aggregate->options, &row))
             continue;
         struct tbed_spread spread = spread_sizes(aggregate, i);
-        tool_json_object_open(json, NULL);
+        tbed_json_object_open(json, NULL);
         compare_json_name(json, aggregate->options, &row);
-        tool_json_u64(json, "run_count", row.run_count);
+        tbed_json_u64(json, "run_count", row.run_count);
         json_spread(json, aggregate, "bytes", &spread);
-        tool_json_object_close(json);
+        tbed_json_object_close(json);
     }
-    tool_json_array_close(json);
+    tbed_json_array_close(json);
 }
 
-static void json_runs(struct tool_json *json, const struct aggregate *aggregate)
+static void json_runs(struct tbed_json *json, const struct aggregate *aggregate)
 {
     bool counts = aggregate->runs[0].unit[0] != '\0';
-    tool_json_array_open(json, "runs");
+    tbed_json_array_open(json, "runs");
     for (size_t run = 0; run < aggregate->run_count; run++) {
         uint64_t total = tbed_comparison_total(aggregate->comparison, run);
         aggregate->values[run] = total;
         compare_json_run(json, NULL, &aggregate->runs[run], total);
     }
-    tool_json_array_close(json);
-    tool_json_array_open(json, "outlier_label_counts");
+    tbed_json_array_close(json);
+    tbed_json_array_open(json, "outlier_label_counts");
     for (size_t run = 0; run < aggregate->run_count; run++)
-        tool_json_u64(json, NULL, aggregate->outlier_counts[run]);
-    tool_json_array_close(json);
+        tbed_json_u64(json, NULL, aggregate->outlier_counts[run]);
+    tbed_json_array_close(json);
     json_spread(json, aggregate, counts ? "total_ticks" : "total_ns", &aggregate->total);
 }
 
 void aggregate_print_json(const struct aggregate *aggregate)
 {
-    struct tool_json json = {.out = stdout};
-    tool_json_object_open(&json, NULL);
-    tool_json_u64(&json, "run_count", aggregate->run_count);
+    struct tbed_json json = {.out = stdout};
+    tbed_json_object_open(&json, NULL);
+    tbed_json_u64(&json, "run_count", aggregate->run_count);
     json_runs(&json, aggregate);
-    tool_json_u64(&json, "differing_label_count", aggregate->differ_count);
-    tool_json_array_open(&json, "rows");
+    tbed_json_u64(&json, "differing_label_count", aggregate->differ_count);
+    tbed_json_array_open(&json, "rows");
     for (size_t i = 0; i < aggregate->row_shown && !tool_output_failed(); i++)
         json_row(&json, aggregate, &aggregate->rows[i]);
-    tool_json_array_close(&json);
+    tbed_json_array_close(&json);
     json_artifacts(&json, aggregate);
-    tool_json_object_open(&json, "left_out");
-    tool_json_u64(&json, "rows", aggregate->row_count - aggregate->row_shown);
-    tool_json_object_close(&json);
-    tool_json_object_close(&json);
-    tool_json_line(&json);
+    tbed_json_object_open(&json, "left_out");
+    tbed_json_u64(&json, "rows", aggregate->row_count - aggregate->row_shown);
+    tbed_json_object_close(&json);
+    tbed_json_object_close(&json);
+    tbed_json_line(&json);
 }

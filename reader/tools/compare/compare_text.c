@@ -84,26 +84,26 @@ double compare_variation(const struct tbed_spread *spread)
     return spread->mean > 0 ? compare_deviation(spread) / spread->mean : 0;
 }
 
-void compare_json_run(struct tool_json *json, const char *key, const struct compare_run *run, uint64_t total)
+void compare_json_run(struct tbed_json *json, const char *key, const struct compare_run *run, uint64_t total)
 {
     const struct tbed_statistics_totals *totals = &run->totals;
     bool counts = run->unit[0] != '\0';
-    tool_json_object_open(json, key);
-    tool_json_string(json, "file", tool_path(run->path));
-    tool_json_string(json, "tick_unit", counts ? run->unit : NULL);
-    tool_json_u64(json, counts ? "total_ticks" : "total_ns", total);
-    tool_json_u64(json, "span_count", totals->span_count);
-    tool_json_u64(json, "stream_count", totals->stream_count);
-    tool_json_u64(json, "never_ended_count", totals->open_span_count);
-    tool_json_u64(json, "unknown_begin_count", totals->unknown_begin_count);
-    tool_json_u64(json, "inverted_count", totals->inverted_count);
-    tool_json_u64(json, "overlap_count", totals->overlap_count);
-    tool_json_u64(json, "drop_count", run->drop_count);
-    tool_json_u64(json, "damage_count", run->damage_count);
-    tool_json_object_close(json);
+    tbed_json_object_open(json, key);
+    tbed_json_string(json, "file", tool_path(run->path));
+    tbed_json_string(json, "tick_unit", counts ? run->unit : NULL);
+    tbed_json_u64(json, counts ? "total_ticks" : "total_ns", total);
+    tbed_json_u64(json, "span_count", totals->span_count);
+    tbed_json_u64(json, "stream_count", totals->stream_count);
+    tbed_json_u64(json, "never_ended_count", totals->open_span_count);
+    tbed_json_u64(json, "unknown_begin_count", totals->unknown_begin_count);
+    tbed_json_u64(json, "inverted_count", totals->inverted_count);
+    tbed_json_u64(json, "overlap_count", totals->overlap_count);
+    tbed_json_u64(json, "drop_count", run->drop_count);
+    tbed_json_u64(json, "damage_count", run->damage_count);
+    tbed_json_object_close(json);
 }
 
-void compare_json_name(struct tool_json *json, const struct compare_options *options,
+void compare_json_name(struct tbed_json *json, const struct compare_options *options,
                        const struct tbed_comparison_row *row)
 {
     struct tbed_id_info info = {0};

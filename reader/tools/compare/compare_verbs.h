@@ -87,10 +87,10 @@ double compare_deviation(const struct tbed_spread *spread);
 double compare_variation(const struct tbed_spread *spread);
 
 /* A run's object: what it is and what it lacks. 'key' is NULL in an array. */
-void compare_json_run(struct tool_json *json, const char *key, const struct compare_run *run, uint64_t total);
+void compare_json_run(struct tbed_json *json, const char *key, const struct compare_run *run, uint64_t total);
 
 /* The name of a row, and what is known of it unless scopes were grouped by something else. */
-void compare_json_name(struct tool_json *json, const struct compare_options *options,
+void compare_json_name(struct tbed_json *json, const struct compare_options *options,
                        const struct tbed_comparison_row *row);
 
 /* A column of a table: right-aligned. Under a colour, if that is not "". */

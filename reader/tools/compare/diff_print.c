@@ -187,38 +187,38 @@ void diff_print_text(const struct diff *diff)
 
 /* ---- JSON ---- */
 
-static void json_percent(struct tool_json *json, const char *key, bool is_number, uint64_t before,
+static void json_percent(struct tbed_json *json, const char *key, bool is_number, uint64_t before,
                          uint64_t after)
 {
     if (is_number && before != 0)
-        tool_json_f64(json, key, percent_of(before, after));
+        tbed_json_f64(json, key, percent_of(before, after));
     else
-        tool_json_null(json, key);
+        tbed_json_null(json, key);
 }
 
-static void json_change(struct tool_json *json, const struct diff *diff, const struct diff_row *row,
+static void json_change(struct tbed_json *json, const struct diff *diff, const struct diff_row *row,
                         enum tbed_figure figure)
 {
     char key[48];
-    tool_json_i64(json, compare_key(key, diff->runs, figure, "_change"), change_of(row, figure));
+    tbed_json_i64(json, compare_key(key, diff->runs, figure, "_change"), change_of(row, figure));
 }
 
-static void json_both(struct tool_json *json, const char *key, uint64_t before, uint64_t after)
+static void json_both(struct tbed_json *json, const char *key, uint64_t before, uint64_t after)
 {
-    tool_json_array_open(json, key);
-    tool_json_u64(json, NULL, before);
-    tool_json_u64(json, NULL, after);
-    tool_json_array_close(json);
+    tbed_json_array_open(json, key);
+    tbed_json_u64(json, NULL, before);
+    tbed_json_u64(json, NULL, after);
+    tbed_json_array_close(json);
 }
 
-static void json_row(struct tool_json *json, const struct diff *diff, const struct diff_row *row)
+static void json_row(struct tbed_json *json, const struct diff *diff, const struct diff_row *row)
 {
     static const enum tbed_figure whole[] = {TBED_FIGURE_TIME, TBED_FIGURE_SELF, TBED_FIGURE_INVOCATIONS};
     bool in_both = row->before.present && row->after.present;
     char key[48];
-    tool_json_object_open(json, NULL);
+    tbed_json_object_open(json, NULL);
     compare_json_name(json, diff->options, &row->label);
-    tool_json_string(json, "state", state_of(row));
+    tbed_json_string(json, "state", state_of(row));
     json_change(json, diff, row, TBED_FIGURE_TIME);
     json_percent(json, "time_percent_change", in_both, row->before.of[TBED_FIGURE_TIME],
                  row->after.of[TBED_FIGURE_TIME]);
@@ -230,42 +230,42 @@ static void json_row(struct tool_json *json, const struct diff *diff, const stru
     for (size_t i = 0; i < 3; i++)
         json_both(json, compare_key(key, diff->runs, whole[i], ""), row->before.of[whole[i]],
                   row->after.of[whole[i]]);
-    tool_json_object_close(json);
+    tbed_json_object_close(json);
 }
 
-static void json_artifact(struct tool_json *json, const struct diff *diff, const struct diff_artifact *row)
+static void json_artifact(struct tbed_json *json, const struct diff *diff, const struct diff_artifact *row)
 {
-    tool_json_object_open(json, NULL);
+    tbed_json_object_open(json, NULL);
     compare_json_name(json, diff->options, &row->label);
-    tool_json_i64(json, "bytes_change", tbed_figure_change(row->before, row->after));
+    tbed_json_i64(json, "bytes_change", tbed_figure_change(row->before, row->after));
     json_both(json, "bytes", row->before, row->after);
-    tool_json_object_close(json);
+    tbed_json_object_close(json);
 }
 
 void diff_print_json(const struct diff *diff)
 {
-    struct tool_json json = {.out = stdout};
+    struct tbed_json json = {.out = stdout};
     uint64_t before = tbed_comparison_total(diff->comparison, 0);
     uint64_t after = tbed_comparison_total(diff->comparison, 1);
     bool counts = diff->runs[0].unit[0] != '\0';
-    tool_json_object_open(&json, NULL);
+    tbed_json_object_open(&json, NULL);
     compare_json_run(&json, "before", &diff->runs[0], before);
     compare_json_run(&json, "after", &diff->runs[1], after);
-    tool_json_i64(&json, counts ? "total_ticks_change" : "total_ns_change",
+    tbed_json_i64(&json, counts ? "total_ticks_change" : "total_ns_change",
                   tbed_figure_change(before, after));
     json_percent(&json, "total_percent_change", true, before, after);
-    tool_json_array_open(&json, "rows");
+    tbed_json_array_open(&json, "rows");
     for (size_t i = 0; i < diff->row_shown; i++)
         json_row(&json, diff, &diff->rows[i]);
-    tool_json_array_close(&json);
-    tool_json_array_open(&json, "artifacts");
+    tbed_json_array_close(&json);
+    tbed_json_array_open(&json, "artifacts");
     for (size_t i = 0; i < diff->artifact_shown; i++)
         json_artifact(&json, diff, &diff->artifacts[i]);
-    tool_json_array_close(&json);
-    tool_json_object_open(&json, "left_out");
-    tool_json_u64(&json, "rows", diff->row_count - diff->row_shown);
-    tool_json_u64(&json, "artifacts", diff->artifact_count - diff->artifact_shown);
-    tool_json_object_close(&json);
-    tool_json_object_close(&json);
-    tool_json_line(&json);
+    tbed_json_array_close(&json);
+    tbed_json_object_open(&json, "left_out");
+    tbed_json_u64(&json, "rows", diff->row_count - diff->row_shown);
+    tbed_json_u64(&json, "artifacts", diff->artifact_count - diff->artifact_shown);
+    tbed_json_object_close(&json);
+    tbed_json_object_close(&json);
+    tbed_json_line(&json);
 }

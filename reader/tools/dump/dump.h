@@ -34,7 +34,7 @@ struct dump {
     size_t label_last; /* the one found last: events of one stream come in rows */
 
     struct tool_places places;
-    struct tool_json out;
+    struct tbed_json out;
     struct tool_buffer line, name; /* scratch */
 };
 

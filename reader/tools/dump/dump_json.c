@@ -10,13 +10,13 @@
 /* 'id' as it is stored, in 64 bits, of which an id needs 30. */
 static void put_id(struct dump *dump, const char *key, uint64_t id)
 {
-    tool_json_object_open(&dump->out, key);
-    tool_json_u64(&dump->out, "id", id);
+    tbed_json_object_open(&dump->out, key);
+    tbed_json_u64(&dump->out, "id", id);
     if (id <= TBED_ID_MAX)
         tool_json_name(&dump->out, "text", dump->reader, (uint32_t)id);
     else
-        tool_json_null(&dump->out, "text");
-    tool_json_object_close(&dump->out);
+        tbed_json_null(&dump->out, "text");
+    tbed_json_object_close(&dump->out);
 }
 
 static void put_value(struct dump *dump, const char *key, const struct tbed_argument *argument)
@@ -24,68 +24,68 @@ static void put_value(struct dump *dump, const char *key, const struct tbed_argu
     switch (argument->type) {
     case TBED_ARG_U64:
     case TBED_ARG_POINTER:
-        tool_json_u64(&dump->out, key, argument->value.u64);
+        tbed_json_u64(&dump->out, key, argument->value.u64);
         return;
     case TBED_ARG_I64:
-        tool_json_i64(&dump->out, key, argument->value.i64);
+        tbed_json_i64(&dump->out, key, argument->value.i64);
         return;
     case TBED_ARG_F64:
-        tool_json_f64(&dump->out, key, argument->value.f64);
+        tbed_json_f64(&dump->out, key, argument->value.f64);
         return;
     case TBED_ARG_BOOL:
-        tool_json_bool(&dump->out, key, argument->value.u64 != 0);
+        tbed_json_bool(&dump->out, key, argument->value.u64 != 0);
         return;
     case TBED_ARG_ID:
         put_id(dump, key, argument->value.u64);
         return;
     case TBED_ARG_TEXT:
-        tool_json_text(&dump->out, key, argument->value.text, argument->nbytes);
+        tbed_json_text(&dump->out, key, argument->value.text, argument->nbytes);
         return;
     default:
-        tool_json_hex(&dump->out, key, argument->value.text, argument->nbytes);
+        tbed_json_hex(&dump->out, key, argument->value.text, argument->nbytes);
     }
 }
 
 static void put_arguments(struct dump *dump, const struct tbed_event *event)
 {
     struct tbed_arguments at = event->arguments;
-    tool_json_array_open(&dump->out, "args");
+    tbed_json_array_open(&dump->out, "args");
     for (uint32_t i = 0; i < event->argument_count; i++) {
         struct tbed_argument argument;
         tbed_argument_next(&at, &argument);
-        tool_json_object_open(&dump->out, NULL);
+        tbed_json_object_open(&dump->out, NULL);
         tool_json_name(&dump->out, "name", dump->reader, argument.name_id);
-        tool_json_u64(&dump->out, "type", argument.type);
+        tbed_json_u64(&dump->out, "type", argument.type);
         put_value(dump, "value", &argument);
-        tool_json_object_close(&dump->out);
+        tbed_json_object_close(&dump->out);
     }
-    tool_json_array_close(&dump->out);
+    tbed_json_array_close(&dump->out);
 }
 
 static void put_memory(struct dump *dump, const struct tbed_event *event)
 {
-    struct tool_json *out = &dump->out;
-    tool_json_u64(out, "address", event->of.alloc.address);
+    struct tbed_json *out = &dump->out;
+    tbed_json_u64(out, "address", event->of.alloc.address);
     if (event->type == TBED_EVENT_ALLOC)
-        tool_json_u64(out, "size", event->of.alloc.size);
+        tbed_json_u64(out, "size", event->of.alloc.size);
     if (event->extended)
-        tool_json_u64(out, "allocator", event->of.alloc.function);
+        tbed_json_u64(out, "allocator", event->of.alloc.function);
 }
 
 static void put_realloc(struct dump *dump, const struct tbed_event *event)
 {
-    struct tool_json *out = &dump->out;
-    tool_json_u64(out, "old_address", event->of.realloc.old_address);
-    tool_json_u64(out, "address", event->of.realloc.address);
-    tool_json_u64(out, "size", event->of.realloc.size);
-    tool_json_u64(out, "begin_tick", event->of.realloc.begin_tick);
+    struct tbed_json *out = &dump->out;
+    tbed_json_u64(out, "old_address", event->of.realloc.old_address);
+    tbed_json_u64(out, "address", event->of.realloc.address);
+    tbed_json_u64(out, "size", event->of.realloc.size);
+    tbed_json_u64(out, "begin_tick", event->of.realloc.begin_tick);
 }
 
 static void put_category(struct dump *dump, uint32_t category)
 {
     if (category == TBED_ID_INVALID)
         return;
-    tool_json_u64(&dump->out, "category", category);
+    tbed_json_u64(&dump->out, "category", category);
     tool_json_name(&dump->out, "category_name", dump->reader, category);
 }
 
@@ -100,27 +100,27 @@ static void put_context(struct dump *dump, const struct tbed_event *event)
     const char *unit =
         status == TBED_OK && dump->name.nbytes > 0 ? memchr(format, '\x1e', dump->name.nbytes) : NULL;
     if (unit != NULL)
-        tool_json_text(&dump->out, "context", format, (size_t)(unit - format));
+        tbed_json_text(&dump->out, "context", format, (size_t)(unit - format));
 }
 
 static void put_details(struct dump *dump, const struct tbed_event *event)
 {
-    struct tool_json *out = &dump->out;
+    struct tbed_json *out = &dump->out;
     switch (event->type) {
     case TBED_EVENT_END:
         if (event->extended)
-            tool_json_u64(out, "begin_tick", event->of.end.begin_tick);
+            tbed_json_u64(out, "begin_tick", event->of.end.begin_tick);
         if (event->of.end.leaves)
-            tool_json_u64(out, "end_tick", event->of.end.end_tick);
+            tbed_json_u64(out, "end_tick", event->of.end.end_tick);
         break;
     case TBED_EVENT_SPAN:
-        tool_json_u64(out, "begin_tick", event->of.span.begin_tick);
+        tbed_json_u64(out, "begin_tick", event->of.span.begin_tick);
         break;
     case TBED_EVENT_COUNTER:
         put_value(dump, "value", &event->counter_value);
         break;
     case TBED_EVENT_MESSAGE:
-        tool_json_u64(out, "severity", event->of.message.severity);
+        tbed_json_u64(out, "severity", event->of.message.severity);
         put_context(dump, event);
         break;
     case TBED_EVENT_ALLOC:
@@ -135,15 +135,15 @@ static void put_details(struct dump *dump, const struct tbed_event *event)
     case TBED_EVENT_FLOW_BEGIN:
     case TBED_EVENT_FLOW_STEP:
     case TBED_EVENT_FLOW_END:
-        tool_json_u64(out, "key", event->of.async.key);
+        tbed_json_u64(out, "key", event->of.async.key);
         break;
     case TBED_EVENT_GAP:
-        tool_json_u64(out, "count", event->of.gap.count);
-        tool_json_u64(out, "cause", event->of.gap.cause);
+        tbed_json_u64(out, "count", event->of.gap.count);
+        tbed_json_u64(out, "cause", event->of.gap.cause);
         break;
     case TBED_EVENT_UNKNOWN:
-        tool_json_u64(out, "tag", event->of.unknown.tag);
-        tool_json_u64(out, "nwords", event->of.unknown.nwords);
+        tbed_json_u64(out, "tag", event->of.unknown.tag);
+        tbed_json_u64(out, "nwords", event->of.unknown.nwords);
         break;
     case TBED_EVENT_BEGIN:
     case TBED_EVENT_INSTANT:
@@ -153,38 +153,38 @@ static void put_details(struct dump *dump, const struct tbed_event *event)
 
 void dump_json_event(struct dump *dump, const struct tbed_event *event)
 {
-    struct tool_json *out = &dump->out;
-    tool_json_object_open(out, NULL);
-    tool_json_u64(out, "stream", event->stream);
-    tool_json_u64(out, "tick", event->tick);
-    tool_json_string(out, "type", tool_event_type(event->type));
-    tool_json_u64(out, "id", event->id);
+    struct tbed_json *out = &dump->out;
+    tbed_json_object_open(out, NULL);
+    tbed_json_u64(out, "stream", event->stream);
+    tbed_json_u64(out, "tick", event->tick);
+    tbed_json_string(out, "type", tool_event_type(event->type));
+    tbed_json_u64(out, "id", event->id);
     tool_json_named(out, dump->reader, event->id);
     put_details(dump, event);
     put_category(dump, event->category);
     if (event->argument_count > 0)
         put_arguments(dump, event);
-    tool_json_object_close(out);
-    tool_json_line(out);
+    tbed_json_object_close(out);
+    tbed_json_line(out);
 }
 
 void dump_json_strings(struct dump *dump)
 {
-    struct tool_json *out = &dump->out;
+    struct tbed_json *out = &dump->out;
     for (uint32_t id = 0; tbed_string_next(dump->reader, &id) && !tool_output_failed();) {
-        tool_json_object_open(out, NULL);
-        tool_json_u64(out, "string", id);
+        tbed_json_object_open(out, NULL);
+        tbed_json_u64(out, "string", id);
         tool_json_name(&dump->out, "text", dump->reader, id);
-        tool_json_object_close(out);
-        tool_json_line(out);
+        tbed_json_object_close(out);
+        tbed_json_line(out);
     }
     struct tbed_binding_info binding;
     for (size_t i = 0; tbed_binding_get(dump->reader, i, &binding) && !tool_output_failed(); i++) {
-        tool_json_object_open(out, NULL);
-        tool_json_u64(out, "bind", binding.first_id);
-        tool_json_u64(out, "count", binding.id_count);
-        tool_json_u64(out, "string", binding.string_id);
-        tool_json_object_close(out);
-        tool_json_line(out);
+        tbed_json_object_open(out, NULL);
+        tbed_json_u64(out, "bind", binding.first_id);
+        tbed_json_u64(out, "count", binding.id_count);
+        tbed_json_u64(out, "string", binding.string_id);
+        tbed_json_object_close(out);
+        tbed_json_line(out);
     }
 }

@@ -414,188 +414,188 @@ static void put_text(const struct state *state)
 
 /* ---- JSON ---- */
 
-static void json_clock(struct tool_json *out, const struct state *state)
+static void json_clock(struct tbed_json *out, const struct state *state)
 {
     static const char *const kinds[] = {"auto", "x86_tsc", "arm64_virtual", "monotonic", "user"};
     const struct tbed_trace_info *info = &state->info;
-    tool_json_object_open(out, "clock");
-    tool_json_string(out, "kind", info->clock <= TBED_CLOCK_USER ? kinds[info->clock] : NULL);
-    tool_json_u64(out, "ticks_per_second", info->ticks_per_second);
-    tool_json_string(out, "unit", info->clock == TBED_CLOCK_USER ? info->clock_unit : NULL);
-    tool_json_object_close(out);
+    tbed_json_object_open(out, "clock");
+    tbed_json_string(out, "kind", info->clock <= TBED_CLOCK_USER ? kinds[info->clock] : NULL);
+    tbed_json_u64(out, "ticks_per_second", info->ticks_per_second);
+    tbed_json_string(out, "unit", info->clock == TBED_CLOCK_USER ? info->clock_unit : NULL);
+    tbed_json_object_close(out);
 }
 
-static void json_time(struct tool_json *out, const struct state *state)
+static void json_time(struct tbed_json *out, const struct state *state)
 {
     const struct tbed_trace_info *info = &state->info;
     char wall[48];
     int64_t start_ns;
     bool has_start = info->event_block_count > 0 && knows_start(state, &start_ns);
-    tool_json_u64(out, "first_tick", info->first_tick);
-    tool_json_u64(out, "last_tick", info->last_tick);
-    tool_json_string(out, "start", has_start ? tool_format_wall(wall, start_ns) : NULL);
+    tbed_json_u64(out, "first_tick", info->first_tick);
+    tbed_json_u64(out, "last_tick", info->last_tick);
+    tbed_json_string(out, "start", has_start ? tool_format_wall(wall, start_ns) : NULL);
     if (has_start)
-        tool_json_i64(out, "start_realtime_ns", start_ns);
+        tbed_json_i64(out, "start_realtime_ns", start_ns);
     if (info->event_block_count == 0 || info->clock == TBED_CLOCK_USER)
         return;
-    tool_json_i64(out, "duration_ns",
+    tbed_json_i64(out, "duration_ns",
                   tbed_ticks_to_ns(state->reader, info->last_tick) -
                       tbed_ticks_to_ns(state->reader, info->first_tick));
 }
 
-static void json_blocks(struct tool_json *out, const struct state *state)
+static void json_blocks(struct tbed_json *out, const struct state *state)
 {
     const struct tbed_trace_info *info = &state->info;
-    tool_json_object_open(out, "blocks");
-    tool_json_u64(out, "events", info->event_block_count);
-    tool_json_u64(out, "strings", info->string_block_count);
-    tool_json_u64(out, "records", info->record_block_count);
-    tool_json_u64(out, "unsealed", info->unsealed_block_count);
-    tool_json_object_close(out);
-    tool_json_u64(out, "unwritten_pages", info->unwritten_page_count);
-    tool_json_u64(out, "units", state->info.unit_count);
-    tool_json_u64(out, "call_stacks", state->info.stack_count);
-    tool_json_u64(out, "described_places", state->info.described_count);
+    tbed_json_object_open(out, "blocks");
+    tbed_json_u64(out, "events", info->event_block_count);
+    tbed_json_u64(out, "strings", info->string_block_count);
+    tbed_json_u64(out, "records", info->record_block_count);
+    tbed_json_u64(out, "unsealed", info->unsealed_block_count);
+    tbed_json_object_close(out);
+    tbed_json_u64(out, "unwritten_pages", info->unwritten_page_count);
+    tbed_json_u64(out, "units", state->info.unit_count);
+    tbed_json_u64(out, "call_stacks", state->info.stack_count);
+    tbed_json_u64(out, "described_places", state->info.described_count);
 }
 
-static void json_processes(struct tool_json *out, const struct state *state)
+static void json_processes(struct tbed_json *out, const struct state *state)
 {
     struct tbed_process_info process;
-    tool_json_array_open(out, "processes");
+    tbed_json_array_open(out, "processes");
     for (size_t i = 0; tbed_process_get(state->reader, i, &process); i++) {
-        tool_json_object_open(out, NULL);
-        tool_json_u64(out, "process", process.stream);
-        tool_json_u64(out, "pid", process.pid);
-        tool_json_u64(out, "parent_pid", process.parent_pid);
+        tbed_json_object_open(out, NULL);
+        tbed_json_u64(out, "process", process.stream);
+        tbed_json_u64(out, "pid", process.pid);
+        tbed_json_u64(out, "parent_pid", process.parent_pid);
         tool_json_name(out, "name", state->reader, process.name_id);
-        tool_json_u64(out, "forked_from", process.forked_from);
-        tool_json_u64(out, "tick", process.tick);
-        tool_json_u64(out, "end_tick", process.end_tick);
-        tool_json_object_close(out);
+        tbed_json_u64(out, "forked_from", process.forked_from);
+        tbed_json_u64(out, "tick", process.tick);
+        tbed_json_u64(out, "end_tick", process.end_tick);
+        tbed_json_object_close(out);
     }
-    tool_json_array_close(out);
+    tbed_json_array_close(out);
 }
 
-static void json_streams(struct tool_json *out, const struct state *state)
+static void json_streams(struct tbed_json *out, const struct state *state)
 {
     struct tbed_stream_info stream;
-    tool_json_array_open(out, "streams");
+    tbed_json_array_open(out, "streams");
     for (size_t i = 0; tbed_stream_get(state->reader, i, &stream); i++) {
-        tool_json_object_open(out, NULL);
-        tool_json_u64(out, "stream", stream.stream);
-        tool_json_u64(out, "process", stream.process);
-        tool_json_string(out, "kind", stream.kind != 0 ? kind_name(stream.kind) : NULL);
-        tool_json_u64(out, "tid", stream.tid);
+        tbed_json_object_open(out, NULL);
+        tbed_json_u64(out, "stream", stream.stream);
+        tbed_json_u64(out, "process", stream.process);
+        tbed_json_string(out, "kind", stream.kind != 0 ? kind_name(stream.kind) : NULL);
+        tbed_json_u64(out, "tid", stream.tid);
         tool_json_name(out, "name", state->reader, stream.name_id);
-        tool_json_u64(out, "forked_from", stream.forked_from);
-        tool_json_u64(out, "tick", stream.tick);
-        tool_json_u64(out, "end_tick", stream.end_tick);
+        tbed_json_u64(out, "forked_from", stream.forked_from);
+        tbed_json_u64(out, "tick", stream.tick);
+        tbed_json_u64(out, "end_tick", stream.end_tick);
         if (state->foreign == NULL)
-            tool_json_u64(out, "blocks", stream.block_count);
-        tool_json_object_close(out);
+            tbed_json_u64(out, "blocks", stream.block_count);
+        tbed_json_object_close(out);
     }
-    tool_json_array_close(out);
+    tbed_json_array_close(out);
 }
 
-static void json_series(struct tool_json *out, const struct tbed_trace_info *info)
+static void json_series(struct tbed_json *out, const struct tbed_trace_info *info)
 {
     char id[24];
     if (info->series_number == 0)
         return;
-    tool_json_object_open(out, "series");
+    tbed_json_object_open(out, "series");
     snprintf(id, sizeof id, "%016" PRIx64, info->series_id);
-    tool_json_string(out, "id", id);
-    tool_json_u64(out, "number", info->series_number);
+    tbed_json_string(out, "id", id);
+    tbed_json_u64(out, "number", info->series_number);
     if (info->series_failed_count != 0)
-        tool_json_u64(out, "failed_rotations", info->series_failed_count);
+        tbed_json_u64(out, "failed_rotations", info->series_failed_count);
     snprintf(id, sizeof id, "%016" PRIx64, info->previous_file_id);
     if (info->previous_file_id != 0)
-        tool_json_string(out, "follows", id);
-    tool_json_object_close(out);
+        tbed_json_string(out, "follows", id);
+    tbed_json_object_close(out);
 }
 
-static void json_file(struct tool_json *out, const struct state *state)
+static void json_file(struct tbed_json *out, const struct state *state)
 {
     const struct tbed_trace_info *info = &state->info;
     char file_id[24];
     snprintf(file_id, sizeof file_id, "%016" PRIx64,
              info->file_id); /* a number of 64 bits is not safe in JSON */
-    tool_json_string(out, "file", state->path);
-    tool_json_u64(out, "size", info->file_nbytes);
-    tool_json_u64(out, "page_size", info->page_nbytes);
-    tool_json_u64(out, "pages", info->page_count);
-    tool_json_u64(out, "ring_pages", info->ring_page_count);
-    tool_json_string(out, "file_id", file_id);
+    tbed_json_string(out, "file", state->path);
+    tbed_json_u64(out, "size", info->file_nbytes);
+    tbed_json_u64(out, "page_size", info->page_nbytes);
+    tbed_json_u64(out, "pages", info->page_count);
+    tbed_json_u64(out, "ring_pages", info->ring_page_count);
+    tbed_json_string(out, "file_id", file_id);
     json_series(out, info);
-    tool_json_bool(out, "cleanly_closed", info->shut);
-    tool_json_bool(out, "being_written", state->is_written);
-    tool_json_u64(out, "writers", info->writer_count);
+    tbed_json_bool(out, "cleanly_closed", info->shut);
+    tbed_json_bool(out, "being_written", state->is_written);
+    tbed_json_u64(out, "writers", info->writer_count);
 }
 
-static void json_foreign_damage(struct tool_json *out, const struct tbed_import_report *foreign)
+static void json_foreign_damage(struct tbed_json *out, const struct tbed_import_report *foreign)
 {
-    tool_json_array_open(out, "damages");
+    tbed_json_array_open(out, "damages");
     for (size_t i = 0; i < foreign->damage_count && i < TBED_IMPORT_DAMAGE_KEPT; i++) {
         const struct tbed_import_damage *damage = &foreign->damages[i];
-        tool_json_object_open(out, NULL);
-        tool_json_string(out, "check", tbed_status_name(damage->status));
+        tbed_json_object_open(out, NULL);
+        tbed_json_string(out, "check", tbed_status_name(damage->status));
         if (tool_profile_part(foreign, damage->file) != NULL)
-            tool_json_string(out, "part", tool_profile_part(foreign, damage->file));
+            tbed_json_string(out, "part", tool_profile_part(foreign, damage->file));
         if (damage->offset != UINT64_MAX)
-            tool_json_u64(out, "offset", damage->offset);
-        tool_json_u64(out, "detail", damage->detail);
-        tool_json_object_close(out);
+            tbed_json_u64(out, "offset", damage->offset);
+        tbed_json_u64(out, "detail", damage->detail);
+        tbed_json_object_close(out);
     }
-    tool_json_array_close(out);
+    tbed_json_array_close(out);
 }
 
-static void json_log(struct tool_json *out, const struct state *state)
+static void json_log(struct tbed_json *out, const struct state *state)
 {
     const struct tbed_import_report *foreign = state->foreign;
-    tool_json_string(out, "file", state->path);
-    tool_json_u64(out, "size", foreign->file_nbytes);
-    tool_json_string(out, "format", "rtl-log");
+    tbed_json_string(out, "file", state->path);
+    tbed_json_u64(out, "size", foreign->file_nbytes);
+    tbed_json_string(out, "format", "rtl-log");
     json_clock(out, state);
     json_time(out, state);
-    tool_json_u64(out, "lines", foreign->line_count);
-    tool_json_u64(out, "scopes", foreign->interval_count);
-    tool_json_u64(out, "messages", foreign->message_count);
-    tool_json_u64(out, "threads", foreign->thread_count);
-    tool_json_u64(out, "dropped", foreign->drop_count);
-    tool_json_object_open(out, "odd");
+    tbed_json_u64(out, "lines", foreign->line_count);
+    tbed_json_u64(out, "scopes", foreign->interval_count);
+    tbed_json_u64(out, "messages", foreign->message_count);
+    tbed_json_u64(out, "threads", foreign->thread_count);
+    tbed_json_u64(out, "dropped", foreign->drop_count);
+    tbed_json_object_open(out, "odd");
     for (unsigned odd = 0; odd < TBED_RTL_ODD_COUNT; odd++)
-        tool_json_u64(out, tbed_rtl_odd_key(odd), foreign->odd_counts[odd]);
-    tool_json_object_close(out);
+        tbed_json_u64(out, tbed_rtl_odd_key(odd), foreign->odd_counts[odd]);
+    tbed_json_object_close(out);
 }
 
-static void json_foreign(struct tool_json *out, const struct state *state)
+static void json_foreign(struct tbed_json *out, const struct state *state)
 {
     const struct tbed_import_report *foreign = state->foreign;
     if (foreign->kind == TBED_FOREIGN_RTL_LOG) {
         json_log(out, state);
         return;
     }
-    tool_json_string(out, "file", state->path);
-    tool_json_u64(out, "size", foreign->file_nbytes);
-    tool_json_string(out, "format", "measureme");
-    tool_json_u64(out, "version", foreign->version);
-    tool_json_string(out, "container", container_name(foreign));
+    tbed_json_string(out, "file", state->path);
+    tbed_json_u64(out, "size", foreign->file_nbytes);
+    tbed_json_string(out, "format", "measureme");
+    tbed_json_u64(out, "version", foreign->version);
+    tbed_json_string(out, "container", container_name(foreign));
     json_clock(out, state);
     json_time(out, state);
-    tool_json_u64(out, "events", foreign->event_count);
-    tool_json_u64(out, "intervals", foreign->interval_count);
-    tool_json_u64(out, "instants", foreign->instant_count);
-    tool_json_u64(out, "integers", foreign->integer_count);
-    tool_json_u64(out, "strings", foreign->string_count);
-    tool_json_u64(out, "threads", foreign->thread_count);
-    tool_json_u64(out, "inverted", foreign->inverted_count);
-    tool_json_u64(out, "unordered", foreign->unordered_count);
-    tool_json_u64(out, "unpaired", foreign->unpaired_count);
-    tool_json_u64(out, "dropped", foreign->drop_count);
+    tbed_json_u64(out, "events", foreign->event_count);
+    tbed_json_u64(out, "intervals", foreign->interval_count);
+    tbed_json_u64(out, "instants", foreign->instant_count);
+    tbed_json_u64(out, "integers", foreign->integer_count);
+    tbed_json_u64(out, "strings", foreign->string_count);
+    tbed_json_u64(out, "threads", foreign->thread_count);
+    tbed_json_u64(out, "inverted", foreign->inverted_count);
+    tbed_json_u64(out, "unordered", foreign->unordered_count);
+    tbed_json_u64(out, "unpaired", foreign->unpaired_count);
+    tbed_json_u64(out, "dropped", foreign->drop_count);
     json_foreign_damage(out, foreign);
 }
 
-static void json_ours(struct tool_json *out, const struct state *state)
+static void json_ours(struct tbed_json *out, const struct state *state)
 {
     json_file(out, state);
     json_clock(out, state);
@@ -606,15 +606,15 @@ static void json_ours(struct tool_json *out, const struct state *state)
 
 static void put_json(const struct state *state)
 {
-    struct tool_json out = {.out = stdout};
-    tool_json_object_open(&out, NULL);
+    struct tbed_json out = {.out = stdout};
+    tbed_json_object_open(&out, NULL);
     (state->foreign != NULL ? json_foreign : json_ours)(&out, state);
-    tool_json_u64(&out, "damage", tool_damage_count(state->reader));
+    tbed_json_u64(&out, "damage", tool_damage_count(state->reader));
     json_processes(&out, state);
     json_streams(&out, state);
     tool_json_name(&out, "metadata", state->reader, TBED_ID_METADATA);
-    tool_json_object_close(&out);
-    tool_json_line(&out);
+    tbed_json_object_close(&out);
+    tbed_json_line(&out);
 }
 
 /* ---- The verb ---- */

@@ -21,6 +21,6 @@ uint64_t used_ids_add(struct used_ids *used, uint32_t id);
 void used_ids_free(struct used_ids *used);
 
 /* strings_tree.c: what one id consists of, how long it is, and what refers to it. */
-void strings_tree_put(struct tbed_reader *reader, uint32_t id, struct tool_json *json);
+void strings_tree_put(struct tbed_reader *reader, uint32_t id, struct tbed_json *json);
 
 #endif

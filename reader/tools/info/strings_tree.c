@@ -63,33 +63,33 @@ static void put_node_text(const struct tbed_reader *reader, const struct tbed_st
     fputs(repeated ? ", as above\n" : "\n", stdout);
 }
 
-static void put_node_json(const struct tbed_reader *reader, struct tool_json *json,
+static void put_node_json(const struct tbed_reader *reader, struct tbed_json *json,
                           const struct tbed_string_node *node, bool repeated)
 {
     uint64_t nbytes;
-    tool_json_object_open(json, NULL);
-    tool_json_u64(json, "depth", node->depth);
+    tbed_json_object_open(json, NULL);
+    tbed_json_u64(json, "depth", node->depth);
     if (node->step == TBED_STRING_TEXT) {
-        tool_json_text(json, "text", node->text, node->nbytes);
+        tbed_json_text(json, "text", node->text, node->nbytes);
     } else if (node->step == TBED_STRING_TROUBLE) {
-        tool_json_u64(json, "id", node->id);
-        tool_json_string(json, "error", tbed_status_name(node->status));
+        tbed_json_u64(json, "id", node->id);
+        tbed_json_string(json, "error", tbed_status_name(node->status));
     } else {
         enum tbed_status status;
-        tool_json_u64(json, "id", node->id);
-        tool_json_string(json, "meaning", meanings[node->meaning]);
+        tbed_json_u64(json, "id", node->id);
+        tbed_json_string(json, "meaning", meanings[node->meaning]);
         if (length_get(reader, node, &nbytes, &status))
-            tool_json_u64(json, "bytes", nbytes);
+            tbed_json_u64(json, "bytes", nbytes);
         if (status != TBED_OK)
-            tool_json_string(json, "error", tbed_status_name(status));
+            tbed_json_string(json, "error", tbed_status_name(status));
         if (repeated)
-            tool_json_bool(json, "repeated", true);
+            tbed_json_bool(json, "repeated", true);
     }
-    tool_json_object_close(json);
-    tool_json_line(json);
+    tbed_json_object_close(json);
+    tbed_json_line(json);
 }
 
-static void put_nodes(struct tbed_reader *reader, uint32_t id, struct tool_json *json)
+static void put_nodes(struct tbed_reader *reader, uint32_t id, struct tbed_json *json)
 {
     struct tbed_string_walk *walk;
     struct tbed_string_node node;
@@ -170,21 +170,21 @@ static void put_referrers_text(struct tbed_reader *reader, const struct referrer
                tool_format_count(entries, referrers->entry_count - REFERRERS_SHOWN_MAX));
 }
 
-static void put_referrers_json(struct tool_json *json, const struct referrers *referrers)
+static void put_referrers_json(struct tbed_json *json, const struct referrers *referrers)
 {
-    tool_json_object_open(json, NULL);
-    tool_json_u64(json, "referring_strings", referrers->entry_count);
-    tool_json_array_open(json, "first");
+    tbed_json_object_open(json, NULL);
+    tbed_json_u64(json, "referring_strings", referrers->entry_count);
+    tbed_json_array_open(json, "first");
     for (size_t i = 0; i < shown_count(referrers); i++)
-        tool_json_u64(json, NULL, referrers->entries[i]);
-    tool_json_array_close(json);
-    tool_json_u64(json, "bindings", referrers->binding_count);
-    tool_json_u64(json, "bound_ids", referrers->bound_count);
-    tool_json_object_close(json);
-    tool_json_line(json);
+        tbed_json_u64(json, NULL, referrers->entries[i]);
+    tbed_json_array_close(json);
+    tbed_json_u64(json, "bindings", referrers->binding_count);
+    tbed_json_u64(json, "bound_ids", referrers->bound_count);
+    tbed_json_object_close(json);
+    tbed_json_line(json);
 }
 
-void strings_tree_put(struct tbed_reader *reader, uint32_t id, struct tool_json *json)
+void strings_tree_put(struct tbed_reader *reader, uint32_t id, struct tbed_json *json)
 {
     struct referrers referrers = {.entry_count = 0};
     put_nodes(reader, id, json);

@@ -41,7 +41,7 @@ enum { OPTION_RAW = 2000, OPTION_BINDINGS, OPTION_UNRESOLVED, OPTION_TREE, OPTIO
 struct listing {
     struct tbed_reader *reader;
     bool is_json;
-    struct tool_json json;
+    struct tbed_json json;
     uint32_t tree_id;
 };
 
@@ -65,16 +65,16 @@ static void put_entry_text(struct listing *listing, uint32_t id)
 
 static void put_entry(struct listing *listing, uint32_t id)
 {
-    struct tool_json *json = &listing->json;
+    struct tbed_json *json = &listing->json;
     if (!listing->is_json) {
         put_entry_text(listing, id);
         return;
     }
-    tool_json_object_open(json, NULL);
-    tool_json_u64(json, "string", id);
+    tbed_json_object_open(json, NULL);
+    tbed_json_u64(json, "string", id);
     tool_json_name(json, "text", listing->reader, id);
-    tool_json_object_close(json);
-    tool_json_line(json);
+    tbed_json_object_close(json);
+    tbed_json_line(json);
 }
 
 static void put_component_text(const struct tbed_string_component *component)
@@ -88,15 +88,15 @@ static void put_component_text(const struct tbed_string_component *component)
     putchar('"');
 }
 
-static void put_component_json(struct tool_json *json, const struct tbed_string_component *component)
+static void put_component_json(struct tbed_json *json, const struct tbed_string_component *component)
 {
     if (!component->is_reference) {
-        tool_json_text(json, NULL, component->text, component->nbytes);
+        tbed_json_text(json, NULL, component->text, component->nbytes);
         return;
     }
-    tool_json_object_open(json, NULL);
-    tool_json_u64(json, "id", component->id);
-    tool_json_object_close(json);
+    tbed_json_object_open(json, NULL);
+    tbed_json_u64(json, "id", component->id);
+    tbed_json_object_close(json);
 }
 
 static enum tbed_status put_components(struct listing *listing, uint32_t id)
@@ -124,20 +124,20 @@ static void put_raw_text(struct listing *listing, uint32_t id)
 
 static void put_raw(struct listing *listing, uint32_t id)
 {
-    struct tool_json *json = &listing->json;
+    struct tbed_json *json = &listing->json;
     if (!listing->is_json) {
         put_raw_text(listing, id);
         return;
     }
-    tool_json_object_open(json, NULL);
-    tool_json_u64(json, "string", id);
-    tool_json_array_open(json, "components");
+    tbed_json_object_open(json, NULL);
+    tbed_json_u64(json, "string", id);
+    tbed_json_array_open(json, "components");
     enum tbed_status status = put_components(listing, id);
-    tool_json_array_close(json);
+    tbed_json_array_close(json);
     if (status != TBED_END)
-        tool_json_string(json, "error", tbed_status_name(status));
-    tool_json_object_close(json);
-    tool_json_line(json);
+        tbed_json_string(json, "error", tbed_status_name(status));
+    tbed_json_object_close(json);
+    tbed_json_line(json);
 }
 
 static void list_entries(struct listing *listing, void (*put)(struct listing *, uint32_t))
@@ -175,14 +175,14 @@ static void put_binding_text(struct listing *listing, const struct tbed_binding_
     putchar('\n');
 }
 
-static void put_binding_json(struct tool_json *json, const struct tbed_binding_info *binding)
+static void put_binding_json(struct tbed_json *json, const struct tbed_binding_info *binding)
 {
-    tool_json_object_open(json, NULL);
-    tool_json_u64(json, "bind", binding->first_id);
-    tool_json_u64(json, "count", binding->id_count);
-    tool_json_u64(json, "string", binding->string_id);
-    tool_json_object_close(json);
-    tool_json_line(json);
+    tbed_json_object_open(json, NULL);
+    tbed_json_u64(json, "bind", binding->first_id);
+    tbed_json_u64(json, "count", binding->id_count);
+    tbed_json_u64(json, "string", binding->string_id);
+    tbed_json_object_close(json);
+    tbed_json_line(json);
 }
 
 static void put_binding(struct listing *listing, const struct tbed_binding_info *binding)
@@ -237,7 +237,7 @@ static void count_stream(struct tbed_reader *reader, uint32_t stream, struct use
 
 static void put_unresolved(struct listing *listing, const char *what, uint32_t id, uint64_t uses)
 {
-    struct tool_json *json = &listing->json;
+    struct tbed_json *json = &listing->json;
     struct tbed_name name;
     enum tbed_status status = tbed_name_get(listing->reader, id, &name);
     if (status == TBED_ERR_CACHE_FULL)
@@ -252,14 +252,14 @@ static void put_unresolved(struct listing *listing, const char *what, uint32_t i
         printf(": %s (%s)\n", tbed_status_text(status), tbed_status_name(status));
         return;
     }
-    tool_json_object_open(json, NULL);
-    tool_json_u64(json, "id", id);
-    tool_json_string(json, "where", what);
+    tbed_json_object_open(json, NULL);
+    tbed_json_u64(json, "id", id);
+    tbed_json_string(json, "where", what);
     if (uses > 0)
-        tool_json_u64(json, "uses", uses);
-    tool_json_string(json, "error", tbed_status_name(status));
-    tool_json_object_close(json);
-    tool_json_line(json);
+        tbed_json_u64(json, "uses", uses);
+    tbed_json_string(json, "error", tbed_status_name(status));
+    tbed_json_object_close(json);
+    tbed_json_line(json);
 }
 
 static int compare_used(const void *left, const void *right)

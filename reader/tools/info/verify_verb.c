@@ -220,62 +220,62 @@ static void put_text(const struct check *check)
 
 /* ---- JSON ---- */
 
-static void json_damage(struct tool_json *out, const struct check *check)
+static void json_damage(struct tbed_json *out, const struct check *check)
 {
     struct tbed_damage damage;
-    tool_json_array_open(out, "damage");
+    tbed_json_array_open(out, "damage");
     for (size_t i = 0; check->verdict == DAMAGED && damage_at(check, i, &damage); i++) {
-        tool_json_object_open(out, NULL);
-        tool_json_string(out, "check", tbed_status_name(damage.status));
-        tool_json_string(out, "text", tbed_status_text(damage.status));
+        tbed_json_object_open(out, NULL);
+        tbed_json_string(out, "check", tbed_status_name(damage.status));
+        tbed_json_string(out, "text", tbed_status_text(damage.status));
         if (part_at(check, i) != NULL)
-            tool_json_string(out, "part", part_at(check, i));
+            tbed_json_string(out, "part", part_at(check, i));
         if (damage.offset != UINT64_MAX)
-            tool_json_u64(out, "offset", damage.offset);
+            tbed_json_u64(out, "offset", damage.offset);
         if (damage.page != UINT64_MAX) {
-            tool_json_u64(out, "page", damage.page);
-            tool_json_u64(out, "cell", damage.cell);
+            tbed_json_u64(out, "page", damage.page);
+            tbed_json_u64(out, "cell", damage.cell);
         }
-        tool_json_u64(out, "detail", damage.detail);
-        tool_json_object_close(out);
+        tbed_json_u64(out, "detail", damage.detail);
+        tbed_json_object_close(out);
     }
-    tool_json_array_close(out);
+    tbed_json_array_close(out);
 }
 
 static void put_json(const struct check *check)
 {
     static const char *const words[] = {"intact", "not_cleanly_closed", "damaged"};
     const struct tbed_trace_info *info = &check->info;
-    struct tool_json out = {.out = stdout};
-    tool_json_object_open(&out, NULL);
-    tool_json_string(&out, "file", check->path);
-    tool_json_string(&out, "verdict", words[check->verdict]);
-    tool_json_u64(&out, "events", check->event_count);
-    tool_json_u64(&out, "streams", info->stream_count);
-    tool_json_u64(&out, "strings", check->string_count);
-    tool_json_u64(&out, "unsealed_blocks", info->unsealed_block_count);
-    tool_json_u64(&out, "interrupted_records", info->interrupted_record_count);
-    tool_json_u64(&out, "unknown_events", check->unknown_count);
-    tool_json_u64(&out, "backward_events", check->backward_count);
+    struct tbed_json out = {.out = stdout};
+    tbed_json_object_open(&out, NULL);
+    tbed_json_string(&out, "file", check->path);
+    tbed_json_string(&out, "verdict", words[check->verdict]);
+    tbed_json_u64(&out, "events", check->event_count);
+    tbed_json_u64(&out, "streams", info->stream_count);
+    tbed_json_u64(&out, "strings", check->string_count);
+    tbed_json_u64(&out, "unsealed_blocks", info->unsealed_block_count);
+    tbed_json_u64(&out, "interrupted_records", info->interrupted_record_count);
+    tbed_json_u64(&out, "unknown_events", check->unknown_count);
+    tbed_json_u64(&out, "backward_events", check->backward_count);
     tool_json_drops(&out, "drops", info->drops);
-    tool_json_u64(&out, "damage_count", check->damage_count);
+    tbed_json_u64(&out, "damage_count", check->damage_count);
     json_damage(&out, check);
-    tool_json_object_close(&out);
-    tool_json_line(&out);
+    tbed_json_object_close(&out);
+    tbed_json_line(&out);
 }
 
 /* ---- The verb ---- */
 
 static void put_unreadable(const char *path, const struct tbed_error *error)
 {
-    struct tool_json out = {.out = stdout};
-    tool_json_object_open(&out, NULL);
-    tool_json_string(&out, "file", path);
-    tool_json_string(&out, "verdict", "unreadable");
-    tool_json_string(&out, "error", tbed_status_name(error->status));
-    tool_json_string(&out, "text", tbed_status_text(error->status));
-    tool_json_object_close(&out);
-    tool_json_line(&out);
+    struct tbed_json out = {.out = stdout};
+    tbed_json_object_open(&out, NULL);
+    tbed_json_string(&out, "file", path);
+    tbed_json_string(&out, "verdict", "unreadable");
+    tbed_json_string(&out, "error", tbed_status_name(error->status));
+    tbed_json_string(&out, "text", tbed_status_text(error->status));
+    tbed_json_object_close(&out);
+    tbed_json_line(&out);
 }
 
 static int verify(const char *path, void (*put)(const struct check *))

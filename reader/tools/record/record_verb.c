@@ -259,13 +259,13 @@ static void store_command_line(struct tbed_writer *writer, char **argv)
     FILE *out = open_memstream(&text, &nbytes);
     if (out == NULL)
         return;
-    struct tool_json json = {.out = out};
-    tool_json_object_open(&json, NULL);
-    tool_json_array_open(&json, "cmd");
+    struct tbed_json json = {.out = out};
+    tbed_json_object_open(&json, NULL);
+    tbed_json_array_open(&json, "cmd");
     for (; *argv != NULL; argv++)
-        tool_json_string(&json, NULL, *argv);
-    tool_json_array_close(&json);
-    tool_json_object_close(&json);
+        tbed_json_string(&json, NULL, *argv);
+    tbed_json_array_close(&json);
+    tbed_json_object_close(&json);
     if (fclose(out) == 0)
         tbed_metadata_set(writer, text, nbytes);
     free(text);

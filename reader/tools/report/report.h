@@ -82,12 +82,12 @@ void report_free_tables(struct report *report);
 /* report_memory.c: the name of an id as the whole stack that it is, a line for each frame, innermost first. */
 size_t report_stack_name(struct tool_places *places, uint32_t id, char *buffer, size_t buffer_nbytes);
 void report_moments_text(const struct report *report);
-void report_moments_json(struct tool_json *json, const struct report *report);
+void report_moments_json(struct tbed_json *json, const struct report *report);
 
 void report_print_text(const struct report *report);
 void report_print_json(const struct report *report);
 /* The name of a row, and what is known of it. */
-void report_json_name(struct tool_json *json, const struct report *report, uint32_t id, const char *name,
+void report_json_name(struct tbed_json *json, const struct report *report, uint32_t id, const char *name,
                       size_t nbytes);
 
 /* Ticks in nanoseconds, rounded; as they are where they count something else. */
@@ -97,6 +97,6 @@ uint64_t report_ns(const struct report *report, uint64_t ticks);
 void report_profile_head(const struct report *report);
 void report_profile_warnings(const struct report *report);
 void report_profile_text(const struct report *report);
-void report_profile_json(struct tool_json *json, const struct report *report);
+void report_profile_json(struct tbed_json *json, const struct report *report);
 
 #endif

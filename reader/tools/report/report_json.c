@@ -10,22 +10,22 @@
 #include <string.h>
 
 /* "self" becomes "self_ns" or "self_ticks". */
-static void json_ticks(struct tool_json *json, const struct report *report, const char *what, uint64_t ticks)
+static void json_ticks(struct tbed_json *json, const struct report *report, const char *what, uint64_t ticks)
 {
     char key[32];
     bool is_time = report->info.clock != TBED_CLOCK_USER;
     snprintf(key, sizeof key, "%s_%s", what, is_time ? "ns" : "ticks");
     if (is_time)
-        tool_json_u64(json, key, report_ns(report, ticks));
+        tbed_json_u64(json, key, report_ns(report, ticks));
     else
-        tool_json_u64(json, key, ticks);
+        tbed_json_u64(json, key, ticks);
 }
 
-static void json_span(struct tool_json *json, const struct report *report, const struct tbed_span_row *row)
+static void json_span(struct tbed_json *json, const struct report *report, const struct tbed_span_row *row)
 {
-    tool_json_object_open(json, NULL);
+    tbed_json_object_open(json, NULL);
     report_json_name(json, report, row->id, row->name, row->name_nbytes);
-    tool_json_u64(json, "count", row->count);
+    tbed_json_u64(json, "count", row->count);
     json_ticks(json, report, "total", row->total_ticks);
     json_ticks(json, report, "self", row->self_ticks);
     json_ticks(json, report, "min", row->min_ticks);
@@ -35,153 +35,153 @@ static void json_span(struct tool_json *json, const struct report *report, const
     json_ticks(json, report, "p99", row->p99_ticks);
     json_ticks(json, report, "p999", row->p999_ticks);
     json_ticks(json, report, "max", row->max_ticks);
-    tool_json_u64(json, "never_ended_count", row->open_count);
-    tool_json_u64(json, "unknown_begin_count", row->unknown_count);
-    tool_json_object_close(json);
+    tbed_json_u64(json, "never_ended_count", row->open_count);
+    tbed_json_u64(json, "unknown_begin_count", row->unknown_count);
+    tbed_json_object_close(json);
 }
 
-static void json_spans(struct tool_json *json, const struct report *report, const char *key,
+static void json_spans(struct tbed_json *json, const struct report *report, const char *key,
                        const struct report_table *table)
 {
-    tool_json_array_open(json, key);
+    tbed_json_array_open(json, key);
     for (size_t i = 0; i < table->shown; i++)
         json_span(json, report, table->rows[i]);
-    tool_json_array_close(json);
+    tbed_json_array_close(json);
 }
 
-static void json_instants(struct tool_json *json, const struct report *report)
+static void json_instants(struct tbed_json *json, const struct report *report)
 {
     const struct report_table *table = &report->instants;
-    tool_json_array_open(json, "instants");
+    tbed_json_array_open(json, "instants");
     for (size_t i = 0; i < table->shown; i++) {
         const struct tbed_instant_row *row = table->rows[i];
-        tool_json_object_open(json, NULL);
+        tbed_json_object_open(json, NULL);
         report_json_name(json, report, row->id, row->name, row->name_nbytes);
-        tool_json_u64(json, "count", row->count);
-        tool_json_object_close(json);
+        tbed_json_u64(json, "count", row->count);
+        tbed_json_object_close(json);
     }
-    tool_json_array_close(json);
+    tbed_json_array_close(json);
 }
 
-static void json_counters(struct tool_json *json, const struct report *report)
+static void json_counters(struct tbed_json *json, const struct report *report)
 {
-    tool_json_array_open(json, "counters");
+    tbed_json_array_open(json, "counters");
     for (size_t i = 0; i < report->counters.shown; i++) {
         const struct tbed_counter_row *row = report->counters.rows[i];
         uint32_t unit = report->reader != NULL ? tbed_counter_unit(report->reader, row->id) : TBED_ID_INVALID;
-        tool_json_object_open(json, NULL);
+        tbed_json_object_open(json, NULL);
         report_json_name(json, report, row->id, row->name, row->name_nbytes);
         if (unit != TBED_ID_INVALID)
             tool_json_name(json, "unit", report->reader, unit);
         else
-            tool_json_string(json, "unit", NULL);
-        tool_json_u64(json, "count", row->count);
-        tool_json_f64(json, "last", row->last);
-        tool_json_f64(json, "min", row->min);
-        tool_json_f64(json, "max", row->max);
-        tool_json_object_close(json);
+            tbed_json_string(json, "unit", NULL);
+        tbed_json_u64(json, "count", row->count);
+        tbed_json_f64(json, "last", row->last);
+        tbed_json_f64(json, "min", row->min);
+        tbed_json_f64(json, "max", row->max);
+        tbed_json_object_close(json);
     }
-    tool_json_array_close(json);
+    tbed_json_array_close(json);
 }
 
-static void json_messages(struct tool_json *json, const struct report *report)
+static void json_messages(struct tbed_json *json, const struct report *report)
 {
     const struct report_table *table = &report->messages;
-    tool_json_array_open(json, "messages");
+    tbed_json_array_open(json, "messages");
     for (size_t i = 0; i < table->shown; i++) {
         const struct tbed_message_row *row = table->rows[i];
-        tool_json_object_open(json, NULL);
+        tbed_json_object_open(json, NULL);
         report_json_name(json, report, row->id, row->name, row->name_nbytes);
-        tool_json_u64(json, "count", row->count);
-        tool_json_u64(json, "error_count", row->severity_counts[TBED_SEVERITY_ERROR]);
-        tool_json_u64(json, "warning_count", row->severity_counts[TBED_SEVERITY_WARNING]);
-        tool_json_object_close(json);
+        tbed_json_u64(json, "count", row->count);
+        tbed_json_u64(json, "error_count", row->severity_counts[TBED_SEVERITY_ERROR]);
+        tbed_json_u64(json, "warning_count", row->severity_counts[TBED_SEVERITY_WARNING]);
+        tbed_json_object_close(json);
     }
-    tool_json_array_close(json);
+    tbed_json_array_close(json);
 }
 
-static void json_sums(struct tool_json *json, const struct tbed_allocation_sums *sums)
+static void json_sums(struct tbed_json *json, const struct tbed_allocation_sums *sums)
 {
-    tool_json_u64(json, "count", sums->count);
-    tool_json_u64(json, "bytes", sums->nbytes);
-    tool_json_u64(json, "freed_count", sums->freed_count);
-    tool_json_u64(json, "temporary_count", sums->temporary_count);
-    tool_json_u64(json, "replaced_count", sums->replaced_count);
-    tool_json_u64(json, "failed_count", sums->failed_count);
-    tool_json_u64(json, "live_count", sums->live_count);
-    tool_json_u64(json, "live_bytes", sums->live_nbytes);
-    tool_json_u64(json, "peak_bytes", sums->peak_nbytes);
+    tbed_json_u64(json, "count", sums->count);
+    tbed_json_u64(json, "bytes", sums->nbytes);
+    tbed_json_u64(json, "freed_count", sums->freed_count);
+    tbed_json_u64(json, "temporary_count", sums->temporary_count);
+    tbed_json_u64(json, "replaced_count", sums->replaced_count);
+    tbed_json_u64(json, "failed_count", sums->failed_count);
+    tbed_json_u64(json, "live_count", sums->live_count);
+    tbed_json_u64(json, "live_bytes", sums->live_nbytes);
+    tbed_json_u64(json, "peak_bytes", sums->peak_nbytes);
 }
 
-static void json_process(struct tool_json *json, const struct report *report,
+static void json_process(struct tbed_json *json, const struct report *report,
                          const struct tbed_allocation_process *process)
 {
-    tool_json_object_open(json, NULL);
-    tool_json_u64(json, "process", process->process);
-    tool_json_u64(json, "forked_from", process->forked_from);
-    tool_json_u64(json, "pid", process->pid);
+    tbed_json_object_open(json, NULL);
+    tbed_json_u64(json, "process", process->process);
+    tbed_json_u64(json, "forked_from", process->forked_from);
+    tbed_json_u64(json, "pid", process->pid);
     tool_json_name(json, "name", report->reader, process->name_id);
     json_sums(json, &process->sums);
     json_ticks(json, report, "peak_time",
                process->sums.peak_nbytes == 0 ? 0 : process->peak_tick - report->info.first_tick);
-    tool_json_u64(json, "inherited_free_count", process->inherited_free_count);
-    tool_json_u64(json, "unknown_free_count", process->unknown_free_count);
-    tool_json_u64(json, "null_free_count", process->null_free_count);
-    tool_json_u64(json, "event_count", process->event_count);
-    tool_json_object_close(json);
+    tbed_json_u64(json, "inherited_free_count", process->inherited_free_count);
+    tbed_json_u64(json, "unknown_free_count", process->unknown_free_count);
+    tbed_json_u64(json, "null_free_count", process->null_free_count);
+    tbed_json_u64(json, "event_count", process->event_count);
+    tbed_json_object_close(json);
 }
 
-static void json_allocations(struct tool_json *json, const struct report *report)
+static void json_allocations(struct tbed_json *json, const struct report *report)
 {
-    tool_json_object_open(json, "allocations");
+    tbed_json_object_open(json, "allocations");
     json_sums(json, &report->sums);
-    tool_json_object_close(json);
-    tool_json_array_open(json, "processes");
+    tbed_json_object_close(json);
+    tbed_json_array_open(json, "processes");
     for (size_t i = 0; i < report->processes.shown; i++)
         json_process(json, report, report->processes.rows[i]);
-    tool_json_array_close(json);
-    tool_json_array_open(json, "sites");
+    tbed_json_array_close(json);
+    tbed_json_array_open(json, "sites");
     for (size_t i = 0; i < report->sites.shown; i++) {
         const struct tbed_allocation_site *site = report->sites.rows[i];
-        tool_json_object_open(json, NULL);
+        tbed_json_object_open(json, NULL);
         report_json_name(json, report, site->id, site->name, site->name_nbytes);
         json_sums(json, &site->sums);
-        tool_json_object_close(json);
+        tbed_json_object_close(json);
     }
-    tool_json_array_close(json);
+    tbed_json_array_close(json);
     if (report->options->moment_count > 0)
         report_moments_json(json, report);
 }
 
-static void json_totals(struct tool_json *json, const struct tbed_statistics_totals *totals)
+static void json_totals(struct tbed_json *json, const struct tbed_statistics_totals *totals)
 {
-    tool_json_object_open(json, "totals");
-    tool_json_u64(json, "event_count", totals->event_count);
-    tool_json_u64(json, "begin_count", totals->begin_count);
-    tool_json_u64(json, "end_count", totals->end_count);
-    tool_json_u64(json, "instant_count", totals->instant_count);
-    tool_json_u64(json, "counter_count", totals->counter_count);
-    tool_json_u64(json, "message_count", totals->message_count);
-    tool_json_u64(json, "allocation_event_count", totals->allocation_event_count);
-    tool_json_u64(json, "async_event_count", totals->async_event_count);
-    tool_json_u64(json, "flow_event_count", totals->flow_event_count);
-    tool_json_u64(json, "whole_span_count", totals->whole_span_count);
-    tool_json_u64(json, "unknown_count", totals->unknown_count);
-    tool_json_u64(json, "decrease_count", totals->decrease_count);
-    tool_json_u64(json, "gap_count", totals->gap_count);
-    tool_json_u64(json, "unnamed_open_count", totals->unnamed_open_count);
-    tool_json_u64(json, "block_count", totals->block_count);
-    tool_json_u64(json, "bad_block_count", totals->bad_block_count);
-    tool_json_u64(json, "damaged_block_count", totals->damaged_block_count);
-    tool_json_object_close(json);
+    tbed_json_object_open(json, "totals");
+    tbed_json_u64(json, "event_count", totals->event_count);
+    tbed_json_u64(json, "begin_count", totals->begin_count);
+    tbed_json_u64(json, "end_count", totals->end_count);
+    tbed_json_u64(json, "instant_count", totals->instant_count);
+    tbed_json_u64(json, "counter_count", totals->counter_count);
+    tbed_json_u64(json, "message_count", totals->message_count);
+    tbed_json_u64(json, "allocation_event_count", totals->allocation_event_count);
+    tbed_json_u64(json, "async_event_count", totals->async_event_count);
+    tbed_json_u64(json, "flow_event_count", totals->flow_event_count);
+    tbed_json_u64(json, "whole_span_count", totals->whole_span_count);
+    tbed_json_u64(json, "unknown_count", totals->unknown_count);
+    tbed_json_u64(json, "decrease_count", totals->decrease_count);
+    tbed_json_u64(json, "gap_count", totals->gap_count);
+    tbed_json_u64(json, "unnamed_open_count", totals->unnamed_open_count);
+    tbed_json_u64(json, "block_count", totals->block_count);
+    tbed_json_u64(json, "bad_block_count", totals->bad_block_count);
+    tbed_json_u64(json, "damaged_block_count", totals->damaged_block_count);
+    tbed_json_object_close(json);
 }
 
-static void json_left_out(struct tool_json *json, const char *key, const struct report_table *table)
+static void json_left_out(struct tbed_json *json, const char *key, const struct report_table *table)
 {
-    tool_json_u64(json, key, table->count - table->shown);
+    tbed_json_u64(json, key, table->count - table->shown);
 }
 
-static void json_statistics(struct tool_json *json, const struct report *report)
+static void json_statistics(struct tbed_json *json, const struct report *report)
 {
     json_totals(json, &report->totals);
     json_spans(json, report, "spans", &report->spans);
@@ -191,9 +191,9 @@ static void json_statistics(struct tool_json *json, const struct report *report)
     json_messages(json, report);
 }
 
-static void json_left_out_all(struct tool_json *json, const struct report *report)
+static void json_left_out_all(struct tbed_json *json, const struct report *report)
 {
-    tool_json_object_open(json, "left_out");
+    tbed_json_object_open(json, "left_out");
     json_left_out(json, "spans", &report->spans);
     json_left_out(json, "async_spans", &report->asyncs);
     json_left_out(json, "instants", &report->instants);
@@ -201,34 +201,34 @@ static void json_left_out_all(struct tool_json *json, const struct report *repor
     json_left_out(json, "messages", &report->messages);
     json_left_out(json, "processes", &report->processes);
     json_left_out(json, "sites", &report->sites);
-    tool_json_object_close(json);
+    tbed_json_object_close(json);
 }
 
-static void json_trace(struct tool_json *json, const struct report *report)
+static void json_trace(struct tbed_json *json, const struct report *report)
 {
     const struct tbed_trace_info *info = &report->info;
     json_ticks(json, report, "duration", info->last_tick - info->first_tick);
-    tool_json_u64(json, "stream_count", info->stream_count);
-    tool_json_bool(json, "shut", info->shut);
+    tbed_json_u64(json, "stream_count", info->stream_count);
+    tbed_json_bool(json, "shut", info->shut);
     tool_json_drops(json, "drops", info->drops);
-    tool_json_u64(json, "damage_count", tool_damage_count(report->reader));
+    tbed_json_u64(json, "damage_count", tool_damage_count(report->reader));
 }
 
-static void json_foreign(struct tool_json *json, const struct report *report)
+static void json_foreign(struct tbed_json *json, const struct report *report)
 {
-    tool_json_u64(json, "format", report->totals.foreign_version);
-    tool_json_u64(json, "damage_count", report->totals.foreign_damage_count);
+    tbed_json_u64(json, "format", report->totals.foreign_version);
+    tbed_json_u64(json, "damage_count", report->totals.foreign_damage_count);
 }
 
 void report_print_json(const struct report *report)
 {
-    struct tool_json json = {.out = stdout};
+    struct tbed_json json = {.out = stdout};
     const struct tbed_trace_info *info = &report->info;
-    tool_json_object_open(&json, NULL);
+    tbed_json_object_open(&json, NULL);
     if (report->is_profile)
         report_profile_json(&json, report);
-    tool_json_string(&json, "file", tool_path(report->path));
-    tool_json_string(&json, "tick_unit", info->clock == TBED_CLOCK_USER ? info->clock_unit : NULL);
+    tbed_json_string(&json, "file", tool_path(report->path));
+    tbed_json_string(&json, "tick_unit", info->clock == TBED_CLOCK_USER ? info->clock_unit : NULL);
     if (report->reader != NULL)
         json_trace(&json, report);
     else
@@ -238,6 +238,6 @@ void report_print_json(const struct report *report)
     if (report->allocations != NULL)
         json_allocations(&json, report);
     json_left_out_all(&json, report);
-    tool_json_object_close(&json);
-    tool_json_line(&json);
+    tbed_json_object_close(&json);
+    tbed_json_line(&json);
 }

@@ -75,21 +75,21 @@ void report_moments_text(const struct report *report)
         put_moment(report, moment, most);
 }
 
-void report_moments_json(struct tool_json *json, const struct report *report)
+void report_moments_json(struct tbed_json *json, const struct report *report)
 {
     const struct tbed_allocation_moment *moment;
     bool is_time = report->info.clock != TBED_CLOCK_USER;
-    tool_json_array_open(json, "moments");
+    tbed_json_array_open(json, "moments");
     for (size_t i = 0; (moment = tbed_allocations_moment(report->allocations, i)) != NULL; i++) {
-        tool_json_object_open(json, NULL);
+        tbed_json_object_open(json, NULL);
         if (is_time)
-            tool_json_u64(json, "time_ns", (uint64_t)moment_ns(report, moment));
+            tbed_json_u64(json, "time_ns", (uint64_t)moment_ns(report, moment));
         else
-            tool_json_u64(json, "time_ticks", moment->tick - report->info.first_tick);
-        tool_json_u64(json, "live_bytes", moment->live_nbytes);
-        tool_json_u64(json, "peak_bytes", moment->peak_nbytes);
-        tool_json_u64(json, "count", moment->count);
-        tool_json_object_close(json);
+            tbed_json_u64(json, "time_ticks", moment->tick - report->info.first_tick);
+        tbed_json_u64(json, "live_bytes", moment->live_nbytes);
+        tbed_json_u64(json, "peak_bytes", moment->peak_nbytes);
+        tbed_json_u64(json, "count", moment->count);
+        tbed_json_object_close(json);
     }
-    tool_json_array_close(json);
+    tbed_json_array_close(json);
 }

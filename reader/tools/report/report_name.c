@@ -6,12 +6,12 @@
 #include "reader/tools/report/report.h"
 
 /* Of names that were grouped by something else nothing more is known. */
-void report_json_name(struct tool_json *json, const struct report *report, uint32_t id, const char *name,
+void report_json_name(struct tbed_json *json, const struct report *report, uint32_t id, const char *name,
                       size_t nbytes)
 {
     bool is_grouped = report->options->group.by != GROUP_BY_SCOPE;
     if (report->reader == NULL) {
-        tool_json_text(json, "name", name, nbytes);
+        tbed_json_text(json, "name", name, nbytes);
         return;
     }
     tool_json_row_name(json, report->reader, is_grouped ? TBED_ID_INVALID : id, report->options->by, name,

@@ -372,52 +372,52 @@ void report_profile_head(const struct report *report)
 
 /* ---- JSON ---- */
 
-static void json_row(struct tool_json *json, const struct report *report, const struct tbed_span_row *row)
+static void json_row(struct tbed_json *json, const struct report *report, const struct tbed_span_row *row)
 {
-    tool_json_object_open(json, NULL);
+    tbed_json_object_open(json, NULL);
     report_json_name(json, report, row->id, row->name, row->name_nbytes);
-    tool_json_u64(json, "time_ns", report_ns(report, row->time_ticks));
-    tool_json_u64(json, "self_ns", report_ns(report, row->self_ticks));
-    tool_json_u64(json, "cache_misses", row->cache_misses);
-    tool_json_u64(json, "cache_hits", row->cache_hits);
-    tool_json_u64(json, "invocations", row->invocation_count);
-    tool_json_u64(json, "blocked_ns", report_ns(report, row->blocked_ticks));
-    tool_json_u64(json, "incremental_load_ns", report_ns(report, row->load_ticks));
-    tool_json_u64(json, "incremental_hashing_ns", report_ns(report, row->hashing_ticks));
-    tool_json_object_close(json);
+    tbed_json_u64(json, "time_ns", report_ns(report, row->time_ticks));
+    tbed_json_u64(json, "self_ns", report_ns(report, row->self_ticks));
+    tbed_json_u64(json, "cache_misses", row->cache_misses);
+    tbed_json_u64(json, "cache_hits", row->cache_hits);
+    tbed_json_u64(json, "invocations", row->invocation_count);
+    tbed_json_u64(json, "blocked_ns", report_ns(report, row->blocked_ticks));
+    tbed_json_u64(json, "incremental_load_ns", report_ns(report, row->load_ticks));
+    tbed_json_u64(json, "incremental_hashing_ns", report_ns(report, row->hashing_ticks));
+    tbed_json_object_close(json);
 }
 
-static void json_totals(struct tool_json *json, const struct report *report)
+static void json_totals(struct tbed_json *json, const struct report *report)
 {
     const struct tbed_statistics_totals *totals = &report->totals;
-    tool_json_string(
+    tbed_json_string(
         json, "unit",
         tbed_statistics_unit(report->statistics) != NULL ? tbed_statistics_unit(report->statistics) : "ns");
-    tool_json_u64(json, "rows_left_out", report->labels.count - report->labels.shown);
-    tool_json_u64(json, "streams_with_spans", totals->stream_count);
-    tool_json_u64(json, "overlaps", totals->overlap_count);
-    tool_json_u64(json, "inverted", totals->inverted_count);
-    tool_json_u64(json, "negative_rows", totals->negative_count);
-    tool_json_u64(json, "unknown_labels", totals->unnamed_count);
-    tool_json_u64(json, "never_ended", totals->open_span_count);
-    tool_json_u64(json, "unknown_begins", totals->unknown_begin_count);
+    tbed_json_u64(json, "rows_left_out", report->labels.count - report->labels.shown);
+    tbed_json_u64(json, "streams_with_spans", totals->stream_count);
+    tbed_json_u64(json, "overlaps", totals->overlap_count);
+    tbed_json_u64(json, "inverted", totals->inverted_count);
+    tbed_json_u64(json, "negative_rows", totals->negative_count);
+    tbed_json_u64(json, "unknown_labels", totals->unnamed_count);
+    tbed_json_u64(json, "never_ended", totals->open_span_count);
+    tbed_json_u64(json, "unknown_begins", totals->unknown_begin_count);
 }
 
-void report_profile_json(struct tool_json *json, const struct report *report)
+void report_profile_json(struct tbed_json *json, const struct report *report)
 {
     const struct tbed_artifact_row *artifact;
-    tool_json_u64(json, "total_ns", report_ns(report, report->totals.span_ticks));
-    tool_json_array_open(json, "rows");
+    tbed_json_u64(json, "total_ns", report_ns(report, report->totals.span_ticks));
+    tbed_json_array_open(json, "rows");
     for (size_t i = 0; i < report->labels.shown; i++)
         json_row(json, report, report->labels.rows[i]);
-    tool_json_array_close(json);
-    tool_json_array_open(json, "artifacts");
+    tbed_json_array_close(json);
+    tbed_json_array_open(json, "artifacts");
     for (size_t i = 0; (artifact = tbed_statistics_artifact(report->statistics, i)) != NULL; i++) {
-        tool_json_object_open(json, NULL);
-        tool_json_text(json, "name", artifact->name, artifact->name_nbytes);
-        tool_json_u64(json, "bytes", artifact->value);
-        tool_json_object_close(json);
+        tbed_json_object_open(json, NULL);
+        tbed_json_text(json, "name", artifact->name, artifact->name_nbytes);
+        tbed_json_u64(json, "bytes", artifact->value);
+        tbed_json_object_close(json);
     }
-    tool_json_array_close(json);
+    tbed_json_array_close(json);
     json_totals(json, report);
 }

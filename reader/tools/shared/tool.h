@@ -9,6 +9,8 @@
 #ifndef TRACEBED_TOOL_H
 #define TRACEBED_TOOL_H
 
+#include "reader/core/base/json.h"
+
 #include "reader/core/base/number_text.h"
 
 #include <getopt.h>
@@ -232,43 +234,24 @@ const char *tool_drop_reason(unsigned cause);
 /* "12 disk full, 3 size limit" */
 void tool_print_drops(FILE *out, const uint64_t drops[TBED_DROP_CAUSE_COUNT]);
 
-/* ---- JSON: a streaming printer that cannot produce anything but JSON ---- */
+/* ---- JSON of what all verbs print ---- */
 
-struct tool_json {
-    FILE *out;
-    bool needs_comma;
-};
-/* 'key' is NULL inside an array and at the top. */
-void tool_json_object_open(struct tool_json *json, const char *key);
-void tool_json_object_close(struct tool_json *json);
-void tool_json_array_open(struct tool_json *json, const char *key);
-void tool_json_array_close(struct tool_json *json);
-void tool_json_text(struct tool_json *json, const char *key, const char *text,
-                    size_t nbytes);                                               /* bad UTF-8: U+FFFD */
-void tool_json_string(struct tool_json *json, const char *key, const char *text); /* NULL: null */
-void tool_json_u64(struct tool_json *json, const char *key, uint64_t value);
-void tool_json_i64(struct tool_json *json, const char *key, int64_t value);
-void tool_json_f64(struct tool_json *json, const char *key, double value);
-void tool_json_bool(struct tool_json *json, const char *key, bool value);
-void tool_json_null(struct tool_json *json, const char *key);
-void tool_json_hex(struct tool_json *json, const char *key, const void *bytes, size_t nbytes); /* "00ff…" */
-void tool_json_name(struct tool_json *json, const char *key, struct tbed_reader *reader,
+void tool_json_name(struct tbed_json *json, const char *key, struct tbed_reader *reader,
                     uint32_t id); /* or null */
 /* What an object that is about an id says of it: "name", null if it has none, and as far as they are known "function",
  * "file", "line" and "module". */
-void tool_json_named(struct tool_json *json, struct tbed_reader *reader, uint32_t id);
+void tool_json_named(struct tbed_json *json, struct tbed_reader *reader, uint32_t id);
 /* The same for a row of an analysis that has a name already, of which 'part' was made: a function has no line, and a
  * module neither function nor file. 'id' may be INVALID. */
-void tool_json_row_name(struct tool_json *json, struct tbed_reader *reader, uint32_t id,
+void tool_json_row_name(struct tbed_json *json, struct tbed_reader *reader, uint32_t id,
                         enum tbed_name_part part, const char *name, size_t nbytes);
 /* The same for what was resolved before. Of it 'function', 'file', 'line' and 'module' are used. */
-void tool_json_known_name(struct tool_json *json, const char *name, size_t nbytes,
+void tool_json_known_name(struct tbed_json *json, const char *name, size_t nbytes,
                           const struct tbed_id_info *info);
 /* The same for an event, whose name is a label and, behind U+001E, "arguments". */
-void tool_json_event_name(struct tool_json *json, struct tbed_reader *reader, uint32_t id, const char *name,
+void tool_json_event_name(struct tbed_json *json, struct tbed_reader *reader, uint32_t id, const char *name,
                           size_t nbytes);
-void tool_json_drops(struct tool_json *json, const char *key, const uint64_t drops[TBED_DROP_CAUSE_COUNT]);
-void tool_json_line(struct tool_json *json); /* ends a line between top-level values */
+void tool_json_drops(struct tbed_json *json, const char *key, const uint64_t drops[TBED_DROP_CAUSE_COUNT]);
 
 /* What main() and the tests of the frame need, and no verb. */
 void tool_start(void); /* signals, closed standard streams */

@@ -10,7 +10,7 @@
 
 #define FRAMES_MAX 64
 
-void tool_json_name(struct tool_json *json, const char *key, struct tbed_reader *reader, uint32_t id)
+void tool_json_name(struct tbed_json *json, const char *key, struct tbed_reader *reader, uint32_t id)
 {
     struct tbed_name name;
     struct tool_buffer whole = {0};
@@ -20,29 +20,29 @@ void tool_json_name(struct tool_json *json, const char *key, struct tbed_reader 
         name = (struct tbed_name){.text = whole.bytes, .nbytes = whole.nbytes};
     }
     if (status == TBED_OK)
-        tool_json_text(json, key, name.text, name.nbytes);
+        tbed_json_text(json, key, name.text, name.nbytes);
     else
-        tool_json_null(json, key);
+        tbed_json_null(json, key);
     free(whole.bytes);
 }
 
-static void put_known(struct tool_json *json, const char *key, const char *text)
+static void put_known(struct tbed_json *json, const char *key, const char *text)
 {
     if (text != NULL)
-        tool_json_string(json, key, text);
+        tbed_json_string(json, key, text);
 }
 
 /* What is known besides a name. */
-static void put_info(struct tool_json *json, const struct tbed_id_info *info)
+static void put_info(struct tbed_json *json, const struct tbed_id_info *info)
 {
     put_known(json, "function", info->function);
     put_known(json, "file", info->file);
     if (info->line != 0)
-        tool_json_u64(json, "line", info->line);
+        tbed_json_u64(json, "line", info->line);
     put_known(json, "module", info->module);
 }
 
-static void put_details(struct tool_json *json, const struct tbed_reader *reader, uint32_t id,
+static void put_details(struct tbed_json *json, const struct tbed_reader *reader, uint32_t id,
                         enum tbed_name_part part)
 {
     struct tbed_id_info info;
@@ -61,40 +61,40 @@ static void put_details(struct tool_json *json, const struct tbed_reader *reader
     put_info(json, &info);
 }
 
-void tool_json_known_name(struct tool_json *json, const char *name, size_t nbytes,
+void tool_json_known_name(struct tbed_json *json, const char *name, size_t nbytes,
                           const struct tbed_id_info *info)
 {
-    tool_json_text(json, "name", name, nbytes);
+    tbed_json_text(json, "name", name, nbytes);
     put_info(json, info);
 }
 
-void tool_json_named(struct tool_json *json, struct tbed_reader *reader, uint32_t id)
+void tool_json_named(struct tbed_json *json, struct tbed_reader *reader, uint32_t id)
 {
     tool_json_name(json, "name", reader, id);
     put_details(json, reader, id, TBED_NAME_ALL);
 }
 
-void tool_json_row_name(struct tool_json *json, struct tbed_reader *reader, uint32_t id,
+void tool_json_row_name(struct tbed_json *json, struct tbed_reader *reader, uint32_t id,
                         enum tbed_name_part part, const char *name, size_t nbytes)
 {
-    tool_json_text(json, "name", name, nbytes);
+    tbed_json_text(json, "name", name, nbytes);
     put_details(json, reader, id, part);
 }
 
-void tool_json_event_name(struct tool_json *json, struct tbed_reader *reader, uint32_t id, const char *name,
+void tool_json_event_name(struct tbed_json *json, struct tbed_reader *reader, uint32_t id, const char *name,
                           size_t nbytes)
 {
     size_t at = tool_label_nbytes(name, nbytes);
     tool_json_row_name(json, reader, id, TBED_NAME_ALL, name, at);
     if (at == nbytes)
         return;
-    tool_json_array_open(json, "arguments");
+    tbed_json_array_open(json, "arguments");
     while (at < nbytes) {
         size_t part = tool_label_nbytes(name + at + 1, nbytes - at - 1);
-        tool_json_text(json, NULL, name + at + 1, part);
+        tbed_json_text(json, NULL, name + at + 1, part);
         at += 1 + part;
     }
-    tool_json_array_close(json);
+    tbed_json_array_close(json);
 }
 
 /* The causes known to this version by name, later ones by number. */
@@ -108,14 +108,14 @@ static const char *drop_key(unsigned cause, char buffer[32])
     return buffer;
 }
 
-void tool_json_drops(struct tool_json *json, const char *key, const uint64_t drops[TBED_DROP_CAUSE_COUNT])
+void tool_json_drops(struct tbed_json *json, const char *key, const uint64_t drops[TBED_DROP_CAUSE_COUNT])
 {
     char buffer[32];
-    tool_json_object_open(json, key);
+    tbed_json_object_open(json, key);
     for (unsigned cause = 0; cause < TBED_DROP_CAUSE_COUNT; cause++)
         if (drops[cause] != 0)
-            tool_json_u64(json, drop_key(cause, buffer), drops[cause]);
-    tool_json_object_close(json);
+            tbed_json_u64(json, drop_key(cause, buffer), drops[cause]);
+    tbed_json_object_close(json);
 }
 
 uint64_t tool_drops_total(const uint64_t drops[TBED_DROP_CAUSE_COUNT])

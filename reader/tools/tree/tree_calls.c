@@ -172,43 +172,43 @@ static void put_thread(struct calls *calls, const struct tbed_stream_info *strea
             put_call(calls, &calls->items[i]);
 }
 
-static void json_call(struct tool_json *json, const struct calls *calls, const struct call *call)
+static void json_call(struct tbed_json *json, const struct calls *calls, const struct call *call)
 {
     const struct tree *tree = calls->tree;
     bool is_time = tree->info.clock != TBED_CLOCK_USER;
     uint64_t begin = cut(tree, call->begin_tick), ticks = ticks_of(tree, call);
-    tool_json_object_open(json, NULL);
+    tbed_json_object_open(json, NULL);
     tool_json_event_name(json, tree->reader, call->is_pair ? TBED_ID_INVALID : call->id, calls->name.bytes,
                          calls->name.nbytes);
     if (is_time) {
-        tool_json_i64(json, "begin_ns", tbed_ticks_to_ns(tree->reader, begin));
-        tool_json_i64(json, "duration_ns", (int64_t)(tbed_tick_span_to_ns(tree->reader, ticks) + 0.5));
+        tbed_json_i64(json, "begin_ns", tbed_ticks_to_ns(tree->reader, begin));
+        tbed_json_i64(json, "duration_ns", (int64_t)(tbed_tick_span_to_ns(tree->reader, ticks) + 0.5));
     } else {
-        tool_json_u64(json, "begin_ticks", begin);
-        tool_json_u64(json, "duration_ticks", ticks);
+        tbed_json_u64(json, "begin_ticks", begin);
+        tbed_json_u64(json, "duration_ticks", ticks);
     }
-    tool_json_u64(json, "depth", call->depth);
-    tool_json_bool(json, "of_messages", call->is_pair);
-    tool_json_bool(json, "never_ended", call->is_open);
-    tool_json_bool(json, "never_begun", call->is_orphan);
-    tool_json_object_close(json);
+    tbed_json_u64(json, "depth", call->depth);
+    tbed_json_bool(json, "of_messages", call->is_pair);
+    tbed_json_bool(json, "never_ended", call->is_open);
+    tbed_json_bool(json, "never_begun", call->is_orphan);
+    tbed_json_object_close(json);
 }
 
-static void json_thread(struct tool_json *json, struct calls *calls, const struct tbed_stream_info *stream)
+static void json_thread(struct tbed_json *json, struct calls *calls, const struct tbed_stream_info *stream)
 {
-    tool_json_object_open(json, NULL);
-    tool_json_u64(json, "stream", stream->stream);
-    tool_json_u64(json, "tid", stream->tid);
+    tbed_json_object_open(json, NULL);
+    tbed_json_u64(json, "stream", stream->stream);
+    tbed_json_u64(json, "tid", stream->tid);
     tool_json_name(json, "name", calls->tree->reader, stream->name_id);
-    tool_json_array_open(json, "calls");
+    tbed_json_array_open(json, "calls");
     for (size_t i = 0; i < calls->count && !tool_output_failed(); i++)
         if (takes(calls, &calls->items[i]))
             json_call(json, calls, &calls->items[i]);
-    tool_json_array_close(json);
-    tool_json_object_close(json);
+    tbed_json_array_close(json);
+    tbed_json_object_close(json);
 }
 
-static enum tbed_status put_all(struct calls *calls, struct tool_json *json)
+static enum tbed_status put_all(struct calls *calls, struct tbed_json *json)
 {
     struct tbed_stream_info stream;
     enum tbed_status status = TBED_OK;
@@ -232,22 +232,22 @@ static enum tbed_status put_all(struct calls *calls, struct tool_json *json)
 enum tbed_status tree_calls(struct tree *tree)
 {
     struct calls calls = {.tree = tree};
-    struct tool_json json = {.out = stdout};
+    struct tbed_json json = {.out = stdout};
     struct tbed_scopes_options options = {.size = sizeof options, .step = take_step, .step_context = &calls};
     enum tbed_status status = tbed_scopes_open(tree->reader, &options, &calls.scopes);
     if (status != TBED_OK)
         return status;
     if (tree->json) {
-        tool_json_object_open(&json, NULL);
-        tool_json_string(&json, "file", tree->path);
-        tool_json_array_open(&json, "threads");
+        tbed_json_object_open(&json, NULL);
+        tbed_json_string(&json, "file", tree->path);
+        tbed_json_array_open(&json, "threads");
     }
     tool_places_prepare_all(&tree->places);
     status = put_all(&calls, tree->json ? &json : NULL);
     if (tree->json) {
-        tool_json_array_close(&json);
-        tool_json_object_close(&json);
-        tool_json_line(&json);
+        tbed_json_array_close(&json);
+        tbed_json_object_close(&json);
+        tbed_json_line(&json);
     }
     tbed_scopes_close(calls.scopes);
     free(calls.items);

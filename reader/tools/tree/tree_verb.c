@@ -163,24 +163,24 @@ static void print_row(const struct tree *tree, const struct tbed_stack_row *row,
     putchar('\n');
 }
 
-static void print_row_json(const struct tree *tree, struct tool_json *json, size_t parent,
+static void print_row_json(const struct tree *tree, struct tbed_json *json, size_t parent,
                            const struct tbed_stack_row *row)
 {
     bool is_time = tree->info.clock != TBED_CLOCK_USER;
-    tool_json_object_open(json, NULL);
+    tbed_json_object_open(json, NULL);
     tool_json_row_name(json, tree->reader, row->id, TBED_NAME_ALL, row->label, row->label_nbytes);
     if (row->parent == SIZE_MAX)
-        tool_json_null(json, "parent");
+        tbed_json_null(json, "parent");
     else
-        tool_json_u64(json, "parent", parent);
-    tool_json_u64(json, "depth", row->depth);
-    tool_json_u64(json, "count", row->count);
-    tool_json_u64(json, "never_ended", row->open_count);
+        tbed_json_u64(json, "parent", parent);
+    tbed_json_u64(json, "depth", row->depth);
+    tbed_json_u64(json, "count", row->count);
+    tbed_json_u64(json, "never_ended", row->open_count);
     double total = is_time ? tbed_tick_span_to_ns(tree->reader, row->total_ticks) : (double)row->total_ticks;
     double self = is_time ? tbed_tick_span_to_ns(tree->reader, row->self_ticks) : (double)row->self_ticks;
-    tool_json_f64(json, "total_ns", total);
-    tool_json_f64(json, "self_ns", self);
-    tool_json_object_close(json);
+    tbed_json_f64(json, "total_ns", total);
+    tbed_json_f64(json, "self_ns", self);
+    tbed_json_object_close(json);
 }
 
 /* Where a walk is: the rows above, and what they were printed as. */
@@ -197,7 +197,7 @@ static bool is_wanted(const struct tree *tree, const struct tbed_stack_row *row,
 }
 
 /* Down to the first child, else to the next sibling of the nearest row that has one; no recursion. */
-static void walk(const struct tree *tree, struct tool_json *json)
+static void walk(const struct tree *tree, struct tbed_json *json)
 {
     struct above *above = NULL;
     size_t room = 0, depth = 0, printed = 0, at = tree->first[tree->count];
@@ -234,16 +234,16 @@ static void print_all(const struct tree *tree)
     struct tbed_stacks_totals totals;
     tbed_stacks_totals(tree->stacks, &totals);
     if (tree->json) {
-        struct tool_json json = {.out = stdout};
-        tool_json_object_open(&json, NULL);
-        tool_json_string(&json, "file", tree->path);
-        tool_json_u64(&json, "spans", totals.span_count);
-        tool_json_u64(&json, "never_ended", totals.open_count);
-        tool_json_u64(&json, "begin_unknown", totals.unknown_count);
-        tool_json_array_open(&json, "rows");
+        struct tbed_json json = {.out = stdout};
+        tbed_json_object_open(&json, NULL);
+        tbed_json_string(&json, "file", tree->path);
+        tbed_json_u64(&json, "spans", totals.span_count);
+        tbed_json_u64(&json, "never_ended", totals.open_count);
+        tbed_json_u64(&json, "begin_unknown", totals.unknown_count);
+        tbed_json_array_open(&json, "rows");
         walk(tree, &json);
-        tool_json_array_close(&json);
-        tool_json_object_close(&json);
+        tbed_json_array_close(&json);
+        tbed_json_object_close(&json);
         putchar('\n');
         return;
     }
