@@ -1,21 +1,19 @@
 /*
- * tracebed/analysis.h: where the time went, and the memory.
+ * tracebed/analysis.h: where the time and the memory of a program went.
  *
- * Two analyses over an open trace. Statistics take all event blocks in parallel: each block decodes alone, so
- * one thread's trace is spread over all cores too. Allocations are followed in order of time, process by
- * process. The results do not depend on how many threads computed them.
+ * Statistics process all event blocks in parallel. Since every block can be decoded alone, even the trace of one thread
+ * uses all cores. Allocations are followed in order of time, process by process. Results do not depend on the number of
+ * threads that compute them.
  *
- * Memory grows with the number of names, and of things that are open at one time (spans, blocks of memory);
- * not with the number of events.
+ * Memory grows with the number of names, and with the number of spans and blocks of memory that are open or live at one
+ * time; not with the number of events.
  *
- * Rows are merged by text: ids that mean the same text, as several processes have them, are one row. Rows
- * stand in the order of their texts' bytes. What a name is can be told by the caller (struct
- * tbed_analysis_options).
+ * Rows are merged by text: if several ids have the same text, as they do in several processes, they share a row. Rows are
+ * sorted by the bytes of their texts. The caller may supply the names (struct tbed_analysis_options).
  *
- * Units:     "_ticks" count the trace's clock; tbed_tick_span_to_ns() converts. "_nbytes" are bytes.
- * Ownership: rows and their names are valid until the result is closed. The reader must outlive the result's
- *            making only: a result stands by itself.
- * Threads:   a result may be shared by any number of threads; nothing changes it.
+ * Units:     fields ending in "_ticks" count ticks, which tbed_tick_span_to_ns() converts; "_nbytes" are bytes.
+ * Ownership: rows and their names are valid until the result is closed. A result does not need its reader any more.
+ * Threads:   any number of threads may share a result; nothing changes it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -29,33 +27,34 @@ extern "C" {
 #endif
 
 /*
- * Gives the text of an id as snprintf() would: writes at most 'buffer_nbytes' bytes, terminated, and returns
- * the whole length. Called for each id, again when the text is longer than the buffer was or when several
- * processes use the id, by the thread that asked for the analysis, after the events have been read.
+ * Writes the text of an id like snprintf(): at most 'buffer_nbytes' bytes, terminated; returns the full length. It is
+ * called by the thread that requested the analysis, after the events have been read, for each id, and again if the text
+ * was longer than the buffer or several processes use the id.
  */
 typedef size_t (*tbed_name_function)(void *context, uint32_t id, char *buffer, size_t buffer_nbytes);
 
-/* Puts what a name counts as in its place: 'name' has 'nbytes' bytes and room for 'room', more than that. Gives the new
- * length. */
+/* Replaces a name by the one under which it is counted. 'name' has 'nbytes' bytes, and room for 'room', which is more.
+ * Returns the new length. */
 typedef size_t (*tbed_group_function)(void *context, char *name, size_t nbytes, size_t room);
 
 /*
- * Tells which ids are about to be named, perhaps in several parts: what takes less time for many at once, as looking for
- * symbols does, can be done here (tbed_names_prepare()). In no order, and some perhaps twice. Called by the same
- * thread, with the same context.
+ * Announces the ids that are about to be named, so that work can be done for many at once, such as finding symbols
+ * (tbed_names_prepare()). There may be several calls; ids come in any order, and may be repeated. It is called by the
+ * same thread as the name function, and with the same context.
  */
 typedef void (*tbed_prepare_function)(void *context, const uint32_t *ids, size_t count);
 
 struct tbed_analysis_options {
-    size_t size;             /* sizeof(struct tbed_analysis_options); lets the struct grow */
-    unsigned thread_count;   /* 0: as many as there are processors */
+    size_t size;             /* sizeof(struct tbed_analysis_options) */
+    unsigned thread_count;   /* 0: one per processor */
     tbed_name_function name; /* NULL: tbed_id_text() */
     void *name_context;
-    uint32_t moment_count; /* of allocations: how many parts of the time are told apart; 0: none */
-    /* Of statistics: */
-    tbed_group_function group; /* of all names, that of a pair being context U+001E text; NULL: none */
+    uint32_t moment_count; /* for allocations: the number of moments; 0: none */
+    /* For statistics: */
+    tbed_group_function
+        group; /* for all names; the name of a pair is context U+001E text. NULL: names count as they are */
     void *group_context;
-    tbed_prepare_function prepare; /* before 'name'; NULL: nobody is told */
+    tbed_prepare_function prepare; /* called before 'name'; may be NULL */
     bool skip_percentiles;         /* rows have none, which saves time and memory */
 };
 
@@ -63,7 +62,7 @@ struct tbed_analysis_options {
 
 /*
  * Every analysis and every export takes its spans from this assembler, or from an instance of it, so that all of them
- * agree. Its rules:
+ * agree. The rules:
  *
  * Ends:    an END ends the innermost open span of its stream; a LEAVE says when it ends, or that it never does. A SPAN
  *          event is a whole span, which need not nest.
@@ -80,15 +79,15 @@ struct tbed_analysis_options {
  */
 struct tbed_assembler;
 
-/* A span as far as it is known. */
+/* What is known about a span. */
 struct tbed_assembled {
     uint64_t begin_tick;
-    uint64_t end_tick; /* of END, OPEN; else 0 */
+    uint64_t end_tick; /* for END and OPEN; otherwise 0 */
     uint32_t stream;
-    uint32_t id;       /* of UNKNOWN maybe INVALID */
-    uint32_t category; /* INVALID: none, or not known */
+    uint32_t id;       /* may be INVALID for UNKNOWN */
+    uint32_t category; /* INVALID: none, or unknown */
     bool
-        was_begun; /* its BEGIN or SPAN is in the trace; else only later blocks or its END report its begin */
+        was_begun; /* its BEGIN or SPAN is in the trace; otherwise only later blocks or its END give its begin */
     uint32_t argument_count; /* of its BEGIN or SPAN */
     struct tbed_arguments arguments;
 };
@@ -111,121 +110,122 @@ struct tbed_step {
 /*
  * tbed_assembler_open() starts at the first event of 'streams' (NULL: all of them).
  *
- * Ownership: '*assembler_ret' is the caller's, freed by tbed_assembler_close().
+ * Ownership: '*assembler_ret' is the caller's; free it with tbed_assembler_close().
  * Errors:    ERR_MEMORY.
- * Threads:   an assembler is one thread's; a reader may be shared.
+ * Threads:   an assembler belongs to one thread; a reader may be shared.
  */
 enum tbed_status tbed_assembler_open(struct tbed_reader *reader, const uint32_t *streams, size_t stream_count,
                                      struct tbed_assembler **assembler_ret);
-void tbed_assembler_close(struct tbed_assembler *assembler); /* NULL is fine */
+void tbed_assembler_close(struct tbed_assembler *assembler); /* NULL is allowed */
 
 /*
- * tbed_assembler_next() gives the next step, ordered by time over all streams as tbed_merge_next() gives events.
- * What it points to is valid until the next call.
+ * tbed_assembler_next() returns the next step, in order of time over all streams, as tbed_merge_next() returns events.
+ * Its pointers are valid until the next call.
  *
  * Errors: END after the last step; ERR_MEMORY. '*step_ret' is untouched then.
  */
 static inline enum tbed_status tbed_assembler_next(struct tbed_assembler *assembler,
                                                    struct tbed_step *step_ret);
 
-/* ---- Scopes: the spans of a stream one by one, pairs of messages among them ---- */
+/* ---- Scopes: the spans of a stream one by one, including pairs of messages ---- */
 
 /*
- * A pair is a message "{ text" and a later one "} text" of the same stream and context: a scope that a program tells of
- * in words, as logs of RTL_LOGFILE have them. What closes ends the newest open one of the same text, else the newest
- * one whose text it is the start of (of the 4,096 newest), else it is an orphan. Such a message's format starts with
- * the brace, or with "%s" and a text that does; spaces behind the brace are no part of the text.
+ * A pair is a message "{ text" and a later message "} text" of the same stream and context: a scope expressed in words, as
+ * in logs of RTL_LOGFILE. A closing message ends the newest open pair with the same text; if there is none, the newest
+ * pair (among the 4,096 newest) whose text begins with its own; otherwise it is an orphan. The format of such a message
+ * starts with the brace, or with "%s" and an argument that does. Spaces behind the brace do not belong to the text.
  *
- * A scope stands on the stack where it began. A span ends in the order of the stack; a pair whenever it is closed. A
- * pair whose span has ended leaves the stack, but may still be closed. A LEAVE takes
- * its span off the stack; the span ends when the event says, or never.
+ * A scope is on the stack from its begin. Spans end in the order of the stack, pairs whenever they are closed. A pair
+ * leaves the stack when the span around it ends, and may still be closed later. A LEAVE takes its span off the stack; the
+ * span ends when the event says, or never.
  *
- * Memory grows with the scopes that are open at one time, and the names of pairs.
+ * Memory grows with the number of scopes that are open at one time, and of names of pairs.
  */
 struct tbed_scopes;
 
 struct tbed_scope {
     uint64_t begin_tick;
-    uint64_t tag; /* the caller's: 0, until it sets it when the scope begins */
-    bool is_pair; /* of messages; else a span */
-    uint32_t
-        id; /* of a span: its name; of a pair: the number of its name, from 0 in the order they were met */
-    const char
-        *name; /* of a pair: context U+001E text, or text; terminated, valid until tbed_scopes_close() */
+    uint64_t tag; /* for the caller, who may set it when the scope begins; initially 0 */
+    bool is_pair; /* of messages; otherwise a span */
+    uint32_t id; /* for a span: its name. For a pair: the number of its name, from 0 in order of appearance */
+    /* For a pair: context U+001E text, or text; terminated, valid until tbed_scopes_close(). */
+    const char *name;
     size_t name_nbytes;
-    /* Of a span, as its BEGIN has them. */
+    /* For a span, from its BEGIN. */
     uint32_t category, argument_count;
     struct tbed_arguments arguments;
 };
 
 enum tbed_scope_change {
     TBED_SCOPE_BEGIN,
-    TBED_SCOPE_LEFT, /* off the stack, for the span around it ended (or its own end is missing); END or OPEN follows */
+    TBED_SCOPE_LEFT, /* has left the stack, as the span around it ended or its own end is missing; END or OPEN follows */
     TBED_SCOPE_END,
-    TBED_SCOPE_OPEN,    /* the stream has ended, and the scope has not */
+    TBED_SCOPE_OPEN,    /* the stream has ended before the scope did */
     TBED_SCOPE_ORPHAN,  /* a closing message that closes nothing */
-    TBED_SCOPE_UNKNOWN, /* a span that ended with no known begin; its id may be INVALID */
+    TBED_SCOPE_UNKNOWN, /* a span ended whose begin is unknown; its id may be INVALID */
 };
 
 struct tbed_scope_step {
     enum tbed_scope_change change;
     struct tbed_scope *scope;        /* valid until the step function returns */
-    const struct tbed_scope *parent; /* BEGIN, ORPHAN: the innermost one on the stack; NULL: none */
-    size_t depth;                    /* BEGIN, ORPHAN: how many are on the stack around it */
-    uint64_t end_tick;               /* LEFT, END; OPEN: the stream's last event */
-    bool was_begun; /* there was a BEGIN of it; else its begin is before what there is of the trace */
-    bool
-        is_nested; /* END: it was on the stack, and nothing stood in it any more. OPEN: it is a span on the stack */
+    const struct tbed_scope *parent; /* BEGIN, ORPHAN: the innermost scope on the stack; NULL: none */
+    size_t depth;                    /* BEGIN, ORPHAN: the number of scopes on the stack around it */
+    uint64_t end_tick;               /* LEFT, END. OPEN: the tick of the stream's last event */
+    bool was_begun; /* its BEGIN was read; otherwise it began before the first block of the stream */
+    bool is_nested; /* END: it was the innermost scope on the stack. OPEN: it is a span on the stack */
     const struct tbed_event *event; /* NULL: OPEN */
 };
 typedef void (*tbed_scope_function)(void *context, const struct tbed_scope_step *step);
 
 struct tbed_scopes_options {
-    size_t size; /* sizeof(struct tbed_scopes_options); lets the struct grow */
+    size_t size; /* sizeof(struct tbed_scopes_options) */
     tbed_scope_function step;
     void *step_context;
 };
 
-/* Ownership: '*scopes_ret' is the caller's, freed by tbed_scopes_close(). Errors: ERR_MEMORY, ERR_ARGUMENT. */
+/* Ownership: '*scopes_ret' is the caller's; free it with tbed_scopes_close(). Errors: ERR_MEMORY, ERR_ARGUMENT. */
 enum tbed_status tbed_scopes_open(struct tbed_reader *reader, const struct tbed_scopes_options *options,
                                   struct tbed_scopes **scopes_ret);
-void tbed_scopes_close(struct tbed_scopes *scopes); /* NULL is fine */
+void tbed_scopes_close(struct tbed_scopes *scopes); /* NULL is allowed */
 
 /*
- * tbed_scopes_take() takes the next event of the stream, 'depth' being what tbed_cursor_depth() says then, and calls
- * the step function for whatever begins or ends by it. Errors: ERR_MEMORY.
+ * tbed_scopes_take() takes the next event of the stream and calls the step function for every scope that it begins or
+ * ends. 'depth' is the value of tbed_cursor_depth() after the event. Errors: ERR_MEMORY.
  */
 enum tbed_status tbed_scopes_take(struct tbed_scopes *scopes, const struct tbed_event *event, uint32_t depth);
 
-/* The stream has ended: tells of all that is open, and begins with another stream. */
+/* Ends the stream: calls the step function for every open scope. The next event may belong to another stream. */
 void tbed_scopes_finish(struct tbed_scopes *scopes);
 
-/* The innermost scope on the stack; NULL: none. Valid until the next event. */
+/* The innermost scope on the stack; NULL if there is none. Valid until the next event. */
 const struct tbed_scope *tbed_scopes_innermost(const struct tbed_scopes *scopes);
 
-/* ---- Statistics of spans, instants, counters, messages ---- */
+/* ---- Statistics of spans, instants, counters and messages ---- */
 
 /*
- * One result for every source: a trace, or a foreign profile straight from its pages. The spans are the assembler's
- * (above): a span that never ended counts like any other up to the last tick of its stream, and in 'open_count' besides.
+ * There is one kind of result for all sources: traces, and foreign profiles read directly from their pages. Spans are
+ * those of the assembler (see above): a span that never ended counts like any other, up to the last tick of its stream,
+ * and also in 'open_count'.
  *
- * Labels. A row is a label, the part of a name before its first U+001E, over all threads and arguments. A name without
- * a text is "<unknown>", in a trace that binds no ids "<id 42>". A label that is empty or has control characters is
- * "<parse error>"; one that contains itself or goes past a budget is "<cycle>", "<too deep>" (64 strings), "<too many
- * components>" (4,096) or "<too long>" (65,535 bytes). The 'name' of struct tbed_analysis_options is asked for ids that
- * are locations, and for no others. Different labels of more than 1 GiB in all are ERR_MEMORY: a small hostile file
- * may have more of them than any memory.
+ * Labels. A row stands for a label, the part of a name before its first U+001E, over all threads and arguments. A name
+ * without text is called "<unknown>", or "<id 42>" in a trace that binds no ids. A label that is empty or contains control
+ * characters is called "<parse error>"; one that contains itself or exceeds a limit is called "<cycle>", "<too deep>" (64
+ * strings), "<too many components>" (4,096) or "<too long>" (65,535 bytes). The 'name' function of struct
+ * tbed_analysis_options is called only for ids of locations. If all different labels together exceed 1 GiB, the analysis
+ * fails with ERR_MEMORY: a small hostile file can contain more labels than fit into any memory.
  *
- * Nesting. Each stream is walked from its last span to its first with a stack: a span's parent is the innermost span on
- * the stack that contains it, bounds included, so that of equal spans the later one is the parent; what does not contain
- * it is taken off. A span's time is taken from its parent's self time, and from no other. So spans that overlap without
- * nesting are siblings, and time that two children share is taken twice: a row whose 'self_ticks' would be below 0 has 0,
- * and 'negative_count' counts it. A span that ends before it begins has no time, at its end.
+ * Nesting. Each stream is walked from its last span to its first, with a stack. The parent of a span is the innermost span
+ * on the stack that contains it; the bounds may be equal, and of two equal spans the later one is the parent. Spans that
+ * do not contain it are removed from the stack. The time of a span is subtracted from the self time of its parent only.
+ * Spans that overlap without nesting are therefore siblings, and time that two children share is subtracted twice. If the
+ * 'self_ticks' of a row would be negative, they are 0, and the row counts in 'negative_count'. A span that ends before it
+ * begins counts without time, at its end.
  *
- * Times. In a recursion the outer call's time contains the inner ones', so that 'total_ticks' may be more than the time
- * that passed. Where the trace's times have a resolution (struct tbed_trace_info), durations are of times cut to that.
+ * Times. In a recursion the time of the outer call includes that of the inner ones, so 'total_ticks' may exceed the time
+ * that passed. If the trace's times have a resolution (struct tbed_trace_info), durations are computed from times rounded
+ * down to it.
  *
- * Categories. By the text of an event's category:
+ * Categories. The text of an event's category has a meaning:
  *   QueryBlocked                    its time is blocked time
  *   IncrementalLoadResult           its time is load time
  *   IncrementalResultHashing        its time is hashing time, and not in 'time_ticks'
@@ -233,33 +233,32 @@ const struct tbed_scope *tbed_scopes_innermost(const struct tbed_scopes *scopes)
  *   QueryCacheHit (instant)         a cache hit, if no QueryCacheHitCount of its label follows
  *   QueryCacheHitCount (counter)    that many cache hits
  *   ArtifactSize (counter)          its value is summed up by label, in rows of their own
- * Load and hashing time is without that of children. Values of counters below 0 count as 0.
- * Follows: in the order of a foreign file. In a trace: later in the same stream; or in another stream at a later tick,
- * at a tie in the stream of the higher number.
+ * Load and hashing times do not include those of children. Negative values of counters count as 0. In a foreign file, "to
+ * follow" refers to the order in the file. In a trace, an event follows another if it is later in the same stream, or in
+ * another stream at a later tick, or at the same tick in a stream of a higher number.
  *
- * Source: spec/measureme.md, section "Profiles", which has the rules exactly.
+ * Source: spec/measureme.md, section "Profiles", which states the exact rules.
  */
 struct tbed_statistics;
 
 /*
- * Spans of one label; also asynchronous ones, which have no self time.
- *
- * Percentiles are of the durations, off by at most 1 %, and never outside [min_ticks, max_ticks].
+ * The spans of one label, or its asynchronous spans, which have no self time. Percentiles are those of the durations,
+ * accurate to 1 %, and within [min_ticks, max_ticks].
  */
 struct tbed_span_row {
     const char *name; /* terminated */
     size_t name_nbytes;
-    uint32_t id;            /* one with this label; of a foreign file INVALID */
-    uint64_t count;         /* with a known begin */
-    uint64_t unknown_count; /* with no known begin: counted here only */
-    uint64_t open_count;    /* of 'count': never ended */
+    uint32_t id;            /* an id with this label; INVALID for a foreign file */
+    uint64_t count;         /* spans with a known begin */
+    uint64_t unknown_count; /* spans without a known begin; counted only here */
+    uint64_t open_count;    /* among 'count': spans that never ended */
     uint64_t total_ticks, self_ticks;
-    uint64_t min_ticks, max_ticks; /* 0 when count is 0 */
+    uint64_t min_ticks, max_ticks; /* 0 if 'count' is 0 */
     uint64_t p50_ticks, p90_ticks, p99_ticks, p999_ticks;
 
     /* By category. */
-    uint64_t time_ticks;       /* 'total_ticks' without hashing */
-    uint64_t invocation_count; /* 'count' without blocked time, load and hashing */
+    uint64_t time_ticks;       /* 'total_ticks' without hashing time */
+    uint64_t invocation_count; /* 'count' without spans of blocked, load and hashing time */
     uint64_t cache_misses, cache_hits;
     uint64_t blocked_ticks, load_ticks, hashing_ticks;
 };
@@ -271,7 +270,7 @@ struct tbed_instant_row {
     uint64_t count;
 };
 
-/* 'last' is the value with the highest tick. Values are kept as doubles: beyond 2^53 they are rounded. */
+/* 'last' is the value with the highest tick. Values are doubles: integers above 2^53 are rounded. */
 struct tbed_counter_row {
     const char *name;
     size_t name_nbytes;
@@ -280,7 +279,7 @@ struct tbed_counter_row {
     double last, min, max;
 };
 
-/* The name is the whole format string, or "<inline text>" for messages that have none. */
+/* The name is the complete format string, or "<inline text>" for messages without one. */
 struct tbed_message_row {
     const char *name;
     size_t name_nbytes;
@@ -294,76 +293,78 @@ struct tbed_artifact_row {
     const char *name;
     size_t name_nbytes;
     uint64_t count;
-    uint64_t value; /* the sum; bytes, for rustc */
+    uint64_t value; /* the sum; for rustc in bytes */
 };
 
 struct tbed_statistics_totals {
-    uint64_t block_count;     /* event blocks that were read */
-    uint64_t bad_block_count; /* event blocks that the gateway refused, or that were reused meanwhile */
+    uint64_t block_count; /* event blocks that were read */
+    uint64_t
+        bad_block_count; /* event blocks that the gateway rejected, or that were reused while being read */
     uint64_t event_count;
     uint64_t begin_count, end_count, instant_count, counter_count, message_count;
     uint64_t allocation_event_count; /* ALLOC, FREE, REALLOC */
     uint64_t async_event_count, flow_event_count;
-    uint64_t unknown_count;                    /* events of types this version does not know */
-    uint64_t decrease_count;                   /* events with a tick below the one before */
+    uint64_t unknown_count;                    /* events of types that this version does not know */
+    uint64_t decrease_count;                   /* events with a tick below that of the previous one */
     uint64_t gap_count;                        /* GAP events */
     uint64_t gap_drops[TBED_DROP_CAUSE_COUNT]; /* dropped records that they report, by cause */
-    uint64_t unnamed_open_count;  /* open spans, counted by the blocks' depths, that no block names */
-    uint64_t damaged_block_count; /* blocks whose events were read only in part */
-    uint64_t whole_span_count;    /* SPAN events; intervals of a foreign file */
+    uint64_t unnamed_open_count;               /* open spans known only from the depths of blocks */
+    uint64_t damaged_block_count;              /* blocks that could be read only in part */
+    uint64_t whole_span_count;                 /* SPAN events, or intervals of a foreign file */
 
-    uint64_t span_count;          /* in the rows: with a known begin */
-    uint64_t open_span_count;     /* of them: never ended */
-    uint64_t unknown_begin_count; /* spans with no known begin: they have no time */
-    uint64_t span_ticks;          /* over streams: the latest end less the earliest begin of their spans */
-    uint64_t stream_count;        /* that have spans */
-    uint64_t inverted_count;      /* spans that end before they begin */
-    uint64_t overlap_count;       /* spans that overlap one in front of them, neither containing the other */
-    uint64_t negative_count;      /* rows whose self time came out below 0 */
-    uint64_t unnamed_count;       /* spans, instants and counters whose label has no text */
+    uint64_t span_count;          /* spans in the rows, which have a known begin */
+    uint64_t open_span_count;     /* among them, those that never ended */
+    uint64_t unknown_begin_count; /* spans without a known begin, which have no time */
+    uint64_t span_ticks;     /* summed over streams: the latest end of their spans minus the earliest begin */
+    uint64_t stream_count;   /* streams with spans */
+    uint64_t inverted_count; /* spans that end before they begin */
+    uint64_t overlap_count;  /* spans that overlap a preceding one, neither containing the other */
+    uint64_t negative_count; /* rows whose self time would be negative */
+    uint64_t unnamed_count;  /* spans, instants and counters whose label has no text */
 
-    uint64_t foreign_version;      /* of a foreign file's format; 0: a trace's */
-    uint64_t foreign_nbytes;       /* its size */
-    uint64_t foreign_damage_count; /* tbed_statistics_damage_get(); the damage of a trace is its reader's */
+    uint64_t foreign_version; /* of the foreign format; 0 for a trace */
+    uint64_t foreign_nbytes;  /* the size of the foreign file */
+    uint64_t
+        foreign_damage_count; /* see tbed_statistics_damage_get(); the damage of a trace is listed by its reader */
 };
 
 /*
  * tbed_statistics_make() reads all event blocks.
  *
- * Asynchronous spans are paired by (id, key) over all streams in order of time, an end with the newest open
- * begin; this takes a second, sequential pass over the streams that have any. A stream that seems to have nothing but
- * begins and ends, and has more, makes everything be read a second time.
+ * Asynchronous spans are matched by id and key over all streams in order of time; an end belongs to the newest open
+ * begin. This takes a second, sequential pass over the streams that contain any. If a stream that seemed to contain only
+ * begins and ends turns out to contain other events, all blocks are read a second time.
  *
- * Ownership: '*statistics_ret' is the caller's, freed by tbed_statistics_close(). Untouched on failure.
- * Errors:    ERR_MEMORY, ERR_ARGUMENT. Damage is no error: what can be read is, the rest joins the damage
- *            list.
- * Threads:   starts threads of its own; goes on with fewer where they cannot be had.
+ * Ownership: '*statistics_ret' is the caller's; free it with tbed_statistics_close(). It is untouched on failure.
+ * Errors:    ERR_MEMORY, ERR_ARGUMENT. Damage is not an error: everything readable is read, and the rest is added to the
+ *            damage list.
+ * Threads:   starts threads of its own, or makes do with fewer if the system refuses them.
  */
 enum tbed_status tbed_statistics_make(struct tbed_reader *reader, const struct tbed_analysis_options *options,
                                       struct tbed_statistics **statistics_ret);
 
 /*
- * The same for a foreign profile (see <tracebed/exchange.h>), straight from its pages, without importing it. Its
- * ticks are nanoseconds unless tbed_statistics_unit() says otherwise. The result is that of tbed_statistics_make() of
- * its import.
+ * Makes the statistics of a foreign profile (see <tracebed/exchange.h>) directly from its pages, without importing it.
+ * Ticks are nanoseconds unless tbed_statistics_unit() returns a unit. The result is the same as that of
+ * tbed_statistics_make() for the imported file.
  *
- * Errors: those of opening, ERR_NOT_A_TRACE if it is none; ERR_PROFILE_VERSION, ERR_MEMORY, ERR_ARGUMENT. Damage is no
- *         error: tbed_statistics_damage_get().
+ * Errors: those of opening a file; ERR_NOT_A_TRACE if it is not a profile; ERR_PROFILE_VERSION, ERR_MEMORY, ERR_ARGUMENT.
+ *         Damage is not an error; see tbed_statistics_damage_get().
  */
 enum tbed_status tbed_statistics_make_foreign(const char *path, const struct tbed_analysis_options *options,
                                               struct tbed_statistics **statistics_ret,
                                               struct tbed_error *error_ret);
-/* The same for an open paged file. 'fd' stays the caller's. */
+/* Like tbed_statistics_make_foreign(), for an open file in the paged format. The caller keeps 'fd'. */
 enum tbed_status tbed_statistics_make_foreign_fd(int fd, const struct tbed_analysis_options *options,
                                                  struct tbed_statistics **statistics_ret,
                                                  struct tbed_error *error_ret);
 
-void tbed_statistics_close(struct tbed_statistics *statistics); /* NULL is fine */
+void tbed_statistics_close(struct tbed_statistics *statistics); /* NULL is allowed */
 
 static inline void tbed_statistics_totals(const struct tbed_statistics *statistics,
                                           struct tbed_statistics_totals *totals_ret);
 
-/* The rows, in the order of their names' bytes. NULL past the last. */
+/* The rows, sorted by the bytes of their names; NULL past the last. */
 const struct tbed_span_row *tbed_statistics_span(const struct tbed_statistics *statistics, size_t index);
 const struct tbed_span_row *tbed_statistics_async(const struct tbed_statistics *statistics, size_t index);
 const struct tbed_instant_row *tbed_statistics_instant(const struct tbed_statistics *statistics,
@@ -375,13 +376,13 @@ const struct tbed_message_row *tbed_statistics_message(const struct tbed_statist
 const struct tbed_artifact_row *tbed_statistics_artifact(const struct tbed_statistics *statistics,
                                                          size_t index);
 
-/* What ticks count where they are no time, "instructions"; NULL where they are time. */
+/* What ticks count if they do not measure time, for example "instructions"; NULL if they do. */
 const char *tbed_statistics_unit(const struct tbed_statistics *statistics);
 
-/* The damage of a foreign file, except in strings that no event needed; the first few. False past the last. */
+/* The first places of damage in a foreign file, except in strings that no event uses. Returns false past the last. */
 struct tbed_foreign_damage {
     enum tbed_status status;
-    uint32_t file; /* of a format in several files: which; else 0 */
+    uint32_t file; /* for a format in several files: which one; otherwise 0 */
     uint64_t offset, detail;
 };
 static inline bool tbed_statistics_damage_get(const struct tbed_statistics *statistics, size_t index,
@@ -390,82 +391,83 @@ static inline bool tbed_statistics_damage_get(const struct tbed_statistics *stat
 /* ---- Stacks: time by the path of labels that leads to it ---- */
 
 /*
- * A stack is a path of labels, from a root through spans to the span that nothing more is nested in. Spans are the
- * assembler's, nest and have labels as in the statistics (above): summed up by label, the stacks have the same counts,
- * totals and self times, unless TBED_STACK_DEPTH_MAX is exceeded. A span whose begin is not known is in no stack.
+ * A stack is a path of labels from a root through nested spans to an innermost one. Spans, nesting and labels are those of
+ * the statistics above: summed by label, the stacks have the same counts, totals and self times, unless
+ * TBED_STACK_DEPTH_MAX is exceeded. A span whose begin is unknown is in no stack.
  *
- * Roots stand for processes, or for threads below them ('per_thread'); processes, and threads of one process, that
- * share a name share a root. A root's time is that of its streams, each from the begin of its first span to the
- * latest end; its self time is what no span covers. A root is called after its process; "rustc" in an imported
- * profile, which is what measureme's own tools call it; "<no process>" for streams that do not tell theirs. Threads
- * are called by their names, else "thread TID".
+ * Roots stand for processes or, with 'per_thread', for threads below processes. Processes of the same name share a root,
+ * and so do threads of the same name in one process. The time of a root is that of its streams, each from the begin of its
+ * first span to the latest end; its self time is the part that no span covers. A root has the name of its process, or
+ * "rustc" in an imported profile, as in measureme's tools, or "<no process>" for streams without one. A thread has its
+ * own name, or "thread TID".
  *
- * A path's self time is its time less that of the paths one longer. Where spans overlap without nesting that may come
- * out below 0: it is 0 then, and 'negative_count' tells. So self times add up to what 'total_ticks' of a root says,
- * which may be more than the time that passed.
+ * The self time of a path is its time minus that of the paths that are one label longer. If spans overlap without
+ * nesting, that may be negative; it is then set to 0 and counted in 'negative_count'. Self times therefore add up to the
+ * 'total_ticks' of the root, which may exceed the time that passed.
  *
- * What lies deeper than TBED_STACK_DEPTH_MAX spans is put together as "<deeper>": that keeps a hostile file from making
- * a large result.
+ * Spans deeper than TBED_STACK_DEPTH_MAX are combined under "<deeper>", so that a hostile file cannot make the result
+ * huge.
  */
 #define TBED_STACK_DEPTH_MAX 1024u
 
 struct tbed_stacks;
 
 struct tbed_stacks_options {
-    size_t size;             /* sizeof(struct tbed_stacks_options); lets the struct grow */
-    unsigned thread_count;   /* 0: as many as there are processors */
-    const uint32_t *streams; /* only these; NULL: all */
+    size_t size;             /* sizeof(struct tbed_stacks_options) */
+    unsigned thread_count;   /* 0: one per processor */
+    const uint32_t *streams; /* NULL: all */
     size_t stream_count;
     bool per_thread;
-    const char *root;        /* what every process is called; NULL: as said above */
-    tbed_name_function name; /* of places in code, each asked for once; NULL: tbed_id_text() */
+    const char *root;        /* a name for every process; NULL: as described above */
+    tbed_name_function name; /* for places in code, called once for each; NULL: tbed_id_text() */
     void *name_context;
-    tbed_prepare_function prepare; /* before 'name'; NULL: nobody is told */
+    tbed_prepare_function prepare; /* called before 'name'; may be NULL */
 };
 
 struct tbed_stack_row {
-    const char *label; /* terminated; stand-ins as in profiles */
+    const char *label; /* terminated; with stand-ins as in statistics */
     size_t label_nbytes;
-    size_t parent;        /* its row; SIZE_MAX: none */
+    size_t parent;        /* the index of its row; SIZE_MAX: none */
     uint32_t depth;       /* 0: a root */
-    uint64_t count;       /* spans; of a root: streams */
-    uint64_t open_count;  /* of them: that never ended, and count up to the last event */
-    uint64_t self_ticks;  /* in no deeper stack */
-    uint64_t total_ticks; /* with all deeper ones */
-    uint32_t id;          /* the lowest with this label; INVALID: of a root without one */
-    uint64_t span_ticks;  /* of its own spans; of a root, of its streams */
-    int64_t
-        signed_self_ticks; /* 'span_ticks' less those one deeper: below 0 where spans overlap without nesting */
+    uint64_t count;       /* of spans; for a root, of streams */
+    uint64_t open_count;  /* of them, those that never ended */
+    uint64_t self_ticks;  /* without deeper stacks */
+    uint64_t total_ticks; /* with all deeper stacks */
+    uint32_t id;          /* the lowest id with this label; INVALID for a root without one */
+    uint64_t span_ticks;  /* of its own spans; for a root, of its streams */
+    /* 'span_ticks' minus that of the stacks that are one label longer; negative if spans overlap without nesting. */
+    int64_t signed_self_ticks;
 };
 
 struct tbed_stacks_totals {
     uint64_t span_count;      /* in the stacks */
-    uint64_t stream_count;    /* that have such spans */
-    uint64_t inverted_count;  /* spans that end before they begin: they count with no time, at their end */
-    uint64_t overlap_count;   /* spans found to overlap the span they were compared with, without nesting */
-    uint64_t negative_count;  /* stacks whose self time came out below 0 */
+    uint64_t stream_count;    /* streams with such spans */
+    uint64_t inverted_count;  /* spans that end before they begin; they count without time, at their end */
+    uint64_t overlap_count;   /* spans that overlap the span they were compared with, without nesting */
+    uint64_t negative_count;  /* stacks whose self time was negative */
     uint64_t deep_count;      /* spans deeper than TBED_STACK_DEPTH_MAX */
-    uint64_t unknown_count;   /* with no known begin: in no stack */
-    uint64_t open_count;      /* of 'span_count': never ended */
+    uint64_t unknown_count;   /* spans without a known begin; in no stack */
+    uint64_t open_count;      /* among 'span_count': spans that never ended */
     uint64_t bad_block_count; /* event blocks that could not be read, or only in part */
-    uint64_t other_count;     /* events that are no spans */
+    uint64_t other_count;     /* events that are not spans */
 };
 
 /*
- * tbed_stacks_make() reads all event blocks, each stream from its end to its start, several streams at once.
- * Memory grows with the number of different paths and names, and of spans open at one time.
+ * tbed_stacks_make() reads all event blocks, each stream from its end to its start, several streams at once. Memory grows
+ * with the number of different paths and names, and of spans that are open at one time.
  *
- * Ownership: '*stacks_ret' is the caller's, freed by tbed_stacks_close(). Untouched on failure. 'options' may be
- *            NULL; nothing of them is kept.
- * Errors:    ERR_MEMORY, ERR_ARGUMENT. Damage is no error: what can be read is, the rest joins the damage list.
+ * Ownership: '*stacks_ret' is the caller's; free it with tbed_stacks_close(). It is untouched on failure. 'options' may be
+ *            NULL, and need not outlive the call.
+ * Errors:    ERR_MEMORY, ERR_ARGUMENT. Damage is not an error: everything readable is read, and the rest is added to the
+ *            damage list.
  */
 enum tbed_status tbed_stacks_make(struct tbed_reader *reader, const struct tbed_stacks_options *options,
                                   struct tbed_stacks **stacks_ret);
-void tbed_stacks_close(struct tbed_stacks *stacks); /* NULL is fine */
+void tbed_stacks_close(struct tbed_stacks *stacks); /* NULL is allowed */
 static inline void tbed_stacks_totals(const struct tbed_stacks *stacks,
                                       struct tbed_stacks_totals *totals_ret);
 
-/* Each row directly before its children, which stand in the order of their labels' bytes. NULL past the last. */
+/* The rows; NULL past the last. Each is followed by its children, which are sorted by the bytes of their labels. */
 const struct tbed_stack_row *tbed_stacks_row(const struct tbed_stacks *stacks, size_t index);
 
 /* ---- Allocations ---- */
@@ -473,86 +475,87 @@ const struct tbed_stack_row *tbed_stacks_row(const struct tbed_stacks *stacks, s
 struct tbed_allocations;
 
 /*
- * What happened to memory, of one process, or of one site (then its blocks are those allocated at the site,
- * wherever they were freed).
+ * The allocations of one process or of one site. A site's blocks are those allocated there, wherever they were freed.
  *
- * A REALLOC is one allocation of its size and, if it took an old block away, one free. An allocation that
- * finds its address still in use ends the block that was there ('replaced_count'): its free was not seen.
- * Live is what was never freed in the trace.
+ * A REALLOC counts as an allocation of the new size and, if there was an old block, as a free. If an allocation returns
+ * an address that is still in use, the free of the old block was not recorded; it ends, and counts in 'replaced_count'.
+ * Blocks never freed in the trace are live.
  */
 struct tbed_allocation_sums {
-    uint64_t count, nbytes;   /* allocations that succeeded */
-    uint64_t freed_count;     /* blocks given back, by FREE or REALLOC */
-    uint64_t replaced_count;  /* blocks whose address was given out again with no free seen */
-    uint64_t temporary_count; /* freed by the very next allocation event of the thread that allocated */
-    uint64_t failed_count;    /* allocations that failed */
+    uint64_t count, nbytes;  /* allocations that succeeded */
+    uint64_t freed_count;    /* blocks freed by FREE or REALLOC */
+    uint64_t replaced_count; /* blocks whose address was allocated again without a recorded free */
+    uint64_t
+        temporary_count;   /* blocks freed by the next allocation event of the thread that allocated them */
+    uint64_t failed_count; /* allocations that failed */
     uint64_t live_count, live_nbytes; /* at the end of the trace */
-    uint64_t peak_nbytes; /* process: the most bytes live at one time. Site: its bytes live at that time of
-                             its process */
+    uint64_t peak_nbytes; /* for a process: the most bytes live at one time. For a site: its bytes live
+                             when its process had its peak */
 };
 
 /*
- * A forked process begins with the blocks that its parent had. They stay the parent's in all figures: 'sums'
- * are what the process allocated itself. What it frees of its parent's is counted and changes nothing else.
- * The moment of the fork is not in the trace, only that of the child's first event: so a block counts as its
- * parent's if the parent, or one that this was forked from in turn, had allocated it at any time before.
+ * A forked process starts with the blocks of its parent, which remain the parent's in all figures: 'sums' covers only what
+ * the process itself allocated. When it frees a block of its parent, that is counted and changes nothing else. The trace
+ * has the time of the child's first event, not that of the fork; so a block counts as inherited if the parent, or one of
+ * its ancestors, had allocated it at any time before.
  */
 struct tbed_allocation_process {
-    uint32_t process; /* stream number of the process; 0: of streams that do not tell theirs */
-    uint32_t pid;     /* 0: not told */
+    uint32_t process; /* the number of the process; 0: streams without one */
+    uint32_t pid;     /* 0: unknown */
     uint32_t name_id;
-    uint32_t forked_from; /* stream number of a process, 0: none */
+    uint32_t forked_from; /* the number of a process; 0: none */
     struct tbed_allocation_sums sums;
     uint64_t peak_tick;
-    uint64_t inherited_free_count; /* frees of blocks of the process that this one was forked from */
-    uint64_t unknown_free_count;   /* frees of any other address that this process was not seen to allocate */
-    uint64_t null_free_count;      /* frees of address 0, which do nothing */
-    uint64_t event_count;          /* ALLOC, FREE and REALLOC events */
+    uint64_t inherited_free_count; /* frees of blocks of its ancestors */
+    uint64_t
+        unknown_free_count;   /* frees of other addresses that this process did not allocate in the trace */
+    uint64_t null_free_count; /* frees of address 0, which do nothing */
+    uint64_t event_count;     /* ALLOC, FREE and REALLOC events */
 };
 
 /*
  * One of 'moment_count' equal parts of the trace's time. A process counts from its first to its last allocation event.
- * What is told is the sum over all processes: 'peak_nbytes' is then at least what was live at any one time.
+ * Figures are summed over all processes, so 'peak_nbytes' is an upper bound of what was live at one time.
  */
 struct tbed_allocation_moment {
-    uint64_t tick;        /* where it begins */
+    uint64_t tick;        /* its start */
     uint64_t live_nbytes; /* at its end */
-    uint64_t peak_nbytes; /* the most at one time in it */
-    uint64_t count;       /* allocations that succeeded in it */
+    uint64_t peak_nbytes; /* the most at one time during it */
+    uint64_t count;       /* allocations that succeeded during it */
 };
 
 struct tbed_allocation_site {
     const char *name; /* terminated */
     size_t name_nbytes;
-    uint32_t id;                      /* the lowest of those with this name */
+    uint32_t id;                      /* the lowest id with this name */
     struct tbed_allocation_sums sums; /* over all processes */
 };
 
 /*
- * tbed_allocations_make() follows all blocks of memory in order of time, each process for itself, several
- * processes in parallel. For processes that were forked from, every address that they ever gave out is kept.
+ * tbed_allocations_make() follows all blocks of memory in order of time, each process by itself and several processes in
+ * parallel. For processes with forked children, it remembers every address ever allocated.
  *
- * Ownership, errors, threads: as tbed_statistics_make().
+ * Ownership, errors and threads as for tbed_statistics_make().
  */
 enum tbed_status tbed_allocations_make(struct tbed_reader *reader,
                                        const struct tbed_analysis_options *options,
                                        struct tbed_allocations **allocations_ret);
 void tbed_allocations_close(struct tbed_allocations *allocations);
 
-/* The sums over all processes. Its peak is the sum of their peaks, each at its own time. */
+/* The sums over all processes. The peak is the sum of their peaks, which may be at different times. */
 void tbed_allocations_totals(const struct tbed_allocations *allocations,
                              struct tbed_allocation_sums *sums_ret);
 
-/* Processes that have allocation events, by rising number; sites by text. NULL past the last. */
+/* Processes with allocation events, in order of their numbers; sites, sorted by text. NULL past the last. */
 const struct tbed_allocation_process *tbed_allocations_process(const struct tbed_allocations *allocations,
                                                                size_t index);
 const struct tbed_allocation_site *tbed_allocations_site(const struct tbed_allocations *allocations,
                                                          size_t index);
-/* In order of time. */
+/* The moments in order of time; NULL past the last. */
 const struct tbed_allocation_moment *tbed_allocations_moment(const struct tbed_allocations *allocations,
                                                              size_t index);
 
-/* ---- Structs that may grow: the size that the caller knows goes along, see "ABI" in format.h ---- */
+/* ---- Structs that may grow: these calls pass the caller's size on, see "ABI" in format.h ---- */
 
 void tbed_statistics_totals_sized(const struct tbed_statistics *statistics,
                                   struct tbed_statistics_totals *totals_ret, size_t totals_nbytes);

@@ -1,18 +1,15 @@
 /*
- * tracebed/compare.h: profiles side by side, two of them or many.
+ * tracebed/compare.h: compare two or more profiles.
  *
- * A comparison takes the profiles of several runs of the same work, one after the other, and puts their rows
- * together by label. How much the runs differ is then a matter of arithmetic: tbed_figure_change() for two of
- * them, tbed_spread_make() for many.
+ * A comparison takes the profiles of several runs of the same work and joins their rows by label. tbed_figure_change()
+ * then computes the change between two runs, and tbed_spread_make() the distribution over many. In a run that lacks a
+ * label, all figures of that label are 0: it spent no time there.
  *
- * A run that does not have a label counts as 0 in all of its figures: it spent no time there.
- *
- * Units:     times are nanoseconds, or counts where the profiles' clocks count something else; a comparison
- *            holds one of the two.
- * Ownership: labels are the comparison's, valid until the next run is added or it is closed. It keeps nothing of
- *            the profiles.
- * Threads:   one at a time while runs are added; then any number may look at it.
- * Memory:    labels times runs.
+ * Units:     times are nanoseconds, or counts if the profiles' clocks count something else. A comparison holds either.
+ * Ownership: labels belong to the comparison and are valid until the next run is added or it is closed. The comparison
+ *            keeps no pointer into the profiles.
+ * Threads:   one at a time while runs are added; any number afterwards.
+ * Memory:    proportional to labels times runs.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -25,7 +22,7 @@
 extern "C" {
 #endif
 
-/* What a row of a profile tells of its label. */
+/* The figures of a label in a profile. */
 enum tbed_figure {
     TBED_FIGURE_SELF,
     TBED_FIGURE_TIME,
@@ -38,13 +35,13 @@ enum tbed_figure {
 };
 #define TBED_FIGURE_COUNT 8u
 
-/* True: the figure is a time (or a count of the clock); false: it counts events. */
+/* Whether the figure is a time (or a count of the clock), rather than a number of events. */
 static inline bool tbed_figure_is_time(enum tbed_figure figure)
 {
     return figure < TBED_FIGURE_INVOCATIONS || figure > TBED_FIGURE_HITS;
 }
 
-/* The figures of one label in one run; all 0 if the run does not have it. */
+/* The figures of one label in one run; all 0 if the run lacks the label. */
 struct tbed_figures {
     bool present;
     uint64_t of[TBED_FIGURE_COUNT]; /* by enum tbed_figure */
@@ -53,39 +50,39 @@ struct tbed_figures {
 struct tbed_comparison_row {
     const char *label; /* terminated */
     size_t label_nbytes;
-    size_t run_count; /* runs that have it */
-    /* Of the id that has this label, as tbed_id_resolve() knows them in the first run with it. NULL, 0: not known. */
+    size_t run_count; /* the number of runs that have it */
+    /* What tbed_id_resolve() returns for the id with this label in the first run that has it. NULL, 0: unknown. */
     const char *function, *file, *module;
     uint32_t line;
 };
 
 struct tbed_comparison;
 
-/* Ownership: '*comparison_ret' is the caller's, freed by tbed_comparison_close(). Errors: ERR_MEMORY. */
+/* Ownership: '*comparison_ret' is the caller's; free it with tbed_comparison_close(). Errors: ERR_MEMORY. */
 enum tbed_status tbed_comparison_open(struct tbed_comparison **comparison_ret);
 void tbed_comparison_close(struct tbed_comparison *comparison);
 
 /*
- * tbed_comparison_add() adds a run: the profile that was made of 'reader', whose clock converts the ticks. NULL: they
- * are nanoseconds or counts as they stand.
+ * tbed_comparison_add() adds a run. 'reader' is the reader that the profile was made from; its clock converts the ticks.
+ * If it is NULL, ticks are taken as nanoseconds or counts.
  *
- * Errors: ERR_MEMORY; ERR_ARGUMENT if this profile's ticks count something else than the others' do. The
- *         comparison is as it was before then.
+ * Errors: ERR_MEMORY; ERR_ARGUMENT if the ticks of this profile count something else than those of the others. The
+ *         comparison is unchanged then.
  */
 enum tbed_status tbed_comparison_add(struct tbed_comparison *comparison,
                                      const struct tbed_statistics *statistics,
                                      const struct tbed_reader *reader);
 
-/* A run's figures from anywhere. Rows stand in the order of their labels' bytes, each label once. */
+/* The figures of a run from any source. Rows must be sorted by the bytes of their labels, each label once. */
 struct tbed_comparison_run {
-    const struct tbed_span_row *rows; /* their ticks are nanoseconds, or counts */
+    const struct tbed_span_row *rows; /* their ticks are nanoseconds or counts */
     size_t row_count;
     const struct tbed_artifact_row *artifacts;
     size_t artifact_count;
     uint64_t total;                   /* 'span_ticks' of struct tbed_statistics_totals */
-    const struct tbed_reader *reader; /* that the ids of the rows are of; NULL: they are of none */
+    const struct tbed_reader *reader; /* for the ids of the rows; NULL: they are meaningless */
 };
-/* The same for such a run. Errors: ERR_MEMORY; ERR_ARGUMENT if rows are out of order. */
+/* Adds such a run. Errors: ERR_MEMORY; ERR_ARGUMENT if rows are out of order. */
 static inline enum tbed_status tbed_comparison_add_run(struct tbed_comparison *comparison,
                                                        const struct tbed_comparison_run *run);
 
@@ -93,19 +90,19 @@ size_t tbed_comparison_run_count(const struct tbed_comparison *comparison);
 /* The total of a run. 0 past the last. */
 uint64_t tbed_comparison_total(const struct tbed_comparison *comparison, size_t run);
 
-/* The labels of all runs together, in the order of their bytes. False past the last. */
+/* The labels of all runs, in the order of their bytes. Returns false past the last. */
 static inline bool tbed_comparison_row(const struct tbed_comparison *comparison, size_t index,
                                        struct tbed_comparison_row *row_ret);
 static inline bool tbed_comparison_artifact(const struct tbed_comparison *comparison, size_t index,
                                             struct tbed_comparison_row *row_ret);
 
-/* What run 'run', counted from 0, has in that row. Nothing, 'present' false, past the last of either. */
+/* The figures of a row in 'run', which counts from 0. All 0, and not 'present', past the last row or run. */
 static inline struct tbed_figures tbed_comparison_figures(const struct tbed_comparison *comparison,
                                                           size_t index, size_t run);
-/* The same for an artifact: the sum of its sizes. */
+/* For an artifact: the sum of its sizes. */
 uint64_t tbed_comparison_size(const struct tbed_comparison *comparison, size_t index, size_t run);
 
-/* after - before; what 64 bits cannot hold is the most, or the least, that they can. */
+/* after - before, limited to what 64 bits can hold. */
 static inline int64_t tbed_figure_change(uint64_t before, uint64_t after)
 {
     uint64_t size = after >= before ? after - before : before - after;
@@ -116,16 +113,17 @@ static inline int64_t tbed_figure_change(uint64_t before, uint64_t after)
 
 /* ---- The spread of one figure over many runs ---- */
 
-/* With fewer runs nothing is called an outlier: two that differ are no rule and no exception. */
+/* With fewer runs, none is an outlier: two runs that differ do not say which one is unusual. */
 #define TBED_OUTLIER_RUNS_MIN 5u
 
 /*
- * 'variance' is that of a sample, over count - 1; of a single run it is 0. The standard deviation is its square root.
+ * 'variance' is the sample variance, with the divisor count - 1; for a single run it is 0. The standard deviation is its
+ * square root.
  *
- * An outlier is further from the median than 'outlier_distance', 3.5 robust standard deviations (the modified z-score
- * of Iglewicz and Hoaglin, 1993): the median absolute deviation times 1.4826; where that is 0, because more than half
- * of the runs agree, the mean absolute deviation from the median times 1.2533. INFINITY with fewer runs than
- * TBED_OUTLIER_RUNS_MIN.
+ * A run is an outlier if it is further from the median than 'outlier_distance', which is 3.5 robust standard deviations
+ * (the modified z-score of Iglewicz and Hoaglin, 1993). The robust standard deviation is 1.4826 times the median absolute
+ * deviation; if that is 0 because more than half of the runs agree, it is 1.2533 times the mean absolute deviation from
+ * the median. With fewer runs than TBED_OUTLIER_RUNS_MIN, the distance is INFINITY.
  */
 struct tbed_spread {
     size_t count;
@@ -137,14 +135,14 @@ struct tbed_spread {
 };
 
 /*
- * tbed_spread_make() describes 'count' values. 'scratch' has room for as many; what is in it afterwards means nothing.
- * Doubles: values above 2^53 are rounded, but for 'min' and 'max'. All 0 when 'count' is.
+ * tbed_spread_make() describes the distribution of 'count' values. 'scratch' needs room for as many; its contents are
+ * undefined afterwards. Values above 2^53 are rounded, except in 'min' and 'max'. If 'count' is 0, so is every field.
  */
 void tbed_spread_make(const uint64_t *values, size_t count, double *scratch, struct tbed_spread *spread_ret);
 
 bool tbed_spread_is_outlier(const struct tbed_spread *spread, uint64_t value);
 
-/* ---- Structs that may grow: the size that the caller knows goes along, see "ABI" in format.h ---- */
+/* ---- Structs that may grow: these calls pass the caller's size on, see "ABI" in format.h ---- */
 
 bool tbed_comparison_row_sized(const struct tbed_comparison *comparison, size_t index,
                                struct tbed_comparison_row *row_ret, size_t row_nbytes);

@@ -1,17 +1,15 @@
 /*
  * tracebed/reader.h: read a trace in place.
  *
- * A reader maps the file and walks its bytes where they are. Text, payloads and stacks that it hands out are
- * pointers into the map, valid until tbed_reader_close().
+ * A reader maps the file and decodes it without copying. The texts, payloads and stacks that it hands out are pointers
+ * into the map, valid until tbed_reader_close().
  *
- * Caveats. A file that another program cuts short while it is mapped raises SIGBUS in whoever reads the missing
- * part; one that a hostile program rewrites while it is read can show two values for one byte. Opening with
- * 'copy' reads the file into memory first and is safe against both. Traces on network file systems are read best
- * after their writers have ended.
+ * Caveats: if another program truncates the file while it is mapped, reading the missing part raises SIGBUS. If a hostile
+ * program rewrites the file while it is read, the same byte may be seen with two values. Opening with 'copy' reads the
+ * file into memory first, which avoids both. On network file systems, read traces after their writers have ended.
  *
- * Threads: a 'struct tbed_reader' may be shared by any number of threads once it is open, but for
- * tbed_reader_refresh(), which nothing else may run beside. A cursor, a merge or a string walk belongs to one
- * thread at a time.
+ * Threads: any number of threads may share a reader once it is open, except that nothing else may use it during
+ * tbed_reader_refresh(). A cursor, a merge or a string walk belongs to one thread at a time.
  *
  * Source: spec/format.md.
  *
@@ -33,97 +31,97 @@ struct tbed_merge;
 /* ---- Opening ---- */
 
 struct tbed_reader_options {
-    size_t size;      /* sizeof(struct tbed_reader_options); lets the struct grow */
-    bool copy;        /* read the file into private memory; no later change of the file is seen */
-    bool skip_hashes; /* trust sealed blocks without computing their checksums; all other checks stand */
+    size_t size;      /* sizeof(struct tbed_reader_options) */
+    bool copy;        /* read the file into private memory; later changes of the file are not seen */
+    bool skip_hashes; /* do not compute the checksums of sealed blocks; all other checks are made */
 };
 
 /*
- * tbed_reader_open() opens a trace, checks its header page and the header of every block.
+ * tbed_reader_open() opens a trace and checks its header page and the header of every block.
  *
- * Ownership: '*reader_ret' is the caller's, freed by tbed_reader_close(). Untouched on failure.
+ * Ownership: '*reader_ret' is the caller's; free it with tbed_reader_close(). It is untouched on failure.
  *            'error_ret' may be NULL, here and below.
- * Errors:    ERR_OPEN, ERR_READ, ERR_MAP, ERR_MEMORY with 'system_errno'; the file checks of section 12 that
- *            stop the reading. Whatever else is wrong does not fail the call: see tbed_damage_get().
+ * Errors:    ERR_OPEN, ERR_READ, ERR_MAP, ERR_MEMORY with the errno in struct tbed_error; the file checks of section 12
+ *            that stop reading. All other damage does not fail the call: see tbed_damage_get().
  * Threads:   any.
  */
 enum tbed_status tbed_reader_open(const char *path, const struct tbed_reader_options *options,
                                   struct tbed_reader **reader_ret, struct tbed_error *error_ret);
 
-/* The same for an open file; 'fd' stays the caller's and may be closed after the call. */
+/* Like tbed_reader_open(), for an open file. The caller keeps 'fd' and may close it after the call. */
 enum tbed_status tbed_reader_open_fd(int fd, const struct tbed_reader_options *options,
                                      struct tbed_reader **reader_ret, struct tbed_error *error_ret);
 
 /*
- * The same for bytes in memory, which stay the caller's and must outlive the reader.
- * 'bytes' must be aligned to 8.
+ * Like tbed_reader_open(), for bytes in memory. The caller keeps 'bytes', which must outlive the reader and be aligned to
+ * 8.
  */
 enum tbed_status tbed_reader_open_memory(const void *bytes, size_t nbytes,
                                          const struct tbed_reader_options *options,
                                          struct tbed_reader **reader_ret, struct tbed_error *error_ret);
 
-/* Frees the reader, and with it all that it handed out. NULL is fine. Close cursors and merges first. */
+/* Frees the reader and everything that it handed out. Close cursors and merges first. NULL is allowed. */
 void tbed_reader_close(struct tbed_reader *reader);
 
 /*
- * tbed_reader_refresh() looks again at a file that is being written: pages claimed since, blocks sealed since,
- * new records. Pointers handed out before stay valid; open cursors see the new blocks of their streams.
+ * tbed_reader_refresh() picks up what has been written since the file was opened or refreshed: new pages, sealed blocks
+ * and records. Pointers handed out before stay valid, and open cursors go on to the new blocks of their streams.
  *
- * Errors: ERR_READ, ERR_MAP, ERR_MEMORY; the reader stays as it was.
+ * Errors: ERR_READ, ERR_MAP, ERR_MEMORY. The reader is unchanged then.
  */
 enum tbed_status tbed_reader_refresh(struct tbed_reader *reader, struct tbed_error *error_ret);
 
-/* ---- What the file says of itself ---- */
+/* ---- Facts about the trace ---- */
 
 struct tbed_trace_info {
     uint64_t file_nbytes;
     uint32_t page_nbytes;
-    uint64_t page_count; /* claimed, the header page included */
+    uint64_t page_count; /* claimed pages, including the header page */
     uint64_t file_id;
     uint32_t ring_page_count; /* 0: append mode */
     bool shut;                /* closed cleanly */
-    uint64_t writer_count;    /* attached and not detached */
+    uint64_t writer_count;    /* writers that have not left the file */
     enum tbed_clock clock;
-    uint64_t ticks_per_second;                                          /* 0: ticks are no time */
-    char clock_unit[17];                                                /* of TBED_CLOCK_USER, terminated */
-    uint64_t event_block_count, string_block_count, record_block_count; /* good ones, cells included */
+    uint64_t ticks_per_second;                                          /* 0: ticks do not measure time */
+    char clock_unit[17];                                                /* for TBED_CLOCK_USER; terminated */
+    uint64_t event_block_count, string_block_count, record_block_count; /* intact ones, including cells */
     uint64_t unsealed_block_count;
-    uint64_t unwritten_page_count;     /* claimed, never begun */
-    uint64_t interrupted_record_count; /* left behind by killed writers; counted by tbed_reader_verify() */
-    uint32_t stream_count;             /* streams that have blocks or a STREAM record */
-    /* Over all event blocks; an unsealed block's end is found by walking it. Given ticks start with the header's anchor:
-     * an import's first tick is 0, where the profile starts. */
+    uint64_t unwritten_page_count;     /* claimed but never used */
+    uint64_t interrupted_record_count; /* by writers that were killed; counted by tbed_reader_verify() */
+    uint32_t stream_count;             /* streams with blocks or a STREAM record */
+    /* Over all event blocks; for unsealed blocks the last tick is found by walking them. Given ticks start at the header's
+     * anchor: the first tick of an imported profile is 0, its start. */
     uint64_t first_tick, last_tick;
     uint64_t drops[TBED_DROP_CAUSE_COUNT];
-    /* Counted by tbed_reader_verify(): events of later versions, events with a tick below the one before. */
+    /* Counted by tbed_reader_verify(): events of later versions, and events with a tick below that of the previous one. */
     uint64_t unknown_event_count;
     uint64_t tick_decrease_count;
     uint64_t unit_count, stack_count; /* call stacks */
-    uint64_t described_count;         /* ids that have frames in the file */
-    /* Of a file that is one of a series: which, from 1 (0: it is none), the id of the first file and of the one before. */
+    uint64_t described_count;         /* ids with frames in the file */
+    /* For a file of a series: its number from 1 (0: no series), and the ids of the first and of the previous file. */
     uint32_t series_number;
-    uint64_t series_id, previous_file_id; /* the latter 0 in the first */
-    uint32_t series_failed_count; /* rotations that failed while this file was the running one; at least */
+    uint64_t series_id, previous_file_id; /* the latter is 0 in the first file */
+    uint32_t series_failed_count; /* rotations that failed while this file was running; a lower bound */
     uint64_t
-        resolution_ticks; /* times are known to this; below it ticks tell the order only. 1: to the tick */
+        resolution_ticks; /* precision of times; smaller differences only give the order. 1: exact to the tick */
 };
 static inline void tbed_reader_info(const struct tbed_reader *reader, struct tbed_trace_info *info_ret);
 
 struct tbed_process_info {
-    uint32_t stream; /* its number */
+    uint32_t stream; /* the process's number */
     uint32_t pid, parent_pid;
-    uint32_t name_id;     /* the newest NAME, else the PROCESS record's */
-    uint32_t forked_from; /* stream number of a process, 0: none */
+    uint32_t name_id;     /* from the newest NAME record, else from the PROCESS record */
+    uint32_t forked_from; /* the number of a process; 0: none */
     uint64_t tick;
     uint64_t end_tick; /* 0: no END record */
 };
-/* The processes, in order of their numbers. False past the last. */
+/* The processes in order of their numbers. Returns false past the last. */
 static inline bool tbed_process_get(const struct tbed_reader *reader, size_t index,
                                     struct tbed_process_info *info_ret);
 
 struct tbed_stream_info {
     uint32_t stream;
-    uint32_t process; /* stream number of its process; 0: no STREAM record */
+    uint32_t process; /* the number of its process; 0: no STREAM record */
     uint32_t kind;    /* enum tbed_stream_kind; 0: no STREAM record */
     uint32_t tid;
     uint32_t name_id; /* TBED_ID_INVALID: none */
@@ -132,7 +130,7 @@ struct tbed_stream_info {
     uint64_t end_tick;    /* 0: no END record */
     uint32_t block_count; /* event blocks */
 };
-/* The streams that have events or a STREAM record, in order of their numbers. False past the last. */
+/* The streams with events or a STREAM record, in order of their numbers. Returns false past the last. */
 static inline bool tbed_stream_get(const struct tbed_reader *reader, size_t index,
                                    struct tbed_stream_info *info_ret);
 
@@ -145,80 +143,81 @@ struct tbed_unit_info {
     const uint8_t *build_id; /* into the map */
     uint32_t build_id_nbytes;
 };
-/* The code units, by rising first id. False past the last. */
+/* The code units in order of their first ids. Returns false past the last. */
 bool tbed_unit_get(const struct tbed_reader *reader, size_t index, struct tbed_unit_info *info_ret);
 
 struct tbed_load_info {
     uint32_t process, first_id;
     uint64_t address, nbytes, tick;
 };
-/* The LOAD records in file order. False past the last. */
+/* The LOAD records in file order. Returns false past the last. */
 static inline bool tbed_load_get(const struct tbed_reader *reader, size_t index,
                                  struct tbed_load_info *info_ret);
 
-/* The unit that 'id' lies in, and its pc (an ELF address, or an index of instructions). False: no location. */
+/* The unit of a location and its pc (an ELF address, or the index of an instruction). False: 'id' is not a location. */
 bool tbed_location_find(const struct tbed_reader *reader, uint32_t id, struct tbed_unit_info *unit_ret,
                         uint64_t *pc_ret);
 
-/* The line of 'pc' by the unit's LINES records; 0: not told. */
+/* The line of 'pc' according to the unit's LINES records; 0: unknown. */
 uint32_t tbed_location_line(const struct tbed_reader *reader, const struct tbed_unit_info *unit, uint64_t pc);
 
 /*
- * A call stack (section 8.5): the location of its innermost frame, and the stack of the caller, TBED_ID_INVALID for the
- * outermost. A parent's id is lower than its stack's, so following parents ends. False: 'id' is no stack.
+ * A call stack (section 8.5): the location of its innermost frame, and the stack of its caller, which is TBED_ID_INVALID
+ * for the outermost frame. A parent's id is lower than that of its stack, so following parents always ends. Returns false
+ * if 'id' is not a stack.
  */
 bool tbed_stack_get(const struct tbed_reader *reader, uint32_t id, uint32_t *location_ret,
                     uint32_t *parent_ret);
 
-/* The locations of a stack, innermost first: at most 'capacity' of them, and how many there are of these. 0: no stack. */
+/* Writes the locations of a stack, innermost first, at most 'capacity' of them. Returns how many; 0: not a stack. */
 size_t tbed_stack_locations(const struct tbed_reader *reader, uint32_t id, uint32_t *locations,
                             size_t capacity);
 
 enum tbed_frames_source {
-    TBED_FRAMES_NONE,     /* the file does not tell: native code. libtracebed-symbols looks further */
-    TBED_FRAMES_GIVEN,    /* by a FRAMES record, of "tracebed symbolize" perhaps */
-    TBED_FRAMES_OF_LINES, /* a bytecode unit's name, file and lines */
+    TBED_FRAMES_NONE,     /* not in the file: native code, which tbed_id_frames() can look up */
+    TBED_FRAMES_GIVEN,    /* from a FRAMES record, for example by "tracebed symbolize" */
+    TBED_FRAMES_OF_LINES, /* from the name, file and lines of a bytecode unit */
 };
 
-/* One function at a location: where code was inlined there are several. */
+/* One function at a location. There are several if code was inlined. */
 struct tbed_frame_info {
-    uint32_t function_id, file_id; /* of strings; TBED_ID_INVALID: not known */
-    uint32_t line;                 /* 0: not known */
+    uint32_t function_id, file_id; /* string ids; TBED_ID_INVALID: unknown */
+    uint32_t line;                 /* 0: unknown */
 };
 
 struct tbed_location {
-    uint32_t id;   /* of the location: what a stack or a bound id led to */
-    bool has_unit; /* what is in a unit's range */
+    uint32_t id;   /* of the location that the given id, perhaps a stack or a bound id, leads to */
+    bool has_unit; /* whether 'unit' and 'pc' are set */
     struct tbed_unit_info unit;
-    uint64_t pc; /* an ELF address, or an index of instructions */
+    uint64_t pc; /* an ELF address, or the index of an instruction */
     enum tbed_frames_source source;
-    size_t frame_count;           /* tbed_location_frame() gives them */
+    size_t frame_count;           /* read them with tbed_location_frame() */
     const void *frames;           /* into the map */
-    struct tbed_frame_info frame; /* if there is no record of them */
+    struct tbed_frame_info frame; /* for TBED_FRAMES_OF_LINES */
 };
 
 /*
- * tbed_location_resolve() tells what the file itself knows of a location: its unit, its pc, and its frames. A bound id
- * and a stack lead to the location that they mean. Of a string's id: the one frame that says where in the program it
- * stands, if that is known. False: 'id' is none. A binary search; nothing is kept.
+ * tbed_location_resolve() returns what the file itself knows about a location: its unit, pc and frames. A bound id or a
+ * stack leads to its location. For a string id, the single frame says where in the program the string is used, if that
+ * was recorded. Returns false if 'id' has none of these. It is a binary search, and nothing is cached.
  */
 static inline bool tbed_location_resolve(const struct tbed_reader *reader, uint32_t id,
                                          struct tbed_location *location_ret);
 
-/* The frames of a location, the innermost (inlined) one first. False past the last. */
+/* The frames of a location, starting with the innermost (inlined) one. Returns false past the last. */
 bool tbed_location_frame(const struct tbed_location *location, size_t index,
                          struct tbed_frame_info *frame_ret);
 
 struct tbed_binding_info {
     uint32_t first_id, id_count, string_id;
 };
-/* The bindings in file order; a pair of a BIND_LIST is one with 'id_count' 1. False past the last. */
+/* The bindings in file order; each pair of a BIND_LIST is a binding of one id. Returns false past the last. */
 bool tbed_binding_get(const struct tbed_reader *reader, size_t index, struct tbed_binding_info *info_ret);
 
-/* What the id is bound to, a string or another reserved id; the last binding counts. False: it is not bound. */
+/* What an id is bound to, a string or another reserved id; the last binding counts. Returns false if it is not bound. */
 bool tbed_id_binding(const struct tbed_reader *reader, uint32_t id, uint32_t *string_id_ret);
 
-/* The counter's unit as a string id; TBED_ID_INVALID: not told. */
+/* The unit of a counter as a string id; TBED_ID_INVALID: unknown. */
 uint32_t tbed_counter_unit(const struct tbed_reader *reader, uint32_t counter_id);
 
 /* ---- Damage ---- */
@@ -226,15 +225,15 @@ uint32_t tbed_counter_unit(const struct tbed_reader *reader, uint32_t counter_id
 struct tbed_damage {
     enum tbed_status status;
     uint64_t offset; /* in the file */
-    uint64_t page;   /* its number; UINT64_MAX: the whole file */
+    uint64_t page;   /* its number; UINT64_MAX: not a page */
     uint32_t cell;
-    uint64_t detail; /* the value found, where there is one */
+    uint64_t detail; /* the value found, if there is one */
 };
 
 /*
- * What is wrong with the file, as far as it has been looked at: at open, headers and records; later, whatever a
- * cursor or a string walk came across. Each place once, in the order found. False past the last. At most
- * TBED_DAMAGE_KEPT_MAX are kept; tbed_damage_count() counts all.
+ * The damage found so far: in headers and records when the file was opened, and wherever cursors and string walks have
+ * been since. Each place is listed once, in the order found. Returns false past the last. At most TBED_DAMAGE_KEPT_MAX
+ * places are kept; tbed_damage_count() counts all.
  */
 #define TBED_DAMAGE_KEPT_MAX 10000u
 static inline bool tbed_damage_get(const struct tbed_reader *reader, size_t index,
@@ -242,47 +241,48 @@ static inline bool tbed_damage_get(const struct tbed_reader *reader, size_t inde
 uint64_t tbed_damage_count(const struct tbed_reader *reader);
 
 /*
- * tbed_reader_verify() checks everything that section 12 lists: every checksum, word, entry and record. That an id
- * resolves is no part of it: a reserved id need never be bound, and of a lost page its damage tells. Its findings join the list above. Returns OK if there are none, else the first one's status.
+ * tbed_reader_verify() checks everything that section 12 lists: every checksum, word, entry and record. Damage is added
+ * to the list above. It does not check that ids can be resolved: a reserved id need not be bound, and a lost page is
+ * damage itself. Returns OK if the file is intact, otherwise the status of the first damage.
  */
 enum tbed_status tbed_reader_verify(struct tbed_reader *reader);
 
-/* ---- Blocks: for analyses that take pages apart themselves ---- */
+/* ---- Blocks: for analyses that decode pages themselves ---- */
 
 struct tbed_block {
-    const uint8_t *bytes; /* the block, header included; into the map */
+    const uint8_t *bytes; /* the block, including its header; into the map */
     uint32_t nbytes;
-    uint32_t used_nbytes; /* sealed: the header's; else nbytes: stop at the first zero word */
+    uint32_t used_nbytes; /* if sealed, from the header; otherwise nbytes: stop at the first zero word */
     bool sealed;
     enum tbed_block_kind kind;
     uint32_t page, cell, stream, sequence, generation;
     uint32_t string_page;
     uint64_t first_tick;
-    uint64_t last_tick; /* 0 when not sealed */
+    uint64_t last_tick; /* 0 if not sealed */
     uint32_t depth;
-    uint32_t stored_count; /* open spans that it stores */
-    const uint64_t *words; /* first event word; into the map */
+    uint32_t stored_count; /* open spans that the block stores */
+    const uint64_t *words; /* the first event word; into the map */
     const uint64_t *words_end;
     uint64_t offset; /* in the file */
 };
 
-/* How many good event blocks there are. They are numbered by stream, then sequence. */
+/* The number of intact event blocks. They are ordered by stream, then by sequence. */
 size_t tbed_event_block_count(const struct tbed_reader *reader);
 
 /*
- * The gateway: all access to event blocks goes through it. Checks the block, its checksum included when sealed,
- * the first time it is asked for.
+ * The gateway through which all access to event blocks goes. The first access to a block checks it, including the
+ * checksum if it is sealed.
  *
- * Errors: the block's own ERR_BLOCK_…, which is in the damage list too; ERR_ARGUMENT past the last.
+ * Errors: the block's ERR_BLOCK_…, which is also added to the damage list; ERR_ARGUMENT past the last.
  */
 static inline enum tbed_status tbed_event_block_get(const struct tbed_reader *reader, size_t index,
                                                     struct tbed_block *block_ret);
 
-/* The number of the stream's first event block, and how many it has. {0, 0} if none. */
+/* The index of a stream's first event block, and the number of its blocks. Both are 0 if it has none. */
 void tbed_stream_blocks(const struct tbed_reader *reader, uint32_t stream, size_t *first_ret,
                         size_t *count_ret);
 
-/* The open span 'index' (0: outermost) of those that the block stores. 'index' < stored_count. */
+/* One of the open spans that the block stores, 0 being the outermost. 'index' must be below 'stored_count'. */
 void tbed_block_open_span(const struct tbed_block *block, uint32_t index, uint64_t *begin_tick_ret,
                           uint32_t *id_ret);
 
@@ -303,11 +303,11 @@ enum tbed_event_type {
     TBED_EVENT_FLOW_STEP,
     TBED_EVENT_FLOW_END,
     TBED_EVENT_GAP,
-    TBED_EVENT_SPAN,    /* a whole span, told when it ended: 'tick' is its end */
-    TBED_EVENT_UNKNOWN, /* of a later version or an application; 'unknown' says which */
+    TBED_EVENT_SPAN,    /* a complete span, recorded when it ended: 'tick' is its end */
+    TBED_EVENT_UNKNOWN, /* from a later version or an application; see 'unknown' */
 };
 
-/* Where the arguments of an event stand, and how: for tbed_argument_next(). */
+/* Where and how the arguments of an event are stored, for tbed_argument_next(). */
 struct tbed_arguments {
     const void *at;
     uint32_t packed_types; /* 4 bits each; 0: each argument has a header */
@@ -316,25 +316,25 @@ struct tbed_arguments {
 /*
  * An event.
  *
- * Units:     ticks are the trace's clock; tbed_ticks_to_ns() converts. Sizes are in bytes.
- * Ownership: 'arguments' and their texts point into the map; those of a live flight recorder into the cursor or the
- *            merge, until its next call.
+ * Units:     ticks of the trace's clock, which tbed_ticks_to_ns() converts. Sizes are in bytes.
+ * Ownership: 'arguments' and their texts point into the map. For a live flight recorder they point into the cursor or
+ *            merge, and are valid until its next call.
  */
 struct tbed_event {
     enum tbed_event_type type;
     uint32_t stream;
     uint32_t id;
-    uint32_t category; /* of BEGIN, INSTANT, COUNTER, SPAN: id of a string; TBED_ID_INVALID: none */
+    uint32_t category; /* for BEGIN, INSTANT, COUNTER, SPAN: a string id; TBED_ID_INVALID: none */
     uint64_t tick;
     bool extended; /* an EXTENDED record, not a single word or a pair */
     union {
         struct {
             uint64_t begin_tick; /* 0: not in this event */
-            uint64_t end_tick;   /* the event's own; where 'leaves' is set any other, and 0: it never ends */
-            bool leaves; /* the span only leaves the stack of open spans here: it ends at 'end_tick' */
+            uint64_t end_tick;   /* the event's tick, unless 'leaves' is set; 0: the span never ends */
+            bool leaves;         /* the span leaves the stack of open spans here, but ends at 'end_tick' */
         } end;
         struct {
-            uint64_t begin_tick; /* may be above 'tick', and 0 is a tick like any other */
+            uint64_t begin_tick; /* may be above 'tick'; 0 is a valid tick */
         } span;
         struct {
             uint64_t address, size;
@@ -352,68 +352,69 @@ struct tbed_event {
         } gap;
         struct {
             uint32_t severity;
-            bool has_context; /* the format is "context U+001E format", if there is a U+001E in it */
+            bool has_context; /* the format, if it contains a U+001E, is "context U+001E format" */
         } message;
         struct {
             uint32_t tag, nwords;
         } unknown; /* tag as in spec/format.md, section 14 */
     } of;
     struct tbed_argument counter_value; /* COUNTER: I64, U64 or F64 */
-    struct tbed_arguments arguments;    /* a COUNTER's value not among them */
+    struct tbed_arguments arguments;    /* without the value of a COUNTER */
     uint32_t argument_count;
-    uint64_t offset; /* of the event's word in the file; UINT64_MAX from a block that is no file's */
+    uint64_t offset; /* of the event's word in the file; UINT64_MAX if the block is not in a file */
 };
 
 /*
- * The arguments of an event, one after another: start with a copy of event->arguments; each call takes one, up to
- * event->argument_count of them. They were checked when the event was decoded.
+ * Reads the arguments of an event one after another: start with a copy of event->arguments, and call this
+ * event->argument_count times. The arguments were checked when the event was decoded.
  */
 void tbed_argument_next(struct tbed_arguments *at, struct tbed_argument *argument_ret);
 
 /*
- * A cursor walks one stream, from its first block to its last.
+ * A cursor reads the events of one stream in order.
  *
- * Errors of tbed_cursor_next(): TBED_END at the end, which may have moved after tbed_reader_refresh(); damage is
- * skipped, joins the damage list, and is no error here.
+ * Errors: tbed_cursor_next() returns TBED_END at the end; after tbed_reader_refresh() there may be more. Damage is
+ *         skipped and added to the damage list; it is not an error.
  */
 enum tbed_status tbed_cursor_open(struct tbed_reader *reader, uint32_t stream,
                                   struct tbed_cursor **cursor_ret);
 static inline enum tbed_status tbed_cursor_next(struct tbed_cursor *cursor, struct tbed_event *event_ret);
-/* Open spans after the last event, as the cursor has seen them. */
+/* The number of open spans after the latest event, as far as the cursor knows. */
 uint32_t tbed_cursor_depth(const struct tbed_cursor *cursor);
-/* Skip to the first block that may hold events at or after 'tick'. */
+/* Skips to the first block that may contain events at or after 'tick'. */
 void tbed_cursor_seek(struct tbed_cursor *cursor, uint64_t tick);
 /*
- * Passes over blocks that have no event from 'first_tick' to 'last_tick' (inclusive) by what their headers say; they are
- * not checked either. Exact: no event in the window is lost, and some outside are given, so each is to be looked at.
- * Ticks that are given may go back in a block: of those only blocks that end below the window are passed over.
+ * Skips blocks that contain no event from 'first_tick' to 'last_tick' (inclusive) according to their headers, without
+ * checking them. No event in the window is lost, but events outside it are returned as well, so check each one. In traces
+ * with given ticks, which may decrease within a block, only blocks that end before the window are skipped.
  */
 void tbed_cursor_limit(struct tbed_cursor *cursor, uint64_t first_tick, uint64_t last_tick);
 void tbed_cursor_close(struct tbed_cursor *cursor);
 
 /*
- * A merge walks all streams in order of time; at a tie the lower stream number comes first.
- * 'streams' with 'stream_count' limits it to some; NULL: all.
+ * A merge reads the events of several streams in order of time; of equal ticks, the lower stream number comes first.
+ * 'streams' and 'stream_count' select the streams; NULL selects all.
  */
 enum tbed_status tbed_merge_open(struct tbed_reader *reader, const uint32_t *streams, size_t stream_count,
                                  struct tbed_merge **merge_ret);
 static inline enum tbed_status tbed_merge_next(struct tbed_merge *merge, struct tbed_event *event_ret);
 void tbed_merge_seek(struct tbed_merge *merge, uint64_t tick);
-/* As tbed_cursor_limit(), for all its streams, from their starts on. */
+/* Like tbed_cursor_limit(), for all streams of the merge, which start over. */
 void tbed_merge_limit(struct tbed_merge *merge, uint64_t first_tick, uint64_t last_tick);
 void tbed_merge_close(struct tbed_merge *merge);
 
 /* ---- Strings ---- */
 
 /*
- * What a string may cost. A file of a few hundred bytes can hold one of 2^40 leaves: every call below is bounded.
+ * How much a string may cost to read. A file of a few hundred bytes can contain a string of 2^40 components, so every
+ * call below is bounded. NULL, and 0 in a field, stand for the defaults given here. Limits are inclusive.
  *
- * Where a call takes one, NULL means all defaults, as does 0 in a field. Budgets are inclusive.
- * Errors: ERR_STRING_DEPTH, ERR_STRING_COMPONENTS, ERR_STRING_BYTES, each for its own budget.
+ * Errors: ERR_STRING_DEPTH, ERR_STRING_COMPONENTS and ERR_STRING_BYTES, by the limit that is exceeded.
  */
 struct tbed_string_budget {
-    size_t size;    /* sizeof(struct tbed_string_budget); lets the struct grow */
-    uint32_t depth; /* ids open at once; 64, which is also the most, and as many bound ones beside them */
+    size_t size; /* sizeof(struct tbed_string_budget) */
+    uint32_t
+        depth; /* ids open at once, not counting bound ones, of which there may be as many; 64, the maximum */
     uint64_t component_count; /* texts and references; 2^20 */
     uint64_t nbytes;          /* of text; 2^24 */
 };
@@ -421,93 +422,94 @@ struct tbed_string_budget {
 struct tbed_string_component {
     bool is_reference;
     uint32_t id;      /* of a reference */
-    const char *text; /* else; into the map, not terminated, valid UTF-8 */
+    const char *text; /* otherwise; into the map, valid UTF-8, not terminated */
     uint32_t nbytes;
 };
 
 /*
- * The components of one entry, not expanded; a bound id leads to its string first. 'at' starts as 0 and is the walk's
- * own; TBED_END after the last.
+ * Reads the components of a string without expanding references; a bound id leads to its string. Set '*at' to 0 for the
+ * first call and do not change it afterwards. Returns TBED_END after the last.
  */
 enum tbed_status tbed_string_component_next(const struct tbed_reader *reader, uint32_t id, uint32_t *at,
                                             struct tbed_string_component *component_ret);
 
 /*
- * tbed_string_resolve() writes the text of 'id', components expanded, into 'buffer', at most 'buffer_nbytes'
- * bytes, always terminated if there is room for that, and sets '*nbytes_ret' to the whole length without the
- * terminator (as snprintf does). A location's text is its unit's name, "+0x" and the pc. Default budgets.
+ * tbed_string_resolve() writes the expanded text of 'id' to 'buffer' like snprintf(): at most 'buffer_nbytes' bytes,
+ * terminated if there is room for anything at all. '*nbytes_ret' is set to the full length without the terminator. The
+ * text of a location is the name of its unit, "+0x" and the pc. The default budget applies.
  *
- * Errors: ERR_STRING_…, ERR_MEMORY. What has no text shows as a stand-in in its place, and the first such trouble is
- *         the status: "opening <id 42>" (never given a meaning), "<no id>" (INVALID), "<dangling id 42>" (STRING_ID),
+ * Errors: ERR_STRING_…, ERR_MEMORY. A part without text is replaced by a stand-in, and the first such problem is the
+ *         status: "opening <id 42>" (unbound), "<no id>" (TBED_ID_INVALID), "<dangling id 42>" (STRING_ID),
  *         "<damaged id 42>" (STRING_LENGTH, STRING_HASH), "<unterminated id 42>" (STRING_END), "<not UTF-8: id 42>".
- *         Of a cycle, or where a budget ends the walk, a stand-in is all there is: "<cycle>", "<too deep>",
- *         "<too many components>", "<too long>".
+ *         If the string contains itself or exceeds the budget, the whole text is a stand-in: "<cycle>", "<too deep>",
+ *         "<too many components>" or "<too long>".
  */
 enum tbed_status tbed_string_resolve(const struct tbed_reader *reader, uint32_t id, char *buffer,
                                      size_t buffer_nbytes, size_t *nbytes_ret);
 
 /*
- * Takes a piece of text, valid UTF-8, not terminated and never empty. It points into the map, or into memory of the
- * call (stand-ins, the pc of a location), which is gone when the function returns. False: enough.
+ * Receives a piece of text: valid UTF-8, not empty, not terminated. It points into the map, or (stand-ins, the pc of a
+ * location) into memory that is valid only during the call. Return false to stop.
  */
 typedef bool (*tbed_string_function)(void *context, const char *text, size_t nbytes);
 
 /*
- * tbed_string_stream() gives the text of 'id' to 'function' piece by piece: no copy, and no limit but the budget.
- * That is checked first: a string that exceeds it, or a cycle, is one piece, its stand-in.
+ * tbed_string_stream() passes the text of 'id' to 'function' piece by piece, without copying, limited only by the budget.
+ * The budget is checked first: a string that exceeds it, or contains itself, arrives as one piece, its stand-in.
  *
- * Errors: as tbed_string_resolve(); TBED_END when the function had enough.
+ * Errors: those of tbed_string_resolve(); TBED_END if the function stopped.
  */
 enum tbed_status tbed_string_stream(const struct tbed_reader *reader, uint32_t id,
                                     const struct tbed_string_budget *budget, tbed_string_function function,
                                     void *context);
 
 /*
- * The length of the text in bytes, stand-ins included, without expanding it: each id is measured once. Here the
- * budget of components counts those that are looked at, and that of bytes does not matter.
+ * The length of the text in bytes, including stand-ins, without expanding it: each id is measured once. The budget's
+ * component count limits the components that are read; its byte limit is ignored.
  *
- * Errors: ERR_STRING_…, ERR_MEMORY. 2^64 bytes or more are UINT64_MAX and ERR_STRING_BYTES. '*nbytes_ret' is set with
- *         OK, and with troubles that have a stand-in in their place; else it is that of the only stand-in, or UINT64_MAX.
+ * Errors: ERR_STRING_…, ERR_MEMORY. A length of 2^64 bytes or more is UINT64_MAX and ERR_STRING_BYTES. '*nbytes_ret' is
+ *         the length of the text if the status is OK or parts were replaced by stand-ins; otherwise it is the length of
+ *         the single stand-in, or UINT64_MAX.
  */
 enum tbed_status tbed_string_length(const struct tbed_reader *reader, uint32_t id,
                                     const struct tbed_string_budget *budget, uint64_t *nbytes_ret);
 
 /*
- * Do two ids mean the same text? Nothing is expanded: lengths are compared first, the same id at the same offset is
- * passed over, so is a pair of ids that was found equal before. The budget of components counts those looked at;
- * that of bytes does not matter.
+ * Whether two ids have the same text. Nothing is expanded: lengths are compared first, and equal ids at the same offset,
+ * or pairs of ids already found equal, are skipped. The budget's component count limits the components that are read; its
+ * byte limit is ignored.
  *
- * Errors: ERR_STRING_…, ERR_MEMORY when one of them has no whole text, or the budget is used up; '*equal_ret' is
- *         then false, which says nothing.
+ * Errors: ERR_STRING_…, ERR_MEMORY if one of them has no complete text, or the budget is exceeded. '*equal_ret' is false
+ *         then, and meaningless.
  */
 enum tbed_status tbed_string_equals(const struct tbed_reader *reader, uint32_t id, uint32_t other_id,
                                     const struct tbed_string_budget *budget, bool *equal_ret);
 
-/* The same with a text of the caller's. Texts of another length are not looked at; those compared cost at most
- * 'nbytes'. */
+/* Whether an id has the given text. Texts of another length are not read; a comparison reads at most 'nbytes' bytes. */
 enum tbed_status tbed_string_equals_text(const struct tbed_reader *reader, uint32_t id, const char *text,
                                          size_t nbytes, const struct tbed_string_budget *budget,
                                          bool *equal_ret);
 
 /*
- * The id's string when it is one text component, or none: a pointer into the map, no copy. Else ERR_ARGUMENT or
+ * The text of a string that has one text component or none, as a pointer into the map. Otherwise ERR_ARGUMENT or
  * ERR_STRING_….
  */
 enum tbed_status tbed_string_text(const struct tbed_reader *reader, uint32_t id, const char **text_ret,
                                   size_t *nbytes_ret);
 
 /*
- * A nested walk over all that an id means, depth first: the id itself is entered first and left last.
+ * A depth-first walk over everything that an id refers to. The id itself is entered first and left last.
  *
- *   ENTER  'id' begins; 'meaning' says what it is: a string, bound to another id (which is entered next), a location
- *   TEXT   a piece of text
- *   TROUBLE 'id' has no text here, 'status' says why and 'text' is its stand-in. A cycle and what is too deep are
- *          troubles in their place here, and the walk goes on
- *   LEAVE  'id' ends
+ *   ENTER    'id' begins; 'meaning' says what it is: a string, bound to another id (which is entered next), or a location
+ *   TEXT     a piece of text
+ *   TROUBLE  'id' has no text; 'status' says why, and 'text' is its stand-in. A cycle, or an id nested too deeply, is
+ *            reported here, and the walk goes on
+ *   LEAVE    'id' ends
  *
- * Ownership: 'text' points into the map, or into the walk (stand-ins, the pc of a location) until the next call.
- * Errors:    of next: TBED_END after the last LEAVE; ERR_STRING_COMPONENTS and ERR_STRING_BYTES end the walk, and
- *            stay. Of open: ERR_ARGUMENT (the budget), ERR_MEMORY.
+ * Ownership: 'text' points into the map, or (stand-ins, the pc of a location) into the walk, until the next call.
+ * Errors:    tbed_string_walk_open() returns ERR_ARGUMENT (for the budget) or ERR_MEMORY. tbed_string_walk_next() returns
+ *            TBED_END after the last LEAVE; ERR_STRING_COMPONENTS and ERR_STRING_BYTES end the walk and are returned by
+ *            all further calls.
  */
 enum tbed_string_step {
     TBED_STRING_ENTER,
@@ -522,11 +524,11 @@ enum tbed_string_meaning {
 };
 struct tbed_string_node {
     enum tbed_string_step step;
-    enum tbed_string_meaning meaning; /* of ENTER and LEAVE */
-    enum tbed_status status;          /* of TROUBLE */
-    uint32_t depth;                   /* ids that are open around it: 0 for the id asked for */
-    uint32_t id;                      /* of TEXT: the innermost that is open */
-    const char *text;                 /* of TEXT and TROUBLE; not terminated */
+    enum tbed_string_meaning meaning; /* for ENTER and LEAVE */
+    enum tbed_status status;          /* for TROUBLE */
+    uint32_t depth;                   /* the number of open ids around it: 0 for the id of the walk */
+    uint32_t id;                      /* for TEXT: the innermost open id */
+    const char *text;                 /* for TEXT and TROUBLE; not terminated */
     size_t nbytes;
 };
 struct tbed_string_walk;
@@ -534,85 +536,85 @@ enum tbed_status tbed_string_walk_open(const struct tbed_reader *reader, uint32_
                                        const struct tbed_string_budget *budget,
                                        struct tbed_string_walk **walk_ret);
 enum tbed_status tbed_string_walk_next(struct tbed_string_walk *walk, struct tbed_string_node *node_ret);
-/* Passes over the rest of the innermost id that is open: its LEAVE is next. */
+/* Skips the rest of the innermost open id: its LEAVE is next. */
 void tbed_string_walk_skip(struct tbed_string_walk *walk);
 void tbed_string_walk_close(struct tbed_string_walk *walk);
 
 /* ---- Names: what an id means, for people and for programs ---- */
 
 /*
- * Looks up native code that the file does not describe. libtracebed-symbols has one: tbed_symbols_attach().
+ * A resolver looks up native code that the file does not describe. tbed_symbols_attach() installs one.
  *
- * Threads:   a reader calls its resolver from any thread, but from one at a time. A resolver does not call the reader.
- * Ownership: the texts of frames stay valid as long as the resolver is set; 'path' until it returns.
+ * Threads:   a reader calls its resolver from any thread, but only from one at a time. A resolver must not call the reader.
+ * Ownership: the texts of frames must stay valid as long as the resolver is set. The path is valid during the call.
  */
 struct tbed_frame;
 struct tbed_resolver {
-    size_t size; /* sizeof(struct tbed_resolver); lets the struct grow */
+    size_t size; /* sizeof(struct tbed_resolver) */
     void *context;
-    /* The functions at 'pc', an address as the unit's ELF file has it, which was at 'path': as tbed_id_frames(). */
+    /* Like tbed_id_frames(), for the address 'pc' of the unit's ELF file, which was at 'path' when it was recorded. */
     size_t (*frames)(void *context, const struct tbed_unit_info *unit, const char *path, uint64_t pc,
                      struct tbed_frame *frames, size_t capacity);
-    /* All of these will be asked for: the time to look them up together. They rise. May be NULL. */
+    /* Announces addresses, in ascending order, that will be looked up, so that it can be done together. May be NULL. */
     void (*prepare)(void *context, const struct tbed_unit_info *unit, const char *path, const uint64_t *pcs,
                     size_t count);
 };
 
 /*
- * Gives the reader a resolver, or (NULL) takes it away. Everything below then uses it. Call this before other threads
- * use the reader; 'context' must outlive the reader.
+ * Sets the reader's resolver, or removes it (NULL). All functions below use it. Call this before other threads use the
+ * reader. The context must outlive the reader.
  *
  * Errors: ERR_ARGUMENT, ERR_MEMORY.
  */
 enum tbed_status tbed_reader_set_resolver(struct tbed_reader *reader, const struct tbed_resolver *resolver);
 
 /*
- * Looks up all native code among 'ids' in one go, also what bindings and call stacks among them lead to: with
- * 'whole_stacks' all of their frames, else the innermost. Naming ids one by one gives the same names, but takes much
- * longer. Does nothing without a resolver.
+ * Looks up all native code among 'ids' at once, including what bindings and call stacks lead to: all frames of a stack with
+ * 'whole_stacks', otherwise the innermost. Naming ids one by one gives the same names, but takes much longer. Does nothing
+ * without a resolver.
  */
 void tbed_names_prepare(const struct tbed_reader *reader, const uint32_t *ids, size_t count,
                         bool whole_stacks);
 
 /*
- * tbed_native_code_find() reads all events and gives the ids of the native code that they, their arguments and their
- * call stacks use, as far as the file does not describe it: rising, each once. It is what tbed_names_prepare() is to be
- * given before events are named one after another.
+ * tbed_native_code_find() reads all events and returns the ids of the native code used by them, their arguments and their
+ * call stacks that the file does not describe, in ascending order. Pass them to tbed_names_prepare() before naming events
+ * one by one.
  *
- * Ownership: '*ids_ret' is the caller's, freed by free(); NULL if there is none.
+ * Ownership: '*ids_ret' is the caller's; release it with free(). NULL if there are none.
  * Errors:    ERR_MEMORY.
  */
 enum tbed_status tbed_native_code_find(struct tbed_reader *reader, uint32_t **ids_ret, size_t *count_ret);
 
 enum tbed_id_kind {
-    TBED_ID_KIND_UNKNOWN, /* it was never given a meaning */
+    TBED_ID_KIND_UNKNOWN, /* an id that was never bound or stored */
     TBED_ID_KIND_STRING,  /* a string, or bound to one */
     TBED_ID_KIND_CODE, /* a place in a code unit of a language implementation, or one that only FRAMES describe */
     TBED_ID_KIND_NATIVE, /* an address in a module */
 };
 
-/* What an id means, in parts. A call stack means its innermost frame. */
+/* What an id means, in parts. A call stack stands for its innermost frame. */
 struct tbed_id_info {
     enum tbed_id_kind kind;
-    uint32_t id; /* what bindings and stacks lead to */
+    uint32_t id; /* the id that a binding or a stack leads to */
     /*
-     * The innermost (inlined) function at a place in code, its file and line. Of a string: the place in the program
-     * that uses it as a name, where that was recorded.
+     * The innermost (inlined) function at a place in code, with its file and line. For a string: the place in the program
+     * that uses it as a name, if that was recorded.
      */
     const char *function;
     const char *file;
-    uint32_t line;      /* 0: not known */
+    uint32_t line;      /* 0: unknown */
     const char *module; /* NATIVE: the last part of its path */
-    uint64_t pc;        /* NATIVE: an address as the ELF file has it; CODE: an index of instructions */
-    size_t frame_count; /* functions at that place, those that others were inlined into included */
+    uint64_t pc;        /* NATIVE: an address of the ELF file; CODE: the index of an instruction */
+    size_t frame_count; /* functions at that place, including those that others were inlined into */
 };
 
 /*
  * tbed_id_resolve() says what an id means. The file is asked first, then the reader's resolver.
  *
- * Ownership: texts are terminated; NULL is not known. They stay valid until tbed_reader_close(), those that a resolver
- *            gave as long as it is set.
- * Errors:    false: the id has no meaning; '*info_ret' is filled all the same.
+ * Ownership: texts are terminated; NULL means unknown. They are valid until tbed_reader_close(); those from a resolver, as
+ *            long as it is set.
+ * Errors:    returns false if the id has no meaning; '*info_ret' is filled nevertheless.
  * Threads:   any number.
  */
 static inline bool tbed_id_resolve(const struct tbed_reader *reader, uint32_t id,
@@ -620,17 +622,17 @@ static inline bool tbed_id_resolve(const struct tbed_reader *reader, uint32_t id
 
 /* One function at a place in code. */
 struct tbed_frame {
-    const char *function; /* NULL: not known */
-    const char *file;     /* NULL: not known */
-    uint32_t line;        /* 0: not known */
+    const char *function; /* NULL: unknown */
+    const char *file;     /* NULL: unknown */
+    uint32_t line;        /* 0: unknown */
     bool is_inlined;      /* into the next one */
 };
 
 /*
- * All functions at a place in code, the innermost (inlined) one first.
+ * The functions at a place in code, starting with the innermost (inlined) one.
  *
- * Shape:     at most 'capacity' are written; returns how many there are. 0: nothing is known.
- * Ownership: as tbed_id_resolve().
+ * Shape:     writes at most 'capacity' frames and returns how many there are; 0 if nothing is known.
+ * Ownership: as for tbed_id_resolve().
  */
 size_t tbed_id_frames(const struct tbed_reader *reader, uint32_t id, struct tbed_frame *frames,
                       size_t capacity);
@@ -638,70 +640,72 @@ size_t tbed_id_frames(const struct tbed_reader *reader, uint32_t id, struct tbed
 struct tbed_name {
     const char *text;
     size_t nbytes; /* the text may hold zeros */
-    uint32_t id;   /* of a label: the string that is just this text; INVALID: none. Of a name: the id */
+    uint32_t
+        id; /* for a label: the string with exactly this text, INVALID if there is none. For a name: the id */
 };
 
-/* A reader keeps names of up to TBED_NAME_NBYTES_MAX bytes each, and TBED_NAMES_NBYTES_MAX in all, tables and all. */
+/* A reader keeps names of up to TBED_NAME_NBYTES_MAX bytes each, and TBED_NAMES_NBYTES_MAX in all, with its tables. */
 #define TBED_NAME_NBYTES_MAX  ((size_t)64 << 10)
 #define TBED_NAMES_NBYTES_MAX ((size_t)256 << 20)
 
 /*
- * tbed_name_get() spells an id for people, in one line; every listing of the tools spells it so. A string is its text
- * (tbed_string_resolve()). A place in code is
+ * tbed_name_get() returns the one-line name of an id that all tools show. The name of a string is its text
+ * (tbed_string_resolve()). The name of a place in code is
  *
  *   "copy_node /src/tree.c:120"  function, file and line
- *   "libc.so.6!malloc"           where no line is known: module and function
- *   "libc.so.6+0x9d1e0"          where no function is known: module and address
+ *   "libc.so.6!malloc"           without a known line: module and function
+ *   "libc.so.6+0x9d1e0"          without a known function: module and address
  *   "fib+0x5"                    in a code unit without lines: its name and the index of the instruction
  *
- * Of inlined functions the innermost is named; a call stack is its innermost frame.
+ * If functions were inlined, the innermost is named. The name of a call stack is that of its innermost frame.
  *
- * Names are kept: the second time an id is asked for costs a lookup. After tbed_reader_refresh() what had a stand-in,
- * what went through an id that is bound, and places in code are named again when they are asked for. Pointers handed
- * out before stay valid, and keep the old text.
+ * Names are cached, so asking for the same id again costs a lookup. After tbed_reader_refresh(), names that had a
+ * stand-in, went through a bound id or belong to places in code are made again on demand. Pointers handed out before stay
+ * valid and keep the old text.
  *
- * Ownership: 'text' is terminated, the reader's, valid until tbed_reader_close().
- * Errors:    as tbed_string_resolve(); the text is then the stand-in. ERR_CACHE_FULL: not kept, longer than
- *            TBED_NAME_NBYTES_MAX or beyond TBED_NAMES_NBYTES_MAX; tbed_id_text() gives it. '*name_ret' is then
- *            untouched, as it is with ERR_MEMORY.
+ * Ownership: 'text' is terminated, belongs to the reader, and is valid until tbed_reader_close().
+ * Errors:    those of tbed_string_resolve(); the text is then the stand-in. ERR_CACHE_FULL if the name is longer than
+ *            TBED_NAME_NBYTES_MAX or exceeds TBED_NAMES_NBYTES_MAX; use tbed_id_text() then. After that and ERR_MEMORY,
+ *            '*name_ret' is untouched.
  * Threads:   any number. A hit takes no lock.
  */
 enum tbed_status tbed_name_get(const struct tbed_reader *reader, uint32_t id, struct tbed_name *name_ret);
 
-/* How much of a place in code to spell. Strings are spelled whole. */
+/* Which part of the name of a place in code to write. The names of strings are always complete. */
 enum tbed_name_part {
     TBED_NAME_ALL, /* as above */
-    TBED_NAME_FUNCTION, /* without the line, and of the function that others were inlined into: "copy_node /src/tree.c",
-                         * "libc.so.6!malloc"; "libc.so.6" where none is known */
-    TBED_NAME_MODULE, /* "libc.so.6"; of a code unit the file */
+    TBED_NAME_FUNCTION, /* the outermost function that others were inlined into, without the line: "copy_node /src/tree.c",
+                         * "libc.so.6!malloc"; "libc.so.6" if it is unknown */
+    TBED_NAME_MODULE, /* "libc.so.6"; for a code unit, its file */
 };
 
-/* Spells an id as snprintf() would: at most 'buffer_nbytes' bytes, terminated; returns the whole length. Not kept. */
+/* Writes the name of an id like snprintf(): at most 'buffer_nbytes' bytes, terminated; returns the full length. The name
+ * is not cached. */
 size_t tbed_id_text(const struct tbed_reader *reader, uint32_t id, enum tbed_name_part part, char *buffer,
                     size_t buffer_nbytes);
 
 /*
- * The label of an event id: the text before the first U+001E, all of it if there is none; of a place in code its name.
- * What comes after is not looked at. It is cheap, and no copy, where the label is one text of the string's own or of the one that it refers to
- * first; else it is put together once, and kept as names are.
+ * The label of an event id: its text before the first U+001E, or all of it; the rest is not read. The label of a place in
+ * code is its name. If the label is a single component of the string or of its first reference, it is returned without a
+ * copy. Otherwise it is put together once, and cached like a name.
  *
- * Ownership: the text is not terminated, the reader's, valid until tbed_reader_close().
- * Errors:    ERR_STRING_… of what has no text: "<unknown>" stands in its place, in a trace that binds no ids
- *            "<id 42>". For all of the label stand "<cycle>", "<too deep>", "<too many components>" (above 4,096) and
- *            "<too long>" (above 65,535 bytes). ERR_CACHE_FULL, ERR_MEMORY: '*label_ret' is untouched.
- *            tbed_event_parts_open() has neither limit, and the stand-ins of tbed_string_resolve().
- * Source:    spec/measureme.md, "Profiles", rule 1; but a label that is empty or has control characters is as it is.
+ * Ownership: the text is not terminated, belongs to the reader, and is valid until tbed_reader_close().
+ * Errors:    ERR_STRING_… for a part without text, which is replaced by "<unknown>", or "<id 42>" in a trace that binds no
+ *            ids. The complete label is replaced by "<cycle>", "<too deep>", "<too many components>" (more than 4,096)
+ *            or "<too long>" (more than 65,535 bytes). After ERR_CACHE_FULL and ERR_MEMORY, '*label_ret' is untouched.
+ *            tbed_event_parts_open() has neither limit, and uses the stand-ins of tbed_string_resolve().
+ * Source:    spec/measureme.md, "Profiles", rule 1, except that empty labels and control characters are kept.
  * Threads:   any number.
  */
 enum tbed_status tbed_event_label(const struct tbed_reader *reader, uint32_t id, struct tbed_name *label_ret);
 
 /*
- * The parts of an event id, divided by U+001E: its label first, then its arguments. There is at least one.
+ * The parts of an event id, separated by U+001E: first its label, then its arguments. There is at least one.
  *
- * Ownership: the text is not terminated; it points into the map where the part is one piece of text, else into the
- *            walk. Valid until the next call.
- * Errors:    of next: TBED_END after the last; ERR_STRING_COMPONENTS, ERR_STRING_BYTES, ERR_MEMORY end the walk; other
- *            ERR_STRING_… are of this part, whose text has stand-ins: the walk goes on.
+ * Ownership: the text is not terminated. It points into the map if the part is one piece of text, otherwise into the walk,
+ *            and is valid until the next call.
+ * Errors:    tbed_event_parts_next() returns TBED_END after the last part. ERR_STRING_COMPONENTS, ERR_STRING_BYTES and
+ *            ERR_MEMORY end the walk; any other ERR_STRING_… concerns this part, whose text contains stand-ins.
  */
 struct tbed_event_parts;
 enum tbed_status tbed_event_parts_open(const struct tbed_reader *reader, uint32_t id,
@@ -710,45 +714,45 @@ enum tbed_status tbed_event_parts_open(const struct tbed_reader *reader, uint32_
 enum tbed_status tbed_event_parts_next(struct tbed_event_parts *parts, struct tbed_name *part_ret);
 void tbed_event_parts_close(struct tbed_event_parts *parts);
 
-/* ---- What an event says, in words ---- */
+/* ---- Events as text ---- */
 
 /*
- * A message's format is stored with its arguments, and formatted here. Directives are those of printf(), %n and
- * positions ("%2$d") excepted, but an argument's own type decides how it is shown: nothing in a file can make it be read
- * as something else. Widths and precisions are cut to 1,000. A directive without an argument is shown verbatim;
- * arguments without a directive follow the text as " name=value". A message without a format is its first argument.
+ * Messages are stored as a format and its arguments, and formatted here. Directives are those of printf(), without %n and
+ * positions ("%2$d"). An argument is always formatted by its own type: nothing in a file can make it be read as something
+ * else. Widths and precisions are limited to 1,000. A directive without an argument is shown verbatim; arguments without
+ * a directive follow the text as " name=value". A message without a format is its first argument.
  */
 enum tbed_message_part {
-    TBED_MESSAGE_ALL,  /* "context : text", where the format has a context */
+    TBED_MESSAGE_ALL,  /* "context : text", if the format has a context */
     TBED_MESSAGE_BODY, /* the text alone */
 };
 
 /*
- * tbed_message_text() writes the text of a MESSAGE as snprintf() would: at most 'buffer_nbytes' bytes, terminated;
- * returns the whole length. It may hold zeros and control bytes, and bytes that are not UTF-8, as its arguments may.
+ * tbed_message_text() writes the text of a MESSAGE like snprintf(): at most 'buffer_nbytes' bytes, terminated; returns the
+ * full length. The text may contain zeros, control characters and bytes that are not UTF-8, as its arguments may.
  *
- * Ownership: 'buffer' is the caller's. Nothing is allocated, except for a moment where the reader does not keep the
- *            format (ERR_CACHE_FULL of tbed_name_get()); if there is no memory for that, it reads "<no memory>".
- * Limits:    none but those of strings, whose stand-ins appear in their places.
+ * Ownership: 'buffer' is the caller's. Memory is allocated only temporarily, if the reader does not cache the format
+ *            (ERR_CACHE_FULL of tbed_name_get()); if there is none, the text is "<no memory>".
+ * Limits:    those of strings, whose stand-ins appear in the text.
  * Threads:   any number.
  */
 size_t tbed_message_text(const struct tbed_reader *reader, const struct tbed_event *event,
                          enum tbed_message_part part, char *buffer, size_t buffer_nbytes);
 
-/* An argument's value in the same way; texts are quoted. */
+/* Writes the value of an argument in the same way; texts are quoted. */
 size_t tbed_argument_text(const struct tbed_reader *reader, const struct tbed_argument *argument,
                           char *buffer, size_t buffer_nbytes);
 
-/* 'count' arguments, " name=value name=value", in the same way. */
+/* Writes 'count' arguments, " name=value name=value", in the same way. */
 size_t tbed_arguments_text(const struct tbed_reader *reader, const struct tbed_arguments *arguments,
                            uint32_t count, char *buffer, size_t buffer_nbytes);
 
-/* All string entries by rising id; start with '*id' = 0. False after the last. */
+/* The ids of all strings in ascending order; start with '*id' = 0. Returns false after the last. */
 bool tbed_string_next(const struct tbed_reader *reader, uint32_t *id);
 
 /* ---- Time ---- */
 
-/* Nanoseconds since the trace's first tick (may be negative before it). With TBED_CLOCK_USER: the ticks themselves. */
+/* Nanoseconds since the trace's first tick, negative before it. With TBED_CLOCK_USER: the ticks themselves. */
 int64_t tbed_ticks_to_ns(const struct tbed_reader *reader, uint64_t tick);
 /* A number of ticks in nanoseconds. With TBED_CLOCK_USER: the ticks themselves. */
 double tbed_tick_span_to_ns(const struct tbed_reader *reader, uint64_t ticks);

@@ -1,21 +1,22 @@
 /*
- * tracebed/symbols.h: what stands at a program counter.
+ * tracebed/symbols.h: find functions, files and lines of native code.
  *
- * A trace says where something happened as an address in a module (a program, a shared library), which it names by path
- * and build-id. This library finds the symbol there, the file and line, and the functions that were inlined: in the
- * module itself if its build-id is the trace's, else in a separate debug file. It is a library of its own,
- * libtracebed-symbols, on elfutils and libiberty; readers that need no symbols need none of them.
+ * A trace stores a place in native code as an address in a module (a program or a shared library), with the module's path
+ * and build-id. These functions find the symbol, the file and line, and the inlined functions at that address: in the
+ * module itself if its build-id is that of the trace, otherwise in a separate debug file. They use elfutils and
+ * libiberty.
  *
- * What was asked for is kept. Asking for many addresses at once (tbed_symbols_resolve_many(), tbed_names_prepare())
- * saves most of the time; each one after another works as well.
+ * Results are cached. Resolving many addresses at once (tbed_symbols_resolve_many(), tbed_names_prepare()) is much faster
+ * than resolving them one by one.
  *
- * Hostile files. Libraries that read debug files may crash on wrong ones. So they run in a process of their own, which
- * is forked with the first question and lives until tbed_symbols_close(). It may open files for reading and nothing
- * else: no network, no programs, 4 GiB of memory, a minute for each question. When it dies, the module is asked for its
- * symbols alone, then for nothing, and tbed_symbols_trouble() tells. A program that ignores SIGCHLD, or reaps all
- * children, loses only the reason. The process holds copies of none of the program's descriptors.
+ * Hostile files: the libraries that read debug files may crash on malformed ones. They therefore run in a process of
+ * their own, which is forked for the first lookup and lives until tbed_symbols_close(). It can open files for reading and
+ * nothing else: no network, no programs, 4 GiB of memory, and by default a minute per lookup. If it dies, only the
+ * symbols of that module are tried, and if it dies again, nothing; tbed_symbols_trouble() returns the reason. If the
+ * program ignores SIGCHLD or reaps all children, only that reason is lost. The process inherits no descriptors of the
+ * program.
  *
- * Threads: a 'struct tbed_symbols' belongs to one thread at a time.
+ * Threads: a struct tbed_symbols belongs to one thread at a time.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -31,26 +32,28 @@ extern "C" {
 struct tbed_symbols;
 
 struct tbed_symbols_options {
-    size_t size;                 /* sizeof(struct tbed_symbols_options); lets the struct grow */
-    const char *debug_directory; /* one or several, separated by ':'. NULL: /usr/lib/debug. Copied */
-    bool no_demangle;            /* leave names of C++ and Rust as the file has them */
-    bool no_lines;               /* symbols alone, which takes less time */
-    bool no_inlines;             /* the innermost function only */
-    bool debuginfod; /* ask the servers of DEBUGINFOD_URLS for debug files that are not here; else there is
-                                  * no traffic, whatever the environment says */
-    unsigned timeout_ms; /* for one question; 0: 60,000 */
+    size_t size;                 /* sizeof(struct tbed_symbols_options) */
+    const char *debug_directory; /* one or several, separated by colons; copied. NULL: /usr/lib/debug */
+    bool no_demangle;            /* do not demangle names of C++ and Rust */
+    bool no_lines;               /* find only symbols, which is faster */
+    bool no_inlines;             /* find only the innermost function */
+    /* Ask the servers in DEBUGINFOD_URLS for debug files that are not installed. Otherwise there is no network traffic,
+     * whatever the environment says. */
+    bool debuginfod;
+    unsigned timeout_ms; /* per lookup; 0: 60,000 */
 };
 
-/* NULL: no memory, an elfutils that does not fit, or options that are not allowed. Freed by tbed_symbols_close(). */
+/* Returns NULL if memory is exhausted, elfutils is incompatible or the options are invalid. Free the result with
+ * tbed_symbols_close(). */
 struct tbed_symbols *tbed_symbols_open(const struct tbed_symbols_options *options);
 void tbed_symbols_close(struct tbed_symbols *symbols);
 
 enum tbed_symbols_state {
     TBED_SYMBOLS_FOUND,      /* the module has symbols */
-    TBED_SYMBOLS_NO_FILE,    /* neither the module nor its debug file is there, or they cannot be read */
-    TBED_SYMBOLS_MISMATCH,   /* the file at the module's path is another build */
-    TBED_SYMBOLS_NO_SYMBOLS, /* the module is there and has none */
-    TBED_SYMBOLS_UNREADABLE, /* its files are damaged: tbed_symbols_trouble() */
+    TBED_SYMBOLS_NO_FILE,    /* neither the module nor its debug file exists, or they cannot be read */
+    TBED_SYMBOLS_MISMATCH,   /* the file at the module's path has another build-id */
+    TBED_SYMBOLS_NO_SYMBOLS, /* the module exists but has no symbols */
+    TBED_SYMBOLS_UNREADABLE, /* its files are damaged; see tbed_symbols_trouble() */
 };
 
 /* The state in words: "another build is there". Never NULL. Any thread. */
@@ -59,78 +62,78 @@ const char *tbed_symbols_state_text(enum tbed_symbols_state state);
 struct tbed_symbols_module {
     const char *path; /* terminated */
     const uint8_t *build_id;
-    size_t build_id_nbytes; /* 0: not known; the file at 'path' is then taken for the right one */
+    size_t build_id_nbytes; /* 0: unknown; the file at 'path' is then used */
 };
 
 struct tbed_symbol {
-    const char *name; /* valid until tbed_symbols_close(); demangled unless that was declined */
-    uint64_t offset;  /* of the address, from the symbol's start */
+    const char *name; /* valid until tbed_symbols_close(); demangled unless 'no_demangle' is set */
+    uint64_t offset;  /* of the address from the start of the symbol */
     const char
-        *function; /* the name without what compilers append to parts and copies of a function (".cold") */
+        *function; /* the name without the suffix that marks parts and copies of a function (".cold") */
 };
 
 /*
- * tbed_symbols_find() finds the symbol at 'pc', an address as the module's ELF file has it. A location of a
- * call is inside the call instruction, so it is looked up as it stands.
+ * tbed_symbols_find() finds the symbol at 'pc', an address of the module's ELF file. The locations of calls in traces
+ * point into the call instruction, so pass them unchanged.
  *
- * True and '*symbol_ret' if there is one. '*state_ret' (may be NULL) tells of the module in either case.
+ * Returns true and fills '*symbol_ret' if there is a symbol. '*state_ret' (which may be NULL) is set in either case.
  */
 static inline bool tbed_symbols_find(struct tbed_symbols *symbols, const struct tbed_symbols_module *module,
                                      uint64_t pc, struct tbed_symbol *symbol_ret,
                                      enum tbed_symbols_state *state_ret);
 
 /*
- * tbed_symbols_frames() gives the functions at 'pc', the innermost (inlined) one first, with their files and lines. The
- * last one is called as its symbol is, so that its name does not depend on debug information: 'function' of
- * tbed_symbols_find(). What was inlined has its name from the debug information, and so has a function without a symbol.
- * Without debug information the symbol's function is the one frame.
+ * tbed_symbols_frames() returns the functions at 'pc' with their files and lines, starting with the innermost (inlined)
+ * one. The outermost has the 'function' of struct tbed_symbol as its name, so its name does not depend on debug
+ * information. Inlined functions, and functions without a symbol, have their names from the debug information. Without
+ * debug information, the symbol's function is the only frame.
  *
- * Of several symbols at one address the one that programs call is taken: "malloc", not "__libc_malloc" or
- * "__GI___libc_malloc".
+ * If an address has several symbols, the public name is used: "malloc", not "__libc_malloc" or "__GI___libc_malloc".
  *
- * Shape:     at most 'capacity' are written; returns how many there are. 0: nothing is known.
+ * Shape:     writes at most 'capacity' frames and returns how many there are; 0 if nothing is known.
  * Ownership: texts are valid until tbed_symbols_close().
  */
 size_t tbed_symbols_frames(struct tbed_symbols *symbols, const struct tbed_symbols_module *module,
                            uint64_t pc, struct tbed_frame *frames, size_t capacity);
 
-/* Looks for all of these at once, in one pass over the module, and keeps what is found for the calls above. */
+/* Resolves all of these addresses in one pass over the module, and caches the results for the calls above. */
 void tbed_symbols_resolve_many(struct tbed_symbols *symbols, const struct tbed_symbols_module *module,
                                const uint64_t *pcs, size_t count);
 
-/* Why a module's files could not be read: "the debug file X could not be read: its reader was killed by signal 11
- * (Segmentation fault)". NULL: they could. Valid until tbed_symbols_close(). */
+/* Why a module's files could not be read, as in "the debug file X could not be read: its reader was killed by signal 11
+ * (Segmentation fault)"; NULL if they could be. Valid until tbed_symbols_close(). */
 const char *tbed_symbols_trouble(struct tbed_symbols *symbols, const struct tbed_symbols_module *module);
 
-/* With 'debuginfod' of struct tbed_symbols_options: why no server could be asked, "http://localhost:8002: Connection refused"; none is asked again then.
- * NULL: they answered, or nobody had to be asked. Valid until tbed_symbols_close(). */
+/* With 'debuginfod' of struct tbed_symbols_options: why no server could be reached, as in "http://localhost:8002:
+ * Connection refused"; servers are not tried again after that. NULL if they answered or were not needed. Valid until
+ * tbed_symbols_close(). */
 const char *tbed_symbols_debuginfod_trouble(const struct tbed_symbols *symbols);
 
 /* ---- Names in a trace ---- */
 
 /*
- * Makes 'symbols' the reader's resolver: names of native code that the file does not describe then have functions, files
- * and lines, in everything that is made of the reader.
+ * Makes 'symbols' the reader's resolver. From then on, everything that is made from the reader has functions, files and
+ * lines for native code that the file itself does not describe.
  *
- * Ownership: 'symbols' must stay open until the reader is closed or has another resolver. It serves this reader alone
- *            from then on, since the reader may call it from any thread; its trouble may be asked for when no other
- *            thread uses the reader.
+ * Ownership: 'symbols' must stay open until the reader is closed or gets another resolver. Since the reader may call it
+ *            from any thread, use it with no other reader, and call it yourself only while no other thread uses the
+ *            reader.
  * Errors:    ERR_MEMORY.
  */
 enum tbed_status tbed_symbols_attach(struct tbed_symbols *symbols, struct tbed_reader *reader);
 
-/* What is known about the symbols of a module that a trace has code of. */
+/* What is known about the symbols of a module. */
 struct tbed_symbols_trouble {
-    uint32_t module_id; /* the first id of its unit, which tells modules apart */
+    uint32_t module_id; /* the first id of its unit, which identifies the module */
     const char *path;   /* valid until the reader is closed */
     enum tbed_symbols_state state;
-    const char *text; /* as tbed_symbols_trouble() gives it; NULL: none */
+    const char *text; /* from tbed_symbols_trouble(); NULL: none */
 };
-/* That of the module around 'id'. False: the file describes this place itself, or it is not native code. */
+/* For the module that contains 'id'. Returns false if the file describes this place itself, or it is not native code. */
 static inline bool tbed_symbols_location_state(struct tbed_symbols *symbols, const struct tbed_reader *reader,
                                                uint32_t id, struct tbed_symbols_trouble *trouble_ret);
 
-/* ---- Structs that may grow: the size that the caller knows goes along, see "ABI" in format.h ---- */
+/* ---- Structs that may grow: these calls pass the caller's size on, see "ABI" in format.h ---- */
 
 bool tbed_symbols_find_sized(struct tbed_symbols *symbols, const struct tbed_symbols_module *module,
                              uint64_t pc, struct tbed_symbol *symbol_ret, enum tbed_symbols_state *state_ret,
