@@ -189,11 +189,11 @@ static size_t assert_rows(struct reference *reference, const struct tbed_statist
     for (; (row = tbed_statistics_span(profile, count)) != NULL; count++) {
         assert_true(next_label(reference, label));
         assert_string_equal(row->name, label);
-        assert_int_equal(row->total_ticks, time_of(reference, "time"));
+        assert_int_equal(row->time_ticks, time_of(reference, "time"));
         assert_int_equal(row->self_ticks, time_of(reference, "self_time"));
         assert_int_equal(row->cache_misses, number_of(reference, "number_of_cache_misses"));
         assert_int_equal(row->cache_hits, number_of(reference, "number_of_cache_hits"));
-        assert_int_equal(row->count, number_of(reference, "invocation_count"));
+        assert_int_equal(row->invocation_count, number_of(reference, "invocation_count"));
         assert_int_equal(row->blocked_ticks, time_of(reference, "blocked_time"));
         assert_int_equal(row->load_ticks, time_of(reference, "incremental_load_time"));
         assert_int_equal(row->hashing_ticks, time_of(reference, "incremental_hashing_time"));
