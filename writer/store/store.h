@@ -9,6 +9,7 @@
 #define TRACEBED_WRITER_STORE_H
 
 #include "format/block.h"
+#include "writer/base/table.h"
 #include "writer/file/state.h"
 
 /* A string or record block that is being filled; 'at' is the next free byte from its start (entries.c). */
@@ -29,10 +30,9 @@ struct tbed_cells {
 
 /* intern.c */
 struct tbed_intern {
-    struct tbed_intern_table *table;  /* atomic; NULL: none yet, or closed */
-    struct tbed_intern_table *closed; /* the same after closing */
+    struct tbed_table *table;  /* atomic; NULL: none yet, or closed */
+    struct tbed_table *closed; /* the same after closing */
     struct tbed_intern_texts *texts;
-    size_t count;
 };
 
 struct tbed_store {
@@ -41,7 +41,7 @@ struct tbed_store {
     struct tbed_cells cells;
     uint32_t spare_stream; /* a number whose STREAM record could not be stored; 0: none */
     struct tbed_intern intern;
-    struct tbed_stack_table *stacks; /* stack_write.c; NULL: none yet; atomic */
+    struct tbed_table *stacks; /* stack_write.c; NULL: none yet; atomic */
 };
 
 /* NULL stays NULL. */
