@@ -4,10 +4,13 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "format/string.h"
 #include "reader/analysis/shared/named.h"
 #include "reader/analysis/statistics/source.h"
 #include "reader/analysis/trace/trace_worker.h"
 #include "reader/core/file/reader_state.h"
+#include "reader/core/records/metadata.h"
+#include "reader/core/strings/string_table.h"
 
 #include <stdlib.h>
 
@@ -163,6 +166,37 @@ static void guess_ways(const struct trace_source *source)
     }
 }
 
+/* ---- Labels ---- */
+
+/* A reference, and behind it nothing or a separator: the shape of nearly all event ids of a compiler. */
+static bool is_reference(const uint8_t *content, uint32_t nbytes, uint64_t *id_ret)
+{
+    if (nbytes < 5 || content[0] >> 6 != 2 || (content[4] != 0xFF && content[4] != 0x1E))
+        return false;
+    *id_ret = (uint64_t)(content[0] & 0x3F) << 24 | (uint64_t)content[1] << 16 | (uint64_t)content[2] << 8 |
+              content[3];
+    return true;
+}
+
+/* The block that the string may have been found in before. */
+static struct tbed_block *string_block(struct trace_worker *trace, uint32_t string_id)
+{
+    uint64_t page = tbed_string_id_address(string_id) / trace->source->reader->header.page_nbytes;
+    return &trace->strings[page % TRACE_STRING_BLOCKS];
+}
+
+static bool label_of(struct stat_worker *worker, uint64_t id, uint64_t *label_id_ret)
+{
+    struct trace_worker *trace = trace_worker_of(worker);
+    struct tbed_string_entry entry;
+    uint32_t string_id;
+    return trace != NULL && id <= TBED_ID_MAX_RESERVED &&
+           tbed_binding_find(trace->source->reader->metadata, (uint32_t)id, &string_id) &&
+           tbed_string_find_near(trace->source->reader, string_id, string_block(trace, string_id), &entry) ==
+               TBED_OK &&
+           is_reference(entry.content, entry.nbytes, label_id_ret);
+}
+
 /* ---- Names that the caller gives ---- */
 
 static bool is_named(const void *context, uint64_t id)
@@ -196,6 +230,7 @@ static enum tbed_status make(struct trace_source *trace, struct tbed_statistics 
         .recount = recount_block,
         .must_repeat = must_repeat,
         .strings = tbed_label_strings(trace->reader),
+        .label_of = label_of,
         .is_named = options->name != NULL ? is_named : NULL,
         .name = name,
         .prepare = options->name != NULL && options->prepare != NULL ? prepare : NULL,

@@ -23,6 +23,8 @@ struct trace_source {
     bool must_repeat;       /* atomic: a stream that was taken as regular is not */
 };
 
+#define TRACE_STRING_BLOCKS 16u
+
 struct trace_worker {
     struct stat_worker *worker;
     const struct trace_source *source;
@@ -30,7 +32,8 @@ struct trace_worker {
     struct block_spans spans;
     struct regular_frame *frames; /* [0] stands for what is around all known spans */
     size_t frame_room;
-    uint64_t *copy; /* of a block that may be reused meanwhile */
+    uint64_t *copy;                                 /* of a block that may be reused meanwhile */
+    struct tbed_block strings[TRACE_STRING_BLOCKS]; /* that strings were looked up in, by their page */
 };
 
 /* An event that neither begins nor ends a span, 'word' being its place in the block. */

@@ -157,22 +157,11 @@ static bool take_frames(struct intake *intake)
     return frames != NULL;
 }
 
-static bool bind(struct intake *intake, uint32_t first_id, uint32_t id_count, uint32_t string_id)
-{
-    struct tbed_binding_info *binding = tbed_vector_push(&intake->metadata->bindings, sizeof *binding);
-    if (binding != NULL)
-        *binding = (struct tbed_binding_info){first_id, id_count, string_id};
-    return binding != NULL;
-}
-
 static bool take_bind_list(struct intake *intake)
 {
     const struct tbed_disk_bind_list *disk = (const struct tbed_disk_bind_list *)intake->record;
-    uint32_t count = pair_count(intake, LOAD32(disk, count));
-    for (uint32_t i = 0; i < count; i++)
-        if (!bind(intake, LOAD32(&disk->pairs[i], first), 1, LOAD32(&disk->pairs[i], second)))
-            return false;
-    return true;
+    return tbed_bindings_add_list(intake->metadata, intake->record + sizeof *disk,
+                                  pair_count(intake, LOAD32(disk, count)));
 }
 
 static bool take_anchor(struct intake *intake)
@@ -217,7 +206,8 @@ static bool take(struct intake *intake, uint32_t type)
     case TBED_RECORD_LINES:
         return take_lines(intake);
     case TBED_RECORD_BIND:
-        return bind(intake, intake->keyed.key, LOAD32(binding, id_count), LOAD32(binding, string_id));
+        return tbed_bindings_add(metadata, intake->keyed.key, LOAD32(binding, id_count),
+                                 LOAD32(binding, string_id));
     case TBED_RECORD_BIND_LIST:
         return take_bind_list(intake);
     case TBED_RECORD_ANCHOR:
@@ -379,7 +369,7 @@ static bool arrange(const struct tbed_reader *reader, const struct tbed_index *i
         struct tbed_stream_info *info = &((struct tbed_keyed_stream *)metadata->streams.items)[i].info;
         apply_names_and_ends(metadata, info->stream, &info->name_id, &info->end_tick);
     }
-    return tbed_bindings_flatten(metadata->bindings.items, metadata->bindings.count, &metadata->segments);
+    return tbed_bindings_arrange(metadata);
 }
 
 static bool add_header_anchor(const struct tbed_reader *reader, struct tbed_metadata *metadata)
@@ -406,6 +396,7 @@ void tbed_metadata_free(struct tbed_metadata *metadata)
     tbed_vector_free(&metadata->ends);
     tbed_vector_free(&metadata->counters);
     tbed_vector_free(&metadata->bindings);
+    tbed_vector_free(&metadata->runs);
     tbed_vector_free(&metadata->segments);
     tbed_vector_free(&metadata->anchors);
     free(metadata);

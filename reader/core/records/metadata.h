@@ -53,6 +53,16 @@ struct tbed_keyed_value { /* NAME, END: by stream; COUNTER: by the counter's id 
     uint64_t tick;
 };
 
+/* Bindings as a record has them: a BIND, or a part of a BIND_LIST, which is read where it is. */
+struct tbed_binding_run {
+    size_t index;         /* of its first binding, in file order */
+    const uint8_t *pairs; /* struct tbed_disk_id_pair, into the map; NULL: a BIND */
+    uint32_t count;       /* of pairs; of a BIND 1 */
+    uint32_t first, end;  /* all its ids are in [first, end) */
+    uint32_t string_id;   /* of a BIND */
+    bool is_sorted;       /* the ids of the pairs rise */
+};
+
 struct tbed_segment { /* ids [first, end) mean one string; disjoint, rising */
     uint32_t first;
     uint32_t end;
@@ -76,8 +86,9 @@ struct tbed_metadata {
     struct tbed_vector names;     /* struct tbed_keyed_value, the newest of each key */
     struct tbed_vector ends;      /* struct tbed_keyed_value, one a key */
     struct tbed_vector counters;  /* struct tbed_keyed_value, one a key */
-    struct tbed_vector bindings;  /* struct tbed_binding_info, in file order */
-    struct tbed_vector segments;  /* struct tbed_segment */
+    struct tbed_vector bindings;  /* struct tbed_binding_run, in file order */
+    struct tbed_vector runs;      /* struct tbed_binding_run, rising: those that share no id with any other */
+    struct tbed_vector segments;  /* struct tbed_segment, of all other bindings */
     struct tbed_vector
         anchors; /* struct tbed_anchor, rising ticks, the header's among them; monotonic_ns rises too */
     uint64_t series_id, previous_file_id;
@@ -98,9 +109,13 @@ void tbed_metadata_free(struct tbed_metadata *metadata);
  */
 bool tbed_ranges_separate(const struct tbed_reader *reader, struct tbed_metadata *metadata);
 
-/* bindings.c: the segments that the bindings make, the last one of an id counting. False: no memory. */
-bool tbed_bindings_flatten(const struct tbed_binding_info *bindings, size_t count,
-                           struct tbed_vector *segments_ret);
+/* bindings.c: adds what a record binds. False: no memory. */
+bool tbed_bindings_add(struct tbed_metadata *metadata, uint32_t first_id, uint32_t id_count,
+                       uint32_t string_id);
+bool tbed_bindings_add_list(struct tbed_metadata *metadata, const uint8_t *pairs, uint32_t count);
+
+/* After all records: makes the bindings ready to be looked up, the last one of an id counting. False: no memory. */
+bool tbed_bindings_arrange(struct tbed_metadata *metadata);
 
 /* The string that a reserved id or METADATA is bound to. */
 bool tbed_binding_find(const struct tbed_metadata *metadata, uint32_t id, uint32_t *string_id_ret);

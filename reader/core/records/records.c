@@ -53,11 +53,3 @@ uint32_t tbed_counter_unit(const struct tbed_reader *reader, uint32_t counter_id
         return TBED_ID_INVALID;
     return counters[count - 1].id;
 }
-
-bool tbed_binding_get(const struct tbed_reader *reader, size_t index, struct tbed_binding_info *info_ret)
-{
-    if (index >= reader->metadata->bindings.count)
-        return false;
-    *info_ret = ((const struct tbed_binding_info *)reader->metadata->bindings.items)[index];
-    return true;
-}

@@ -68,6 +68,31 @@ enum tbed_status tbed_string_find(const struct tbed_reader *reader, uint32_t id,
     return find(reader, id, false, entry_ret);
 }
 
+/* Is the id's entry in the block? Where: '*at_ret'. A block that may grow is asked for again. */
+static bool is_in(const struct tbed_reader *reader, const struct tbed_block *block, uint32_t id,
+                  uint32_t *at_ret)
+{
+    uint64_t address = tbed_string_id_address(id);
+    uint32_t page_nbytes = reader->header.page_nbytes;
+    if (block->bytes == NULL || !block->sealed || address / page_nbytes != block->string_page)
+        return false;
+    *at_ret = (uint32_t)(address % page_nbytes) - (uint32_t)(block->offset % page_nbytes);
+    return *at_ret >= TBED_BLOCK_HEADER_NBYTES && *at_ret < block->used_nbytes;
+}
+
+enum tbed_status tbed_string_find_near(const struct tbed_reader *reader, uint32_t id,
+                                       struct tbed_block *block, struct tbed_string_entry *entry_ret)
+{
+    size_t position;
+    uint32_t at = 0;
+    bool is_near = id > TBED_ID_INVALID && id <= TBED_ID_MAX && is_in(reader, block, id, &at);
+    enum tbed_status status = is_near ? TBED_OK : place_get(reader, id, &position, block, &at);
+    if (status == TBED_OK)
+        return entry_get(block, at, false, entry_ret);
+    block->bytes = NULL;
+    return status;
+}
+
 /* ---- Entries one after another ---- */
 
 static uint32_t id_of(const struct tbed_reader *reader, const struct tbed_block *block, uint32_t at)

@@ -17,4 +17,11 @@ struct tbed_string_entry {
 enum tbed_status tbed_string_find(const struct tbed_reader *reader, uint32_t id,
                                   struct tbed_string_entry *entry_ret);
 
+/*
+ * The same for one thread that asks for many: '*block', which starts with zeros, is the block asked last, and the
+ * gateway is passed only for another one.
+ */
+enum tbed_status tbed_string_find_near(const struct tbed_reader *reader, uint32_t id,
+                                       struct tbed_block *block, struct tbed_string_entry *entry_ret);
+
 #endif
