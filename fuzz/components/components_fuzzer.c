@@ -474,6 +474,24 @@ static void compare_stream(const struct tbed_reader *reader, const struct asked 
     require_text(asked, poured.text, poured.nbytes);
 }
 
+/* Places in code are spelled in a way of their own, which this oracle does not know. */
+static bool is_place(const struct tbed_reader *reader, uint32_t id)
+{
+    struct tbed_id_info info;
+    tbed_id_resolve(reader, id, &info);
+    return info.kind == TBED_ID_KIND_CODE || info.kind == TBED_ID_KIND_NATIVE;
+}
+
+static void require_name(const struct tbed_reader *reader, const struct asked *asked,
+                         const struct tbed_name *name)
+{
+    char text[TEXT_MAX + 64];
+    REQUIRE(tbed_id_text(reader, asked->id, TBED_NAME_ALL, text, sizeof text) == name->nbytes);
+    REQUIRE(memcmp(text, name->text, name->nbytes) == 0);
+    if (!is_place(reader, asked->id))
+        require_text(asked, name->text, name->nbytes);
+}
+
 static void compare_resolve(const struct tbed_reader *reader, const struct asked *asked)
 {
     char text[TEXT_MAX + 64], cut[10];
@@ -486,10 +504,11 @@ static void compare_resolve(const struct tbed_reader *reader, const struct asked
         return;
     REQUIRE(status == asked->slow.trouble && text[nbytes] == '\0');
     require_text(asked, text, nbytes);
-    REQUIRE(tbed_name_get(reader, asked->id, &name) == status);
-    require_text(asked, name.text, name.nbytes);
+    enum tbed_status name_status = tbed_name_get(reader, asked->id, &name);
+    REQUIRE(name_status == status || (name_status == TBED_OK && is_place(reader, asked->id)));
+    require_name(reader, asked, &name);
     REQUIRE(name.text[name.nbytes] == '\0' && name.id == asked->id);
-    REQUIRE(tbed_name_get(reader, asked->id, &again) == status && again.text == name.text);
+    REQUIRE(tbed_name_get(reader, asked->id, &again) == name_status && again.text == name.text);
 }
 
 static void compare_length(const struct tbed_reader *reader, const struct asked *asked)
@@ -539,7 +558,7 @@ static void compare_label(const struct tbed_reader *reader, const struct asked *
         return;
     const char *divider = memchr(asked->slow.text, DIVIDER, asked->slow.nbytes);
     size_t nbytes = divider != NULL ? (size_t)(divider - asked->slow.text) : asked->slow.nbytes;
-    if (status == TBED_OK) /* else it has stand-ins of its own */
+    if (status == TBED_OK && !is_place(reader, asked->id)) /* else it has stand-ins of its own */
         REQUIRE(label.nbytes == nbytes && memcmp(label.text, asked->slow.text, nbytes) == 0);
     REQUIRE(status == TBED_OK || status == asked->slow.trouble);
     REQUIRE(tbed_event_label(reader, asked->id, &again) == status && again.text == label.text);
