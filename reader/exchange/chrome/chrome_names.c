@@ -83,6 +83,22 @@ static void add_details(struct chrome_name *name, const struct tbed_reader *read
     add_detail(name, "module", info.module);
 }
 
+/* A label is that of every other view: with the same stand-ins where there is no text. */
+static void put_event_label(struct chrome_name *name, const struct tbed_reader *reader, uint32_t id,
+                            const char *text, size_t nbytes)
+{
+    struct tbed_id_info info;
+    struct tbed_name label;
+    enum tbed_status status = TBED_ERR_CACHE_FULL;
+    bool is_string = !tbed_id_resolve(reader, id, &info) || info.kind == TBED_ID_KIND_STRING;
+    if (is_string)
+        status = tbed_event_label(reader, id, &label);
+    if (status != TBED_ERR_CACHE_FULL && status != TBED_ERR_MEMORY)
+        put_label(name, label.text, label.nbytes);
+    else
+        put_label(name, text, nbytes);
+}
+
 static void make_name(struct chrome_name *name, const struct tbed_reader *reader, uint32_t id, char *buffer)
 {
     const char *at = buffer;
@@ -95,7 +111,7 @@ static void make_name(struct chrome_name *name, const struct tbed_reader *reader
         const char *stop = memchr(at, LABEL_END, (size_t)(end - at));
         size_t nbytes = (size_t)((stop != NULL ? stop : end) - at);
         if (is_label)
-            put_label(name, at, nbytes);
+            put_event_label(name, reader, id, at, nbytes);
         else
             add_member(name, at, nbytes);
         if (stop == NULL)

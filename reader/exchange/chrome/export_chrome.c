@@ -1,6 +1,6 @@
 /*
- * Traces as Chrome trace events. Stream by stream, in one pass: a span is written when it ends, with what its begin
- * said.
+ * Traces as Chrome trace events. Stream by stream, in the order of the assembler's steps: a span is written when it
+ * ends, with what its begin said.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,8 +15,9 @@
 #include <tracebed/analysis.h>
 #include <unistd.h>
 
-#define LABEL_END    0x1E
 #define FLUSH_NBYTES (256u << 10)
+#define OPEN_MARK    "\"never ended\":true"
+#define BESIDE       "beside " /* "id" of spans that do not nest: no other id starts so */
 
 struct chrome {
     FILE *out;
@@ -26,7 +27,7 @@ struct chrome {
     int write_errno;
     bool needs_comma;
     char *buffer; /* CHROME_TEXT_MAX bytes */
-    struct tbed_text pair_name, message;
+    struct tbed_text message;
     struct chrome_names names;
     struct chrome_pids taken;
 
@@ -37,9 +38,7 @@ struct chrome {
 
     /* of the stream at hand */
     const struct chrome_thread *thread;
-    struct tbed_scopes *scopes;
-    bool is_of_pair;     /* the message at hand: it is written as a span */
-    uint64_t pair_count; /* that do not nest: each needs a number */
+    uint64_t beside_count; /* spans that do not nest: each needs a number */
 };
 
 /* ---- Output ---- */
@@ -154,9 +153,12 @@ static void put_arguments(struct chrome *chrome, struct tbed_arguments at, uint3
     }
 }
 
-/* "args" of the id's own arguments and of up to two lists of others; nothing if there are none. */
-static void put_args(struct chrome *chrome, uint32_t id, const struct tbed_scope *begin,
-                     const struct tbed_event *event)
+/*
+ * "args" of the id's own arguments and of up to two lists of others, and that a span never ended; nothing if there are
+ * none.
+ */
+static void put_args(struct chrome *chrome, uint32_t id, const struct tbed_assembled *begin,
+                     const struct tbed_event *event, bool is_open)
 {
     struct tbed_text *text = &chrome->text;
     const struct chrome_name *name = find_name(chrome, id);
@@ -164,7 +166,7 @@ static void put_args(struct chrome *chrome, uint32_t id, const struct tbed_scope
     uint32_t begin_count = begin != NULL ? begin->argument_count : 0;
     uint32_t event_count = event != NULL ? event->argument_count : 0;
     bool has_details = name->details.nbytes > 0;
-    if (count + begin_count + event_count == 0 && !has_details)
+    if (count + begin_count + event_count == 0 && !has_details && !is_open)
         return;
     tbed_text_puts(text, ",\"args\":{");
     tbed_text_put(text, name->details.bytes, name->details.nbytes);
@@ -175,6 +177,8 @@ static void put_args(struct chrome *chrome, uint32_t id, const struct tbed_scope
     count += begin_count;
     if (event != NULL)
         put_arguments(chrome, event->arguments, event_count, count, has_details || count > 0);
+    if (is_open)
+        tbed_text_puts(text, has_details || count + event_count > 0 ? "," OPEN_MARK : OPEN_MARK);
     tbed_text_puts(text, "}");
 }
 
@@ -193,26 +197,6 @@ static void close_event(struct chrome *chrome)
 
 /* ---- Spans ---- */
 
-/* A pair of messages is called "context : text". */
-static void put_scope_name(struct chrome *chrome, const struct tbed_scope *scope)
-{
-    struct tbed_text *text = &chrome->text, *name = &chrome->pair_name;
-    if (!scope->is_pair) {
-        put_name(chrome, scope->id);
-        put_category(chrome, scope->category);
-        return;
-    }
-    const char *unit = memchr(scope->name, LABEL_END, scope->name_nbytes);
-    size_t context = unit != NULL ? (size_t)(unit - scope->name) : 0, rest = context + (unit != NULL);
-    name->nbytes = 0;
-    tbed_text_put(name, scope->name, context);
-    tbed_text_puts(name, unit != NULL ? " : " : "");
-    tbed_text_put(name, scope->name + rest, scope->name_nbytes - rest);
-    open_event(chrome);
-    tbed_json_quote(text, name->bytes, name->nbytes);
-    tbed_text_puts(text, ",\"cat\":\"message\"");
-}
-
 /* False: it is shorter than asked for. */
 static bool is_long_enough(struct chrome *chrome, uint64_t begin_tick, uint64_t end_tick, uint64_t *ns_ret)
 {
@@ -221,71 +205,64 @@ static bool is_long_enough(struct chrome *chrome, uint64_t begin_tick, uint64_t 
     bool is_long = *ns_ret >= chrome->options.minimum_ns;
     chrome->report.short_count += !is_long;
     chrome->report.inverted_count += is_long && begin_tick > end_tick;
+    chrome->report.clipped_count += is_long && (begin_ns == INT64_MAX || end_ns == INT64_MAX);
     return is_long;
 }
 
-/* 'event' is what ended it; its arguments stand behind the begin's. */
-static void put_span(struct chrome *chrome, const struct tbed_scope *begin, const struct tbed_event *event)
+/* An END's own arguments come after its begin's; a SPAN has one list. */
+static void put_span(struct chrome *chrome, const struct tbed_step *step, uint64_t ns)
 {
-    uint64_t ns;
-    if (!is_long_enough(chrome, begin->begin_tick, event->tick, &ns))
-        return;
-    put_scope_name(chrome, begin);
-    put_place(chrome, "X", ns_of(chrome, begin->begin_tick));
+    const struct tbed_assembled *span = step->span;
+    bool has_end = step->event != NULL && step->event->type == TBED_EVENT_END;
+    put_name(chrome, span->id);
+    put_category(chrome, span->category);
+    bool is_inverted = span->begin_tick > span->end_tick; /* no time, at its end */
+    put_place(chrome, "X", ns_of(chrome, is_inverted ? span->end_tick : span->begin_tick));
     tbed_text_puts(&chrome->text, ",\"dur\":");
     put_us(chrome, ns > INT64_MAX ? INT64_MAX : (int64_t)ns);
-    if (!begin->is_pair)
-        put_args(chrome, begin->id, begin, event);
+    put_args(chrome, span->id, span, has_end ? step->event : NULL, step->kind == TBED_STEP_OPEN);
     close_event(chrome);
 }
 
-/* One of the two events of a scope that does not nest in its thread, which viewers show beside it. */
-static void put_side(struct chrome *chrome, const struct tbed_scope *scope, const char *phase, uint64_t tick,
-                     bool is_open)
+/* One of the two events of a span that does not nest in its thread, which viewers show beside it. */
+static void open_side(struct chrome *chrome, const struct tbed_assembled *span, const char *phase,
+                      uint64_t tick)
 {
-    put_scope_name(chrome, scope);
+    put_name(chrome, span->id);
+    put_category(chrome, span->category);
     put_place(chrome, phase, ns_of(chrome, tick));
-    tbed_text_puts(&chrome->text, ",\"id\":\"scope ");
-    tbed_text_u64(&chrome->text, chrome->pair_count);
-    tbed_text_puts(&chrome->text, is_open ? "\",\"args\":{\"never ended\":true}" : "\"");
+    tbed_text_puts(&chrome->text, ",\"id\":\"" BESIDE);
+    tbed_text_u64(&chrome->text, chrome->beside_count);
+    tbed_text_puts(&chrome->text, "\"");
+}
+
+static void put_beside(struct chrome *chrome, const struct tbed_step *step)
+{
+    const struct tbed_assembled *span = step->span;
+    chrome->beside_count++;
+    open_side(chrome, span, "b", span->begin_tick);
+    put_args(chrome, span->id, span, step->event, step->kind == TBED_STEP_OPEN);
+    close_event(chrome);
+    open_side(chrome, span, "e", span->end_tick);
     close_event(chrome);
 }
 
-static void put_beside(struct chrome *chrome, const struct tbed_scope_step *step)
+/* What leaves the stack before or after its end does not nest in its thread. */
+static bool is_beside(const struct tbed_step *step)
+{
+    return step->event != NULL && step->event->type == TBED_EVENT_END && step->event->of.end.leaves;
+}
+
+static void take_span(struct chrome *chrome, const struct tbed_step *step)
 {
     uint64_t ns;
-    bool is_open = step->change == TBED_SCOPE_OPEN;
-    if (!is_long_enough(chrome, step->scope->begin_tick, step->end_tick, &ns))
+    if (!is_long_enough(chrome, step->span->begin_tick, step->span->end_tick, &ns))
         return;
-    chrome->pair_count++;
-    put_side(chrome, step->scope, "b", step->scope->begin_tick, is_open);
-    put_side(chrome, step->scope, "e", step->end_tick, false);
-    chrome->report.open_count += is_open;
-}
-
-static void put_open(struct chrome *chrome, const struct tbed_scope *begin)
-{
-    put_scope_name(chrome, begin);
-    put_place(chrome, "B", ns_of(chrome, begin->begin_tick));
-    put_args(chrome, begin->id, begin, NULL);
-    close_event(chrome);
-    chrome->report.open_count++;
-}
-
-static void take_step(void *context, const struct tbed_scope_step *step)
-{
-    struct chrome *chrome = context;
-    bool is_pair = step->scope->is_pair;
-    bool leaves = step->event != NULL && step->event->type == TBED_EVENT_END && step->event->of.end.leaves;
-    chrome->is_of_pair |= is_pair && step->change != TBED_SCOPE_ORPHAN;
-    if (step->change == TBED_SCOPE_END && !leaves && (!is_pair || step->is_nested))
-        put_span(chrome, step->scope, step->event);
-    else if (step->change == TBED_SCOPE_OPEN && step->is_nested)
-        put_open(chrome, step->scope);
-    else if (step->change == TBED_SCOPE_END || step->change == TBED_SCOPE_OPEN)
+    chrome->report.open_count += step->kind == TBED_STEP_OPEN;
+    if (is_beside(step))
         put_beside(chrome, step);
     else
-        chrome->report.unpaired_count += step->change == TBED_SCOPE_UNKNOWN;
+        put_span(chrome, step, ns);
 }
 
 /* ---- Other events ---- */
@@ -296,7 +273,7 @@ static void put_instant(struct chrome *chrome, const struct tbed_event *event)
     put_category(chrome, event->category);
     put_place(chrome, "i", ns_of(chrome, event->tick));
     tbed_text_puts(&chrome->text, ",\"s\":\"t\"");
-    put_args(chrome, event->id, NULL, event);
+    put_args(chrome, event->id, NULL, event, false);
     close_event(chrome);
 }
 
@@ -366,7 +343,7 @@ static void put_keyed(struct chrome *chrome, const struct tbed_event *event, con
     tbed_text_puts(text, ",\"id\":\"");
     tbed_text_puts(text, key);
     tbed_text_puts(text, event->type == TBED_EVENT_FLOW_END ? "\",\"bp\":\"e\"" : "\"");
-    put_args(chrome, event->id, NULL, event);
+    put_args(chrome, event->id, NULL, event, false);
     close_event(chrome);
 }
 
@@ -409,39 +386,35 @@ static void put_other(struct chrome *chrome, const struct tbed_event *event)
 
 /* ---- One trace ---- */
 
-static void put_event(struct chrome *chrome, const struct tbed_event *event, uint32_t depth)
+static void take_step(struct chrome *chrome, const struct tbed_step *step)
 {
-    struct tbed_scope whole = {.id = event->id, .category = event->category};
-    chrome->is_of_pair = false;
-    if (tbed_scopes_take(chrome->scopes, event, depth) != TBED_OK)
-        chrome->text.is_out_of_memory = true;
-    switch (event->type) {
-    case TBED_EVENT_BEGIN:
-    case TBED_EVENT_END:
+    switch (step->kind) {
+    case TBED_STEP_BEGIN:
         break;
-    case TBED_EVENT_SPAN:
-        whole.begin_tick = event->of.span.begin_tick;
-        put_span(chrome, &whole, event);
+    case TBED_STEP_END:
+    case TBED_STEP_OPEN:
+        take_span(chrome, step);
         break;
-    default:
-        if (!chrome->is_of_pair)
-            put_other(chrome, event);
+    case TBED_STEP_UNKNOWN:
+        chrome->report.unpaired_count++;
+        break;
+    case TBED_STEP_EVENT:
+        put_other(chrome, step->event);
     }
 }
 
 static enum tbed_status put_stream(struct chrome *chrome, const struct chrome_thread *thread)
 {
-    struct tbed_cursor *cursor;
-    struct tbed_event event;
-    enum tbed_status status = tbed_cursor_open(chrome->reader, thread->stream, &cursor);
+    struct tbed_assembler *assembler;
+    struct tbed_step step;
+    enum tbed_status status = tbed_assembler_open(chrome->reader, &thread->stream, 1, &assembler);
     if (status != TBED_OK)
         return status;
     chrome->thread = thread;
-    while (!is_over(chrome) && tbed_cursor_next(cursor, &event) == TBED_OK)
-        put_event(chrome, &event, tbed_cursor_depth(cursor));
-    tbed_scopes_finish(chrome->scopes);
-    tbed_cursor_close(cursor);
-    return TBED_OK;
+    while (!is_over(chrome) && (status = tbed_assembler_next(assembler, &step)) == TBED_OK)
+        take_step(chrome, &step);
+    tbed_assembler_close(assembler);
+    return status == TBED_END ? TBED_OK : status;
 }
 
 static void open_metadata(struct chrome *chrome, const char *name, uint64_t pid, uint64_t tid)
@@ -547,13 +520,6 @@ static int64_t find_shift(const struct start *start, const struct start *starts,
     return __builtin_sub_overflow(late, start->ns, &shift) ? 0 : shift;
 }
 
-static enum tbed_status open_scopes(struct chrome *chrome)
-{
-    const struct tbed_scopes_options options = {
-        .size = sizeof options, .step = take_step, .step_context = chrome};
-    return tbed_scopes_open(chrome->reader, &options, &chrome->scopes);
-}
-
 static enum tbed_status put_trace(struct chrome *chrome, struct tbed_reader *reader)
 {
     chrome->reader = reader;
@@ -562,14 +528,10 @@ static enum tbed_status put_trace(struct chrome *chrome, struct tbed_reader *rea
         tbed_chrome_threads_make(reader, chrome->options.collapse_threads, &chrome->taken,
                                  &chrome->report.renumbered_count, &chrome->threads);
     if (status == TBED_OK)
-        status = open_scopes(chrome);
-    if (status == TBED_OK)
         put_metadata(chrome);
     for (size_t i = 0; i < chrome->threads.count && status == TBED_OK && !is_over(chrome); i++)
         status = put_stream(chrome, &chrome->threads.items[i]);
     tbed_chrome_threads_free(&chrome->threads);
-    tbed_scopes_close(chrome->scopes);
-    chrome->scopes = NULL;
     chrome->threads = (struct chrome_threads){0};
     return status;
 }
@@ -621,7 +583,6 @@ static enum tbed_status export_into(struct chrome *chrome, struct tbed_reader *c
     tbed_chrome_names_close(&chrome->names);
     free(chrome->buffer);
     free(chrome->text.bytes);
-    free(chrome->pair_name.bytes);
     free(chrome->message.bytes);
     free(chrome->taken.items);
     return status;

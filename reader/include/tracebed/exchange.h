@@ -213,7 +213,8 @@ static inline enum tbed_status tbed_export_profile(struct tbed_reader *reader, c
 /*
  * JSON for chrome://tracing, Perfetto, speedscope and Firefox's profiler: an object whose "traceEvents" contain, for any
  * number of traces:
- *   spans (SPAN; BEGIN with its END)  ph X, or B if they never ended
+ *   spans                             ph X; "args" has "never ended": true if they lasted to their stream's end
+ *   spans ended by LEAVE              ph b, e, because they do not nest; "id" starts with "beside "
  *   instants, messages, gaps          ph i
  *   counters                          ph C
  *   asynchronous spans                ph b, e; "id" is the name's id and the key
@@ -246,6 +247,7 @@ struct tbed_chrome_report {
     uint64_t argument_count; /* left out: arguments of counters, which viewers would show as more counters */
     uint64_t
         renumbered_count; /* processes whose pid an earlier trace uses for another process; they get a free one */
+    uint64_t clipped_count; /* among them: spans with a time above 63 bits, written as the highest possible */
 };
 
 /*

@@ -44,7 +44,7 @@ OPTIONS = [
     ("dump", "--order=time", "--depth", set()),
     ("dump", "", "--limit=1", ALL),
     ("verify", "--json", "--quiet", set()),
-    ("diff", "", "--by=module", ALL - {"profile"}),
+    ("diff", "--json", "--by=module", LOGS),
     ("strings", "--raw", "--bindings", set()),
     ("strings", "--raw", "--unresolved", set()),
     ("export", "--to=chrome -o -", "--absolute", SPANS),

@@ -17,7 +17,7 @@ SEPARATOR = "\x1e"
 UNTIMED = ("IncrementalResultHashing",)
 UNCOUNTED = ("IncrementalResultHashing", "IncrementalLoadResult", "QueryBlocked")
 TICKS_OF_NS = 10 ** 9
-PAIRS_COMPARED = 4096
+DEPTH_MAX = 1024  # what is deeper is put together
 DOUBLE_MAX = 2 ** 53  # what JSON can say exactly
 
 
@@ -26,7 +26,7 @@ class Span:
 
     def __init__(self, label, begin, end, category=None, is_open=False):
         self.label, self.begin, self.end, self.category, self.is_open = label, begin, end, category, is_open
-        self.children = 0
+        self.children, self.path = 0, ()
 
 
 class Figures:
@@ -64,6 +64,9 @@ class Facts:
         rows = collections.defaultdict(Figures)
         for spans in self.streams.values():
             for span, parent in nest(spans):
+                span.path = (parent.path if parent is not None else ()) + (span.label,)
+                if len(span.path) > DEPTH_MAX:
+                    self.features.add("deeper")
                 if parent is not None:
                     parent.children += self.length(span)
                     rows[parent.label].child_count += 1
@@ -80,6 +83,14 @@ class Facts:
         for label, count in self.unknown.items():
             rows[label].unknown += count
         return dict(rows)
+
+    def paths(self):
+        """The self time of each path of labels, after figures()."""
+        paths = collections.Counter()
+        for spans in self.streams.values():
+            for span in spans:
+                paths[span.path] += self.length(span) - span.children
+        return paths
 
     def names_all(self):
         return all(span.label is not None for spans in self.streams.values() for span in spans)
@@ -115,7 +126,7 @@ class Stream:
     def __init__(self, facts):
         self.facts, self.spans = facts, []
         self.stack, self.depth = {}, 0  # what is known of the open spans, by how many are around them
-        self.left, self.pairs = [], []
+        self.left = []  # spans that left the stack and never ended
         self.sequence, self.last = None, 0  # of the block at hand, and the latest tick in it
 
     def begin_block(self, block, stored):
@@ -153,29 +164,11 @@ class Stream:
             return
         label = top.label if top.label is not None else label
         end = event.get("end_tick", event["tick"])
+        self.spans.append(Span(label, begin, end, top.category, end == 0))
+        if "end_tick" in event:
+            self.facts.features.add("left")
         if end == 0:
-            self.left.append(Open(label, begin, top.category))
-        else:
-            self.spans.append(Span(label, begin, end, top.category))
-
-    def message(self, event):
-        context, text = message_text(event)
-        if not text.startswith(("{", "}")):
-            return
-        name = (context, text[1:].lstrip(" "))
-        if text.startswith("{"):
-            self.pairs.append((name, event["tick"]))
-            return
-        fits = [pair for pair in self.pairs if pair[0] == name]
-        if not fits and name[1]:
-            fits = [pair for pair in self.pairs[-PAIRS_COMPARED:]
-                    if pair[0][0] == context and pair[0][1].startswith(name[1])]
-        if fits:
-            self.pairs.reverse()
-            self.pairs.remove(fits[-1])
-            self.pairs.reverse()
-            self.spans.append(Span(pair_label(fits[-1][0]), fits[-1][1], event["tick"]))
-            self.facts.features.add("pairs")
+            self.left.append(self.spans[-1])
 
     def take(self, event, label):
         if event["type"] != "message" and SEPARATOR in (event["name"] or ""):
@@ -188,34 +181,13 @@ class Stream:
         elif event["type"] == "span":
             self.spans.append(Span(label, event["begin_tick"], event["tick"], event.get("category_name")))
             self.facts.features.add("whole")
-        elif event["type"] == "message":
-            self.message(event)
         self.last = max(self.last, event["tick"])
 
     def finish(self):
-        if self.pairs:
-            self.facts.features.add("pairs")
-        spans = [opened for at, opened in sorted(self.stack.items())]
-        self.end_here(spans + self.left + [Open(pair_label(name), tick) for name, tick in self.pairs], self.last)
+        self.end_here([opened for at, opened in sorted(self.stack.items())], self.last)
+        for span in self.left:
+            span.end = self.last
         return self.spans
-
-
-def message_text(event):
-    """The context, and as much of the text as pairs need: formats are plain or "%s"."""
-    arguments = event.get("args", [])
-    if event["id"] == decoder.INVALID:
-        return None, arguments[0]["value"] if arguments and isinstance(arguments[0]["value"], str) else ""
-    context, text = event.get("context"), event["name"] or ""
-    if context is not None:
-        text = text.partition(SEPARATOR)[2]
-    if text.startswith("%s") and arguments and isinstance(arguments[0]["value"], str):
-        text = arguments[0]["value"] + text[2:]
-    return context or None, text
-
-
-def pair_label(name):
-    context, text = name
-    return label_of("%s : %s" % (context, text) if context else text)
 
 
 def id_label(trace, id):

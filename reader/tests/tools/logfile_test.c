@@ -411,7 +411,7 @@ static void the_documents_examples_give_its_lines(void **state)
                      "004567 1 } desktop (cd100003) ::Desktop::OpenStartupscreen\n"
                      "099999 1 | desktop (cd100003) : ::Desktop::CloseStartupscreen : Startup finished\n"
                      "closing log file at 099999");
-    EXPECT(0, "lengthy calculation", "", "tree", "--calls", path);
+    EXPECT(0, "desktop (cd100003) ::Desktop::OpenStartupscreen", "", "tree", "--calls", path);
 }
 
 /* ---- On and off ---- */

@@ -32,10 +32,11 @@ static void put_report(const struct export_request *request, const struct tbed_c
     put_note(piped, report->short_count, "span", "left out for being short");
     put_note(piped, report->allocation_count, "allocation event", "left out: the format has no such kind");
     put_note(piped, report->unknown_count, "event", "of unknown types left out");
-    put_note(piped, report->unpaired_count, "span", "left out: their begin is not known");
+    put_note(piped, report->unpaired_count, "span", "left out: its begin is not known");
     put_note(piped, report->argument_count, "argument", "of counters left out");
-    put_note(piped, report->open_count, "span", "that never ended, written as begun");
+    put_note(piped, report->open_count, "span", "that never ended, written up to its thread's last event");
     put_note(piped, report->inverted_count, "span", "that end before they begin, written without a duration");
+    put_note(piped, report->clipped_count, "span", "with a time cut to 63 bits");
     put_note(piped, report->renumbered_count, "process",
              "renumbered: an earlier file has one of the same number");
 }

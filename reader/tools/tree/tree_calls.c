@@ -1,7 +1,8 @@
 /*
- * tracebed tree --calls: the scopes of each thread one by one, indented, with time and duration.
+ * tracebed tree --calls: the spans of each thread one by one, indented, with time and duration.
  *
- * A call is printed where it began, with what is known when it ended: a thread's calls are kept until the thread ends.
+ * Spans come when they end, and are printed where they began: a thread's spans are kept until the thread ends. They nest
+ * as in every other view, by the rule of tracebed/analysis.h.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,102 +12,95 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define UNIT       '\x1e' /* between a context and what is said in it */
-#define INDENT_MAX 60     /* levels that are shown by indentation */
+#define INDENT_MAX 60 /* levels that are shown by indentation */
 #define NS_PER_S   INT64_C(1000000000)
 
 struct call {
     uint64_t begin_tick, end_tick;
-    const char *name; /* of a pair; an orphan's is its own */
-    size_t name_nbytes;
+    size_t end_index; /* how many of its thread ended before it */
+    size_t parent;    /* its 'end_index'; SIZE_MAX: none */
     size_t depth;
     uint32_t id;
-    bool is_pair, is_open, is_orphan;
+    bool is_open;
 };
 
 struct calls {
     struct tree *tree;
-    struct tbed_scopes *scopes;
     struct call *items;
     size_t count, room;
+    uint64_t unknown_count;         /* spans whose begin is not known */
     struct tool_buffer name, shown; /* of the call at hand */
 };
 
 /* ---- One thread ---- */
 
-static void add(struct calls *calls, const struct tbed_scope_step *step)
+static void add(struct calls *calls, const struct tbed_step *step)
 {
-    const struct tbed_scope *scope = step->scope;
+    const struct tbed_assembled *span = step->span;
     if (calls->count == calls->room) {
         calls->room = calls->room * 2 + 64;
         calls->items = tool_realloc(calls->items, calls->room * sizeof *calls->items);
     }
-    calls->items[calls->count] = (struct call){.begin_tick = scope->begin_tick,
-                                               .end_tick = scope->begin_tick,
-                                               .name = scope->name,
-                                               .name_nbytes = scope->name_nbytes,
-                                               .depth = step->depth,
-                                               .id = scope->id,
-                                               .is_pair = scope->is_pair,
-                                               .is_orphan = step->change == TBED_SCOPE_ORPHAN};
-    step->scope->tag = calls->count++;
-}
-
-static void take_step(void *context, const struct tbed_scope_step *step)
-{
-    struct calls *calls = context;
-    if (step->change == TBED_SCOPE_UNKNOWN || step->change == TBED_SCOPE_LEFT)
-        return; /* of a begin that is not in the trace; of no interest here */
-    if (step->change == TBED_SCOPE_BEGIN || step->change == TBED_SCOPE_ORPHAN || !step->was_begun)
-        add(calls, step);
-    struct call *call = &calls->items[step->scope->tag];
-    if (call->is_orphan) {
-        char *name = tool_realloc(NULL, call->name_nbytes + 1);
-        memcpy(name, call->name, call->name_nbytes);
-        call->name = name;
-    }
-    if (step->change == TBED_SCOPE_END || step->change == TBED_SCOPE_OPEN)
-        call->end_tick = step->end_tick;
-    call->is_open = step->change == TBED_SCOPE_OPEN;
+    bool is_inverted = span->begin_tick > span->end_tick; /* no time, at its end */
+    calls->items[calls->count] = (struct call){.begin_tick = is_inverted ? span->end_tick : span->begin_tick,
+                                               .end_tick = span->end_tick,
+                                               .end_index = calls->count,
+                                               .parent = SIZE_MAX,
+                                               .id = span->id,
+                                               .is_open = step->kind == TBED_STEP_OPEN};
+    calls->count++;
 }
 
 static enum tbed_status take_stream(struct calls *calls, uint32_t stream)
 {
-    struct tbed_cursor *cursor;
-    struct tbed_event event;
-    enum tbed_status status = tbed_cursor_open(calls->tree->reader, stream, &cursor);
+    struct tbed_assembler *assembler;
+    struct tbed_step step;
+    enum tbed_status status = tbed_assembler_open(calls->tree->reader, &stream, 1, &assembler);
+    calls->count = 0;
     if (status != TBED_OK)
         return status;
-    while (status == TBED_OK && tbed_cursor_next(cursor, &event) == TBED_OK)
-        status = tbed_scopes_take(calls->scopes, &event, tbed_cursor_depth(cursor));
-    tbed_cursor_close(cursor);
-    tbed_scopes_finish(calls->scopes);
-    return status;
-}
-
-static void forget(struct calls *calls)
-{
-    for (size_t i = 0; i < calls->count; i++)
-        if (calls->items[i].is_orphan)
-            free((void *)calls->items[i].name);
-    calls->count = 0;
-}
-
-/* ---- Names ---- */
-
-static void name_call(struct calls *calls, const struct call *call)
-{
-    struct tool_buffer *name = &calls->name;
-    name->nbytes = 0;
-    if (!call->is_pair) {
-        tool_append_name(name, calls->tree->reader, call->id);
-    } else {
-        const char *unit = memchr(call->name, UNIT, call->name_nbytes);
-        size_t context = unit != NULL ? (size_t)(unit - call->name) : 0, rest = context + (unit != NULL);
-        tool_append(name, call->name, context);
-        tool_append(name, " : ", unit != NULL ? 3 : 0);
-        tool_append(name, call->name + rest, call->name_nbytes - rest);
+    while ((status = tbed_assembler_next(assembler, &step)) == TBED_OK) {
+        if (step.kind == TBED_STEP_END || step.kind == TBED_STEP_OPEN)
+            add(calls, &step);
+        calls->unknown_count += step.kind == TBED_STEP_UNKNOWN;
     }
+    tbed_assembler_close(assembler);
+    return status == TBED_END ? TBED_OK : status;
+}
+
+static bool contains(const struct call *outer, const struct call *inner)
+{
+    return outer->begin_tick <= inner->begin_tick && inner->end_tick <= outer->end_tick;
+}
+
+/* From the last to the first: what does not contain a span does not contain those that ended before it either. */
+static void nest(struct calls *calls)
+{
+    size_t top = SIZE_MAX;
+    for (size_t i = calls->count; i-- > 0; top = i) {
+        while (top != SIZE_MAX && !contains(&calls->items[top], &calls->items[i]))
+            top = calls->items[top].parent;
+        calls->items[i].parent = top;
+        calls->items[i].depth = top != SIZE_MAX ? calls->items[top].depth + 1 : 0;
+    }
+}
+
+/* By begin; of those that began together the outer one ended later. */
+static int compare_calls(const void *left, const void *right)
+{
+    const struct call *a = left, *b = right;
+    if (a->begin_tick != b->begin_tick)
+        return a->begin_tick < b->begin_tick ? -1 : 1;
+    return a->end_index > b->end_index ? -1 : a->end_index < b->end_index;
+}
+
+static enum tbed_status read_thread(struct calls *calls, uint32_t stream)
+{
+    enum tbed_status status = take_stream(calls, stream);
+    nest(calls);
+    if (calls->count > 1)
+        qsort(calls->items, calls->count, sizeof *calls->items, compare_calls);
+    return status;
 }
 
 /* Whether it is to be shown; its name is made then. */
@@ -115,7 +109,8 @@ static bool takes(struct calls *calls, const struct call *call)
     const struct tree *tree = calls->tree;
     if (call->depth >= tree->depth_max)
         return false;
-    name_call(calls, call);
+    calls->name.nbytes = 0;
+    tool_append_name(&calls->name, tree->reader, call->id);
     return group_takes(&tree->filter, calls->name.bytes,
                        tool_label_nbytes(calls->name.bytes, calls->name.nbytes));
 }
@@ -150,12 +145,11 @@ static void put_call(struct calls *calls, const struct call *call)
     char duration[32];
     int indent = (int)(call->depth < INDENT_MAX ? call->depth : INDENT_MAX);
     put_begin(tree, call->begin_tick);
-    printf(" %12s  %*s", call->is_orphan ? "" : tree_format_ticks(tree, duration, ticks_of(tree, call)),
-           indent * 2, "");
+    printf(" %12s  %*s", tree_format_ticks(tree, duration, ticks_of(tree, call)), indent * 2, "");
     calls->shown.nbytes = 0;
     tool_append_event_name(&calls->shown, calls->name.bytes, calls->name.nbytes);
     tool_print_text(stdout, calls->shown.bytes, calls->shown.nbytes, 0);
-    fputs(call->is_orphan ? "  [never begun]" : call->is_open ? "  [never ended]" : "", stdout);
+    fputs(call->is_open ? "  [never ended]" : "", stdout);
     putchar('\n');
 }
 
@@ -178,8 +172,7 @@ static void json_call(struct tbed_json *json, const struct calls *calls, const s
     bool is_time = tree->info.clock != TBED_CLOCK_USER;
     uint64_t begin = cut(tree, call->begin_tick), ticks = ticks_of(tree, call);
     tbed_json_object_open(json, NULL);
-    tool_json_event_name(json, tree->reader, call->is_pair ? TBED_ID_INVALID : call->id, calls->name.bytes,
-                         calls->name.nbytes);
+    tool_json_event_name(json, tree->reader, call->id, calls->name.bytes, calls->name.nbytes);
     if (is_time) {
         tbed_json_i64(json, "begin_ns", tbed_ticks_to_ns(tree->reader, begin));
         tbed_json_i64(json, "duration_ns", (int64_t)(tbed_tick_span_to_ns(tree->reader, ticks) + 0.5));
@@ -188,9 +181,7 @@ static void json_call(struct tbed_json *json, const struct calls *calls, const s
         tbed_json_u64(json, "duration_ticks", ticks);
     }
     tbed_json_u64(json, "depth", call->depth);
-    tbed_json_bool(json, "of_messages", call->is_pair);
     tbed_json_bool(json, "never_ended", call->is_open);
-    tbed_json_bool(json, "never_begun", call->is_orphan);
     tbed_json_object_close(json);
 }
 
@@ -216,16 +207,17 @@ static enum tbed_status put_all(struct calls *calls, struct tbed_json *json)
     for (size_t i = 0;
          status == TBED_OK && !tool_output_failed() && tbed_stream_get(calls->tree->reader, i, &stream);
          i++) {
-        status = take_stream(calls, stream.stream);
+        status = read_thread(calls, stream.stream);
         shown += calls->count;
         if (json != NULL)
             json_thread(json, calls, &stream);
         else if (calls->count > 0)
             put_thread(calls, &stream);
-        forget(calls);
     }
     if (shown == 0 && json == NULL)
         tool_hint("It has no spans; run 'tracebed report' to see its contents.");
+    if (calls->unknown_count > 0 && json == NULL)
+        tool_hint("%llu spans without a known begin are left out.", (unsigned long long)calls->unknown_count);
     return status;
 }
 
@@ -233,23 +225,19 @@ enum tbed_status tree_calls(struct tree *tree)
 {
     struct calls calls = {.tree = tree};
     struct tbed_json json = {.out = stdout};
-    struct tbed_scopes_options options = {.size = sizeof options, .step = take_step, .step_context = &calls};
-    enum tbed_status status = tbed_scopes_open(tree->reader, &options, &calls.scopes);
-    if (status != TBED_OK)
-        return status;
     if (tree->json) {
         tbed_json_object_open(&json, NULL);
         tbed_json_string(&json, "file", tree->path);
         tbed_json_array_open(&json, "threads");
     }
     tool_places_prepare_all(&tree->places);
-    status = put_all(&calls, tree->json ? &json : NULL);
+    enum tbed_status status = put_all(&calls, tree->json ? &json : NULL);
     if (tree->json) {
         tbed_json_array_close(&json);
+        tbed_json_u64(&json, "begin_unknown", calls.unknown_count);
         tbed_json_object_close(&json);
         tbed_json_line(&json);
     }
-    tbed_scopes_close(calls.scopes);
     free(calls.items);
     free(calls.name.bytes);
     free(calls.shown.bytes);
