@@ -22,7 +22,7 @@ const char *test_path(const char *name);
 /* A new trace with these options (NULL: defaults), any old file replaced. Fails the test if it cannot be. */
 struct tbed_writer *test_writer_open(const char *path, const struct tbed_writer_options *options);
 
-/* Opens the trace, checks everything, and fails the test unless it is intact and shut as told. */
+/* Opens the trace, checks everything, and fails the test unless the trace is intact, and shut if 'shut' is true. */
 struct tbed_reader *test_reader_open(const char *path, bool shut);
 
 /* All events of a stream, the caller's to free(). */

@@ -64,7 +64,7 @@ static void wait_for_rounds(void)
         usleep(100);
 }
 
-/* What stands before the U+001E is what the message says. */
+/* The text before U+001E is the same as the message. */
 static void check_message(struct tbed_reader *reader, const struct tbed_event *event)
 {
     char text[64], wanted[64];

@@ -1,6 +1,5 @@
 /*
- * The file under a writer: who may make it, join it, fill it, and what a full disk does to the program
- * (nothing).
+ * The file under a writer: creating, joining and filling it, and what a full disk does to the program.
  *
  * SPDX-License-Identifier: MIT
  */

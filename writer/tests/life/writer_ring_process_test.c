@@ -88,7 +88,7 @@ static void end_by_kill(pid_t child)
 {
     assert_int_equal(kill(child, SIGKILL), 0);
     assert_int_equal(waitpid(child, NULL, 0), child);
-    usleep(2000); /* who finds all pages held does not look again for a millisecond */
+    usleep(2000); /* a recorder that finds all pages held does not look again for a millisecond */
 }
 
 static void end_well(pid_t child)
@@ -156,7 +156,10 @@ static void forked_child_has_pages_of_its_own(void **state)
     pipes_close(&pipes);
 }
 
-/* Of two that share a ring one is killed; its events stay until their turn comes, then its page is had by the other. */
+/*
+ * One of two processes that share a ring is killed; its events stay until their turn comes, then the other takes its
+ * page.
+ */
 static void survivor_gets_the_pages_of_who_was_killed(void **state)
 {
     (void)state;
@@ -224,7 +227,7 @@ static void record_joined(const char *path, int number, struct pipes *pipes)
     _exit(0);
 }
 
-/* What living processes hold stays, whoever goes round; what the killed one held comes back. */
+/* Pages held by living processes stay, whichever process comes round to them; those of the killed one are reused. */
 static void one_of_several_that_joined_is_killed(void **state)
 {
     enum { JOINED = 4, KILLED = 2 };
@@ -345,7 +348,7 @@ static void given_ticks_go_round(void **state)
     }
 }
 
-/* Deeper than a block stores: the innermost are told with their begins, and their number is right. */
+/* Deeper than a block stores: the innermost spans come back with their begins, and the depth is right. */
 static void spans_deeper_than_a_block_stores(void **state)
 {
     enum { DEPTH = 3 * PAGE_NBYTES / 64 };

@@ -51,7 +51,7 @@ struct worker {
     struct tbed_writer *writer;
     uint64_t *count; /* groups recorded; atomic, perhaps shared with another process */
     uint32_t number;
-    uint32_t limit;        /* of groups; 0: until told */
+    uint32_t limit;        /* groups to record; 0: until told to stop */
     const uint64_t *given; /* in the trace: ring pages given out; NULL: no moments */
     uint64_t *moments;     /* what it was */
     bool is_slow;          /* runs only when nobody else wants to */
@@ -276,7 +276,7 @@ static void quiet_thread_keeps_its_pages(void **state)
     }
 }
 
-/* More threads than pages: who has a page goes on in it, who has none drops, and each drop is counted. */
+/* More threads than pages: a thread with a page goes on in it, one without drops, and each drop is counted. */
 static void more_threads_than_pages_drop_and_count(void **state)
 {
     enum { RECORDERS = 8, PAGES = 4, EVENTS = 3 * PAGE_EVENTS };
@@ -451,7 +451,7 @@ struct shared_counts {
 
 enum held_up { NOBODY, HELPER, WORKER, HELD_UP_KINDS };
 
-/* The helper's thread, once it is there, runs only when nobody else wants to. */
+/* The helper's thread, once it runs, gets only processor time that is otherwise idle. */
 static void helper_hold_up(void)
 {
     for (pid_t tid = getpid() + 1; tid < getpid() + 64; tid++) {
@@ -569,7 +569,7 @@ static void check_killed(const char *path, const struct shared_counts *shared, u
         struct follower follower;
         check_stream(reader, i, &follower);
         uint64_t told =
-            shared->counts[i]; /* groups that were whole before the kill: at most one more was begun */
+            shared->counts[i]; /* groups that were complete before the kill: at most one more was begun */
         assert_true(follower.last_id >= told - 1 && follower.last_id <= told + 1);
         assert_true(follower.last_id != told - 1 || follower.last_type == TBED_EVENT_END);
         uint64_t young = told - first_young_group(shared, i, given, ring_page_count / 2);

@@ -1,6 +1,6 @@
 /*
- * A series of files where something is in the way: who is removed, what a forked child does, what a kill, a full disk, a
- * path that is gone or somebody else's leave behind; what ids mean in later files.
+ * A series of files with obstacles: a removed file, a forked child, a kill, a full disk, a path that is gone or
+ * belongs to another file; and what ids mean in later files.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -121,7 +121,7 @@ static void every_id_means_the_same_in_the_next_file(void **state)
     assert_false(tbed_load_get(reader, 1, &load));
     assert_int_equal(test_stream_named(reader, "main"), stream);
     for (; tbed_stream_get(reader, at, &info); at++)
-        assert_int_equal(info.stream, stream); /* the ended one is not told again */
+        assert_int_equal(info.stream, stream); /* the ended stream does not appear again */
     assert_int_equal(at, 1);
     events = test_events(reader, stream, &count);
     assert_int_equal(count, 2);
@@ -239,8 +239,8 @@ static void only_its_own_files_are_removed(void **state)
     assert_int_equal(access(closed_path(2), F_OK), 0);
     assert_int_not_equal(access(closed_path(3), F_OK), 0);
     assert_int_equal(access(closed_path(4), F_OK), 0);
-    fd =
-        open(closed_path(4), O_WRONLY | O_TRUNC); /* somebody took the name, and perhaps got the same inode */
+    fd = open(closed_path(4),
+              O_WRONLY | O_TRUNC); /* another file took the name, and perhaps got the same inode */
     assert_int_equal(write(fd, "mine", 4), 4);
     close(fd);
     for (int i = 0; i < 3; i++)
@@ -306,7 +306,10 @@ static struct tbed_trace_info info_of(const char *file, bool shut)
     return info;
 }
 
-/* Nothing can be made there, but the running file is open. Root may do it all the same, so it is somebody else then. */
+/*
+ * No file can be created there, but the running file is open. Root can create one all the same, so the test then runs
+ * as another user.
+ */
 static void folder_lock(bool is_locked)
 {
     char folder[256];
@@ -424,7 +427,7 @@ static void a_forked_child_begins_a_series_of_its_own(void **state)
     tbed_reader_close(reader);
 }
 
-/* Counts up as fast as it can, rotating all the while; the count is told through 'shared'. */
+/* Counts up as fast as possible while rotating all the time, and reports the count through 'shared'. */
 static void record_until_killed(uint64_t *shared)
 {
     struct tbed_writer_options options = {.size = sizeof options,
@@ -442,7 +445,7 @@ static void record_until_killed(uint64_t *shared)
     }
 }
 
-/* Adds to what was told so far; of two names of the same file the second one tells nothing new. */
+/* Adds to what was found so far; the second of two names of the same file adds nothing. */
 static void check_killed(const char *file, uint64_t *next, unsigned *open_count)
 {
     struct tbed_reader *reader;

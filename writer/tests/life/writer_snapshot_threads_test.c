@@ -62,7 +62,7 @@ static uint32_t number_of(struct tbed_reader *reader, const struct tbed_event *e
 }
 
 struct taken {          /* what a snapshot ended with */
-    uint64_t last_tick; /* of all threads */
+    uint64_t last_tick; /* over all threads */
     size_t counts[THREADS];
 };
 
@@ -194,7 +194,7 @@ static void snapshot_of_a_flight_recorder_begins_behind_a_gap(void **state)
     struct tbed_recorder *recorder = tbed_recorder_open(writer, "t0");
     for (uint32_t i = 0; i < EVENTS; i++)
         tbed_instant_record(recorder, i);
-    int fd = open(source, O_WRONLY); /* as if the page had been given to somebody who was killed */
+    int fd = open(source, O_WRONLY); /* as if the page had been claimed by a process that was killed */
     assert_int_equal(pwrite(fd, zeros, PAGE_NBYTES, LOST_PAGE * PAGE_NBYTES), PAGE_NBYTES);
     close(fd);
     assert_int_equal(tbed_snapshot(writer, path, NULL), TBED_OK);
@@ -307,7 +307,10 @@ static void damage_word(const char *path, uint64_t offset, uint64_t word)
     close(fd);
 }
 
-/* Before the moment it stays, to be told; what is after the moment is not in the snapshot, damaged or not. */
+/*
+ * Damage before the moment stays, for readers to report; what is after the moment is not in the snapshot, damaged or
+ * not.
+ */
 static void damage_of_words_stays_as_far_as_the_moment(void **state)
 {
     enum { EVENTS = 6000, MOMENT = 100, BEFORE = 50, AFTER = 150 };

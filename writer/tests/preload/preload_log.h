@@ -37,7 +37,7 @@ struct log_entry {
 struct log_file {
     uint64_t entry_count;   /* atomic */
     uint64_t wrapper_count; /* atomic */
-    uint64_t result;        /* whatever a mode wants to tell */
+    uint64_t result;        /* anything that a mode reports */
     uint64_t handler;       /* 1 + the wrapper that is a signal handler; 0: there is none */
     struct log_wrapper wrappers[LOG_WRAPPER_COUNT_MAX];
     struct log_entry entries[LOG_ENTRY_COUNT_MAX];

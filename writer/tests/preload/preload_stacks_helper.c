@@ -51,7 +51,7 @@ static void log_stack(size_t nbytes)
     fwrite(&entry, sizeof entry, 1, out);
 }
 
-/* Both calls have the same frames but for the innermost, which is a place in this function. */
+/* Both calls have the same frames except the innermost, which is a location in this function. */
 NOINLINE static void leaf(void)
 {
     size_t nbytes = next_nbytes++;

@@ -71,7 +71,7 @@ static struct entries read_log(void)
     return entries;
 }
 
-/* Address by address; what a signal interrupted is told exactly, and not as a call. */
+/* Compares address by address; an address that a signal interrupted is stored exactly, not as that of a call. */
 static void compare_stack(const struct tbed_reader *reader, uint32_t id, const struct stacks_entry *entry)
 {
     uint32_t locations[FRAMES];

@@ -91,7 +91,7 @@ static void a_killed_program_loses_nothing(void **state)
     run_and_compare("killed", NULL, PRELOAD_EXACT);
 }
 
-/* Which of two libraries a call came from, when one stands where the other was. */
+/* Which of two libraries a call came from, when one was loaded where the other had been. */
 static void libraries_that_take_each_others_place_are_told_apart(void **state)
 {
     (void)state;

@@ -154,7 +154,7 @@ static void a_full_disk_uses_up_no_numbers(void **state)
 
 /* ---- Closing and forking ---- */
 
-/* Both leave in order, so whoever is last marks the file, even if each meets the other's lock. */
+/* Both leave properly, so the last one marks the file, even if each meets the other's lock. */
 static void two_processes_that_close_at_once_leave_a_clean_file(void **state)
 {
     (void)state;
@@ -279,7 +279,7 @@ static void *record_until_cancelled(void *writer)
     return NULL;
 }
 
-/* Growing the file is no place to die in: the lock would be held for ever. */
+/* A thread must not be cancelled while it grows the file: the lock would be held forever. */
 static void a_cancelled_thread_takes_no_lock_with_it(void **state)
 {
     (void)state;

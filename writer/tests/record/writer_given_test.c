@@ -379,7 +379,7 @@ static void a_file_without_a_name_is_written_and_stays_the_callers(void **state)
         for (uint64_t tick = 0; tick < 200000; tick++)
             give_span(recorder, 1, tick, tick + 1);
         tbed_writer_close(writer);
-        assert_int_equal(flock(other, LOCK_EX | LOCK_NB), 0); /* nobody holds it any more */
+        assert_int_equal(flock(other, LOCK_EX | LOCK_NB), 0); /* no writer holds it any more */
         assert_holds_spans(other, 200000);
         close(other);
     }

@@ -239,7 +239,7 @@ static void assert_certain_events(const char *path)
     assert_int_equal(tbed_reader_verify(reader), TBED_OK);
     size_t count;
     struct tbed_event *events = test_events(reader, test_stream_named(reader, NULL), &count);
-    assert_in_range(count, shared->certain, shared->certain + 1); /* the last one, which was not told */
+    assert_in_range(count, shared->certain, shared->certain + 1); /* the last event, which was not reported */
     for (size_t i = 0; i < count; i++) {
         char text[8];
         size_t nbytes;

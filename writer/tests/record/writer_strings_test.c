@@ -36,7 +36,7 @@ static void interning_twice_gives_one_id(void **state)
     tbed_reader_close(reader);
 }
 
-/* The table grows past its first size; every id still stands for its own text. */
+/* The table grows beyond its first size; every id still means its own text. */
 static void ten_thousand_strings_keep_their_ids(void **state)
 {
     (void)state;

@@ -260,7 +260,7 @@ static void *intern_until_told(void *argument)
     return NULL;
 }
 
-/* The memory of the table goes under whoever reads in it. */
+/* The table's memory is given back while threads are reading it. */
 static void closing_while_threads_intern_is_safe(void **state)
 {
     (void)state;

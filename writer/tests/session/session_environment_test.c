@@ -155,7 +155,7 @@ static void programs_that_it_turns_into_or_starts_go_on(void **state)
     char path[256], folder[256];
     snprintf(path, sizeof path, "%s", test_path("exec.tbed"));
     run_well("exec", path);
-    assert_int_equal(begin_count(path, "exec", false), 1); /* who execs does not close */
+    assert_int_equal(begin_count(path, "exec", false), 1); /* a process that calls exec() does not close */
     assert_int_equal(begin_count(path, "executed", false), 1);
     /* by a relative path, from another folder */
     assert_non_null(getcwd(folder, sizeof folder));

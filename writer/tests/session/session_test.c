@@ -190,7 +190,7 @@ static void macros_record_what_they_say(void **state)
     const char *path = start("macros.tbed");
     evaluated = 0;
     every_macro();
-    TBED_END(); /* of nothing */
+    TBED_END(); /* stops nothing */
     tbed_stop();
     assert_int_equal(evaluated, 4);
     struct tbed_reader *reader = test_reader_open(path, true);
