@@ -1,5 +1,5 @@
 /*
- * Categories: which there are, what was said about them, which are on.
+ * The categories of the process, the patterns that enable and disable them, and which are enabled.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -48,7 +48,7 @@ void tbed_category_add(struct tbed_category *category)
     tbed_session_unlock();
 }
 
-/* Its library is being unloaded. */
+/* Called when its library is unloaded. */
 void tbed_category_remove(struct tbed_category *category)
 {
     struct tbed_session *session = tbed_session_lock();
@@ -64,7 +64,7 @@ void tbed_category_remove(struct tbed_category *category)
     tbed_session_unlock();
 }
 
-/* What was said of the same pattern before counts no more. */
+/* Replaces an earlier rule with the same pattern. */
 static bool rule_put(struct tbed_session *session, const char *pattern, size_t nbytes, bool on)
 {
     size_t kept = 0;

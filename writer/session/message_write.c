@@ -1,8 +1,8 @@
 /*
- * Messages with texts: how much of a text the format wants, and which pointers are texts at all.
+ * Messages with texts: how much of each text the format prints, and which char pointers are not texts at all.
  *
- * Most formats have nothing but a plain %s for each text, and are looked at once. The others ("%.*s" of bytes without a
- * terminator, "%p" of a char pointer) are walked beside their values each time.
+ * Most formats print every text with a plain %s; they are examined once. The others ("%.*s" for bytes without a
+ * terminator, "%p" for a char pointer) are parsed together with their values each time.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,7 +18,7 @@ struct directive {
     char conversion; /* 0: the end of the format */
 };
 
-/* From behind the '%'; gives what is behind the directive. */
+/* 'at' is behind the '%'; returns the end of the directive. */
 static const char *directive_parse(const char *at, struct directive *directive)
 {
     *directive = (struct directive){0};
@@ -39,7 +39,7 @@ static const char *directive_parse(const char *at, struct directive *directive)
     return at + (*at != 0);
 }
 
-/* A text that is not there prints as glibc has it: all or nothing. */
+/* NULL prints as in glibc: "(null)", or nothing if that does not fit. */
 static void text_limit(struct tbed_argument *value, size_t limit)
 {
     if (value->value.text == NULL)
@@ -82,12 +82,12 @@ static void format_walk(const char *at, struct tbed_argument *values, size_t cou
         if (next < count)
             value_fit(&values[next++], &directive, precision);
     }
-    for (size_t i = 0; i < count; i++) /* more values than directives: not looked at */
+    for (size_t i = 0; i < count; i++) /* values without a directive are not read */
         if (values[i].type == TBED_ARG_TEXT && values[i].nbytes == TBED_NBYTES_UNMEASURED)
             to_pointer(&values[i]);
 }
 
-/* Whether each directive is plain: then each text is for a %s without a precision. */
+/* Whether every directive is plain, so that every text belongs to a %s without a precision. */
 static bool is_plain(const char *at)
 {
     struct directive directive;
@@ -100,7 +100,7 @@ static bool is_plain(const char *at)
     return true;
 }
 
-/* Threads that are here at once find the same. */
+/* Threads that do this at the same time find the same flags. */
 static uint32_t format_flags(struct tbed_site *format)
 {
     uint32_t flags = __atomic_load_n(&format->flags, __ATOMIC_RELAXED);
@@ -124,7 +124,7 @@ void tbed_values_name(struct tbed_site *names, struct tbed_argument *values, siz
     values_measure(values, count);
 }
 
-/* As tbed_message_packed(), whatever the types, and whether or not there is room. */
+/* Like tbed_message_packed(), for any types, and whether or not the block has room. */
 static void message_pack(uint32_t severity, uint32_t id, const struct tbed_argument *values, size_t count)
 {
     struct tbed_recorder *recorder = tbed_thread_self.recorder;

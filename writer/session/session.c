@@ -1,8 +1,9 @@
 /*
  * The process's writer, started and stopped at run time, and the recorders of its threads.
  *
- * A start has a generation, a number of its own. A thread, a name and a track keep the generation that their recorder
- * or id is of; what is not of the running one is made anew under the lock. So nothing has to be told to anybody.
+ * Every start has a number, its generation. Threads, names and tracks remember the generation that their recorder or id
+ * belongs to. If it is not the running one, the recorder or id is made again, under the lock. So a start or stop does not
+ * have to notify anyone.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -23,12 +24,12 @@ __thread struct tbed_thread tbed_thread_self __attribute__((tls_model("initial-e
 
 static pthread_key_t thread_key;
 static bool has_thread_key;
-static uint64_t interrupted_count; /* events of handlers that came inside a start, a stop or a first event */
+static uint64_t interrupted_count; /* events of handlers that interrupted a start, a stop or a first event */
 static __thread char thread_name[TBED_PATTERN_NBYTES_MAX + 1];
 
 /* ---- Threads ---- */
 
-/* The library may be unloaded, or its key gone, before the thread ends: then the writer closes the recorder. */
+/* If the library is unloaded, or its key deleted, before the thread ends, the writer closes the recorder instead. */
 static void thread_leave(void *value)
 {
     struct tbed_thread *thread = value;
@@ -44,7 +45,7 @@ static void thread_leave(void *value)
     tbed_session_unlock();
 }
 
-/* What pthread_setname_np() said; threads have the process's name until then, which names none of them. */
+/* The name from pthread_setname_np(). Until that is called, all threads have the process's name, which is useless. */
 static const char *kernel_thread_name(char buffer[17])
 {
     buffer[16] = 0;
@@ -60,7 +61,7 @@ static bool recorder_is_dead(struct tbed_recorder *recorder)
     return tbed_kept_of(recorder)->cold == NULL;
 }
 
-/* The thread gets a recorder of the running trace. A handler that comes in between finds the session locked. */
+/* Gives the thread a recorder of the running trace. A signal handler that interrupts this finds the session locked. */
 static bool thread_enter(struct tbed_session *session, struct tbed_thread *self)
 {
     char buffer[17];
@@ -105,7 +106,7 @@ void tbed_thread_name_set(const char *name)
 {
     int kept_errno = errno;
     size_t nbytes = name != NULL ? strnlen(name, sizeof thread_name) : 0;
-    if (nbytes == sizeof thread_name) /* cut, at the start of a code point */
+    if (nbytes == sizeof thread_name) /* cut before a code point */
         while (--nbytes > 0 && ((uint8_t)name[nbytes] & 0xC0) == 0x80)
             continue;
     memcpy(thread_name, name != NULL ? name : "", nbytes);
@@ -124,7 +125,7 @@ uint32_t tbed_dynamic_id(const char *text)
     return tbed_string_intern(tbed_thread_self.writer, text, text != NULL ? strlen(text) : 0);
 }
 
-/* The same id comes out for whoever is first, so that threads need not agree on that. */
+/* Threads that do this at the same time get the same id, so no lock is needed. */
 uint32_t tbed_site_resolve(struct tbed_site *site)
 {
     uint32_t id = tbed_dynamic_id(site->text);
@@ -183,10 +184,10 @@ enum tbed_status tbed_session_start(const char *path, const struct tbed_writer_o
     *error = (struct tbed_error){.status = TBED_ERR_BUSY, .offset = UINT64_MAX};
     if (session == NULL)
         return TBED_ERR_BUSY;
-    int cancel_state = tbed_cancel_disable(); /* or the lock would go with the thread */
+    int cancel_state = tbed_cancel_disable(); /* a cancelled thread would keep the lock */
     enum tbed_status status = TBED_ERR_BUSY;
     if (session->writer == NULL) {
-        status = start == TBED_START_AS_TOLD
+        status = start == TBED_START_BY_OPTIONS
                      ? tbed_writer_open(path, options, &writer, error)
                      : tbed_start_file(path, options, start == TBED_START_JOINS, &writer, error);
         if (status == TBED_OK)
@@ -202,13 +203,14 @@ enum tbed_status tbed_start(const char *path, const struct tbed_writer_options *
     struct tbed_error error;
     int kept_errno = errno;
     struct tbed_writer_options none = {.size = sizeof none};
-    enum tbed_status status = options != NULL ? tbed_session_start(path, options, TBED_START_AS_TOLD, &error)
-                                              : tbed_session_start(path, &none, TBED_START_REPLACES, &error);
+    enum tbed_status status = options != NULL
+                                  ? tbed_session_start(path, options, TBED_START_BY_OPTIONS, &error)
+                                  : tbed_session_start(path, &none, TBED_START_REPLACES, &error);
     errno = kept_errno;
     return status;
 }
 
-/* Nobody but the caller can have a recorder of it in hand. The session is locked. */
+/* Whether no other thread can hold a recorder of the trace. The session must be locked. */
 static bool is_only_ours(const struct tbed_session *session)
 {
     return session->thread_count == tbed_thread_self.is_listed;
@@ -225,7 +227,7 @@ static void finish(struct tbed_writer *writer, bool is_ours)
         tbed_writer_close(writer);
 }
 
-/* A forked child that has recorded nothing has joined nothing, and leaves nothing. */
+/* A forked child that has not recorded anything has not joined the file, so it does not leave it either. */
 void tbed_stop(void)
 {
     int kept_errno = errno;

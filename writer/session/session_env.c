@@ -1,6 +1,6 @@
 /*
- * TRACEBED and its companions, and RTL_LOGFILE: a trace is started when the library is loaded, and nothing of that can
- * fail the program. What it starts goes on in the same trace, but with RTL_LOGFILE in one of its own.
+ * TRACEBED, the variables that accompany it, and RTL_LOGFILE: they start a trace when the program or library is loaded,
+ * and no failure here affects the program. Child processes continue the same trace; with RTL_LOGFILE each has its own.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,7 +14,7 @@
 
 #define PATH_NBYTES_MAX 4096
 
-/* False: too long, or a '%' that means nothing. */
+/* Returns false if the path is too long, or has an unknown '%' sequence. */
 static bool path_expand(const char *pattern, char path[PATH_NBYTES_MAX])
 {
     size_t at = 0;
@@ -37,8 +37,8 @@ static bool path_expand(const char *pattern, char path[PATH_NBYTES_MAX])
 }
 
 /*
- * A program that this one turns into, or starts, perhaps in another folder, appends; where this is a series of files,
- * it gets one of its own.
+ * Lets programs that this one starts or executes, perhaps in another directory, append to the same trace. If the trace is
+ * a series of files, each gets its own series.
  */
 static void hand_down(const char *pattern, bool is_series)
 {
@@ -74,7 +74,7 @@ static const char *what_to_do(enum tbed_status status)
 static void say(const char *line, int nbytes)
 {
     if (nbytes > 0 && write(STDERR_FILENO, line, (size_t)nbytes) < 0)
-        return; /* there is nobody to tell */
+        return; /* the error cannot be reported */
 }
 
 static void complain(const char *path, const struct tbed_error *error)
@@ -96,7 +96,7 @@ static bool value_is_wrong(const char *name, const char *value, const char *want
     return false;
 }
 
-/* Decimal digits only, at least one of them; '*at' is behind them then. 0: none, or too many. */
+/* Parses a decimal number and moves '*at' behind it. 0 if there are no digits, or too many. */
 static uint64_t number_take(const char **at)
 {
     uint64_t number = 0;
@@ -108,7 +108,7 @@ static uint64_t number_take(const char **at)
     return number;
 }
 
-/* What one of the units is worth, by its letter in 'letters'; 0: it is none of these. */
+/* Parses a unit: the entry of 'worths' for the letter in 'letters'; 0 if it is not one of them. */
 static uint64_t unit_take(const char **at, const char *letters, const uint64_t *worths)
 {
     const char *letter = **at != 0 ? strchr(letters, **at) : NULL;
@@ -149,7 +149,7 @@ static bool rotate_is_read(const char *value, struct tbed_writer_options *option
                           "(K, M, G, s, m or h)");
 }
 
-/* False: there is a complaint. */
+/* Returns false after printing an error. */
 static bool options_are_read(struct tbed_writer_options *options)
 {
     const char *ring = secure_getenv("TRACEBED_RING"), *rotate = secure_getenv("TRACEBED_ROTATE");
@@ -176,7 +176,7 @@ static void start_by_environment(const char *wanted)
         complain(pattern, &error);
 }
 
-/* PREFIX_PID.tbed, or what ends in ".nopid" as it is. A file that is there already is left alone. */
+/* Records into PREFIX_PID.tbed; a prefix that ends in ".nopid" is the path itself. An existing file is left alone. */
 static void start_by_prefix(const char *prefix)
 {
     static const char whole[] = ".nopid";
@@ -190,7 +190,7 @@ static void start_by_prefix(const char *prefix)
     if (!options_are_read(&options))
         return;
     if (written >= (int)sizeof path ||
-        tbed_session_start(path, &options, TBED_START_AS_TOLD, &error) != TBED_OK)
+        tbed_session_start(path, &options, TBED_START_BY_OPTIONS, &error) != TBED_OK)
         complain(path, &error);
 }
 
@@ -211,7 +211,7 @@ static void take_categories(void)
         tbed_category_list("");
 }
 
-/* What comes late, with a library loaded at run time, leaves a trace alone that was started meanwhile. */
+/* May be called late, for a library loaded at run time; a trace that is already running goes on. */
 void tbed_environment_obey(bool takes_rtl_logfile)
 {
     static bool has_path_been_taken, has_prefix_been_taken;

@@ -1,6 +1,6 @@
 /*
- * The file of a start without options: a new one in place of an old trace, but never of anything else, and never of
- * one that somebody is recording into.
+ * The file of a start without options. It replaces an old trace, but never any other file, and never a trace that a
+ * process is recording into.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,13 +14,13 @@
 
 #include "writer/session/start_file.h"
 
-#define TRIES_MAX 100 /* processes that start at once take turns */
+#define TRIES_MAX 100 /* several processes may start at the same time */
 
 enum old_file {
     OLD_GONE,
     OLD_IN_USE,
     OLD_NO_TRACE,
-    OLD_UNKNOWN, /* cannot be looked at */
+    OLD_UNKNOWN, /* cannot be examined */
 };
 
 static bool is_trace(int fd, const struct stat *status)
@@ -31,8 +31,8 @@ static bool is_trace(int fd, const struct stat *status)
 }
 
 /*
- * Removes the trace at 'path' if nobody holds it, as writers do. Only who has it locked, and finds it under its name
- * still, may remove it: of two who come at once the other one meets a new file.
+ * Removes the trace at 'path' if no writer has it locked. A process may remove it only while it holds the lock itself and
+ * the path still names this file: of two processes that try at the same time, the second finds a new file.
  */
 static enum old_file remove_old(const char *path, int fd)
 {
@@ -67,7 +67,7 @@ static enum tbed_status fail(struct tbed_error *error, enum tbed_status status)
     return status;
 }
 
-/* A program that this one turns into, or starts, must not touch what it has recorded. */
+/* Programs that this one starts or executes must not touch what it has recorded. */
 static enum tbed_status start_beside(const char *path, const struct tbed_writer_options *options,
                                      struct tbed_writer **writer_ret, struct tbed_error *error)
 {

@@ -11,9 +11,11 @@
 #include "tracebed/writer.h"
 
 /*
- * A writer of the trace at 'path', with these options but for how it is opened: joined if 'joins' or if another process is recording into it; else new, in place of
- * a trace that was there. What is no trace stays: ERR_NOT_A_TRACE. A series of files is never joined: ERR_BUSY, and
- * where 'joins' it replaces nothing, but takes "path-2" and so on, as others have left it. Errors as tbed_writer_open().
+ * Opens a writer for the trace at 'path' with these options, except those for how to open. With 'joins', or if another
+ * process is recording into the trace, it joins; otherwise it creates a new trace in place of an old one. A file that is
+ * not a trace is left alone: ERR_NOT_A_TRACE. A series of files cannot be joined: ERR_BUSY; with 'joins' it does not
+ * replace an old trace, but takes the first free name of "path", "path-2" and so on. Other errors as for
+ * tbed_writer_open().
  */
 enum tbed_status tbed_start_file(const char *path, const struct tbed_writer_options *options, bool joins,
                                  struct tbed_writer **writer_ret, struct tbed_error *error);

@@ -1,6 +1,6 @@
 /*
- * The ids of the scopes and messages of logfile.h: what their parts are put together to, once a trace where they are
- * the same each time.
+ * The ids of the scopes and messages of logfile.h, which are put together from their parts: once per trace if the parts
+ * are always the same, otherwise each time.
  *
  * A scope's id is its name; a message's is "scope U+001E format" (spec/format.md, section 6.2).
  *
@@ -16,7 +16,7 @@
 #define UNIT         '\x1e'
 #define NBYTES_USUAL 1024
 
-/* Text as it grows; nothing is stored beyond its room, but counted. */
+/* A text that is being put together. What does not fit is counted, but not stored. */
 struct draft {
     char *text;
     size_t room, nbytes;
@@ -46,7 +46,7 @@ static void put_name(struct draft *draft, const char *module, const char *author
         put_text(draft, name);
 }
 
-/* No percent sign of it is formatted. */
+/* Escapes percent signs, so that none is taken for a directive. */
 static void put_verbatim(struct draft *draft, const char *text)
 {
     for (const char *sign; (sign = strchr(text, '%')) != NULL; text = sign + 1) {
@@ -89,7 +89,7 @@ static void put_site(struct draft *draft, const struct tbed_logfile_site *site,
         put_text(draft, text);
 }
 
-/* Not by malloc: a signal handler may be the first to come to a place. */
+/* Without malloc: a signal handler may be the first to use a macro. */
 static uint32_t intern_long(const struct tbed_logfile_site *site, const struct tbed_logfile_scope *scope,
                             size_t nbytes)
 {
@@ -114,7 +114,7 @@ static uint32_t intern(const struct tbed_logfile_site *site, const struct tbed_l
                                        : intern_long(site, scope, draft.nbytes);
 }
 
-/* A message is mostly in one scope; in others it is put together each time. */
+/* The id for the first scope of a message is kept; for other scopes it is put together each time. */
 static bool is_kept(struct tbed_logfile_site *site, const struct tbed_logfile_scope *scope)
 {
     const struct tbed_logfile_site *first = NULL;
@@ -146,7 +146,7 @@ uint32_t tbed_logfile_resolve(struct tbed_logfile_site *site, const struct tbed_
     return id;
 }
 
-/* ---- Names of scopes that are made at run time ---- */
+/* ---- Names of scopes made at run time ---- */
 
 char *tbed_logfile_name_make(const char *module, const char *author, const char *name)
 {
