@@ -12,6 +12,7 @@
 #include "reader/core/names/kept_name.h"
 #include "reader/core/names/native_ids.h"
 #include "reader/core/records/locations.h"
+#include "reader/core/records/metadata.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -192,8 +193,7 @@ bool tbed_id_is_place(const struct tbed_reader *reader, uint32_t id)
     return kind == TBED_ID_KIND_NATIVE || kind == TBED_ID_KIND_CODE;
 }
 
-bool tbed_id_resolve_sized(const struct tbed_reader *reader, uint32_t id, struct tbed_id_info *info_ret,
-                           size_t info_nbytes)
+static struct tbed_id_info describe(const struct tbed_reader *reader, uint32_t id)
 {
     struct tbed_location location = {.id = id};
     struct tbed_frame frame = {0};
@@ -206,6 +206,16 @@ bool tbed_id_resolve_sized(const struct tbed_reader *reader, uint32_t id, struct
     info.pc = location.pc;
     if (info.kind == TBED_ID_KIND_NATIVE)
         info.module = tbed_module_name(reader, &location.unit);
+    return info;
+}
+
+bool tbed_id_resolve_sized(const struct tbed_reader *reader, uint32_t id, struct tbed_id_info *info_ret,
+                           size_t info_nbytes)
+{
+    struct tbed_id_info info = {.kind = TBED_ID_KIND_STRING, .id = id};
+    /* Most ids are strings of which no more is known. */
+    if (id <= TBED_ID_INVALID || reader->metadata->frames.count > 0)
+        info = describe(reader, id);
     tbed_sized_give(info_ret, info_nbytes, &info, sizeof info);
     return info.kind != TBED_ID_KIND_UNKNOWN;
 }

@@ -221,9 +221,12 @@ static void say_hex(struct dump *dump, uint64_t value)
 
 static void say_name(struct dump *dump, uint32_t id)
 {
+    struct tbed_name name;
     dump->name.nbytes = 0;
     if (id == TBED_ID_INVALID) {
         say(dump, "?");
+    } else if (tbed_name_get(dump->reader, id, &name) == TBED_OK) { /* of most, without a copy */
+        tool_append_event_name(&dump->line, name.text, name.nbytes);
     } else {
         tool_append_name(&dump->name, dump->reader, id);
         tool_append_event_name(&dump->line, dump->name.bytes, dump->name.nbytes);

@@ -59,6 +59,8 @@ void tool_append_arguments(struct tool_buffer *buffer, struct tbed_reader *reade
                            const struct tbed_event *event)
 {
     size_t nbytes, room;
+    if (event->argument_count == 0)
+        return;
     have_room(buffer, ROOM_FIRST);
     do {
         char *end = end_of(buffer, &room);
