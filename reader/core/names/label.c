@@ -1,7 +1,7 @@
 /*
  * Labels of ids; see label.h.
  *
- * Strings come from files: references may form a circle, nest without end, or grow without bound.
+ * Strings come from files: references may form circles, nest too deeply, or expand without bound.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,7 +19,7 @@
 
 /* ---- Text ---- */
 
-/* Keeps one byte more than is allowed: that tells that it is too long. */
+/* Keeps one byte more than allowed, which marks a label that is too long. */
 static bool append(struct tbed_label *label, const char *text, size_t nbytes)
 {
     if (nbytes > TBED_LABEL_NBYTES_MAX + 1 - label->nbytes)
@@ -61,11 +61,11 @@ struct expansion {
     struct frame {
         struct tbed_label_walk walk;
         uint64_t id;
-        size_t start; /* of what it gave to the text */
+        size_t start; /* where its text begins in the label */
     } frames[TBED_LABEL_DEPTH_MAX];
 };
 
-/* What follows gives OK, ERR_STRING_… for the whole label, or ERR_MEMORY. */
+/* The functions below return OK, ERR_STRING_… for the whole label, or ERR_MEMORY. */
 
 static enum tbed_status put(struct expansion *expansion, const char *text, size_t nbytes)
 {
@@ -105,7 +105,7 @@ static enum tbed_status open_string(struct expansion *expansion, uint64_t id)
     return TBED_OK;
 }
 
-/* A string that is damaged means nothing, whatever could be read of it. */
+/* A damaged string is dropped with everything read from it so far. */
 static enum tbed_status drop_string(struct expansion *expansion, size_t depth, enum tbed_status status)
 {
     expansion->depth = depth;
@@ -118,7 +118,7 @@ static const char *find_separator(const struct tbed_label_component *component)
     return component->nbytes > 0 ? memchr(component->text, SEPARATOR, component->nbytes) : NULL;
 }
 
-/* Is what is left of a string sound, up to its own separator? Damage far behind is not looked for: OK. */
+/* Is the rest of a string intact, up to its own separator? Damage far behind it is not searched for. */
 static enum tbed_status check_rest(const struct tbed_label_strings *strings, struct frame *frame)
 {
     struct tbed_label_component component;
@@ -134,8 +134,8 @@ static enum tbed_status check_rest(const struct tbed_label_strings *strings, str
 }
 
 /*
- * The label has ended in the innermost string. The strings around it still have to be sound: what is not means nothing,
- * and the label goes on behind it.
+ * The label has ended in the innermost string. The strings around it must be intact too: a damaged one is dropped, and
+ * the label continues after it.
  */
 static enum tbed_status end_label(struct expansion *expansion)
 {
@@ -190,13 +190,13 @@ bool tbed_label_make(const struct tbed_label_strings *strings, uint64_t id, stru
         label->status = refused;
         return refused != TBED_ERR_MEMORY && replace(label, tbed_refusal_text(refused));
     }
-    /* One string more, of a reference and a text perhaps, is within the limits. */
+    /* One more string, of a reference and perhaps a text, stays within the limits. */
     label->lends = expansion.depth_reached < TBED_LABEL_DEPTH_MAX &&
                    expansion.component_count + 2 <= TBED_LABEL_COMPONENTS_MAX;
     return true;
 }
 
-/* As measureme has it. */
+/* measureme shows such labels as "<parse error>". */
 static bool check_label(struct tbed_label *label)
 {
     bool is_bad = label->nbytes == 0;
@@ -239,7 +239,7 @@ static void tell(const struct tbed_reader *reader, const struct tbed_string_entr
                          (uint64_t)(entry->content - reader->map.bytes) - TBED_STRING_HEAD_NBYTES, 0, id);
 }
 
-/* What ids are bound to costs no depth: so a profile that was imported is as deep as it was before. */
+/* Following a binding adds no depth, so an imported profile is as deep as the original. */
 static enum tbed_status walk_start(const void *context, uint64_t id, struct tbed_label_walk *walk)
 {
     const struct tbed_reader *reader = context;
@@ -249,7 +249,7 @@ static enum tbed_status walk_start(const void *context, uint64_t id, struct tbed
     if (id > TBED_ID_MAX)
         return TBED_ERR_STRING_ID;
     enum tbed_status status = tbed_bindings_follow(reader, &bed_id);
-    /* What is bound to nothing may be a location. */
+    /* An id that is not bound may be a location. */
     if (status != TBED_OK && status != TBED_ERR_STRING_UNBOUND)
         return status;
     status = tbed_meaning_find(reader, bed_id, &own->meaning);
@@ -286,7 +286,7 @@ static enum tbed_status walk_next(struct tbed_label_walk *walk, struct tbed_labe
     return status;
 }
 
-/* Bound to another id, as imported kinds may be, is not bound to a string. */
+/* An id bound to another id, as imported event kinds may be, is not bound to a string. */
 static bool has_bound_strings(const struct tbed_reader *reader)
 {
     struct tbed_binding_info binding;

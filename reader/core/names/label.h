@@ -1,6 +1,6 @@
 /*
- * The label of an event id: the text before the first U+001E of what it means. One set of rules, whoever asks, and
- * whatever the strings stand in. Not for users of the library.
+ * The label of an event id: the text before the first U+001E. The same rules apply to traces and to foreign files.
+ * Not for users of the library.
  *
  * Source: spec/measureme.md, "Profiles", rule 1.
  *
@@ -15,10 +15,10 @@
 #define TBED_LABEL_COMPONENTS_MAX 4096u /* up to the label's end: a walk pays for each */
 #define TBED_LABEL_NBYTES_MAX     65535u
 
-/* Of all labels of an analysis: a hostile file of a few MiB has ids that come to some TiB. */
+/* The total of all labels in an analysis: a hostile file of a few MiB can have ids that expand to TiB. */
 #define TBED_LABELS_NBYTES_MAX ((size_t)1 << 30)
 
-/* ---- Where strings stand ---- */
+/* ---- Where strings come from ---- */
 
 struct tbed_label_component {
     bool is_reference;
@@ -27,7 +27,7 @@ struct tbed_label_component {
     size_t nbytes;
 };
 
-/* A walk over the components of one string; what it holds is the source's. */
+/* A walk over the components of one string; its content belongs to the source. */
 struct tbed_label_walk {
     _Alignas(16) unsigned char space[160];
 };
@@ -37,13 +37,13 @@ struct tbed_label_strings {
     bool has_no_strings; /* then ids read "<id 42>", not "<unknown>" */
     uint64_t invalid_id; /* all the same "<unknown>" */
 
-    /* The first: OK, or why the id has no string. The second gives END after the last component, or what is wrong.
-     * Any thread. */
+    /* walk_start() returns OK, or why the id has no string; walk_next() returns END after the last component, or what is
+     * wrong. Any thread. */
     enum tbed_status (*walk_start)(const void *context, uint64_t id, struct tbed_label_walk *walk);
     enum tbed_status (*walk_next)(struct tbed_label_walk *walk, struct tbed_label_component *component_ret);
 };
 
-/* Those of a trace. A string that is damaged is none. A location is a string of its unit's name and its place there. */
+/* The strings of a trace. A damaged string counts as missing. A location is a string of its unit's name and its pc. */
 struct tbed_label_strings tbed_label_strings(const struct tbed_reader *reader);
 
 /* ---- Labels ---- */
@@ -52,19 +52,20 @@ struct tbed_label_strings tbed_label_strings(const struct tbed_reader *reader);
 struct tbed_label {
     char *text; /* terminated */
     size_t nbytes, room;
-    enum tbed_status status; /* OK; of what has no text; or why there is a stand-in for the whole */
+    enum tbed_status status; /* OK; the error of a part without text; or why there is only a stand-in */
     bool is_unknown;         /* the id itself has no text */
-    bool lends;         /* it is the label of any sound string that refers to the id first, and to no more */
-    uint64_t lowest_id; /* of those that were looked at */
+    bool
+        lends; /* any intact string that begins with a reference to the id, and has no other, has the same label */
+    uint64_t lowest_id; /* of those visited */
 };
 
-/* False: no memory. An empty label, or one with control characters, is left as it is. */
+/* False: no memory. Empty labels and control characters are kept. */
 bool tbed_label_make(const struct tbed_label_strings *strings, uint64_t id, struct tbed_label *label);
 
-/* The same as a row has it: "<parse error>" where it is empty or has control characters. */
+/* The same for a row of an analysis: "<parse error>" if it is empty or has control characters. */
 bool tbed_label_make_row(const struct tbed_label_strings *strings, uint64_t id, struct tbed_label *label);
 
-/* The same for a text that is there, up to its first U+001E. */
+/* The same for a given text, up to its first U+001E. */
 bool tbed_label_of_text(const char *text, size_t nbytes, struct tbed_label *label);
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * The names that a reader keeps.
  *
- * A hash table of pointers to entries that never move and, but for the epoch, never change. Those who look take no
- * lock: they load the table, then a key, then its entry, each with acquire order. Those who add take turns; a table that was outgrown
- * stays until the end, as somebody may still look at it.
+ * A hash table of pointers to entries that never move and, except for the epoch, never change. Lookups take no lock: they
+ * load the table, then a key, then its entry, each with acquire order. Insertions hold a mutex. A table that has been
+ * outgrown is kept until the end, because a lookup may still be using it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,18 +16,18 @@
 
 #define CHUNK_NBYTES       ((size_t)64 << 10)
 #define FIRST_CAPACITY     ((size_t)256)
-#define SHARE_OF_CHUNK_MAX 8 /* what is larger than an eighth gets memory of its own */
+#define SHARE_OF_CHUNK_MAX 8 /* larger entries get a chunk of their own */
 
 struct entry {
     uint64_t key;
-    _Atomic uint64_t epoch; /* when it was last found to hold; UINT64_MAX: it always does */
+    _Atomic uint64_t epoch; /* of the last check that it holds; UINT64_MAX: it always holds */
     enum tbed_status status;
     uint32_t id;
     size_t nbytes;
     const char *text; /* behind the entry, or in the map */
 };
 
-/* The key stands beside the entry, and is stored last: whoever looks for another one need not touch the entry. */
+/* The key is stored beside the entry, and last: a lookup of another key never touches the entry. */
 struct slot {
     _Atomic uint64_t key; /* 0: free */
     _Atomic(struct entry *) entry;
@@ -46,10 +46,10 @@ struct chunk {
 
 struct tbed_name_cache {
     _Atomic(struct table *) table; /* NULL: nothing is kept */
-    pthread_mutex_t mutex;         /* the rest is its holder's */
+    pthread_mutex_t mutex;         /* protects all below */
     struct chunk *chunks;
     size_t count;
-    size_t nbytes; /* of all of it */
+    size_t nbytes; /* of all chunks and tables */
 };
 
 struct tbed_name_cache *tbed_name_cache_make(void)
@@ -94,7 +94,7 @@ static void *take_memory(struct tbed_name_cache *cache, size_t nbytes, enum tbed
     return memory;
 }
 
-/* Room for an entry: in the newest chunk, in a new one, or, if it is large, in one of its own behind the newest. */
+/* Allocates an entry in the newest chunk, in a new one, or, if it is large, in a chunk of its own. */
 static void *take_room(struct tbed_name_cache *cache, size_t nbytes, enum tbed_status *status_ret)
 {
     struct chunk *newest = cache->chunks;
@@ -181,7 +181,7 @@ enum tbed_status tbed_name_cache_find(const struct tbed_name_cache *cache, enum 
     struct table *table = atomic_load_explicit(&cache->table, memory_order_acquire);
     if (table == NULL)
         return TBED_END;
-    /* A free slot may be taken by another key meanwhile: an entry counts only behind its key. */
+    /* Another thread may take a free slot for another key meanwhile: an entry is valid only if its key matches. */
     struct slot *slot = slot_of(table, key_make(kind, id));
     if (atomic_load_explicit(&slot->key, memory_order_acquire) != key_make(kind, id))
         return TBED_END;
@@ -216,7 +216,7 @@ static enum tbed_status entry_make(struct tbed_name_cache *cache, uint64_t key,
     return TBED_OK;
 }
 
-/* The mutex is held. */
+/* Call with the mutex held. */
 static enum tbed_status keep(struct tbed_name_cache *cache, const struct tbed_name_fact *fact,
                              struct entry **entry_ret)
 {

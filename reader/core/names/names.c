@@ -19,10 +19,10 @@
 
 struct tbed_event_parts {
     struct tbed_string_walk walk;
-    const char *rest; /* of the piece that the last part ended in */
+    const char *rest; /* of the piece in which the last part ended */
     size_t rest_nbytes;
     bool is_done;
-    enum tbed_status part_status; /* of the part that is being put together: its first trouble */
+    enum tbed_status part_status; /* the first error in the current part */
     struct tbed_name part;
     bool is_composed; /* the part is in 'bytes' */
     char *bytes;
@@ -51,7 +51,7 @@ static bool have_room(struct tbed_event_parts *parts, size_t nbytes)
     return true;
 }
 
-/* Adds to the part: the first piece by pointer if it is the map's, all others by copy. */
+/* Adds to the part: the first piece by pointer if it is in the map, all others by copy. */
 static enum tbed_status part_add(struct tbed_event_parts *parts, const char *text, size_t nbytes,
                                  bool is_in_map)
 {
@@ -74,7 +74,7 @@ static enum tbed_status part_add(struct tbed_event_parts *parts, const char *tex
     return TBED_OK;
 }
 
-/* Takes what is left of a piece up to the next divider. '*ended_ret': the divider was there. */
+/* Takes the rest of a piece up to the next divider. '*ended_ret': a divider was found. */
 static enum tbed_status part_take(struct tbed_event_parts *parts, bool is_in_map, bool *ended_ret)
 {
     const char *divider = memchr(parts->rest, PART_DIVIDER, parts->rest_nbytes);
@@ -87,7 +87,7 @@ static enum tbed_status part_take(struct tbed_event_parts *parts, bool is_in_map
     return status;
 }
 
-/* A stand-in and the pc of a location stand in the walk, which the next step writes over. */
+/* A stand-in or the pc of a location is stored in the walk, and the next step overwrites it. */
 static bool is_in_map(const struct tbed_event_parts *parts, const char *text)
 {
     return text != parts->walk.walk.text;
@@ -153,7 +153,7 @@ void tbed_event_parts_close(struct tbed_event_parts *parts)
 
 /* ---- Labels ---- */
 
-/* Does the label end where the content goes on at 'at'? */
+/* Does the label end at 'at'? */
 static bool label_ends(const struct tbed_string_entry *entry, uint32_t at)
 {
     return entry->content[at] == PART_DIVIDER || at == entry->nbytes - 1;
@@ -170,7 +170,7 @@ static bool label_in_text(const struct tbed_content_component *text, const struc
     return nbytes <= TBED_LABEL_NBYTES_MAX && (divider != NULL || is_all);
 }
 
-/* As tbed_bindings_follow(), but gives up early: a label that is found this way is never one that is too deep. */
+/* tbed_bindings_follow() with a lower limit, so that a label found this way is never too deep. */
 static bool follow(const struct tbed_reader *reader, uint32_t *id)
 {
     for (int i = 0; *id <= TBED_ID_METADATA; i++)
@@ -179,7 +179,7 @@ static bool follow(const struct tbed_reader *reader, uint32_t *id)
     return true;
 }
 
-/* A plain text without a divider, which is its own label. Kept: there are few, and many event ids refer to each. */
+/* A plain text without a divider is its own label. It is kept: there are few, and many event ids refer to each. */
 static bool plain_label_find(const struct tbed_reader *reader, uint32_t id, struct tbed_name *label_ret)
 {
     struct tbed_meaning meaning;
@@ -199,7 +199,7 @@ static bool plain_label_find(const struct tbed_reader *reader, uint32_t id, stru
     return true;
 }
 
-/* The shapes that need no copy. Whatever is not quite so is left to label_make(), its status as well. */
+/* The common shapes, which need no copy. label_make() handles all others and reports their errors. */
 static bool label_find(const struct tbed_reader *reader, uint32_t id, struct tbed_name *label_ret)
 {
     struct tbed_meaning meaning;

@@ -1,7 +1,7 @@
 /*
- * Locations: what the file itself says of one. Units and their lines, frames that were put in, call stacks.
+ * What the file itself says about a location: its unit and line, stored frames, call stacks.
  *
- * Not here: debug information, which is libtracebed-symbols' (tracebed/symbols.h).
+ * Debug information is read elsewhere, by tracebed/symbols.h.
  *
  * Source: spec/format.md, sections 8.2 and 8.5.
  *
@@ -47,7 +47,7 @@ bool tbed_id_follow(const struct tbed_reader *reader, uint32_t id, uint32_t *nex
     return tbed_binding_find(reader->metadata, id, next_ret) || tbed_stack_get(reader, id, next_ret, &parent);
 }
 
-/* What is bound may be bound to something bound, and so on: to the same limit as in a walk. A stack leads on too. */
+/* Bindings may lead to further bindings, up to the same limit as in a walk. A stack leads to its location. */
 enum tbed_status tbed_bindings_follow(const struct tbed_reader *reader, uint32_t *id)
 {
     uint32_t seen[TBED_STRING_DEPTH_MAX];
@@ -85,7 +85,7 @@ bool tbed_location_find(const struct tbed_reader *reader, uint32_t id, struct tb
 uint32_t tbed_location_line(const struct tbed_reader *reader, const struct tbed_unit_info *unit, uint64_t pc)
 {
     const struct tbed_line *lines = reader->metadata->lines.items;
-    size_t low = 0, high = reader->metadata->lines.count; /* the first that is past it is in [low, high] */
+    size_t low = 0, high = reader->metadata->lines.count; /* the first pair beyond it is in [low, high] */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         const struct tbed_line *line = &lines[middle];
@@ -111,7 +111,7 @@ static bool frames_find(const struct tbed_reader *reader, uint32_t id, struct tb
     return true;
 }
 
-/* A bytecode unit is one function: one frame, whose line is looked up. */
+/* A bytecode unit is one function, so one frame; its line is looked up. */
 static void frame_from_unit(const struct tbed_reader *reader, struct tbed_location *location)
 {
     const struct tbed_unit_info *unit = &location->unit;
@@ -127,11 +127,12 @@ bool tbed_location_resolve_sized(const struct tbed_reader *reader, uint32_t id,
 {
     struct tbed_location location = {.id = id};
     bool is_given = frames_find(reader, id, &location);
-    /* A string, a circle: no unit. What is bound to nothing may be in one. */
+    /* Strings and circles have no unit; an id that is not bound may have one. */
     location.has_unit = tbed_bindings_follow(reader, &location.id) == TBED_ERR_STRING_UNBOUND &&
                         tbed_location_find(reader, location.id, &location.unit, &location.pc);
     if (!is_given &&
-        location.id <= TBED_ID_MAX_RESERVED) /* a string's are about the string, not what means it */
+        location.id <=
+            TBED_ID_MAX_RESERVED) /* frames of a string describe the string, not the ids bound to it */
         is_given = frames_find(reader, location.id, &location);
     if (!is_given && location.has_unit && location.unit.kind == TBED_UNIT_BYTECODE)
         frame_from_unit(reader, &location);
