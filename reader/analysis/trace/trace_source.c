@@ -197,7 +197,7 @@ static bool label_of(struct stat_worker *worker, uint64_t id, uint64_t *label_id
            is_reference(entry.content, entry.nbytes, label_id_ret);
 }
 
-/* ---- Names that the caller gives ---- */
+/* ---- Names of places in code ---- */
 
 static bool is_named(const void *context, uint64_t id)
 {
@@ -209,13 +209,18 @@ static bool is_named(const void *context, uint64_t id)
 static size_t name(const void *context, uint64_t id, char *buffer, size_t buffer_nbytes)
 {
     const struct trace_source *source = context;
+    if (source->options.name == NULL)
+        return tbed_id_text(source->reader, (uint32_t)id, TBED_NAME_ALL, buffer, buffer_nbytes);
     return source->options.name(source->options.name_context, (uint32_t)id, buffer, buffer_nbytes);
 }
 
 static void prepare(const void *context, const uint32_t *ids, size_t count)
 {
     const struct trace_source *source = context;
-    source->options.prepare(source->options.name_context, ids, count);
+    if (source->options.name == NULL)
+        tbed_names_prepare(source->reader, ids, count, false);
+    else if (source->options.prepare != NULL)
+        source->options.prepare(source->options.name_context, ids, count);
 }
 
 static enum tbed_status make(struct trace_source *trace, struct tbed_statistics **statistics_ret)
@@ -231,9 +236,9 @@ static enum tbed_status make(struct trace_source *trace, struct tbed_statistics 
         .must_repeat = must_repeat,
         .strings = tbed_label_strings(trace->reader),
         .label_of = label_of,
-        .is_named = options->name != NULL ? is_named : NULL,
+        .is_named = is_named,
         .name = name,
-        .prepare = options->name != NULL && options->prepare != NULL ? prepare : NULL,
+        .prepare = prepare,
         .reader = trace->reader,
         .resolution = info.resolution_ticks,
         .unit = info.clock == TBED_CLOCK_USER ? info.clock_unit : NULL,

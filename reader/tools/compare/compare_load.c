@@ -81,9 +81,6 @@ static bool add_trace(struct tbed_comparison *comparison, struct tool_places *pl
 {
     struct tbed_analysis_options analysis = analysis_of(options);
     struct tbed_statistics *statistics = NULL;
-    analysis.name = tool_places_name;
-    analysis.name_context = places;
-    analysis.prepare = tool_places_prepare;
     enum tbed_status status = tbed_statistics_make(places->reader, &analysis, &statistics);
     bool added = add_run(comparison, status, statistics, places->reader, first, run);
     tbed_statistics_close(statistics);
