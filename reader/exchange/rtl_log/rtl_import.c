@@ -57,7 +57,7 @@ struct log {
     size_t track_slot_count;
     struct tbed_recorder *others; /* lines of no thread */
 
-    bool has_time, has_tick;
+    bool has_time;
     uint32_t last_ms; /* of the newest line that was in order */
     uint64_t epoch_ms, tick;
 };
@@ -129,10 +129,10 @@ static bool track_find(struct log *log, uint32_t tid, struct track **track_ret)
 
 /* ---- Time ---- */
 
+/* The first is 1: a block that stores a span begun at tick 0 cannot tell it from one whose begin is not known. */
 static void next_tick(struct log *log)
 {
-    log->tick += log->has_tick;
-    log->has_tick = true;
+    log->tick++;
 }
 
 /* Whether the line's time says where it belongs; the epoch goes on where it wrapped. */
@@ -153,13 +153,12 @@ static bool is_in_order(struct log *log, uint32_t ms)
 /* The tick of the next line. False: the line has to carry its own time. */
 static bool take_time(struct log *log, uint32_t ms)
 {
-    bool is_first = !log->has_tick;
     next_tick(log);
     if (is_in_order(log, ms)) {
         uint64_t tick = (log->epoch_ms + ms) * RTL_NS_PER_MS;
         log->has_time = true;
         log->last_ms = ms;
-        if (is_first || tick > log->tick)
+        if (tick > log->tick)
             log->tick = tick;
     }
     return (uint32_t)(log->tick / RTL_NS_PER_MS) == ms;
