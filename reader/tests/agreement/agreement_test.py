@@ -50,21 +50,6 @@ PROGRAMS = ("given", "given open", "given whole", "given pairs", "given others o
             "given resolution", "given missing", "given missing open", "given pairs others", "pairs", "forks others open",
             "killed", "ring killed", "given back", "given whole back", "given resolution pairs open")
 
-# (view, feature): a view that is known to differ in files that have that feature. A line that no file needs any more
-# is a failure too, so that this becomes empty.
-KNOWN = {
-    ("exit", "damage"),
-    ("flame", "open"),
-    ("import, mm_profdata", "resolution"), ("import, mm_profdata", "stand-in"),
-    ("import, mm_profdata, tree", "resolution"), ("import, mm_profdata, tree", "stand-in"),
-    ("import, tree", "open"),
-    ("mm_profdata", "resolution"), ("mm_profdata", "stand-in"),
-    ("mm_profdata, tree", "arguments"), ("mm_profdata, tree", "resolution"), ("mm_profdata, tree", "whole"),
-    ("tree", "overlap"),
-}
-used = set()
-
-
 class Refused(Exception):
     pass
 
@@ -196,11 +181,11 @@ def rows_of(facts):
 # ---- Comparing ----
 
 def expected_value(row, figure, value):
-    """Where spans overlap without nesting self times may be negative; some formats can only say 0. Sums of hostile
-    times are modulo 2^64, or as much as 64 bits can say."""
+    """Where spans overlap without nesting self times may be negative; some formats can only say 0. What sums of
+    hostile times beyond 63 bits come out as is not compared."""
     expected = getattr(row, figure)
-    if expected >= 2 ** 64:
-        return value if value in (expected % 2 ** 64, 2 ** 64 - 1, float(2 ** 64)) else expected
+    if expected >= 2 ** 63:
+        return value
     return 0 if figure == "self" and expected < 0 and value == 0 else expected
 
 
@@ -219,10 +204,7 @@ class Case:
         self.failures = []
 
     def fail(self, view, figure, text):
-        known = [(view, feature) for feature in self.facts.features if (view, feature) in KNOWN]
-        used.update(known)
-        if not known:
-            self.failures.append("%s: %s: %s: %s" % (self.path, view, figure, text))
+        self.failures.append("%s: %s: %s: %s" % (self.path, view, figure, text))
 
     def compare(self, view, found, is_export=False):
         """A view without any row is held to all that there is."""
@@ -243,13 +225,19 @@ class Case:
         is_time = figure in ("total", "timed_total", "self")
         if is_time and not self.facts.is_exact:
             expected = self.reference.get(label, {}).get(figure, value) if self.reference else value
-        rounded = expected // 2 ** 53 if isinstance(value, float) else 0
+        rounded = abs(expected) // 2 ** 53 if isinstance(value, float) else 0
         if abs(value - expected) > (slack(self.facts, row, is_export) + rounded if is_time else 0):
             wrong[figure].append("%s has %s, should be %s" % (label, value, expected))
 
+    def compare_counts(self, view, found):
+        """Where labels are lost, which the verb has reported, no span is."""
+        count, expected = sum(values["count"] for values in found.values()), sum(row.count for row in self.rows.values())
+        if count != expected:
+            self.fail(view, "count", "%d spans, should be %d" % (count, expected))
+
     def compare_paths(self, view, found):
         """A line of folded stacks cannot be negative."""
-        if not self.facts.names_all() or not self.facts.is_exact or "deeper" in self.facts.features:
+        if not self.facts.names_all() or not self.facts.is_exact or self.facts.features & {"deeper", "huge"}:
             return
         expected = {path: min(max(time, 0), 2 ** 64 - 1) for path, time in self.facts.paths().items()}
         wrong = ["%s has %s, should be %s" % (";".join(path), found.get(path, 0), expected.get(path, 0))
@@ -258,6 +246,8 @@ class Case:
             self.fail(view, "self", "; ".join(sorted(wrong)[:SHOWN]))
 
     def codes(self, codes):
+        if self.facts.has_unread_damage:  # report, aggregate and diff read no string of a profile that no event needs
+            codes = {view: code for view, code in codes.items() if view not in ("report", "aggregate", "diff")}
         if len(set(codes.values())) > 1:
             self.fail("exit", "code", str(codes))
 
@@ -282,9 +272,15 @@ def check_exports(case, path, folder, codes, prefix=""):
     for version in (8, 9) if IS_LONG else (9,):
         out = os.path.join(folder, "out.mm_profdata")
         codes[prefix + "mm_profdata"], notes = export(path, "mm_profdata", out)
-        if not any("48 bits" in note for note in notes):
-            case.compare(prefix + "mm_profdata", without(view_report(out)[1], "open"), True)
-            case.compare(prefix + "mm_profdata, tree", without(view_tree(out)[1], "open"), True)
+        unnamed = sum(count for note, count in notes.items() if "name has no text" in note)
+        for name, view in (("report", view_report), ("tree", view_tree)):
+            if any("48 bits" in note for note in notes):
+                continue
+            found = without(view(out)[1], "open")
+            if unnamed:
+                case.compare_counts(prefix + "mm_profdata, " + name, found)
+            else:
+                case.compare(prefix + "mm_profdata, " + name, found, True)
         check_notes(case, prefix + "mm_profdata", notes)
 
 
@@ -401,8 +397,6 @@ def main():
             count += 1
             if os.environ.get("TBED_TIMES"):
                 print("%.2f s  %s" % (time.monotonic() - start, path), file=sys.stderr)
-    if not sys.argv[1:]:
-        failures += ["%s: nothing differs there any more: remove the line" % (line,) for line in sorted(KNOWN - used)]
     print("\n".join(failures))
     print("%d files, %d differences" % (count, len(failures)))
     return 1 if failures else 0

@@ -47,14 +47,14 @@ class Figures:
 
 
 class Facts:
-    """A file's spans. 'features' names what is in it that a format may not be able to hold."""
+    """A file's spans. 'features' names what not every view can say exactly."""
 
     def __init__(self):
         self.streams = {}  # spans in the order of their ends
         self.unknown = collections.Counter()  # ends without a known begin, by label
         self.resolution, self.is_count, self.is_exact = 1, False, True
         self.features = set()
-        self.exit_code = 0
+        self.has_unread_damage = False
 
     def length(self, span):
         cut = lambda tick: tick - tick % self.resolution
@@ -72,12 +72,6 @@ class Facts:
                     rows[parent.label].child_count += 1
             for span in spans:
                 rows[span.label].add(span, self.length(span))
-                if span.children > self.length(span):
-                    self.features.add("overlap")
-                if span.end < span.begin:
-                    self.features.add("inverted")
-        if any(label is not None and "<" in label for label in rows):
-            self.features.add("stand-in")
         if any(row.total > DOUBLE_MAX for row in rows.values()):
             self.features.add("huge")
         for label, count in self.unknown.items():
@@ -131,10 +125,6 @@ class Stream:
 
     def begin_block(self, block, stored):
         """'stored': the innermost open spans at its start."""
-        if self.sequence is None and stored:
-            self.facts.features.add("inherited")
-        if self.sequence is not None and block.sequence != self.sequence + 1:
-            self.facts.features.add("missing")
         self.sequence = block.sequence
         last_before, self.last = self.last, block.first_tick
         unstored = block.depth - len(stored)
@@ -152,7 +142,6 @@ class Stream:
         self.facts.unknown.update(each.label for each in opened if each.begin is None)
         for each in sorted(reversed(known), key=lambda each: -each.begin):
             self.spans.append(Span(each.label, each.begin, last, each.category, True))
-            self.facts.features.add("open")
 
     def end(self, event, label):
         self.depth = max(self.depth - 1, 0)
@@ -160,19 +149,14 @@ class Stream:
         begin = top.begin if top.begin is not None else event.get("begin_tick") or None
         if begin is None:
             self.facts.unknown[top.label if top.label is not None else label] += 1
-            self.facts.features.add("unknown")
             return
         label = top.label if top.label is not None else label
         end = event.get("end_tick", event["tick"])
         self.spans.append(Span(label, begin, end, top.category, end == 0))
-        if "end_tick" in event:
-            self.facts.features.add("left")
         if end == 0:
             self.left.append(self.spans[-1])
 
     def take(self, event, label):
-        if event["type"] != "message" and SEPARATOR in (event["name"] or ""):
-            self.facts.features.add("arguments")
         if event["type"] == "begin":
             self.stack[self.depth] = Open(label, event["tick"], event.get("category_name"))
             self.depth += 1
@@ -180,7 +164,6 @@ class Stream:
             self.end(event, label)
         elif event["type"] == "span":
             self.spans.append(Span(label, event["begin_tick"], event["tick"], event.get("category_name")))
-            self.facts.features.add("whole")
         self.last = max(self.last, event["tick"])
 
     def finish(self):
@@ -200,17 +183,9 @@ def id_label(trace, id):
 
 def read_trace(path):
     facts = Facts()
-    damages = []
-    trace = None
-
-    def tell(name, page=None, cell=None, damage=True):
-        damages.append(str(name)) if damage else None
-
     data = decoder.load(path)
-    trace = decoder.Trace(data, decoder.read_header(data), tell)
+    trace = decoder.Trace(data, decoder.read_header(data), lambda *damage, **where: None)
     blocks = list(decoder.find_blocks(trace, decoder.check_shared(trace)))
-    if trace.shut:
-        decoder.tell_missing(trace)
     records = [block for block in blocks if block.kind == decoder.RECORDS]
     list(decoder.walk(trace, records, decoder.read_record, "RECORD_LENGTH"))
     events = sorted((block for block in blocks if block.kind == decoder.EVENTS),
@@ -228,16 +203,7 @@ def read_trace(path):
     facts.is_count = trace.header.clock == 4
     facts.is_exact = facts.is_count or trace.header.ticks_per_second == TICKS_OF_NS
     facts.resolution = resolution_of(trace.header)
-    if facts.resolution > 1:
-        facts.features.add("resolution")
-    note_damage(facts, damages)
     return facts
-
-
-def note_damage(facts, damages):
-    facts.exit_code = 1 if damages else 0
-    if damages:
-        facts.features.add("damage")
 
 
 def resolution_of(header):
@@ -253,8 +219,8 @@ def read_profile(path):
         if event.type == "span":
             spans = facts.streams.setdefault(event.thread, [])
             spans.append(Span(profile.label(event.id), event.begin, event.end, profile.name(event.kind)))
-            facts.features.add("whole")
-    note_damage(facts, profile.damages)
+    statuses = {damage.status for damage in profile.damages}
+    facts.has_unread_damage = statuses == {"PROFILE_STRING"}
     return facts
 
 

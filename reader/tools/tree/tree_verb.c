@@ -150,7 +150,7 @@ static void link_rows(struct tree *tree)
 static void print_row(const struct tree *tree, const struct tbed_stack_row *row, double part)
 {
     char total[32], self[32], count[32];
-    printf("%10s %6.1f %% %10s %10s  %*s", tree_format_ticks(tree, total, row->total_ticks), 100 * part,
+    printf("%10s %6.1f %% %10s %10s  %*s", tree_format_ticks(tree, total, row->span_ticks), 100 * part,
            tree_format_ticks(tree, self, row->self_ticks), tool_format_count(count, row->count),
            (int)(row->depth < 60 ? 2 * row->depth : 120), "");
     tool_print_text(stdout, row->label, row->label_nbytes, 0);
@@ -172,10 +172,13 @@ static void print_row_json(const struct tree *tree, struct tbed_json *json, size
     tbed_json_u64(json, "depth", row->depth);
     tbed_json_u64(json, "count", row->count);
     tbed_json_u64(json, "never_ended", row->open_count);
-    double total = is_time ? tbed_tick_span_to_ns(tree->reader, row->total_ticks) : (double)row->total_ticks;
-    double self = is_time ? tbed_tick_span_to_ns(tree->reader, row->self_ticks) : (double)row->self_ticks;
+    double total = is_time ? tbed_tick_span_to_ns(tree->reader, row->span_ticks) : (double)row->span_ticks;
+    bool is_negative = row->signed_self_ticks < 0 && row->self_ticks == 0;
+    uint64_t self_ticks =
+        is_negative ? 0 - (uint64_t)row->signed_self_ticks : (uint64_t)row->signed_self_ticks;
+    double self = is_time ? tbed_tick_span_to_ns(tree->reader, self_ticks) : (double)self_ticks;
     tbed_json_f64(json, "total_ns", total);
-    tbed_json_f64(json, "self_ns", self);
+    tbed_json_f64(json, "self_ns", is_negative ? -self : self);
     tbed_json_object_close(json);
 }
 

@@ -25,6 +25,7 @@
 /* What a bed knows of its origin, and measureme's tools want to read. */
 struct facts {
     int64_t start_realtime_ns;
+    uint32_t resolution_ns; /* 0: to a nanosecond */
     uint32_t pid;
     char name[NAME_NBYTES_MAX];
     struct tbed_trace_info info;
@@ -39,6 +40,8 @@ static void read_facts(struct tbed_reader *reader, struct facts *facts)
     if (tbed_process_get(reader, 0, &process))
         tbed_string_resolve(reader, process.name_id, facts->name, sizeof facts->name, &nbytes);
     facts->pid = process.pid;
+    if (facts->info.clock != TBED_CLOCK_USER && facts->info.resolution_ticks > 1)
+        facts->resolution_ns = (uint32_t)(tbed_tick_span_to_ns(reader, facts->info.resolution_ticks) + 0.5);
     int64_t *start_ns = &facts->start_realtime_ns;
     if (tbed_ticks_to_realtime_ns(reader, facts->info.first_tick, start_ns) != TBED_OK || *start_ns < 0)
         *start_ns = 0;
@@ -48,7 +51,8 @@ static void read_facts(struct tbed_reader *reader, struct facts *facts)
 static bool says_all(const struct import_metadata *found, const struct facts *facts)
 {
     bool is_count = facts->info.clock == TBED_CLOCK_USER;
-    return found->start_realtime_ns == facts->start_realtime_ns && found->pid == facts->pid &&
+    return found->start_realtime_ns == facts->start_realtime_ns &&
+           found->resolution_ns == facts->resolution_ns && found->pid == facts->pid &&
            found->is_count == is_count && strcmp(found->process_name, facts->name) == 0 &&
            (!is_count || strcmp(found->unit, facts->info.clock_unit) == 0);
 }
@@ -87,8 +91,9 @@ static bool keeps_metadata(struct tbed_reader *reader, const struct facts *facts
         read_texts(reader, text, nbytes);
     tbed_import_metadata_scan(text, nbytes, &found);
     free(text);
-    *keeps_ret =
-        (resolves && found.has_start && found.has_pid && found.has_command) || says_all(&found, facts);
+    *keeps_ret = (resolves && found.resolution_ns == facts->resolution_ns && found.has_start &&
+                  found.has_pid && found.has_command) ||
+                 says_all(&found, facts);
     return true;
 }
 
@@ -125,6 +130,8 @@ static uint64_t make_metadata(struct export *export, const struct facts *facts)
             facts->start_realtime_ns, facts->pid);
     put_name(out, facts->name);
     fputc('"', out);
+    if (facts->resolution_ns > 1)
+        fprintf(out, ", \"resolution_ns\": %" PRIu32, facts->resolution_ns);
     put_counter(out, &facts->info);
     fputs(" }", out);
     uint64_t id = fclose(out) == 0 ? tbed_export_text(export, text, nbytes) : 0;

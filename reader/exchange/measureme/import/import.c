@@ -79,6 +79,7 @@ static enum tbed_status open_bed(struct import *import, int fd, struct tbed_erro
         .given_ticks = true,
         .given_ticks_per_second = metadata.is_count ? 0 : NS_PER_S,
         .given_realtime_ns = metadata.is_count ? 0 : metadata.start_realtime_ns,
+        .given_resolution_ns = metadata.is_count ? 0 : metadata.resolution_ns,
         .user_clock_unit = metadata.is_count ? metadata.unit : NULL,
     };
     return tbed_writer_open_fd(fd, &options, &import->writer, error);

@@ -94,6 +94,8 @@ struct import_metadata {
     bool has_start, has_pid, has_command;
     bool is_count; /* events count something that is no time */
     int64_t start_realtime_ns;
+    uint32_t
+        resolution_ns; /* how precisely times are known; 0: to a nanosecond. Only our exports report it */
     uint32_t pid;
     char process_name[64];             /* terminated */
     char unit[IMPORT_UNIT_NBYTES + 1]; /* of counts; terminated */

@@ -171,6 +171,8 @@ static void take_counter(struct scan *scan, struct import_metadata *metadata)
 
 /* ---- The whole ---- */
 
+#define RESOLUTION_NS_MAX 1000000000u
+
 static void take_field(struct scan *scan, struct span key, struct import_metadata *metadata)
 {
     uint64_t value;
@@ -183,6 +185,8 @@ static void take_field(struct scan *scan, struct span key, struct import_metadat
     } else if (is_key(key, "cmd") && peek(scan) == '"') {
         metadata->has_command = true;
         name_from(take_string(scan), metadata);
+    } else if (is_key(key, "resolution_ns") && take_number(scan, RESOLUTION_NS_MAX, &value)) {
+        metadata->resolution_ns = value > 1 ? (uint32_t)value : 0;
     } else if (is_key(key, "counter")) {
         take_counter(scan, metadata);
     } else {

@@ -386,7 +386,7 @@ static enum tbed_status make(struct mm_file *file, const struct tbed_analysis_op
                     .walk_start = walk_start,
                     .walk_next = walk_next},
         .label_of = label_of,
-        .resolution = 1,
+        .resolution = !metadata.is_count && metadata.resolution_ns > 1 ? metadata.resolution_ns : 1,
         .unit = metadata.is_count ? metadata.unit : NULL,
     };
     enum tbed_status status = TBED_ERR_MEMORY;
