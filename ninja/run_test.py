@@ -19,6 +19,7 @@ import ctypes
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -136,12 +137,14 @@ def main():
     except OSError as error:
         status, text = 127, f"{options.command[0]}: {error.strerror}\n"
     passed, failed, skipped, note = count(status, text)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
     result = {
         "passed": passed,
         "failed": failed,
         "skipped": skipped,
         "note": note,
         "seconds": round(time.monotonic() - begin, 2),
+        "cpu_seconds": round(used.ru_utime + used.ru_stime, 2),
     }
     is_good = status == 0 and not failed
     with open(passed_path if is_good else failed_path, "w", encoding="utf-8") as out:
