@@ -64,7 +64,7 @@ void tbed_symbols_close(struct tbed_symbols *symbols)
     tbed_symbol_process_end(&symbols->process);
     for (struct module *module = symbols->modules; module != NULL;) {
         struct module *next = module->next;
-        free(module->places);
+        tbed_hashmap_free(&module->places.map);
         free(module->debug_path);
         free(module->fetched_path);
         free(module);
@@ -117,33 +117,10 @@ static struct module *find_module(struct tbed_symbols *symbols, const struct tbe
     return module;
 }
 
-/* Where 'pc' is, or would be. There is room. */
-static struct place *find_place(const struct module *module, uint64_t pc)
+/* NULL: it was not asked for. */
+static const struct place *find_place(const struct module *module, uint64_t pc)
 {
-    size_t mask = module->place_room - 1;
-    size_t at = (size_t)((pc * 0x9E3779B97F4A7C15u) >> 32) & mask;
-    while (module->places[at].is_used && module->places[at].pc != pc)
-        at = (at + 1) & mask;
-    return &module->places[at];
-}
-
-static bool make_room(struct module *module, size_t more)
-{
-    size_t room = module->place_room != 0 ? module->place_room : 64;
-    while (room / 2 < module->place_count + more)
-        room *= 2;
-    if (room == module->place_room)
-        return true;
-    struct module larger = {.places = calloc(room, sizeof *larger.places), .place_room = room};
-    if (larger.places == NULL)
-        return false;
-    for (size_t i = 0; i < module->place_room; i++)
-        if (module->places[i].is_used)
-            *find_place(&larger, module->places[i].pc) = module->places[i];
-    free(module->places);
-    module->places = larger.places;
-    module->place_room = room;
-    return true;
+    return pc + 1 != 0 ? TBED_HASHMAP_FIND(&module->places, pc + 1) : NULL;
 }
 
 /* ---- Answers ---- */
@@ -213,15 +190,15 @@ static bool take_answer(struct tbed_symbols *symbols, struct module *module, uin
                         const uint64_t *pcs, size_t count, const struct symbol_answer *answer)
 {
     struct bytes bytes = {answer->bytes, answer->nbytes};
-    if (!make_room(module, count))
-        return false;
     for (size_t i = 0; i < count; i++) {
-        struct place place = {.pc = pcs[i], .is_used = true, .wants = wants};
-        struct place *kept = find_place(module, pcs[i]);
+        struct place place = {.key = pcs[i] + 1, .wants = wants};
         if (!take_place(symbols, &bytes, &place))
             return false;
-        module->place_count += !kept->is_used;
-        *kept = place;
+        struct place *kept = place.key != 0 ? TBED_HASHMAP_ADD(&module->places, place.key) : NULL;
+        if (kept != NULL)
+            *kept = place;
+        else if (place.key != 0)
+            return false;
     }
     return bytes.left == 0;
 }
@@ -310,10 +287,8 @@ static int compare_pcs(const void *left, const void *right)
 
 static bool is_known(const struct module *module, uint64_t pc, uint32_t wants)
 {
-    if (module->place_room == 0)
-        return false;
     const struct place *place = find_place(module, pc);
-    return place->is_used && (wants & ~place->wants) == 0;
+    return place != NULL && (wants & ~place->wants) == 0;
 }
 
 static void resolve(struct tbed_symbols *symbols, struct module *module, const uint64_t *pcs, size_t count,
@@ -343,10 +318,7 @@ static const struct place *look_up(struct tbed_symbols *symbols, const struct tb
         resolve(symbols, module, &pc, 1, wants);
     if (state_ret != NULL)
         *state_ret = module != NULL ? module->state : TBED_SYMBOLS_UNREADABLE;
-    if (module == NULL || module->place_room == 0)
-        return NULL;
-    const struct place *place = find_place(module, pc);
-    return place->is_used ? place : NULL;
+    return module != NULL ? find_place(module, pc) : NULL;
 }
 
 void tbed_symbols_resolve_many(struct tbed_symbols *symbols, const struct tbed_symbols_module *wanted,

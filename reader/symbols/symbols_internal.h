@@ -6,13 +6,13 @@
 #ifndef TRACEBED_SYMBOLS_INTERNAL_H
 #define TRACEBED_SYMBOLS_INTERNAL_H
 
+#include "reader/core/base/hashmap.h"
 #include "reader/symbols/symbol_process.h"
 
 #include <tracebed/symbols.h>
 
-struct place { /* what is known of a program counter */
-    uint64_t pc;
-    bool is_used;
+struct place {      /* what is known of a program counter */
+    uint64_t key;   /* the program counter + 1; the last byte of all memory has none */
     uint32_t wants; /* that it was asked with */
     uint32_t frame_count;
     const char *symbol; /* NULL: none */
@@ -31,9 +31,8 @@ struct module {
     bool is_given_up;
     bool has_debug, is_fetch_tried;
     char *debug_path, *fetched_path;
-    const char *trouble;  /* NULL: none */
-    struct place *places; /* open addressing, at most half full */
-    size_t place_count, place_room;
+    const char *trouble; /* NULL: none */
+    TBED_HASHMAP(struct place) places;
 };
 
 struct tbed_symbols {

@@ -9,8 +9,6 @@
 #include "format/checksum.h"
 #include "reader/core/file/reader_state.h"
 
-#include <stdlib.h>
-
 /* Past this many places doubles are no longer recognised: 16 MiB of hashes are enough for a hopeless file. */
 #define SEEN_MAX ((size_t)1 << 20)
 
@@ -24,47 +22,18 @@ void tbed_damage_list_free(struct tbed_damage_list *list)
 {
     pthread_mutex_destroy(&list->lock);
     tbed_vector_free(&list->kept);
-    free(list->seen);
+    tbed_hashmap_free(&list->seen.map);
 }
 
-static bool seen_insert(uint64_t *seen, size_t capacity, uint64_t hash)
-{
-    size_t at = (size_t)hash & (capacity - 1);
-    while (seen[at] != 0 && seen[at] != hash)
-        at = (at + 1) & (capacity - 1);
-    bool is_new = seen[at] == 0;
-    seen[at] = hash;
-    return is_new;
-}
-
-static bool seen_grow(struct tbed_damage_list *list)
-{
-    if (list->seen_count < list->seen_capacity / 2)
-        return true;
-    if (list->seen_count >= SEEN_MAX)
-        return false;
-    size_t capacity = list->seen_capacity == 0 ? 64 : list->seen_capacity * 2;
-    uint64_t *seen = calloc(capacity, sizeof *seen);
-    if (seen == NULL)
-        return false;
-    for (size_t i = 0; i < list->seen_capacity; i++)
-        if (list->seen[i] != 0)
-            seen_insert(seen, capacity, list->seen[i]);
-    free(list->seen);
-    list->seen = seen;
-    list->seen_capacity = capacity;
-    return true;
-}
-
+/* What cannot be remembered counts as new. */
 static bool is_new(struct tbed_damage_list *list, const struct tbed_damage *damage)
 {
     uint64_t key[2] = {(uint64_t)damage->status, damage->offset};
     uint64_t hash = tbed_hash64(key, sizeof key) | 1;
-    if (!seen_grow(list))
-        return true;
-    if (!seen_insert(list->seen, list->seen_capacity, hash))
+    if (TBED_HASHMAP_FIND(&list->seen, hash) != NULL)
         return false;
-    list->seen_count++;
+    if (list->seen.map.count < SEEN_MAX)
+        TBED_HASHMAP_ADD(&list->seen, hash);
     return true;
 }
 

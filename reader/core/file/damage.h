@@ -6,6 +6,7 @@
 #ifndef TRACEBED_DAMAGE_H
 #define TRACEBED_DAMAGE_H
 
+#include "reader/core/base/hashmap.h"
 #include "reader/core/base/vector.h"
 
 #include <pthread.h>
@@ -15,9 +16,7 @@ struct tbed_damage_list {
     pthread_mutex_t lock;
     struct tbed_vector kept; /* struct tbed_damage, at most TBED_DAMAGE_KEPT_MAX */
     uint64_t count;
-    uint64_t *seen; /* hashes of (status, offset), open addressing, 0: free */
-    size_t seen_count;
-    size_t seen_capacity; /* a power of two, or 0 */
+    TBED_HASHMAP(uint64_t) seen; /* hashes of (status, offset) */
 };
 
 /* False: no memory. */

@@ -9,56 +9,14 @@
  */
 #include "reader/core/strings/string_walk.h"
 
-#include <stdlib.h>
-
 /* ---- Pairs found equal ---- */
 
-struct pairs {
-    uint64_t
-        *slots; /* id << 32 | other id, open addressing; 0: free. Two ids of 0 are the same id, and no pair */
-    size_t count, capacity;
-};
+/* id << 32 | other id. Two ids of 0 are the same id, and no pair. */
+typedef TBED_HASHMAP(uint64_t) pair_set;
 
 static uint64_t pair_make(uint32_t id, uint32_t other_id)
 {
     return (uint64_t)id << 32 | other_id;
-}
-
-static uint64_t *pair_slot(const struct pairs *pairs, uint64_t pair)
-{
-    size_t slot = (pair * 0x9E3779B97F4A7C15u >> 32) & (pairs->capacity - 1);
-    while (pairs->slots[slot] != 0 && pairs->slots[slot] != pair)
-        slot = (slot + 1) & (pairs->capacity - 1);
-    return &pairs->slots[slot];
-}
-
-static bool pair_is_known(const struct pairs *pairs, uint64_t pair)
-{
-    return pairs->capacity > 0 && *pair_slot(pairs, pair) == pair;
-}
-
-static bool pairs_grow(struct pairs *pairs)
-{
-    struct pairs grown = {.count = pairs->count, .capacity = pairs->capacity > 0 ? pairs->capacity * 4 : 64};
-    grown.slots = calloc(grown.capacity, sizeof *grown.slots);
-    if (grown.slots == NULL)
-        return false;
-    for (size_t i = 0; i < pairs->capacity; i++)
-        if (pairs->slots[i] != 0)
-            *pair_slot(&grown, pairs->slots[i]) = pairs->slots[i];
-    free(pairs->slots);
-    *pairs = grown;
-    return true;
-}
-
-static bool pair_keep(struct pairs *pairs, uint64_t pair)
-{
-    if (pairs->count * 2 >= pairs->capacity && !pairs_grow(pairs))
-        return false;
-    uint64_t *slot = pair_slot(pairs, pair);
-    pairs->count += *slot == 0;
-    *slot = pair;
-    return true;
 }
 
 /* ---- Two walks ---- */
@@ -73,7 +31,7 @@ struct comparison {
     struct side sides[2];
     struct tbed_measurer measurer;
     uint64_t looks_left;
-    struct pairs pairs;
+    pair_set pairs;
     uint64_t opened[TBED_WALK_DEPTH_MAX]; /* by the first side's depth: the pair opened together; 0: none */
 };
 
@@ -92,7 +50,8 @@ static enum tbed_status leave(struct comparison *comparison, struct side *side)
     uint32_t depth = side->walk.depth;
     if (side != &comparison->sides[0] || comparison->opened[depth] == 0)
         return TBED_OK;
-    return pair_keep(&comparison->pairs, comparison->opened[depth]) ? TBED_OK : TBED_ERR_MEMORY;
+    bool is_kept = TBED_HASHMAP_ADD(&comparison->pairs, comparison->opened[depth]) != NULL;
+    return is_kept ? TBED_OK : TBED_ERR_MEMORY;
 }
 
 static uint64_t nbytes_of(const struct comparison *comparison, const struct side *side)
@@ -144,7 +103,7 @@ static enum tbed_status meet_references(struct comparison *comparison)
 {
     struct side *a = &comparison->sides[0], *b = &comparison->sides[1];
     uint64_t pair = pair_make(a->next.id, b->next.id);
-    if (a->next.id == b->next.id || pair_is_known(&comparison->pairs, pair))
+    if (a->next.id == b->next.id || TBED_HASHMAP_FIND(&comparison->pairs, pair) != NULL)
         return advance_both(comparison);
     uint64_t a_nbytes = nbytes_of(comparison, a), b_nbytes = nbytes_of(comparison, b);
     if (a_nbytes < b_nbytes)
@@ -201,7 +160,7 @@ static enum tbed_status start(struct comparison *comparison, const struct tbed_r
     }
     *same_length_ret = nbytes[0] == nbytes[1];
     comparison->looks_left = comparison->measurer.looks_left;
-    comparison->pairs = (struct pairs){0};
+    comparison->pairs = (pair_set){0};
     for (int i = 0; i < 2 && status == TBED_OK; i++) {
         comparison->sides[i].is_at_end = false;
         tbed_walk_start(&comparison->sides[i].walk, reader, budget->depth);
@@ -228,7 +187,7 @@ enum tbed_status tbed_string_equals(const struct tbed_reader *reader, uint32_t i
             status = compare(&comparison, equal_ret);
     }
     tbed_measurer_free(&comparison.measurer);
-    free(comparison.pairs.slots);
+    tbed_hashmap_free(&comparison.pairs.map);
     return status;
 }
 

@@ -5,63 +5,26 @@
  */
 #include "reader/core/strings/string_walk.h"
 
-#include <stdlib.h>
-
 /* ---- The table ---- */
 
-static struct tbed_measure *slot_of(struct tbed_measure *slots, size_t capacity, uint32_t id)
-{
-    size_t slot = ((uint64_t)id * 0x9E3779B97F4A7C15u >> 32) & (capacity - 1);
-    while (slots[slot].height != 0 && slots[slot].id != id)
-        slot = (slot + 1) & (capacity - 1);
-    return &slots[slot];
-}
-
-static void release(struct tbed_measurer *measurer)
-{
-    if (measurer->slots != measurer->own_slots)
-        free(measurer->slots);
-}
-
 /* The first slots are the measurer's own: enough for nearly all strings, and touched by none that is plain. */
-static bool have_room(struct tbed_measurer *measurer)
+static enum tbed_status keep(struct tbed_measurer *measurer, uint32_t id, struct tbed_measure measure)
 {
     size_t own_count = sizeof measurer->own_slots / sizeof measurer->own_slots[0];
-    if (measurer->slots == NULL) {
+    if (measurer->measures.slots == NULL) {
         memset(measurer->own_slots, 0, sizeof measurer->own_slots);
-        measurer->slots = measurer->own_slots;
-        measurer->capacity = own_count;
+        TBED_HASHMAP_BORROW(&measurer->measures, measurer->own_slots, own_count);
     }
-    if (measurer->slot_count * 2 < measurer->capacity)
-        return true;
-    size_t capacity = measurer->capacity * 4;
-    struct tbed_measure *slots = calloc(capacity, sizeof *slots);
-    if (slots == NULL)
-        return false;
-    for (size_t i = 0; i < measurer->capacity; i++)
-        if (measurer->slots[i].height != 0)
-            *slot_of(slots, capacity, measurer->slots[i].id) = measurer->slots[i];
-    release(measurer);
-    measurer->slots = slots;
-    measurer->capacity = capacity;
-    return true;
-}
-
-static enum tbed_status keep(struct tbed_measurer *measurer, struct tbed_measure measure)
-{
-    if (!have_room(measurer))
-        return TBED_ERR_MEMORY;
-    *slot_of(measurer->slots, measurer->capacity, measure.id) = measure;
-    measurer->slot_count++;
-    return TBED_OK;
+    measure.key = tbed_hashmap_key32(id);
+    struct tbed_measure *slot = TBED_HASHMAP_ADD(&measurer->measures, measure.key);
+    if (slot != NULL)
+        *slot = measure;
+    return slot != NULL ? TBED_OK : TBED_ERR_MEMORY;
 }
 
 const struct tbed_measure *tbed_measurer_find(const struct tbed_measurer *measurer, uint32_t id)
 {
-    if (measurer->slots == NULL)
-        return NULL;
-    const struct tbed_measure *measure = slot_of(measurer->slots, measurer->capacity, id);
-    return measure->height != 0 ? measure : NULL;
+    return TBED_HASHMAP_FIND(&measurer->measures, tbed_hashmap_key32(id));
 }
 
 /* ---- The run ---- */
@@ -74,13 +37,12 @@ void tbed_measurer_start(struct tbed_measurer *measurer, const struct tbed_reade
     measurer->component_max = by_looks ? UINT64_MAX : budget->component_count;
     measurer->nbytes_max = by_looks ? UINT64_MAX : budget->nbytes;
     measurer->status = TBED_OK;
-    measurer->slots = NULL;
-    measurer->slot_count = measurer->capacity = 0;
+    measurer->measures.map = (struct tbed_hashmap){0};
 }
 
 void tbed_measurer_free(struct tbed_measurer *measurer)
 {
-    release(measurer);
+    tbed_hashmap_free(&measurer->measures.map);
 }
 
 static enum tbed_status add(struct tbed_measurer *measurer, uint64_t nbytes, uint64_t component_count)
@@ -112,8 +74,8 @@ static enum tbed_status add_stand_in(struct tbed_measurer *measurer, uint32_t id
     if (measurer->status == TBED_OK)
         measurer->status = status;
     if (measurer->walk.depth > 0) {
-        struct tbed_measure measure = {.id = id, .height = 1, .nbytes = nbytes};
-        if (keep(measurer, measure) != TBED_OK)
+        struct tbed_measure measure = {.height = 1, .nbytes = nbytes};
+        if (keep(measurer, id, measure) != TBED_OK)
             return TBED_ERR_MEMORY;
         raise_heights(measurer, 1, 0);
     }
@@ -157,13 +119,13 @@ static enum tbed_status leave(struct tbed_measurer *measurer)
     if (measurer->walk.depth == 0)
         return TBED_OK;
     raise_heights(measurer, frame->height, frame->bound_height);
-    return keep(measurer, (struct tbed_measure){
-                              .id = id,
-                              .height = frame->height,
-                              .bound_height = frame->bound_height,
-                              .nbytes = measurer->nbytes - frame->nbytes_before,
-                              .component_count = measurer->component_count - frame->component_count_before,
-                          });
+    return keep(measurer, id,
+                (struct tbed_measure){
+                    .height = frame->height,
+                    .bound_height = frame->bound_height,
+                    .nbytes = measurer->nbytes - frame->nbytes_before,
+                    .component_count = measurer->component_count - frame->component_count_before,
+                });
 }
 
 static enum tbed_status step(struct tbed_measurer *measurer)

@@ -10,6 +10,7 @@
 #define TRACEBED_STRING_WALK_H
 
 #include "format/string.h"
+#include "reader/core/base/hashmap.h"
 #include "reader/core/strings/string_table.h"
 
 /* ---- Meanings ---- */
@@ -102,8 +103,8 @@ void tbed_string_walk_start(struct tbed_string_walk *walk, const struct tbed_rea
 
 /* What an id comes to, stand-ins included. */
 struct tbed_measure {
-    uint32_t id;
-    uint32_t height; /* ids that are open at once, bound ones apart; 0: a free slot */
+    uint64_t key;    /* tbed_hashmap_key32() of the id */
+    uint32_t height; /* ids that are open at once, bound ones apart */
     uint32_t bound_height;
     uint64_t nbytes;
     uint64_t component_count; /* wraps where nobody limits it */
@@ -117,14 +118,13 @@ struct tbed_measure_frame {
 
 struct tbed_measurer {
     struct tbed_walk walk;
-    uint64_t looks_left;         /* components that may still be looked at */
-    uint64_t component_max;      /* expanded */
-    uint64_t nbytes_max;         /* expanded */
-    enum tbed_status status;     /* the first trouble that has a stand-in in its place */
-    uint64_t nbytes;             /* of the run, by now */
-    uint64_t component_count;    /* the same */
-    struct tbed_measure *slots;  /* open addressing; NULL until the first reference */
-    size_t slot_count, capacity; /* a power of two, at most half full */
+    uint64_t looks_left;                        /* components that may still be looked at */
+    uint64_t component_max;                     /* expanded */
+    uint64_t nbytes_max;                        /* expanded */
+    enum tbed_status status;                    /* the first trouble that has a stand-in in its place */
+    uint64_t nbytes;                            /* of the run, by now */
+    uint64_t component_count;                   /* the same */
+    TBED_HASHMAP(struct tbed_measure) measures; /* without slots until the first reference */
     struct tbed_measure_frame frames[TBED_WALK_DEPTH_MAX];
     struct tbed_measure own_slots[64];
 };

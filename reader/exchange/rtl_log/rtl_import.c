@@ -8,6 +8,8 @@
  * SPDX-License-Identifier: MIT
  */
 #include "format/utf8.h"
+#include "reader/core/base/hashmap.h"
+#include "reader/core/base/vector.h"
 #include "reader/exchange/rtl_log/rtl_scopes.h"
 #include "reader/exchange/shared/import_drops.h"
 #include "reader/exchange/shared/new_file.h"
@@ -28,6 +30,11 @@ struct track {
     struct tbed_recorder *recorder;
     struct rtl_thread_scopes scopes;
     uint64_t last_tick;
+};
+
+struct track_slot {
+    uint64_t key; /* tbed_hashmap_key32() of the tid */
+    uint32_t number;
 };
 
 struct ids {
@@ -51,10 +58,9 @@ struct log {
     struct late_ends found;
     struct rtl_facts facts;
     struct ids ids;
-    struct track *tracks;
-    size_t track_count, track_room, last_track;
-    uint32_t *track_slots; /* number + 1, by tid */
-    size_t track_slot_count;
+    TBED_VECTOR(struct track) tracks;
+    TBED_HASHMAP(struct track_slot) track_numbers; /* by tid */
+    size_t last_track;
     struct tbed_recorder *others; /* lines of no thread */
 
     bool has_time;
@@ -77,53 +83,28 @@ static void count(struct log *log, enum tbed_rtl_odd odd)
 
 /* ---- Threads ---- */
 
-static uint32_t *track_slot(uint32_t *slots, size_t slot_count, const struct track *tracks, uint32_t tid)
-{
-    size_t at = (size_t)(tid * UINT64_C(0x9E3779B97F4A7C15) >> 20) & (slot_count - 1);
-    while (slots[at] != 0 && tracks[slots[at] - 1].tid != tid)
-        at = (at + 1) & (slot_count - 1);
-    return &slots[at];
-}
-
-static bool tracks_grow(struct log *log)
-{
-    size_t room = log->track_room > 0 ? log->track_room * 2 : 32;
-    struct track *tracks = realloc(log->tracks, room * sizeof *tracks);
-    if (tracks == NULL)
-        return false;
-    log->tracks = tracks;
-    log->track_room = room;
-    uint32_t *slots = calloc(room * 2, sizeof *slots);
-    if (slots == NULL)
-        return false;
-    for (size_t i = 0; i < log->track_count; i++)
-        *track_slot(slots, room * 2, tracks, tracks[i].tid) = (uint32_t)i + 1;
-    free(log->track_slots);
-    log->track_slots = slots;
-    log->track_slot_count = room * 2;
-    return true;
-}
-
 /* False: no memory. '*track_ret' is NULL where there are too many. */
 static bool track_find(struct log *log, uint32_t tid, struct track **track_ret)
 {
-    if (log->track_count == log->track_room && !tracks_grow(log))
-        return false;
-    if (log->last_track < log->track_count && log->tracks[log->last_track].tid == tid) {
-        *track_ret = &log->tracks[log->last_track];
-        return true;
-    }
-    uint32_t *slot = track_slot(log->track_slots, log->track_slot_count, log->tracks, tid);
+    struct track *tracks = log->tracks.items;
     *track_ret = NULL;
-    if (*slot == 0 && log->track_count >= THREAD_MAX)
+    if (log->last_track < log->tracks.count && tracks[log->last_track].tid == tid) {
+        *track_ret = &tracks[log->last_track];
         return true;
-    if (*slot == 0) {
-        log->tracks[log->track_count++] =
-            (struct track){.tid = tid, .recorder = tbed_recorder_open_given(log->writer, NULL, tid)};
-        *slot = (uint32_t)log->track_count;
     }
-    log->last_track = *slot - 1;
-    *track_ret = &log->tracks[log->last_track];
+    struct track_slot *slot = TBED_HASHMAP_FIND(&log->track_numbers, tbed_hashmap_key32(tid));
+    if (slot == NULL && log->tracks.count >= THREAD_MAX)
+        return true;
+    if (slot == NULL) {
+        if (!TBED_HASHMAP_RESERVE(&log->track_numbers, 1) || TBED_VECTOR_PUSH(&log->tracks) == NULL)
+            return false;
+        slot = TBED_HASHMAP_ADD(&log->track_numbers, tbed_hashmap_key32(tid));
+        slot->number = (uint32_t)log->tracks.count - 1;
+        log->tracks.items[slot->number] =
+            (struct track){.tid = tid, .recorder = tbed_recorder_open_given(log->writer, NULL, tid)};
+    }
+    log->last_track = slot->number;
+    *track_ret = &log->tracks.items[slot->number];
     return true;
 }
 
@@ -246,7 +227,7 @@ static void leave_top(struct log *log, struct track *track)
 
 static uint32_t number_of(const struct log *log, const struct track *track)
 {
-    return (uint32_t)(track - log->tracks);
+    return (uint32_t)(track - log->tracks.items);
 }
 
 static bool begin_scope(struct log *log, struct track *track, struct taken *taken, bool has_own_time,
@@ -581,10 +562,10 @@ static enum tbed_status take_lines(struct log *log, const char *at, const char *
 /* A pair that has ended below a scope that never does has not left the stack yet. */
 static void finish_scopes(struct log *log)
 {
-    for (size_t i = 0; i < log->track_count; i++) {
-        log->tick = log->tracks[i].last_tick;
-        while (log->tracks[i].scopes.ended_count > 0)
-            leave_top(log, &log->tracks[i]);
+    for (size_t i = 0; i < log->tracks.count; i++) {
+        log->tick = log->tracks.items[i].last_tick;
+        while (log->tracks.items[i].scopes.ended_count > 0)
+            leave_top(log, &log->tracks.items[i]);
     }
 }
 
@@ -597,14 +578,14 @@ static void finish(struct log *log)
     report->odd_counts[TBED_RTL_ODD_TRAILER] += log->facts.numbers[RTL_TRAILER][0] == '\0';
     finish_scopes(log);
     report->odd_counts[TBED_RTL_ODD_UNCLOSED] = tbed_rtl_scopes_open_count(log->scopes);
-    report->thread_count = log->track_count;
+    report->thread_count = log->tracks.count;
     tbed_metadata_set(log->writer, text, tbed_rtl_facts_put(&log->facts, report, text, sizeof text));
 }
 
 static void free_all(struct log *log)
 {
-    free(log->tracks);
-    free(log->track_slots);
+    tbed_vector_free(&log->tracks.vector);
+    tbed_hashmap_free(&log->track_numbers.map);
     tbed_rtl_scopes_free(log->scopes);
     tbed_rtl_names_free(log->names);
     tbed_writer_free(log->writer);

@@ -7,6 +7,8 @@
  * SPDX-License-Identifier: MIT
  */
 #include "format/utf8.h"
+#include "reader/core/base/hashmap.h"
+#include "reader/core/base/vector.h"
 #include "reader/exchange/rtl_log/rtl_log.h"
 
 #include <stdlib.h>
@@ -25,13 +27,16 @@ struct name {
     bool is_exact; /* a string of the bed can hold it, and as a context it ends where it should */
 };
 
+struct name_slot {
+    uint64_t hash; /* never 0 */
+    uint32_t number;
+};
+
 struct rtl_names {
     struct tbed_writer *writer;
-    struct name *items;
-    size_t count, room;
-    uint32_t *slots; /* of names: number + 1 */
-    size_t slot_count;
-    char *buffer; /* for formats */
+    TBED_VECTOR(struct name) names;
+    TBED_HASHMAP(struct name_slot) numbers; /* by hash */
+    char *buffer;                           /* for formats */
 };
 
 static inline uint64_t hash_more(uint64_t hash, char byte)
@@ -53,10 +58,8 @@ struct rtl_names *tbed_rtl_names_new(struct tbed_writer *writer)
     if (names == NULL)
         return NULL;
     names->writer = writer;
-    names->slot_count = 1024;
-    names->slots = calloc(names->slot_count, sizeof *names->slots);
     names->buffer = malloc(RTL_LINE_NMAX + 8);
-    if (names->slots != NULL && names->buffer != NULL)
+    if (names->buffer != NULL)
         return names;
     tbed_rtl_names_free(names);
     return NULL;
@@ -66,8 +69,8 @@ void tbed_rtl_names_free(struct rtl_names *names)
 {
     if (names == NULL)
         return;
-    free(names->items);
-    free(names->slots);
+    tbed_vector_free(&names->names.vector);
+    tbed_hashmap_free(&names->numbers.map);
     free(names->buffer);
     free(names);
 }
@@ -80,63 +83,38 @@ static bool is_name(const struct name *item, const struct name *wanted)
            memcmp(item->text, wanted->text, wanted->nbytes) == 0;
 }
 
-/* Its slot, or the free one where it belongs. */
-static size_t slot_find(const struct rtl_names *names, const struct name *wanted)
+/* A hash as a key. */
+static uint64_t key_of(const struct name *name)
 {
-    size_t at = (wanted->hash >> 20) & (names->slot_count - 1);
-    while (names->slots[at] != 0 && !is_name(&names->items[names->slots[at] - 1], wanted))
-        at = (at + 1) & (names->slot_count - 1);
-    return at;
+    return name->hash != 0 ? name->hash : 1;
 }
 
-static bool slots_grow(struct rtl_names *names)
+/* The number of a name, or RTL_NAME_NONE. */
+static uint32_t number_find(const struct rtl_names *names, const struct name *wanted)
 {
-    size_t count = names->slot_count * 2;
-    uint32_t *slots = calloc(count, sizeof *slots);
-    if (slots == NULL)
-        return false;
-    for (size_t i = 0; i < names->count; i++) {
-        size_t at = (names->items[i].hash >> 20) & (count - 1);
-        while (slots[at] != 0)
-            at = (at + 1) & (count - 1);
-        slots[at] = (uint32_t)i + 1;
-    }
-    free(names->slots);
-    names->slots = slots;
-    names->slot_count = count;
-    return true;
-}
-
-static bool items_grow(struct rtl_names *names)
-{
-    size_t room = names->room > 0 ? names->room * 2 : 256;
-    struct name *items = realloc(names->items, room * sizeof *items);
-    if (items == NULL || names->count >= RTL_NAME_NONE - 1)
-        return false;
-    names->items = items;
-    names->room = room;
-    return true;
+    const struct name_slot *slot = TBED_HASHMAP_FIND(&names->numbers, key_of(wanted));
+    while (slot != NULL && !is_name(&names->names.items[slot->number], wanted))
+        slot = TBED_HASHMAP_FIND_MORE(&names->numbers, slot);
+    return slot != NULL ? slot->number : RTL_NAME_NONE;
 }
 
 static uint32_t intern(struct rtl_names *names, const struct name *wanted)
 {
-    size_t slot = slot_find(names, wanted);
-    if (names->slots[slot] != 0)
-        return names->slots[slot] - 1;
-    if (names->count == names->room && !items_grow(names))
+    uint32_t number = number_find(names, wanted);
+    if (number != RTL_NAME_NONE)
+        return number;
+    if (names->names.count >= RTL_NAME_NONE - 1 || !TBED_HASHMAP_RESERVE(&names->numbers, 1))
         return RTL_NAME_NONE;
-    if (names->count * 2 >= names->slot_count) {
-        if (!slots_grow(names))
-            return RTL_NAME_NONE;
-        slot = slot_find(names, wanted);
-    }
-    struct name *item = &names->items[names->count];
+    struct name *item = TBED_VECTOR_PUSH(&names->names);
+    if (item == NULL)
+        return RTL_NAME_NONE;
     *item = *wanted;
     item->string_id = item->format_id = TBED_ID_INVALID;
     item->is_exact = tbed_utf8_valid_nbytes((const uint8_t *)item->text, item->nbytes) == item->nbytes &&
                      memchr(item->text, RTL_UNIT, item->nbytes) == NULL;
-    names->slots[slot] = (uint32_t)++names->count;
-    return (uint32_t)names->count - 1;
+    struct name_slot *slot = TBED_HASHMAP_INSERT(&names->numbers, key_of(wanted));
+    slot->number = (uint32_t)names->names.count - 1;
+    return slot->number;
 }
 
 uint32_t tbed_rtl_name_intern(struct rtl_names *names, const char *text, size_t nbytes)
@@ -155,7 +133,7 @@ uint32_t tbed_rtl_pair_intern(struct rtl_names *names, uint32_t context, const c
 
 bool tbed_rtl_pair_starts(const struct rtl_names *names, uint32_t pair, uint32_t start)
 {
-    const struct name *whole = &names->items[pair], *part = &names->items[start];
+    const struct name *whole = &names->names.items[pair], *part = &names->names.items[start];
     return whole->context == part->context && part->nbytes > 0 && whole->nbytes > part->nbytes &&
            memcmp(whole->text, part->text, part->nbytes) == 0;
 }
@@ -165,7 +143,7 @@ static uint32_t pair_string(struct rtl_names *names, const struct name *pair)
     struct tbed_component parts[] = {{.id = tbed_rtl_name_string(names, pair->context)},
                                      {.text = " : ", .nbytes = 3},
                                      {.text = pair->text, .nbytes = pair->nbytes}};
-    bool has_context = names->items[pair->context].nbytes > 0;
+    bool has_context = names->names.items[pair->context].nbytes > 0;
     if (has_context && parts[0].id != TBED_ID_INVALID)
         return tbed_string_alloc(names->writer, parts, 3);
     return tbed_string_intern(names->writer, pair->text, pair->nbytes);
@@ -173,7 +151,7 @@ static uint32_t pair_string(struct rtl_names *names, const struct name *pair)
 
 uint32_t tbed_rtl_name_string(struct rtl_names *names, uint32_t name)
 {
-    struct name *item = &names->items[name];
+    struct name *item = &names->names.items[name];
     if (item->string_id == TBED_ID_INVALID && item->context != RTL_NAME_NONE)
         item->string_id = pair_string(names, item);
     else if (item->string_id == TBED_ID_INVALID)
@@ -184,7 +162,7 @@ uint32_t tbed_rtl_name_string(struct rtl_names *names, uint32_t name)
 uint32_t tbed_rtl_name_format(struct rtl_names *names, uint32_t name)
 {
     static const char tail[] = {RTL_UNIT, '%', 's'};
-    struct name *item = &names->items[name];
+    struct name *item = &names->names.items[name];
     if (item->format_id == TBED_ID_INVALID) {
         memcpy(names->buffer, item->text, item->nbytes);
         memcpy(names->buffer + item->nbytes, tail, sizeof tail);
@@ -195,8 +173,8 @@ uint32_t tbed_rtl_name_format(struct rtl_names *names, uint32_t name)
 
 bool tbed_rtl_name_is_exact(const struct rtl_names *names, uint32_t name)
 {
-    const struct name *item = &names->items[name];
-    return item->is_exact && (item->context == RTL_NAME_NONE || names->items[item->context].is_exact);
+    const struct name *item = &names->names.items[name];
+    return item->is_exact && (item->context == RTL_NAME_NONE || names->names.items[item->context].is_exact);
 }
 
 bool tbed_rtl_name_split(const struct rtl_names *names, rtl_is_open_function *is_open, const void *context,
@@ -207,8 +185,8 @@ bool tbed_rtl_name_split(const struct rtl_names *names, rtl_is_open_function *is
     for (size_t i = 0; i + 3 <= text->nbytes; i++) {
         if (memcmp(text->bytes + i, " : ", 3) == 0) {
             wanted.nbytes = i;
-            uint32_t slot = names->slots[slot_find(names, &wanted)];
-            if (slot != 0 && is_open(context, slot - 1))
+            uint32_t number = number_find(names, &wanted);
+            if (number != RTL_NAME_NONE && is_open(context, number))
                 longest = i;
             if (first == SIZE_MAX)
                 first = i;

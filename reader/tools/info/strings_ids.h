@@ -6,14 +6,16 @@
 #ifndef TRACEBED_STRINGS_IDS_H
 #define TRACEBED_STRINGS_IDS_H
 
+#include "reader/core/base/hashmap.h"
 #include "reader/tools/shared/tool.h"
 
+struct used_id {
+    uint64_t key; /* tbed_hashmap_key32() of the id */
+    uint64_t count;
+};
+
 struct used_ids { /* zeroed: empty */
-    struct used_id {
-        uint32_t id;
-        uint64_t count; /* 0: free */
-    } * slots;
-    size_t capacity, count; /* a power of two, at most half full */
+    TBED_HASHMAP(struct used_id) ids;
 };
 
 /* Gives how often it has been added by now, this time included. */

@@ -265,7 +265,7 @@ static void put_unresolved(struct listing *listing, const char *what, uint32_t i
 static int compare_used(const void *left, const void *right)
 {
     const struct used_id *a = left, *b = right;
-    return (a->id > b->id) - (a->id < b->id);
+    return (a->key > b->key) - (a->key < b->key);
 }
 
 static void list_used(struct listing *listing)
@@ -274,11 +274,13 @@ static void list_used(struct listing *listing)
     struct tbed_stream_info stream;
     for (size_t i = 0; tbed_stream_get(listing->reader, i, &stream); i++)
         count_stream(listing->reader, stream.stream, &used);
-    if (used.capacity > 0)
-        qsort(used.slots, used.capacity, sizeof *used.slots, compare_used);
-    for (size_t i = 0; i < used.capacity; i++)
-        if (used.slots[i].count > 0)
-            put_unresolved(listing, "named by events", used.slots[i].id, used.slots[i].count);
+    size_t slot_count = tbed_hashmap_capacity(&used.ids.map); /* it is a map no more once it is sorted */
+    if (slot_count > 0)
+        qsort(used.ids.slots, slot_count, sizeof *used.ids.slots, compare_used);
+    for (size_t i = 0; i < slot_count; i++)
+        if (used.ids.slots[i].key != 0)
+            put_unresolved(listing, "named by events", (uint32_t)used.ids.slots[i].key,
+                           used.ids.slots[i].count);
     used_ids_free(&used);
 }
 

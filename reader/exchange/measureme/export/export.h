@@ -10,6 +10,7 @@
 
 #include <tracebed/exchange.h>
 
+#include "reader/core/base/hashmap.h"
 #include "reader/exchange/shared/page_writer.h"
 
 /* Ids of formats 8 and 9. */
@@ -21,8 +22,8 @@
 #define MM_TIME_MAX UINT64_C(0xFFFFFFFFFFFF)
 
 struct export_id_slot {
-    uint64_t profile_id; /* 0: free; virtual id 0 is stored as UINT64_MAX */
-    uint32_t bed_id;
+    uint64_t key; /* tbed_hashmap_key32() of the trace's id */
+    uint64_t profile_id;
     bool is_named; /* has a text */
 };
 
@@ -35,8 +36,7 @@ struct export
     bool is_out_of_memory;
     bool makes_metadata; /* the profile's METADATA is not the bed's: what refers to that needs another id */
 
-    struct export_id_slot *ids; /* what is known of the bed's ids */
-    size_t id_capacity, id_count;
+    TBED_HASHMAP(struct export_id_slot) ids; /* what is known of the trace's ids */
     uint64_t late_address; /* where the next string goes that is written when it is first needed */
     uint8_t *late;         /* such strings, while the others are being written */
     size_t late_nbytes, late_capacity;

@@ -14,54 +14,28 @@
 
 #define REFERENCE_MARK  0xFE
 #define TERMINATOR      0xFF
-#define CAPACITY_FIRST  4096
 #define CHAIN_MAX       64   /* bindings of bindings */
 #define TEXT_NBYTES_MAX 4096 /* of a text that stands for an id without a string */
 
 /* ---- What is known of ids ---- */
 
-static struct export_id_slot *slot_find(struct export_id_slot *slots, size_t capacity, uint32_t bed_id)
-{
-    size_t at = (size_t)(bed_id * UINT64_C(0x9E3779B97F4A7C15) >> 20) & (capacity - 1);
-    while (slots[at].profile_id != 0 && slots[at].bed_id != bed_id)
-        at = (at + 1) & (capacity - 1);
-    return &slots[at];
-}
-
-static bool grow_ids(struct export *export)
-{
-    size_t capacity = export->id_capacity > 0 ? export->id_capacity * 2 : CAPACITY_FIRST;
-    struct export_id_slot *slots = calloc(capacity, sizeof *slots);
-    if (slots == NULL)
-        return false;
-    for (size_t i = 0; i < export->id_capacity; i++)
-        if (export->ids[i].profile_id != 0)
-            *slot_find(slots, capacity, export->ids[i].bed_id) = export->ids[i];
-    free(export->ids);
-    export->ids = slots;
-    export->id_capacity = capacity;
-    return true;
-}
-
 static void remember(struct export *export, uint32_t bed_id, struct export_id id)
 {
-    if (export->id_count * 4 >= export->id_capacity * 3 && !grow_ids(export)) {
+    struct export_id_slot *slot = TBED_HASHMAP_ADD(&export->ids, tbed_hashmap_key32(bed_id));
+    if (slot == NULL) {
         export->is_out_of_memory = true;
         return;
     }
-    struct export_id_slot *slot = slot_find(export->ids, export->id_capacity, bed_id);
-    export->id_count += slot->profile_id == 0;
-    *slot = (struct export_id_slot){id.id != 0 ? id.id : UINT64_MAX, bed_id, id.is_named};
+    slot->profile_id = id.id;
+    slot->is_named = id.is_named;
 }
 
 static bool recall(const struct export *export, uint32_t bed_id, struct export_id *id_ret)
 {
-    if (export->id_capacity == 0)
+    const struct export_id_slot *slot = TBED_HASHMAP_FIND(&export->ids, tbed_hashmap_key32(bed_id));
+    if (slot == NULL)
         return false;
-    const struct export_id_slot *slot = slot_find(export->ids, export->id_capacity, bed_id);
-    if (slot->profile_id == 0)
-        return false;
-    *id_ret = (struct export_id){slot->profile_id != UINT64_MAX ? slot->profile_id : 0, slot->is_named};
+    *id_ret = (struct export_id){slot->profile_id, slot->is_named};
     return true;
 }
 
@@ -406,7 +380,7 @@ void tbed_export_index(struct export *export, uint64_t metadata_id)
 
 void tbed_export_free(struct export *export)
 {
-    free(export->ids);
+    tbed_hashmap_free(&export->ids.map);
     free(export->late);
     free(export->names);
     free(export->virtuals);

@@ -12,6 +12,7 @@
 #include <tracebed/exchange.h>
 #include <tracebed/writer.h>
 
+#include "reader/core/base/hashmap.h"
 #include "reader/exchange/measureme/file/measureme.h"
 
 /* Ids below keep their numbers as reserved ids of the bed; others get a fresh one when they are first met. */
@@ -22,7 +23,7 @@
 /* ---- Ids ---- */
 
 struct import_id_slot {
-    uint64_t id; /* + 1; 0: free */
+    uint64_t key; /* the profile's id + 1 */
     uint32_t bed_id;
 };
 
@@ -30,8 +31,7 @@ struct import_ids {
     struct tbed_writer *writer;
     uint64_t metadata, invalid; /* of the profile */
     pthread_mutex_t lock;       /* of what follows */
-    struct import_id_slot *slots;
-    size_t capacity, count;
+    TBED_HASHMAP(struct import_id_slot) fresh;
     uint32_t zero_kind,
         invalid_kind; /* the ids that stand for these, which no category can be; 0: none yet */
 };

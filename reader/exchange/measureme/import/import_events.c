@@ -9,18 +9,15 @@
 
 #include <stdlib.h>
 
-#define TRACK_CAPACITY_FIRST 64
-
 struct track {
-    uint64_t thread;
-    struct tbed_recorder *recorder; /* NULL: a free slot */
-    uint64_t tick;                  /* of the event in front; 0: none yet */
-    bool is_shared;                 /* by all further threads */
+    uint64_t key; /* the thread + 1 */
+    struct tbed_recorder *recorder;
+    uint64_t tick;  /* of the event in front; 0: none yet */
+    bool is_shared; /* by all further threads */
 };
 
 struct tracks {
-    struct track *slots;
-    size_t capacity, count;
+    TBED_HASHMAP(struct track) known;
     struct track further;
 };
 
@@ -32,29 +29,6 @@ struct events {
 };
 
 /* ---- Tracks ---- */
-
-static struct track *slot_find(struct track *slots, size_t capacity, uint64_t thread)
-{
-    size_t at = (size_t)(thread * UINT64_C(0x9E3779B97F4A7C15) >> 20) & (capacity - 1);
-    while (slots[at].recorder != NULL && slots[at].thread != thread)
-        at = (at + 1) & (capacity - 1);
-    return &slots[at];
-}
-
-static bool grow(struct tracks *tracks)
-{
-    size_t capacity = tracks->capacity > 0 ? tracks->capacity * 2 : TRACK_CAPACITY_FIRST;
-    struct track *slots = calloc(capacity, sizeof *slots);
-    if (slots == NULL)
-        return false;
-    for (size_t i = 0; i < tracks->capacity; i++)
-        if (tracks->slots[i].recorder != NULL)
-            *slot_find(slots, capacity, tracks->slots[i].thread) = tracks->slots[i];
-    free(tracks->slots);
-    tracks->slots = slots;
-    tracks->capacity = capacity;
-    return true;
-}
 
 static struct track *further_track(struct events *events)
 {
@@ -72,19 +46,16 @@ static struct track *further_track(struct events *events)
 static struct track *track_find(struct events *events, uint64_t thread)
 {
     struct tracks *tracks = &events->tracks;
-    bool is_full =
-        tracks->count >= IMPORT_THREAD_MAX || (tracks->count * 4 >= tracks->capacity * 3 && !grow(tracks));
-    if (tracks->capacity == 0)
-        return further_track(events);
-    struct track *track = slot_find(tracks->slots, tracks->capacity, thread);
-    if (track->recorder != NULL)
+    uint64_t key = thread + 1; /* the highest number, which is no thread's, has no key */
+    struct track *track = key != 0 ? TBED_HASHMAP_FIND(&tracks->known, key) : NULL;
+    if (track != NULL)
         return track;
-    events->import->report->thread_count += !is_full;
-    if (is_full)
+    if (key != 0 && tracks->known.map.count < IMPORT_THREAD_MAX)
+        track = TBED_HASHMAP_ADD(&tracks->known, key);
+    if (track == NULL)
         return further_track(events);
-    struct tbed_recorder *recorder = tbed_recorder_open_given(events->import->writer, NULL, (uint32_t)thread);
-    *track = (struct track){.thread = thread, .recorder = recorder};
-    tracks->count++;
+    events->import->report->thread_count++;
+    track->recorder = tbed_recorder_open_given(events->import->writer, NULL, (uint32_t)thread);
     return track;
 }
 
@@ -157,7 +128,7 @@ static inline void give_chunk(struct events *events, const struct mm_chunk *chun
     for (uint32_t i = 0; i < chunk->event_count; i++, at += chunk->event_nbytes) {
         struct mm_event event;
         mm_event_load(at, shape, &event);
-        if (track == NULL || track->thread != event.thread || track->is_shared)
+        if (track == NULL || track->key != event.thread + 1 || track->is_shared)
             track = track_find(events, event.thread);
         give(events, track, &event);
     }
@@ -194,6 +165,6 @@ enum tbed_status tbed_import_events(struct import *import)
     struct tbed_import_report *report = import->report;
     give_all(&events, mm_event_shape(import->file));
     report->event_count = report->interval_count + report->instant_count + report->integer_count;
-    free(events.tracks.slots); /* the recorders are the writer's */
+    tbed_hashmap_free(&events.tracks.known.map); /* the recorders are the writer's */
     return TBED_OK;
 }
