@@ -17,6 +17,10 @@
 /* Fills the caller's struct: an older one gets its part, a newer one zeros for what this library does not know. */
 static inline void tbed_sized_give(void *to, size_t to_nbytes, const void *from, size_t from_nbytes)
 {
+    if (to_nbytes == from_nbytes) { /* 'from_nbytes' is a constant: a few moves instead of a call */
+        memcpy(to, from, from_nbytes);
+        return;
+    }
     size_t shared = to_nbytes < from_nbytes ? to_nbytes : from_nbytes;
     memcpy(to, from, shared);
     if (to_nbytes > shared)

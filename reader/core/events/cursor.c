@@ -193,8 +193,22 @@ static bool next_long(struct tbed_cursor *cursor, uint64_t word, struct tbed_eve
     return true;
 }
 
-static enum tbed_status cursor_next(struct tbed_cursor *cursor, struct tbed_event *event_ret)
+/* For a caller that was compiled with other headers; apart, so that the usual one needs no room on the stack. */
+static __attribute__((noinline)) enum tbed_status
+next_resized(struct tbed_cursor *cursor, struct tbed_event *event_ret, size_t event_nbytes)
 {
+    struct tbed_event event;
+    enum tbed_status status = tbed_cursor_next_sized(cursor, &event, sizeof event);
+    if (status == TBED_OK)
+        tbed_sized_give(event_ret, event_nbytes, &event, sizeof event);
+    return status;
+}
+
+enum tbed_status tbed_cursor_next_sized(struct tbed_cursor *cursor, struct tbed_event *event_ret,
+                                        size_t event_nbytes)
+{
+    if (event_nbytes != sizeof *event_ret)
+        return next_resized(cursor, event_ret, event_nbytes);
     for (;;) {
         uint64_t word = cursor->at == cursor->end ? 0 : tbed_word_load(cursor->at);
         if (word == 0) {
@@ -228,19 +242,6 @@ static enum tbed_status cursor_next(struct tbed_cursor *cursor, struct tbed_even
         count_depth(cursor, event_ret->type);
         return TBED_OK;
     }
-}
-
-/* A caller that was compiled with these headers has the event in its place without a copy. */
-enum tbed_status tbed_cursor_next_sized(struct tbed_cursor *cursor, struct tbed_event *event_ret,
-                                        size_t event_nbytes)
-{
-    struct tbed_event event;
-    if (event_nbytes == sizeof event)
-        return cursor_next(cursor, event_ret);
-    enum tbed_status status = cursor_next(cursor, &event);
-    if (status == TBED_OK)
-        tbed_sized_give(event_ret, event_nbytes, &event, sizeof event);
-    return status;
 }
 _Static_assert(TBED_EVENT_END - TBED_EVENT_BEGIN == TBED_TAG_END - TBED_TAG_BEGIN, "types follow the tags");
 _Static_assert(TBED_EVENT_INSTANT - TBED_EVENT_BEGIN == TBED_TAG_INSTANT - TBED_TAG_BEGIN,
