@@ -54,8 +54,16 @@ ROOMS = {
     "reader/core/names": ["reader/core/events", "reader/core/strings"],
     "reader/core/open": ["reader/core/names"],
     "reader/analysis": ["reader/core"],
-    "reader/symbols": ["reader/core"],
-    "reader/exchange": ["reader/analysis", "writer/include", "writer/capture/include"],
+    "reader/symbols/debug": ["reader/core"],
+    "reader/symbols/process": ["reader/symbols/debug"],
+    "reader/symbols": ["reader/symbols/process"],
+    "reader/exchange/shared": ["reader/analysis", "writer/include", "writer/capture/include"],
+    "reader/exchange/measureme/file": ["reader/core"],
+    "reader/exchange/measureme/import": ["reader/exchange/measureme/file", "reader/exchange/shared"],
+    "reader/exchange/measureme/export": ["reader/exchange/measureme/import"],
+    "reader/exchange/chrome": ["reader/exchange/shared"],
+    "reader/exchange/rtl_log": ["reader/exchange/shared"],
+    "reader/exchange/registry": ["reader/exchange/measureme", "reader/exchange/chrome", "reader/exchange/rtl_log"],
     "reader/tools": ["reader/exchange", "reader/symbols"],
 }
 # A room with more files than this is several rooms in one.

@@ -7,7 +7,7 @@
 #define TRACEBED_SYMBOLS_INTERNAL_H
 
 #include "reader/core/base/hashmap.h"
-#include "reader/symbols/symbol_process.h"
+#include "reader/symbols/process/symbol_process.h"
 
 #include <tracebed/symbols.h>
 

@@ -11,19 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-void tbed_chrome_message(struct tbed_text *text, const struct tbed_reader *reader,
-                         const struct tbed_event *event, enum tbed_message_part part)
-{
-    size_t nbytes = 256;
-    bool fits = false;
-    while (!fits && tbed_text_reserve(text, nbytes + 1)) {
-        size_t room = text->room - text->nbytes;
-        nbytes = tbed_message_text(reader, event, part, text->bytes + text->nbytes, room);
-        fits = nbytes < room;
-    }
-    text->nbytes += fits ? nbytes : 0;
-}
-
 /* Has the id a text of its own, though perhaps with stand-ins in it? */
 static bool has_text(const struct tbed_reader *reader, uint32_t id)
 {

@@ -10,10 +10,6 @@
 
 #include <tracebed/reader.h>
 
-/* The text of a MESSAGE, verbatim. */
-void tbed_chrome_message(struct tbed_text *text, const struct tbed_reader *reader,
-                         const struct tbed_event *event, enum tbed_message_part part);
-
 /* The text of an id: "<unknown>" if it has none; cut after 64 KiB. 'buffer' has CHROME_TEXT_MAX bytes. */
 #define CHROME_TEXT_MAX 65536u
 size_t tbed_chrome_resolve(const struct tbed_reader *reader, uint32_t id, char *buffer);

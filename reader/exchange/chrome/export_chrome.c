@@ -7,6 +7,7 @@
 #define _GNU_SOURCE 1
 #include "format/sized.h"
 #include "reader/exchange/chrome/chrome.h"
+#include "reader/exchange/shared/message_put.h"
 #include "reader/exchange/shared/new_file.h"
 
 #include <errno.h>
@@ -302,7 +303,7 @@ static void put_message(struct chrome *chrome, const struct tbed_event *event)
     uint32_t severity = event->of.message.severity;
     open_event(chrome);
     chrome->message.nbytes = 0;
-    tbed_chrome_message(&chrome->message, chrome->reader, event, TBED_MESSAGE_ALL);
+    tbed_exchange_message(&chrome->message, chrome->reader, event, TBED_MESSAGE_ALL);
     tbed_json_quote(&chrome->text, chrome->message.bytes, chrome->message.nbytes);
     tbed_text_puts(&chrome->text, ",\"cat\":\"message\"");
     put_place(chrome, "i", ns_of(chrome, event->tick));

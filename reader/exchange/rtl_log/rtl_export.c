@@ -5,8 +5,8 @@
  */
 #define _GNU_SOURCE 1
 #include "format/sized.h"
-#include "reader/exchange/chrome/chrome_json.h"
 #include "reader/exchange/rtl_log/rtl_log.h"
+#include "reader/exchange/shared/message_put.h"
 #include "reader/exchange/shared/new_file.h"
 
 #include <errno.h>
@@ -15,7 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define US_PER_S INT64_C(1000000)
+#define TEXT_NBYTES_MAX 65536u /* of an id; what is longer is cut */
+#define US_PER_S        INT64_C(1000000)
 
 struct rtl_stream {
     uint32_t stream, tid;
@@ -39,7 +40,7 @@ struct rtl_export {
     size_t stream_count, last_stream;
     uint32_t ordinal_count;
     struct tbed_text piece;
-    char *name; /* CHROME_TEXT_MAX bytes, of names that the reader does not keep */
+    char *name; /* TEXT_NBYTES_MAX bytes, of names that the reader does not keep */
     int write_errno;
     bool is_out_of_memory;
 };
@@ -65,8 +66,8 @@ static struct rtl_text name_of(struct rtl_export *export, uint32_t id)
     tbed_name_get(export->reader, id, &name);
     if (name.text != NULL)
         return (struct rtl_text){name.text, name.nbytes};
-    tbed_string_resolve(export->reader, id, export->name, CHROME_TEXT_MAX, &nbytes);
-    return (struct rtl_text){export->name, nbytes < CHROME_TEXT_MAX ? nbytes : CHROME_TEXT_MAX - 1};
+    tbed_string_resolve(export->reader, id, export->name, TEXT_NBYTES_MAX, &nbytes);
+    return (struct rtl_text){export->name, nbytes < TEXT_NBYTES_MAX ? nbytes : TEXT_NBYTES_MAX - 1};
 }
 
 static bool is_named(struct rtl_export *export, const struct tbed_argument *argument, const char *wanted)
@@ -377,7 +378,7 @@ static void put_text(struct rtl_export *export, const struct tbed_event *event, 
     else if (carried->argument_count == 0 && memchr(format.bytes, '%', format.nbytes) == NULL)
         tbed_text_put(&export->piece, format.bytes, format.nbytes);
     else
-        tbed_chrome_message(&export->piece, export->reader, event, TBED_MESSAGE_BODY);
+        tbed_exchange_message(&export->piece, export->reader, event, TBED_MESSAGE_BODY);
 }
 
 static void write_message(struct rtl_export *export, const struct tbed_event *event,
@@ -473,7 +474,7 @@ static enum tbed_status write_all(struct rtl_export *export)
     enum tbed_rtl_tid tid = export->options.tid;
     export->is_ordinal =
         tid == TBED_RTL_TID_ORDINAL || (tid == TBED_RTL_TID_AUTO && !export->facts.is_import);
-    export->name = malloc(CHROME_TEXT_MAX);
+    export->name = malloc(TEXT_NBYTES_MAX);
     if (export->name == NULL || !streams_read(export))
         return TBED_ERR_MEMORY;
     enum tbed_status status = write_events(export);

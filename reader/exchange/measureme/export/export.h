@@ -11,7 +11,7 @@
 #include <tracebed/exchange.h>
 
 #include "reader/core/base/hashmap.h"
-#include "reader/exchange/shared/page_writer.h"
+#include "reader/exchange/measureme/export/page_writer.h"
 
 /* Ids of formats 8 and 9. */
 #define MM_ID_VIRTUAL_END UINT64_C(100000000)

@@ -6,7 +6,7 @@
 #ifndef TRACEBED_SYMBOL_TABLE_H
 #define TRACEBED_SYMBOL_TABLE_H
 
-#include "reader/symbols/debug_info.h"
+#include "reader/symbols/debug/debug_info.h"
 
 #include <libelf.h>
 #include <tracebed/symbols.h>

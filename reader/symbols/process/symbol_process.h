@@ -6,7 +6,7 @@
 #ifndef TRACEBED_SYMBOL_PROCESS_H
 #define TRACEBED_SYMBOL_PROCESS_H
 
-#include "reader/symbols/symbol_worker.h"
+#include "reader/symbols/process/symbol_worker.h"
 
 #include <sys/types.h>
 

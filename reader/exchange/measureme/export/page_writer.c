@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "reader/exchange/shared/page_writer.h"
+#include "reader/exchange/measureme/export/page_writer.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "reader/symbols/symbol_table.h"
+#include "reader/symbols/debug/symbol_table.h"
 
 #include <elfutils/libdwelf.h>
 #include <fcntl.h>

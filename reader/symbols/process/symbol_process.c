@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
-#include "reader/symbols/symbol_process.h"
+#include "reader/symbols/process/symbol_process.h"
 
 #include <errno.h>
 #include <fcntl.h>

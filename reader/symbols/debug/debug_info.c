@@ -6,7 +6,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "reader/symbols/debug_info.h"
+#include "reader/symbols/debug/debug_info.h"
 
 #include <dwarf.h>
 #include <stdlib.h>

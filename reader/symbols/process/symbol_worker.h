@@ -64,10 +64,4 @@ void tbed_symbol_jail_enter(void);
 /* symbol_jail.c: so much processor time for the next request. */
 void tbed_symbol_jail_limit_time(unsigned seconds);
 
-/* demangle.c: the name as its source has it; 'name' itself if it is none of C++ or Rust. Valid until the next call. */
-const char *tbed_demangle(const char *name);
-
-/* demangle.c: how long the name is without what compilers append to parts and copies of a function: ".cold". */
-size_t tbed_function_nbytes(const char *name, size_t nbytes);
-
 #endif

@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
-#include "reader/symbols/symbol_worker.h"
+#include "reader/symbols/process/symbol_worker.h"
 
 #include <errno.h>
 #include <fcntl.h>

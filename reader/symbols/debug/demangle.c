@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "reader/symbols/symbol_worker.h"
+#include "reader/symbols/debug/demangle.h"
 
 #include <libiberty/demangle.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "reader/symbols/symbol_table.h"
+#include "reader/symbols/debug/symbol_table.h"
 
 #include <gelf.h>
 #include <stdlib.h>

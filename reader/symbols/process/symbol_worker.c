@@ -6,9 +6,10 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
-#include "reader/symbols/symbol_worker.h"
+#include "reader/symbols/process/symbol_worker.h"
 
-#include "reader/symbols/symbol_table.h"
+#include "reader/symbols/debug/demangle.h"
+#include "reader/symbols/debug/symbol_table.h"
 
 #include <errno.h>
 #include <limits.h>
