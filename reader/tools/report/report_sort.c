@@ -180,9 +180,9 @@ static void sort_statistics(struct report *report)
 }
 
 /* Those with a share below --percent-above are not shown; without a total there are no shares. */
-static void leave_out_small(const struct report *report, struct report_table *table)
+static void leave_out_small(const struct report *report, struct report_table *table, uint64_t total_ticks)
 {
-    double least = report->options->percent_above / 100 * (double)report->totals.span_ticks;
+    double least = report->options->percent_above / 100 * (double)total_ticks;
     size_t kept = 0;
     for (size_t i = 0; i < table->shown; i++)
         if ((double)((const struct tbed_span_row *)table->rows[i])->self_ticks >= least)
@@ -194,7 +194,7 @@ static void sort_labels(struct report *report)
 {
     COLLECT(&report->labels, tbed_statistics_span, report->statistics);
     sort_table(report, &report->labels, label_key, SIZE_MAX);
-    leave_out_small(report, &report->labels);
+    leave_out_small(report, &report->labels, report->totals.span_ticks);
     if (report->labels.shown > report->options->limit)
         report->labels.shown = report->options->limit;
 }
@@ -205,6 +205,9 @@ void report_sort_tables(struct report *report)
         sort_labels(report);
     if (report->statistics != NULL)
         sort_statistics(report);
+    if (report->statistics != NULL)
+        leave_out_small(report, &report->spans,
+                        report->is_profile ? report->totals.span_ticks : report->self_ticks);
     if (report->allocations == NULL)
         return;
     tbed_allocations_totals(report->allocations, &report->sums);

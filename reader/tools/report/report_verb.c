@@ -242,6 +242,31 @@ static const struct tool_option_scope scopes[] = {
     {'s', "trace, rtl-log", "bytes, live, peak, freed, temporary"},
 };
 
+/* The same of what is in a trace. One that has spans and allocations has everything. */
+static const struct tool_option_scope contents[] = {
+    {OPTION_BY, "allocations", "site, symbol, stack"},
+    {OPTION_BY, "spans, messages", "scope, author"},
+    {OPTION_BY, "spans, messages, allocations", "module, function"},
+    {OPTION_OVER_TIME, "allocations", NULL},
+    {'s', "allocations", "bytes, live, peak, freed, temporary"},
+    {'s', "spans", "total, self, min, mean, p50, p90, p99, p999, max"},
+    {'p', "spans", NULL},
+    {GROUP_OPTION_INCLUDE, "spans, messages", NULL},
+    {GROUP_OPTION_EXCLUDE, "spans, messages", NULL},
+};
+
+static bool contents_apply(const struct report *report)
+{
+    const struct tbed_statistics *statistics = report->statistics;
+    bool has_spans = statistics != NULL && (tbed_statistics_span(statistics, 0) != NULL ||
+                                            tbed_statistics_async(statistics, 0) != NULL);
+    bool has_allocations =
+        report->allocations != NULL && tbed_allocations_process(report->allocations, 0) != NULL;
+    const char *what = has_spans ? "spans" : has_allocations ? "allocations" : "messages";
+    return (has_spans && has_allocations) ||
+           tool_options_apply(contents, sizeof contents / sizeof contents[0], what, report->path);
+}
+
 static int report_file(const struct report_options *options, const char *path)
 {
     const struct tbed_format *format = tool_format(path);
@@ -253,7 +278,7 @@ static int report_file(const struct report_options *options, const char *path)
     int exit = TOOL_TROUBLE;
     if (report.reader == NULL)
         return exit;
-    if (make_report(&report)) {
+    if (make_report(&report) && contents_apply(&report)) {
         if (options->json)
             report_print_json(&report);
         else
