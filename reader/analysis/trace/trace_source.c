@@ -13,6 +13,7 @@
 #include "reader/core/strings/string_table.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static void take_other(void *context, const struct block_spans *spans, const struct tbed_event *event,
                        size_t word)
@@ -247,8 +248,8 @@ static enum tbed_status make(struct trace_source *trace, struct tbed_statistics 
     return tbed_stat_run(&source, options, statistics_ret);
 }
 
-enum tbed_status tbed_statistics_make(struct tbed_reader *reader, const struct tbed_analysis_options *given,
-                                      struct tbed_statistics **statistics_ret)
+enum tbed_status tbed_stat_make_trace(struct tbed_reader *reader, const struct tbed_analysis_options *given,
+                                      bool all_general, struct tbed_statistics **statistics_ret)
 {
     struct trace_source trace = {.reader = reader};
     size_t block_count = tbed_event_block_count(reader);
@@ -258,9 +259,17 @@ enum tbed_status tbed_statistics_make(struct tbed_reader *reader, const struct t
     trace.least_depths = calloc(block_count + 1, sizeof *trace.least_depths);
     trace.is_general = calloc(block_count + 1, sizeof *trace.is_general);
     status = TBED_ERR_MEMORY;
+    if (trace.is_general != NULL)
+        memset(trace.is_general, all_general, block_count + 1);
     if (trace.least_depths != NULL && trace.is_general != NULL)
         status = make(&trace, statistics_ret);
     free(trace.least_depths);
     free(trace.is_general);
     return status;
+}
+
+enum tbed_status tbed_statistics_make(struct tbed_reader *reader, const struct tbed_analysis_options *options,
+                                      struct tbed_statistics **statistics_ret)
+{
+    return tbed_stat_make_trace(reader, options, false, statistics_ret);
 }

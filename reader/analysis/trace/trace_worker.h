@@ -50,6 +50,10 @@ void tbed_stat_recount_other(struct trace_worker *trace, const struct tbed_event
  */
 bool tbed_stat_take_regular(struct trace_worker *trace, size_t index);
 
+/* tbed_statistics_make(), for its test: 'all_general' takes every stream in the general way. */
+enum tbed_status tbed_stat_make_trace(struct tbed_reader *reader, const struct tbed_analysis_options *options,
+                                      bool all_general, struct tbed_statistics **statistics_ret);
+
 /* Does the block look regular, by its first events? */
 bool tbed_stat_looks_regular(const struct tbed_block *block);
 
