@@ -122,7 +122,7 @@ static uint64_t percentile(const struct stat_cells *cells, const struct stat_cel
     uint64_t resolution = cells->resolution > 0 ? cells->resolution : 1;
     uint64_t ticks = tbed_histogram_percentile(cell->histogram, cell->count, fraction);
     ticks = (ticks + resolution / 2) / resolution * resolution;
-    ticks = ticks < cell->min ? cell->min : ticks;
+    ticks = ticks < stat_cell_min(cell) ? stat_cell_min(cell) : ticks;
     return ticks > cell->max ? cell->max : ticks;
 }
 
@@ -172,7 +172,7 @@ static void fill_span(struct tbed_statistics *statistics, struct stat_cells *cel
         .open_count = sums->extra.open_count,
         .total_ticks = all.total,
         .self_ticks = settle(self_of(&all)),
-        .min_ticks = all.min,
+        .min_ticks = stat_cell_min(&all),
         .max_ticks = all.max,
     };
     fill_percentiles(cells, &all, row);

@@ -144,10 +144,8 @@ static void add_histogram(struct stat_cells *cells, struct stat_cell *into, stru
 
 void tbed_stat_cell_add(struct stat_cells *cells, struct stat_cell *into, struct stat_cell *from)
 {
-    if (from->count > 0) {
-        into->min = into->count == 0 || from->min < into->min ? from->min : into->min;
-        into->max = from->max > into->max ? from->max : into->max;
-    }
+    into->max = from->max > into->max ? from->max : into->max;
+    into->max_inverse = from->max_inverse > into->max_inverse ? from->max_inverse : into->max_inverse;
     into->count += from->count;
     into->total += from->total;
     into->children += from->children;

@@ -30,7 +30,7 @@ enum stat_kind {
 struct stat_cell {
     uint64_t count, total;
     uint64_t children; /* ticks of the spans that these are the parents of: may be more than 'total' */
-    uint64_t min, max;
+    uint64_t max, max_inverse;        /* the least is ~max_inverse: so a cell of zeros needs no first time */
     struct tbed_histogram *histogram; /* NULL until it is needed */
     uint64_t instant_count;
     uint32_t extra; /* index of the row's extra + 1; 0: none */
@@ -97,21 +97,31 @@ static inline uint64_t stat_sum(uint64_t left, uint64_t right)
     return right > UINT64_MAX - left ? UINT64_MAX : left + right;
 }
 
-/* A span of the cell, which there is room for, took 'ticks'. */
-static inline void stat_cell_end(struct stat_cells *cells, struct stat_cell *cell, uint64_t ticks)
+/* A span of the cell, which there is room for, took 'ticks'. 'has_histograms' is that of the cells: a loop has it at hand. */
+static inline __attribute__((always_inline)) void
+stat_cell_add(struct stat_cells *cells, struct stat_cell *cell, uint64_t ticks, bool has_histograms)
 {
-    if (__builtin_expect(cell->count == 0, 0))
-        cell->min = UINT64_MAX;
     cell->count++;
     cell->total += ticks;
-    cell->min = ticks < cell->min ? ticks : cell->min;
     cell->max = ticks > cell->max ? ticks : cell->max;
-    if (!cells->has_histograms)
+    cell->max_inverse = ~ticks > cell->max_inverse ? ~ticks : cell->max_inverse;
+    if (!has_histograms)
         return;
     if (__builtin_expect(cell->histogram == NULL, 0) && !tbed_stat_start_histogram(cells, cell))
         return;
     if (__builtin_expect(!tbed_histogram_add(cell->histogram, ticks), 0))
         cells->is_out_of_memory = true;
+}
+
+static inline void stat_cell_end(struct stat_cells *cells, struct stat_cell *cell, uint64_t ticks)
+{
+    stat_cell_add(cells, cell, ticks, cells->has_histograms);
+}
+
+/* The least that a span of the cell took; 0: it has none. */
+static inline uint64_t stat_cell_min(const struct stat_cell *cell)
+{
+    return cell->count > 0 ? ~cell->max_inverse : 0;
 }
 
 #endif

@@ -57,6 +57,16 @@ static uint32_t cell_of(struct stat_worker *worker, uint32_t id)
     return tbed_stat_grow_cells(&worker->cells, cell) ? cell : 0;
 }
 
+/* The same for an id that was met before, has a text, and has room here. False: none of it is sure. */
+static inline bool known_cell(const struct stat_worker *worker, uint32_t id, uint32_t room,
+                              uint32_t *cell_ret)
+{
+    const uint32_t *place = stat_row_place(worker, id);
+    uint32_t row = place != NULL ? __atomic_load_n(place, __ATOMIC_RELAXED) : 0;
+    *cell_ret = stat_cell_index(row & STAT_ROW_MAX, STAT_OTHER);
+    return row - 1 < STAT_UNRESOLVED - 1 && *cell_ret < room;
+}
+
 static void begin_span(struct scan *scan, uint32_t id, uint64_t tick)
 {
     *++scan->top = (struct regular_frame){tick, id, cell_of(scan->worker, id)};
@@ -178,11 +188,14 @@ static inline __attribute__((always_inline)) uint64_t run_regular(struct scan *s
     struct scan s = *scan; /* in registers */
     struct stat_worker *worker = s.worker;
     struct stat_cells *cells = &worker->cells;
+    struct stat_cell *base = cells->cells; /* moves when a new row is met */
     const uint64_t resolution = coarse ? cells->resolution : 1;
     const int order = live ? __ATOMIC_ACQUIRE : __ATOMIC_RELAXED;
     const struct regular_frame *bottom = s.trace->frames;
     const uint64_t *start = s.at;
     uint64_t begins = 0, instants = 0, allocations = 0, word = 0;
+    uint32_t room = cells->room, cell;
+    const bool has_histograms = cells->has_histograms;
     bool decreases = false;
     for (; s.at < s.end; s.at++) {
         word = __atomic_load_n(s.at, order);
@@ -190,18 +203,29 @@ static inline __attribute__((always_inline)) uint64_t run_regular(struct scan *s
         uint64_t tick = s.base + tbed_event_delta(word);
         if (tag == TBED_TAG_BEGIN) {
             uint32_t id = tbed_event_id(word);
-            *++s.top = (struct regular_frame){tick, id, cell_of(worker, id)};
+            if (__builtin_expect(!known_cell(worker, id, room, &cell), 0)) {
+                cell = cell_of(worker, id);
+                base = cells->cells;
+                room = cells->room;
+            }
+            *++s.top = (struct regular_frame){tick, id, cell};
             begins++;
         } else if (tag == TBED_TAG_END && s.top != bottom) {
             uint64_t begin = s.top->begin_tick, ticks = tbed_ticks_between(resolution, begin, tick);
-            stat_cell_end(cells, &cells->cells[s.top->cell], ticks);
+            stat_cell_add(cells, &base[s.top->cell], ticks, has_histograms);
             s.top--;
-            cells->cells[s.top->cell].children += ticks;
-            s.hull_begin = begin < s.hull_begin ? begin : s.hull_begin;
-            s.hull_end = tick;
+            base[s.top->cell].children += ticks;
+            if (s.top == bottom) { /* what is in it needs no look */
+                s.hull_begin = begin < s.hull_begin ? begin : s.hull_begin;
+                s.hull_end = tick;
+            }
         } else if (tag == TBED_TAG_INSTANT) {
-            uint32_t cell = cell_of(worker, tbed_event_id(word)); /* may move the cells */
-            cells->cells[cell].instant_count++;
+            if (__builtin_expect(!known_cell(worker, tbed_event_id(word), room, &cell), 0)) {
+                cell = cell_of(worker, tbed_event_id(word));
+                base = cells->cells;
+                room = cells->room;
+            }
+            base[cell].instant_count++;
             instants++;
         } else if (is_allocation(&s, tag, order)) {
             s.at++;
