@@ -8,7 +8,7 @@
 const struct exchange_format tbed_exchange_chrome = {
     .about = {.kind = TBED_FOREIGN_CHROME,
               .name = "chrome",
-              .summary = "trace events in JSON, for Perfetto, chrome://tracing, speedscope and Firefox",
+              .summary = "JSON for Perfetto, chrome://tracing, speedscope and Firefox",
               .extensions = ".json",
               .can_export = true,
               .exports_many = true,

@@ -276,7 +276,7 @@ static int run(int argc, char **argv)
 
 const struct tool_verb tool_verb_aggregate = {
     .name = "aggregate",
-    .summary = "shows how much many runs of the same work differ",
+    .summary = "show the variation over several runs",
     .help = help,
     .run = run,
 };

@@ -227,7 +227,7 @@ static int run(int argc, char **argv)
 
 const struct tool_verb tool_verb_diff = {
     .name = "diff",
-    .summary = "shows what changed between two traces",
+    .summary = "show what changed between two traces",
     .help = help,
     .run = run,
 };

@@ -324,4 +324,4 @@ static int run(int argc, char **argv)
     return exit;
 }
 
-const struct tool_verb tool_verb_dump = {"dump", "print every event, as text or JSON", help, run};
+const struct tool_verb tool_verb_dump = {"dump", "print every event as text or JSON", help, run};

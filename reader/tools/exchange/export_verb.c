@@ -1,5 +1,5 @@
 /*
- * tracebed export: a trace for other people's tools.
+ * tracebed export: converts a trace to the format of another tool.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,49 +11,50 @@
 #include <string.h>
 
 static const char help[] =
-    "usage: tracebed export --to=FORMAT [OPTION...] FILE... -o OUT\n"
+    "usage: tracebed export --to=FORMAT [OPTION]... FILE... -o OUT\n"
     "\n"
-    "Writes a trace in the format of another tool. Whatever that format cannot hold is\n"
-    "left out, counted and listed. FILE may be '-' for standard input.\n"
+    "Convert a trace to the format of another tool. Events that the format cannot\n"
+    "represent are omitted, counted and listed. FILE may be '-' for standard input.\n"
     "\n"
     "Formats:\n"
     "@export\n"
     "\n"
-    "  -t, --to=FORMAT           one of the formats above; --format is the same\n"
-    "  -o, --output=OUT          write to OUT; chrome and rtl-log also accept '-' for\n"
+    "  -t, --to=FORMAT           write one of these formats; --format is the same\n"
+    "  -o, --output=OUT          write to OUT; chrome and rtl-log accept '-' for\n"
     "                            standard output\n"
     "  -f, --force               replace OUT if it exists\n"
-    "      --color=WHEN          never, auto or always\n"
-    "  -h, --help                show this help\n"
+    "      --color=WHEN          use color: never, auto or always\n"
+    "  -h, --help                print this help\n"
     "\n"
     "mm_profdata:\n"
-    "      --format-version=N    8 or 9 (default: 9)\n"
+    "      --format-version=N    write version 8 or 9 (default: 9)\n"
     "\n"
     "chrome (accepts several FILEs):\n"
     "      --collapse-threads    let threads that follow one another share a row\n"
-    "      --minimum-duration=D  leave out spans shorter than D: 5ms, 300us, 1s;\n"
-    "                            a number without a unit is in microseconds\n"
-    "      --absolute            whole microseconds since 1970 instead of the time\n"
-    "                            since the start\n"
+    "      --minimum-duration=D  omit spans shorter than D: 5ms, 300us, 1s; a number\n"
+    "                            without a unit is in microseconds\n"
+    "      --absolute            write whole microseconds since 1970 instead of the\n"
+    "                            time since the start\n"
     "\n"
     "rtl-log:\n"
-    "      --rebase=ZERO         what 0 ms is: the start of the program's timer\n"
-    "                            (timer, the default) or the first line (first)\n"
-    "      --tid=WHICH           thread numbers: those of the system (native), or 1, 2,\n"
-    "                            3 in the order of first lines (ordinal). Default:\n"
-    "                            ordinal, or those of the log that was imported\n"
-    "      --quirks              cut pieces of 4096 bytes and more to 4095 bytes and a\n"
-    "                            zero byte, as OpenOffice did\n"
+    "      --rebase=ZERO         count milliseconds from the start of the program's\n"
+    "                            timer (timer, the default) or from the first line\n"
+    "                            (first)\n"
+    "      --tid=WHICH           write the system's thread ids (native), or number\n"
+    "                            threads in the order of their first lines (ordinal);\n"
+    "                            default: ordinal, but an imported log keeps its own\n"
+    "      --quirks              truncate text of 4096 bytes or more to 4095 bytes\n"
+    "                            and a zero byte, as OpenOffice did\n"
     "\n"
     "Examples:\n"
     "  tracebed export --to=mm_profdata run.tbed -o run.mm_profdata\n"
-    "  tracebed export --to=chrome --minimum-duration=100us a.tbed b.mm_profdata -o both.json\n"
+    "  tracebed export --to=chrome --minimum-duration=1ms a.tbed b.tbed -o both.json\n"
     "  tracebed export --to=chrome run.tbed -o - | gzip > run.json.gz\n"
     "  tracebed export --to=rtl-log run.tbed -o run.log\n"
     "\n"
-    "Exit status: 0 on success; 1 if FILE is damaged (whatever is intact is exported);\n"
-    "2 if the usage is wrong, or a file cannot be read or written (OUT does not exist\n"
-    "then).\n";
+    "Exit status: 0 on success; 1 if a file is damaged (everything intact is\n"
+    "exported); 2 if the usage is wrong or a file cannot be read or written, in which\n"
+    "case OUT is not created.\n";
 
 enum {
     OPTION_FORMAT_VERSION = 2000,
@@ -283,4 +284,5 @@ static int run(int argc, char **argv)
     return export_files(argv + optind, (size_t)(argc - optind), &options);
 }
 
-const struct tool_verb tool_verb_export = {"export", "a trace for other people's tools", help, run};
+const struct tool_verb tool_verb_export = {"export", "convert a trace to the format of another tool", help,
+                                           run};

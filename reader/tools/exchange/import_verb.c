@@ -1,5 +1,5 @@
 /*
- * tracebed import: other people's traces as ours.
+ * tracebed import: converts a file of another tool to a trace.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,34 +11,35 @@
 
 #define DAMAGE_TOLD_MAX 10
 
-static const char help[] =
-    "usage: tracebed import [OPTION...] FILE -o OUT\n"
-    "\n"
-    "Converts a foreign file to a trace. Every other command reads such a file directly;\n"
-    "importing it once saves the conversion each time. FILE may be '-' for standard input.\n"
-    "\n"
-    "Formats:\n"
-    "@import\n"
-    "\n"
-    "Profiles are read in versions 0 and 3 to 9, the old ones in three files included\n"
-    "(name any one of them).\n"
-    "\n"
-    "Nothing is reordered or corrected. Anomalies are counted. Damage is reported with its\n"
-    "location in FILE, and everything intact around it is imported. No line of a log is\n"
-    "refused: 'tracebed export --to=rtl-log' returns all of them, byte for byte.\n"
-    "\n"
-    "  -o, --output=OUT    write the trace to OUT\n"
-    "  -f, --force         replace OUT if it exists\n"
-    "      --color=WHEN    never, auto or always\n"
-    "  -h, --help          show this help\n"
-    "\n"
-    "Examples:\n"
-    "  tracebed import rustc-1234.mm_profdata -o rustc.tbed\n"
-    "  tracebed import soffice_4711.log -o soffice.tbed\n"
-    "  zstd -dc big.mm_profdata.zst | tracebed import - -o big.tbed\n"
-    "\n"
-    "Exit status: 0 on success; 1 if FILE is damaged (whatever is intact is imported); 2 if\n"
-    "the usage is wrong, or a file cannot be read or written (OUT does not exist then).\n";
+static const char help[] = "usage: tracebed import [OPTION]... FILE -o OUT\n"
+                           "\n"
+                           "Convert a file of another tool to a trace. All other commands read such files\n"
+                           "directly; importing a file once saves the conversion each time. FILE may be '-'\n"
+                           "for standard input.\n"
+                           "\n"
+                           "Formats:\n"
+                           "@import\n"
+                           "\n"
+                           "Profiles are read in versions 0 and 3 to 9. For a profile in three files, name\n"
+                           "any one of them.\n"
+                           "\n"
+                           "Nothing is reordered or corrected; anomalies are counted. Damage is reported\n"
+                           "with its location in FILE, and everything intact around it is imported. No line\n"
+                           "of a log is refused: 'tracebed export --to=rtl-log' restores it byte for byte.\n"
+                           "\n"
+                           "  -o, --output=OUT    write the trace to OUT\n"
+                           "  -f, --force         replace OUT if it exists\n"
+                           "      --color=WHEN    use color: never, auto or always\n"
+                           "  -h, --help          print this help\n"
+                           "\n"
+                           "Examples:\n"
+                           "  tracebed import rustc-1234.mm_profdata -o rustc.tbed\n"
+                           "  tracebed import soffice_4711.log -o soffice.tbed\n"
+                           "  zstd -dc big.mm_profdata.zst | tracebed import - -o big.tbed\n"
+                           "\n"
+                           "Exit status: 0 on success; 1 if FILE is damaged or OUT could not hold all of it\n"
+                           "(everything intact is imported); 2 if the usage is wrong or a file cannot be\n"
+                           "read or written, in which case OUT is not created.\n";
 
 /* ---- What was found ---- */
 
@@ -178,4 +179,4 @@ static int run(int argc, char **argv)
     return exit >= 0 ? exit : import_file(files.from, files.to, files.overwrite);
 }
 
-const struct tool_verb tool_verb_import = {"import", "other people's traces as ours", help, run};
+const struct tool_verb tool_verb_import = {"import", "convert a file of another tool to a trace", help, run};

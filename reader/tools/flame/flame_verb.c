@@ -297,5 +297,4 @@ static int run(int argc, char **argv)
     return exit;
 }
 
-const struct tool_verb tool_verb_flame = {"flame", "draw where the time, or the memory, went, by stack", help,
-                                          run};
+const struct tool_verb tool_verb_flame = {"flame", "draw a flame graph of time or memory", help, run};

@@ -648,5 +648,4 @@ static int run(int argc, char **argv)
     return show(argv[optind], json);
 }
 
-const struct tool_verb tool_verb_info = {"info", "what a trace is: size, clock, start, threads, drops", help,
-                                         run};
+const struct tool_verb tool_verb_info = {"info", "show the properties of a trace", help, run};

@@ -1,5 +1,5 @@
 /*
- * tracebed snapshot: what a trace holds now, as a trace of its own.
+ * tracebed snapshot: save the current contents of a trace.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -96,5 +96,4 @@ static int run(int argc, char **argv)
     return exit >= 0 ? exit : snapshot(files.from, files.to, files.overwrite);
 }
 
-const struct tool_verb tool_verb_snapshot = {"snapshot", "what a trace holds now, as a trace of its own",
-                                             help, run};
+const struct tool_verb tool_verb_snapshot = {"snapshot", "save the current contents of a trace", help, run};

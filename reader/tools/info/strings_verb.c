@@ -358,5 +358,4 @@ static int run(int argc, char **argv)
     return show(argv[optind], &what, list);
 }
 
-const struct tool_verb tool_verb_strings = {"strings", "the string table, and which ids mean what", help,
-                                            run};
+const struct tool_verb tool_verb_strings = {"strings", "print the string table", help, run};

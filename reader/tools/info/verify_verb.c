@@ -330,4 +330,4 @@ static int run(int argc, char **argv)
     return tool_finish(worst);
 }
 
-const struct tool_verb tool_verb_verify = {"verify", "exactly what is damaged, if anything", help, run};
+const struct tool_verb tool_verb_verify = {"verify", "check for damage", help, run};

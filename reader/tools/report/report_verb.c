@@ -439,7 +439,7 @@ static int run(int argc, char **argv)
 
 const struct tool_verb tool_verb_report = {
     .name = "report",
-    .summary = "shows where the time, or the memory, went",
+    .summary = "show where the time or the memory went",
     .help = help,
     .run = run,
 };

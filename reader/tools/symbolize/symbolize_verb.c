@@ -289,5 +289,5 @@ static int run(int argc, char **argv)
     return exit;
 }
 
-const struct tool_verb tool_verb_symbolize = {"symbolize", "puts functions, files and lines into a trace",
+const struct tool_verb tool_verb_symbolize = {"symbolize", "store functions, files and lines in a trace",
                                               help, run};

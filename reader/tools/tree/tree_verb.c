@@ -302,5 +302,5 @@ static int run(int argc, char **argv)
     return exit;
 }
 
-const struct tool_verb tool_verb_tree = {"tree", "print what was called by what, and how long it took", help,
-                                         run};
+const struct tool_verb tool_verb_tree = {"tree", "show which calls led to which, and how long they took",
+                                         help, run};
