@@ -8,7 +8,7 @@
 #ifndef TRACEBED_ARGUMENT_H
 #define TRACEBED_ARGUMENT_H
 
-#include "format/bytes.h"
+#include "format/base/bytes.h"
 #include "tracebed/format.h"
 
 struct tbed_argument_head {

@@ -10,7 +10,7 @@
 #ifndef TRACEBED_EVENT_H
 #define TRACEBED_EVENT_H
 
-#include "format/bytes.h"
+#include "format/base/bytes.h"
 #include "tracebed/format.h"
 
 static inline uint32_t tbed_event_tag(uint64_t word)

@@ -6,7 +6,7 @@
 #ifndef TRACEBED_LAYOUT_H
 #define TRACEBED_LAYOUT_H
 
-#include "format/bytes.h"
+#include "format/base/bytes.h"
 #include "tracebed/format.h"
 
 #define TBED_MAGIC      "tracebed"

@@ -5,7 +5,7 @@
  */
 #include "format/string.h"
 
-#include "format/utf8.h"
+#include "format/base/utf8.h"
 
 enum tbed_status tbed_string_head_check(uint64_t head, uint64_t left_nbytes)
 {

@@ -10,7 +10,7 @@
 #ifndef TRACEBED_STRING_H
 #define TRACEBED_STRING_H
 
-#include "format/bytes.h"
+#include "format/base/bytes.h"
 #include "tracebed/format.h"
 
 #define TBED_STRING_HEAD_NBYTES 8

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "format/utf8.h"
+#include "format/base/utf8.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -7,11 +7,11 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "format/base/utf8.h"
 #include "format/checksum.h"
 #include "format/header.h"
 #include "format/record.h"
 #include "format/string.h"
-#include "format/utf8.h"
 #include "fuzz/support/fuzz.h"
 #include "fuzz/support/mend.h"
 

@@ -5,7 +5,7 @@
  */
 #include "format/string.h"
 
-#include "format/utf8.h"
+#include "format/base/utf8.h"
 #include "fuzz/support/fuzz.h"
 
 #define CONTENT_NBYTES_MAX 65536

@@ -6,7 +6,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "format/sized.h"
+#include "format/base/sized.h"
 #include "reader/symbols/symbols_internal.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "format/sized.h"
+#include "format/base/sized.h"
 #include "reader/symbols/symbols_internal.h"
 
 static struct tbed_symbols_module module_of(const struct tbed_unit_info *unit, const char *path)

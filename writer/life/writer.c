@@ -6,7 +6,7 @@
 #include <sched.h>
 #include <sys/mman.h>
 
-#include "format/sized.h"
+#include "format/base/sized.h"
 #include "writer/base/memory.h"
 #include "writer/file/file.h"
 #include "writer/file/usable.h"

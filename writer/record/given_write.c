@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "format/sized.h"
+#include "format/base/sized.h"
 #include "writer/record/extended.h"
 #include "writer/record/recorders.h"
 #include "writer/record/spans.h"

@@ -7,8 +7,8 @@
  */
 #include <string.h>
 
+#include "format/base/utf8.h"
 #include "format/checksum.h"
-#include "format/utf8.h"
 #include "writer/base/memory.h"
 #include "writer/file/usable.h"
 #include "writer/store/entries.h"

@@ -7,8 +7,8 @@
  */
 #include <string.h>
 
+#include "format/base/sized.h"
 #include "format/checksum.h"
-#include "format/sized.h"
 #include "writer/base/shared_words.h"
 #include "writer/file/usable.h"
 #include "writer/store/records.h"

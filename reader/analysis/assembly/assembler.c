@@ -6,7 +6,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "format/sized.h"
+#include "format/base/sized.h"
 #include "reader/analysis/assembly/neighbours.h"
 #include "reader/analysis/assembly/open_stack.h"
 #include "reader/analysis/shared/number_map.h"

@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "reader/analysis/scopes/scopes.h"
-#include "format/sized.h"
+#include "format/base/sized.h"
 
 #include "reader/analysis/scopes/scope_messages.h"
 #include "reader/analysis/scopes/scope_pairs.h"

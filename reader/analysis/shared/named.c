@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "reader/analysis/shared/named.h"
-#include "format/sized.h"
+#include "format/base/sized.h"
 
 #include <stdlib.h>
 #include <string.h>

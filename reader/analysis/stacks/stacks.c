@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "format/sized.h"
+#include "format/base/sized.h"
 #include "reader/analysis/assembly/block_spans.h"
 #include "reader/analysis/shared/counts.h"
 #include "reader/analysis/shared/resolution.h"

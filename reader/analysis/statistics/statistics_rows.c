@@ -5,7 +5,7 @@
  */
 #include "reader/analysis/statistics/statistics_rows.h"
 
-#include "format/sized.h"
+#include "format/base/sized.h"
 
 #include <stdlib.h>
 #include <string.h>

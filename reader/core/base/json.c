@@ -6,7 +6,7 @@
 #define _GNU_SOURCE 1
 #include "reader/core/base/json.h"
 
-#include "format/utf8.h"
+#include "format/base/utf8.h"
 #include "reader/core/base/number_text.h"
 
 #include <math.h>

@@ -7,7 +7,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "reader/core/events/cursor.h"
-#include "format/sized.h"
+#include "format/base/sized.h"
 
 #include "reader/core/events/decode.h"
 #include "reader/core/file/gateway.h"

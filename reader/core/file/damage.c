@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "reader/core/file/damage.h"
-#include "format/sized.h"
+#include "format/base/sized.h"
 
 #include "format/checksum.h"
 #include "reader/core/file/reader_state.h"

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "format/sized.h"
+#include "format/base/sized.h"
 #include "reader/core/file/gateway.h"
 
 size_t tbed_event_block_count(const struct tbed_reader *reader)

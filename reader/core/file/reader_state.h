@@ -7,7 +7,7 @@
 #ifndef TRACEBED_READER_STATE_H
 #define TRACEBED_READER_STATE_H
 
-#include "format/bytes.h"
+#include "format/base/bytes.h"
 #include "format/header.h"
 #include "format/layout.h"
 #include "reader/core/file/damage.h"

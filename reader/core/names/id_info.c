@@ -7,7 +7,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "reader/core/names/id_info.h"
-#include "format/sized.h"
+#include "format/base/sized.h"
 #include "reader/core/file/reader_state.h"
 #include "reader/core/names/kept_name.h"
 #include "reader/core/names/native_ids.h"

@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "format/base/sized.h"
 #include "format/checksum.h"
-#include "format/sized.h"
 #include "reader/core/file/reader_state.h"
 #include "reader/core/names/id_info.h"
 #include "reader/core/names/name_cache.h"

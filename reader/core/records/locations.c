@@ -8,7 +8,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "reader/core/records/locations.h"
-#include "format/sized.h"
+#include "format/base/sized.h"
 
 #include "format/string.h"
 #include "reader/core/file/reader_state.h"

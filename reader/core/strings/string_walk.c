@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "reader/core/strings/string_walk.h"
-#include "format/sized.h"
+#include "format/base/sized.h"
 
 #include <stdio.h>
 #include <stdlib.h>

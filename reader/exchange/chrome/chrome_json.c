@@ -5,7 +5,7 @@
  */
 #include "reader/exchange/chrome/chrome_json.h"
 
-#include "format/utf8.h"
+#include "format/base/utf8.h"
 
 #include <math.h>
 #include <stdio.h>

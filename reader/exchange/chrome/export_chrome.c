@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
-#include "format/sized.h"
+#include "format/base/sized.h"
 #include "reader/exchange/chrome/chrome.h"
 #include "reader/exchange/shared/message_put.h"
 #include "reader/exchange/shared/new_file.h"

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "format/sized.h"
+#include "format/base/sized.h"
 #include "reader/exchange/registry/registry.h"
 #include "reader/exchange/shared/new_file.h"
 

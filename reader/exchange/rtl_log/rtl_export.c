@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
-#include "format/sized.h"
+#include "format/base/sized.h"
 #include "reader/exchange/rtl_log/rtl_log.h"
 #include "reader/exchange/shared/message_put.h"
 #include "reader/exchange/shared/new_file.h"

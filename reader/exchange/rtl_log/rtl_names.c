@@ -6,7 +6,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "format/utf8.h"
+#include "format/base/utf8.h"
 #include "reader/core/base/hashmap.h"
 #include "reader/core/base/vector.h"
 #include "reader/exchange/rtl_log/rtl_log.h"

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
-#include "format/utf8.h"
+#include "format/base/utf8.h"
 #include "reader/tools/compare/compare_verbs.h"
 
 #include <math.h>

@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
-#include "format/utf8.h"
+#include "format/base/utf8.h"
 #include "reader/tools/shared/tool.h"
 
 /* What is printed as one piece: a code point, or bytes that are shown as \xHH. */

@@ -6,7 +6,7 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
-#include "format/sized.h"
+#include "format/base/sized.h"
 #include "reader/exchange/measureme/export/export.h"
 #include "reader/exchange/measureme/import/import.h"
 #include "reader/exchange/shared/new_file.h"

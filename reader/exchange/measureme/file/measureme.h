@@ -20,7 +20,7 @@
 
 #include <tracebed/format.h>
 
-#include "format/utf8.h"
+#include "format/base/utf8.h"
 #include "reader/exchange/measureme/file/names.h"
 
 struct mm_file;

@@ -5,7 +5,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "format/sized.h"
+#include "format/base/sized.h"
 #include "reader/analysis/statistics/span_walk.h"
 #include "reader/exchange/measureme/import/import.h"
 
