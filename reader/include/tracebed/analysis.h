@@ -51,8 +51,7 @@ struct tbed_analysis_options {
     void *name_context;
     uint32_t moment_count; /* for allocations: the number of moments; 0: none */
     /* For statistics: */
-    tbed_group_function
-        group; /* for all names; the name of a pair is context U+001E text. NULL: names count as they are */
+    tbed_group_function group; /* for all labels; NULL: labels count as they are */
     void *group_context;
     tbed_prepare_function prepare; /* called before 'name'; may be NULL */
     bool skip_percentiles;         /* rows have none, which saves time and memory */
