@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
+#include "reader/symbols/debug/demangle.h"
 #include "reader/symbols/process/symbol_worker.h"
 #include "reader/tests/tools/shell_run.h"
 
