@@ -10,21 +10,12 @@ _tracebed()
         COMPREPLY=($(compgen -W "$verbs help --help --version" -- "$word"))
         return
     fi
-    case $verb in
-    help)
+    if [[ $verb == help ]]; then
         COMPREPLY=($(compgen -W "$verbs" -- "$word"))
-        return ;;
-    dump) options="--order= --stream --thread --begin --end --limit --absolute --depth --no-symbols --json" ;;
-    flame) options="--output= --force --folded --per-thread --stream= --thread= --minimum= --weight= --root=" ;;
-    strings) options="--raw --bindings --tree= --unresolved --json" ;;
-    verify) options="--quiet --json" ;;
-    import | snapshot) options="--output= --force" ;;
-    symbolize) options="--output= --force --debug-dir= --debuginfod --inlines --no-inlines" ;;
-    export) options="--to= --format= --output= --force --format-version= --collapse-threads --minimum-duration=
-        --absolute --rebase= --tid= --quirks" ;;
-    *) options=$(tracebed help "$verb" 2>/dev/null | command grep -oE -- '^ +(-[a-zA-Z], )?--[a-z-]+=?' |
-        command grep -oE -- '--[a-z-]+=?' | command grep -vE -- '--(help|color=)') ;;
-    esac
+        return
+    fi
+    options=$(tracebed help "$verb" 2>/dev/null | command sed -nE 's/^ {2,6}(-[a-zA-Z], )?(--[a-z-]+=?).*/\2/p' |
+        command awk -F= '$1 != "--help" && $1 != "--color" && !seen[$1]++')
     [[ $previous == = ]] && previous=${COMP_WORDS[COMP_CWORD-2]}
     word=${word#=}
     case $previous in
