@@ -420,6 +420,12 @@ static bool find_segment(const struct tbed_vector *vector, uint32_t id, uint32_t
 {
     const struct tbed_segment *segments = vector->items;
     size_t low = 0, high = vector->count;
+    /* Ids are often bound one after the other, each to a string of its own: then this is the one. */
+    size_t guess = high > 0 && id >= segments[0].first ? id - segments[0].first : high;
+    if (guess < high && id >= segments[guess].first && id < segments[guess].end) {
+        *string_id_ret = segments[guess].string_id;
+        return true;
+    }
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (id >= segments[middle].end) {
