@@ -383,6 +383,7 @@ static bool give_pair(struct log *log, struct track *track, struct taken *taken,
     uint32_t open =
         begins ? 0 : tbed_rtl_scope_find(log->scopes, &track->scopes, number_of(log, track), name, true);
     if (!begins && open == 0) {
+        count(log, TBED_RTL_ODD_ORPHAN_MESSAGE);
         give_text(log, track, taken, has_own_time, said);
         return true;
     }

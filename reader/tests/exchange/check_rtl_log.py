@@ -138,13 +138,17 @@ def read(lines):
         else:
             said = split(rest, thread.names())
             odd["separator"] += said is None
-            events += thread.message(*(said or ("", rest)))
+            found = thread.message(*(said or ("", rest)))
+            odd["orphan_message"] += found[0][0] == "message" and found[0][2].startswith("}")
+            events += found
     odd["unclosed"] += sum(len(thread.names()) for thread in threads.values())
     return events, {key: count for key, count in odd.items() if count}
 
 
 def run(tracebed, *words):
-    return subprocess.run([tracebed, *words], check=True, stdout=subprocess.PIPE).stdout
+    done = subprocess.run([tracebed, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert done.returncode == 0, "%s: exit %d: %s" % (words, done.returncode, done.stderr.decode())
+    return done.stdout
 
 
 def found_event(event):

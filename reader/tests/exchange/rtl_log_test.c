@@ -203,6 +203,8 @@ static void what_is_odd_is_counted_and_comes_back(void **state)
     EXPECT_ODD("99999999999 1 | : x\n000001 4294967296 | : x\n", TBED_RTL_ODD_FOREIGN, 2);
     EXPECT_ODD("000001 1 | no separator\n000001 1 | x :\n", TBED_RTL_ODD_SEPARATOR, 2);
     EXPECT_ODD("000001 1 } a\n000002 1 { b\n000003 2 } b\n", TBED_RTL_ODD_ORPHAN, 2);
+    EXPECT_ODD("000001 1 | : } a\n000002 1 | : { b\n000003 2 | : } b\n000004 1 | : } b\n",
+               TBED_RTL_ODD_ORPHAN_MESSAGE, 2);
     EXPECT_ODD("000001 1 { a\n000002 1 { b\n000003 1 } a\n000004 1 { c\n", TBED_RTL_ODD_UNCLOSED, 2);
     EXPECT_ODD("000100 1 | : x\n000099 2 | : y\n000100 1 | : z\n", TBED_RTL_ODD_BACK, 1);
     EXPECT_ODD("000100 1 | : x\n4294966296 1 | : y\n000101 1 | : z\n", TBED_RTL_ODD_STEP, 1);
@@ -535,6 +537,32 @@ static void every_verb_takes_a_log(void **state)
     EXPECT(0, "0 of 3 labels differ", "", "diff", log, log);
 }
 
+/* They are instants and messages, not spans, so the tables of spans do not show them. */
+static void ends_that_match_no_begin_are_mentioned(void **state)
+{
+    (void)state;
+    static const char log[] = "001000 11 { a\n"
+                              "001100 11 | a : } calc\n"
+                              "001200 11 } b\n"
+                              "001300 11 } a\n";
+    static const char note[] =
+        "ends.log: 2 ends of scopes that were not open on their threads, not shown as spans";
+    char path[512];
+    snprintf(path, sizeof path, "%s", in_folder("ends.log"));
+    write_whole(path, log, sizeof log - 1);
+    EXPECT(0, "1 × message '}' that ends nothing open on its thread", "", "info", path);
+    EXPECT(0, "\"orphan_message\":1", "", "info", "--json", path);
+    EXPECT(0, NULL, note, "report", path);
+    EXPECT(0, NULL, note, "report", "--json", path);
+    EXPECT(0, NULL, note, "tree", path);
+    EXPECT(0, NULL, note, "tree", "--paths", path);
+    write_whole(path, log, 14);
+    struct run run = RUN("report", path);
+    assert_int_equal(run.exit, 0);
+    assert_silent_on(run.err, "not open");
+    end_run(&run);
+}
+
 static void a_report_is_grouped_and_filtered(void **state)
 {
     (void)state;
@@ -542,13 +570,13 @@ static void a_report_is_grouped_and_filtered(void **state)
     snprintf(log, sizeof log, "%s", log_file("b.log"));
     snprintf(filter, sizeof filter, "%s", in_folder("filter"));
     write_whole(filter, "^vcl .*::SV\n\n", 13);
-    EXPECT(0, "\"name\":\"vcl\",\"count\":2,\"total_ns\":30000000", "", "report", "--json", "--by=module",
-           log);
-    EXPECT(0, "\"name\":\"ss112471\",\"count\":1,", "", "report", "--json", "--by=author", log);
-    EXPECT(0, "\"name\":\"::Other\",\"count\":1,", "", "report", "--json", "--by=function", log);
-    EXPECT(0, "<left out by --include-from or --exclude-from>\",\"count\":2,", "", "report", "--json",
+    EXPECT(0, "\"name\":\"vcl\",\"count\":2,\"total_ns\":30000000", "not open", "report", "--json",
+           "--by=module", log);
+    EXPECT(0, "\"name\":\"ss112471\",\"count\":1,", "not open", "report", "--json", "--by=author", log);
+    EXPECT(0, "\"name\":\"::Other\",\"count\":1,", "not open", "report", "--json", "--by=function", log);
+    EXPECT(0, "<left out by --include-from or --exclude-from>\",\"count\":2,", "not open", "report", "--json",
            "--include-from", filter, log);
-    EXPECT(0, "<left out by --include-from or --exclude-from>\",\"count\":1,", "", "report", "--json",
+    EXPECT(0, "<left out by --include-from or --exclude-from>\",\"count\":1,", "not open", "report", "--json",
            "--exclude-from", filter, log);
     write_whole(filter, "a(\n", 3);
     EXPECT(2, "", "line 1", "report", "--include-from", filter, log);
@@ -578,21 +606,21 @@ static void calls_are_listed_with_pairs_of_messages(void **state)
            "         1.200 s       700 ms  b  [never ended]\n"
            "         1.400 s       300 ms    a : creation ConfigItem [file=standard]\n"
            "         1.500 s       400 ms    a : calc  [never ended]\n",
-           "", "tree", path);
+           "not open", "tree", path);
     EXPECT(0,
            "{\"name\":\"a : "
            "calc\",\"begin_ns\":1100000000,\"duration_ns\":200000000,\"depth\":1,\"never_ended\":false",
-           "", "tree", "--json", path);
+           "not open", "tree", "--json", path);
     char imported[512];
     snprintf(imported, sizeof imported, "%s", in_folder("c.tbed"));
     EXPECT(0, NULL, NULL, "import", path, "-o", imported);
     EXPECT(0, "         1.100 s       200 ms    a : calc\n", "", "tree", imported);
     EXPECT(0, "a : calc  [1 never ended]\n", "", "tree", "--paths", imported);
-    EXPECT(0, "process 4711", "", "tree", "--paths", log_file("pid.log"));
+    EXPECT(0, "process 4711", "not open", "tree", "--paths", log_file("pid.log"));
     EXPECT(0,
            "600 ms          2     200 ms     300 ms     200 ms     400 ms     400 ms  a : calc  [1 never "
            "ended]\n",
-           "", "report", path);
+           "not open", "report", path);
     EXPECT(0, ";b;a : calc 400000000\n", "spans that never ended, drawn until", "flame", "--folded", path);
 }
 
@@ -661,8 +689,8 @@ static void what_is_said_of_calls_and_of_paths_is_kept_apart(void **state)
     write_whole(filter, "vcl\n", 4);
     EXPECT(2, "", "cannot be combined with --paths", "tree", "--calls", "--per-thread", log);
     EXPECT(2, "", "require --calls", "tree", "--paths", "--exclude-from", filter, log);
-    EXPECT(0, "thread 1", "", "tree", "--paths", "--per-thread", log);
-    EXPECT(0, "thread 1", "", "tree", "--depth=1", log);
+    EXPECT(0, "thread 1", "not open", "tree", "--paths", "--per-thread", log);
+    EXPECT(0, "thread 1", "not open", "tree", "--depth=1", log);
     struct run run = RUN("tree", "--exclude-from", filter, log);
     assert_says(run.out, "         0.000 s       100 ms  desktop (cd100003) ::Desktop::Init\n");
     assert_silent_on(run.out, "vcl");
@@ -708,6 +736,7 @@ int main(void)
         cmocka_unit_test(a_message_tells_the_function_that_its_context_does_not),
         cmocka_unit_test(events_become_the_bytes_of_the_vectors),
         cmocka_unit_test(every_verb_takes_a_log),
+        cmocka_unit_test(ends_that_match_no_begin_are_mentioned),
         cmocka_unit_test(a_report_is_grouped_and_filtered),
         cmocka_unit_test(calls_are_listed_with_pairs_of_messages),
         cmocka_unit_test(pairs_of_messages_are_spans_for_viewers),

@@ -283,6 +283,7 @@ static int report_file(const struct report_options *options, const char *path)
             report_print_json(&report);
         else
             report_print_text(&report);
+        tool_tell_orphans(path, report.reader);
         tool_tell_damage(path, report.reader);
         exit = tool_damage_count(report.reader) > 0 ? TOOL_FOUND : TOOL_FINE;
     }

@@ -143,6 +143,9 @@ void tool_print_foreign_damage(FILE *out, const struct tbed_import_report *repor
 /* What is odd in a log of RTL_LOGFILE, a line a class: "  2 x scope that was never closed". */
 void tool_print_odd(const struct tbed_import_report *report, const char *before);
 
+/* Says on standard error how many ends in a log of RTL_LOGFILE match no begin; no table of spans has them. */
+void tool_tell_orphans(const char *path, const struct tbed_reader *reader);
+
 /* As tool_tell_damage(), of a foreign profile that was read in place. */
 struct tbed_statistics;
 void tool_tell_profile_damage(const char *path, const struct tbed_statistics *statistics);

@@ -120,6 +120,22 @@ void tool_print_odd(const struct tbed_import_report *report, const char *before)
                    tbed_rtl_odd_text(odd));
 }
 
+void tool_tell_orphans(const char *path, const struct tbed_reader *reader)
+{
+    const struct tbed_import_report *report = tool_foreign_report(reader);
+    char figure[32];
+    uint64_t count = report != NULL ? report->odd_counts[TBED_RTL_ODD_ORPHAN] +
+                                          report->odd_counts[TBED_RTL_ODD_ORPHAN_MESSAGE]
+                                    : 0;
+    if (count == 0)
+        return;
+    fflush(stdout);
+    tool_complain(count == 1
+                      ? "%s: %s end of a scope that was not open on its thread, not shown as a span"
+                      : "%s: %s ends of scopes that were not open on their threads, not shown as spans",
+                  tool_path(path), tool_format_count(figure, count));
+}
+
 void tool_tell_profile_damage(const char *path, const struct tbed_statistics *statistics)
 {
     struct tbed_statistics_totals totals;

@@ -278,6 +278,7 @@ static int print(struct tree *tree)
         tool_complain("%s: %s", tool_path(tree->path), tbed_status_text(status));
         return TOOL_TROUBLE;
     }
+    tool_tell_orphans(tree->path, tree->reader);
     tool_tell_damage(tree->path, tree->reader);
     return tool_finish(tool_damage_count(tree->reader) > 0 ? TOOL_FOUND : TOOL_FINE);
 }
