@@ -531,8 +531,8 @@ static void every_verb_takes_a_log(void **state)
     EXPECT(0, "8 lines", "", "export", "--format", "rtl-log", log, "-f", "-o", back);
     free(read_whole(back, NULL));
     EXPECT(0, "000100 1 } desktop", "", "export", "--to=rtl-log", "--tid=ordinal", log, "-o", "-");
-    EXPECT(2, "", "--rebase: expected timer or first", "export", "--to=rtl-log", "--rebase=x", log, "-o",
-           "-");
+    EXPECT(2, "", "--rebase: unknown value 'x' (expected timer, first)", "export", "--to=rtl-log",
+           "--rebase=x", log, "-o", "-");
     EXPECT(2, "", "--quirks does not apply to chrome", "export", "--to=chrome", "--quirks", log, "-o", "-");
     EXPECT(0, "0 of 3 labels differ", "", "diff", log, log);
 }
@@ -677,7 +677,8 @@ static void messages_of_a_program_are_no_spans(void **state)
     give(recorder, TBED_GIVEN_MESSAGE, 6, intern(writer, "%d }"), &number);
     tbed_writer_close(writer);
     EXPECT(0, "", "It has no spans", "tree", "--calls", trace);
-    EXPECT(2, "", "--by takes scope, module, author or function", "diff", "--by=x", trace, trace);
+    EXPECT(2, "", "--by: unknown group 'x' (expected scope, module, author, function)", "diff", "--by=x",
+           trace, trace);
 }
 
 static void what_is_said_of_calls_and_of_paths_is_kept_apart(void **state)

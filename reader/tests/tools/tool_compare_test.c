@@ -235,8 +235,10 @@ static void wrong_usage_is_told(void **state)
     EXPECT(2, "", "--jobs takes a number", "diff", "-j", "1025", path, path);
     EXPECT(2, "", "unrecognized option", "diff", "--sort=x", path, path);
     EXPECT(2, "", "aggregate: missing FILE operands", "aggregate");
-    EXPECT(2, "", "--sort: unknown key", "aggregate", "--sort=size", path);
-    EXPECT(2, "", "--of: there is no such figure", "aggregate", "--of=size", path);
+    EXPECT(2, "", "--sort: unknown key 'size' (expected variance, cv, mean, ", "aggregate", "--sort=size",
+           path);
+    EXPECT(2, "", "--of: unknown figure 'hit'; did you mean 'hits'? (expected self, time, count, ",
+           "aggregate", "--of=hit", path);
     EXPECT(2, "", "only one FILE can be standard input", "aggregate", "-", path, "-");
     struct run run = RUN("diff", "-", "-");
     assert_int_equal(count_lines(run.err), 2);

@@ -235,7 +235,7 @@ static void what_is_no_number_is_wrong_usage(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         EXPECT(2, "", "-h' for help", "dump", wrong[i][0], wrong[i][1], path);
-    EXPECT(2, "", "--order takes time or stream", "dump", "--order=size", path);
+    EXPECT(2, "", "--order: unknown order 'size' (expected time, stream)", "dump", "--order=size", path);
 }
 
 static void streams_are_chosen_by_number_or_thread(void **state)

@@ -297,7 +297,8 @@ static void color_is_only_where_it_is_wanted(void **state)
     end_run(&automatic);
     end_run(&never);
     end_run(&always);
-    EXPECT(2, "", "--color: expected never, auto or always", "info", "--color=pink", path);
+    EXPECT(2, "", "--color: unknown value 'pink' (expected auto, never, always)", "info", "--color=pink",
+           path);
 }
 
 int main(void)

@@ -256,8 +256,11 @@ static void wrong_usage_is_exit_2(void **state)
 {
     (void)state;
     EXPECT(2, "", "FILE", "report");
-    EXPECT(2, "", "--sort", "report", "--sort=colour", "x");
-    EXPECT(2, "", "--by", "report", "--by=colour", "x");
+    EXPECT(2, "", "--sort: unknown key 'totla'; did you mean 'total'? (expected self, total, ", "report",
+           "--sort=totla", "x");
+    EXPECT(2, "",
+           "--by: unknown group 'colour' (expected site, stack, function, symbol, module, scope, author)",
+           "report", "--by=colour", "x");
     EXPECT(2, "", "--limit", "report", "--limit=x", "x");
     EXPECT(2, "", "--jobs", "report", "--jobs=many", "x");
     EXPECT(2, "", "unrecognized", "report", "--colour", "x");

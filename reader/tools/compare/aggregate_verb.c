@@ -202,28 +202,25 @@ static int aggregate_files(struct aggregate *aggregate, char **paths)
 
 /* ---- Options ---- */
 
-static bool parse_sort(const char *text, enum aggregate_sort *sort_ret)
+static const char *parse_sort(const char *text, enum aggregate_sort *sort_ret)
 {
     static const char *const names[] = {"variance", "cv",       "mean", "median", "min",
                                         "max",      "outliers", "runs", "name"};
-    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(names[i], text) == 0) {
-            *sort_ret = (enum aggregate_sort)i;
-            return true;
-        }
-    return false;
+    size_t at = *sort_ret;
+    const char *problem =
+        tool_word_choose("--sort: unknown key", names, sizeof names / sizeof names[0], text, &at);
+    *sort_ret = (enum aggregate_sort)at;
+    return problem;
 }
 
-static bool parse_figure(const char *text, enum tbed_figure *figure_ret)
+static const char *parse_figure(const char *text, enum tbed_figure *figure_ret)
 {
     static const char *const names[TBED_FIGURE_COUNT] = {"self", "time",    "count", "misses",
                                                          "hits", "blocked", "load",  "hashing"};
-    for (unsigned i = 0; i < TBED_FIGURE_COUNT; i++)
-        if (strcmp(names[i], text) == 0) {
-            *figure_ret = (enum tbed_figure)i;
-            return true;
-        }
-    return false;
+    size_t at = *figure_ret;
+    const char *problem = tool_word_choose("--of: unknown figure", names, TBED_FIGURE_COUNT, text, &at);
+    *figure_ret = (enum tbed_figure)at;
+    return problem;
 }
 
 /* NULL if it was understood, else what is wrong. */
@@ -232,9 +229,9 @@ static const char *take_option(struct compare_options *options, struct aggregate
 {
     switch (option) {
     case 's':
-        return parse_sort(argument, &aggregate->sort) ? NULL : "--sort: unknown key";
+        return parse_sort(argument, &aggregate->sort);
     case OPTION_OF:
-        return parse_figure(argument, &aggregate->figure) ? NULL : "--of: there is no such figure";
+        return parse_figure(argument, &aggregate->figure);
     default:
         return compare_take_option(options, option, argument);
     }

@@ -42,8 +42,7 @@ const char *compare_take_option(struct compare_options *options, int option, con
         return NULL;
     case COMPARE_OPTION_BY:
         options->by_scope = true;
-        return group_parse_by(argument, &options->group.by) ? NULL
-                                                            : "--by takes scope, module, author or function";
+        return group_parse_by(argument, &options->group.by);
     case GROUP_OPTION_INCLUDE:
     case GROUP_OPTION_EXCLUDE:
         options->by_scope = true;

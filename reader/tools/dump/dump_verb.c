@@ -81,14 +81,14 @@ static bool parse_time(const char *text, struct typed_time *time)
     return *end == '\0' && fabsl(value) < 0x1p63L;
 }
 
-static bool parse_order(struct dump *dump, struct options *options, const char *text)
+static const char *parse_order(struct dump *dump, struct options *options, const char *text)
 {
-    bool by_stream = strcmp(text, "stream") == 0;
-    if (!by_stream && strcmp(text, "time") != 0)
-        return false;
-    dump->by_stream = by_stream;
+    static const char *const names[] = {"time", "stream"};
+    size_t at = 0;
+    const char *problem = tool_word_choose("--order: unknown order", names, 2, text, &at);
+    dump->by_stream = at == 1;
     options->order_given = true;
-    return true;
+    return problem;
 }
 
 /* What is wrong with the option, or NULL. */
@@ -96,7 +96,7 @@ static const char *take_option(struct dump *dump, struct options *options, int o
 {
     switch (option) {
     case OPTION_ORDER:
-        return parse_order(dump, options, optarg) ? NULL : "--order takes time or stream";
+        return parse_order(dump, options, optarg);
     case 's':
     case 't':
         return streams_take_option(&dump->streams, option, optarg);

@@ -191,28 +191,44 @@ static int export_files(char **paths, size_t count, const struct options *option
 
 static const char *take_rtl_option(struct options *options, int option, const char *argument)
 {
+    static const char *const zeros[] = {"timer", "first"}, *const tids[] = {"native", "ordinal"};
+    const char *problem = NULL;
+    size_t at = 0;
     if (option == OPTION_QUIRKS) {
         options->quirks = true;
-        return NULL;
+    } else if (option == OPTION_REBASE) {
+        problem = tool_word_choose("--rebase: unknown value", zeros, 2, argument, &at);
+        options->rebase = at == 1 ? TBED_RTL_FIRST : TBED_RTL_TIMER;
+    } else {
+        problem = tool_word_choose("--tid: unknown value", tids, 2, argument, &at);
+        options->tid = at == 1 ? TBED_RTL_TID_ORDINAL : TBED_RTL_TID_NATIVE;
     }
-    if (option == OPTION_REBASE) {
-        options->rebase = strcmp(argument, "first") == 0 ? TBED_RTL_FIRST : TBED_RTL_TIMER;
-        bool is_known = options->rebase == TBED_RTL_FIRST || strcmp(argument, "timer") == 0;
-        return is_known ? NULL : "--rebase: expected timer or first";
-    }
-    options->tid = strcmp(argument, "native") == 0 ? TBED_RTL_TID_NATIVE : TBED_RTL_TID_ORDINAL;
-    bool is_known = options->tid == TBED_RTL_TID_NATIVE || strcmp(argument, "ordinal") == 0;
-    return is_known ? NULL : "--tid: expected native or ordinal";
+    return problem;
+}
+
+#define FORMATS_MAX 16
+
+static const char *take_format(struct options *options, const char *argument)
+{
+    const struct tbed_format *formats[FORMATS_MAX], *format;
+    const char *names[FORMATS_MAX];
+    size_t count = 0, at;
+    for (size_t i = 0; (format = tbed_format_get(i)) != NULL && count < FORMATS_MAX; i++)
+        if (format->can_export) {
+            formats[count] = format;
+            names[count++] = format->name;
+        }
+    const char *problem = tool_word_choose("--to: unknown format", names, count, argument, &at);
+    if (problem == NULL)
+        options->format = formats[at];
+    return problem;
 }
 
 /* NULL, or what is wrong. */
 static const char *take_option(struct options *options, int option, const char *argument)
 {
-    if (option == 't') {
-        options->format = tbed_format_find(argument);
-        bool is_known = options->format != NULL && options->format->can_export;
-        return is_known ? NULL : "--to: unknown format (see -h for a list)";
-    }
+    if (option == 't')
+        return take_format(options, argument);
     if (option == OPTION_REBASE || option == OPTION_TID || option == OPTION_QUIRKS)
         return take_rtl_option(options, option, argument);
     if (option == 'o')

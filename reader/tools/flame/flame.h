@@ -50,8 +50,8 @@ static inline const struct tbed_stack_row *flame_row(const struct flame *flame, 
 
 /* ---- flame_memory.c ---- */
 
-/* False: there is no weight of that name. */
-bool flame_weight_parse(const char *text, enum flame_weight *weight_ret);
+/* NULL, or what is wrong with the argument of --weight. */
+const char *flame_weight_parse(const char *text, enum flame_weight *weight_ret);
 /* What has become of the bytes: "never freed". */
 const char *flame_weight_text(enum flame_weight weight);
 /* Makes the rows; 'root' is what all is called, NULL: "all". */

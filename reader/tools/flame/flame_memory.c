@@ -162,15 +162,14 @@ void flame_memory_close(struct flame *flame)
 
 /* ---- In words ---- */
 
-bool flame_weight_parse(const char *text, enum flame_weight *weight_ret)
+const char *flame_weight_parse(const char *text, enum flame_weight *weight_ret)
 {
     static const char *const names[] = {"time", "bytes", "count", "peak", "leaked"};
-    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(names[i], text) == 0) {
-            *weight_ret = (enum flame_weight)i;
-            return true;
-        }
-    return false;
+    size_t at = *weight_ret;
+    const char *problem =
+        tool_word_choose("--weight: unknown weight", names, sizeof names / sizeof names[0], text, &at);
+    *weight_ret = (enum flame_weight)at;
+    return problem;
 }
 
 const char *flame_weight_text(enum flame_weight weight)

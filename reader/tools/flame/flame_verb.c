@@ -75,8 +75,7 @@ static const char *take_option(struct flame *flame, struct options *options, int
         options->has_minimum = true;
         return tool_parse_percent(optarg, &flame->minimum) ? NULL : "-m takes a percentage";
     case 'w':
-        return flame_weight_parse(optarg, &flame->weight) ? NULL
-                                                          : "-w takes time, bytes, count, peak or leaked";
+        return flame_weight_parse(optarg, &flame->weight);
     case OPTION_PER_THREAD:
         options->stacks.per_thread = true;
         return NULL;

@@ -80,15 +80,14 @@ static bool matches(const struct group_filter *filter, const char *text)
 
 /* ---- Names ---- */
 
-bool group_parse_by(const char *text, enum group_by *by_ret)
+const char *const group_by_words[GROUP_BY_COUNT] = {"scope", "module", "author", "function"};
+
+const char *group_parse_by(const char *text, enum group_by *by_ret)
 {
-    static const char *const names[] = {"scope", "module", "author", "function"};
-    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(names[i], text) == 0) {
-            *by_ret = (enum group_by)i;
-            return true;
-        }
-    return false;
+    size_t at = *by_ret;
+    const char *problem = tool_word_choose("--by: unknown group", group_by_words, GROUP_BY_COUNT, text, &at);
+    *by_ret = (enum group_by)at;
+    return problem;
 }
 
 /* What a message says where its context has no function. */

@@ -10,7 +10,8 @@
 
 #include <regex.h>
 
-enum group_by { GROUP_BY_SCOPE, GROUP_BY_MODULE, GROUP_BY_AUTHOR, GROUP_BY_FUNCTION };
+enum group_by { GROUP_BY_SCOPE, GROUP_BY_MODULE, GROUP_BY_AUTHOR, GROUP_BY_FUNCTION, GROUP_BY_COUNT };
+extern const char *const group_by_words[GROUP_BY_COUNT];
 
 /* Regular expressions, of which a name has to match one, or none. */
 struct group_filter {
@@ -36,8 +37,8 @@ enum { GROUP_OPTION_INCLUDE = 3000, GROUP_OPTION_EXCLUDE };
 const char *group_take_option(struct group *group, int option, const char *argument);
 void group_free(struct group *group);
 
-/* False: spans are not grouped by that. */
-bool group_parse_by(const char *text, enum group_by *by_ret);
+/* NULL, or what is wrong with the argument of --by. */
+const char *group_parse_by(const char *text, enum group_by *by_ret);
 
 /* Whether the filters let a name through. 'name' may be context U+001E text: they see "context : text". */
 bool group_takes(const struct group *group, const char *name, size_t nbytes);

@@ -12,28 +12,29 @@
 
 #include <tracebed/analysis.h>
 
-enum report_sort { /* 0: what fits the table best */
-                   REPORT_SORT_DEFAULT,
-                   REPORT_SORT_NAME,
-                   REPORT_SORT_COUNT,
-                   REPORT_SORT_TOTAL,
-                   REPORT_SORT_SELF,
-                   REPORT_SORT_MIN,
-                   REPORT_SORT_MEAN,
-                   REPORT_SORT_P50,
-                   REPORT_SORT_P90,
-                   REPORT_SORT_P99,
-                   REPORT_SORT_P999,
-                   REPORT_SORT_MAX,
-                   REPORT_SORT_BYTES,
-                   REPORT_SORT_LIVE,
-                   REPORT_SORT_PEAK,
-                   REPORT_SORT_FREED,
-                   REPORT_SORT_TEMPORARY,
+/* In the order of the words in report_sort_parse(). */
+enum report_sort {
+    REPORT_SORT_DEFAULT, /* whatever suits the table */
+    REPORT_SORT_SELF,
+    REPORT_SORT_TOTAL,
+    REPORT_SORT_COUNT,
+    REPORT_SORT_MIN,
+    REPORT_SORT_MEAN,
+    REPORT_SORT_P50,
+    REPORT_SORT_P90,
+    REPORT_SORT_P99,
+    REPORT_SORT_P999,
+    REPORT_SORT_MAX,
+    REPORT_SORT_BYTES,
+    REPORT_SORT_PEAK,
+    REPORT_SORT_LIVE,
+    REPORT_SORT_FREED,
+    REPORT_SORT_TEMPORARY,
+    REPORT_SORT_NAME,
 };
 
-/* False: there is no key of that name. */
-bool report_sort_parse(const char *text, enum report_sort *sort_ret);
+/* NULL, or what is wrong with the key. */
+const char *report_sort_parse(const char *text, enum report_sort *sort_ret);
 
 struct report_options {
     bool json;

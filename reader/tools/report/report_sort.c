@@ -9,24 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool report_sort_parse(const char *text, enum report_sort *sort_ret)
+const char *report_sort_parse(const char *text, enum report_sort *sort_ret)
 {
-    static const char *const names[] = {
-        [REPORT_SORT_NAME] = "name",   [REPORT_SORT_COUNT] = "count",
-        [REPORT_SORT_TOTAL] = "total", [REPORT_SORT_SELF] = "self",
-        [REPORT_SORT_MIN] = "min",     [REPORT_SORT_MEAN] = "mean",
-        [REPORT_SORT_P50] = "p50",     [REPORT_SORT_P90] = "p90",
-        [REPORT_SORT_P99] = "p99",     [REPORT_SORT_P999] = "p999",
-        [REPORT_SORT_MAX] = "max",     [REPORT_SORT_BYTES] = "bytes",
-        [REPORT_SORT_LIVE] = "live",   [REPORT_SORT_PEAK] = "peak",
-        [REPORT_SORT_FREED] = "freed", [REPORT_SORT_TEMPORARY] = "temporary",
-    };
-    for (size_t i = REPORT_SORT_NAME; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(names[i], text) == 0) {
-            *sort_ret = (enum report_sort)i;
-            return true;
-        }
-    return false;
+    static const char *const names[] = {"self", "total", "count",     "min", "mean",  "p50",
+                                        "p90",  "p99",   "p999",      "max", "bytes", "peak",
+                                        "live", "freed", "temporary", "name"};
+    size_t at;
+    const char *problem =
+        tool_word_choose("--sort: unknown key", names, sizeof names / sizeof names[0], text, &at);
+    if (problem == NULL)
+        *sort_ret = (enum report_sort)(REPORT_SORT_SELF + at);
+    return problem;
 }
 
 typedef double (*key_function)(const void *row, enum report_sort sort);

@@ -297,20 +297,24 @@ static int report_file(const struct report_options *options, const char *path)
 
 /* ---- Options ---- */
 
-/* A word of either; "module" and "function" are of both. */
-static bool parse_by(const char *text, struct report_options *options)
+/* "module" and "function" group both allocations and spans. */
+static const char *parse_by(const char *text, struct report_options *options)
 {
-    static const char *const names[] = {"site", "symbol", "module", "function", "stack"};
-    static const enum tbed_name_part parts[] = {TBED_NAME_ALL, TBED_NAME_FUNCTION, TBED_NAME_MODULE,
-                                                TBED_NAME_FUNCTION, TBED_NAME_ALL};
-    for (unsigned i = 0; i < 5; i++)
-        if (strcmp(names[i], text) == 0) {
-            options->by = parts[i];
-            options->by_stack = i == 4;
-            group_parse_by(text, &options->group.by);
-            return true;
-        }
-    return group_parse_by(text, &options->group.by);
+    static const char *const names[] = {"site", "stack", "function", "symbol", "module", "scope", "author"};
+    static const enum tbed_name_part parts[] = {TBED_NAME_ALL, TBED_NAME_ALL, TBED_NAME_FUNCTION,
+                                                TBED_NAME_FUNCTION, TBED_NAME_MODULE};
+    size_t at, group = tool_word_find(group_by_words, GROUP_BY_COUNT, text);
+    const char *problem =
+        tool_word_choose("--by: unknown group", names, sizeof names / sizeof names[0], text, &at);
+    if (problem != NULL)
+        return problem;
+    if (at < sizeof parts / sizeof parts[0]) {
+        options->by = parts[at];
+        options->by_stack = at == 1;
+    }
+    if (group < GROUP_BY_COUNT)
+        options->group.by = (enum group_by)group;
+    return NULL;
 }
 
 #define MOMENTS_DEFAULT 20
@@ -359,8 +363,7 @@ static const char *take_option(struct report_options *options, int option, const
         options->no_symbols = true;
         return NULL;
     case OPTION_BY:
-        return parse_by(argument, options) ? NULL
-                                           : "--by takes site, stack, function, module, scope or author";
+        return parse_by(argument, options);
     case OPTION_OVER_TIME:
         return parse_moments(argument, &options->moment_count) ? NULL
                                                                : "--over-time takes a number up to 10000";
@@ -368,7 +371,7 @@ static const char *take_option(struct report_options *options, int option, const
     case GROUP_OPTION_EXCLUDE:
         return group_take_option(&options->group, option, argument);
     case 's':
-        return report_sort_parse(argument, &options->sort) ? NULL : "--sort: unknown key";
+        return report_sort_parse(argument, &options->sort);
     case 'p':
         return parse_percent(argument, &options->percent_above) ? NULL : "--percent-above takes a percentage";
     case 'n':

@@ -45,41 +45,12 @@ static int print_help(FILE *out)
     return out == stdout ? tool_finish(TOOL_FINE) : TOOL_TROUBLE;
 }
 
-/* Edit distance of short words; anything longer is far away. */
-static unsigned distance(const char *from, const char *to)
-{
-    unsigned row[32];
-    size_t to_count = strlen(to);
-    if (to_count >= 31 || strlen(from) >= 31)
-        return 99;
-    for (unsigned j = 0; j <= to_count; j++)
-        row[j] = j;
-    for (unsigned i = 1; from[i - 1] != '\0'; i++) {
-        unsigned diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= to_count; j++) {
-            unsigned change = diagonal + (from[i - 1] != to[j - 1]);
-            unsigned shift = 1 + (row[j] < row[j - 1] ? row[j] : row[j - 1]);
-            diagonal = row[j];
-            row[j] = change < shift ? change : shift;
-        }
-    }
-    return row[to_count];
-}
-
 static const char *nearest_verb(const char *name)
 {
-    const char *best = NULL;
-    unsigned best_distance = 3;
-    for (size_t i = 0; i < VERB_COUNT; i++) {
-        bool is_start = strlen(name) >= 2 && strncmp(verbs[i]->name, name, strlen(name)) == 0;
-        unsigned d = is_start ? 0 : distance(name, verbs[i]->name);
-        if (d < best_distance) {
-            best_distance = d;
-            best = verbs[i]->name;
-        }
-    }
-    return best;
+    const char *names[VERB_COUNT];
+    for (size_t i = 0; i < VERB_COUNT; i++)
+        names[i] = verbs[i]->name;
+    return tool_word_nearest(names, VERB_COUNT, name);
 }
 
 static int unknown_verb(const char *name)

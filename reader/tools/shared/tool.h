@@ -82,8 +82,19 @@ void tool_print_help(const struct tool_verb *verb);
  * has spoken). */
 int tool_usage(const struct tool_verb *verb, const char *message);
 
-/* The argument of --color. False: it is none. */
-bool tool_color_set(const char *when);
+/* Sets the argument of --color. NULL, or what is wrong with it. */
+const char *tool_color_set(const char *when);
+
+/*
+ * Words on the command line. tool_word_find() gives the index of 'word', or 'count' if it is not among 'words'.
+ * tool_word_nearest() gives the word that was probably meant, or NULL. tool_word_choose() stores the index in
+ * '*index_ret' and returns NULL, or a message for tool_usage(), valid until the next call: 'what', which is like
+ * "--sort: unknown key", followed by the word, the one that was probably meant, and all that are expected.
+ */
+size_t tool_word_find(const char *const *words, size_t count, const char *word);
+const char *tool_word_nearest(const char *const *words, size_t count, const char *word);
+const char *tool_word_choose(const char *what, const char *const *words, size_t count, const char *word,
+                             size_t *index_ret);
 
 /* Escape sequences if standard output wants colour, else "". */
 const char *tool_bold(void);

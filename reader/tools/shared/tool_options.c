@@ -40,12 +40,13 @@ int tool_option_next(const struct tool_verb *verb, int argc, char **argv, const 
                      const struct option *longs, int *exit_ret)
 {
     int option;
+    const char *problem = NULL;
     *exit_ret = -1;
     do
         option = getopt_long(argc, argv, shorts, longs, NULL);
-    while (option == TOOL_OPTION_COLOR && tool_color_set(optarg));
+    while (option == TOOL_OPTION_COLOR && (problem = tool_color_set(optarg)) == NULL);
     if (option == TOOL_OPTION_COLOR)
-        *exit_ret = tool_usage(verb, "--color: expected never, auto or always");
+        *exit_ret = tool_usage(verb, problem);
     else if (option == '?')
         *exit_ret = tool_usage(verb, NULL);
     else if (option == 'h') {

@@ -141,16 +141,15 @@ void *tool_realloc(void *old, size_t nbytes)
 
 /* ---- Usage, colours ---- */
 
-bool tool_color_set(const char *when)
+const char *tool_color_set(const char *when)
 {
     static const char *const names[] = {
         [COLOR_AUTO] = "auto", [COLOR_NEVER] = "never", [COLOR_ALWAYS] = "always"};
-    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(when, names[i]) == 0) {
-            color_mode = i;
-            return true;
-        }
-    return false;
+    size_t mode = color_mode;
+    const char *problem =
+        tool_word_choose("--color: unknown value", names, sizeof names / sizeof names[0], when, &mode);
+    color_mode = (unsigned)mode;
+    return problem;
 }
 
 int tool_usage(const struct tool_verb *verb, const char *message)
