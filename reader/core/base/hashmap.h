@@ -1,9 +1,9 @@
 /*
  * The hash map: from 64-bit keys to slots of the caller's type, by open addressing. One implementation for all types.
  *
- * A slot begins with its key, a uint64_t that is never 0: 0 marks a free slot. Whoever has keys that may be 0 adds
- * something to them (tbed_hashmap_key32() does for 32-bit numbers). What has no number for a key, as a text, is found
- * by its hash: several slots may then have the same key, and the caller compares.
+ * A slot begins with its key, a uint64_t that is never 0: 0 marks a free slot. Keys that may be 0 must be mapped to
+ * others (for 32-bit numbers, tbed_hashmap_key32() does that). Items without a numeric key, such as texts, are found
+ * by their hash: several slots may then have the same key, and the caller compares them.
  *
  *     struct name { uint64_t key; uint32_t number; };
  *     TBED_HASHMAP(struct name) names = {0};
@@ -11,8 +11,8 @@
  *     name = TBED_HASHMAP_FIND(&names, key);                NULL: not there
  *     tbed_hashmap_free(&names.map);
  *
- * A slot stays where it is until the next addition or removal. At most 5/8 of the slots are taken. All of it is inline:
- * with a constant size of slot a lookup compiles to what one would write by hand.
+ * A slot stays where it is until the next addition or removal. At most 5/8 of the slots are taken. All functions are
+ * inline: with a slot of constant size, a lookup compiles to what one would write by hand.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -30,8 +30,8 @@
 
 struct tbed_hashmap { /* zeroed: empty */
     void *slots;      /* NULL: none yet */
-    size_t count;     /* of those that are taken */
-    uint8_t bits;     /* there are 2^bits slots */
+    size_t count;     /* of taken slots */
+    uint8_t bits;     /* the number of slots is 2^bits */
     bool is_borrowed; /* the slots are the caller's memory */
 };
 
@@ -63,8 +63,9 @@ static inline uint64_t tbed_hashmap_key32(uint32_t number)
 }
 
 /*
- * The first of 2^bits slots to look at. Fibonacci hashing: the factor is 2^64 divided by the golden ratio; the product's
- * highest bits depend on all of the key, and spread keys that are close together, as ids and addresses are.
+ * The first of 2^bits slots to look at. Fibonacci hashing: the factor is 2^64 divided by the golden ratio; the
+ * product's highest bits depend on all of the key, and spread keys that are close together, such as ids and
+ * addresses.
  */
 static inline size_t tbed_hash_home(uint64_t key, unsigned bits)
 {
@@ -89,7 +90,7 @@ TBED_HASHMAP_INLINE size_t tbed_hashmap_index(const struct tbed_hashmap *map, si
     return (size_t)((const char *)slot - (const char *)map->slots) / slot_nbytes;
 }
 
-/* From 'at' on: the slot that has the key, or the free one before which it would be. */
+/* The first slot from 'at' on that has the key or is free. */
 TBED_HASHMAP_INLINE uint64_t *tbed_hashmap_probe(const struct tbed_hashmap *map, size_t slot_nbytes,
                                                  uint64_t key, size_t at)
 {
@@ -112,7 +113,7 @@ TBED_HASHMAP_INLINE void *tbed_hashmap_find(const struct tbed_hashmap *map, size
     return *slot == 0 ? NULL : slot;
 }
 
-/* The next slot with the same hash. NULL: there is no more. */
+/* The next slot with the same hash. NULL: there are no more. */
 TBED_HASHMAP_INLINE void *tbed_hashmap_find_more(const struct tbed_hashmap *map, size_t slot_nbytes,
                                                  const void *slot)
 {
@@ -122,7 +123,10 @@ TBED_HASHMAP_INLINE void *tbed_hashmap_find_more(const struct tbed_hashmap *map,
     return *more == 0 ? NULL : more;
 }
 
-/* All slots that are taken, in no order that may show: the first after 'slot', or if that is NULL the first. */
+/*
+ * Iterates over the taken slots: the one after 'slot' or, if that is NULL, the first. The order is arbitrary and must
+ * not show in any output.
+ */
 TBED_HASHMAP_INLINE void *tbed_hashmap_next(const struct tbed_hashmap *map, size_t slot_nbytes,
                                             const void *slot)
 {
@@ -196,7 +200,7 @@ TBED_HASHMAP_INLINE void *tbed_hashmap_add(struct tbed_hashmap *map, size_t slot
     return slot;
 }
 
-/* A new slot with the key, whether there is one with it or not. NULL: no memory. */
+/* A new slot with the key, even if the map already has one. NULL: no memory. */
 TBED_HASHMAP_INLINE void *tbed_hashmap_insert(struct tbed_hashmap *map, size_t slot_nbytes, uint64_t key)
 {
     if (!tbed_hashmap_reserve(map, slot_nbytes, 1))
@@ -220,7 +224,7 @@ TBED_HASHMAP_INLINE void tbed_hashmap_borrow(struct tbed_hashmap *map, size_t sl
 
 /* ---- Removing ---- */
 
-/* Removes a slot; what was displaced by it moves up, so that no mark of it is left. */
+/* Removes a slot. Slots displaced by it move up, so no tombstone is needed. */
 TBED_HASHMAP_INLINE void tbed_hashmap_remove(struct tbed_hashmap *map, size_t slot_nbytes, void *slot)
 {
     size_t mask = ((size_t)1 << map->bits) - 1, hole = tbed_hashmap_index(map, slot_nbytes, slot);

@@ -91,7 +91,7 @@ static void print_control(struct tbed_json *json, uint8_t byte)
         print(json, (const char[]){'\\', 'u', '0', '0', digits[byte >> 4], digits[byte & 15]}, 6);
 }
 
-/* One code point that is not plain, or one byte that is none; gives its size. */
+/* Writes one code point that must be escaped, or one invalid byte, and returns its size. */
 static size_t print_special(struct tbed_json *json, const uint8_t *at, size_t nbytes)
 {
     size_t size = tbed_utf8_step(at, nbytes);

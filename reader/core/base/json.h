@@ -1,7 +1,7 @@
 /*
- * The JSON writer: commas, quotes, escapes and numbers that are not finite are its business alone. What comes out is
- * valid JSON, whatever bytes go in: control bytes are escaped, C1 controls too, which terminals obey, and each byte that is
- * part of no code point becomes U+FFFD.
+ * The JSON writer, the only code that deals with commas, quotes, escapes and numbers that are not finite. Its output
+ * is valid JSON for any input: control bytes are escaped, including C1 controls, which terminals obey, and each byte
+ * that is not part of a code point becomes U+FFFD.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,8 +13,8 @@
 #include <stdio.h>
 
 struct tbed_json {
-    FILE *out;              /* it goes there, */
-    struct tbed_text *text; /* or where that is NULL, here */
+    FILE *out;              /* output goes here, */
+    struct tbed_text *text; /* or, if 'out' is NULL, here */
     bool needs_comma;
 };
 
@@ -34,10 +34,10 @@ void tbed_json_bool(struct tbed_json *json, const char *key, bool value);
 void tbed_json_null(struct tbed_json *json, const char *key);
 void tbed_json_hex(struct tbed_json *json, const char *key, const void *bytes, size_t nbytes); /* "00ff" */
 
-/* Ends a line between values at the top. */
+/* Ends a line between top-level values. */
 void tbed_json_line(struct tbed_json *json);
 
-/* A text in quotes, for JSON that is put together by hand. */
+/* A text in quotes, for JSON that is assembled by hand. */
 static inline void tbed_json_quote(struct tbed_text *to, const char *text, size_t nbytes)
 {
     struct tbed_json json = {.text = to};

@@ -35,13 +35,13 @@ size_t tbed_format_i64(char *out, int64_t value)
 
 const char *tbed_format_f64(char buffer[32], double value)
 {
-    /* Most doubles that people write have 15 digits; those next to zero have fewer. */
+    /* Most doubles that people write need at most 15 digits; subnormal ones have fewer. */
     for (int digits = fabs(value) < DBL_MIN ? 1 : 15; digits <= 17; digits++) {
         snprintf(buffer, 30, "%.*g", digits, value);
         if (strtod(buffer, NULL) == value)
             break;
     }
-    char *comma = strchr(buffer, ','); /* some locales' point */
+    char *comma = strchr(buffer, ','); /* the decimal point in some locales */
     if (comma != NULL)
         *comma = '.';
     if (strpbrk(buffer, ".en") == NULL)

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Gives the count of digits, at most 20. Not terminated. Several times as fast as printf(). */
+/* Returns the number of digits, at most 20. Not terminated. Several times as fast as printf(). */
 size_t tbed_format_u64(char *out, uint64_t value);
 /* The same with a sign, at most 20 bytes. */
 size_t tbed_format_i64(char *out, int64_t value);

@@ -1,8 +1,8 @@
 /*
  * A cursor: the events of one stream, block after block.
  *
- * A sealed block ends where it says; one that is not sealed, at its first zero word, where the cursor waits:
- * the writer may go on there, or a later block may show that it does not.
+ * A sealed block says where it ends. One that is not sealed ends at its first zero word, where the cursor waits: the
+ * writer may continue there, or a later block may show that it will not.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -71,18 +71,18 @@ static void enter_block(struct tbed_cursor *cursor, const struct tbed_block *blo
     cursor->end = block->words_end;
     cursor->base = block->first_tick;
     cursor->offset_bias = block->offset - (uintptr_t)block->bytes;
-    cursor->depth = block->depth; /* whatever was counted before */
+    cursor->depth = block->depth; /* replaces any earlier count */
     cursor->cell = block->cell;
     cursor->is_sealed = block->sealed;
     if (cursor->entered != NULL)
         cursor->entered(cursor->entered_context, block);
 }
 
-/* In a live ring the block's page may be taken away: what counts is a copy that was made while it stood. */
+/* In a live ring the block's page may be reused, so events are read from a copy made while the block was intact. */
 static enum tbed_status copy_block(struct tbed_cursor *cursor, struct tbed_block *block)
 {
     cursor->origin = *block;
-    cursor->at = cursor->end; /* the copy before is no more */
+    cursor->at = cursor->end; /* the previous copy is overwritten */
     if (cursor->copy == NULL)
         cursor->copy = malloc(cursor->reader->header.page_nbytes);
     if (cursor->copy == NULL)
@@ -94,7 +94,7 @@ static enum tbed_status copy_block(struct tbed_cursor *cursor, struct tbed_block
     return TBED_OK;
 }
 
-/* What was recorded into a block since it was copied. False: nothing, or the block is gone. */
+/* Fetches what was recorded into a block since it was copied. False: nothing, or the block is gone. */
 static bool copy_more(struct tbed_cursor *cursor)
 {
     size_t at = (size_t)(cursor->at - cursor->copy);
@@ -109,8 +109,8 @@ static bool copy_more(struct tbed_cursor *cursor)
 }
 
 /*
- * Nothing in the block is in the window, by what its header says: its last tick is the latest; its first is the least,
- * but where ticks are given: those may go back, modulo 2^64.
+ * By its header alone, is nothing in the block inside the window? No tick is later than its last one, and none is
+ * earlier than its first, except that given ticks may go back, modulo 2^64.
  */
 static bool is_outside(const struct tbed_cursor *cursor, struct tbed_entry *entry)
 {
@@ -120,7 +120,7 @@ static bool is_outside(const struct tbed_cursor *cursor, struct tbed_entry *entr
     return cursor->window_first > 0 && tbed_entry_ends_before(cursor->reader, entry, cursor->window_first);
 }
 
-/* To the next block that can be read; false: there is none now, and the cursor stays where it is. */
+/* Moves to the next readable block. False: there is none now, and the cursor stays where it is. */
 static bool next_block(struct tbed_cursor *cursor)
 {
     struct tbed_entry *entry;
@@ -139,14 +139,14 @@ static bool next_block(struct tbed_cursor *cursor)
     return false;
 }
 
-/* Tells of it and gives the rest of the block up. */
+/* Reports the damage and skips the rest of the block. */
 static void skip_damage(struct tbed_cursor *cursor, enum tbed_status status, uint64_t word)
 {
     tbed_damage_tell(cursor->reader, status, (uintptr_t)cursor->at + cursor->offset_bias, cursor->cell, word);
     cursor->at = cursor->end;
 }
 
-/* A zero word, or the block's end. False: no more. */
+/* Handles a zero word or the block's end. False: there are no more events. */
 static bool pass_end(struct tbed_cursor *cursor)
 {
     if (cursor->at != cursor->end && cursor->is_sealed)
@@ -172,7 +172,7 @@ static void count_depth(struct tbed_cursor *cursor, enum tbed_event_type type)
         cursor->depth--;
 }
 
-/* Anything but BEGIN, END, INSTANT and TIME. False: it was damage. '*event_ret' is untouched then. */
+/* Handles everything except BEGIN, END, INSTANT and TIME. False: damage; '*event_ret' is untouched. */
 static bool next_long(struct tbed_cursor *cursor, uint64_t word, struct tbed_event *event_ret)
 {
     struct tbed_event event = {
@@ -193,7 +193,7 @@ static bool next_long(struct tbed_cursor *cursor, uint64_t word, struct tbed_eve
     return true;
 }
 
-/* For a caller that was compiled with other headers; apart, so that the usual one needs no room on the stack. */
+/* For a caller compiled with other headers; a function of its own, so that the usual case needs no stack space. */
 static __attribute__((noinline)) enum tbed_status
 next_resized(struct tbed_cursor *cursor, struct tbed_event *event_ret, size_t event_nbytes)
 {
@@ -265,7 +265,7 @@ void tbed_cursor_seek(struct tbed_cursor *cursor, uint64_t tick)
         else
             high = middle;
     }
-    if (low > range.first) /* the one before may reach up to it */
+    if (low > range.first) /* the block before it may extend to the tick */
         low--;
     struct tbed_cursor old = *cursor;
     tbed_cursor_init(cursor, old.reader, old.stream);

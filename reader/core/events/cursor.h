@@ -1,5 +1,5 @@
 /*
- * A cursor's inside, for the merge, which has one a stream.
+ * The inside of a cursor, for the merge, which has one for each stream.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,25 +17,26 @@ struct tbed_cursor {
     const uint64_t *end;
     uint64_t base;                      /* tick of delta 0 */
     uint64_t offset_bias;               /* a word's address + this is its offset in the file */
-    uint64_t next_sequence;             /* the least that the next block may have */
-    uint64_t window_first, window_last; /* blocks outside are passed over; inclusive */
+    uint64_t next_sequence;             /* the lowest that the next block may have */
+    uint64_t window_first, window_last; /* blocks outside it are skipped; inclusive */
     uint32_t stream;
     uint32_t depth;
     uint32_t cell;
-    uint64_t *copy;           /* of the block, in a live ring; NULL: none was needed yet */
-    struct tbed_block origin; /* of the copy, as long as the block may grow; else its 'bytes' are NULL */
-    bool is_sealed;           /* a zero word is damage then, not the end of what was written */
+    uint64_t *copy; /* of the block, in a live ring; NULL: none needed so far */
+    struct tbed_block
+        origin;     /* the block that was copied, as long as it may grow; otherwise its 'bytes' are NULL */
+    bool is_sealed; /* if set, a zero word is damage, not the end of what has been written */
 
-    tbed_block_entered *entered; /* NULL: nobody asks */
+    tbed_block_entered *entered; /* NULL: not needed */
     void *entered_context;
 };
 
-/* Frees what the cursor holds, not itself. */
+/* Frees what the cursor holds, not the cursor itself. */
 void tbed_cursor_release(struct tbed_cursor *cursor);
 
 void tbed_cursor_init(struct tbed_cursor *cursor, const struct tbed_reader *reader, uint32_t stream);
 
-/* tbed_merge_open() with 'entered' for the blocks of all its streams. */
+/* Like tbed_merge_open(), with 'entered' called for the blocks of all its streams. */
 enum tbed_status tbed_merge_open_watched(const struct tbed_reader *reader, const uint32_t *streams,
                                          size_t stream_count, tbed_block_entered *entered,
                                          void *entered_context, struct tbed_merge **merge_ret);

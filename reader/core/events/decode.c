@@ -1,5 +1,5 @@
 /*
- * From event words to 'struct tbed_event': all but the single words, which the cursor does itself.
+ * From event words to 'struct tbed_event': everything except single words, which the cursor decodes itself.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -69,7 +69,7 @@ static uint32_t category_of(uint32_t aux)
     return aux == 0 || aux > TBED_ID_MAX ? TBED_ID_INVALID : aux;
 }
 
-/* The fixed words and 'aux'; 'fixed' has as many words as the type demands. */
+/* The fixed words and 'aux'; 'fixed' has the number of words that the type requires. */
 static void decode_fixed(const uint64_t *fixed, uint32_t aux, struct tbed_event *event)
 {
     switch (event->type) {

@@ -11,8 +11,8 @@
 #include <tracebed/reader.h>
 
 /*
- * Decodes a PAIR, an EXTENDED record or an unknown word: 'word' is its first and stands at 'at' < 'end'.
- * Stream, id, tick and offset of '*event' are the caller's to set.
+ * Decodes a PAIR, an EXTENDED record or an unknown word: 'word' is its first word, at 'at' < 'end'. The caller sets
+ * the stream, id, tick and offset of '*event'.
  *
  * Errors: EVENT_TAG, EVENT_LENGTH, EVENT_ARGUMENT; '*event' is then half filled.
  */

@@ -14,7 +14,7 @@ struct source {
     struct tbed_event event; /* the next one, if the source is in the heap */
 };
 
-struct place { /* in the heap: what is compared, close together */
+struct place { /* an element of the heap: the values compared are kept together */
     uint64_t tick;
     uint32_t stream;
     uint32_t source;
@@ -26,13 +26,13 @@ struct tbed_merge {
     struct place *heap;
     size_t heap_count;
     size_t heap_capacity;
-    uint32_t *idle; /* sources that had no more; looked at again after a refresh */
+    uint32_t *idle; /* sources without further events; tried again after a refresh */
     size_t idle_count;
     uint64_t window_first, window_last; /* as of a cursor */
     uint64_t epoch;
     tbed_block_entered *entered; /* as of a cursor */
     void *entered_context;
-    bool is_taken; /* the first of the heap was handed out, so that what it points to must stay until now */
+    bool is_taken; /* the first of the heap was handed out, and is advanced only by the next call */
     bool all;      /* new streams join */
 };
 
@@ -71,7 +71,7 @@ static struct source *source_get(struct tbed_merge *merge, uint32_t source)
     return &((struct source *)merge->sources.items)[source];
 }
 
-/* Puts a source where its next event belongs: the heap, or the idle. */
+/* Puts a source with a next event into the heap, any other among the idle ones. */
 static void poll_source(struct tbed_merge *merge, uint32_t number)
 {
     struct source *source = source_get(merge, number);
@@ -86,7 +86,7 @@ static void poll_source(struct tbed_merge *merge, uint32_t number)
 static void poll_idle(struct tbed_merge *merge)
 {
     size_t count = merge->idle_count;
-    merge->idle_count = 0; /* those that stay idle are put back in front of where we read */
+    merge->idle_count = 0; /* those that stay idle are put back before the place being read */
     for (size_t i = 0; i < count; i++)
         poll_source(merge, merge->idle[i]);
 }
@@ -129,7 +129,10 @@ static int compare_streams(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-/* Streams that a refresh brought. The old ones are known by their sources, sorted for that. */
+/*
+ * Adds the streams that appeared with a refresh. The old ones are recognised by their sources, which are sorted for
+ * it.
+ */
 static bool add_new_streams(struct tbed_merge *merge)
 {
     const struct tbed_vector *ranges = &merge->reader->index.stream_ranges;
@@ -193,7 +196,7 @@ enum tbed_status tbed_merge_open(struct tbed_reader *reader, const uint32_t *str
     return tbed_merge_open_watched(reader, streams, stream_count, NULL, NULL, merge_ret);
 }
 
-/* The source whose event was handed out goes on. */
+/* Advances the source whose event was handed out. */
 static void advance_first(struct tbed_merge *merge)
 {
     struct place *top = &merge->heap[0];
@@ -226,7 +229,7 @@ enum tbed_status tbed_merge_next_sized(struct tbed_merge *merge, struct tbed_eve
     return TBED_OK;
 }
 
-/* All sources, wherever they stand now. */
+/* All sources, whether in the heap or idle. */
 static void poll_all(struct tbed_merge *merge)
 {
     merge->heap_count = 0;

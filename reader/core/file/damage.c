@@ -1,5 +1,5 @@
 /*
- * The list of what is wrong with a file.
+ * The list of damage in a file; see damage.h.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,7 +9,7 @@
 #include "format/checksum.h"
 #include "reader/core/file/reader_state.h"
 
-/* Past this many places doubles are no longer recognised: 16 MiB of hashes are enough for a hopeless file. */
+/* Past this many places, duplicates are no longer recognised: 16 MiB of hashes are enough for a hopeless file. */
 #define SEEN_MAX ((size_t)1 << 20)
 
 bool tbed_damage_list_make(struct tbed_damage_list *list_ret)
@@ -25,7 +25,7 @@ void tbed_damage_list_free(struct tbed_damage_list *list)
     tbed_hashmap_free(&list->seen.map);
 }
 
-/* What cannot be remembered counts as new. */
+/* If there is no memory to remember it, it counts as new. */
 static bool is_new(struct tbed_damage_list *list, const struct tbed_damage *damage)
 {
     uint64_t key[2] = {(uint64_t)damage->status, damage->offset};

@@ -1,5 +1,5 @@
 /*
- * The list of what is wrong with a file: each place once, in the order found, from any thread.
+ * The list of damage in a file: each place once, in the order found. Any thread may add to it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -23,14 +23,14 @@ struct tbed_damage_list {
 bool tbed_damage_list_make(struct tbed_damage_list *list_ret);
 void tbed_damage_list_free(struct tbed_damage_list *list);
 
-/* Adds it unless the same status was told of the same offset. Without memory it is counted only. */
+/* Adds it unless the same status has been reported for the same offset. If there is no memory, it is only counted. */
 void tbed_damage_list_add(struct tbed_damage_list *list, const struct tbed_damage *damage);
 
-/* Adds damage at 'offset' of the file; the page follows from it. */
+/* Adds damage at 'offset' in the file; the page is computed from it. */
 void tbed_damage_tell(const struct tbed_reader *reader, enum tbed_status status, uint64_t offset,
                       uint32_t cell, uint64_t detail);
 
-/* The same for damage that is the whole file's. */
+/* The same for damage that concerns the file as a whole. */
 void tbed_damage_tell_file(const struct tbed_reader *reader, enum tbed_status status, uint64_t offset,
                            uint64_t detail);
 

@@ -1,5 +1,5 @@
 /*
- * The event blocks of a file, one after another, and the spans that are open at the start of each.
+ * Iteration over the event blocks of a file, with the spans that are open at the start of each.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -31,7 +31,7 @@ static void state_store(struct tbed_entry *entry, unsigned state)
     __atomic_store_n(&entry->state, (uint8_t)state, __ATOMIC_RELEASE);
 }
 
-/* One call of the gateway. */
+/* The state of one passage through the gateway. */
 struct passage {
     const struct tbed_reader *reader;
     enum tbed_block_kind kind;
@@ -75,7 +75,7 @@ static enum tbed_status check_header(struct passage *passage)
     return status == TBED_OK ? TBED_OK : refuse(passage, status, field, detail);
 }
 
-/* In a ring the page may have been taken away while it was looked at. */
+/* In a ring, the page may have been given to another block while it was being checked. */
 static bool is_still_there(const struct passage *passage)
 {
     struct tbed_block_fields now = tbed_block_load(passage->bytes);
@@ -107,7 +107,7 @@ static enum tbed_status check_content(struct passage *passage, bool skip_hash)
     return TBED_OK;
 }
 
-/* What the content was found to be, now or before. Only a sealed block's is remembered. */
+/* The result of checking the content, now or earlier. It is remembered for sealed blocks only. */
 static enum tbed_status check_once(struct passage *passage, bool force_hash)
 {
     enum tbed_entry_state state = state_load(passage->entry);
@@ -184,12 +184,12 @@ enum tbed_status tbed_gateway(const struct tbed_reader *reader, enum tbed_block_
 bool tbed_entry_is_good(const struct tbed_reader *reader, enum tbed_block_kind kind, struct tbed_entry *entry)
 {
     struct passage passage = passage_begin(reader, kind, entry);
-    if (kind == TBED_BLOCK_CELLS) /* was checked when it was found */
+    if (kind == TBED_BLOCK_CELLS) /* checked when the index was built */
         return true;
     return check_header(&passage) == TBED_OK && check_once(&passage, true) == TBED_OK;
 }
 
-/* The generation is raised before anything else of the block changes. */
+/* The generation is raised before anything else in the block changes. */
 static bool copy_from(const struct tbed_block *original, uint64_t *copy, size_t at)
 {
     for (size_t i = at; i < original->nbytes / 8; i++)

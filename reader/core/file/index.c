@@ -1,5 +1,5 @@
 /*
- * The index: pages looked at, blocks found, sorted, compared with each other.
+ * The index: reads pages, finds their blocks, sorts them and checks them against each other.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,7 +18,7 @@ struct tbed_pending {
     uint32_t page;
     uint16_t cell;
     uint8_t shift;
-    uint32_t string_page; /* of a cell: its page's ordinal */
+    uint32_t string_page; /* for a cell, its page's ordinal */
 };
 
 struct tbed_string_slot {
@@ -27,7 +27,7 @@ struct tbed_string_slot {
     uint32_t position; /* in the list of strings */
 };
 
-/* One update under way: what it found, before that is sorted in. */
+/* One update in progress: what it has found, before that is merged into the index. */
 struct update {
     struct tbed_reader *reader;
     struct tbed_index *index;
@@ -40,7 +40,7 @@ static size_t ordinal_count(const struct tbed_reader *reader)
     return (size_t)((UINT64_C(1) << 32) / reader->header.page_nbytes);
 }
 
-/* ---- Looking at pages ---- */
+/* ---- Reading pages ---- */
 
 static void *push(struct update *update, struct tbed_vector *vector, size_t item_nbytes)
 {
@@ -66,7 +66,7 @@ static void add_pending(struct update *update, const struct tbed_block_place *pl
     update->index->pending_page_count += place->cell == 0;
 }
 
-/* Of two pages with one ordinal the first in the file has it, unless it proves damaged. */
+/* If two pages have the same ordinal, the first in the file keeps it, unless it proves damaged. */
 static bool ordinal_is_free(const struct update *update, uint32_t ordinal)
 {
     const struct tbed_reader *reader = update->reader;
@@ -128,7 +128,7 @@ static void add_entry(struct update *update, const struct tbed_block_fields *fie
         entry->first_tick = fields->first_tick;
 }
 
-/* Looks at one place; of a cell, 'shift' and 'string_page' are what its page says. */
+/* Reads one place. For a cell, 'shift' and 'string_page' come from its page. */
 static void look_at_place(struct update *update, uint32_t page, uint32_t cell, uint32_t shift,
                           uint32_t string_page)
 {
@@ -137,7 +137,7 @@ static void look_at_place(struct update *update, uint32_t page, uint32_t cell, u
         (uint64_t)page * reader->header.page_nbytes + ((uint64_t)cell << (cell == 0 ? 0 : shift));
     const uint8_t *bytes = reader->map.bytes + offset;
     struct tbed_block_fields fields = tbed_block_load(bytes);
-    /* The file's counters after the block's first word: in a live file they are then at least as new. */
+    /* The file's counters are loaded after the block's first word, so in a live file they are at least as new. */
     struct tbed_block_place place = tbed_place_make(reader, page, cell, shift, string_page);
     if (fields.kind == TBED_BLOCK_NONE) {
         add_pending(update, &place, shift);
@@ -151,7 +151,7 @@ static void look_at_place(struct update *update, uint32_t page, uint32_t cell, u
         add_ghost(update, &fields);
         return;
     }
-    if (reader->shut && fields.used_nbytes == 0) /* told, and read like that of an open file */
+    if (reader->shut && fields.used_nbytes == 0) /* reported, and read like a page of an open file */
         tbed_damage_tell(reader, TBED_ERR_BLOCK_UNSEALED,
                          offset + offsetof(struct tbed_disk_block, used_nbytes), cell, 0);
     add_entry(update, &fields);
@@ -177,14 +177,14 @@ static void look_at_new_pages(struct update *update)
     for (; page < end && !update->no_memory; page++)
         look_at_place(update, (uint32_t)page, 0, 0, 0);
     update->index->scanned_page_count = page;
-    /* The page that the file ends inside of; or, if nothing can be on its way, the first that it lacks. */
+    /* The page that the end of the file cuts; or, if no more can arrive, the first page that is missing. */
     bool is_cut = reader->map.nbytes % reader->header.page_nbytes != 0 || reader->shut;
     if (is_cut && reader->page_count > file_page_count)
         tbed_damage_tell(reader, TBED_ERR_BLOCK_CUT, file_page_count * reader->header.page_nbytes, 0,
                          reader->map.nbytes);
 }
 
-/* ---- Sorting in ---- */
+/* ---- Merging ---- */
 
 static int compare_entries(const void *a, const void *b)
 {
@@ -198,7 +198,7 @@ static int compare_entries(const void *a, const void *b)
     return x->cell < y->cell ? -1 : x->cell > y->cell;
 }
 
-/* Two blocks with one number: the first in the file counts, unless it proves damaged. */
+/* If two blocks have the same number, the first in the file counts, unless it proves damaged. */
 static void settle_twice(const struct tbed_reader *reader, enum tbed_block_kind kind, struct tbed_entry *kept,
                          const struct tbed_entry *other)
 {
@@ -247,7 +247,7 @@ static int compare_ghosts(const void *a, const void *b)
     return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
 }
 
-/* Cells are looked at once it is settled that their page counts. */
+/* Cells are read once it is settled that their page counts. */
 static void look_at_cells(struct update *update)
 {
     const struct tbed_vector *list = &update->index->lists[TBED_BLOCK_CELLS];
@@ -294,7 +294,7 @@ static size_t ghosts_below(const struct tbed_vector *ghosts, const struct tbed_g
     return low;
 }
 
-/* Is one of the sequence numbers [from, to) neither there nor a damaged block's? */
+/* Is any sequence number in [from, to) neither present nor that of a damaged block? */
 static bool any_is_missing(const struct tbed_index *index, enum tbed_block_kind kind, uint32_t stream,
                            uint32_t from, uint32_t to)
 {
@@ -307,7 +307,7 @@ static bool any_is_missing(const struct tbed_index *index, enum tbed_block_kind 
     return distinct < (uint64_t)to - from;
 }
 
-/* Tells of gaps at the blocks after them. */
+/* Reports each gap at the block after it. */
 static void tell_gaps(const struct update *update, enum tbed_block_kind kind)
 {
     const struct tbed_reader *reader = update->reader;
@@ -327,7 +327,7 @@ static void tell_gaps(const struct update *update, enum tbed_block_kind kind)
     }
 }
 
-/* ---- What is derived from the lists ---- */
+/* ---- Data derived from the lists ---- */
 
 static int compare_slots(const void *a, const void *b)
 {
@@ -347,7 +347,8 @@ static bool order_strings(struct tbed_index *index)
     slots->count = 0;
     for (size_t i = 0; i < count; i++) {
         const struct tbed_entry *entry = tbed_index_entry(index, TBED_BLOCK_STRINGS, i);
-        if (index->ordinal_pages[entry->string_page] == entry->page) /* else it lost it: it is damaged */
+        if (index->ordinal_pages[entry->string_page] ==
+            entry->page) /* otherwise it is damaged and has lost the ordinal */
             items[slots->count++] =
                 (struct tbed_string_slot){(uint32_t)entry->string_page, entry->cell, (uint32_t)i};
     }
@@ -403,8 +404,10 @@ static bool range_streams(struct tbed_index *index)
     return true;
 }
 
-/* Which blocks are sealed by now, and the first and last tick of those. Touches headers of blocks that were
- * not. */
+/*
+ * Updates which blocks are sealed, and their first and last tick. Reads only headers of blocks that were not sealed
+ * before.
+ */
 static void note_seals(const struct tbed_reader *reader, struct tbed_index *index, bool all)
 {
     for (enum tbed_block_kind kind = TBED_BLOCK_EVENTS; kind <= TBED_BLOCK_RECORDS; kind++) {
@@ -425,7 +428,7 @@ static void note_seals(const struct tbed_reader *reader, struct tbed_index *inde
     }
 }
 
-/* ---- In all ---- */
+/* ---- Updating ---- */
 
 static bool update_run(struct update *update)
 {
@@ -435,7 +438,7 @@ static bool update_run(struct update *update)
     look_at_new_pages(update);
     if (!merge_fresh(update))
         return false;
-    if (update->reader->shut) /* else what is missing may still be on its way */
+    if (update->reader->shut) /* otherwise what is missing may still arrive */
         for (enum tbed_block_kind kind = TBED_BLOCK_EVENTS; kind <= TBED_BLOCK_CELLS; kind++)
             tell_gaps(update, kind);
     note_seals(update->reader, index, is_first);
@@ -507,14 +510,14 @@ struct tbed_stream_range tbed_index_stream(const struct tbed_index *index, uint3
     return (struct tbed_stream_range){stream, 0, 0};
 }
 
-/* The first slot that is not before (ordinal, cell). */
+/* The first slot at or after (ordinal, cell). */
 static size_t slot_position(const struct tbed_vector *slots, uint32_t ordinal, uint32_t cell)
 {
     const struct tbed_string_slot *items = slots->items;
     struct tbed_string_slot key = {.ordinal = ordinal, .cell = cell};
     size_t low = 0, high = slots->count;
     if (ordinal < high &&
-        compare_slots(&items[ordinal], &key) == 0) /* no cells, nothing missing: the usual file */
+        compare_slots(&items[ordinal], &key) == 0) /* no cells and nothing missing, as in most files */
         return ordinal;
     while (low < high) {
         size_t middle = low + (high - low) / 2;

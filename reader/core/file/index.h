@@ -1,7 +1,7 @@
 /*
- * The index: which blocks a file has, found by looking at one cache line of each page.
+ * The index of a file's blocks, built by reading one cache line of each page.
  *
- * It remembers 24 bytes a block. Nothing in it points into the map, so it outlives every growth of it.
+ * It takes 24 bytes a block. Nothing in it points into the map, so it stays valid when the map grows.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,7 +14,9 @@
 
 struct tbed_reader;
 
-/* How far an entry's content was checked; above these two it is the enum tbed_status that it failed with. */
+/*
+ * How far an entry's content has been checked. Values above these two are the enum tbed_status of the failed check.
+ */
 enum tbed_entry_state {
     TBED_ENTRY_UNCHECKED = 0, /* an unsealed block stays so */
     TBED_ENTRY_GOOD_BUT_HASH = 1,
@@ -24,7 +26,7 @@ enum tbed_entry_state {
 struct tbed_entry {
     uint32_t page;
     uint16_t cell;
-    uint8_t shift : 7;    /* log2 of its size; of a cells page: of the cells */
+    uint8_t shift : 7;    /* log2 of its size; for a page of cells, of the size of a cell */
     uint8_t unsealed : 1; /* when the index was last brought up to date */
     uint8_t state;        /* enum tbed_entry_state, atomic */
     uint32_t stream;
@@ -45,15 +47,15 @@ struct tbed_stream_range { /* the event blocks of a stream */
 struct tbed_index {
     struct tbed_vector lists[TBED_BLOCK_CELLS + 1]; /* struct tbed_entry, by kind; by stream, then sequence */
     struct tbed_vector
-        ghosts; /* blocks that were found damaged: not missing as well; struct tbed_ghost, sorted */
-    struct tbed_vector pending;       /* places without a block, to be looked at again; struct tbed_pending */
+        ghosts; /* damaged blocks, so that they are not reported as missing too; struct tbed_ghost, sorted */
+    struct tbed_vector pending;       /* places without a block, to be read again; struct tbed_pending */
     struct tbed_vector string_slots;  /* struct tbed_string_slot, by ordinal, then cell */
     struct tbed_vector record_order;  /* uint32_t positions in the list of records, in file order */
     struct tbed_vector stream_ranges; /* struct tbed_stream_range, by stream */
-    uint32_t *ordinal_pages;          /* by ordinal: the page that has it, 0: none. Mostly untouched memory */
-    uint64_t scanned_page_count;      /* pages that were looked at, the header page included */
-    uint64_t pending_page_count;      /* whole pages among the pending */
-    uint64_t first_tick, last_tick;   /* of the event blocks that are sealed; first > last: none */
+    uint32_t *ordinal_pages;          /* the page with each ordinal; 0: none. Mostly untouched memory */
+    uint64_t scanned_page_count;      /* pages that have been read, including the header page */
+    uint64_t pending_page_count;      /* how many of the pending places are entire pages */
+    uint64_t first_tick, last_tick;   /* of all sealed event blocks; none if first > last */
 };
 
 static inline struct tbed_entry *tbed_index_entry(const struct tbed_index *index, enum tbed_block_kind kind,
@@ -62,10 +64,10 @@ static inline struct tbed_entry *tbed_index_entry(const struct tbed_index *index
     return &((struct tbed_entry *)index->lists[kind].items)[at];
 }
 
-/* Looks at all pages that were not yet looked at, or had no block. Errors: ERR_MEMORY; free the index then. */
+/* Reads all pages that are new or had no block. Errors: ERR_MEMORY, after which the index can only be freed. */
 enum tbed_status tbed_index_update(struct tbed_reader *reader, struct tbed_index *index);
 
-/* A copy to update, so that a failure leaves the old one whole. */
+/* A copy to update, so that the old index is intact after a failure. */
 enum tbed_status tbed_index_copy(const struct tbed_index *from, size_t ordinal_count,
                                  struct tbed_index *to_ret);
 
@@ -80,7 +82,7 @@ struct tbed_entry *tbed_index_string_at(const struct tbed_index *index, size_t p
 /* The position of the string block that holds 'offset' of the string page 'ordinal'; SIZE_MAX: there is none. */
 size_t tbed_index_string_position(const struct tbed_index *index, uint32_t ordinal, uint32_t offset);
 
-/* Tells of places without a block that are not all zero: BLOCK_NOT_ZERO. For files that are shut. */
+/* Reports places without a block that are not all zero as BLOCK_NOT_ZERO. For files that were shut. */
 void tbed_index_check_unwritten(const struct tbed_reader *reader);
 
 #endif

@@ -37,7 +37,7 @@ static bool remember(struct tbed_map *map, void *address, size_t nbytes)
     return true;
 }
 
-/* Maps the file's first 'file_nbytes' and room to grow; without the room if address space is short. */
+/* Maps the file's first 'file_nbytes' bytes and room to grow, or without that room if address space is short. */
 static enum tbed_status map_file(struct tbed_map *map, size_t file_nbytes, struct tbed_error *error)
 {
     size_t nbytes = file_nbytes < SIZE_MAX / 4 ? 2 * file_nbytes + ROOM_TO_GROW_NBYTES : file_nbytes;
@@ -68,7 +68,7 @@ static enum tbed_status copy_file(struct tbed_map *map, int fd, size_t file_nbyt
             continue;
         if (got < 0)
             return fail(error, TBED_ERR_READ, errno);
-        if (got == 0) /* it was cut short meanwhile */
+        if (got == 0) /* the file was truncated meanwhile */
             break;
         at += (size_t)got;
     }

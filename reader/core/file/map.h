@@ -1,10 +1,9 @@
 /*
- * The bytes of a trace: a file mapped, a file copied, or memory of the caller's.
+ * The bytes of a trace: a mapped file, a copied file, or memory of the caller's.
  *
- * A mapped file may grow. The map reaches past the file's end, so that what is written there later can be
- * read without moving anything; when even that is outgrown, the file is mapped again and the old map stays,
- * so that no pointer that was handed out goes bad. Only 'nbytes' may be touched: past them a load raises
- * SIGBUS.
+ * A mapped file may grow. The map reaches past the file's end, so that bytes written there later can be read without
+ * moving anything. If the file outgrows it, the file is mapped again and the old map is kept, so every pointer handed
+ * out stays valid. Only the first 'nbytes' may be read: a load beyond them raises SIGBUS.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,19 +16,19 @@
 
 struct tbed_map {
     const uint8_t *bytes;
-    size_t nbytes;               /* as the file's size was at the last look */
+    size_t nbytes;               /* the file's size at the last refresh */
     size_t reserved_nbytes;      /* of the newest mapping */
     int fd;                      /* -1: it does not grow */
     struct tbed_vector mappings; /* struct tbed_mapping, the newest last */
 };
 
-/* Checks what 'fd' is and maps or copies it. 'fd' stays the caller's. Errors: EMPTY, IS_DIRECTORY,
+/* Checks the type of 'fd' and maps or copies it. 'fd' stays the caller's. Errors: EMPTY, IS_DIRECTORY,
  * NOT_REGULAR, ERR_READ, ERR_MAP, ERR_MEMORY. */
 enum tbed_status tbed_map_open(struct tbed_map *map_ret, int fd, bool copy, struct tbed_error *error_ret);
 
 void tbed_map_memory(struct tbed_map *map_ret, const void *bytes, size_t nbytes);
 
-/* Looks at the file's size again. Errors: ERR_READ, ERR_MAP, ERR_MEMORY; the map stays as it was. */
+/* Reads the file's size again. Errors: ERR_READ, ERR_MAP, ERR_MEMORY; the map stays as it was. */
 enum tbed_status tbed_map_refresh(struct tbed_map *map, struct tbed_error *error_ret);
 
 void tbed_map_close(struct tbed_map *map);

@@ -1,6 +1,6 @@
 /*
- * What a reader consists of: the map of the file, the index of its blocks and the damage that was found, which the
- * rooms below share; and what upper rooms hang on to it, which only these look into.
+ * The state of a reader: the map of the file, the index of its blocks and the list of damage, which all rooms share;
+ * and pointers to what the upper rooms attach, which are opaque to the others.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,17 +24,17 @@ struct tbed_reader {
     struct tbed_map map;
     struct tbed_header_fields header;
     bool skip_hashes;
-    bool shut;           /* as the last look found it */
-    uint64_t page_count; /* claimed, as the last look found it; what the file has if that is impossible */
+    bool shut;           /* at the last refresh */
+    uint64_t page_count; /* claimed at the last refresh; if that count is impossible, the file's pages */
     uint64_t epoch;      /* raised by every refresh: positions in the index may have moved */
     struct tbed_index index;
     struct tbed_damage_list *damage; /* by pointer: damage is added to a const reader too */
-    struct tbed_metadata *metadata;  /* NULL until the first look */
+    struct tbed_metadata *metadata;  /* NULL until the first refresh */
     struct tbed_name_cache *names;
     struct tbed_lookup *lookup; /* of native code; NULL: none */
     bool has_origin;
-    uint64_t origin_tick;              /* what tbed_ticks_to_ns() counts from */
-    uint64_t interrupted_record_count; /* these three by tbed_reader_verify() */
+    uint64_t origin_tick;              /* the zero of tbed_ticks_to_ns() */
+    uint64_t interrupted_record_count; /* these three are set by tbed_reader_verify() */
     uint64_t unknown_event_count;
     uint64_t tick_decrease_count;
 };
@@ -50,7 +50,7 @@ static inline uint64_t tbed_entry_offset(const struct tbed_reader *reader, const
     return (uint64_t)entry->page * reader->header.page_nbytes + ((uint64_t)entry->cell << entry->shift);
 }
 
-/* May pages of the file be given to other blocks while it is read? */
+/* May pages of the file be given to other blocks while it is being read? */
 static inline bool tbed_reader_is_reused(const struct tbed_reader *reader)
 {
     return reader->header.ring_page_count != 0 && !reader->shut;

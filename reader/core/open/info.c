@@ -1,5 +1,5 @@
 /*
- * What a trace says of itself as a whole: its clock, its extent, counts.
+ * Facts about a trace as a whole: its clock, its extent, counts.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,7 +12,9 @@
 
 #define NS_PER_S UINT64_C(1000000000)
 
-/* Blocks that were not sealed at the last look: how many still are not, and up to which tick they go. */
+/*
+ * Of the blocks that were not sealed at the last refresh, counts those that still are not, and finds their last tick.
+ */
 static void count_unsealed(const struct tbed_reader *reader, enum tbed_block_kind kind,
                            struct tbed_trace_info *info)
 {
@@ -26,10 +28,11 @@ static void count_unsealed(const struct tbed_reader *reader, enum tbed_block_kin
         if (!block.sealed) {
             struct tbed_block_scan scan;
             info->unsealed_block_count++;
-            tbed_block_scan(block.bytes, block.nbytes, kind, &scan); /* damage is a cursor's to tell */
+            tbed_block_scan(block.bytes, block.nbytes, kind,
+                            &scan); /* damage is left for a cursor to report */
             last_tick = scan.last_tick;
             if (tbed_gateway(reader, kind, entry, false, &block) != TBED_OK)
-                continue; /* a live ring gave it to others meanwhile */
+                continue; /* a live ring has reused it meanwhile */
         }
         if (kind != TBED_BLOCK_EVENTS)
             continue;
@@ -101,6 +104,6 @@ void tbed_reader_info_sized(const struct tbed_reader *reader, struct tbed_trace_
         info.first_tick = info.last_tick = 0;
     else if (reader->header.anchor_monotonic_ns == 0 && reader->header.anchor_ticks < info.first_tick)
         info.first_tick =
-            reader->header.anchor_ticks; /* given ticks count from their start; the first may be an end */
+            reader->header.anchor_ticks; /* given ticks start at the anchor; the first may be an end */
     tbed_sized_give(info_ret, info_nbytes, &info, sizeof info);
 }

@@ -1,5 +1,5 @@
 /*
- * A reader: opened, refreshed, closed.
+ * Opening, refreshing and closing a reader.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,7 +22,7 @@ static enum tbed_status fail(struct tbed_error *error, enum tbed_status status, 
     return status;
 }
 
-/* ---- The file checks of section 12 that do not stop the reading ---- */
+/* ---- The checks of the file in section 12 that do not prevent reading ---- */
 
 static void check_shared_zeros(const struct tbed_reader *reader)
 {
@@ -52,7 +52,7 @@ static void check_closing(const struct tbed_reader *reader)
     uint64_t claimed = tbed_word_load(&header->page_count);
     uint64_t stored = tbed_word_load(&header->closing_checksum);
     bool matches = stored == tbed_closing_checksum(reader->map.bytes, reader->header.page_nbytes);
-    if (!state_is_shut(reader)) /* a writer came while we looked */
+    if (!state_is_shut(reader)) /* a writer has come meanwhile */
         return;
     if (!matches)
         tbed_damage_tell_file(reader, TBED_ERR_CLOSING_CHECKSUM,
@@ -70,7 +70,7 @@ static void check_state(const struct tbed_reader *reader)
         tbed_damage_tell_file(reader, TBED_ERR_STATE, offsetof(struct tbed_disk_header, state), state);
 }
 
-/* Pages claimed, or as many as the file has if what it says is impossible. */
+/* The number of pages claimed or, if that is impossible, the number of pages in the file. */
 static uint64_t page_count_get(const struct tbed_reader *reader)
 {
     uint64_t claimed = tbed_word_load(&tbed_reader_header(reader)->page_count);
@@ -81,11 +81,11 @@ static uint64_t page_count_get(const struct tbed_reader *reader)
     return (reader->map.nbytes + reader->header.page_nbytes - 1) / reader->header.page_nbytes;
 }
 
-/* ---- Looking: at open, and at every refresh ---- */
+/* ---- Refreshing: at open, and on request ---- */
 
 /*
- * Takes note of what the writers share. The count of pages is loaded before the file's size is asked for: a
- * writer sees to the space first, then claims, so all claimed pages but those past a crash are inside.
+ * Loads what the writers share. The count of pages is loaded before the file's size: a writer reserves the space
+ * before it claims pages, so all claimed pages are inside the file, unless the machine crashed.
  */
 static enum tbed_status look_at_header(struct tbed_reader *reader, struct tbed_error *error)
 {
@@ -114,7 +114,7 @@ static void note_origin(struct tbed_reader *reader)
     reader->origin_tick = reader->has_origin ? info.first_tick : reader->header.anchor_ticks;
 }
 
-/* A new index, from the old one where blocks stay what they were; in a ring, from nothing. */
+/* Builds a new index from the old one or, in a ring, where blocks may have been replaced, from scratch. */
 static enum tbed_status start_index(const struct tbed_reader *reader, struct tbed_index *index_ret)
 {
     bool is_ring = reader->header.ring_page_count != 0;
@@ -159,7 +159,7 @@ enum tbed_status tbed_reader_refresh(struct tbed_reader *reader, struct tbed_err
 
 /* ---- Opening and closing ---- */
 
-/* Takes the map over, in success and in failure. */
+/* Takes ownership of the map, on success and on failure. */
 static enum tbed_status open_map(struct tbed_map *map, const struct tbed_reader_options *options,
                                  struct tbed_reader **reader_ret, struct tbed_error *error)
 {
@@ -199,7 +199,7 @@ enum tbed_status tbed_reader_open_fd(int fd, const struct tbed_reader_options *g
     return status == TBED_OK ? open_map(&map, &options, reader_ret, error) : status;
 }
 
-/* open() refuses sockets, and devices without a driver, in its own way: they are no regular files either. */
+/* open() has errors of its own for sockets and for devices without a driver; these are not regular files either. */
 static enum tbed_status open_failed(const char *path, int system_errno, struct tbed_error *error)
 {
     struct stat st;
@@ -212,7 +212,7 @@ enum tbed_status tbed_reader_open(const char *path, const struct tbed_reader_opt
                                   struct tbed_reader **reader_ret, struct tbed_error *error_ret)
 {
     struct tbed_error ignored, *error = error_ret != NULL ? error_ret : &ignored;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a pipe must not make us wait */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* do not block on a pipe */
     if (fd < 0)
         return open_failed(path, errno, error);
     enum tbed_status status = tbed_reader_open_fd(fd, options, reader_ret, error);

@@ -1,5 +1,5 @@
 /*
- * Which native code the events of a trace use: one walk over all of them.
+ * Finds the native code that the events of a trace use, in one pass over all of them.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,8 +1,8 @@
 /*
- * A whole file checked: every checksum, word, entry and record.
+ * Checks an entire file: every checksum, word, entry and record.
  *
- * Most of what is wrong tells itself when it is come across; this comes across all of it. What an id resolves
- * to, or does not, is no property of a file: nobody is asked here.
+ * Most damage is reported when it is read, so this reads everything. Whether an id resolves is not a property of a
+ * file, so ids are not resolved here.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -23,7 +23,7 @@ static void check_cells_page(const struct tbed_reader *reader, const struct tbed
                          TBED_BLOCK_HEADER_NBYTES);
 }
 
-/* Checksums and all; counts what killed writers left unfinished. */
+/* Checks everything, including checksums; counts what killed writers left unfinished. */
 static void check_blocks(struct tbed_reader *reader, enum tbed_block_kind kind)
 {
     for (size_t i = 0; i < reader->index.lists[kind].count; i++) {
@@ -34,7 +34,7 @@ static void check_blocks(struct tbed_reader *reader, enum tbed_block_kind kind)
             continue;
         enum tbed_status status = tbed_block_scan(block.bytes, block.nbytes, kind, &scan);
         if (tbed_gateway(reader, kind, entry, false, &block) != TBED_OK)
-            continue; /* a live ring gave it to others meanwhile */
+            continue; /* a live ring has reused it meanwhile */
         reader->interrupted_record_count += status == TBED_OK && scan.has_rest;
     }
 }

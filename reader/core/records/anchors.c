@@ -1,7 +1,7 @@
 /*
  * Ticks and time: the piecewise linear map of spec/format.md, section 8.3.
  *
- * Products of ticks and nanoseconds take 128 bits; results are cut to what 64 bits hold.
+ * Products of ticks and nanoseconds take 128 bits; results are clamped to 64 bits.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,7 +13,7 @@
 typedef __int128 int128;
 
 #define NS_PER_S      1000000000
-#define ANCHOR_MIN_NS 1000000 /* nearer anchors tell less of the rate than the header does */
+#define ANCHOR_MIN_NS 1000000 /* anchors closer together give a worse rate than the header */
 
 static int compare_anchors(const void *a, const void *b)
 {
@@ -55,13 +55,15 @@ static bool tells_a_rate(const struct tbed_anchor *a, const struct tbed_anchor *
     return b->monotonic_ns - a->monotonic_ns >= ANCHOR_MIN_NS;
 }
 
-/* The line that 'tick' lies on: between two anchors theirs, outside that of the nearest two or the header's
- * rate. */
+/*
+ * The line for 'tick': between two anchors, the line through them; outside, that of the nearest two or the header's
+ * rate.
+ */
 static struct line line_find(const struct tbed_reader *reader, uint64_t tick, bool realtime)
 {
     const struct tbed_anchor *anchors = reader->metadata->anchors.items;
     size_t count = reader->metadata->anchors.count, low = 0, high = count;
-    while (low < high) { /* low: how many anchors are at or before the tick */
+    while (low < high) { /* 'low' becomes the number of anchors at or before the tick */
         size_t middle = low + (high - low) / 2;
         if (anchors[middle].ticks <= tick)
             low = middle + 1;
@@ -78,13 +80,13 @@ static struct line line_find(const struct tbed_reader *reader, uint64_t tick, bo
     return (struct line){near->ticks, anchor_ns(near, realtime), NS_PER_S, reader->header.ticks_per_second};
 }
 
-/* floor(a * b / c) for c > 0, cut to +-2^100 so that what follows cannot overflow. */
+/* floor(a * b / c) for c > 0, clamped to +-2^100 so that later arithmetic cannot overflow. */
 static int128 scale(int128 a, int128 b, uint64_t c)
 {
     int128 product;
     const int128 limit = (int128)1 << 100;
-    if (__builtin_mul_overflow(a, b,
-                               &product)) /* only where no clock comes to: full precision is not needed */
+    if (__builtin_mul_overflow(
+            a, b, &product)) /* only for values that no clock reaches, where full precision is not needed */
         return (a < 0) == (b < 0) ? limit : -limit;
     int128 quotient = product / c;
     if (product % c < 0)

@@ -1,7 +1,7 @@
 /*
- * Bindings: which string an id means. A large trace has a million of them, in lists whose ids rise and that share no id
- * with any other record: those are looked up where they are in the map. All others go from file order, ranges
- * overlapping, to disjoint segments where the last one won.
+ * Bindings: which string an id means. A large trace has a million of them, in lists with ascending ids that share no
+ *           id with any other record; these are looked up in place, in the map. All others, whose ranges may overlap,
+ *           are turned into disjoint segments in which the last one in file order wins.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,21 +11,22 @@
 
 #include <stdlib.h>
 
-/* Ids that far apart are in different runs: METADATA behind small ids would make a run that overlaps all others. */
+/* Ids this far apart go into different runs: METADATA after small ids would make a run that overlaps all others. */
 #define RUN_GAP   (UINT32_C(1) << 20)
-#define RUN_LEAST 16u /* pairs: where fewer rise, the list is in no order */
+#define RUN_LEAST 16u /* pairs: a list with fewer ascending ids counts as unordered */
 
-struct start { /* a binding by where it begins */
+struct start { /* a binding, sorted by its first id */
     uint32_t first;
     uint32_t end;
-    size_t position; /* in file order: the highest wins */
+    size_t position; /* position in file order: the highest wins */
 };
 
 struct sweep {
     const struct tbed_binding_info *bindings;
     struct start *starts;
     size_t start_count;
-    struct start *heap; /* of those begun, the highest position on top; ended ones leave when they come up */
+    struct start *
+        heap; /* bindings that have begun, the highest position on top; ended ones are removed when they get there */
     size_t heap_count;
 };
 
@@ -163,7 +164,7 @@ bool tbed_bindings_add(struct tbed_metadata *metadata, uint32_t first_id, uint32
                        .count = 1, .first = first_id, .end = first_id + id_count, .string_id = string_id});
 }
 
-/* How many of the pairs from 'from' on belong together: rising ids that are not far apart. */
+/* How many pairs from 'from' on form a run: ascending ids that are not far apart. */
 static uint32_t rising_count(const uint8_t *pairs, uint32_t from, uint32_t count)
 {
     uint32_t last = pair_id(pairs, from), id, end = from + 1;
@@ -172,7 +173,7 @@ static uint32_t rising_count(const uint8_t *pairs, uint32_t from, uint32_t count
     return end - from;
 }
 
-/* How many pairs from 'from' on go into one run that is in no order: as many as have small ids. */
+/* How many pairs from 'from' on go into one unordered run: those up to the first id that is not small. */
 static uint32_t small_count(const uint8_t *pairs, uint32_t from, uint32_t count)
 {
     uint32_t end = from;
@@ -217,7 +218,7 @@ bool tbed_binding_get(const struct tbed_reader *reader, size_t index, struct tbe
 {
     const struct tbed_binding_run *runs = reader->metadata->bindings.items;
     size_t low = 0, high = reader->metadata->bindings.count;
-    while (low < high) { /* the first that ends behind the index */
+    while (low < high) { /* the first one that ends after the index */
         size_t middle = low + (high - low) / 2;
         if (runs[middle].index + runs[middle].count <= index)
             low = middle + 1;
@@ -230,7 +231,7 @@ bool tbed_binding_get(const struct tbed_reader *reader, size_t index, struct tbe
     return true;
 }
 
-/* ---- Which of them share no id with any other ---- */
+/* ---- Runs that share no id with any other ---- */
 
 struct id_string {
     uint32_t id, string_id;
@@ -250,7 +251,10 @@ static int compare_by_index(const void *a, const void *b)
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* Of all, by rising first id: those that stand alone stay in 'runs', in their order; the rest goes to 'shared'. */
+/*
+ * Takes all runs by ascending first id. Those that share no id stay in 'runs', in their order; the rest is moved to
+ * 'shared'.
+ */
 static bool part_runs(struct tbed_vector *runs, struct tbed_vector *shared)
 {
     struct tbed_binding_run *items = runs->items;
@@ -273,7 +277,7 @@ static bool part_runs(struct tbed_vector *runs, struct tbed_vector *shared)
     return true;
 }
 
-/* The bindings of runs in file order, one id each, into 'pairs'. False: one has more ids. */
+/* Copies the bindings of the runs to 'pairs' in file order, one id each. False if one of them has more ids. */
 static bool list_pairs(const struct tbed_vector *shared, struct id_string *pairs)
 {
     const struct tbed_binding_run *runs = shared->items;
@@ -292,7 +296,7 @@ static bool list_pairs(const struct tbed_vector *shared, struct id_string *pairs
 #define DIGIT_BITS  10
 #define DIGIT_COUNT (1u << DIGIT_BITS)
 
-/* By id, those of one id in the order they were; into the other array. */
+/* One pass of a stable radix sort by id, into the other array. */
 static void sort_by_digit(const struct id_string *from, struct id_string *into, size_t count, unsigned shift)
 {
     size_t places[DIGIT_COUNT] = {0}, place = 0;
@@ -307,7 +311,7 @@ static void sort_by_digit(const struct id_string *from, struct id_string *into, 
         into[places[from[i].id >> shift & (DIGIT_COUNT - 1)]++] = from[i];
 }
 
-/* Of 'count' bindings with one id each, the last one of an id becomes a segment. 'other' has room for as many. */
+/* Turns 'count' bindings of one id each into segments; the last one of an id counts. 'other' has room for as many. */
 static bool settle_pairs(struct id_string *pairs, struct id_string *other, size_t count,
                          struct tbed_vector *segments)
 {
@@ -322,7 +326,7 @@ static bool settle_pairs(struct id_string *pairs, struct id_string *other, size_
     return is_done;
 }
 
-/* Where some bindings have many ids. */
+/* The general case, in which some bindings have many ids. */
 static bool flatten_ranges(const struct tbed_vector *shared, size_t count, struct tbed_vector *segments)
 {
     const struct tbed_binding_run *runs = shared->items;
@@ -336,7 +340,7 @@ static bool flatten_ranges(const struct tbed_vector *shared, size_t count, struc
     return is_done;
 }
 
-/* The bindings of the runs, in file order, become segments. */
+/* Turns the bindings of the runs, in file order, into segments. */
 static bool flatten_runs(struct tbed_vector *shared, struct tbed_vector *segments)
 {
     const struct tbed_binding_run *runs = shared->items;
@@ -391,7 +395,7 @@ static bool find_pair(const struct tbed_binding_run *in, uint32_t id, uint32_t *
     return true;
 }
 
-/* Ids that are asked for one after the other are close together: a thread looks first where it found the last one. */
+/* Successive lookups are usually for nearby ids, so each thread first tries where it found the last one. */
 static _Thread_local size_t last_run;
 
 static bool find_run(const struct tbed_vector *vector, uint32_t id, uint32_t *string_id_ret)
@@ -420,7 +424,7 @@ static bool find_segment(const struct tbed_vector *vector, uint32_t id, uint32_t
 {
     const struct tbed_segment *segments = vector->items;
     size_t low = 0, high = vector->count;
-    /* Ids are often bound one after the other, each to a string of its own: then this is the one. */
+    /* Ids are often bound consecutively, each to its own string; then this guess is right. */
     size_t guess = high > 0 && id >= segments[0].first ? id - segments[0].first : high;
     if (guess < high && id >= segments[guess].first && id < segments[guess].end) {
         *string_id_ret = segments[guess].string_id;

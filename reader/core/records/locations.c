@@ -1,7 +1,7 @@
 /*
- * What the file itself says about a location: its unit and line, stored frames, call stacks.
+ * What the file itself records about a location: its unit and line, stored frames, call stacks.
  *
- * Debug information is read elsewhere, by tracebed/symbols.h.
+ * Debug information is read by tracebed/symbols.h.
  *
  * Source: spec/format.md, sections 8.2 and 8.5.
  *
@@ -47,7 +47,7 @@ bool tbed_id_follow(const struct tbed_reader *reader, uint32_t id, uint32_t *nex
     return tbed_binding_find(reader->metadata, id, next_ret) || tbed_stack_get(reader, id, next_ret, &parent);
 }
 
-/* Bindings may lead to further bindings, up to the same limit as in a walk. A stack leads to its location. */
+/* A binding may refer to another binding, up to the same limit as in a walk. A stack refers to its location. */
 enum tbed_status tbed_bindings_follow(const struct tbed_reader *reader, uint32_t *id)
 {
     uint32_t seen[TBED_STRING_DEPTH_MAX];
@@ -111,7 +111,7 @@ static bool frames_find(const struct tbed_reader *reader, uint32_t id, struct tb
     return true;
 }
 
-/* A bytecode unit is one function, so one frame; its line is looked up. */
+/* A bytecode unit is one function, hence one frame; its line is looked up. */
 static void frame_from_unit(const struct tbed_reader *reader, struct tbed_location *location)
 {
     const struct tbed_unit_info *unit = &location->unit;
@@ -127,7 +127,7 @@ bool tbed_location_resolve_sized(const struct tbed_reader *reader, uint32_t id,
 {
     struct tbed_location location = {.id = id};
     bool is_given = frames_find(reader, id, &location);
-    /* Strings and circles have no unit; an id that is not bound may have one. */
+    /* Strings and cycles have no unit; an id that is not bound may have one. */
     location.has_unit = tbed_bindings_follow(reader, &location.id) == TBED_ERR_STRING_UNBOUND &&
                         tbed_location_find(reader, location.id, &location.unit, &location.pc);
     if (!is_given &&

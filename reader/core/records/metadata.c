@@ -1,5 +1,5 @@
 /*
- * What the records say: read from the record blocks, arranged for looking up.
+ * Reads the record blocks and arranges their contents for lookups.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One record under way to where it belongs. */
+/* One record being stored. */
 struct intake {
     const struct tbed_reader *reader;
     struct tbed_metadata *metadata;
@@ -22,7 +22,7 @@ struct intake {
 #define LOAD32(disk, name) tbed_le32_load((disk)->name)
 #define LOAD64(disk, name) tbed_le64_load((disk)->name)
 
-/* ---- One function a type: fields into host order; false is no memory ---- */
+/* ---- One function for each type: fields in host order; false: no memory ---- */
 
 static bool take_process(struct intake *intake)
 {
@@ -109,7 +109,7 @@ static bool take_load(struct intake *intake)
     return true;
 }
 
-/* A count that was checked against the record's size, loaded again: never more than what is there. */
+/* A count that was checked against the record's size is loaded again: never use more than the record has room for. */
 static uint32_t item_count(const struct intake *intake, uint32_t count, size_t item_nbytes)
 {
     size_t most = (intake->nbytes - sizeof(struct tbed_disk_lines)) / item_nbytes;
@@ -222,7 +222,7 @@ static bool take(struct intake *intake, uint32_t type)
         return take_frames(intake);
     case TBED_RECORD_SERIES:
         return take_series(intake);
-    default: /* of a later version, or UNLOAD, which nobody asks for */
+    default: /* of a later version, or UNLOAD, which nothing uses */
         return true;
     }
 }
@@ -254,7 +254,7 @@ static bool read_block(struct intake *intake, const struct tbed_block *block)
             status = tbed_record_check(block->bytes + at, head, &detail);
         if (status != TBED_OK)
             tbed_damage_tell(intake->reader, status, block->offset + at, block->cell, detail);
-        if (status == TBED_ERR_RECORD_LENGTH) /* nothing tells where the next one starts */
+        if (status == TBED_ERR_RECORD_LENGTH) /* where the next record starts is unknown */
             return true;
         if (status == TBED_OK && !take_record(intake, block, at, head))
             return false;
@@ -277,7 +277,7 @@ static bool read_blocks(struct intake *intake, const struct tbed_index *index)
     return true;
 }
 
-/* ---- Arranging ---- */
+/* ---- Sorting ---- */
 
 static int compare_lines(const void *a, const void *b)
 {
@@ -289,7 +289,7 @@ static int compare_lines(const void *a, const void *b)
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Writers write them in order, most often. */
+/* Writers usually write them in order. */
 static void sort_lines(struct tbed_vector *lines)
 {
     const struct tbed_line *items = lines->items;
@@ -300,7 +300,7 @@ static void sort_lines(struct tbed_vector *lines)
         }
 }
 
-/* Names: the newest is the one with the latest tick. */
+/* For names, the newest is the one with the latest tick. */
 static void keep_newest_names(struct tbed_vector *names)
 {
     struct tbed_keyed_value *items = names->items;
@@ -315,7 +315,7 @@ static void keep_newest_names(struct tbed_vector *names)
     tbed_keyed_keep_newest(names, sizeof *items);
 }
 
-/* Streams that have blocks but no STREAM record are streams all the same. */
+/* Streams that have blocks but no STREAM record count as streams too. */
 static bool add_recordless_streams(const struct tbed_index *index, struct tbed_metadata *metadata)
 {
     const struct tbed_stream_range *ranges = index->stream_ranges.items;

@@ -1,7 +1,7 @@
 /*
- * What the records say: processes, streams, units, lines, bindings, anchors, counters.
+ * The contents of the records: processes, streams, units, lines, bindings, anchors, counters.
  *
- * Built whole from all record blocks, in file order, and not changed afterwards: any thread may look at it.
+ * Built from all record blocks, in file order, and never changed afterwards, so any thread may read it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -30,9 +30,9 @@ struct tbed_keyed_unit {
     struct tbed_unit_info info;
 };
 
-struct tbed_line { /* from 'pc' of a unit on */
+struct tbed_line { /* applies from 'pc' of a unit on */
     uint32_t first_id, pc, line;
-    uint32_t order; /* in file order: the last of a pc counts */
+    uint32_t order; /* in file order: the last one for a pc counts */
 };
 
 struct tbed_keyed_stacks {
@@ -53,17 +53,17 @@ struct tbed_keyed_value { /* NAME, END: by stream; COUNTER: by the counter's id 
     uint64_t tick;
 };
 
-/* Bindings as a record has them: a BIND, or a part of a BIND_LIST, which is read where it is. */
+/* Bindings as recorded: a BIND, or a part of a BIND_LIST, which is read in place. */
 struct tbed_binding_run {
     size_t index;         /* of its first binding, in file order */
     const uint8_t *pairs; /* struct tbed_disk_id_pair, into the map; NULL: a BIND */
-    uint32_t count;       /* of pairs; of a BIND 1 */
+    uint32_t count;       /* of pairs; 1 for a BIND */
     uint32_t first, end;  /* all its ids are in [first, end) */
-    uint32_t string_id;   /* of a BIND */
-    bool is_sorted;       /* the ids of the pairs rise */
+    uint32_t string_id;   /* for a BIND */
+    bool is_sorted;       /* the pairs' ids are in ascending order */
 };
 
-struct tbed_segment { /* ids [first, end) mean one string; disjoint, rising */
+struct tbed_segment { /* ids [first, end) mean one string; disjoint, ascending */
     uint32_t first;
     uint32_t end;
     uint32_t string_id;
@@ -77,20 +77,21 @@ struct tbed_anchor {
 
 struct tbed_metadata {
     struct tbed_vector processes; /* struct tbed_keyed_process, one a key */
-    struct tbed_vector streams;   /* struct tbed_keyed_stream, one a key, those with blocks only among them */
-    struct tbed_vector units;     /* struct tbed_keyed_unit, disjoint, rising */
-    struct tbed_vector loads;     /* struct tbed_load_info, in file order */
-    struct tbed_vector lines;     /* struct tbed_line, by unit, pc and order */
-    struct tbed_vector stacks;    /* struct tbed_keyed_stacks, disjoint, rising, none of them in a unit */
-    struct tbed_vector frames;    /* struct tbed_keyed_frames, one a key */
-    struct tbed_vector names;     /* struct tbed_keyed_value, the newest of each key */
-    struct tbed_vector ends;      /* struct tbed_keyed_value, one a key */
-    struct tbed_vector counters;  /* struct tbed_keyed_value, one a key */
-    struct tbed_vector bindings;  /* struct tbed_binding_run, in file order */
-    struct tbed_vector runs;      /* struct tbed_binding_run, rising: those that share no id with any other */
-    struct tbed_vector segments;  /* struct tbed_segment, of all other bindings */
     struct tbed_vector
-        anchors; /* struct tbed_anchor, rising ticks, the header's among them; monotonic_ns rises too */
+        streams; /* struct tbed_keyed_stream, one a key, including streams that only have blocks */
+    struct tbed_vector units;    /* struct tbed_keyed_unit, disjoint, ascending */
+    struct tbed_vector loads;    /* struct tbed_load_info, in file order */
+    struct tbed_vector lines;    /* struct tbed_line, by unit, pc and order */
+    struct tbed_vector stacks;   /* struct tbed_keyed_stacks, disjoint, ascending, none inside a unit */
+    struct tbed_vector frames;   /* struct tbed_keyed_frames, one a key */
+    struct tbed_vector names;    /* struct tbed_keyed_value, the newest of each key */
+    struct tbed_vector ends;     /* struct tbed_keyed_value, one a key */
+    struct tbed_vector counters; /* struct tbed_keyed_value, one a key */
+    struct tbed_vector bindings; /* struct tbed_binding_run, in file order */
+    struct tbed_vector runs; /* struct tbed_binding_run, ascending: runs that share no id with any other */
+    struct tbed_vector segments; /* struct tbed_segment, from all other bindings */
+    struct tbed_vector
+        anchors; /* struct tbed_anchor by ascending ticks, including the header's; monotonic_ns ascends too */
     uint64_t series_id, previous_file_id;
     uint32_t series_number; /* 0: no SERIES record */
     uint32_t series_failed_count;
@@ -104,23 +105,26 @@ enum tbed_status tbed_metadata_build(const struct tbed_reader *reader, const str
 void tbed_metadata_free(struct tbed_metadata *metadata);
 
 /*
- * units.c: sorts units and stacks; of those that overlap, the later in file order goes and is told. Empty ones
- * go too. False: no memory.
+ * units.c: sorts units and stacks. If two overlap, the later one in file order is removed and reported; empty ones
+ * are removed too. False: no memory.
  */
 bool tbed_ranges_separate(const struct tbed_reader *reader, struct tbed_metadata *metadata);
 
-/* bindings.c: adds what a record binds. False: no memory. */
+/* bindings.c: adds a record's bindings. False: no memory. */
 bool tbed_bindings_add(struct tbed_metadata *metadata, uint32_t first_id, uint32_t id_count,
                        uint32_t string_id);
 bool tbed_bindings_add_list(struct tbed_metadata *metadata, const uint8_t *pairs, uint32_t count);
 
-/* After all records: makes the bindings ready to be looked up, the last one of an id counting. False: no memory. */
+/*
+ * To be called after all records: prepares the bindings for lookups, where the last one of an id counts. False: no
+ * memory.
+ */
 bool tbed_bindings_arrange(struct tbed_metadata *metadata);
 
-/* The string that a reserved id or METADATA is bound to. */
+/* The string that a reserved id, or METADATA, is bound to. */
 bool tbed_binding_find(const struct tbed_metadata *metadata, uint32_t id, uint32_t *string_id_ret);
 
-/* anchors.c: sorts them and takes out those that go back in CLOCK_MONOTONIC. */
+/* anchors.c: sorts them and removes those at which CLOCK_MONOTONIC goes back. */
 void tbed_anchors_arrange(struct tbed_vector *anchors);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The records one by one: processes, streams, units, loads, bindings, and the unit of a counter.
+ * Getters for single records: processes, streams, units, loads, bindings, and the unit of a counter.
  *
  * SPDX-License-Identifier: MIT
  */

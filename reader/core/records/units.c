@@ -1,9 +1,9 @@
 /*
- * Units and stacks that overlap: each is kept or not as a reader would decide who takes them one by one in file
- * order.
+ * Units and stacks that overlap. Which of them are kept is as if a reader had taken them one by one in file order and
+ * refused each that overlaps one before it.
  *
- * A tree over their ranges, in order of their first ids, holds what the kept ones among them reach and where
- * they start; so each decision takes the logarithm of their number, however hostile they are.
+ * A tree over their ranges, in order of their first ids, holds where the kept ones below each node start and end, so
+ * each decision takes logarithmic time, however hostile the file is.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,9 +12,9 @@
 
 #include <stdlib.h>
 
-struct range { /* of a unit or of stacks */
+struct range { /* a unit or stacks */
     struct tbed_keyed keyed;
-    uint32_t *count; /* 0: it is not kept */
+    uint32_t *count; /* 0: not kept */
 };
 
 struct reach { /* of the kept ones below a node */
@@ -38,7 +38,7 @@ static void keep(struct tree *tree, size_t at, struct reach reach)
     }
 }
 
-/* What the kept ranges at [first, end) start at and reach, together. */
+/* The lowest start and the highest end of the kept ranges at [first, end). */
 static struct reach ask(const struct tree *tree, size_t first, size_t end)
 {
     struct reach all = {.start = UINT32_MAX};

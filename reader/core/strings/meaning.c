@@ -1,5 +1,5 @@
 /*
- * What one id means, and what is shown for one that means nothing.
+ * The meaning of one id, and what is shown for an id without one.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -85,7 +85,7 @@ const char *tbed_refusal_text(enum tbed_status status)
         return "<too long>";
     case TBED_ERR_MEMORY:
         return "<no memory>";
-    default: /* the file changed while it was read */
+    default: /* the file changed while it was being read */
         return "<damaged>";
     }
 }

@@ -1,14 +1,14 @@
 /*
- * Strings resolved: components expanded into text.
+ * Resolves strings: expands their components into text.
  *
  * A string is measured first, so that one of exponential size is refused at once; then, if there is something to
- * write, walked to write no more than fits. A plain text, which most are, is neither.
+ * write, it is walked, and no more is written than fits. Plain texts, which most strings are, need neither.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "reader/core/strings/string_walk.h"
 
-/* ---- To a function ---- */
+/* ---- Output to a function ---- */
 
 struct pour {
     tbed_string_function function;
@@ -47,7 +47,7 @@ enum tbed_status tbed_measured_give(const struct tbed_measurer *measurer, uint32
     return status == TBED_END ? TBED_OK : status;
 }
 
-/* All that was measured, and no more: a budget that is exceeded says that the file has changed since. */
+/* Exactly what was measured: if this budget is exceeded, the file has changed since. */
 static enum tbed_status give_all(const struct tbed_measurer *measurer, uint32_t id, const struct pour *pour)
 {
     struct tbed_string_budget budget = {.depth = measurer->walk.depth_max,
@@ -144,7 +144,7 @@ enum tbed_status tbed_resolve(const struct tbed_reader *reader, uint32_t id, cha
                               size_t buffer_nbytes, size_t *nbytes_ret, bool *settled_ret)
 {
     struct buffer buffer = {bytes, buffer_nbytes, 0};
-    struct tbed_measurer measurer; /* 16 KiB, of which little is touched */
+    struct tbed_measurer measurer; /* 16 KiB, of which little is used */
     struct tbed_string_budget whole;
     struct tbed_content_component text;
     enum tbed_status status = TBED_OK;

@@ -1,9 +1,9 @@
 /*
  * Equality of strings without expanding them.
  *
- * Both are measured first: other lengths are other texts, and what lengths say is used on the way. Then two walks go
- * side by side, byte for byte, and meet at references: the same id on both sides is passed over, as is a pair that was
- * found equal before; of two that cannot be the same thing the longer one is opened.
+ * Both are measured first: texts of different lengths differ, and the lengths are used on the way. Then two walks
+ * advance together, byte by byte. Where both are at a reference, the same id on both sides is skipped, and so is a
+ * pair that was found equal before; otherwise the longer one is opened.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -23,7 +23,7 @@ static uint64_t pair_make(uint32_t id, uint32_t other_id)
 
 struct side {
     struct tbed_walk walk;
-    struct tbed_content_component next; /* what stands there: a reference, or what is left of a text */
+    struct tbed_content_component next; /* the current item: a reference, or the rest of a text */
     bool is_at_end;
 };
 
@@ -43,7 +43,7 @@ static enum tbed_status look(struct comparison *comparison)
     return TBED_OK;
 }
 
-/* What the first side leaves was equal to what was opened with it: it has been compared to its end. */
+/* When the first side closes an id, it was equal to the one opened with it, since both were compared to the end. */
 static enum tbed_status leave(struct comparison *comparison, struct side *side)
 {
     tbed_walk_leave(&side->walk);
@@ -60,10 +60,10 @@ static uint64_t nbytes_of(const struct comparison *comparison, const struct side
         return side->next.nbytes;
     const struct tbed_measure *measure = tbed_measurer_find(&comparison->measurer, side->next.id);
     return measure != NULL ? measure->nbytes
-                           : UINT64_MAX; /* all were measured, unless the file has changed */
+                           : UINT64_MAX; /* all have been measured, unless the file has changed */
 }
 
-/* To what stands next and is not empty. */
+/* Moves to the next item that is not empty. */
 static enum tbed_status advance(struct comparison *comparison, struct side *side)
 {
     enum tbed_status status = TBED_OK;
@@ -145,7 +145,7 @@ static enum tbed_status compare(struct comparison *comparison, bool *equal_ret)
     return status;
 }
 
-/* Starts both walks; whatever does not resolve is refused here. */
+/* Starts both walks, and refuses strings that do not resolve. */
 static enum tbed_status start(struct comparison *comparison, const struct tbed_reader *reader,
                               const uint32_t ids[2], const struct tbed_string_budget *budget,
                               bool *same_length_ret)
@@ -191,7 +191,7 @@ enum tbed_status tbed_string_equals(const struct tbed_reader *reader, uint32_t i
     return status;
 }
 
-/* ---- With a text ---- */
+/* ---- Comparison with a text ---- */
 
 struct text {
     const char *at;
@@ -220,7 +220,7 @@ static enum tbed_status compare_text(struct tbed_measurer *measurer, uint32_t id
         return status;
     status = tbed_measured_give(measurer, id, budget, is_same, rest);
     *equal_ret = status == TBED_OK && rest->left == 0;
-    return status == TBED_END ? TBED_OK : status; /* it had enough: they differ */
+    return status == TBED_END ? TBED_OK : status; /* stopped by the function: they differ */
 }
 
 enum tbed_status tbed_string_equals_text(const struct tbed_reader *reader, uint32_t id, const char *text,

@@ -1,5 +1,5 @@
 /*
- * What strings come to without expanding them: each id is walked once, and what it came to is remembered.
+ * Measures strings without expanding them: each id is walked once, and its length and hash are remembered.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -7,7 +7,7 @@
 
 /* ---- The table ---- */
 
-/* The first slots are the measurer's own: enough for nearly all strings, and touched by none that is plain. */
+/* The first slots are part of the measurer: enough for nearly all strings, and not touched for plain ones. */
 static enum tbed_status keep(struct tbed_measurer *measurer, uint32_t id, struct tbed_measure measure)
 {
     size_t own_count = sizeof measurer->own_slots / sizeof measurer->own_slots[0];
@@ -50,13 +50,13 @@ static enum tbed_status add(struct tbed_measurer *measurer, uint64_t nbytes, uin
     measurer->component_count += component_count;
     if (measurer->component_max != UINT64_MAX && measurer->component_count > measurer->component_max)
         return TBED_ERR_STRING_COMPONENTS;
-    if (nbytes >= UINT64_MAX - measurer->nbytes) /* UINT64_MAX itself says: that or more */
+    if (nbytes >= UINT64_MAX - measurer->nbytes) /* UINT64_MAX means that many or more */
         return TBED_ERR_STRING_BYTES;
     measurer->nbytes += nbytes;
     return measurer->nbytes > measurer->nbytes_max ? TBED_ERR_STRING_BYTES : TBED_OK;
 }
 
-/* What lies in the innermost id is as high as this. */
+/* The innermost open id is at least as high as what it contains. */
 static void raise_heights(struct tbed_measurer *measurer, uint32_t height, uint32_t bound_height)
 {
     struct tbed_measure_frame *frame = &measurer->frames[measurer->walk.depth - 1];

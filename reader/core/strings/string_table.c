@@ -1,7 +1,7 @@
 /*
- * The string table: from an id to its entry, entries one after another, components one after another.
+ * The string table: finds the entry of an id, and iterates over entries and over components.
  *
- * Not here: what references lead to (string_walk.h).
+ * References are followed elsewhere (string_walk.h).
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,8 +11,7 @@
 #include "reader/core/file/gateway.h"
 #include "reader/core/records/locations.h"
 
-/* Checks the entry at 'at' of the block. Errors: TBED_END at the end of what is there; STRING_LENGTH,
- * STRING_HASH. */
+/* Checks the entry at 'at' of the block. Errors: TBED_END at the end of the entries; STRING_LENGTH, STRING_HASH. */
 static enum tbed_status entry_get(const struct tbed_block *block, uint32_t at, bool skip_hash,
                                   struct tbed_string_entry *entry_ret)
 {
@@ -32,7 +31,7 @@ static enum tbed_status entry_get(const struct tbed_block *block, uint32_t at, b
     return TBED_OK;
 }
 
-/* The block that 'id' addresses and where in it. Errors: STRING_ID. */
+/* The block that 'id' addresses, and the position in it. Errors: STRING_ID. */
 static enum tbed_status place_get(const struct tbed_reader *reader, uint32_t id, size_t *position_ret,
                                   struct tbed_block *block_ret, uint32_t *at_ret)
 {
@@ -59,7 +58,7 @@ static enum tbed_status find(const struct tbed_reader *reader, uint32_t id, bool
     enum tbed_status status = place_get(reader, id, &position, &block, &at);
     if (status == TBED_OK)
         status = entry_get(&block, at, skip_hash, entry_ret);
-    return status == TBED_END ? TBED_ERR_STRING_LENGTH : status; /* a zero word is no entry */
+    return status == TBED_END ? TBED_ERR_STRING_LENGTH : status; /* a zero word is not an entry */
 }
 
 enum tbed_status tbed_string_find(const struct tbed_reader *reader, uint32_t id,
@@ -68,7 +67,7 @@ enum tbed_status tbed_string_find(const struct tbed_reader *reader, uint32_t id,
     return find(reader, id, false, entry_ret);
 }
 
-/* Is the id's entry in the block? Where: '*at_ret'. A block that may grow is asked for again. */
+/* Is the id's entry in the block? If so, sets '*at_ret' to its position. A block that may grow is fetched again. */
 static bool is_in(const struct tbed_reader *reader, const struct tbed_block *block, uint32_t id,
                   uint32_t *at_ret)
 {
@@ -93,7 +92,7 @@ enum tbed_status tbed_string_find_near(const struct tbed_reader *reader, uint32_
     return status;
 }
 
-/* ---- Entries one after another ---- */
+/* ---- Iteration over entries ---- */
 
 static uint32_t id_of(const struct tbed_reader *reader, const struct tbed_block *block, uint32_t at)
 {
@@ -101,8 +100,7 @@ static uint32_t id_of(const struct tbed_reader *reader, const struct tbed_block 
     return tbed_string_id_make(block->string_page, reader->header.page_nbytes, block_offset + at);
 }
 
-/* The first entry at or after 'at' of the block, or of a later one. What is damaged ends its block, and is
- * told. */
+/* The first entry at or after 'at' in the block, or in a later one. Damage is reported and ends its block. */
 static bool next_from(const struct tbed_reader *reader, size_t position, struct tbed_block *block,
                       bool is_good, uint32_t at, uint32_t *id_ret)
 {
@@ -146,7 +144,7 @@ enum tbed_status tbed_string_component_next(const struct tbed_reader *reader, ui
     struct tbed_string_entry entry;
     struct tbed_content_component component;
     enum tbed_status status = tbed_bindings_follow(reader, &id);
-    if (status == TBED_OK) /* one hash a walk, or a long list would take quadratic time */
+    if (status == TBED_OK) /* hashed once a walk, or a long list would take quadratic time */
         status = find(reader, id, *at > 0, &entry);
     if (status != TBED_OK)
         return status;
@@ -168,7 +166,7 @@ enum tbed_status tbed_string_text(const struct tbed_reader *reader, uint32_t id,
     struct tbed_string_component component, more;
     uint32_t at = 0;
     enum tbed_status status = tbed_string_component_next(reader, id, &at, &component);
-    if (status == TBED_END) { /* no component at all */
+    if (status == TBED_END) { /* no components */
         *text_ret = "";
         *nbytes_ret = 0;
         return TBED_OK;

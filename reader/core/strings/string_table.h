@@ -13,13 +13,13 @@ struct tbed_string_entry {
     uint32_t nbytes; /* terminator included */
 };
 
-/* The entry that 'id' addresses; its content is checked, its components are not. */
+/* The entry that 'id' addresses. Its content has been checked; its components have not. */
 enum tbed_status tbed_string_find(const struct tbed_reader *reader, uint32_t id,
                                   struct tbed_string_entry *entry_ret);
 
 /*
- * The same for one thread that asks for many: '*block', which starts with zeros, is the block asked last, and the
- * gateway is passed only for another one.
+ * The same for a thread that looks up many ids: '*block', zeroed at first, keeps the last block, so that the gateway
+ * is only called when the block changes.
  */
 enum tbed_status tbed_string_find_near(const struct tbed_reader *reader, uint32_t id,
                                        struct tbed_block *block, struct tbed_string_entry *entry_ret);

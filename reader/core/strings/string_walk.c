@@ -1,5 +1,5 @@
 /*
- * The walk over all that an id contains, with an explicit stack.
+ * The walk over everything an id contains, with an explicit stack.
  *
  * SPDX-License-Identifier: MIT
  */
