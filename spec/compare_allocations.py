@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Compares what the program says of recorded allocations with a slow, obvious count over the independent decoder's listing.
+"""Compares the program's figures for recorded allocations with a slow, obvious count over the independent decoder's
+listing.
 
     compare_allocations.py TRACEBED [SEED]
 
-Programs that allocate at random are recorded with their stacks; the reports by site, by stack and over time, and the
-flame graphs of each weight, have to be what the events add up to.
+Programs that allocate at random are recorded with their stacks. The reports by site, by stack and over time, and the
+flame graphs of each weight, must equal the sums of the events.
 
 Check: allocations-decoder build/release/tracebed
 Needs: $b/tracebed $b/programs
@@ -32,7 +33,7 @@ WEIGHTS = {"bytes": "bytes", "count": "count", "peak": "peak_bytes", "leaked": "
 
 
 class Trace:
-    """What the decoder lists of allocations, and the parents of stacks, which it does not list."""
+    """The allocations that the decoder lists, and the parents of stacks, which it does not list."""
 
     def __init__(self, path):
         self.parents = {}
@@ -71,12 +72,12 @@ class Trace:
 
 
 class Heap:
-    """Rows of figures by what each event's id is called."""
+    """Counts the figures of a report, in one row per name of an event's id."""
 
     def __init__(self, trace, name):
         self.trace, self.name = trace, name
         self.names, self.live, self.newest = {}, {}, {}
-        self.pages = {}  # of mappings: page number -> the event that made it
+        self.pages = {}  # mapped pages: page number -> the event that mapped it
         self.rows = collections.defaultdict(lambda: dict.fromkeys(FIGURES, 0))
         self.now = self.peak = 0
         self.each = (trace.last - trace.first) // MOMENTS + 1
@@ -112,7 +113,7 @@ class Heap:
         row["temporary_count"] += block["stream"] == event["stream"] and self.newest.get(event["stream"]) == address
 
     def unmap(self, start, nbytes, figure):
-        """Page by page; a mapping is gone with its last one."""
+        """Unmaps page by page; a mapping ends with its last page."""
         for page in range(start // PAGE, (start + nbytes) // PAGE):
             mapping = self.pages.pop(page, None)
             if mapping is None:
@@ -172,7 +173,7 @@ class Heap:
         self.newest[event["stream"]] = event["address"]
 
     def freed(self, event):
-        """The addresses, in order; see Slots in section 6.2."""
+        """Returns the freed addresses in order; see Slots in section 6.2."""
         if "args" not in event:
             return [event["address"]]
         each, bits = event["args"][0]["value"], bytes.fromhex(event["args"][1]["value"])

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Compares what the program lists of traces with what the independent decoder lists, as section 14 of format.md says.
+"""Compares the program's listing of traces with the independent decoder's; section 14 of format.md defines both.
 
     compare_listings.py TRACEBED FILE...
 
-Lines are compared as parsed JSON, in their order. A file that one refuses the other has to refuse as well.
+Lines are compared in order, as parsed JSON. A file that one of them refuses must be refused by both.
 """
 import json
 import math
@@ -18,7 +18,7 @@ LINES_SHOWN = 3
 
 
 def listed_by_decoder(path):
-    """The lines as objects, or None when the file is refused."""
+    """Returns the lines as objects, or None if the file is refused."""
     try:
         data = decoder.load(path)
         trace = decoder.Trace(data, decoder.read_header(data), lambda *where, **more: None)
@@ -38,7 +38,7 @@ def listed_by_program(program, path):
 
 
 def same(one, other):
-    """Equal, and of the same types: 1, 1.0 and true are different, and so are 0.0 and -0.0."""
+    """Are they equal, with equal types? 1, 1.0 and true are different, and so are 0.0 and -0.0."""
     if type(one) is not type(other):
         return False
     if isinstance(one, dict):

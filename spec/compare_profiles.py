@@ -1,12 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Compares what the program makes of measureme profiles with what the independent decoder makes of them.
+"""Compares the program's results for measureme profiles with the independent decoder's.
 
     compare_profiles.py TRACEBED [--only=COMPARISON,…] [FILE…]
 
-Comparisons are damage, listing, report, folded, export. Without files: all golden ones, and those of ../shared/traces where it is there. For each: what is damaged (section 8), the listing after import
-(section 9 of measureme.md), the report and the folded stacks (section 10), and the profile of version 8 and of 9 that
-it is exported to (section 11). What one refuses the other has to refuse.
+COMPARISON is one of
+    damage    the damage found (section 8 of measureme.md)
+    listing   the listing after import (section 9)
+    report    the report (section 10)
+    folded    the folded stacks (section 10)
+    export    the profiles of versions 8 and 9 that it is exported to (section 11)
+Without FILE, all golden profiles are compared, and those of ../shared/traces if it exists. A file that one of the two
+refuses must be refused by both.
 
 Check: measureme-program build/release/tracebed
 Needs: $b/tracebed
@@ -30,7 +35,7 @@ LINES_SHOWN = 3
 DAMAGES_LISTED = 100
 FIELDS = ("tick", "type", "name", "category_name", "begin_tick", "value", "args")
 END_MAX = 0xFFFFFFFFFFFD
-LONG = 60000  # a string that may need several entries of a bed
+LONG = 60000  # a string of this length may need several entries in a trace
 
 
 def default_files():
@@ -47,7 +52,7 @@ class Program:
         self.path = path
 
     def run(self, *arguments):
-        """Its output, or None if it refuses."""
+        """Returns the program's output, or None if it refuses the file."""
         run = subprocess.run([self.path, *arguments], capture_output=True, timeout=SECONDS, check=False)
         if run.returncode < 0 or b"Sanitizer" in run.stderr or b"runtime error" in run.stderr:
             sys.stderr.write(run.stderr.decode(errors="replace")[:2000])
@@ -114,7 +119,7 @@ def compare_folded(program, path, profile):
 
 
 def by_thread(profile):
-    """What has to be the same after import and export: {thread: [event]}, with texts for ids."""
+    """Returns what import and export must preserve: {thread: [event]}, with texts in place of ids."""
     threads = {}
     for event in profile.events:
         end = 0 if event.type == "counter" else event.end
@@ -125,7 +130,7 @@ def by_thread(profile):
 
 
 def without_stand_ins(expected, found):
-    """A name without a text may have got a stand-in."""
+    """Compares events; a name without a text may have been given a stand-in."""
     for one, other in zip(expected, found):
         for field in (3, 4):
             if one[field] is None and other[field] is not None and "<" in other[field]:
@@ -150,7 +155,7 @@ def compare_export(program, path, profile):
 
 
 def is_whole(profile, id_):
-    """Is it the id of an entry, or of nothing? Else it is replaced."""
+    """Does the export keep this id? It keeps ids of entries and ids without a meaning, and replaces others."""
     address = profile.address(id_)
     return id_ < 100000003 or address is None or address in profile.sequence
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""corpus_test.py TRACEBED FOLDER...: for every file, the library and the independent decoder list the same events,
-or both refuse it; and both find it damaged, or intact.
+"""corpus_test.py TRACEBED FOLDER...: checks that for every file the library and the independent decoder list the same
+events or both refuse it, and that both find it damaged or both find it intact.
 
 Check: corpora-decoder build/release/tracebed fuzz/reader/corpus fuzz/unchecked/corpus fuzz/snapshot/corpus
 Needs: $b/tracebed
@@ -15,13 +15,13 @@ DECODER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "decoder.py")
 
 
 def listing(*command):
-    """(exit code, parsed lines)"""
+    """Returns (exit code, parsed lines)."""
     run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
     return run.returncode, [json.loads(line) for line in run.stdout.splitlines()]
 
 
 def compare(tracebed, path):
-    """What differs; None: nothing."""
+    """Returns a description of the first difference, or None."""
     code, lines = listing(sys.executable, DECODER, path)
     refused = code == 2
     found_code, found = listing(tracebed, "dump", "--json", "--order=stream", path)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The independent decoder: lists a trace file as section 14 of spec/format.md says.
+"""The independent decoder: lists a trace file as specified in section 14 of spec/format.md.
 
-It is written from that page alone, to show that the page suffices and to have something to compare
-the library with. It is for whole files that nobody is writing to; it is neither fast nor a tool.
+It is written from that page alone, to show that the page suffices and to have something to compare the library with. It
+reads complete files that no process is writing to. It is not fast, and is not meant as a tool.
 
-Exit codes: 0 all was read; 1 some of the file was damaged and is left out (standard error names the
-checks of section 12); 2 the file was refused. An interrupted record is told of but is no damage.
+Exit codes: 0 everything was read; 1 part of the file is damaged and left out (standard error names the checks of
+section 12); 2 the file was refused. An interrupted record is reported, but is not damage.
 """
 import bisect
 import codecs
@@ -34,7 +34,7 @@ Header = namedtuple("Header", "magic version page_size compatible incompatible f
 Unit = namedtuple("Unit", "first kind shift name file line base")
 BLOCK = struct.Struct("<BBHIQIIIIQIIQQ")
 
-# EXTENDED type: TYPE of the listing, the fixed words, what aux is. For PAIR see decode_pair().
+# EXTENDED type: TYPE in the listing, the fixed words, the meaning of aux. For PAIR see decode_pair().
 EXTENDED = {1: ("begin", "", "category"), 2: ("end", "begin_tick", ""), 3: ("instant", "", "category"),
             4: ("counter", "", "category"), 15: ("span", "begin_tick", "category"),
             5: ("message", "", "severity"), 6: ("alloc", "address size", "allocator"),
@@ -43,19 +43,19 @@ EXTENDED = {1: ("begin", "", "category"), 2: ("end", "begin_tick", ""), 3: ("ins
             12: ("flow_step", "key", ""), 13: ("flow_end", "key", ""), 14: ("gap", "count", "cause"),
             16: ("message", "", "packed"), 17: ("end", "begin_tick end_tick", "")}
 
-# Record type: what each u32 from offset 8 on is, by the letters of FIELD_RANGES.
+# Record type: the meaning of each u32 from offset 8 on, as letters of FIELD_RANGES.
 UNIT, LINES, BIND, BIND_LIST, ANCHOR, STACKS, FRAMES = 4, 7, 8, 9, 10, 13, 14
 RECORD_FIELDS = {1: "s..i...0", 2: "ssk.i...", 3: "si..", UNIT: "i.kpii.b..", 5: "si......", 6: "si..", LINES: "i.",
                  BIND: "i.i0", BIND_LIST: ".0", ANCHOR: "......", 11: "ii00", 12: "s0..", STACKS: "i.",
                  FRAMES: "i.", 15: "....s."}
 FIELD_RANGES = {".": (0, M32), "0": (0, 0), "s": (1, M32), "i": (0, ID_MAX), "k": (1, 2), "p": (0, 31), "b": (0, 64)}
-# Where the count is, the size of what is counted and, where these are fields, their letters.
+# Where the count is, the size of a counted item and, if an item consists of fields, their letters.
 COUNTED = {UNIT: (36, 1, ""), LINES: (12, 8, ".."), BIND_LIST: (8, 8, "ii"), STACKS: (12, 8, "ii"),
            FRAMES: (12, 16, "ii.0")}
 
 
 class Damage(Exception):
-    """A check of section 12 that failed; its argument is the check's name."""
+    """A check of section 12 failed; the argument is the check's name."""
 
 
 def need(holds, name):
@@ -79,12 +79,12 @@ def is_zero(data, begin, end):
     return data.count(0, begin, end) == end - begin
 
 
-# The handler "replace" would make one U+FFFD of several bytes.
+# The handler "replace" would turn several bytes into one U+FFFD.
 codecs.register_error("each_byte", lambda error: ("\uFFFD" * (error.end - error.start), error.end))
 
 
 class RangeMap:
-    """What each id means. An id has the value of the last start that is not above it."""
+    """Maps ranges of ids to their meaning. An id has the value of the last start that is not above it."""
 
     def __init__(self):
         self.starts, self.values = [0], [None]
@@ -104,15 +104,15 @@ class RangeMap:
 
 
 class Trace:
-    """A file whose header is good, and what has been found in it."""
+    """A file with a valid header, and everything that has been found in it."""
 
     def __init__(self, data, header, tell):
         self.data, self.header, self.tell = data, header, tell
         self.page_size = header.page_size
         self.shut = data[352:356] == b"shut"
         self.next_stream, self.next_ordinal = u64(data, 320), u64(data, 328)
-        self.seen, self.good = set(), {}  # (kind, stream, sequence): of all blocks; of good ones, with page and cell
-        self.strings = {}  # ordinal of a string page: its string blocks
+        self.seen, self.good = set(), {}  # (kind, stream, sequence) of all blocks; of valid ones, with page and cell
+        self.strings = {}  # ordinal of a string page -> its string blocks
         self.bindings, self.units = RangeMap(), RangeMap()  # the units, and the stacks
         self.lines, self.frames = {}, {}  # by unit; by id
         self.resolved = {}
@@ -152,7 +152,7 @@ def read_header(data):
 
 
 def check_shared(trace):
-    """Tells of what is wrong in what all writers share, and returns how many pages to read."""
+    """Reports damage in the region that all writers share, and returns how many pages to read."""
     data, size, claimed = trace.data, trace.page_size, u64(trace.data, 256)
     if data[352:356] not in (b"open", b"shut"):
         trace.tell("STATE")
@@ -171,7 +171,7 @@ def check_shared(trace):
 # Blocks (section 4)
 
 class Block:
-    """A block header, and where what the block holds begins and ends."""
+    """A block header, and where the block's content begins and ends."""
 
     def __init__(self, data, start, size):
         (self.kind, self.shift, self.cell, self.page, self.file_id, self.stream, self.sequence, self.generation,
@@ -179,9 +179,9 @@ class Block:
          self.checksum) = BLOCK.unpack_from(data, start)
         self.start, self.size = start, size
         self.is_being_taken = self.kind == EVENTS and self.generation % 2 == 1  # section 10
-        self.content = start + 64 + 16 * min(self.depth, size // 64)  # behind the stored stack
+        self.content = start + 64 + 16 * min(self.depth, size // 64)  # after the stored stack
         self.end = start + (self.used or size)
-        self.base = self.first_tick  # what deltas are added to; TIME words raise it
+        self.base = self.first_tick  # deltas are added to it; TIME words raise it
 
 
 def check_block(trace, block, page, cell, parent):
@@ -209,7 +209,7 @@ def check_block(trace, block, page, cell, parent):
 
 
 def ordinal_is_good(trace, block, parent):
-    if block.kind == EVENTS and block.generation:  # in a ring: whose block it is
+    if block.kind == EVENTS and block.generation:  # a ring's block stores its owner
         return block.ordinal < trace.next_stream
     if block.kind in (EVENTS, RECORDS):
         return block.ordinal == 0
@@ -220,7 +220,7 @@ def ordinal_is_good(trace, block, parent):
 
 
 def take_block(trace, page, cell=0, parent=None):
-    """A page's or a cell's block, or None when there is none or it fails a check."""
+    """Returns the block of a page or a cell, or None if there is none or it fails a check."""
     size = 1 << parent.shift if parent else trace.page_size
     start = page * trace.page_size + cell * size
     block = Block(trace.data, start, size)
@@ -229,14 +229,14 @@ def take_block(trace, page, cell=0, parent=None):
         if block.kind == 0 or block.is_being_taken:
             need(not trace.shut or is_zero(trace.data, start, start + size), "BLOCK_NOT_ZERO")
             return None
-        trace.seen.add(key)  # a block that is there but damaged is not missing as well
+        trace.seen.add(key)  # a damaged block is not reported as missing too
         check_block(trace, block, page, cell, parent)
         need(key not in trace.good, "BLOCK_TWICE")
     except Damage as damage:
         trace.tell(damage, page, cell)
         return None
     if block.kind == CELLS and not is_zero(trace.data, block.end, start + (1 << block.shift)):
-        trace.tell("BLOCK_TAIL", page, cell)  # behind a good header: its cells do not go with it
+        trace.tell("BLOCK_TAIL", page, cell)  # the header is valid, so its cells are still read
     if trace.shut and not block.used:
         trace.tell("BLOCK_UNSEALED", page, cell)
     if block.kind in (STRINGS, CELLS):
@@ -246,11 +246,11 @@ def take_block(trace, page, cell=0, parent=None):
 
 
 def find_blocks(trace, page_count):
-    """Yields the blocks that can be read, cells pages excepted, in file order."""
+    """Yields the readable blocks, except cells pages, in file order."""
     size = trace.page_size
     for page in range(1, page_count):
         left = len(trace.data) - page * size
-        if left < size:  # nor is any later page there
+        if left < size:  # no later page exists either
             if trace.shut or left > 0:
                 trace.tell("BLOCK_CUT", page, 0)
             return
@@ -262,7 +262,7 @@ def find_blocks(trace, page_count):
 
 
 def tell_missing(trace):
-    """Tells of a gap at the good block that follows it, which is read all the same."""
+    """Reports a gap at the valid block that follows it; that block is read nevertheless."""
     for kind, stream, sequence in sorted(trace.good):
         reused = trace.header.ring and kind == EVENTS
         if sequence and not reused and (kind, stream, sequence - 1) not in trace.seen:
@@ -270,8 +270,8 @@ def tell_missing(trace):
 
 
 def walk(trace, blocks, read, zero_name):
-    """The lines of what blocks hold. 'read' gives the lines and the size of one word, entry or record; it raises what
-    ends its block."""
+    """Yields the lines for the content of blocks. 'read' returns the lines and the size of one word, entry or record,
+    and raises the damage that ends its block."""
     data = trace.data
     for block in blocks:
         at = block.content
@@ -298,12 +298,12 @@ TEXT = re.compile(rb"""(?x: [\x00-\x7F] | [\xC2-\xDF][\x80-\xBF]
 
 
 def code_point_nbytes(first_byte):
-    """By its first byte; 1 if that is none, which is not for lack of bytes."""
+    """Returns a code point's size from its first byte; 1 if the byte starts none, which more bytes would not change."""
     return 1 if not 0xC0 <= first_byte < 0xF8 else 2 if first_byte < 0xE0 else 3 if first_byte < 0xF0 else 4
 
 
 def split_components(content):
-    """The components of a string's content: bytes for text, an integer for a reference."""
+    """Splits a string's content into components: bytes for text, an integer for a reference."""
     parts, at, last = [], 0, len(content) - 1
     while at != last or content[at] != 0xFF:
         need(at <= last and content[at] != 0xFF, "STRING_END")
@@ -332,14 +332,14 @@ def read_string(trace, block, at):
     content = read_entry(trace, block, at)
     try:
         split_components(content)
-    except Damage as damage:  # behind a good length and hash it costs that entry only
+    except Damage as damage:  # the length and hash are valid, so only this entry is lost
         trace.tell(damage, block.page, block.cell)
     id = STRING_SPACE + (block.ordinal * trace.page_size + at % trace.page_size) // 8
     return [{"string": id, "text": name_of(trace, id)}], 8 + padded(len(content))
 
 
 def entry_of(trace, id):
-    """The content of the entry that a regular id addresses."""
+    """Returns the content of the entry that a regular id addresses."""
     ordinal, offset = divmod((id - STRING_SPACE) * 8, trace.page_size)
     for block in trace.strings.get(ordinal, ()):
         at = block.page * trace.page_size + offset
@@ -349,7 +349,7 @@ def entry_of(trace, id):
 
 
 def meaning(trace, id):
-    """(parts, components among them): bytes for text, an integer for an id whose text stands there."""
+    """Returns (parts, components among them). A part is bytes for text, or an integer for the id of a text."""
     if id > METADATA:
         parts = split_components(entry_of(trace, id))
         return parts, len(parts)
@@ -365,7 +365,7 @@ def meaning(trace, id):
 
 
 def resolve(trace, id, above=()):
-    """(text, depth, bindings open at once, components) of an id. What resolves is kept, so nothing is composed twice."""
+    """Returns (text, depth, bindings open at once, components) of an id, cached so that no text is composed twice."""
     if id in trace.resolved:
         return trace.resolved[id]
     need(id not in above, "STRING_CYCLE")
@@ -391,7 +391,7 @@ def text_of(trace, id):
     try:
         return resolve(trace, id)[0].decode()
     except Damage:
-        return None  # what does not resolve is no damage
+        return None  # an id that does not resolve is not damage
 
 
 # Names (section 8.7)
@@ -401,7 +401,7 @@ def pc_of(unit, id):
 
 
 def follow(trace, id):
-    """Where bindings and stacks lead from an id."""
+    """Follows bindings and stacks from an id."""
     seen = set()
     while id <= METADATA and id not in seen and len(seen) <= DEPTH_MAX:
         seen.add(id)
@@ -414,7 +414,7 @@ def follow(trace, id):
 
 
 def known(trace, id):
-    """The text of a string that a record names."""
+    """Returns the text of a string that a record names."""
     id = follow(trace, id)
     text = text_of(trace, id) if id > METADATA else None
     return text.split("\0")[0] if text else None
@@ -426,7 +426,7 @@ def line_of(trace, unit, pc):
 
 
 def describe(trace, id):
-    """(name, the fields that say more) of an id."""
+    """Returns (name, the fields with further details) of an id."""
     end = follow(trace, id)
     unit = trace.units.get(end) if end < RESERVED_END else None
     unit = unit if isinstance(unit, Unit) else None
@@ -466,7 +466,7 @@ def name_of(trace, id):
 # Records (section 8)
 
 def read_record(trace, block, at):
-    """Gives ids their meanings; the lines are the bindings."""
+    """Gives ids their meanings; the lines list the bindings."""
     type, zero, nbytes = struct.unpack_from("<HHI", trace.data, at)
     fields, lines = RECORD_FIELDS.get(type, ""), []
     least = 8 + 4 * len(fields)
@@ -496,13 +496,13 @@ def read_record(trace, block, at):
         elif type == FRAMES:
             numbers = struct.unpack_from("<%dI" % (4 * u32(trace.data, at + 12)), trace.data, at + 16)
             trace.frames[u32(trace.data, at + 8)] = list(zip(numbers[::4], numbers[1::4], numbers[2::4]))
-    except Damage as damage:  # behind a good length it costs that record only
+    except Damage as damage:  # the length is valid, so only this record is lost
         trace.tell(damage, block.page, block.cell)
     return lines, nbytes
 
 
 def add_bindings(trace, at, type):
-    """Binds what a BIND or a BIND_LIST says, all of it or nothing."""
+    """Applies all bindings of a BIND or a BIND_LIST, or none."""
     if type == BIND:
         bindings = [struct.unpack_from("<III", trace.data, at + 8)]
     else:
@@ -537,7 +537,7 @@ def set_range(trace, first, count, value):
 # Events (section 6)
 
 def read_arguments(trace, at, end, count):
-    """The arguments in [at, end), as the listing shows them."""
+    """Decodes the arguments in [at, end) into their form in the listing."""
     arguments = []
     for _ in range(count):
         need(end - at >= 8, "EVENT_ARGUMENT")
@@ -553,7 +553,7 @@ def read_arguments(trace, at, end, count):
 
 
 def read_packed(trace, at, end, count, types):
-    """The packed arguments in [at, end), as the listing shows them."""
+    """Decodes the packed arguments in [at, end) into their form in the listing."""
     need(types >> 4 * count == 0, "EVENT_ARGUMENT")
     arguments = []
     for i in range(count):
@@ -588,7 +588,7 @@ def show_value(trace, type, value):
 
 
 def decode_pair(second):
-    """(TYPE, fields) of the two-word forms."""
+    """Returns (TYPE, fields) of a two-word form."""
     subtype, payload = second >> 60, second & 2 ** 60 - 1
     if subtype == 1:
         return "alloc", {"address": (payload & 2 ** 45 - 1) * 8, "size": payload >> 45}
@@ -604,7 +604,7 @@ def show_category(trace, id):
 
 
 def decode_extended(trace, at, end):
-    """(words in all, TYPE, fields) of the counted form; 'at' is its second word."""
+    """Returns (total words, TYPE, fields) of the counted form; 'at' is its second word."""
     type, argument_count, nwords, aux = struct.unpack_from("<BBHI", trace.data, at)
     need(1 <= nwords <= (end - at) // 8, "EVENT_LENGTH")
     if type not in EXTENDED:
@@ -659,7 +659,8 @@ def read_event(trace, block, at):
 # Ticks and time (section 8.3)
 
 def used_anchors(trace):
-    """(ticks, ns of CLOCK_MONOTONIC, ns of CLOCK_REALTIME), rising, without those that contradict an earlier one."""
+    """Returns (ticks, ns of CLOCK_MONOTONIC, ns of CLOCK_REALTIME) in rising order, without those that contradict an
+    earlier one."""
     used = []
     for anchor in sorted(trace.anchors):
         if not used or (anchor[0] > used[-1][0] and anchor[1] >= used[-1][1]):
@@ -668,7 +669,7 @@ def used_anchors(trace):
 
 
 def time_of(trace, tick, clock):
-    """Nanoseconds; 'clock' is the place of its times in an anchor."""
+    """Converts a tick to nanoseconds; 'clock' is the index of that clock's time in an anchor."""
     anchors = used_anchors(trace)
     at = max(bisect.bisect_right([anchor[0] for anchor in anchors], tick) - 1, 0)
     near, first = anchors[at], min(at, max(len(anchors) - 2, 0))
@@ -686,7 +687,7 @@ def cut(ns):
 
 
 def list_times(trace):
-    """(stream, tick, ns since the start, ns of CLOCK_REALTIME) of each event."""
+    """Yields (stream, tick, ns since the start, ns of CLOCK_REALTIME) for each event."""
     events = [line for line in list_trace(trace) if "tick" in line]
     header, start = trace.header, trace.first_tick
     if header.monotonic == 0 and start is not None:
@@ -707,7 +708,7 @@ def list_trace(trace):
     events = [block for block in blocks if block.kind == EVENTS]
     events.sort(key=lambda block: (block.stream, block.sequence))
     trace.first_tick = min((block.first_tick for block in events), default=None)
-    bindings = list(walk(trace, records, read_record, "RECORD_LENGTH"))  # before the strings, which may need them
+    bindings = list(walk(trace, records, read_record, "RECORD_LENGTH"))  # first, because strings may need them
     yield from walk(trace, strings, read_string, "STRING_LENGTH")
     yield from bindings
     yield from walk(trace, events, read_event, "EVENT_ZERO")

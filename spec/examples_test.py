@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Decodes what the specification comes with, and compares it with what it says.
+"""Decodes the examples and golden files of the specification, and compares the results with what it says.
 
-First every worked example of section 13 of spec/format.md, with the prose beside it. An example in the page that no
-test here knows is a failure, and so is a test whose example is gone.
+First come the worked examples in section 13 of spec/format.md, which are compared with the prose around them. An
+example without a test here is a failure, and so is a test whose example no longer exists.
 
-Then the golden files. decoder.py must read each of spec/golden/valid with exit code 0, and must name the check that
-each of spec/golden/invalid is named after: CHECK.tbed or CHECK-something.tbed. CHECK-not_yet.tbed is just within a
-limit, and valid.
+Then come the golden files. decoder.py must read every file in spec/golden/valid with exit code 0. For every file in
+spec/golden/invalid it must report the check that the file is named after: CHECK.tbed or CHECK-something.tbed. A file
+CHECK-not_yet.tbed is just within a limit, and valid.
 
 Check: spec-examples
 Slow: decodes every golden file in Python
@@ -24,10 +24,10 @@ from decoder import BLOCK, CELLS, EVENTS, RECORDS, STRINGS, Trace, list_trace, n
 from xxh3 import xxh3_64
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PAGE_SIZE, FILE_ID = 65536, 0x0123456789ABCDEF  # of the example header
+PAGE_SIZE, FILE_ID = 65536, 0x0123456789ABCDEF  # as in the example header
 ID, INVALID = 0x20000008, 0x20000001
 
-# What an id does not resolve to is no damage: the file is read, and null is listed.
+# An id that does not resolve is not damage: the file is read, and null is listed.
 UNRESOLVED = ["STRING_" + name for name in ("ID", "UNBOUND", "CYCLE", "DEPTH", "COMPONENTS", "BYTES")]
 UNRESOLVED_TOO = ["STRING_LENGTH-between"]  # an id that addresses the middle of an entry
 
@@ -35,7 +35,7 @@ UNRESOLVED_TOO = ["STRING_LENGTH-between"]  # an id that addresses the middle of
 # The worked examples
 
 def read_examples():
-    """{name: bytes} of the hex blocks."""
+    """Returns the page's hex blocks as {name: bytes}."""
     with open(os.path.join(HERE, "format.md"), encoding="utf-8") as page:
         section = page.read().split("\n## 13.")[1].split("\n## ")[0]
     return {name: bytes.fromhex(text) for name, text in re.findall(r"```hex ([^\n]+)\n(.*?)```", section, re.DOTALL)}
@@ -45,7 +45,7 @@ EXAMPLES = read_examples()
 
 
 def block(kind, page, content, shift=16, ordinal=0):
-    """A sealed block of stream 1, from tick 0 on."""
+    """Returns a sealed block of stream 1 that starts at tick 0."""
     used = 64 + len(content)
     head = BLOCK.pack(kind, shift, 0, page, FILE_ID, 1, 0, 0, ordinal, 0, 0, used, 0, 0)[:56]
     return head + struct.pack("<Q", xxh3_64(content, xxh3_64(head))) + content
@@ -56,7 +56,7 @@ def fail(*problem, **_):
 
 
 def trace_of(*pages):
-    """An open file of the example header and these pages, in which nothing may be wrong."""
+    """Returns an open file of the example header and these pages, in which the decoder must find no damage."""
     shared = struct.pack("<Q56xQQQQ4s", 1 + len(pages), 2, 2, 0, 1, b"open")
     pages = [EXAMPLES["header"] + shared, *pages]
     data = b"".join(page.ljust(PAGE_SIZE, b"\0") for page in pages)
@@ -64,7 +64,7 @@ def trace_of(*pages):
 
 
 def strings():
-    """Page 1: the example entry at its start, so that ID is "hi"."""
+    """Returns page 1 with the example entry at its start, so that ID is "hi"."""
     return block(STRINGS, 1, EXAMPLES["entry"])
 
 
@@ -235,7 +235,7 @@ def tests(temporary):
             yield "invalid " + stem, check_unresolved, (path,)
         else:
             yield "invalid " + stem, check_invalid, (path, name)
-    pipe = os.path.join(temporary, "pipe")  # what a repository cannot hold
+    pipe = os.path.join(temporary, "pipe")  # a repository cannot contain one
     os.mkfifo(pipe)
     yield "invalid pipe", check_invalid, (pipe, "NOT_REGULAR")
     yield "invalid directory", check_invalid, (temporary, "IS_DIRECTORY")
@@ -249,7 +249,7 @@ def main():
                 test(*arguments)
                 passed += 1
                 print("ok %s" % name)
-            except Exception as error:  # also a Damage
+            except Exception as error:  # including Damage
                 failed += 1
                 print("FAIL %s: %r" % (name, error))
     print("%d passed, %d failed" % (passed, failed))

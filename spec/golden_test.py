@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Reads all golden files with the independent decoder and compares what it finds with golden/expected.txt,
-and the times of events with golden/times.txt.
+"""Reads all golden files with the independent decoder, and compares the results with golden/expected.txt and the times
+of events with golden/times.txt.
 
 Check: golden-decoder
 """
@@ -24,7 +24,7 @@ def expected_files():
 
 
 def read(name):
-    """What the decoder finds: checks, and how many strings, bindings and events."""
+    """Returns what the decoder finds: the failed checks, and the numbers of strings, bindings and events."""
     checks = []
 
     def tell(check, page=None, cell=None, damage=True):

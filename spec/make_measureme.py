@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the golden profiles of spec/golden/measureme, from measureme.md: make_measureme.py FOLDER
+"""Makes the golden profiles in spec/golden/measureme, following measureme.md: make_measureme.py FOLDER
 
-expected.txt has a line for each: its file, and the statuses of its damages in the order of the alphabet (each once),
-or what it is refused with.
+expected.txt has a line for each: the file name, and the statuses of its damage in alphabetical order, without repeats,
+or the status with which the file is refused.
 """
 import os
 import struct
@@ -17,7 +17,7 @@ EXTENSIONS = (".events", ".string_data", ".string_index")
 
 
 class Ref(int):
-    """A component that refers to this id; other components are texts, or bytes to be written as they are."""
+    """A component that refers to this id. Other components are texts, or bytes that are written verbatim."""
 
 
 class Maker:
@@ -40,7 +40,7 @@ class Maker:
         return struct.pack("<BH", 1, len(text)) + text if self.version == 0 else text
 
     def string(self, *components, id=None):
-        """An entry; its id, or 'id', which the index gets."""
+        """Adds an entry and returns its id. If 'id' is given, the index binds it to the entry, and it is returned."""
         address = len(self.streams[1])
         self.streams[1] += b"".join(map(self.component, components)) + (b"\0" if self.version == 0 else b"\xff")
         if id is not None:
@@ -59,11 +59,11 @@ class Maker:
         self.streams[0] += ids + struct.pack("<IIII", thread, first & 0xFFFFFFFF, second & 0xFFFFFFFF, upper)
 
     def mark(self, kind, id, thread, time, mark):
-        """An event of version 0: 0 start, 1 end, 2 instant."""
+        """Adds an event of version 0: 0 start, 1 end, 2 instant."""
         self.streams[0] += struct.pack("<IIQQ", kind, id, thread, time << 2 | mark)
 
     def paged(self, sizes=(1 << 18, 1 << 18, 1 << 18), order=(0, 1, 2)):
-        """Pages of these sizes (the first of each stream has its header), a page of each stream in turn."""
+        """Returns pages of these sizes, one of each stream in turn. A stream's first page contains its header."""
         out = bytearray(b"MMPD" + struct.pack("<I", self.version))
         at = [0, 0, 0]
         while any(at[stream] < len(self.streams[stream]) for stream in order):
@@ -84,7 +84,7 @@ FILES, EXPECTED = {}, {}
 
 
 def keep(name, content, damages=""):
-    """'content' is a paged profile, or a maker whose streams are three files."""
+    """Stores 'content': a paged profile, or a maker whose streams become three files."""
     if isinstance(content, Maker):
         for extension, stream in zip(EXTENSIONS, content.streams):
             FILES[name + extension] = bytes(stream)
@@ -99,11 +99,11 @@ def save(name, maker, damages="", **how):
     keep(name, maker.paged(**how) if maker.version >= 6 else maker, damages)
 
 
-# ---- Whole ones ----
+# ---- Intact profiles ----
 
 
 def basic(version, **metadata):
-    """Text beyond ASCII, references with an FF in them, nesting, threads that alternate, all types of event."""
+    """Has text beyond ASCII, references that contain FF, nesting, alternating threads, and all types of event."""
     m = Maker(version, **metadata)
     query, generic = m.string("Query"), m.string("GenericActivity")
     empty = m.string()
@@ -277,7 +277,7 @@ def bombs():
     save("cycle", m)
 
 
-# ---- Damaged ones ----
+# ---- Damaged profiles ----
 
 
 def damaged_files():

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A slow and obvious reader of measureme profiles, written from measureme.md alone. Section numbers are its own.
+"""A slow and obvious reader of measureme profiles, written from measureme.md alone. Section numbers refer to that page.
 
     measureme_decoder.py --listing | --summary | --folded | --events | --damage  FILE
 
---listing  what a bed has after import: {"text":…} for each string, then the events, thread by thread, as format.md
-           lists them, without ids; --events  the events in file order; --damage  what is wrong, and where.
+--listing  the content of a trace after import: {"text":…} for each string, then the events, thread by thread, as
+           format.md lists them, without ids
+--events   the events in file order
+--damage   what is damaged, and where
 """
 import collections
 import json
@@ -33,15 +35,15 @@ class Refused(Exception):
 
 
 class WalkEnd(Exception):
-    """Its argument is what is there instead of the text, or None at a separator."""
+    """Its argument is the stand-in for the text, or None at a separator."""
 
 
 class BadString(Exception):
-    """Its arguments are the address of the damage and the components in front of it."""
+    """Its arguments are the address of the damage and the components before it."""
 
 
 def label_of(components):
-    """What stands in front of the first separator, or None: section 4."""
+    """The components before the first separator, or None if there is none: section 4."""
     label = []
     for component in components:
         if isinstance(component, str) and SEPARATOR in component:
@@ -59,7 +61,7 @@ def read(path):
 class Profile:
     def __init__(self, path):
         self.damages = []
-        self.pieces = ([], [], [])  # of each stream: (offset in its file, bytes)
+        self.pieces = ([], [], [])  # for each stream: (offset in its file, bytes)
         self.open(path)
         wide = self.version == 9
         self.id_nbytes = 8 if wide else 4
@@ -121,7 +123,7 @@ class Profile:
         return None
 
     def stream(self, number):
-        """Its bytes, after a look at its header."""
+        """Returns the bytes of a stream after checking its header."""
         data = b"".join(piece for _, piece in self.pieces[number])
         version = struct.pack("<I", self.version)
         if not data:
@@ -156,7 +158,7 @@ class Profile:
         return Event("span", kind, id_, thread, first, second)
 
     def pair(self):
-        """Version 0: makes intervals of starts and ends."""
+        """Version 0: pairs starts and ends into intervals."""
         marks, self.events = self.events, []
         stacks = collections.defaultdict(list)
         for number, (kind, id_, thread, value) in enumerate(marks):
@@ -175,11 +177,11 @@ class Profile:
     # Sections 3 to 5: ids, strings, index.
 
     def read_entry(self, at):
-        """[text or id of a reference], and the address behind the entry."""
+        """Returns [text or id of a reference] and the address after the entry."""
         components, data = [], self.data
         if self.version == 0:
             return self.read_tagged(at)
-        start = at  # of the text
+        start = at  # where the current text starts
         while True:
             byte = data[at:at + 1]
             if not byte:
@@ -222,7 +224,7 @@ class Profile:
         return self.data[start:end].decode()
 
     def sound(self, start, end):
-        """Where the damage is, 'end' if there is none."""
+        """Returns the address of the damage, or 'end' if there is none."""
         try:
             self.text(start, end)
         except UnicodeDecodeError as error:
@@ -266,7 +268,7 @@ class Profile:
             self.tell("PROFILE_CUT", self.place(2, whole), 2)
 
     def address(self, id_):
-        """None if the id means nothing."""
+        """Returns the address of an id's entry, or None if the id has no meaning."""
         regular = self.version > 3 and id_ >= 100000003
         address = id_ - 100000003 if regular else self.index.get(id_, 0)
         if address not in self.entries and 8 <= address < len(self.data):
@@ -277,7 +279,7 @@ class Profile:
         return address if address in self.entries else None
 
     def place(self, stream, at):
-        """Where byte 'at' of a stream is in its file; its end is behind its last byte."""
+        """Returns the offset in the file of byte 'at' of a stream; the stream's end is just after its last byte."""
         end = None
         for offset, piece in self.pieces[stream]:
             if at < len(piece):
@@ -287,7 +289,7 @@ class Profile:
         return end
 
     def size(self, address):
-        """How much a string expands to, or None if it contains itself."""
+        """Returns the size that a string expands to, or None if it contains itself."""
         pending = [address]
         while pending:
             top = pending[-1]
@@ -325,7 +327,7 @@ class Profile:
             size.nbytes <= BYTES_MAX
 
     def text_at(self, address):
-        """None if it does not resolve."""
+        """Returns the text at an address, or None if it does not resolve."""
         if address is None or not self.fits(address) or not self.size(address).whole:
             return None
         return self.expand(address)
@@ -342,7 +344,7 @@ class Profile:
             raise WalkEnd("<cycle>")
         if len(outer) == DEPTH_MAX:
             raise WalkEnd("<too deep>")
-        self.met -= address is None  # a stand-in is no component
+        self.met -= address is None  # a stand-in is not a component
         for component in ["<unknown>"] if address is None else self.entries[address]:
             self.met += 1
             if self.met > LABEL_COMPONENTS_MAX:
@@ -358,7 +360,7 @@ class Profile:
                 raise WalkEnd(None)
 
     def has_strings(self):
-        """Does any id mean something?"""
+        """Does any id have a meaning?"""
         if self.any_string is None:
             self.any_string = bool(self.version > 3 and self.sequence) or \
                 any(self.address(id_) is not None for id_ in self.index)
@@ -412,7 +414,7 @@ def listing(profile):
 
 
 def nested(events):
-    """Section 10, rules 3 and 4: (span, its begin, the stack of spans that it is in), from the last to the first."""
+    """Section 10, rules 3 and 4: (span, its begin, the stack of spans around it), from the last span to the first."""
     stack = []
     for event in reversed(events):
         if event.type == "span":
@@ -476,7 +478,7 @@ def count_hits(profile, rows):
 
 
 def frame(label):
-    """A ; would be two frames; a label has no line breaks."""
+    """Escapes ';', which would split the frame. A label has no line breaks."""
     return label.replace(";", "\\x3b")
 
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks the decoder of profiles: against the golden files, and what measureme's own tools say of real ones.
+"""Compares the decoder of profiles with the golden files, and with the output of measureme's own tools for real ones.
 
     measureme_test.py [FOLDER]
 
-FOLDER has the traces and references, ../shared/traces beside the checkout by default; without it that part is not
-done. Compressed traces are taken where zstd can be had and FOLDER is given.
+FOLDER has the traces and references; it defaults to ../shared/traces beside the checkout. Without it the second part is
+skipped. Compressed traces are included only if FOLDER is given, and need zstd.
 
 Check: measureme-decoder
 Slow: decodes every golden profile in Python
@@ -76,7 +76,7 @@ def golden(name):
 def golden_files_mean_what_was_worked_out_by_hand():
     counts = {name: len(golden(name).damages) for name in (
         "INDEX_3.events", "INDEX_8.mm_profdata", "INDEX_9.mm_profdata", "STRING_reference_cut.mm_profdata")}
-    # 8 and 9 have three of ids that the index cannot have.
+    # Versions 8 and 9 have three records with ids that an index must not contain.
     assert list(counts.values()) == [4 + 1, 3 + 3 + 1, 3 + 3 + 1, 2], counts
     assert golden("v7_long_interval.mm_profdata").events[0][4:] == (5, 0xFFFFFFFFFFFE)
     hits = {row["name"]: row["cache_hits"] for row in decoder.summary(golden("counting.mm_profdata"))["rows"]}
@@ -94,7 +94,7 @@ def golden_files_mean_what_was_worked_out_by_hand():
 
 
 def every_cut_of_a_file_is_read():
-    """Every event in front of the cut is there, and nothing that was not in the whole file."""
+    """Every event before the cut is read, and nothing that is not in the complete file."""
     with open(os.path.join(GOLDEN, "v9_straddle.mm_profdata"), "rb") as file:
         data = file.read()
     whole = decoder.Profile(os.path.join(GOLDEN, "v9_straddle.mm_profdata")).events
@@ -110,8 +110,8 @@ def every_cut_of_a_file_is_read():
         assert counts == sorted(counts) and counts[0] == 0 and counts[-1] == len(whole)
 
 
-def what_stands_around_a_cycle_does_not_matter():
-    """The second entry is the first and itself; whichever is met first."""
+def other_components_of_a_cyclic_string_do_not_matter():
+    """The second entry refers to the first and to itself, in either order."""
     version, address = struct.pack("<I", 8), 8 + len(b"text\xff")
     references = [b"\xfe" + struct.pack("<I", 100000003 + at) for at in (8, address)]
     page = lambda tag, data: struct.pack("<BI", tag, len(data)) + data
@@ -125,7 +125,7 @@ def what_stands_around_a_cycle_does_not_matter():
             assert (profile.text_at(address), profile.text_at(8)) == (None, "text")
 
 
-# ---- What measureme's own tools say ----
+# ---- The output of measureme's own tools ----
 
 
 def nanoseconds(time):
@@ -173,7 +173,7 @@ def shown(time):
 
 
 def table(lines):
-    """{label: {heading: text}} of a printed table."""
+    """Parses a printed table into {label: {heading: text}}."""
     rows, headings = {}, None
     for line in lines:
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
@@ -186,7 +186,7 @@ def table(lines):
     return rows
 
 
-# Labels with a ';', which the reference prints as it is: there one frame becomes two.
+# Labels with a ';', which the reference tool prints verbatim, so that one frame becomes two.
 WITH_SEMICOLON = {"v_unicode": {"rustc;a;b c 10": "rustc;a\\x3bb c 10"}}
 
 
@@ -207,7 +207,7 @@ def made_up_traces_are_counted_as_the_references_say(folder):
         stacks = [escaped.get(line, line) for line in stacks]
         wrapped = [line for line in stacks if int(line.split()[-1]) >= 2**63]
         mine = sorted(decoder.folded(profile))
-        if stacks:  # a sum below 0, shown plus 2^64, is another number here
+        if stacks:  # the reference shows a negative sum plus 2^64; the decoder does not
             assert {line.rsplit(" ", 1)[0] for line in wrapped} <= {line.rsplit(" ", 1)[0] for line in mine}, name
             assert set(stacks) - set(wrapped) <= set(mine) and len(stacks) == len(mine), name
         if "panicked" not in texts["summarize"]:
@@ -229,7 +229,7 @@ def compare_tables(name, mine, text):
 
 
 def old_formats_are_read(folder):
-    """Five programs that recorded the same strings with five versions of the crate."""
+    """Programs recorded the same strings with several versions of the crate."""
     composed = "pre_abc_posth\u00e9llo\u2192"
     for name, count in (("w0_4_0.events", 9), ("w0_5_0.events", 12), ("w0_6_0.string_data", 12),
                         ("w0_7_1.string_index", 13), ("w0_8_0.mm_profdata", 13), ("w9_2_0.mm_profdata", 13)):
@@ -243,7 +243,7 @@ def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else TRACES
     tests = [golden_files_are_what_their_maker_makes, golden_files_have_the_damages_they_are_named_for,
              golden_files_mean_what_was_worked_out_by_hand, every_cut_of_a_file_is_read,
-             what_stands_around_a_cycle_does_not_matter]
+             other_components_of_a_cyclic_string_do_not_matter]
     if os.path.isdir(folder):
         tests += [lambda: traces_are_counted_as_the_references_say(folder, len(sys.argv) > 1),
                   lambda: made_up_traces_are_counted_as_the_references_say(folder),

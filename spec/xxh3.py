@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """XXH3-64, written from the public description of xxHash: any length, any seed, the default secret.
 
-For the independent decoder; it is not fast. Products are summed as big integers and cut to 64 bits
-once a block, which Python does quicker than cutting each of them.
+It serves the independent decoder, and is not fast. Products are summed as big integers and truncated to 64 bits once
+per block, which is faster in Python than truncating each of them.
 """
 import struct
 
@@ -93,7 +93,7 @@ def hash_129_to_240(data, n, seed):
 
 
 def accumulate(acc, words, keys):
-    """Adds whole stripes of 8 words; stripe s uses the keys from s on."""
+    """Adds complete stripes of 8 words; stripe s uses the keys from s on."""
     stripes = len(words) // 8
     for lane in range(8):
         total = acc[lane] + sum(words[lane ^ 1::8])
