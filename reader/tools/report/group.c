@@ -1,6 +1,6 @@
 /*
- * What verbs group spans by, beside their names, and which names they take: --by, --include-from, --exclude-from.
- * Both are done where the library asks what a name counts as: it makes one row of equal ones.
+ * Groups spans by parts of their names and filters them by name: --by, --include-from, --exclude-from. Both happen in
+ * the library's group callback, which replaces a name; the library combines equal names into one row.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/types.h>
 
-#define UNIT '\x1e' /* between a context and what is said in it */
+#define UNIT '\x1e' /* separates a context from the text of its message */
 
 static const char left_out[] = "<left out by --include-from or --exclude-from>";
 
@@ -90,18 +90,19 @@ const char *group_parse_by(const char *text, enum group_by *by_ret)
     return problem;
 }
 
-/* What a message says where its context has no function. */
+/* Takes the function from the text of a message whose context has none. */
 static void take_message_part(const char *unit, const char *end, struct tbed_rtl_fields *fields)
 {
     if (unit != NULL)
         tbed_rtl_message_fields(unit + 1, (size_t)(end - unit - 1), fields);
 }
 
-/* Puts the part of the name in its place that it is grouped by, if it has that. */
+/* Replaces the name by the part that it is grouped by, if it has that part. */
 static size_t take_part(enum group_by by, char *name, size_t nbytes)
 {
     struct tbed_rtl_fields fields;
-    const char *unit = memchr(name, UNIT, nbytes); /* of a message, or a pair of them: by its context */
+    const char *unit =
+        memchr(name, UNIT, nbytes); /* a message, or a pair of messages: grouped by its context */
     tbed_rtl_fields(name, unit != NULL ? (size_t)(unit - name) : nbytes, &fields);
     take_message_part(unit, name + nbytes, &fields);
     struct tbed_rtl_part part = by == GROUP_BY_MODULE   ? fields.module

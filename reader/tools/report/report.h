@@ -1,6 +1,6 @@
 /*
- * What the parts of 'tracebed report' share: report_verb.c asks the library, report_sort.c puts the rows in
- * order, report_text.c, report_profile.c and report_json.c print them.
+ * Shared by the files of 'tracebed report': report_verb.c queries the library, report_sort.c sorts the rows, and
+ * report_text.c, report_profile.c and report_json.c print them.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -33,68 +33,68 @@ enum report_sort {
     REPORT_SORT_NAME,
 };
 
-/* NULL, or what is wrong with the key. */
+/* Returns NULL, or what is wrong with the key. */
 const char *report_sort_parse(const char *text, enum report_sort *sort_ret);
 
 struct report_options {
     bool json;
-    bool spans, allocations; /* which to show; both: whatever there is */
+    bool spans, allocations; /* what to show; both: everything there is */
     bool no_symbols;
     enum report_sort sort;
     enum tbed_name_part by;
     bool by_stack;
     struct group group;
-    uint32_t moment_count; /* of allocations over time; 0: not shown */
+    uint32_t moment_count; /* parts of --over-time; 0: not shown */
     size_t limit;          /* rows of each table */
-    size_t process_limit;  /* but of this one */
+    size_t process_limit;  /* rows of the table of processes */
     unsigned jobs;
-    double percent_above; /* labels whose self time is a smaller part of the total are left out */
+    double percent_above; /* labels with a smaller share of the total self time are hidden */
 };
 
-/* Rows of one table in the order they are shown. */
+/* The rows of one table in the order in which they are shown. */
 struct report_table {
     const void **rows;
-    size_t count; /* all */
+    size_t count; /* including hidden ones */
     size_t shown;
 };
 
 struct report {
     const struct report_options *options;
     const char *path;
-    struct tbed_reader *reader; /* NULL: a foreign profile, read from its pages */
+    struct tbed_reader *reader; /* NULL: a foreign profile, read directly */
     struct tool_places places;
     struct tbed_trace_info info;
-    struct tbed_statistics *statistics;   /* NULL: not asked for */
-    struct tbed_allocations *allocations; /* NULL: not asked for, or there are none */
+    struct tbed_statistics *statistics;   /* NULL: not requested */
+    struct tbed_allocations *allocations; /* NULL: not requested, or the trace has none */
     struct tbed_statistics_totals totals;
-    struct tbed_allocation_sums sums; /* of all processes */
+    struct tbed_allocation_sums sums; /* over all processes */
     struct report_table spans, asyncs, instants, counters, messages, processes, sites;
-    uint64_t self_ticks; /* of all spans */
+    uint64_t self_ticks; /* over all spans */
 
-    bool is_profile;            /* shown by label, with the columns that users of measureme know */
-    bool has_categories;        /* of measureme: then instants and counters are in those columns */
-    struct report_table labels; /* the spans' rows, of a profile */
+    bool is_profile;            /* shown by label, with the columns of measureme's summarize */
+    bool has_categories;        /* measureme's categories: instants and counters are shown in their columns */
+    struct report_table labels; /* the rows of spans, for a profile */
 };
 
 /* Fills the tables of 'report' from its results. */
 void report_sort_tables(struct report *report);
 void report_free_tables(struct report *report);
 
-/* report_memory.c: the name of an id as the whole stack that it is, a line for each frame, innermost first. */
+/* report_memory.c: the name of an id as its complete stack, one line per frame, innermost first. */
 size_t report_stack_name(struct tool_places *places, uint32_t id, char *buffer, size_t buffer_nbytes);
 void report_moments_text(const struct report *report);
 void report_moments_json(struct tbed_json *json, const struct report *report);
 
 void report_print_text(const struct report *report);
 void report_print_json(const struct report *report);
-/* The name of a row, and what is known of it. */
+/* The name of a row and its other known fields. */
 void report_json_name(struct tbed_json *json, const struct report *report, uint32_t id, const char *name,
                       size_t nbytes);
 
-/* Ticks in nanoseconds, rounded; as they are where they count something else. */
+/* Ticks in nanoseconds, rounded; unchanged if the clock does not measure time. */
 uint64_t report_ns(const struct report *report, uint64_t ticks);
 
-/* The profile's part: of the text, and of the JSON. */
+/* The parts of text and JSON that are specific to profiles. */
 void report_profile_head(const struct report *report);
 void report_profile_warnings(const struct report *report);
 void report_profile_text(const struct report *report);

@@ -1,6 +1,6 @@
 /*
- * A report for programs: one JSON object on one line for each file. Keys are stable; times are in the unit
- * that ends their key, '_ns', or '_ticks' when the trace's clock counts something else than time.
+ * A report for programs: one JSON object per file, each on one line. Keys are stable. A time's key ends in its unit:
+ * '_ns', or '_ticks' if the trace's clock does not measure time.
  *
  * SPDX-License-Identifier: MIT
  */

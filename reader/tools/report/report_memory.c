@@ -1,5 +1,5 @@
 /*
- * Of a report's allocations: names that are whole stacks, and how much was live over time.
+ * Parts of a report on allocations: the names of stacks, and live memory over time.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,7 +12,7 @@
 
 /* ---- Stacks ---- */
 
-/* A newline in a frame's own text would look like a frame. */
+/* A newline in the name of a frame would look like another frame. */
 static void clean(char *text, size_t nbytes)
 {
     for (char *at = text; (at = memchr(at, '\n', nbytes - (size_t)(at - text))) != NULL;)

@@ -5,7 +5,7 @@
  */
 #include "reader/tools/report/report.h"
 
-/* Of names that were grouped by something else nothing more is known. */
+/* Rows that were grouped by something else have only a name. */
 void report_json_name(struct tbed_json *json, const struct report *report, uint32_t id, const char *name,
                       size_t nbytes)
 {

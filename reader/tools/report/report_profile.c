@@ -1,5 +1,5 @@
 /*
- * The profile of 'tracebed report': spans by label, as the table that users of measureme know, and as JSON.
+ * Profiles in 'tracebed report': spans by label, as a table in the layout of measureme's summarize, and as JSON.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,7 +12,8 @@
 
 /* ---- Figures ---- */
 
-/* Two decimals of the largest unit that is not above the time, halves to even; the unit does not carry. */
+/* Two decimals in the largest unit that does not exceed the time, rounding halves to even. Rounding never moves to the
+ * next unit. */
 static void format_time(char buffer[32], uint64_t ns)
 {
     static const struct {
@@ -31,7 +32,7 @@ static void format_time(char buffer[32], uint64_t ns)
     snprintf(buffer, 32, "%llu.00ns", (unsigned long long)ns);
 }
 
-/* All digits, in the largest unit that is not above the time. */
+/* All digits, in the largest unit that does not exceed the time. */
 static void format_exact(char buffer[48], uint64_t ns)
 {
     static const struct {
@@ -93,7 +94,7 @@ static const char *const headings[COLUMN_COUNT_ALL] = {"Item",
                                                        "Incremental load time",
                                                        "Incremental result hashing time"};
 
-/* The figure of a column that is left out where all are 0. */
+/* The value in a column that is omitted if all its values are 0. */
 static uint64_t column_value(const struct tbed_span_row *row, enum column column)
 {
     switch (column) {
@@ -118,7 +119,7 @@ struct table {
     size_t row_count;
     bool shown[COLUMN_COUNT_ALL];
     size_t widths[COLUMN_COUNT_ALL];
-    size_t label_nbytes; /* the longest */
+    size_t label_nbytes; /* the longest label */
 };
 
 static void format_ticks(const struct report *report, char buffer[32], uint64_t ticks)
@@ -129,7 +130,7 @@ static void format_ticks(const struct report *report, char buffer[32], uint64_t 
         format_time(buffer, report_ns(report, ticks));
 }
 
-/* Any column but the first. */
+/* Any column except the first. */
 static void format_cell(const struct report *report, const struct tbed_span_row *row, enum column column,
                         char buffer[32])
 {
@@ -158,7 +159,7 @@ static void format_cell(const struct report *report, const struct tbed_span_row 
     }
 }
 
-/* Labels are led to their figures by dots, up to the longest one. */
+/* Dots lead from each label to its figures. */
 static size_t dot_count(const struct table *table, const struct tbed_span_row *row)
 {
     return table->label_nbytes > row->name_nbytes ? table->label_nbytes - row->name_nbytes - 1 : 0;
@@ -256,7 +257,7 @@ static void put_table(const struct report *report)
     put_rule(table.widths, table.shown, COLUMN_COUNT_ALL);
 }
 
-/* What the rows that are not shown come to. */
+/* The sum of the hidden rows. */
 static void put_left_out(const struct report *report)
 {
     const struct report_table *table = &report->labels;
@@ -355,7 +356,7 @@ void report_profile_text(const struct report *report)
     put_artifacts(report);
 }
 
-/* The head of a report on a foreign file; that of a trace is report_text.c's. */
+/* The head of a report on a foreign file; report_text.c has the one for traces. */
 void report_profile_head(const struct report *report)
 {
     const struct tbed_statistics_totals *totals = &report->totals;

@@ -1,5 +1,5 @@
 /*
- * The rows of a report in order: the largest first, names from A to Z; ties by name.
+ * Sorts the rows of a report: largest first, names from A to Z, ties by name.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -80,7 +80,7 @@ static double site_key(const void *row, enum report_sort sort)
     return sums_key(&((const struct tbed_allocation_site *)row)->sums, sort);
 }
 
-/* By peak unless one of its columns is asked for. By name is by number: that is how they come. */
+/* Processes are sorted by peak unless the key is one of their columns; by name, they are in order of number. */
 static double process_key(const void *row, enum report_sort sort)
 {
     const struct tbed_allocation_process *process = row;
@@ -88,7 +88,7 @@ static double process_key(const void *row, enum report_sort sort)
                     sort < REPORT_SORT_BYTES && sort != REPORT_SORT_COUNT ? REPORT_SORT_PEAK : sort);
 }
 
-/* A profile's columns. */
+/* The columns of a profile. */
 static double label_key(const void *of, enum report_sort sort)
 {
     const struct tbed_span_row *row = of;
@@ -109,7 +109,7 @@ static double message_key(const void *row, enum report_sort sort)
     return (double)((const struct tbed_message_row *)row)->count;
 }
 
-/* Counters stand by name unless their count is asked for. */
+/* Counters are sorted by name unless the key is their count. */
 static double counter_key(const void *row, enum report_sort sort)
 {
     return sort == REPORT_SORT_COUNT ? (double)((const struct tbed_counter_row *)row)->count : 0;
@@ -120,7 +120,7 @@ struct order {
     enum report_sort sort;
 };
 
-/* The library's rows come by name, and where they stand in memory says so. */
+/* The library returns rows in order of name, and in memory in the same order, so addresses break ties. */
 static int compare_rows(const void *left, const void *right, void *context)
 {
     const char *a = *(const void *const *)left, *b = *(const void *const *)right;
@@ -142,7 +142,7 @@ static void sort_table(const struct report *report, struct report_table *table, 
     table->shown = table->count < limit ? table->count : limit;
 }
 
-/* Collects the rows that a getter gives. */
+/* Collects the rows that a getter returns. */
 #define COLLECT(table, getter, result)                                                                       \
     do {                                                                                                     \
         size_t room = 0;                                                                                     \
@@ -172,7 +172,7 @@ static void sort_statistics(struct report *report)
     sort_table(report, &report->messages, message_key, limit);
 }
 
-/* Those with a share below --percent-above are not shown; without a total there are no shares. */
+/* Hides labels with a share below --percent-above; if the total is 0, there are no shares. */
 static void leave_out_small(const struct report *report, struct report_table *table, uint64_t total_ticks)
 {
     double least = report->options->percent_above / 100 * (double)total_ticks;

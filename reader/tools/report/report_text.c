@@ -1,5 +1,5 @@
 /*
- * A report for people: figures to the left, right-aligned, with units; names to the right, whole.
+ * A report for people: right-aligned figures with units on the left, full names on the right.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -48,7 +48,7 @@ static void put_bytes(uint64_t nbytes)
     put_column(tool_format_bytes(buffer, (double)nbytes));
 }
 
-/* What is below it is not shown. */
+/* Digits below this resolution are not shown. */
 static double resolution_ns(const struct report *report)
 {
     return tbed_tick_span_to_ns(report->reader, report->info.resolution_ticks);
@@ -77,7 +77,7 @@ static void put_name(const char *name, size_t nbytes)
     tool_print_text(stdout, name, nbytes, 0);
 }
 
-/* The innermost frame, and below it who called; or a name of one line. */
+/* The innermost frame with its callers on the lines below; or a name on a single line. */
 static void put_frames(const char *name, size_t nbytes)
 {
     const char *end = name + nbytes, *line = memchr(name, '\n', nbytes);
@@ -108,7 +108,7 @@ static void put_number(uint64_t count, const char *one, const char *many)
 
 /* ---- Tables ---- */
 
-/* What a row's figures leave out stands behind the name. */
+/* Notes on what the figures of a row do not show follow its name. */
 static void put_span_notes(const struct tbed_span_row *row)
 {
     char buffer[32];
@@ -250,7 +250,7 @@ static void put_messages(const struct report *report)
 
 /* ---- Allocations ---- */
 
-/* The pid that a process had; 0: not told. */
+/* The pid of a process; 0 is not printed. */
 static uint32_t pid_of(const struct report *report, uint32_t process)
 {
     struct tbed_process_info info;
@@ -273,7 +273,7 @@ static void put_process_name(const struct report *report, const struct tbed_allo
         printf(" (%u)", process->pid);
 }
 
-/* A note of a row: the first opens the bracket. */
+/* One note on a row; the first opens the bracket. */
 static void put_note(bool *open, uint64_t count, const char *text)
 {
     char buffer[32];
@@ -283,7 +283,7 @@ static void put_note(bool *open, uint64_t count, const char *text)
     *open = true;
 }
 
-/* What is unusual; figures that are 0 are not worth a word. */
+/* Anything unusual; counts of 0 are not mentioned. */
 static void put_process_notes(const struct report *report, const struct tbed_allocation_process *process)
 {
     bool open = false;
@@ -366,7 +366,7 @@ static void put_site(const struct report *report, const struct tbed_allocation_s
     putchar('\n');
 }
 
-/* Why a module's sites have no symbols. */
+/* Why the sites of a module have no symbols. */
 static void put_module_note(const struct tbed_symbols_trouble *trouble)
 {
     if (trouble->state == TBED_SYMBOLS_FOUND && trouble->text == NULL)
@@ -379,7 +379,7 @@ static void put_module_note(const struct tbed_symbols_trouble *trouble)
     printf("%s\n", tool_plain());
 }
 
-/* Once for each module among the rows shown. */
+/* Once for each module in the rows shown. */
 static void put_module_notes(const struct report *report)
 {
     uint32_t told[16];
@@ -439,7 +439,7 @@ static void put_duration(const struct report *report)
     }
 }
 
-/* Loud: figures that follow are too low. */
+/* Prominent, because the figures below are too low. */
 static void put_drops(const struct report *report)
 {
     uint64_t total = tool_drops_total(report->info.drops);

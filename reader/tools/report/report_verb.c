@@ -1,5 +1,5 @@
 /*
- * tracebed report: where the time went, and the memory.
+ * tracebed report: show where the time and the memory went.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -98,14 +98,14 @@ static void prepare(void *context, const uint32_t *ids, size_t count)
 
 /* ---- One file ---- */
 
-/* Percentiles cost time and memory. A profile's table shows none. */
+/* Percentiles cost time and memory, and the table of a profile does not show them. */
 static bool needs_percentiles(const struct report_options *options, bool is_profile)
 {
     return options->json || !is_profile ||
            (options->sort >= REPORT_SORT_P50 && options->sort <= REPORT_SORT_P999);
 }
 
-/* Does the trace start like an import of a profile: with whole spans? */
+/* Returns whether the trace begins with complete spans, as imported profiles do. */
 static bool has_whole_spans(struct tbed_reader *reader)
 {
     struct tbed_stream_info stream;
@@ -130,7 +130,7 @@ static bool has_categories(const struct report *report)
     return tbed_statistics_artifact(report->statistics, 0) != NULL;
 }
 
-/* Shown as a profile: what was one, has whole spans, or categories of measureme. */
+/* Imported profiles and traces with complete spans or with measureme's categories are shown as profiles. */
 static bool is_profile(const struct report *report)
 {
     const struct tbed_import_report *foreign = tool_foreign_report(report->reader);
@@ -190,7 +190,7 @@ static bool make_report(struct report *report)
         tool_places_open(&report->places, report->reader, options->by);
     if (options->spans && !make_statistics(report))
         return false;
-    /* With both, the statistics tell whether there are any. */
+    /* If both are requested, the statistics already know whether there are any. */
     bool has_any = !options->spans || report->totals.allocation_event_count > 0;
     if (options->allocations && has_any && !make_allocations(report))
         return false;
@@ -198,7 +198,7 @@ static bool make_report(struct report *report)
     return true;
 }
 
-/* The clock of a foreign profile: nanoseconds, or counts. */
+/* The clock of a foreign profile counts nanoseconds or something else. */
 static struct tbed_trace_info foreign_info(const struct tbed_statistics *statistics)
 {
     const char *unit = tbed_statistics_unit(statistics);
@@ -209,7 +209,7 @@ static struct tbed_trace_info foreign_info(const struct tbed_statistics *statist
     return info;
 }
 
-/* A foreign profile, straight from its pages. */
+/* Reports on a foreign profile without importing it. */
 static int report_foreign(const struct report_options *options, const char *path)
 {
     struct report report = {.options = options, .path = path, .is_profile = true};
@@ -234,7 +234,7 @@ static int report_foreign(const struct report_options *options, const char *path
     return report.totals.foreign_damage_count > 0 ? TOOL_FOUND : TOOL_FINE;
 }
 
-/* A profile has labels without percentiles, no scopes to group, and no allocations. */
+/* Profiles have no allocations. */
 static const struct tool_option_scope scopes[] = {
     {OPTION_BY, "trace, rtl-log", "site, symbol, stack"},
     {OPTION_OVER_TIME, "trace, rtl-log", NULL},
@@ -242,7 +242,7 @@ static const struct tool_option_scope scopes[] = {
     {'s', "trace, rtl-log", "bytes, live, peak, freed, temporary"},
 };
 
-/* The same of what is in a trace. One that has spans and allocations has everything. */
+/* The same for the contents of a trace. If it has both spans and allocations, everything applies. */
 static const struct tool_option_scope contents[] = {
     {OPTION_BY, "allocations", "site, symbol, stack"},
     {OPTION_BY, "spans, messages", "scope, author"},
@@ -345,7 +345,7 @@ static bool parse_percent(const char *text, double *percent_ret)
     return end != text && *end == '\0' && *percent_ret >= 0 && *percent_ret <= 100;
 }
 
-/* NULL if it was understood, else what is wrong. */
+/* Returns NULL, or what is wrong with the option. */
 static const char *take_option(struct report_options *options, int option, const char *argument)
 {
     uint64_t jobs;
@@ -384,7 +384,7 @@ static const char *take_option(struct report_options *options, int option, const
     }
 }
 
-/* -1: go on, with 'optind' at the first file. */
+/* Returns -1 to continue, with 'optind' at the first file, or the exit status. */
 static int take_options(struct report_options *options, int argc, char **argv)
 {
     static const struct option long_options[] = {

@@ -84,7 +84,7 @@ static bool is_one_of(const char *text, const char *first, const char *second, c
 
 static int run_verb(const struct tool_verb *verb, int argc, char **argv)
 {
-    char name[64]; /* getopt() puts it in front of its messages */
+    char name[64]; /* getopt() prefixes its messages with this */
     snprintf(name, sizeof name, "tracebed: %s", verb->name);
     argv[0] = name;
     return verb->run(argc, argv);

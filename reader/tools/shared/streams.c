@@ -9,7 +9,7 @@
 
 static void add(struct streams_list *list, uint32_t number)
 {
-    if ((list->count & (list->count + 1)) == 0) /* 0, 1, 3, 7 …: it is full */
+    if ((list->count & (list->count + 1)) == 0) /* full at 0, 1, 3, 7, … */
         list->numbers = tool_realloc(list->numbers, (list->count * 2 + 1) * sizeof *list->numbers);
     list->numbers[list->count++] = number;
 }

@@ -1,5 +1,5 @@
 /*
- * Which streams a verb is asked for: --stream and --thread, each as often as one likes.
+ * Selecting streams: --stream and --thread, each of which may be repeated.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,13 +13,13 @@ struct streams_list {
     size_t count;
 };
 
-/* Starts with zeros: all streams. */
+/* All zeros: every stream. */
 struct streams {
-    struct streams_list numbers, tids; /* asked for */
-    struct streams_list chosen;        /* of the trace, by streams_choose() */
+    struct streams_list numbers, tids; /* requested */
+    struct streams_list chosen;        /* the matching streams of the trace, set by streams_choose() */
 };
 
-/* NULL if it was understood, else what is wrong. 'option' is 's' or 't'. */
+/* Returns NULL, or what is wrong with the argument. 'option' is 's' or 't'. */
 const char *streams_take_option(struct streams *streams, int option, const char *argument);
 
 static inline bool streams_are_asked_for(const struct streams *streams)
@@ -27,7 +27,7 @@ static inline bool streams_are_asked_for(const struct streams *streams)
     return streams->numbers.count + streams->tids.count > 0;
 }
 
-/* Lists those that are wanted. -1; or what to exit with: has complained that none of them is there. */
+/* Fills 'chosen'. Returns -1, or the exit status after complaining that no stream matches. */
 int streams_choose(struct streams *streams, const char *path, const struct tbed_reader *reader);
 void streams_free(struct streams *streams);
 

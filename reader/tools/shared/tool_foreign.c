@@ -1,6 +1,6 @@
 /*
- * Files of any format as traces: a foreign one is imported into a trace without a name, and what was odd about it is
- * kept beside the reader. This is the one place of the program that asks which format a file has.
+ * Opens files of any format as traces. A foreign file is imported into an unnamed trace, and the import report is kept
+ * with the reader. Nothing else in the program detects formats.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,7 +13,7 @@
 #define PROFILE_DAMAGE_TOLD_MAX 3
 _Static_assert(PROFILE_DAMAGE_TOLD_MAX <= TBED_IMPORT_DAMAGE_KEPT, "they are kept");
 
-/* One a reader that was imported, for the life of the process; a program opens few. */
+/* One per imported reader, kept until the process exits; a command opens few files. */
 struct foreign {
     const struct tbed_reader *reader;
     struct tbed_import_report report;
@@ -31,7 +31,7 @@ static void keep_report(const struct tbed_reader *reader, const struct tbed_impo
     foreigns[at] = (struct foreign){reader, *report};
 }
 
-/* The memory of a reader that was closed may become another's. */
+/* A new reader may have the address of one that was closed. */
 static void forget_report(const struct tbed_reader *reader)
 {
     for (size_t i = 0; i < foreign_count; i++)
@@ -86,7 +86,7 @@ uint64_t tool_damage_count(const struct tbed_reader *reader)
 const char *tool_profile_part(const struct tbed_import_report *report, uint32_t file)
 {
     static const char *const parts[] = {".events", ".string_data", ".string_index"};
-    bool has_parts = report->version < 6; /* one file from then on */
+    bool has_parts = report->version < 6; /* the first version that is a single file */
     return has_parts && file < sizeof parts / sizeof parts[0] ? parts[file] : NULL;
 }
 

@@ -1,5 +1,5 @@
 /*
- * Figures with units, and figures read from the command line.
+ * Formats figures with units, and parses figures on the command line.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -38,7 +38,7 @@ bool tool_parse_percent(const char *text, double *part_ret)
     return true;
 }
 
-/* Three digits that count; whole numbers below 1000 without decimals. */
+/* Three significant digits; integers below 1000 have no decimals. */
 static const char *three_digits(char buffer[32], double value, const char *unit)
 {
     double size = fabs(value);

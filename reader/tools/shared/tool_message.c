@@ -1,5 +1,5 @@
 /*
- * Bytes that grow, and what an event says put into them.
+ * A growing buffer, and the text of events appended to it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define ROOM_FIRST 256 /* most texts fit */
+#define ROOM_FIRST 256 /* enough for most texts */
 
 static void have_room(struct tool_buffer *buffer, size_t nbytes)
 {
@@ -26,14 +26,14 @@ void tool_append(struct tool_buffer *buffer, const char *bytes, size_t nbytes)
     buffer->nbytes += nbytes;
 }
 
-/* Where the text goes to that a call of the library writes as snprintf() would, and how much room there is. */
+/* The free space of the buffer, for library calls that work like snprintf(). */
 static char *end_of(struct tool_buffer *buffer, size_t *room_ret)
 {
     *room_ret = buffer->capacity - buffer->nbytes;
     return buffer->bytes + buffer->nbytes;
 }
 
-/* Takes 'nbytes' that have been written. False: they did not fit, and there is room for them now. */
+/* Accepts 'nbytes' that were written there. Returns false after making room if they did not fit: write them again. */
 static bool take(struct tool_buffer *buffer, size_t nbytes)
 {
     bool fits = nbytes < buffer->capacity - buffer->nbytes;

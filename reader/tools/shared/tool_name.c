@@ -1,5 +1,5 @@
 /*
- * The names of ids, as the reader spells them.
+ * The names of ids, as spelled by the reader.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,7 +12,7 @@
 #define CUT_NBYTES ((size_t)64 << 10)
 #define LABEL_END  0x1E
 
-/* A name that the reader does not keep. A file that is still written may give the id a longer meaning in between. */
+/* For names that the reader does not cache. While a file is written, the name may grow between the two calls. */
 static enum tbed_status append_long_name(struct tool_buffer *buffer, const struct tbed_reader *reader,
                                          uint32_t id)
 {

@@ -1,6 +1,6 @@
 /*
- * How every verb comes by its trace: by name or from standard input, guarded against a file that is cut short
- * while it is read, and with a word on what to do when it is no trace at all.
+ * Opens the trace of a command, by name or from standard input. Handles files that are truncated while they are read,
+ * and suggests what to do if a file is not a trace.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -32,7 +32,7 @@ static void die_of_cut_file(int signal_number)
 
 void tool_guard(const char *path)
 {
-    /* Made ahead: a handler may neither format nor allocate. */
+    /* Formatted in advance: a signal handler may neither format nor allocate. */
     FILE *out = fmemopen(guard_message, sizeof guard_message, "w");
     if (out == NULL)
         return;
@@ -48,7 +48,7 @@ void tool_guard(const char *path)
 
 /* ---- Standard input ---- */
 
-/* A file without a name, on disk where that is possible: traces are large. */
+/* An unnamed file, on disk if possible because traces are large. */
 static int temporary_file(void)
 {
     const char *places[] = {getenv("TMPDIR"), "/var/tmp", "/tmp"};

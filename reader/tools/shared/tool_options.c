@@ -1,5 +1,5 @@
 /*
- * The options of a verb: read, and refused where they do not apply to the format of a file. And its help.
+ * Reads the options of a command, refuses those that do not apply to a file's format, and prints the help text.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,13 +10,13 @@
 
 /* ---- Which were given ---- */
 
-#define GIVEN_MAX 64 /* different options of one verb */
+#define GIVEN_MAX 64 /* distinct options of one command */
 
 static const struct tool_verb *given_verb;
 static struct {
     int option;
     const char *name;     /* without "--" */
-    const char *argument; /* the last; NULL: it has none */
+    const char *argument; /* the last one given; NULL: none */
 } given[GIVEN_MAX];
 static size_t given_count;
 
@@ -86,7 +86,7 @@ int tool_from_to(const struct tool_verb *verb, int argc, char **argv, struct too
 
 /* ---- Which apply ---- */
 
-/* Is 'word' one of "word, word"? */
+/* Returns whether 'word' is in a list such as "word, word". */
 static bool has_word(const char *words, const char *word)
 {
     size_t nbytes = strlen(word);
@@ -96,7 +96,7 @@ static bool has_word(const char *words, const char *word)
     return false;
 }
 
-/* The scope that says no, or NULL. */
+/* The scope that excludes the format, or NULL. */
 static const struct tool_option_scope *refusal_find(const struct tool_option_scope *scopes, size_t count,
                                                     size_t at, const char *format)
 {

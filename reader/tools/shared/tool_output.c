@@ -1,5 +1,5 @@
 /*
- * The program's standard streams: complaints, colour, what to do when standard output cannot be written.
+ * The standard streams of the program: complaints, color, and errors on standard output.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,7 +20,8 @@
 
 static volatile sig_atomic_t pipe_is_broken;
 static int output_errno;
-static bool is_terminal; /* standard output; asked once, for the answer costs a call and errno */
+static bool
+    is_terminal; /* standard output; determined once, because isatty() costs a system call and sets errno */
 static enum { COLOR_AUTO, COLOR_NEVER, COLOR_ALWAYS } color_mode;
 
 static void remember_broken_pipe(int signal_number)
@@ -30,8 +31,8 @@ static void remember_broken_pipe(int signal_number)
 }
 
 /*
- * A standard stream that is closed would let the next open() take its number, and a trace be written over
- * with our messages. The wrong direction on purpose: using it still fails.
+ * If a standard stream is closed, the next open() takes its number, and our messages would overwrite a trace. The
+ * stream is opened in the wrong direction so that using it still fails.
  */
 static void fill_closed_streams(void)
 {
@@ -46,7 +47,7 @@ void tool_start(void)
     /* A handler, not SIG_IGN, which a program that `record` starts would inherit. */
     struct sigaction action = {.sa_handler = remember_broken_pipe, .sa_flags = SA_RESTART};
     sigaction(SIGPIPE, &action, NULL);
-    static char buffer[OUTPUT_NBYTES]; /* glibc takes the size of no other */
+    static char buffer[OUTPUT_NBYTES]; /* glibc ignores the size unless it gets a buffer */
     is_terminal = isatty(STDOUT_FILENO) == 1;
     if (!is_terminal)
         setvbuf(stdout, buffer, _IOFBF, sizeof buffer);

@@ -1,5 +1,5 @@
 /*
- * What places in code are called, for the verbs.
+ * Names of code locations for the commands.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -48,7 +48,7 @@ void tool_places_prepare_all(struct tool_places *places)
     uint32_t *ids;
     size_t count;
     if (places->symbols == NULL || tbed_native_code_find(places->reader, &ids, &count) != TBED_OK)
-        return; /* then each is looked up when it is named */
+        return; /* each is looked up when it is named instead */
     tbed_names_prepare(places->reader, ids, count, false);
     free(ids);
 }

@@ -1,6 +1,6 @@
 /*
- * Text that came out of a trace, made fit for a terminal: nothing in a file may move the cursor, change
- * colours or reverse the line.
+ * Prints text from a trace safely on a terminal: nothing in a file may move the cursor, change colors or reverse the
+ * line.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -8,7 +8,7 @@
 #include "format/base/utf8.h"
 #include "reader/tools/shared/tool.h"
 
-/* What is printed as one piece: a code point, or bytes that are shown as \xHH. */
+/* A unit of output: one code point, or bytes shown as \xHH. */
 struct glyph {
     uint32_t nbytes, columns;
     bool escaped;
@@ -36,7 +36,7 @@ static bool is_in(uint32_t code, const struct range *ranges, size_t count)
     return false;
 }
 
-/* Controls of both kinds, line and paragraph separators, and what reverses the order of a line. */
+/* C0 and C1 controls, line and paragraph separators, and bidirectional controls. */
 static bool is_dangerous(uint32_t code)
 {
     static const struct range ranges[] = {{0, 0x1F},         {0x7F, 0x9F},     {0x200E, 0x200F},
@@ -45,8 +45,7 @@ static bool is_dangerous(uint32_t code)
     return is_in(code, ranges, sizeof ranges / sizeof ranges[0]);
 }
 
-/* wcwidth() knows nothing past ASCII in the C locale; a rough table keeps columns straight for nearly all
- * text. */
+/* In the C locale, wcwidth() knows only ASCII; a rough table keeps columns straight for nearly all text. */
 static uint32_t columns_of(uint32_t code)
 {
     static const struct range none[] = {{0x300, 0x36F}, {0x200B, 0x200D}, {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}};
@@ -89,7 +88,7 @@ static size_t plain_nbytes(const uint8_t *at, size_t nbytes)
     return i;
 }
 
-/* How many columns the text takes; stops counting once it is more than 'limit'. */
+/* The width of the text in columns; stops counting above 'limit'. */
 static size_t measure(const uint8_t *at, size_t nbytes, size_t limit)
 {
     size_t columns = 0;
@@ -123,7 +122,7 @@ static void print_whole(FILE *out, const uint8_t *at, size_t nbytes)
     }
 }
 
-/* At most 'width' columns, the last one an ellipsis if not all fits; gives the columns printed. */
+/* Prints at most 'width' columns, ending in an ellipsis if the text does not fit. Returns the columns printed. */
 static size_t print_cut(FILE *out, const uint8_t *at, size_t nbytes, size_t width)
 {
     size_t columns = measure(at, nbytes, width);

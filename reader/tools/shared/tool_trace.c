@@ -1,5 +1,5 @@
 /*
- * What several commands print about a trace in the same words: names in JSON, and drops.
+ * Facts about a trace that several commands print alike: names in JSON, and drops.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -32,7 +32,7 @@ static void put_known(struct tbed_json *json, const char *key, const char *text)
         tbed_json_string(json, key, text);
 }
 
-/* What is known besides a name. */
+/* Known fields besides the name. */
 static void put_info(struct tbed_json *json, const struct tbed_id_info *info)
 {
     put_known(json, "function", info->function);
@@ -97,7 +97,7 @@ void tool_json_event_name(struct tbed_json *json, struct tbed_reader *reader, ui
     tbed_json_array_close(json);
 }
 
-/* The causes known to this version by name, later ones by number. */
+/* Causes that this version knows have names, later ones numbers. */
 static const char *drop_key(unsigned cause, char buffer[32])
 {
     static const char *const keys[] = {"disk_full",     "size_limit", "no_memory", "interrupted",
