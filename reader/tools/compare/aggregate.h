@@ -1,6 +1,5 @@
 /*
- * What the parts of 'tracebed aggregate' share: aggregate_verb.c puts the rows in order, aggregate_print.c prints
- * them.
+ * Shared by the files of 'tracebed aggregate': aggregate_verb.c sorts the rows, aggregate_print.c prints them.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,10 +21,10 @@ enum aggregate_sort { /* 0: the default */
 };
 
 struct aggregate_row {
-    size_t index; /* of the comparison */
+    size_t index; /* in the comparison */
     struct tbed_comparison_row label;
-    struct tbed_spread spread; /* of the figure that was asked for */
-    bool counts_differ;        /* invocations, cache hits or misses, between runs */
+    struct tbed_spread spread; /* of the requested figure */
+    bool counts_differ;        /* invocations, cache hits or misses differ between runs */
 };
 
 struct aggregate {
@@ -35,13 +34,13 @@ struct aggregate {
     enum aggregate_sort sort;
     struct compare_run *runs;
     size_t run_count;
-    uint64_t *values; /* one a run, for whoever needs a row's */
+    uint64_t *values; /* one per run, reused for each row */
     double *scratch;
     struct tbed_spread total;
-    size_t *outlier_counts;     /* labels in which a run is one, by run */
-    struct aggregate_row *rows; /* that --exclude and -p leave, in the order they are shown */
+    size_t *outlier_counts;     /* the number of labels in which each run is an outlier */
+    struct aggregate_row *rows; /* not hidden by --exclude and -p, in the order in which they are shown */
     size_t row_count, row_shown;
-    size_t label_count;  /* all */
+    size_t label_count;  /* including hidden ones */
     size_t differ_count; /* rows whose counts differ between runs */
 };
 

@@ -1,5 +1,5 @@
 /*
- * An aggregate for people, and for programs. Runs have the numbers of their files on the command line, from 1.
+ * Prints an aggregate as text and as JSON. Runs are numbered from 1, in the order of the files on the command line.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -52,7 +52,7 @@ static void put_headings(const char *const headings[], size_t count, const char 
 
 static const char *const spread_headings[] = {"mean", "std dev", "cv", "median", "min", "max"};
 
-/* A note of a row: the first opens the bracket. */
+/* One note on a row; the first opens the bracket. */
 static void open_note(bool *open)
 {
     if (*open)
@@ -70,7 +70,7 @@ static void note_counts(const struct aggregate *aggregate, const struct aggregat
     bool same_misses = true;
     for (enum tbed_figure figure = TBED_FIGURE_INVOCATIONS; figure <= TBED_FIGURE_HITS; figure++) {
         struct tbed_spread spread = aggregate_spread(aggregate, row->index, figure);
-        /* Where each call is a miss, to say it of both would be to say it twice. */
+        /* If every call is a miss, differing counts of misses add nothing to differing counts of calls. */
         if (spread.min == spread.max || (figure == TBED_FIGURE_MISSES && same_misses))
             continue;
         if (figure == TBED_FIGURE_INVOCATIONS) {
@@ -168,7 +168,7 @@ static void put_artifact(const struct aggregate *aggregate, size_t index,
     putchar('\n');
 }
 
-/* As many as there are kinds of files that the traced program makes. */
+/* One row per kind of file that the traced program writes, so few. */
 static void put_artifacts(const struct aggregate *aggregate)
 {
     struct tbed_comparison_row row;
@@ -291,7 +291,7 @@ static void json_moments(struct tbed_json *json, const struct tbed_spread *sprea
     tbed_json_u64(json, "max", spread->max);
 }
 
-/* The values are those of the last aggregate_spread(). */
+/* Uses the values of the last aggregate_spread(). */
 static void json_spread(struct tbed_json *json, const struct aggregate *aggregate, const char *key,
                         const struct tbed_spread *spread)
 {

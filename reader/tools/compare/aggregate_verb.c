@@ -1,5 +1,5 @@
 /*
- * tracebed aggregate: how much many runs of the same work differ, by label.
+ * tracebed aggregate: show the variation over several runs of the same work, by label.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -111,7 +111,7 @@ static double key_of(const struct aggregate_row *row, enum aggregate_sort sort)
     }
 }
 
-/* Ties by mean, so that one run by itself has an order too; then by label: in their order they come. */
+/* Ties are broken by mean, so that a single run is sorted too, then by label, which is the order of the library. */
 static int compare_rows(const void *left, const void *right, void *context)
 {
     const struct aggregate_row *a = left, *b = right;
@@ -223,7 +223,7 @@ static const char *parse_figure(const char *text, enum tbed_figure *figure_ret)
     return problem;
 }
 
-/* NULL if it was understood, else what is wrong. */
+/* Returns NULL, or what is wrong with the option. */
 static const char *take_option(struct compare_options *options, struct aggregate *aggregate, int option,
                                const char *argument)
 {
@@ -237,7 +237,7 @@ static const char *take_option(struct compare_options *options, struct aggregate
     }
 }
 
-/* -1: go on, with 'optind' at the first file. */
+/* Returns -1 to continue, with 'optind' at the first file, or the exit status. */
 static int take_options(struct compare_options *options, struct aggregate *aggregate, int argc, char **argv)
 {
     static const struct option long_options[] = {COMPARE_OPTIONS,

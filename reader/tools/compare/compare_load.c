@@ -1,6 +1,6 @@
 /*
- * A run of a comparison: a file, opened, its statistics made, added, closed again. A foreign profile is read in place,
- * without importing it.
+ * Adds a run to a comparison: opens a file, makes its statistics, adds them, and closes it. Foreign profiles are read
+ * without importing them.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -46,7 +46,7 @@ static bool go_together(const struct compare_run *first, const struct compare_ru
     return false;
 }
 
-/* Takes what 'made' and the statistics say. */
+/* Fills the run from 'made' and the statistics. */
 static bool add_run(struct tbed_comparison *comparison, enum tbed_status made,
                     const struct tbed_statistics *statistics, const struct tbed_reader *reader,
                     const struct compare_run *first, struct compare_run *run)
@@ -91,7 +91,7 @@ static bool load_trace(struct tbed_comparison *comparison, const struct compare_
                        const struct compare_run *first, struct compare_run *run)
 {
     struct tbed_reader *reader = tool_open(run->path);
-    struct tool_places places; /* as report names them: one name in all runs, wherever a module was loaded */
+    struct tool_places places; /* the names of report, wherever a module was loaded */
     struct tbed_trace_info info;
     if (reader == NULL)
         return false;

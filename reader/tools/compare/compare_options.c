@@ -1,5 +1,5 @@
 /*
- * The options that 'tracebed diff' and 'tracebed aggregate' have in common, and which labels --exclude means.
+ * The options that 'tracebed diff' and 'tracebed aggregate' have in common, and the patterns of --exclude.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -68,14 +68,14 @@ void compare_free_options(struct compare_options *options)
     group_free(&options->group);
 }
 
-/* What '?' stands for: one code point, or one byte of what is none. */
+/* The size of what '?' matches: a code point, or a byte of invalid UTF-8. */
 static size_t step(const char *text, size_t nbytes)
 {
     size_t size = tbed_utf8_step((const uint8_t *)text, nbytes);
     return size > 0 ? size : 1;
 }
 
-/* Only '*' and '?' are special. Going back to the last '*' is enough, so that no label of a file takes long. */
+/* Only '*' and '?' are special. Backtracking to the last '*' is enough, so no label in a file can make this slow. */
 static bool matches(const char *pattern, const char *text, size_t nbytes)
 {
     const char *star = NULL;

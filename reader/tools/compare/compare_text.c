@@ -1,5 +1,5 @@
 /*
- * How figures of a comparison, changes of them, and columns of both are printed.
+ * Formats the figures of a comparison and their changes, and prints columns of them.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,7 +14,7 @@ static bool is_time(const struct compare_run *run, enum tbed_figure figure)
     return tbed_figure_is_time(figure) && run->unit[0] == '\0';
 }
 
-/* A mean of counts need not be whole. */
+/* The mean of counts may have a fraction. */
 static const char *format_number(char buffer[32], double value)
 {
     if (value != floor(value) && value < 999.5)

@@ -1,5 +1,5 @@
 /*
- * What 'tracebed diff' and 'tracebed aggregate' share: how they load runs, their options, how figures are printed.
+ * Shared by 'tracebed diff' and 'tracebed aggregate': loading runs, options, and printing figures.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,12 +15,12 @@
 
 struct compare_options {
     bool json;
-    size_t limit;          /* rows of a table; 0 until it was given or a default was put in */
-    double percent;        /* of the total: rows below are left out */
-    const char **excludes; /* labels, or patterns of them */
+    size_t limit;          /* rows of a table; 0 until the option or the default is set */
+    double percent;        /* of the total; rows below are hidden */
+    const char **excludes; /* labels, or patterns for labels */
     size_t exclude_count;
     unsigned jobs;
-    bool by_scope; /* scopes as 'report' has them, grouped, instead of labels */
+    bool by_scope; /* compare the grouped scopes of 'report' instead of labels */
     struct group group;
 };
 
@@ -33,43 +33,43 @@ enum { COMPARE_OPTION_JSON = 2000, COMPARE_OPTION_BY, COMPARE_OPTION_LAST };
         {"json", no_argument, NULL, COMPARE_OPTION_JSON},                                                    \
         {"by", required_argument, NULL, COMPARE_OPTION_BY}, GROUP_OPTIONS, TOOL_COMMON_OPTIONS
 
-/* NULL if it was understood, else what is wrong. */
+/* Returns NULL, or what is wrong with the option. */
 const char *compare_take_option(struct compare_options *options, int option, const char *argument);
 void compare_free_options(struct compare_options *options);
 
-/* True: --exclude names this label. */
+/* Returns whether --exclude names this label. */
 bool compare_is_excluded(const struct compare_options *options, const struct tbed_comparison_row *row);
 
 /* ---- Runs ---- */
 
-/* What a file was, besides its rows. */
+/* Facts about a file besides its rows. */
 struct compare_run {
     const char *path;
     struct tbed_statistics_totals totals;
-    char unit[17]; /* of a clock that counts; "": it measures time */
+    char unit[17]; /* the unit of a clock that counts; "" if the clock measures time */
     uint64_t drop_count, damage_count;
-    double resolution_ns; /* what is below it is not shown */
+    double resolution_ns; /* digits below this are not shown */
 };
 
-/* A comparison without runs; out of memory is exit 2. */
+/* Creates a comparison without runs; exits with status 2 if there is no memory. */
 struct tbed_comparison *compare_open(void);
 
-/* False: complained; standard input cannot be read twice. */
+/* False, with a complaint, if standard input is named twice. */
 bool compare_check_paths(const struct tool_verb *verb, char **paths, size_t count);
 
 /*
- * Adds the run that is in 'path' to the comparison and tells of damage. 'first' is the run that it has to go together
- * with, NULL for the first itself. False: complained.
+ * Adds the run in 'path' to the comparison and reports damage. 'first' is the first run, whose clock it must match, or
+ * NULL for the first run itself. False after a complaint.
  */
 bool compare_load(struct tbed_comparison *comparison, const char *path, const struct compare_options *options,
                   const struct compare_run *first, struct compare_run *run_ret);
 
-/* What is missing from the figures of a run, a line each. */
+/* Prints what is missing from the figures of a run, one line each. */
 void compare_put_warnings(const struct compare_run *run);
 
 /* ---- Figures ---- */
 
-/* "1.24 ms"; "12,345" where the figure counts or the clock does. */
+/* "1.24 ms", or "12,345" if the figure or the clock counts. */
 const char *compare_format(char buffer[32], const struct compare_run *run, enum tbed_figure figure,
                            double value);
 /* The same with its sign, "+1.24 ms"; "0" for none. */
@@ -82,21 +82,21 @@ const char *compare_format_percent(char buffer[32], double percent);
 const char *compare_key(char buffer[48], const struct compare_run *run, enum tbed_figure figure,
                         const char *suffix);
 
-/* The standard deviation, and the coefficient of variation: 0 where the mean is. */
+/* The standard deviation; and the coefficient of variation, which is 0 if the mean is. */
 double compare_deviation(const struct tbed_spread *spread);
 double compare_variation(const struct tbed_spread *spread);
 
-/* A run's object: what it is and what it lacks. 'key' is NULL in an array. */
+/* The object that describes a run and what is missing from it. 'key' is NULL in an array. */
 void compare_json_run(struct tbed_json *json, const char *key, const struct compare_run *run, uint64_t total);
 
-/* The name of a row, and what is known of it unless scopes were grouped by something else. */
+/* The name of a row, with its other known fields unless scopes were grouped by something else. */
 void compare_json_name(struct tbed_json *json, const struct compare_options *options,
                        const struct tbed_comparison_row *row);
 
-/* A column of a table: right-aligned. Under a colour, if that is not "". */
+/* Prints a right-aligned column, in 'color' unless that is "". */
 #define COMPARE_COLUMN_WIDTH 11
 void compare_put_column(const char *color, const char *text);
-/* The last one. */
+/* Prints the last column. */
 void compare_put_label(const char *text, size_t nbytes);
 /* "12 more labels; --limit=42 shows all" */
 void compare_put_rest(size_t shown, size_t count, const char *what);

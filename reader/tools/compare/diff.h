@@ -1,5 +1,5 @@
 /*
- * What the parts of 'tracebed diff' share: diff_verb.c puts the rows in order, diff_print.c prints them.
+ * Shared by the files of 'tracebed diff': diff_verb.c sorts the rows, diff_print.c prints them.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,7 +9,7 @@
 #include "reader/tools/compare/compare_verbs.h"
 
 struct diff_row {
-    size_t index; /* of the comparison */
+    size_t index; /* in the comparison */
     struct tbed_comparison_row label;
     struct tbed_figures before, after;
 };
@@ -24,12 +24,12 @@ struct diff {
     const struct compare_options *options;
     const struct tbed_comparison *comparison;
     struct compare_run runs[2];
-    struct diff_row *rows; /* that --exclude and -p leave, in the order they are shown */
+    struct diff_row *rows; /* not hidden by --exclude and -p, in the order in which they are shown */
     size_t row_count, row_shown;
     struct diff_artifact *artifacts;
     size_t artifact_count, artifact_shown;
     bool artifacts_differ;
-    size_t label_count;   /* all */
+    size_t label_count;   /* including hidden ones */
     size_t changed_count; /* rows in which any figure differs */
 };
 

@@ -1,5 +1,5 @@
 /*
- * A diff for people, and for programs.
+ * Prints a diff as text and as JSON.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -33,7 +33,7 @@ static const char *color_of(int64_t change)
     return change > 0 ? tool_red() : change < 0 ? tool_green() : "";
 }
 
-/* A column without any change in the shown rows says nothing, nor one of misses where every call is one. */
+/* Omits columns without a change in the shown rows, and misses if every call is a miss. */
 static bool is_shown(const struct diff *diff, enum tbed_figure figure)
 {
     bool changes = false, is_known = figure == TBED_FIGURE_MISSES;
@@ -45,7 +45,7 @@ static bool is_shown(const struct diff *diff, enum tbed_figure figure)
     return changes && !is_known;
 }
 
-/* The counts and times that have no percentage. */
+/* The counts and times that are shown without a percentage. */
 static const struct {
     enum tbed_figure figure;
     const char *heading;

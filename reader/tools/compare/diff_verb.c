@@ -1,5 +1,5 @@
 /*
- * tracebed diff: what changed between two traces, by label.
+ * tracebed diff: show what changed between two traces, by label.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -76,7 +76,7 @@ static bool differs(const struct diff_row *row)
     return memcmp(row->before.of, row->after.of, sizeof row->before.of) != 0;
 }
 
-/* Ties by label: in their order they come. */
+/* Ties are broken by label, which is the order of the library. */
 static int compare_rows(const void *left, const void *right)
 {
     const struct diff_row *a = left, *b = right;
@@ -115,7 +115,7 @@ static void collect_rows(struct diff *diff)
     diff->row_shown = diff->row_count < diff->options->limit ? diff->row_count : diff->options->limit;
 }
 
-/* What grew most first. */
+/* Largest growth first. */
 static int compare_artifacts(const void *left, const void *right)
 {
     const struct diff_artifact *a = left, *b = right;
@@ -186,7 +186,7 @@ static int diff_files(const struct compare_options *options, char **paths, bool 
 
 /* ---- Options ---- */
 
-/* -1: go on, with 'optind' at the first file. */
+/* Returns -1 to continue, with 'optind' at the first file, or the exit status. */
 static int take_options(struct compare_options *options, bool *wants_exit_code_ret, int argc, char **argv)
 {
     static const struct option long_options[] = {

@@ -1,6 +1,5 @@
 /*
- * The verb `dump` is in three files: what is asked for (dump_verb.c), and how an event is printed as text
- * (dump_text.c) and as JSON (dump_json.c).
+ * Shared by the files of 'tracebed dump': dump_verb.c selects events, dump_text.c and dump_json.c print them.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -23,15 +22,15 @@ struct dump {
     bool json, by_stream, absolute, indent, no_symbols;
     struct tbed_trace_info info;
 
-    struct streams streams; /* those chosen by rising number */
+    struct streams streams; /* those chosen, in order of number */
 
     bool has_end;
     uint64_t begin_tick, end_tick;
-    uint64_t left; /* events still to be printed */
+    uint64_t left; /* events left to print */
 
-    struct dump_label *labels; /* one for each of those chosen */
+    struct dump_label *labels; /* one per chosen stream */
     size_t label_width, time_width;
-    size_t label_last; /* the one found last: events of one stream come in rows */
+    size_t label_last; /* the last one found; successive events are often from one stream */
 
     struct tool_places places;
     struct tbed_json out;
@@ -42,7 +41,7 @@ void dump_text_prepare(struct dump *dump);
 void dump_text_event(struct dump *dump, const struct tbed_event *event, uint32_t depth);
 void dump_text_free(struct dump *dump);
 
-/* All string entries, then all bindings, as section 14 of spec/format.md says. */
+/* All string entries, then all bindings; see spec/format.md, section 14. */
 void dump_json_strings(struct dump *dump);
 void dump_json_event(struct dump *dump, const struct tbed_event *event);
 

@@ -1,5 +1,5 @@
 /*
- * The listing of spec/format.md, section 14. The order of fields is spec/decoder.py's.
+ * The listing of spec/format.md, section 14, with fields in the same order as spec/decoder.py.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* 'id' as it is stored, in 64 bits, of which an id needs 30. */
+/* 'id' is the stored 64-bit value, of which an id uses 30 bits. */
 static void put_id(struct dump *dump, const char *key, uint64_t id)
 {
     tbed_json_object_open(&dump->out, key);
@@ -89,7 +89,7 @@ static void put_category(struct dump *dump, uint32_t category)
     tool_json_name(&dump->out, "category_name", dump->reader, category);
 }
 
-/* What stands before U+001E in the format. */
+/* The part of the format before U+001E. */
 static void put_context(struct dump *dump, const struct tbed_event *event)
 {
     enum tbed_status status = TBED_ERR_STRING_ID;

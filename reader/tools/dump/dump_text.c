@@ -1,5 +1,5 @@
 /*
- * Events as lines for people: time, thread, event, name, and what else there is.
+ * Events as text, one per line: time, thread, event, name, and details.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -70,7 +70,7 @@ static void append_number(struct dump_label *label)
     label->nbytes = text.nbytes;
 }
 
-/* Threads that share a name are told apart by their streams' numbers. */
+/* Threads with the same name are distinguished by their stream numbers. */
 static void number_twins(struct dump *dump)
 {
     size_t count = dump->streams.chosen.count;
@@ -89,7 +89,7 @@ static void number_twins(struct dump *dump)
     free(twin);
 }
 
-/* Digits behind the point of seconds: nine, or three where no time is known to less than a millisecond. */
+/* Decimals of seconds: nine, or three if the resolution is a millisecond. */
 static size_t decimals(const struct dump *dump)
 {
     uint64_t resolution = dump->info.resolution_ticks;
@@ -160,7 +160,7 @@ static void put_right(const char *text, size_t nbytes, size_t width)
     fwrite_unlocked(text, 1, nbytes, stdout);
 }
 
-/* Seconds; a user's clock counts whatever it counts. Gives the count of bytes. */
+/* Formats seconds, or the count of a user-defined clock. Returns the number of bytes. */
 static size_t format_relative(const struct dump *dump, char text[40], int64_t ns)
 {
     size_t nbytes = ns < 0;
@@ -225,7 +225,7 @@ static void say_name(struct dump *dump, uint32_t id)
     dump->name.nbytes = 0;
     if (id == TBED_ID_INVALID) {
         say(dump, "?");
-    } else if (tbed_name_get(dump->reader, id, &name) == TBED_OK) { /* of most, without a copy */
+    } else if (tbed_name_get(dump->reader, id, &name) == TBED_OK) { /* usually, without copying it */
         tool_append_event_name(&dump->line, name.text, name.nbytes);
     } else {
         tool_append_name(&dump->name, dump->reader, id);
@@ -233,7 +233,7 @@ static void say_name(struct dump *dump, uint32_t id)
     }
 }
 
-/* Where in the program a name or a format is used, where that was recorded with it. */
+/* The code location of a name or a format, if it was recorded. */
 static void say_site(struct dump *dump, uint32_t id)
 {
     struct tbed_id_info info;
@@ -325,7 +325,7 @@ static void say_gap(struct dump *dump, const struct tbed_event *event)
     say(dump, tbed_drop_cause_text(event->of.gap.cause));
 }
 
-/* Of ticks that are no time: the ticks. */
+/* The ticks themselves if they are not time. */
 static void say_ticks(struct dump *dump, uint64_t tick, uint64_t ticks)
 {
     char text[32];

@@ -1,5 +1,5 @@
 /*
- * tracebed dump: every event, as text or JSON, in order of time or stream by stream.
+ * tracebed dump: print every event as text or JSON, in order of time or stream by stream.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -47,7 +47,7 @@ static const char help[] =
 
 enum { OPTION_ORDER = 2000, OPTION_ABSOLUTE, OPTION_NO_SYMBOLS, OPTION_DEPTH, OPTION_JSON };
 
-/* A time as it was typed: the clock, and with it what a number without a unit means, is known later. */
+/* A time from the command line. The meaning of a number without a unit depends on the clock, which is known later. */
 struct typed_time {
     bool given, has_unit;
     long double value; /* nanoseconds if it has a unit */
@@ -91,7 +91,7 @@ static const char *parse_order(struct dump *dump, struct options *options, const
     return problem;
 }
 
-/* What is wrong with the option, or NULL. */
+/* Returns NULL, or what is wrong with the option. */
 static const char *take_option(struct dump *dump, struct options *options, int option)
 {
     switch (option) {
@@ -157,7 +157,7 @@ static int parse(int argc, char **argv, struct dump *dump, struct options *optio
 
 /* ---- What is asked for, in terms of this trace ---- */
 
-/* The first tick at or after 'ns'; time never runs backward in the map from ticks to time. */
+/* The first tick at or after 'ns'. The conversion from ticks to time is monotonic. */
 static uint64_t tick_at(const struct dump *dump, int64_t ns)
 {
     uint64_t low = 0, high = UINT64_MAX;
@@ -209,7 +209,7 @@ static uint64_t window_last(const struct dump *dump)
     return !dump->has_end ? UINT64_MAX : dump->end_tick > 0 ? dump->end_tick - 1 : 0;
 }
 
-/* Ticks may go back in a stream: whole blocks are passed over, and what is left is in the window or not. */
+/* Ticks may decrease in a stream: the cursor skips only blocks outside the window, so each event is checked. */
 static void print_event(struct dump *dump, const struct tbed_event *event, uint32_t depth)
 {
     if (event->tick < dump->begin_tick || (dump->has_end && event->tick >= dump->end_tick))
@@ -258,7 +258,7 @@ static enum tbed_status walk_time(struct dump *dump)
     return status;
 }
 
-/* A few names are looked up faster one by one than after a walk over all events. */
+/* For a few events, looking up names one by one is faster than preparing all names of the trace. */
 static void open_places(struct dump *dump)
 {
     dump->places = (struct tool_places){.reader = dump->reader, .part = TBED_NAME_ALL};

@@ -1,5 +1,5 @@
 /*
- * What every format of `tracebed export` says about its result.
+ * The summary that 'tracebed export' prints for every format.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -28,7 +28,7 @@ bool export_went_well(const struct export_request *request, enum tbed_status sta
         return true;
     *exit_ret = TOOL_FINE;
     if (status == TBED_ERR_WRITE && tool_output_failed())
-        return false; /* tool_finish() says what there is to say */
+        return false; /* tool_finish() complains */
     *exit_ret = TOOL_TROUBLE;
     tool_complain_error(request->to, error);
     if (status == TBED_ERR_EXISTS)

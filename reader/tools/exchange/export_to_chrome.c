@@ -1,5 +1,5 @@
 /*
- * tracebed export --to=chrome: what is asked of the library, and what is said of the result.
+ * tracebed export --to=chrome: calls the library and prints a summary.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <tracebed/exchange.h>
 
-/* Where the data goes to standard output, this goes to standard error. */
+/* Goes to standard error if the data goes to standard output. */
 static void put_note(bool is_piped, uint64_t count, const char *what, const char *explanation)
 {
     char figure[32];

@@ -1,5 +1,5 @@
 /*
- * tracebed export --to=rtl-log: what is asked of the library, and what is said of the result.
+ * tracebed export --to=rtl-log: calls the library and prints a summary.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -103,7 +103,7 @@ static enum tool_exit export_measureme(const struct export_request *request)
     return TOOL_FINE;
 }
 
-/* How each format is written; what it is and can, the registry says. */
+/* The function that writes each format; the registry of the library describes the formats. */
 static const struct {
     enum tbed_foreign_kind kind;
     enum tool_exit (*run)(const struct export_request *request);
@@ -224,7 +224,7 @@ static const char *take_format(struct options *options, const char *argument)
     return problem;
 }
 
-/* NULL, or what is wrong. */
+/* Returns NULL, or what is wrong with the option. */
 static const char *take_option(struct options *options, int option, const char *argument)
 {
     if (option == 't')

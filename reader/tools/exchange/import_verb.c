@@ -111,7 +111,7 @@ static void tell_damage(const char *from, const struct tbed_import_report *repor
 
 /* ---- The verb ---- */
 
-/* Whether it is the new file that the call could not deal with. */
+/* Returns whether the error is about the new file. */
 static bool is_of_output(enum tbed_status status, const char *from)
 {
     switch (status) {

@@ -1,6 +1,6 @@
 /*
- * The verb `flame` is in four files: what is asked for (flame_verb.c), stacks of memory (flame_memory.c), folded stacks
- * (flame_folded.c), and the drawing (flame_svg.c, with flame_script.c for what moves in it).
+ * Shared by the files of 'tracebed flame': flame_verb.c handles options and output, flame_memory.c makes stacks of
+ * allocations, flame_folded.c prints folded stacks, and flame_svg.c draws, with the script and style in flame_script.c.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,7 +12,7 @@
 
 #include <tracebed/analysis.h>
 
-enum flame_weight { /* what a frame is as wide as */
+enum flame_weight { /* what the width of a frame shows */
                     FLAME_TIME,
                     FLAME_BYTES,  /* allocated */
                     FLAME_COUNT,  /* allocations */
@@ -28,19 +28,19 @@ struct flame {
     struct tbed_stacks *stacks;
     struct tbed_stacks_totals totals;
     FILE *out;
-    double minimum; /* of all; narrower frames are left out of the drawing */
+    double minimum; /* as a fraction of the whole; narrower frames are not drawn */
     const char *title;
-    uint32_t root_depth; /* rows above this depth stand for processes and threads */
+    uint32_t root_depth; /* rows above this depth are processes and threads */
     enum flame_weight weight;
 
-    /* Of memory: the rows, whose ticks are bytes or allocations, and what their labels are in. */
+    /* For memory: the rows, whose ticks are bytes or allocations, and the owners of their labels. */
     struct tbed_stack_row *rows;
     size_t row_count, row_room;
     struct tbed_allocations *allocations;
     struct tbed_statistics *instants;
 };
 
-/* NULL past the last. */
+/* Returns NULL after the last row. */
 static inline const struct tbed_stack_row *flame_row(const struct flame *flame, size_t index)
 {
     if (flame->weight == FLAME_TIME)
@@ -50,15 +50,15 @@ static inline const struct tbed_stack_row *flame_row(const struct flame *flame, 
 
 /* ---- flame_memory.c ---- */
 
-/* NULL, or what is wrong with the argument of --weight. */
+/* Returns NULL, or what is wrong with the argument of --weight. */
 const char *flame_weight_parse(const char *text, enum flame_weight *weight_ret);
-/* What has become of the bytes: "never freed". */
+/* What the weight counts, for example "never freed". */
 const char *flame_weight_text(enum flame_weight weight);
-/* Makes the rows; 'root' is what all is called, NULL: "all". */
+/* Makes the rows; 'root' names the root, NULL: "all". */
 enum tbed_status flame_memory_make(struct flame *flame, const char *root);
 void flame_memory_close(struct flame *flame);
 
-/* Ticks as nanoseconds; as they are where the clock counts something else. */
+/* Ticks in nanoseconds; unchanged if the clock does not measure time. */
 static inline uint64_t flame_value(const struct flame *flame, uint64_t ticks)
 {
     if (flame->weight != FLAME_TIME || flame->info.clock == TBED_CLOCK_USER ||
@@ -68,16 +68,16 @@ static inline uint64_t flame_value(const struct flame *flame, uint64_t ticks)
     return ns >= 0x1p64 ? UINT64_MAX : (uint64_t)(ns + 0.5);
 }
 
-/* One line a stack: "a;b;c N". */
+/* Prints one line per stack: "a;b;c N". */
 void flame_folded(const struct flame *flame);
 
 struct flame_drawn {
-    uint64_t frame_count, narrow_count; /* drawn; left out for being narrow */
+    uint64_t frame_count, narrow_count; /* frames drawn; frames too narrow to draw */
 };
-/* False: no memory left. */
+/* False if there is no memory. */
 bool flame_svg(const struct flame *flame, struct flame_drawn *drawn_ret);
 
-/* What moves in the drawing, as it stands in the file; and how it looks. */
+/* The script and the style sheet of a drawing. */
 extern const char *const flame_script, *const flame_style;
 
 #endif

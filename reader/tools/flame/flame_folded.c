@@ -1,6 +1,6 @@
 /*
- * Folded stacks: a line for each path, its labels joined by ';', a space, and its self time. Other people's flame
- * graph tools read them.
+ * Folded stacks, the input of other flame graph tools: one line per path, with its labels joined by ';', a space, and
+ * its self time.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ';' parts labels and a newline parts stacks: in a label both are shown as \xHH, like any control byte. */
+/* ';' separates labels and a newline separates stacks, so in a label both are escaped as \xHH, like control bytes. */
 static void append_label(FILE *out, const struct tbed_stack_row *row)
 {
     const char *at = row->label, *end = row->label + row->label_nbytes;
@@ -24,7 +24,7 @@ static void append_label(FILE *out, const struct tbed_stack_row *row)
     }
 }
 
-/* Where the labels of each depth end in the line that is being made. */
+/* The end of the label of each depth in the current line. */
 struct line {
     char *bytes;
     size_t nbytes;
@@ -42,7 +42,7 @@ static void keep_end(struct line *line, uint32_t depth)
     line->ends[depth] = (size_t)ftell(line->out);
 }
 
-/* Rows stand behind their parents: what the line holds up to this depth is the path that leads here. */
+/* Rows follow their parents, so the line up to this depth is the path to this row. */
 static void put_row(const struct flame *flame, struct line *line, const struct tbed_stack_row *row)
 {
     fseek(line->out, row->depth == 0 ? 0 : (long)line->ends[row->depth - 1], SEEK_SET);

@@ -1,8 +1,8 @@
 /*
- * The rows of a flame graph of memory: allocations by the stacks that they were made from, functions as frames.
+ * The rows of a flame graph of memory: allocations by call stack, with functions as frames.
  *
- * Stacks are named outermost first, with a newline between frames, which is below all that stands in a frame: in the
- * order of their names each comes right behind the one that it goes on from, and the tree can be made in one pass.
+ * The name of a stack lists its frames outermost first, separated by newlines. A newline sorts before any byte of a
+ * frame, so in order of name each stack directly follows its prefix, and the tree is built in one pass.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,7 +14,7 @@
 
 /* ---- Names ---- */
 
-/* What would look like the end of a frame, or sort below it. */
+/* Replaces bytes that would look like the end of a frame or sort before it. */
 static void clean(char *text, size_t nbytes)
 {
     for (size_t i = 0; i < nbytes; i++)
@@ -59,7 +59,7 @@ static struct tbed_stack_row *add_row(struct flame *flame, const char *label, si
     return row;
 }
 
-/* The row of a frame below 'parent' is the last one at its depth, or there is none yet. */
+/* The row of a frame below 'parent' is the last one at its depth; if that does not match, it is added. */
 static size_t descend(struct flame *flame, size_t *last_at, size_t parent, uint32_t depth, const char *label,
                       size_t nbytes)
 {
@@ -91,7 +91,7 @@ static void add_stack(struct flame *flame, size_t *last_at, const char *name, si
     flame->rows[at].count += count;
 }
 
-/* A row's children stand behind it. */
+/* The children of a row follow it. */
 static void sum_up(struct flame *flame)
 {
     for (size_t i = flame->row_count; i-- > 0;) {
@@ -120,7 +120,7 @@ static uint64_t weigh(const struct flame *flame, const struct tbed_allocation_su
     }
 }
 
-/* In a trace of light recording what happened at a location are allocations. */
+/* A trace of light recording has an instant at a code location for each allocation. */
 static enum tbed_status add_instants(struct flame *flame, size_t *last_at,
                                      const struct tbed_analysis_options *options)
 {

@@ -1,9 +1,9 @@
 /*
- * What moves in a flame graph, and how it looks: the script and the style that stand in each drawing. Without a
- * script, in a picture viewer, the drawing is whole and stands still.
+ * The script and the style sheet that every drawing contains. In a viewer that runs no scripts, the drawing is complete
+ * but static.
  *
- * The script knows of a frame: data-x and data-w, where it begins and how wide it is, of all; data-d, how deep it
- * is; and its title, whose first line is its name.
+ * Each frame has the attributes data-x and data-w, its left edge and its width as fractions of the whole, and data-d,
+ * its depth; the first line of its title is its name.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -27,7 +27,7 @@ const char *const flame_script =
     " var t=g.getElementsByTagName('title')[0].textContent,a=g.getElementsByTagName('text')[0];\n"
     " return {g:g,i:i,x:+g.dataset.x,w:+g.dataset.w,d:+g.dataset.d,t:t,n:t.split('\\n')[0],\n"
     "  r:g.getElementsByTagName('rect')[0],a:a};});\n"
-    /* A frame's place, and as much of its name as fits. */
+    /* Places a frame, and writes as much of its name as fits. */
     "function put(f,x,w){\n"
     " f.g.style.display=w<0.3?'none':'';if(w<0.3)return;\n"
     " f.r.setAttribute('x',x.toFixed(2));f.r.setAttribute('width',w.toFixed(2));\n"
@@ -36,7 +36,7 @@ const char *const flame_script =
     " if(!f.a){if(!s)return;f.a=document.createElementNS(NS,'text');\n"
     "  f.a.setAttribute('y',+f.r.getAttribute('y')+13);f.g.appendChild(f.a);}\n"
     " f.a.setAttribute('x',(x+3).toFixed(2));f.a.textContent=s;}\n"
-    /* What is zoomed to takes all the width; what it is nested in stands above it, faded; the rest is away. */
+    /* The zoomed frame takes the full width; its ancestors are shown faded above it, and all others are hidden. */
     "function draw(){\n"
     " var z=at||{x:0,w:1,d:0},e=1e-8;\n"
     " frames.forEach(function(f){\n"
@@ -47,7 +47,7 @@ const char *const flame_script =
     "  else if(below)put(f,M+(f.x-z.x)/z.w*(W-2*M),f.w/z.w*(W-2*M));\n"
     "  else f.g.style.display='none';});\n"
     " reset.style.display=at?'':'none';}\n"
-    /* What is nested in a match is part of it: only the outermost ones are added up. */
+    /* Frames nested in a match are part of it, so only the outermost matches are summed. */
     "function search(){\n"
     " var t=term.toLowerCase(),sum=0,count=0,end=-1,deep=0;\n"
     " frames.forEach(function(f){\n"

@@ -1,6 +1,6 @@
 /*
- * Flame graphs: one SVG file that needs nothing else. Callers stand above what they call; of siblings the one with
- * the most time comes first; a label has the same colour in every drawing.
+ * Flame graphs as a self-contained SVG file. Callers are above their callees, siblings are sorted by time, and a label
+ * has the same color in every drawing.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,12 +15,12 @@
 #define FRAME_HEIGHT 18
 #define FRAMES_TOP   72
 #define FOOT_HEIGHT  34
-#define CHAR_WIDTH   7.25 /* of the font that the style asks for */
+#define CHAR_WIDTH   7.25 /* of the font in the style sheet */
 
-/* A row where it is drawn: of all, 0 to 1. */
+/* The position of a row, as a fraction of the whole. */
 struct spot {
     double x, width;
-    double next; /* where its next child begins */
+    double next; /* the left edge of its next child */
 };
 
 struct drawing {
@@ -33,7 +33,7 @@ struct drawing {
 
 /* ---- Text ---- */
 
-/* What XML has no way to write (controls, halves of code points, U+FFFE) is shown as \xHH. */
+/* Code points that XML cannot represent (controls, surrogates, U+FFFE) are shown as \xHH. */
 static void put_xml(FILE *out, const char *text, size_t nbytes, size_t columns)
 {
     char *clean = NULL;
@@ -108,7 +108,7 @@ static int compare_siblings(const void *left, const void *right)
     return (a->row > b->row) - (a->row < b->row);
 }
 
-/* Rows in the order in which they get their places: parents first, of siblings the largest. NULL: no memory. */
+/* The rows in the order in which they are placed: parents first, siblings by size. NULL if there is no memory. */
 static struct sibling *sort_siblings(const struct drawing *drawing, size_t count)
 {
     struct sibling *siblings = malloc((count + 1) * sizeof *siblings);
@@ -167,7 +167,7 @@ static void measure(struct drawing *drawing, size_t count)
 
 /* ---- Frames ---- */
 
-/* A pale colour by the label's bytes; roots are grey. */
+/* A pale color derived from the label; roots are gray. */
 static void put_color(const struct flame *flame, const struct tbed_stack_row *row)
 {
     FILE *out = flame->out;

@@ -1,5 +1,5 @@
 /*
- * tracebed flame: where the time went, as a flame graph or as folded stacks.
+ * tracebed flame: draw a flame graph, or print folded stacks.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -58,7 +58,7 @@ struct options {
 
 /* ---- The command line ---- */
 
-/* What is wrong with the option, or NULL. */
+/* Returns NULL, or what is wrong with the option. */
 static const char *take_option(struct flame *flame, struct options *options, int option)
 {
     switch (option) {
@@ -164,8 +164,8 @@ static int close_output(FILE *out, const char *path, int exit)
         return exit;
     tool_complain("%s: cannot be written: %s", path, strerror(errno));
     struct stat status;
-    if (lstat(path, &status) == 0 && S_ISREG(status.st_mode)) /* devices are not ours to remove */
-        unlink(path);                                         /* half a drawing is none */
+    if (lstat(path, &status) == 0 && S_ISREG(status.st_mode)) /* never remove a device */
+        unlink(path);                                         /* incomplete */
     return TOOL_TROUBLE;
 }
 

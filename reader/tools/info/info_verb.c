@@ -1,5 +1,5 @@
 /*
- * tracebed info: what a trace says of itself. Reads headers and records, no events.
+ * tracebed info: show the properties of a trace. Reads headers and records, but no events.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -37,15 +37,15 @@ struct state {
     struct tbed_reader *reader;
     const char *path;
     struct tbed_trace_info info;
-    const struct tbed_import_report *foreign; /* NULL: it is a trace of ours */
-    bool is_written;                          /* a writer is alive, for certain */
+    const struct tbed_import_report *foreign; /* NULL: a native trace */
+    bool is_written;                          /* a writer is certainly alive */
 };
 
 /* ---- Is somebody writing? ---- */
 
 /*
- * Writers hold a shared flock. Trying to lock would get in the way of one that is closing the file this very
- * moment, so the kernel's list is read instead. It may be incomplete (containers, some file systems).
+ * Writers hold a shared flock. Trying to take the lock could disturb a writer that is closing the file, so the kernel's
+ * list of locks is read instead. It may be incomplete in containers and on some file systems.
  */
 static bool is_locked(const char *path)
 {
@@ -165,7 +165,7 @@ static double duration_ns(const struct state *state)
            (double)tbed_ticks_to_ns(state->reader, info->first_tick);
 }
 
-/* A profile that does not tell starts with its clock's 0, which is no time. */
+/* A profile without a start time starts at 0 of its clock, which is not a wall-clock time. */
 static bool knows_start(const struct state *state, int64_t *realtime_ns_ret)
 {
     return tbed_ticks_to_realtime_ns(state->reader, state->info.first_tick, realtime_ns_ret) == TBED_OK &&
@@ -519,7 +519,7 @@ static void json_file(struct tbed_json *out, const struct state *state)
     const struct tbed_trace_info *info = &state->info;
     char file_id[24];
     snprintf(file_id, sizeof file_id, "%016" PRIx64,
-             info->file_id); /* a number of 64 bits is not safe in JSON */
+             info->file_id); /* JSON numbers cannot hold 64 bits safely */
     tbed_json_string(out, "file", state->path);
     tbed_json_u64(out, "size", info->file_nbytes);
     tbed_json_u64(out, "page_size", info->page_nbytes);

@@ -37,7 +37,7 @@ static bool is_of_output(enum tbed_status status)
     return status == TBED_ERR_EXISTS || status == TBED_ERR_WRITE || status == TBED_ERR_DISK_FULL;
 }
 
-/* OUT stays what it was until the new one is whole. */
+/* OUT is replaced only once the new file is complete. */
 static enum tbed_status replace(const char *from, const char *to, uint64_t *left_out_count,
                                 struct tbed_error *error)
 {
@@ -53,7 +53,7 @@ static enum tbed_status replace(const char *from, const char *to, uint64_t *left
     return TBED_ERR_WRITE;
 }
 
-/* A device or a link is no trace to be replaced. */
+/* Devices and symbolic links are not replaced. */
 static bool is_other_than_file(const char *to)
 {
     struct stat old;

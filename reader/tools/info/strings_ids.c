@@ -1,5 +1,5 @@
 /*
- * A set of ids, each with how often it was added. Grows with names, not with events.
+ * A set of ids that counts how often each was added. Its size depends on the number of names, not of events.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * A set of ids, each with how often it was added, for the verb strings.
+ * A set of ids that counts how often each was added, for 'tracebed strings'.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,15 +14,15 @@ struct used_id {
     uint64_t count;
 };
 
-struct used_ids { /* zeroed: empty */
+struct used_ids { /* all zeros: empty */
     TBED_HASHMAP(struct used_id) ids;
 };
 
-/* Gives how often it has been added by now, this time included. */
+/* Returns how often the id has been added, including this time. */
 uint64_t used_ids_add(struct used_ids *used, uint32_t id);
 void used_ids_free(struct used_ids *used);
 
-/* strings_tree.c: what one id consists of, how long it is, and what refers to it. */
+/* strings_tree.c: prints the parts of an id, their lengths, and what refers to it. */
 void strings_tree_put(struct tbed_reader *reader, uint32_t id, struct tbed_json *json);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * One id as a tree: what it consists of, how long each part is, and what refers to it.
+ * Prints an id as a tree: its parts, their lengths, and what refers to it.
  *
- * An id that was shown before is not opened again, so the tree is never larger than the table.
+ * An id is expanded only once, so the tree is never larger than the table.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,7 +17,7 @@ static const char *const meanings[] = {"string", "bound", "location"};
 
 /* ---- Nodes ---- */
 
-/* Of the text; false: not to be told. Parts get a small budget, or a large tree would take quadratic time. */
+/* The size of the text; false if it is unknown. Parts get a small budget, or a large tree would take quadratic time. */
 static bool length_get(const struct tbed_reader *reader, const struct tbed_string_node *node,
                        uint64_t *nbytes_ret, enum tbed_status *status_ret)
 {
@@ -118,7 +118,7 @@ static void put_nodes(struct tbed_reader *reader, uint32_t id, struct tbed_json 
 struct referrers {
     uint32_t entries[REFERRERS_SHOWN_MAX];
     uint64_t entry_count;
-    uint64_t binding_count, bound_count; /* ids that are bound to it, by how many bindings */
+    uint64_t binding_count, bound_count; /* ids that are bound to it, with the number of bindings */
 };
 
 static bool entry_refers(const struct tbed_reader *reader, uint32_t entry, uint32_t id)

@@ -1,5 +1,5 @@
 /*
- * tracebed strings: the string table and what is bound to it.
+ * tracebed strings: print the string table and the bindings.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -165,7 +165,7 @@ static void put_binding_text(struct listing *listing, const struct tbed_binding_
         snprintf(range, sizeof range, "metadata");
     else if (binding->id_count == 1)
         snprintf(range, sizeof range, "%u", binding->first_id);
-    else /* the last one, inclusive: that is how people read a range */
+    else /* the last one, inclusive, as people read ranges */
         snprintf(range, sizeof range, "%u-%llu", binding->first_id,
                  (unsigned long long)binding->first_id + binding->id_count - 1);
     printf("%21s  %*u  ", range, ID_COLUMNS, binding->string_id);
@@ -202,7 +202,7 @@ static void list_bindings(struct listing *listing)
 
 /* ---- What has no text ---- */
 
-/* The ids that events name, each with how often. */
+/* The ids that events name, and how often. */
 static void count_id(struct used_ids *used, uint32_t id)
 {
     if (id != TBED_ID_INVALID) /* says itself that it means nothing */
@@ -274,7 +274,7 @@ static void list_used(struct listing *listing)
     struct tbed_stream_info stream;
     for (size_t i = 0; tbed_stream_get(listing->reader, i, &stream); i++)
         count_stream(listing->reader, stream.stream, &used);
-    size_t slot_count = tbed_hashmap_capacity(&used.ids.map); /* it is a map no more once it is sorted */
+    size_t slot_count = tbed_hashmap_capacity(&used.ids.map); /* sorting destroys the map */
     if (slot_count > 0)
         qsort(used.ids.slots, slot_count, sizeof *used.ids.slots, compare_used);
     for (size_t i = 0; i < slot_count; i++)

@@ -1,5 +1,5 @@
 /*
- * tracebed verify: exactly what is damaged, if anything.
+ * tracebed verify: check for damage.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -34,14 +34,14 @@ enum verdict { INTACT, NOT_CLOSED, DAMAGED };
 
 struct check {
     const char *path;
-    struct tbed_reader *reader;               /* NULL: the header page is damaged, 'error' says how */
-    const struct tbed_import_report *foreign; /* NULL: it is a trace of ours */
+    struct tbed_reader *reader;               /* NULL: the header page is damaged, see 'error' */
+    const struct tbed_import_report *foreign; /* NULL: a native trace */
     struct tbed_error error;
     enum verdict verdict;
     struct tbed_trace_info info;
     uint64_t event_count, string_count, damage_count;
     uint64_t unknown_count,
-        backward_count; /* events of later versions; ticks that decrease. No damage either */
+        backward_count; /* events of later versions and decreasing ticks, which are not damage */
 };
 
 /* ---- Checking ---- */
@@ -71,7 +71,7 @@ static void count_all(struct check *check)
         check->string_count++;
 }
 
-/* A header page that cannot be trusted is damage, not trouble with reading: that is what was asked. */
+/* An invalid header page is a finding, not a failure to read the file. */
 static bool is_damage(enum tbed_status status)
 {
     switch (status) {
@@ -96,13 +96,13 @@ static void check_trace(struct check *check)
     count_all(check);
     tbed_reader_info(check->reader, &check->info);
     check->foreign = tool_foreign_report(check->reader);
-    if (check->foreign != NULL) /* the process's name is the bed's own */
+    if (check->foreign != NULL) /* the process has the name of the trace itself */
         check->string_count = check->foreign->string_count;
     check->damage_count = tool_damage_count(check->reader);
     check->verdict = check->damage_count > 0 ? DAMAGED : check->info.shut ? INTACT : NOT_CLOSED;
 }
 
-/* Damage 'index', also the one that kept the file from being opened; of a foreign file that file's own comes first. */
+/* Damage 'index', including the one that prevented opening the file; damage in a foreign file comes first. */
 static bool damage_at(const struct check *check, size_t index, struct tbed_damage *damage)
 {
     const struct tbed_import_report *foreign = check->foreign;
@@ -121,7 +121,7 @@ static bool damage_at(const struct check *check, size_t index, struct tbed_damag
     return true;
 }
 
-/* What stands before a damage of a profile in three files: which of them. */
+/* For a profile in three files, the prefix that names the damaged file. */
 static const char *part_at(const struct check *check, size_t index)
 {
     const struct tbed_import_report *foreign = check->foreign;

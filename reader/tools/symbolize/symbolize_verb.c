@@ -1,8 +1,8 @@
 /*
- * tracebed symbolize: what the locations of a trace mean, put into the trace.
+ * tracebed symbolize: store functions, files and lines in a trace.
  *
- * Only locations that something in the trace uses are looked for. The file is joined as by any other writer, so whatever
- * happens meanwhile, what was in it stays readable.
+ * Only locations that the trace uses are looked up. The file is joined like any writer joins it, so its previous
+ * contents stay readable whatever happens.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -47,7 +47,7 @@ enum { OPTION_DEBUG_DIR = 2000, OPTION_DEBUGINFOD, OPTION_INLINES, OPTION_NO_INL
 #define FRAMES_AT_ONCE 64
 
 struct symbolize {
-    const char *path; /* that is read, and written */
+    const char *path; /* read, and written */
     const char *from, *to;
     bool overwrite;
     struct tool_buffer debug_directories;
@@ -55,7 +55,7 @@ struct symbolize {
     struct tbed_reader *reader;
     struct tbed_symbols *symbols;
     struct tbed_writer *writer;
-    uint32_t *used; /* places in code that the file does not describe */
+    uint32_t *used; /* code locations that the file does not describe */
     size_t used_count;
     uint64_t found_count;
     uint64_t dropped_count; /* before anything was added */
@@ -77,7 +77,7 @@ static uint64_t count_drops(const struct symbolize *work)
     return count;
 }
 
-/* The file is joined when there is something to add. False: it cannot be. */
+/* Joins the file once there is something to add. False if that fails. */
 static bool join(struct symbolize *work)
 {
     struct tbed_writer_options options = {
@@ -115,7 +115,7 @@ static bool describe(struct symbolize *work, uint32_t location)
 
 /* ---- What is told ---- */
 
-/* Of each module that is used: why nothing, or not all, was found in it. */
+/* For each module in use: why nothing, or not everything, was found in it. */
 static void tell_modules(struct symbolize *work)
 {
     uint32_t told = TBED_ID_INVALID;
@@ -188,7 +188,7 @@ static int symbolize(struct symbolize *work)
     return exit;
 }
 
-/* The copy is symbolized before it gets its name. */
+/* The copy gets its name after it was symbolized. */
 static int symbolize_copy(struct symbolize *work)
 {
     char part[4096];
@@ -249,7 +249,7 @@ static void take_option(struct symbolize *work, int option, const char *argument
     }
 }
 
-/* -1: go on. */
+/* Returns -1 to continue, or the exit status. */
 static int take_options(struct symbolize *work, int argc, char **argv)
 {
     static const struct option longs[] = {

@@ -1,6 +1,5 @@
 /*
- * The verb `tree` is in two files: paths with all calls of the same put together (tree_verb.c), and the calls one by one
- * (tree_calls.c).
+ * Shared by the files of 'tracebed tree': tree_verb.c combines the calls of each path, tree_calls.c prints single calls.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,7 +14,7 @@
 struct tree {
     const char *path;
     bool json;
-    bool calls, paths; /* asked for; neither: what the trace is */
+    bool calls, paths; /* requested; neither: depends on the trace */
     uint64_t depth_max;
     double minimum; /* of the root */
     struct group filter;
@@ -24,11 +23,11 @@ struct tree {
     struct tbed_stacks_options options;
     struct tbed_stacks *stacks;
     struct tool_places places;
-    size_t *first, *next; /* child, and its sibling, by row; the longest first; count: none */
+    size_t *first, *next; /* per row: the first child and the next sibling, longest first; 'count': none */
     size_t count;
 };
 
-/* Ticks as time, or counted. */
+/* Formats ticks as a time or as a count. */
 static inline const char *tree_format_ticks(const struct tree *tree, char buffer[32], uint64_t ticks)
 {
     if (tree->info.clock == TBED_CLOCK_USER)

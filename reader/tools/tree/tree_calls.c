@@ -1,8 +1,8 @@
 /*
- * tracebed tree --calls: the spans of each thread one by one, indented, with time and duration.
+ * tracebed tree --calls: print the spans of each thread one by one, indented, with time and duration.
  *
- * Spans come when they end, and are printed where they began: a thread's spans are kept until the thread ends. They nest
- * as in every other view, by the rule of tracebed/analysis.h.
+ * Spans arrive when they end and are printed in order of their begins, so the spans of a thread are kept until its end.
+ * They nest by the rule in tracebed/analysis.h, as in all other views.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,12 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INDENT_MAX 60 /* levels that are shown by indentation */
+#define INDENT_MAX 60 /* levels shown by indentation */
 #define NS_PER_S   INT64_C(1000000000)
 
 struct call {
     uint64_t begin_tick, end_tick;
-    size_t end_index; /* how many of its thread ended before it */
+    size_t end_index; /* the number of spans of its thread that ended before it */
     size_t parent;    /* its 'end_index'; SIZE_MAX: none */
     size_t depth;
     uint32_t id;
@@ -28,8 +28,8 @@ struct calls {
     struct tree *tree;
     struct call *items;
     size_t count, room;
-    uint64_t unknown_count;         /* spans whose begin is not known */
-    struct tool_buffer name, shown; /* of the call at hand */
+    uint64_t unknown_count;         /* spans without a known begin */
+    struct tool_buffer name, shown; /* of the current call */
 };
 
 /* ---- One thread ---- */
@@ -73,7 +73,7 @@ static bool contains(const struct call *outer, const struct call *inner)
     return outer->begin_tick <= inner->begin_tick && inner->end_tick <= outer->end_tick;
 }
 
-/* From the last to the first: what does not contain a span does not contain those that ended before it either. */
+/* Backward: a span that does not contain this one does not contain any that ended earlier either. */
 static void nest(struct calls *calls)
 {
     size_t top = SIZE_MAX;
@@ -85,7 +85,7 @@ static void nest(struct calls *calls)
     }
 }
 
-/* By begin; of those that began together the outer one ended later. */
+/* By begin; of spans that began together, the outer one ended later. */
 static int compare_calls(const void *left, const void *right)
 {
     const struct call *a = left, *b = right;
@@ -103,7 +103,7 @@ static enum tbed_status read_thread(struct calls *calls, uint32_t stream)
     return status;
 }
 
-/* Whether it is to be shown; its name is made then. */
+/* Returns whether the span is shown; makes its name. */
 static bool takes(struct calls *calls, const struct call *call)
 {
     const struct tree *tree = calls->tree;

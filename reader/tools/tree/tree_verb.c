@@ -1,7 +1,7 @@
 /*
- * tracebed tree: which calls led to which, all calls of the same path put together.
+ * tracebed tree: show which calls led to which, combining the calls of each path.
  *
- * Not here: the calls one by one (tree_calls.c).
+ * Not here: printing calls one by one (tree_calls.c).
  *
  * SPDX-License-Identifier: MIT
  */
@@ -51,7 +51,7 @@ enum { OPTION_PER_THREAD = 2000, OPTION_CALLS, OPTION_PATHS, OPTION_JSON };
 
 /* ---- The command line ---- */
 
-/* What is wrong with the option, or NULL. */
+/* Returns NULL, or what is wrong with the option. */
 static const char *take_option(struct tree *tree, int option)
 {
     switch (option) {
@@ -121,7 +121,7 @@ static int by_ticks(const void *a, const void *b)
     return left->row > right->row ? -1 : left->row < right->row;
 }
 
-/* Rows by rising time, each put in front of its siblings. Roots are children of the row behind the last. */
+/* Takes rows by ascending time and puts each before its siblings. Roots are children of the row after the last. */
 static void link_rows(struct tree *tree)
 {
     const struct tbed_stack_row *row;
@@ -182,7 +182,7 @@ static void print_row_json(const struct tree *tree, struct tbed_json *json, size
     tbed_json_object_close(json);
 }
 
-/* Where a walk is: the rows above, and what they were printed as. */
+/* The state of a walk: the rows above, and how they were printed. */
 struct above {
     size_t row, printed;
     uint64_t root_ticks;
@@ -195,7 +195,7 @@ static bool is_wanted(const struct tree *tree, const struct tbed_stack_row *row,
     return row->depth < roots + tree->depth_max && (row->depth < roots || part >= tree->minimum);
 }
 
-/* Down to the first child, else to the next sibling of the nearest row that has one; no recursion. */
+/* Moves to the first child, or else to the next sibling of the nearest row that has one, without recursion. */
 static void walk(const struct tree *tree, struct tbed_json *json)
 {
     struct above *above = NULL;
