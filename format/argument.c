@@ -42,7 +42,7 @@ static bool packed_is_narrow(uint32_t type)
     return type == TBED_PACKED_U32 || type == TBED_PACKED_I32;
 }
 
-/* The bytes of a value, of a text those in front of it. 0: there is no such type. */
+/* Size of a value; for a text, of the size field before it. 0: unknown type. */
 static size_t packed_nbytes(uint32_t type)
 {
     if (packed_is_narrow(type) || type == TBED_ARG_TEXT)

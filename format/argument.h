@@ -13,8 +13,8 @@
 
 struct tbed_argument_head {
     uint32_t type;
-    uint32_t nbytes;  /* of the value, without padding */
-    uint32_t name_id; /* all 32 bits, so that a check sees the two top ones */
+    uint32_t nbytes;  /* size of the value, without padding */
+    uint32_t name_id; /* all 32 bits, so that the two top ones are checked too */
 };
 
 static inline struct tbed_argument_head tbed_argument_head_load(uint64_t word)
@@ -31,13 +31,13 @@ static inline uint64_t tbed_argument_head_make(struct tbed_argument_head head)
     return (uint64_t)head.type | (uint64_t)head.nbytes << 8 | (uint64_t)head.name_id << 32;
 }
 
-/* Words of the value. */
+/* The number of words that a value takes. */
 static inline uint32_t tbed_argument_value_nwords(uint32_t nbytes)
 {
     return (nbytes + 7) / 8;
 }
 
-/* Values of one word, by definition. */
+/* Does the type always take one word? */
 static inline bool tbed_argument_is_scalar(uint32_t type)
 {
     return type >= TBED_ARG_U64 && type <= TBED_ARG_ID;
@@ -46,16 +46,16 @@ static inline bool tbed_argument_is_scalar(uint32_t type)
 /* Checks that 'argument_count' arguments fill 'nwords' words exactly. Errors: EVENT_ARGUMENT. */
 enum tbed_status tbed_arguments_check(const uint64_t *at, size_t nwords, uint32_t argument_count);
 
-/* Takes one argument that was checked; returns where the next one stands. */
+/* Reads one argument, which must have been checked; returns the start of the next one. */
 const uint64_t *tbed_argument_take(const uint64_t *at, struct tbed_argument *argument_ret);
 
 /*
- * Checks that 'argument_count' packed values of these types, 4 bits each, fill 'nbytes' bytes up to a rest of less than
- * a word. Errors: EVENT_ARGUMENT.
+ * Checks that 'argument_count' packed values of these types, 4 bits each, fill 'nbytes' bytes except for less than a
+ * word. Errors: EVENT_ARGUMENT.
  */
 enum tbed_status tbed_packed_check(const uint8_t *at, size_t nbytes, uint32_t argument_count, uint32_t types);
 
-/* Takes one packed value that was checked; returns where the next one stands. */
+/* Reads one packed value, which must have been checked; returns the start of the next one. */
 const uint8_t *tbed_packed_take(const uint8_t *at, uint32_t type, struct tbed_argument *argument_ret);
 
 #endif

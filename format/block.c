@@ -39,7 +39,7 @@ struct tbed_block_fields tbed_block_load(const uint8_t *block)
     return fields;
 }
 
-/* One row of a check list: 'bad' is the violation, 'offset' and 'value' tell where and what. */
+/* One row of a check list: 'bad' is the violation; 'offset' and 'value' say where it is and what was found. */
 struct check {
     bool bad;
     enum tbed_status status;
@@ -91,7 +91,7 @@ static bool used_is_allowed(const struct tbed_block_fields *fields, const struct
 
 static bool ordinal_is_allowed(const struct tbed_block_fields *fields, const struct tbed_block_place *place)
 {
-    if (fields->kind == TBED_BLOCK_EVENTS && fields->generation != 0) /* in a ring: whose block it is */
+    if (fields->kind == TBED_BLOCK_EVENTS && fields->generation != 0) /* in a ring: the block's owner */
         return fields->string_page < place->next_stream;
     if (fields->kind == TBED_BLOCK_EVENTS || fields->kind == TBED_BLOCK_RECORDS)
         return fields->string_page == 0;
@@ -170,7 +170,7 @@ static enum tbed_status scan_events(const uint8_t *block, uint32_t nbytes, struc
     return status;
 }
 
-/* Words that follow the first one. */
+/* The number of words after the first one. */
 static size_t payload_nwords(const uint64_t *at)
 {
     switch (tbed_event_tag(*at)) {
@@ -200,7 +200,7 @@ uint64_t tbed_block_latest_tick(const uint8_t *block, uint32_t used_nbytes)
     return last_tick;
 }
 
-/* Entries and records alike: a word that tells the size, then the rest. 0: it tells nothing possible. */
+/* The size of an entry or record, from its first word. 0: the word has no valid size. */
 static uint64_t item_nbytes(enum tbed_block_kind kind, uint64_t head, uint64_t left_nbytes)
 {
     if (kind == TBED_BLOCK_STRINGS) {
@@ -223,7 +223,7 @@ static enum tbed_status scan_items(const uint8_t *block, uint32_t nbytes, enum t
             status = kind == TBED_BLOCK_STRINGS ? TBED_ERR_STRING_LENGTH : TBED_ERR_RECORD_LENGTH;
             break;
         }
-        at += (uint32_t)step; /* sizes are multiples of 8 and so is the block's: no step leaves it */
+        at += (uint32_t)step; /* all sizes are multiples of 8, including the block's, so no step leaves it */
         scan->item_count++;
     }
     scan->end_nbytes = at;

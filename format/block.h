@@ -1,8 +1,7 @@
 /*
- * Blocks: the header taken apart and checked, the content walked. Pure functions over bytes.
+ * Decodes and checks block headers, and walks the content of blocks. Pure functions over bytes.
  *
- * Not here: checks that need a second block (BLOCK_TWICE, BLOCK_MISSING, doubled ordinals) and access to
- * files.
+ * Not here: checks that need a second block (BLOCK_TWICE, BLOCK_MISSING, duplicate ordinals), and file access.
  *
  * Source: spec/format.md, section 4.
  *
@@ -30,15 +29,15 @@ struct tbed_block_fields { /* the block header, host order */
     uint64_t checksum;
 };
 
-/* What is known of a block from where it stands; the header has to agree. */
+/* What a block's position says about it; the header must agree. */
 struct tbed_block_place {
     uint64_t file_id;
     uint32_t page_nbytes;
     uint32_t page;
-    uint32_t cell;              /* 0: the whole page */
-    uint32_t nbytes;            /* the page's size, or the cell size that the cells page says */
-    uint32_t cells_string_page; /* of a cell: its page's ordinal */
-    uint64_t next_stream;       /* the file's; loaded after the block's first word, for a live file */
+    uint32_t cell;              /* 0: the block fills the page */
+    uint32_t nbytes;            /* the page's size, or the cell size stored in the cells page */
+    uint32_t cells_string_page; /* for a cell: the ordinal of its page */
+    uint64_t next_stream;       /* the file's counter; in a live file, loaded after the block's first word */
     uint64_t next_string_page;  /* the same */
 };
 
@@ -49,18 +48,18 @@ struct tbed_block_place {
 struct tbed_block_fields tbed_block_load(const uint8_t *block);
 
 /*
- * Checks all of section 12's block checks that a header can fail alone. The kind is not NONE.
+ * Makes those block checks of section 12 that need only the header. The kind is not NONE.
  *
  * Errors: BLOCK_KIND, SHIFT, CELL, PAGE, FILE, STREAM, DEPTH, USED, TICKS, ORDINAL; '*field_ret' is
- *         then the offset of the field in the block, '*detail_ret' what it says.
+ *         then the offset of the field in the block, '*detail_ret' its value.
  */
 enum tbed_status tbed_block_header_check(const struct tbed_block_fields *fields,
                                          const struct tbed_block_place *place, uint32_t *field_ret,
                                          uint64_t *detail_ret);
 
 /*
- * Checks what a sealed block holds: BLOCK_CHECKSUM, BLOCK_TAIL. 'nbytes' is the block's size (of a cells
- * page: the cell size), and 64 <= used <= nbytes was checked. 'skip_hash' leaves the checksum out.
+ * Checks the content of a sealed block: BLOCK_CHECKSUM, BLOCK_TAIL. 'nbytes' is the block's size (for a cells page, the
+ * cell size); 64 <= used <= nbytes must have been checked. 'skip_hash' omits the checksum.
  */
 enum tbed_status tbed_block_content_check(const uint8_t *block, const struct tbed_block_fields *fields,
                                           uint32_t nbytes, bool skip_hash);
@@ -71,7 +70,7 @@ static inline uint32_t tbed_block_stored_count(uint32_t nbytes, uint32_t depth)
     return depth < nbytes / 64 ? depth : nbytes / 64;
 }
 
-/* Where its first event word stands. */
+/* The offset of its first event word. */
 static inline uint32_t tbed_block_words_offset(uint32_t nbytes, uint32_t depth)
 {
     return TBED_BLOCK_HEADER_NBYTES + TBED_STACK_ENTRY_NBYTES * tbed_block_stored_count(nbytes, depth);
@@ -80,27 +79,26 @@ static inline uint32_t tbed_block_words_offset(uint32_t nbytes, uint32_t depth)
 /* Checks the stored stack: EVENT_STACK, with the offset in the block, or OK. */
 enum tbed_status tbed_block_stack_check(const uint8_t *block, uint32_t stored_count, uint32_t *offset_ret);
 
-/* What tbed_block_scan() found out. */
+/* The result of tbed_block_scan(). */
 struct tbed_block_scan {
-    uint32_t end_nbytes; /* the end of what the block holds: where its first zero word or its damage stands */
-    uint64_t last_tick;  /* of the latest event, at least the first tick */
+    uint32_t end_nbytes; /* the end of the content: the offset of the first zero word or of the damage */
+    uint64_t last_tick;  /* the latest event's tick, at least the first tick */
     bool has_rest;       /* bytes after 'end_nbytes' are not zero: an interrupted record, or damage */
-    uint64_t item_count; /* words and records, entries, or records before the end */
+    uint64_t item_count; /* event words and records, string entries, or records before the end */
 };
 
 /*
- * tbed_block_scan() walks a block that is not sealed, of kind EVENTS, STRINGS or RECORDS, from its content's
- * start to the first zero word or to the block's end; of a cells page it says 64. The header's kind, depth
- * and first tick are taken as they are; the result is within the block whatever they say.
+ * tbed_block_scan() walks a block of kind EVENTS, STRINGS or RECORDS that is not sealed, from the start of its content
+ * to the first zero word or to the end of the block. For a cells page the end is 64. The header's kind, depth and first
+ * tick are not checked; whatever they are, the result lies within the block.
  *
- * Errors: EVENT_… , STRING_LENGTH or RECORD_LENGTH if it met damage: 'end_nbytes' is then the damage's offset
- * in the block. '*scan_ret' is filled in any case. Contents of strings and fields of records are not looked
- * at.
+ * Errors: EVENT_… , STRING_LENGTH or RECORD_LENGTH if it found damage; 'end_nbytes' is then the damage's offset in the
+ * block. '*scan_ret' is filled in any case. Contents of strings and fields of records are not examined.
  */
 enum tbed_status tbed_block_scan(const uint8_t *block, uint32_t nbytes, enum tbed_block_kind kind,
                                  struct tbed_block_scan *scan_ret);
 
-/* The latest tick in [0, used) of an event block that is one's own: its words are believed. */
+/* The latest tick in [0, used) of an event block of the caller's own, whose words are trusted. */
 uint64_t tbed_block_latest_tick(const uint8_t *block, uint32_t used_nbytes);
 
 #endif

@@ -9,19 +9,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Section 3.1: over what never changes. 'page' has at least 256 bytes. */
+/* Section 3.1: the checksum of the header fields that never change. 'page' has at least 256 bytes. */
 uint64_t tbed_header_checksum(const void *page);
 
-/* Section 3.2: over all that is shared. 'page' has 'page_nbytes' bytes. */
+/* Section 3.2: the checksum of the shared region. 'page' has 'page_nbytes' bytes. */
 uint64_t tbed_closing_checksum(const void *page, size_t page_nbytes);
 
-/* The same where 'header' is a copy of the first 512 bytes that has the final counters and state already. */
+/* The same; 'header' is a copy of the first 512 bytes that already has the final counters and state. */
 uint64_t tbed_closing_checksum_apart(const void *header, const void *page, size_t page_nbytes);
 
-/* Section 4: over a block with all its final fields. 64 <= used_nbytes <= the block's size. */
+/* Section 4: the checksum of a block whose fields are final. 64 <= used_nbytes <= the block's size. */
 uint64_t tbed_block_checksum(const void *block, size_t used_nbytes);
 
-/* The same where 'header' is a copy that has the final fields already and 'payload' is [64, used). */
+/* The same; 'header' is a copy that already has the final fields, and 'payload' is [64, used). */
 uint64_t tbed_block_checksum_apart(const void *header, const void *payload, size_t payload_nbytes);
 
 /* Section 7: the hash in a string entry. */

@@ -18,7 +18,7 @@ uint32_t tbed_extended_fixed_nwords(uint32_t type)
     return type <= TBED_EXT_LEAVE ? nwords[type] : 0;
 }
 
-/* The value of a COUNTER; whether it is all there is for the check of the arguments to say. */
+/* The value of a COUNTER; the check of the arguments decides whether it is complete. */
 static bool starts_with_number(struct tbed_extended_head head, const uint64_t *payload)
 {
     if (head.argument_count == 0 || head.nwords < 2)

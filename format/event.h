@@ -40,7 +40,7 @@ static inline bool tbed_event_time_is_allowed(uint64_t word)
     return tbed_event_delta(word) == 0 && tbed_event_id(word) != 0;
 }
 
-/* How far a TIME word moves the base. */
+/* The ticks by which a TIME word advances the base. */
 static inline uint64_t tbed_event_time_ticks(uint64_t word)
 {
     return (uint64_t)tbed_event_id(word) << 31;
@@ -98,7 +98,7 @@ static inline uint64_t tbed_extended_head_make(struct tbed_extended_head head)
            (uint64_t)head.aux << 32;
 }
 
-/* Types whose inside this version knows; the others are skipped by their count of words. */
+/* Types whose content this version knows; all others are skipped by their word count. */
 static inline bool tbed_extended_is_known(uint32_t type)
 {
     return type >= TBED_EXT_BEGIN && type <= TBED_EXT_LEAVE;
@@ -110,7 +110,7 @@ static inline bool tbed_extended_ends_span(uint32_t type)
     return type == TBED_EXT_END || type == TBED_EXT_LEAVE;
 }
 
-/* 'aux' of a MESSAGE; that of a PACKED_MESSAGE has the types above these 4 bits. */
+/* 'aux' of a MESSAGE; a PACKED_MESSAGE stores its types above these 4 bits. */
 static inline uint32_t tbed_message_severity(uint32_t aux)
 {
     return aux & ~TBED_MESSAGE_CONTEXT;
@@ -135,17 +135,16 @@ static inline uint32_t tbed_packed_types(uint32_t aux)
 uint32_t tbed_extended_fixed_nwords(uint32_t type);
 
 /*
- * Checks an EXTENDED record whose second word is 'head'. 'payload' is what follows that word, of which
- * 'left_nwords' words are before the block's end.
+ * Checks an EXTENDED record whose second word is 'head'. 'payload' follows that word; 'left_nwords' words remain before
+ * the block's end.
  *
- * Errors: EVENT_LENGTH, EVENT_ARGUMENT. Unknown types need to fit only.
+ * Errors: EVENT_LENGTH, EVENT_ARGUMENT. Unknown types only have to fit.
  */
 enum tbed_status tbed_extended_check(struct tbed_extended_head head, const uint64_t *payload,
                                      size_t left_nwords);
 
 /*
- * Checks the event whose first word is 'word', not zero, standing at 'at' < 'end', and tells its size in
- * words.
+ * Checks the event at 'at' < 'end', whose first word is 'word' and not zero, and returns its size in words.
  *
  * Errors: EVENT_TAG, EVENT_TIME, EVENT_LENGTH, EVENT_ARGUMENT.
  */

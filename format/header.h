@@ -8,7 +8,7 @@
 
 #include "format/layout.h"
 
-struct tbed_header_fields { /* what never changes, host order */
+struct tbed_header_fields { /* the fields that never change, in host order */
     uint32_t page_nbytes;
     uint64_t file_id;
     uint32_t ring_page_count;
@@ -25,8 +25,8 @@ struct tbed_header_fields { /* what never changes, host order */
 void tbed_header_make(void *page, const struct tbed_header_fields *fields);
 
 /*
- * The file checks of section 12 that stop the reading, on the first 'nbytes' bytes of a file.
- * 'nbytes' may be less than a page: then HEADER_CUT, once the fields that are there have passed.
+ * Makes the file checks of section 12 that stop the reading, on the first 'nbytes' bytes of a file. If 'nbytes' is less
+ * than a page, the result is HEADER_CUT, provided that the fields that are there pass.
  */
 enum tbed_status tbed_header_check(const void *bytes, size_t nbytes, struct tbed_header_fields *fields_ret,
                                    struct tbed_error *error_ret);

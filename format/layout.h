@@ -15,7 +15,7 @@
 
 #define TBED_CELL_SHIFT_DEFAULT    10
 #define TBED_CELL_SHIFT_MIN        9
-#define TBED_HEADER_FIXED_NBYTES   256 /* what never changes */
+#define TBED_HEADER_FIXED_NBYTES   256 /* the fields that never change */
 #define TBED_SHARED_NBYTES         256 /* the shared counters, [256, 512) */
 #define TBED_BLOCK_HEADER_NBYTES   64
 #define TBED_STACK_ENTRY_NBYTES    16

@@ -89,14 +89,14 @@ static uint32_t load32(const uint8_t *record, size_t offset)
     return tbed_le32_load(value);
 }
 
-/* What is counted, behind a record's fixed part. */
+/* The counted items after a record's fixed part. */
 struct counted {
     uint8_t type;
     uint8_t count_offset;
     uint8_t fixed_nbytes;
     uint8_t item_nbytes;
-    uint8_t ids;   /* a bit for each 32-bit field of an item that is an id */
-    uint8_t zeros; /* the same for those that are zero */
+    uint8_t ids;   /* a bit for each 32-bit field of an item that must be an id */
+    uint8_t zeros; /* the same for fields that must be zero */
 };
 
 #define COUNTED(type, record, count)                                                                         \
@@ -110,7 +110,7 @@ static const struct counted counted_parts[] = {
     {COUNTED(FRAMES, frames, count), sizeof(struct tbed_disk_frame), 3, 8},
 };
 
-/* NULL: the record has nothing that is counted. */
+/* NULL: the record has no counted part. */
 static const struct counted *counted_find(uint64_t head)
 {
     for (size_t i = 0; i < sizeof counted_parts / sizeof counted_parts[0]; i++)
@@ -119,7 +119,7 @@ static const struct counted *counted_find(uint64_t head)
     return NULL;
 }
 
-/* Counted parts take no more than what the record's size leaves for them. */
+/* A counted part must fit in the space that the record's size leaves. */
 static enum tbed_status check_count(const uint8_t *record, uint64_t head, uint64_t *detail)
 {
     const struct counted *part = counted_find(head);
@@ -145,7 +145,7 @@ static enum tbed_status check_item(const struct counted *part, const uint8_t *it
     return TBED_OK;
 }
 
-/* 'count' was checked. */
+/* 'count' must have been checked. */
 static enum tbed_status check_items(const uint8_t *record, uint64_t head, uint32_t count, uint64_t *detail)
 {
     const struct counted *part = counted_find(head);
@@ -191,7 +191,7 @@ static enum tbed_status check_bind_list(const uint8_t *record, uint32_t count, u
     return TBED_OK;
 }
 
-/* A stack's parent has a lower id than its own: so there are no circles. */
+/* A stack's parent has a lower id than the stack, so there are no cycles. */
 static enum tbed_status check_stacks(const uint8_t *record, uint32_t first, uint32_t count, uint64_t *detail)
 {
     *detail = first;
@@ -212,7 +212,7 @@ static enum tbed_status check_range(uint32_t first, uint32_t count, bool is_bind
                                                                               : TBED_ERR_RECORD_RANGE;
 }
 
-/* 'count' is that of the counted part, and was checked. */
+/* 'count' belongs to the counted part, and must have been checked. */
 static enum tbed_status check_ranges(const uint8_t *record, uint64_t head, uint32_t count, uint64_t *detail)
 {
     uint32_t first = load32(record, TBED_RECORD_HEAD_NBYTES);

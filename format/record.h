@@ -37,7 +37,7 @@ static inline uint64_t tbed_record_head_make(uint32_t type, uint32_t nbytes)
 enum tbed_status tbed_record_head_check(uint64_t head, uint64_t left_nbytes);
 
 /*
- * Checks the fields of a record whose head passed: counts that fit (RECORD_LENGTH), fields in range
+ * Checks the fields of a record whose head has passed: counts that fit (RECORD_LENGTH), fields in range
  * (RECORD_FIELD), id ranges among the reserved ids or METADATA (RECORD_RANGE). Unknown types pass.
  * '*detail_ret' is the value found when it fails.
  */

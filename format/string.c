@@ -21,8 +21,8 @@ static bool is_reference(uint8_t byte)
 }
 
 /*
- * Why no code point starts at 'at', with 'left' bytes up to the content's end: the content ends there, or a code
- * point is cut off by the last byte; or it is a bad one.
+ * Why no code point starts at 'at', with 'left' bytes before the content's end: STRING_END if the content ends there or
+ * cuts a code point off, otherwise STRING_UTF8.
  */
 static enum tbed_status text_trouble(const uint8_t *at, uint32_t left)
 {

@@ -32,7 +32,7 @@ static inline uint32_t tbed_string_head_hash(uint64_t head)
     return (uint32_t)(head >> 32);
 }
 
-/* Bytes of a whole entry whose content has 'nbytes'; 64 bits, so that no size can wrap. */
+/* The size of an entry whose content has 'nbytes'; 64 bits, so that it cannot wrap. */
 static inline uint64_t tbed_string_entry_nbytes(uint32_t nbytes)
 {
     return tbed_round_up(TBED_STRING_HEAD_NBYTES + (uint64_t)nbytes, 8);
@@ -56,19 +56,19 @@ enum tbed_status tbed_string_head_check(uint64_t head, uint64_t left_nbytes);
 struct tbed_content_component {
     bool is_reference;
     uint32_t id;         /* of a reference */
-    const uint8_t *text; /* else */
+    const uint8_t *text; /* otherwise */
     uint32_t nbytes;
 };
 
 /*
- * Takes the component at '*at' of a content of 'nbytes' bytes, terminator included, and moves '*at' past it.
+ * Reads the component at '*at' of a content of 'nbytes' bytes, terminator included, and moves '*at' past it.
  *
  * Errors: TBED_END at the terminator; STRING_END, STRING_UTF8.
  */
 enum tbed_status tbed_content_next(const uint8_t *content, uint32_t nbytes, uint32_t *at,
                                    struct tbed_content_component *component_ret);
 
-/* All components in turn: STRING_END, STRING_UTF8 or OK. */
+/* Checks all components in turn: STRING_END, STRING_UTF8 or OK. */
 enum tbed_status tbed_content_check(const uint8_t *content, uint32_t nbytes);
 
 #endif

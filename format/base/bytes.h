@@ -24,7 +24,7 @@ typedef struct {
     uint8_t b[8];
 } tbed_le64;
 
-/* One unrolled expression each: gcc 12 and clang 14 make a single mov of it, but keep a loop as a loop. */
+/* Each is one unrolled expression, which gcc 12 and clang 14 compile to a single mov; they keep a loop as a loop. */
 static inline uint16_t tbed_le16_load(tbed_le16 v)
 {
     return (uint16_t)(v.b[0] | v.b[1] << 8);
@@ -58,8 +58,8 @@ static inline tbed_le64 tbed_le64_make(uint64_t v)
 }
 
 /*
- * Words that a live writer may be storing this very moment: one load, acquire, into a local.
- * Both machines are little-endian; big-endian ones are refused at compile time.
+ * Load words that a live writer may be storing at this moment: one acquire load, into a local.
+ * Both supported machines are little-endian; big-endian ones are refused at compile time.
  */
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "tracebed runs on little-endian machines");
 

@@ -12,12 +12,13 @@
 #include <stdint.h>
 #include <string.h>
 
-#define TBED_SIZED_NBYTES_MAX 4096 /* no struct is longer: another size is a mistake of the caller's */
+#define TBED_SIZED_NBYTES_MAX 4096 /* no struct is longer; a larger size is the caller's mistake */
 
-/* Fills the caller's struct: an older one gets its part, a newer one zeros for what this library does not know. */
+/* Fills the caller's struct. An older one gets the fields that it has; a newer one gets zeros in the unknown fields. */
 static inline void tbed_sized_give(void *to, size_t to_nbytes, const void *from, size_t from_nbytes)
 {
-    if (to_nbytes == from_nbytes) { /* 'from_nbytes' is a constant: a few moves instead of a call */
+    if (to_nbytes ==
+        from_nbytes) { /* 'from_nbytes' is a constant, so this is a few moves instead of a call */
         memcpy(to, from, from_nbytes);
         return;
     }
@@ -28,8 +29,8 @@ static inline void tbed_sized_give(void *to, size_t to_nbytes, const void *from,
 }
 
 /*
- * Reads the caller's struct: what an older one lacks is zero. False: a newer one asks for something that this library
- * does not know, or the size is none.
+ * Reads the caller's struct; fields that an older one lacks are zero. False: a newer one sets a field that this library
+ * does not know, or the size is invalid.
  */
 static inline bool tbed_sized_take(void *to, size_t to_nbytes, const void *from, size_t from_nbytes)
 {
@@ -42,7 +43,7 @@ static inline bool tbed_sized_take(void *to, size_t to_nbytes, const void *from,
     return true;
 }
 
-/* The same for options, which begin with their size. None are all zeros. */
+/* The same for options, which begin with their size. NULL stands for all zeros. */
 static inline bool tbed_options_take(void *to, size_t to_nbytes, const void *given)
 {
     size_t given_nbytes;

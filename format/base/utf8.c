@@ -44,7 +44,7 @@ size_t tbed_utf8_valid_nbytes(const uint8_t *text, size_t nbytes)
 
 size_t tbed_utf8_cut_nbytes(const uint8_t *text, size_t nbytes)
 {
-    size_t start = nbytes; /* of the last code point, if it has more than one byte */
+    size_t start = nbytes; /* bytes of the last code point, if it has more than one */
     while (start > 0 && nbytes - start < 4 && (text[start - 1] & 0xC0) == 0x80)
         start--;
     if (start == 0 || text[start - 1] < 0xC0)

@@ -30,7 +30,7 @@ static int hex_digit(int c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* The bytes of the block that is fenced by "```hex NAME". Tests run in the project's root. */
+/* The bytes of the block fenced by "```hex NAME". Tests run in the project's root. */
 static struct example example_read(const char *name)
 {
     struct example example = {.nbytes = 0};

@@ -34,15 +34,15 @@ static uint32_t random_below(uint32_t bound)
     return (uint32_t)(random_state >> 32) % bound;
 }
 
-/* A record as its fields are, and the bytes of its values. */
+/* A record's fields, and the bytes of its values. */
 struct record {
     uint32_t type, argument_count, nwords, aux;
-    uint32_t present_nwords; /* behind the second word, before the block's end */
-    uint32_t nbytes;         /* of the values */
+    uint32_t present_nwords; /* after the second word, before the block's end */
+    uint32_t nbytes;         /* size of the values */
     uint8_t bytes[NBYTES_MAX];
 };
 
-/* ---- Making them up ---- */
+/* ---- Random records ---- */
 
 static void add_bytes(struct record *record, uint32_t nbytes)
 {
@@ -100,7 +100,7 @@ static void damage(struct record *record)
     case 5: /* cut */
         record->present_nwords = random_below(record->present_nwords + 1);
         break;
-    case 6: /* a byte, perhaps of a text's size */
+    case 6: /* a byte, possibly part of a text's size */
         record->bytes[random_below(record->nbytes + 1)] = (uint8_t)random_below(256);
         break;
     default: /* a text's size is huge */
@@ -108,15 +108,15 @@ static void damage(struct record *record)
     }
 }
 
-/* ---- The slow reading ---- */
+/* ---- The slow reader ---- */
 
 struct value {
     uint32_t type;
-    uint64_t bits;  /* of a text its size */
+    uint64_t bits;  /* for a text, its size */
     uint32_t first; /* the text's first byte */
 };
 
-/* 'nbytes' bytes, the lowest first; false: they are not all there. */
+/* Reads 'nbytes' bytes, the lowest first; false: they are not all there. */
 static bool take_number(const struct record *record, uint64_t *at, uint64_t end, uint32_t nbytes,
                         uint64_t *number_ret)
 {

@@ -16,7 +16,7 @@
 
 #define NBYTES 512u
 
-/* A block of 512 bytes: a header that says little, and words from offset 64 on. */
+/* A block of 512 bytes: a nearly empty header, and words from offset 64 on. */
 struct block {
     _Alignas(8) uint8_t bytes[NBYTES];
     uint32_t at;
@@ -157,7 +157,7 @@ static void strings_and_records_are_stepped_over_whole(void **state)
     assert_int_equal(scan.last_tick, 100);
 }
 
-/* Any bytes at all: the end is inside the block, at a word, and the scan ends. */
+/* With arbitrary bytes, the scan terminates and its end is inside the block, at a word. */
 static void random_blocks_are_scanned_safely(void **state)
 {
     uint64_t random = 42;

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-/* RFC 3629, as it says it. */
+/* The definition in RFC 3629, taken literally. */
 static size_t encode(uint32_t point, uint8_t bytes[4])
 {
     if (point < 0x80) {
@@ -43,7 +43,7 @@ static void every_code_point_is_one_step(void **state)
     }
 }
 
-/* Cut anywhere, a text ends with the last code point that is complete. */
+/* Wherever a text is cut, it ends with the last complete code point. */
 static void a_cut_is_between_code_points(void **state)
 {
     static const uint32_t points[] = {'a', 0xE9, 0x20AC, 0x10348, 'b', 0x7FF, 0xFFFD};
@@ -57,12 +57,12 @@ static void a_cut_is_between_code_points(void **state)
         whole = end;
         assert_int_equal(tbed_utf8_cut_nbytes(text, end), end);
     }
-    /* Bytes that are no code point are not cut: they are somebody else's to report. */
+    /* Bytes that are not a code point are not cut off; another check reports them. */
     assert_int_equal(tbed_utf8_cut_nbytes((const uint8_t *)"\x80\x80\x80\x80\x80", 5), 5);
     assert_int_equal(tbed_utf8_cut_nbytes((const uint8_t *)"a\xFF", 2), 2);
 }
 
-/* All sequences of three bytes after a lead of four, and of one and two: how many are accepted is known. */
+/* All sequences of three bytes after a lead of four, and of one and two; the number that is accepted is known. */
 static void nothing_else_is_a_step(void **state)
 {
     uint8_t bytes[4];
