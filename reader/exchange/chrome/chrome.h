@@ -1,5 +1,5 @@
 /*
- * What the files of the Chrome trace-event export share.
+ * Declarations shared by the files of the Chrome trace-event export.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,24 +11,24 @@
 #include "reader/exchange/chrome/chrome_json.h"
 #include "reader/exchange/chrome/chrome_names.h"
 
-/* A stream as it will be shown. */
+/* How a stream is shown. */
 struct chrome_thread {
     uint32_t stream;
     uint64_t pid, tid;
-    uint64_t first_tick, last_tick; /* of its events; only where threads are collapsed */
+    uint64_t first_tick, last_tick; /* of its events; only if threads are collapsed */
     bool has_events;
     uint32_t name_id;
 };
 
-/* One trace's. */
+/* The numbers for one trace. */
 struct chrome_threads {
     struct chrome_thread *items; /* in the order of streams */
     size_t count;
-    uint64_t *pids; /* of its processes, by their order */
+    uint64_t *pids; /* of its processes, in their order */
     size_t process_count;
 };
 
-/* The pids that earlier traces took. Starts with zeros. */
+/* The pids used by earlier traces. Zeroed at first. */
 struct chrome_pids {
     uint64_t *items;
     size_t count, room;
@@ -41,8 +41,8 @@ enum tbed_status tbed_chrome_threads_make(struct tbed_reader *reader, bool colla
 void tbed_chrome_threads_free(struct chrome_threads *threads);
 
 /*
- * The name of the crate that a measureme profile was made of: its metadata has rustc's command line. Writes at most
- * 'room' bytes; gives their count, 0 if there is none.
+ * The name of the crate that a measureme profile was made from, taken from rustc's command line in its metadata.
+ * Writes at most 'room' bytes and returns their count; 0 if there is none.
  */
 size_t tbed_chrome_crate(const struct tbed_reader *reader, char *name, size_t room);
 

@@ -1,5 +1,5 @@
 /*
- * Chrome's trace events in the registry of formats: they are written, not read.
+ * Chrome's trace events in the registry of formats: export only.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Has the id a text of its own, though perhaps with stand-ins in it? */
+/* Does the id have a text of its own, perhaps with stand-ins in it? */
 static bool has_text(const struct tbed_reader *reader, uint32_t id)
 {
     struct tbed_string_component component;
@@ -51,7 +51,7 @@ void tbed_chrome_value(struct tbed_text *text, const struct tbed_reader *reader,
         tbed_json_i64(&json, NULL, argument->value.i64);
         break;
     case TBED_ARG_F64:
-        if (isfinite(argument->value.f64)) /* else null, which is the nearest that viewers take */
+        if (isfinite(argument->value.f64)) /* otherwise null, the closest value that viewers accept */
             tbed_json_f64(&json, NULL, argument->value.f64);
         else
             tbed_json_null(&json, NULL);

@@ -1,5 +1,5 @@
 /*
- * What the Chrome trace-event export writes of ids, messages and arguments.
+ * What the Chrome trace-event export writes for ids, messages and arguments.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,7 +14,7 @@
 #define CHROME_TEXT_MAX 65536u
 size_t tbed_chrome_resolve(const struct tbed_reader *reader, uint32_t id, char *buffer);
 
-/* An argument's value. 'buffer' as above. */
+/* Writes an argument's value. 'buffer' as above. */
 void tbed_chrome_value(struct tbed_text *text, const struct tbed_reader *reader,
                        const struct tbed_argument *argument, char *buffer);
 

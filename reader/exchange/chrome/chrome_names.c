@@ -1,5 +1,5 @@
 /*
- * What the Chrome trace-event export says of ids; see chrome_names.h.
+ * What the Chrome trace-event export writes for ids; see chrome_names.h.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,7 +10,7 @@
 
 #define LABEL_END       0x1E
 #define NAME_SLOTS      8192u
-#define KEPT_NBYTES_MAX 1024u /* longer texts are resolved each time: the names kept are never much */
+#define KEPT_NBYTES_MAX 1024u /* longer texts are resolved each time, to bound the memory for names */
 
 static void forget(struct chrome_name *name)
 {
@@ -47,7 +47,7 @@ static void add_member(struct chrome_name *name, const char *text, size_t nbytes
     tbed_json_quote(members, text, nbytes);
 }
 
-/* As measureme has it: a label is not empty and has no control bytes. */
+/* By measureme's rule, a label is not empty and has no control bytes. */
 static void put_label(struct chrome_name *name, const char *text, size_t nbytes)
 {
     static const char bad[] = "<parse error>";
@@ -68,7 +68,7 @@ static void add_detail(struct chrome_name *name, const char *key, const char *te
     tbed_json_quote(details, text, strlen(text));
 }
 
-/* What else the id means, by the keys that all JSON of the tools has. */
+/* The other fields of the id, with the keys used in all JSON of the tools. */
 static void add_details(struct chrome_name *name, const struct tbed_reader *reader, uint32_t id)
 {
     struct tbed_id_info info;
@@ -83,7 +83,7 @@ static void add_details(struct chrome_name *name, const struct tbed_reader *read
     add_detail(name, "module", info.module);
 }
 
-/* A label is that of every other view: with the same stand-ins where there is no text. */
+/* The label is the same as in every other view, including the stand-ins for missing texts. */
 static void put_event_label(struct chrome_name *name, const struct tbed_reader *reader, uint32_t id,
                             const char *text, size_t nbytes)
 {

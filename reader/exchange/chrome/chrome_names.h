@@ -1,5 +1,5 @@
 /*
- * What the Chrome trace-event export says of ids, as JSON that is made once for each.
+ * What the Chrome trace-event export writes for ids, as JSON that is built once for each.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,8 +13,8 @@ struct chrome_name {
     bool is_there;
     uint32_t argument_count;
     struct tbed_text label;   /* in quotes */
-    struct tbed_text members; /* of an object: the arguments of the id */
-    struct tbed_text details; /* of an object: function, file, line and module, as far as they are known */
+    struct tbed_text members; /* members of an object: the arguments of the id */
+    struct tbed_text details; /* members of an object: function, file, line and module, as far as known */
 };
 
 struct chrome_names {

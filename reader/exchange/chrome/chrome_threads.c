@@ -1,6 +1,6 @@
 /*
- * Who is who in a Chrome trace: process and thread numbers. Two traces may have processes of one number; a viewer
- * would make one of them.
+ * Process and thread numbers in a Chrome trace. Two traces may have processes with the same number, which a viewer
+ * would merge.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -74,7 +74,7 @@ static enum tbed_status number_processes(struct tbed_reader *reader, struct chro
 static uint64_t pid_of(struct tbed_reader *reader, const struct chrome_threads *threads, uint32_t number)
 {
     struct tbed_process_info process;
-    size_t low = 0, high = threads->process_count; /* they come by rising number */
+    size_t low = 0, high = threads->process_count; /* they are in ascending order */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (tbed_process_get(reader, middle, &process) && process.stream < number)
@@ -151,8 +151,8 @@ static int compare_last(const void *left, const void *right)
 }
 
 /*
- * In the order in which threads began, each takes the place of the one that ended first, if that was before. Whoever
- * ended before this one began had begun before it, so it has its place already.
+ * In the order in which threads began, each takes over the track of the thread that ended first, if that was before
+ * it began. A thread that ended before this one began must have begun earlier, so it already has a track.
  */
 static void share_places(struct chrome_thread **by_first, struct chrome_thread **by_last, size_t count)
 {
@@ -165,7 +165,7 @@ static void share_places(struct chrome_thread **by_first, struct chrome_thread *
             by_last[ended]->last_tick >= thread->first_tick)
             continue;
         thread->tid = by_last[ended]->tid;
-        thread->name_id = TBED_ID_INVALID; /* the place is called after who had it first */
+        thread->name_id = TBED_ID_INVALID; /* the track is named after its first thread */
         ended++;
     }
 }

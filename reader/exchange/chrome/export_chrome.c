@@ -1,6 +1,6 @@
 /*
- * Traces as Chrome trace events. Stream by stream, in the order of the assembler's steps: a span is written when it
- * ends, with what its begin said.
+ * Writes traces as Chrome trace events, stream by stream, in the order of the assembler's steps: a span is written
+ * when it ends, with the arguments of its begin.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,13 +18,13 @@
 
 #define FLUSH_NBYTES (256u << 10)
 #define OPEN_MARK    "\"never ended\":true"
-#define BESIDE       "beside " /* "id" of spans that do not nest: no other id starts so */
+#define BESIDE       "beside " /* "id" of spans that do not nest; no other id starts like this */
 
 struct chrome {
     FILE *out;
     struct tbed_chrome_options options;
     struct tbed_chrome_report report;
-    struct tbed_text text; /* made, and not written yet */
+    struct tbed_text text; /* prepared, not written yet */
     int write_errno;
     bool needs_comma;
     char *buffer; /* CHROME_TEXT_MAX bytes */
@@ -32,12 +32,12 @@ struct chrome {
     struct chrome_names names;
     struct chrome_pids taken;
 
-    /* of the trace at hand */
+    /* of the current trace */
     struct tbed_reader *reader;
     struct chrome_threads threads;
     int64_t shift_ns; /* added to its times */
 
-    /* of the stream at hand */
+    /* of the current stream */
     const struct chrome_thread *thread;
     uint64_t beside_count; /* spans that do not nest: each needs a number */
 };
@@ -88,7 +88,7 @@ static int64_t ns_of(const struct chrome *chrome, uint64_t tick)
         return ns;
     if (chrome->options.absolute)
         return tick > INT64_MAX ? INT64_MAX
-                                : (int64_t)tick; /* no time, so no wall clock: ticks as they are */
+                                : (int64_t)tick; /* no time, hence no wall clock: ticks unchanged */
     if (__builtin_add_overflow(tbed_ticks_to_ns(chrome->reader, tick), chrome->shift_ns, &ns))
         return chrome->shift_ns < 0 ? INT64_MIN : INT64_MAX;
     return ns;
@@ -133,7 +133,9 @@ static void put_category(struct chrome *chrome, uint32_t category)
     tbed_text_put(&chrome->text, name->label.bytes, name->label.nbytes);
 }
 
-/* Arguments of the event, those that have no name being numbered from 'first' on; a comma before the first if 'more'. */
+/*
+ * Writes the event's arguments, numbering those without a name from 'first' on; a comma before the first if 'more'.
+ */
 static void put_arguments(struct chrome *chrome, struct tbed_arguments at, uint32_t argument_count,
                           uint32_t first, bool more)
 {
@@ -155,8 +157,8 @@ static void put_arguments(struct chrome *chrome, struct tbed_arguments at, uint3
 }
 
 /*
- * "args" of the id's own arguments and of up to two lists of others, and that a span never ended; nothing if there are
- * none.
+ * Writes "args": the id's own arguments, up to two lists of others, and a mark for a span that never ended. Writes
+ * nothing if there are none.
  */
 static void put_args(struct chrome *chrome, uint32_t id, const struct tbed_assembled *begin,
                      const struct tbed_event *event, bool is_open)
@@ -198,7 +200,7 @@ static void close_event(struct chrome *chrome)
 
 /* ---- Spans ---- */
 
-/* False: it is shorter than asked for. */
+/* False: it is shorter than the requested minimum. */
 static bool is_long_enough(struct chrome *chrome, uint64_t begin_tick, uint64_t end_tick, uint64_t *ns_ret)
 {
     int64_t begin_ns = ns_of(chrome, begin_tick), end_ns = ns_of(chrome, end_tick);
@@ -225,7 +227,7 @@ static void put_span(struct chrome *chrome, const struct tbed_step *step, uint64
     close_event(chrome);
 }
 
-/* One of the two events of a span that does not nest in its thread, which viewers show beside it. */
+/* Writes one of the two events of a span that does not nest in its thread, which viewers show beside the thread. */
 static void open_side(struct chrome *chrome, const struct tbed_assembled *span, const char *phase,
                       uint64_t tick)
 {
@@ -248,7 +250,7 @@ static void put_beside(struct chrome *chrome, const struct tbed_step *step)
     close_event(chrome);
 }
 
-/* What leaves the stack before or after its end does not nest in its thread. */
+/* A span that leaves the stack before or after its end does not nest in its thread. */
 static bool is_beside(const struct tbed_step *step)
 {
     return step->event != NULL && step->event->type == TBED_EVENT_END && step->event->of.end.leaves;
@@ -487,8 +489,8 @@ static uint64_t first_begin(struct tbed_reader *reader, uint32_t stream, uint64_
 }
 
 /*
- * When the trace began, by its clock, and by the wall clock if it knows. The first event that is left in a ring may be
- * the end of something.
+ * When the trace began, by its clock and, if known, by the wall clock. The first event left in a ring may be the end
+ * of a span.
  */
 struct start {
     int64_t ns, realtime_ns;
@@ -509,7 +511,7 @@ static struct start find_start(struct tbed_reader *reader)
     return start;
 }
 
-/* What is added to the trace's times: its start is 0, or later where another trace began before it. */
+/* The offset added to the trace's times: its start is 0, or later if another trace began before it. */
 static int64_t find_shift(const struct start *start, const struct start *starts, size_t count)
 {
     int64_t first = start->realtime_ns, late, shift;
@@ -524,7 +526,7 @@ static int64_t find_shift(const struct start *start, const struct start *starts,
 static enum tbed_status put_trace(struct chrome *chrome, struct tbed_reader *reader)
 {
     chrome->reader = reader;
-    tbed_chrome_names_clear(&chrome->names); /* ids mean something else now */
+    tbed_chrome_names_clear(&chrome->names); /* ids of another trace have other meanings */
     enum tbed_status status =
         tbed_chrome_threads_make(reader, chrome->options.collapse_threads, &chrome->taken,
                                  &chrome->report.renumbered_count, &chrome->threads);
@@ -537,7 +539,7 @@ static enum tbed_status put_trace(struct chrome *chrome, struct tbed_reader *rea
     return status;
 }
 
-/* ---- All of them ---- */
+/* ---- All traces ---- */
 
 static enum tbed_status put_all(struct chrome *chrome, struct tbed_reader *const *readers, size_t count)
 {
@@ -612,7 +614,7 @@ enum tbed_status tbed_export_chrome_sized(struct tbed_reader *const *readers, si
     enum tbed_status status = tbed_new_file_open(to, chrome.options.overwrite, 0666, &file, error_ret);
     if (status != TBED_OK)
         return status;
-    int fd = dup(file.fd); /* the stream's own: closing it must not close the file's */
+    int fd = dup(file.fd); /* a descriptor of its own, so that closing the stream does not close the file's */
     chrome.out = fd >= 0 ? fdopen(fd, "w") : NULL;
     if (chrome.out == NULL) {
         status = tbed_exchange_fail(error_ret, TBED_ERR_OPEN);

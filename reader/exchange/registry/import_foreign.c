@@ -1,5 +1,5 @@
 /*
- * Imports a foreign file of any format, into a file or to be read at once.
+ * Imports a foreign file of any format, to a file or to a reader.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,7 +14,7 @@ struct source {
     void *file;
 };
 
-/* A file that is of no format is opened as a profile all the same, which says why it is none. */
+/* A file of no known format is opened as a profile, to report why it is not one. */
 static enum tbed_status source_open(const char *path, int fd, struct source *source, struct tbed_error *error)
 {
     const struct exchange_format *format =
@@ -60,7 +60,7 @@ static enum tbed_status open_nameless(const struct source *source, struct tbed_r
     return status;
 }
 
-/* 'to' or 'reader_ret' is NULL. Takes the source. */
+/* 'to' or 'reader_ret' is NULL. Takes ownership of the source. */
 static enum tbed_status import_source(struct source *source, const char *to,
                                       const struct tbed_import_options *options,
                                       struct tbed_reader **reader_ret, struct tbed_import_report *report_ret,

@@ -1,5 +1,5 @@
 /*
- * The registry of foreign formats. A new format is a line of this file's table.
+ * The registry of foreign formats. A new format is one line in this file's table.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* In the order in which a file is tried: those with the surest sign first. */
+/* In the order in which they are tried: the most reliably recognised first. */
 static const struct exchange_format *const formats[] = {
     &tbed_exchange_profile,
     &tbed_exchange_chrome,
@@ -18,7 +18,7 @@ static const struct exchange_format *const formats[] = {
 };
 #define FORMAT_COUNT (sizeof formats / sizeof formats[0])
 
-#define START_NBYTES 4096 /* of a file, which show its format */
+#define START_NBYTES 4096 /* bytes read to determine a file's format */
 #define TRACE_MAGIC  "tracebed"
 
 const struct tbed_format *tbed_format_get(size_t index)
@@ -36,7 +36,7 @@ const struct tbed_format *tbed_format_find(const char *name)
 
 /* ---- The format of a file ---- */
 
-/* Its first bytes; 0: it is a trace already, or no file that can be looked at. */
+/* Reads its first bytes; 0: it is already a trace, or cannot be read. */
 static size_t start_read(int fd, char start[START_NBYTES])
 {
     struct stat status;
@@ -49,7 +49,7 @@ static size_t start_read(int fd, char start[START_NBYTES])
     return (size_t)nbytes;
 }
 
-/* 'path' is NULL where there is only a descriptor. */
+/* 'path' is NULL if there is only a descriptor. */
 static const struct exchange_format *format_of(const char *path, int fd)
 {
     char start[START_NBYTES];

@@ -1,5 +1,5 @@
 /*
- * The registry: which foreign formats there are, and which of them a file has. Not for users of the library.
+ * The registry of foreign formats, and detection of a file's format. Not for users of the library.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -8,7 +8,10 @@
 
 #include "reader/exchange/shared/exchange_format.h"
 
-/* The format of an open file, or of the file at 'path'. NULL: none that can be imported. The file's offset stays. */
+/*
+ * The format of an open file, or of the file at 'path'. NULL: none that can be imported. The file's offset does not
+ * change.
+ */
 const struct exchange_format *tbed_registry_of_fd(int fd);
 const struct exchange_format *tbed_registry_of_path(const char *path);
 

@@ -1,5 +1,5 @@
 /*
- * A trace as the text that OpenOffice's RTL_LOGFILE would have written of it, in order of time over all threads.
+ * Writes a trace as the text that OpenOffice's RTL_LOGFILE would have written, in order of time over all threads.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TEXT_NBYTES_MAX 65536u /* of an id; what is longer is cut */
+#define TEXT_NBYTES_MAX 65536u /* of an id; longer texts are cut */
 #define US_PER_S        INT64_C(1000000)
 
 struct rtl_stream {
@@ -35,23 +35,23 @@ struct rtl_export {
     struct tbed_rtl_report report;
     struct rtl_facts facts;
     bool is_ordinal, has_line;
-    uint64_t base_ms, last_ms;  /* of the first line, where that is the new zero; of the last one */
-    struct rtl_stream *streams; /* by rising number */
+    uint64_t base_ms, last_ms;  /* time of the first line, if that is the new zero; time of the last one */
+    struct rtl_stream *streams; /* by ascending number */
     size_t stream_count, last_stream;
     uint32_t ordinal_count;
     struct tbed_text piece;
-    char *name; /* TEXT_NBYTES_MAX bytes, of names that the reader does not keep */
+    char *name; /* TEXT_NBYTES_MAX bytes, for names that the reader does not cache */
     int write_errno;
     bool is_out_of_memory;
 };
 
-/* What an imported event carries for the sake of its line. */
+/* The arguments by which an imported event reproduces its line. */
 struct carried {
     bool has_ms;
     uint32_t ms;
-    uint32_t argument_count; /* others */
+    uint32_t argument_count; /* other arguments */
     struct rtl_text line;    /* NULL: none */
-    struct rtl_text text;    /* the first other argument, if that is a text */
+    struct rtl_text text;    /* the first other argument, if it is a text */
 };
 
 /* ---- Names ---- */
@@ -142,7 +142,7 @@ static uint32_t tid_of(struct rtl_export *export, uint32_t number)
     return stream->ordinal;
 }
 
-/* A span that was imported from messages. */
+/* Is it a span that was imported from messages? */
 static bool is_pair(struct rtl_export *export, const struct tbed_event *event)
 {
     if (!export->facts.is_import || event->category == TBED_ID_INVALID)
@@ -189,7 +189,7 @@ static void write_bytes(struct rtl_export *export, const char *bytes, size_t nby
         export->write_errno = errno != 0 ? errno : EIO;
 }
 
-/* What the program formatted in one go. */
+/* What the program formats in one piece. */
 static void write_piece(struct rtl_export *export)
 {
     struct tbed_text *piece = &export->piece;
@@ -199,7 +199,7 @@ static void write_piece(struct rtl_export *export)
     piece->nbytes = 0;
 }
 
-/* A number in decimal, of six digits or more if it is padded; gives their count. Far faster than printf. */
+/* Writes a number in decimal, with at least six digits if padded, and returns their count. Far faster than printf. */
 static size_t put_number(char *out, uint32_t value, bool is_padded)
 {
     char digits[10];
@@ -232,7 +232,7 @@ static uint64_t ms_of(struct rtl_export *export, const struct tbed_event *event,
     return ns > 0 ? (uint64_t)ns / RTL_NS_PER_MS : 0;
 }
 
-/* Each line passes here. */
+/* Every line is written here. */
 static uint32_t rebase(struct rtl_export *export, uint64_t ms)
 {
     if (!export->has_line && export->options.rebase == TBED_RTL_FIRST)
@@ -268,7 +268,7 @@ static void facts_of_ours(struct rtl_export *export)
     snprintf(numbers[2], RTL_HEADER_NMAX, "%" PRIu32, process.pid);
 }
 
-/* The first line becomes 0 ms, and the header's first line the time of that. */
+/* The first line gets time 0, and the header's first line gets its wall-clock time. */
 static void shift_header(struct rtl_export *export, uint64_t first_ms)
 {
     char(*numbers)[RTL_HEADER_NMAX] = export->facts.numbers;
@@ -307,7 +307,7 @@ static void write_trailer(struct rtl_export *export)
 
 /* ---- Lines ---- */
 
-/* The bytes of an imported line, with other numbers in front where those were asked for. */
+/* Writes the bytes of an imported line, with its numbers replaced if that was requested. */
 static void write_carried(struct rtl_export *export, const struct tbed_event *event, struct rtl_text text)
 {
     struct rtl_line line;
@@ -330,7 +330,7 @@ static void write_prefix_of(struct rtl_export *export, const struct tbed_event *
     write_prefix(export, ms, tid_of(export, event->stream));
 }
 
-/* A scope's begin or end, or an instant. */
+/* Writes a scope's begin or end, or an instant. */
 static void write_name(struct rtl_export *export, const struct tbed_event *event, uint32_t id,
                        const char *before, const struct carried *carried)
 {
@@ -343,7 +343,10 @@ static void write_name(struct rtl_export *export, const struct tbed_event *event
     write_piece(export);
 }
 
-/* The message that begins or ends an imported pair: its name is "context : text", the context a reference. */
+/*
+ * Writes the message that begins or ends an imported pair, whose name is "context : text", with the context as a
+ * reference.
+ */
 static void write_pair(struct rtl_export *export, const struct tbed_event *event, uint32_t id,
                        const char *brace, const struct carried *carried)
 {
@@ -367,7 +370,7 @@ static void write_pair(struct rtl_export *export, const struct tbed_event *event
     write_piece(export);
 }
 
-/* The text of a message: most need no formatting. */
+/* Writes the text of a message; most need no formatting. */
 static void put_text(struct rtl_export *export, const struct tbed_event *event, struct rtl_text format,
                      const struct carried *carried)
 {
@@ -437,9 +440,9 @@ static void write_event(struct rtl_export *export, const struct tbed_event *even
         export->report.left_out_count++;
 }
 
-/* ---- The whole ---- */
+/* ---- Driver ---- */
 
-/* The header comes before the first event, of which it may have to know the time. */
+/* The header is written when the first event is known, because it may need its time. */
 static enum tbed_status write_events(struct rtl_export *export)
 {
     struct tbed_merge *merge;
@@ -527,7 +530,7 @@ enum tbed_status tbed_export_rtl_log_sized(struct tbed_reader *reader, const cha
     enum tbed_status status = tbed_new_file_open(to, loaded.overwrite, 0666, &file, error_ret);
     if (status != TBED_OK)
         return status;
-    int fd = dup(file.fd); /* the stream's own: closing it must not close the file's */
+    int fd = dup(file.fd); /* a descriptor of its own, so that closing the stream does not close the file's */
     FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
     if (out == NULL) {
         status = tbed_exchange_fail(error_ret, TBED_ERR_OPEN);

@@ -1,5 +1,5 @@
 /*
- * The name of an RTL_LOGFILE scope taken apart: module, author, function. Pure functions.
+ * Splits the name of an RTL_LOGFILE scope into module, author and function. Pure functions.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,7 +16,7 @@ static struct tbed_rtl_part part(const char *from, const char *to)
     return (struct tbed_rtl_part){from, (size_t)(to - from)};
 }
 
-/* "MODULE (AUTHOR)" and what follows; the module has neither spaces nor parentheses, and is no "::FUNCTION". */
+/* "MODULE (AUTHOR)" and the rest; the module has neither spaces nor parentheses, and is not "::FUNCTION". */
 static bool take_module(const char *name, const char *end, struct tbed_rtl_fields *fields)
 {
     const char *space = name;

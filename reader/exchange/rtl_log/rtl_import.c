@@ -1,9 +1,10 @@
 /*
- * A log of RTL_LOGFILE becomes a trace: a stream for each thread, scopes as spans, also those that messages "{ text" and
- * "} text" tell of, other messages as messages.
+ * Converts a log of RTL_LOGFILE to a trace: each thread becomes a stream, scopes become spans, including those
+ * written as messages "{ text" and "} text", and other messages become messages.
  *
- * Ticks are nanoseconds of the log's timer. Lines of one millisecond follow one another by a tick, so that the order of
- * ticks over all streams is the order of lines. A line that the event does not give back exactly carries its bytes.
+ * Ticks are nanoseconds of the log's timer. Lines of the same millisecond are one tick apart, so that the order of
+ * ticks over all streams is the order of lines. If a line cannot be reproduced exactly from its event, the event
+ * carries its bytes.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -41,7 +42,7 @@ struct ids {
     uint32_t ms, line, foreign, cut, orphan, late, pair;
 };
 
-/* When scopes ended that had left the stack before, by their ordinals. */
+/* When scopes that had already left the stack ended, by their ordinals. */
 struct late_ends {
     struct late_end {
         uint64_t ordinal, tick;
@@ -54,7 +55,7 @@ struct log {
     struct tbed_import_report *report;
     struct rtl_names *names;
     struct rtl_scopes *scopes;
-    const struct late_ends *known; /* by an import before this one, sorted */
+    const struct late_ends *known; /* found by the first pass, sorted */
     struct late_ends found;
     struct rtl_facts facts;
     struct ids ids;
@@ -64,16 +65,16 @@ struct log {
     struct tbed_recorder *others; /* lines of no thread */
 
     bool has_time;
-    uint32_t last_ms; /* of the newest line that was in order */
+    uint32_t last_ms; /* time of the newest line that was in order */
     uint64_t epoch_ms, tick;
 };
 
-/* A line on its way into the bed. */
+/* A line being imported. */
 struct taken {
     const char *bytes;
     size_t nbytes; /* newline included, if it has one */
     struct rtl_line line;
-    bool keeps_bytes; /* the event does not give them back */
+    bool keeps_bytes; /* they cannot be reproduced from the event */
 };
 
 static void count(struct log *log, enum tbed_rtl_odd odd)
@@ -83,7 +84,7 @@ static void count(struct log *log, enum tbed_rtl_odd odd)
 
 /* ---- Threads ---- */
 
-/* False: no memory. '*track_ret' is NULL where there are too many. */
+/* False: no memory. '*track_ret' is NULL if there are too many. */
 static bool track_find(struct log *log, uint32_t tid, struct track **track_ret)
 {
     struct track *tracks = log->tracks.items;
@@ -110,13 +111,13 @@ static bool track_find(struct log *log, uint32_t tid, struct track **track_ret)
 
 /* ---- Time ---- */
 
-/* The first is 1: a block that stores a span begun at tick 0 cannot tell it from one whose begin is not known. */
+/* The first is 1: in a block, a span begun at tick 0 cannot be distinguished from one whose begin is unknown. */
 static void next_tick(struct log *log)
 {
     log->tick++;
 }
 
-/* Whether the line's time says where it belongs; the epoch goes on where it wrapped. */
+/* Whether the line's time is in order. If it has wrapped, the epoch advances. */
 static bool is_in_order(struct log *log, uint32_t ms)
 {
     int64_t difference = (int64_t)ms - log->last_ms;
@@ -131,7 +132,7 @@ static bool is_in_order(struct log *log, uint32_t ms)
     return false;
 }
 
-/* The tick of the next line. False: the line has to carry its own time. */
+/* Sets the tick of the next line. False: the line has to carry its own time. */
 static bool take_time(struct log *log, uint32_t ms)
 {
     next_tick(log);
@@ -153,7 +154,7 @@ static struct tbed_argument text_argument(uint32_t name_id, const char *text, si
         .type = TBED_ARG_TEXT, .name_id = name_id, .nbytes = (uint32_t)nbytes, .value.text = text};
 }
 
-/* Gives the event, with what the line has to carry behind the arguments that it has; these are one at most. */
+/* Records the event. What the line has to carry is appended to its arguments, of which there is at most one. */
 static void give(struct log *log, struct tbed_recorder *recorder, struct tbed_given_event *event,
                  const struct taken *taken, bool has_own_time)
 {
@@ -171,7 +172,7 @@ static void give(struct log *log, struct tbed_recorder *recorder, struct tbed_gi
     log->report->event_count++;
 }
 
-/* A line as it is: of no form, or of a form that says nothing. */
+/* Records a line verbatim, if it has no known form. */
 static void give_bytes(struct log *log, struct taken *taken, uint32_t id)
 {
     struct tbed_given_event event = {.type = TBED_GIVEN_INSTANT, .id = id, .category = TBED_ID_INVALID};
@@ -205,7 +206,7 @@ static bool late_add(struct late_ends *ends, uint64_t ordinal, uint64_t tick)
     return true;
 }
 
-/* When a scope ends that leaves the stack now; 0: never. */
+/* When a scope that is leaving the stack now will end; 0: never. */
 static uint64_t end_of(const struct log *log, const struct rtl_scope *scope)
 {
     struct late_end wanted = {scope->ordinal, 0};
@@ -243,7 +244,7 @@ static bool begin_scope(struct log *log, struct track *track, struct taken *take
                                 scope->is_pair);
 }
 
-/* A line that ends a scope, but not the span at hand. */
+/* Records a line that ends a scope, but not the innermost span. */
 static void give_end_line(struct log *log, struct track *track, struct taken *taken, bool has_own_time,
                           const struct tbed_given_event *event)
 {
@@ -255,8 +256,8 @@ static void give_end_line(struct log *log, struct track *track, struct taken *ta
 }
 
 /*
- * Ends 'scope', which is open. Only the end of an object's scope takes others off the stack; a pair that others stand in
- * stays until they are gone.
+ * Ends 'scope', which is open. Only the end of an object's scope takes others off the stack; a pair that contains
+ * other scopes stays until they have left.
  */
 static bool end_scope(struct log *log, struct track *track, struct taken *taken, bool has_own_time,
                       uint32_t scope)
@@ -307,7 +308,7 @@ static bool give_end(struct log *log, struct track *track, struct taken *taken, 
 
 /* ---- Messages ---- */
 
-/* A message, and the scope that says it. */
+/* A message, and the scope that writes it. */
 struct said {
     struct rtl_text text;
     uint32_t context; /* a name */
@@ -367,7 +368,7 @@ static void give_text(struct log *log, struct track *track, struct taken *taken,
     log->report->message_count++;
 }
 
-/* "{ text" begins a scope, "} text" ends it, if there is one to end. */
+/* "{ text" begins a scope; "} text" ends it, if there is one. */
 static bool give_pair(struct log *log, struct track *track, struct taken *taken, bool has_own_time,
                       const struct said *said)
 {
@@ -405,7 +406,10 @@ static bool give_message(struct log *log, struct track *track, struct taken *tak
 
 /* ---- Lines ---- */
 
-/* Where the line at 'at' ends, newline included. Sets what is cut of it by the program, or by this import. */
+/*
+ * Where the line at 'at' ends, including the newline. Sets whether it was cut by the program, or is split by this
+ * import.
+ */
 static const char *line_end(const char *at, const char *end, bool *is_truncated, bool *is_long)
 {
     size_t room = (size_t)(end - at), most = room < RTL_LINE_NMAX ? room : RTL_LINE_NMAX;
@@ -418,7 +422,7 @@ static const char *line_end(const char *at, const char *end, bool *is_truncated,
     return at + (*is_truncated ? line.prefix + RTL_PIECE_NMAX + 1 : nbytes);
 }
 
-/* Counts what is odd in the bytes; gives the length without the line's end. */
+/* Counts oddities in the bytes; returns the length without the line's end. */
 static size_t look_at(struct log *log, struct taken *taken, bool is_truncated)
 {
     size_t nbytes = taken->nbytes;
@@ -477,7 +481,10 @@ static bool take_line(struct log *log, const char *at, const char *next, const c
 
 /* ---- Header ---- */
 
-/* The header's numbers, also of lines that are kept as others are; gives what stands behind those that are not. */
+/*
+ * Reads the header's numbers. Returns the end of those header lines that are exact; the others are kept like other
+ * lines.
+ */
 static const char *take_header(struct rtl_facts *facts, char numbers[3][RTL_HEADER_NMAX], const char *at,
                                const char *end)
 {
@@ -523,7 +530,7 @@ static enum tbed_status open_bed(struct log *log, int fd, char numbers[3][RTL_HE
     return tbed_writer_open_fd(fd, &options, &log->writer, error);
 }
 
-/* ---- The whole ---- */
+/* ---- Driver ---- */
 
 static void make_ids(struct log *log)
 {
@@ -560,7 +567,7 @@ static enum tbed_status take_lines(struct log *log, const char *at, const char *
     return TBED_OK;
 }
 
-/* A pair that has ended below a scope that never does has not left the stack yet. */
+/* A pair that has ended below a scope that never ends has not left the stack yet. */
 static void finish_scopes(struct log *log)
 {
     for (size_t i = 0; i < log->tracks.count; i++) {
@@ -616,7 +623,7 @@ static enum tbed_status import_once(const struct rtl_text *text, int fd, struct 
     return status;
 }
 
-/* Where scopes left the stack and ended after all, once more: a LEAVE has to say when. */
+/* If scopes ended after they had left the stack, imports a second time: a LEAVE has to say when its span ends. */
 enum tbed_status tbed_rtl_import(const struct rtl_text *text, int fd, struct tbed_import_report *report,
                                  struct tbed_error *error_ret)
 {

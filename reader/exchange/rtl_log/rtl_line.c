@@ -1,6 +1,6 @@
 /*
- * A line of an RTL_LOGFILE log taken apart, its header and its trailer, and what a bed's metadata keeps of them.
- * Pure functions but for the metadata.
+ * Parses the lines of an RTL_LOGFILE log, its header and its trailer, and stores the latter in a trace's metadata.
+ * Pure functions, except those for the metadata.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -42,7 +42,7 @@ static bool is_digit(char byte)
     return byte >= '0' && byte <= '9';
 }
 
-/* Digits and a space. Gives how many bytes these are, 0: they are not there, or the number has more than 32 bits. */
+/* Parses digits and a space. Returns their length; 0: not present, or the number has more than 32 bits. */
 static size_t take_number(const char *text, size_t nbytes, uint32_t *value_ret)
 {
     uint64_t value = 0;
@@ -86,7 +86,7 @@ const char *const tbed_rtl_header_parts[4][2] = {
     {"closing log file at ", ""},
 };
 
-/* As "%f", "%u" or (the trailer) "%06u" has it. */
+/* Is the number formatted like "%f", "%u" or (in the trailer) "%06u"? */
 static bool is_number(unsigned which, const char *text, size_t nbytes)
 {
     size_t whole = which == 0 && nbytes > 7 ? nbytes - 7 : nbytes;
@@ -160,7 +160,7 @@ size_t tbed_rtl_facts_put(const struct rtl_facts *facts, const struct tbed_impor
     return at + (size_t)snprintf(text + at, room - at, "}}}");
 }
 
-/* A number in quotes, or null. False: neither stands there. */
+/* Parses a number in quotes, or null. False: neither. */
 static bool take_fact(const char **at, char number[RTL_HEADER_NMAX])
 {
     if (strncmp(*at, "null", 4) == 0) {
@@ -176,7 +176,7 @@ static bool take_fact(const char **at, char number[RTL_HEADER_NMAX])
     return true;
 }
 
-/* Only what tbed_rtl_facts_put() writes is taken: a log's bytes must not depend on somebody else's JSON. */
+/* Accepts only what tbed_rtl_facts_put() writes: the bytes of a log must not depend on JSON from elsewhere. */
 void tbed_rtl_facts_read(const struct tbed_reader *reader, struct rtl_facts *facts_ret)
 {
     static const char *const before[] = {METADATA_START, ",", ",", "],\"trailer\":"};

@@ -1,8 +1,8 @@
 /*
- * The names of an RTL_LOGFILE log, each looked up once.
+ * The names in an RTL_LOGFILE log, each interned once.
  *
- * The hash of a name is that of its prefixes carried on, so that one pass over a line finds all names that it may
- * start with, however long it is.
+ * The hash of a name extends the hashes of its prefixes, so one pass over a line finds all names that it may start
+ * with, however long it is.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,9 +22,9 @@ struct name {
     const char *text;
     size_t nbytes;
     uint64_t hash;
-    uint32_t string_id, format_id; /* INVALID: not asked for yet */
-    uint32_t context;              /* of a pair of messages: the name of the scope that says it; else NONE */
-    bool is_exact; /* a string of the bed can hold it, and as a context it ends where it should */
+    uint32_t string_id, format_id; /* INVALID: not requested yet */
+    uint32_t context; /* for a pair of messages, the name of the scope that writes it; otherwise NONE */
+    bool is_exact;    /* a string of the trace can hold it, and as a context it is split where it should be */
 };
 
 struct name_slot {
@@ -89,7 +89,7 @@ static uint64_t key_of(const struct name *name)
     return name->hash != 0 ? name->hash : 1;
 }
 
-/* The number of a name, or RTL_NAME_NONE. */
+/* Finds the number of a name, or RTL_NAME_NONE. */
 static uint32_t number_find(const struct rtl_names *names, const struct name *wanted)
 {
     const struct name_slot *slot = TBED_HASHMAP_FIND(&names->numbers, key_of(wanted));

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define HASH_FACTOR   UINT64_C(0x9E3779B97F4A7C15)
-#define LOOK_BACK_MAX 4096 /* pairs that a closing text is compared with: no log may take for ever */
+#define LOOK_BACK_MAX 4096 /* pairs that a closing text is compared with, to bound the time for any log */
 
 /* The newest open scope of a name on a thread. */
 struct newest {

@@ -1,9 +1,9 @@
 /*
- * The scopes of an RTL_LOGFILE log that are open on each of its threads: those that objects write, and those that a
+ * The scopes of an RTL_LOGFILE log that are open on each of its threads: those written by objects, and those that a
  * message "{ text" begins and a message "} text" ends.
  *
  * A trace can only end the innermost span of a thread, but a log may end any scope. So a scope may leave the stack
- * before it ends, because one around it ended, or stay on it after it has ended, because one inside it goes on.
+ * before it ends, because one around it ended, or stay on it after it has ended, because one inside it continues.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,14 +12,14 @@
 
 #include "reader/exchange/rtl_log/rtl_log.h"
 
-/* Scopes are told apart by their place + 1; 0: none. */
+/* Scopes are identified by their index + 1; 0: none. */
 struct rtl_scope {
     uint32_t thread, name;
-    uint64_t ordinal;       /* which scope of the log this is, from 0 */
-    uint64_t end_tick;      /* of one that has ended and is still on the stack; else 0 */
-    uint32_t below;         /* on the stack of its thread */
-    uint32_t older;         /* open one of the same name and thread */
-    uint32_t before, after; /* open ones of messages on the thread, in the order they began */
+    uint64_t ordinal;       /* number of the scope in the log, from 0 */
+    uint64_t end_tick;      /* if it has ended but is still on the stack; otherwise 0 */
+    uint32_t below;         /* the next one on the stack of its thread */
+    uint32_t older;         /* an open one of the same name and thread */
+    uint32_t before, after; /* open pairs of messages on the thread, in the order they began */
     bool is_pair, has_left;
 };
 
@@ -31,7 +31,7 @@ struct rtl_thread_scopes {
 
 struct rtl_scopes;
 
-/* NULL: no memory. 'names' stays the caller's. */
+/* NULL: no memory. The caller keeps ownership of 'names'. */
 struct rtl_scopes *tbed_rtl_scopes_new(const struct rtl_names *names);
 void tbed_rtl_scopes_free(struct rtl_scopes *scopes);
 
@@ -41,15 +41,15 @@ struct rtl_scope *tbed_rtl_scope_at(const struct rtl_scopes *scopes, uint32_t sc
 bool tbed_rtl_scope_begin(struct rtl_scopes *scopes, struct rtl_thread_scopes *stack, uint32_t thread,
                           uint32_t name, bool is_pair);
 
-/* The newest open one of that name; of a pair, else the newest whose text starts with the name's. 0: none. */
+/* The newest open scope of that name or, for a pair, the newest whose text starts with the name's. 0: none. */
 uint32_t tbed_rtl_scope_find(const struct rtl_scopes *scopes, const struct rtl_thread_scopes *stack,
                              uint32_t thread, uint32_t name, bool is_pair);
 
-/* It is open no more; it must be one that tbed_rtl_scope_find() gave. What has left the stack is gone. */
+/* Ends an open scope, found by tbed_rtl_scope_find(). It is freed if it has left the stack. */
 void tbed_rtl_scope_end(struct rtl_scopes *scopes, struct rtl_thread_scopes *stack, uint32_t scope,
                         uint64_t tick);
 
-/* Takes the top off the stack; it is gone if it has ended. */
+/* Takes the top off the stack, and frees it if it has ended. */
 void tbed_rtl_scope_pop(struct rtl_scopes *scopes, struct rtl_thread_scopes *stack);
 
 bool tbed_rtl_scope_is_open(const struct rtl_scopes *scopes, uint32_t thread, uint32_t name);

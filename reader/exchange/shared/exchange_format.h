@@ -1,5 +1,5 @@
 /*
- * What a foreign format has to offer to be in the registry (exchange/registry). Each format's room defines one.
+ * What a foreign format must provide to be in the registry (exchange/registry). Each format's room defines one.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,19 +11,19 @@
 struct exchange_format {
     struct tbed_format about;
 
-    /* The rest is NULL where files of the format cannot be imported. */
+    /* The rest is NULL if files of the format cannot be imported. */
 
-    /* Whether a file that starts with these bytes, of which there is at least one, is of the format. */
+    /* Whether a file that starts with these bytes (at least one) is of the format. */
     bool (*has_start)(const char *start, size_t nbytes);
 
-    /* Whether a path names one of several files that belong together; NULL: its bytes alone tell. */
+    /* Whether a path names one of several files that belong together; NULL: only the bytes decide. */
     bool (*has_path)(const char *path);
 
-    /* Opens it: by its path, or where that is NULL by 'fd', which is not kept. */
+    /* Opens it by its path or, if that is NULL, by 'fd', which is not kept. */
     enum tbed_status (*open)(const char *path, int fd, void **source_ret, struct tbed_error *error_ret);
     void (*close)(void *source);
 
-    /* Writes it as a trace into 'fd', a new file. */
+    /* Writes it as a trace to 'fd', a new file. */
     enum tbed_status (*import)(const void *source, int fd, struct tbed_import_report *report,
                                struct tbed_error *error_ret);
 };

@@ -1,5 +1,5 @@
 /*
- * What an import could not write.
+ * Counts the events that an import had to drop; see import_drops.h.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,7 +16,7 @@ enum tbed_status tbed_import_count_drops(const struct tbed_writer *writer, struc
         enum tbed_drop_cause cause;
         enum tbed_status status;
     } fatal[] = {{TBED_DROP_DISK_FULL, TBED_ERR_DISK_FULL},
-                 {TBED_DROP_SIZE_LIMIT, TBED_ERR_WRITE}, /* of the process, or of the file system */
+                 {TBED_DROP_SIZE_LIMIT, TBED_ERR_WRITE}, /* a limit of the process, or of the file system */
                  {TBED_DROP_IO_ERROR, TBED_ERR_WRITE},
                  {TBED_DROP_NO_MEMORY, TBED_ERR_MEMORY}};
     for (unsigned cause = 0; cause < TBED_DROP_CAUSE_COUNT; cause++)

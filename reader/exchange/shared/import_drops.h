@@ -1,5 +1,5 @@
 /*
- * What an import could not write.
+ * Counts the events that an import had to drop.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,7 +12,7 @@
 /*
  * Adds the writer's drops of all causes to the report.
  *
- * Errors: those of drops whose cause can be removed, as a full disk: the trace is then not what the file was.
+ * Errors: those of drops whose cause can be removed, such as a full disk; the trace is then incomplete.
  */
 enum tbed_status tbed_import_count_drops(const struct tbed_writer *writer, struct tbed_import_report *report,
                                          struct tbed_error *error);

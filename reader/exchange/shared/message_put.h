@@ -1,5 +1,5 @@
 /*
- * Messages in what is exported.
+ * Messages in exported files.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * A file that appears whole or not at all: it has no name until it is complete.
+ * A file that appears complete or not at all: it has no name until it is complete.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -38,7 +38,7 @@ static enum tbed_status check_place(const char *path, bool overwrite, struct tbe
         return tbed_exchange_fail(error, TBED_ERR_OPEN);
     }
     if (lstat(path, &status) != 0)
-        return TBED_OK; /* what else is wrong with it is told by what makes it */
+        return TBED_OK; /* any other problem is reported when the file is created */
     if (S_ISDIR(status.st_mode))
         return fail_plainly(error, TBED_ERR_IS_DIRECTORY);
     if (!overwrite)
@@ -55,7 +55,7 @@ static void folder_of(const char *path, char folder[NEW_FILE_PATH_NBYTES])
     memcpy(folder + nbytes, nbytes == 0 ? "." : "", nbytes == 0 ? 2 : 1);
 }
 
-/* A name beside the file's own that nobody has; true once 'use' has taken it. */
+/* Tries unused names in the file's folder; true once 'use' has taken one. */
 static bool take_name(struct new_file *file, unsigned mode, bool (*use)(struct new_file *file, unsigned mode))
 {
     for (unsigned i = 0; i < NAME_TRIES; i++) {
@@ -99,7 +99,7 @@ enum tbed_status tbed_new_file_open(const char *path, bool overwrite, unsigned m
     char folder[NEW_FILE_PATH_NBYTES];
     memcpy(file->path, path, strlen(path) + 1);
     folder_of(path, folder);
-    /* Without /proc it could not be given a name later. */
+    /* Without /proc the file could not be given a name later. */
     bool has_proc = access("/proc/self/fd", X_OK) == 0;
     file->fd = has_proc ? open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, mode) : -1;
     if (file->fd >= 0)
