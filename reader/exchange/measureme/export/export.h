@@ -1,5 +1,5 @@
 /*
- * What the files of the export to measureme's format share.
+ * Declarations shared by the files of the export to measureme's format.
  *
  * Source: spec/measureme.md, "Export".
  *
@@ -34,47 +34,49 @@ struct export
     struct page_writer pages;
     struct tbed_export_report *report;
     bool is_out_of_memory;
-    bool makes_metadata; /* the profile's METADATA is not the bed's: what refers to that needs another id */
+    bool
+        makes_metadata; /* the profile's METADATA is not the trace's, so references to that need another id */
 
-    TBED_HASHMAP(struct export_id_slot) ids; /* what is known of the trace's ids */
-    uint64_t late_address; /* where the next string goes that is written when it is first needed */
-    uint8_t *late;         /* such strings, while the others are being written */
+    TBED_HASHMAP(struct export_id_slot) ids; /* facts about the trace's ids */
+    uint64_t late_address;                   /* the address of the next string that is written on demand */
+    uint8_t *late; /* strings written on demand while the others are being written */
     size_t late_nbytes, late_capacity;
     bool are_strings_written;
-    uint32_t *names; /* by rising id: strings that only name processes, threads and units */
+    uint32_t *names; /* by ascending id: strings that only name processes, threads and units */
     size_t name_count;
-    uint32_t *virtuals; /* virtual ids met, whose bindings are ranges or locations: they get index records */
+    uint32_t
+        *virtuals; /* virtual ids in use whose bindings are ranges or locations: they get index records */
     size_t virtual_count, virtual_capacity;
-    uint64_t kind_ids[3]; /* of enum export_kind; 0: not written yet */
+    uint64_t kind_ids[3]; /* strings by enum export_kind; 0: not written yet */
 };
 
 enum export_kind { EXPORT_KIND_SPAN, EXPORT_KIND_INSTANT, EXPORT_KIND_COUNTER };
 
 /* ---- Strings ---- */
 
-/* All strings of the bed, in order. False: no memory. */
+/* Writes all strings of the trace, in order. False: no memory. */
 bool tbed_export_strings(struct export *export);
 
-/* The index, last. 'metadata_id': what METADATA means; 0: what the bed says. */
+/* Writes the index, last. 'metadata_id': the meaning of METADATA; 0: that of the trace. */
 void tbed_export_index(struct export *export, uint64_t metadata_id);
 
-/* The profile's id for the bed's. Writes its string first, if it has none yet. */
+/* The profile's id for an id of the trace. Writes its string first if it has none yet. */
 struct export_id {
     uint64_t id;
     bool is_named;
 };
 struct export_id tbed_export_id(struct export *export, uint32_t bed_id);
 
-/* The concrete id that the bed's leads to; 0: it has no text. */
+/* The concrete id that the trace's id is bound to; 0: it has no text. */
 uint64_t tbed_export_bound(struct export *export, uint32_t bed_id);
 
-/* A string of its own. */
+/* Writes a new string. */
 uint64_t tbed_export_text(struct export *export, const char *text, size_t nbytes);
 
 /* The kind of events without a category. */
 uint64_t tbed_export_kind(struct export *export, enum export_kind kind);
 
-void tbed_export_free(struct export *export); /* what it has allocated, the pages apart */
+void tbed_export_free(struct export *export); /* everything it has allocated, except the pages */
 
 /* ---- Events ---- */
 

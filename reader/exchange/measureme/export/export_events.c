@@ -1,5 +1,5 @@
 /*
- * The events of a bed, as raw events of a profile: spans when they end, over all streams by time.
+ * Writes the events of a trace as raw events of a profile: spans when they end, ordered by time over all streams.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,7 +10,7 @@
 
 #define MARK_INSTANT UINT64_C(0xFFFFFFFFFFFF)
 #define MARK_INTEGER UINT64_C(0xFFFFFFFFFFFE)
-#define END_MAX      UINT64_C(0xFFFFFFFFFFFD) /* of an interval */
+#define END_MAX      UINT64_C(0xFFFFFFFFFFFD) /* end of an interval */
 
 struct track {
     uint32_t stream, thread;
@@ -18,7 +18,7 @@ struct track {
 
 struct events {
     struct export *export;
-    struct track *tracks; /* by rising stream */
+    struct track *tracks; /* by ascending stream */
     size_t track_count;
     struct track *last;
 };
@@ -37,7 +37,7 @@ static int compare_numbers(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Threads are told apart by their number alone: of streams with the same one the first keeps it. */
+/* Threads are identified by their number alone: if several streams have the same number, the first keeps it. */
 static bool number_threads(struct events *events)
 {
     uint32_t *taken = calloc(events->track_count + 1, sizeof *taken);
@@ -150,7 +150,7 @@ static void put_span(struct events *events, const struct tbed_assembled *span)
     put_event(events, span->stream, span->id, span->category, EXPORT_KIND_SPAN, times);
 }
 
-/* ---- Events of the bed ---- */
+/* ---- Events of the trace ---- */
 
 static void put_counter(struct events *events, const struct tbed_event *event)
 {

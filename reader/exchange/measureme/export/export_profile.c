@@ -1,5 +1,5 @@
 /*
- * A bed becomes a profile of measureme's, format 8 or 9.
+ * Writes a trace as a profile of measureme, format 8 or 9.
  *
  * Source: spec/measureme.md, "Export".
  *
@@ -22,7 +22,7 @@
 
 /* ---- Metadata ---- */
 
-/* What a bed knows of its origin, and measureme's tools want to read. */
+/* What a trace records about its origin, and measureme's tools expect. */
 struct facts {
     int64_t start_realtime_ns;
     uint32_t resolution_ns; /* 0: to a nanosecond */
@@ -47,7 +47,7 @@ static void read_facts(struct tbed_reader *reader, struct facts *facts)
         *start_ns = 0;
 }
 
-/* An import of what would be written as it is makes the same bed again. */
+/* Would an import of this metadata, written verbatim, restore the same trace? */
 static bool says_all(const struct import_metadata *found, const struct facts *facts)
 {
     bool is_count = facts->info.clock == TBED_CLOCK_USER;
@@ -57,7 +57,7 @@ static bool says_all(const struct import_metadata *found, const struct facts *fa
            (!is_count || strcmp(found->unit, facts->info.clock_unit) == 0);
 }
 
-/* Of an entry that does not resolve, its own texts, as an import reads them. */
+/* For an entry that does not resolve, its own texts, as an import reads them. */
 static size_t read_texts(struct tbed_reader *reader, char *text, size_t room)
 {
     struct tbed_string_component component;
@@ -73,7 +73,10 @@ static size_t read_texts(struct tbed_reader *reader, char *text, size_t room)
     return nbytes;
 }
 
-/* Metadata stays as it is where what measureme's tools need is in it, or all that the bed knows. False: no memory. */
+/*
+ * Metadata is written verbatim if it has what measureme's tools need, or all that the trace records. False: no
+ * memory.
+ */
 static bool keeps_metadata(struct tbed_reader *reader, const struct facts *facts, bool *keeps_ret)
 {
     struct import_metadata found;
@@ -97,7 +100,7 @@ static bool keeps_metadata(struct tbed_reader *reader, const struct facts *facts
     return true;
 }
 
-/* As JSON wants it: a byte that it would have escaped is one that no name needs. */
+/* Writes the text for JSON. Control bytes become spaces; names do not need them. */
 static void put_name(FILE *out, const char *text)
 {
     for (; *text != '\0'; text++)
@@ -118,7 +121,7 @@ static void put_counter(FILE *out, const struct tbed_trace_info *info)
     fputs("\", 1]] }", out);
 }
 
-/* Metadata for a trace that has none of that kind. 0: no memory. */
+/* Writes metadata for a trace without measureme's. 0: no memory. */
 static uint64_t make_metadata(struct export *export, const struct facts *facts)
 {
     char *text = NULL;
@@ -139,7 +142,7 @@ static uint64_t make_metadata(struct export *export, const struct facts *facts)
     return id;
 }
 
-/* ---- The whole ---- */
+/* ---- Driver ---- */
 
 static enum tbed_status export_all(struct export *export)
 {

@@ -1,8 +1,8 @@
 /*
- * The strings of a bed, as string data and index of a profile.
+ * Writes the strings of a trace as the string data and index of a profile.
  *
- * Entries keep their order, and in format 9 their sizes, so that an imported table comes out as it went in. The
- * addresses are found first, for references lead forward too.
+ * Entries keep their order and, in format 9, their sizes, so that an imported table is reproduced exactly. Addresses
+ * are computed first, because references may point forward.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,9 +15,9 @@
 #define REFERENCE_MARK  0xFE
 #define TERMINATOR      0xFF
 #define CHAIN_MAX       64   /* bindings of bindings */
-#define TEXT_NBYTES_MAX 4096 /* of a text that stands for an id without a string */
+#define TEXT_NBYTES_MAX 4096 /* of a stand-in for an id without a string */
 
-/* ---- What is known of ids ---- */
+/* ---- Facts about ids ---- */
 
 static void remember(struct export *export, uint32_t bed_id, struct export_id id)
 {
@@ -41,7 +41,10 @@ static bool recall(const struct export *export, uint32_t bed_id, struct export_i
 
 /* ---- Bytes ---- */
 
-/* Where string bytes go: into the file, or, for late strings while the others are still being written, aside. */
+/*
+ * Writes string bytes to the file or, for strings written on demand while the others are still being written, to a
+ * buffer.
+ */
 struct sink {
     struct export *export;
     bool is_late;
@@ -94,7 +97,7 @@ static void put_terminator(const struct sink *sink)
     sink->export->report->string_count++;
 }
 
-/* An id of the version's width; what lies above it cannot be told. */
+/* An id in the version's width; higher ids cannot be represented. */
 static uint64_t id_at(const struct export *export, uint64_t address)
 {
     uint64_t id = MM_ID_FIRST + address;
@@ -136,7 +139,7 @@ uint64_t tbed_export_text(struct export *export, const char *text, size_t nbytes
     return id_at(export, address);
 }
 
-/* What an id without a string shows: a place in code its name, others a stand-in. */
+/* The text for an id without a string: the name of a code location, otherwise a stand-in. */
 static uint64_t export_stand_in(struct export *export, uint32_t bed_id)
 {
     char text[TEXT_NBYTES_MAX];
@@ -196,7 +199,7 @@ static void keep_virtual(struct export *export, uint32_t bed_id)
     export->virtuals[export->virtual_count++] = bed_id;
 }
 
-/* A string that is written now: a name that an event has after all, or what stands for no string. */
+/* Writes a string on demand: a name that an event uses too, or a stand-in. */
 static struct export_id export_late(struct export *export, uint32_t bed_id)
 {
     bool is_string = bed_id > TBED_ID_INVALID && is_name(export, bed_id) && entry_nbytes(export, bed_id) > 0;
@@ -205,7 +208,7 @@ static struct export_id export_late(struct export *export, uint32_t bed_id)
         return (struct export_id){export_stand_in(export, bed_id), is_named};
     struct sink sink = {export, true};
     uint64_t id = id_at(export, export->late_address);
-    put_entry(export, bed_id, &sink); /* names are plain texts: this does not come back here */
+    put_entry(export, bed_id, &sink); /* names are plain texts, so this does not recurse */
     return (struct export_id){id, true};
 }
 
@@ -264,9 +267,12 @@ uint64_t tbed_export_kind(struct export *export, enum export_kind kind)
     return *id;
 }
 
-/* ---- All ---- */
+/* ---- All strings ---- */
 
-/* A name with references would have to be written in the middle of another entry; such ones are no exception. */
+/*
+ * A name with references would have to be written in the middle of another entry, so it is written like any other
+ * string.
+ */
 static void add_name(struct export *export, uint32_t bed_id)
 {
     struct tbed_string_component component;
@@ -279,7 +285,7 @@ static void add_name(struct export *export, uint32_t bed_id)
     export->names[export->name_count++] = bed_id;
 }
 
-/* Names of processes and streams have no place in the format, unless events have them too. */
+/* Names of processes and streams have no place in the format, unless events use them too. */
 static bool find_names(struct export *export)
 {
     struct tbed_process_info process;
@@ -334,7 +340,7 @@ static void put_record(struct export *export, uint64_t id, uint64_t profile_id)
     uint64_t address = profile_id - MM_ID_FIRST;
     size_t nbytes = id_nbytes(export);
     if (profile_id < MM_ID_FIRST)
-        return; /* leads to no string */
+        return; /* is not bound to a string */
     for (unsigned i = 0; i < nbytes; i++) {
         bytes[i] = (uint8_t)(id >> 8 * i);
         bytes[nbytes + i] = (uint8_t)(address >> 8 * i);

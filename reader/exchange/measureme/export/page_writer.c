@@ -1,5 +1,5 @@
 /*
- * The paged container, written: each stream collects a page of its own.
+ * Writes the paged container: each stream collects a page of its own.
  *
  * SPDX-License-Identifier: MIT
  */

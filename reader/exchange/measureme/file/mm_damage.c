@@ -1,5 +1,5 @@
 /*
- * What is wrong with a profile, in the order found.
+ * The list of damage in a profile, in the order found.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -32,7 +32,7 @@ void tbed_mm_damage_add(const struct mm_file *file, enum tbed_status status, enu
     if (list->kept.count == MM_DAMAGE_KEPT)
         return;
     struct mm_damage *kept = tbed_vector_push(&list->kept, sizeof *kept);
-    if (kept != NULL) /* without memory it is counted only */
+    if (kept != NULL) /* if there is no memory, it is only counted */
         *kept = (struct mm_damage){.status = status, .file = source, .offset = offset, .detail = detail};
 }
 

@@ -1,5 +1,5 @@
 /*
- * Profiles: opening, and their events as chunks.
+ * Opening profiles, and access to their events in chunks.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -26,7 +26,7 @@ static const struct mm_format formats[] = {
 
 static const char magics[][5] = {"MMES", "MMSD", "MMSI", "MMPD"};
 
-/* The magic that bytes start with, by enum mm_stream; MM_STREAM_COUNT: a paged file's; -1: none. */
+/* Which magic the bytes start with, by enum mm_stream; MM_STREAM_COUNT: that of a paged file; -1: none. */
 static int magic_of(const void *bytes, size_t nbytes)
 {
     for (int i = 0; i <= MM_STREAM_COUNT && nbytes >= 4; i++)
@@ -74,7 +74,7 @@ static enum tbed_status format_find(struct mm_file *file, const struct mm_source
     return file->format != NULL ? TBED_OK : fail_at(error, TBED_ERR_PROFILE_VERSION, 4, version);
 }
 
-/* The version is that of the first header that is right. */
+/* The version is that of the first valid header. */
 static enum tbed_status format_get(struct mm_file *file, struct tbed_error *error)
 {
     const struct mm_source *sources = file->sources;
@@ -101,7 +101,7 @@ static enum tbed_status list(struct mm_file *file, struct tbed_error *error)
     return has_memory ? TBED_OK : tbed_mm_fail(error, TBED_ERR_MEMORY, ENOMEM);
 }
 
-/* Takes the sources over, failing or not. */
+/* Takes ownership of the sources, even on failure. */
 static enum tbed_status open_sources(struct mm_source sources[MM_STREAM_COUNT], struct mm_file **file_ret,
                                      struct tbed_error *error)
 {
@@ -210,7 +210,7 @@ void mm_release(const struct mm_file *file, const struct mm_chunk *chunk)
     if (!source->is_mapped || begin < base || end > base + source->nbytes)
         return;
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    begin &= ~(page - 1); /* what stands before it there has mostly been read, too */
+    begin &= ~(page - 1); /* the bytes before it on its first page have usually been read, too */
     end &= ~(page - 1);
     if (begin < end)
         madvise((void *)begin, end - begin, MADV_DONTNEED);

@@ -1,5 +1,5 @@
 /*
- * What the parts of the profile reader share: a file, its streams as lists of segments, damage.
+ * Declarations shared by the parts of the profile reader: a file, its streams as lists of segments, damage.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,7 +17,7 @@
 #define MM_SMALL_PAGE_NBYTES  256u /* many smaller pages are copied: listing them would cost more */
 #define MM_SMALL_PAGES_LISTED 64u
 #define MM_COPIED_SPAN_NBYTES                                                                                \
-    4096u /* of the file, that one segment of copies spans: an offset is found by a walk over it */
+    4096u /* bytes of the file that one segment of copies spans: finding an offset means walking over them */
 #define MM_PAIRED_EVENT_NBYTES 40u
 #define MM_INDEX_NBYTES_MAX    16u
 #define MM_DAMAGE_KEPT         10000u
@@ -43,14 +43,13 @@ struct mm_source {
     bool is_mapped;
 };
 
-/* A place in the file, or with this bit, in the stream's copies. */
+/* With this bit, a place is in the stream's copies, otherwise in the file. */
 #define MM_IN_COPIES (UINT64_C(1) << 63)
 
 struct mm_segment {
     uint64_t start; /* in the stream; it ends where the next one starts */
     uint64_t place;
-    uint64_t
-        offset; /* in the file; of its first byte, where it was copied: the others' follow from the pages behind */
+    uint64_t offset; /* in the file; for copies, of the first byte only */
 };
 
 struct mm_run {
@@ -61,7 +60,7 @@ struct mm_run {
 
 struct mm_stream_map {
     uint64_t nbytes;
-    struct tbed_vector segments; /* struct mm_segment; of the events: none */
+    struct tbed_vector segments; /* struct mm_segment; none for the events */
     struct tbed_vector copies;   /* bytes */
 };
 
@@ -73,7 +72,7 @@ struct mm_events {
     uint32_t header_nbytes;
     bool has_no_header;
     uint64_t header_offset;
-    uint8_t carry[32]; /* an event that a page cut in two */
+    uint8_t carry[32]; /* an event that a page's end cuts in two */
     uint32_t carry_nbytes;
     uint64_t carry_offset;
     uint64_t unmatched_starts, unmatched_ends;
@@ -97,7 +96,7 @@ enum tbed_status tbed_mm_source_map(int fd, struct mm_source *source_ret, struct
 enum tbed_status tbed_mm_sources_open(const char *path, struct mm_source sources_ret[MM_STREAM_COUNT],
                                       struct tbed_error *error_ret);
 void tbed_mm_source_unmap(struct mm_source *source);
-void tbed_mm_source_release(const struct mm_source *source); /* what was touched is not resident any more */
+void tbed_mm_source_release(const struct mm_source *source); /* removes what was read from resident memory */
 
 /* mm_streams.c: the container. False: no memory. */
 bool tbed_mm_list_pages(struct mm_file *file);
@@ -108,7 +107,8 @@ bool tbed_mm_event_copy(struct mm_file *file, const uint8_t *event, uint64_t off
 void tbed_mm_position_at(const struct mm_file *file, enum mm_stream stream, uint64_t address,
                          struct mm_position *position_ret);
 bool tbed_mm_position_next(struct mm_position *position); /* to the next segment; false past the last */
-bool tbed_mm_position_take(struct mm_position *position, void *bytes_ret, size_t nbytes); /* all, or false */
+bool tbed_mm_position_take(struct mm_position *position, void *bytes_ret,
+                           size_t nbytes); /* reads all bytes, or returns false */
 
 static inline uint64_t tbed_mm_position_address(const struct mm_position *position)
 {
@@ -118,11 +118,11 @@ static inline uint64_t tbed_mm_position_address(const struct mm_position *positi
 /* mm_pairs.c: format 0. False: no memory. */
 bool tbed_mm_pair_events(struct mm_file *file);
 
-/* mm_lookup.c: the string index, read when it is first needed. */
+/* mm_lookup.c: the string index, built when it is first needed. */
 struct mm_lookup *tbed_mm_lookup_create(void);
 void tbed_mm_lookup_free(struct mm_lookup *lookup);
 
-/* mm_damage.c: added to while one thread has the file, or under the lock of the lookup. */
+/* mm_damage.c: changed only while one thread has the file, or under the lookup's lock. */
 struct mm_damage_list *tbed_mm_damage_list_create(void);
 void tbed_mm_damage_list_free(struct mm_damage_list *list);
 void tbed_mm_damage_add(const struct mm_file *file, enum tbed_status status, enum mm_stream source,
@@ -130,7 +130,7 @@ void tbed_mm_damage_add(const struct mm_file *file, enum tbed_status status, enu
 uint64_t tbed_mm_damage_count(const struct mm_damage_list *list);
 bool tbed_mm_damage_find(const struct mm_damage_list *list, size_t index, struct mm_damage *damage_ret);
 
-/* Of a three-file set the stream's own file, of a paged one the only. */
+/* The stream's own file of a set of three; otherwise the only file. */
 static inline enum mm_stream tbed_mm_source_of(const struct mm_file *file, enum mm_stream stream)
 {
     return file->format->paged ? MM_EVENTS : stream;

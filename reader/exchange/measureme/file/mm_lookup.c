@@ -1,7 +1,7 @@
 /*
- * The string index, as a table from ids to records. It is read when it is first needed.
+ * The string index as a table from ids to records. It is built when it is first needed.
  *
- * The table costs 4 bytes an id where ids are dense, which rustc's are, and 8 bytes a record where they are not.
+ * The table takes 4 bytes an id if ids are dense, as rustc's are, and 8 bytes a record otherwise.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,8 +14,8 @@
 struct mm_lookup {
     pthread_mutex_t lock;
     _Atomic bool is_ready;
-    uint64_t max_id;      /* METADATA apart */
-    uint64_t metadata;    /* its record's number + 1; 0: none */
+    uint64_t max_id;      /* except METADATA */
+    uint64_t metadata;    /* the number of its record + 1; 0: none */
     uint32_t *dense;      /* by id: the last record's number + 1 */
     uint64_t dense_count; /* one more than the highest id */
     uint64_t *sorted;     /* id << 32 | record's number */
@@ -86,7 +86,7 @@ bool mm_index_is_valid(const struct mm_file *file, const struct mm_index_record 
 
 /* ---- The table ---- */
 
-/* Counts records that are valid, tells those that are not. */
+/* Counts valid records and reports the others as damage. */
 static uint64_t index_check(const struct mm_file *file)
 {
     struct mm_lookup *lookup = file->lookup;
@@ -183,7 +183,7 @@ static struct mm_lookup *lookup_ready(const struct mm_file *file)
     return lookup;
 }
 
-/* ---- Questions ---- */
+/* ---- Lookups ---- */
 
 /* The number + 1 of the last record for the id; 0: none. */
 static uint64_t record_find(const struct mm_lookup *lookup, uint64_t id)
@@ -224,7 +224,7 @@ bool mm_string_address(const struct mm_file *file, uint64_t id, uint64_t *addres
 
 bool mm_damage_get(const struct mm_file *file, size_t index, struct mm_damage *damage_ret)
 {
-    lookup_ready(file); /* reading the index may add some */
+    lookup_ready(file); /* building the index may add some */
     return tbed_mm_damage_find(file->damages, index, damage_ret);
 }
 

@@ -1,5 +1,5 @@
 /*
- * The files of a profile, mapped: one, or three beside one another.
+ * Maps the files of a profile: one, or three in the same folder.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -59,7 +59,7 @@ void tbed_mm_source_release(const struct mm_source *source)
 static enum tbed_status source_open(const char *path, struct mm_source *source_ret,
                                     struct tbed_error *error_ret)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe is told, not waited for */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe is refused, without blocking */
     if (fd < 0)
         return tbed_mm_fail(error_ret, TBED_ERR_OPEN, errno);
     enum tbed_status status = tbed_mm_source_map(fd, source_ret, error_ret);
@@ -67,7 +67,7 @@ static enum tbed_status source_open(const char *path, struct mm_source *source_r
     return status;
 }
 
-/* The stream that a path's extension tells, MM_STREAM_COUNT: none. */
+/* The stream indicated by a path's extension; MM_STREAM_COUNT: none. */
 static enum mm_stream extension_of(const char *path)
 {
     size_t length = strlen(path);
@@ -79,7 +79,7 @@ static enum mm_stream extension_of(const char *path)
     return MM_STREAM_COUNT;
 }
 
-/* The other files of the set; string files that cannot be had are missing. */
+/* Opens the other files of the set. String files that cannot be opened count as missing. */
 static enum tbed_status set_open(const char *path, enum mm_stream given,
                                  struct mm_source sources[MM_STREAM_COUNT], struct tbed_error *error_ret)
 {
@@ -109,7 +109,8 @@ enum tbed_status tbed_mm_sources_open(const char *path, struct mm_source sources
         return status;
     enum mm_stream given = extension_of(path);
     bool is_paged = source.nbytes >= 4 && memcmp(source.bytes, "MMPD", 4) == 0;
-    bool is_bed = source.nbytes >= 8 && memcmp(source.bytes, "tracebed", 8) == 0; /* whatever is beside it */
+    bool is_bed = source.nbytes >= 8 &&
+                  memcmp(source.bytes, "tracebed", 8) == 0; /* regardless of other files in its folder */
     if (is_paged || is_bed || given == MM_STREAM_COUNT) {
         sources_ret[MM_EVENTS] = source;
         return TBED_OK;

@@ -1,9 +1,9 @@
 /*
- * Format 0: starts and ends become intervals.
+ * Format 0: pairs starts and ends into intervals.
  *
- * Open starts are nodes of a pool. Each stands in two lists: its thread's stack, and the chain of its hash, the latest
- * first. A thread has a node of its own, found by the same hash, whose stack it heads. So each event costs O(1),
- * however deep the stacks are and however few ends fit.
+ * Open starts are nodes in a pool. Each is in two lists: its thread's stack, and the chain of its hash, the latest
+ * first. A thread has a node of its own in the same hash table, which heads its stack. So each event costs O(1),
+ * however deep the stacks are and however few ends match.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -27,10 +27,11 @@ struct paired_event {
 _Static_assert(sizeof(struct paired_event) == MM_PAIRED_EVENT_NBYTES, "as mm_event_load() has it");
 
 struct node {       /* number 0: none */
-    uint32_t event; /* the start's number; of a thread, one of its events' */
-    uint32_t below; /* of a thread: its latest open start */
+    uint32_t event; /* the number of the start; for a thread, of one of its events */
+    uint32_t below; /* for a thread, its latest open start */
     uint32_t next;  /* in the chain */
-    uint32_t check; /* bits of the hash: most events that differ need not be read; the lowest: of a thread */
+    uint32_t
+        check; /* bits of the hash, so that most events that differ need not be read; the lowest bit marks a thread */
 };
 _Static_assert(sizeof(struct node) == 16, "there may be two an event");
 
@@ -45,7 +46,7 @@ struct pairing {
     struct tbed_vector nodes;
     uint32_t *heads;
     unsigned head_bits;
-    uint64_t secret; /* chains cannot be made long on purpose */
+    uint64_t secret; /* keyed, so that a file cannot force long chains */
     uint32_t unused; /* nodes, a list by 'below' */
 };
 
@@ -67,7 +68,7 @@ static uint64_t mix(uint64_t value, uint64_t secret)
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Of an event's start, or of its thread. */
+/* The hash of an event's start, or of its thread. */
 static struct hash hash_of(const struct pairing *pairing, const struct raw_event *event, bool is_thread)
 {
     uint64_t what = is_thread ? UINT64_MAX : (uint64_t)event->kind << 32 | event->id;
@@ -111,7 +112,7 @@ static uint32_t node_add(struct pairing *pairing, const struct raw_event *event,
     return node;
 }
 
-/* Takes the latest start from a thread's stack. */
+/* Removes the latest start from a thread's stack. */
 static void start_pop(struct pairing *pairing, uint32_t thread)
 {
     uint32_t top = node_of(pairing, thread)->below;
@@ -188,7 +189,7 @@ static bool event_take(struct pairing *pairing, uint64_t number)
 static bool pairing_start(struct pairing *pairing, uint64_t count)
 {
     if (count >
-        UINT32_MAX) /* numbers of events would not fit; a file of 100 GB, in a format of files of 4 GB */
+        UINT32_MAX) /* event numbers would overflow: a file of 100 GB, in a format whose files have at most 4 GB */
         return false;
     pairing->head_bits = 4;
     while (pairing->head_bits < 31 && UINT64_C(1) << pairing->head_bits < count)

@@ -15,7 +15,7 @@ static uint64_t segment_end(const struct mm_stream_map *map, size_t segment)
     return segment + 1 < map->segments.count ? segments_of(map)[segment + 1].start : map->nbytes;
 }
 
-/* The segment with this address, which is one of the stream's. */
+/* The segment that has this address, which must be inside the stream. */
 static size_t segment_find(const struct mm_stream_map *map, uint64_t address)
 {
     size_t low = 0, high = map->segments.count;
@@ -79,12 +79,12 @@ bool tbed_mm_position_take(struct mm_position *position, void *bytes_ret, size_t
     return true;
 }
 
-/* Where byte 'left' of a segment of copies is: pages of other streams may stand in between. */
+/* Finds byte 'left' of a segment of copies in the file: pages of other streams may lie in between. */
 static uint64_t copied_offset(const struct mm_file *file, enum mm_stream stream,
                               const struct mm_segment *segment, uint64_t left)
 {
     const struct mm_source *source = &file->sources[MM_EVENTS];
-    uint64_t at = segment->offset; /* behind a page's header, always */
+    uint64_t at = segment->offset; /* always after a page's header */
     while (at <= source->nbytes) {
         uint32_t length;
         memcpy(&length, source->bytes + at - 4, 4);

@@ -1,14 +1,14 @@
 /*
- * The container: where the bytes of each stream lie, told from page headers alone.
+ * The container: finds the bytes of each stream, from page headers alone.
  *
- * A page costs 24 bytes of memory, so pages smaller than that is worth are copied behind one another; a file of
- * nothing but tiny pages costs less memory than its own size.
+ * Listing a page takes 24 bytes of memory, so very small pages are copied to contiguous memory instead; a file of
+ * nothing but tiny pages takes less memory than its own size.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "reader/exchange/measureme/file/mm_internal.h"
 
-/* Is it better copied? Only where there are many such pages: the last page of each stream is often small. */
+/* Should the page be copied? Only if there are many such pages: the last page of each stream is often small. */
 static bool is_small(const struct mm_file *file, const struct tbed_vector *listed, size_t nbytes)
 {
     return file->format->paged && nbytes < MM_SMALL_PAGE_NBYTES && listed->count >= MM_SMALL_PAGES_LISTED;
@@ -60,7 +60,7 @@ bool tbed_mm_event_copy(struct mm_file *file, const uint8_t *event, uint64_t off
     return true;
 }
 
-/* The stream's first 8 bytes; gives how many of these are of it. */
+/* Reads the stream's first 8 bytes, and returns how many of them it has. */
 static size_t header_take(struct mm_events *events, const uint8_t *bytes, size_t nbytes, uint64_t offset)
 {
     size_t taken = MM_HEADER_NBYTES - events->header_nbytes;
@@ -68,7 +68,7 @@ static size_t header_take(struct mm_events *events, const uint8_t *bytes, size_t
         return 0;
     if (events->header_nbytes == 0) {
         events->header_offset = offset;
-        /* No header at all, rather than one that is wrong: whole events from the start on. */
+        /* Is the header missing rather than invalid, with complete events from the start on? */
         if (nbytes % events->nbytes == 0 && memcmp(bytes, "MMES", 4) != 0) {
             memcpy(events->header, bytes, MM_HEADER_NBYTES);
             events->header_nbytes = MM_HEADER_NBYTES;
@@ -82,7 +82,7 @@ static size_t header_take(struct mm_events *events, const uint8_t *bytes, size_t
     return taken;
 }
 
-/* Some bytes of an event that is not whole in its page, or whose page is copied. */
+/* Adds bytes of an event that is not entirely in one page, or whose page is copied. */
 static bool carry_add(struct mm_file *file, const uint8_t *bytes, size_t nbytes, uint64_t offset)
 {
     struct mm_events *events = &file->events;
@@ -245,7 +245,7 @@ bool tbed_mm_list_pages(struct mm_file *file)
     return true;
 }
 
-/* String files of another known version are another profile's: no name is better than a wrong one. */
+/* String files of another known version belong to another profile: no name is better than a wrong one. */
 static bool is_foreign(const struct mm_file *file, enum mm_stream stream)
 {
     static const char magics[MM_STREAM_COUNT][5] = {"MMES", "MMSD", "MMSI"};

@@ -1,8 +1,8 @@
 /*
  * Walks over the string data, component by component.
  *
- * Text is given where it stands, up to the end of its page; the state of a code point that a page's end cuts in two
- * is kept in the walk, so that the pieces together are known to be UTF-8.
+ * Text is returned in place, up to the end of its page. The state of a code point that a page's end cuts in two is
+ * kept in the walk, so that the pieces together are known to be valid UTF-8.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,7 +14,7 @@
 #define ID_MASK          0x3FFFFFFFu
 #define HIGH_BITS        UINT64_C(0x8080808080808080)
 
-enum tag { TAG_END = 0, TAG_VALUE = 1 }; /* of format 0; its tag 2 never got an encoding */
+enum tag { TAG_END = 0, TAG_VALUE = 1 }; /* of format 0; its tag 2 never had an encoding */
 
 static bool is_continuation(uint8_t byte)
 {
@@ -31,7 +31,7 @@ static const uint8_t *skip_ascii(const uint8_t *at, const uint8_t *end)
     return at;
 }
 
-/* Is it what ends text, where a code point may start? */
+/* Does this byte end a text, at a place where a code point may start? */
 static bool is_stop(enum mm_encoding encoding, uint8_t byte)
 {
     if (encoding == MM_TAGGED)
@@ -39,7 +39,7 @@ static bool is_stop(enum mm_encoding encoding, uint8_t byte)
     return byte == TERMINATOR || (encoding == MM_CLASSIC ? is_continuation(byte) : byte == REFERENCE);
 }
 
-/* Takes text up to 'end' or to what ends it; false at a byte that is not UTF-8. */
+/* Reads text up to 'end' or its terminator; false at a byte that is not valid UTF-8. */
 static bool text_take(struct mm_string_walk *walk, enum mm_encoding encoding, const uint8_t *end)
 {
     const uint8_t *at = walk->position.at;
@@ -59,7 +59,7 @@ static bool text_take(struct mm_string_walk *walk, enum mm_encoding encoding, co
     return is_sound;
 }
 
-/* Stands behind the next terminator byte, or at the stream's end. */
+/* Moves past the next terminator byte, or to the stream's end. */
 static enum tbed_status damaged(struct mm_string_walk *walk)
 {
     struct mm_position *position = &walk->position;
@@ -90,7 +90,7 @@ static enum tbed_status text_next(struct mm_string_walk *walk, enum mm_encoding 
     const uint8_t *begin = walk->position.at;
     size_t left = (size_t)(walk->position.end - begin);
     bool is_sound = text_take(walk, encoding, begin + (left < nbytes_max ? left : nbytes_max));
-    if (!is_sound && walk->position.at == begin) /* else what is in front of the damage comes first */
+    if (!is_sound && walk->position.at == begin) /* otherwise the text before the damage is returned first */
         return damaged(walk);
     uint32_t nbytes = (uint32_t)(walk->position.at - begin);
     *component_ret = (struct mm_component){.text = (const char *)begin, .nbytes = nbytes};
@@ -124,7 +124,7 @@ static enum tbed_status stop_next(struct mm_string_walk *walk, enum mm_encoding 
     return *walk->position.at == TERMINATOR ? ended(walk) : reference_next(walk, encoding, component_ret);
 }
 
-/* Format 0: a tag, and behind a value's tag its length. */
+/* Format 0: a tag and, for a value, its length. */
 static enum tbed_status tagged_next(struct mm_string_walk *walk, struct mm_component *component_ret)
 {
     struct mm_position *position = &walk->position;

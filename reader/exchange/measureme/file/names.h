@@ -1,5 +1,5 @@
 /*
- * The linker's names of what is called mm_… here: in the archive every name starts with the library's prefix.
+ * The linker names of the functions called mm_… here: in the archive every name starts with the library's prefix.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,7 +1,7 @@
 /*
- * A profile becomes a trace.
+ * Converts a profile to a trace.
  *
- * Strings and events are independent of each other in a profile, and go on threads of their own.
+ * Strings and events are independent of each other in a profile, and are imported on separate threads.
  *
  * Source: spec/measureme.md, "Import".
  *
@@ -18,11 +18,11 @@
 
 #define NS_PER_S            1000000000u
 #define METADATA_NBYTES_MAX ((size_t)16 << 20)
-#define PARALLEL_EVENT_MIN  10000 /* fewer are done before a thread has started */
+#define PARALLEL_EVENT_MIN  10000 /* fewer are done before a thread could start */
 
 /* ---- Metadata ---- */
 
-/* The text of an id's entry, references left out, as far as it goes. The caller frees it; NULL: there is none. */
+/* The text of an id's entry without references, as far as it is intact. The caller frees it; NULL: there is none. */
 static char *entry_text(const struct mm_file *file, uint64_t id, size_t *nbytes_ret, bool *is_whole_ret)
 {
     struct mm_string_walk walk;
@@ -61,11 +61,12 @@ void tbed_import_metadata_read(const struct mm_file *file, uint64_t id, struct i
     free(text);
     if (is_whole)
         return;
-    metadata_ret->has_start = false; /* the bed has no metadata to tell that its ticks are the profile's */
+    metadata_ret->has_start =
+        false; /* without metadata, the trace cannot record that its ticks are the profile's */
     metadata_ret->start_realtime_ns = 0;
 }
 
-/* ---- Into a bed ---- */
+/* ---- Import ---- */
 
 static enum tbed_status open_bed(struct import *import, int fd, struct tbed_error *error)
 {
@@ -93,7 +94,9 @@ static void *run_strings(void *import)
 static enum tbed_status import_both(struct import *import)
 {
     pthread_t thread;
-    /* The old formats take fresh ids for all strings: one after the other, these come in the same order each time. */
+    /*
+     * The old formats need new ids for all strings: without concurrency, these are always assigned in the same order.
+     */
     bool is_parallel = import->info.version >= 4 && import->info.event_count >= PARALLEL_EVENT_MIN &&
                        pthread_create(&thread, NULL, run_strings, import) == 0;
     enum tbed_status status = is_parallel ? TBED_OK : tbed_import_strings(import);

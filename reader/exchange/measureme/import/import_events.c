@@ -1,7 +1,7 @@
 /*
- * The events of a profile, into streams of the bed: one a thread, each in the order of the file.
+ * Imports the events of a profile into streams of the trace: one for each thread, each in file order.
  *
- * Nothing is put in order and nothing is corrected. What is odd is counted.
+ * Nothing is reordered or corrected. Oddities are counted.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,8 +12,8 @@
 struct track {
     uint64_t key; /* the thread + 1 */
     struct tbed_recorder *recorder;
-    uint64_t tick;  /* of the event in front; 0: none yet */
-    bool is_shared; /* by all further threads */
+    uint64_t tick;  /* of the previous event; 0: none yet */
+    bool is_shared; /* shared by all further threads */
 };
 
 struct tracks {
@@ -24,7 +24,7 @@ struct tracks {
 struct events {
     struct import *import;
     struct tracks tracks;
-    struct track *last; /* most events are of the thread of the event in front */
+    struct track *last; /* most events are of the same thread as the previous one */
     uint32_t thread_name_id;
 };
 
@@ -46,7 +46,7 @@ static struct track *further_track(struct events *events)
 static struct track *track_find(struct events *events, uint64_t thread)
 {
     struct tracks *tracks = &events->tracks;
-    uint64_t key = thread + 1; /* the highest number, which is no thread's, has no key */
+    uint64_t key = thread + 1; /* the highest number, which is not a thread's, has no key */
     struct track *track = key != 0 ? TBED_HASHMAP_FIND(&tracks->known, key) : NULL;
     if (track != NULL)
         return track;
@@ -105,7 +105,7 @@ static inline void give(struct events *events, struct track *track, const struct
     put(events, track, &given, event->thread);
 }
 
-/* A loop of its own: here the bits, which are all over memory, are waited for together. */
+/* A loop of its own, so that the loads of the bits, which are scattered in memory, overlap. */
 static inline void mark_chunk(const struct import_marks *marks, const struct mm_chunk *chunk,
                               enum mm_shape shape)
 {
@@ -119,7 +119,7 @@ static inline void mark_chunk(const struct import_marks *marks, const struct mm_
     }
 }
 
-/* 'shape' is a constant where this is called, so that the loops have no choice left to make. */
+/* Callers pass a constant 'shape', so that the loops have no branches on it. */
 static inline void give_chunk(struct events *events, const struct mm_chunk *chunk, enum mm_shape shape)
 {
     const uint8_t *at = chunk->bytes;

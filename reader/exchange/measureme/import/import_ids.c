@@ -1,5 +1,5 @@
 /*
- * Ids of a profile as ids of a bed.
+ * Maps ids of a profile to ids of a trace.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -34,8 +34,7 @@ uint32_t tbed_import_id_slow(struct import_ids *ids, uint64_t id)
 {
     if (id == ids->metadata)
         return TBED_ID_METADATA;
-    if (id == ids->invalid ||
-        id == UINT64_MAX) /* the latter has no key; it can mean nothing in any version */
+    if (id == ids->invalid || id == UINT64_MAX) /* the latter has no key; it is undefined in all versions */
         return TBED_ID_INVALID;
     pthread_mutex_lock(&ids->lock);
     uint32_t bed_id = fresh_find(ids, id);
@@ -43,7 +42,7 @@ uint32_t tbed_import_id_slow(struct import_ids *ids, uint64_t id)
     return bed_id;
 }
 
-/* Bound to what it stands for: so the kind resolves as that id does, and export gives that id back. */
+/* Bound to the id that it stands for, so the kind resolves like that id, and an export restores it. */
 uint32_t tbed_import_kind_slow(struct import_ids *ids, bool is_zero)
 {
     uint32_t *kind = is_zero ? &ids->zero_kind : &ids->invalid_kind;

@@ -1,6 +1,6 @@
 /*
- * Addresses of the string data, marked: where entries start, and which others are used. The latter lead into the
- * middle of an entry, and are rare: an event costs a look at a bit.
+ * Marks addresses in the string data: where entries start, and which others are used. The latter point into the
+ * middle of an entry and are rare. An event costs one bit lookup.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#define ID_NONE (UINT64_C(1) << 63) /* no id of the old versions is as high */
+#define ID_NONE (UINT64_C(1) << 63) /* the old versions have no id this high */
 
 bool tbed_import_marks_open(struct import_marks *marks, const struct mm_file *file,
                             const struct mm_info *info)

@@ -1,6 +1,6 @@
 /*
- * The metadata of a profile, read tolerantly: rustc writes its command line with Rust's escapes, which are not
- * JSON's, and what stands behind such a string must be found all the same.
+ * Reads the metadata of a profile tolerantly: rustc writes its command line with Rust's escapes, which are not
+ * JSON's, and the fields after such a string must still be found.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -33,7 +33,10 @@ static void skip_blanks(struct scan *scan)
         scan->at++;
 }
 
-/* From its quote to behind its closing one, or to the end. A backslash takes the next byte with it, whatever it is. */
+/*
+ * Skips a string from its opening quote past its closing one, or to the end. A backslash escapes the next byte,
+ * whatever it is.
+ */
 static struct span take_string(struct scan *scan)
 {
     const char *start = ++scan->at;
@@ -82,7 +85,7 @@ static bool is_key(struct span key, const char *name)
     return key.nbytes == strlen(name) && memcmp(key.text, name, key.nbytes) == 0;
 }
 
-/* The next key of an object whose '{' has been passed; false at its end. Stands on the value then. */
+/* Reads the next key of an object whose '{' has been read, and stops at its value; false at the object's end. */
 static bool next_key(struct scan *scan, struct span *key)
 {
     skip_blanks(scan);
@@ -141,7 +144,7 @@ static void take_units(struct scan *scan, struct import_metadata *metadata)
         unit_from(take_string(&inside), metadata);
 }
 
-/* A name that is cut is none: it may have been any. */
+/* A truncated name does not count: it may have been any. */
 static void take_counter_name(struct scan *scan, struct import_metadata *metadata)
 {
     struct span name = take_string(scan);
@@ -149,7 +152,7 @@ static void take_counter_name(struct scan *scan, struct import_metadata *metadat
     metadata->is_count = is_whole && !is_key(name, "wall-time");
 }
 
-/* A counter of wall time counts nanoseconds, which is what there is without a counter, or one without a name. */
+/* A counter of wall time counts nanoseconds, as does a profile without a counter, or with an unnamed one. */
 static void take_counter(struct scan *scan, struct import_metadata *metadata)
 {
     struct span key;
@@ -169,7 +172,7 @@ static void take_counter(struct scan *scan, struct import_metadata *metadata)
     scan->at += peek(scan) == '}';
 }
 
-/* ---- The whole ---- */
+/* ---- Metadata ---- */
 
 #define RESOLUTION_NS_MAX 1000000000u
 

@@ -1,5 +1,5 @@
 /*
- * The strings of a profile, into the string table of the bed: each entry in order, then what the index says.
+ * Imports the strings of a profile into the string table of the trace: each entry in order, then the index.
  *
  * Memory is bounded by the size of the index, by a quarter of the string data, and by the largest entry's references.
  *
@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SEPARATOR          '\x1E' /* behind a label */
+#define SEPARATOR          '\x1E' /* after a label */
 #define BATCH_COUNT        4096   /* bindings of one record */
 #define TAILS_NBYTES_LEAST ((uint64_t)1 << 20)
 #define COMPONENT_COUNT                                                                                      \
-    1024 /* more become a string of their own, so that an entry of any size takes little memory */
+    1024 /* more are moved to a string of their own, so that an entry of any size takes little memory */
 
-/* A record of the index, and the string that stands where it leads. */
+/* A record of the index, and the string at its address. */
 struct index_entry {
     uint64_t address;
     uint32_t position; /* in the index */
@@ -25,17 +25,17 @@ struct index_entry {
 
 struct import_strings {
     struct import *import;
-    bool is_told;              /* damage has been, where entries are read once more */
+    bool is_told;              /* damage has been reported, if entries are read again */
     struct index_entry *index; /* by address */
     size_t index_count, index_at;
-    uint32_t *by_position; /* string ids; 0: the record leads to no entry, INVALID: to one without a text */
+    uint32_t *by_position; /* string ids; 0: the record points to no entry; INVALID: to one without a text */
     struct tbed_component components[COMPONENT_COUNT];
     size_t component_count;
-    struct tbed_component *parts; /* references to what was flushed */
+    struct tbed_component *parts; /* references to flushed parts */
     size_t part_count, part_capacity;
-    char *joined; /* texts of neighbouring pieces, one behind another */
+    char *joined; /* texts of adjacent pieces, concatenated */
     size_t joined_nbytes, joined_capacity;
-    size_t joined_at; /* the component that the last one is; SIZE_MAX: there is none */
+    size_t joined_at; /* the component of the last piece; SIZE_MAX: there is none */
     uint32_t ids[BATCH_COUNT], string_ids[BATCH_COUNT];
     size_t batch_count;
 };
@@ -68,7 +68,7 @@ static void bind(struct import_strings *strings, uint64_t id, uint32_t string_id
 {
     uint32_t bed_id = import_id(&strings->import->ids, id);
     if (string_id == TBED_ID_INVALID || bed_id == TBED_ID_INVALID)
-        return; /* the drop is counted, or the id is the one that means nothing */
+        return; /* the drop has been counted, or the id is the undefined one */
     strings->ids[strings->batch_count] = bed_id;
     strings->string_ids[strings->batch_count++] = string_id;
     strings->import->report->binding_count++;
@@ -104,7 +104,7 @@ static bool load_index(struct import_strings *strings)
     return true;
 }
 
-/* Records that lead to 'address', which only rises, get their string. */
+/* Records that point to 'address', which only increases, get their string. */
 static void match_index(struct import_strings *strings, uint64_t address, uint32_t string_id)
 {
     const struct index_entry *index = strings->index;
@@ -116,7 +116,7 @@ static void match_index(struct import_strings *strings, uint64_t address, uint32
     strings->index_at = at;
 }
 
-/* What cannot count has been told when the index was read. */
+/* Invalid records were reported when the index was built. */
 static bool is_valid(const struct import_strings *strings, size_t position)
 {
     struct mm_index_record record;
@@ -143,7 +143,7 @@ static bool add_part(struct import_strings *strings)
     return true;
 }
 
-/* Components that point into the old memory move with it. */
+/* Components that point into the old memory are adjusted. */
 static bool make_room(struct import_strings *strings, size_t nbytes)
 {
     if (nbytes <= strings->joined_capacity - strings->joined_nbytes)
@@ -167,7 +167,7 @@ static bool make_room(struct import_strings *strings, size_t nbytes)
     return true;
 }
 
-/* A text behind a text: pieces of one that lay in two pages, with a code point between them perhaps. */
+/* A text after a text: pieces of one text in two pages, which may share a code point. */
 static bool join(struct import_strings *strings, const struct mm_component *piece)
 {
     size_t at = strings->component_count - 1;
@@ -222,7 +222,7 @@ static void start_entry(struct import_strings *strings)
     strings->joined_at = SIZE_MAX;
 }
 
-/* Of a damaged entry its label is left, if a separator stands in front of the damage; INVALID: none. */
+/* Keeps the label of a damaged entry if a separator precedes the damage; INVALID: there is none. */
 static bool read_label(struct import_strings *strings, uint64_t address, uint32_t *string_id_ret)
 {
     struct mm_string_walk walk;
@@ -245,8 +245,8 @@ static bool read_label(struct import_strings *strings, uint64_t address, uint32_
 }
 
 /*
- * False: no memory left. An entry that is damaged has been told; if it has no label either, it is left out: INVALID, as
- * where the bed has no room for it.
+ * False: no memory. Damage to the entry has been reported; if it has no label either, it is left out: INVALID, as
+ *        when the trace has no room for it.
  */
 static bool read_entry(struct import_strings *strings, struct mm_string_walk *walk, uint32_t *string_id_ret)
 {
@@ -278,7 +278,7 @@ static bool import_entry(struct import_strings *strings, struct mm_string_walk *
     import_mark(&import->marks, import->marks.starts, address);
     if (!read_entry(strings, walk, &string_id))
         return false;
-    if (import->info.version >= 4) /* before, all ids stand in the index */
+    if (import->info.version >= 4) /* in older versions, all ids are in the index */
         bind(strings, address + import->info.first_regular_id, string_id);
     match_index(strings, address, string_id);
     return true;
@@ -294,7 +294,10 @@ static void want_records(struct import_strings *strings)
             import_mark(marks, marks->wanted, strings->index[i].address);
 }
 
-/* The rest of the entry from here on, whose damage, if any, has been told. Gives how far it was read. False: no memory. */
+/*
+ * Reads the rest of the entry from here on, whose damage, if any, has been reported. Returns how far it was read.
+ * False: no memory.
+ */
 static bool import_tail(struct import_strings *strings, uint64_t address, uint64_t *nbytes_ret)
 {
     struct mm_string_walk walk;
@@ -332,8 +335,9 @@ static void count_left(struct import_strings *strings)
 }
 
 /*
- * What leads into the middle of an entry means what is left of it there, as it does to measureme's own tools. Bounded
- * by the size of all strings: a long one may be entered at each of its bytes. Read from there, it may refer to others.
+ * An id that points into the middle of an entry means the rest of it, as it does for measureme's own tools. The total
+ * is bounded by the size of all strings, since each byte of a long one may be pointed to. Read from there, an entry
+ * may refer to others.
  */
 static bool import_tails(struct import_strings *strings)
 {
@@ -348,7 +352,7 @@ static bool import_tails(struct import_strings *strings)
     return true;
 }
 
-/* Does the string data have something at the address that a record gives? */
+/* Does the string data have an entry at a record's address? */
 static bool has_string(const struct import_strings *strings, uint64_t address)
 {
     const struct index_entry key = {.address = address};
@@ -359,8 +363,7 @@ static bool has_string(const struct import_strings *strings, uint64_t address)
 }
 
 /*
- * Of several records for an id the last one counts, also if it leads to nothing that can be read: then none of them is
- * a binding.
+ * Of several records for an id the last one counts, even if it points to nothing readable: then the id is not bound.
  */
 static void bind_index(struct import_strings *strings)
 {
@@ -375,7 +378,7 @@ static void bind_index(struct import_strings *strings)
     }
 }
 
-/* ---- The whole ---- */
+/* ---- Driver ---- */
 
 static bool import_entries(struct import_strings *strings)
 {
@@ -387,7 +390,7 @@ static bool import_entries(struct import_strings *strings)
         if (!import_entry(strings, &walk))
             return false;
         if (walk.address <= address)
-            return true; /* the rest cannot be read, as has been told */
+            return true; /* the rest cannot be read, as has been reported */
         address = walk.address;
     }
     return true;

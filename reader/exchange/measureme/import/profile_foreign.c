@@ -1,5 +1,5 @@
 /*
- * A profile of measureme as the source of statistics: its pages are the chunks, its events are taken in place.
+ * A profile of measureme as a source of statistics: its pages are the chunks, and its events are read in place.
  *
  * Source: spec/measureme.md, "Profiles".
  *
@@ -15,11 +15,12 @@
 #define PREFETCH_AHEAD 12u /* events */
 #define SEPARATOR      '\x1E'
 
-/* ---- Where strings stand ---- */
+/* ---- String addresses ---- */
 
 /*
- * Where the strings stand: runs of bytes in the order of their addresses, and for each piece of the addresses the run
- * that its first byte is in. A string is found by two looks, not by a search; it is done for each id.
+ * Finds strings by address: runs of bytes in the order of their addresses and, for each piece of the address space,
+ * the run that has its first byte. A string is found by two lookups instead of a search, since this is done for each
+ * id.
  */
 #define PIECE_SHIFT 16
 
@@ -31,7 +32,7 @@ struct run {
 struct runs {
     struct run *list;
     size_t count;
-    uint32_t *by_piece; /* and one for behind the last */
+    uint32_t *by_piece; /* and one after the last */
 };
 
 static bool list_runs(struct runs *runs, const struct mm_file *file, uint64_t nbytes)
@@ -77,11 +78,11 @@ static void free_runs(struct runs *runs)
     free(runs->by_piece);
 }
 
-/* The bytes at an address of the string data up to their run's end; NULL: there are none. */
+/* The bytes from an address of the string data to the end of their run; NULL: there are none. */
 static const uint8_t *find_bytes(const struct runs *runs, uint64_t address, size_t *nbytes_ret)
 {
     size_t low = runs->by_piece[address >> PIECE_SHIFT], high = runs->by_piece[(address >> PIECE_SHIFT) + 1];
-    while (low < high) { /* the first that ends behind the address */
+    while (low < high) { /* the first that ends after the address */
         size_t middle = low + (high - low) / 2;
         if (runs->list[middle].end <= address)
             low = middle + 1;
@@ -98,7 +99,7 @@ struct foreign {
     struct mm_file *file;
     enum mm_shape shape;
     struct runs runs;
-    size_t reference_nbytes; /* of an id in a string, behind FE; 0: another encoding */
+    size_t reference_nbytes; /* size of an id in a string, after FE; 0: another encoding */
     uint64_t *met;           /* a bit for each address of the string data: damage was found there; atomic */
 };
 
@@ -164,7 +165,7 @@ static void take_chunk(struct stat_worker *worker, size_t index)
     }
 }
 
-/* Counts are mostly at a file's end: instants in front of the first label's last count need no second look. */
+/* Counts are usually at a file's end, so most instants need not be read twice. */
 static void recount_chunk(struct stat_worker *worker, size_t index)
 {
     const struct foreign *foreign = worker->context;
@@ -198,7 +199,7 @@ static bool was_met(const struct foreign *foreign, uint64_t address)
     return (__atomic_load_n(&foreign->met[address / 64], __ATOMIC_RELAXED) >> address % 64 & 1) != 0;
 }
 
-/* Any thread. Most who meet it are not the first. */
+/* Any thread. Usually the damage has been found before. */
 static void meet(const struct foreign *foreign, uint64_t address)
 {
     if (!was_met(foreign, address))
@@ -214,7 +215,7 @@ static enum tbed_status walk_start(const void *context, uint64_t id, struct tbed
     struct own_walk *own = (void *)walk;
     own->foreign = foreign;
     mm_string_walk_start(foreign->file, address, &own->strings);
-    own->strings.piece_nbytes_max = TBED_LABEL_NBYTES_MAX + 1; /* no more is checked than a label may have */
+    own->strings.piece_nbytes_max = TBED_LABEL_NBYTES_MAX + 1; /* checks no more than the longest label */
     return TBED_OK;
 }
 
@@ -235,7 +236,7 @@ static enum tbed_status walk_next(struct tbed_label_walk *walk, struct tbed_labe
     return status;
 }
 
-/* A reference, and behind it nothing or a separator: the shape of nearly all event ids, in formats 7 to 9. */
+/* A reference followed by nothing or a separator: the form of nearly all event ids in formats 7 to 9. */
 static bool label_of(struct stat_worker *worker, uint64_t id, uint64_t *label_id_ret)
 {
     const struct foreign *foreign = worker->context;
@@ -255,7 +256,7 @@ static bool label_of(struct stat_worker *worker, uint64_t id, uint64_t *label_id
     return next == 0xFF || next == 0x1E;
 }
 
-/* A string that is damaged behind its label counts: its label is left. */
+/* A string that is damaged after its label counts, because its label is intact. */
 static bool is_string_at(const struct mm_file *file, uint64_t address, uint64_t *behind_ret)
 {
     struct mm_string_walk walk;
@@ -270,8 +271,10 @@ static bool is_string_at(const struct mm_file *file, uint64_t address, uint64_t 
     return status == TBED_END || has_label;
 }
 
-/* Does any id mean something? All that the index leads to is never looked at twice: a long string may be entered at each
- * of its bytes. */
+/*
+ * Does any id have a meaning? The total read for the index's records is bounded, because each byte of a long string
+ * may be pointed to.
+ */
 static bool has_strings(const struct mm_file *file, const struct mm_info *info)
 {
     uint64_t end = info->stream_nbytes[MM_STRING_DATA], left = end, behind;
@@ -292,7 +295,7 @@ static bool has_strings(const struct mm_file *file, const struct mm_info *info)
     return false;
 }
 
-/* ---- The work ---- */
+/* ---- Driver ---- */
 
 struct found {
     struct tbed_foreign_damage kept[TBED_IMPORT_DAMAGE_KEPT];
@@ -315,8 +318,8 @@ static bool has_met_any(const struct foreign *foreign, uint64_t nbytes)
 }
 
 /*
- * The damage of strings that were needed. Entries are walked in order for that: what is broken only as read from the
- * middle of one is no damage.
+ * Collects the damage of strings that were needed. For that, entries are walked in order: bytes that are invalid only
+ * when read from the middle of an entry are not damage.
  */
 static void tell_strings(const struct foreign *foreign, const struct mm_info *info, struct found *found)
 {
@@ -403,7 +406,7 @@ static enum tbed_status make(struct mm_file *file, const struct tbed_analysis_op
     return status;
 }
 
-/* '*error_ret' tells of what happens after the opening. */
+/* '*error_ret' covers failures after opening. */
 static enum tbed_status make_and_close(struct mm_file *file, const struct tbed_analysis_options *options,
                                        struct tbed_statistics **statistics_ret, struct tbed_error *error_ret)
 {
