@@ -1,9 +1,9 @@
 /*
- * String tables with references, bindings, cycles, blow-up and damage: all that the reader says of them compared with
- * a slow and obvious way.
+ * Builds string tables with references, bindings, cycles, blow-up and damage, and compares everything that the reader
+ * reports about them with a slow and obvious implementation.
  *
- * The input is a program that builds the table, so that most inputs are deep in it: entries of texts and references
- * to those before, after and beside, bindings, entries at the end of a page, and bytes that are wrong.
+ * The input is a program that builds the table, so that most inputs get far: entries of texts and of references to
+ * earlier, later and neighbouring entries, bindings, entries at the end of a page, and wrong bytes.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,18 +17,18 @@
 
 enum {
     PAGE = 4096,
-    PAGES = 4, /* header, two of strings, records */
+    PAGES = 4, /* the header, two pages of strings, the records */
     ENTRIES_MAX = 200,
     BINDINGS_MAX = 100,
     ASKED_MAX = 10,
-    TEXT_MAX = 2000, /* the budgets: small, as the slow way pays for all of it */
+    TEXT_MAX = 2000, /* the budgets: small, because the slow implementation pays for all of them */
     COMPONENTS_MAX = 500,
     UNIT_FIRST = 1000,
     UNIT_COUNT = 4,
     DIVIDER = 0x1E,
 };
 
-/* ---- The table, built ---- */
+/* ---- Building the table ---- */
 
 struct input {
     const uint8_t *at, *end;
@@ -46,7 +46,7 @@ struct binding {
 static struct build {
     uint64_t words[PAGES * PAGE / 8];
     bool is_sealed;
-    uint32_t page, at; /* of the string page that is being filled: 0 or 1 */
+    uint32_t page, at; /* the string page that is being filled: 0 or 1 */
     uint32_t used[2];
     uint32_t entries[ENTRIES_MAX], entry_count;
     struct binding bindings[BINDINGS_MAX];
@@ -58,7 +58,7 @@ static uint8_t *string_page(uint32_t ordinal)
     return (uint8_t *)build.words + (size_t)(1 + ordinal) * PAGE;
 }
 
-/* Room for an entry, on the second page if not on this one. */
+/* Makes room for an entry, on the second page if this one is full. */
 static uint8_t *have_room(uint32_t nbytes)
 {
     uint64_t whole = tbed_string_entry_nbytes(nbytes);
@@ -90,7 +90,7 @@ static void put_entry(const uint8_t *content, uint32_t nbytes)
     build.at += (uint32_t)tbed_string_entry_nbytes(nbytes);
 }
 
-/* One before, one that is not there yet, a reserved one, a location, or any at all. */
+/* Chooses an id: of an earlier entry, of one that does not exist yet, a reserved one, a location, or any at all. */
 static uint32_t pick_id(struct input *input)
 {
     uint8_t choice = take(input);
@@ -146,7 +146,7 @@ static void put_binding(struct input *input)
         build.bindings[build.binding_count++] = (struct binding){first, count, string};
 }
 
-/* Content as it comes. */
+/* Takes the content verbatim from the input. */
 static void put_raw(struct input *input, uint32_t nbytes)
 {
     uint8_t content[256];
@@ -156,7 +156,7 @@ static void put_raw(struct input *input, uint32_t nbytes)
         put_entry(content, nbytes);
 }
 
-/* Fills the page until 'left' words are left, so that the next entry ends at its end, or does not fit. */
+/* Fills the page until 'left' words remain, so that the next entry ends at the page's end or does not fit. */
 static void put_filler(uint32_t left)
 {
     static uint8_t content[PAGE];
@@ -169,7 +169,7 @@ static void put_filler(uint32_t left)
     put_entry(content, nbytes);
 }
 
-/* A wrong byte in the newest entry's content, or a length that reaches past what is there. */
+/* Changes a byte in the newest entry's content, or makes its length reach beyond the data. */
 static void damage(struct input *input, uint32_t how)
 {
     if (build.entry_count == 0)
@@ -201,7 +201,8 @@ static void run(struct input *input)
         else if ((op & 15) == 14)
             damage(input, operand);
         else
-            for (uint32_t i = 0; i < operand * 3; i++) /* the newest twice, and again: blow-up */
+            for (uint32_t i = 0; i < operand * 3;
+                 i++) /* refer to the newest entry twice, repeatedly: blow-up */
                 put_components(
                     &(struct input){(const uint8_t *)"\xC8\0\xC8\0", (const uint8_t *)"\xC8\0\xC8\0" + 4}, 2);
     }
@@ -267,14 +268,14 @@ static uint8_t *file_make(void)
     return guarded_copy(file, sizeof build.words);
 }
 
-/* ---- The slow way ---- */
+/* ---- The slow implementation ---- */
 
 struct slow {
     char text[TEXT_MAX + 64];
     size_t nbytes;
     uint32_t component_count, depth, bound_count;
     uint32_t above[2 * TBED_STRING_DEPTH_MAX];
-    enum tbed_status trouble; /* the first that has a stand-in in its place */
+    enum tbed_status trouble; /* the first that is replaced by a stand-in */
 };
 
 static void slow_print(struct slow *slow, const char *format, uint32_t id)
@@ -423,7 +424,7 @@ static enum tbed_status slow_resolve(struct slow *slow, uint32_t id)
 static const struct tbed_string_budget budget = {
     .size = sizeof budget, .component_count = COMPONENTS_MAX, .nbytes = TEXT_MAX};
 
-/* One id, asked about in every way. */
+/* Queries one id in every way. */
 struct asked {
     uint32_t id;
     enum tbed_status refused; /* OK: 'slow' is its text */
@@ -450,7 +451,7 @@ static bool is_refusal(enum tbed_status status)
            status == TBED_ERR_STRING_COMPONENTS || status == TBED_ERR_STRING_BYTES;
 }
 
-/* Where several budgets are exceeded, which one is told of first is open. A cycle is no budget. */
+/* If several budgets are exceeded, any of them may be reported. A cycle is not a budget. */
 static void require_status(const struct asked *asked, enum tbed_status status)
 {
     if (asked->refused == TBED_OK)
@@ -474,7 +475,7 @@ static void compare_stream(const struct tbed_reader *reader, const struct asked 
     require_text(asked, poured.text, poured.nbytes);
 }
 
-/* Places in code are spelled in a way of their own, which this oracle does not know. */
+/* Code locations have a spelling of their own, which this oracle does not know. */
 static bool is_place(const struct tbed_reader *reader, uint32_t id)
 {
     struct tbed_id_info info;
@@ -551,14 +552,15 @@ static void compare_walk(const struct tbed_reader *reader, const struct asked *a
 static void compare_label(const struct tbed_reader *reader, const struct asked *asked)
 {
     struct tbed_name label, again;
-    if (asked->refused != TBED_OK && asked->id % 8 != 0) /* costs a millisecond, and shows nothing new */
+    if (asked->refused != TBED_OK &&
+        asked->id % 8 != 0) /* it would cost a millisecond and show nothing new */
         return;
     enum tbed_status status = tbed_event_label(reader, asked->id, &label);
     if (asked->refused != TBED_OK)
         return;
     const char *divider = memchr(asked->slow.text, DIVIDER, asked->slow.nbytes);
     size_t nbytes = divider != NULL ? (size_t)(divider - asked->slow.text) : asked->slow.nbytes;
-    if (status == TBED_OK && !is_place(reader, asked->id)) /* else it has stand-ins of its own */
+    if (status == TBED_OK && !is_place(reader, asked->id)) /* otherwise it has stand-ins of its own */
         REQUIRE(label.nbytes == nbytes && memcmp(label.text, asked->slow.text, nbytes) == 0);
     REQUIRE(status == TBED_OK || status == asked->slow.trouble);
     REQUIRE(tbed_event_label(reader, asked->id, &again) == status && again.text == label.text);
@@ -570,7 +572,7 @@ static void compare_label(const struct tbed_reader *reader, const struct asked *
     }
 }
 
-/* The parts, put together again, are the text. */
+/* The concatenation of the parts is the text. */
 static void compare_parts(const struct tbed_reader *reader, const struct asked *asked)
 {
     struct tbed_event_parts *parts;

@@ -1,6 +1,6 @@
 /*
- * The words of one event block. The first byte: sealed or not. A walk by the format's own steps has to agree
- * with the scan that recovery uses, and with the reader's cursor.
+ * The input is the words of one event block; its first byte says whether the block is sealed. A walk with the functions
+ * of format/ must agree with the scan that recovery uses, and with the reader's cursor.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,6 +1,6 @@
 /*
- * A profile of any bytes becomes a bed in which verify finds nothing, and which holds the events that the import says;
- * exported and imported again it holds as many.
+ * Whatever the bytes of a profile are, verify finds nothing wrong with the imported trace, and the trace has as many
+ * events as the import reports. It still has as many after being exported and imported again.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,8 +1,9 @@
 /*
- * Units, line maps, call stacks, frames and bindings, overlapping, wrapping and in each other's way: what the reader makes
- * of them compared with a slow and obvious way.
+ * Units, line maps, call stacks, frames and bindings that overlap, wrap and conflict: the reader's results are compared
+ * with those of a slow and obvious implementation.
  *
- * The input is a program that writes records, four bytes each: most inputs are deep in it. Ids are few, so that they meet.
+ * The input is a program that writes records, in four bytes each, so that most inputs get far. There are few ids, so
+ * that they collide.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,7 +23,7 @@ static uint8_t take(struct input *input)
     return input->at < input->end ? *input->at++ : 0;
 }
 
-/* Few values, and those at the limits. */
+/* There are few values, including those at the limits. */
 static uint32_t take_id(struct input *input)
 {
     static const uint32_t limits[] = {TBED_ID_MAX_RESERVED,
@@ -44,7 +45,7 @@ static uint32_t take_count(struct input *input)
     return byte < 0xFC ? byte % 16 : limits[byte - 0xFC];
 }
 
-/* ---- What was written, and what a reader is to make of it ---- */
+/* ---- The model: what was written, and what a reader must make of it ---- */
 
 struct range {
     uint32_t first, count;
@@ -86,7 +87,7 @@ static bool is_reserved(uint32_t first, uint32_t count)
     return (uint64_t)first + count <= (uint64_t)TBED_ID_MAX_RESERVED + 1;
 }
 
-/* One by one in file order, each compared with all that were kept. */
+/* Takes the records one by one in file order, and compares each with all that were kept. */
 static void keep_range(const struct range *range)
 {
     for (uint32_t i = 0; i < model.kept_count && range->count > 0; i++) {
@@ -100,7 +101,7 @@ static void keep_range(const struct range *range)
         model.kept[model.kept_count++] = *range;
 }
 
-/* The status of a record says whether it is the model's turn. */
+/* A refused record counts as damage, and the model skips it. */
 static bool is_refused(bool refused)
 {
     model.damage_count += refused;
@@ -184,7 +185,7 @@ static void put_binding(struct input *input)
         model.is_bound[fields[0]] = true;
 }
 
-/* ---- Compared ---- */
+/* ---- The comparison ---- */
 
 static const struct range *find_range(uint32_t id)
 {

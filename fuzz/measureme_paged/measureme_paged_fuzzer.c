@@ -1,5 +1,5 @@
 /*
- * Paged profiles (formats 6 to 9): the reader and a slow, obvious one agree on the input as it stands.
+ * Paged profiles (formats 6 to 9): the reader and a slow, obvious one must agree on the unchanged input.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -8,7 +8,7 @@
 #include "fuzz/support/fuzz.h"
 #include "reader/tests/measureme/profile_oracle.h"
 
-#define THOROUGH_NBYTES 700 /* walks from everywhere and looks up every id: quadratic */
+#define THOROUGH_NBYTES 700 /* walking from every position and looking up every id is quadratic */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {

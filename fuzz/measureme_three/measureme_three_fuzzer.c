@@ -1,7 +1,8 @@
 /*
- * Profiles of three files (formats 0 and 3 to 5): the reader and a slow, obvious one agree.
+ * Profiles of three files (formats 0 and 3 to 5): the reader and a slow, obvious one must agree.
  *
- * The input is the three behind one another, before each its size, 2 bytes; a size of 0xFFFF: there is no such file.
+ * The input is the three files in turn, each preceded by its size in 2 bytes; a size of 0xFFFF means that the file does
+ * not exist.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,7 +14,7 @@
 #define THOROUGH_NBYTES 700
 #define MISSING         0xFFFFu
 
-/* Each of its own size, so that a sanitiser sees what is read behind it. */
+/* Each file is an allocation of exactly its size, so that a sanitiser detects reads beyond its end. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
     uint8_t *files[MM_STREAM_COUNT] = {NULL};

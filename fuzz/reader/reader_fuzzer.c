@@ -1,7 +1,7 @@
 /*
- * A whole trace, from memory: opened, verified, walked in every way that the public API has.
+ * Opens and verifies a complete trace in memory, and walks it in every way that the public API offers.
  *
- * The mutator mends checksums and structure, so that what is wrong is mostly behind them.
+ * The mutator repairs checksums and structure, so that most damage lies beyond those checks.
  *
  * Seeds: spec/golden/valid spec/golden/invalid
  *

@@ -1,5 +1,5 @@
 /*
- * The content of one block of records or strings. The first byte says which, and whether it is sealed.
+ * The input is the content of one block of records or strings. Its first byte says which, and whether it is sealed.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,6 +1,6 @@
 /*
- * A log of RTL_LOGFILE of any bytes becomes a bed in which verify finds nothing, and comes back from it byte for byte.
- * Its spans, one by one, add up to what statistics and stacks count.
+ * Whatever the bytes of an RTL_LOGFILE log are, verify finds nothing wrong with the imported trace, and exporting it
+ * returns the log byte for byte. The sums over its spans equal what statistics and stacks count.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,10 +24,10 @@ static void go_back(struct tbed_reader *reader, const uint8_t *data, size_t nbyt
     free(log);
 }
 
-/* What the steps of the assembler come to. */
+/* The sums over the assembler's steps. */
 struct told {
     uint64_t begin_count, end_count;
-    uint64_t ticks; /* cut to whole ms */
+    uint64_t ticks; /* truncated to milliseconds */
 };
 
 static void take_step(struct told *told, const struct tbed_step *step)

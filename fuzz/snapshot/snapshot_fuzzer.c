@@ -1,5 +1,6 @@
 /*
- * A snapshot of any trace, a ring or not, shut or left open: it is intact, and holds nothing that the trace does not.
+ * A snapshot of any trace, whether it is a ring and whether it is closed, is intact and contains nothing that the trace
+ * does not contain.
  *
  * Seeds: fuzz/reader/corpus spec/golden/valid spec/golden/invalid
  *
@@ -18,7 +19,7 @@ static bool is_same(const struct tbed_event *a, const struct tbed_event *b)
     return a->type == b->type && a->tick == b->tick && a->id == b->id;
 }
 
-/* The events of a stream of the snapshot come one after the other in the same stream of the trace. */
+/* The events of a stream of the snapshot occur in the same order in the same stream of the trace. */
 static void compare_stream(struct tbed_reader *trace, struct tbed_reader *snapshot, uint32_t stream)
 {
     struct tbed_cursor *in_trace, *in_snapshot;
@@ -54,7 +55,7 @@ static bool has_damage(const struct tbed_reader *trace, enum tbed_status status)
     return tbed_damage_count(trace) > TBED_DAMAGE_KEPT_MAX;
 }
 
-/* Inside of a block whose checksum holds, what is wrong stays wrong, to be told. All else is intact. */
+/* Damage inside a block with a valid checksum is copied, so that readers report it. Everything else is intact. */
 static void compare_damage(struct tbed_reader *trace, struct tbed_reader *snapshot)
 {
     struct tbed_damage damage;

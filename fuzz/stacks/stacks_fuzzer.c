@@ -1,6 +1,6 @@
 /*
- * Time by stack, and Chrome trace events, of a trace whose checksums nobody computes. Whatever is in it, the parts of
- * a stack add up to the whole.
+ * Computes time by stack, and Chrome trace events, from a trace whose checksums are not verified. Whatever the trace
+ * contains, the parts of a stack must add up to its total.
  *
  * Seeds: spec/golden/valid spec/golden/invalid
  *

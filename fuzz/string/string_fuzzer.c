@@ -1,5 +1,5 @@
 /*
- * The content of one string: taken apart into components, put together again, compared. Also UTF-8 by itself.
+ * Splits the content of one string into components, joins them again and compares. Also tests UTF-8 alone.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,7 +10,7 @@
 
 #define CONTENT_NBYTES_MAX 65536
 
-/* RFC 3629 once more, written differently. */
+/* A second implementation of RFC 3629, written differently. */
 static size_t utf8_step(const uint8_t *at, size_t left)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -44,7 +44,7 @@ static void check_utf8(const uint8_t *text, size_t nbytes)
     REQUIRE(tbed_utf8_valid_nbytes(text, nbytes) == at);
 }
 
-/* Puts the component behind what is rebuilt; gives the new size. */
+/* Appends the component to the rebuilt content; returns its new size. */
 static uint32_t put(uint8_t *rebuilt, uint32_t at, const struct tbed_content_component *component)
 {
     if (!component->is_reference) {
@@ -66,8 +66,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     enum tbed_status status;
     if (nbytes == 0 || nbytes > CONTENT_NBYTES_MAX)
         return 0;
-    uint8_t *content =
-        guarded_copy(data, nbytes) + (-nbytes & 7); /* needs no alignment: flush with the guard */
+    uint8_t *content = guarded_copy(data, nbytes) +
+                       (-nbytes & 7); /* needs no alignment, so it ends flush with the guard page */
     memcpy(content, data, nbytes);
     check_utf8(content, nbytes);
     while ((status = tbed_content_next(content, (uint32_t)nbytes, &at, &component)) == TBED_OK) {

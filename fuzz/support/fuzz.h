@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <tracebed/reader.h>
 
-/* What has to hold; unlike assert() also in builds without assertions. */
+/* Like assert(), but also effective in builds without assertions. */
 #define REQUIRE(condition)                                                                                   \
     do {                                                                                                     \
         if (!(condition)) {                                                                                  \
@@ -22,17 +22,17 @@
         }                                                                                                    \
     } while (0)
 
-/* The targets' entry, libFuzzer's name. Takes all inputs. */
+/* The entry of every target, by libFuzzer's name for it. Accepts any input. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes);
 
 /*
- * A copy of the input, aligned to 8, that ends at a page that may not be touched (up to 7 bytes before it,
- * for the alignment's sake; those are poisoned by nobody). Valid until the next call. NULL if it is larger
- * than 4 MiB.
+ * Returns a copy of the input, aligned to 8, that ends at an inaccessible page or, because of the alignment, up to 7
+ * bytes before it (reads of those bytes are not detected). Valid until the next call. NULL if the input is larger than
+ * 4 MiB.
  */
 uint8_t *guarded_copy(const uint8_t *data, size_t nbytes);
 
-/* Walks everything, checks properties, verifies. The reader stays open. */
+/* Walks everything, checks properties and verifies. The reader remains open. */
 void walk_everything(struct tbed_reader *reader);
 
 /* The parts of it. */
@@ -40,7 +40,7 @@ void walk_strings(struct tbed_reader *reader);
 void walk_records(struct tbed_reader *reader);
 void walk_events(struct tbed_reader *reader);
 
-/* A file of one page in clock 3: 'content' is put behind the header of a block of 'kind', sealed or not. */
+/* Makes a file of one page with clock 3, in which 'content' follows the header of a block of 'kind', sealed or not. */
 #define ONE_BLOCK_PAGE_NBYTES 4096
 #define ONE_BLOCK_FILE_NBYTES (2 * ONE_BLOCK_PAGE_NBYTES)
 #define ONE_BLOCK_ROOM        (ONE_BLOCK_PAGE_NBYTES - 64)

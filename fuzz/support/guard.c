@@ -1,5 +1,5 @@
 /*
- * Inputs before a page that may not be touched: a read past their end is a crash, not luck.
+ * Places inputs just before an inaccessible page, so that every read beyond their end crashes.
  *
  * SPDX-License-Identifier: MIT
  */

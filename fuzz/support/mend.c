@@ -1,5 +1,5 @@
 /*
- * Mends the sums of a trace whose bytes were changed.
+ * Recomputes the checksums of a trace whose bytes were changed.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -13,20 +13,20 @@
 #include <stdint.h>
 
 enum mend {
-    MEND_HEADER = 1,  /* of what never changes */
+    MEND_HEADER = 1,  /* the checksum of the fields that never change */
     MEND_STRINGS = 2, /* the hashes of string entries */
-    MEND_BLOCKS = 4,  /* of sealed blocks */
-    MEND_CLOSING = 8, /* of what all writers share, if the state is shut */
+    MEND_BLOCKS = 4,  /* the checksums of sealed blocks */
+    MEND_CLOSING = 8, /* the closing checksum, if the state is shut */
     MEND_ALL = 15,
 };
 
-/* 'bytes' is aligned to 8; its page size is taken from its header, if that is possible. */
+/* 'bytes' is aligned to 8; the page size is read from the header, if it is valid. */
 void mend_file(uint8_t *bytes, size_t nbytes, unsigned what);
 
-/* The page size that the header tells, or 0 if it is none or the file is shorter. */
+/* The page size stored in the header, or 0 if it is invalid or the file is shorter. */
 uint32_t mend_page_nbytes(const uint8_t *bytes, size_t nbytes);
 
-/* One block of 'nbytes': its strings' hashes, if it holds strings, and its own checksum, if it is sealed. */
+/* Recomputes one block of 'nbytes': the hashes of its strings, if it has any, and its own checksum, if it is sealed. */
 void mend_block(uint8_t *block, uint32_t nbytes, unsigned what);
 
 #endif

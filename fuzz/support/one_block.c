@@ -1,5 +1,5 @@
 /*
- * A trace around the content of one block, so that a target can spend all its input on that.
+ * Wraps the content of one block in a trace, so that a target can spend all its input on that content.
  *
  * SPDX-License-Identifier: MIT
  */

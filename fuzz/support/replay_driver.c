@@ -1,8 +1,8 @@
 /*
- * Runs a fuzz target over files and folders of files, without libFuzzer: what was found once stays found.
+ * Runs a fuzz target over files and folders of files, without libFuzzer, so that a bug found once is not missed again.
  *
- * Each input gets a second of processor time and 256 MiB, as the fuzzer's limits are; sanitised programs need
- * more of both, and get four times as much.
+ * Each input gets one second of CPU time and 256 MiB, as with the fuzzer's limits. Sanitised programs need more of both
+ * and get four times as much.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,7 +22,7 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t nbytes, size_t max_nbytes);
 
 static int passed, failed;
 
-/* Mutators want it; nothing is mutated here. */
+/* Mutators need it to link; nothing is mutated here. */
 size_t LLVMFuzzerMutate(uint8_t *data, size_t nbytes, size_t max_nbytes)
 {
     (void)data;
@@ -41,7 +41,7 @@ static void judge(const char *path, double seconds)
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     if (seconds > SECONDS_MAX || usage.ru_maxrss > MEMORY_KBYTES_MAX) {
-        printf("%s: took %.1f s, %ld KiB in all\n", path, seconds, usage.ru_maxrss);
+        printf("%s: took %.1f s, %ld KiB in total\n", path, seconds, usage.ru_maxrss);
         failed++;
     } else {
         passed++;
@@ -55,7 +55,7 @@ static void run_file(const char *path)
     REQUIRE(in != NULL && data != NULL);
     size_t nbytes = fread(data, 1, INPUT_NBYTES_MAX, in);
     double begin = processor_seconds();
-    fprintf(stderr, "%s\n", path); /* the last one told is the one that crashed */
+    fprintf(stderr, "%s\n", path); /* if an input crashes, it is the last one printed */
     LLVMFuzzerTestOneInput(data, nbytes);
     judge(path, processor_seconds() - begin);
     free(data);

@@ -1,6 +1,6 @@
 /*
- * A mutator for whole traces: it changes a place that means something, then puts back what would hide the
- * change (magic, version, page numbers, file ids) and mends the checksums. Some mutants stay unmended.
+ * A mutator for complete traces. It changes a meaningful place, then restores what would hide the change (magic,
+ * version, page numbers, file ids) and recomputes the checksums. Some mutants are left unrepaired.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -34,7 +34,7 @@ static uint8_t *random_page(struct mutant *mutant)
     return mutant->bytes + (1 + random_below(mutant, count)) * (size_t)mutant->page_nbytes;
 }
 
-/* A block of the page: itself, or one of its cells. */
+/* Chooses a block of the page: the page itself, or one of its cells. */
 static uint8_t *random_block(struct mutant *mutant, uint8_t *page, uint32_t *nbytes_ret)
 {
     struct tbed_disk_block *header = (struct tbed_disk_block *)page;
@@ -77,7 +77,7 @@ static void change_file_header(struct mutant *mutant)
     LLVMFuzzerMutate(mutant->bytes + fields[field][0], fields[field][1], fields[field][1]);
 }
 
-/* One page over another, which then is a second block of the same stream, or the next one. */
+/* Copies one page over another, which is then a duplicate block of the same stream, or its next one. */
 static void copy_page(struct mutant *mutant)
 {
     uint8_t *from = random_page(mutant), *to = random_page(mutant);

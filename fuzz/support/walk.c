@@ -1,5 +1,5 @@
 /*
- * Walks all that a trace has, by the public API, and requires what the API promises.
+ * Walks everything in a trace through the public API, and checks what the API promises.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,7 +19,7 @@ static uint64_t file_nbytes(const struct tbed_reader *reader)
 
 /* ---- Strings ---- */
 
-/* One string may cost what the budgets allow, some milliseconds; of many such an input shows nothing new. */
+/* One string may cost as much as the budgets allow, some milliseconds; an input with many of them shows nothing new. */
 static bool has_time_left(bool start_again)
 {
     static clock_t begin;
@@ -28,7 +28,7 @@ static bool has_time_left(bool start_again)
     return clock() - begin < CLOCKS_PER_SEC / 5;
 }
 
-/* Whatever room there is: the same length, a terminator, the same beginning. */
+/* Whatever the buffer's size, the length and the beginning are the same, and there is a terminator. */
 static void resolve(const struct tbed_reader *reader, uint32_t id)
 {
     if (!has_time_left(false))
@@ -45,7 +45,7 @@ static void resolve(const struct tbed_reader *reader, uint32_t id)
     REQUIRE(large[nbytes < sizeof large - 1 ? nbytes : sizeof large - 1] == 0);
 }
 
-/* What the reader keeps, and the length without expanding, are what it resolves to. */
+/* The reader's cached text, and the length found without expanding, agree with the resolved text. */
 static void compare_kept(const struct tbed_reader *reader, uint32_t id)
 {
     char text[300];
@@ -71,7 +71,7 @@ static void compare_kept(const struct tbed_reader *reader, uint32_t id)
                                   kept == TBED_ERR_STRING_BYTES);
 }
 
-/* A string that is one text is what it resolves to. */
+/* A string that consists of one text equals its resolved text. */
 static void compare_text(const struct tbed_reader *reader, uint32_t id)
 {
     char text[300];
@@ -117,7 +117,7 @@ void walk_strings(struct tbed_reader *reader)
 
 /* ---- Records ---- */
 
-/* What a location comes to, if it is one. */
+/* Walks a location, if the id is one. */
 static void walk_location(const struct tbed_reader *reader, uint32_t id)
 {
     struct tbed_location location;
@@ -135,7 +135,7 @@ static void walk_location(const struct tbed_reader *reader, uint32_t id)
     REQUIRE(count == location.frame_count && (location.source != TBED_FRAMES_NONE) == (count > 0));
 }
 
-/* Every step of a stack goes down, so walking it ends. */
+/* Every parent has a lower id, so walking a stack terminates. */
 static void walk_stack(const struct tbed_reader *reader, uint32_t id)
 {
     uint32_t locations[64], location, parent, count = 0;
@@ -152,7 +152,7 @@ static void walk_stack(const struct tbed_reader *reader, uint32_t id)
     }
 }
 
-/* Stacks cannot be listed: those that lie around what an input is likely to use. */
+/* Stacks cannot be listed, so this walks the ids near those that an input is likely to use. */
 static void walk_stacks(const struct tbed_reader *reader)
 {
     static const uint32_t starts[] = {0, 1000, TBED_ID_MAX_RESERVED - 15, TBED_ID_METADATA};
@@ -250,7 +250,7 @@ static void walk_arguments(const struct tbed_reader *reader, const struct tbed_e
     REQUIRE(sum <= nbytes * 255 && nbytes <= file_nbytes(reader));
 }
 
-/* The same for the same events in any order of streams. */
+/* The same events have the same sum in any order of streams. */
 static void add(struct totals *totals, const struct tbed_event *event)
 {
     uint64_t hash = event->tick * 0x9E3779B97F4A7C15u ^ event->offset * 0xC2B2AE3D27D4EB4Fu ^
@@ -340,6 +340,6 @@ void walk_everything(struct tbed_reader *reader)
     REQUIRE((status == TBED_OK) == (count == 0));
     for (size_t i = 0; tbed_damage_get(reader, i, &damage); i++)
         REQUIRE(damage.offset <= nbytes && damage.status >= 64);
-    REQUIRE(tbed_reader_verify(reader) == status); /* looking twice finds nothing new */
+    REQUIRE(tbed_reader_verify(reader) == status); /* a second look finds nothing new */
     REQUIRE(tbed_damage_count(reader) == count);
 }

@@ -1,5 +1,5 @@
 /*
- * A whole trace whose checksums nobody computes (skip_hashes): the structure alone has to hold the reader.
+ * A complete trace whose checksums are not verified (skip_hashes): the structural checks alone must protect the reader.
  *
  * Seeds: spec/golden/valid spec/golden/invalid
  *
