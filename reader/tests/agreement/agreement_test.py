@@ -272,7 +272,7 @@ def check_exports(case, path, folder, codes, prefix=""):
     for version in (8, 9) if IS_LONG else (9,):
         out = os.path.join(folder, "out.mm_profdata")
         codes[prefix + "mm_profdata"], notes = export(path, "mm_profdata", out)
-        unnamed = sum(count for note, count in notes.items() if "name has no text" in note)
+        unnamed = sum(count for note, count in notes.items() if "text of its name" in note)
         for name, view in (("report", view_report), ("tree", view_tree)):
             if any("48 bits" in note for note in notes):
                 continue
@@ -292,7 +292,7 @@ def without(found, figure):
 def check_notes(case, view, notes):
     """What the format cannot hold is listed: as many as there are."""
     unknown = sum(case.facts.unknown.values())
-    listed = sum(count for note, count in notes.items() if "begin is not known" in note)
+    listed = sum(count for note, count in notes.items() if "known begin" in note)
     if listed != unknown:
         case.fail(view, "unknown", "%d ends without a begin listed, of %d" % (listed, unknown))
     opened = sum(row.open for row in case.rows.values())

@@ -40,9 +40,9 @@ static void import_says_what_it_found(void **state)
     EXPECT(0, "a.tbed: imported: 4 events of 2 threads, 3 strings, from format 9\n", "", "import", from, "-o",
            to);
     EXPECT(2, "", "exists already\n  Use --force to replace it.\n", "import", from, "-o", to);
-    EXPECT(0, "\n  1 interval with the end before the begin; kept as it is\n", "", "import", "-f", from, "-o",
-           to);
-    EXPECT(0, "\n  1 event with an earlier end than the one in front on its thread; kept in place\n", "",
+    EXPECT(0, "\n  1 interval with the end before the begin; kept unchanged\n", "", "import", "-f", from,
+           "-o", to);
+    EXPECT(0, "\n  1 event with an earlier end than its predecessor on the thread; kept in place\n", "",
            "import", "--force", from, "--output", to);
     EXPECT(0, "a.tbed: intact: 4 events in 2 streams", "", "verify", to);
     EXPECT(0, "rustc", "", "info", to);
@@ -292,7 +292,7 @@ static void export_says_what_it_left_out(void **state)
     (void)state;
     EXPECT(0, "small.mm_profdata: exported: 3 events, ", "", "export", "--to=mm_profdata", from, "-o", to);
     EXPECT(2, "", "Use --force to replace it.", "export", "-t", "mm_profdata", from, "-o", to);
-    EXPECT(0, "\n  3 events left out: the format has no such kind\n", "", "export", "-f", "-t", "mm_profdata",
+    EXPECT(0, "\n  3 events omitted, not supported by the format\n", "", "export", "-f", "-t", "mm_profdata",
            from, "-o", to);
     EXPECT(0, "exported", "", "export", "-ft", "mm_profdata", "--format-version=8", from, "-o", to);
     EXPECT(0, "intact: 3 events", "", "verify", to);

@@ -497,7 +497,7 @@ static void events_become_the_bytes_of_the_vectors(void **state)
     snprintf(trace, sizeof trace, "%s", in_folder("given.tbed"));
     make_trace(trace);
     snprintf(out, sizeof out, "%s", in_folder("given.log"));
-    EXPECT(0, "1 event left out", "", "export", "--to=rtl-log", trace, "-o", out);
+    EXPECT(0, "1 event omitted", "", "export", "--to=rtl-log", trace, "-o", out);
     char *log = read_whole(out, NULL);
     assert_string_equal(log, RTL_HEADER RTL_FIRST_LINE
                         "000002 1 | ::SplashScreen::setValue (lo119109) : value=20\n"
@@ -510,7 +510,7 @@ static void events_become_the_bytes_of_the_vectors(void **state)
                         "1000000 2 } desktop (cd100003) ::D::f\n"
                         "closing log file at 1000000");
     free(log);
-    EXPECT(0, "1 event left out", "", "export", "--to=rtl-log", "--tid=native", trace, "-f", "-o", out);
+    EXPECT(0, "1 event omitted", "", "export", "--to=rtl-log", "--tid=native", trace, "-f", "-o", out);
     log = read_whole(out, NULL);
     assert_non_null(strstr(log, "\n001234 99 { desktop (cd100003) ::D::f\n"));
     free(log);

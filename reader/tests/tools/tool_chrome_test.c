@@ -45,7 +45,7 @@ static void spans_equal_those_of_crox(void **state)
             if (system(command) != 0)
                 continue;
         }
-        EXPECT(0, "left out for being short", "", "export", "--to=chrome", "--absolute",
+        EXPECT(0, "omitted, shorter than the minimum", "", "export", "--to=chrome", "--absolute",
                "--minimum-duration=1000us", path, "-f", "-o", out);
         free(check("spans", out, reference));
     }
@@ -106,7 +106,7 @@ static void every_kind_of_event_is_written_or_counted(void **state)
     struct run run = RUN("export", "--to=chrome", make_kinds("kinds.tbed"), "-o", out);
     assert_int_equal(run.exit, 0);
     assert_says(run.out, "kinds.json: exported: 15 events\n");
-    assert_says(run.out, "1 allocation event left out");
+    assert_says(run.out, "1 allocation event omitted");
     assert_says(run.out, "1 span that never ended");
     end_run(&run);
     char *text = check("events", out, "");
@@ -141,8 +141,8 @@ static void short_spans_are_left_out_and_counted(void **state)
 {
     (void)state;
     const char *path = make_small("short.tbed", true), *out = in_folder("short.json");
-    EXPECT(0, "1 span left out for being short", "", "export", "--to=chrome", "--minimum-duration=50ns", path,
-           "-o", out);
+    EXPECT(0, "1 span omitted, shorter than the minimum", "", "export", "--to=chrome",
+           "--minimum-duration=50ns", path, "-o", out);
     char *text = check("events", out, "");
     assert_says(text, "\"name\": \"load\"");
     assert_silent_on(text, "\"name\": \"parse\"");

@@ -166,7 +166,7 @@ static void what_does_not_nest_is_told(void **state)
     if (access(TRACES, R_OK) != 0)
         skip();
     EXPECT(0, "rustc;p 0\n",
-           "stacks with less time than what is nested in them, their own time counted as 0: 1", "flame",
+           "stacks with less time than the spans nested in them, whose own time is counted as 0: 1", "flame",
            "--folded", TRACES "/synth/b_overlap_siblings.mm_profdata");
     EXPECT(0, "rustc;a 0\n", "spans that end before they begin, counted with no time: 1", "flame", "--folded",
            TRACES "/synth/t_inverted.mm_profdata");

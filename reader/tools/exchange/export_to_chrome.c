@@ -29,16 +29,15 @@ static void put_report(const struct export_request *request, const struct tbed_c
         printf("%s event%s\n", tool_format_count(events, report->event_count),
                report->event_count == 1 ? "" : "s");
     }
-    put_note(piped, report->short_count, "span", "left out for being short");
-    put_note(piped, report->allocation_count, "allocation event", "left out: the format has no such kind");
-    put_note(piped, report->unknown_count, "event", "of unknown types left out");
-    put_note(piped, report->unpaired_count, "span", "left out: its begin is not known");
-    put_note(piped, report->argument_count, "argument", "of counters left out");
+    put_note(piped, report->short_count, "span", "omitted, shorter than the minimum");
+    put_note(piped, report->allocation_count, "allocation event", "omitted, not supported by the format");
+    put_note(piped, report->unknown_count, "event", "of unknown types omitted");
+    put_note(piped, report->unpaired_count, "span", "omitted, without a known begin");
+    put_note(piped, report->argument_count, "argument", "of counters omitted");
     put_note(piped, report->open_count, "span", "that never ended, written up to its thread's last event");
     put_note(piped, report->inverted_count, "span", "that end before they begin, written without a duration");
     put_note(piped, report->clipped_count, "span", "with a time cut to 63 bits");
-    put_note(piped, report->renumbered_count, "process",
-             "renumbered: an earlier file has one of the same number");
+    put_note(piped, report->renumbered_count, "process", "renumbered: its id occurs in an earlier file");
 }
 
 enum tool_exit export_chrome(const struct export_request *request)

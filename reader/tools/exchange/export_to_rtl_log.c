@@ -14,10 +14,10 @@ static void put_report(const struct export_request *request, const struct tbed_r
     char figure[32];
     export_put_heading(request->to);
     printf("%s line%s\n", tool_format_count(figure, report->line_count), report->line_count == 1 ? "" : "s");
-    export_put_note(report->left_out_count, "event", "left out: the format has no such kind");
-    export_put_note(report->argument_count, "argument", "of spans and instants left out");
+    export_put_note(report->left_out_count, "event", "omitted, not supported by the format");
+    export_put_note(report->argument_count, "argument", "of spans and instants omitted");
     if (report->process_count > 1)
-        export_put_note(report->process_count, "process", "in one log, whose header tells of the first");
+        export_put_note(report->process_count, "process", "in one log, whose header describes the first");
 }
 
 enum tool_exit export_rtl_log(const struct export_request *request)
@@ -40,7 +40,7 @@ enum tool_exit export_rtl_log(const struct export_request *request)
     if (!is_piped)
         put_report(request, &report);
     else if (report.left_out_count > 0)
-        tool_complain("%s event%s left out: the format has no such kind",
+        tool_complain("%s event%s omitted, not supported by the format",
                       tool_format_count(figure, report.left_out_count),
                       report.left_out_count == 1 ? "" : "s");
     return TOOL_FINE;

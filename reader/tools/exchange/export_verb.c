@@ -94,12 +94,12 @@ static enum tool_exit export_measureme(const struct export_request *request)
     printf("%s event%s, %s string%s\n", tool_format_count(events, report.event_count),
            report.event_count == 1 ? "" : "s", tool_format_count(strings, report.string_count),
            report.string_count == 1 ? "" : "s");
-    export_put_note(report.left_out_count, "event", "left out: the format has no such kind");
-    export_put_note(report.argument_count, "argument", "of events left out");
-    export_put_note(report.unknown_count, "span", "left out: its begin is not known");
+    export_put_note(report.left_out_count, "event", "omitted, not supported by the format");
+    export_put_note(report.argument_count, "argument", "of events omitted");
+    export_put_note(report.unknown_count, "span", "omitted, without a known begin");
     export_put_note(report.open_count, "span", "that never ended, written up to its thread's last event");
-    export_put_note(report.clipped_count, "value", "cut to the 48 bits that the format has");
-    export_put_note(report.unnamed_count, "event", "whose name has no text");
+    export_put_note(report.clipped_count, "value", "cut to 48 bits, the limit of the format");
+    export_put_note(report.unnamed_count, "event", "without the text of its name");
     return TOOL_FINE;
 }
 

@@ -32,7 +32,7 @@ enum tool_exit export_rtl_log(const struct export_request *request);
 bool export_went_well(const struct export_request *request, enum tbed_status status,
                       const struct tbed_error *error, enum tool_exit *exit_ret);
 
-/* Prints a line such as "  12 messages left out"; nothing if the count is 0. */
+/* Prints a line such as "  12 messages omitted"; nothing if the count is 0. */
 void export_put_note(uint64_t count, const char *what, const char *explanation);
 
 /* "OUT: exported: " */

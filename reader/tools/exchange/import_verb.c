@@ -84,10 +84,10 @@ static void put_summary(const char *to, const struct tbed_import_report *report)
     put_counted(", ", report->instant_count, "instant");
     put_counted(", ", report->integer_count, "number");
     putchar('\n');
-    put_note(report->inverted_count, "interval", "with the end before the begin; kept as it is");
+    put_note(report->inverted_count, "interval", "with the end before the begin; kept unchanged");
     put_note(report->unordered_count, "event",
-             "with an earlier end than the one in front on its thread; kept in place");
-    put_note(report->unpaired_count, "start or end", "without its other half; left out");
+             "with an earlier end than its predecessor on the thread; kept in place");
+    put_note(report->unpaired_count, "start or end", "without its counterpart; omitted");
     put_note(report->drop_count, "record", "that the trace had no room for");
 }
 

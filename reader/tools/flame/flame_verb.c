@@ -182,12 +182,12 @@ static void tell_totals(const struct flame *flame)
 {
     const struct tbed_stacks_totals *totals = &flame->totals;
     tell_count(flame, totals->open_count, "spans that never ended, drawn until their threads' last events");
-    tell_count(flame, totals->unknown_count, "spans without a known begin, left out");
+    tell_count(flame, totals->unknown_count, "spans without a known begin, omitted");
     tell_count(flame, totals->inverted_count, "spans that end before they begin, counted with no time");
     tell_count(flame, totals->overlap_count, "spans that overlap another one without nesting in it");
     tell_count(flame, totals->negative_count,
-               "stacks with less time than what is nested in them, their own time counted as 0");
-    tell_count(flame, totals->deep_count, "spans nested too deeply, put together as <deeper>");
+               "stacks with less time than the spans nested in them, whose own time is counted as 0");
+    tell_count(flame, totals->deep_count, "spans nested too deeply, combined as <deeper>");
 }
 
 static void tell_no_spans(const struct flame *flame, bool is_folded)

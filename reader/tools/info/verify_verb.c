@@ -199,7 +199,7 @@ static void put_notes(const struct check *check)
              "left by writers that were killed; not read");
     if (check->foreign != NULL) {
         put_note(check->foreign->inverted_count, "interval", "with the end before the begin");
-        put_note(check->foreign->unpaired_count, "start or end", "without its other half; left out");
+        put_note(check->foreign->unpaired_count, "start or end", "without its counterpart; omitted");
     }
     put_note(check->unknown_count, "event", "of kinds that this version does not know; skipped");
     put_note(check->backward_count, "event", "earlier than the one before it in the same stream");

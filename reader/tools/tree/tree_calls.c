@@ -217,7 +217,7 @@ static enum tbed_status put_all(struct calls *calls, struct tbed_json *json)
     if (shown == 0 && json == NULL)
         tool_hint("It has no spans; run 'tracebed report' to see its contents.");
     if (calls->unknown_count > 0 && json == NULL)
-        tool_hint("%llu spans without a known begin are left out.", (unsigned long long)calls->unknown_count);
+        tool_hint("%llu spans without a known begin are omitted.", (unsigned long long)calls->unknown_count);
     return status;
 }
 

@@ -251,7 +251,7 @@ static void print_all(const struct tree *tree)
     if (totals.span_count == 0)
         tool_hint("It has no spans; run 'tracebed report' to see its contents.");
     if (totals.unknown_count > 0)
-        tool_hint("%llu spans without a known begin are left out.", (unsigned long long)totals.unknown_count);
+        tool_hint("%llu spans without a known begin are omitted.", (unsigned long long)totals.unknown_count);
 }
 
 /* ---- The verb ---- */
