@@ -1,5 +1,5 @@
 /*
- * Makes trace files byte by byte.
+ * Builds trace files byte by byte.
  *
  * SPDX-License-Identifier: MIT
  */

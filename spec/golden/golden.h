@@ -22,7 +22,7 @@ struct golden_file {
     uint8_t *bytes;
     size_t nbytes;
     uint32_t page_nbytes;
-    uint32_t cells_used; /* of the cells page begun last */
+    uint32_t cells_used; /* the number of the newest cells page */
     size_t cells_offset;
     uint32_t cell_nbytes;
 };
@@ -31,35 +31,35 @@ struct golden_block {
     uint8_t *at;
     uint32_t nbytes;
     uint32_t used_nbytes;
-    uint32_t string_address; /* of the block's start, in the string space */
+    uint32_t string_address; /* the address of the block's start in the string space */
     uint64_t last_tick;
     uint64_t base;
 };
 
-struct golden_start { /* what a block's header says; zero where it does not matter */
+struct golden_start { /* the fields of a block's header; zero where the value does not matter */
     enum tbed_block_kind kind;
     uint32_t stream, sequence, generation, string_page, depth;
     uint64_t first_tick; /* 0: GOLDEN_FIRST_TICK */
 };
 
-/* A header page with clock 3; the state is open. The bytes are the file's and are used again by the next one. */
+/* Starts a file: a header page with clock 3, state open. The file owns the bytes, and the next file reuses them. */
 void golden_begin(struct golden_file *file, uint32_t page_nbytes);
-/* A page with nothing in it; its offset. */
+/* Adds an empty page; returns its offset. */
 size_t golden_page_claim(struct golden_file *file);
 struct golden_block golden_page(struct golden_file *file, const struct golden_start *start);
 void golden_cells(struct golden_file *file, uint32_t cell_nbytes, uint32_t sequence, uint32_t string_page);
 struct golden_block golden_cell(struct golden_file *file, const struct golden_start *start);
 void golden_seal(struct golden_block *block);
-/* Stores how many streams and string pages there are, and closes. */
+/* Stores the numbers of streams and string pages, and closes the file. */
 void golden_counts(struct golden_file *file, uint64_t next_stream, uint64_t next_string_page,
                    uint64_t next_reserved);
 void golden_shut(struct golden_file *file);
 
-/* ---- What is in blocks ---- */
+/* ---- The content of blocks ---- */
 
 void golden_word(struct golden_block *block, uint64_t word);
 void golden_open_span(struct golden_block *block, uint64_t begin_tick, uint32_t id);
-/* 'delta' counts from the base. */
+/* 'delta' is relative to the base. */
 void golden_event(struct golden_block *block, enum tbed_tag tag, uint32_t id, uint64_t delta);
 void golden_time(struct golden_block *block, uint32_t steps);
 void golden_pair(struct golden_block *block, uint32_t id, uint64_t delta, uint64_t subtype, uint64_t payload);
@@ -76,7 +76,7 @@ void golden_argument_u64(struct golden_words *words, uint32_t type, uint32_t nam
 void golden_extended(struct golden_block *block, uint32_t id, uint64_t delta, uint32_t type, uint32_t aux,
                      const struct golden_words *words);
 
-/* The entry's id. */
+/* Returns the entry's id. */
 uint32_t golden_content(struct golden_block *block, const void *content, uint32_t nbytes);
 uint32_t golden_text(struct golden_block *block, const char *text);
 uint32_t golden_reference(struct golden_block *block, const uint32_t *ids, uint32_t count);
@@ -92,12 +92,12 @@ void golden_valid_write_all(const char *folder);
 void golden_recorded_write_all(const char *folder);
 void golden_invalid_write_all(const char *folder);
 
-/* Writes FOLDER/NAME.tbed; ends the program when it cannot. */
+/* Writes FOLDER/NAME.tbed; exits if that fails. */
 void golden_write(const char *folder, const char *name, const void *bytes, size_t nbytes);
 void golden_file_write(const struct golden_file *file, const char *folder, const char *name);
 _Noreturn void golden_fail(const char *what);
 
-/* A line of FOLDER/expected.txt; ends the program when it cannot. */
+/* Writes a line of FOLDER/expected.txt; exits if that fails. */
 void golden_expect(const char *folder, const char *line);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * What is wrong with a block, from outside: the second list of section 12.
+ * Blocks that are damaged outside their content: the second list of section 12.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -25,7 +25,7 @@ static void cut_two_pages(struct golden_file *file)
     file->nbytes = AT_EVENTS;
 }
 
-/* Bytes in a page that nobody has begun. */
+/* Bytes in a page that no writer has begun. */
 static void add_unclean_page(struct golden_file *file)
 {
     size_t offset = golden_page_claim(file);
@@ -68,7 +68,7 @@ static void add_late_block(struct golden_file *file)
     header_of(file)->page_count = tbed_le64_make(5);
 }
 
-/* A second cells page with the first one's number: its cells, here the next events of stream 4, go with it. */
+/* A second cells page with the number of the first: its cells, here the next events of stream 4, are lost with it. */
 static void add_cells_page_twice(struct golden_file *file)
 {
     struct golden_start start = {.kind = TBED_BLOCK_EVENTS, .stream = 4, .sequence = 1};
@@ -79,7 +79,7 @@ static void add_cells_page_twice(struct golden_file *file)
     golden_counts(file, 5, 2, 2000);
 }
 
-/* The events of stream 2 once more, behind those whose stack is not allowed: a block that is read no less. */
+/* The events of stream 2 again, after a block with an invalid stack: this block is read nevertheless. */
 static void add_block_behind_bad_stack(struct golden_file *file)
 {
     size_t offset = golden_page_claim(file);
@@ -90,7 +90,7 @@ static void add_block_behind_bad_stack(struct golden_file *file)
     header_of(file)->page_count = tbed_le64_make(5);
 }
 
-/* A string page that is damaged costs no other page its ordinal. */
+/* A damaged string page does not cost another page its ordinal. */
 static void take_ordinal_of_damaged_page(struct golden_file *file)
 {
     struct golden_start start = {.kind = TBED_BLOCK_STRINGS, .stream = 1, .sequence = 1, .string_page = 1};

@@ -1,5 +1,5 @@
 /*
- * What is wrong inside a block of events: section 12, "Events". What stands before it is still read.
+ * Damage inside a block of events: section 12, "Events". Everything before the damage is still read.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,7 +11,7 @@
 /* The word with the head of an EXTENDED record. */
 #define EXT_HEAD(type, argument_count, nwords)                                                               \
     ((uint64_t)(type) | (uint64_t)(argument_count) << 8 | (uint64_t)(nwords) << 16)
-/* In its place, with four words of values. */
+/* The same for a PACKED_MESSAGE with four words of values, which takes its place. */
 #define PACKED_HEAD(argument_count, types)                                                                   \
     (EXT_HEAD(TBED_EXT_PACKED_MESSAGE, argument_count, 5) | UINT64_C(types) << 36)
 #define ARG_HEAD(type, nbytes, name_id)                                                                      \
@@ -54,7 +54,7 @@ const struct golden_case golden_event_cases[] = {
     {"EVENT_ARGUMENT-counter_type", "EVENT_ARGUMENT@8360", 0, 0, 3,
      WORD(AT_EXT_COUNTER + 16, ARG_HEAD(TBED_ARG_TEXT, 8, TBED_ID_INVALID))},
     {"EVENT_ARGUMENT-packed_rest", "EVENT_ARGUMENT@8312", 0, 0, 4,
-     WORD(AT_EXTENDED + 8, PACKED_HEAD(3, 0x111))}, /* a word behind the values */
+     WORD(AT_EXTENDED + 8, PACKED_HEAD(3, 0x111))}, /* a word after the values */
     {"EVENT_ARGUMENT-packed_long", "EVENT_ARGUMENT@8312", 0, 0, 4,
      WORD(AT_EXTENDED + 8, PACKED_HEAD(5, 0x11111))},
     {"EVENT_ARGUMENT-packed_fewer", "EVENT_ARGUMENT@8312", 0, 0, 4,

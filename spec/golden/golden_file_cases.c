@@ -1,5 +1,5 @@
 /*
- * What is wrong with a file and its header page: the first list of section 12.
+ * Damage of a file and its header page: the first list of section 12.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -63,7 +63,7 @@ static void claim_too_many_pages(struct golden_file *file)
     ((struct tbed_disk_header *)file->bytes)->page_count = tbed_le64_make(UINT64_C(1) << 32);
 }
 
-/* The closing checksum is right for what is there, whatever the state says. */
+/* Recomputes the closing checksum, whatever the state is. */
 static void spoil_state(struct golden_file *file)
 {
     ((struct tbed_disk_header *)file->bytes)->state = tbed_le32_make(0x746F6F73);

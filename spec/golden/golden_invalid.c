@@ -1,5 +1,5 @@
 /*
- * Writes the golden files that are wrong in one place.
+ * Writes the golden files that are damaged in one place.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -9,8 +9,8 @@
 #include "spec/golden/golden.h"
 
 /*
- * The small trace: page 1 has cells (strings, records, the events of stream 4), pages 2 and 3 the events of
- * streams 2 and 3. What stands where, in the file:
+ * The small trace: page 1 has cells (strings, records, the events of stream 4), and pages 2 and 3 have the events of
+ * streams 2 and 3. The offsets in the file:
  */
 enum golden_place {
     AT_CELLS = 4096,
@@ -59,14 +59,13 @@ struct golden_change {
 };
 
 struct golden_case {
-    const char *name; /* the check, and what makes it fail */
-    const char
-        *damages; /* CHECK@OFFSET,…; one that stands first and stops the reading is the error of opening */
-    int8_t strings_lost, bindings_lost, events_lost; /* of 4, 1 and 14; negative: there are more */
+    const char *name;    /* the check, and what makes it fail */
+    const char *damages; /* CHECK@OFFSET,…; if the first one stops the reading, it is the error of opening */
+    int8_t strings_lost, bindings_lost, events_lost; /* lost of the trace's 4, 1 and 14; negative: gained */
     struct golden_change changes[3];
-    unsigned kept_sums;                     /* which enum mend are left as they were */
-    void (*edit)(struct golden_file *file); /* instead of changes; mended all the same */
-    const char *asks;                       /* ID=CHECK: what the id does not resolve to */
+    unsigned kept_sums;                     /* the enum mend that are not recomputed */
+    void (*edit)(struct golden_file *file); /* instead of changes; checksums are recomputed nevertheless */
+    const char *asks;                       /* ID=CHECK: an id that does not resolve, and why */
 };
 
 #define GOLDEN_ALL_LOST 4, 1, 14

@@ -1,5 +1,5 @@
 /*
- * What is wrong with records: section 12, "Records".
+ * Damaged records: section 12, "Records".
  *
  * SPDX-License-Identifier: MIT
  */
@@ -118,7 +118,7 @@ static void stacks_side_by_side(struct golden_file *file)
 {
     struct golden_block records = reopen_records(file);
     GOLDEN_RECORD(&records, TBED_RECORD_STACKS, 1016, 1, 1000,
-                  1015); /* behind the unit; the parent is no stack */
+                  1015); /* after the unit; the parent is not a stack */
     GOLDEN_RECORD(&records, TBED_RECORD_STACKS, TBED_ID_MAX_RESERVED, 1, TBED_ID_MAX,
                   TBED_ID_MAX_RESERVED - 1);
     GOLDEN_RECORD(&records, TBED_RECORD_STACKS, TBED_ID_METADATA, 0); /* empty, at the very end */
@@ -160,7 +160,7 @@ static void frames_of_wide_id(struct golden_file *file)
     golden_seal(&records);
 }
 
-/* In place of all that comes after the unit: a longer unit, with a build id that is too long. */
+/* Replaces everything after the unit with a longer unit, whose build id is too long. */
 static void have_long_build_id(struct golden_file *file)
 {
     uint32_t nbytes = AT_RECORDS_END - AT_UNIT;

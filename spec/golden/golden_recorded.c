@@ -1,8 +1,8 @@
 /*
- * Golden files that the writing library records, with a clock that counts. What differs from one run to the
- * next is replaced: the file id, process and thread numbers, and the clocks of the header's anchor.
+ * Golden files that the writing library records, with a clock that counts. Whatever differs between runs is replaced:
+ * the file id, process and thread numbers, and the clocks of the header's anchor.
  *
- * A change of these files is a change of what the writer does: look at it, then make them again.
+ * If these files change, the writer's behaviour has changed. Review the change, then make the files again.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -47,9 +47,9 @@ static struct tbed_writer *open_writer(char *path, const char *folder)
     return open_with(options, path, folder);
 }
 
-/* ---- What is replaced ---- */
+/* ---- Replacing what differs between runs ---- */
 
-static bool was_given; /* so are its anchor, process and threads */
+static bool was_given; /* its anchor, process and threads are replaced too */
 
 static void settle_records(uint8_t *block, uint32_t nbytes)
 {
@@ -120,7 +120,7 @@ static void settle_file(const char *path, const char *folder, const char *name)
     golden_write(valid, name, storage, settled_nbytes);
 }
 
-/* ---- recorded.tbed: all that the writer's API can say ---- */
+/* ---- recorded.tbed: everything that the writer's API can express ---- */
 
 static uint32_t intern(struct tbed_writer *writer, const char *text)
 {
@@ -132,7 +132,7 @@ static void record_strings(struct tbed_writer *writer)
     struct tbed_component components[] = {
         {.text = "abc", .nbytes = 3}, {.id = 42}, {.text = "def", .nbytes = 3}};
     uint32_t seed = tbed_string_alloc(writer, components, 3);
-    tbed_id_bind(writer, 42, 1, intern(writer, "-42-")); /* late: the string refers to it already */
+    tbed_id_bind(writer, 42, 1, intern(writer, "-42-")); /* bound late: the string already refers to it */
     uint32_t range = tbed_id_reserve(writer, 10);
     tbed_id_bind(writer, range, 10, seed);
     uint32_t ids[] = {range + 3, tbed_id_reserve(writer, 1)};
@@ -142,7 +142,7 @@ static void record_strings(struct tbed_writer *writer)
     tbed_string_intern(writer, "not UTF-8: \xFF\xC3", 13);
     static char longer[5000];
     memset(longer, 'x', sizeof longer);
-    tbed_string_intern(writer, longer, sizeof longer); /* more than an entry can have */
+    tbed_string_intern(writer, longer, sizeof longer); /* longer than an entry can be */
 }
 
 static uint32_t record_units(struct tbed_writer *writer)
@@ -211,7 +211,7 @@ static void record_values(struct tbed_recorder *recorder, uint32_t name, uint32_
     tbed_free_record(recorder, location, TBED_FUNCTION_NEW, 0x555555569400);
     for (uint64_t slot = 0; slot < 80; slot += 20)
         tbed_alloc_record(recorder, location, TBED_FUNCTION_UNKNOWN, 0x555555570000 + slot * 40, 40);
-    /* Slots 0, 1 (which holds nothing) and 60 of 128. */
+    /* Slots 0, 1 (which is empty) and 60 of 128. */
     tbed_free_slots_record(recorder, location, 0x555555570000, 40,
                            (const uint64_t[]){UINT64_C(1) << 60 | 3, 0}, 2);
 }
@@ -231,7 +231,7 @@ static void write_recorded(const char *folder)
     record_values(recorder, name, location);
     now += UINT64_C(5) << 31; /* TIME */
     tbed_span_end(recorder);
-    tbed_span_end(recorder); /* one more than began */
+    tbed_span_end(recorder); /* one end more than begins */
     tbed_recorder_name_set(recorder, "renamed");
     struct tbed_recorder *track = tbed_track_open(writer, "request 1");
     tbed_instant_record(track, name);
@@ -241,7 +241,7 @@ static void write_recorded(const char *folder)
     golden_expect(folder, "valid/recorded - 20 5 29");
 }
 
-/* ---- given.tbed: events that happened before ---- */
+/* ---- given.tbed: events with given ticks ---- */
 
 static void give(struct tbed_recorder *recorder, enum tbed_given_type type, uint32_t category,
                  uint64_t begin_tick, uint64_t tick)
@@ -257,7 +257,7 @@ static void give(struct tbed_recorder *recorder, enum tbed_given_type type, uint
     tbed_event_record_given(recorder, &event);
 }
 
-/* Nested, overlapping, equal, inverted, from tick 0, to the last tick; then back. */
+/* Spans that are nested, overlapping, equal, inverted, from tick 0, to the last tick; then ticks step back. */
 static void give_spans(struct tbed_recorder *recorder, uint32_t category)
 {
     static const uint64_t spans[][2] = {{20, 30}, {10, 40},        {35, 50},   {35, 50},
@@ -318,7 +318,7 @@ static struct tbed_writer *open_ring(char *path, const char *folder)
     return open_with(options, path, folder);
 }
 
-/* Twice round and more, in spans that began long ago, while another thread is quiet in a page of its own. */
+/* Fills the ring more than twice, inside spans that began long ago, while another thread is idle in its own page. */
 static void record_round(struct tbed_writer *writer)
 {
     struct tbed_recorder *quiet = tbed_recorder_open_given(writer, "quiet", 2);
@@ -356,7 +356,7 @@ static void write_ring_killed(const char *folder)
     golden_expect(folder, "valid/recorder_killed - 6 1 1492");
 }
 
-/* ---- Other ways to live and end ---- */
+/* ---- Other life cycles of a writer ---- */
 
 static void write_empty(const char *folder)
 {
@@ -366,7 +366,7 @@ static void write_empty(const char *folder)
     golden_expect(folder, "valid/empty - 1 0 0");
 }
 
-/* Deeper than a block stores, over several blocks, down and up again. */
+/* Recursion deeper than a block stores, across several blocks, down and up again. */
 static void write_recursion(const char *folder)
 {
     char path[4096];
@@ -382,7 +382,7 @@ static void write_recursion(const char *folder)
     golden_expect(folder, "valid/recursion - 3 0 1990");
 }
 
-/* Threads too short to deserve a page of their own. */
+/* Threads too short for a page of their own. */
 static void write_cells(const char *folder)
 {
     char path[4096];
@@ -412,7 +412,7 @@ static void write_fork(const char *folder)
     pid_t child = fork();
     if (child == 0) {
         tbed_instant_record(recorder, intern(writer, "in the child"));
-        tbed_span_end(recorder); /* of a span that its parent began */
+        tbed_span_end(recorder); /* ends a span that its parent began */
         tbed_writer_close(writer);
         _exit(0);
     }
@@ -423,7 +423,7 @@ static void write_fork(const char *folder)
     golden_expect(folder, "valid/fork - 5 0 4");
 }
 
-/* A program that ends without a word, and, with 'seals', the same trace made clean. */
+/* A program that is killed; with 'seals', the same trace after recovery. */
 static void write_killed(const char *folder, const char *name, bool seals)
 {
     char path[4096];

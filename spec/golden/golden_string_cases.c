@@ -1,5 +1,5 @@
 /*
- * What is wrong with strings, and what ids cannot resolve to: section 12, "Strings".
+ * Damaged strings, and ids that do not resolve: section 12, "Strings".
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,7 +9,7 @@
 #define BYTE(offset, value) .changes = {{offset, 1, value}}
 #define BOUND_TO(id)        .changes = {{IN_RECORD(AT_BIND, bind, string_id), 4, id}}
 
-/* Strings of 'span' references each to the one before, in place of the trace's own. */
+/* Replaces the trace's strings with strings of 'span' references each to the previous one. */
 static void replace_strings(struct golden_file *file, uint32_t levels, uint32_t span, const char *text)
 {
     uint8_t *cell = file->bytes + AT_STRINGS;
@@ -32,7 +32,7 @@ static void replace_strings(struct golden_file *file, uint32_t levels, uint32_t 
     memcpy(file->bytes + IN_RECORD(AT_BIND, bind, string_id), &id, 4);
 }
 
-/* 64 references and the text: 65 open at once, what they are bound to apart. */
+/* 64 references and the text: 65 open at once, not counting what they are bound to. */
 static void nest_too_deep(struct golden_file *file)
 {
     replace_strings(file, 64, 1, "deep");

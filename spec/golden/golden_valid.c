@@ -1,6 +1,6 @@
 /*
- * Golden files that a reader must take, made byte by byte: what no writer of this version makes, and all that
- * there is in one place.
+ * Golden files that a reader must accept, built byte by byte: they contain what no writer of this version makes, and
+ * everything in one place.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -36,7 +36,7 @@ static void put_words(struct golden_block *events, uint32_t name)
     golden_time(events, 3);
     golden_event(events, TBED_TAG_END, name, 7);
     golden_event(events, TBED_TAG_END, TBED_ID_INVALID,
-                 6); /* earlier than the one before, and ends nothing */
+                 6); /* earlier than the previous one, and ends nothing */
     golden_event(events, (enum tbed_tag)7, name, 8);
     for (uint64_t subtype = 0; subtype < 16; subtype++)
         golden_pair(events, name, 9, subtype, 0x0123456789ABCDE);
@@ -89,7 +89,7 @@ static void put_extended(struct golden_block *events, uint32_t name, uint32_t wi
     golden_extended(events, name, 51, 255, 0, NULL);
 }
 
-/* Categories that are some and that are none, on what has one and on what has not. */
+/* Valid and reserved category ids, on types that have a category and on types that have none. */
 static void put_categories(struct golden_block *events, uint32_t name)
 {
     const uint32_t categories[] = {
@@ -108,7 +108,7 @@ static void put_categories(struct golden_block *events, uint32_t name)
     golden_extended(events, name, 56, TBED_EXT_END, name, &end);
 }
 
-/* Whole spans: begun at tick 0, later than they ended, at the end of all ticks; with arguments; overlapping. */
+/* SPANs that begin at tick 0, after their end, or at the last tick; with arguments; overlapping. */
 static void put_spans(struct golden_block *events, uint32_t name)
 {
     static const uint64_t begins[] = {0, UINT64_MAX, UINT64_C(1) << 63, GOLDEN_FIRST_TICK + 57};
@@ -121,7 +121,7 @@ static void put_spans(struct golden_block *events, uint32_t name)
     }
 }
 
-/* Spans that leave the stack and end later, earlier, never; one whose begin tick is not known. */
+/* Spans that leave the stack and end later, earlier or never, and one whose begin tick is not known. */
 static void put_leaves(struct golden_block *events, uint32_t name)
 {
     static const uint64_t ticks[][2] = {{5, 1000}, {5, 6}, {5, 0}, {0, UINT64_MAX}};
@@ -151,7 +151,7 @@ static void put_with_arguments(struct golden_block *events, uint32_t name)
     struct golden_words counter = {.count = 0};
     double value = -2.5;
     golden_argument(&counter, TBED_ARG_F64, TBED_ID_INVALID, &value, 8);
-    golden_argument_u64(&counter, TBED_ARG_BOOL, name, 1); /* after its value, an argument like any other */
+    golden_argument_u64(&counter, TBED_ARG_BOOL, name, 1); /* an ordinary argument after its value */
     golden_extended(events, name, 62, TBED_EXT_COUNTER, 0, &counter);
     struct golden_words many = {.count = 0};
     for (int i = 0; i < 255; i++)
@@ -159,7 +159,7 @@ static void put_with_arguments(struct golden_block *events, uint32_t name)
     golden_extended(events, name, 63, TBED_EXT_INSTANT, 0, &many);
 }
 
-/* Each type of a packed value at each end of its range, texts that end anywhere in a word, none, and seven. */
+/* Each type of packed value at both ends of its range; texts that end anywhere in a word; no values, and seven. */
 static void put_packed(struct golden_block *events, uint32_t name)
 {
     static const uint32_t types[] = {0,   0x1, 0x2,  0x3,   0x4,  0x5,  0x6,
@@ -211,7 +211,7 @@ static void write_events(const char *folder)
     put_leaves(&events, name);
     put_with_arguments(&events, name);
     put_packed(&events, name);
-    golden_event(&events, TBED_TAG_INSTANT, name, 64); /* the last is the latest, as sealing wants it */
+    golden_event(&events, TBED_TAG_INSTANT, name, 64); /* the last is the latest, as sealing requires */
     golden_seal(&events);
     golden_counts(&file, 3, 1, 1);
     golden_shut(&file);
@@ -219,12 +219,12 @@ static void write_events(const char *folder)
     golden_expect(folder, "valid/events - 2 0 179");
 }
 
-/* ---- strings.tbed: what a string can be, and what an id can fail to mean ---- */
+/* ---- strings.tbed: every kind of string, and every way in which an id has no meaning ---- */
 
 static void put_deep_strings(struct golden_block *strings, struct golden_block *records)
 {
     uint32_t id = golden_text(strings, "deep");
-    for (int depth = 2; depth < 64; depth++) /* with its binding as deep as is allowed */
+    for (int depth = 2; depth < 64; depth++) /* with its binding, as deep as allowed */
         id = golden_reference(strings, &id, 1);
     GOLDEN_RECORD(records, TBED_RECORD_BIND, 700, 1, id, 0);
     uint32_t twice[2] = {golden_text(strings, "0123456789ABCDEF"), 0};
@@ -251,8 +251,8 @@ static void put_bound_strings(struct golden_block *strings, struct golden_block 
     GOLDEN_RECORD(records, TBED_RECORD_BIND, 802, 1, 802, 0); /* the shortest */
     GOLDEN_RECORD(records, TBED_RECORD_BIND, TBED_ID_MAX_RESERVED, 1, TBED_ID_INVALID, 0);
     GOLDEN_RECORD(records, TBED_RECORD_BIND, 900, 0, seed, 0);        /* binds nothing */
-    GOLDEN_RECORD(records, TBED_RECORD_BIND, 901, 1, seed + 1, 0);    /* no entry starts there */
-    GOLDEN_RECORD(records, TBED_RECORD_BIND, 902, 1, TBED_ID_MAX, 0); /* no string page is there */
+    GOLDEN_RECORD(records, TBED_RECORD_BIND, 901, 1, seed + 1, 0);    /* no entry starts at this address */
+    GOLDEN_RECORD(records, TBED_RECORD_BIND, 902, 1, TBED_ID_MAX, 0); /* there is no such string page */
     GOLDEN_RECORD(records, TBED_RECORD_BIND, 903, 1, TBED_ID_METADATA, 0);
     GOLDEN_RECORD(records, TBED_RECORD_BIND_LIST, 0, 0);
 }
@@ -267,7 +267,7 @@ static void put_plain_strings(struct golden_block *strings)
     golden_content(strings, "nul\0inside\xFF", 11);
     golden_reference(strings, unbound, 1);
     golden_reference(strings, unbound, 3);
-    golden_content(strings, "\x9F\xFF\xFF\xFF\xFF", 5); /* a reference whose bytes hold the terminator's */
+    golden_content(strings, "\x9F\xFF\xFF\xFF\xFF", 5); /* a reference that contains the terminator's byte */
     uint32_t same = golden_text(strings, "twice");
     golden_text(strings, "twice");
     golden_reference(strings, (uint32_t[]){same, same}, 2);
@@ -298,7 +298,7 @@ static void write_strings(const char *folder)
     golden_expect(folder, "valid/strings - 91 17 0");
 }
 
-/* ---- records.tbed: every record, and what a later version may add ---- */
+/* ---- records.tbed: every record, and what later versions may add ---- */
 
 static void put_units(struct golden_block *records, const uint32_t names[3])
 {
@@ -322,7 +322,7 @@ static void put_stacks(struct golden_block *records, const uint32_t names[3])
     GOLDEN_RECORD(records, TBED_RECORD_STACKS, 3000, 4, 1000, TBED_ID_INVALID, 2009, 3000, 43, 2, 1001, 3001);
     GOLDEN_RECORD(records, TBED_RECORD_STACKS, 2010, 0); /* none */
     GOLDEN_RECORD(records, TBED_RECORD_STACKS, 3004, 2, 3001, TBED_ID_INVALID, 3005,
-                  TBED_ID_INVALID);                                 /* a circle of texts */
+                  TBED_ID_INVALID);                                 /* a cycle of texts */
     GOLDEN_RECORD(records, TBED_RECORD_BIND, 3002, 1, names[1], 0); /* what is bound wins over the stack */
     GOLDEN_RECORD(records, TBED_RECORD_FRAMES, 1000, 1, names[0], names[2], 99, 0);
     GOLDEN_RECORD(records, TBED_RECORD_FRAMES, 1000, 2, names[1], names[2], 7, 0, names[0], TBED_ID_INVALID,
@@ -388,7 +388,7 @@ static void write_records(const char *folder)
     golden_expect(folder, "valid/records - 3 3 15");
 }
 
-/* ---- interrupted.tbed: what a killed writer leaves, a record under way in a block of each kind ---- */
+/* ---- interrupted.tbed: what a killed writer leaves: an unfinished record in a block of each kind ---- */
 
 static void write_interrupted(const char *folder)
 {
@@ -401,11 +401,11 @@ static void write_interrupted(const char *folder)
         golden_cell(&file, &(struct golden_start){.kind = TBED_BLOCK_RECORDS, .stream = 1});
     uint32_t name = golden_text(&strings, "main");
     golden_word(&strings, 0);
-    golden_word(&strings, 0x6F7270); /* content, of which the head is missing */
+    golden_word(&strings, 0x6F7270); /* content without its head */
     process_record(&records, name);
     stream_record(&records, 2, name);
     golden_word(&records, 0);
-    GOLDEN_RECORD(&records, TBED_RECORD_BIND, 42, 1, name, 0); /* behind the zero word: never committed */
+    GOLDEN_RECORD(&records, TBED_RECORD_BIND, 42, 1, name, 0); /* after the zero word: never committed */
     struct golden_block events =
         golden_page(&file, &(struct golden_start){.kind = TBED_BLOCK_EVENTS, .stream = 2});
     golden_event(&events, TBED_TAG_BEGIN, name, 1);
@@ -418,8 +418,7 @@ static void write_interrupted(const char *folder)
                 &(struct golden_start){.kind = TBED_BLOCK_EVENTS, .stream = 3}); /* begun, nothing in it */
     golden_page_claim(&file);                                                    /* never begun */
     golden_counts(&file, 4, 1, 1);
-    ((struct tbed_disk_header *)file.bytes)->page_count =
-        tbed_le64_make(7); /* two more, which the file has not */
+    ((struct tbed_disk_header *)file.bytes)->page_count = tbed_le64_make(7); /* two more than the file has */
     ((struct tbed_disk_header *)file.bytes)->writer_count = tbed_le64_make(1);
     golden_file_write(&file, folder, "interrupted");
     golden_expect(folder, "valid/interrupted - 1 0 3");
@@ -433,7 +432,7 @@ static void put_ring_block(struct golden_file *file, uint32_t stream, uint32_t s
                                  .stream = stream,
                                  .sequence = sequence,
                                  .generation = generation,
-                                 .string_page = generation != 0 ? 1 : 0, /* the process that has it */
+                                 .string_page = generation != 0 ? 1 : 0, /* the process that took the page */
                                  .depth = 1,
                                  .first_tick = GOLDEN_FIRST_TICK + 100 * sequence};
     struct golden_block events = golden_page(file, &start);
@@ -491,7 +490,7 @@ static void write_times(const char *folder)
     struct golden_file file;
     golden_begin(&file, GOLDEN_PAGE_NBYTES);
     struct tbed_disk_header *header = (struct tbed_disk_header *)file.bytes;
-    header->ticks_per_second = tbed_le64_make(3000000); /* a tick is no whole number of nanoseconds */
+    header->ticks_per_second = tbed_le64_make(3000000); /* a tick is not a whole number of nanoseconds */
     header->anchor_ticks = tbed_le64_make(1000000);
     header->anchor_realtime_ns = tbed_le64_make((uint64_t)start);
     header->anchor_monotonic_ns = tbed_le64_make(5000000000);
@@ -502,7 +501,7 @@ static void write_times(const char *folder)
     anchor_record(&records, 1300000, start + 1, 5100000009);          /* later at the same tick: ignored */
     anchor_record(&records, 1300000, start + 100000007, 5100000007);
     anchor_record(&records, 1200000, start, 4900000000); /* CLOCK_MONOTONIC goes back: ignored */
-    anchor_record(&records, 1600002, start, 5200000500); /* too near the one before to give a rate */
+    anchor_record(&records, 1600002, start, 5200000500); /* too close to the previous one to give a rate */
     golden_seal(&records);
     put_times(&file, 2, 999990, deltas, sizeof deltas / sizeof deltas[0]);
     put_times(&file, 3, UINT64_MAX - 9, (const uint64_t[]){9}, 1);
@@ -522,7 +521,7 @@ static void write_taken(const char *folder)
     put_ring_block(&file, 2, 5, 5);
     put_ring_block(&file, 3, 1, 3);
     put_ring_block(&file, 3, 2, 3);
-    memset(file.bytes + 3 * GOLDEN_PAGE_NBYTES + 28, 0, 4); /* before it says whose page it is */
+    memset(file.bytes + 3 * GOLDEN_PAGE_NBYTES + 28, 0, 4); /* before it stores the page's owner */
     file.bytes[4 * GOLDEN_PAGE_NBYTES] = TBED_BLOCK_NONE;
     struct tbed_disk_header *header = (struct tbed_disk_header *)file.bytes;
     header->ring_page_count = tbed_le32_make(4);
@@ -533,8 +532,7 @@ static void write_taken(const char *folder)
     golden_expect(folder, "valid/taken - 0 0 3");
 }
 
-/* ---- wrap.tbed: ticks at the end of their range, in pages of another size, with flags of a later version
- * ---- */
+/* ---- wrap.tbed: ticks at the end of their range, another page size, flags of a later version ---- */
 
 static void write_wrap(const char *folder)
 {
@@ -581,7 +579,7 @@ static void write_series(const char *folder)
     struct golden_start start = {
         .kind = TBED_BLOCK_EVENTS, .stream = 2, .depth = 1, .first_tick = GOLDEN_FIRST_TICK + 100};
     struct golden_block events = golden_page(&file, &start);
-    golden_open_span(&events, GOLDEN_FIRST_TICK, name); /* begun two files before */
+    golden_open_span(&events, GOLDEN_FIRST_TICK, name); /* begun two files earlier */
     golden_event(&events, TBED_TAG_END, name, 7);
     golden_seal(&events);
     golden_counts(&file, 9, 1, 1);

@@ -1,6 +1,6 @@
 /*
- * Makes all golden files: make_golden FOLDER writes FOLDER/valid, FOLDER/invalid and FOLDER/expected.txt, the
- * same bytes each time.
+ * Makes all golden files: make_golden FOLDER writes FOLDER/valid, FOLDER/invalid and FOLDER/expected.txt, with the same
+ * bytes each time.
  *
  * SPDX-License-Identifier: MIT
  */
