@@ -19,7 +19,7 @@ struct log {
     char *bytes;
     size_t nbytes;
     unsigned line_count;
-    char path[4096], bed_path[4096], back_path[4096];
+    char path[4096], trace_path[4096], back_path[4096];
 };
 
 static const char *const names[] = {
@@ -58,7 +58,7 @@ static bool log_make(struct log *log, const struct bench_options *options)
 {
     log->line_count = options->quick ? 20000 : 100000;
     snprintf(log->path, sizeof log->path, "%s", bench_path(options, "bench.log"));
-    snprintf(log->bed_path, sizeof log->bed_path, "%s", bench_path(options, "bench.log.tbed"));
+    snprintf(log->trace_path, sizeof log->trace_path, "%s", bench_path(options, "bench.log.tbed"));
     snprintf(log->back_path, sizeof log->back_path, "%s", bench_path(options, "bench.back.log"));
     FILE *out = open_memstream(&log->bytes, &log->nbytes);
     if (out == NULL)
@@ -93,7 +93,7 @@ static bool import(const struct log *log, uint64_t *ns_ret)
 {
     struct tbed_import_options options = {.size = sizeof options, .overwrite = true};
     uint64_t start = bench_ns(CLOCK_MONOTONIC);
-    bool is_done = tbed_import(log->path, log->bed_path, &options, NULL, NULL) == TBED_OK;
+    bool is_done = tbed_import(log->path, log->trace_path, &options, NULL, NULL) == TBED_OK;
     *ns_ret = bench_ns(CLOCK_MONOTONIC) - start;
     return is_done;
 }
@@ -103,7 +103,7 @@ static bool export(const struct log *log, uint64_t *ns_ret)
     struct tbed_rtl_options options = {.size = sizeof options, .overwrite = true};
     struct tbed_reader *reader;
     uint64_t start = bench_ns(CLOCK_MONOTONIC);
-    if (tbed_reader_open(log->bed_path, NULL, &reader, NULL) != TBED_OK)
+    if (tbed_reader_open(log->trace_path, NULL, &reader, NULL) != TBED_OK)
         return false;
     bool is_done = tbed_export_rtl_log(reader, log->back_path, &options, NULL, NULL) == TBED_OK;
     tbed_reader_close(reader);
@@ -156,7 +156,7 @@ int main(int argc, char **argv)
         bench_pair_add(&exports, (double)limit, (double)export_ns);
     }
     unlink(log.path);
-    unlink(log.bed_path);
+    unlink(log.trace_path);
     unlink(log.back_path);
     free(log.bytes);
     if (!is_fine) {

@@ -296,7 +296,7 @@ static enum tbed_status read_all(struct tbed_stacks *stacks, const struct job *j
 
 /* ---- What streams are called ---- */
 
-/* measureme's own metadata has these two fields; the bed of an import keeps it as it is. */
+/* measureme's own metadata has these two fields; the trace of an import keeps it unchanged. */
 static bool is_profile(const struct tbed_reader *reader)
 {
     char *text = malloc(65536);

@@ -224,12 +224,12 @@ bool tbed_label_of_text(const char *text, size_t nbytes, struct tbed_label *labe
 
 /* ---- The strings of a trace ---- */
 
-struct bed_walk {
+struct trace_walk {
     struct tbed_meaning meaning; /* an entry or a location */
     uint32_t at;
     char text[TBED_STAND_IN_NBYTES]; /* of a place */
 };
-_Static_assert(sizeof(struct bed_walk) <= sizeof(struct tbed_label_walk), "a walk fits");
+_Static_assert(sizeof(struct trace_walk) <= sizeof(struct tbed_label_walk), "a walk fits");
 
 static void tell(const struct tbed_reader *reader, const struct tbed_string_entry *entry, uint32_t id,
                  enum tbed_status status)
@@ -243,21 +243,21 @@ static void tell(const struct tbed_reader *reader, const struct tbed_string_entr
 static enum tbed_status walk_start(const void *context, uint64_t id, struct tbed_label_walk *walk)
 {
     const struct tbed_reader *reader = context;
-    struct bed_walk *own = (void *)walk;
-    uint32_t bed_id = (uint32_t)id;
+    struct trace_walk *own = (void *)walk;
+    uint32_t trace_id = (uint32_t)id;
     own->at = 0;
     if (id > TBED_ID_MAX)
         return TBED_ERR_STRING_ID;
-    enum tbed_status status = tbed_bindings_follow(reader, &bed_id);
+    enum tbed_status status = tbed_bindings_follow(reader, &trace_id);
     /* An id that is not bound may be a location. */
     if (status != TBED_OK && status != TBED_ERR_STRING_UNBOUND)
         return status;
-    status = tbed_meaning_find(reader, bed_id, &own->meaning);
-    tell(reader, &own->meaning.entry, bed_id, status);
+    status = tbed_meaning_find(reader, trace_id, &own->meaning);
+    tell(reader, &own->meaning.entry, trace_id, status);
     return status;
 }
 
-static enum tbed_status location_next(struct bed_walk *walk, struct tbed_label_component *component_ret)
+static enum tbed_status location_next(struct trace_walk *walk, struct tbed_label_component *component_ret)
 {
     if (walk->at == 2)
         return TBED_END;
@@ -270,7 +270,7 @@ static enum tbed_status location_next(struct bed_walk *walk, struct tbed_label_c
 
 static enum tbed_status walk_next(struct tbed_label_walk *walk, struct tbed_label_component *component_ret)
 {
-    struct bed_walk *own = (void *)walk;
+    struct trace_walk *own = (void *)walk;
     struct tbed_content_component component;
     if (own->meaning.kind != TBED_STRING_IS_ENTRY)
         return location_next(own, component_ret);

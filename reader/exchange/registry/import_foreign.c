@@ -33,17 +33,17 @@ static enum tbed_status import_to(const struct source *source, const char *to,
                                   const struct tbed_import_options *given, struct tbed_import_report *report,
                                   struct tbed_error *error)
 {
-    struct new_file bed;
+    struct new_file trace;
     struct tbed_import_options options;
     if (!tbed_options_take(&options, sizeof options, given))
         return tbed_exchange_fail(error, TBED_ERR_ARGUMENT);
-    enum tbed_status status = tbed_new_file_open(to, options.overwrite, 0600, &bed, error);
+    enum tbed_status status = tbed_new_file_open(to, options.overwrite, 0600, &trace, error);
     if (status != TBED_OK)
         return status;
-    status = source_write(source, bed.fd, report, error);
+    status = source_write(source, trace.fd, report, error);
     if (status == TBED_OK)
-        return tbed_new_file_commit(&bed, error);
-    tbed_new_file_abandon(&bed);
+        return tbed_new_file_commit(&trace, error);
+    tbed_new_file_abandon(&trace);
     return status;
 }
 

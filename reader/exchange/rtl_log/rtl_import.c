@@ -514,8 +514,8 @@ static int64_t start_ns(char numbers[3][RTL_HEADER_NMAX])
     return seconds * NS_PER_S + microseconds * 1000 - strtoll(numbers[1], NULL, 10) * RTL_NS_PER_MS;
 }
 
-static enum tbed_status open_bed(struct log *log, int fd, char numbers[3][RTL_HEADER_NMAX],
-                                 struct tbed_error *error)
+static enum tbed_status open_trace(struct log *log, int fd, char numbers[3][RTL_HEADER_NMAX],
+                                   struct tbed_error *error)
 {
     unsigned long pid = strtoul(numbers[2], NULL, 10);
     struct tbed_writer_options options = {
@@ -608,7 +608,7 @@ static enum tbed_status import_once(const struct rtl_text *text, int fd, struct 
     const char *end = text->bytes + text->nbytes;
     const char *lines = take_header(&log.facts, numbers, text->bytes, end);
     *report = (struct tbed_import_report){.kind = TBED_FOREIGN_RTL_LOG, .file_nbytes = text->nbytes};
-    enum tbed_status status = open_bed(&log, fd, numbers, error_ret);
+    enum tbed_status status = open_trace(&log, fd, numbers, error_ret);
     if (status != TBED_OK)
         return status;
     status = take_lines(&log, lines, end);

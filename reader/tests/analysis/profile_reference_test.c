@@ -262,19 +262,20 @@ static void profiles_equal_those_of_summarize(void **state)
         bool is_temporary;
         if (!find_trace(names[i], path, &is_temporary))
             continue;
-        struct tbed_statistics *own = in_place(path, 1), *more = in_place(path, 3), *bed = imported(path, 2);
+        struct tbed_statistics *own = in_place(path, 1), *more = in_place(path, 3),
+                               *trace = imported(path, 2);
         if (is_temporary)
             unlink(path);
         assert_reference(names[i], own);
         assert_same(own, more);
-        assert_same(own, bed);
+        assert_same(own, trace);
         tbed_statistics_close(own);
         tbed_statistics_close(more);
-        tbed_statistics_close(bed);
+        tbed_statistics_close(trace);
     }
 }
 
-/* An index record that leads into the middle of a string means the rest of it, which a bed cannot say. */
+/* An index record that leads into the middle of a string means the rest of it, which a trace cannot represent. */
 static bool is_readable_one_way_only(const char *path)
 {
     return strstr(path, "x_last_index_wins") != NULL || strstr(path, "z_v10") != NULL;
@@ -294,10 +295,10 @@ static void a_profile_and_its_import_are_the_same(void **state)
             if (is_readable_one_way_only(found.gl_pathv[k]))
                 continue;
             struct tbed_statistics *own = in_place(found.gl_pathv[k], 2),
-                                   *bed = imported(found.gl_pathv[k], 2);
-            assert_same(own, bed);
+                                   *trace = imported(found.gl_pathv[k], 2);
+            assert_same(own, trace);
             tbed_statistics_close(own);
-            tbed_statistics_close(bed);
+            tbed_statistics_close(trace);
             count++;
         }
         globfree(&found);

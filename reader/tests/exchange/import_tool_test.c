@@ -171,11 +171,11 @@ static void one_of_three_files_may_be_broken(void **state)
 static void a_trace_of_ours_is_no_part_of_a_set(void **state)
 {
     struct profile profile = profile_start(5);
-    const char *bed = make_small("mixed.events", false);
+    const char *trace = make_small("mixed.events", false);
     (void)state;
     write_whole(in_folder("mixed.string_data"), profile.streams[1].bytes, profile.streams[1].nbytes);
-    EXPECT(0, "intact", "", "verify", bed);
-    EXPECT(2, "", "not a foreign trace", "import", bed, "-o", in_folder("mixed.tbed"));
+    EXPECT(0, "intact", "", "verify", trace);
+    EXPECT(2, "", "not a foreign trace", "import", trace, "-o", in_folder("mixed.tbed"));
     profile_end(&profile);
 }
 
@@ -302,17 +302,17 @@ static void export_says_what_it_left_out(void **state)
 
 static void what_is_read_is_not_replaced(void **state)
 {
-    const char *from = make_profile("same.mm_profdata", TIME, 0), *bed = make_small("same.tbed", false);
+    const char *from = make_profile("same.mm_profdata", TIME, 0), *trace = make_small("same.tbed", false);
     const char *other = in_folder("same.link");
     size_t before, after;
     (void)state;
-    free(read_whole(bed, &before));
-    assert_int_equal(symlink(bed, other), 0);
+    free(read_whole(trace, &before));
+    assert_int_equal(symlink(trace, other), 0);
     EXPECT(2, "", "output and input are the same file\n  Use -o FILE", "import", "-f", from, "-o", from);
-    EXPECT(2, "", "output and input are the same file", "export", "-ft", "mm_profdata", bed, "-o", bed);
-    EXPECT(2, "", "output and input are the same file", "export", "-ft", "chrome", from, bed, "-o", other);
-    EXPECT(2, "", "output and input are the same file", "flame", "-f", bed, "-o", bed);
-    free(read_whole(bed, &after));
+    EXPECT(2, "", "output and input are the same file", "export", "-ft", "mm_profdata", trace, "-o", trace);
+    EXPECT(2, "", "output and input are the same file", "export", "-ft", "chrome", from, trace, "-o", other);
+    EXPECT(2, "", "output and input are the same file", "flame", "-f", trace, "-o", trace);
+    free(read_whole(trace, &after));
     assert_int_equal(before, after);
     EXPECT(0, "intact", "", "verify", from);
 }
@@ -320,7 +320,7 @@ static void what_is_read_is_not_replaced(void **state)
 /* Rather than ignored: what comes out would not be what was asked for. */
 static void an_option_that_does_not_apply_to_a_format_is_refused(void **state)
 {
-    const char *from = make_profile("apply.mm_profdata", TIME, 0), *bed = make_small("apply.tbed", false);
+    const char *from = make_profile("apply.mm_profdata", TIME, 0), *trace = make_small("apply.tbed", false);
     static const char *const options[] = {"--by=stack", "--over-time=4", "--sort=peak", "--allocations"};
     static const char *const others[] = {"--by=function", "--sort=p99", "--include-from=/dev/null"};
     (void)state;
@@ -331,9 +331,9 @@ static void an_option_that_does_not_apply_to_a_format_is_refused(void **state)
         EXPECT(0, "apply.mm_profdata", "", "report", others[i], from);
     EXPECT(2, "", "--sort=peak does not apply", "report", "--sort=count", "--sort=peak", from);
     EXPECT(2, "", "export: --quirks does not apply to chrome (it applies to: rtl-log)", "export",
-           "--to=chrome", "--quirks", bed, "-o", "-");
-    EXPECT(2, "", "export: --absolute does not apply to rtl-log", "export", "--to=rtl-log", "--absolute", bed,
-           "-o", "-");
+           "--to=chrome", "--quirks", trace, "-o", "-");
+    EXPECT(2, "", "export: --absolute does not apply to rtl-log", "export", "--to=rtl-log", "--absolute",
+           trace, "-o", "-");
 }
 
 static void the_lists_of_formats_come_from_the_registry(void **state)
@@ -354,22 +354,22 @@ static void the_lists_of_formats_come_from_the_registry(void **state)
 
 static void wrong_usage_is_told(void **state)
 {
-    const char *from = make_profile("usage.mm_profdata", TIME, 0), *bed = make_small("usage.tbed", false);
+    const char *from = make_profile("usage.mm_profdata", TIME, 0), *trace = make_small("usage.tbed", false);
     const char *to = in_folder("usage.out");
     (void)state;
     EXPECT(2, "", "import: missing option -o OUT", "import", from);
     EXPECT(2, "", "import: missing FILE operand", "import", "-o", to);
-    EXPECT(2, "", "not a foreign trace", "import", bed, "-o", to);
+    EXPECT(2, "", "not a foreign trace", "import", trace, "-o", to);
     EXPECT(2, "", "cannot be opened: No such file", "import", "/no/such/file", "-o", to);
     EXPECT(2, "", "/no/where.tbed: cannot be opened", "import", from, "-o", "/no/where.tbed");
     EXPECT(2, "", "import: a trace cannot be written", "import", from, "-o", "-");
     EXPECT(2, "", "export: this format cannot be written to standard output", "export", "-t", "mm_profdata",
-           bed, "-o", "-");
-    EXPECT(2, "", "export: missing option --to=FORMAT", "export", bed, "-o", to);
-    EXPECT(2, "", "export: --to: unknown format", "export", "--to=no", bed, "-o", to);
+           trace, "-o", "-");
+    EXPECT(2, "", "export: missing option --to=FORMAT", "export", trace, "-o", to);
+    EXPECT(2, "", "export: --to: unknown format", "export", "--to=no", trace, "-o", to);
     EXPECT(2, "", "--format-version: the format cannot be written", "export", "-t", "mm_profdata",
-           "--format-version=7", bed, "-o", to);
-    EXPECT(2, "", "export: missing option -o OUT", "export", "-t", "mm_profdata", bed);
+           "--format-version=7", trace, "-o", to);
+    EXPECT(2, "", "export: missing option -o OUT", "export", "-t", "mm_profdata", trace);
     assert_int_equal(access(to, F_OK), -1);
     EXPECT(0, "usage: tracebed import", "", "import", "-h");
     EXPECT(0, "usage: tracebed export", "", "help", "export");

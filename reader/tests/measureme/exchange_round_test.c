@@ -15,9 +15,9 @@
 
 /* ---- Help ---- */
 
-/* FROM as a bed, that as a profile, that as a bed again. */
+/* FROM imported, the trace exported, and that profile imported again. */
 struct trip {
-    char bed[512], profile[512], again[512];
+    char trace[512], profile[512], again[512];
 };
 
 static struct trip make_trip(const char *from, uint32_t version)
@@ -27,11 +27,11 @@ static struct trip make_trip(const char *from, uint32_t version)
     struct tbed_import_options overwrite = {.size = sizeof overwrite, .overwrite = true};
     struct tbed_reader *reader;
     struct trip trip;
-    snprintf(trip.bed, sizeof trip.bed, "%s/trip.tbed", run_folder);
+    snprintf(trip.trace, sizeof trip.trace, "%s/trip.tbed", run_folder);
     snprintf(trip.profile, sizeof trip.profile, "%s/trip.mm_profdata", run_folder);
     snprintf(trip.again, sizeof trip.again, "%s/again.tbed", run_folder);
-    assert_int_equal(tbed_import(from, trip.bed, &overwrite, NULL, NULL), TBED_OK);
-    assert_int_equal(tbed_reader_open(trip.bed, NULL, &reader, NULL), TBED_OK);
+    assert_int_equal(tbed_import(from, trip.trace, &overwrite, NULL, NULL), TBED_OK);
+    assert_int_equal(tbed_reader_open(trip.trace, NULL, &reader, NULL), TBED_OK);
     assert_int_equal(tbed_export_profile(reader, trip.profile, &options, NULL, NULL), TBED_OK);
     tbed_reader_close(reader);
     assert_int_equal(tbed_import(trip.profile, trip.again, &overwrite, NULL, NULL), TBED_OK);
@@ -63,10 +63,10 @@ static char *list(const char *path, bool names_only)
 
 static void expect_same_listing(const struct trip *trip, bool names_only)
 {
-    char *before = list(trip->bed, names_only), *after = list(trip->again, names_only);
+    char *before = list(trip->trace, names_only), *after = list(trip->again, names_only);
     assert_non_null(strstr(before, "\"type\":\"span\""));
     if (strcmp(before, after) != 0)
-        fail_msg("the listings of %s and %s differ", trip->bed, trip->again);
+        fail_msg("the listings of %s and %s differ", trip->trace, trip->again);
     free(before);
     free(after);
 }
@@ -214,7 +214,8 @@ static void texts_over_the_ends_of_pages_come_out_as_they_went_in(void **state)
     }
 }
 
-/* What the bed knows comes back, and what refers to metadata means what it meant: nothing, or another text. */
+/* The round trip preserves what the trace stores, and references to metadata keep their meaning: nothing, or another
+ * text. */
 static void metadata_that_is_odd_comes_back(void **state)
 {
     static const char *const texts[] = {
@@ -247,7 +248,7 @@ static void metadata_that_is_odd_comes_back(void **state)
         int64_t starts[2] = {0};
         size_t nbytes;
         for (int k = 0; k < 2; k++) {
-            assert_int_equal(tbed_reader_open(k == 0 ? trip.bed : trip.again, NULL, &readers[k], NULL),
+            assert_int_equal(tbed_reader_open(k == 0 ? trip.trace : trip.again, NULL, &readers[k], NULL),
                              TBED_OK);
             tbed_reader_info(readers[k], &infos[k]);
             assert_true(tbed_process_get(readers[k], 0, &processes[k]));

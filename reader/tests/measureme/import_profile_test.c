@@ -33,7 +33,7 @@ static struct tbed_reader *import_open(const char *path, struct tbed_import_repo
     if (tbed_import_open(path, &reader, report, &error) != TBED_OK)
         fail_msg("%s: %s", path, tbed_status_name(error.status));
     if (tbed_reader_verify(reader) != TBED_OK)
-        fail_msg("%s: the bed made of it is damaged", path);
+        fail_msg("%s: the trace made of it is damaged", path);
     return reader;
 }
 
@@ -624,7 +624,7 @@ static void further_threads_share_a_stream(void **state)
 
 /* ---- Damage ---- */
 
-/* All whole events before the cut, whatever it cuts, and a bed that is sound. */
+/* Every complete event before the cut is imported, wherever the cut is, and the trace is sound. */
 static void a_cut_anywhere_leaves_what_is_whole(void **state)
 {
     struct profile profile = make_plain(9);
@@ -653,7 +653,7 @@ static void a_cut_anywhere_leaves_what_is_whole(void **state)
     profile_end(&profile);
 }
 
-static void a_changed_byte_anywhere_leaves_a_sound_bed(void **state)
+static void a_changed_byte_anywhere_leaves_a_sound_trace(void **state)
 {
     struct profile profile = make_plain(9);
     struct profile_bytes file = profile_file(&profile);
@@ -750,7 +750,7 @@ int main(void)
         cmocka_unit_test(a_string_entered_everywhere_stays_small),
         cmocka_unit_test(further_threads_share_a_stream),
         cmocka_unit_test(a_cut_anywhere_leaves_what_is_whole),
-        cmocka_unit_test(a_changed_byte_anywhere_leaves_a_sound_bed),
+        cmocka_unit_test(a_changed_byte_anywhere_leaves_a_sound_trace),
         cmocka_unit_test(the_new_file_is_whole_or_not_there),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

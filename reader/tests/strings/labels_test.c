@@ -47,7 +47,7 @@ static void expect_labels(struct profile *profile, const char *const *labels, si
 {
     const char *path = in_folder("labels.mm_profdata");
     struct profile_bytes file = profile_file(profile);
-    struct tbed_statistics *own, *bed;
+    struct tbed_statistics *own, *trace;
     struct tbed_reader *reader = NULL;
     struct tbed_import_report report;
     struct tbed_error error = {0};
@@ -55,18 +55,18 @@ static void expect_labels(struct profile *profile, const char *const *labels, si
     free(file.bytes);
     assert_int_equal(tbed_statistics_make_foreign(path, NULL, &own, &error), TBED_OK);
     assert_int_equal(tbed_import_open(path, &reader, &report, &error), TBED_OK);
-    assert_int_equal(tbed_statistics_make(reader, NULL, &bed), TBED_OK);
+    assert_int_equal(tbed_statistics_make(reader, NULL, &trace), TBED_OK);
     for (size_t i = 0; i < count; i++) {
         expect_row(own, i, labels[i]);
-        expect_row(bed, i, labels[i]);
+        expect_row(trace, i, labels[i]);
         expect_stack(reader, labels[i]);
     }
     assert_null(tbed_statistics_span(own, count));
-    assert_null(tbed_statistics_span(bed, count));
+    assert_null(tbed_statistics_span(trace, count));
     assert_int_equal(tbed_statistics_unit(own) != NULL, counts);
-    assert_int_equal(tbed_statistics_unit(bed) != NULL, counts);
+    assert_int_equal(tbed_statistics_unit(trace) != NULL, counts);
     tbed_statistics_close(own);
-    tbed_statistics_close(bed);
+    tbed_statistics_close(trace);
     tbed_reader_close(reader);
     profile_end(profile);
 }
@@ -184,7 +184,7 @@ static uint64_t add_many(struct profile *profile, uint64_t id, size_t count)
     return all;
 }
 
-/* "x", composed of 4,093 components, and of more that are empty; no string is so long that a bed would part it. */
+/* "x", composed of 4,093 components, and of more that are empty; no string is so long that a trace would split it. */
 static uint64_t add_components(struct profile *profile, size_t more)
 {
     uint64_t empty = profile_string(profile, ""), x = profile_string(profile, "x");

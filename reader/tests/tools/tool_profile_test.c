@@ -150,11 +150,11 @@ static const char expected_json[] =
 
 static void json_has_the_same_rows_read_in_place_and_imported(void **state)
 {
-    const char *path = make_profile("json.mm_profdata", time_metadata), *bed = in_folder("json.tbed");
+    const char *path = make_profile("json.mm_profdata", time_metadata), *trace = in_folder("json.tbed");
     (void)state;
     EXPECT(0, expected_json, "", "report", "--json", path);
-    EXPECT(0, "imported: 5 events", "", "import", path, "-o", bed);
-    EXPECT(0, expected_json, "", "report", "--json", bed);
+    EXPECT(0, "imported: 5 events", "", "import", path, "-o", trace);
+    EXPECT(0, expected_json, "", "report", "--json", trace);
     struct run run =
         run_with(&(struct run_with){.input = path}, (const char *const[]){"report", "--json", "-", NULL});
     assert_int_equal(run.exit, 0);

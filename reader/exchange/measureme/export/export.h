@@ -65,10 +65,10 @@ struct export_id {
     uint64_t id;
     bool is_named;
 };
-struct export_id tbed_export_id(struct export *export, uint32_t bed_id);
+struct export_id tbed_export_id(struct export *export, uint32_t trace_id);
 
 /* The concrete id that the trace's id is bound to; 0: it has no text. */
-uint64_t tbed_export_bound(struct export *export, uint32_t bed_id);
+uint64_t tbed_export_bound(struct export *export, uint32_t trace_id);
 
 /* Writes a new string. */
 uint64_t tbed_export_text(struct export *export, const char *text, size_t nbytes);

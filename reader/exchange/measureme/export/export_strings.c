@@ -19,9 +19,9 @@
 
 /* ---- Facts about ids ---- */
 
-static void remember(struct export *export, uint32_t bed_id, struct export_id id)
+static void remember(struct export *export, uint32_t trace_id, struct export_id id)
 {
-    struct export_id_slot *slot = TBED_HASHMAP_ADD(&export->ids, tbed_hashmap_key32(bed_id));
+    struct export_id_slot *slot = TBED_HASHMAP_ADD(&export->ids, tbed_hashmap_key32(trace_id));
     if (slot == NULL) {
         export->is_out_of_memory = true;
         return;
@@ -30,9 +30,9 @@ static void remember(struct export *export, uint32_t bed_id, struct export_id id
     slot->is_named = id.is_named;
 }
 
-static bool recall(const struct export *export, uint32_t bed_id, struct export_id *id_ret)
+static bool recall(const struct export *export, uint32_t trace_id, struct export_id *id_ret)
 {
-    const struct export_id_slot *slot = TBED_HASHMAP_FIND(&export->ids, tbed_hashmap_key32(bed_id));
+    const struct export_id_slot *slot = TBED_HASHMAP_FIND(&export->ids, tbed_hashmap_key32(trace_id));
     if (slot == NULL)
         return false;
     *id_ret = (struct export_id){slot->profile_id, slot->is_named};
@@ -107,22 +107,22 @@ static uint64_t id_at(const struct export *export, uint64_t address)
 /* ---- Entries ---- */
 
 /* Size of an entry in the profile; 0: it is damaged. */
-static uint64_t entry_nbytes(const struct export *export, uint32_t bed_id)
+static uint64_t entry_nbytes(const struct export *export, uint32_t trace_id)
 {
     struct tbed_string_component component;
     uint64_t nbytes = 1;
     uint32_t at = 0;
     enum tbed_status status;
-    while ((status = tbed_string_component_next(export->reader, bed_id, &at, &component)) == TBED_OK)
+    while ((status = tbed_string_component_next(export->reader, trace_id, &at, &component)) == TBED_OK)
         nbytes += component.is_reference ? 1 + id_nbytes(export) : component.nbytes;
     return status == TBED_END ? nbytes : 0;
 }
 
-static void put_entry(struct export *export, uint32_t bed_id, const struct sink *sink)
+static void put_entry(struct export *export, uint32_t trace_id, const struct sink *sink)
 {
     struct tbed_string_component component;
     uint32_t at = 0;
-    while (tbed_string_component_next(export->reader, bed_id, &at, &component) == TBED_OK)
+    while (tbed_string_component_next(export->reader, trace_id, &at, &component) == TBED_OK)
         if (component.is_reference)
             put_reference(sink, tbed_export_id(export, component.id).id);
         else
@@ -140,14 +140,14 @@ uint64_t tbed_export_text(struct export *export, const char *text, size_t nbytes
 }
 
 /* The text for an id without a string: the name of a code location, otherwise a stand-in. */
-static uint64_t export_stand_in(struct export *export, uint32_t bed_id)
+static uint64_t export_stand_in(struct export *export, uint32_t trace_id)
 {
     char text[TEXT_NBYTES_MAX];
     size_t nbytes = 0;
-    if (bed_id != TBED_ID_INVALID)
-        nbytes = tbed_id_text(export->reader, bed_id, TBED_NAME_ALL, text, sizeof text);
+    if (trace_id != TBED_ID_INVALID)
+        nbytes = tbed_id_text(export->reader, trace_id, TBED_NAME_ALL, text, sizeof text);
     else
-        tbed_string_resolve(export->reader, bed_id, text, sizeof text, &nbytes);
+        tbed_string_resolve(export->reader, trace_id, text, sizeof text, &nbytes);
     if (nbytes >= sizeof text)
         nbytes = sizeof text - 1;
     while (nbytes > 0 && nbytes == sizeof text - 1 && ((uint8_t)text[nbytes - 1] & 0x80) != 0)
@@ -157,11 +157,11 @@ static uint64_t export_stand_in(struct export *export, uint32_t bed_id)
 
 /* ---- Ids ---- */
 
-static bool is_location(const struct export *export, uint32_t bed_id)
+static bool is_location(const struct export *export, uint32_t trace_id)
 {
     struct tbed_unit_info unit;
     uint64_t pc;
-    return tbed_location_find(export->reader, bed_id, &unit, &pc);
+    return tbed_location_find(export->reader, trace_id, &unit, &pc);
 }
 
 static int compare_ids(const void *a, const void *b)
@@ -170,22 +170,22 @@ static int compare_ids(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static bool is_name(const struct export *export, uint32_t bed_id)
+static bool is_name(const struct export *export, uint32_t trace_id)
 {
     return export->name_count > 0 &&
-           bsearch(&bed_id, export->names, export->name_count, sizeof bed_id, compare_ids) != NULL;
+           bsearch(&trace_id, export->names, export->name_count, sizeof trace_id, compare_ids) != NULL;
 }
 
 /* The end of a chain of bindings: a regular id, or a reserved one that is not bound. */
-static uint32_t chain_end(const struct export *export, uint32_t bed_id)
+static uint32_t chain_end(const struct export *export, uint32_t trace_id)
 {
-    for (unsigned i = 0; i < CHAIN_MAX && bed_id <= TBED_ID_METADATA; i++)
-        if (!tbed_id_binding(export->reader, bed_id, &bed_id))
+    for (unsigned i = 0; i < CHAIN_MAX && trace_id <= TBED_ID_METADATA; i++)
+        if (!tbed_id_binding(export->reader, trace_id, &trace_id))
             break;
-    return bed_id;
+    return trace_id;
 }
 
-static void keep_virtual(struct export *export, uint32_t bed_id)
+static void keep_virtual(struct export *export, uint32_t trace_id)
 {
     if (export->virtual_count == export->virtual_capacity) {
         size_t capacity = export->virtual_capacity > 0 ? export->virtual_capacity * 2 : 256;
@@ -196,42 +196,43 @@ static void keep_virtual(struct export *export, uint32_t bed_id)
         export->virtuals = virtuals;
         export->virtual_capacity = capacity;
     }
-    export->virtuals[export->virtual_count++] = bed_id;
+    export->virtuals[export->virtual_count++] = trace_id;
 }
 
 /* Writes a string on demand: a name that an event uses too, or a stand-in. */
-static struct export_id export_late(struct export *export, uint32_t bed_id)
+static struct export_id export_late(struct export *export, uint32_t trace_id)
 {
-    bool is_string = bed_id > TBED_ID_INVALID && is_name(export, bed_id) && entry_nbytes(export, bed_id) > 0;
-    bool is_named = is_string || (bed_id < TBED_ID_METADATA && is_location(export, bed_id));
+    bool is_string =
+        trace_id > TBED_ID_INVALID && is_name(export, trace_id) && entry_nbytes(export, trace_id) > 0;
+    bool is_named = is_string || (trace_id < TBED_ID_METADATA && is_location(export, trace_id));
     if (!is_string)
-        return (struct export_id){export_stand_in(export, bed_id), is_named};
+        return (struct export_id){export_stand_in(export, trace_id), is_named};
     struct sink sink = {export, true};
     uint64_t id = id_at(export, export->late_address);
-    put_entry(export, bed_id, &sink); /* names are plain texts, so this does not recurse */
+    put_entry(export, trace_id, &sink); /* names are plain texts, so this does not recurse */
     return (struct export_id){id, true};
 }
 
-static struct export_id find_new(struct export *export, uint32_t bed_id)
+static struct export_id find_new(struct export *export, uint32_t trace_id)
 {
-    uint32_t end = chain_end(export, bed_id);
-    bool is_virtual = bed_id < MM_ID_VIRTUAL_END;
+    uint32_t end = chain_end(export, trace_id);
+    bool is_virtual = trace_id < MM_ID_VIRTUAL_END;
     struct export_id id;
     uint32_t next;
-    if (!is_virtual && bed_id < TBED_ID_METADATA && tbed_id_binding(export->reader, bed_id, &next) &&
+    if (!is_virtual && trace_id < TBED_ID_METADATA && tbed_id_binding(export->reader, trace_id, &next) &&
         next < MM_ID_VIRTUAL_END)
         return tbed_export_id(export, next);
     if (is_virtual) {
-        bool is_place = end == bed_id && is_location(export, bed_id);
-        keep_virtual(export, bed_id);
-        return (struct export_id){bed_id, end > TBED_ID_INVALID || is_place};
+        bool is_place = end == trace_id && is_location(export, trace_id);
+        keep_virtual(export, trace_id);
+        return (struct export_id){trace_id, end > TBED_ID_INVALID || is_place};
     }
     if (end < MM_ID_VIRTUAL_END || end == TBED_ID_INVALID)
         return tbed_export_id(export, end);
     if (recall(export, end, &id))
         return id;
     id = export_late(export, end);
-    if (end != bed_id)
+    if (end != trace_id)
         remember(export, end, id);
     return id;
 }
@@ -244,17 +245,17 @@ static struct export_id export_metadata(struct export *export)
     return tbed_export_id(export, end != TBED_ID_METADATA ? end : TBED_ID_INVALID);
 }
 
-struct export_id tbed_export_id(struct export *export, uint32_t bed_id)
+struct export_id tbed_export_id(struct export *export, uint32_t trace_id)
 {
     struct export_id id;
-    if (bed_id == TBED_ID_METADATA)
+    if (trace_id == TBED_ID_METADATA)
         return export_metadata(export);
-    if (bed_id == TBED_ID_INVALID)
+    if (trace_id == TBED_ID_INVALID)
         return (struct export_id){MM_ID_INVALID, false};
-    if (recall(export, bed_id, &id))
+    if (recall(export, trace_id, &id))
         return id;
-    id = find_new(export, bed_id);
-    remember(export, bed_id, id);
+    id = find_new(export, trace_id);
+    remember(export, trace_id, id);
     return id;
 }
 
@@ -273,16 +274,16 @@ uint64_t tbed_export_kind(struct export *export, enum export_kind kind)
  * A name with references would have to be written in the middle of another entry, so it is written like any other
  * string.
  */
-static void add_name(struct export *export, uint32_t bed_id)
+static void add_name(struct export *export, uint32_t trace_id)
 {
     struct tbed_string_component component;
     uint32_t at = 0;
-    if (bed_id <= TBED_ID_INVALID)
+    if (trace_id <= TBED_ID_INVALID)
         return;
-    while (tbed_string_component_next(export->reader, bed_id, &at, &component) == TBED_OK)
+    while (tbed_string_component_next(export->reader, trace_id, &at, &component) == TBED_OK)
         if (component.is_reference)
             return;
-    export->names[export->name_count++] = bed_id;
+    export->names[export->name_count++] = trace_id;
 }
 
 /* Names of processes and streams have no place in the format, unless events use them too. */
@@ -348,9 +349,9 @@ static void put_record(struct export *export, uint64_t id, uint64_t profile_id)
     tbed_page_put(&export->pages, MM_STRING_INDEX, bytes, 2 * nbytes);
 }
 
-uint64_t tbed_export_bound(struct export *export, uint32_t bed_id)
+uint64_t tbed_export_bound(struct export *export, uint32_t trace_id)
 {
-    uint32_t end = chain_end(export, bed_id);
+    uint32_t end = chain_end(export, trace_id);
     struct export_id id;
     if (end == TBED_ID_INVALID || (end <= TBED_ID_METADATA && !is_location(export, end)))
         return 0;

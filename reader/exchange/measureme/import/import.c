@@ -68,7 +68,7 @@ void tbed_import_metadata_read(const struct mm_file *file, uint64_t id, struct i
 
 /* ---- Import ---- */
 
-static enum tbed_status open_bed(struct import *import, int fd, struct tbed_error *error)
+static enum tbed_status open_trace(struct import *import, int fd, struct tbed_error *error)
 {
     struct import_metadata metadata;
     tbed_import_metadata_read(import->file, import->info.metadata_id, &metadata);
@@ -134,7 +134,7 @@ enum tbed_status tbed_import_write(const struct mm_file *file, int fd, struct tb
                                           .file_nbytes = import.info.file_nbytes,
                                           .unpaired_count = import.info.unmatched_start_count +
                                                             import.info.unmatched_end_count};
-    enum tbed_status status = open_bed(&import, fd, error_ret);
+    enum tbed_status status = open_trace(&import, fd, error_ret);
     if (status != TBED_OK)
         return status;
     tbed_import_ids_start(&import.ids, import.writer, &import.info);

@@ -25,7 +25,7 @@
 
 struct import_id_slot {
     uint64_t key; /* the profile's id + 1 */
-    uint32_t bed_id;
+    uint32_t trace_id;
 };
 
 struct import_ids {

@@ -21,13 +21,13 @@ static uint32_t fresh_find(struct import_ids *ids, uint64_t id)
 {
     const struct import_id_slot *known = TBED_HASHMAP_FIND(&ids->fresh, id + 1);
     if (known != NULL)
-        return known->bed_id;
-    uint32_t bed_id = tbed_id_reserve(ids->writer, 1);
-    struct import_id_slot *slot = bed_id != TBED_ID_INVALID ? TBED_HASHMAP_ADD(&ids->fresh, id + 1) : NULL;
+        return known->trace_id;
+    uint32_t trace_id = tbed_id_reserve(ids->writer, 1);
+    struct import_id_slot *slot = trace_id != TBED_ID_INVALID ? TBED_HASHMAP_ADD(&ids->fresh, id + 1) : NULL;
     if (slot == NULL)
         return TBED_ID_INVALID;
-    slot->bed_id = bed_id;
-    return bed_id;
+    slot->trace_id = trace_id;
+    return trace_id;
 }
 
 uint32_t tbed_import_id_slow(struct import_ids *ids, uint64_t id)
@@ -37,9 +37,9 @@ uint32_t tbed_import_id_slow(struct import_ids *ids, uint64_t id)
     if (id == ids->invalid || id == UINT64_MAX) /* the latter has no key; it is undefined in all versions */
         return TBED_ID_INVALID;
     pthread_mutex_lock(&ids->lock);
-    uint32_t bed_id = fresh_find(ids, id);
+    uint32_t trace_id = fresh_find(ids, id);
     pthread_mutex_unlock(&ids->lock);
-    return bed_id;
+    return trace_id;
 }
 
 /* Bound to the id that it stands for, so the kind resolves like that id, and an export restores it. */

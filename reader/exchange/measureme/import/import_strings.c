@@ -66,10 +66,10 @@ static void flush_batch(struct import_strings *strings)
 
 static void bind(struct import_strings *strings, uint64_t id, uint32_t string_id)
 {
-    uint32_t bed_id = import_id(&strings->import->ids, id);
-    if (string_id == TBED_ID_INVALID || bed_id == TBED_ID_INVALID)
+    uint32_t trace_id = import_id(&strings->import->ids, id);
+    if (string_id == TBED_ID_INVALID || trace_id == TBED_ID_INVALID)
         return; /* the drop has been counted, or the id is the undefined one */
-    strings->ids[strings->batch_count] = bed_id;
+    strings->ids[strings->batch_count] = trace_id;
     strings->string_ids[strings->batch_count++] = string_id;
     strings->import->report->binding_count++;
     if (strings->batch_count == BATCH_COUNT)
