@@ -1,9 +1,10 @@
 /*
- * Debug files from servers, by elfutils' client. Only where the user said so: see 'debuginfod' of the options.
+ * Fetches debug files from servers with elfutils' client, only if the user has enabled it: see 'debuginfod' in the
+ * options.
  *
- * The client is loaded when it is needed, and done without where it is not installed. It fetches into its cache and
- * looks at no file. When no server can be asked, that is told once, and none is asked again: a server that does not
- * answer takes its time for each module.
+ * The client is loaded when needed, and is optional. It fetches files into its cache and does not parse them. If no
+ * server can be reached, that is reported once and none is asked again, because a server that does not answer costs a
+ * timeout for each module.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -36,7 +37,7 @@ static bool have_client(struct tbed_symbols *symbols)
     return symbols->debuginfod_client != NULL;
 }
 
-/* NULL, for the path that there is not. */
+/* NULL, in place of a path. */
 static char *tell_trouble(struct tbed_symbols *symbols, const char *who, const char *why)
 {
     size_t nbytes = strlen(who) + strlen(why) + 3;

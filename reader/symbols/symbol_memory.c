@@ -1,5 +1,5 @@
 /*
- * Memory that a symbol library keeps until it is closed: texts and frames, which users point to.
+ * Memory that the symbol library keeps until it is closed: texts and frames, to which users hold pointers.
  *
  * SPDX-License-Identifier: MIT
  */

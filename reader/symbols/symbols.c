@@ -1,8 +1,8 @@
 /*
- * Symbols and frames at program counters, module by module: what was asked for is kept.
+ * Symbols and frames at program counters, module by module. Answers are cached.
  *
- * The files are read by another process (symbol_process.h). Where it dies of one, the module is asked for symbols alone,
- * and if that is too much, not any more.
+ * The files are read by another process (symbol_process.h). If it dies while reading a module, only the module's
+ * symbols are requested; if that fails too, nothing.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -117,7 +117,7 @@ static struct module *find_module(struct tbed_symbols *symbols, const struct tbe
     return module;
 }
 
-/* NULL: it was not asked for. */
+/* NULL: not requested yet. */
 static const struct place *find_place(const struct module *module, uint64_t pc)
 {
     return pc + 1 != 0 ? TBED_HASHMAP_FIND(&module->places, pc + 1) : NULL;
@@ -171,7 +171,7 @@ static bool take_frames(struct tbed_symbols *symbols, struct bytes *bytes, struc
     return true;
 }
 
-/* False: it is no answer. */
+/* False: the answer is invalid. */
 static bool take_place(struct tbed_symbols *symbols, struct bytes *bytes, struct place *place)
 {
     struct symbol_reply_place head;
@@ -203,7 +203,7 @@ static bool take_answer(struct tbed_symbols *symbols, struct module *module, uin
     return bytes.left == 0;
 }
 
-/* ---- Questions ---- */
+/* ---- Requests ---- */
 
 static void note_files(struct module *module, struct symbol_answer *answer)
 {
@@ -217,7 +217,7 @@ static void note_files(struct module *module, struct symbol_answer *answer)
     answer->debug_path = NULL;
 }
 
-/* One of its files cannot be read. The next time less is asked for; after that, nothing. */
+/* One of its files cannot be read. Less is requested next time; after that, nothing. */
 static void give_up(struct tbed_symbols *symbols, struct module *module, const char *why)
 {
     const char *path = module->debug_path != NULL ? module->debug_path : module->path;
@@ -235,7 +235,7 @@ static void give_up(struct tbed_symbols *symbols, struct module *module, const c
     module->state = TBED_SYMBOLS_UNREADABLE;
 }
 
-/* True once there is an answer, or no more to be had. */
+/* True once there is an answer, or none can be expected. */
 static bool ask_once(struct tbed_symbols *symbols, struct module *module, const uint64_t *pcs, size_t count,
                      uint32_t wants)
 {
@@ -258,7 +258,7 @@ static bool ask_once(struct tbed_symbols *symbols, struct module *module, const 
     }
     free(answer.debug_path);
     free(answer.bytes);
-    if (!is_answered && was_fresh) /* else what came before may have been too much for it */
+    if (!is_answered && was_fresh) /* otherwise an earlier module may have been the cause */
         give_up(symbols, module, trouble);
     return is_answered;
 }
@@ -266,7 +266,7 @@ static bool ask_once(struct tbed_symbols *symbols, struct module *module, const 
 static void ask(struct tbed_symbols *symbols, struct module *module, const uint64_t *pcs, size_t count,
                 uint32_t wants)
 {
-    /* Of a module that reads well, one question; of one that does not, at most four. */
+    /* One request for a module that can be read; at most four for one that cannot. */
     bool is_done = false;
     while (!is_done && !module->is_given_up)
         is_done = ask_once(symbols, module, pcs, count, wants);
@@ -278,7 +278,7 @@ static void ask(struct tbed_symbols *symbols, struct module *module, const uint6
     }
 }
 
-/* Those that are not known yet, rising and each once; their number. */
+/* Collects those that are not known yet, ascending and without duplicates; returns their number. */
 static int compare_pcs(const void *left, const void *right)
 {
     const uint64_t *a = left, *b = right;

@@ -1,5 +1,5 @@
 /*
- * What the symbol library keeps, in the user's process. Not for users of the library.
+ * The state of the symbol library in the user's process. Not for users of the library.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,8 +12,8 @@
 #include <tracebed/symbols.h>
 
 struct place {      /* what is known of a program counter */
-    uint64_t key;   /* the program counter + 1; the last byte of all memory has none */
-    uint32_t wants; /* that it was asked with */
+    uint64_t key;   /* the program counter + 1; the highest address has no key */
+    uint32_t wants; /* passed by the caller */
     uint32_t frame_count;
     const char *symbol; /* NULL: none */
     const char *function;
@@ -27,7 +27,7 @@ struct module {
     uint8_t *build_id;
     size_t build_id_nbytes;
     enum tbed_symbols_state state;
-    uint32_t wants; /* that its files can stand */
+    uint32_t wants; /* that its files can be read with */
     bool is_given_up;
     bool has_debug, is_fetch_tried;
     char *debug_path, *fetched_path;
@@ -40,19 +40,21 @@ struct tbed_symbols {
     uint32_t wants;
     bool debuginfod;
     void *debuginfod_library, *debuginfod_client;
-    const char *debuginfod_trouble; /* why no server is asked any more; NULL: none */
+    const char *debuginfod_trouble; /* why servers are no longer asked; NULL: no reason */
     struct symbol_process process;
     struct module *modules;
     struct chunk *chunks;
 };
 
-/* symbol_memory.c: memory until tbed_symbols_close(). NULL: there is none; of a text, also if it is empty. */
+/* symbol_memory.c: memory that lives until tbed_symbols_close(). NULL: no memory or, for a text, an empty one. */
 void *tbed_symbols_keep(struct tbed_symbols *symbols, size_t nbytes);
 const char *tbed_symbols_keep_text(struct tbed_symbols *symbols, const char *text, size_t nbytes);
 void tbed_symbols_keep_nothing(struct tbed_symbols *symbols); /* frees it */
 
-/* debuginfod.c: the path, malloc()ed, of a debug file from the servers that the user has named. NULL: they have none,
- * or could not be asked. */
+/*
+ * debuginfod.c: the path, from malloc(), of a debug file from the servers configured by the user. NULL: they do not
+ * have it, or could not be asked.
+ */
 char *tbed_debuginfod_fetch(struct tbed_symbols *symbols, const struct module *module);
 void tbed_debuginfod_close(struct tbed_symbols *symbols);
 

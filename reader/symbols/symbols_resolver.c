@@ -1,5 +1,5 @@
 /*
- * The resolver that libtracebed-symbols is for a reader: functions, files and lines of its native code.
+ * The resolver that the symbol library provides to a reader: functions, files and lines of its native code.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,8 +1,9 @@
 /*
  * Lines and functions at addresses, by libdw.
  *
- * Ranges of units, and of the functions of units that are asked for, are sorted once; an address then takes binary
- * searches. What libdw offers for that (dwfl_module_addrinfo, dwarf_getscopes) looks at everything for each address.
+ * Ranges of units, and of the functions of units in use, are sorted once; looking up an address then takes binary
+ * searches. libdw's own functions for this (dwfl_module_addrinfo, dwarf_getscopes) search everything for each
+ * address.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How far back a range is looked for that others begin inside of. */
+/* How far back to search for a range inside which others begin. */
 #define NESTED_MAX 16
 
 /* ---- Units ---- */
@@ -105,7 +106,7 @@ static const struct function_range *find_function(const struct debug_unit *unit,
     return NULL;
 }
 
-/* The innermost scope; those inside come after those around. UINT32_MAX: none. */
+/* The innermost scope; inner scopes come after outer ones. UINT32_MAX: none. */
 static uint32_t find_scope(const struct debug_unit *unit, uint64_t pc)
 {
     const struct function_range *function = find_function(unit, pc);
@@ -127,8 +128,9 @@ static const char *scope_name(Dwarf_Die *die)
 }
 
 /*
- * A name that is not whole is relative to where the compiler was started. libdw has put that in front of what stands
- * right there, which shows only where it is relative too; put there once more, it is what addr2line says: twice.
+ * A relative name is relative to the compiler's working directory. libdw has already prepended that directory to
+ * names directly in it, which is only visible if the directory is relative too. Prepending it again gives the doubled
+ * path that addr2line prints.
  */
 static void set_file(struct debug_unit *unit, const char *file, struct debug_frame *frame)
 {
@@ -168,7 +170,7 @@ static void line_at(struct debug_unit *unit, uint64_t pc, struct debug_frame *fr
     set_file(unit, dwarf_linesrc(line, NULL, NULL), frame);
 }
 
-/* The last one on the way to the function around. */
+/* The last one on the way out to the enclosing function. */
 static struct scope *outermost_inlined(const struct debug_unit *unit, struct scope *scope)
 {
     while (scope->parent != UINT32_MAX && unit->scopes.items[scope->parent].is_inlined)

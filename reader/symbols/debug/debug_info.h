@@ -1,7 +1,7 @@
 /*
- * Debug information of one module: the lines and the functions, inlined ones too, that stand at an address.
+ * Debug information of one module: the lines and functions, including inlined ones, at an address.
  *
- * Runs in the symbol reader's process only (symbol_worker.h): what it reads may be hostile.
+ * Runs only in the symbol reader's process (symbol_worker.h), because its input may be hostile.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -29,7 +29,7 @@ struct scope { /* a function, or an inlined one */
 
 struct function_range { /* by rising start */
     uint64_t start, end;
-    size_t first, end_index; /* its ranges and those inside, among the unit's */
+    size_t first, end_index; /* its ranges and those of scopes inside, among the unit's */
 };
 
 struct debug_unit {
@@ -52,28 +52,28 @@ struct debug_info {
 };
 
 struct debug_frame {
-    const char *function;  /* as in the file, mangled; NULL: not known. Valid while the information is open */
-    const char *directory; /* that 'file' is relative to; NULL: none */
+    const char *function;  /* as in the file, mangled; NULL: unknown. Valid while the information is open */
+    const char *directory; /* the directory that 'file' is relative to; NULL: none */
     const char *file;      /* NULL: not known */
     uint32_t line;
-    bool is_inlined; /* into the next one */
+    bool is_inlined; /* into the next frame */
 };
 
-/* Takes a module's debug file, or the module. False: it has none. */
+/* Opens a module's debug file, or the module itself. False: it has no debug information. */
 bool tbed_debug_info_open(struct debug_info *info, Elf *elf);
 void tbed_debug_info_close(struct debug_info *info);
 
 /*
- * The frames at 'pc', the innermost first: at most 'capacity', 1 without inlined ones. 0: not known. Where there are
- * more inlined ones, those next to the outermost are left out.
+ * The frames at 'pc', the innermost first: at most 'capacity', 1 without inlined ones. 0: unknown. If there are more
+ * inlined ones, those next to the outermost are left out.
  */
 size_t tbed_debug_info_frames(struct debug_info *info, uint64_t pc, struct debug_frame *frames,
                               size_t capacity);
 
-/* True if both addresses are in one function, perhaps in parts of it that lie apart. */
+/* True if both addresses are in the same function, perhaps in separate parts of it. */
 bool tbed_debug_info_is_one_function(struct debug_info *info, uint64_t pc, uint64_t other_pc);
 
-/* debug_scopes.c: fills in what the unit's functions are, once. */
+/* debug_scopes.c: reads the unit's functions, once. */
 void tbed_debug_unit_walk(struct debug_unit *unit);
 
 #endif

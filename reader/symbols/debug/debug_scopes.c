@@ -1,7 +1,7 @@
 /*
- * The functions of one unit of debug information and what was inlined into them, as ranges of addresses.
+ * The functions of one unit of debug information and those inlined into them, as ranges of addresses.
  *
- * The tree is walked once, with a stack of its own; of types and variables nothing is kept.
+ * The tree is walked once, with an explicit stack; types and variables are ignored.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,8 +14,8 @@
 
 struct level {
     Dwarf_Die die;
-    uint32_t scope;      /* the innermost that it lies in */
-    size_t functions[2]; /* those whose ranges end where it does */
+    uint32_t scope;      /* the innermost scope that contains it */
+    size_t functions[2]; /* scopes whose ranges end where it does */
 };
 
 struct scope_walk {
@@ -44,7 +44,7 @@ static bool may_hold_code(int tag)
     }
 }
 
-/* A function that has code: a scope. Its number, else 'outer'. */
+/* Adds a scope for a function that has code, and returns its number; otherwise 'outer'. */
 static uint32_t add_scope(struct debug_unit *unit, struct level *level, uint32_t outer)
 {
     bool is_inlined = dwarf_tag(&level->die) == DW_TAG_inlined_subroutine;
@@ -87,7 +87,10 @@ static void end_functions(struct debug_unit *unit, const struct level *level)
         unit->functions.items[i].end_index = unit->ranges.count;
 }
 
-/* Goes on behind the innermost entry, all of whose children are done. Offsets only rise, whatever a file says. */
+/*
+ * Continues after the innermost entry, whose children are all done. Offsets only increase, whatever the file
+ * contains.
+ */
 static void advance(struct scope_walk *walk)
 {
     for (; walk->depth > 0; walk->depth--) {
@@ -108,7 +111,10 @@ static int compare_functions(const void *left, const void *right)
     return a->first < b->first ? -1 : a->first > b->first;
 }
 
-/* With -gsplit-dwarf a file of its own has the functions; lines and addresses stay. None of them where it is gone. */
+/*
+ * With -gsplit-dwarf the functions are in a separate file; lines and addresses are not. If that file is missing,
+ * there are no functions.
+ */
 static Dwarf_Die functions_of(const struct debug_unit *unit)
 {
     Dwarf_Die split = {0};

@@ -1,5 +1,5 @@
 /*
- * Names of C++ and Rust as their sources have them. In the symbol reader's process only: names may be hostile.
+ * Demangles names of C++ and Rust. Only in the symbol reader's process, because names may be hostile.
  *
  * SPDX-License-Identifier: MIT
  */

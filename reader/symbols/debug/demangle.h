@@ -1,5 +1,5 @@
 /*
- * Names of functions as their sources have them.
+ * Demangled names of functions.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,10 +9,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The name as its source has it; 'name' itself if it is none of C++ or Rust. Valid until the next call. */
+/* The demangled name; 'name' itself if it is not from C++ or Rust. Valid until the next call. */
 const char *tbed_demangle(const char *name);
 
-/* How long the name is without what compilers append to parts and copies of a function: ".cold". */
+/*
+ * The length of the name without suffixes that compilers append for parts and copies of a function, such as ".cold".
+ */
 size_t tbed_function_nbytes(const char *name, size_t nbytes);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Which files have a module's symbols and debug information: itself, if it is the same build, a debug file that was
- * split off, and what several debug files share.
+ * Finds the files with a module's symbols and debug information: the module itself, if it is the same build, a
+ * separate debug file, and a file shared by several debug files.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* NULL if it is no ELF file. The descriptor is not needed once the file is mapped. */
+/* NULL if it is not an ELF file. The descriptor is not needed once the file is mapped. */
 static Elf *open_elf(const char *path)
 {
     struct stat status;
@@ -101,7 +101,7 @@ static uint32_t file_crc32(Elf *elf)
     return ~sum;
 }
 
-/* A debug file that a link names: the right one by build-id, or where there is none by its checksum. */
+/* A debug file named by a link, verified by its build-id or, if it has none, by its checksum. */
 static Elf *open_linked(const char *path, Elf *module, uint32_t checksum)
 {
     const void *build_id;
@@ -125,7 +125,7 @@ static Elf *open_in(const char *prefix, const char *module_path, const char *mid
     return length > 0 && length < PATH_MAX ? open_linked(path, module, checksum) : NULL;
 }
 
-/* The places where a .gnu_debuglink may lead to: beside the module, in .debug beside it, in a debug directory. */
+/* The places that a .gnu_debuglink may refer to: the module's folder, .debug in that, and a debug directory. */
 static Elf *open_by_link(const char *directories, const char *module_path, Elf *module, char path[PATH_MAX])
 {
     GElf_Word checksum;
@@ -198,7 +198,7 @@ static Elf *open_debug_file(const struct tbed_symbols_module *module, const stru
     return debug;
 }
 
-/* A module that is taken for the right one is looked for by its own build-id. */
+/* For a module that is accepted, the debug file is searched by the module's own build-id. */
 static struct tbed_symbols_module with_build_id(const struct tbed_symbols_module *module, Elf *elf)
 {
     struct tbed_symbols_module known = *module;
@@ -238,7 +238,7 @@ void tbed_symbol_table_open(struct symbol_table *table, const struct tbed_symbol
 
 /* ---- Debug information ---- */
 
-/* What dwz put into a file of its own: by its path, or by its build-id. */
+/* Opens the shared file made by dwz, by its path or by its build-id. */
 static Elf *open_alternate(const struct symbol_table *table, const struct symbol_places *places,
                            const char *name, const void *build_id, size_t nbytes)
 {

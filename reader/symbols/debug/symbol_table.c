@@ -1,5 +1,5 @@
 /*
- * The symbols of one module: read and sorted. Where the files are is symbol_files.c.
+ * Reads and sorts the symbols of one module. symbol_files.c finds the files.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How far back a symbol is looked for that contains others: cold parts, hand-written assembly. */
+/* How far back to search for a symbol that contains others: cold parts, hand-written assembly. */
 #define NESTED_MAX 16
 
 static bool symbol_is_code(const GElf_Sym *symbol, const char *name)
@@ -18,7 +18,7 @@ static bool symbol_is_code(const GElf_Sym *symbol, const char *name)
     if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx == SHN_ABS || name == NULL || name[0] == '\0' ||
         name[0] == '@')
         return false;
-    /* "$x" and its like mark instruction sets on arm64. */
+    /* "$x" and similar symbols mark instruction sets on arm64. */
     return type == STT_FUNC || type == STT_GNU_IFUNC || (type == STT_NOTYPE && name[0] != '$');
 }
 
@@ -26,9 +26,9 @@ static bool symbol_is_code(const GElf_Sym *symbol, const char *name)
 #define RANK_SIZED    32u
 
 /*
- * Which of the names of one address is told: the one that programs call, "free" and not "__libc_free", "cfree" or
- * "__GI___libc_free". So functions before labels, sized before unsized, names of now before those that only old
- * programs are bound to, those without underscores in front before others, and public before weak before private.
+ * Which of several names of an address is used: the one that programs call, "free" and not "__libc_free", "cfree" or
+ * "__GI___libc_free". So functions come before labels, sized before unsized, current names before those that only old
+ * programs use, names without leading underscores before others, and public before weak before private.
  */
 static uint8_t symbol_rank(const GElf_Sym *symbol, const char *name, bool is_old)
 {
@@ -65,7 +65,7 @@ static bool add_symbol(struct symbol_table *table, const struct symbol *symbol)
     return true;
 }
 
-/* The versions of a table's symbols; NULL: they have none. */
+/* The versions of a table's symbols; NULL: there are none. */
 static Elf_Data *versions_of(Elf *elf, Elf_Scn *symbols)
 {
     for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section)) != NULL;) {
@@ -77,7 +77,10 @@ static Elf_Data *versions_of(Elf *elf, Elf_Scn *symbols)
     return NULL;
 }
 
-/* .dynsym has versions in a table of their own, .symtab behind the name: "free@@GLIBC_2.2.5", "cfree@GLIBC_2.2.5". */
+/*
+ * .dynsym has versions in a table of its own, .symtab appends them to the name: "free@@GLIBC_2.2.5",
+ * "cfree@GLIBC_2.2.5".
+ */
 static bool is_old(Elf_Data *versions, int index, const char *version)
 {
     GElf_Versym number;
@@ -140,7 +143,7 @@ void tbed_symbol_table_sort(struct symbol_table *table)
         if (kept == 0 || table->symbols[i].start != table->symbols[kept - 1].start)
             table->symbols[kept++] = table->symbols[i];
     table->count = kept;
-    /* A label reaches up to the next symbol. */
+    /* A label extends to the next symbol. */
     for (size_t i = 0; i + 1 < kept; i++)
         if ((table->symbols[i].rank & RANK_SIZED) == 0 && table->symbols[i].end > table->symbols[i + 1].start)
             table->symbols[i].end = table->symbols[i + 1].start;
@@ -166,7 +169,7 @@ const struct symbol *tbed_symbol_table_find(const struct symbol_table *table, ui
         if (label == NULL)
             label = symbol;
     }
-    return label; /* inside of no function that tells its size */
+    return label; /* not inside a function with a known size */
 }
 
 void tbed_symbol_table_close(struct symbol_table *table)

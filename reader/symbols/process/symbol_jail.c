@@ -1,6 +1,6 @@
 /*
- * What the symbol reader's process gives up before it looks at a file: signals' handlers, open files, memory and time
- * without end, the network, starting programs, writing.
+ * What the symbol reader's process gives up before it reads a file: signal handlers, open files, unlimited memory and
+ * time, the network, starting programs, writing.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,7 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define MEMORY_NBYTES (UINT64_C(4) << 30) /* on top of what the parent had mapped */
+#define MEMORY_NBYTES (UINT64_C(4) << 30) /* in addition to what the parent had mapped */
 
 static void limit(int what, uint64_t most)
 {
@@ -42,7 +42,7 @@ static uint64_t mapped_nbytes(void)
     return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Where memory runs out before the limit does, this process is the one that has to go. */
+/* If the machine runs out of memory before the limit is reached, this process should be killed first. */
 static void be_the_first_to_go(void)
 {
     int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -70,7 +70,7 @@ void tbed_symbol_jail_limit_time(unsigned seconds)
 #define OWN_ARCHITECTURE AUDIT_ARCH_AARCH64
 #endif
 
-/* These calls fail. A list of what is allowed would have to know what every C library and sanitizer calls. */
+/* These calls fail. A list of allowed calls would have to include those of every C library and sanitizer. */
 static void deny_calls(void)
 {
 #ifdef OWN_ARCHITECTURE

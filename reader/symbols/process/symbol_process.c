@@ -1,5 +1,5 @@
 /*
- * A process that may die at any time, and says what it likes.
+ * Talks to a process that may die at any time, and whose answers cannot be trusted.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -57,7 +57,7 @@ static bool start(struct symbol_process *process, char trouble[SYMBOL_TROUBLE_NB
     return false;
 }
 
-/* What became of the process, which may be dead already; -1 where others reap the program's children. */
+/* The exit status of the process, which may be dead already; -1 if other code reaps the program's children. */
 static int bury(struct symbol_process *process)
 {
     int status = -1;
@@ -145,7 +145,7 @@ static bool take(struct transfer *transfer, void *bytes, size_t nbytes)
     return true;
 }
 
-/* As many bytes as were announced; memory for them is had as they come. */
+/* Reads as many bytes as were announced; memory is allocated as they arrive. */
 static char *take_announced(struct transfer *transfer, uint64_t nbytes, size_t most)
 {
     size_t room = nbytes < 65536 ? (size_t)nbytes : 65536, at = 0;
@@ -170,7 +170,7 @@ static char *take_announced(struct transfer *transfer, uint64_t nbytes, size_t m
     return NULL;
 }
 
-/* ---- A question ---- */
+/* ---- Requests ---- */
 
 static char *put(char *to, const void *bytes, size_t nbytes)
 {
@@ -179,7 +179,7 @@ static char *put(char *to, const void *bytes, size_t nbytes)
     return to + nbytes;
 }
 
-/* In one piece, so that the other process wakes up once. */
+/* Sent in one piece, so that the other process wakes up once. */
 static bool give_question(struct transfer *transfer, const struct symbol_question *question)
 {
     const char *debug_path = question->debug_path != NULL ? question->debug_path : "";
@@ -232,7 +232,7 @@ bool tbed_symbol_process_ask(struct symbol_process *process, const struct symbol
         process->answered_count++;
         return true;
     }
-    /* It is dead, or is not waited for any longer. */
+    /* It is dead, or has exceeded its time. */
     struct pollfd hung_up = {.fd = process->fd, .events = POLLIN};
     bool is_dead = !transfer.is_late && poll(&hung_up, 1, 100) > 0 && hung_up.revents & POLLHUP;
     int status = bury(process);

@@ -1,5 +1,5 @@
 /*
- * The parent's side of the symbol reader's process: started, asked, buried.
+ * The parent's side of the symbol reader's process: starting it, asking it, reaping it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -29,10 +29,10 @@ struct symbol_question {
 };
 
 struct symbol_answer { /* start with zeros; free 'debug_path' and 'bytes' */
-    bool has_files;    /* the three below are known */
+    bool has_files;    /* the three fields below are known */
     uint32_t state;
     bool has_debug;
-    char *debug_path; /* perhaps the module's own; NULL: none */
+    char *debug_path; /* may be the module's own; NULL: none */
     char *bytes;      /* the places */
     size_t nbytes;
 };
@@ -40,8 +40,9 @@ struct symbol_answer { /* start with zeros; free 'debug_path' and 'bytes' */
 #define SYMBOL_TROUBLE_NBYTES 128
 
 /*
- * Asks. False: the process is gone, and 'trouble' says why, "its reader was killed by signal 11 (Segmentation fault)".
- * What was known of the files by then is in '*answer'. The next question starts another process.
+ * Sends a request and reads the answer. False: the process has died, and 'trouble' says why, for example "its reader
+ * was killed by signal 11 (Segmentation fault)". What it had reported about the files by then is in '*answer'. The
+ * next request starts another process.
  */
 bool tbed_symbol_process_ask(struct symbol_process *process, const struct symbol_question *question,
                              struct symbol_answer *answer, char trouble[SYMBOL_TROUBLE_NBYTES]);

@@ -1,7 +1,7 @@
 /*
- * The symbol reader's process: takes a request, looks into the module's files, answers.
+ * The symbol reader's process: takes a request, reads the module's files, answers.
  *
- * Whatever goes wrong in here, the process ends; its parent tells, and starts another.
+ * If anything goes wrong here, the process exits; its parent reports that, and starts another.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -42,7 +42,7 @@ struct worker {
 
 void (*tbed_symbol_worker_hook)(const char *path);
 
-/* ---- Bytes; without memory or a parent there is nothing to go on for ---- */
+/* ---- Bytes; without memory or a parent, exit ---- */
 
 static void *must_have(void *memory)
 {
@@ -71,7 +71,7 @@ static void give(const struct worker *worker, const void *bytes, size_t nbytes)
     }
 }
 
-/* In as few pieces as can be: each wakes the parent. */
+/* Writes in as few pieces as possible, since each wakes the parent. */
 static void flush(struct worker *worker)
 {
     give(worker, worker->answer, worker->answer_nbytes);
@@ -99,7 +99,7 @@ static struct symbol_places places_of(const struct worker *worker)
                                   request->debug_path_nbytes > 0 ? debug_path : NULL};
 }
 
-/* 'texts' are the path, terminated, the build-id, the debug file's path, terminated. */
+/* 'texts' holds the path, terminated, the build-id, and the debug file's path, terminated. */
 static struct worker_module *find_module(struct worker *worker, size_t key_nbytes)
 {
     struct worker_module *module = worker->modules;
@@ -147,13 +147,13 @@ static size_t text_nbytes(const char *text)
 }
 
 /*
- * The file's whole name, without "." and "..": "/build/Python/ceval.c" of "../Python/ceval.c" in "/build/static".
- * Relative where the compiler was told to leave no more. Valid until the next call.
+ * The file's full name, without "." and "..": "/build/Python/ceval.c" for "../Python/ceval.c" in "/build/static".
+ * Relative if the compiler was told to record no more. Valid until the next call.
  */
 static const char *whole_path(const struct debug_frame *frame)
 {
     static char given[2 * PATH_MAX], path[2 * PATH_MAX + 1];
-    size_t at = 0, kept = 0; /* so much of it are ".." that nothing stands before */
+    size_t at = 0, kept = 0; /* the length of leading ".." components */
     if (frame->file == NULL)
         return NULL;
     snprintf(given, sizeof given, "%s%s%s", frame->directory != NULL ? frame->directory : "",
@@ -186,7 +186,7 @@ static uint32_t append_text(struct worker *worker, const char *text)
     return (uint32_t)nbytes;
 }
 
-/* The first bytes of a symbol's name, plain. NULL: there is no symbol. */
+/* The first bytes of a symbol's name without its version. NULL: there is no symbol. */
 static const char *symbol_name(struct worker *worker, const struct symbol *symbol, size_t nbytes)
 {
     if (symbol == NULL || nbytes > SYMBOL_TEXT_MAX)
@@ -215,9 +215,9 @@ static void append_frame(struct worker *worker, const struct debug_frame *frame,
 }
 
 /*
- * What a function is called: debug information knows it by the name in its source, which may be an inner one
- * ("__GI___libc_malloc"), and may not be there. So it is called as its symbol is. What was inlined has no symbol; nor
- * is a symbol that begins outside of the function its name.
+ * The name of a function. Debug information has the name in the source, which may be an internal one
+ * ("__GI___libc_malloc") or missing, so the symbol's name is used. Inlined functions have no symbol, and a symbol
+ * that begins outside the function is not its name.
  */
 static bool is_named_by(struct worker_module *module, const struct debug_frame *frame,
                         const struct symbol *symbol, uint64_t pc)
@@ -241,7 +241,7 @@ static void append_place(struct worker *worker, struct worker_module *module, ui
         reply.frame_count =
             tbed_debug_info_frames(&module->debug, pc, frames, inlines ? SYMBOL_FRAMES_MAX : 1);
     if (reply.frame_count == 0 && symbol != NULL)
-        reply.frame_count = 1; /* the function, without a line */
+        reply.frame_count = 1; /* the function only, without a line */
     for (size_t i = 0; i < reply.frame_count; i++)
         append_frame(worker, &frames[i], is_named_by(module, &frames[i], symbol, pc) ? symbol : NULL);
     memcpy(worker->answer + at, &reply, sizeof reply);

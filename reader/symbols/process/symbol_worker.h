@@ -1,9 +1,9 @@
 /*
- * The symbol reader's process: what it is asked, and what it answers.
+ * The symbol reader's process: its requests and its answers.
  *
- * Debug files are read by libraries that may crash on hostile ones, so a process of its own reads them. It is forked
- * when the first module is asked for, has no more than a socket to its parent, and answers one request after another.
- * What it says is checked like a file.
+ * Debug files are read by libraries that may crash on hostile ones, so a separate process reads them. It is forked
+ * for the first request, has nothing but a socket to its parent, and answers one request after another. Its answers
+ * are checked like a file.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,22 +14,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SYMBOL_TEXT_MAX   65535u /* a longer name is cut */
+#define SYMBOL_TEXT_MAX   65535u /* longer names are cut */
 #define SYMBOL_FRAMES_MAX 64u    /* at one address */
 
 enum symbol_want {
-    SYMBOL_WANT_FRAMES = 1,   /* files and lines too, not the symbol alone */
+    SYMBOL_WANT_FRAMES = 1,   /* files and lines too, not only the symbol */
     SYMBOL_WANT_INLINES = 2,  /* inlined functions as frames of their own */
-    SYMBOL_WANT_DEMANGLE = 4, /* names of C++ and Rust as their sources have them */
+    SYMBOL_WANT_DEMANGLE = 4, /* demangle names of C++ and Rust */
 };
 
-struct symbol_request { /* then the texts, then the program counters, rising */
+struct symbol_request { /* followed by the texts, then the program counters in ascending order */
     uint32_t wants;     /* enum symbol_want */
     uint32_t path_nbytes, build_id_nbytes, debug_path_nbytes;
     uint64_t pc_count;
 };
 
-/* Sent before debug information is opened, so that a death can be told with the file's name. */
+/* Sent before debug information is opened, so that a crash can be reported with the file's name. */
 struct symbol_files_reply { /* then the path of the debug file */
     uint32_t state;         /* enum tbed_symbols_state */
     uint32_t has_debug;
@@ -52,16 +52,16 @@ struct symbol_reply_frame { /* then the names */
     uint16_t function_nbytes, file_nbytes;
 };
 
-/* Answers what comes in at 'fd' until that is closed. */
+/* Answers requests from 'fd' until it is closed. */
 _Noreturn void tbed_symbol_worker_run(int fd, const char *debug_directories);
 
 /* For tests: called in the worker's process before each request is answered. */
 extern void (*tbed_symbol_worker_hook)(const char *path);
 
-/* symbol_jail.c: gives up what a reader of files does not need, for good. */
+/* symbol_jail.c: permanently gives up everything that reading files does not need. */
 void tbed_symbol_jail_enter(void);
 
-/* symbol_jail.c: so much processor time for the next request. */
+/* symbol_jail.c: limits the processor time of the next request. */
 void tbed_symbol_jail_limit_time(unsigned seconds);
 
 #endif
