@@ -35,7 +35,7 @@ const char *tool_event_type(enum tbed_event_type type)
     return type < sizeof names / sizeof names[0] ? names[type] : "unknown";
 }
 
-/* ---- Labels: what a stream is called ---- */
+/* ---- Labels of streams ---- */
 
 static void make_label(struct dump *dump, size_t index, const struct tbed_stream_info *stream)
 {

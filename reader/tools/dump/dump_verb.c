@@ -155,7 +155,7 @@ static int parse(int argc, char **argv, struct dump *dump, struct options *optio
     return -1;
 }
 
-/* ---- What is asked for, in terms of this trace ---- */
+/* ---- Selecting events of this trace ---- */
 
 /* The first tick at or after 'ns'. The conversion from ticks to time is monotonic. */
 static uint64_t tick_at(const struct dump *dump, int64_t ns)

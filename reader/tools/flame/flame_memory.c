@@ -104,7 +104,7 @@ static void sum_up(struct flame *flame)
     }
 }
 
-/* ---- What is weighed ---- */
+/* ---- Weights ---- */
 
 static uint64_t weigh(const struct flame *flame, const struct tbed_allocation_sums *sums)
 {
@@ -160,7 +160,7 @@ void flame_memory_close(struct flame *flame)
     tbed_statistics_close(flame->instants);
 }
 
-/* ---- In words ---- */
+/* ---- Words ---- */
 
 const char *flame_weight_parse(const char *text, enum flame_weight *weight_ret)
 {

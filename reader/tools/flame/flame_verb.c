@@ -169,7 +169,7 @@ static int close_output(FILE *out, const char *path, int exit)
     return TOOL_TROUBLE;
 }
 
-/* ---- Saying what is not in it ---- */
+/* ---- Notes on what is not shown ---- */
 
 static void tell_count(const struct flame *flame, uint64_t count, const char *what)
 {

@@ -41,7 +41,7 @@ struct state {
     bool is_written;                          /* a writer is certainly alive */
 };
 
-/* ---- Is somebody writing? ---- */
+/* ---- Detecting writers ---- */
 
 /*
  * Writers hold a shared flock. Trying to take the lock could disturb a writer that is closing the file, so the kernel's
@@ -311,7 +311,7 @@ static void put_metadata(const struct state *state)
     free(text.bytes);
 }
 
-/* ---- A foreign file: the trace that it was made is nobody's ---- */
+/* ---- A foreign file: the imported trace is not shown ---- */
 
 static const char *container_name(const struct tbed_import_report *foreign)
 {

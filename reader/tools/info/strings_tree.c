@@ -113,7 +113,7 @@ static void put_nodes(struct tbed_reader *reader, uint32_t id, struct tbed_json 
     used_ids_free(&seen);
 }
 
-/* ---- Who refers to it ---- */
+/* ---- References ---- */
 
 struct referrers {
     uint32_t entries[REFERRERS_SHOWN_MAX];

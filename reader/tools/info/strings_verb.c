@@ -200,7 +200,7 @@ static void list_bindings(struct listing *listing)
         put_binding(listing, &binding);
 }
 
-/* ---- What has no text ---- */
+/* ---- Unresolved ids ---- */
 
 /* The ids that events name, and how often. */
 static void count_id(struct used_ids *used, uint32_t id)

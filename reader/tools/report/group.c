@@ -16,7 +16,7 @@
 
 static const char left_out[] = "<left out by --include-from or --exclude-from>";
 
-/* ---- Regular expressions of a file, one a line ---- */
+/* ---- Files of regular expressions ---- */
 
 static bool add(struct group_filter *filter, const char *path, size_t line_number, const char *line)
 {

@@ -18,7 +18,7 @@
 
 #define DAMAGE_TOLD_MAX 3
 
-/* ---- SIGBUS: a mapped file that has lost its end ---- */
+/* ---- SIGBUS: a mapped file was truncated ---- */
 
 static char guard_message[4352];
 static size_t guard_nbytes;

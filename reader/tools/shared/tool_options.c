@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* ---- Which were given ---- */
+/* ---- Options given ---- */
 
 #define GIVEN_MAX 64 /* distinct options of one command */
 
@@ -84,7 +84,7 @@ int tool_from_to(const struct tool_verb *verb, int argc, char **argv, struct too
     return tool_is_input(ret->to, ret->from) ? TOOL_TROUBLE : -1;
 }
 
-/* ---- Which apply ---- */
+/* ---- Options that apply ---- */
 
 /* Returns whether 'word' is in a list such as "word, word". */
 static bool has_word(const char *words, const char *word)

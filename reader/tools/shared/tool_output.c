@@ -140,7 +140,7 @@ void *tool_realloc(void *old, size_t nbytes)
     exit(TOOL_TROUBLE);
 }
 
-/* ---- Usage, colours ---- */
+/* ---- Usage, colors ---- */
 
 const char *tool_color_set(const char *when)
 {

@@ -113,7 +113,7 @@ static bool describe(struct symbolize *work, uint32_t location)
     return true;
 }
 
-/* ---- What is told ---- */
+/* ---- Messages ---- */
 
 /* For each module in use: why nothing, or not everything, was found in it. */
 static void tell_modules(struct symbolize *work)

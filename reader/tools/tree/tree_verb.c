@@ -106,7 +106,7 @@ static int parse(int argc, char **argv, struct tree *tree)
     return -1;
 }
 
-/* ---- Order: the rows come by name, people want the longest first ---- */
+/* ---- Order: from rows by name to longest first ---- */
 
 struct longest {
     uint64_t ticks;
