@@ -1,8 +1,9 @@
 /*
- * What the macros cost the thread that uses them, beside reading the clock; on, off, and beside fprintf.
+ * Measures what the macros cost the thread that uses them, compared with reading the clock and with fprintf, with
+ * recording on and off.
  *
- * Each round reads the clock as often as a macro is then used. "Net" is what is left without the clock. "Floor" reads
- * the clock too, and stores as many bytes as the message has into memory that stays in the cache.
+ * Each round reads the clock as often as it then uses a macro. "Net" is the cost without reading the clock. "Floor"
+ * also reads the clock, and stores as many bytes as the message has in memory that stays in the cache.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -28,7 +29,7 @@ TBED_CATEGORY_SWITCH(bench_off);
 
 static FILE *text_file;
 
-/* What is not known when the loops are compiled. */
+/* Values that the compiler of the loops does not know. */
 static const char *volatile text_of_16 = "sixteen bytes...";
 static const char *volatile text_of_35 = "a text of exactly thirty-five bytes";
 
@@ -42,7 +43,7 @@ __attribute__((noinline)) static void read_clock(size_t count)
     bench_sink = sum;
 }
 
-/* An event is half a span, a site is a whole one. */
+/* A span has two events and one site. */
 __attribute__((noinline)) static void record_spans(size_t count)
 {
     for (size_t i = 0; i < count; i += 2) {
@@ -96,7 +97,7 @@ __attribute__((noinline)) static void log_two_integers(size_t count)
         TBED_LOG("x=%d y=%d", (int)i, -(int)i);
 }
 
-/* The pauses let the helper run, also on a machine that is busy; they take no CPU time. */
+/* The pauses let the helper run even on a busy machine; they take no CPU time. */
 __attribute__((noinline)) static void log_in_bursts(size_t count)
 {
     for (size_t done = 0; done < count; done += BURST) {
@@ -117,7 +118,7 @@ __attribute__((noinline)) static void log_text(size_t count)
         TBED_LOG("%s", text_of_35);
 }
 
-/* An event is half a scope, as it is half a span; a site is a whole one. */
+/* Like a span, a scope has two events and one site. */
 __attribute__((noinline)) static void record_scopes(size_t count)
 {
     for (size_t i = 0; i < count; i += 2) {
@@ -172,7 +173,7 @@ __attribute__((noinline)) static void print_text(size_t count)
         fprintf(text_file, "%s\n", text_of_35);
 }
 
-/* A tick, another word, and zeros: 'nwords' words in all. */
+/* A tick, another word, and zeros: 'nwords' words in total. */
 static inline __attribute__((always_inline)) void store(size_t count, size_t nwords)
 {
     static uint64_t memory[RING_NBYTES / 8];
@@ -205,16 +206,16 @@ __attribute__((noinline)) static void store_text(size_t count)
 
 enum work_kind {
     NEW_FILE,
-    RING,        /* in the cache, pages are taken again and again */
+    RING,        /* a ring that stays in the cache: its pages are reused */
     WITHIN_PAGE, /* the same, without the bursts in which a page ended */
     PRINTED,
-    OFF, /* nothing is started */
+    OFF, /* recording is not started */
 };
 
 struct work {
     const char *name, *unit;
     void (*run)(size_t count);
-    size_t count, nbytes; /* of an event, which has a row of its own for the net then */
+    size_t count, nbytes; /* per event, with a row of its own for the net cost */
     enum work_kind kind;
     struct bench_goal goal, net_goal;
 };
@@ -232,7 +233,7 @@ static int compare_costs(const void *left, const void *right)
     return (difference > 0) - (difference < 0);
 }
 
-/* The middle one of bursts that are far shorter than a page. */
+/* The median of bursts that are far shorter than a page. */
 static double burst_cost_of(void (*run)(size_t count), size_t count)
 {
     static double costs[10000];
@@ -379,7 +380,8 @@ static const struct work works[] = {
 int main(int argc, char **argv)
 {
     struct bench_options options;
-    if (!bench_options_parse(argc, argv, "What the macros cost, beside reading the clock.", &options))
+    if (!bench_options_parse(argc, argv, "Measures the cost of the macros, compared with reading the clock.",
+                             &options))
         return 0;
     bench_table_head("Macros: CPU time of the thread that uses them; the limit is reading the clock");
     for (size_t i = 0; i < sizeof works / sizeof works[0]; i++)

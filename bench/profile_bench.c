@@ -1,6 +1,6 @@
 /*
- * How fast 'tracebed report' is on a large profile of rustc, and how much memory it takes, compared with 'cat' of the
- * file; and the same on its import, compared with the profile.
+ * Measures the speed and memory of 'tracebed report' on a large profile of rustc, compared with 'cat' of the file, and
+ * on the imported trace, compared with the profile.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -26,7 +26,7 @@ struct run {
     double mebibytes; /* resident, at most */
 };
 
-/* Runs a program with its output thrown away. False: it failed. The arguments are as execvp() wants them. */
+/* Runs a program and discards its output. False: it failed. The arguments are those of execvp(). */
 static bool run_program(char *const argv[], struct run *run_ret)
 {
     struct rusage usage;
@@ -48,7 +48,7 @@ static bool run_program(char *const argv[], struct run *run_ret)
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* 'program' is beside the folder of this one. */
+/* 'program' is next to the folder that contains this one. */
 static void find_tool(char *path, size_t nbytes)
 {
     char self[4096] = {0};
@@ -140,7 +140,7 @@ int main(int argc, char **argv)
 {
     struct bench_options options;
     char small[4096], directory[4096];
-    if (!bench_options_parse(argc, argv, "How fast a large profile of rustc is reported, beside 'cat'.",
+    if (!bench_options_parse(argc, argv, "Measures the report of a large rustc profile, compared with 'cat'.",
                              &options) ||
         realpath(options.directory, directory) == NULL)
         return 0;
@@ -151,7 +151,7 @@ int main(int argc, char **argv)
         if (bench_profile_by_rustc(directory, small))
             measure_repeated(&options, "rustc", small);
         else
-            printf("rustc: there is none here\n");
+            printf("rustc is not installed\n");
     }
     if (bench_is_wanted(&options, "made up") && bench_profile_made_up(small))
         measure_repeated(&options, "made up", small);

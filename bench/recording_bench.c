@@ -1,8 +1,8 @@
 /*
- * What an event costs the thread that records it, beside reading the clock and nothing else.
+ * Measures what an event costs the thread that records it, compared with only reading the clock.
  *
- * Each round reads the clock as often as it then records events, into a new file. The limit of every row is
- * that loop of clock reads, in the same round and on as many threads at once.
+ * Each round reads the clock as often as it then records events, into a new file. The limit of every row is that loop
+ * of clock reads, in the same round and on the same number of threads.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -34,16 +34,16 @@ __attribute__((noinline)) static void read_clock(const struct target *target, si
     uint64_t sum = 0;
     (void)target;
     for (size_t i = 0; i < count;
-         i += 2) { /* twice a turn, as there are two events in one of record_spans() */
+         i += 2) { /* twice per iteration, because one of record_spans() has two events */
         sum += tbed_counter_read();
         sum += tbed_counter_read();
     }
     bench_sink = sum;
 }
 
-#define FLOOR_NWORDS 512 /* a page of 4 KiB: it stays in the cache */
+#define FLOOR_NWORDS 512 /* a page of 4 KiB, which stays in the cache */
 
-/* The least that an event can be: the clock, shifts and ors, a store, a comparison. */
+/* The minimum for an event: the clock, shifts and ors, a store, a comparison. */
 __attribute__((noinline)) static void store_words(const struct target *target, size_t count)
 {
     static uint64_t words[FLOOR_NWORDS];
@@ -67,7 +67,7 @@ __attribute__((noinline)) static void record_spans(const struct target *target, 
     }
 }
 
-/* Four deep, as a tree of calls. */
+/* Four levels deep, like a tree of calls. */
 __attribute__((noinline)) static void record_nested(const struct target *target, size_t count)
 {
     struct tbed_recorder *recorder = target->recorder;
@@ -131,8 +131,8 @@ struct work {
     unsigned thread_count;
     bool no_helper, no_writer;
     struct bench_goal goal;
-    double file_goal;     /* bytes an event; 0: none */
-    uint64_t ring_nbytes; /* a flight recorder's; 0: append */
+    double file_goal;     /* bytes per event; 0: none */
+    uint64_t ring_nbytes; /* size of a flight recorder; 0: append mode */
 };
 
 struct worker {
@@ -154,11 +154,11 @@ static void *worker_run(void *argument)
     return NULL;
 }
 
-struct cost { /* ns an event; wall: of each thread */
+struct cost { /* ns per event; wall: per thread */
     double thread, wall, process, file_nbytes;
 };
 
-/* Runs on all threads at once; with a writer each has a recorder of its own. */
+/* Runs on all threads at once; with a writer, each thread has a recorder of its own. */
 static void run_threads(const struct work *work, struct tbed_writer *writer, bool is_clock, struct cost *cost)
 {
     struct worker workers[THREAD_MAX];
@@ -209,7 +209,7 @@ static uint64_t dropped(const struct tbed_writer *writer)
     return count;
 }
 
-/* False: nothing that counts was measured. Events that were dropped cost less than those that were stored. */
+/* False: the measurement is not valid. Dropped events cost less than stored ones. */
 static bool record_once(const struct bench_options *options, const struct work *work, struct cost *cost_ret)
 {
     struct tbed_writer *writer = NULL;
@@ -237,7 +237,7 @@ struct measured {
     struct bench_pairs thread, wall, process, file;
 };
 
-/* The one that comes first changes, so that neither has the advantage of the place. */
+/* The order alternates, so that neither benefits from its position. */
 static void measure_round(const struct bench_options *options, const struct work *work, bool clock_is_first,
                           struct measured *measured)
 {
@@ -285,10 +285,10 @@ static void measure_work(const struct bench_options *options, const struct work 
 
 /* ---- Tails: how long the slowest events take ---- */
 
-/* From each event's tick to the next one's: all that an event costs, its page included, lies between two. */
+/* Measured from each event's tick to the next: the whole cost of an event, including its page, lies between the two. */
 struct tail {
     uint64_t counts[TAIL_TICKS_MAX];
-    uint64_t *slow; /* those past TAIL_TICKS_MAX */
+    uint64_t *slow; /* deltas beyond TAIL_TICKS_MAX */
     size_t slow_count, slow_capacity;
 };
 
@@ -342,7 +342,7 @@ static int compare_ticks(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The ticks that all but 'above' deltas stay at or below. 'slow' is sorted. */
+/* The number of ticks that all except 'above' deltas do not exceed. 'slow' is sorted. */
 static uint64_t tail_ticks(const struct tail *tail, uint64_t above)
 {
     if (tail->slow_count > above)
@@ -369,7 +369,7 @@ static const struct {
     {"max", 0, {BENCH_NO_GOAL, 0}, {BENCH_NO_GOAL, 0}},
 };
 
-/* Empties the tail into 'points', in nanoseconds. */
+/* Moves the tail to 'points', in nanoseconds. */
 static void tail_take(struct tail *tail, size_t count, double ticks_per_ns, double points[TAIL_POINT_COUNT])
 {
     qsort(tail->slow, tail->slow_count, sizeof *tail->slow, compare_ticks);
@@ -434,7 +434,7 @@ static void measure_tail(const struct bench_options *options, const char *title,
     free(tail);
 }
 
-/* ---- What is measured ---- */
+/* ---- The rows ---- */
 
 #define NO_GOAL                                                                                              \
     {                                                                                                        \
@@ -465,7 +465,7 @@ static void *record_and_watch(void *argument)
 
 #define AROUND_NS 5000000u /* before and after a rotation */
 
-/* Milliseconds of the longest gap; 'call_ms_ret' of the rotation, where there is one. */
+/* Returns the longest gap in milliseconds; 'call_ms_ret' is the duration of the rotation, if there is one. */
 static double watch_gap(struct watch *watch, struct tbed_writer *writer, double *call_ms_ret)
 {
     __atomic_store_n(&watch->longest_ns, 0, __ATOMIC_RELAXED);
@@ -571,7 +571,8 @@ static const struct work works[] = {
 int main(int argc, char **argv)
 {
     struct bench_options options;
-    if (!bench_options_parse(argc, argv, "What an event costs, beside reading the clock.", &options))
+    if (!bench_options_parse(argc, argv, "Measures the cost of an event, compared with reading the clock.",
+                             &options))
         return 0;
     bench_table_head("Recording: CPU time of the recording thread; the limit is reading the clock");
     for (size_t i = 0; i < sizeof works / sizeof works[0]; i++)
@@ -579,8 +580,8 @@ int main(int argc, char **argv)
     bench_table_head("Recording: from one event to the next; the limit is from one clock read to the next");
     measure_tail(&options, "tail", false);
     measure_tail(&options, "tail, no helper", true);
-    bench_table_head(
-        "Rotation: the longest time from one event to the next; the limit is that of as long without one");
+    bench_table_head("Rotation: the longest time between two events; the limit is the same for an equal time "
+                     "without rotation");
     measure_rotation(&options, "rotation, 10 strings", 10);
     measure_rotation(&options, "rotation, 1 M strings", MILLION);
     return 0;

@@ -1,6 +1,6 @@
 /*
- * How fast a log of RTL_LOGFILE is imported and exported, beside reading it line by line. What comes back has to be the
- * same bytes.
+ * Measures the import and export of an RTL_LOGFILE log, compared with reading it line by line. The exported bytes must
+ * equal the imported ones.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -74,7 +74,7 @@ static bool log_make(struct log *log, const struct bench_options *options)
     return file != NULL && fclose(file) == 0 && is_written;
 }
 
-/* The limit: the same lines, one by one, and nothing done with them. */
+/* The limit: reading the same lines one by one, without using them. */
 static uint64_t read_lines(const struct log *log)
 {
     char *line = NULL;
@@ -160,10 +160,10 @@ int main(int argc, char **argv)
     unlink(log.back_path);
     free(log.bytes);
     if (!is_fine) {
-        fprintf(stderr, "rtl_log_bench: the log did not come back\n");
+        fprintf(stderr, "rtl_log_bench: the exported log differs\n");
         return 1;
     }
-    bench_table_head("Logs of RTL_LOGFILE, beside getline()");
+    bench_table_head("RTL_LOGFILE logs: the limit is getline()");
     put_rows(&log, &imports, "import");
     put_rows(&log, &exports, "export");
     return 0;

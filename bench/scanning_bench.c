@@ -1,9 +1,9 @@
 /*
- * How fast a trace is read, beside summing up its 8-byte words and nothing else.
+ * Measures how fast a trace is read, compared with only summing its 8-byte words.
  *
- * Two traces in the page cache: regular pairs with few names, and random trees with 1000. Every pass opens
- * the file anew, so that mapping it and the checksums are part of it. The limit of a row is the plain sum
- * over a fresh map on as many threads, in the same round.
+ * There are two traces in the page cache: regular pairs with few names, and random trees with 1000 names. Every pass
+ * opens the file again, so the time includes mapping it and verifying checksums. The limit of a row is the plain sum
+ * over a fresh map on the same number of threads, in the same round.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -63,7 +63,7 @@ static uint64_t random_next(uint64_t *state)
     return *state >> 33;
 }
 
-/* A walk that begins and ends where nothing is open: each step a name, or END_STEP. */
+/* A walk that begins and ends with no open span; each step is a name or END_STEP. */
 static void random_walk(uint32_t *steps, uint32_t name_count)
 {
     uint64_t state = 1;
@@ -174,7 +174,7 @@ static double plain_sum_ns(const struct trace *trace, unsigned thread_count)
     return (double)(bench_ns(clock_for(thread_count)) - begin_ns);
 }
 
-/* ---- The passes: each tells how many events it has seen ---- */
+/* ---- The passes: each returns the number of events that it has seen ---- */
 
 static size_t pass_cursor(struct tbed_reader *reader, unsigned thread_count)
 {
@@ -221,7 +221,7 @@ static size_t pass_statistics(struct tbed_reader *reader, unsigned thread_count)
 
 struct pass {
     const char *name;
-    size_t (*run)(struct tbed_reader *reader, unsigned thread_count); /* NULL: opening is all */
+    size_t (*run)(struct tbed_reader *reader, unsigned thread_count); /* NULL: only open the file */
     bool all_cores, skip_hashes;
 };
 
@@ -237,7 +237,7 @@ static const struct pass passes[] = {
 };
 #define PASS_COUNT (sizeof passes / sizeof passes[0])
 
-/* Nanoseconds, or 0: it did not see every event. */
+/* Returns nanoseconds, or 0 if the pass did not see every event. */
 static double pass_ns(const struct trace *trace, const struct pass *pass, unsigned thread_count)
 {
     struct tbed_reader_options options = {.size = sizeof options, .skip_hashes = pass->skip_hashes};
@@ -320,7 +320,7 @@ static void measure_trace(const struct bench_options *options, struct trace *tra
 int main(int argc, char **argv)
 {
     struct bench_options options;
-    if (!bench_options_parse(argc, argv, "How fast a trace is read, beside a plain sum of its words.",
+    if (!bench_options_parse(argc, argv, "Measures reading a trace, compared with a plain sum of its words.",
                              &options))
         return 0;
     size_t rounds_of_walk = options.quick ? 12 : 128; /* 134 M events, 1 GiB */
@@ -329,7 +329,7 @@ int main(int argc, char **argv)
         {.name = "random", .name_count = NAME_COUNT_MAX, .is_random = true},
     };
     traces[1].event_count = traces[0].event_count;
-    bench_table_head("Scanning: the limit is a plain sum of the file's words on as many threads");
+    bench_table_head("Scanning: the limit is a plain sum of the file's words on the same number of threads");
     for (size_t i = 0; i < sizeof traces / sizeof traces[0]; i++)
         measure_trace(&options, &traces[i]);
     return 0;

@@ -1,6 +1,6 @@
 /*
- * Small is cheap too: what many threads, many processes, and a program that is gone in a millisecond pay for
- * being recorded, in time and on disk.
+ * Measures what recording costs many threads, many processes, and a program that runs for a millisecond, in time and on
+ * disk.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,7 +19,7 @@
 #include "bench/support/measure.h"
 
 #define FILE_NAME     "small_bench.tbed"
-#define EVENT_COUNT   10 /* of each thread, of each process */
+#define EVENT_COUNT   10 /* per thread or process */
 #define THREAD_COUNT  10000u
 #define PROCESS_COUNT 1000u
 #define PROGRAM_MODE  "--program"
@@ -45,7 +45,7 @@ static void record(struct tbed_writer *writer, struct tbed_recorder *recorder)
     }
 }
 
-/* Bytes on disk, as du counts; the file is removed. */
+/* Returns the bytes on disk, as du counts them, and removes the file. */
 static double take_file(const char *path)
 {
     struct stat status = {.st_blocks = 0};
@@ -58,7 +58,7 @@ static double take_file(const char *path)
 
 struct crowd {
     struct tbed_writer *writer; /* NULL: nothing is recorded */
-    pthread_barrier_t *all;     /* of those that are alive at once */
+    pthread_barrier_t *all;     /* threads alive at once */
 };
 
 static void *thread_run(void *argument)
@@ -71,7 +71,7 @@ static void *thread_run(void *argument)
     return NULL;
 }
 
-/* So many at once; a thread that cannot be started ends the benchmark, as the others would wait for it. */
+/* Starts this many at once. If a thread cannot be started the benchmark ends, because the others would wait for it. */
 static void run_wave(struct crowd *crowd, pthread_t *threads, unsigned count)
 {
     pthread_barrier_t all;
@@ -176,9 +176,9 @@ static void measure_processes(const struct bench_options *options, const char *n
     bench_row(title, "MB", &disk, no_goal);
 }
 
-/* ---- A program that lives for a millisecond ---- */
+/* ---- A program that runs for a millisecond ---- */
 
-/* The least that a recorder can do: a file, a page of it in memory. */
+/* The minimum that a recorder can do: create a file and map a page of it. */
 static double own_a_page(const char *path)
 {
     uint64_t begin_ns = bench_ns(CLOCK_MONOTONIC);
@@ -194,7 +194,7 @@ static double own_a_page(const char *path)
     return (double)(bench_ns(CLOCK_MONOTONIC) - begin_ns) * 1e-6;
 }
 
-/* Milliseconds until the first event is stored, and from the last one on; in between there is one of events. */
+/* Returns the milliseconds before the first event is stored and after the last; events are recorded for 1 ms between. */
 static double live_briefly(const char *path)
 {
     struct tbed_writer *writer;
@@ -215,7 +215,7 @@ static double live_briefly(const char *path)
     return (double)(first_ns - begin_ns + bench_ns(CLOCK_MONOTONIC) - last_ns) * 1e-6;
 }
 
-/* This program again, as one that does nothing else; milliseconds, or 0. */
+/* Runs this program again, in the mode that does nothing else; returns milliseconds, or 0. */
 static double run_program(const char *what, const char *path)
 {
     char command[8192], line[64] = "0";
@@ -262,10 +262,12 @@ int main(int argc, char **argv)
     struct bench_options options;
     if (argc == 4 && strcmp(argv[1], PROGRAM_MODE) == 0)
         return be_program(argv[2], argv[3]);
-    if (!bench_options_parse(argc, argv, "What many, and what short, pay for being recorded.", &options))
+    if (!bench_options_parse(argc, argv,
+                             "Measures what recording costs many threads or processes and short programs.",
+                             &options))
         return 0;
     bench_table_head(
-        "Small: ten events of each; the limit is the same without recording, and 8 bytes an event");
+        "Small: ten events each; the limit is the same without recording, and 8 bytes per event");
     measure_program(&options, "a program of 1 ms");
     measure_threads(&options, "10,000 threads, 50 at once", 50);
     measure_processes(&options, "1,000 processes");

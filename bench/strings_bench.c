@@ -1,6 +1,6 @@
 /*
- * What it costs to learn the name or the label of an id, beside a plain table of pointers to texts; and how long the
- * most hostile of strings takes.
+ * Measures resolving the name or label of an id, compared with a plain table of pointers to texts, and how long the
+ * most hostile string takes.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,9 +16,9 @@
 enum { LABEL_COUNT = 1000, LEVELS = 40 };
 
 struct table {
-    size_t count; /* event ids, of LABEL_COUNT labels */
+    size_t count; /* event ids, with LABEL_COUNT labels */
     uint32_t *ids;
-    const char **texts; /* the limit: what is asked for, by index */
+    const char **texts; /* the limit: the results, by index */
     uint32_t *order;    /* indexes, shuffled */
     uint32_t doubled;   /* 2^LEVELS leaves */
     struct tbed_reader *reader;
@@ -85,7 +85,7 @@ static void table_free(struct table *table)
     free(table->order);
 }
 
-/* ---- What is measured: a sum over the first bytes, so that each text is touched ---- */
+/* ---- The loops: each sums the first bytes, so that every text is touched ---- */
 
 static uint64_t plain(const struct table *table)
 {
@@ -158,7 +158,7 @@ static void measure_lookups(const struct bench_options *options, const struct ta
         bench_row(rows[row].name, "ns/id", &pairs[row], (struct bench_goal){BENCH_NO_GOAL, 0});
 }
 
-/* ---- The hostile one ---- */
+/* ---- The hostile string ---- */
 
 enum question { QUESTION_TEXT, QUESTION_LENGTH, QUESTION_EQUAL, QUESTION_LABEL, QUESTION_COUNT };
 static const char *const questions[] = {"2^40 leaves: text", "2^40 leaves: length",
@@ -204,14 +204,14 @@ static void measure_hostile(const struct bench_options *options, const struct ta
 int main(int argc, char **argv)
 {
     struct bench_options options;
-    if (!bench_options_parse(argc, argv, "What names, labels and hostile strings cost to resolve.", &options))
+    if (!bench_options_parse(argc, argv, "Measures resolving names, labels and hostile strings.", &options))
         return 0;
     const size_t counts[] = {1000, options.quick ? 100000 : 1000000};
     for (size_t i = 0; i < 2; i++) {
         struct table table = {.count = counts[i]};
         char title[128], path[4096];
         snprintf(path, sizeof path, "%s", bench_path(&options, "strings.tbed"));
-        snprintf(title, sizeof title, "Names of %zu ids in no order: the limit is a table of pointers",
+        snprintf(title, sizeof title, "Names of %zu ids in random order: the limit is a table of pointers",
                  table.count);
         bench_table_head(title);
         if (table_make(&table, path)) {

@@ -1,6 +1,7 @@
 /*
- * Resolving 10,000 random addresses of a program: symbols, functions, inlined ones too, files and lines. The first
- * time, files found and read, and again. Beside it addr2line, with the same addresses.
+ * Measures resolving 10,000 random addresses of a program to symbols, functions (including inlined ones), files and
+ * lines: the first time, which includes finding and reading files, and again. Compared with addr2line on the same
+ * addresses.
  *
  *     symbols_bench [OPTION...] [MODULE]      by default python3, which needs its debug file (python3-dbg)
  *
@@ -26,7 +27,7 @@ static const struct bench_goal no_goal = {BENCH_NO_GOAL, 0};
 
 /* ---- Addresses ---- */
 
-/* Where the module's code is, as its file has it. */
+/* The range of the module's code, from its file. */
 static bool find_code(const char *path, uint64_t *start_ret, uint64_t *nbytes_ret)
 {
     Elf64_Ehdr header;
@@ -55,7 +56,7 @@ static void make_addresses(uint64_t start, uint64_t nbytes, uint64_t *pcs)
     }
 }
 
-/* ---- Time: elapsed, and of the processor, of children that have ended too ---- */
+/* ---- Time: elapsed, and CPU time including children that have ended ---- */
 
 struct seconds {
     double elapsed, cpu;
@@ -81,7 +82,7 @@ static struct seconds since(struct seconds then)
     return (struct seconds){time.elapsed - then.elapsed, time.cpu - then.cpu};
 }
 
-/* ---- What is measured ---- */
+/* ---- The measurements ---- */
 
 static struct seconds ask_addr2line(const char *path, const char *questions)
 {
@@ -115,7 +116,7 @@ static struct results resolve(const char *path, const uint64_t *pcs)
         results.with_line += count > 0 && frames[0].line != 0;
     }
     results.again = since(again);
-    tbed_symbols_close(symbols); /* its process ends, so that its time is known */
+    tbed_symbols_close(symbols); /* ends its process, so that its CPU time is known */
     results.first = since(begin);
     results.first.cpu -= results.again.cpu;
     results.first.elapsed = elapsed;
@@ -160,17 +161,18 @@ int main(int argc, char **argv)
     static char path[4096];
     struct bench_options options;
     uint64_t start, nbytes;
-    if (!bench_options_parse(argc, argv, "Resolving 10,000 addresses of MODULE (python3), beside addr2line.",
-                             &options))
+    if (!bench_options_parse(
+            argc, argv, "Measures resolving 10,000 addresses of MODULE (python3), compared with addr2line.",
+            &options))
         return 0;
     const char *module = optind < argc ? argv[optind] : "/usr/bin/python3";
     if (realpath(module, path) == NULL || !find_code(path, &start, &nbytes)) {
-        fprintf(stderr, "symbols_bench: %s: no program\n", module);
+        fprintf(stderr, "symbols_bench: %s: not a program\n", module);
         return 0;
     }
     make_addresses(start, nbytes, pcs);
     printf("%s\n", path);
-    bench_table_head("Resolving 10,000 addresses; beside it, as the limit, addr2line -f -i");
+    bench_table_head("Resolving 10,000 addresses: the limit is addr2line -f -i");
     measure(&options, path, pcs);
     return 0;
 }

@@ -3,8 +3,8 @@
  * bench/peers_bench.py compares. It is also built by other compilers and with other options than the rest of the
  * tree, for tracers that instrument functions: PEER_FUNCTIONS (uftrace), PEER_XRAY, PEER_LTTNG.
  *
- * What it finds goes into a file that it maps (struct report), and so outlives SIGKILL. Not for: what a tracer's other
- * processes take; who starts this measures them.
+ * Results go into a file that it maps (struct report), so they survive SIGKILL. It does not measure a tracer's other
+ * processes; the program that starts it does.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -27,9 +27,9 @@
 /* Shared with bench/peers/peers.py, which knows the order of the fields. */
 struct report {
     uint64_t pid;
-    volatile uint64_t progress; /* events whose call has come back; only when counted */
+    volatile uint64_t progress; /* events whose call has returned; only when counted */
     uint64_t is_done;
-    double clock_ns, record_ns, record_elapsed_ns; /* of all events together */
+    double clock_ns, record_ns, record_elapsed_ns; /* time of all events together */
 };
 
 struct subject {
@@ -48,7 +48,7 @@ static uint64_t now_ns(clockid_t clock)
 
 static volatile uint64_t sink;
 
-/* Two in each turn, as the loops that record have them. */
+/* Two per iteration, as in the loops that record. */
 static void read_counter(uint64_t count)
 {
     uint64_t sum = 0;
@@ -59,7 +59,7 @@ static void read_counter(uint64_t count)
     sink = sum;
 }
 
-/* ---- Recording: a loop that only records, and one that also tells how far it is ---- */
+/* ---- Recording: a loop that only records, and one that also reports its progress ---- */
 
 static void time_begin(struct report *report)
 {
@@ -117,7 +117,7 @@ int __xray_unpatch(void);
 int __xray_log_finalize(void);
 int __xray_log_flushLog(void);
 
-/* Room for every event: FDR drops what has none. Otherwise it leaves out functions shorter than 5 us. */
+/* Buffers for every event, because FDR drops events without room. By default it omits functions shorter than 5 us. */
 static bool record_xray(const struct subject *subject)
 {
     char options[128];
@@ -194,7 +194,7 @@ static bool record_tracebed_no_helper(const struct subject *subject)
     return record_tracebed_with(subject, true);
 }
 
-/* The least that a tracer without mapped memory does: 8 bytes into a buffer, and write(2) when it is full. */
+/* The minimum that a tracer without mapped memory does: store 8 bytes in a buffer, and write(2) when it is full. */
 struct buffer {
     int fd;
     uint32_t count;
@@ -223,7 +223,7 @@ static bool record_write(const struct subject *subject)
     return close(buffer.fd) == 0 && is_good;
 }
 
-/* The JSON that Chrome's trace viewer reads, as many programs write it by hand. */
+/* The JSON of Chrome's trace viewer, written as many programs do by hand. */
 static void text_put(FILE *file, char phase)
 {
     uint64_t now = now_ns(CLOCK_MONOTONIC);
@@ -263,7 +263,7 @@ static const struct {
 
 /* ---- The program ---- */
 
-/* Takes memory and gives it back; bench/README.md tells why. */
+/* Touches memory and releases it; bench/README.md says why. */
 static int warm(const char *argument)
 {
     size_t nbytes = strtoull(argument, NULL, 10);

@@ -20,10 +20,10 @@ static void usage(const char *program, const char *purpose)
 {
     fprintf(stderr,
             "usage: %s [--quick] [--cold] [--rounds N] [--path DIRECTORY] [--only NAME]\n\n%s\n\n"
-            "  --quick   smaller and fewer\n"
+            "  --quick   measure less, in fewer rounds\n"
             "  --cold    do not touch memory beforehand\n"
             "  --rounds  pairs to measure (odd; 9, quick: 3)\n"
-            "  --path    where the files are made, and removed (.)\n"
+            "  --path    directory for temporary files (.)\n"
             "  --only    rows whose name starts with this\n",
             program, purpose);
 }

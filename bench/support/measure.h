@@ -17,14 +17,14 @@
 #define BENCH_ROUNDS_MAX 101
 
 struct bench_options {
-    bool quick;            /* smaller and fewer: does it work, and about how fast */
-    bool cold;             /* take memory as it comes, see bench_memory_warm() */
+    bool quick;            /* measure less, in fewer rounds: a check that it works, and a rough figure */
+    bool cold;             /* do not touch memory beforehand; see bench_memory_warm() */
     unsigned rounds;       /* pairs; odd */
-    const char *directory; /* for the files, which are removed */
+    const char *directory; /* directory for temporary files */
     const char *only;      /* rows whose name starts with this; NULL: all */
 };
 
-/* False: the command line was not understood, and help has been printed. */
+/* False: the command line is invalid, or asks for help; help has been printed. */
 bool bench_options_parse(int argc, char **argv, const char *purpose, struct bench_options *options_ret);
 bool bench_is_wanted(const struct bench_options *options, const char *name);
 
@@ -33,7 +33,7 @@ const char *bench_path(const struct bench_options *options, const char *name);
 
 uint64_t bench_ns(clockid_t clock);
 
-/* Pairs of what was measured and its limit, in one unit. */
+/* Pairs of a measurement and its limit, in the same unit. */
 struct bench_pairs {
     size_t count;
     double limits[BENCH_ROUNDS_MAX];
@@ -57,13 +57,13 @@ void bench_table_head(const char *title);
 void bench_row(const char *name, const char *unit, const struct bench_pairs *pairs, struct bench_goal goal);
 
 /*
- * Takes 'nbytes' of memory and gives it back. A virtual machine may have returned free memory to its host;
- * whoever touches it next pays for its coming back, several times the price of a page fault, and that is no
- * part of what is measured here.
+ * Touches 'nbytes' of memory and releases it. A virtual machine may have returned free memory to its host. The next
+ * program that touches that memory pays for getting it back, several times the cost of a page fault, which is not what
+ * these benchmarks measure.
  */
 void bench_memory_warm(const struct bench_options *options, size_t nbytes);
 
-/* A kept result, so that a loop is not optimised away. */
+/* Results are stored here, so that loops are not optimised away. */
 extern volatile uint64_t bench_sink;
 
 #endif

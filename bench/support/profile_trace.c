@@ -1,5 +1,5 @@
 /*
- * Large profiles for benchmarks; see profile_trace.h. Stands by itself, on the container's description alone.
+ * Large profiles for benchmarks; see profile_trace.h. It uses no library, only the description of the container.
  *
  * Source: spec/measureme.md.
  *
@@ -77,7 +77,7 @@ struct page {
 struct profile {
     uint8_t *bytes;
     size_t nbytes;
-    struct page *pages; /* of events, without the stream's header */
+    struct page *pages; /* bytes of events, without the stream's header */
     size_t page_count;
     uint64_t event_count, period;
 };
@@ -161,7 +161,7 @@ uint64_t bench_profile_repeat(const char *from, const char *to, uint64_t event_c
     return count;
 }
 
-/* ---- By rustc ---- */
+/* ---- Profiles by rustc ---- */
 
 #define FUNCTION_COUNT 600
 
@@ -201,7 +201,7 @@ bool bench_profile_by_rustc(const char *directory, const char *path)
     return status != -1 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* ---- Made up ---- */
+/* ---- Synthetic profiles ---- */
 
 #define LABEL_COUNT      300u
 #define MADE_EVENT_COUNT 250000u
@@ -228,7 +228,7 @@ static bool flush_events(struct maker *maker)
     return fine;
 }
 
-/* A query with whatever it calls; it ends, and is written, after them. */
+/* Writes a query after everything that it calls, because it ends after them. */
 static void make_query(struct maker *maker, uint32_t thread, unsigned depth)
 {
     uint64_t begin = maker->tick++;

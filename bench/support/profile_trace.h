@@ -10,15 +10,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A profile of format 9 that rustc makes of a source text with many functions. False: there is no rustc here. */
+/* Makes a profile of format 9 by running rustc on a source with many functions. False: rustc is not installed. */
 bool bench_profile_by_rustc(const char *directory, const char *path);
 
-/* One that this program makes up: queries of random depth on four threads. False: it could not be written. */
+/* Makes a synthetic profile: queries of random depth on four threads. False: it could not be written. */
 bool bench_profile_made_up(const char *path);
 
 /*
- * Writes 'from', of format 9, to 'to': as it is, then its events again and again, each time later by the length of it
- * all, so that they nest as they did, until there are 'event_count'. Returns how many there are; 0: it failed.
+ * Copies 'from', of format 9, to 'to', then repeats its events, each time shifted by the profile's length so that they
+ * nest as before, until there are 'event_count'. Returns the number of events, or 0 on failure.
  */
 uint64_t bench_profile_repeat(const char *from, const char *to, uint64_t event_count);
 
