@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """
-What recording the allocations of real programs costs, beside the same program plain and beside heaptrack: python3 (its
-objects by malloc), sqlite3, and clang compiling a file. CPU time and peak memory, in pairs; then the top sites of each.
-heaptrack is left out, and told, where it is not installed. bench/README.md tells the method.
+Measures what recording allocations costs real programs, compared with the plain program and with heaptrack: python3
+(with its objects allocated by malloc), sqlite3, and clang compiling a file. It prints CPU time and peak memory of pairs
+of runs, then the top sites of each program. If heaptrack is not installed it is skipped, with a note. bench/README.md
+describes the method.
 
 SPDX-License-Identifier: MIT
 """
@@ -47,19 +48,19 @@ update t set b = upper(b) where a % 3 = 0;
 
 
 def parse(arguments):
-    parser = argparse.ArgumentParser(description="The cost of recording allocations, beside heaptrack.")
+    parser = argparse.ArgumentParser(description="Measures the cost of recording allocations, compared with heaptrack.")
     parser.add_argument("--quick", action="store_true", help="one round")
     parser.add_argument("--rounds", type=int, help="pairs to measure (5)")
-    parser.add_argument("--path", help="where the traces are made, and removed (build/release)")
-    parser.add_argument("--only", default="", help="programs whose name has this in it")
-    parser.add_argument("--top", type=int, default=10, help="sites to show of each program (10)")
+    parser.add_argument("--path", help="directory for temporary traces (build/release)")
+    parser.add_argument("--only", default="", help="only programs whose name contains this")
+    parser.add_argument("--top", type=int, default=10, help="sites to show per program (10)")
     options = parser.parse_args(arguments)
     options.rounds = options.rounds or (1 if options.quick else 5)
     return options
 
 
 def real_python():
-    """Not a script that finds it: that would be measured too."""
+    """Finds the program itself, not a script that starts it, which would be measured too."""
     for path in ("/usr/bin/python3", sys.executable):
         if os.path.exists(path):
             return os.path.realpath(path)
@@ -80,7 +81,7 @@ def programs(folder):
 
 
 def run(command, environment):
-    """CPU seconds of the command and all that it waited for, and the peak memory of the largest of them."""
+    """Returns the CPU seconds of the command and its children, and the peak memory of the largest of them."""
     with open(os.devnull, "w") as nothing:
         child = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=nothing, stderr=nothing, env={**os.environ, **environment}
@@ -99,7 +100,7 @@ def ways(folder):
         yield "heaptrack, all frames", ["heaptrack", "-o", f"{folder}/heaptrack"]
         yield "heaptrack, not interpreted", ["heaptrack", "--raw", "-o", f"{folder}/heaptrack"]
     else:
-        print("heaptrack is not installed: left out", file=sys.stderr)
+        print("heaptrack is not installed: skipped", file=sys.stderr)
 
 
 def trace_nbytes(folder):

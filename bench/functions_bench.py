@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """
-What recording a function's call costs, with 'tracebed record --functions' and with 'uftrace record', of the same
-program, beside reading the clock twice. bench/README.md tells the method.
+Measures what recording a function call costs with 'tracebed record --functions' and with 'uftrace record' in the same
+program, compared with reading the clock twice. bench/README.md describes the method.
 
 SPDX-License-Identifier: MIT
 """
@@ -61,7 +61,7 @@ def nbytes_of(path):
 
 
 def run(command, folder, calls):
-    """(clock, call) in CPU nanoseconds a call, and bytes a call."""
+    """Returns (clock, call) in CPU nanoseconds per call, and bytes per call."""
     output = os.path.join(folder, "output")
     command = [word.replace("OUTPUT", output) for word in command]
     text = subprocess.run([*command, str(calls)], capture_output=True, text=True, check=True, cwd=folder).stdout
@@ -88,16 +88,16 @@ def kinds(folder):
         options = ["--no-libcall", "--no-event", "--no-sched", "-b", "4m", "-d", "OUTPUT"]
         found["uftrace record"] = ["uftrace", "record", *options, prog]
     else:
-        print("uftrace is not installed (apt package uftrace): left out", file=sys.stderr)
+        print("uftrace is not installed (apt package uftrace): skipped", file=sys.stderr)
     return found
 
 
 def main():
-    parser = argparse.ArgumentParser(description="What recording a function's call costs.")
+    parser = argparse.ArgumentParser(description="Measures the cost of recording a function call.")
     parser.add_argument("--quick", action="store_true", help="a tenth of the calls, and fewer rounds")
     parser.add_argument("--rounds", type=int, help="rounds (9, quick: 3)")
-    parser.add_argument("--calls", type=int, help="calls a run (10 million, quick: 1 million)")
-    parser.add_argument("--path", help="where the traces are made, and removed")
+    parser.add_argument("--calls", type=int, help="calls per run (10 million, quick: 1 million)")
+    parser.add_argument("--path", help="directory for temporary traces")
     options = parser.parse_args()
     rounds = options.rounds or (3 if options.quick else 9)
     calls = options.calls or (1_000_000 if options.quick else 10_000_000)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """
-What including each public header costs whoever compiles with it: CPU time of the compiler for a file that includes the
-header alone, less that for an empty file, each compiled in turn. C and C++, gcc and clang; the header of the amalgamated
-library as well. bench/README.md describes the method.
+Measures what including each public header costs: the compiler's CPU time for a file that includes only the header,
+minus its time for an empty file, compiled in turns. It covers C and C++, gcc and clang, and the header of the
+amalgamated library. bench/README.md describes the method.
 
     python3 bench/headers_bench.py [--quick] [--rounds N]
 
@@ -39,7 +39,7 @@ def headers():
 
 
 def cpu_ms(command, source):
-    """CPU time of a command and of all that it started and waited for."""
+    """Returns the CPU time of a command and its children."""
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     process.stdin.write(source.encode())
     process.stdin.close()
@@ -52,7 +52,7 @@ def cpu_ms(command, source):
 
 
 def cost(compiler, includes, folders, rounds):
-    """The median of the differences, with the least and the most."""
+    """Returns the median, minimum and maximum of the differences."""
     flags = [f"-I{folder}" for folder in folders]
     command = [compiler, *LANGUAGES[compiler], "-O2", *flags, "-c", "-", "-o", "/dev/null"]
     source = "".join(f"#include <{name}>\n" for name in includes)
@@ -83,8 +83,8 @@ def show(name, figures):
 
 def main():
     parser = argparse.ArgumentParser(description="the time to compile each public header")
-    parser.add_argument("--quick", action="store_true", help="three pairs of each")
-    parser.add_argument("--rounds", type=int, default=15, help="pairs of each (15)")
+    parser.add_argument("--quick", action="store_true", help="three pairs each")
+    parser.add_argument("--rounds", type=int, default=15, help="pairs per header (15)")
     arguments = parser.parse_args()
     rounds = 3 if arguments.quick else arguments.rounds
     names = {f"`{name}`": [name] for name in headers()}

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """
-What an event costs with tracebed and with its peers, beside reading the clock: all in one run, round by round, and
-what is left after SIGKILL. Peers that are not installed are told and left out. bench/README.md tells the method.
+Measures what an event costs with tracebed and with its peers, compared with reading the clock, in interleaved rounds of
+one run, and what survives SIGKILL. Peers that are not installed are skipped, with a note. bench/README.md describes the
+method.
 
 SPDX-License-Identifier: MIT
 """
@@ -29,14 +30,14 @@ RUN_SECONDS_MAX = 300
 
 
 def parse(arguments):
-    parser = argparse.ArgumentParser(description="Tracebed and its peers, beside reading the clock.")
+    parser = argparse.ArgumentParser(description="Compares tracebed and its peers with reading the clock.")
     parser.add_argument("--quick", action="store_true", help="a tenth of the events, and fewer rounds")
     parser.add_argument("--cold", action="store_true", help="do not touch memory beforehand")
     parser.add_argument("--rounds", type=int, help="pairs to measure (9, quick: 3)")
-    parser.add_argument("--kills", type=int, help="runs that are killed, of each peer (9, quick: 1)")
-    parser.add_argument("--events", type=int, help="events a run (10 million, quick: 1 million)")
-    parser.add_argument("--path", type=os.path.abspath, help=f"where the traces are made, and removed ({peers.BUILD})")
-    parser.add_argument("--only", default="", help="peers whose name has this in it; comma between several")
+    parser.add_argument("--kills", type=int, help="killed runs per peer (9, quick: 1)")
+    parser.add_argument("--events", type=int, help="events per run (10 million, quick: 1 million)")
+    parser.add_argument("--path", type=os.path.abspath, help=f"directory for temporary traces ({peers.BUILD})")
+    parser.add_argument("--only", default="", help="only peers whose name contains this; separate several with commas")
     parser.add_argument("--publish", action="store_true", help="write bench/peers.svg and the table of bench/README.md")
     options = parser.parse_args(arguments)
     options.rounds = options.rounds or (3 if options.quick else 9)
@@ -49,7 +50,7 @@ def parse(arguments):
 
 
 class Run:
-    """A run in a scratch folder of its own; what the subject reports, and what its processes took."""
+    """A run in a temporary folder of its own, with the subject's report and the CPU time of its processes."""
 
     def __init__(self, options, peer):
         self.options, self.peer = options, peer
@@ -90,7 +91,7 @@ class Run:
             time.sleep(0.0002)
         pid, _, is_done, *_ = self.report()
         if process.returncode is not None or is_done:
-            raise peers.Problem("it was done before it could be killed")
+            raise peers.Problem("it ended before it could be killed")
         os.kill(pid, signal.SIGKILL)
 
     @staticmethod
@@ -107,11 +108,11 @@ class Run:
             time.sleep(0.002)
 
 
-# ---- What is measured ----
+# ---- The measurements ----
 
 
 def warm(options, peer):
-    """bench/README.md: memory that is really there."""
+    """Makes sure that the machine's memory is really there; see bench/README.md."""
     if not options.cold:
         nbytes = options.events * peer.event_nbytes * 5 // 4
         subprocess.run([peers.SUBJECT, "warm", str(nbytes)], check=False)
@@ -133,14 +134,14 @@ def measure_round(options, peer, is_clock_first):
 
 
 def measure_kill(options, peer):
-    """Gives (events whose recording had come back, events that are read back)."""
+    """Returns (events whose recording call had returned, events that are read back)."""
     with Run(options, peer) as run:
         run.go(options.events, "counted", random.randrange(options.events // 10, options.events // 2) // 2 * 2)
         return run.report()[1], peer.read_back(run.output)
 
 
 def check_reading(options, peer):
-    """All of a run that ends by itself has to be read back, or the numbers are not of the same work."""
+    """Every event of a run that is not killed must be read back; otherwise the figures are for different work."""
     count = min(options.events, 1_000_000)
     with Run(options, peer) as run:
         run.go(count, "counted")
@@ -150,7 +151,7 @@ def check_reading(options, peer):
 
 
 def prepare(peer, result):
-    """False: it is left out, and the result says why."""
+    """False: the peer is skipped, and the result says why."""
     if peer.missing():
         result["problem"] = "not installed: apt-get install " + " ".join(peer.packages)
         return False
@@ -173,7 +174,7 @@ def attempt(result, action, *arguments):
 
 
 def measure(options, chosen):
-    """The peers in turn, each round from another one on, so that none has the advantage of the place."""
+    """Runs the peers in turn. Each round starts with another one, so that none benefits from its position."""
     loads = [os.getloadavg()[0]]
     for turn in range(options.rounds):
         first = turn % len(chosen)

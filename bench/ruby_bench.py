@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """
-What recording costs a Ruby program: rdoc over Ruby's installed library, plain and recorded, in turns; beside it the
-standard library's own tool, objspace. CPU time of the whole process, ratios of pairs, the median of the rounds.
+Measures what recording costs a Ruby program: rdoc over Ruby's installed library, plain, recorded, and with the standard
+library's own tool, objspace, in turns. It prints the CPU time of the process, and the median of the ratios of pairs.
 
     bench/ruby_bench.py [--rounds N] [--quick] [--only NAME]...
 
---quick takes a part of the library. The order turns with each round. What has been dropped is told, and no good.
+--quick takes a part of the library. The order rotates with each round. Dropped events are reported; they invalidate the
+result.
 
 SPDX-License-Identifier: MIT
 """
@@ -23,7 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 LIBRARY = ROOT / "build/release/ruby"
 TRACEBED = ROOT / "build/release/tracebed"
 GOALS = {"light": 1.12, "full": 1.20}
-# A way to run it -> what is required first.
+# A way to run it -> the options that load what it needs.
 WAYS = {
     "plain": [],
     "light": ["-rtracebed/auto"],
@@ -55,7 +56,7 @@ def environment(way, folder):
 
 
 def run(way, sources, folder):
-    """CPU seconds, peak MiB, objects allocated, MiB of the trace."""
+    """Returns CPU seconds, peak MiB, objects allocated, and the trace's MiB."""
     command = ["ruby", *WAYS[way], "-e", SCRIPT, f"{folder}/ri", *sources]
     child = subprocess.Popen(command, env=environment(way, folder), cwd=folder, stdout=subprocess.DEVNULL,
                              stderr=subprocess.PIPE, text=True)

@@ -194,7 +194,7 @@ static double own_a_page(const char *path)
     return (double)(bench_ns(CLOCK_MONOTONIC) - begin_ns) * 1e-6;
 }
 
-/* Returns the milliseconds before the first event is stored and after the last; events are recorded for 1 ms between. */
+/* Returns the milliseconds up to the first stored event and after the last; it records for 1 ms in between. */
 static double live_briefly(const char *path)
 {
     struct tbed_writer *writer;

@@ -1,6 +1,6 @@
 """
-Prints what a TBED_SPAN compiles to: the straight way from the start of a function to its return, without the parts
-that compilers move behind that. Fails unless that way has two reads of the clock, no call but the function's own, no
+Prints what a TBED_SPAN compiles to: the straight path from the start of a function to its return, without the parts
+that compilers move behind it. Fails unless that path has two reads of the clock, no call except the function's own, no
 lock prefix and no system call.
 
     python3 bench/span_assembly.py [COMPILER]     # gcc
@@ -40,7 +40,7 @@ def assembly(compiler):
 
 
 def straight_way(text):
-    """From 'traced:' to the first return, without directives."""
+    """Returns the lines from 'traced:' to the first return, without directives."""
     lines = text[text.index("\ntraced:") + 1 :].splitlines()
     kept = [line for line in lines if not re.match(r"\s*(\.(cfi|loc|p2align|type|size)|#)", line)]
     end = next(number for number, line in enumerate(kept) if re.match(r"\s*ret", line))
@@ -57,7 +57,7 @@ def problems_of(way):
 
 
 def show(compiler):
-    """What is printed of it, and what is wrong with it."""
+    """Returns the text to print, and the problems that were found."""
     way = straight_way(assembly(compiler))
     return "\n".join(line.expandtabs(8) for line in way), problems_of(way)
 
@@ -70,7 +70,7 @@ def check():
         version = subprocess.run([compiler, "-dumpversion"], stdout=subprocess.PIPE, text=True).stdout
         page = pathlib.Path("bench/README.md").read_text(encoding="utf-8")
         if compiler == "gcc" and version.startswith("12") and text not in page:
-            problems.append("bench/README.md shows another assembly than bench/span_assembly.py")
+            problems.append("bench/README.md and bench/span_assembly.py show different assembly")
     return problems
 
 

@@ -1,5 +1,5 @@
 """
-The tracers that bench/peers_bench.py compares: how each is built in, told what to do, and read back.
+The tracers that bench/peers_bench.py compares: how each is compiled in, configured and read back.
 
 SPDX-License-Identifier: MIT
 """
@@ -24,7 +24,7 @@ class Problem(Exception):
 
 
 def call(command, **more):
-    """Runs a command that has to work; gives what it printed."""
+    """Runs a command that must succeed; returns its output."""
     try:
         run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, **more)
     except subprocess.TimeoutExpired as expired:
@@ -52,7 +52,7 @@ def compile_subject(name, compiler, flags, sources=(), libraries=()):
 
 
 def count_lines(command, pattern):
-    """How many lines of what a reader prints have the pattern in them; what it read before it failed counts."""
+    """Counts the lines of a reader's output that contain the pattern, even if the reader then fails."""
     reader = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     matches = re.compile(pattern).search
     count = sum(1 for line in reader.stdout if matches(line))
@@ -61,18 +61,18 @@ def count_lines(command, pattern):
 
 
 def du(path):
-    """Bytes on disk of a file, or of all in a folder."""
+    """Returns the bytes on disk of a file, or of all files in a folder."""
     if not os.path.isdir(path):
         return os.stat(path).st_blocks * 512 if os.path.exists(path) else 0
     paths = (os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names)
     return sum(os.lstat(path).st_blocks * 512 for path in paths)
 
 
-# ---- The CPU time of others ----
+# ---- The CPU time of other processes ----
 
 
 def children_of():
-    """The processes of each process."""
+    """Maps each process to its children."""
     children = {}
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -85,7 +85,7 @@ def children_of():
 
 
 def tree_of(root):
-    """A process, and all below it."""
+    """Returns a process and all its descendants."""
     children, tree = children_of(), [root]
     for pid in tree:
         tree += children.get(pid, [])
@@ -93,7 +93,7 @@ def tree_of(root):
 
 
 def cpu_of_tree(root):
-    """CPU nanoseconds of a running process and those that it started, each up to now."""
+    """Returns the CPU nanoseconds so far of a running process and its descendants."""
     total = 0
     for pid in tree_of(root):
         with contextlib.suppress(OSError):
@@ -106,7 +106,7 @@ def cpu_of_tree(root):
 
 class Peer:
     """
-    One tracer. 'output' is the path, in a folder of its own, where it leaves what it recorded; the folder is removed.
+    One tracer. 'output' is the path of its recording, in a folder of its own, which is removed afterwards.
     """
 
     key = ""  # what peer_subject calls it
@@ -123,7 +123,7 @@ class Peer:
         self.subject = SUBJECT
 
     def missing(self):
-        """True: the packages are not there."""
+        """True: the packages are not installed."""
         if any(shutil.which(command) is None for command in self.commands):
             return True
         probe = "".join(f"#include <{header}>\n" for header in self.headers)
@@ -145,14 +145,14 @@ class Peer:
         return {}
 
     def start(self, output):
-        """Before the subject runs."""
+        """Runs before the subject."""
 
     def stop(self):
-        """After it. Gives CPU nanoseconds of processes that are not its children."""
+        """Runs after the subject. Returns the CPU nanoseconds of processes that are not its children."""
         return 0
 
     def read_back(self, output):
-        """How many events the peer's own reader finds."""
+        """Returns the number of events that the peer's own reader finds."""
         return 0
 
 
@@ -181,7 +181,7 @@ class TracebedNoHelper(Tracebed):
 
 class Write(Peer):
     key, label, event_nbytes = "write", "8 bytes into a buffer, `write(2)`", 10
-    told = "the same 8 bytes an event, a buffer of 64 KiB; what has been written is counted"
+    told = "the same 8 bytes per event, a buffer of 64 KiB; bytes that were written are counted"
 
     def read_back(self, output):
         return os.path.getsize(output) // 8
@@ -221,7 +221,7 @@ class UftracePg(Uftrace):
 
 class UftraceInstrument(Uftrace):
     label = "uftrace, -finstrument-functions"
-    # What is inlined from our headers is no function of the program's.
+    # Functions inlined from our headers are not functions of the program.
     flags = ["-DPEER_FUNCTIONS", "-finstrument-functions", "-finstrument-functions-exclude-file-list=tracebed/"]
     told = "the same with `gcc -O2 -finstrument-functions`"
 
@@ -290,7 +290,7 @@ class Lttng(Peer):
         self.begin_daemon()
 
     def begin_daemon(self):
-        """Ours, unless one is running already."""
+        """Starts a session daemon of our own, unless one is already running."""
         if self.is_daemon_there():
             self.daemon_pid = self.running_daemon()
             return
@@ -350,7 +350,7 @@ class Lttng(Peer):
         self.lttng("stop", self.session)
         nanoseconds = cpu_of_tree(self.daemon_pid) - self.begin_ns
         told = self.lttng("list", self.session)
-        # All is written when 'stop' comes back; to wait here as well would be for ever after a SIGKILL.
+        # Everything is written when 'stop' returns. Waiting here too would never end after a SIGKILL.
         self.lttng("destroy", "--no-wait", self.session)
         if any(int(count) for count in re.findall(r"Discarded events: (\d+)", told)):
             raise Problem("LTTng discarded events")

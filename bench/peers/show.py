@@ -34,7 +34,7 @@ def short(count):
 
 
 def killed(result):
-    """What is lost at worst; a reader may find an event or two whose recording had not come back."""
+    """Returns the worst loss. A reader may find an event or two whose recording call had not returned."""
     if not result["records"]:
         return "–"
     if not result["kills"]:
@@ -79,7 +79,7 @@ def table(found):
         if not result["rounds"]:
             why = result.get("problem") or "; ".join(sorted(set(result.get("problems", ["not measured"]))))
             text += line([result["label"], why] + ["–"] * (len(HEAD) - 1))
-    text += "\nWhat each was told to do:\n\n"
+    text += "\nHow each was configured:\n\n"
     for result in found["peers"]:
         if result["told"]:
             version = f" ({result['version']})" if result.get("version") else ""
@@ -97,7 +97,7 @@ OURS, OTHERS, PALE, INK, GREY = "#0b7a75", "#7a8699", "#c9d0da", "#1d2733", "#5d
 
 
 class Scale:
-    """Nanoseconds to x, by their logarithm."""
+    """Converts nanoseconds to x, logarithmically."""
 
     def __init__(self, largest):
         self.low, self.high = 5, largest * 1.25
@@ -122,7 +122,7 @@ def axis(scale, bottom):
         out += f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{TOP - 6}" y2="{bottom}" stroke="#e6e9ee"/>\n'
         out += text_at(x, bottom + 16, str(tick), f'text-anchor="middle" fill="{GREY}"')
     more = f'text-anchor="middle" fill="{GREY}"'
-    return out + text_at((LEFT + WIDTH - RIGHT) / 2, bottom + 34, "CPU nanoseconds an event, logarithmic", more)
+    return out + text_at((LEFT + WIDTH - RIGHT) / 2, bottom + 34, "CPU nanoseconds per event, logarithmic", more)
 
 
 def bar(scale, result, y):
@@ -167,7 +167,7 @@ def plot(found):
     return out + "</svg>\n"
 
 
-# ---- Where they go ----
+# ---- Writing them ----
 
 
 def write(path, text):
