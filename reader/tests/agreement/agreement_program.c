@@ -32,7 +32,7 @@ static const struct {
     bool *is_set;
 } options[] = {
     {"given", &is_given},    /* ticks of 1 ns that the program makes up */
-    {"counts", &counts},     /* the same, but ticks are no time */
+    {"counts", &counts},     /* the same, but ticks do not count time */
     {"whole", &has_whole},   /* whole spans, which may cross; only with made-up ticks */
     {"pairs", &has_pairs},   /* of messages */
     {"others", &has_others}, /* instants, counters, messages, asynchronous spans */
@@ -43,7 +43,7 @@ static const struct {
     {"forks", &forks},               /* two processes */
     {"talks", &only_talks},          /* messages only */
     {"open", &leaves_open},          /* some spans never end */
-    {"resolution", &has_resolution}, /* times are known to the microsecond */
+    {"resolution", &has_resolution}, /* times have a resolution of a microsecond */
     {"deep", &is_deep},              /* more open spans than a block can store */
 };
 
@@ -172,7 +172,7 @@ static void other(struct stream *stream)
     }
 }
 
-/* Functions that read no tick take the latest one that was given to the recorder. */
+/* Functions that do not read the clock use the latest tick given to the recorder. */
 static void step(struct stream *stream)
 {
     unsigned depth_max = is_deep ? DEPTH_MAX : 12;

@@ -326,7 +326,7 @@ static struct tbed_allocations *analyse(struct fixture *f, struct tbed_reader **
     return allocations;
 }
 
-/* Takes the only process's sums and gives everything back. */
+/* Returns the sums of the only process and frees everything else. */
 static struct tbed_allocation_process finish(struct fixture *f)
 {
     struct tbed_reader *reader;
@@ -481,7 +481,7 @@ static void sites_have_their_share_of_the_peak(void **state)
     fixture_free(f);
 }
 
-/* A stream without a record belongs to nobody known. */
+/* A stream without a record belongs to no known process. */
 static void addresses_of_two_processes_are_different_things(void **state)
 {
     struct fixture *f = fixture_new(4096);
@@ -567,7 +567,7 @@ static void a_forked_process_frees_its_parent_s_blocks_and_has_its_own(void **st
     assert_int_equal(found[1].sums.peak_nbytes, 80);
 }
 
-/* The child tells of itself at tick 20; it was forked before the parent's free at 15. */
+/* The child first records at tick 20, but it was forked before the parent's free at 15. */
 static void a_parent_s_free_between_fork_and_first_event_takes_nothing_from_the_child(void **state)
 {
     struct tbed_allocation_process found[2];
@@ -612,9 +612,9 @@ static void a_process_without_a_parent_inherits_nothing(void **state)
 }
 
 /*
- * A family that forks at random. Each member has a copy of what its parent had at that very moment, as the
- * kernel does it; it is heard of only some time later. Some are never heard of themselves, only their
- * children. Member i has stream i + 1 and is process 20 + i.
+ * A family that forks at random. Each member starts with a copy of its parent's blocks at that moment, as with a real
+ * fork, but first records some time later. Some never record anything, only their children do. Member i has stream i
+ * + 1 and is process 20 + i.
  */
 #define FAMILY FIXTURE_STREAMS
 
@@ -631,7 +631,7 @@ struct family {
     uint64_t random;
 };
 
-/* One that was heard of already: until then a process is, to all that it forks, its parent. */
+/* A member that has already recorded: until then, its children count as forked by its parent. */
 static uint32_t family_pick(struct family *family, uint64_t tick)
 {
     uint32_t number;

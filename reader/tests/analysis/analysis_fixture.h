@@ -1,6 +1,6 @@
 /*
- * Traces made by hand, word by word, in memory: what the tests of the analyses read. It does what
- * spec/format.md says a writer does, and nothing of the writing library.
+ * Traces built by hand in memory, word by word, for the tests of the analyses. They follow spec/format.md and use
+ * nothing of the writing library.
  *
  * SPDX-License-Identifier: MIT
  */

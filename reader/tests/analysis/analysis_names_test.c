@@ -1,6 +1,6 @@
 /*
- * Who names ids for an analysis is told of all of them first, so that he can look for many at once. Of stacks, places
- * get their names at the end, and those of one name are one path.
+ * A naming callback first receives all ids, so that it can look up many at once. In stacks, code locations get their
+ * names at the end, and those with the same name become one path.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -37,7 +37,7 @@ static void oracle_end(struct oracle *oracle, uint32_t id, uint64_t ticks)
     row->total += ticks;
 }
 
-/* A span ends: its time is its parent's no more. */
+/* A span ends: its time is subtracted from its parent's. */
 static void oracle_pop(struct oracle *oracle, struct fixture_span *stack, uint32_t *depth, uint64_t tick)
 {
     uint64_t ticks = tick - stack[--*depth].tick;

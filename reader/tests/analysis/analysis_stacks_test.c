@@ -1,7 +1,7 @@
 /*
- * Time by stack. Random trees of spans are written in both ways that the format has, whole and as begins and ends, over
- * many small blocks; the paths' times are known from the making. Then what can be wrong with spans: overlaps,
- * inversions, ends without a begin, labels that are none, nesting that never ends.
+ * Time by stack. Random trees of spans are written in both forms of the format, as whole spans and as begins and
+ * ends, over many small blocks; the times of their paths are known from the generator. Then everything that can be
+ * wrong with spans: overlaps, inversions, ends without a begin, invalid labels, nesting that never ends.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -176,7 +176,7 @@ static uint64_t grow_span(struct making *making, uint32_t stream, const char *pa
 
 static int compare_known(const void *left, const void *right)
 {
-    /* In the order of paths, so that "a;b" stands before "a!": no label here has such bytes. */
+    /* In the order of paths, in which "a;b" sorts before "a!"; no label here has such bytes. */
     return strcmp(((const struct known *)left)->path, ((const struct known *)right)->path);
 }
 

@@ -1,5 +1,5 @@
 /*
- * The assembler's rules, one trace for each: whatever begins comes to exactly one end, also where its end is missing.
+ * The assembler's rules, one trace for each: every span that begins ends exactly once, even if its end is missing.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -118,7 +118,7 @@ static void gap_leaves_open_what_the_next_block_does_not_list(void **state)
     expect_steps(f, "(1 (2 (3 . !3:30-35 !2:20-35 )4:70-90 )1:10-100");
 }
 
-/* Of the same name at the same depth, but another call. */
+/* The same name at the same depth, but a different call. */
 static void gap_tells_spans_apart_by_their_begins(void **state)
 {
     (void)state;

@@ -1,10 +1,10 @@
 /*
  * Profiles side by side, against an oracle that is slow and obvious.
  *
- * The comparison merges sorted lists, and keeps what a run has by numbers that later runs do not change: what can go
- * wrong is a label that comes and goes, one that is the beginning of another, one with a zero in it. So runs of random
- * rows are put in, and everything is looked up again in the plain table that they were made of. The spread is checked
- * against other formulas for the same: pairs of values for the variance, counting for the median.
+ * The comparison merges sorted lists, and stores runs by numbers that later runs do not change. What can go wrong is
+ * a label that comes and goes, one that is a prefix of another, or one that contains a zero. So runs of random rows
+ * are added, and everything is compared with the plain table that they were made from. The spread is checked with
+ * different formulas: pairs of values for the variance, counting for the median.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -136,7 +136,7 @@ static void artifacts_are_rows_of_their_own(void **state)
     tbed_comparison_close(comparison);
 }
 
-/* Refused whole: neither the run nor any of its labels is there. */
+/* Refused entirely: neither the run nor any of its labels is added. */
 static void rows_out_of_order_are_refused(void **state)
 {
     const struct tbed_span_row twice[] = {ROW("a", 1, 1, 1), ROW("a", 1, 1, 1)};
@@ -479,7 +479,7 @@ static void outliers_are_what_the_rule_says(void **state)
     assert_int_equal(OUTLIERS(7, 7, 7, 7, 7, 7, 7, 8), 1);
     assert_int_equal(OUTLIERS(0, 0, 0, 0, 0, 10, 10, 10), 0);
     assert_int_equal(OUTLIERS(7, 7, 7, 7, 7, 7), 0);
-    /* Neither sums nor differences go wrong at the end of the numbers. */
+    /* Sums and differences do not overflow at the limits. */
     assert_int_equal(OUTLIERS(UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, 0), 1);
 }
 

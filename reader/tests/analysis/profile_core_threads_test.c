@@ -1,6 +1,6 @@
 /*
- * The core of profiles against a slow walk that does what the documentation says, one event after another: over
- * whatever spans there are, cut into chunks at any place, on one to four threads.
+ * The core of profiles against a slow walk that follows the documentation one event at a time, over arbitrary spans,
+ * cut into chunks at arbitrary places, on one to four threads.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -188,7 +188,7 @@ static struct sums *sums_of(struct oracle *oracle, const struct event *event)
     return &oracle->sums[event->id == UNKNOWN_ID ? UNKNOWN_LABEL : label_of(event->id)];
 }
 
-/* One that ends before it begins is one that begins when it ends. */
+/* A span that ends before it begins counts as beginning when it ends. */
 static uint64_t begin_of(const struct event *event)
 {
     return event->end < event->begin ? event->end : event->begin;

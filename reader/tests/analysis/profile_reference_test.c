@@ -1,6 +1,6 @@
 /*
- * Profiles of real traces of rustc against what measureme's own 'summarize --json' says of them, read in place and
- * imported. The traces are beside the checkout, in ../shared/traces; without them these tests are skipped.
+ * Profiles of real traces of rustc, read in place and imported, against the output of measureme's own 'summarize
+ * --json'. The traces are next to the checkout, in ../shared/traces; without them these tests are skipped.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,6 +1,6 @@
 /*
- * Profiles of traces: begins and ends count like whole spans wherever blocks begin, hits follow streams and ticks, and
- * what never began or never ended is told.
+ * Profiles of traces: begins and ends count like whole spans wherever blocks begin, hits follow streams and ticks,
+ * and spans that never began or never ended are reported.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -244,7 +244,10 @@ static void overlapping_spans_are_siblings_and_told(void **state)
     unlink(trace.path);
 }
 
-/* It is where it ends, so it is not in what begins behind that, though it says to begin in there. */
+/*
+ * A span is placed by its end, so it is not inside one that begins after that end, although its own begin lies
+ * inside.
+ */
 static void an_inverted_span_is_a_moment(void **state)
 {
     struct trace trace;

@@ -1,7 +1,7 @@
 /*
- * Statistics take a stream by a fast loop as long as nothing but begins and ends is in it, and in the general way else.
- * Random traces, with all that makes a difference between the two, are taken both ways, by stacks, and by a plain list
- * of the assembler's spans: every figure is the same.
+ * Statistics read a stream with a fast loop as long as it contains only begins and ends, and with the general code
+ * otherwise. Random traces, with everything that distinguishes the two, are analysed both ways, by stacks, and with a
+ * plain list of the assembler's spans: all figures must agree.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -113,7 +113,7 @@ static void list_spans(struct list *list, struct tbed_reader *reader)
     tbed_assembler_close(assembler);
 }
 
-/* As the contract says it: backwards, with a stack. */
+/* As the header describes it: backwards, with a stack. */
 static void find_parents(struct list *list, uint32_t stream)
 {
     size_t *stack = calloc(list->count + 1, sizeof *stack), depth = 0;

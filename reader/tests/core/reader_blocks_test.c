@@ -1,6 +1,6 @@
 /*
- * Block checks of section 12, a test each: one byte or field of a good trace is made wrong, and exactly that
- * is told. The block with the damage is lost, the blocks around it are not.
+ * The block checks of section 12, one test for each: one byte or field of a valid trace is changed, and exactly that
+ * must be reported. The damaged block is lost, the blocks around it are not.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -45,7 +45,7 @@ static void expect(struct trace *trace, enum tbed_status status, uint64_t page, 
         assert_int_equal(damage.offset / trace->page_nbytes, page);
     }
     assert_int_equal(trace_events(reader, 1, NULL, 0), event_count);
-    assert_int_equal(tbed_damage_count(reader), status == TBED_OK ? 0 : 1); /* a place is told once */
+    assert_int_equal(tbed_damage_count(reader), status == TBED_OK ? 0 : 1); /* a place is reported once */
     tbed_reader_close(reader);
 }
 

@@ -1,6 +1,6 @@
 /*
- * Events: every word and record as a cursor gives it, the stack and depth at block starts, and the event
- * checks of section 12, each of which costs the rest of its block and nothing else.
+ * Events: every word and record as returned by a cursor, the stack and depth at block starts, and the event checks of
+ *         section 12, each of which costs only the rest of its block.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -496,7 +496,8 @@ static void arguments_that_do_not_fill_the_record_are_refused(void **state)
     static const uint64_t wide_name[] = {0x4000000000000801, 7}; /* a bit above the 30 of an id */
     static const uint64_t long_text[] = {0x00000001FFFFFF07, 7}; /* TEXT of 16 MiB */
     (void)state;
-    expect_argument_damage((struct tbed_extended_head){TBED_EXT_INSTANT, 0, 3, 0}, u64); /* nobody's words */
+    expect_argument_damage((struct tbed_extended_head){TBED_EXT_INSTANT, 0, 3, 0},
+                           u64); /* words that belong to no argument */
     expect_argument_damage((struct tbed_extended_head){TBED_EXT_INSTANT, 1, 4, 0}, u64); /* one too many */
     expect_argument_damage((struct tbed_extended_head){TBED_EXT_INSTANT, 1, 2, 0},
                            u64); /* a value is missing */

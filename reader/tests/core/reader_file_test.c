@@ -1,6 +1,6 @@
 /*
- * Opening: what is refused and why, the file checks of section 12, files on disk that grow while they are
- * read.
+ * Opening: which files are refused and why, the file checks of section 12, and files on disk that grow while they are
+ *          being read.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -159,7 +159,7 @@ static void another_magic_is_refused(void **state)
     trace_free(&trace);
 }
 
-/* Changes a 32-bit field of what never changes, checksum mended, and wants 'status'. */
+/* Changes a 32-bit field of the constant part of the header, corrects the checksum, and expects 'status'. */
 static void expect_field(size_t offset, uint32_t value, enum tbed_status status)
 {
     struct trace trace = trace_make(1);
@@ -215,7 +215,7 @@ static void every_flipped_bit_of_what_never_changes_is_refused(void **state)
     trace_free(&trace);
 }
 
-/* ---- The checks that do not stop the reading ---- */
+/* ---- The checks that do not prevent reading ---- */
 
 static void expect_damage(struct trace *trace, enum tbed_status status)
 {

@@ -1,9 +1,9 @@
 /*
- * Files that are being written: what is stored is seen, nothing that is on its way is damage, and what was
- * handed out before stays valid.
+ * Files that are being written: everything stored is visible, nothing unfinished counts as damage, and pointers
+ * handed out before stay valid.
  *
- * The writer is played by the test itself, in the order of stores that section 4 demands, and stopped between
- * any two.
+ * The test itself acts as the writer, with the order of stores required by section 4, and stops between any two of
+ * them.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,8 +1,8 @@
 /*
- * No memory: each allocation of the library fails in turn, once. The call says so, nothing leaks (a sanitizer looks),
- * and a reader that could not be refreshed is as it was.
+ * Out of memory: each allocation of the library fails in turn, once. The call must report it, nothing may leak (a
+ * sanitizer checks), and a reader that could not be refreshed must be unchanged.
  *
- * The linker leads the library's allocations here (--wrap); those of others are left alone.
+ * The linker redirects the library's allocations to this file (--wrap); other allocations are unaffected.
  *
  * Link with: -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
  *

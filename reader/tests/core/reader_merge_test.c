@@ -1,6 +1,6 @@
 /*
- * The merge and the seek, against the obvious way: of all streams' next events the one with the least tick,
- * and at a tie of the lowest stream, again and again.
+ * The merge and the seek, against the obvious way: repeatedly take the event with the lowest tick from all streams
+ * or, at a tie, the one of the lowest stream.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -85,7 +85,7 @@ static void merge_agrees_with_the_slow_way(void **state)
     }
 }
 
-/* After a seek nothing at or after the tick is missing, and what comes is the end of the stream as it was. */
+/* After a seek, nothing at or after the tick is missing, and the events are a suffix of the stream. */
 static void seek_loses_nothing_at_or_after_its_tick(void **state)
 {
     static struct tbed_event all[EVENTS_MAX];
@@ -122,8 +122,8 @@ static void seek_loses_nothing_at_or_after_its_tick(void **state)
 }
 
 /*
- * Events in a window, by a limited merge and by looking at all, in the order of each stream: where ticks go back, streams
- * may meet otherwise. Gives how many events the merge gave in vain.
+ * Events in a window, by a limited merge and by examining all, compared by stream: if ticks go back, the order
+ * between streams may differ. Returns how many events outside the window the merge returned.
  */
 static size_t expect_window(struct tbed_merge *merge, const struct tbed_event *all, size_t count,
                             uint64_t first_tick, uint64_t last_tick)

@@ -1,9 +1,10 @@
 /*
- * Hostile bytes: whatever is in a file, reading it stays inside of it, ends, and gives the same answer twice.
+ * Hostile bytes: whatever a file contains, reading it stays inside the file, terminates, and gives the same result
+ * twice.
  *
- * The attacks: random bytes behind a good header; a good trace with some of its words replaced by random,
- * huge or almost right ones; the same with every checksum mended, so that what lies behind the checksums is
- * reached too. The bytes stand at the end of an allocation, so that a sanitizer sees any step past them.
+ * The attacks: random bytes after a valid header; a valid trace with some words replaced by random, huge or almost
+ * correct ones; the same with every checksum corrected, so that the code after the checksums is reached too. The
+ * bytes are at the end of an allocation, so that a sanitizer detects any access past them.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -70,7 +71,7 @@ static struct trace rich_trace(void)
     return trace;
 }
 
-/* Asks for everything there is, and for more. The sum stands for the answers. */
+/* Requests everything in the file, and more. The sum represents the answers. */
 static uint64_t read_events(struct tbed_reader *reader)
 {
     uint64_t sum = 0;

@@ -1,5 +1,5 @@
 /*
- * Records: processes, streams, units, lines, counters, as they are told; and the record checks of section 12.
+ * Records: the getters for processes, streams, units, lines and counters, and the record checks of section 12.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -231,7 +231,7 @@ static void bindings_are_listed_in_file_order(void **state)
     records_make(&records);
     trace_bind(&records.block, 10, 5, 30);
     RECORD(&records, TBED_RECORD_BIND_LIST, 2, 0, 9, 31, 8, 32);
-    trace_bind(&records.block, 10, 0, 33); /* binds nothing, and is said all the same */
+    trace_bind(&records.block, 10, 0, 33); /* binds nothing, but is reported */
     records_open(&records);
     assert_true(tbed_binding_get(records.reader, 1, &binding));
     assert_int_equal(binding.first_id, 9);

@@ -1,6 +1,5 @@
 /*
- * One reader, many threads: blocks are checked lazily, names resolved and damage told from all of them at
- * once.
+ * One reader, many threads: all of them check blocks lazily, resolve names and report damage at the same time.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * Traces made in memory for tests.
+ * Builds traces in memory for tests; see trace_builder.h.
  *
  * SPDX-License-Identifier: MIT
  */

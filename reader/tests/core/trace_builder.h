@@ -1,8 +1,8 @@
 /*
- * Traces made in memory for tests, byte by byte from the layout, so that any of the bytes can be made wrong.
+ * Builds traces in memory for tests, byte by byte from the layout, so that any byte can be corrupted.
  *
- * A trace is its header page and blocks that the test begins, fills and seals one by one. Nothing here goes
- * through the writing library: what the two agree on is spec/format.md.
+ * A trace is its header page and blocks that the test begins, fills and seals one by one. Nothing here uses the
+ * writing library; both follow spec/format.md.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -56,7 +56,7 @@ static inline struct tbed_disk_block *trace_block_header(struct trace_block *blo
 /* Sets the header page's checksum right after a change. */
 void trace_header_mend(struct trace *trace);
 
-/* State shut, closing checksum. Blocks are the test's to seal. */
+/* State shut, closing checksum. The test has to seal the blocks. */
 void trace_shut(struct trace *trace);
 
 /* Whole pages; strings take the ordinal from 'sequence'. First tick 1000. */

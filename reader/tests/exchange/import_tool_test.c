@@ -87,7 +87,7 @@ static void a_missing_stream_is_named(void **state)
     profile_end(&profile);
 }
 
-/* Disk full, or as good as: no file is left, and none is half there. */
+/* If the disk is full, or a limit is reached, no file is left behind, not even an incomplete one. */
 static void what_cannot_be_written_is_told_and_gone(void **state)
 {
     struct profile profile = profile_start(9);
@@ -128,7 +128,7 @@ static void every_verb_takes_a_foreign_file(void **state)
     end_run(&run);
 }
 
-/* One whose magic is broken, or events without a header, belong to the set that the other two make it. */
+/* A file with a damaged magic, or events without a header, belongs to the set of the other two files. */
 static void one_of_three_files_may_be_broken(void **state)
 {
     static const char *const names[] = {"set.events", "set.string_data", "set.string_index"};
@@ -167,7 +167,7 @@ static void one_of_three_files_may_be_broken(void **state)
     profile_end(&profile);
 }
 
-/* Whatever stands beside it. */
+/* Regardless of other files in its folder. */
 static void a_trace_of_ours_is_no_part_of_a_set(void **state)
 {
     struct profile profile = profile_start(5);
@@ -179,7 +179,10 @@ static void a_trace_of_ours_is_no_part_of_a_set(void **state)
     profile_end(&profile);
 }
 
-/* A report reads what it needs; verify reads everything. What is broken only from the middle of an entry is no damage. */
+/*
+ * A report reads what it needs; verify reads everything. Bytes that are invalid only when read from the middle of an
+ * entry are not damage.
+ */
 static void damage_of_strings_is_told_where_they_are_needed(void **state)
 {
     static const char *const verbs[] = {"report", "aggregate"};
@@ -317,7 +320,7 @@ static void what_is_read_is_not_replaced(void **state)
     EXPECT(0, "intact", "", "verify", from);
 }
 
-/* Rather than ignored: what comes out would not be what was asked for. */
+/* Refused rather than ignored, because the output would not be what was requested. */
 static void an_option_that_does_not_apply_to_a_format_is_refused(void **state)
 {
     const char *from = make_profile("apply.mm_profdata", TIME, 0), *trace = make_small("apply.tbed", false);

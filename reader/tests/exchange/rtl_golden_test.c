@@ -1,9 +1,8 @@
 /*
- * Small logs of RTL_LOGFILE in reader/tests/logs, one for each kind of trouble, and what every verb that shows scopes
- * says of them, word for word: NAME.log and NAME.expected. A log comes back as it is.
+ * Small logs of RTL_LOGFILE in reader/tests/logs, one for each kind of oddity, and the exact output of every verb
+ * that shows scopes: NAME.log and NAME.expected. Each log must be reproduced exactly.
  *
- * To see what has changed, and to take it: the test writes what it found beside the program that it tests, as
- * rtl_golden_NAME.
+ * To inspect or accept a change: the test writes the actual output next to the program, as tracebed_golden_NAME.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -39,7 +38,7 @@ static void expect_same(const char *name, const char *found, size_t nbytes)
     unlink(path);
 }
 
-/* What was odd; the first line has the name of a folder. */
+/* The oddities found; the first line is skipped, since it contains the name of a folder. */
 static void say_import(FILE *out, const char *log)
 {
     struct run run = RUN("import", log, "-f", "-o", in_folder("golden.tbed"));

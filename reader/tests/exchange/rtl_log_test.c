@@ -1,6 +1,6 @@
 /*
- * Logs of RTL_LOGFILE: what is imported and exported is the same log, byte for byte, whatever is odd about it; and each
- * kind of line becomes the event that it should. The log is made of strings that OpenOffice has.
+ * Logs of RTL_LOGFILE: importing and exporting a log reproduces it byte for byte, whatever its oddities, and each
+ * kind of line becomes the right event. The strings in the log are from OpenOffice.
  *
  * Slow: 24 s; it imports and exports random logs
  *
@@ -16,7 +16,7 @@
 struct imported {
     struct tbed_reader *reader;
     struct tbed_import_report report;
-    char *log; /* as it comes back */
+    char *log; /* as exported */
     size_t nbytes;
 };
 
@@ -49,7 +49,7 @@ static uint64_t odd_count(const struct imported *imported)
     return count;
 }
 
-/* It comes back as it was. */
+/* Expects that the log is reproduced exactly. */
 static struct imported expect_back(const char *log, size_t nbytes)
 {
     struct imported imported = import_log(log, nbytes);
@@ -58,7 +58,7 @@ static struct imported expect_back(const char *log, size_t nbytes)
     return imported;
 }
 
-/* As it is in the file, and with 'odd' found that often. */
+/* Expects that the log is reproduced exactly, and that 'odd' is found 'count' times. */
 static void expect_odd(const char *lines, size_t nbytes, enum tbed_rtl_odd odd, uint64_t count)
 {
     char *log = malloc(nbytes + sizeof RTL_HEADER);
@@ -103,7 +103,7 @@ struct expected {
     uint64_t ms;
     uint32_t tid;
     enum tbed_event_type type;
-    const char *name; /* of a message the context; NULL: it has none */
+    const char *name; /* context of a message; NULL: none */
     const char *text; /* of a message */
 };
 
@@ -624,7 +624,7 @@ static void calls_are_listed_with_pairs_of_messages(void **state)
     EXPECT(0, ";b;a : calc 400000000\n", "spans that never ended, drawn until", "flame", "--folded", path);
 }
 
-/* For viewers: what nests is of the thread, what does not stands beside it. */
+/* For viewers: spans that nest belong to the thread, others are shown beside it. */
 static void pairs_of_messages_are_spans_for_viewers(void **state)
 {
     (void)state;
@@ -655,7 +655,7 @@ static void pairs_of_messages_are_spans_for_viewers(void **state)
     end_run(&run);
 }
 
-/* Pairs that a program tells of with formats of its own. */
+/* Pairs of messages that a program records with its own formats. */
 static void messages_of_a_program_are_no_spans(void **state)
 {
     (void)state;

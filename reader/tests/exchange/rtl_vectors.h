@@ -1,6 +1,6 @@
 /*
- * What a program with the macros of RTL_LOGFILE writes, as the original would: from calls to these bytes
- * (logfile_test.c), and from these bytes to fields (rtl_log_test.c).
+ * The output of the original RTL_LOGFILE macros: the tests check the way from calls to these bytes (logfile_test.c)
+ * and from these bytes to fields (rtl_log_test.c).
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,7 +1,7 @@
 /*
- * Cuts traces at every length: never a crash, all whole pages before the cut are read, the status is exact.
+ * Cuts traces at every length: never a crash, all complete pages before the cut are read, and the status is exact.
  *
- * The bytes stand directly before a page that may not be touched, so a read past the cut is seen.
+ * The bytes end directly before an inaccessible page, so that a read past the cut is detected.
  *
  * Slow: 13 s; it cuts traces at every length
  *
@@ -48,7 +48,7 @@ static struct whole whole_load(const char *name)
     return whole;
 }
 
-/* What stands in the damage list at 'index', or OK. */
+/* The entry of the damage list at 'index', or OK. */
 static enum tbed_status damage_at(const struct tbed_reader *reader, size_t index, uint64_t *offset_ret)
 {
     struct tbed_damage damage = {.status = TBED_OK, .offset = UINT64_MAX};

@@ -1,5 +1,5 @@
 /*
- * Golden files in memory, for tests: each stands directly before a page that may not be touched.
+ * Golden files in memory, for tests. Each ends directly before an inaccessible page.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -2,8 +2,8 @@
  * Flips every bit of cleanly closed traces, one at a time: each must be reported, none may crash the reader.
  *
  * This is what the checksums, the zeros and the closing checksum are for. A bit that may be flipped unnoticed
- * is a hole in the format or in the verifier. After each flip everything is walked too, as a program would
- * that does not ask first.
+ * is a hole in the format or in the verifier. After each flip everything is also walked, like a program that does not
+ * verify first.
  *
  * Slow: 48 s; it flips every bit of several traces
  *

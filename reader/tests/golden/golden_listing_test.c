@@ -1,8 +1,8 @@
 /*
  * Lists traces with the program and with the independent decoder: section 14 of the specification.
  *
- * All golden files are compared, the wrong ones too, and a trace that this test records with the clock, the
- * page size and the threads of real programs.
+ * All golden files are compared, including the invalid ones, and a trace that this test records with the clock, page
+ * size and threads of real programs.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,9 +1,9 @@
 /*
- * Reads every golden file and compares what is found with spec/golden/expected.txt: each check of section 12
- * by its exact name and place, and that all the rest is read.
+ * Reads every golden file and compares the result with spec/golden/expected.txt: the exact name and place of each
+ * check of section 12, and that everything else is read.
  *
- * A file that is wrong in one place must be told of once, at that place: a reader that tells more hides what
- * is wrong, one that reads less loses what is good.
+ * Damage in one place must be reported once, at that place: a reader that reports more hides the cause, and one that
+ * reads less loses valid data.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -75,7 +75,7 @@ static void check_reader(struct tbed_reader *reader, const struct expected *expe
     assert_int_equal(counts.events, expected->counts.events);
     check_asked(reader, expected->asks);
     list_damages(reader, expected, found,
-                 sizeof found); /* walking tells nothing that verifying has not told */
+                 sizeof found); /* walking reports nothing that verifying has not reported */
     assert_string_equal(found, expected->damages);
 }
 

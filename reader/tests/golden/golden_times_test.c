@@ -1,5 +1,5 @@
 /*
- * The times of events in golden files are those of spec/golden/times.txt: which anchors count, what lies between and
+ * The times of events in golden files are those of spec/golden/times.txt: which anchors count, times between and
  * beyond them, and how nanoseconds are rounded.
  *
  * Source: spec/format.md, section 8.3.
