@@ -275,7 +275,7 @@ static void profiles_equal_those_of_summarize(void **state)
     }
 }
 
-/* An index record that leads into the middle of a string means the rest of it, which a trace cannot represent. */
+/* An index record that points into the middle of a string means the rest of it, which a trace cannot represent. */
 static bool is_readable_one_way_only(const char *path)
 {
     return strstr(path, "x_last_index_wins") != NULL || strstr(path, "z_v10") != NULL;

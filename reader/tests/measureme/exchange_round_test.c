@@ -1,6 +1,6 @@
 /*
- * There and back: a profile that is imported, exported and imported again is the same, and the real ones of
- * ../shared/traces, where they are, are read by the program.
+ * Round trips: a profile that is imported, exported and imported again is the same; the real profiles in
+ * ../shared/traces, if present, are read by the program.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -38,7 +38,7 @@ static struct trip make_trip(const char *from, uint32_t version)
     return trip;
 }
 
-/* The events of a listing; ids are left out of it where 'names_only', for formats that number them otherwise. */
+/* The events of a listing; without ids if 'names_only', for formats that number them differently. */
 static char *list(const char *path, bool names_only)
 {
     struct run run = RUN("dump", "--json", "--order=stream", path);
@@ -76,7 +76,7 @@ static bool same_bytes(const struct profile_bytes *a, const struct profile_bytes
     return a->nbytes == b->nbytes && (a->nbytes == 0 || memcmp(a->bytes, b->bytes, a->nbytes) == 0);
 }
 
-/* What an id means in the middle of an entry is an entry behind the others; the index leads there then. */
+/* The meaning of an id in the middle of an entry becomes an entry after the others, to which the index points. */
 static void expect_same_strings(const char *from, const char *to)
 {
     bool has_more = false;
@@ -310,7 +310,7 @@ static void real_and_made_up_profiles_make_the_trip(void **state)
     }
 }
 
-/* Figures of the files themselves, counted by another decoder. */
+/* Figures of the files, counted with another decoder. */
 static void real_profiles_have_their_counts(void **state)
 {
     static const struct {

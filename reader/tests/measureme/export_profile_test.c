@@ -1,5 +1,5 @@
 /*
- * Export to measureme's format: what becomes of a trace of ours, and what is told of the rest.
+ * Export to measureme's format: how a trace is converted, and what is reported about the rest.
  *
  * SPDX-License-Identifier: MIT
  */

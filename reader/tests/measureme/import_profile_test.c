@@ -1,5 +1,5 @@
 /*
- * Import: what a profile becomes, and what is told of one that is odd, cut or damaged.
+ * Import: how a profile is converted, and what is reported about one that is odd, cut or damaged.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -212,7 +212,7 @@ static void instruction_counts_are_no_time(void **state)
     tbed_reader_close(reader);
 }
 
-/* As Rust writes argv: \' and \u{e9} are no JSON, and the fields behind them count all the same. */
+/* As Rust writes argv: \' and \u{e9} are not JSON, but the fields after them still count. */
 static void metadata_that_is_not_json_is_kept_and_understood(void **state)
 {
     static const char text[] =
@@ -281,7 +281,7 @@ static void events_without_strings_keep_their_numbers(void **state)
     profile_end(&profile);
 }
 
-/* Ids above all that keep their numbers are still told apart, and found again. */
+/* Ids above those that keep their numbers are still distinguished, and found again. */
 static void ids_of_any_size_are_told_apart(void **state)
 {
     struct profile profile = profile_start(9);
@@ -424,7 +424,10 @@ static void an_index_into_the_middle_means_the_rest(void **state)
     tbed_reader_close(reader);
 }
 
-/* Where it leads to nothing that can be read the id means nothing, whatever records there were; so do invalid records. */
+/*
+ * An id whose last record points to nothing readable is undefined, whatever earlier records say; so is one with
+ * invalid records.
+ */
 static void the_last_record_of_an_id_counts_even_if_broken(void **state)
 {
     struct profile profile = profile_start(9);
@@ -478,7 +481,7 @@ static void an_id_into_the_middle_means_the_rest(void **state)
     tbed_reader_close(reader);
 }
 
-/* Neither can be a category; with an index record or without one, they mean what they mean in the profile. */
+/* Neither can be a category; with an index record or without one, they keep their meaning in the profile. */
 static void kinds_without_a_category_come_back(void **state)
 {
     struct profile profile = profile_start(9);
@@ -532,7 +535,7 @@ static void sixty_four_levels_resolve(void **state)
     tbed_reader_close(reader);
 }
 
-/* The first event's end is not the start; and who imports is not who was traced. */
+/* The first event's end is not the start, and the importing process is not the traced one. */
 static void a_trace_starts_where_the_profile_does(void **state)
 {
     struct profile profile = profile_start(9);
@@ -578,7 +581,7 @@ static void a_million_ids_into_one_string_take_bounded_time(void **state)
     tbed_reader_close(reader);
 }
 
-/* 4,000 records that each lead one byte further into a long string: without a bound that is its square. */
+/* 4,000 records that each point one byte further into a long string: quadratic without a bound. */
 static void a_string_entered_everywhere_stays_small(void **state)
 {
     struct profile profile = profile_start(9);

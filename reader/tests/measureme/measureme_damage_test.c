@@ -1,5 +1,5 @@
 /*
- * Profiles that are damaged: what is wrong is told with its place, and what is whole around it is still given.
+ * Damaged profiles: the damage is reported with its place, and everything intact around it is read.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -274,7 +274,9 @@ static void index_records_that_lead_nowhere_do_not_count(void **state)
     close_all(file, &input, &profile);
 }
 
-/* Small pages are put together in memory, with others in between in the file: places are the file's all the same. */
+/*
+ * Small pages are joined in memory, although others lie between them in the file; places are still those in the file.
+ */
 static void a_record_in_small_pages_is_told_where_it_starts(void **state)
 {
     (void)state;
@@ -447,7 +449,7 @@ static void hostile_lists_of_pages_cost_less_than_the_file(void **state)
             assert_tiny_pages_are_cheap(tag, lengths[i], 4 << 20);
 }
 
-/* One id at the end of what is allowed does not make a table of all below. */
+/* One id at the upper limit does not cause a table for all ids below it. */
 static void a_sparse_index_costs_by_its_records(void **state)
 {
     (void)state;

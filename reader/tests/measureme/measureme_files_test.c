@@ -1,5 +1,5 @@
 /*
- * Profiles in files: sets of three from any of their paths, files that are none, and real ones where they are at hand.
+ * Profiles in files: sets of three by any of their paths, files that are not profiles, and real profiles if present.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -231,7 +231,7 @@ static bool real_load(const char *name, struct profile_input *input)
     return true;
 }
 
-/* How many components of text and how many references the events' ids have that cannot be resolved. */
+/* Counts the text components and the references that cannot be resolved in the events' ids. */
 static uint64_t unresolved(const struct mm_file *file)
 {
     uint64_t count = 0, address;

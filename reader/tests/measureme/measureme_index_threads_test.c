@@ -1,5 +1,5 @@
 /*
- * The index is read by whoever asks first; others who ask meanwhile wait for it.
+ * The first thread that needs the index builds it; others wait for it.
  *
  * SPDX-License-Identifier: MIT
  */

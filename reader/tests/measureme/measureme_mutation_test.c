@@ -1,5 +1,5 @@
 /*
- * Profiles with bytes changed, taken out and cut off: the reader and the slow one agree on each, and both survive.
+ * Profiles with bytes changed, removed and cut off: the reader and the slow one agree on each, and both survive.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,7 +17,7 @@ static uint64_t next_random(void)
     return random_state;
 }
 
-/* One change; gives the new size. Values that matter come more often than by chance. */
+/* Makes one change and returns the new size. Values that matter come more often than by chance. */
 static size_t mutate(uint8_t *bytes, size_t nbytes)
 {
     static const uint8_t telling[] = {0, 1, 2, 3, 8, 9, 0x7F, 0x80, 0xBF, 0xC3, 0xE2, 0xFE, 0xFF};

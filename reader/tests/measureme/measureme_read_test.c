@@ -1,5 +1,5 @@
 /*
- * Profiles of every format, made by hand, are read as they were made, however pages cut them.
+ * Hand-made profiles of every format are read correctly, wherever pages cut them.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,7 +17,7 @@ static void assert_event(const struct mm_file *file, uint64_t number, uint64_t i
     assert_text(file, event.kind, "Query");
 }
 
-/* What profile_sample() made, told once more. */
+/* The contents made by profile_sample(), written out again. */
 static void check_sample(const struct mm_file *file, uint32_t version)
 {
     struct mm_info info;
@@ -74,7 +74,10 @@ static void pages_may_cut_everything_anywhere(void **state)
         for (size_t page_nbytes = 1; page_nbytes < 300; page_nbytes++) {
             struct profile_input input = input_make(&profile, page_nbytes);
             struct mm_file *file = input_open(&input);
-            /* Whole events from the first byte on would be taken for a stream without header; this one has one. */
+            /*
+             * Complete events from the first byte on would be taken for a stream without a header; this one has a
+             * header.
+             */
             check_sample(file, version);
             mm_close(file);
             assert_int_equal(profile_compare(input.bytes, input.nbytes, false), TBED_OK);
@@ -84,7 +87,7 @@ static void pages_may_cut_everything_anywhere(void **state)
     }
 }
 
-/* Each byte of the string streams stands in the file where it is said to. */
+/* Each byte of the string streams is in the file at the reported offset. */
 static void check_offsets(const struct mm_file *file, const struct profile *profile,
                           const struct profile_input *input)
 {

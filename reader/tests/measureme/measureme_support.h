@@ -1,5 +1,5 @@
 /*
- * What the tests of profiles share: opening what was built, text of ids, guarded copies.
+ * Helpers shared by the tests of profiles: opening built profiles, text of ids, guarded copies.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,6 +1,6 @@
 /*
  * Profiles of measureme made in memory for tests, byte by byte from spec/measureme.md, in every format, so that any
- * of the bytes can be made wrong. Nothing here goes through what is tested, nor through the export.
+ * byte can be corrupted. Nothing here uses the code under test, nor the export.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -60,8 +60,10 @@ void profile_page(struct profile_bytes *file, uint8_t tag, const void *bytes, si
 /* The streams in turn, in pages of at most 'page_nbytes' each; pages may cut anything, events too. */
 struct profile_bytes profile_paged(const struct profile *profile, size_t page_nbytes);
 
-/* A profile with what the format has to offer: every kind of event, nested references, code points of every length,
- * virtual ids, one of them bound twice, an id that means nothing. */
+/*
+ * A profile with everything that the format supports: every kind of event, nested references, code points of every
+ * length, virtual ids, one of them bound twice, an undefined id.
+ */
 void profile_sample(struct profile *profile, uint32_t version);
 
 #endif

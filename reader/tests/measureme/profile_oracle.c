@@ -330,7 +330,7 @@ static enum tbed_status check_text(const struct oracle *oracle, struct mm_string
     return TBED_OK;
 }
 
-/* One entry, or what can be had of it; gives where reading goes on. */
+/* Reads one entry, as far as possible; returns where reading continues. */
 static size_t check_entry(const struct oracle *oracle, struct mm_string_walk *walk, size_t at)
 {
     struct mm_component component;

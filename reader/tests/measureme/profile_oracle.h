@@ -9,9 +9,11 @@
 
 #include "reader/exchange/measureme/file/measureme.h"
 
-/* Opens the bytes, which are as mm_open_memory() takes them, in both ways, and ends the program where the two differ in
- * anything. Gives the status of opening. 'thorough': also walks from every address, and looks up every id; for small
- * profiles. */
+/*
+ * Opens the bytes, in the form for mm_open_memory(), with both readers, and aborts if the results differ in anything.
+ * Returns the status of opening. 'thorough': also walks from every address, and looks up every id; for small
+ * profiles.
+ */
 enum tbed_status profile_compare(const void *const bytes[MM_STREAM_COUNT],
                                  const size_t nbytes[MM_STREAM_COUNT], bool thorough);
 

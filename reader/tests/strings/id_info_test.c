@@ -1,8 +1,8 @@
 /*
- * What an id means and how it is spelled: tbed_id_resolve(), tbed_name_get(), and the resolver that a reader is given.
+ * The meaning and the name of an id: tbed_id_resolve(), tbed_name_get(), and a reader's resolver.
  *
- * Native code is looked up by a resolver of this test's, which counts how it is asked. What real modules give is
- * tested in symbols_test.c, and that all verbs agree in names_test.py.
+ * Native code is looked up by a resolver in this test, which counts its calls. Real modules are tested in
+ * symbols_test.c, and that all verbs agree in names_test.py.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -166,7 +166,7 @@ static void a_string_is_its_text_wherever_it_is_used(void **state)
     end(&f);
 }
 
-/* A hostile file's: a place whose function is itself, and a circle. */
+/* From a hostile file: a code location whose function is itself, and a cycle. */
 static void places_cannot_name_each_other(void **state)
 {
     struct fixture f;

@@ -1,5 +1,5 @@
 /*
- * Labels: the rules, in a profile of measureme as it is, in its import, and in stacks, which have to agree.
+ * The rules of labels in a profile of measureme read in place, in its import, and in stacks, which must agree.
  *
  * SPDX-License-Identifier: MIT
  */

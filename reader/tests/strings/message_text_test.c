@@ -1,6 +1,6 @@
 /*
- * Messages put into words by the library. What a format does to its arguments is compared with printf() in
- * message_format_test.c; here it is the call.
+ * Messages formatted by the library. message_format_test.c compares the formatting with printf(); this tests the call
+ * itself.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * Names asked for by many threads at once while the table grows: each id has one text, at one place, for all.
+ * Many threads request names while the table grows: each id has one text, at one address, for all threads.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * Strings: components, references, bindings, locations, and all that section 12 says of them.
+ * Strings: components, references, bindings, locations, and their checks in section 12.
  *
  * The hostile ones come from measureme, whose decoder had no budgets: a few hundred bytes of entries that
  * refer to the one before twice expand to 2^40 leaves; reserved ids that are bound late make cycles.
@@ -289,7 +289,7 @@ static void id_of_no_entrys_start_is_refused_by_its_hash(void **state)
     uint32_t id = trace_content(&table.strings, "\x01\x00\x00\x00hash12345678\xFF", 17);
     table_open(&table);
     expect_text(&table, id + 1, TBED_ERR_STRING_HASH, "<damaged id 536870921>");
-    assert_int_equal(tbed_damage_count(table.reader), 0); /* it is the asker's mistake, not the file's */
+    assert_int_equal(tbed_damage_count(table.reader), 0); /* it is the caller's mistake, not damage */
     table_close(&table);
 }
 

@@ -1,6 +1,6 @@
 /*
- * Frames from debug information: against addr2line, for every way in which files are split, and with files that are
- * damaged on purpose. What reads them may die; the program that asks must not.
+ * Frames from debug information: against addr2line, for every way of splitting the files, and with files damaged on
+ * purpose. The process that reads them may die; the program that uses it must not.
  *
  * Slow: 21 s; it compares every address with addr2line
  *
@@ -98,7 +98,7 @@ struct oracle_place {
     } frames[ANSWER_MAX];
 };
 
-/* All addresses inside of the subject's functions; 'nm' tells where they are. */
+/* All addresses inside the subject's functions, found with 'nm'. */
 static size_t subject_pcs(const char *path, uint64_t *pcs)
 {
     char command[600], line[256];
@@ -185,7 +185,7 @@ static void expect_same(struct tbed_symbols *symbols, const struct tbed_symbols_
     }
 }
 
-/* Every address of the subject, asked at once and one by one: as addr2line has it. */
+/* Every address of the subject, looked up together and one by one, must match addr2line. */
 static void expect_as_oracle(const struct tbed_symbols_module *module, const char *oracle_path)
 {
     static uint64_t pcs[PCS_MAX];
@@ -266,7 +266,7 @@ static void split_files_are_found(void **state)
     expect_as_oracle(&module, path_of("whole"));
     assert_true(shell_run(folder, "mkdir -p .%s && mv .debug/split.debug .%s/", folder, folder));
     expect_as_oracle(&module, path_of("whole"));
-    /* By its build-id, which the module tells where nobody else does; then without the module. */
+    /* By its build-id, taken from the module if it is not known otherwise; then without the module. */
     assert_true(
         shell_run(folder,
                   "i=$(readelf -n whole | sed -n 's/.*Build ID: //p') && mkdir -p .build-id/${i%%${i#??}} && "
@@ -309,7 +309,7 @@ static void what_debug_files_share_is_found(void **state)
         skip();
     struct tbed_symbols_module module = module_of(path_of("first"), build_id, path_of("reference"));
     expect_as_oracle(&module, path_of("reference"));
-    /* Without it the names are not known, but for that of the function. */
+    /* Without it the names are unknown, except that of the function. */
     assert_true(shell_run(folder, "rm shared.debug"));
     struct tbed_symbols *symbols = open_symbols();
     struct tbed_frame frames[ANSWER_MAX];
@@ -373,7 +373,7 @@ static void names_of_files_may_be_relative(void **state)
     }
 }
 
-/* -gsplit-dwarf leaves lines and addresses, and puts the functions into a file of its own, which may be gone. */
+/* -gsplit-dwarf keeps lines and addresses, and moves the functions to a separate file, which may be missing. */
 static void split_units_are_found(void **state)
 {
     static uint64_t pcs[PCS_MAX];
@@ -465,7 +465,7 @@ static void of_many_names_the_one_that_programs_call_is_told(void **state)
     }
 }
 
-/* What an assembler's label says to begin may end anywhere. */
+/* Code that begins at an assembler label may end anywhere. */
 static void a_label_in_front_of_a_function_is_not_its_name(void **state)
 {
     (void)state;
@@ -519,7 +519,7 @@ static void parts_of_functions_are_told_as_the_functions(void **state)
     assert_int_equal(tbed_function_nbytes("", 0), 0);
 }
 
-/* More than are told: the innermost ones, and the function around all of them. */
+/* More frames than are returned: the innermost ones, and the outermost function. */
 static void the_function_around_is_told_however_deep(void **state)
 {
     struct tbed_frame frames[SYMBOL_FRAMES_MAX + 1];
@@ -710,7 +710,7 @@ static uint32_t next_random(uint32_t *random)
     return *random >> 8;
 }
 
-/* Cut short, or some bytes, or a whole stretch made wrong; every other time in the tables of sections. */
+/* Truncates the file, or corrupts some bytes or a range; every other time in the section tables. */
 static size_t mutate(const struct file *from, uint8_t *bytes, uint32_t seed)
 {
     uint32_t random = seed * 2654435761u;

@@ -58,7 +58,7 @@ static void find_build_id(struct self *self, const uint8_t *notes, size_t nbytes
     }
 }
 
-/* The first object that the loader tells of is the program. */
+/* The first object reported by the loader is the program. */
 static int take_self(struct dl_phdr_info *info, size_t size, void *context)
 {
     struct self *self = context;
@@ -171,7 +171,7 @@ static void copy_file(const char *from, const char *to)
     assert_int_equal(fclose(out), 0);
 }
 
-/* The module is gone, its debug file is where distributions put them. */
+/* The module is missing, but its debug file is where distributions put them. */
 static void a_debug_file_is_found_by_build_id(void **state)
 {
     struct self self = find_self();

@@ -1,6 +1,6 @@
 /*
- * The macros of logfile.h, from the call to the bytes of the log that is exported: what OpenOffice's program wrote, but
- * for what it could not do (one record a call, values that are formatted later, nothing lost when it is killed).
+ * The macros of logfile.h, from the call to the bytes of the exported log: the same as OpenOffice wrote, except for
+ * improvements (one record a call, values formatted later, nothing lost when the process is killed).
  *
  * Where times matter the trace has given ticks, a millisecond being a million of them.
  *
@@ -377,7 +377,7 @@ static void a_message_may_be_in_any_scope(void **state)
                        "1 } a_message_may_be_in_any_scope\n");
 }
 
-/* As the document on the macros has it; with the program's numbers, and its scope field of TRACE_AUTHOR. */
+/* As in the document on the macros, with the program's numbers, and its scope field of TRACE_AUTHOR. */
 static void open_startup_screen(void)
 {
     at(1234);

@@ -1,5 +1,5 @@
 /*
- * TBED_LOG and tracebed dump against snprintf: formats by the table, values at random, all of it printed alike.
+ * TBED_LOG and tracebed dump against snprintf: for formats from a table and random values, the output must be equal.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Runs a shell's command in the folder; what it prints is in 'log' there. False: its exit status is not 0. */
+/* Runs a shell command in the folder; its output is in 'log' there. False: its exit status is not 0. */
 __attribute__((format(printf, 2, 3))) static inline bool shell_run(const char *folder, const char *format,
                                                                    ...)
 {

@@ -1,6 +1,6 @@
 /*
- * tracebed export --to=chrome: spans equal those of measureme's crox where there are references; every kind of event
- * comes out as JSON that Python reads, or is counted; several files go into one.
+ * tracebed export --to=chrome: spans equal those of measureme's crox if its output is available; every kind of event
+ * is written as JSON that Python can read, or is counted; several files are merged into one.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,7 +10,7 @@
 
 #define TRACES "../shared/traces" /* is not everywhere: what needs it is skipped without it */
 
-/* What check_chrome.py prints of the file; fails with it. The caller frees it. */
+/* The output of check_chrome.py for the file; fails if the script does. The caller frees it. */
 static char *check(const char *what, const char *path, const char *more)
 {
     char command[1800];

@@ -1,6 +1,6 @@
 /*
- * tracebed diff and aggregate: their tables and JSON of traces made for it, their options, what they refuse, and that
- * the figures of real profiles are those that measureme's own tool gives.
+ * tracebed diff and aggregate: their tables and JSON for hand-made traces, their options, what they refuse, and that
+ * the figures of real profiles match measureme's own tool.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -282,7 +282,10 @@ static void damage_is_told_and_costs_exit_1(void **state)
     EXPECT(1, NULL, "cut.tbed: damaged in", "diff", cut, path);
 }
 
-/* Nothing in a label reaches the terminal as it is, or breaks JSON. Controls of ASCII are no label, as measureme has it. */
+/*
+ * Nothing in a label reaches the terminal unescaped, or breaks JSON. By measureme's rule, labels have no ASCII
+ * controls.
+ */
 static void hostile_labels_are_harmless(void **state)
 {
     const char *before = CALLS("hostile.tbed", NS,
@@ -506,7 +509,7 @@ static void real_profiles_differ_as_the_reference_says(void **state)
     const char *row = strstr(theirs, "\"query_data\""), *at = strstr(run.out, "\"rows\":[");
     size_t count = 0;
     assert_non_null(at);
-    /* Ties stand in any order there: the sizes of the changes are what has to agree. */
+    /* The reference lists ties in any order, so only the sizes of the changes have to agree. */
     for (char *next; (next = strstr(row, "\"label\":\"")) != NULL && strstr(next, "\"self_time\"") != NULL;
          count++) {
         row = next + 9;

@@ -1,5 +1,5 @@
 /*
- * tracebed dump: the lines that people and scripts read, and the listing that two decoders are compared by.
+ * tracebed dump: the lines for people and scripts, and the listing used to compare two decoders.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -114,7 +114,10 @@ static void threads_are_merged_by_time(void **state)
     end_run(&stream);
 }
 
-/* Every event by its own tick, wherever it stands: a quarter of these, in blocks whose ticks overlap and go back. */
+/*
+ * Each event is selected by its own tick, wherever it is stored: a quarter of these, in blocks whose ticks overlap
+ * and go back.
+ */
 static void a_window_has_all_its_events_where_ticks_go_back(void **state)
 {
     enum { EVENT_COUNT = 20000 };
@@ -259,7 +262,7 @@ static void streams_are_chosen_by_number_or_thread(void **state)
     end_run(&by_tid);
 }
 
-/* Text in a trace is other people's; nothing of it may act on the terminal, and JSON stays JSON. */
+/* Text in a trace is not trusted: none of it may control the terminal, and JSON must stay valid. */
 static void control_bytes_are_escaped(void **state)
 {
     static const char evil[] = "a\033[31m\"\\\n\t\x7f\xC2\x9B\xE2\x80\xAE\xFF\xC3z\xE2\x82\xAC";
@@ -334,8 +337,7 @@ static void messages_are_formatted_as_printf_does(void **state)
     MESSAGE("%p", "0xdead", {.type = TBED_ARG_POINTER, .value.u64 = 0xdead});
 }
 
-/* The format says one thing and the arguments another: what is there is printed, and nothing is read that is
- * not. */
+/* The format and the arguments disagree: existing arguments are printed, and nothing else is read. */
 static void mismatched_messages_are_harmless(void **state)
 {
     (void)state;

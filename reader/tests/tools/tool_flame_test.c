@@ -1,6 +1,6 @@
 /*
- * tracebed flame: folded stacks equal those of measureme's own tool where there are references, and the drawing is
- * XML that holds what the stacks say, whatever spans are called.
+ * tracebed flame: folded stacks equal those of measureme's own tool if its output is available, and the drawing is
+ * valid XML with the contents of the stacks, whatever the spans' names.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,6 +1,6 @@
 /*
- * The frame of the program: verbs and help, messages, colour, where input comes from, where output cannot go.
- * A user meets these first, and when something has gone wrong.
+ * The frame of the program: commands and help, messages, colour, sources of input, and output errors. Users meet
+ * these first, and when something has gone wrong.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -89,7 +89,7 @@ static void verb_without_file_says_so(void **state)
     EXPECT(2, "", "too many FILE operands", "dump", "a", "b");
 }
 
-/* ---- What is no trace ---- */
+/* ---- Files that are not traces ---- */
 
 static void missing_file_is_named_with_the_reason(void **state)
 {
@@ -250,7 +250,7 @@ static const char *make_many(const char *name)
     return path;
 }
 
-/* The reader of the pipe leaves after one line, as `head -n 1` does. */
+/* The reader of the pipe exits after one line, like `head -n 1`. */
 static void broken_pipe_is_quiet(void **state)
 {
     char path[512], command[2048];
@@ -266,7 +266,7 @@ static void broken_pipe_is_quiet(void **state)
     free(exit);
 }
 
-/* Somebody cuts the file while it is listed: not a crash by SIGBUS, but a message. */
+/* The file is truncated while it is being listed: a message, not a crash by SIGBUS. */
 static void file_cut_while_it_is_read_is_told(void **state)
 {
     char path[512], command[2048];

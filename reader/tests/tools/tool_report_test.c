@@ -1,5 +1,5 @@
 /*
- * tracebed report: tables and JSON of small traces, its options, and what it says of drops and damage.
+ * tracebed report: tables and JSON for small traces, its options, and its messages about drops and damage.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -96,7 +96,7 @@ static void rows_are_sorted_as_asked(void **state)
     end_run(&run);
 }
 
-/* A clock that counts no time: the figures are its steps, also in the names of the keys. */
+/* A clock that does not count time: the figures are its steps, also in the names of the keys. */
 static void figures_have_their_units(void **state)
 {
     const char *path = make_spans("units.tbed");

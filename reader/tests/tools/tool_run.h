@@ -1,5 +1,5 @@
 /*
- * Starts the program `tracebed` and keeps what it said, for the tests of its verbs. And makes traces for it.
+ * Runs the program `tracebed` and captures its output, for the tests of its commands, and makes traces for it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -168,7 +168,7 @@ static inline void assert_silent_on(const char *text, const char *part)
         fail_msg("did not expect \"%s\" in:\n%s", part, text);
 }
 
-/* Runs, and checks the exit code and that both outputs say these things (NULL: whatever; "": nothing at all). */
+/* Runs it, and checks the exit code and that both outputs contain these texts (NULL: anything; "": must be empty). */
 static inline void expect(const char *const words[], int exit, const char *out, const char *err)
 {
     struct run run = run_with(&(struct run_with){0}, words);

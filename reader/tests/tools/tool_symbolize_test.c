@@ -1,5 +1,5 @@
 /*
- * tracebed symbolize: a trace is made readable where its programs are not.
+ * tracebed symbolize: makes a trace readable on machines without its programs.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -75,7 +75,7 @@ static struct run run_on(const char *const *verb, const char *trace)
     return run_with(&(struct run_with){0}, words);
 }
 
-/* A function's name is that of its symbol, whether lines are known or not, and whoever tells it. */
+/* A function's name is that of its symbol, whether lines are known or not, and whichever source provides it. */
 static void functions_have_one_name_before_and_after(void **state)
 {
     static const char *const verbs[][6] = {

@@ -1,6 +1,5 @@
 /*
- * tracebed info, strings and verify: what they say of a whole trace, one that was never closed, and a damaged
- * one.
+ * tracebed info, strings and verify: their output for an intact trace, one that was never closed, and a damaged one.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -240,7 +239,7 @@ static void verify_of_several_files_gives_the_worst(void **state)
     EXPECT(2, "intact", "No such file", "verify", bad, in_folder("gone.tbed"), good);
 }
 
-/* Every byte of a small trace in turn: verify says no more "intact", and nothing crashes or hangs. */
+/* Changes every byte of a small trace in turn: verify must not say "intact", and nothing may crash or hang. */
 static void any_spoiled_byte_is_found(void **state)
 {
     const char *path = make_small("each.tbed", true), *copy = in_folder("each-spoiled.tbed");
@@ -259,7 +258,7 @@ static void any_spoiled_byte_is_found(void **state)
     free(bytes);
 }
 
-/* Cut short anywhere: told, never a crash. */
+/* Truncated anywhere: reported, never a crash. */
 static void any_cut_is_survived(void **state)
 {
     static const char *const verbs[] = {"info", "dump", "strings", "verify"};
@@ -297,7 +296,7 @@ static struct tbed_writer *record_ring(const char *path)
     return writer;
 }
 
-/* Of one that is being written, and of one whose program was killed, they say the same. */
+/* Their output is the same for a trace that is being written and one whose program was killed. */
 static void a_ring_is_read_while_it_is_written_and_after_a_kill(void **state)
 {
     const char *path = in_folder("recorder.tbed"), *to = in_folder("of_recorder.tbed");
