@@ -1,8 +1,8 @@
 """
-Writes the writing library as files to be dropped into a program: tracebed.h and tracebed.c, and tracebed.hpp for C++17.
+Combines the writing library into files to add to a program: tracebed.h and tracebed.c, and tracebed.hpp for C++17.
 
-Each source is included once, format before writer, with its includes expanded at their first use. Of xxhash.h only
-what is called is taken, with its licence. Names that are local to several sources are prefixed with their source's name.
+Each source is included once, format before writer, with its includes expanded at their first use. xxhash.h is reduced
+to the functions that are called, with its licence. Names local to several sources are prefixed with the source's name.
 
     python3 ninja/amalgamate.py [FOLDER]        build/amalgamated
 
@@ -25,7 +25,7 @@ XXHASH_USED = {"XXH3_64bits", "XXH3_64bits_withSeed"}
 TOKEN = re.compile(r"(/\*.*?\*/|//[^\n]*)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.S)
 
 HEADER_TOP = """/*
- * tracebed.h: tracebed's writing library, version {version}, for programs that compile tracebed.c along:
+ * tracebed.h: tracebed's writing library, version {version}, for programs that compile tracebed.c themselves:
  *
  *     cc prog.c tracebed.c -o prog
  *
@@ -62,7 +62,7 @@ SOURCE_TOP = """/*
 #endif
 #include "tracebed.h"
 
-/* Of the inner headers not every function is called. */
+/* Not every function of the inner headers is called. */
 #pragma GCC diagnostic ignored "-Wunused-function"
 
 """
@@ -71,7 +71,7 @@ SOURCE_TOP = """/*
 # ---- xxHash ----
 
 def top_level(text):
-    """The pieces of a C text without comments: directives, and declarations with all that is in their braces."""
+    """Yields the pieces of a C text without comments: directives, and declarations including their braces."""
     pieces, piece, depth, depths = [], [], 0, []
     for line in re.sub(r"\\\n", "\\\\\0", text).split("\n"):
         line = line.replace("\0", "\n")
@@ -95,7 +95,7 @@ def top_level(text):
 
 
 def function_name(piece):
-    """The name in a function's declaration or definition; None for anything else."""
+    """Returns the name in a function's declaration or definition; None for anything else."""
     if re.match(r"\s*(#|typedef\b|struct\b|enum\b|extern\b)", piece):
         return None
     head = re.sub(r"XXH_ALIGN\(\w+\)|__attribute__\s*\(\(.*?\)\)", "", re.split(r"[{=]", piece)[0])
@@ -199,7 +199,7 @@ def sources():
 
 
 def about_includes(text):
-    """In comments there are only these headers."""
+    """Changes the includes shown in comments to the amalgamated headers."""
     return re.sub(r"^( \*\s+)#include <tracebed/\w+(\.\w+)>$", r'\1#include "tracebed\2"', text, flags=re.M)
 
 
@@ -211,7 +211,7 @@ def make_header(seen):
 
 
 def make_cpp(seen):
-    """Apart from the header in C, for the standard library's strings take twenty times as long to compile."""
+    """Returns the C++ header. It is separate because the standard library's strings compile twenty times as slowly."""
     return "\n".join([*expand(find("tracebed/trace.hpp"), seen), ""])
 
 

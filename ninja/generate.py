@@ -20,7 +20,7 @@ import os
 import re
 import sys
 
-# What a trace is written with, except the macros: all that the preloaded libraries and the importers need.
+# The rooms that write a trace, without the macros: all that the preloaded libraries and the importers need.
 WRITER = ["format", "writer/base", "writer/file", "writer/pages", "writer/store", "writer/record",
           "writer/copy", "writer/life"]
 
@@ -29,7 +29,7 @@ LIBRARIES = {
     "libtracebed": [*WRITER, "writer/session", "writer/capture/logfile", "writer/macros"],
     "libtracebed-reader": [*WRITER, "reader/core", "reader/analysis", "reader/symbols", "reader/exchange"],
 }
-# Goes into each program that uses a macro, even if the rest is a shared library.
+# Linked into each program that uses a macro, even if the rest is in a shared library.
 NOT_SHARED = "writer/macros"
 PROGRAM = "reader/tools"
 
@@ -253,14 +253,14 @@ def write_checks(paths):
 
 
 def write(name, lines):
-    """Written even if nothing has changed: ninja wants it to be newer than what it was made from."""
+    """Writes the file even if nothing has changed, because ninja requires it to be newer than its inputs."""
     with open(f"ninja/generated/{name}.ninja", "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")
 
 
 def write_dependencies(folders, paths):
-    """A folder gets newer when a file in it comes or goes. Ninja takes a missing one from here as changed, not as an
-    error, so folders may go too."""
+    """A folder becomes newer when a file is added or removed. Ninja treats a missing one in this list as changed, not
+    as an error, so folders may be removed too."""
     os.makedirs(os.path.dirname(DEPENDENCIES), exist_ok=True)
     with open(DEPENDENCIES, "w", encoding="utf-8") as file:
         inputs = [*folders, *(path for path in paths if can_have_marks(path))]

@@ -28,7 +28,7 @@ ENDINGS = ("", ".cases", ".failed")
 # ---- Which ----
 
 def inputs_of(targets):
-    """What ninja builds each target from, and by which rule: target -> [rule, inputs]."""
+    """Returns how ninja builds each target: target -> [rule, inputs]."""
     text = subprocess.run(["ninja", "-t", "query", *targets], capture_output=True, text=True).stdout
     found, name = {}, None
     for line in text.splitlines():
@@ -66,7 +66,7 @@ def split(result):
 
 
 def names_of(result):
-    """What a test may be called."""
+    """Returns the names by which a test can be selected."""
     path = split(result)[1]
     name = os.path.basename(path)
     return {path, path + ".c", name, name + ".c", re.sub("_(test|fuzzer)$", "", name)}

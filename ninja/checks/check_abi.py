@@ -6,7 +6,7 @@ promises under "ABI".
   - No field has moved or gone since the layout was written down in ninja/checks/abi.txt, and no struct that never
     changes has become longer. Fields that were added at the end are written down with --write.
   - A program is compiled with headers in which the structs that may grow lack their last field, and one with headers in
-    which they have one more. Each runs with the library as it is; guards behind the structs show what was overwritten.
+    which they have one more. Each runs with the current library; guards after the structs detect overwrites.
 
     check_abi.py [--write]
 

@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
-# Records where this program allocates, and what it calls, into a trace that 'tracebed report' reads.
+# Records where this program allocates and what it calls, in a trace for 'tracebed report'.
 #
 #   Tracebed.start("run.tbed", allocations: :full) { work }
 #
-# A trace is a memory-mapped file: what was recorded survives a kill. Threads, fibers and forked
-# children are recorded too. Ractors are not; where one is made, the recording of allocations ends.
+# A trace is a memory-mapped file, so recorded events survive a kill. Threads, fibers and forked children are recorded
+# too. Ractors are not; creating one ends the recording of allocations.
 #
 # SPDX-License-Identifier: MIT
 module Tracebed
@@ -15,7 +15,7 @@ module Tracebed
     require "tracebed/tracebed"
   end
 
-  # Ruby crashes in a new Ractor while allocations are watched, by us or by objspace: Tracebed stops watching then.
+  # Ruby crashes in a new Ractor while Tracebed or objspace hooks allocations, so Tracebed first removes its hooks.
   module BeforeRactor
     def new(...)
       Tracebed.give_way
@@ -25,25 +25,25 @@ module Tracebed
   Ractor.singleton_class.prepend(BeforeRactor) if defined?(Ractor)
 
   class << self
-    # Begins to record into the new file +path+; with a block until it ends, and its value is returned.
+    # Starts recording to the new file +path+. With a block, records until the block ends and returns its value.
     #
-    # allocations:: +:light+ where each object is allocated; +:full+ also its address, its slot's size, and when it is
-    #               freed; +nil+ nothing
-    # calls::       spans of all methods, Ruby's and C's
-    # objects::     keeps what allocation_sourcefile and allocation_sourceline ask for, 64 to 128 bytes a living object
-    # overwrite::   replaces the file, where that is a trace or empty
-    # join::        appends to a trace, or begins it
-    # ring_nbytes:: a flight recorder: keeps the newest events in that many bytes
-    # max_nbytes::  that the trace may have; what comes then is dropped and counted
-    # rotate_nbytes:: goes on in a new file when this one is as large; +path+ is the running one, "path.000001" and so on
-    #                 are closed ones. Not with join and ring_nbytes
-    # rotate_seconds:: the same when the file is as old
-    # rotate_keep:: how many closed files are kept; +nil+ all
-    # process_name:: what the process is called in the trace
-    # exact::       +false+: locations from Ruby's public functions, as in Rubies whose insides are not known
-    # check::       a file for counts of (location, line, path) as those functions tell them; for tests
+    # allocations:: +:light+ records where each object is allocated; +:full+ also its address, its slot's size, and when
+    #               it is freed; +nil+ records no allocations
+    # calls::       records spans of all methods, in Ruby and in C
+    # objects::     keeps the data for allocation_sourcefile and allocation_sourceline, 64 to 128 bytes per live object
+    # overwrite::   replaces the file if it is a trace or empty
+    # join::        appends to a trace, or creates it
+    # ring_nbytes:: makes the trace a flight recorder that keeps the newest events in this many bytes
+    # max_nbytes::  limits the trace's size; further events are dropped and counted
+    # rotate_nbytes:: continues in a new file when this one reaches this size; +path+ is the current file, "path.000001"
+    #                 and so on are the closed ones. Cannot be combined with join or ring_nbytes
+    # rotate_seconds:: does the same when the file reaches this age
+    # rotate_keep:: the number of closed files to keep; +nil+ keeps all
+    # process_name:: the name of the process in the trace
+    # exact::       +false+ takes locations from Ruby's public functions, as in Ruby versions with unknown internals
+    # check::       a file for counts of (location, line, path) as reported by those functions; for tests
     #
-    # Raises Tracebed::Error where there can be no trace, or one is being recorded.
+    # Raises Tracebed::Error if the trace cannot be created, or if a recording is already under way.
     def start(path, allocations: :light, calls: false, objects: false, overwrite: false, join: false,
               ring_nbytes: nil, max_nbytes: nil, rotate_nbytes: nil, rotate_seconds: nil, rotate_keep: nil, process_name: File.basename($PROGRAM_NAME), exact: true, check: nil)
       unless [:light, :full, nil].include?(allocations)
@@ -63,7 +63,7 @@ module Tracebed
       end
     end
 
-    # Ends the recording and closes the trace; false if there was none. The program's end does the same.
+    # Ends the recording and closes the trace; returns false if there was none. Also happens when the program exits.
     def stop
       close_trace
     end

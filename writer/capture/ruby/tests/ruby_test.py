@@ -1,7 +1,7 @@
 """
-Tests of the Ruby extension. Left out where there is no Ruby, and where its headers were missing when it was built.
+Tests of the Ruby extension. Skipped if Ruby is not installed, or if its headers were missing when the tree was built.
 
-    ruby_test.py [--asan] [NAME...]      those tests only; with the extension of the asan variant
+    ruby_test.py [--asan] [NAME...]      runs only these tests; --asan uses the extension of the asan variant
 
 Check: ruby
 Check: ruby-asan --asan
@@ -28,7 +28,7 @@ import cases
 from cases import BUILD, ROOT, TRACEBED, need
 from ruby_trace import RubyTrace, decoder
 
-# A runtime of AddressSanitizer must be the first library that a process loads; it is not the tool's, which is without.
+# AddressSanitizer's runtime must be the first library that a process loads. The tool is built without it.
 ASAN = {}
 NOT_WITH_ASAN = ("test_record", "test_programs", "test_gem") # the tool finds its own extension; a gem is compiled as Ruby was
 BEGIN, END, INSTANT, PAIR = 1, 2, 3, 5
@@ -70,7 +70,7 @@ Tracebed.stop
 
 
 def compare_places(folder, least):
-    """Each location, resolved by the file alone, is what Ruby's public functions told of each of its allocations."""
+    """Each location, resolved from the file alone, equals what Ruby's public functions reported for its allocations."""
     trace, told, wrong, classes = RubyTrace(f"{folder}/run.tbed"), collections.Counter(), [], collections.Counter()
     for row in pathlib.Path(folder, "counts").read_text(encoding="utf-8", errors="replace").splitlines():
         location, line, count, path = row.split("\t")
@@ -119,7 +119,7 @@ Tracebed.stop
 
 
 def test_eval(folder):
-    """Sequences that come and go; equal ones share a unit."""
+    """Sequences are created and freed; equal ones share a unit."""
     ruby(folder, EVALS)
     told = compare_places(folder, 4000)
     units = RubyTrace(f"{folder}/run.tbed").units
@@ -145,7 +145,7 @@ end
 
 
 def live_places(trace):
-    """Address -> place of what lives at the end, and how many frees there were of what was not living."""
+    """Returns {address: location} of the blocks alive at the end, and the number of frees of blocks not alive."""
     live, strange = {}, 0
     for _, tag, id, second in trace.events():
         if tag == PAIR and second >> 60 == 1:
@@ -158,7 +158,8 @@ def live_places(trace):
 
 
 def test_full(folder):
-    """By mark bits, and by the hook of Rubies whose insides are not known, which also tells of older objects."""
+    """Frees are found by mark bits or, in Ruby versions with unknown internals, by a hook, which also reports older
+    objects."""
     for exact in ("true", "false"):
         ruby(folder, FULL.replace("EXACT", exact))
         verify(folder)
@@ -190,7 +191,7 @@ Tracebed.stop
 
 
 def test_full_beside_objspace(folder):
-    """Whose hook allocates: Ruby tells nobody of a garbage collection that begins there, and gives pages back."""
+    """Another tracer's hook allocates; Ruby calls no hook for a collection that begins there, and frees pages."""
     ruby(folder, BESIDE)
     verify(folder)
     live, strange = live_places(RubyTrace(f"{folder}/run.tbed"))
@@ -234,7 +235,7 @@ def test_objects(folder):
     need(ruby(folder, OBJECTS) == "fine", "not fine")
 
 
-# ---- Compaction: objects that we know by their address have another one ----
+# ---- Compaction: objects that the extension knows by address move ----
 
 MOVED_OBJECTS = """
 require "tracebed"
@@ -257,7 +258,7 @@ print moved
 
 
 def test_moved_objects(folder):
-    """Into slots of objects that are gone, of which nothing may be left."""
+    """Objects move to slots of freed objects, of which nothing may remain."""
     return f"{int(ruby(folder, MOVED_OBJECTS)):,} moved"
 
 
@@ -279,7 +280,7 @@ Tracebed.stop
 
 
 def test_moved_full(folder):
-    """What was moved lives on, and its free is recorded."""
+    """A moved object stays alive, and its free is recorded."""
     ruby(folder, MOVED_FULL)
     verify(folder)
     trace, frees, before = RubyTrace(f"{folder}/run.tbed"), 0, None
@@ -318,7 +319,7 @@ Tracebed.stop
 
 
 def test_moved_owners(folder):
-    """Classes whose methods are called; and fibers in the middle of one, which their own stacks mostly hold in place."""
+    """Moves classes whose methods are called, and fibers in the middle of a method, which their stacks mostly pin."""
     ruby(folder, MOVED_OWNERS)
     trace, names, inside = RubyTrace(f"{folder}/run.tbed"), collections.Counter(), collections.defaultdict(list)
     for stream, tag, id, _ in trace.events():
@@ -355,7 +356,7 @@ Tracebed.stop
 
 
 def test_moved_sequences(folder):
-    """Sequences that are moved and then freed, when something else has their place and others their bodies."""
+    """Sequences move and are then freed; their slots and bodies are reused by others."""
     ruby(folder, MOVED_SEQUENCES)
     return compare_places(folder, 200_000)
 
@@ -390,7 +391,7 @@ Tracebed.stop
 
 
 def test_calls(folder):
-    """Spans nest in each stream, whatever way a method is left."""
+    """Spans nest in each stream, however a method is left."""
     ruby(folder, CALLS)
     verify(folder)
     trace, names = RubyTrace(f"{folder}/run.tbed"), collections.Counter()
@@ -425,7 +426,7 @@ Tracebed.stop
 
 
 def test_thrown(folder):
-    """A C function that an exception leaves has ended when it is rescued, not when something is called again."""
+    """A C function left by an exception ends at the rescue, not at the next call."""
     ruby(folder, THROWN)
     trace, open_spans, seen = RubyTrace(f"{folder}/run.tbed"), collections.defaultdict(list), 0
     for stream, tag, id, _ in trace.events():
@@ -462,7 +463,7 @@ def test_threads_and_children(folder):
 
 
 def test_ractor(folder):
-    """Ruby 3.1 crashes in a Ractor while allocations are watched, so they are watched no more."""
+    """Ruby 3.1 crashes in a Ractor while allocations are hooked, so the hooks are removed."""
     ruby(folder, 'require "tracebed"\nTracebed.start("run.tbed")\n5.times { Ractor.new { Array.new(99) { [] } }.take }\n')
     need("allocations are recorded no more" in run([TRACEBED, "dump", "run.tbed"], folder), "it is not told")
 
@@ -503,7 +504,7 @@ def test_api(folder):
 
 
 def test_record(folder):
-    """The tool, the environment that it sets, and what the program says."""
+    """The tool, the environment that it sets, and the program's messages."""
     pathlib.Path(folder, "work.rb").write_text("def work = 1000.times { Object.new }\nwork\n"
                                                "system('ruby', '-e', 'Array.new(500) { Object.new }')\nexit 3\n")
     run([TRACEBED, "record", "--ruby=full", "--", "ruby", "work.rb"], folder, status=3)
@@ -545,7 +546,7 @@ end
 
 
 def test_programs(folder):
-    """Programs that set load paths and options of their own."""
+    """Programs with load paths and options of their own are recorded."""
     pathlib.Path(folder, "Rakefile").write_text(RAKEFILE)
     pathlib.Path(folder, "Gemfile").write_text("")
     tried = {"rake": ["rake"], "irb": ["irb", "-f"], "bundle": ["bundle", "exec", "ruby", "Rakefile.rb"]}
@@ -579,7 +580,7 @@ loop { i += 1; Object.class_eval("\\n" * rand(99) + "def m#{i %% 300}\\n  [#{i},
 
 
 def test_killed(folder):
-    """Whatever was committed resolves, by the file alone."""
+    """Everything that was committed resolves from the file alone."""
     seed = int(os.environ.get("TBED_SEED", time.time_ns() % 2**32))
     draw, counted = random.Random(seed), 0
     for turn in range(12):
@@ -605,7 +606,7 @@ def test_killed(folder):
 # ---- As a gem ----
 
 def test_gem(folder):
-    """extconf.rb builds it, with the amalgamated writing library."""
+    """extconf.rb builds the gem with the amalgamated writing library."""
     source = pathlib.Path(folder, "gem")
     shutil.copytree(ROOT / "writer/capture/ruby", source)
     extension = source / "ext/tracebed"
@@ -625,7 +626,7 @@ def test_gem(folder):
 # ---- All of them ----
 
 def use_asan():
-    """Ruby keeps what it has to the end, and looks for objects on the stack, which must be the real one."""
+    """Ruby does not free its memory at exit, and searches the stack for objects, which must be the real stack."""
     clang = os.environ.get("CLANG", "clang")
     runtime = run([clang, f"-print-file-name=libclang_rt.asan-{os.uname().machine}.so"], ".").strip()
     ASAN.update(LD_PRELOAD=runtime, RUBYLIB=str(ROOT / "build/asan/ruby"),
@@ -636,7 +637,7 @@ def main():
     has_asan = "--asan" in sys.argv[1:]
     stamp = (ROOT / "build/asan" if has_asan else BUILD) / "ruby.stamp"
     if not stamp.exists() or not stamp.read_text() or shutil.which("ruby") is None:
-        print("skipped: there is no Ruby here, or it has no headers (ruby-dev)")
+        print("skipped: Ruby or its headers (ruby-dev) are not installed")
         return 0
     if has_asan:
         use_asan()

@@ -1,6 +1,6 @@
 """
-What the Ruby extension's tests read of a trace, by the independent decoder's means: its units with their lines, and its
-events, by stream. Checksums are not looked at; 'tracebed verify' does that.
+Reads traces for the Ruby extension's tests, with functions of the independent decoder: units with their lines, and
+events by stream. Checksums are not verified; 'tracebed verify' does that.
 
 SPDX-License-Identifier: MIT
 """
@@ -71,7 +71,7 @@ class RubyTrace:
         return self.units[at] if at >= 0 and id < self.units[at].first_id + self.units[at].id_count else None
 
     def place(self, id):
-        """(path, line), None where the id is no location."""
+        """Returns (path, line), or None if the id is not a location."""
         unit = self.unit_of(id)
         if unit is None:
             return None

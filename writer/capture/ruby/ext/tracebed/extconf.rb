@@ -1,5 +1,5 @@
-# Makes the Makefile. The writing library is compiled in from tracebed.c and tracebed.h, which './run amalgamate' makes
-# and a packaged gem has beside this file; without them an installed libtracebed is linked.
+# Generates the Makefile. The writing library is compiled in from tracebed.c and tracebed.h, which './run amalgamate'
+# makes and a packaged gem has next to this file; without them, an installed libtracebed is linked.
 #
 # SPDX-License-Identifier: MIT
 require "mkmf"

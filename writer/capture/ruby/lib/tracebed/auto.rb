@@ -1,15 +1,15 @@
 # frozen_string_literal: true
 
-# Records the whole program, as the environment says: RUBYOPT=-rtracebed/auto TRACEBED_RUBY_FILE=run.tbed. This is what
-# 'tracebed record --ruby' sets. Programs that it starts join the same trace.
+# Records the entire program, controlled by the environment: RUBYOPT=-rtracebed/auto TRACEBED_RUBY_FILE=run.tbed.
+# 'tracebed record --ruby' sets these variables. Programs that it starts join the same trace.
 #
-#   TRACEBED_RUBY_FILE         the trace, appended to where it exists; without it nothing is recorded
+#   TRACEBED_RUBY_FILE         the trace, appended to if it exists; if unset, nothing is recorded
 #   TRACEBED_RUBY_ALLOCATIONS  light (default), full or none
-#   TRACEBED_RUBY_CALLS        1: calls too
-#   TRACEBED_RUBY_MAX          bytes that the trace may have
-#   TRACEBED_RUBY_ROTATE       a series of files: bytes, nanoseconds, closed files to keep, "67108864,0,10"; a program
-#                              that finds the trace taken begins a series of its own beside it
-#   TRACEBED_VERBOSE           trouble is worth a line
+#   TRACEBED_RUBY_CALLS        1: also records calls
+#   TRACEBED_RUBY_MAX          the maximum size of the trace in bytes
+#   TRACEBED_RUBY_ROTATE       a series of files: bytes, nanoseconds, closed files to keep, as in "67108864,0,10"; if
+#                              the trace is already in use, a program begins a series of its own next to it
+#   TRACEBED_VERBOSE           prints a line about problems
 #
 # SPDX-License-Identifier: MIT
 path = ENV["TRACEBED_RUBY_FILE"]
