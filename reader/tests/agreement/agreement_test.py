@@ -4,16 +4,16 @@
 
     agreement_test.py [FILE...]
 
-Without files: every golden file, the traces of ../shared where that is there, and random programs; TBED_LONG=1 takes
-more of all. For each file it compares, label by label, how many spans there are and their total and self times, as
+Without files: every golden file, the traces in ../shared if present, and random programs; with TBED_LONG=1, more of
+each. For each file it compares, label by label, the number of spans and their total and self times, as
 
-    report, tree, flame, aggregate, diff        say of the file
-    export --to=mm_profdata, --to=chrome        wrote, read back
-    import                                      made of a foreign file, by all of these
+    report, tree, flame, aggregate, diff        show them for the file
+    export --to=mm_profdata, --to=chrome        wrote them, read back
+    import                                      imported them from a foreign file, by all of these
 
-with what oracle.py makes of the bytes. Times are compared exactly where a tick is a nanosecond or no time at all.
-Elsewhere an end of a span is rounded to a nanosecond by exports, and only there, so that each span and each of its
-children may differ by one. What a format cannot hold has to be counted by the verb that writes it.
+with the result of oracle.py. Times are compared exactly if a tick is a nanosecond or does not count time. Otherwise
+exports, and only they, round the end of a span to a nanosecond, so each span and each of its children may differ by
+one. The verb that writes a format has to count what the format cannot hold.
 All verbs that read events also have to exit with the same code.
 
 Check: agreement
@@ -76,7 +76,7 @@ def nanoseconds(row, name):
 
 
 def sum_rows(rows, figures):
-    """'figures' takes what a row adds."""
+    """'figures' returns what a row adds."""
     sums = collections.defaultdict(collections.Counter)
     for row in rows:
         label, values = figures(row)
@@ -181,8 +181,8 @@ def rows_of(facts):
 # ---- Comparing ----
 
 def expected_value(row, figure, value):
-    """Where spans overlap without nesting self times may be negative; some formats can only say 0. What sums of
-    hostile times beyond 63 bits come out as is not compared."""
+    """If spans overlap without nesting, self times may be negative; some formats can only represent 0. Sums of
+    hostile times beyond 63 bits are not compared."""
     expected = getattr(row, figure)
     if expected >= 2 ** 63:
         return value
@@ -207,7 +207,7 @@ class Case:
         self.failures.append("%s: %s: %s: %s" % (self.path, view, figure, text))
 
     def compare(self, view, found, is_export=False):
-        """A view without any row is held to all that there is."""
+        """A view without rows is compared with everything that is expected."""
         found = {label: values for label, values in found.items() if label is not None and any(values.values())}
         figures = set().union(*found.values()) if found else {"self"}
         if not self.facts.names_all():  # symbols may give two ids one name: only sums compare
@@ -230,7 +230,7 @@ class Case:
             wrong[figure].append("%s has %s, should be %s" % (label, value, expected))
 
     def compare_counts(self, view, found):
-        """Where labels are lost, which the verb has reported, no span is."""
+        """If labels are lost, which the verb has reported, no span may be lost."""
         count, expected = sum(values["count"] for values in found.values()), sum(row.count for row in self.rows.values())
         if count != expected:
             self.fail(view, "count", "%d spans, should be %d" % (count, expected))
@@ -285,12 +285,12 @@ def check_exports(case, path, folder, codes, prefix=""):
 
 
 def without(found, figure):
-    """What a format cannot hold: the verb has to list it instead."""
+    """Removes what a format cannot hold; the verb has to list it instead."""
     return {label: {name: value for name, value in values.items() if name != figure} for label, values in found.items()}
 
 
 def check_notes(case, view, notes):
-    """What the format cannot hold is listed: as many as there are."""
+    """What the format cannot hold must be listed, with the right count."""
     unknown = sum(case.facts.unknown.values())
     listed = sum(count for note, count in notes.items() if "known begin" in note)
     if listed != unknown:
@@ -302,7 +302,7 @@ def check_notes(case, view, notes):
 
 
 def check_file(path, folder):
-    """Failures."""
+    """Returns the failures."""
     facts = oracle.read(path if not path.endswith(".log") else imported(path, folder))
     if facts is None:
         return check_refused(path)
@@ -358,7 +358,7 @@ def shared_files(folder):
 
 
 def lose_block(path, seed):
-    """As if the page of an event block were a hole, which no reader takes for damage in a trace that is open."""
+    """Makes the page of an event block a hole, which is not damage in a trace that is open."""
     with open(path, "r+b") as file:
         data = bytearray(file.read())
         pages = [at for at in range(4096, len(data), 4096) if data[at] == 1]

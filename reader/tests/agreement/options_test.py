@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Checks that no verb ignores an option: it takes effect, or it is refused with a message that names it.
 
-For each verb and option the table says in which kinds of input there is something for it to act on. There the output
-has to differ from that without the option; in all others the verb has to exit with 2. Options that only permit
-something (--force, --jobs, --color, --no-symbols) are not in it.
+The table lists, for each verb and option, the kinds of input on which the option has an effect. For these the
+output has to differ from that without the option; for all others the verb has to exit with 2. Options that only
+permit something (--force, --jobs, --color, --no-symbols) are not listed.
 
 Check: options
 Needs: $b/programs $b/reader/tests/agreement/agreement_program
@@ -89,7 +89,7 @@ def make_inputs(folder):
 
 
 def check(verb, given, option, where, kind, path):
-    """What is wrong, or None."""
+    """A description of the problem, or None."""
     files = [path] * (2 if verb in TWO_FILES else 1)
     without = run(verb, *given.split(), *files)
     code, text, errors = run(verb, *given.split(), option, *files)

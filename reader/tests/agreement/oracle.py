@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What the spans of a file are, and what their labels add up to: slow, obvious, and independent of the library.
+"""The spans of a file and the sums of their labels: slow, obvious, and independent of the library.
 
 Traces are read with spec/decoder.py, profiles with spec/measureme_decoder.py. The rules are those of
-<tracebed/analysis.h>; a file gives a list of spans a stream, in the order in which they end, and everything else is
-arithmetic on those lists.
+<tracebed/analysis.h>; a file yields one list of spans for each stream, in the order in which they end, and
+everything else is arithmetic on those lists.
 """
 import collections
 import os
@@ -17,8 +17,8 @@ SEPARATOR = "\x1e"
 UNTIMED = ("IncrementalResultHashing",)
 UNCOUNTED = ("IncrementalResultHashing", "IncrementalLoadResult", "QueryBlocked")
 TICKS_OF_NS = 10 ** 9
-DEPTH_MAX = 1024  # what is deeper is put together
-DOUBLE_MAX = 2 ** 53  # what JSON can say exactly
+DEPTH_MAX = 1024  # deeper spans are merged
+DOUBLE_MAX = 2 ** 53  # the largest integer that JSON represents exactly
 
 
 class Span:

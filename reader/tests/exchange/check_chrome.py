@@ -1,7 +1,7 @@
 """
-Looks into Chrome trace events as `tracebed export --to=chrome` writes them.
+Checks Chrome trace events written by `tracebed export --to=chrome`.
 
-    check_chrome.py spans OURS REFERENCE    spans, processes and their order are those of measureme's crox
+    check_chrome.py spans OURS REFERENCE    spans, processes and their order match measureme's crox
     check_chrome.py events OURS             prints each event on a line, its fields sorted
     check_chrome.py rows OURS               no two threads of one row overlap; prints how many rows there are
 

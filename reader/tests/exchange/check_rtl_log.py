@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""check_rtl_log.py TRACEBED FOLDER COUNT: random logs of RTL_LOGFILE, of several threads, against a slow and obvious
-reading of them: the events, the counts of what is odd, and the log that comes back.
+"""check_rtl_log.py TRACEBED FOLDER COUNT: random logs of RTL_LOGFILE, of several threads, against a slow and
+obvious reader: the events, the counts of oddities, and the exported log.
 
 SPDX-License-Identifier: MIT
 """
@@ -20,7 +20,7 @@ ODD_LINES = ["", "hello", "1 1 | : x", "000001 1 |", "000001 x | : y", "000001 1
 
 
 def make(chance):
-    """The lines of a log, without newlines; some of it is odd in some logs."""
+    """The lines of a log, without newlines; some logs have some odd ones."""
     oddness = chance.choice([0, 0, 0.02, 0.2])
     ms, threads, lines = chance.choice([0, 0, 4294967000]), chance.randint(1, 5), []
     opened = collections.defaultdict(list)
@@ -56,7 +56,8 @@ def split(rest, scopes):
 
 
 class Scope:
-    """An open one, of an object or of messages; it may leave its thread's stack before it ends, or stay after it."""
+    """An open scope, of an object or of messages; it may leave its thread's stack before it ends, or stay there
+    afterwards."""
 
     def __init__(self, name, context=None):
         self.name, self.context, self.has_left, self.has_ended = name, context, False, False
@@ -108,7 +109,7 @@ class Thread:
 
 
 def read(lines):
-    """What each line says, and how often which class of oddity is there."""
+    """The event of each line, and the count of each class of oddity."""
     events, odd, threads = [], collections.Counter(), collections.defaultdict(Thread)
     newest = None
     for line in lines:
@@ -165,7 +166,7 @@ def check(tracebed, path, seed):
     with open(path, "w", encoding="utf-8") as out:
         out.write(log)
     back = run(tracebed, "export", "--to=rtl-log", path, "-o", "-").decode()
-    assert back == log, "seed %d: another log came back" % seed
+    assert back == log, "seed %d: the exported log differs" % seed
     events, odd = read(lines)
     listed = [json.loads(line) for line in run(tracebed, "dump", "--json", path).splitlines()]
     found = [found_event(event) for event in listed if "tick" in event and "end_tick" not in event]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""check_rtl_scopes.py TRACEBED FOLDER COUNT: the scopes of random logs of RTL_LOGFILE, logical ones among them, against
-a slow and obvious pairing of their lines: the calls of each thread, the sums by scope and by module, a filter, the
-paths, and what two logs differ in.
+"""check_rtl_scopes.py TRACEBED FOLDER COUNT: the scopes of random logs of RTL_LOGFILE, including those written as
+messages, against a slow and obvious pairing of their lines: the calls of each thread, the sums by scope and by
+module, a filter, the paths, and the differences between two logs.
 
 SPDX-License-Identifier: MIT
 """
@@ -17,7 +17,7 @@ MS = 1000000
 
 
 class Scope:
-    """Times are ticks: of equal milliseconds the order counts. 'parent' is the scope that it nests in."""
+    """Times are ticks: within a millisecond the order counts. 'parent' is the scope that contains it."""
 
     def __init__(self, name, begin):
         self.name, self.begin, self.end, self.state = name, begin, begin, "open"
@@ -58,7 +58,7 @@ class Thread:
             self.leave_top()
 
     def end(self, name, now):
-        """What stands in it leaves the stack, and may still be ended."""
+        """The scopes inside it leave the stack, and may still end later."""
         scope = [scope for scope in self.objects if scope.name == name][-1]
         scope.end, scope.state = now, "ended"
         self.objects.remove(scope)
@@ -93,7 +93,7 @@ class Thread:
         self.nest()
 
     def nest(self):
-        """From the last to the first, each in the innermost one that contains it."""
+        """Nests each scope, from the last to the first, in the innermost one that contains it."""
         stack = []
         for scope in reversed(self.scopes):
             while stack and not stack[-1].contains(scope):
@@ -111,7 +111,7 @@ class Thread:
 
 
 def times(lines):
-    """The tick of each line: its own time, or where that went back the tick after the line before."""
+    """The tick of each line: its own time or, if that goes back, the tick after the previous line."""
     newest, epoch, tick = None, 0, None
     for line in lines:
         match = re.fullmatch(r"(\d+) (\d+) ([{}|])(?: (.*))?", line)
@@ -169,7 +169,7 @@ def told(rows):
 
 
 def same(seed, what, found, expected):
-    """Both are lists, sets or dictionaries; says the first difference."""
+    """Both are lists, sets or dictionaries; reports the first differences."""
     if found != expected:
         found, expected = ([repr(item) for item in sorted(side.items() if isinstance(side, dict) else side, key=repr)]
                            for side in (found, expected))
@@ -202,7 +202,7 @@ def told_paths(tree):
 
 
 def has_begin_at_0(threads):
-    """Which a block cannot store: spec/format.md, section 4.2."""
+    """A block cannot store a scope that begins at tick 0: spec/format.md, section 4.2."""
     return any(scope.begin == 0 for thread in threads.values() for scope in thread.scopes)
 
 
@@ -238,7 +238,7 @@ def check(tracebed, folder, seed):
 
 
 def check_diff(tracebed, folder, seed):
-    """Two logs by module: what one has less than the other."""
+    """Two logs by module: their differences."""
     sides = []
     for side in range(2):
         lines = [line for line in logs.make(random.Random(2 * seed + side)) if re.match(r"\d{6,} \d+ [{}|] ", line)]

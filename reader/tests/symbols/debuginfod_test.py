@@ -1,9 +1,9 @@
 """
-'tracebed symbolize --debuginfod' against a server of its own: what is asked for, what comes of it, and that nobody is
-asked without the option.
+'tracebed symbolize --debuginfod' against a local server: its requests, their effect, and that no server is asked
+without the option.
 
-The server has the debug file of one program under its build-id, as debuginfod's protocol says: GET
-/buildid/BUILDID/debuginfo. Its log is the oracle for what goes over the network.
+The server has the debug file of one program under its build-id, by debuginfod's protocol: GET
+/buildid/BUILDID/debuginfo. Its log shows what was requested over the network.
 
     python3 reader/tests/symbols/debuginfod_test.py
 
@@ -127,7 +127,7 @@ class Debuginfod(unittest.TestCase):
         self.assertEqual(told.returncode, 0, told.stderr)
         self.assertNotIn("cannot query", told.stderr)
         self.assertEqual(server.asked.count(f"/buildid/{self.build_id}/debuginfo"), 1, server.asked)
-        self.assertEqual(len(set(server.asked)), len(server.asked), "something was asked for twice")
+        self.assertEqual(len(set(server.asked)), len(server.asked), "a file was requested twice")
         report = self.tracebed("report", "--allocations", self.trace).stdout
         self.assertRegex(report, r"inner .*subject\.c:5\n")
         report = self.tracebed("report", "--allocations", "--by=function", self.trace).stdout
@@ -219,6 +219,6 @@ if __name__ == "__main__":
     try:
         ctypes.CDLL("libdebuginfod.so.1")
     except OSError:
-        print("libdebuginfod.so.1 is not there: left out", file=sys.stderr)
+        print("skipped: libdebuginfod.so.1 is not installed", file=sys.stderr)
         sys.exit(0)
     cases.run_unittests()

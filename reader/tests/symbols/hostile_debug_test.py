@@ -1,11 +1,11 @@
 """
-ELF files and debug information made to do harm: who asks for symbols must get an answer all the same, and never a name
-that the program has not.
+Malicious ELF files and debug information: a request for symbols must still be answered, and never with a name that
+the program does not have.
 
-A program without a build-id is recorded, so that whatever stands at its path is read, and then replaced by one hostile
-file after the other. Sections are cut, sized and linked wrongly, one by one; debug information is written by hand:
-circles of origins, inlined functions as deep as the file is long, line tables of millions of rows, compressed sections
-that say to be larger than any memory.
+A program without a build-id is recorded, so that any file at its path is read, and is then replaced by one hostile
+file after another. Sections are truncated, and have wrong sizes and links, one at a time. Debug information is
+written by hand: cycles of origins, inlined functions nested as deep as the file is long, line tables of millions of
+rows, compressed sections that claim to be larger than any memory.
 
     python3 reader/tests/symbols/hostile_debug_test.py
 

@@ -1,6 +1,7 @@
 """
 One name for an id: the same function has the same name, function, file, line and module in the JSON of every verb, and
-in the reader's functions; in a trace whose program is there, in one that was symbolized, and where only that trace is.
+in the reader's functions; in a trace whose program is present, in a symbolized trace, and with only the latter
+present.
 
 A program is recorded twice, its calls and its allocations. Then its functions must be where its source has them,
 whichever verb is asked. The same for a language implementation, whose units are in the trace.
