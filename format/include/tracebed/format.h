@@ -206,7 +206,7 @@ enum tbed_drop_cause {
 #define TBED_STATUS_LIST(X)                                                                                  \
     X(OK, 0, "fine")                                                                                         \
     X(END, 1, "no more")                                                                                     \
-    X(ERR_ARGUMENT, 2, "an argument of the call is not allowed")                                             \
+    X(ERR_ARGUMENT, 2, "invalid argument")                                                                   \
     X(ERR_OPEN, 3, "cannot be opened")                                                                       \
     X(ERR_READ, 4, "cannot be read")                                                                         \
     X(ERR_WRITE, 5, "cannot be written")                                                                     \
@@ -219,50 +219,50 @@ enum tbed_drop_cause {
     X(ERR_NO_TIME, 12, "its clock does not count time")                                                      \
     X(ERR_CHANGED, 13, "the page was reused while it was read")                                              \
     X(ERR_NO_THREAD, 14, "no helper thread could be started")                                                \
-    X(ERR_CACHE_FULL, 15, "the reader keeps no more names, or none that long")                               \
+    X(ERR_CACHE_FULL, 15, "the reader's cache of names is full, or the name is too long for it")             \
     X(ERR_NOT_A_TRACE, 64, "not a tracebed file: the magic is missing")                                      \
     X(ERR_EMPTY, 65, "the file is empty")                                                                    \
     X(ERR_IS_DIRECTORY, 66, "it is a directory")                                                             \
     X(ERR_NOT_REGULAR, 67, "it is not a regular file")                                                       \
     X(ERR_HEADER_CUT, 68, "the file ends inside the header page")                                            \
-    X(ERR_VERSION, 69, "a format version that this reader does not know")                                    \
-    X(ERR_FLAGS, 70, "incompatible flags that this reader does not know")                                    \
+    X(ERR_VERSION, 69, "unknown format version")                                                             \
+    X(ERR_FLAGS, 70, "unknown incompatible flags")                                                           \
     X(ERR_HEADER_CHECKSUM, 71, "the header's checksum does not match")                                       \
     X(ERR_PAGE_SIZE, 72, "the page size is not a power of two from 4096 to 1048576")                         \
-    X(ERR_ID_SPACE, 73, "the partition of the ids is not version 1's")                                       \
-    X(ERR_CLOCK, 74, "the clock kind, rate or unit is not allowed")                                          \
+    X(ERR_ID_SPACE, 73, "the id ranges are not those of version 1")                                          \
+    X(ERR_CLOCK, 74, "invalid clock kind, rate or unit")                                                     \
     X(ERR_FILE_ID, 75, "the file id is 0")                                                                   \
     X(ERR_HEADER_ZERO, 76, "a reserved byte of the header is not zero")                                      \
     X(ERR_STATE, 77, "the state is neither open nor shut")                                                   \
     X(ERR_CLOSING_CHECKSUM, 78, "the closing checksum does not match")                                       \
     X(ERR_SHARED_ZERO, 79, "a reserved byte of the shared region is not zero")                               \
-    X(ERR_FILE_SIZE, 80, "the file's size is not what it was closed with")                                   \
-    X(ERR_PAGE_COUNT, 81, "the count of pages is not possible")                                              \
+    X(ERR_FILE_SIZE, 80, "the file's size differs from when it was closed")                                  \
+    X(ERR_PAGE_COUNT, 81, "impossible page count")                                                           \
     X(ERR_BLOCK_CUT, 96, "the file ends inside this page")                                                   \
-    X(ERR_BLOCK_KIND, 97, "unknown kind of block")                                                           \
-    X(ERR_BLOCK_SHIFT, 98, "the block's size is not allowed")                                                \
-    X(ERR_BLOCK_CELL, 99, "the cell number is not its own")                                                  \
-    X(ERR_BLOCK_PAGE, 100, "the page number is not its own")                                                 \
-    X(ERR_BLOCK_FILE, 101, "the file id is another file's")                                                  \
+    X(ERR_BLOCK_KIND, 97, "unknown block kind")                                                              \
+    X(ERR_BLOCK_SHIFT, 98, "invalid block size")                                                             \
+    X(ERR_BLOCK_CELL, 99, "wrong cell number")                                                               \
+    X(ERR_BLOCK_PAGE, 100, "wrong page number")                                                              \
+    X(ERR_BLOCK_FILE, 101, "the file id belongs to another file")                                            \
     X(ERR_BLOCK_STREAM, 102, "the stream was never handed out")                                              \
-    X(ERR_BLOCK_DEPTH, 103, "a depth of open spans that this kind cannot have")                              \
-    X(ERR_BLOCK_USED, 104, "the used size is not possible")                                                  \
+    X(ERR_BLOCK_DEPTH, 103, "a block of this kind cannot have open spans")                                   \
+    X(ERR_BLOCK_USED, 104, "impossible used size")                                                           \
     X(ERR_BLOCK_TICKS, 105, "the last tick is before the first")                                             \
     X(ERR_BLOCK_CHECKSUM, 106, "the checksum does not match")                                                \
     X(ERR_BLOCK_TAIL, 107, "bytes past the used part are not zero")                                          \
     X(ERR_BLOCK_UNSEALED, 108, "a block of a cleanly closed file is not sealed")                             \
     X(ERR_BLOCK_NOT_ZERO, 109, "a page without a block is not zero")                                         \
-    X(ERR_BLOCK_TWICE, 110, "the same block of the stream was seen before")                                  \
+    X(ERR_BLOCK_TWICE, 110, "duplicate block of the stream")                                                 \
     X(ERR_BLOCK_MISSING, 111, "a block of the stream is missing")                                            \
-    X(ERR_BLOCK_ORDINAL, 112, "the string page ordinal is not possible or was seen before")                  \
+    X(ERR_BLOCK_ORDINAL, 112, "the string page ordinal is impossible or a duplicate")                        \
     X(ERR_EVENT_TAG, 128, "an event word with tag 0")                                                        \
-    X(ERR_EVENT_TIME, 129, "a time advance that is not allowed")                                             \
-    X(ERR_EVENT_LENGTH, 130, "a record that goes past the end of its block")                                 \
-    X(ERR_EVENT_ARGUMENT, 131, "arguments that do not fill their record exactly")                            \
+    X(ERR_EVENT_TIME, 129, "invalid time advance")                                                           \
+    X(ERR_EVENT_LENGTH, 130, "a record extends beyond the end of its block")                                 \
+    X(ERR_EVENT_ARGUMENT, 131, "the arguments do not fill their record exactly")                             \
     X(ERR_EVENT_ZERO, 132, "a zero word before the end of a sealed block")                                   \
-    X(ERR_EVENT_STACK, 133, "the stored stack of open spans is not allowed")                                 \
-    X(ERR_STRING_ID, 160, "the id names no string page that is there")                                       \
-    X(ERR_STRING_LENGTH, 161, "the string's length is not possible")                                         \
+    X(ERR_EVENT_STACK, 133, "invalid stack of open spans")                                                   \
+    X(ERR_STRING_ID, 160, "the id refers to a string page that does not exist")                              \
+    X(ERR_STRING_LENGTH, 161, "impossible string length")                                                    \
     X(ERR_STRING_HASH, 162, "no string starts there, or it is damaged")                                      \
     X(ERR_STRING_END, 163, "the string's components do not end where it ends")                               \
     X(ERR_STRING_UTF8, 164, "the string is not UTF-8")                                                       \
@@ -271,16 +271,16 @@ enum tbed_drop_cause {
     X(ERR_STRING_DEPTH, 167, "the string nests too deep")                                                    \
     X(ERR_STRING_COMPONENTS, 168, "the string has too many components")                                      \
     X(ERR_STRING_BYTES, 169, "the string is too long")                                                       \
-    X(ERR_RECORD_LENGTH, 192, "a record's length is not possible")                                           \
-    X(ERR_RECORD_FIELD, 193, "a record's field is not possible")                                             \
-    X(ERR_RECORD_RANGE, 194, "a record's range of ids is not allowed")                                       \
-    X(ERR_PROFILE_VERSION, 224, "a profile of a version that is not known")                                  \
+    X(ERR_RECORD_LENGTH, 192, "impossible record length")                                                    \
+    X(ERR_RECORD_FIELD, 193, "impossible value in a record's field")                                         \
+    X(ERR_RECORD_RANGE, 194, "invalid range of ids in a record")                                             \
+    X(ERR_PROFILE_VERSION, 224, "unknown profile version")                                                   \
     X(ERR_PROFILE_STREAM, 225, "a stream of the profile is missing, or its header is wrong")                 \
-    X(ERR_PROFILE_PAGE, 226, "a page of the profile is of no known kind")                                    \
+    X(ERR_PROFILE_PAGE, 226, "unknown kind of page in the profile")                                          \
     X(ERR_PROFILE_CUT, 227, "the profile ends inside a page, a header, an event or an index record")         \
     X(ERR_PROFILE_STRING, 228, "a string of the profile is not terminated, or not UTF-8")                    \
     X(ERR_PROFILE_INDEX, 229, "an index record of the profile leads nowhere")                                \
-    X(ERR_PROFILE_EVENT, 230, "an event of the profile is not possible")
+    X(ERR_PROFILE_EVENT, 230, "impossible event in the profile")
 
 enum tbed_status {
 #define X(name, value, text) TBED_##name = value,

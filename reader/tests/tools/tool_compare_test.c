@@ -562,7 +562,7 @@ static void cut_profile_is_told(void **state)
            cut);
     bytes[4] = 77;
     write_whole(cut, bytes, nbytes);
-    EXPECT(2, "", "a version that is not known", "diff", whole, cut);
+    EXPECT(2, "", "unknown profile version", "diff", whole, cut);
     free(bytes);
 }
 
