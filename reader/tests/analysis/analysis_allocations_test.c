@@ -655,7 +655,7 @@ static void family_fork(struct family *family, uint64_t tick)
     fixture_stream_record(family->f, 1 + new, 20 + new);
 }
 
-/* Frees what the member has at the address; if it has nothing there, an address that nobody ever has. */
+/* Frees the member's block at the address; if it has none there, an address that is never allocated. */
 static void family_free(struct family *family, uint32_t number, uint64_t tick, uint32_t at)
 {
     struct member *member = &family->members[number];

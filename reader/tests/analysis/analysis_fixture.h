@@ -235,7 +235,7 @@ static inline void fixture_release(struct fixture *f, uint32_t stream, uint64_t 
     fixture_event(f, stream, tick, TBED_TAG_PAIR, 0, &pair, 1);
 }
 
-/* Section 6.2, "Slots". Of the last 8 bytes only 'tail_nbytes' are told: 8 for all. */
+/* Section 6.2, "Slots". Of the last 8 bytes only 'tail_nbytes' count: 8 for all. */
 static inline void fixture_release_slots(struct fixture *f, uint32_t stream, uint64_t tick, uint64_t address,
                                          uint64_t distance, const uint64_t *bits, uint32_t bits_count,
                                          uint32_t tail_nbytes)

@@ -243,7 +243,7 @@ static void large_blocks_agree(void **state)
     expect_agreement(f);
 }
 
-/* ---- What is out of the ordinary ---- */
+/* ---- Unusual traces ---- */
 
 static const struct tbed_span_row *row_of(struct tbed_statistics *statistics, uint32_t id)
 {
@@ -331,7 +331,7 @@ static void a_damaged_block_costs_itself_only(void **state)
     fixture_free(f);
 }
 
-/* An unknown tag word 0 in the middle: what stands before it counts. */
+/* An unknown tag word 0 in the middle: the events before it count. */
 static void a_damaged_word_ends_its_block(void **state)
 {
     struct fixture *f = fixture_new(4096);

@@ -41,7 +41,7 @@ static struct tbed_stacks *analyse_with(struct fixture *f, const struct tbed_sta
     struct tbed_stacks *stacks = NULL;
     struct tbed_reader *reader = fixture_open(f);
     assert_int_equal(tbed_stacks_make(reader, options, &stacks), TBED_OK);
-    tbed_reader_close(reader); /* a result stands by itself */
+    tbed_reader_close(reader); /* a result is independent of the reader */
     return stacks;
 }
 

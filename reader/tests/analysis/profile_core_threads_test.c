@@ -346,7 +346,7 @@ static void add(struct program *program, enum event_type type, uint64_t thread, 
     program->events[program->event_count++] = (struct event){type, thread, KIND_ID(kind), id, begin, end};
 }
 
-/* What nests, written when it ends. */
+/* Spans that nest, written when they end. */
 static uint64_t add_nested(struct program *program, uint64_t thread, uint64_t tick, unsigned depth)
 {
     uint64_t begin = tick;
@@ -366,7 +366,10 @@ static void make_nested(struct program *program)
     }
 }
 
-/* Anything: it overlaps, ends before it begins, stands in no order. Short ticks make ends meet. */
+/*
+ * Arbitrary spans: they overlap, end before they begin, and are unordered. The small range of ticks makes ends
+ * coincide.
+ */
 static void make_garbage(struct program *program, uint64_t tick_count)
 {
     while (program->event_count < EVENT_MAX) {
@@ -420,7 +423,7 @@ static void garbage_is_as_one_walk_finds_it(void **state)
     }
 }
 
-/* All children of one parent in the last chunk, in chunks of their own: none is ever a child where it is read. */
+/* All children of one parent in the last chunk, in chunks of their own: in none of these is the parent known. */
 static void children_in_other_chunks_find_their_parent(void **state)
 {
     (void)state;

@@ -31,8 +31,9 @@ static void three_make(struct three *three)
     trace_shut(&three->trace);
 }
 
-/* Verifies, wants exactly one damage with 'status' in 'page', and 'event_count' events that can still be
- * read. */
+/*
+ * Verifies, and expects exactly one damage with 'status' in 'page', and 'event_count' events that can still be read.
+ */
 static void expect(struct trace *trace, enum tbed_status status, uint64_t page, size_t event_count)
 {
     struct tbed_damage damage;
@@ -622,7 +623,8 @@ static void skip_hashes_reads_what_a_checksum_would_refuse(void **state)
         tbed_reader_open_memory(three.trace.bytes, three.trace.nbytes, &options, &reader, &error), TBED_OK);
     assert_int_equal(trace_events(reader, 1, NULL, 0), 6);
     assert_int_equal(tbed_damage_count(reader), 0);
-    assert_int_equal(tbed_reader_verify(reader), TBED_ERR_BLOCK_CHECKSUM); /* asked to check all, it does */
+    assert_int_equal(tbed_reader_verify(reader),
+                     TBED_ERR_BLOCK_CHECKSUM); /* if asked to check everything, it does */
     tbed_reader_close(reader);
     trace_free(&three.trace);
 }

@@ -298,7 +298,7 @@ static void no_memory_is_asked_for_by_a_count_in_the_file(void **state)
     struct trace trace = trace_make(2);
     struct trace_block records = trace_block_begin(&trace, 1, TBED_BLOCK_RECORDS, 1, 0);
     (void)state;
-    /* 2^28 pairs, told in a record of no more than a page; as a size that fits it would take 3 GiB */
+    /* 2^28 pairs claimed by a record of at most a page; with a matching size it would take 3 GiB */
     trace_record(&records, TBED_RECORD_BIND_LIST, (uint32_t[]){1u << 28, 0, 1, 1}, 4);
     trace_header(&trace)->page_count = tbed_le64_make(UINT32_MAX);
     trace_header(&trace)->next_stream = tbed_le64_make(UINT64_MAX);

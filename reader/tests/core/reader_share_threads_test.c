@@ -63,7 +63,7 @@ static void reader_is_shared_by_threads(void **state)
         assert_int_equal(workers[i].event_count, (PAGES - BAD_PAGES) * EVENTS_PER_PAGE);
         assert_int_equal(workers[i].good_name_count, 200);
     }
-    assert_int_equal(tbed_damage_count(reader), BAD_PAGES); /* each once, whoever came first */
+    assert_int_equal(tbed_damage_count(reader), BAD_PAGES); /* each once, whichever thread came first */
     tbed_reader_close(reader);
     trace_free(&trace);
 }

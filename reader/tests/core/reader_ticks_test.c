@@ -57,7 +57,7 @@ static void anchors_make_a_piecewise_linear_map(void **state)
     struct trace trace;
     struct trace_block block = start(&trace);
     (void)state;
-    /* from 1000: twice as fast as the header says, then half as fast; the records stand in another order */
+    /* from 1000: twice as fast as in the header, then half as fast; the records are in another order */
     add_anchor(&block, 5001000, 5000000000 + 14000000, 1000 + 14000000);
     add_anchor(&block, 2001000, 5000000000 + 4000000, 1000 + 4000000);
     struct tbed_reader *reader = trace_open(&trace);

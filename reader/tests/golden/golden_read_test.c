@@ -34,7 +34,7 @@ static bool is_of_question(enum tbed_status status)
            (status >= TBED_ERR_STRING_UNBOUND && status <= TBED_ERR_STRING_BYTES);
 }
 
-/* Valid files have no damage of any kind. In the others verifying may tell of ids that lead into the damage. */
+/* Valid files have no damage of any kind. In the others, verifying may report ids that refer to the damage. */
 static void list_damages(const struct tbed_reader *reader, const struct expected *expected, char *to,
                          size_t nbytes)
 {

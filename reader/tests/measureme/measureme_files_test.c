@@ -113,7 +113,7 @@ static void a_set_lives_without_string_files_but_not_without_events(void **state
     unlink(path_of(path, "set", ".events"));
     assert_fails(path_of(path, "set", ".string_data"), TBED_ERR_OPEN, 2);
     file_write(path_of(path, "set", ".events"), "", 0);
-    assert_int_equal(mm_open(path, &file, &error), TBED_OK); /* empty: the strings tell the version */
+    assert_int_equal(mm_open(path, &file, &error), TBED_OK); /* empty: the version is that of the strings */
     assert_int_equal(mm_event_count(file), 0);
     assert_text(file, 3, "bound last");
     mm_close(file);
@@ -189,7 +189,7 @@ static void opening_reads_page_headers_alone_and_what_is_released_leaves(void **
     assert_int_equal(sum, (uint64_t)COUNT * (COUNT - 1) / 2);
     assert_true(most > 0 && most < bytes.nbytes / 2);
     assert_true(resident_nbytes(start, 1) < bytes.nbytes / 16);
-    assert_int_equal(event_get(file, 5).id, 5); /* it comes back */
+    assert_int_equal(event_get(file, 5).id, 5); /* it is read again */
     mm_close(file);
     unlink(path);
     profile_bytes_free(&bytes);

@@ -272,7 +272,7 @@ static void many_are_asked_for_together(void **state)
     table_open(&f.table);
     const uint32_t ids[] = {NATIVE + 9, f.load,     STACK, NATIVE + 1,      NATIVE + 2,
                             BYTECODE,   NATIVE + 9, BOUND, TBED_ID_INVALID, NATIVE + 4};
-    tbed_names_prepare(f.table.reader, ids, sizeof ids / sizeof *ids, true); /* nobody is there to be asked */
+    tbed_names_prepare(f.table.reader, ids, sizeof ids / sizeof *ids, true); /* there is no resolver */
     assert_int_equal(tbed_reader_set_resolver(f.table.reader, &resolver), TBED_OK);
     tbed_names_prepare(f.table.reader, ids, sizeof ids / sizeof *ids, true);
     assert_int_equal(asked.prepares, 1);

@@ -347,7 +347,7 @@ static void expect_files(const char *options, const char *source, const char *he
     tbed_symbols_close(symbols);
 }
 
-/* Reproducible builds have names relative to wherever the sources are. Those that addr2line tells of DWARF 4. */
+/* Reproducible builds have names relative to wherever the sources are. Those that addr2line prints for DWARF 4. */
 static void names_of_files_may_be_relative(void **state)
 {
     static const char *const versions[] = {"-gdwarf-4", "-gdwarf-5"};
@@ -697,7 +697,7 @@ static struct file read_file(const char *path)
 
 static void write_file(const char *path, const uint8_t *bytes, size_t nbytes)
 {
-    unlink(path); /* whoever has the old one mapped keeps it */
+    unlink(path); /* a process that has mapped the old one keeps it */
     FILE *out = fopen(path, "wb");
     assert_non_null(out);
     assert_int_equal(fwrite(bytes, 1, nbytes, out), nbytes);

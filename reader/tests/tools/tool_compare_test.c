@@ -66,7 +66,7 @@ static const char *make_after(void)
                  {"tie b", 300, 1}, {"tie a", 100, 1});
 }
 
-/* Of text that stands in this order. */
+/* Expects these texts in this order. */
 static void expect_order(const char *text, const char *const parts[])
 {
     for (; *parts != NULL; parts++) {
@@ -179,7 +179,7 @@ static void patterns_match_as_documented(void **state)
     }
 }
 
-/* A label that a matcher which tries everything would take years for. */
+/* A label for which a backtracking matcher would take years. */
 static void long_labels_are_matched_in_no_time(void **state)
 {
     char text[3001];
@@ -203,7 +203,7 @@ static void exit_code_tells_only_when_asked(void **state)
     EXPECT(0, NULL, "", "diff", "--exit-code", "-e*", before, after);
 }
 
-/* The same times, told by clocks of other rates; and counts, which are no time. */
+/* The same times from clocks with other rates, and counts, which are not times. */
 static void clocks_are_converted_or_refused(void **state)
 {
     const char *ns = CALLS("ns.tbed", NS, {"x", 2000, 1}, {"y", 400, 1});

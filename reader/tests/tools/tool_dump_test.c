@@ -109,7 +109,7 @@ static void threads_are_merged_by_time(void **state)
     two = strstr(stream.out, "two");
     assert_non_null(two);
     assert_null(strstr(two, "three"));
-    assert_says(time.out, "same #"); /* told apart by their numbers */
+    assert_says(time.out, "same #"); /* distinguished by their numbers */
     end_run(&time);
     end_run(&stream);
 }

@@ -54,7 +54,7 @@ static void start_profile(struct profile *profile)
     profile->event_nbytes = profile->string_nbytes = 8;
 }
 
-/* 'metadata' stands at 'metadata_id'. */
+/* 'metadata' is the string of 'metadata_id'. */
 static const char *write_profile(const struct profile *profile, const char *name, uint64_t metadata_id)
 {
     const char *path = in_folder(name);

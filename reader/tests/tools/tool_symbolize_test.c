@@ -178,7 +178,7 @@ static void an_annotation_adds_no_process(void **state)
     struct tbed_location location;
     struct tbed_frame_info frame;
     (void)state;
-    const char *path = in_folder("given.tbed"); /* of a clock that nobody here has */
+    const char *path = in_folder("given.tbed"); /* from a clock that this machine does not have */
     assert_true(shell_run(run_folder, "cp $OLDPWD/spec/golden/valid/given.tbed %s", path));
     assert_int_equal(tbed_writer_open(path, &options, &writer, NULL), TBED_OK);
     struct tbed_frame_names names[2] = {{tbed_string_intern(writer, "f", 1), TBED_ID_INVALID, 7}, {0}};
