@@ -239,7 +239,7 @@ static void give_up(struct tbed_symbols *symbols, struct module *module, const c
 static bool ask_once(struct tbed_symbols *symbols, struct module *module, const uint64_t *pcs, size_t count,
                      uint32_t wants)
 {
-    char trouble[SYMBOL_TROUBLE_NBYTES] = "what its reader said makes no sense";
+    char trouble[SYMBOL_TROUBLE_NBYTES] = "its reader sent an invalid answer";
     struct symbol_question question = {.wants = wants & (module->wants | ~(uint32_t)SYMBOL_WANT_FRAMES),
                                        .path = module->path,
                                        .build_id = module->build_id,

@@ -242,6 +242,6 @@ bool tbed_symbol_process_ask(struct symbol_process *process, const struct symbol
         snprintf(trouble, SYMBOL_TROUBLE_NBYTES, "its reader took longer than %u s",
                  process->timeout_ms / 1000);
     else
-        snprintf(trouble, SYMBOL_TROUBLE_NBYTES, "what its reader said makes no sense");
+        snprintf(trouble, SYMBOL_TROUBLE_NBYTES, "its reader sent an invalid answer");
     return false;
 }
