@@ -189,29 +189,58 @@ static void read_words(struct reading *reading)
 
 /* ---- What the block leaves open ---- */
 
-/* Spans deeper than the block stores, down to 'depth': they come behind those that it knows, which they contain. */
-static bool leave_deep(struct reading *reading, uint64_t depth)
+static void reverse(struct open_span *items, size_t count)
+{
+    for (size_t i = 0; i < count / 2; i++) {
+        struct open_span other = items[i];
+        items[i] = items[count - 1 - i];
+        items[count - 1 - i] = other;
+    }
+}
+
+/*
+ * Puts the spans that are deeper than the block stores at the bottom of the stack, as far out as they are known. They are
+ * looked for from the inside out, so they are added at the top first, in the wrong order.
+ */
+static bool find_deep(struct reading *reading)
 {
     struct block_spans *spans = reading->spans;
-    for (; spans->stack.deep > depth; spans->stack.deep--) {
-        struct before_span before;
-        if (tbed_reader_is_reused(spans->reader) ||
-            !tbed_look_back(&spans->back, spans->stack.deep - 1, &before))
-            break; /* what is around it is not known either */
+    struct open_stack *stack = &spans->stack;
+    size_t inner_count = stack->count;
+    struct before_span before;
+    tbed_look_back_from(&spans->back, &spans->block, reading->index);
+    for (; stack->deep > 0 && tbed_look_back(&spans->back, stack->deep - 1, &before); stack->deep--) {
+        if (!tbed_open_stack_reserve(stack, 1))
+            return false;
         struct tbed_assembled span = {.begin_tick = before.begin_tick,
-                                      .end_tick = reading->last_tick,
+                                      .stream = spans->block.stream,
                                       .id = before.id,
-                                      .category = before.category};
-        if (spans->count == spans->room) {
-            struct block_span *items = realloc(spans->items, (spans->room * 2) * sizeof *items);
-            if (items == NULL)
-                return false;
-            spans->items = items;
-            spans->room *= 2;
-        }
-        add_item(spans, &span, before.begin_tick != 0 ? TBED_STEP_OPEN : TBED_STEP_UNKNOWN);
+                                      .category = before.category,
+                                      .was_begun = true};
+        stack->items[stack->count++] = (struct open_span){span, before.begin_tick != 0};
     }
-    spans->unnamed_count += spans->stack.deep > depth ? spans->stack.deep - depth : 0;
+    reverse(stack->items, stack->count);
+    reverse(stack->items + (stack->count - inner_count), inner_count);
+    tbed_look_back_from(&spans->back, &spans->block, reading->index); /* for the inner ones */
+    return true;
+}
+
+/* Is the stack sure to be the one that 'next' starts with? Then only what the block stores need be compared. */
+static bool is_followed_by(const struct block_spans *spans, const struct tbed_block *next)
+{
+    return next->sequence == spans->block.sequence + 1 && !spans->is_damaged &&
+           next->depth == spans->stack.deep + spans->stack.count;
+}
+
+static bool have_items(struct block_spans *spans, size_t count)
+{
+    if (count <= spans->room)
+        return true;
+    struct block_span *items = realloc(spans->items, count * 2 * sizeof *items);
+    if (items == NULL)
+        return false;
+    spans->items = items;
+    spans->room = count * 2;
     return true;
 }
 
@@ -221,15 +250,21 @@ static bool leave_open(struct reading *reading)
     struct open_stack *stack = &spans->stack;
     struct tbed_block next;
     bool has_next = tbed_block_after(spans->reader, &spans->block, reading->index, &next);
+    bool is_sure = stack->deep == 0 || (has_next && is_followed_by(spans, &next));
+    if (!is_sure && !tbed_reader_is_reused(spans->reader) && !find_deep(reading))
+        return false;
     size_t kept = has_next ? tbed_open_stack_kept(stack, &next) : 0;
+    if (!have_items(spans, spans->count + stack->count - kept))
+        return false;
     while (stack->count > kept) {
         struct open_span *open = &stack->items[--stack->count];
         open->span.end_tick = reading->last_tick;
         add_ended(spans, &open->span, open->is_known ? TBED_STEP_OPEN : TBED_STEP_UNKNOWN);
     }
-    if (stack->deep == 0 || kept > 0)
-        return true;
-    return leave_deep(reading, has_next ? next.depth : 0);
+    uint64_t depth = has_next ? next.depth : 0;
+    if (kept == 0 && stack->deep > depth)
+        spans->unnamed_count += stack->deep - depth;
+    return true;
 }
 
 static uint64_t tick_before(const struct block_spans *spans, size_t index)

@@ -116,23 +116,46 @@ static bool is_too_deep(struct look_back *back, uint64_t depth)
     return replay(back, &least) && least > depth;
 }
 
-/* Goes back one block of the stream. */
-static bool go_back(struct look_back *back)
+/*
+ * Blocks are missing between the one at hand and 'after': is the span at that depth one that was open before them? The
+ * assembler's rule, as tbed_open_stack_kept() has it.
+ */
+static bool outlasts_gap(struct look_back *back, const struct tbed_block *after, uint64_t depth)
 {
-    struct tbed_block before;
-    if (back->block_index == 0 || back->index - back->block_index == LOOK_BACK_MAX ||
-        !tbed_block_before(back->reader, &back->block, back->block_index - 1, &before))
+    uint64_t least, begin_tick, stored_depth = after->depth - after->stored_count;
+    uint32_t id;
+    if (back->replayed != back->block_index + 1 && !replay(back, &least))
         return false;
-    back->block = before;
-    back->block_index--;
-    return true;
+    uint64_t open_count = back->replayed_depth + back->span_count;
+    if (depth >= open_count || open_count < stored_depth)
+        return false;
+    if (depth < stored_depth || depth < back->replayed_depth)
+        return true;
+    const struct before_span *span = &back->spans[depth - back->replayed_depth];
+    tbed_block_open_span(after, (uint32_t)(depth - stored_depth), &begin_tick, &id);
+    return begin_tick == span->begin_tick && id == span->id;
+}
+
+/* Goes back one block of the stream. False: nothing before the block is about the span; the block at hand stays. */
+static bool go_back(struct look_back *back, uint64_t depth)
+{
+    struct tbed_block after = back->block;
+    size_t after_index = back->block_index;
+    if (!tbed_block_previous(back->reader, &back->block, &back->block_index))
+        return false;
+    bool is_next = back->block.sequence + 1 == after.sequence;
+    if (back->index - back->block_index <= LOOK_BACK_MAX && (is_next || outlasts_gap(back, &after, depth)))
+        return true;
+    back->block = after;
+    back->block_index = after_index;
+    return false;
 }
 
 bool tbed_look_back(struct look_back *back, uint64_t depth, struct before_span *span_ret)
 {
     uint64_t least;
     while (is_too_deep(back, depth))
-        if (!go_back(back))
+        if (!go_back(back, depth))
             return false;
     if (back->replayed != back->block_index + 1 && !replay(back, &least))
         return false;

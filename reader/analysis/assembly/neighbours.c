@@ -18,6 +18,22 @@ bool tbed_block_before(const struct tbed_reader *reader, const struct tbed_block
            block_ret->sequence + 1 == next->sequence;
 }
 
+bool tbed_block_previous(const struct tbed_reader *reader, struct tbed_block *block, size_t *index)
+{
+    uint32_t stream = block->stream;
+    struct tbed_block previous;
+    size_t first, count;
+    tbed_stream_blocks(reader, stream, &first, &count);
+    for (size_t i = *index; i > first; i--) {
+        if (tbed_event_block_get(reader, i - 1, &previous) != TBED_OK || previous.stream != stream)
+            continue;
+        *block = previous;
+        *index = i - 1;
+        return true;
+    }
+    return false;
+}
+
 bool tbed_block_after(const struct tbed_reader *reader, const struct tbed_block *block, size_t index,
                       struct tbed_block *next_ret)
 {

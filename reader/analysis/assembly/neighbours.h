@@ -12,6 +12,9 @@
 bool tbed_block_before(const struct tbed_reader *reader, const struct tbed_block *next, size_t index,
                        struct tbed_block *block_ret);
 
+/* Goes from a block to the good one of its stream before it, whatever is missing between them. False: there is none. */
+bool tbed_block_previous(const struct tbed_reader *reader, struct tbed_block *block, size_t *index);
+
 /* The next good block of the stream behind block 'index', which is 'block', whatever is missing between them. */
 bool tbed_block_after(const struct tbed_reader *reader, const struct tbed_block *block, size_t index,
                       struct tbed_block *next_ret);

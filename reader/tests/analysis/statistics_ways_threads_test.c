@@ -46,6 +46,14 @@ static void odd_event(struct fixture *f, uint32_t stream, uint64_t tick, unsigne
     }
 }
 
+/* Of 100 events. Where a stream may get deeper than a block stores, its depth rises and falls in long waves. */
+static uint32_t begin_share(uint32_t depth_max, uint32_t event)
+{
+    if (depth_max <= 64)
+        return 48;
+    return event / 400 % 2 == 0 ? 75 : 25;
+}
+
 /* 'odd' happens now and then, late enough for the fast loop to have begun. */
 static void random_stream(struct fixture *f, uint32_t stream, unsigned odd, uint32_t depth_max,
                           uint64_t *random)
@@ -59,7 +67,7 @@ static void random_stream(struct fixture *f, uint32_t stream, unsigned odd, uint
             tick -= 20;
         if (i > 1500 && dice == 1)
             odd_event(f, stream, tick, odd, id, random);
-        else if (s->depth < depth_max && (dice < 48 || s->depth == 0))
+        else if (s->depth < depth_max && (dice < begin_share(depth_max, i) || s->depth == 0))
             fixture_begin(f, stream, tick, id);
         else if (dice < 95 && s->depth > 0)
             fixture_end(f, stream, tick, false);
