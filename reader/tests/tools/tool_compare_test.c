@@ -277,7 +277,7 @@ static void damage_is_told_and_costs_exit_1(void **state)
     free(bytes);
     EXPECT(1, "  load\n", "damaged.tbed: damaged in", "diff", path, damaged);
     EXPECT(1, "\"state\":\"both\"", "damaged.tbed: damaged in", "diff", "--json", path, damaged);
-    EXPECT(1, "damaged; what is intact was read.", "damaged.tbed: damaged in", "aggregate", path, path,
+    EXPECT(1, "damaged; everything intact was read.", "damaged.tbed: damaged in", "aggregate", path, path,
            damaged);
     EXPECT(1, NULL, "cut.tbed: damaged in", "diff", cut, path);
 }
@@ -558,8 +558,8 @@ static void cut_profile_is_told(void **state)
     const char *cut = in_folder("cut.mm_profdata");
     write_whole(cut, bytes, nbytes - 1);
     EXPECT(1, "\"rows\":[{", "cut.mm_profdata: damaged in", "diff", "--json", whole, cut);
-    EXPECT(1, "places are damaged; what is intact was read.", "the profile ends inside", "aggregate", whole,
-           cut);
+    EXPECT(1, "places are damaged; everything intact was read.", "the profile ends inside", "aggregate",
+           whole, cut);
     bytes[4] = 77;
     write_whole(cut, bytes, nbytes);
     EXPECT(2, "", "unknown profile version", "diff", whole, cut);

@@ -147,15 +147,14 @@ static void put_warning(const char *path, uint64_t count, const char *one, const
 
 void compare_put_warnings(const struct compare_run *run)
 {
-    put_warning(run->path, run->drop_count, "RECORD IS MISSING: it could not be stored.",
-                "RECORDS ARE MISSING: they could not be stored.");
-    put_warning(run->path, run->damage_count, "place is damaged; what is intact was read.",
-                "places are damaged; what is intact was read.");
+    put_warning(run->path, run->drop_count, "RECORD WAS DROPPED.", "RECORDS WERE DROPPED.");
+    put_warning(run->path, run->damage_count, "place is damaged; everything intact was read.",
+                "places are damaged; everything intact was read.");
     put_warning(run->path, run->totals.open_span_count,
                 "span never ended, and counts until the last event of its thread.",
                 "spans never ended, and count until the last events of their threads.");
-    put_warning(run->path, run->totals.unknown_begin_count, "span has no known begin, and no time.",
-                "spans have no known begin, and no time.");
+    put_warning(run->path, run->totals.unknown_begin_count, "span with an unknown begin is not timed.",
+                "spans with an unknown begin are not timed.");
     put_warning(run->path, run->totals.inverted_count, "span ends before it begins; it counts with no time.",
                 "spans end before they begin; they count with no time.");
     put_warning(run->path, run->totals.negative_count,

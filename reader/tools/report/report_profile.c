@@ -344,8 +344,8 @@ void report_profile_warnings(const struct report *report)
         "labels' spans have children that took longer than they did; their self times are shown as 0.");
     put_oddity(totals->open_span_count, "span never ended; it counts until the last event of its thread.",
                "spans never ended; they count until the last events of their threads.");
-    put_oddity(totals->unknown_begin_count, "span has no known begin; it has no time.",
-               "spans have no known begin; they have no time.");
+    put_oddity(totals->unknown_begin_count, "span with an unknown begin is not timed.",
+               "spans with an unknown begin are not timed.");
 }
 
 void report_profile_text(const struct report *report)

@@ -118,7 +118,7 @@ static void put_span_notes(const struct tbed_span_row *row)
     if (row->open_count != 0)
         printf("%s never ended", tool_format_count(buffer, row->open_count));
     if (row->unknown_count != 0)
-        printf("%s%s ended with no known begin", row->open_count != 0 ? ", " : "",
+        printf("%s%s with an unknown begin", row->open_count != 0 ? ", " : "",
                tool_format_count(buffer, row->unknown_count));
     printf("]%s", tool_plain());
 }
