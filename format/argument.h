@@ -43,6 +43,12 @@ static inline bool tbed_argument_is_scalar(uint32_t type)
     return type >= TBED_ARG_U64 && type <= TBED_ARG_ID;
 }
 
+/* What a COUNTER may count with. */
+static inline bool tbed_argument_is_number(uint32_t type)
+{
+    return type >= TBED_ARG_U64 && type <= TBED_ARG_F64;
+}
+
 /* Checks that 'argument_count' arguments fill 'nwords' words exactly. Errors: EVENT_ARGUMENT. */
 enum tbed_status tbed_arguments_check(const uint64_t *at, size_t nwords, uint32_t argument_count);
 

@@ -23,8 +23,7 @@ static bool starts_with_number(struct tbed_extended_head head, const uint64_t *p
 {
     if (head.argument_count == 0 || head.nwords < 2)
         return false;
-    uint32_t type = tbed_argument_head_load(tbed_word_load(payload)).type;
-    return type >= TBED_ARG_U64 && type <= TBED_ARG_F64;
+    return tbed_argument_is_number(tbed_argument_head_load(tbed_word_load(payload)).type);
 }
 
 enum tbed_status tbed_extended_check(struct tbed_extended_head head, const uint64_t *payload,

@@ -5,6 +5,7 @@
  */
 #include "reader/analysis/assembly/block_spans.h"
 
+#include "format/argument.h"
 #include "format/event.h"
 #include "reader/analysis/assembly/neighbours.h"
 #include "reader/core/events/decode.h"
@@ -19,6 +20,7 @@ struct reading {
     uint64_t base, previous; /* tick of delta 0; tick of the event before */
     uint64_t last_tick;      /* the latest */
     size_t index;
+    struct tbed_event counter; /* take_plain_counter() sets what differs from one to the next */
 };
 
 void tbed_block_spans_free(struct block_spans *spans)
@@ -128,23 +130,57 @@ static bool take_time(struct reading *reading, uint64_t word)
     return true;
 }
 
-/* A SPAN without arguments, which is what an import consists of, needs no event to be made of it. */
-static inline bool take_plain_span(struct reading *reading, uint64_t word)
+static inline uint32_t category_of(uint32_t aux)
 {
-    if (reading->end - reading->at < 3)
-        return false;
-    struct tbed_extended_head head = tbed_extended_head_load(tbed_word_load(reading->at + 1));
-    if (head.type != TBED_EXT_SPAN || head.nwords != 2 || head.argument_count != 0)
-        return false;
+    return aux == 0 || aux > TBED_ID_MAX ? TBED_ID_INVALID : aux;
+}
+
+/* A SPAN without arguments, which is what an import mostly consists of, needs no event to be made of it. */
+static inline void take_plain_span(struct reading *reading, uint64_t word, uint32_t aux)
+{
     struct block_spans *spans = reading->spans;
     uint64_t tick = reading->base + tbed_event_delta(word);
-    uint32_t category = head.aux == 0 || head.aux > TBED_ID_MAX ? TBED_ID_INVALID : head.aux;
     spans->items[spans->count++] = (struct block_span){tbed_word_load(reading->at + 2), tick,
-                                                       tbed_event_id(word), category, TBED_STEP_END};
+                                                       tbed_event_id(word), category_of(aux), TBED_STEP_END};
     spans->whole_count++;
     pass_tick(reading, tick);
     reading->at += 3;
+}
+
+/* Most of the rest of an import: a COUNTER with its value and nothing more. False: the value is not a number. */
+static inline bool take_plain_counter(struct reading *reading, uint64_t word, uint32_t aux)
+{
+    struct tbed_argument_head head = tbed_argument_head_load(tbed_word_load(reading->at + 2));
+    struct block_spans *spans = reading->spans;
+    struct tbed_event *counter = &reading->counter;
+    if (!tbed_argument_is_number(head.type) || head.nbytes != 8 || head.name_id > TBED_ID_MAX)
+        return false;
+    counter->id = tbed_event_id(word);
+    counter->category = category_of(aux);
+    counter->tick = reading->base + tbed_event_delta(word);
+    counter->counter_value.type = head.type;
+    counter->counter_value.name_id = head.name_id;
+    counter->counter_value.value.u64 = tbed_word_load(reading->at + 3);
+    pass_tick(reading, counter->tick);
+    if (spans->other != NULL)
+        spans->other(spans->other_context, spans, counter, (size_t)(reading->at - spans->block.words));
+    reading->at += 4;
     return true;
+}
+
+/* Takes what an import consists of. False: it is something else. */
+static inline bool take_plain(struct reading *reading, uint64_t word)
+{
+    size_t left = (size_t)(reading->end - reading->at);
+    if (left < 3)
+        return false;
+    struct tbed_extended_head head = tbed_extended_head_load(tbed_word_load(reading->at + 1));
+    if (head.type == TBED_EXT_SPAN && head.nwords == 2 && head.argument_count == 0) {
+        take_plain_span(reading, word, head.aux);
+        return true;
+    }
+    return head.type == TBED_EXT_COUNTER && head.nwords == 3 && head.argument_count == 1 && left >= 4 &&
+           take_plain_counter(reading, word, head.aux);
 }
 
 /* Takes the event at 'at'. False: the block ends here. */
@@ -152,7 +188,7 @@ static inline bool take_word(struct reading *reading, uint64_t word)
 {
     uint32_t tag = tbed_event_tag(word);
     size_t nwords = 1;
-    if (tag == TBED_TAG_EXTENDED && take_plain_span(reading, word))
+    if (tag == TBED_TAG_EXTENDED && take_plain(reading, word))
         return true;
     if (tag == TBED_TAG_TIME)
         return take_time(reading, word);
@@ -292,7 +328,11 @@ enum tbed_status tbed_block_spans_read(struct block_spans *spans, size_t index)
                               .base = block->first_tick,
                               .previous = tick_before(spans, index),
                               .last_tick = block->first_tick,
-                              .index = index};
+                              .index = index,
+                              .counter = {.type = TBED_EVENT_COUNTER,
+                                          .stream = block->stream,
+                                          .extended = true,
+                                          .counter_value.nbytes = 8}};
     tbed_look_back_from(&spans->back, block, index);
     if (!tbed_open_stack_enter(&spans->stack, block, 0))
         return TBED_ERR_MEMORY;
