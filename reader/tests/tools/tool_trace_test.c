@@ -46,6 +46,7 @@ static void info_explains_an_unclosed_trace(void **state)
     const char *path = make_unclosed("unclosed.tbed");
     (void)state;
     EXPECT(0, "not cleanly closed", "", "info", path);
+    EXPECT(0, "3 unsealed blocks have no checksum yet.", "", "info", "spec/golden/valid/killed.tbed");
     EXPECT(0, "nothing to repair", "", "info", path);
     EXPECT(0, "\"cleanly_closed\":false,\"being_written\":false", "", "info", "--json", path);
 }

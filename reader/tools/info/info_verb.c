@@ -131,7 +131,7 @@ static void put_closed(const struct state *state)
     put_field("");
     printf("%s unsealed block%s ha%s no checksum yet.\n",
            tool_format_count(count, info->unsealed_block_count), info->unsealed_block_count == 1 ? "" : "s",
-           info->unsealed_block_count == 1 ? "ies" : "y");
+           info->unsealed_block_count == 1 ? "s" : "ve");
 }
 
 static const char *clock_name(enum tbed_clock clock)
