@@ -5,6 +5,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "format/argument.h"
 #include "reader/analysis/trace/trace_worker.h"
 #include "reader/tests/analysis/analysis_fixture.h"
 
@@ -16,7 +17,23 @@
 
 /* ---- Random traces ---- */
 
-enum { ODD_NOTHING, ODD_WHOLE, ODD_BACK, ODD_UNKNOWN, ODD_LEAVE, ODD_CATEGORY, ODD_COUNT };
+enum { ODD_NOTHING, ODD_WHOLE, ODD_BACK, ODD_UNKNOWN, ODD_LEAVE, ODD_CATEGORY, ODD_COUNTER, ODD_COUNT };
+
+/* A COUNTER of each type of number in turn. */
+static void odd_counter(struct fixture *f, uint32_t stream, uint64_t tick, uint32_t id, uint64_t *random)
+{
+    uint32_t type = TBED_ARG_U64 + fixture_random(random) % 3;
+    double number = (double)(fixture_random(random) % 1000) - 500;
+    uint64_t words[3] = {
+        tbed_extended_head_make(
+            (struct tbed_extended_head){.type = TBED_EXT_COUNTER, .argument_count = 1, .nwords = 3}),
+        tbed_argument_head_make((struct tbed_argument_head){.type = type, .nbytes = 8, .name_id = 1}),
+        (uint64_t)(int64_t)number,
+    };
+    if (type == TBED_ARG_F64)
+        memcpy(&words[2], &number, sizeof number);
+    fixture_event(f, stream, tick, TBED_TAG_EXTENDED, id, words, 3);
+}
 
 static void odd_event(struct fixture *f, uint32_t stream, uint64_t tick, unsigned odd, uint32_t id,
                       uint64_t *random)
@@ -40,6 +57,9 @@ static void odd_event(struct fixture *f, uint32_t stream, uint64_t tick, unsigne
         break;
     case ODD_CATEGORY:
         fixture_instant(f, stream, tick, id);
+        break;
+    case ODD_COUNTER:
+        odd_counter(f, stream, tick, id, random);
         break;
     default:
         break;
@@ -187,6 +207,18 @@ static void expect_same_row(const struct tbed_span_row *a, const struct tbed_spa
     assert_int_equal(a->p999_ticks, b->p999_ticks);
 }
 
+static void expect_same_counters(const struct tbed_statistics *left, const struct tbed_statistics *right)
+{
+    const struct tbed_counter_row *a, *b;
+    for (size_t i = 0; (a = tbed_statistics_counter(left, i)) != NULL; i++) {
+        b = tbed_statistics_counter(right, i);
+        assert_non_null(b);
+        assert_int_equal(a->id, b->id);
+        assert_int_equal(a->count, b->count);
+        assert_true(a->last == b->last && a->min == b->min && a->max == b->max);
+    }
+}
+
 static void expect_same(const struct tbed_statistics *left, const struct tbed_statistics *right)
 {
     struct tbed_statistics_totals a, b;
@@ -196,6 +228,8 @@ static void expect_same(const struct tbed_statistics *left, const struct tbed_st
     for (; tbed_statistics_span(left, i) != NULL && tbed_statistics_span(right, i) != NULL; i++)
         expect_same_row(tbed_statistics_span(left, i), tbed_statistics_span(right, i));
     assert_true(tbed_statistics_span(left, i) == NULL && tbed_statistics_span(right, i) == NULL);
+    expect_same_counters(left, right);
+    assert_int_equal(a.counter_count, b.counter_count);
     assert_int_equal(a.event_count, b.event_count);
     assert_int_equal(a.begin_count, b.begin_count);
     assert_int_equal(a.end_count, b.end_count);
