@@ -336,7 +336,9 @@ def check_trace(trace, parent_open=None, is_killed=False):
         near = 2 * 100 if is_killed else 0
         expect(abs(len(told) - len(traced)) <= near, f"{key}: logged {len(told)}, traced {len(traced)} {traced[-3:]}")
         count += len(traced)
-    expect(trace.drops() == 0, f"dropped: {trace.info['drops']}")
+    # A killed program may have been in the middle of one record, which was never committed.
+    allowed = {"interrupted": 1} if is_killed else {}
+    expect(trace.info["drops"] in ({}, allowed), f"dropped: {trace.info['drops']}")
     return count
 
 
