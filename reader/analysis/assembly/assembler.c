@@ -1,8 +1,8 @@
 /*
  * The assembler: a merge of streams, each with the stack of its open spans.
  *
- * Blocks are entered before their first event is read. Where the stack that a block stores is not the one that the
- * events before it left, what is missing from it was left open there.
+ * A block is entered before its first event is read. Spans that the preceding events left on the stack and that
+ * the block does not store as open were left open there.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,7 +18,7 @@
 struct track {
     struct open_stack stack;
     uint32_t stream;
-    uint64_t last_tick; /* of the block at hand */
+    uint64_t last_tick; /* of the current block */
 };
 
 struct tbed_assembler {
@@ -29,10 +29,10 @@ struct tbed_assembler {
     struct number_map by_stream;
     struct open_span *left; /* open, and not reported yet */
     size_t left_count, left_room, left_at;
-    struct tbed_event event; /* read, and not taken yet */
+    struct tbed_event event; /* read but not taken yet */
     struct tbed_assembled span;
     bool has_event, is_at_end, is_out_of_memory;
-    bool is_reused; /* blocks may be overwritten behind the merge: arguments do not last */
+    bool is_reused; /* blocks may be overwritten during the merge, so arguments are not kept */
 };
 
 /* ---- Spans that are left open ---- */
@@ -51,7 +51,7 @@ static bool have_left(struct tbed_assembler *assembler, size_t count)
     return true;
 }
 
-/* All but the outermost 'kept'. */
+/* All spans except the outermost 'kept'. */
 static void leave(struct tbed_assembler *assembler, struct track *track, size_t kept)
 {
     struct open_stack *stack = &track->stack;
@@ -113,7 +113,7 @@ static void leave_all(struct tbed_assembler *assembler)
     assembler->is_at_end = true;
 }
 
-/* ---- A life ---- */
+/* ---- Opening and closing ---- */
 
 enum tbed_status tbed_assembler_open(struct tbed_reader *reader, const uint32_t *streams, size_t stream_count,
                                      struct tbed_assembler **assembler_ret)
@@ -178,7 +178,7 @@ static void give_left(struct tbed_assembler *assembler, struct tbed_step *step_r
                                    .span = &assembler->span};
 }
 
-/* Reads the next event, or what all streams leave open. */
+/* Reads the next event, or the spans that all streams leave open. */
 static enum tbed_status read_event(struct tbed_assembler *assembler)
 {
     assembler->left_count = assembler->left_at = 0;

@@ -13,7 +13,7 @@
 
 #include <stdlib.h>
 
-/* Where the reading stands. */
+/* The position in the block being read. */
 struct reading {
     struct block_spans *spans;
     const uint64_t *at, *end;
@@ -44,7 +44,7 @@ enum tbed_status tbed_block_get_stable(const struct tbed_reader *reader, size_t 
     return tbed_block_copy(block_ret, words) ? TBED_OK : TBED_ERR_CHANGED;
 }
 
-/* An event takes a word or more, and every span of the stack becomes an item at most once. */
+/* An event takes at least a word, and every span of the stack becomes at most one item. */
 static bool have_room(struct block_spans *spans, const struct tbed_block *block)
 {
     size_t word_count = (size_t)block->nbytes / 8, room = word_count + block->stored_count;
@@ -70,7 +70,7 @@ static inline void add_item(struct block_spans *spans, const struct tbed_assembl
         (struct block_span){span->begin_tick, span->end_tick, span->id, span->category, kind};
 }
 
-/* The span, which is off the stack now, began before the block: what is it besides? */
+/* The span has been removed from the stack and began before the block: looks up its other properties. */
 static void find_begin(struct block_spans *spans, struct tbed_assembled *span)
 {
     struct before_span before;
@@ -135,7 +135,7 @@ static inline uint32_t category_of(uint32_t aux)
     return aux == 0 || aux > TBED_ID_MAX ? TBED_ID_INVALID : aux;
 }
 
-/* A SPAN without arguments, which is what an import mostly consists of, needs no event to be made of it. */
+/* A SPAN without arguments, the most frequent event in an import, is taken without decoding it in full. */
 static inline void take_plain_span(struct reading *reading, uint64_t word, uint32_t aux)
 {
     struct block_spans *spans = reading->spans;
@@ -147,7 +147,7 @@ static inline void take_plain_span(struct reading *reading, uint64_t word, uint3
     reading->at += 3;
 }
 
-/* Most of the rest of an import: a COUNTER with its value and nothing more. False: the value is not a number. */
+/* Most other events of an import: a COUNTER with its value and nothing else. False: the value is not a number. */
 static inline bool take_plain_counter(struct reading *reading, uint64_t word, uint32_t aux)
 {
     struct tbed_argument_head head = tbed_argument_head_load(tbed_word_load(reading->at + 2));
@@ -168,7 +168,7 @@ static inline bool take_plain_counter(struct reading *reading, uint64_t word, ui
     return true;
 }
 
-/* Takes what an import consists of. False: it is something else. */
+/* Takes the events that imports mostly consist of. False: it is another event. */
 static inline bool take_plain(struct reading *reading, uint64_t word)
 {
     size_t left = (size_t)(reading->end - reading->at);
@@ -223,7 +223,7 @@ static void read_words(struct reading *reading)
     }
 }
 
-/* ---- What the block leaves open ---- */
+/* ---- Spans that the block leaves open ---- */
 
 static void reverse(struct open_span *items, size_t count)
 {
@@ -235,8 +235,8 @@ static void reverse(struct open_span *items, size_t count)
 }
 
 /*
- * Puts the spans that are deeper than the block stores at the bottom of the stack, as far out as they are known. They are
- * looked for from the inside out, so they are added at the top first, in the wrong order.
+ * Puts the spans that are deeper than the block stores at the bottom of the stack, as far out as they are known.
+ * They are searched from the inside out, so they are first added at the top in reverse order.
  */
 static bool find_deep(struct reading *reading)
 {
@@ -261,7 +261,10 @@ static bool find_deep(struct reading *reading)
     return true;
 }
 
-/* Is the stack sure to be the one that 'next' starts with? Then only what the block stores need be compared. */
+/*
+ * Is the stack certain to be the one that 'next' starts with? Then only the spans that the block stores need
+ * comparing.
+ */
 static bool is_followed_by(const struct block_spans *spans, const struct tbed_block *next)
 {
     return next->sequence == spans->block.sequence + 1 && !spans->is_damaged &&

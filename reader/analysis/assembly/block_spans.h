@@ -1,6 +1,7 @@
 /*
- * The spans of one event block, by themselves: an instance of the assembler for analyses that read blocks in any order,
- * and on all cores. A block stores the spans that are open at its start; what it leaves open shows in the next one.
+ * The spans of a single event block: an instance of the assembler for analyses that read blocks in any order and
+ * on all cores. A block stores the spans that are open at its start; the next block shows which spans it leaves
+ * open.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,31 +23,35 @@ struct block_spans {
     size_t count, room;
     uint64_t begin_count, end_count, whole_count; /* events */
     uint64_t decrease_count;                      /* events with a tick below the one before */
-    uint64_t unnamed_count; /* spans left open that no block names: they are not among the items */
+    uint64_t
+        unnamed_count; /* spans that the next block does not list as open: they are not among the items */
     struct tbed_block block;
-    bool is_damaged; /* not all of the block could be read */
+    bool is_damaged; /* part of the block could not be read */
 
     /* The caller's, before the first block. */
     const struct tbed_reader *reader;
-    bool has_categories; /* wanted also of spans that began before the block */
-    /* Called for every event that neither begins nor ends a span; NULL: nobody asks. 'word' is its place in the block. */
+    bool has_categories; /* also wanted for spans that began before the block */
+    /*
+     * Called for every event that neither begins nor ends a span; may be NULL. 'word' is its position in the
+     * block.
+     */
     void (*other)(void *context, const struct block_spans *spans, const struct tbed_event *event,
                   size_t word);
     void *other_context;
 
-    struct look_back back; /* with 'reader' and 'least_depths' from the caller */
+    struct look_back back; /* the caller sets 'reader' and 'least_depths' */
     struct open_stack stack;
-    uint64_t *copy; /* of a block that may be reused meanwhile */
+    uint64_t *copy; /* of a block that may be reused while it is being read */
 };
 
 /*
- * Reads event block 'index'. Nothing of the block before stays.
+ * Reads event block 'index'. Nothing is kept of the previous block.
  * Errors: the block's ERR_BLOCK_…, ERR_CHANGED, ERR_MEMORY.
  */
 enum tbed_status tbed_block_spans_read(struct block_spans *spans, size_t index);
 void tbed_block_spans_free(struct block_spans *spans);
 
-/* Gets event block 'index'; where blocks may be reused while they are read, a copy of it in '*copy'. Errors: as above. */
+/* Gets event block 'index', as a copy in '*copy' if blocks may be reused while they are read. Errors: as above. */
 enum tbed_status tbed_block_get_stable(const struct tbed_reader *reader, size_t index, uint64_t **copy,
                                        struct tbed_block *block_ret);
 

@@ -1,8 +1,9 @@
 /*
  * Where spans began; see look_back.h.
  *
- * A span began in the latest block before in which no more than those around it were open at one time. Of two that end
- * in a block the latter has fewer around it, so the search goes on where it was.
+ * A span began in the latest earlier block in which, at some time, no more spans were open than those around it.
+ * If two spans end in a block, the second has fewer around it, so the search continues from the current
+ * position.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,7 +14,7 @@
 
 #include <stdlib.h>
 
-/* Blocks; a span that is longer than that is not found. */
+/* In blocks; the begin of a span is not found further back than that. */
 #define LOOK_BACK_MAX 65536u
 
 void tbed_look_back_free(struct look_back *back)
@@ -27,7 +28,7 @@ void tbed_look_back_from(struct look_back *back, const struct tbed_block *block,
     back->block_index = back->index = index;
 }
 
-/* A span for each word and each stored one is enough. */
+/* One span for each word and each stored span is enough. */
 static bool have_room(struct look_back *back, const struct tbed_block *block)
 {
     size_t room = (size_t)block->nbytes / 8 + block->stored_count;
@@ -41,7 +42,7 @@ static bool have_room(struct look_back *back, const struct tbed_block *block)
     return true;
 }
 
-/* What an event does to the number of open spans: 1, -1 or 0. A begin's category is in '*head'. */
+/* By how much an event changes the number of open spans: 1, -1 or 0. A begin's category is stored in '*head'. */
 static int step_of(uint64_t word, const uint64_t *at, struct tbed_extended_head *head)
 {
     uint32_t tag = tbed_event_tag(word);
@@ -63,7 +64,7 @@ static void load_stored(struct look_back *back, const struct tbed_block *block)
     }
 }
 
-/* Fills what is open at the block's end. Returns the fewest spans that were open in it. */
+/* Fills in the spans that are open at the block's end. Returns the fewest spans that were open in it. */
 static uint64_t replay_block(struct look_back *back, const struct tbed_block *block)
 {
     uint64_t least = block->depth, base = block->first_tick;
@@ -104,7 +105,7 @@ static bool replay(struct look_back *back, uint64_t *least_ret)
     return true;
 }
 
-/* Might the block at hand be the one? */
+/* True if the span began before the current block. */
 static bool is_too_deep(struct look_back *back, uint64_t depth)
 {
     uint64_t least = 0;
@@ -117,8 +118,8 @@ static bool is_too_deep(struct look_back *back, uint64_t depth)
 }
 
 /*
- * Blocks are missing between the one at hand and 'after': is the span at that depth one that was open before them? The
- * assembler's rule, as tbed_open_stack_kept() has it.
+ * Blocks are missing between the current one and 'after': is the span at that depth one that was open before
+ * them? The rule is that of tbed_open_stack_kept(), which the assembler uses.
  */
 static bool outlasts_gap(struct look_back *back, const struct tbed_block *after, uint64_t depth)
 {
@@ -136,7 +137,10 @@ static bool outlasts_gap(struct look_back *back, const struct tbed_block *after,
     return begin_tick == span->begin_tick && id == span->id;
 }
 
-/* Goes back one block of the stream. False: nothing before the block is about the span; the block at hand stays. */
+/*
+ * Moves back one block of the stream. False: earlier blocks have no information on the span; the current block
+ * stays.
+ */
 static bool go_back(struct look_back *back, uint64_t depth)
 {
     struct tbed_block after = back->block;

@@ -1,5 +1,5 @@
 /*
- * The blocks beside a block in its stream.
+ * The blocks before and after a block in its stream.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -8,14 +8,19 @@
 
 #include <tracebed/reader.h>
 
-/* True if block 'index' is a good one and directly before block 'next' of the same stream; then it is filled. */
+/* True if block 'index' is good and directly precedes block 'next' in the same stream; then it is filled in. */
 bool tbed_block_before(const struct tbed_reader *reader, const struct tbed_block *next, size_t index,
                        struct tbed_block *block_ret);
 
-/* Goes from a block to the good one of its stream before it, whatever is missing between them. False: there is none. */
+/*
+ * Moves to the previous good block of the stream, even if blocks between them are missing. False: there is none.
+ */
 bool tbed_block_previous(const struct tbed_reader *reader, struct tbed_block *block, size_t *index);
 
-/* The next good block of the stream behind block 'index', which is 'block', whatever is missing between them. */
+/*
+ * The next good block of the stream after block 'index', which is 'block', even if blocks between them are
+ * missing.
+ */
 bool tbed_block_after(const struct tbed_reader *reader, const struct tbed_block *block, size_t index,
                       struct tbed_block *next_ret);
 

@@ -28,13 +28,16 @@ bool tbed_open_stack_reserve(struct open_stack *stack, size_t count)
 
 /* ---- From block to block ---- */
 
-/* How deep the outermost span lies that the block stores. */
+/* The depth of the outermost span that the block stores. */
 static uint64_t stored_depth(const struct tbed_block *block)
 {
     return block->depth - block->stored_count;
 }
 
-/* Is it the span that the block lists at that depth? Deeper ones than a block lists are taken to be open still. */
+/*
+ * Is it the span that the block lists at that depth? Spans deeper than a block lists are assumed to be still
+ * open.
+ */
 static bool is_open_in(const struct tbed_assembled *span, uint64_t depth, const struct tbed_block *block)
 {
     uint64_t begin_tick;
@@ -51,7 +54,10 @@ size_t tbed_open_stack_kept(const struct open_stack *stack, const struct tbed_bl
     while (kept < stack->count && stack->deep + kept < block->depth &&
            is_open_in(&stack->items[kept].span, stack->deep + kept, block))
         kept++;
-    /* Nothing is known of spans between those that are kept and those that the block lists: it is another stack. */
+    /*
+     * Nothing is known of spans between those kept and those that the block lists, so the stack is a different
+     * one.
+     */
     return stack->deep + kept < stored_depth(block) ? 0 : kept;
 }
 
@@ -66,7 +72,7 @@ bool tbed_open_stack_enter(struct open_stack *stack, const struct tbed_block *bl
         struct tbed_assembled span = {.stream = block->stream, .category = TBED_ID_INVALID};
         tbed_block_open_span(block, (uint32_t)(depth - stored_depth(block)), &span.begin_tick, &span.id);
         if (depth - stack->deep <
-            stack->count) /* a begin at tick 0 cannot be told from one that is not known */
+            stack->count) /* a begin at tick 0 is indistinguishable from an unknown one */
             stack->items[depth - stack->deep].is_known = span.begin_tick != 0;
         else
             stack->items[stack->count++] = (struct open_span){span, span.begin_tick != 0};
@@ -76,7 +82,7 @@ bool tbed_open_stack_enter(struct open_stack *stack, const struct tbed_block *bl
 
 /* ---- Ends ---- */
 
-/* What an END itself reports of its span. */
+/* The fields of a span that its END contains. */
 static struct open_span span_of_end(const struct tbed_event *event)
 {
     return (struct open_span){

@@ -1,6 +1,7 @@
 /*
- * The open spans of one stream, and what an event does to them: the one place that knows which events begin and end
- * spans. The assembler keeps a stack from a stream's first block to its last; the block reader fills one for each block.
+ * The open spans of one stream and the effect of an event on them: the only code that knows which events begin
+ * and end spans. The assembler keeps one stack per stream, from the first block to the last; the block reader
+ * fills one for each block.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,33 +12,35 @@
 
 struct open_span {
     struct tbed_assembled span;
-    bool is_known; /* its begin tick is */
+    bool is_known; /* its begin tick is known */
 };
 
-/* Starts with zeros, freed by tbed_open_stack_free(). */
+/* Must be zeroed before use; freed by tbed_open_stack_free(). */
 struct open_stack {
     struct open_span *items; /* the outermost first */
     size_t count, room;
-    uint64_t deep; /* open spans below those, which nothing is known of */
+    uint64_t deep; /* open spans outside those, about which nothing is known */
 };
 
 void tbed_open_stack_free(struct open_stack *stack);
 
-/* Room for 'count' more. False: no memory. */
+/* Reserves room for 'count' more. False: no memory. */
 bool tbed_open_stack_reserve(struct open_stack *stack, size_t count);
 
 /*
- * How many of the spans, from the outermost on, are still open at the start of 'block', the next one of the stream that
- * there is. All others were left open.
+ * How many of the spans, counted from the outermost, are still open at the start of 'block', the next existing
+ * block of the stream. The others were left open.
  */
 size_t tbed_open_stack_kept(const struct open_stack *stack, const struct tbed_block *block);
 
-/* Makes the stack that of the block's start; 'kept' is what tbed_open_stack_kept() said. False: no memory. */
+/*
+ * Sets the stack to that of the block's start; 'kept' is the result of tbed_open_stack_kept(). False: no memory.
+ */
 bool tbed_open_stack_enter(struct open_stack *stack, const struct tbed_block *block, size_t kept);
 
 /*
- * Takes the innermost span off, by an END or a LEAVE. TBED_STEP_OPEN: it never ends; then its 'end_tick' is the caller's to
- * fill in: the last tick of its stream.
+ * Removes the innermost span, ended by an END or a LEAVE. TBED_STEP_OPEN: it never ends, and the caller sets its
+ * 'end_tick' to the last tick of its stream.
  */
 enum tbed_step_kind tbed_open_stack_end(struct open_stack *stack, const struct tbed_event *event,
                                         struct tbed_assembled *span_ret);
@@ -53,7 +56,10 @@ static inline struct tbed_assembled tbed_span_of_event(const struct tbed_event *
                                    .arguments = event->arguments};
 }
 
-/* What an event is to the spans. There must be room for one more. '*span_ret' is untouched for TBED_STEP_EVENT. */
+/*
+ * Applies an event to the stack, which must have room for one more span. For TBED_STEP_EVENT '*span_ret' is
+ * untouched.
+ */
 static inline enum tbed_step_kind tbed_open_stack_take(struct open_stack *stack,
                                                        const struct tbed_event *event,
                                                        struct tbed_assembled *span_ret)

@@ -1,6 +1,6 @@
 /*
- * The allocation events of one stream, one after another; all others are passed over. What a cursor does, but
- * for the one loop that follows a process: nothing is copied that it does not need.
+ * Iterates over the allocation events of one stream and skips all others. It does the work of a cursor for the
+ * one loop that follows a process, and copies nothing that the loop does not need.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,7 +12,7 @@
 #include "reader/core/events/decode.h"
 #include "reader/core/file/reader_state.h"
 
-/* What a FREE of slots has still to give. */
+/* The part of a FREE of slots that has not been returned yet. */
 struct allocation_slots {
     const char *at; /* further bits */
     size_t nbytes;
@@ -28,7 +28,7 @@ struct allocation_source {
     uint64_t base;
     struct allocation_slots slots;
     uint64_t newest_address; /* the heap's, of this stream */
-    struct heap_event event; /* what tbed_allocation_source_next() found */
+    struct heap_event event; /* the result of tbed_allocation_source_next() */
 };
 
 static inline void tbed_allocation_source_open(struct allocation_source *source, struct tbed_reader *reader,
@@ -53,7 +53,7 @@ static inline bool tbed_allocation_source_turn(struct allocation_source *source)
     return false;
 }
 
-/* Gives up the rest of the block. */
+/* Skips the rest of the block. */
 static inline bool tbed_allocation_source_skip(struct allocation_source *source, enum tbed_status status,
                                                uint64_t word)
 {
@@ -64,7 +64,7 @@ static inline bool tbed_allocation_source_skip(struct allocation_source *source,
     return false;
 }
 
-/* The range of a munmap or mremap. False: it is none. */
+/* The range of a munmap or mremap. False: the call is neither. */
 static inline bool tbed_allocation_source_range(const struct tbed_event *event, uint64_t *nbytes_ret)
 {
     struct tbed_arguments at = event->arguments;
@@ -84,7 +84,7 @@ static inline bool tbed_allocation_source_slot(struct allocation_source *source)
     struct allocation_slots *slots = &source->slots;
     while (slots->bits == 0 && slots->nbytes > 0) {
         size_t step = slots->nbytes < 8 ? slots->nbytes : 8;
-        memcpy(&slots->bits, slots->at, step); /* little-endian, as all of a trace; zero above */
+        memcpy(&slots->bits, slots->at, step); /* little-endian, like everything in a trace; zero above */
         slots->at += step;
         slots->nbytes -= step;
         slots->address = slots->next_address;
@@ -116,7 +116,7 @@ static inline bool tbed_allocation_source_slots_open(struct allocation_source *s
     return true;
 }
 
-/* An event of any kind, decoded whole. True if it was one of an allocation. */
+/* Decodes an event of any kind in full. True if it was an allocation event. */
 static inline bool tbed_allocation_source_long(struct allocation_source *source, uint64_t word)
 {
     struct tbed_event event = {.type = TBED_EVENT_UNKNOWN};
@@ -147,7 +147,7 @@ static inline bool tbed_allocation_source_long(struct allocation_source *source,
     return event.type == TBED_EVENT_ALLOC || event.type == TBED_EVENT_FREE;
 }
 
-/* Whatever the loop below leaves: the zero word, TIME, records. True if it was an event of an allocation. */
+/* Handles what the loop below does not: the zero word, TIME, records. True if it was an allocation event. */
 static __attribute__((noinline)) bool tbed_allocation_source_other(struct allocation_source *source,
                                                                    uint64_t word)
 {
@@ -166,7 +166,7 @@ static __attribute__((noinline)) bool tbed_allocation_source_other(struct alloca
     return false;
 }
 
-/* An allocation or a free in two words, which is what nearly all are. */
+/* An allocation or a free in two words, which is the form of nearly all of them. */
 static inline bool tbed_allocation_source_pair(struct allocation_source *source, uint64_t word)
 {
     struct heap_event *found = &source->event;
@@ -208,7 +208,7 @@ static inline bool tbed_allocation_source_next(struct allocation_source *source)
     }
 }
 
-/* Where the eighth event from here says that its block is, if all are pairs; anything else if not. */
+/* The address in the eighth event from here if all events are pairs of words; otherwise meaningless. */
 static inline uint64_t tbed_allocation_source_ahead(const struct allocation_source *source)
 {
     if (source->end - source->at < 16)

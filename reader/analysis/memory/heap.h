@@ -12,13 +12,13 @@
 
 struct heap_site {
     struct tbed_allocation_sums sums;
-    uint64_t peak_number; /* the heap's, when sums.peak_nbytes was last made to fit */
+    uint64_t peak_number; /* the heap's, when sums.peak_nbytes was last adjusted */
     uint32_t id;
 };
 
-/* The parts of the time, in memory of whoever opened the heap. */
+/* The intervals of --over-time, in memory of the caller that opened the heap. */
 struct heap_moments {
-    struct tbed_allocation_moment *at; /* NULL: not asked for */
+    struct tbed_allocation_moment *at; /* NULL: not requested */
     size_t count, now;
     uint64_t first_tick, ticks_each;
     bool has_begun;
@@ -35,15 +35,15 @@ struct heap {
     uint64_t peak_number; /* raised with each new peak */
     struct heap_moments moments;
 
-    /* Forked processes. A parent is finished before its children are begun. */
+    /* Forked processes. A parent is finished before its children are started. */
     const struct heap *parent; /* NULL: none that has allocation events */
-    uint64_t fork_tick;        /* what the parent had given out by then may be freed here */
+    uint64_t fork_tick;        /* addresses that the parent had allocated by then may be freed here */
     bool has_children;
     uint64_t last_fork_tick; /* of all children */
     struct given_map given;  /* up to then; kept if there are children */
 };
 
-/* How many generations up a block may come from: a limit for traces that were made to be slow. */
+/* How many generations back a block may come from. The limit bounds the time that a malicious trace can cost. */
 #define HEAP_GENERATIONS_MAX 64
 
 /* An event of type ALLOC, FREE or REALLOC. */
@@ -56,7 +56,7 @@ struct heap_event {
     bool is_mapping; /* ALLOC or REALLOC of a mapping, FREE of a range of 'nbytes' */
 };
 
-/* An event with this address will come soon. Always inline: a call that only prefetches does nothing to gcc. */
+/* An event with this address follows soon. Must be inlined: gcc drops calls to a function that only prefetches. */
 static inline __attribute__((always_inline)) void tbed_heap_prefetch(const struct heap *heap,
                                                                      uint64_t address)
 {
@@ -69,16 +69,16 @@ static inline __attribute__((always_inline)) void tbed_heap_prefetch(const struc
 void tbed_heap_open(struct heap *heap);
 void tbed_heap_close(struct heap *heap);
 
-/* 'child' was forked from 'parent', which is read first. */
+/* Records that 'child' was forked from 'parent', which must be read first. */
 void tbed_heap_fork(struct heap *parent, struct heap *child, uint64_t fork_tick);
 
 /*
- * Takes the process's next event. '*newest_address' is the block that the event before of the same stream
- * allocated, 0 if none, and becomes that of this event. False: no memory.
+ * Applies the process's next event. '*newest_address' is the block allocated by the previous event of the same
+ * stream, or 0, and is updated to that of this event. False: no memory.
  */
 bool tbed_heap_take(struct heap *heap, const struct heap_event *event, uint64_t *newest_address);
 
-/* After the last event: the sites' shares of the peak are made to fit, what is live is let go of. */
+/* To be called after the last event: adjusts the sites' shares of the peak and frees the map of live blocks. */
 void tbed_heap_finish(struct heap *heap);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * The blocks of memory that are live at one moment, and the addresses that ever were given out, by address.
+ * Two hash maps by address: the blocks of memory that are live at one moment, and all addresses ever allocated.
  *
- * Open addressing with linear probing; a removal moves what stands after it up, so there are no tombstones
- * and a long trace leaves no traces. Address 0 marks a free place: no allocation has it.
+ * Open addressing with linear probing. A removal moves the following entries up, so there are no tombstones, and
+ * lookups do not slow down over a long trace. Address 0 marks a free slot: no allocation has it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -27,7 +27,10 @@ struct live_map {
     unsigned shift; /* room is 2^(64 - shift); 64: none yet */
 };
 
-/* Where an address belongs. They are multiples of 8 or 16 close together: a multiplication spreads them. */
+/*
+ * The home slot of an address. Addresses are multiples of 8 or 16 and close together; the multiplication spreads
+ * them.
+ */
 static inline size_t tbed_address_home(uint64_t address, unsigned shift)
 {
     return (size_t)((address * 0x9E3779B97F4A7C15u) >> shift);
@@ -36,16 +39,16 @@ static inline size_t tbed_address_home(uint64_t address, unsigned shift)
 void tbed_live_map_open(struct live_map *map);
 void tbed_live_map_close(struct live_map *map);
 
-/* The block at the address; NULL: there is none. Valid until the next add or remove. */
+/* The block at the address, or NULL. Valid until the next add or remove. */
 struct live_block *tbed_live_map_find(const struct live_map *map, uint64_t address);
 
-/* Adds a block whose address is not 0 and not there. False: no memory. */
+/* Adds a block, whose address must not be 0 or already present. False: no memory. */
 bool tbed_live_map_add(struct live_map *map, const struct live_block *block);
 
-/* Removes a block that find gave. */
+/* Removes a block returned by find. */
 void tbed_live_map_remove(struct live_map *map, struct live_block *block);
 
-/* Addresses, and when each was first given out. Nothing is removed. */
+/* Addresses with the tick of their first allocation. Nothing is removed. */
 struct given_address {
     uint64_t address, tick;
 };
@@ -59,10 +62,13 @@ struct given_map {
 void tbed_given_map_open(struct given_map *map);
 void tbed_given_map_close(struct given_map *map);
 
-/* The address, which is not 0, was given out at 'tick'; the first tick counts. False: no memory. */
+/*
+ * Records that the address, which must not be 0, was allocated at 'tick'; the first tick is kept. False: no
+ * memory.
+ */
 bool tbed_given_map_add(struct given_map *map, uint64_t address, uint64_t tick);
 
-/* True if the address was given out at 'tick' or before. */
+/* True if the address was allocated at 'tick' or before. */
 bool tbed_given_map_has(const struct given_map *map, uint64_t address, uint64_t tick);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * Mappings of memory that are live at one moment: ranges that do not overlap, by address. There are few of them, so they
- * stand in one sorted array.
+ * The memory mappings that are live at one moment: disjoint ranges, sorted by address. There are few of them, so
+ * they are stored in one sorted array.
  *
- * A mapping may lose parts, and come to pieces. It is gone with its last piece.
+ * A mapping may lose parts and be split into pieces. It is gone when its last piece is.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -28,20 +28,20 @@ struct mappings { /* zero: none */
 
 void tbed_mappings_close(struct mappings *mappings);
 
-/* Adds one that overlaps none; its number is set here. False: no memory. */
+/* Adds a mapping that must not overlap any other, and sets its number. False: no memory. */
 bool tbed_mappings_add(struct mappings *mappings, struct mapping mapping);
 
-/* More are followed by no kernel's default; of a trace that was made to be slow the rest is let go of. */
+/* Bounds the time that a malicious trace can cost: at this number, all mappings are given up. */
 #define MAPPINGS_MAX 32768u
 
-/* Before each cut: one in the middle of a mapping adds one. False: no memory. */
+/* To be called before each cut, since a cut in the middle of a mapping adds a piece. False: no memory. */
 bool tbed_mappings_make_room(struct mappings *mappings);
 
-/* Takes out the lowest part that lies in the range. False: there is none. '*is_last_ret': its mapping is gone. */
+/* Removes the lowest part that lies in the range. False: there is none. '*is_last_ret': its mapping is gone. */
 bool tbed_mappings_cut(struct mappings *mappings, uint64_t start, uint64_t end, struct mapping *part_ret,
                        bool *is_last_ret);
 
-/* The first piece that ends above the address; NULL: none. */
+/* The first piece that ends above the address, or NULL. */
 const struct mapping *tbed_mappings_above(const struct mappings *mappings, uint64_t address);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Totals of which every field is a count: they are added up as the arrays they are.
+ * Totals whose fields are all counts, so that they can be added up as arrays.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,7 +21,7 @@ static inline void tbed_counts_add(void *into, const void *from, size_t nbytes)
     }
 }
 
-/* 'into' and 'from' point to the same struct, of counts only. */
+/* 'into' and 'from' point to the same type of struct, which holds only counts. */
 #define TBED_COUNTS_ADD(into, from)                                                                          \
     do {                                                                                                     \
         _Static_assert(sizeof *(into) % sizeof(uint64_t) == 0, "counts only");                               \

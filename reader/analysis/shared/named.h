@@ -1,5 +1,5 @@
 /*
- * Ids put together by what they are called: each id gets its text, and ids with one text form a group.
+ * Groups ids by name: each id gets its text, and ids with the same text form a group.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,20 +9,20 @@
 #include <tracebed/analysis.h>
 
 struct named {
-    const char *text; /* terminated; the names' own */
+    const char *text; /* NUL-terminated; owned by the names */
     size_t nbytes;
     uint32_t id;
     void *thing; /* the caller's */
 };
 
-/* Texts in large pieces; they never move. */
+/* Texts in large chunks, which never move. */
 struct named_piece;
 struct named_texts {
     struct named_piece *pieces;
 };
 void tbed_named_texts_free(struct named_texts *texts);
 
-/* The text of an id as the options name it, as snprintf() would. */
+/* The text of an id under these options; the return value is that of snprintf(). */
 size_t tbed_named_text(const struct tbed_reader *reader, const struct tbed_analysis_options *options,
                        uint32_t id, char *buffer, size_t buffer_nbytes);
 
@@ -31,10 +31,10 @@ enum tbed_status tbed_named_resolve(struct named_texts *texts, const struct tbed
                                     const struct tbed_analysis_options *options, struct named *items,
                                     size_t count);
 
-/* How many items from 'first' on have its text; 0 past the last. */
+/* The number of items from 'first' on that have the same text; 0 past the last. */
 size_t tbed_named_group(const struct named *items, size_t count, size_t first);
 
-/* Takes the options as they were given, whatever their size, into a whole struct. Errors: ERR_ARGUMENT. */
+/* Copies the caller's options, whatever their size, into a complete struct. Errors: ERR_ARGUMENT. */
 enum tbed_status tbed_analysis_options_load(const struct tbed_analysis_options *given,
                                             struct tbed_analysis_options *options_ret);
 

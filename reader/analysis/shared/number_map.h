@@ -1,5 +1,5 @@
 /*
- * A hash map from 64-bit keys to numbers. Nothing is removed but everything.
+ * A hash map from 64-bit keys to numbers. Single keys cannot be removed.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,7 +12,7 @@
 
 struct number_map_place {
     uint64_t key;
-    uint32_t value; /* + 1; 0: a free place */
+    uint32_t value; /* + 1; 0: a free slot */
 };
 
 struct number_map {
@@ -25,10 +25,10 @@ struct number_map {
 /* The key's number, or NUMBER_MAP_NONE. */
 uint32_t tbed_number_map_find(const struct number_map *map, uint64_t key);
 
-/* Adds a key that is not there. False: no memory. */
+/* Adds a key, which must not be present. False: no memory. */
 bool tbed_number_map_add(struct number_map *map, uint64_t key, uint32_t value);
 
-void tbed_number_map_clear(struct number_map *map); /* the room stays */
+void tbed_number_map_clear(struct number_map *map); /* keeps the allocated room */
 void tbed_number_map_free(struct number_map *map);
 
 #endif

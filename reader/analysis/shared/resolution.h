@@ -1,5 +1,5 @@
 /*
- * Durations of traces whose times are known to more than a tick: spec/format.md, section 8.3.
+ * Durations in traces whose clock has a resolution coarser than a tick: spec/format.md, section 8.3.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-/* Both times cut to the resolution, in ticks; 0 where time goes back. */
+/* The difference of both times, each rounded down to the resolution, in ticks; 0 if time decreases. */
 static inline uint64_t tbed_ticks_between(uint64_t resolution, uint64_t from, uint64_t to)
 {
     if (resolution > 1) {

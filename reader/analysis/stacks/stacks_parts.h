@@ -13,7 +13,7 @@
 
 /* ---- Labels: texts by number, shared by all workers (stacks_labels.c) ---- */
 
-/* Numbers by id. Starts with zeros. */
+/* Label numbers by id. Must be zeroed before use. */
 struct stack_ids {
     struct stack_id {
         uint32_t id, label; /* label + 1; 0: free */
@@ -24,11 +24,11 @@ struct stack_ids {
 struct stack_label {
     char *text; /* terminated */
     size_t nbytes;
-    uint32_t id; /* the lowest that is called so; INVALID: none, or no worker has met it */
+    uint32_t id; /* the lowest id with this text; INVALID: none, or no worker has met one */
 };
 
 #define STACK_LABEL_PLACE                                                                                    \
-    0x80000000u /* in a label's number: it is a place's, and has no text before the end */
+    0x80000000u /* in a label's number: it is a code location's, and has no text until the end */
 
 struct stack_labels {
     const struct tbed_reader *reader;
@@ -51,19 +51,21 @@ enum tbed_status tbed_stack_labels_open(struct stack_labels *labels, const struc
                                         const struct tbed_stacks_options *options);
 void tbed_stack_labels_close(struct stack_labels *labels);
 
-/* The number of a text, made when it is new. Errors: ERR_MEMORY, also if all texts would have more than
- * TBED_LABELS_NBYTES_MAX. */
+/*
+ * The number of a text, created if the text is new. Errors: ERR_MEMORY, also if the texts would take more than
+ * TBED_LABELS_NBYTES_MAX in total.
+ */
 enum tbed_status tbed_stack_label_intern(struct stack_labels *labels, const char *text, size_t nbytes,
                                          uint32_t *label_ret);
 
-/* The number of a text that is there already. False: it is not. One thread at a time. */
+/* The number of an existing text. False: there is none. Only one thread may call it at a time. */
 bool tbed_stack_label_find(const struct stack_labels *labels, const char *text, size_t nbytes,
                            uint32_t *label_ret);
 
 /* The number of the label of an id. Errors: ERR_MEMORY. */
 enum tbed_status tbed_stack_label_make(struct stack_labels *labels, uint32_t id, uint32_t *label_ret);
 
-/* After the events: all places get their labels. Errors: ERR_MEMORY. */
+/* To be called after the events: gives all code locations their labels. Errors: ERR_MEMORY. */
 enum tbed_status tbed_stack_labels_name(struct stack_labels *labels);
 
 /* The number of a label that has a text. */
@@ -72,7 +74,7 @@ static inline uint32_t tbed_stack_label_named(const struct stack_labels *labels,
     return label & STACK_LABEL_PLACE ? labels->places[label & ~STACK_LABEL_PLACE] : label;
 }
 
-/* As tbed_stack_label_make(). 'ids' are those that one worker has met: so no event takes the lock. */
+/* Like tbed_stack_label_make(). 'ids' caches the ids that one worker has met, so that no event takes the lock. */
 enum tbed_status tbed_stack_id_label(struct stack_ids *ids, struct stack_labels *labels, uint32_t id,
                                      uint32_t *label_ret);
 
@@ -88,7 +90,7 @@ struct stack_node {
 };
 
 struct stack_tree {
-    struct stack_node *nodes; /* [0] is the top; parents stand before their children */
+    struct stack_node *nodes; /* [0] is the top; parents come before their children */
     size_t count, room;
     uint32_t *slots; /* by hash of (parent, label): node; 0 is free; a power of two */
     size_t slot_count;
@@ -97,7 +99,7 @@ struct stack_tree {
 enum tbed_status tbed_stack_tree_open(struct stack_tree *tree);
 void tbed_stack_tree_close(struct stack_tree *tree);
 
-/* The child of 'parent' with that label, made when it is new. Errors: ERR_MEMORY. */
+/* The child of 'parent' with that label, created if it is new. Errors: ERR_MEMORY. */
 enum tbed_status tbed_stack_tree_child(struct stack_tree *tree, uint32_t parent, uint32_t label,
                                        uint32_t *node_ret);
 
@@ -108,19 +110,19 @@ static inline void tbed_stack_node_add(struct stack_node *node, uint64_t count, 
     node->count += count;
 }
 
-/* Adds all of 'from'; places as their labels, if they have been named: else NULL. Errors: ERR_MEMORY. */
+/* Adds all of 'from'. Code locations are added by their labels if they have been named. Errors: ERR_MEMORY. */
 enum tbed_status tbed_stack_tree_merge(struct stack_tree *into, const struct stack_tree *from,
                                        const struct stack_labels *labels);
 
 /*
- * The tree as rows, the top left out; counts what came out below 0.
+ * Makes rows of the tree, without the top, and counts the figures that came out negative.
  * Errors: ERR_MEMORY.
  */
 enum tbed_status tbed_stack_tree_rows(const struct stack_tree *tree, const struct stack_label *labels,
                                       size_t label_count, struct tbed_stack_row **rows_ret,
                                       uint64_t *negative_count);
 
-/* Whether what stands in 'parent' is put together with all that is as deep. */
+/* Whether children of 'parent' share one node with everything else at their depth. */
 static inline bool tbed_stack_tree_is_deep(const struct stack_tree *tree, uint32_t root, uint32_t parent)
 {
     return tree->nodes[parent].depth - tree->nodes[root].depth >= TBED_STACK_DEPTH_MAX;

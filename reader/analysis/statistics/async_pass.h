@@ -1,6 +1,6 @@
 /*
- * Asynchronous spans: a begin and an end match by id and key, in whatever streams they stand, so they are
- * read in order of time, in a pass of their own.
+ * Asynchronous spans: a begin matches an end with the same id and key in any stream, so these events are read in
+ * order of time, in a separate pass.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,7 +9,10 @@
 
 #include "reader/analysis/statistics/span_walk.h"
 
-/* Reads the streams of the chunks that have any, once more, into 'cells'; 'worker' knows their rows. False: no memory. */
+/*
+ * Reads the streams that have asynchronous spans once more, into 'cells'; 'worker' knows their rows. False: no
+ * memory.
+ */
 bool tbed_async_pass(struct stat_worker *worker, struct stat_cells *cells);
 
 #endif

@@ -1,12 +1,12 @@
 /*
- * Cache hits that are told one by one, and in numbers: an instant of a label counts unless a QueryCacheHitCount of
- * the label follows it.
+ * Cache hits are recorded either one by one or as counts: an instant of a label counts unless a
+ * QueryCacheHitCount of the label follows it.
  *
- * Follows: stands later in the same stream; or in another stream at a later tick, the higher stream being the
- * later at a tie. A foreign file counts as one stream: its order is that of the file.
+ * "Follows" means: comes later in the same stream; or is in another stream at a later tick, where the higher
+ * stream is the later one in a tie. A foreign file counts as one stream, in the order of the file.
  *
- * Which instants count is not known before all counts have been seen. So all are counted, and where a label has
- * both, its instants are counted again.
+ * Which instants count is not known until all counts have been seen. So all instants are counted first, and for
+ * labels that have both, they are counted again.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,8 +16,8 @@
 #include "reader/analysis/statistics/span_walk.h"
 
 /*
- * A QueryCacheHitCount stands there. '*hint' starts out as 0; with one for each row, marks are found faster.
- * False: no memory.
+ * Records that there is a QueryCacheHitCount at 'place'. '*hint' starts as 0; keeping one for each row makes the
+ * search faster. False: no memory.
  */
 bool tbed_stat_mark(struct stat_marks *marks, uint32_t row, struct stat_place place, uint64_t *hint);
 
@@ -28,7 +28,7 @@ void tbed_stat_marks_free(struct stat_marks *marks);
 /* The two latest marks of a row by tick, in two streams. */
 struct stat_follower {
     struct stat_place latest, second;
-    uint32_t count; /* of those two */
+    uint32_t count; /* of 'latest' and 'second', how many are set */
 };
 
 struct stat_followers {
@@ -38,7 +38,7 @@ struct stat_followers {
     uint64_t first_order; /* the lowest of all rows' last marks */
 };
 
-/* From followers->marks. False: no memory. */
+/* Made from followers->marks. False: no memory. */
 bool tbed_stat_followers_make(struct stat_followers *followers, uint32_t row_count);
 bool tbed_stat_is_followed(const struct stat_followers *followers, uint32_t row, struct stat_place place);
 void tbed_stat_followers_free(struct stat_followers *followers);

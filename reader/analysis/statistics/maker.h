@@ -1,5 +1,5 @@
 /*
- * Statistics in the making: what its workers share.
+ * Statistics in the making: the state that the workers share.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,20 +13,22 @@ struct stat_maker {
     const struct stat_source *source;
     const struct tbed_analysis_options *options;
     struct stat_labels labels;
-    uint32_t **id_leaves;   /* atomic, as is what they hold */
+    uint32_t **id_leaves;   /* atomic, like their contents */
     uint64_t id_leaf_count; /* atomic */
     struct stat_worker *workers;
     unsigned worker_count;
 
-    /* Chunks that are done wait here for those after them; by chunk number modulo 'window'. */
+    /*
+     * Finished chunks wait here for the chunks after them to be merged; indexed by chunk number modulo 'window'.
+     */
     pthread_mutex_t lock;
     pthread_cond_t moved; /* 'merged_count' grew */
     struct stat_result *results;
     size_t window;
-    size_t merged_count; /* chunks, from the last on */
+    size_t merged_count; /* chunks, counted from the last */
     struct stat_merge merge;
 
-    uint8_t *chunk_marks; /* by chunk; each written by whoever takes the chunk */
+    uint8_t *chunk_marks; /* by chunk; each is written by the worker that takes the chunk */
     struct stat_followers followers;
 };
 

@@ -1,7 +1,7 @@
 /*
- * Labels: the part of a name before the first U+001E. Each label is one row, whatever ids mean it.
+ * Labels: the part of a name before the first U+001E. Each label is one row, even if several ids have it.
  *
- * Threads: shared by all workers; registering takes a lock, which each label needs a few times only.
+ * Threads: shared by all workers. Registering takes a lock, but each label is registered only a few times.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,16 +14,16 @@
 #include <pthread.h>
 
 struct stat_label {
-    char *text; /* terminated; NULL: the source's name() says it, at the end */
+    char *text; /* NUL-terminated; NULL: the source's name() supplies it at the end */
     size_t nbytes;
-    uint64_t id;   /* the lowest that this label was looked up by */
+    uint64_t id;   /* the lowest id that this label was looked up by */
     uint32_t next; /* row with the same hash, 0: none */
 };
 
 struct stat_labels {
     const struct stat_source *source;
     pthread_mutex_t lock;
-    struct stat_label *rows; /* row 0 is nobody's */
+    struct stat_label *rows; /* row 0 is unused */
     uint32_t count, room;
     size_t nbytes; /* of all texts */
     struct number_map by_hash;
@@ -32,19 +32,22 @@ struct stat_labels {
 bool tbed_stat_labels_open(struct stat_labels *labels, const struct stat_source *source);
 void tbed_stat_labels_close(struct stat_labels *labels);
 
-/* True if the id's label is that of another id, by the look of it: that spares the text. */
+/* A cheap check: true if the id's label is evidently that of another id, so that the text need not be read. */
 bool tbed_stat_label_same(const struct stat_labels *labels, uint64_t id, uint64_t *same_ret);
 
-/* The row of the id's label. 0: no memory, or all labels together would have more than TBED_LABELS_NBYTES_MAX. */
+/* The row of the id's label. 0: no memory, or the labels would take more than TBED_LABELS_NBYTES_MAX in total. */
 #define STAT_UNRESOLVED 0x80000000u /* in a row's number: the id has no text */
-#define STAT_LENDS      0x40000000u /* the row is that of any id whose label is that of this one, by its look */
+#define STAT_LENDS      0x40000000u /* the row is that of another id that evidently has the same label */
 #define STAT_ROW_MAX    0x0FFFFFFFu
 uint32_t tbed_stat_label_find(struct stat_labels *labels, uint64_t id);
 
-/* The text of an id, of a category say, as far as it fits: its length, SIZE_MAX if it has none. */
+/*
+ * Copies the text of an id, such as a category, as far as it fits. Returns its length, or SIZE_MAX if it has
+ * none.
+ */
 size_t tbed_stat_text(const struct stat_source *source, uint64_t id, char *buffer, size_t buffer_nbytes);
 
-/* After the events: asks for the names that are missing. False: no memory. */
+/* To be called after the events: asks for the missing names. False: no memory. */
 bool tbed_stat_labels_name(struct stat_labels *labels);
 
 #endif

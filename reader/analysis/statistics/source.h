@@ -1,6 +1,6 @@
 /*
- * What statistics are made from: chunks of events, and ids that mean texts. A trace's event blocks are a source, and so
- * are the pages of a foreign file.
+ * The input of statistics: chunks of events, and ids that stand for texts. Both a trace's event blocks and the
+ * pages of a foreign file are sources.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,30 +15,37 @@ struct stat_worker;
 
 struct stat_source {
     const void *context;
-    size_t chunk_count; /* numbered so that a stream's later events stand in higher chunks */
+    size_t chunk_count; /* numbered so that later events of a stream are in higher chunks */
 
-    /* Takes the spans of a chunk, the last first, and its other events in any order: see span_walk.h. 'recount' asks
-     * for tbed_stat_take_hit() alone. Any thread. */
+    /*
+     * Takes the spans of a chunk, the last first, and its other events in any order: see span_walk.h. 'recount'
+     * only calls tbed_stat_take_hit(). Any thread.
+     */
     void (*take)(struct stat_worker *worker, size_t chunk);
     void (*recount)(struct stat_worker *worker, size_t chunk);
 
     struct tbed_label_strings strings;
 
-    /* A short cut, which may always say no: true if the id's label is all of that of another id. NULL: there is none.
- */
+    /*
+     * An optional shortcut, which may return false at any time: true if the id's label is the entire label of
+     * another id. May be NULL.
+     */
     bool (*label_of)(struct stat_worker *worker, uint64_t id, uint64_t *label_id_ret);
 
-    /* True if the id is a location whose name the caller wants to say, by name(). NULL: there are none. */
+    /* True if the id is a code location that the caller names, through name(). NULL: there are none. */
     bool (*is_named)(const void *context, uint64_t id);
-    /* As tbed_name_function. Called by the thread that asked for the statistics, after the events. */
+    /* Like tbed_name_function. Called by the thread that asked for the statistics, after the events. */
     size_t (*name)(const void *context, uint64_t id, char *buffer, size_t buffer_nbytes);
-    /* As tbed_prepare_function; NULL: nobody is told. */
+    /* Like tbed_prepare_function; may be NULL. */
     void (*prepare)(const void *context, const uint32_t *ids, size_t count);
 
-    /* After all chunks: true if something was taken in a wrong way, and everything has to be taken again. NULL: never. */
+    /*
+     * Called after all chunks: true if events were taken in a wrong way and everything must be repeated. NULL:
+     * never.
+     */
     bool (*must_repeat)(const void *context);
 
-    struct tbed_reader *reader; /* of a trace: for names of messages, and asynchronous spans; else NULL */
+    struct tbed_reader *reader; /* of a trace, for names of messages and asynchronous spans; else NULL */
     uint64_t resolution;        /* ticks */
     const char *unit;           /* what ticks count; NULL: time */
 };
@@ -47,7 +54,7 @@ struct stat_source {
 enum tbed_status tbed_stat_run(const struct stat_source *source, const struct tbed_analysis_options *options,
                                struct tbed_statistics **statistics_ret);
 
-/* What a foreign file is, and its damage: becomes that of the statistics. */
+/* The format and damage of a foreign file, copied to the statistics. */
 struct stat_origin {
     uint32_t version;
     uint64_t file_nbytes, damage_count;

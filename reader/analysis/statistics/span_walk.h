@@ -1,13 +1,14 @@
 /*
- * One span taken into the statistics, in the general way: its stream is walked from the end to the start. Inline: this
- * is what a large trace's time goes into.
+ * Adds one span to the statistics in the general way: its stream is walked from the end to the start. Inline,
+ * because this is where the time goes for a large trace.
  *
- * A worker has a chunk at a time and walks it from its end to its start, each thread in it with a stack that starts
- * out empty. A span that finds its stack empty is a root: its parent is in a later chunk, and is found when the chunks
- * are put together (walk_merge.c). What is on the stack at the chunk's start is handed on to the chunks before. So the
- * result is that of one walk over everything, whatever the spans are like.
+ * A worker takes one chunk at a time and walks it from its end to its start; each thread in the chunk has a
+ * stack, which starts out empty. A span that finds its stack empty is a root: its parent is in a later chunk,
+ * and is found when the chunks are merged (walk_merge.c). The spans left on the stack at the chunk's start are
+ * handed on to the chunks before. So the result equals that of one walk over everything, in whatever way the
+ * spans nest or overlap.
  *
- * A span's figures are added up when it leaves the stack: only then is it known what its children took.
+ * A span's figures are added up when it leaves the stack, because only then are its children's times known.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,7 +22,7 @@
 /* A span on a stack. */
 struct stat_span {
     uint64_t begin, end;
-    uint64_t children; /* ticks of those that it is the parent of */
+    uint64_t children; /* ticks of its children */
     uint32_t cell;
 };
 
@@ -29,7 +30,10 @@ struct stat_root {
     uint64_t begin, end;
 };
 
-/* What a chunk has of one thread. spans[0] stands for whatever is open in later chunks, and contains everything. */
+/*
+ * One thread's share of a chunk. spans[0] stands for everything that is open in later chunks, and contains every
+ * span.
+ */
 struct stat_part {
     uint64_t thread;
     struct stat_span *spans, *top, *spans_end;
@@ -37,15 +41,15 @@ struct stat_part {
     uint64_t hull_begin, hull_end; /* of the roots, and so of all spans */
 };
 
-/* What a chunk comes to. */
+/* The result of a chunk. */
 struct stat_result {
-    struct stat_part *parts; /* each keeps its memory */
+    struct stat_part *parts; /* each keeps its memory for the next chunk */
     size_t part_count, part_room;
     struct number_map by_thread;
     bool is_ready;
 };
 
-/* The last QueryCacheHitCount of a row in a stream, and the highest tick of one. */
+/* A row's last QueryCacheHitCount in a stream, and the highest tick of one. */
 struct stat_mark {
     struct stat_place place;
     uint32_t row;
@@ -59,8 +63,8 @@ struct stat_marks {
 };
 
 /*
- * The rows of ids are in a tree of two levels, all of whose leaves are shared: events name ids that stand close
- * together. What it may take of memory is bounded; behind that, and for higher ids, each worker has a small cache.
+ * The rows of ids are kept in a tree of two levels whose leaves are all shared, because the ids in events are
+ * close together. Its memory is bounded; for higher ids, each worker has a small cache.
  */
 #define STAT_LEAF_BITS 10
 #define STAT_LEAF_IDS  (1u << STAT_LEAF_BITS)
@@ -82,7 +86,7 @@ struct stat_kind_slot {
 
 struct stat_maker;
 
-/* What a chunk has that has to be looked at again. */
+/* Parts of a chunk that must be read again. */
 #define STAT_CHUNK_HAS_HITS   1u
 #define STAT_CHUNK_HAS_ASYNCS 2u
 
@@ -91,10 +95,10 @@ struct stat_worker {
     const void *context; /* the source's */
     struct stat_cells cells;
     uint32_t **id_leaves;          /* shared; rows of the ids below STAT_TABLE_IDS */
-    struct stat_id_slot *id_slots; /* of the other ids, as far as there is room */
+    struct stat_id_slot *id_slots; /* of the other ids, as far as they fit */
     struct stat_kind_slot kind_slots[STAT_KIND_SLOTS];
     struct stat_result *result;
-    struct stat_part *part; /* of the event before; NULL at a chunk's start */
+    struct stat_part *part; /* that of the previous event; NULL at a chunk's start */
     struct tbed_statistics_totals totals;
     struct stat_messages messages;
     struct stat_marks marks;
@@ -105,13 +109,13 @@ struct stat_worker {
     void (*free_scratch)(void *scratch);
 };
 
-/* A counter's value: as it counts for categories, and as it is. */
+/* A counter's value: as an integer for categories, and unchanged. */
 struct stat_value {
     uint64_t whole;
     double number;
 };
 
-/* The parts that are not for every event. */
+/* Slow paths, which most events do not take. */
 uint32_t tbed_stat_find_row(struct stat_worker *worker, uint64_t id);
 uint32_t tbed_stat_find_kind(struct stat_worker *worker, uint64_t id);
 struct stat_part *tbed_stat_find_part(struct stat_worker *worker, uint64_t thread);
@@ -121,12 +125,12 @@ void tbed_stat_take_instant(struct stat_worker *worker, uint64_t kind, uint64_t 
 void tbed_stat_take_counter(struct stat_worker *worker, uint64_t kind, uint64_t id,
                             const struct stat_value *value, struct stat_place place);
 void tbed_stat_take_unknown(struct stat_worker *worker, uint64_t id); /* a span with no known begin */
-void tbed_stat_count_open(struct stat_worker *worker, uint64_t id);   /* of a span that is taken too */
-/* In a recount: an instant, whatever its kind. */
+void tbed_stat_count_open(struct stat_worker *worker, uint64_t id);   /* for a span that is also taken */
+/* In a recount: takes an instant of any kind. */
 void tbed_stat_take_hit(struct stat_worker *worker, uint64_t kind, uint64_t id, struct stat_place place);
-/* In a recount, of a source that is one stream: instants of a lower order need not be taken. */
+/* In a recount of a source that is one stream: instants of a lower order can be skipped. */
 uint64_t tbed_stat_first_count(const struct stat_worker *worker);
-/* Where the id's row is kept in the tree; NULL: not there. */
+/* The slot of the id's row in the tree; NULL: it is not in the tree. */
 static inline uint32_t *stat_row_place(const struct stat_worker *worker, uint64_t id)
 {
     if (id >= STAT_TABLE_IDS)
@@ -135,7 +139,7 @@ static inline uint32_t *stat_row_place(const struct stat_worker *worker, uint64_
     return leaf != NULL ? &leaf[id % STAT_LEAF_IDS] : NULL;
 }
 
-/* The row that is known of an id; 0: none. */
+/* The cached row of an id; 0: none. */
 static inline uint32_t stat_row_known(const struct stat_worker *worker, uint64_t id)
 {
     const uint32_t *place = stat_row_place(worker, id);
@@ -172,7 +176,7 @@ static inline bool stat_contains(const struct stat_span *outer, uint64_t begin, 
     return outer->begin <= begin && end <= outer->end;
 }
 
-/* A span leaves its stack because of one that it does not contain. */
+/* Removes a span from its stack because it does not contain the span being taken. */
 static inline void stat_pop(struct stat_cells *cells, const struct stat_span *span)
 {
     struct stat_cell *cell = &cells->cells[span->cell];
@@ -217,7 +221,7 @@ static inline struct stat_part *stat_part_of(struct stat_worker *worker, uint64_
     return part;
 }
 
-/* Takes a span of the chunk; its events come the last first. */
+/* Takes a span of the chunk. Events are taken in order from the last to the first. */
 static inline __attribute__((always_inline)) void stat_take_span(struct stat_worker *worker, uint64_t thread,
                                                                  uint64_t kind, uint64_t id, uint64_t begin,
                                                                  uint64_t end)

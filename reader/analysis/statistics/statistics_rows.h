@@ -17,7 +17,7 @@ struct tbed_statistics {
     struct tbed_message_row *messages;
     struct tbed_artifact_row *artifacts;
     size_t span_count, async_count, instant_count, counter_count, message_count, artifact_count;
-    char **texts; /* of all rows but messages' */
+    char **texts; /* of all rows except messages */
     size_t text_count;
     struct named_texts message_texts;
     struct tbed_foreign_damage *damages;
@@ -25,8 +25,10 @@ struct tbed_statistics {
     char unit[17]; /* "": time */
 };
 
-/* Rows from labels and the cells of worker 0, ordered by label; the labels' texts become the statistics'. False: no
- * memory. */
+/*
+ * Makes the rows from the labels and the cells of worker 0, ordered by label. The statistics take over the
+ * labels' texts. False: no memory.
+ */
 bool tbed_stat_make_rows(struct tbed_statistics *statistics, struct stat_maker *maker,
                          struct stat_cells *asyncs);
 

@@ -1,5 +1,5 @@
 /*
- * The chunks of a profile put together, from the last to the first.
+ * Merges the chunks of a profile, from the last to the first.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -8,7 +8,7 @@
 
 #include "reader/analysis/statistics/span_walk.h"
 
-/* A thread, as the chunks so far have left it. */
+/* The state of a thread after the chunks merged so far. */
 struct stat_stream {
     uint64_t thread;
     struct stat_span *spans; /* the innermost last */
@@ -25,13 +25,13 @@ struct stat_merge {
     bool out_of_memory;
 };
 
-/* Takes the chunk before those that were taken. */
+/* Merges the chunk before those merged so far. */
 void tbed_stat_merge_take(struct stat_merge *merge, const struct stat_result *result);
 
-/* After the first chunk: lets all spans leave their stacks. Returns the ticks of all streams. */
+/* To be called after the first chunk: removes all spans from their stacks. Returns the ticks of all streams. */
 uint64_t tbed_stat_merge_finish(struct stat_merge *merge);
 
-/* Forgets everything; the room of the cells stays. */
+/* Clears everything; the room of the cells is kept. */
 void tbed_stat_merge_clear(struct stat_merge *merge);
 
 void tbed_stat_merge_free(struct stat_merge *merge);

@@ -1,7 +1,7 @@
 /*
- * What is added up for the statistics: cells of spans, by row and kind, and what few rows have.
+ * The sums behind the statistics: cells of spans, by row and kind, and extras for figures that few rows have.
  *
- * A worker has cells of its own, so that no event takes a lock. A row is a number that all workers share.
+ * Each worker has its own cells, so that no event takes a lock. Row numbers are shared by all workers.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,7 +13,7 @@
 
 #include <tracebed/analysis.h>
 
-/* By the text of a category. The first are spans', and have cells of their own in a row. */
+/* By the text of a category. The first ones are categories of spans, with their own cells in a row. */
 enum stat_kind {
     STAT_OTHER,
     STAT_QUERY, /* Query, GenericActivity */
@@ -26,23 +26,29 @@ enum stat_kind {
     STAT_ARTIFACT,
 };
 
-/* The spans of one row and kind; one cache line. 'instant_count' and 'extra' are of a row's first cell. */
+/*
+ * The spans of one row and kind; one cache line. 'instant_count' and 'extra' are used in a row's first cell
+ * only.
+ */
 struct stat_cell {
     uint64_t count, total;
-    uint64_t children; /* ticks of the spans that these are the parents of: may be more than 'total' */
-    uint64_t max, max_inverse;        /* the least is ~max_inverse: so a cell of zeros needs no first time */
+    uint64_t children;         /* ticks of the spans' children: may be more than 'total' */
+    uint64_t max, max_inverse; /* the minimum is ~max_inverse, so that a zeroed cell is a valid start */
     struct tbed_histogram *histogram; /* NULL until it is needed */
     uint64_t instant_count;
     uint32_t extra; /* index of the row's extra + 1; 0: none */
 };
 _Static_assert(sizeof(struct stat_cell) == 64, "one cache line");
 
-/* Where an event stands, for "the last one" and "follows": in a stream by order, among streams by tick. */
+/*
+ * The position of an event, to decide which is last and which follows: by order in a stream, by tick between
+ * streams.
+ */
 struct stat_place {
     uint64_t stream, order, tick;
 };
 
-/* What few rows have. */
+/* Figures that few rows have. */
 struct stat_extra {
     uint64_t unknown_count, open_count;
     uint64_t hit_count;               /* instants QueryCacheHit */
@@ -54,15 +60,15 @@ struct stat_extra {
     struct stat_place counter_place;
 };
 
-/* Starts with zeros. */
+/* Must be zeroed before use. */
 struct stat_cells {
     struct stat_cell *cells; /* row * STAT_SPAN_KINDS + kind */
     uint32_t room;
     struct stat_extra *extras;
     size_t extra_count, extra_room;
-    uint64_t resolution; /* ticks; durations are of times cut to it */
+    uint64_t resolution; /* ticks; times are rounded down to it before durations are computed */
     bool has_histograms;
-    bool is_out_of_memory; /* once set, the sums are no good */
+    bool is_out_of_memory; /* once set, the sums are unusable */
 };
 
 static inline uint32_t stat_cell_index(uint32_t row, enum stat_kind kind)
@@ -74,30 +80,33 @@ static inline uint32_t stat_cell_index(uint32_t row, enum stat_kind kind)
 bool tbed_stat_grow_cells(struct stat_cells *cells, uint32_t cell);
 bool tbed_stat_start_histogram(struct stat_cells *cells, struct stat_cell *cell);
 void tbed_stat_cells_free(struct stat_cells *cells);
-void tbed_stat_cells_clear(struct stat_cells *cells); /* the room stays */
+void tbed_stat_cells_clear(struct stat_cells *cells); /* keeps the allocated room */
 
-/* The row's extra, made when first asked for; valid until the next one is made. NULL: no memory. */
+/* The row's extra, created on the first call; valid until the next one is created. NULL: no memory. */
 struct stat_extra *tbed_stat_extra(struct stat_cells *cells, uint32_t row);
 
-/* The same as far as there is one; NULL: none. */
+/* The row's extra if it has one; else NULL. */
 const struct stat_extra *tbed_stat_extra_known(const struct stat_cells *cells, uint32_t row);
 
 void tbed_stat_add_counter(struct stat_extra *extra, double value, struct stat_place place);
 
-/* Adds all of 'from', and takes its histograms. */
+/* Adds all of 'from', and takes over its histograms. */
 void tbed_stat_cells_add(struct stat_cells *cells, struct stat_cells *from);
 
-/* Adds one cell, and takes its histogram; and one extra. */
+/* Add one cell, taking over its histogram, and one extra. */
 void tbed_stat_cell_add(struct stat_cells *cells, struct stat_cell *into, struct stat_cell *from);
 void tbed_stat_extra_add(struct stat_extra *into, const struct stat_extra *from);
 
-/* Sums that stop at the highest number. */
+/* Saturating addition. */
 static inline uint64_t stat_sum(uint64_t left, uint64_t right)
 {
     return right > UINT64_MAX - left ? UINT64_MAX : left + right;
 }
 
-/* A span of the cell, which there is room for, took 'ticks'. 'has_histograms' is that of the cells: a loop has it at hand. */
+/*
+ * Adds a span of 'ticks' to the cell, which must exist. 'has_histograms' is the cells' own, passed in so that a
+ * loop can keep it in a register.
+ */
 static inline __attribute__((always_inline)) void
 stat_cell_add(struct stat_cells *cells, struct stat_cell *cell, uint64_t ticks, bool has_histograms)
 {
@@ -118,7 +127,7 @@ static inline void stat_cell_end(struct stat_cells *cells, struct stat_cell *cel
     stat_cell_add(cells, cell, ticks, cells->has_histograms);
 }
 
-/* The least that a span of the cell took; 0: it has none. */
+/* The shortest span of the cell; 0: it has none. */
 static inline uint64_t stat_cell_min(const struct stat_cell *cell)
 {
     return cell->count > 0 ? ~cell->max_inverse : 0;

@@ -1,6 +1,7 @@
 /*
- * Durations counted in a log-linear histogram: 64 buckets an octave, so that a bucket's middle is off by at
- * most 1/128 of any value in it. Octaves are allocated when first hit: a name's durations lie in a few.
+ * Durations counted in a log-linear histogram: 64 buckets per octave, so that a bucket's middle differs by at
+ * most 1/128 from any value in it. Octaves are allocated when first hit, since the durations of one name span
+ * few of them.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,10 +21,10 @@ struct tbed_histogram {
     uint64_t *octaves[TBED_HISTOGRAM_OCTAVES];
 };
 
-/* Makes the octave; NULL when there is no memory. */
+/* Allocates the octave; NULL: no memory. */
 uint64_t *tbed_histogram_grow(struct tbed_histogram *histogram, unsigned octave);
 
-/* False: no memory, and not counted. */
+/* False: no memory; the value was not counted. */
 static inline bool tbed_histogram_add(struct tbed_histogram *histogram, uint64_t value)
 {
     unsigned top = 63u - (unsigned)__builtin_clzll(value | (TBED_HISTOGRAM_SUBS - 1));
@@ -40,10 +41,10 @@ static inline bool tbed_histogram_add(struct tbed_histogram *histogram, uint64_t
     return true;
 }
 
-/* Adds what 'from' counts. False: no memory. */
+/* Adds the counts of 'from'. False: no memory. */
 bool tbed_histogram_merge(struct tbed_histogram *into, const struct tbed_histogram *from);
 
-/* The value that 'fraction' (0 … 1) of all 'count' values are at or below; 'count' is how many were added. */
+/* The value that a 'fraction' (0 … 1) of all values are at or below; 'count' is the number of values added. */
 uint64_t tbed_histogram_percentile(const struct tbed_histogram *histogram, uint64_t count, double fraction);
 
 struct tbed_histogram *tbed_histogram_new(void);

@@ -1,5 +1,5 @@
 /*
- * Messages counted by the id of their format, and by severity. Rows of messages are by the whole format.
+ * Messages counted by the id of their format, and by severity. Rows of messages are by the complete format.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,7 +15,7 @@ struct stat_message {
     uint64_t severity_counts[5];
 };
 
-/* Starts with zeros. */
+/* Must be zeroed before use. */
 struct stat_messages {
     struct stat_message *items;
     size_t count, room;

@@ -1,5 +1,5 @@
 /*
- * What a worker of the statistics has that reads a trace.
+ * The state of a statistics worker that reads a trace.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,7 +20,7 @@ struct trace_source {
     struct tbed_analysis_options options;
     uint32_t *least_depths; /* struct look_back */
     uint8_t *is_general;    /* by the number of a stream's first block; atomic */
-    bool must_repeat;       /* atomic: a stream that was taken as regular is not */
+    bool must_repeat;       /* atomic: a stream that was taken as regular turned out not to be */
 };
 
 #define TRACE_STRING_BLOCKS 16u
@@ -30,31 +30,31 @@ struct trace_worker {
     const struct trace_source *source;
     size_t index; /* of the block */
     struct block_spans spans;
-    struct regular_frame *frames; /* [0] stands for what is around all known spans */
+    struct regular_frame *frames; /* [0] stands for everything around the known spans */
     size_t frame_room;
     uint64_t *copy;                                 /* of a block that may be reused meanwhile */
-    struct tbed_block strings[TRACE_STRING_BLOCKS]; /* that strings were looked up in, by their page */
+    struct tbed_block strings[TRACE_STRING_BLOCKS]; /* the string blocks of earlier lookups, by their page */
 };
 
-/* An event that neither begins nor ends a span, 'word' being its place in the block. */
+/* Takes an event that neither begins nor ends a span; 'word' is its position in the block. */
 void tbed_stat_take_other(struct trace_worker *trace, const struct tbed_event *event, uint32_t stream,
                           size_t word);
 
-/* The same in a recount of cache hits. */
+/* The same, in a recount of cache hits. */
 void tbed_stat_recount_other(struct trace_worker *trace, const struct tbed_event *event, uint32_t stream,
                              size_t word);
 
 /*
- * Takes the block, if it is regular: nothing but begins and ends of spans that nest by the stack, ticks that do not
- * decrease, no category that counts. False: it is not, and what was taken of it is no good.
+ * Takes the block if it is regular: only begins and ends of spans that nest by the stack, ticks that do not
+ * decrease, and no category that counts. False: it is not, and the sums already taken from it are unusable.
  */
 bool tbed_stat_take_regular(struct trace_worker *trace, size_t index);
 
-/* tbed_statistics_make(), for its test: 'all_general' takes every stream in the general way. */
+/* tbed_statistics_make() for its test: 'all_general' takes every stream in the general way. */
 enum tbed_status tbed_stat_make_trace(struct tbed_reader *reader, const struct tbed_analysis_options *options,
                                       bool all_general, struct tbed_statistics **statistics_ret);
 
-/* Does the block look regular, by its first events? */
+/* Judging by its first events, is the block regular? */
 bool tbed_stat_looks_regular(const struct tbed_block *block);
 
 #endif
