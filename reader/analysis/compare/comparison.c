@@ -1,8 +1,9 @@
 /*
- * Rows of several profiles, put together by label.
+ * Merges the rows of several profiles by label.
  *
- * Labels come in order, so a run is merged into those of the runs before it. A label keeps the number that it got when
- * it was first met; what a run has is an array by that number, as long as there were labels by then.
+ * Labels are sorted, so a run is merged into the labels of the earlier runs. A label keeps the number that it
+ * got when it was first met; each run has an array indexed by that number, as long as the number of labels at
+ * that time.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where in a program a label is. */
+/* A code location of a label. */
 struct place {
     char *function, *file, *module; /* NULL: not known */
     uint32_t line;
@@ -21,19 +22,19 @@ struct place {
 
 struct label {
     char *text;         /* terminated */
-    struct place place; /* as the first run that has the label knows it */
+    struct place place; /* as given by the first run that has the label */
     size_t nbytes;
-    size_t number;    /* place in the runs' arrays */
+    size_t number;    /* index in the runs' arrays */
     size_t run_count; /* runs that have it */
 };
 
-/* What one run has. */
+/* The figures of one run. */
 struct cells {
     struct tbed_figures *figures; /* by number */
     size_t count;
 };
 
-/* Labels of one kind in the order of their bytes, and what the runs have. */
+/* Labels of one kind, sorted by their bytes, and the figures of the runs. */
 struct table {
     struct label *labels;
     size_t label_count;
@@ -50,22 +51,22 @@ struct tbed_comparison {
     char unit[17];
 };
 
-/* A row on its way in. */
+/* A row being added. */
 struct item {
     const char *label;
     size_t nbytes;
-    struct tbed_id_info id; /* zeros where it is not known */
+    struct tbed_id_info id; /* zeros where they are not known */
     struct tbed_figures figures;
 };
 
-/* A table as it will be once the run is in. */
+/* The contents of a table once the run has been added. */
 struct merged {
     struct label *labels;
     size_t count;
     struct cells cells;
 };
 
-/* ---- A life ---- */
+/* ---- Opening and closing ---- */
 
 enum tbed_status tbed_comparison_open(struct tbed_comparison **comparison_ret)
 {
@@ -129,14 +130,17 @@ static char *copy_text(const char *text, size_t nbytes)
     return copy;
 }
 
-/* A text that may be missing. False: no memory. */
+/* Copies a text that may be missing. False: no memory. */
 static bool copy_known(const char *text, char **copy_ret)
 {
     *copy_ret = text != NULL ? copy_text(text, strlen(text)) : NULL;
     return text == NULL || *copy_ret != NULL;
 }
 
-/* A label that no run had before. False: no memory; what there is of it is the label's all the same. */
+/*
+ * Adds a label that no earlier run had. False: no memory; the parts that were allocated belong to the label
+ * anyway.
+ */
 static bool make_label(const struct item *item, size_t number, struct label *label)
 {
     *label = (struct label){.text = copy_text(item->label, item->nbytes),
@@ -148,7 +152,7 @@ static bool make_label(const struct item *item, size_t number, struct label *lab
     return copy_known(item->id.module, &label->place.module) && fits && label->text != NULL;
 }
 
-/* Gives up a run that did not get in: labels from 'first_new' on are its own. */
+/* Discards a run that could not be added: labels from 'first_new' on are its own. */
 static void drop_merged(struct merged *merged, size_t first_new)
 {
     for (size_t i = 0; i < merged->count; i++)
@@ -173,7 +177,7 @@ static bool put_item(struct merged *merged, const struct label *known, const str
     return true;
 }
 
-/* Of two lists in order one; 'merged' stands by itself, also when memory is out. */
+/* Merges two sorted lists; 'merged' is independent of them, even if memory runs out. */
 static bool merge_items(const struct table *table, const struct item *items, size_t count,
                         struct merged *merged)
 {
@@ -257,14 +261,17 @@ static struct item item_of_row(const struct tbed_reader *reader, struct tbed_spa
     return item;
 }
 
-/* An artifact's size takes the place of the first figure. */
+/* The size of an artifact is stored as the first figure. */
 static struct item item_of_artifact(struct tbed_artifact_row artifact)
 {
     return (struct item){
         .label = artifact.name, .nbytes = artifact.name_nbytes, .figures = {.of = {artifact.value}}};
 }
 
-/* What the caller's array of structs, 'stride' bytes each, has at 'index'; zeros for what it does not know. */
+/*
+ * Element 'index' of the caller's array of structs of 'stride' bytes each; fields that the caller does not know
+ * are 0.
+ */
 static struct tbed_span_row row_at(const struct tbed_span_row *rows, size_t stride, size_t index)
 {
     struct tbed_span_row row;
@@ -307,9 +314,9 @@ enum tbed_status tbed_comparison_add_run_sized(struct tbed_comparison *compariso
 
 /* ---- From a profile ---- */
 
-/* What the clock's rate makes of ticks. */
+/* Converts ticks by the clock's rate. */
 struct scale {
-    const struct tbed_reader *reader; /* NULL: nothing is to be converted */
+    const struct tbed_reader *reader; /* NULL: no conversion */
 };
 
 static struct scale scale_of(const struct tbed_reader *reader, bool counts)
@@ -384,7 +391,7 @@ enum tbed_status tbed_comparison_add(struct tbed_comparison *comparison,
     return status;
 }
 
-/* ---- Looking at it ---- */
+/* ---- Reading the result ---- */
 
 size_t tbed_comparison_run_count(const struct tbed_comparison *comparison)
 {

@@ -8,12 +8,12 @@
 #include <math.h> /* INFINITY only */
 #include <stdlib.h>
 
-/* What makes of an absolute deviation, for values of a normal distribution, its standard deviation. */
+/* Factors from an absolute deviation to the standard deviation, for normally distributed values. */
 #define MEDIAN_DEVIATION_SCALE 1.482602218505602 /* 1 / quantile(3/4) */
 #define MEAN_DEVIATION_SCALE   1.253314137315500 /* sqrt(pi / 2) */
 #define OUTLIER_DEVIATIONS     3.5
 
-/* The library stands without libm. */
+/* The library does not link libm. */
 static double absolute(double value)
 {
     return value < 0 ? -value : value;
@@ -38,7 +38,7 @@ static void make_moments(const uint64_t *values, struct tbed_spread *spread)
     for (size_t i = 0; i < spread->count; i++)
         sum += (double)values[i];
     spread->mean = sum / (double)spread->count;
-    /* Corrected by the sum of the differences, which rounding keeps from being 0. */
+    /* Corrected by the sum of the differences, which is not exactly 0 because of rounding. */
     for (size_t i = 0; i < spread->count; i++) {
         double difference = (double)values[i] - spread->mean;
         squares += difference * difference;

@@ -1,5 +1,5 @@
 /*
- * Allocations of a whole trace: a heap for each process, its streams read in order of time.
+ * Allocations of an entire trace: one heap per process, whose streams are read in order of time.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,16 +24,17 @@ struct stream_of { /* a stream and its process */
     uint32_t process, stream;
 };
 
-struct turn { /* a process's place in the work: how many forks it is away from one that was not forked */
+struct
+    turn { /* a process's place in the order of work: its number of forks from a process that was not forked */
     uint32_t generation;
     uint32_t heap;
 };
 
-/* What the workers share: item i is the process of turns[i]. Heaps stand by their processes' numbers. */
+/* The state shared by the workers: item i is the process of turns[i]. Heaps are indexed by process number. */
 struct allocation_work {
     struct tbed_work work;
     struct tbed_reader *reader;
-    uint32_t *streams;    /* of all processes, one after another */
+    uint32_t *streams;    /* of all processes, one after the other */
     size_t *first_stream; /* of each heap; one more at the end */
     struct heap *heaps;
     size_t heap_count;
@@ -61,7 +62,7 @@ static void sift_down(struct allocation_source **sources, size_t count, size_t a
     sources[at] = moving;
 }
 
-/* What comes after the first one; NULL: nothing. */
+/* The source that comes after the first one, or NULL. */
 static struct allocation_source *second_source(struct allocation_source **sources, size_t count)
 {
     if (count < 3)
@@ -69,7 +70,7 @@ static struct allocation_source *second_source(struct allocation_source **source
     return comes_first(sources[1], sources[2]) ? sources[1] : sources[2];
 }
 
-/* Takes the first source's events while they come first. '*more_ret': it has more. False: no memory. */
+/* Takes events of the first source while they precede all others. '*more_ret': it has more. False: no memory. */
 static bool follow_first(struct heap *heap, struct allocation_source *source,
                          const struct allocation_source *second, bool *more_ret)
 {
@@ -132,7 +133,7 @@ static void follow_processes(struct tbed_work *work, unsigned worker)
     }
 }
 
-/* Parents before their children: one generation after the other. */
+/* Sorts parents before their children, one generation after the other. */
 static void follow_generations(struct allocation_work *shared, unsigned thread_count)
 {
     struct tbed_work *work = &shared->work;
@@ -146,7 +147,7 @@ static void follow_generations(struct allocation_work *shared, unsigned thread_c
     }
 }
 
-/* ---- Which streams belong together ---- */
+/* ---- Streams by process ---- */
 
 static int compare_streams(const void *left, const void *right)
 {
@@ -173,7 +174,7 @@ static struct stream_of *list_streams(const struct tbed_reader *reader, size_t *
     return streams;
 }
 
-/* Makes a heap for each process among the streams. False: no memory. */
+/* Creates a heap for each process among the streams. False: no memory. */
 static bool make_heaps(struct allocation_work *shared, const struct stream_of *streams, size_t count)
 {
     shared->streams = calloc(count + 1, sizeof *shared->streams);
@@ -200,7 +201,7 @@ static bool make_heaps(struct allocation_work *shared, const struct stream_of *s
 
 #define MOMENTS_MAX 65536u
 
-/* Each heap has moments of its own. False: no memory. */
+/* Gives each heap intervals of its own. False: no memory. */
 static bool make_moments(struct tbed_allocations *allocations, struct allocation_work *shared, size_t count)
 {
     struct tbed_trace_info info;
@@ -231,7 +232,7 @@ static void add_moments(struct tbed_allocations *allocations, const struct alloc
         }
 }
 
-/* ---- Which process was forked from which ---- */
+/* ---- Forks ---- */
 
 /* False: no process has this number. */
 static bool find_process(const struct tbed_reader *reader, uint32_t number,
@@ -261,9 +262,9 @@ static struct heap *find_heap(const struct allocation_work *shared, uint32_t pro
 }
 
 /*
- * The nearest process that this one was forked from and that has events; NULL: none. Those between have given
- * nothing out. A parent's number is below its child's, so there are no circles. '*tick_ret': when the line of
- * this one left it, as far as is known.
+ * The nearest ancestor of this process that has events, or NULL. The processes between them have allocated
+ * nothing. A parent's number is below its child's, so there are no cycles. '*tick_ret' is when this process's
+ * line split from the ancestor, as far as is known.
  */
 static struct heap *find_parent(const struct allocation_work *shared, struct tbed_process_info info,
                                 uint64_t *tick_ret)
@@ -315,7 +316,7 @@ static void link_heaps(struct allocation_work *shared)
         qsort(shared->turns, shared->heap_count, sizeof *shared->turns, compare_turns);
 }
 
-/* ---- What comes out ---- */
+/* ---- Results ---- */
 
 static void add_sums(struct tbed_allocation_sums *into, const struct tbed_allocation_sums *from)
 {

@@ -1,8 +1,8 @@
 /*
  * The heap of one process; see heap.h.
  *
- * What each site had at the peak is found without looking at all sites at every new peak: a site's figure is
- * saved when the site first changes after the peak, and is its present one if it has not changed since.
+ * The share of each site in the peak is found without visiting all sites at every new peak: a site's figure is
+ * saved when the site first changes after the peak, and is its current one if the site has not changed since.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -57,7 +57,7 @@ static bool grow_sites(struct heap *heap)
     return true;
 }
 
-/* The index of the id's site, made when it is new. UINT32_MAX: no memory. */
+/* The index of the id's site, which is created if needed. UINT32_MAX: no memory. */
 static uint32_t site_find(struct heap *heap, uint32_t id)
 {
     uint32_t *place = heap->site_count == 0 ? NULL : site_place(heap, id);
@@ -71,7 +71,7 @@ static uint32_t site_find(struct heap *heap, uint32_t id)
     return *place - 1;
 }
 
-/* Before a site's live bytes change: saves what they were at the peak. */
+/* Called before a site's live bytes change: saves their number at the peak. */
 static void save_peak(const struct heap *heap, struct heap_site *site)
 {
     if (site->peak_number == heap->peak_number)
@@ -101,8 +101,9 @@ void tbed_heap_fork(struct heap *parent, struct heap *child, uint64_t fork_tick)
 }
 
 /*
- * True if a process that this one was forked from gave the address out before. It may have got it back since:
- * a child tells of itself with its first event only, and when it was forked is not known.
+ * True if an ancestor of this process allocated the address before the fork. The ancestor may have freed and
+ * reused it since: a child shows up in the trace only with its first event, and the time of the fork is not
+ * known.
  */
 static bool is_inherited(const struct heap *heap, uint64_t address)
 {
@@ -112,7 +113,7 @@ static bool is_inherited(const struct heap *heap, uint64_t address)
     return false;
 }
 
-/* The free of an address that is not a live one of this process. */
+/* Handles the free of an address that is not live in this process. */
 static void count_strange_free(struct heap *heap, uint64_t address)
 {
     if (is_inherited(heap, address))
@@ -121,7 +122,7 @@ static void count_strange_free(struct heap *heap, uint64_t address)
         heap->process.unknown_free_count++;
 }
 
-/* Children will ask for it. False: no memory. */
+/* Records the address for the children, which will look it up. False: no memory. */
 static bool note_given(struct heap *heap, uint64_t address, uint64_t tick)
 {
     return !heap->has_children || tick > heap->last_fork_tick ||
@@ -130,7 +131,7 @@ static bool note_given(struct heap *heap, uint64_t address, uint64_t tick)
 
 /* ---- Events ---- */
 
-/* A block is no longer there. */
+/* Removes a block. */
 static void end_block(struct heap *heap, struct live_block *block)
 {
     struct heap_site *site = &heap->sites[block->site];
@@ -183,7 +184,7 @@ static void grow_live(struct heap *heap, struct heap_site *site, uint64_t nbytes
     }
 }
 
-/* A new block, or a failure if its address is 0. */
+/* Adds a block, or counts a failure if its address is 0. */
 static bool new_block(struct heap *heap, const struct heap_event *event)
 {
     uint32_t site = site_find(heap, event->id);
@@ -204,7 +205,7 @@ static bool new_block(struct heap *heap, const struct heap_event *event)
 
 /* ---- Mappings ---- */
 
-/* What lies in the range is gone, given back or, unseen, replaced. False: no memory. */
+/* Removes the mappings in the range: unmapped or, without an event, replaced. False: no memory. */
 static bool cut_mappings(struct heap *heap, uint64_t start, uint64_t end, bool is_replaced)
 {
     struct tbed_allocation_sums *all = &heap->process.sums;
@@ -249,7 +250,7 @@ static bool new_mapping(struct heap *heap, const struct heap_event *event)
     return true;
 }
 
-/* mremap. What was not seen to be mapped is a file's, or nothing. */
+/* mremap. A range that was not seen being mapped is a file's, or nothing. */
 static bool move_mapping(struct heap *heap, const struct heap_event *event)
 {
     uint64_t start = event->old_address, end = mapping_end(start, event->old_nbytes);
@@ -286,7 +287,7 @@ static bool free_address(struct heap *heap, const struct heap_event *event, uint
 
 /* ---- Moved blocks ---- */
 
-/* The old block goes, unless its address was given to somebody else since the call began. */
+/* Removes the old block, unless its address was given to another block since the call began. */
 static void realloc_old(struct heap *heap, const struct heap_event *event, uint64_t newest_address)
 {
     struct live_block *block = tbed_live_map_find(&heap->live, event->old_address);
@@ -329,7 +330,7 @@ static bool take_event(struct heap *heap, const struct heap_event *event, uint64
 
 /* ---- Over time ---- */
 
-/* Ticks that decrease count where the latest was. */
+/* Events with decreasing ticks are counted at the latest tick. */
 static void move_on(struct heap_moments *moments, uint64_t tick, uint64_t live_nbytes)
 {
     uint64_t since = tick > moments->first_tick ? tick - moments->first_tick : 0;

@@ -71,7 +71,7 @@ void tbed_live_map_remove(struct live_map *map, struct live_block *block)
     map->count--;
     for (size_t at = (hole + 1) & mask; map->blocks[at].address != 0; at = (at + 1) & mask) {
         size_t home = tbed_address_home(map->blocks[at].address, map->shift);
-        /* It may move up to the hole if the hole is not before its home. */
+        /* The entry may move to the hole if the hole is not before its home slot. */
         if (((at - home) & mask) >= ((at - hole) & mask)) {
             map->blocks[hole] = map->blocks[at];
             hole = at;
@@ -80,7 +80,7 @@ void tbed_live_map_remove(struct live_map *map, struct live_block *block)
     map->blocks[hole].address = 0;
 }
 
-/* ---- Addresses that were given out ---- */
+/* ---- Allocated addresses ---- */
 
 void tbed_given_map_open(struct given_map *map)
 {

@@ -14,7 +14,7 @@ void tbed_mappings_close(struct mappings *mappings)
     *mappings = (struct mappings){0};
 }
 
-/* The first that ends above the address. */
+/* The index of the first one that ends above the address. */
 static size_t first_above(const struct mappings *mappings, uint64_t address)
 {
     size_t low = 0, high = mappings->count;

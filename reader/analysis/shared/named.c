@@ -1,5 +1,5 @@
 /*
- * Ids put together by what they are called; see named.h.
+ * Groups ids by name; see named.h.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -26,7 +26,7 @@ void tbed_named_texts_free(struct named_texts *texts)
     }
 }
 
-/* Makes sure that the newest piece has room for 'nbytes'. */
+/* Makes sure that the newest chunk has room for 'nbytes'. */
 static bool have_room(struct named_texts *texts, size_t nbytes)
 {
     struct named_piece *piece = texts->pieces;
@@ -49,7 +49,7 @@ size_t tbed_named_text(const struct tbed_reader *reader, const struct tbed_analy
     return tbed_id_text(reader, id, TBED_NAME_ALL, buffer, buffer_nbytes);
 }
 
-/* The text goes straight into the newest piece; a second time, into a larger one, when it did not fit. */
+/* Writes the text directly into the newest chunk, and again into a larger one if it did not fit. */
 static bool resolve(struct named_texts *texts, const struct tbed_reader *reader,
                     const struct tbed_analysis_options *options, struct named *item)
 {
@@ -66,7 +66,7 @@ static bool resolve(struct named_texts *texts, const struct tbed_reader *reader,
         nbytes =
             tbed_named_text(reader, options, item->id, piece->bytes + piece->used, piece->room - piece->used);
         if (nbytes > asked)
-            nbytes = asked; /* it has changed its mind; this much is there */
+            nbytes = asked; /* the callback returned a longer length this time; this much was written */
     }
     item->text = piece->bytes + piece->used;
     item->nbytes = nbytes;

@@ -10,7 +10,7 @@
 
 #define ROOM_MIN 16u
 
-/* Keys are counted up, or addresses: both ends of the product are mixed. */
+/* Keys are consecutive numbers or addresses, so both ends of the product are mixed. */
 static size_t home(uint64_t key, size_t room)
 {
     uint64_t mixed = (key ^ key >> 32) * 0x9E3779B97F4A7C15u;

@@ -1,5 +1,5 @@
 /*
- * Time by stack: streams shared out to workers, each read from its end to its start, their trees put together.
+ * Time by stack: workers share the streams, read each from its end to its start, and their trees are merged.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -27,7 +27,7 @@ struct frame {
     uint32_t node;
 };
 
-/* What is to be read, and where its time goes. */
+/* What is to be read, and the results. */
 struct item {
     uint32_t stream;
     uint32_t process_label, thread_label; /* thread_label UINT32_MAX: none */
@@ -82,7 +82,7 @@ static bool have_frame(struct worker *worker, size_t depth)
     return true;
 }
 
-/* Leaves the spans that do not contain this one. */
+/* Removes the spans that do not contain this one from the stack. */
 static void leave_others(struct stream_walk *walk, const struct block_span *span)
 {
     const struct frame *frames = walk->worker->frames;
@@ -177,7 +177,7 @@ static enum tbed_status take_block(struct stream_walk *walk, size_t index)
     return status;
 }
 
-/* From its last block to its first. */
+/* Reads the stream from its last block to its first. */
 static enum tbed_status walk_back(struct stream_walk *walk)
 {
     enum tbed_status status = TBED_OK;
@@ -214,7 +214,7 @@ static enum tbed_status walk_stream(struct worker *worker, const struct job *job
     return status;
 }
 
-/* ---- All of them ---- */
+/* ---- All streams ---- */
 
 struct shared_work {
     const struct job *job;
@@ -250,7 +250,7 @@ static enum tbed_status join_workers(struct tbed_stacks *stacks, struct worker *
     return status;
 }
 
-/* A root whose name is known is there even if no span is. */
+/* A root whose name is known is present even if it has no spans. */
 static enum tbed_status make_named_root(struct worker *worker, const struct job *job, const char *root)
 {
     uint32_t label, node;
@@ -294,9 +294,9 @@ static enum tbed_status read_all(struct tbed_stacks *stacks, const struct job *j
     return status;
 }
 
-/* ---- What streams are called ---- */
+/* ---- Names of streams ---- */
 
-/* measureme's own metadata has these two fields; the trace of an import keeps it unchanged. */
+/* The metadata of measureme has these two fields; an import keeps it unchanged. */
 static bool is_profile(const struct tbed_reader *reader)
 {
     char *text = malloc(65536);
@@ -310,7 +310,7 @@ static bool is_profile(const struct tbed_reader *reader)
     return found;
 }
 
-/* Processes come in the order of their numbers. */
+/* Processes are in order of their numbers. */
 static bool find_process(const struct job *job, uint32_t number, struct tbed_process_info *process)
 {
     size_t low = 0, high = job->process_count;
@@ -389,7 +389,7 @@ static enum tbed_status list_items(struct job *job, const struct tbed_stacks_opt
     return status;
 }
 
-/* ---- Making it ---- */
+/* ---- Building the result ---- */
 
 static enum tbed_status load_options(const struct tbed_stacks_options *given,
                                      struct tbed_stacks_options *options)

@@ -1,5 +1,5 @@
 /*
- * Labels: what the spans of a path are called.
+ * Labels: the names of the spans of a path.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -150,7 +150,7 @@ enum tbed_status tbed_stack_label_intern(struct stack_labels *labels, const char
     return status;
 }
 
-/* The same for what 'id' is called: a label has the lowest of its ids, whichever worker met it first. */
+/* The same for the text of 'id'. A label has the lowest of its ids, regardless of which worker met it first. */
 static enum tbed_status intern_of_id(struct stack_labels *labels, uint32_t id, const char *text,
                                      size_t nbytes, uint32_t *label_ret)
 {
@@ -171,7 +171,7 @@ bool tbed_stack_label_find(const struct stack_labels *labels, const char *text, 
     return slot != 0;
 }
 
-/* ---- Places in code: named together at the end ---- */
+/* ---- Code locations: named together at the end ---- */
 
 static enum tbed_status number_place(struct stack_labels *labels, uint32_t id, uint32_t *label_ret)
 {
@@ -195,7 +195,7 @@ static enum tbed_status number_place(struct stack_labels *labels, uint32_t id, u
     return TBED_OK;
 }
 
-/* False: it is none. */
+/* False: it is not a code location. */
 static bool find_place(struct stack_labels *labels, uint32_t id, uint32_t *label_ret,
                        enum tbed_status *status_ret)
 {
@@ -240,7 +240,7 @@ enum tbed_status tbed_stack_label_make(struct stack_labels *labels, uint32_t id,
     return status;
 }
 
-/* ---- What a worker has met ---- */
+/* ---- Ids that a worker has met ---- */
 
 enum tbed_status tbed_stack_id_label(struct stack_ids *ids, struct stack_labels *labels, uint32_t id,
                                      uint32_t *label_ret)

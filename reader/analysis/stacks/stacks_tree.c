@@ -1,5 +1,5 @@
 /*
- * The tree of paths, and the rows that are made of it.
+ * The tree of paths, and the rows made from it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -75,7 +75,7 @@ enum tbed_status tbed_stack_tree_child(struct stack_tree *tree, uint32_t parent,
 enum tbed_status tbed_stack_tree_merge(struct stack_tree *into, const struct stack_tree *from,
                                        const struct stack_labels *labels)
 {
-    uint32_t *places = calloc(from->count, sizeof *places); /* where a node of 'from' is in 'into' */
+    uint32_t *places = calloc(from->count, sizeof *places); /* the node in 'into' for each node of 'from' */
     enum tbed_status status = places != NULL ? TBED_OK : TBED_ERR_MEMORY;
     for (size_t i = 1; i < from->count && status == TBED_OK; i++) {
         const struct stack_node *node = &from->nodes[i];
@@ -90,7 +90,10 @@ enum tbed_status tbed_stack_tree_merge(struct stack_tree *into, const struct sta
     return status;
 }
 
-/* The root is no span; at the limit all that is deeper shares a node, which has its outermost spans' time. */
+/*
+ * The root is not a span. At the depth limit, all deeper spans share a node, which has the time of the outermost
+ * ones.
+ */
 enum tbed_status tbed_stack_tree_place(struct stack_tree *tree, uint32_t root, uint32_t parent,
                                        uint32_t label, uint32_t deeper_label, uint32_t *node_ret,
                                        bool *is_inside)
@@ -105,7 +108,7 @@ enum tbed_status tbed_stack_tree_place(struct stack_tree *tree, uint32_t root, u
 
 /* ---- Rows ---- */
 
-/* A node where it is to be sorted: among the children of its parent, by label. */
+/* A node with its sort key: by parent, then by label. */
 struct place {
     uint32_t parent, rank, node;
 };
@@ -131,7 +134,7 @@ static int compare_places(const void *left, const void *right)
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-/* The place of each label in the order of texts. NULL: no memory. */
+/* The rank of each label in the order of texts. NULL: no memory. */
 static uint32_t *rank_labels(const struct stack_label *labels, size_t count)
 {
     struct ranked *sorted = malloc((count + 1) * sizeof *sorted);
@@ -151,7 +154,7 @@ static uint32_t *rank_labels(const struct stack_label *labels, size_t count)
     return ranks;
 }
 
-/* All nodes but the top, sorted. NULL: no memory. */
+/* All nodes except the top, sorted. NULL: no memory. */
 static struct place *sort_nodes(const struct stack_tree *tree, const struct stack_label *labels,
                                 size_t label_count)
 {
@@ -169,7 +172,7 @@ static struct place *sort_nodes(const struct stack_tree *tree, const struct stac
     return places;
 }
 
-/* For each node, where its children begin in 'places'; one more at the end. */
+/* The index in 'places' of each node's first child; one more at the end. */
 static void find_children(const struct place *places, size_t count, uint32_t *firsts, size_t node_count)
 {
     size_t at = 0;
@@ -181,8 +184,8 @@ static void find_children(const struct place *places, size_t count, uint32_t *fi
 }
 
 /*
- * Each node before its children, without recursion: 'next' starts as the first child of each node and moves on.
- * The parent of a row is found by its node's parent, whose row is already there ('rows_of').
+ * Visits each node before its children, without recursion: 'next' starts at the first child of each node and
+ * advances. The parent of a row is found through its node's parent, whose row already exists ('rows_of').
  */
 static void lay_out(const struct stack_tree *tree, const struct stack_label *labels,
                     const struct place *places, const uint32_t *firsts, uint32_t *next, size_t *rows_of,
@@ -207,7 +210,7 @@ static void lay_out(const struct stack_tree *tree, const struct stack_label *lab
             .depth = from->depth - 1,
             .count = from->count,
             .open_count = from->open_count,
-            .self_ticks = from->ticks, /* the children's are taken from it below */
+            .self_ticks = from->ticks, /* the children's ticks are subtracted below */
         };
     }
 }
@@ -217,7 +220,7 @@ static uint64_t add_up(uint64_t a, uint64_t b)
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* From the last row to the first: whoever is nested stands behind what it is nested in. */
+/* From the last row to the first: a nested row comes after the row that it is nested in. */
 static void share_time(struct tbed_stack_row *rows, uint64_t *children, size_t count,
                        uint64_t *negative_count)
 {

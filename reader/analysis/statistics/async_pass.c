@@ -10,16 +10,16 @@
 
 #include <stdlib.h>
 
-/* A span that is open. Those of one id and key form a list, the newest first. */
+/* An open span. Spans with the same id and key form a list, the newest first. */
 struct async_open {
     uint64_t key, begin_tick;
     uint32_t id, stream;
-    uint32_t older; /* index + 1, 0: none. Of a free one: the next free one */
+    uint32_t older; /* index + 1, 0: none. In an unused entry: the next unused one */
 };
 
 struct async_table {
     struct async_open *opens;
-    uint32_t *places; /* hash table of index + 1 of the newest ones */
+    uint32_t *places; /* hash table of index + 1 of the newest span in each list */
     size_t open_room, place_count, used_places;
     size_t open_used;
     uint32_t free_list;
@@ -31,7 +31,7 @@ static size_t async_hash(uint32_t id, uint64_t key)
     return (size_t)(hash ^ hash >> 29);
 }
 
-/* The place that holds (id, key), or the free one where it belongs. */
+/* The slot that holds (id, key), or the free slot where it belongs. */
 static size_t find_place(const struct async_table *table, uint32_t id, uint64_t key)
 {
     size_t place = async_hash(id, key) & (table->place_count - 1);
@@ -42,7 +42,7 @@ static size_t find_place(const struct async_table *table, uint32_t id, uint64_t 
     }
 }
 
-/* Closes the hole at 'hole': what stands after it and does not belong there moves up. */
+/* Closes the hole at 'hole' by moving up the following entries that are not in their home slot. */
 static void close_hole(struct async_table *table, size_t hole)
 {
     size_t mask = table->place_count - 1;
@@ -77,7 +77,7 @@ static bool grow_places(struct async_table *table)
     return true;
 }
 
-/* An unused one, by index + 1; 0: no memory. */
+/* An unused entry, by index + 1; 0: no memory. */
 static uint32_t take_open(struct async_table *table)
 {
     uint32_t at = table->free_list;
@@ -146,7 +146,7 @@ static void count_span(struct stat_worker *worker, struct stat_cells *cells, uin
                       tbed_ticks_between(cells->resolution, begin_tick, end_tick));
 }
 
-/* Takes the event into the cells. False: no memory. */
+/* Adds the event to the cells. False: no memory. */
 static bool take_async(struct async_table *table, struct stat_worker *worker, struct stat_cells *cells,
                        const struct tbed_event *event)
 {
@@ -165,7 +165,7 @@ static bool take_async(struct async_table *table, struct stat_worker *worker, st
     return extra != NULL;
 }
 
-/* What never ended lasts until the last tick of the stream that it began in. */
+/* A span that never ended lasts until the last tick of the stream that it began in. */
 static void count_open(const struct async_table *table, struct stat_worker *worker, struct stat_cells *cells)
 {
     const struct tbed_reader *reader = worker->maker->source->reader;
@@ -196,7 +196,8 @@ static bool merge_async(struct tbed_merge *merge, struct stat_worker *worker, st
 }
 
 /*
- * The streams of the blocks that have any, each once: blocks are numbered by stream. NULL: no memory.
+ * The streams of the blocks that have asynchronous spans, each once: blocks are numbered by stream. NULL: no
+ * memory.
  */
 static uint32_t *list_streams(const struct stat_maker *maker, size_t *count_ret)
 {

@@ -1,5 +1,5 @@
 /*
- * Which cache hits count; see stat_hits.h.
+ * Which cache hits count; see cache_hits.h.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -76,7 +76,7 @@ void tbed_stat_marks_free(struct stat_marks *marks)
     tbed_number_map_free(&marks->by_row_and_stream);
 }
 
-/* In order of time over the streams. */
+/* Sorts by time across streams. */
 static bool is_later(const struct stat_place *left, const struct stat_place *right)
 {
     return left->tick != right->tick ? left->tick > right->tick : left->stream > right->stream;

@@ -1,6 +1,6 @@
 /*
- * The making of statistics: workers take chunks from the last to the first, whoever is done with the one that is
- * next in that order puts it to those before.
+ * Makes statistics: workers take chunks from the last to the first, and the worker that finishes the next one in
+ * that order merges it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,7 +15,7 @@
 
 #define LEAF_COUNT (STAT_TABLE_IDS >> STAT_LEAF_BITS)
 
-/* How many chunks may wait, a worker. */
+/* How many chunks may wait to be merged, per worker. */
 #define WINDOW_PER_WORKER 4u
 
 /* ---- In order ---- */
@@ -25,7 +25,7 @@ static struct stat_result *result_of(struct stat_maker *maker, size_t order)
     return &maker->results[order % maker->window];
 }
 
-/* Waits until there is room for the chunk that is 'order'th from the end. */
+/* Waits until there is room for chunk 'order', counted from the end. */
 static struct stat_result *take_result(struct stat_maker *maker, size_t order)
 {
     pthread_mutex_lock(&maker->lock);
@@ -38,7 +38,7 @@ static struct stat_result *take_result(struct stat_maker *maker, size_t order)
     return result;
 }
 
-/* The chunk is done: merges it and all that have waited for it, if it is their turn. */
+/* The chunk is done: if it is its turn, merges it and all chunks that have waited for it. */
 static void give_result(struct stat_maker *maker, struct stat_result *result)
 {
     pthread_mutex_lock(&maker->lock);
@@ -117,7 +117,8 @@ static bool open_maker(struct stat_maker *maker, const struct stat_source *sourc
     pthread_cond_init(&maker->moved, NULL);
     maker->worker_count = tbed_worker_count(options->thread_count, source->chunk_count);
     maker->window = (size_t)maker->worker_count * WINDOW_PER_WORKER;
-    maker->id_leaves = calloc(LEAF_COUNT, sizeof *maker->id_leaves); /* only what is touched is memory */
+    maker->id_leaves =
+        calloc(LEAF_COUNT, sizeof *maker->id_leaves); /* only the pages that are touched take memory */
     maker->workers = calloc(maker->worker_count, sizeof *maker->workers);
     maker->results = calloc(maker->window, sizeof *maker->results);
     maker->chunk_marks = calloc(source->chunk_count + 1, 1);
@@ -173,7 +174,7 @@ static void close_maker(struct stat_maker *maker)
 
 /* ---- Sums ---- */
 
-/* Everything into worker 0. */
+/* Adds everything to worker 0. */
 static bool add_workers(struct stat_maker *maker)
 {
     struct stat_worker *first = &maker->workers[0];
@@ -190,7 +191,7 @@ static bool add_workers(struct stat_maker *maker)
     return fine && !first->cells.is_out_of_memory;
 }
 
-/* ---- Cache hits, where a label has them both ways ---- */
+/* ---- Cache hits of labels that have both forms ---- */
 
 static uint64_t hit_count_of(const struct stat_maker *maker, uint32_t row)
 {
@@ -237,15 +238,15 @@ static bool recount_hits(struct stat_maker *maker)
     return true;
 }
 
-/* The number of the event that is the first label's last QueryCacheHitCount, for a source that is one stream. */
+/* For a source that is one stream: the lowest of all labels' last QueryCacheHitCount, by event number. */
 uint64_t tbed_stat_first_count(const struct stat_worker *worker)
 {
     return worker->maker->followers.first_order;
 }
 
-/* ---- All of it ---- */
+/* ---- The entire job ---- */
 
-/* As if nothing had been taken; labels stay. */
+/* Resets everything except the labels. */
 static void clear(struct stat_maker *maker)
 {
     for (unsigned i = 0; i < maker->worker_count; i++) {
@@ -271,7 +272,7 @@ static void take_all(struct stat_maker *maker)
     }
 }
 
-/* The streams' spans are over. */
+/* Ends the spans of all streams. */
 static void count_streams(struct stat_maker *maker)
 {
     struct tbed_statistics_totals *totals = &maker->workers[0].totals;

@@ -1,5 +1,5 @@
 /*
- * Labels as rows; see stat_labels.h.
+ * Labels as rows; see row_labels.h.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -29,7 +29,8 @@ size_t tbed_stat_text(const struct stat_source *source, uint64_t id, char *buffe
     if (status == TBED_END)
         return nbytes;
     const char *separator = memchr(buffer, SEPARATOR, nbytes);
-    return separator != NULL ? (size_t)(separator - buffer) : SIZE_MAX; /* what is left of a damaged string */
+    return separator != NULL ? (size_t)(separator - buffer)
+                             : SIZE_MAX; /* the prefix of a damaged string that is intact */
 }
 
 /* ---- Rows ---- */
@@ -60,7 +61,7 @@ static bool have_row(struct stat_labels *labels)
     return true;
 }
 
-/* The new row's number, 0: no memory. 'text' NULL: it will be named. */
+/* Creates a row and returns its number, 0: no memory. 'text' NULL: it will be named later. */
 static uint32_t add_row(struct stat_labels *labels, uint64_t hash, uint32_t next, const char *text,
                         size_t nbytes, uint64_t id)
 {
@@ -106,7 +107,7 @@ static uint32_t find_row(struct stat_labels *labels, const char *text, size_t nb
     return row;
 }
 
-/* A row of the id's own, which gets its text at the end. */
+/* A row of the id's own, whose text is set at the end. */
 static uint32_t find_named(struct stat_labels *labels, uint64_t id)
 {
     uint64_t hash = id * 0xD6E8FEB86659FD93u + 1;
@@ -124,7 +125,7 @@ static uint32_t find_named(struct stat_labels *labels, uint64_t id)
     return row;
 }
 
-/* The common shape: a reference to the label, and nothing or a separator behind it. */
+/* The usual form: a reference to the label, followed by nothing or by a separator. */
 bool tbed_stat_label_same(const struct stat_labels *labels, uint64_t id, uint64_t *same_ret)
 {
     const struct tbed_label_strings *strings = &labels->source->strings;
@@ -156,9 +157,9 @@ uint32_t tbed_stat_label_find(struct stat_labels *labels, uint64_t id)
     return row | (label.is_unknown ? STAT_UNRESOLVED : 0) | (label.lends ? STAT_LENDS : 0);
 }
 
-/* ---- Names that the source gives ---- */
+/* ---- Names supplied by the source ---- */
 
-/* As the caller spells it, in several lines perhaps, up to its first U+001E. */
+/* The name as the caller supplies it, which may have several lines, up to the first U+001E. */
 static bool name_row(const struct stat_source *source, struct stat_label *label)
 {
     size_t room = 256, nbytes;

@@ -1,5 +1,5 @@
 /*
- * Cells become rows: those of one label, or of one group of labels, are put together.
+ * Makes rows from cells, combining those with the same label or the same group of labels.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A label as its rows show it, and where its cells are. */
+/* A label as its rows show it, and the position of its cells. */
 struct ordered {
     const char *text;
     size_t nbytes;
@@ -35,9 +35,9 @@ static bool is_same(const struct ordered *left, const struct ordered *right)
 
 /* ---- Texts ---- */
 
-#define GROUP_ROOM 256u /* more than its label that a group's name may need */
+#define GROUP_ROOM 256u /* room for a group's name beyond the length of its label */
 
-/* The label's text as what it counts as, in the place of the label's own. False: no memory. */
+/* Replaces the label's text by the name of its group. False: no memory. */
 static bool group_label(const struct tbed_analysis_options *options, struct stat_label *label)
 {
     size_t room = label->nbytes + GROUP_ROOM;
@@ -60,7 +60,7 @@ static bool group_labels(const struct stat_maker *maker)
     return true;
 }
 
-/* Takes the texts over. */
+/* Takes ownership of the texts. */
 static bool take_texts(struct tbed_statistics *statistics, struct stat_labels *labels)
 {
     statistics->texts = calloc(labels->count, sizeof *statistics->texts);
@@ -73,7 +73,7 @@ static bool take_texts(struct tbed_statistics *statistics, struct stat_labels *l
     return true;
 }
 
-/* All labels in order. NULL: no memory. */
+/* All labels, sorted. NULL: no memory. */
 static struct ordered *order_labels(const struct stat_maker *maker)
 {
     const struct stat_labels *labels = &maker->labels;
@@ -90,7 +90,7 @@ static struct ordered *order_labels(const struct stat_maker *maker)
 
 /* ---- Figures ---- */
 
-/* What one row's cells say, of all rows with its label. */
+/* The sums of the cells of all rows with the same label. */
 struct row_sums {
     struct stat_cell cells[STAT_SPAN_KINDS];
     struct stat_extra extra;
@@ -106,7 +106,7 @@ static void add_row(struct row_sums *sums, struct stat_cells *cells, uint32_t ro
         tbed_stat_extra_add(&sums->extra, extra);
 }
 
-/* What a sum comes to that cannot be negative. */
+/* The value of a sum that should not be negative: a negative one becomes 0. */
 static uint64_t settle(uint64_t signed_sum)
 {
     return signed_sum > INT64_MAX ? 0 : signed_sum;
@@ -149,7 +149,7 @@ static void fill_kinds(const struct row_sums *sums, struct tbed_span_row *row)
     row->hashing_ticks = settle(self_of(&cells[STAT_HASHING]));
 }
 
-/* Leaves the histograms of the sums in one. */
+/* Moves the histograms of the sums into one. */
 static struct stat_cell all_kinds(struct stat_cells *cells, struct row_sums *sums)
 {
     struct stat_cell all = {0};
@@ -188,7 +188,7 @@ static bool is_span(const struct row_sums *sums)
     return count > 0;
 }
 
-/* One label becomes up to four rows; the lists have room. */
+/* Makes up to four rows of one label; the lists have room. */
 static void make_rows(struct tbed_statistics *statistics, struct stat_cells *cells,
                       const struct ordered *label, struct row_sums *sums)
 {
@@ -239,7 +239,7 @@ static void add_severities(struct tbed_message_row *row, const struct stat_messa
     }
 }
 
-/* The name of a format, as what it counts as. */
+/* The name of a format after grouping. */
 struct message_names {
     const struct tbed_reader *reader;
     const struct tbed_analysis_options *options;
@@ -283,7 +283,7 @@ static bool make_messages(struct tbed_statistics *statistics, const struct stat_
 
 /* ---- All of them ---- */
 
-/* 'asyncs' has cells of spans only, and no time of their own. */
+/* 'asyncs' contains only cells of spans, which have no self time. */
 static void make_async(struct tbed_statistics *statistics, struct stat_cells *asyncs,
                        const struct ordered *label, struct row_sums *sums)
 {
@@ -328,7 +328,7 @@ void tbed_stat_set_origin(struct tbed_statistics *statistics, const struct stat_
     statistics->damage_count = origin->kept_count;
 }
 
-/* ---- What users ask ---- */
+/* ---- Queries ---- */
 
 void tbed_statistics_close(struct tbed_statistics *statistics)
 {

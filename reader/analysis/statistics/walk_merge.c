@@ -1,9 +1,10 @@
 /*
- * The chunks of a profile put together; see stat_merge.h.
+ * Merges the chunks of a profile; see walk_merge.h.
  *
- * For each thread of a chunk: its roots meet the stack that the later chunks have left, in their order; then what
- * the chunk has left comes on top. A root that is contained in the innermost span changes nothing but that span's
- * share of its children. So if one span contains all roots of a chunk, which is usual, their sum is all it takes.
+ * For each thread of a chunk, its roots are compared in order with the stack that the later chunks have left;
+ * then the spans left by the chunk are put on top. A root that is contained in the innermost span changes only
+ * that span's time in children. So if one span contains all roots of a chunk, as is usual, adding their sum
+ * suffices.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -66,7 +67,7 @@ static void take_roots(struct stat_merge *merge, struct stat_stream *stream, con
         take_root(merge, stream, root);
 }
 
-/* What is left on the part's stack comes on top of the stream's. */
+/* Puts the spans left on the part's stack on top of the stream's. */
 static bool take_stack(struct stat_stream *stream, const struct stat_part *part)
 {
     size_t count = (size_t)(part->top - part->spans);

@@ -1,5 +1,5 @@
 /*
- * One worker's share of the statistics: what stat_take.h leaves to functions.
+ * One worker's share of the statistics: the slow paths of span_walk.h.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -75,7 +75,7 @@ struct stat_part *tbed_stat_find_part(struct stat_worker *worker, uint64_t threa
 
 /* ---- Ids ---- */
 
-/* The place in the tree, made if need be; NULL: there is none to be had. */
+/* The slot in the tree, created if needed; NULL: it cannot be had. */
 static uint32_t *make_place(struct stat_worker *worker, uint64_t id)
 {
     struct stat_maker *maker = worker->maker;
@@ -91,7 +91,7 @@ static uint32_t *make_place(struct stat_worker *worker, uint64_t id)
         return NULL;
     if (!__atomic_compare_exchange_n(&maker->id_leaves[id >> STAT_LEAF_BITS], &none, leaf, false,
                                      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-        free(leaf); /* somebody else was faster */
+        free(leaf); /* another thread was faster */
     return stat_row_place(worker, id);
 }
 
@@ -99,7 +99,7 @@ static void keep_row(struct stat_worker *worker, uint64_t id, uint32_t row)
 {
     uint32_t *place = make_place(worker, id);
     if (place != NULL)
-        __atomic_store_n(place, row, __ATOMIC_RELAXED); /* whoever stores, stores the same */
+        __atomic_store_n(place, row, __ATOMIC_RELAXED); /* all threads store the same value */
     else
         worker->id_slots[(id ^ id >> 14) % STAT_ID_SLOTS] = (struct stat_id_slot){id, row};
 }
@@ -112,7 +112,7 @@ static bool find_same(struct stat_worker *worker, uint64_t id, uint64_t *same_re
     return tbed_stat_label_same(&worker->maker->labels, id, same_ret);
 }
 
-/* The row of the id that this one has its label from; 0: there is none, or a label of its own has to be made. */
+/* The row of the id from which this one has its label; 0: there is none, or it needs a label of its own. */
 static uint32_t borrow_row(struct stat_worker *worker, uint64_t id)
 {
     uint64_t same;
@@ -130,7 +130,7 @@ static uint32_t borrow_row(struct stat_worker *worker, uint64_t id)
 uint32_t tbed_stat_find_row(struct stat_worker *worker, uint64_t id)
 {
     if (worker->out_of_memory)
-        return 0; /* nothing will come of it: what is left of the events is passed quickly */
+        return 0; /* the result is lost: the remaining events are skipped quickly */
     uint32_t row = borrow_row(worker, id);
     if (row == 0)
         row = tbed_stat_label_find(&worker->maker->labels, id);
@@ -171,7 +171,7 @@ uint32_t tbed_stat_find_kind(struct stat_worker *worker, uint64_t id)
     return kind;
 }
 
-/* ---- Instants and counters, and spans without time ---- */
+/* ---- Instants, counters, and spans without time ---- */
 
 /* NULL: no memory. */
 static struct stat_extra *extra_of(struct stat_worker *worker, uint32_t row)

@@ -99,7 +99,7 @@ void tbed_stat_add_counter(struct stat_extra *extra, double value, struct stat_p
     }
 }
 
-/* ---- Putting together ---- */
+/* ---- Merging ---- */
 
 static void add_counters(struct stat_extra *into, const struct stat_extra *from)
 {

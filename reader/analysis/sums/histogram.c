@@ -1,5 +1,5 @@
 /*
- * The histogram's slow half; see histogram.h.
+ * The slow half of the histogram; see histogram.h.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -41,7 +41,7 @@ bool tbed_histogram_merge(struct tbed_histogram *into, const struct tbed_histogr
     return true;
 }
 
-/* The middle of the bucket; its only value where it has one. */
+/* The middle of the bucket, or its only value. */
 static uint64_t bucket_middle(unsigned octave, unsigned sub)
 {
     if (octave <= 1)

@@ -1,11 +1,11 @@
 /*
- * Events that are no spans, in the statistics of a trace.
+ * Events other than spans in the statistics of a trace.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "reader/analysis/trace/trace_worker.h"
 
-/* What it counts as in categories: not below 0. */
+/* The value as it is counted in categories: at least 0. */
 static uint64_t whole_value(const struct tbed_argument *argument)
 {
     switch (argument->type) {
@@ -42,7 +42,7 @@ static void count_gap(struct tbed_statistics_totals *totals, const struct tbed_e
 {
     uint32_t cause = event->of.gap.cause;
     totals->gap_count++;
-    /* A cause that nobody defined is still a drop: the last place is free for it. */
+    /* A drop with an undefined cause is still counted, in the last slot. */
     totals->gap_drops[cause < TBED_DROP_CAUSE_COUNT ? cause : TBED_DROP_CAUSE_COUNT - 1] +=
         event->of.gap.count;
 }

@@ -1,8 +1,10 @@
 /*
- * The fast loop: blocks of regular streams, in which the stack says what containment would: the parent of a span is the
- * one that is around it on the stack when it ends. So a block is read forward, in any order among blocks.
+ * The fast loop, for blocks of regular streams. In these, the stack gives the same result as containment: the
+ * parent of a span is the one around it on the stack when it ends. So a block is read forward, and blocks in any
+ * order.
  *
- * Begins, ends and instants are taken by a loop that keeps all it needs in registers; any other event leaves the loop.
+ * Begins, ends and instants are taken by a loop that keeps all its state in registers; any other event leaves
+ * the loop.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,16 +16,16 @@
 
 #include <stdlib.h>
 
-#define LOOK_WORDS 256u /* of a stream's first block, to see what it is like */
+#define LOOK_WORDS 256u /* in a stream's first block, to guess whether the stream is regular */
 
-/* Where the scan stands in its block. */
+/* The position of the scan in its block. */
 struct scan {
     struct trace_worker *trace;
     struct stat_worker *worker;
     const struct tbed_block *block;
     const uint64_t *at, *end;
     uint64_t base;
-    uint64_t previous; /* tick of the event before */
+    uint64_t previous; /* tick of the previous event */
     uint64_t hull_begin, hull_end;
     struct regular_frame *top;
     bool is_irregular;
@@ -49,7 +51,7 @@ bool tbed_stat_looks_regular(const struct tbed_block *block)
 
 /* ---- Spans ---- */
 
-/* Room for the cell that is the id's; its index. Row 0 when memory is out, which nobody reads. */
+/* Makes room for the id's cell and returns its index. If there is no memory, row 0, which is never read. */
 static uint32_t cell_of(struct stat_worker *worker, uint32_t id)
 {
     uint32_t row = stat_row(worker, id), cell = stat_cell_index(row & STAT_ROW_MAX, STAT_OTHER);
@@ -57,7 +59,7 @@ static uint32_t cell_of(struct stat_worker *worker, uint32_t id)
     return tbed_stat_grow_cells(&worker->cells, cell) ? cell : 0;
 }
 
-/* The same for an id that was met before, has a text, and has room here. False: none of it is sure. */
+/* The same if the id has been met before, has a text, and has room here. False: any of these may not hold. */
 static inline bool known_cell(const struct stat_worker *worker, uint32_t id, uint32_t room,
                               uint32_t *cell_ret)
 {
@@ -98,7 +100,7 @@ static void end_span(struct scan *scan, const struct tbed_event *event)
         scan->is_irregular = true; /* spans that ended before it may be its children */
 }
 
-/* ---- Events that the tight loop leaves ---- */
+/* ---- Events that leave the tight loop ---- */
 
 static void take_event(struct scan *scan, const struct tbed_event *event)
 {
@@ -127,7 +129,7 @@ static void take_event(struct scan *scan, const struct tbed_event *event)
     scan->previous = event->tick;
 }
 
-/* What cannot be read ends the block's reading, and is reported. */
+/* Unreadable data ends the reading of the block, and is reported. */
 static bool stop_at(struct scan *scan, enum tbed_status status, uint64_t word)
 {
     const struct tbed_block *block = scan->block;
@@ -137,7 +139,7 @@ static bool stop_at(struct scan *scan, enum tbed_status status, uint64_t word)
     return false;
 }
 
-/* Takes what the tight loop left at 'at'. False: the block ends here. */
+/* Takes the event at 'at', where the tight loop stopped. False: the block ends here. */
 static bool take_other(struct scan *scan, uint64_t word)
 {
     struct tbed_event event = {.type = TBED_EVENT_END,
@@ -168,7 +170,7 @@ static bool take_other(struct scan *scan, uint64_t word)
 
 /* ---- The tight loop ---- */
 
-/* An allocation or a free in two words, whole: nothing of it but its number matters here. */
+/* True for an allocation or a free of two words, both of which are in the block; the loop need only count it. */
 static inline bool is_allocation(const struct scan *scan, uint32_t tag, int order)
 {
     if (tag != TBED_TAG_PAIR || scan->end - scan->at < 2)
@@ -178,9 +180,10 @@ static inline bool is_allocation(const struct scan *scan, uint32_t tag, int orde
 }
 
 /*
- * Begins, ends of known spans, instants and allocations, up to the block's end or the first other word, which it returns
- * with 'at' standing on it; 0 at the block's end. 'live' blocks may be growing: their words are loaded with acquire
- * order. 'coarse' times are cut to the resolution. Every word is loaded once.
+ * Takes begins, ends of known spans, instants and allocations, up to the block's end or the first other word.
+ * Returns that word, with 'at' pointing to it, or 0 at the block's end. 'live' blocks may be growing: their
+ * words are loaded with acquire order. 'coarse' times are rounded down to the resolution. Every word is loaded
+ * once.
  */
 static inline __attribute__((always_inline)) uint64_t run_regular(struct scan *scan, const bool live,
                                                                   const bool coarse)
@@ -188,7 +191,7 @@ static inline __attribute__((always_inline)) uint64_t run_regular(struct scan *s
     struct scan s = *scan; /* in registers */
     struct stat_worker *worker = s.worker;
     struct stat_cells *cells = &worker->cells;
-    struct stat_cell *base = cells->cells; /* moves when a new row is met */
+    struct stat_cell *base = cells->cells; /* moves when a new row is created */
     const uint64_t resolution = coarse ? cells->resolution : 1;
     const int order = live ? __ATOMIC_ACQUIRE : __ATOMIC_RELAXED;
     const struct regular_frame *bottom = s.trace->frames;
@@ -215,7 +218,7 @@ static inline __attribute__((always_inline)) uint64_t run_regular(struct scan *s
             stat_cell_add(cells, &base[s.top->cell], ticks, has_histograms);
             s.top--;
             base[s.top->cell].children += ticks;
-            if (s.top == bottom) { /* what is in it needs no look */
+            if (s.top == bottom) { /* its contents need not be looked at */
                 s.hull_begin = begin < s.hull_begin ? begin : s.hull_begin;
                 s.hull_end = tick;
             }
@@ -275,7 +278,7 @@ static void scan_words(struct scan *scan)
 
 /* ---- The block's borders ---- */
 
-/* A frame for each word and each stored span, and the one at the bottom. */
+/* One frame for each word and each stored span, and one at the bottom. */
 static bool have_frames(struct trace_worker *trace, const struct tbed_block *block)
 {
     size_t room = (size_t)block->nbytes / 8 + block->stored_count + 1;
@@ -290,7 +293,7 @@ static bool have_frames(struct trace_worker *trace, const struct tbed_block *blo
     return true;
 }
 
-/* The spans that are open at the block's start. In a regular stream they began one after the other. */
+/* Loads the spans that are open at the block's start. In a regular stream their begins do not decrease. */
 static void load_stack(struct scan *scan)
 {
     const struct tbed_block *block = scan->block;
@@ -324,7 +327,10 @@ static size_t kept_frames(const struct scan *scan, const struct tbed_block *next
     return kept;
 }
 
-/* What is not open in the next block was left open here; and what is open there and not here began since. */
+/*
+ * Spans that the next block does not store as open were left open here; one that is open only there began in
+ * between.
+ */
 static void leave_open(struct scan *scan)
 {
     struct tbed_block next = {.depth = 0};
@@ -345,7 +351,7 @@ static void leave_open(struct scan *scan)
     }
 }
 
-/* The stream's spans are no part of the merge, but their times are. */
+/* The stream's spans take no part in the merge, but their extent in time does. */
 static void tell_hull(struct scan *scan)
 {
     struct stat_part *part = NULL;

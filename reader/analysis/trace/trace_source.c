@@ -1,6 +1,6 @@
 /*
- * A trace as the source of statistics: each event block is a chunk. Its stream is taken in one of two ways, which give
- * the same figures: as regular, until a block shows otherwise; else in the general way, backwards.
+ * A trace as the source of statistics: each event block is a chunk. A stream is taken in one of two ways, which
+ * give the same figures: as regular, until a block turns out not to be; otherwise in the general way, backwards.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -107,7 +107,7 @@ static void take_general(struct trace_worker *trace, size_t index)
 
 /* ---- Both ways ---- */
 
-/* Where it is kept how the block's stream is taken; NULL: the block is no good. */
+/* The place where the way of taking the block's stream is stored; NULL: the block is damaged. */
 static uint8_t *way_of(const struct trace_source *source, size_t index)
 {
     struct tbed_block block;
@@ -129,7 +129,7 @@ static void take_block(struct stat_worker *worker, size_t index)
     }
     if (__atomic_load_n(way, __ATOMIC_RELAXED) == 0 && tbed_stat_take_regular(trace, index))
         return;
-    /* By another block, or by this one just now: what was taken of the stream so far is no good. */
+    /* This block or another one is irregular, so the sums taken from the stream so far are unusable. */
     if (__atomic_exchange_n(way, 1, __ATOMIC_RELAXED) == 0)
         __atomic_store_n(&source->must_repeat, true, __ATOMIC_RELAXED);
     take_general(trace, index);
@@ -153,7 +153,7 @@ static void recount_block(struct stat_worker *worker, size_t index)
         worker->out_of_memory = true;
 }
 
-/* A stream whose first block has whole spans, say, need not be tried as regular. */
+/* Rules out streams that are clearly irregular, for example because the first block contains complete spans. */
 static void guess_ways(const struct trace_source *source)
 {
     struct tbed_block block;
@@ -169,7 +169,7 @@ static void guess_ways(const struct trace_source *source)
 
 /* ---- Labels ---- */
 
-/* A reference, and behind it nothing or a separator: the shape of nearly all event ids of a compiler. */
+/* A reference followed by nothing or by a separator: the form of nearly all event ids of a compiler. */
 static bool is_reference(const uint8_t *content, uint32_t nbytes, uint64_t *id_ret)
 {
     if (nbytes < 5 || content[0] >> 6 != 2 || (content[4] != 0xFF && content[4] != 0x1E))
@@ -179,7 +179,7 @@ static bool is_reference(const uint8_t *content, uint32_t nbytes, uint64_t *id_r
     return true;
 }
 
-/* The block that the string may have been found in before. */
+/* The block in which the string may have been found before. */
 static struct tbed_block *string_block(struct trace_worker *trace, uint32_t string_id)
 {
     uint64_t page = tbed_string_id_address(string_id) / trace->source->reader->header.page_nbytes;
@@ -198,7 +198,7 @@ static bool label_of(struct stat_worker *worker, uint64_t id, uint64_t *label_id
            is_reference(entry.content, entry.nbytes, label_id_ret);
 }
 
-/* ---- Names of places in code ---- */
+/* ---- Names of code locations ---- */
 
 static bool is_named(const void *context, uint64_t id)
 {
