@@ -23,8 +23,7 @@ struct block_spans {
     size_t count, room;
     uint64_t begin_count, end_count, whole_count; /* events */
     uint64_t decrease_count;                      /* events with a tick below the one before */
-    uint64_t
-        unnamed_count; /* spans that the next block does not list as open: they are not among the items */
+    uint64_t unnamed_count; /* spans left open that no block identifies; not among the items */
     struct tbed_block block;
     bool is_damaged; /* part of the block could not be read */
 

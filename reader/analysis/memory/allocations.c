@@ -24,8 +24,8 @@ struct stream_of { /* a stream and its process */
     uint32_t process, stream;
 };
 
-struct
-    turn { /* a process's place in the order of work: its number of forks from a process that was not forked */
+/* A process's place in the order of work: its number of forks from a process that was not forked. */
+struct turn {
     uint32_t generation;
     uint32_t heap;
 };

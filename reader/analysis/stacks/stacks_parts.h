@@ -110,7 +110,10 @@ static inline void tbed_stack_node_add(struct stack_node *node, uint64_t count, 
     node->count += count;
 }
 
-/* Adds all of 'from'. Code locations are added by their labels if they have been named. Errors: ERR_MEMORY. */
+/*
+ * Adds all of 'from'. If 'labels' is not NULL, code locations must have been named, and their labels are added
+ * instead. Errors: ERR_MEMORY.
+ */
 enum tbed_status tbed_stack_tree_merge(struct stack_tree *into, const struct stack_tree *from,
                                        const struct stack_labels *labels);
 

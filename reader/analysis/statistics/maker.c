@@ -117,8 +117,7 @@ static bool open_maker(struct stat_maker *maker, const struct stat_source *sourc
     pthread_cond_init(&maker->moved, NULL);
     maker->worker_count = tbed_worker_count(options->thread_count, source->chunk_count);
     maker->window = (size_t)maker->worker_count * WINDOW_PER_WORKER;
-    maker->id_leaves =
-        calloc(LEAF_COUNT, sizeof *maker->id_leaves); /* only the pages that are touched take memory */
+    maker->id_leaves = calloc(LEAF_COUNT, sizeof *maker->id_leaves); /* only touched pages take memory */
     maker->workers = calloc(maker->worker_count, sizeof *maker->workers);
     maker->results = calloc(maker->window, sizeof *maker->results);
     maker->chunk_marks = calloc(source->chunk_count + 1, 1);

@@ -28,9 +28,9 @@ size_t tbed_stat_text(const struct stat_source *source, uint64_t id, char *buffe
     }
     if (status == TBED_END)
         return nbytes;
+    /* The string is damaged, but its label may be intact. */
     const char *separator = memchr(buffer, SEPARATOR, nbytes);
-    return separator != NULL ? (size_t)(separator - buffer)
-                             : SIZE_MAX; /* the prefix of a damaged string that is intact */
+    return separator != NULL ? (size_t)(separator - buffer) : SIZE_MAX;
 }
 
 /* ---- Rows ---- */
