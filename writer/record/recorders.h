@@ -57,7 +57,7 @@ static inline struct tbed_recorders *tbed_recorders_of(const struct tbed_writer 
     return (struct tbed_recorders *)(uintptr_t)writer;
 }
 
-/* NULL for the recorder that stands in where there is no writer. */
+/* NULL for the placeholder recorder, which is used when there is no writer. */
 static inline struct tbed_recorder_cold *tbed_cold_of(const struct tbed_recorder *recorder)
 {
     return tbed_kept_of((struct tbed_recorder *)(uintptr_t)recorder)->cold;

@@ -5,7 +5,7 @@
  */
 #include "reader/analysis/trace/trace_worker.h"
 
-/* The value as it is counted in categories: at least 0. */
+/* The value that a category counts: never below 0. */
 static uint64_t whole_value(const struct tbed_argument *argument)
 {
     switch (argument->type) {

@@ -1,8 +1,8 @@
 /*
  * A set of native places in code; see native_ids.h.
  *
- * A bit for each reserved id tells what was seen: 64 MiB of addresses, of which only what is touched becomes memory. So
- * every id and every stack is looked at once.
+ * One bit for each reserved id records whether it was seen, so every id and every stack is examined once. The bits
+ * take 64 MiB of address space, and only the parts that are touched take memory.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -86,7 +86,7 @@ struct tbed_import_damage {
     X(WRAP, "wrap", "wrap of the time after 2^32 ms")                                                        \
     X(TRUNCATED, "truncated", "line that the program cut to 4095 bytes")                                     \
     X(LONG, "long", "piece of a line longer than any program writes")                                        \
-    X(THREADS, "threads", "line of a thread beyond the 65536 that are told apart")                           \
+    X(THREADS, "threads", "line of a thread beyond the 65536 that are distinguished")                        \
     X(ORPHAN_MESSAGE, "orphan_message", "message '}' that ends nothing open on its thread")
 
 enum tbed_rtl_odd {

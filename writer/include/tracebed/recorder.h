@@ -103,7 +103,7 @@ struct tbed_writer_options {
 /*
  * Flight recorders. With 'ring_nbytes' a trace keeps only its newest events: that many bytes of pages, rounded up, are
  * allocated when the file is created (ERR_DISK_FULL if there is no room) and then reused. Strings, names and records are
- * kept for ever; they are stored behind the ring, and grow as in any trace. A thread keeps the page that it records
+ * never overwritten; they are stored after the ring, and grow as in any trace. A thread keeps the page that it records
  * into, however long it is idle, and its previous page as long as other pages are available. Choose a ring that holds
  * several pages (64 KiB each by default) per thread. When all pages are held by threads, a thread with a page reuses it,
  * and events of threads without one are dropped with the cause "size limit". Apart from that, events of a process are

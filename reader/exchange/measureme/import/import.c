@@ -22,7 +22,7 @@
 
 /* ---- Metadata ---- */
 
-/* The text of an id's entry without references, as far as it is intact. The caller frees it; NULL: there is none. */
+/* The intact part of an entry's text, without its references. The caller frees it; NULL if there is none. */
 static char *entry_text(const struct mm_file *file, uint64_t id, size_t *nbytes_ret, bool *is_whole_ret)
 {
     struct mm_string_walk walk;

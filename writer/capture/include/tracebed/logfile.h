@@ -180,7 +180,7 @@ constexpr const char *tbed_logfile_same(const char *text)
     struct tbed_logfile_scope instance __attribute__((cleanup(tbed_logfile_close), unused)) = begun
 #define TBED_LOGFILE_PICK_(is, one, other) __builtin_choose_expr(is, one, other)
 #define TBED_LOGFILE_DECIDE_(name, value)  enum { name = value }
-/* A literal or an array of const char. If it does not live for ever, the compiler complains. */
+/* A literal or an array of const char. The compiler rejects one without static storage. */
 #define TBED_LOGFILE_IS_FIXED_(text)                                                                         \
     (__builtin_constant_p(text) ||                                                                           \
      __builtin_types_compatible_p(__typeof__(text) *, const char(*)[sizeof(text)]))
