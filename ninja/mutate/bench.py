@@ -1,0 +1,214 @@
+"""
+The bench that mutants are tried on: all sources of the libraries in one shared library, and the tests linked with it.
+
+A mutant then costs one compilation and one link, whatever the number of tests. Everything is in build/mutate:
+
+    base/       the objects as they are            tests/      the test programs
+    cover/      the same with coverage             env/        what tests find under TBED_BUILD
+    lines.json  which lines each test runs         worker-N/   a worker's library with the mutant
+
+SPDX-License-Identifier: MIT
+"""
+
+import concurrent.futures
+import glob
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, "ninja")
+import generate  # noqa: E402
+
+FOLDER = "build/mutate"
+COMPILE = ["gcc", "-std=gnu17", "-O1", "-w", "-fPIC", "-fno-semantic-interposition", "-pthread", "-D_GNU_SOURCE",
+           "-I.", "-Iformat/include", "-Iwriter/include", "-Iwriter/capture/include", "-Ireader/include"]
+SYSTEM = ["-ldw", "-lelf", "-liberty", "-lm", "-pthread"]
+MEMORY_NBYTES = 8 << 30
+SLOW_SECONDS = 12  # a test that takes longer does not take part
+
+
+def run(command, **options):
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options)
+
+
+def must(command):
+    done = run(command)
+    if done.returncode != 0:
+        sys.exit(f"tracebed: {' '.join(command[:3])} … failed:\n{done.stdout.decode(errors='replace')}")
+
+
+def library_sources():
+    paths = generate.walk()[1]
+    rooms = sorted({room for rooms in generate.LIBRARIES.values() for room in rooms})
+    return generate.sources(paths, rooms)
+
+
+def object_of(folder, path):
+    return f"{FOLDER}/{folder}/{path.removesuffix('.c')}.o"
+
+
+def compile_to(path, target, extra=(), source=None):
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    return [*COMPILE, *extra, "-iquote", os.path.dirname(path), "-c", source or path, "-o", target]
+
+
+def is_older(target, *inputs):
+    return not os.path.exists(target) or any(os.path.getmtime(target) < os.path.getmtime(name) for name in inputs)
+
+
+def in_parallel(commands):
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(must, commands))
+
+
+def link_library(objects, target, extra=()):
+    return ["gcc", "-shared", "-pthread", *extra, "-o", target, *objects, *SYSTEM]
+
+
+class Bench:
+    """Built once; 'tests' maps a test's name to its command."""
+
+    def __init__(self):
+        self.paths = generate.walk()[1]
+        self.sources = library_sources()
+        self.headers = [path for path in self.paths if path.endswith(".h")]
+        self.newest = max(self.headers + self.sources, key=os.path.getmtime)
+        self.tests = {}
+
+    def build(self):
+        self.build_library("base", [])
+        self.build_tests()
+        self.build_environment()
+
+    def build_library(self, folder, extra):
+        todo = [path for path in self.sources if is_older(object_of(folder, path), path, *self.headers)]
+        in_parallel([compile_to(path, object_of(folder, path), extra) for path in todo])
+        if todo or not os.path.exists(f"{FOLDER}/{folder}/libmutant.so"):
+            objects = [object_of(folder, path) for path in self.sources]
+            must(link_library(objects, f"{FOLDER}/{folder}/libmutant.so", extra))
+
+    def build_tests(self):
+        support = [path for path in self.paths if "/tests/" in path and path.endswith(".c")
+                   and not path.endswith(("_test.c", "_helper.c", "_program.c"))]
+        support += [path for path in self.paths if path.startswith("fuzz/support/") and path.endswith(".c")]
+        support.append(generate.TEST_CASES)
+        stale = [path for path in support if is_older(object_of("tests", path), path, *self.headers)]
+        in_parallel([compile_to(path, object_of("tests", path)) for path in stale])
+        archive = f"{FOLDER}/tests/support.a"
+        kept = [path for path in support if path not in (generate.TEST_CASES, "fuzz/support/replay_driver.c")]
+        if os.path.exists(archive):
+            os.remove(archive)
+        must(["ar", "qcs", archive, *(object_of("tests", path) for path in kept)])
+        commands = []
+        for path in self.paths:
+            if path.endswith("_test.c") and not generate.mark(path, "Slow"):
+                commands += self.add_program(path, [object_of("tests", generate.TEST_CASES)], ["-lcmocka"], [])
+            elif path.endswith("_fuzzer.c"):
+                name = path.split("/")[1]
+                seeds = [f"fuzz/{name}/corpus", *generate.mark(path, "Seeds").split()]
+                commands += self.add_program(path, [object_of("tests", "fuzz/support/replay_driver.c")], [], seeds)
+        in_parallel(commands)
+
+    def add_program(self, path, objects, libraries, arguments):
+        program = f"{FOLDER}/tests/{path.removesuffix('.c')}"
+        self.tests[os.path.basename(program)] = [program, *arguments]
+        if not is_older(program, path, *self.headers):
+            return []
+        os.makedirs(os.path.dirname(program), exist_ok=True)
+        return [[*COMPILE, path, *objects, f"{FOLDER}/tests/support.a", "-o", program, f"-L{FOLDER}/base", "-lmutant",
+                 *libraries, *SYSTEM, *generate.mark(path, "Link with").split()]]
+
+    def build_environment(self):
+        """build/release, but with a program that uses the shared library."""
+        folder = f"{FOLDER}/env"
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(folder)
+        for path in glob.glob("build/release/*"):
+            if os.path.basename(path) != "tracebed":
+                os.symlink(os.path.abspath(path), os.path.join(folder, os.path.basename(path)))
+        sources = generate.sources(self.paths, generate.PROGRAM)
+        in_parallel([compile_to(path, object_of("tests", path)) for path in sources])
+        must(["gcc", "-o", f"{folder}/tracebed", *(object_of("tests", path) for path in sources),
+              f"-L{FOLDER}/base", "-lmutant", *SYSTEM])
+
+    # ---- Running ----
+
+    def run_test(self, name, library, seconds, more=None):
+        """Returns 'passed', or how it failed."""
+        environment = dict(os.environ, LD_LIBRARY_PATH=os.path.abspath(library), TBED_BUILD=f"{FOLDER}/env",
+                           LC_ALL="C.UTF-8", **(more or {}))
+        with tempfile.TemporaryDirectory(prefix="tracebed-mutant-") as scratch:
+            environment["TMPDIR"] = scratch
+            child = subprocess.Popen(self.tests[name], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                     stderr=subprocess.DEVNULL, env=environment, start_new_session=True,
+                                     preexec_fn=limit)
+            try:
+                status = child.wait(seconds)
+            except subprocess.TimeoutExpired:
+                status = None
+            finally:
+                kill_group(child.pid)
+            child.wait()
+        if status is None:
+            return "timeout"
+        if status < 0:
+            return signal.Signals(-status).name
+        return "passed" if status == 0 else "failed"
+
+    def measure(self):
+        """Returns {test: {'seconds': S, 'lines': {path: [line…]}}}, measured once for a state of the tree."""
+        target = f"{FOLDER}/lines.json"
+        if not is_older(target, self.newest, *(path for path in self.paths if path.endswith("_test.c"))):
+            with open(target, encoding="utf-8") as file:
+                return json.load(file)
+        self.build_library("cover", ["--coverage"])
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            facts = dict(pool.map(self.measure_one, self.tests))
+        facts = {name: fact for name, fact in facts.items() if fact is not None}
+        with open(target, "w", encoding="utf-8") as file:
+            json.dump(facts, file)
+        return facts
+
+    def measure_one(self, name):
+        begin = time.monotonic()
+        result = self.run_test(name, f"{FOLDER}/base", 60)
+        seconds = time.monotonic() - begin
+        if result != "passed" or seconds > SLOW_SECONDS:
+            print(f"  {name} does not take part: {result}, {seconds:.1f} s", flush=True)
+            return name, None
+        with tempfile.TemporaryDirectory(prefix="tracebed-cover-") as folder:
+            strip = len(os.getcwd().strip("/").split("/"))
+            self.run_test(name, f"{FOLDER}/cover", 120, {"GCOV_PREFIX": folder, "GCOV_PREFIX_STRIP": str(strip)})
+            return name, {"seconds": seconds, "lines": self.lines_of(folder)}
+
+    def lines_of(self, folder):
+        """Which lines of which sources ran, from the counters below 'folder'."""
+        ran = {}
+        for path in self.sources:
+            counters = f"{folder}/{object_of('cover', path).removesuffix('.o')}.gcda"
+            if os.path.exists(counters):
+                notes = object_of("cover", path).removesuffix(".o") + ".gcno"
+                shutil.copy(notes, os.path.dirname(counters))
+                done = subprocess.run(["gcov", "--json-format", "--stdout", counters], capture_output=True)
+                for line in done.stdout.splitlines():
+                    for file in json.loads(line)["files"]:
+                        lines = [item["line_number"] for item in file["lines"] if item["count"] > 0]
+                        ran.setdefault(os.path.normpath(file["file"]), set()).update(lines)
+        return {path: sorted(lines) for path, lines in ran.items()}
+
+
+def limit():
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def kill_group(pid):
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
