@@ -5,15 +5,14 @@
  */
 #include "format/base/sized.h"
 #include "format/checksum.h"
+#include "reader/core/base/regular_file.h"
 #include "reader/core/file/reader_state.h"
 #include "reader/core/names/id_info.h"
 #include "reader/core/names/name_cache.h"
 #include "reader/core/records/metadata.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static enum tbed_status fail(struct tbed_error *error, enum tbed_status status, int system_errno)
@@ -199,23 +198,18 @@ enum tbed_status tbed_reader_open_fd(int fd, const struct tbed_reader_options *g
     return status == TBED_OK ? open_map(&map, &options, reader_ret, error) : status;
 }
 
-/* open() has errors of its own for sockets and for devices without a driver; these are not regular files either. */
-static enum tbed_status open_failed(const char *path, int system_errno, struct tbed_error *error)
-{
-    struct stat st;
-    if (system_errno == ENXIO && stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-        return fail(error, TBED_ERR_NOT_REGULAR, 0);
-    return fail(error, TBED_ERR_OPEN, system_errno);
-}
-
 enum tbed_status tbed_reader_open(const char *path, const struct tbed_reader_options *options,
                                   struct tbed_reader **reader_ret, struct tbed_error *error_ret)
 {
     struct tbed_error ignored, *error = error_ret != NULL ? error_ret : &ignored;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* do not block on a pipe */
-    if (fd < 0)
-        return open_failed(path, errno, error);
-    enum tbed_status status = tbed_reader_open_fd(fd, options, reader_ret, error);
+    struct tbed_reader_options taken;
+    int fd;
+    if (!tbed_options_take(&taken, sizeof taken, options))
+        return fail(error, TBED_ERR_ARGUMENT, 0);
+    enum tbed_status status = tbed_regular_open(path, &fd);
+    if (status != TBED_OK)
+        return fail(error, status, status == TBED_ERR_OPEN ? errno : 0);
+    status = tbed_reader_open_fd(fd, options, reader_ret, error);
     close(fd);
     return status;
 }

@@ -4,8 +4,8 @@
  * SPDX-License-Identifier: MIT
  */
 #include "reader/exchange/registry/registry.h"
+#include "reader/core/base/regular_file.h"
 
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -73,7 +73,8 @@ const struct exchange_format *tbed_registry_of_fd(int fd)
 
 const struct exchange_format *tbed_registry_of_path(const char *path)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = -1;
+    tbed_regular_open(path, &fd);
     const struct exchange_format *format = format_of(path, fd);
     if (fd >= 0)
         close(fd);

@@ -3,11 +3,11 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "reader/core/base/regular_file.h"
 #include "reader/exchange/rtl_log/rtl_log.h"
 #include "reader/exchange/shared/exchange_format.h"
 #include "reader/exchange/shared/new_file.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -27,15 +27,13 @@ static enum tbed_status map_log(int fd, struct rtl_text *log, struct tbed_error 
 
 static enum tbed_status open_log(const char *path, int fd, void **source_ret, struct tbed_error *error_ret)
 {
-    struct rtl_text *log = malloc(sizeof *log);
-    int own = path != NULL ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
-    enum tbed_status status = TBED_ERR_MEMORY;
-    if (path != NULL && own < 0)
-        status = tbed_exchange_fail(error_ret, TBED_ERR_OPEN);
-    else if (log != NULL)
+    int own = -1;
+    enum tbed_status status = path != NULL ? tbed_regular_open(path, &own) : TBED_OK;
+    struct rtl_text *log = status == TBED_OK ? malloc(sizeof *log) : NULL;
+    if (log != NULL)
         status = map_log(path != NULL ? own : fd, log, error_ret);
     else
-        tbed_exchange_fail(error_ret, status);
+        tbed_exchange_fail(error_ret, status = status == TBED_OK ? TBED_ERR_MEMORY : status);
     if (own >= 0)
         close(own);
     if (status != TBED_OK)

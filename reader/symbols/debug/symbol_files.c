@@ -4,10 +4,10 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "reader/core/base/regular_file.h"
 #include "reader/symbols/debug/symbol_table.h"
 
 #include <elfutils/libdwelf.h>
-#include <fcntl.h>
 #include <gelf.h>
 #include <limits.h>
 #include <stdio.h>
@@ -16,15 +16,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define FILE_NBYTES_MAX ((off_t)4 << 30) /* libelf would read a file that it cannot map into memory */
+
 /* NULL if it is not an ELF file. The descriptor is not needed once the file is mapped. */
 static Elf *open_elf(const char *path)
 {
     struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
+    int fd;
+    if (tbed_regular_open(path, &fd) != TBED_OK)
         return NULL;
-    bool is_file = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
-    Elf *elf = is_file ? elf_begin(fd, ELF_C_READ_MMAP, NULL) : NULL;
+    bool can_be_mapped = fstat(fd, &status) == 0 && status.st_size < FILE_NBYTES_MAX;
+    Elf *elf = can_be_mapped ? elf_begin(fd, ELF_C_READ_MMAP, NULL) : NULL;
     if (elf != NULL && (elf_kind(elf) != ELF_K_ELF || elf_cntl(elf, ELF_C_FDREAD) != 0)) {
         elf_end(elf);
         elf = NULL;

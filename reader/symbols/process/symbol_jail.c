@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
+#include "reader/core/base/regular_file.h"
 #include "reader/symbols/process/symbol_worker.h"
 
 #include <errno.h>
@@ -17,6 +18,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #define MEMORY_NBYTES (UINT64_C(4) << 30) /* in addition to what the parent had mapped */
@@ -70,6 +72,43 @@ void tbed_symbol_jail_limit_time(unsigned seconds)
 #define OWN_ARCHITECTURE AUDIT_ARCH_AARCH64
 #endif
 
+/* ---- Opening files ---- */
+
+/*
+ * libdw opens files by itself: the separate parts of split debug information, and what a dwz link refers to. Their paths
+ * are those of the debug file, which may name a FIFO or a device. So an open() that does not say O_NONBLOCK or O_PATH,
+ * which none of our own lacks, arrives here, and is done as all others are.
+ */
+#if defined(__x86_64__)
+#define RESULT(context)   ((context)->uc_mcontext.gregs[REG_RAX])
+#define ARGUMENT(context) ((context)->uc_mcontext.gregs[REG_RSI])
+#elif defined(__aarch64__)
+#define RESULT(context)   ((context)->uc_mcontext.regs[0])
+#define ARGUMENT(context) ((context)->uc_mcontext.regs[1])
+#endif
+
+#ifdef RESULT
+static void open_for_library(int number, siginfo_t *info, void *given)
+{
+    ucontext_t *context = given;
+    int fd = -1, own_errno = errno;
+    (void)number;
+    (void)info;
+    enum tbed_status status = tbed_regular_open((const char *)(uintptr_t)ARGUMENT(context), &fd);
+    int failure = status == TBED_ERR_OPEN ? errno : EACCES;
+    RESULT(context) = status == TBED_OK ? fd : -failure;
+    errno = own_errno;
+}
+
+static void look_at_opens(void)
+{
+    struct sigaction action = {.sa_sigaction = open_for_library, .sa_flags = SA_SIGINFO};
+    sigaction(SIGSYS, &action, NULL);
+}
+#endif
+
+/* ---- Calls ---- */
+
 /* These calls fail. A list of allowed calls would have to include those of every C library and sanitizer. */
 static void deny_calls(void)
 {
@@ -120,13 +159,16 @@ static void deny_calls(void)
         DENY(fork),
         DENY(vfork),
 #endif
-        /* Files are opened for reading only. */
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_openat, 0, 3),
+        /* Files are opened for reading only, and after a look at their type. */
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_openat, 0, 5),
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
         BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_ACCMODE | O_CREAT | O_TRUNC, 0, 1),
         REFUSE,
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_NONBLOCK | O_PATH, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
+    look_at_opens();
     struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);

@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
+#include "reader/core/base/regular_file.h"
 #include "reader/tools/shared/tool.h"
 
 #include <errno.h>
@@ -160,7 +161,9 @@ static const struct {
 static void hint_at_kind(const char *path)
 {
     char start[8] = {0};
-    int fd = strcmp(path, "-") == 0 ? -1 : open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    int fd = -1;
+    if (strcmp(path, "-") != 0)
+        tbed_regular_open(path, &fd);
     ssize_t nbytes = fd >= 0 ? read(fd, start, sizeof start) : -1;
     if (fd >= 0)
         close(fd);

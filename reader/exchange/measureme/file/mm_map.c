@@ -4,12 +4,12 @@
  * SPDX-License-Identifier: MIT
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "reader/core/base/regular_file.h"
 #include "reader/exchange/measureme/file/mm_internal.h"
 
 static const char *const extensions[MM_STREAM_COUNT] = {".events", ".string_data", ".string_index"};
@@ -59,10 +59,11 @@ void tbed_mm_source_release(const struct mm_source *source)
 static enum tbed_status source_open(const char *path, struct mm_source *source_ret,
                                     struct tbed_error *error_ret)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe is refused, without blocking */
-    if (fd < 0)
-        return tbed_mm_fail(error_ret, TBED_ERR_OPEN, errno);
-    enum tbed_status status = tbed_mm_source_map(fd, source_ret, error_ret);
+    int fd;
+    enum tbed_status status = tbed_regular_open(path, &fd);
+    if (status != TBED_OK)
+        return tbed_mm_fail(error_ret, status, status == TBED_ERR_OPEN ? errno : 0);
+    status = tbed_mm_source_map(fd, source_ret, error_ret);
     close(fd);
     return status;
 }
