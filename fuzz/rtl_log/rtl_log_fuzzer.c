@@ -18,8 +18,9 @@ static void go_back(struct tbed_reader *reader, const uint8_t *data, size_t nbyt
     char *log = NULL;
     size_t log_nbytes = 0;
     FILE *out = open_memstream(&log, &log_nbytes);
+    struct tbed_rtl_options options = {.size = sizeof options, .exact = true};
     REQUIRE(out != NULL);
-    REQUIRE(tbed_export_rtl_log_stream(reader, out, NULL, NULL, NULL) == TBED_OK);
+    REQUIRE(tbed_export_rtl_log_stream(reader, out, &options, NULL, NULL) == TBED_OK);
     REQUIRE(fclose(out) == 0 && log_nbytes == nbytes && memcmp(log, data, nbytes) == 0);
     free(log);
 }

@@ -6,7 +6,7 @@
 #define _GNU_SOURCE 1
 #include "reader/core/base/json.h"
 
-#include "format/base/utf8.h"
+#include "reader/core/base/inert.h"
 #include "reader/core/base/number_text.h"
 
 #include <math.h>
@@ -91,16 +91,36 @@ static void print_control(struct tbed_json *json, uint8_t byte)
         print(json, (const char[]){'\\', 'u', '0', '0', digits[byte >> 4], digits[byte & 15]}, 6);
 }
 
+/* Controls above ASCII: JSON allows them, terminals and editors obey them. Above 0xFFFF it takes a surrogate pair. */
+static void print_code_unit(struct tbed_json *json, uint32_t unit)
+{
+    static const char digits[] = "0123456789abcdef";
+    print(json,
+          (const char[]){'\\', 'u', digits[unit >> 12 & 15], digits[unit >> 8 & 15], digits[unit >> 4 & 15],
+                         digits[unit & 15]},
+          6);
+}
+
+static void print_high_control(struct tbed_json *json, uint32_t code)
+{
+    if (code > 0xFFFF) {
+        print_code_unit(json, 0xD800 + ((code - 0x10000) >> 10));
+        code = 0xDC00 + (code & 0x3FF);
+    }
+    print_code_unit(json, code);
+}
+
 /* Writes one code point that must be escaped, or one invalid byte, and returns its size. */
 static size_t print_special(struct tbed_json *json, const uint8_t *at, size_t nbytes)
 {
-    size_t size = tbed_utf8_step(at, nbytes);
+    uint32_t code;
+    size_t size = tbed_code_point(at, nbytes, &code);
     if (size == 0)
         print(json, "\xEF\xBF\xBD", 3);
     else if (size == 1)
         print_control(json, at[0]);
-    else if (at[0] == 0xC2 && at[1] < 0xA0) /* C1 controls: JSON allows them, terminals obey them */
-        print_control(json, at[1]);
+    else if (tbed_is_control(code))
+        print_high_control(json, code);
     else
         print(json, (const char *)at, size);
     return size > 0 ? size : 1;

@@ -1,7 +1,7 @@
 /*
  * The JSON writer, the only code that deals with commas, quotes, escapes and numbers that are not finite. Its output
- * is valid JSON for any input: control bytes are escaped, including C1 controls, which terminals obey, and each byte
- * that is not part of a code point becomes U+FFFD.
+ * is valid JSON for any input, and inert: controls of all kinds (inert.h) are escaped, and each byte that is not part of a
+ * code point becomes U+FFFD.
  *
  * SPDX-License-Identifier: MIT
  */

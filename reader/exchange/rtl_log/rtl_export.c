@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE 1
 #include "format/base/sized.h"
+#include "reader/core/base/inert.h"
 #include "reader/exchange/rtl_log/rtl_log.h"
 #include "reader/exchange/shared/message_put.h"
 #include "reader/exchange/shared/new_file.h"
@@ -39,7 +40,7 @@ struct rtl_export {
     struct rtl_stream *streams; /* by ascending number */
     size_t stream_count, last_stream;
     uint32_t ordinal_count;
-    struct tbed_text piece;
+    struct tbed_text piece, message;
     char *name; /* TEXT_NBYTES_MAX bytes, for names that the reader does not cache */
     int write_errno;
     bool is_out_of_memory;
@@ -189,6 +190,15 @@ static void write_bytes(struct rtl_export *export, const char *bytes, size_t nby
         export->write_errno = errno != 0 ? errno : EIO;
 }
 
+/* Adds text of the trace to the piece. Controls are escaped, so that no name can send them or begin a line of its own. */
+static void put(struct rtl_export *export, const char *bytes, size_t nbytes)
+{
+    if (export->options.exact && export->facts.is_import)
+        tbed_text_put(&export->piece, bytes, nbytes);
+    else
+        tbed_text_put_inert(&export->piece, bytes, nbytes, "\t");
+}
+
 /* What the program formats in one piece. */
 static void write_piece(struct rtl_export *export)
 {
@@ -307,6 +317,20 @@ static void write_trailer(struct rtl_export *export)
 
 /* ---- Lines ---- */
 
+/* A line that was imported with its end, which may be CR LF. */
+static void write_line(struct rtl_export *export, const char *bytes, size_t nbytes)
+{
+    bool has_return = nbytes >= 2 && memcmp(bytes + nbytes - 2, "\r\n", 2) == 0;
+    if (export->options.exact && export->facts.is_import) {
+        write_bytes(export, bytes, nbytes);
+        return;
+    }
+    tbed_text_put_inert(&export->piece, bytes, has_return ? nbytes - 2 : nbytes, "\t\n");
+    tbed_text_puts(&export->piece, has_return ? "\r\n" : "");
+    write_bytes(export, export->piece.bytes, export->piece.nbytes);
+    export->piece.nbytes = 0;
+}
+
 /* Writes the bytes of an imported line, with its numbers replaced if that was requested. */
 static void write_carried(struct rtl_export *export, const struct tbed_event *event, struct rtl_text text)
 {
@@ -320,7 +344,7 @@ static void write_carried(struct rtl_export *export, const struct tbed_event *ev
     } else {
         export->report.line_count++;
     }
-    write_bytes(export, text.bytes + at, text.nbytes - at);
+    write_line(export, text.bytes + at, text.nbytes - at);
 }
 
 static void write_prefix_of(struct rtl_export *export, const struct tbed_event *event,
@@ -338,7 +362,7 @@ static void write_name(struct rtl_export *export, const struct tbed_event *event
     export->report.argument_count += carried->argument_count;
     write_prefix_of(export, event, carried);
     tbed_text_puts(&export->piece, before);
-    tbed_text_put(&export->piece, name.bytes, name.nbytes);
+    put(export, name.bytes, name.nbytes);
     tbed_text_puts(&export->piece, "\n");
     write_piece(export);
 }
@@ -358,16 +382,23 @@ static void write_pair(struct rtl_export *export, const struct tbed_event *event
     tbed_text_puts(&export->piece, "| ");
     if (context.is_reference) {
         struct rtl_text name = name_of(export, context.id);
-        tbed_text_put(&export->piece, name.bytes, name.nbytes);
+        put(export, name.bytes, name.nbytes);
         tbed_text_puts(&export->piece, " ");
         before = name.nbytes + 3;
     }
     tbed_text_puts(&export->piece, brace);
     struct rtl_text name = name_of(export, id);
     if (name.nbytes >= before)
-        tbed_text_put(&export->piece, name.bytes + before, name.nbytes - before);
+        put(export, name.bytes + before, name.nbytes - before);
     tbed_text_puts(&export->piece, "\n");
     write_piece(export);
+}
+
+static void put_formatted(struct rtl_export *export, const struct tbed_event *event)
+{
+    export->message.nbytes = 0;
+    tbed_exchange_message(&export->message, export->reader, event, TBED_MESSAGE_BODY);
+    put(export, export->message.bytes, export->message.nbytes);
 }
 
 /* Writes the text of a message; most need no formatting. */
@@ -377,11 +408,11 @@ static void put_text(struct rtl_export *export, const struct tbed_event *event, 
     bool is_plain = format.nbytes == 2 && memcmp(format.bytes, "%s", 2) == 0;
     if (carried->text.bytes != NULL && carried->argument_count == 1 &&
         (is_plain || event->id == TBED_ID_INVALID))
-        tbed_text_put(&export->piece, carried->text.bytes, carried->text.nbytes);
+        put(export, carried->text.bytes, carried->text.nbytes);
     else if (carried->argument_count == 0 && memchr(format.bytes, '%', format.nbytes) == NULL)
-        tbed_text_put(&export->piece, format.bytes, format.nbytes);
+        put(export, format.bytes, format.nbytes);
     else
-        tbed_exchange_message(&export->piece, export->reader, event, TBED_MESSAGE_BODY);
+        put_formatted(export, event);
 }
 
 static void write_message(struct rtl_export *export, const struct tbed_event *event,
@@ -393,7 +424,7 @@ static void write_message(struct rtl_export *export, const struct tbed_event *ev
     bool is_one_piece = export->facts.is_import || event->argument_count == 0;
     write_prefix_of(export, event, carried);
     tbed_text_puts(&export->piece, "| ");
-    tbed_text_put(&export->piece, format.bytes, context_nbytes);
+    put(export, format.bytes, context_nbytes);
     tbed_text_puts(&export->piece, context_nbytes > 0 ? " : " : ": ");
     if (!is_one_piece)
         write_piece(export);
@@ -484,7 +515,8 @@ static enum tbed_status write_all(struct rtl_export *export)
     write_trailer(export);
     if (export->write_errno == 0 && (ferror(export->out) || fflush(export->out) != 0))
         export->write_errno = errno != 0 ? errno : EIO;
-    if (status == TBED_OK && (export->is_out_of_memory || export->piece.is_out_of_memory))
+    if (status == TBED_OK &&
+        (export->is_out_of_memory || export->piece.is_out_of_memory || export->message.is_out_of_memory))
         return TBED_ERR_MEMORY;
     return status == TBED_OK && export->write_errno != 0 ? TBED_ERR_WRITE : status;
 }
@@ -495,6 +527,7 @@ static void free_all(struct rtl_export *export)
         free(export->streams[i].open);
     free(export->streams);
     free(export->piece.bytes);
+    free(export->message.bytes);
     free(export->name);
 }
 

@@ -281,7 +281,9 @@ enum tbed_rtl_tid { TBED_RTL_TID_AUTO, TBED_RTL_TID_NATIVE, TBED_RTL_TID_ORDINAL
  *   spans (BEGIN, END)  "{ name", "} name"
  *   messages            "| context : text", or "| : text" without a context
  *   instants            "| : name"
- * A trace that was imported from such a log is exported as the same log, byte for byte, including odd lines.
+ * A trace that was imported from such a log is exported as the same log, byte for byte, including odd lines. Control
+ * characters are the exception: they are written as \xHH, because a terminal would obey them, unless 'exact' is set.
+ * Texts of other traces are always escaped, so that none of them begins a line of the log.
  */
 struct tbed_rtl_options {
     size_t size;    /* sizeof(struct tbed_rtl_options) */
@@ -292,6 +294,7 @@ struct tbed_rtl_options {
      * ordinal. */
     enum tbed_rtl_tid tid;
     bool quirks; /* cut pieces of 4096 bytes and more to 4095 bytes and a zero byte, as the program did */
+    bool exact;  /* write the texts of an imported log verbatim, with their control characters */
 };
 
 /* What was written, and what was left out. */

@@ -286,7 +286,7 @@ static void metadata_is_shown_as_it_is(void **state)
 {
     const char *from = make_profile("odd.mm_profdata", "{ \"cmd\": \"it\\'s\" }", 0);
     (void)state;
-    EXPECT(0, "\nmetadata\n{ \"cmd\": \"it\\'s\" }\n", "", "info", from);
+    EXPECT(0, "\nmetadata\n  | { \"cmd\": \"it\\'s\" }\n", "", "info", from);
 }
 
 static void export_says_what_it_left_out(void **state)

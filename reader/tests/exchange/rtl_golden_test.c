@@ -65,7 +65,7 @@ static void check_log(const char *name)
     assert_int_equal(fclose(out), 0);
     expect_same(name, found, nbytes);
     free(found);
-    EXPECT(0, NULL, NULL, "export", "--to=rtl-log", in_folder("golden.tbed"), "-f", "-o", back);
+    EXPECT(0, NULL, NULL, "export", "--to=rtl-log", "--exact", in_folder("golden.tbed"), "-f", "-o", back);
     char *first = read_whole(log, &log_nbytes), *second = read_whole(back, &back_nbytes);
     assert_int_equal(back_nbytes, log_nbytes);
     assert_memory_equal(second, first, log_nbytes);

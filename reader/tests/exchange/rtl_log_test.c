@@ -27,8 +27,9 @@ static struct imported import_log(const char *log, size_t nbytes)
     assert_true(fd >= 0 && write(fd, log, nbytes) == (ssize_t)nbytes);
     assert_int_equal(tbed_import_open_fd(fd, &imported.reader, &imported.report, NULL), TBED_OK);
     close(fd);
+    struct tbed_rtl_options options = {.size = sizeof options, .exact = true};
     FILE *out = open_memstream(&imported.log, &imported.nbytes);
-    assert_int_equal(tbed_export_rtl_log_stream(imported.reader, out, NULL, NULL, NULL), TBED_OK);
+    assert_int_equal(tbed_export_rtl_log_stream(imported.reader, out, &options, NULL, NULL), TBED_OK);
     fclose(out);
     assert_int_equal(imported.report.kind, TBED_FOREIGN_RTL_LOG);
     assert_int_equal(imported.report.drop_count, 0);
@@ -343,6 +344,24 @@ static void time_and_threads_can_be_renumbered(void **state)
                               "corresponding to 0 ms after timer start\n"
                               "Process id is 4711\n"
                               "000000 1 { a\n000100 2 | : x\n000200 1 } a\r\nclosing log file at 000300");
+    free(text);
+}
+
+static void control_characters_of_a_log_are_escaped_unless_it_is_to_be_exact(void **state)
+{
+    (void)state;
+    static const char log[] =
+        RTL_HEADER "000001 1 { a\x1b[2Jb\n000002 1 | a\x1b[2Jb : \t\xc2\x9b\xe2\x80\xae\x85\n"
+                   "000003  1 | : odd\r\x07line\r\n000004 1 } a\x1b[2Jb\r\n";
+    struct tbed_rtl_options options = {.size = sizeof options};
+    char *text = export_with(log, &options);
+    assert_string_equal(text, RTL_HEADER "000001 1 { a\\x1b[2Jb\n"
+                                         "000002 1 | a\\x1b[2Jb : \t\\xc2\\x9b\\xe2\\x80\\xae\\x85\n"
+                                         "000003  1 | : odd\\x0d\\x07line\r\n000004 1 } a\\x1b[2Jb\r\n");
+    free(text);
+    options.exact = true;
+    text = export_with(log, &options);
+    assert_string_equal(text, log);
     free(text);
 }
 
@@ -732,6 +751,7 @@ int main(void)
         cmocka_unit_test(a_long_log_cut_in_its_last_4_kib_comes_back),
         cmocka_unit_test(a_log_with_any_byte_changed_comes_back),
         cmocka_unit_test(time_and_threads_can_be_renumbered),
+        cmocka_unit_test(control_characters_of_a_log_are_escaped_unless_it_is_to_be_exact),
         cmocka_unit_test(pieces_are_cut_where_that_is_asked_for),
         cmocka_unit_test(names_are_taken_apart),
         cmocka_unit_test(a_message_tells_the_function_that_its_context_does_not),

@@ -304,9 +304,9 @@ static void long_literals_and_separators_are_as_they_are(void **state)
     }
     tbed_stop();
     snprintf(wanted, sizeof wanted,
-             "1 { %s\n1 | %s : 1\x1e"
-             "2\n1 | : 3\x1e"
-             "4\n1 | : 5\x1e"
+             "1 { %s\n1 | %s : 1\\x1e"
+             "2\n1 | : 3\\x1e"
+             "4\n1 | : 5\\x1e"
              "6%%d\n1 } %s\n",
              long_name, long_name, long_name);
     char *lines = lines_of(path);

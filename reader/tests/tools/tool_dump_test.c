@@ -276,9 +276,8 @@ static void control_bytes_are_escaped(void **state)
     assert_says(text.out, "x\\x1b]0;y\\x07");
     assert_says(text.out, "a\\x1b[31m\"\\\\x0a\\x09\\x7f\\xc2\\x9b\\xe2\\x80\\xae\\xff\\xc3z\xE2\x82\xAC\n");
     assert_silent_on(text.out, "\033");
-    assert_says(
-        json.out,
-        "\"a\\u001b[31m\\\"\\\\\\n\\t\\u007f\\u009b\xE2\x80\xAE\xEF\xBF\xBD\xEF\xBF\xBDz\xE2\x82\xAC\"");
+    assert_says(json.out,
+                "\"a\\u001b[31m\\\"\\\\\\n\\t\\u007f\\u009b\\u202e\xEF\xBF\xBD\xEF\xBF\xBDz\xE2\x82\xAC\"");
     end_run(&text);
     end_run(&json);
 }

@@ -85,7 +85,7 @@ static void info_is_loud_about_drops(void **state)
     EXPECT(0, "1 too large", "", "verify", path);
 }
 
-static void info_shows_metadata_as_it_is(void **state)
+static void info_marks_the_lines_of_metadata(void **state)
 {
     const char *path = in_folder("metadata.tbed");
     struct tbed_writer *writer = open_writer(path, true);
@@ -93,7 +93,7 @@ static void info_shows_metadata_as_it_is(void **state)
     tbed_metadata_set(writer, "{\"a\":\n 1}", 9);
     record_small(writer);
     tbed_writer_close(writer);
-    EXPECT(0, "metadata\n{\"a\":\n 1}\n", "", "info", path);
+    EXPECT(0, "metadata\n  | {\"a\":\n  |  1}\n", "", "info", path);
     EXPECT(0, "\"metadata\":\"{\\\"a\\\":\\n 1}\"", "", "info", "--json", path);
     EXPECT(0, "counts steps", "", "info", path);
 }
@@ -353,7 +353,7 @@ int main(void)
         cmocka_unit_test(info_explains_an_unclosed_trace),
         cmocka_unit_test(info_knows_a_trace_that_is_being_written),
         cmocka_unit_test(info_is_loud_about_drops),
-        cmocka_unit_test(info_shows_metadata_as_it_is),
+        cmocka_unit_test(info_marks_the_lines_of_metadata),
         cmocka_unit_test(strings_lists_entries),
         cmocka_unit_test(strings_shows_components_and_bindings),
         cmocka_unit_test(strings_shows_a_tree),

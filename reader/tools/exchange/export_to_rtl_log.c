@@ -26,7 +26,8 @@ enum tool_exit export_rtl_log(const struct export_request *request)
                                        .overwrite = request->overwrite,
                                        .rebase = request->rebase,
                                        .tid = request->tid,
-                                       .quirks = request->quirks};
+                                       .quirks = request->quirks,
+                                       .exact = request->exact};
     struct tbed_rtl_report report = {0};
     struct tbed_error error = {.offset = UINT64_MAX};
     bool is_piped = strcmp(request->to, "-") == 0;

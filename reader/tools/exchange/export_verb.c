@@ -45,6 +45,8 @@ static const char help[] =
     "                            default: ordinal, but an imported log keeps its own\n"
     "      --quirks              truncate text of 4096 bytes or more to 4095 bytes\n"
     "                            and a zero byte, as OpenOffice did\n"
+    "      --exact               restore an imported log byte for byte, with its\n"
+    "                            control characters (default: escaped as \\xHH)\n"
     "\n"
     "Examples:\n"
     "  tracebed export --to=mm_profdata run.tbed -o run.mm_profdata\n"
@@ -63,7 +65,8 @@ enum {
     OPTION_ABSOLUTE,
     OPTION_REBASE,
     OPTION_TID,
-    OPTION_QUIRKS
+    OPTION_QUIRKS,
+    OPTION_EXACT
 };
 
 /* The other options apply to every format. */
@@ -75,6 +78,7 @@ static const struct tool_option_scope scopes[] = {
     {OPTION_REBASE, "rtl-log", NULL},
     {OPTION_TID, "rtl-log", NULL},
     {OPTION_QUIRKS, "rtl-log", NULL},
+    {OPTION_EXACT, "rtl-log", NULL},
 };
 
 /* ---- measureme ---- */
@@ -126,7 +130,7 @@ static enum tool_exit export_as(const struct tbed_format *format, const struct e
 struct options {
     const char *to, *out;
     const struct tbed_format *format;
-    bool overwrite, absolute, collapse_threads, quirks;
+    bool overwrite, absolute, collapse_threads, quirks, exact;
     uint64_t version, minimum_ns;
     enum tbed_rtl_rebase rebase;
     enum tbed_rtl_tid tid;
@@ -174,7 +178,8 @@ static int export_files(char **paths, size_t count, const struct options *option
                                      .minimum_ns = options->minimum_ns,
                                      .rebase = options->rebase,
                                      .tid = options->tid,
-                                     .quirks = options->quirks};
+                                     .quirks = options->quirks,
+                                     .exact = options->exact};
     request.readers = tool_realloc(NULL, count * sizeof *request.readers);
     request.places = tool_realloc(NULL, count * sizeof *request.places);
     for (; request.reader_count < count; request.reader_count++) {
@@ -196,6 +201,8 @@ static const char *take_rtl_option(struct options *options, int option, const ch
     size_t at = 0;
     if (option == OPTION_QUIRKS) {
         options->quirks = true;
+    } else if (option == OPTION_EXACT) {
+        options->exact = true;
     } else if (option == OPTION_REBASE) {
         problem = tool_word_choose("--rebase: unknown value", zeros, 2, argument, &at);
         options->rebase = at == 1 ? TBED_RTL_FIRST : TBED_RTL_TIMER;
@@ -229,7 +236,7 @@ static const char *take_option(struct options *options, int option, const char *
 {
     if (option == 't')
         return take_format(options, argument);
-    if (option == OPTION_REBASE || option == OPTION_TID || option == OPTION_QUIRKS)
+    if (option == OPTION_REBASE || option == OPTION_TID || option == OPTION_QUIRKS || option == OPTION_EXACT)
         return take_rtl_option(options, option, argument);
     if (option == 'o')
         options->out = argument;
@@ -275,6 +282,7 @@ static int run(int argc, char **argv)
                                           {"rebase", required_argument, NULL, OPTION_REBASE},
                                           {"tid", required_argument, NULL, OPTION_TID},
                                           {"quirks", no_argument, NULL, OPTION_QUIRKS},
+                                          {"exact", no_argument, NULL, OPTION_EXACT},
                                           {"absolute", no_argument, NULL, OPTION_ABSOLUTE},
                                           TOOL_COMMON_OPTIONS,
                                           {0}};

@@ -21,7 +21,7 @@ struct export_request {
     uint64_t minimum_ns;
     enum tbed_rtl_rebase rebase; /* for rtl-log */
     enum tbed_rtl_tid tid;
-    bool quirks;
+    bool quirks, exact;
 };
 
 /* Each writes 'to' and prints on standard output what was written and what was omitted; or complains. */

@@ -294,6 +294,7 @@ static void put_streams(const struct state *state)
     }
 }
 
+/* The text may have several lines. Each is marked, so that none can be taken for one of ours. */
 static void put_metadata(const struct state *state)
 {
     struct tool_buffer text = {0};
@@ -304,6 +305,7 @@ static void put_metadata(const struct state *state)
     for (const char *at = text.bytes, *end = at + text.nbytes; at < end;) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         const char *stop = newline != NULL ? newline : end;
+        fputs("  | ", stdout);
         tool_print_text(stdout, at, (size_t)(stop - at), 0);
         putchar('\n');
         at = stop + 1;

@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
-#include "format/base/utf8.h"
+#include "reader/core/base/inert.h"
 #include "reader/tools/shared/tool.h"
 
 /* A unit of output: one code point, or bytes shown as \xHH. */
@@ -13,16 +13,6 @@ struct glyph {
     uint32_t nbytes, columns;
     bool escaped;
 };
-
-static uint32_t code_point(const uint8_t *at, size_t size)
-{
-    if (size == 1)
-        return at[0];
-    uint32_t value = at[0] & (0x7Fu >> size);
-    for (size_t i = 1; i < size; i++)
-        value = value << 6 | (at[i] & 0x3Fu);
-    return value;
-}
 
 struct range {
     uint32_t first, last;
@@ -34,15 +24,6 @@ static bool is_in(uint32_t code, const struct range *ranges, size_t count)
         if (code >= ranges[i].first && code <= ranges[i].last)
             return true;
     return false;
-}
-
-/* C0 and C1 controls, line and paragraph separators, and bidirectional controls. */
-static bool is_dangerous(uint32_t code)
-{
-    static const struct range ranges[] = {{0, 0x1F},         {0x7F, 0x9F},     {0x200E, 0x200F},
-                                          {0x2028, 0x202E},  {0x2066, 0x2069}, {0xFEFF, 0xFEFF},
-                                          {0xE0000, 0xE007F}};
-    return is_in(code, ranges, sizeof ranges / sizeof ranges[0]);
 }
 
 /* In the C locale, wcwidth() knows only ASCII; a rough table keeps columns straight for nearly all text. */
@@ -62,11 +43,11 @@ static uint32_t columns_of(uint32_t code)
 
 static struct glyph glyph_at(const uint8_t *at, size_t nbytes)
 {
-    size_t size = tbed_utf8_step(at, nbytes);
+    uint32_t code;
+    size_t size = tbed_code_point(at, nbytes, &code);
     if (size == 0)
         return (struct glyph){1, 4, true};
-    uint32_t code = code_point(at, size);
-    if (is_dangerous(code))
+    if (tbed_is_control(code))
         return (struct glyph){(uint32_t)size, 4 * (uint32_t)size, true};
     return (struct glyph){(uint32_t)size, columns_of(code), false};
 }
@@ -78,14 +59,6 @@ static void print_escaped(FILE *out, const uint8_t *at, size_t nbytes)
         char text[4] = {'\\', 'x', digits[at[i] >> 4], digits[at[i] & 15]};
         fwrite_unlocked(text, 1, sizeof text, out);
     }
-}
-
-static size_t plain_nbytes(const uint8_t *at, size_t nbytes)
-{
-    size_t i = 0;
-    while (i < nbytes && at[i] >= 0x20 && at[i] < 0x7F)
-        i++;
-    return i;
 }
 
 /* The width of the text in columns; stops counting above 'limit'. */
@@ -108,7 +81,7 @@ size_t tool_text_width(const char *text, size_t nbytes)
 static void print_whole(FILE *out, const uint8_t *at, size_t nbytes)
 {
     for (size_t i = 0; i < nbytes;) {
-        size_t plain = plain_nbytes(at + i, nbytes - i);
+        size_t plain = tbed_printable_nbytes(at + i, nbytes - i);
         fwrite_unlocked(at + i, 1, plain, out);
         i += plain;
         if (i == nbytes)
