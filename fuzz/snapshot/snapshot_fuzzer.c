@@ -91,20 +91,15 @@ static void check(const char *trace_path, const char *path, bool is_whole)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
-    static char folder[] = "/tmp/tracebed-fuzz-XXXXXX";
-    static bool has_folder;
     char trace_path[64], path[64];
     uint64_t left_out;
-    if (!has_folder)
-        REQUIRE(mkdtemp(folder) != NULL);
-    has_folder = true;
-    snprintf(path, sizeof path, "%s/snapshot", folder);
-    int fd = memfd_create("trace", MFD_CLOEXEC);
-    REQUIRE(fd >= 0 && write(fd, data, nbytes) == (ssize_t)nbytes);
+    int fd = memfd_create("trace", MFD_CLOEXEC), to = memfd_create("snapshot", MFD_CLOEXEC);
+    REQUIRE(fd >= 0 && to >= 0 && write(fd, data, nbytes) == (ssize_t)nbytes);
     snprintf(trace_path, sizeof trace_path, "/proc/self/fd/%d", fd);
-    if (tbed_trace_snapshot(trace_path, path, &left_out, NULL) == TBED_OK)
+    snprintf(path, sizeof path, "/proc/self/fd/%d", to);
+    if (tbed_trace_snapshot(fd, to, &left_out, NULL) == TBED_OK)
         check(trace_path, path, left_out == 0);
-    unlink(path);
+    close(to);
     close(fd);
     return 0;
 }

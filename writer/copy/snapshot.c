@@ -10,6 +10,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,7 +22,8 @@
 #include "writer/file/file.h"
 #include "writer/file/usable.h"
 
-#define TRIES_MAX 8
+#define TRIES_MAX   8
+#define NAME_NBYTES 4096
 
 struct snapshot {
     /* the file whose clock is the trace's; NULL: the trace belongs to another program, perhaps on another machine */
@@ -132,31 +135,24 @@ static enum tbed_status write_moment(struct snapshot *snapshot, int source_fd, i
     return status == TBED_OK ? write_to(snapshot, fd) : status;
 }
 
-static enum tbed_status write_new(struct snapshot *snapshot, int source_fd, const char *path)
+static enum tbed_status write_new(struct snapshot *snapshot, int source_fd, int fd)
 {
-    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return errno == EEXIST ? tbed_fail(snapshot->error, TBED_ERR_EXISTS, 0)
-                               : tbed_fail(snapshot->error, TBED_ERR_OPEN, errno);
     enum tbed_status status;
     int tries = 0;
     do { /* a small ring may be overwritten before it is copied */
         status = ftruncate(fd, 0) == 0 ? write_moment(snapshot, source_fd, fd)
                                        : tbed_fail(snapshot->error, TBED_ERR_WRITE, errno);
     } while (status == TBED_OK && snapshot->was_lapped && ++tries < TRIES_MAX);
-    if (status != TBED_OK)
-        unlink(path);
-    close(fd);
     return status;
 }
 
-static enum tbed_status snapshot_fd(const struct tbed_file *file, int fd, const char *path,
+static enum tbed_status snapshot_fd(const struct tbed_file *file, int source_fd, int fd,
                                     uint64_t *left_out_ret, struct tbed_error *error)
 {
     struct snapshot snapshot = {.file = file, .error = error, .copy.file_id = tbed_file_id_make()};
-    enum tbed_status status = open_source(&snapshot, fd);
+    enum tbed_status status = open_source(&snapshot, source_fd);
     if (status == TBED_OK)
-        status = write_new(&snapshot, fd, path);
+        status = write_new(&snapshot, source_fd, fd);
     tbed_copy_free(&snapshot.copy);
     close_source(&snapshot);
     if (left_out_ret != NULL)
@@ -164,16 +160,69 @@ static enum tbed_status snapshot_fd(const struct tbed_file *file, int fd, const 
     return status;
 }
 
-enum tbed_status tbed_trace_snapshot(const char *trace_path, const char *path, uint64_t *left_out_ret,
+enum tbed_status tbed_trace_snapshot(int trace_fd, int fd, uint64_t *left_out_ret,
                                      struct tbed_error *error_ret)
 {
-    struct tbed_error ignored, *error = error_ret != NULL ? error_ret : &ignored;
-    int fd = open(trace_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0)
-        return tbed_fail(error, TBED_ERR_OPEN, errno);
-    enum tbed_status status = snapshot_fd(NULL, fd, path, left_out_ret, error);
-    close(fd);
+    struct tbed_error ignored;
+    return snapshot_fd(NULL, trace_fd, fd, left_out_ret, error_ret != NULL ? error_ret : &ignored);
+}
+
+/* ---- New files: they have their name once they are complete ---- */
+
+struct new_file {
+    int fd;
+    const char *path;
+    char work[NAME_NBYTES]; /* a temporary name; "": it has none */
+};
+
+static enum tbed_status new_file_open(const char *path, struct new_file *file_ret, struct tbed_error *error)
+{
+    char folder[NAME_NBYTES];
+    const char *slash = strrchr(path, '/');
+    size_t nbytes = slash != NULL ? (size_t)(slash - path) + 1 : 0;
+    *file_ret = (struct new_file){.fd = -1, .path = path};
+    if (faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+        return tbed_fail(error, TBED_ERR_EXISTS, 0);
+    if (strlen(path) + sizeof ".snapshot" > sizeof folder)
+        return tbed_fail(error, TBED_ERR_OPEN, ENAMETOOLONG);
+    snprintf(folder, sizeof folder, "%.*s", (int)nbytes, path);
+    if (access("/proc/self/fd", X_OK) == 0)
+        file_ret->fd = open(nbytes > 0 ? folder : ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+    if (file_ret->fd < 0) {
+        snprintf(file_ret->work, sizeof file_ret->work, "%s.%08x", path, (unsigned)tbed_file_id_make());
+        file_ret->fd = open(file_ret->work, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    }
+    return file_ret->fd >= 0 ? TBED_OK : tbed_fail(error, TBED_ERR_OPEN, errno);
+}
+
+/* Closes the file, which gets its name if it is complete and else disappears. */
+static enum tbed_status new_file_close(struct new_file *file, enum tbed_status status,
+                                       struct tbed_error *error)
+{
+    bool has_work = file->work[0] != 0;
+    if (status == TBED_OK) {
+        bool is_named = has_work
+                            ? renameat2(AT_FDCWD, file->work, AT_FDCWD, file->path, RENAME_NOREPLACE) == 0
+                            : tbed_file_name(file->fd, file->path);
+        if (!is_named)
+            status = tbed_fail(error, errno == EEXIST ? TBED_ERR_EXISTS : TBED_ERR_WRITE,
+                               errno == EEXIST ? 0 : errno);
+    }
+    if (has_work && status != TBED_OK)
+        unlink(file->work);
+    close(file->fd);
     return status;
+}
+
+static enum tbed_status snapshot_to(const struct tbed_file *file, int source_fd, const char *path,
+                                    struct tbed_error *error)
+{
+    struct new_file new;
+    enum tbed_status status = new_file_open(path, &new, error);
+    if (status != TBED_OK)
+        return status;
+    status = snapshot_fd(file, source_fd, new.fd, NULL, error);
+    return new_file_close(&new, status, error);
 }
 
 enum tbed_status tbed_snapshot(struct tbed_writer *writer, const char *path, struct tbed_error *error_ret)
@@ -185,7 +234,7 @@ enum tbed_status tbed_snapshot(struct tbed_writer *writer, const char *path, str
     int cancel_state = tbed_cancel_disable();
     int fd = tbed_descriptor_duplicate(file);
     enum tbed_status status =
-        fd >= 0 ? snapshot_fd(file, fd, path, NULL, error) : tbed_fail(error, TBED_ERR_OPEN, errno);
+        fd >= 0 ? snapshot_to(file, fd, path, error) : tbed_fail(error, TBED_ERR_OPEN, errno);
     if (fd >= 0)
         close(fd);
     tbed_cancel_restore(cancel_state);

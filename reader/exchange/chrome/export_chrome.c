@@ -611,7 +611,8 @@ enum tbed_status tbed_export_chrome_sized(struct tbed_reader *const *readers, si
     struct new_file file;
     if (!tbed_options_take(&chrome.options, sizeof chrome.options, options))
         return tbed_exchange_fail(error_ret, TBED_ERR_ARGUMENT);
-    enum tbed_status status = tbed_new_file_open(to, chrome.options.overwrite, 0666, &file, error_ret);
+    enum tbed_status status = tbed_new_file_open(
+        to, chrome.options.overwrite, tbed_new_file_mode_of_readers(readers, reader_count), &file, error_ret);
     if (status != TBED_OK)
         return status;
     int fd = dup(file.fd); /* a descriptor of its own, so that closing the stream does not close the file's */

@@ -4,22 +4,37 @@
  * SPDX-License-Identifier: MIT
  */
 #include "format/base/sized.h"
+#include "reader/core/base/regular_file.h"
 #include "reader/exchange/registry/registry.h"
 #include "reader/exchange/shared/new_file.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct source {
     const struct exchange_format *format;
     void *file;
+    unsigned mode; /* for a file that is made from it */
 };
+
+static unsigned mode_of(const char *path, int fd)
+{
+    int own = -1;
+    if (path != NULL)
+        tbed_regular_open(path, &own);
+    unsigned mode = tbed_new_file_mode(path != NULL ? &own : &fd, 1);
+    if (own >= 0)
+        close(own);
+    return mode;
+}
 
 /* A file of no known format is opened as a profile, to report why it is not one. */
 static enum tbed_status source_open(const char *path, int fd, struct source *source, struct tbed_error *error)
 {
     const struct exchange_format *format =
         path != NULL ? tbed_registry_of_path(path) : tbed_registry_of_fd(fd);
-    *source = (struct source){.format = format != NULL ? format : &tbed_exchange_profile};
+    *source = (struct source){.format = format != NULL ? format : &tbed_exchange_profile,
+                              .mode = mode_of(path, fd)};
     return source->format->open(path, fd, &source->file, error);
 }
 
@@ -54,6 +69,7 @@ static enum tbed_status open_nameless(const struct source *source, struct tbed_r
     if (fd < 0)
         return tbed_exchange_fail(error, TBED_ERR_WRITE);
     enum tbed_status status = source_write(source, fd, report, error);
+    fchmod(fd, source->mode); /* exports of the trace have at most these */
     if (status == TBED_OK)
         status = tbed_reader_open_fd(fd, NULL, reader_ret, error);
     close(fd);

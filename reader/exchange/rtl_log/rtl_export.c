@@ -560,7 +560,8 @@ enum tbed_status tbed_export_rtl_log_sized(struct tbed_reader *reader, const cha
     errno = 0;
     if (!tbed_options_take(&loaded, sizeof loaded, options))
         return tbed_exchange_fail(error_ret, TBED_ERR_ARGUMENT);
-    enum tbed_status status = tbed_new_file_open(to, loaded.overwrite, 0666, &file, error_ret);
+    enum tbed_status status =
+        tbed_new_file_open(to, loaded.overwrite, tbed_new_file_mode_of_readers(&reader, 1), &file, error_ret);
     if (status != TBED_OK)
         return status;
     int fd = dup(file.fd); /* a descriptor of its own, so that closing the stream does not close the file's */

@@ -6,8 +6,13 @@
 #define _GNU_SOURCE 1
 #include "reader/exchange/shared/new_file.h"
 
+#include "reader/core/file/reader_state.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +34,77 @@ static enum tbed_status fail_plainly(struct tbed_error *error, enum tbed_status 
     errno = 0;
     return tbed_exchange_fail(error, status);
 }
+
+/* ---- Permissions ---- */
+
+/* The bits of the group that a new file will have, which need not be the group of the other file. */
+static unsigned mode_of(const struct stat *status)
+{
+    unsigned others = status->st_mode & 07, group = status->st_mode >> 3 & 07;
+    if (status->st_gid != getegid())
+        group &= others;
+    return (group << 3 | others) & 066;
+}
+
+unsigned tbed_new_file_mode(const int *fds, size_t count)
+{
+    unsigned mode = 066;
+    for (size_t i = 0; i < count; i++) {
+        struct stat status;
+        mode &= fds[i] >= 0 && fstat(fds[i], &status) == 0 ? mode_of(&status) : 0;
+    }
+    return mode | 0600;
+}
+
+unsigned tbed_new_file_mode_of_readers(struct tbed_reader *const *readers, size_t count)
+{
+    unsigned mode = 0666;
+    for (size_t i = 0; i < count; i++)
+        mode &= tbed_new_file_mode(&readers[i]->map.fd, 1);
+    return mode;
+}
+
+/* In some folders new files get the folder's group. */
+static void restrict_group(int fd, unsigned mode)
+{
+    struct stat status;
+    unsigned others = mode & 07;
+    if (fstat(fd, &status) == 0 && status.st_gid != getegid() && (mode >> 3 & 07) != others)
+        fchmod(fd, status.st_mode & (0600 | others << 3 | others));
+}
+
+/* ---- Temporary names ---- */
+
+#define NAMED_MAX 8 /* at one time, by all threads; names beyond that survive a signal */
+
+static _Atomic(const struct new_file *) named[NAMED_MAX];
+
+static void replace_named(const struct new_file *from, const struct new_file *to)
+{
+    for (size_t i = 0; i < NAMED_MAX; i++) {
+        const struct new_file *expected = from;
+        if (atomic_compare_exchange_strong(&named[i], &expected, to))
+            return;
+    }
+}
+
+void tbed_new_files_remove(void)
+{
+    for (size_t i = 0; i < NAMED_MAX; i++) {
+        const struct new_file *file = atomic_load(&named[i]);
+        if (file != NULL)
+            unlink(file->work);
+    }
+}
+
+static void set_named(struct new_file *file, bool has_name)
+{
+    if (file->has_name != has_name)
+        replace_named(has_name ? NULL : file, has_name ? file : NULL);
+    file->has_name = has_name;
+}
+
+/* ---- Opening ---- */
 
 static enum tbed_status check_place(const char *path, bool overwrite, struct tbed_error *error)
 {
@@ -69,6 +145,22 @@ static bool take_name(struct new_file *file, unsigned mode, bool (*use)(struct n
     return false;
 }
 
+/* The same, and keeps the name. No signal comes between the two, or its handler would not know the name. */
+static bool take_and_keep_name(struct new_file *file, unsigned mode,
+                               bool (*use)(struct new_file *file, unsigned mode))
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &old);
+    bool is_taken = take_name(file, mode, use);
+    if (is_taken)
+        set_named(file, true);
+    int system_errno = errno;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    errno = system_errno;
+    return is_taken;
+}
+
 static bool create(struct new_file *file, unsigned mode)
 {
     file->fd = open(file->work, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
@@ -102,11 +194,18 @@ enum tbed_status tbed_new_file_open(const char *path, bool overwrite, unsigned m
     /* Without /proc the file could not be given a name later. */
     bool has_proc = access("/proc/self/fd", X_OK) == 0;
     file->fd = has_proc ? open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, mode) : -1;
-    if (file->fd >= 0)
-        return TBED_OK;
-    file->has_name = take_name(file, mode, create);
-    return file->has_name ? TBED_OK : tbed_exchange_fail(error_ret, TBED_ERR_OPEN);
+    if (file->fd < 0 && !take_and_keep_name(file, mode, create))
+        return tbed_exchange_fail(error_ret, TBED_ERR_OPEN);
+    restrict_group(file->fd, mode);
+    return TBED_OK;
 }
+
+bool tbed_new_file_name(struct new_file *file)
+{
+    return file->has_name || take_and_keep_name(file, 0, link_work);
+}
+
+/* ---- Closing ---- */
 
 static bool appear(struct new_file *file)
 {
@@ -114,9 +213,7 @@ static bool appear(struct new_file *file)
         return renameat2(AT_FDCWD, file->work, AT_FDCWD, file->path, RENAME_NOREPLACE) == 0;
     if (!file->overwrite)
         return link_to(file, file->path);
-    if (!file->has_name)
-        file->has_name = take_name(file, 0, link_work);
-    return file->has_name && rename(file->work, file->path) == 0;
+    return tbed_new_file_name(file) && rename(file->work, file->path) == 0;
 }
 
 enum tbed_status tbed_new_file_commit(struct new_file *file, struct tbed_error *error_ret)
@@ -127,6 +224,7 @@ enum tbed_status tbed_new_file_commit(struct new_file *file, struct tbed_error *
         tbed_new_file_abandon(file);
         return status;
     }
+    set_named(file, false);
     close(file->fd);
     return TBED_OK;
 }
@@ -135,6 +233,7 @@ void tbed_new_file_abandon(struct new_file *file)
 {
     if (file->has_name)
         unlink(file->work);
+    set_named(file, false);
     close(file->fd);
 }
 

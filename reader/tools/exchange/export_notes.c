@@ -30,8 +30,6 @@ bool export_went_well(const struct export_request *request, enum tbed_status sta
     if (status == TBED_ERR_WRITE && tool_output_failed())
         return false; /* tool_finish() complains */
     *exit_ret = TOOL_TROUBLE;
-    tool_complain_error(request->to, error);
-    if (status == TBED_ERR_EXISTS)
-        tool_hint("Use --force to replace it.");
+    tool_complain_output(request->to, error);
     return false;
 }

@@ -139,9 +139,7 @@ static void complain(const char *from, const char *to, const struct tbed_error *
         tool_complain_open(from, error);
         return;
     }
-    tool_complain_error(to, error);
-    if (error->status == TBED_ERR_EXISTS)
-        tool_hint("Use --force to replace it.");
+    tool_complain_output(to, error);
 }
 
 static enum tbed_status import_input(const char *to, const struct tbed_import_options *options,

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
+#include "reader/exchange/shared/new_file.h"
 #include "reader/tools/flame/flame.h"
 #include "reader/tools/shared/streams.h"
 
@@ -11,7 +12,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const char help[] =
@@ -140,33 +140,46 @@ static char *default_output(const char *path)
     return output;
 }
 
-static FILE *open_output(const char *path, bool force)
+/* A file that appears once it is complete, and has no more permissions than the trace. NULL after a complaint. */
+static FILE *open_output(const struct flame *flame, const char *path, bool force, struct new_file *file)
 {
+    struct tbed_error error;
     if (strcmp(path, "-") == 0)
         return stdout;
-    FILE *out = fopen(path, force ? "we" : "wxe");
-    if (out != NULL)
-        return out;
-    if (errno == EEXIST) {
-        tool_complain("%s: exists already", path);
-        tool_hint("Use -f to replace it, or -o FILE to choose another name.");
-    } else
+    unsigned mode = tbed_new_file_mode_of_readers(&flame->reader, 1);
+    if (tbed_new_file_open(path, force, mode, file, &error) != TBED_OK) {
+        tool_complain_error(path, &error);
+        if (error.status == TBED_ERR_EXISTS)
+            tool_hint("Use -f to replace it, or -o FILE to choose another name.");
+        return NULL;
+    }
+    int fd = dup(file->fd); /* the file's own is closed by its commit */
+    FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (out == NULL) {
         tool_complain("%s: cannot be written: %s", path, strerror(errno));
-    return NULL;
+        tbed_new_file_abandon(file);
+    }
+    return out;
 }
 
-static int close_output(FILE *out, const char *path, int exit)
+static int close_output(FILE *out, const char *path, struct new_file *file, int exit)
 {
+    struct tbed_error error;
     if (out == stdout)
         return tool_finish(exit);
     bool failed = ferror(out) != 0;
-    if (fclose(out) == 0 && !failed)
-        return exit;
-    tool_complain("%s: cannot be written: %s", path, strerror(errno));
-    struct stat status;
-    if (lstat(path, &status) == 0 && S_ISREG(status.st_mode)) /* never remove a device */
-        unlink(path);                                         /* incomplete */
-    return TOOL_TROUBLE;
+    if (fclose(out) != 0 || failed) {
+        tool_complain("%s: cannot be written: %s", path, strerror(errno));
+        tbed_new_file_abandon(file);
+        return TOOL_TROUBLE;
+    }
+    if (exit == TOOL_TROUBLE) {
+        tbed_new_file_abandon(file);
+    } else if (tbed_new_file_commit(file, &error) != TBED_OK) {
+        tool_complain_error(path, &error);
+        exit = TOOL_TROUBLE;
+    }
+    return exit;
 }
 
 /* ---- Notes on what is not shown ---- */
@@ -217,9 +230,10 @@ static void put_drawn(const char *output, const struct flame_drawn *drawn)
 static int put_all(struct flame *flame, const struct options *options, const char *output)
 {
     struct flame_drawn drawn = {0};
+    struct new_file file;
     if (strcmp(output, "-") != 0 && tool_is_input(output, flame->path))
         return TOOL_TROUBLE;
-    flame->out = open_output(output, options->force);
+    flame->out = open_output(flame, output, options->force, &file);
     if (flame->out == NULL)
         return TOOL_TROUBLE;
     bool enough = true;
@@ -227,7 +241,7 @@ static int put_all(struct flame *flame, const struct options *options, const cha
         flame_folded(flame);
     else
         enough = flame_svg(flame, &drawn);
-    int exit = close_output(flame->out, output, enough ? TOOL_FINE : TOOL_TROUBLE);
+    int exit = close_output(flame->out, output, &file, enough ? TOOL_FINE : TOOL_TROUBLE);
     if (!enough)
         tool_complain("out of memory");
     if (exit == TOOL_FINE && !options->folded && flame->out != stdout)

@@ -120,6 +120,12 @@ int tool_input_file(struct tbed_error *error_ret);
 /* Complains that a file could not be opened, and suggests what to do if that is known. */
 void tool_complain_open(const char *path, const struct tbed_error *error);
 
+/* Opens the file that a copy is made of, for reading; -1 after a complaint if that fails. The caller closes it. */
+int tool_source_open(const char *path);
+
+/* Complains that a new file could not be created or written, and suggests what to do if that is known. */
+void tool_complain_output(const char *path, const struct tbed_error *error);
+
 /* The name of a file in messages: "standard input" for "-". */
 const char *tool_path(const char *path);
 

@@ -143,6 +143,18 @@ struct tbed_reader *tool_open(const char *path)
     return reader;
 }
 
+int tool_source_open(const char *path)
+{
+    int fd = -1;
+    tool_guard(path);
+    enum tbed_status status = tbed_regular_open(path, &fd);
+    struct tbed_error error = {
+        .status = status, .system_errno = status == TBED_ERR_OPEN ? errno : 0, .offset = UINT64_MAX};
+    if (status != TBED_OK)
+        tool_complain_open(path, &error);
+    return fd;
+}
+
 static const struct {
     const char *magic;
     const char *hint;

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
+#include "reader/exchange/shared/new_file.h"
 #include "reader/tools/shared/tool.h"
 
 #include <errno.h>
@@ -30,6 +31,23 @@ static void remember_broken_pipe(int signal_number)
     pipe_is_broken = 1;
 }
 
+/* A signal that ends the program leaves no unfinished file behind. */
+static void remove_new_files(int signal_number)
+{
+    tbed_new_files_remove();
+    raise(signal_number); /* its default action, at once */
+}
+
+/* A signal that we were started ignoring stays ignored. */
+static void take_ending_signals(void)
+{
+    static const int ending[] = {SIGHUP, SIGINT, SIGTERM, SIGXCPU};
+    struct sigaction action = {.sa_handler = remove_new_files, .sa_flags = SA_RESETHAND | SA_NODEFER}, old;
+    for (size_t i = 0; i < sizeof ending / sizeof ending[0]; i++)
+        if (sigaction(ending[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaction(ending[i], &action, NULL);
+}
+
 /*
  * If a standard stream is closed, the next open() takes its number, and our messages would overwrite a trace. The
  * stream is opened in the wrong direction so that using it still fails.
@@ -47,6 +65,7 @@ void tool_start(void)
     /* A handler, not SIG_IGN, which a program that `record` starts would inherit. */
     struct sigaction action = {.sa_handler = remember_broken_pipe, .sa_flags = SA_RESTART};
     sigaction(SIGPIPE, &action, NULL);
+    take_ending_signals();
     static char buffer[OUTPUT_NBYTES]; /* glibc ignores the size unless it gets a buffer */
     is_terminal = isatty(STDOUT_FILENO) == 1;
     if (!is_terminal)
@@ -90,6 +109,13 @@ void tool_complain_error(const char *path, const struct tbed_error *error)
         tool_complain("%s: %s%s%s", tool_path(path), what, colon, system);
     else
         tool_complain("%s: %s (offset %llu)", tool_path(path), what, (unsigned long long)error->offset);
+}
+
+void tool_complain_output(const char *path, const struct tbed_error *error)
+{
+    tool_complain_error(path, error);
+    if (error->status == TBED_ERR_EXISTS)
+        tool_hint("Use --force to replace it.");
 }
 
 const char *tool_path(const char *path)

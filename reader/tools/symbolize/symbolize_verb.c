@@ -7,8 +7,10 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
+#include "reader/exchange/shared/new_file.h"
 #include "reader/tools/shared/tool.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -188,32 +190,50 @@ static int symbolize(struct symbolize *work)
     return exit;
 }
 
+/* Both the reader and the writer open the copy by its path, so it has a temporary name. */
+static int symbolize_new(struct symbolize *work, struct new_file *file)
+{
+    struct tbed_error error;
+    work->path = file->work;
+    int exit = symbolize(work);
+    if (exit == TOOL_TROUBLE) {
+        tbed_new_file_abandon(file);
+    } else if (tbed_new_file_commit(file, &error) != TBED_OK) {
+        tool_complain_output(work->to, &error);
+        exit = TOOL_TROUBLE;
+    }
+    return exit;
+}
+
 /* The copy gets its name after it was symbolized. */
 static int symbolize_copy(struct symbolize *work)
 {
-    char part[4096];
+    struct new_file file;
     struct tbed_error error;
     uint64_t left_out_count = 0;
-    if (!work->overwrite && access(work->to, F_OK) == 0) {
-        error = (struct tbed_error){.status = TBED_ERR_EXISTS, .offset = UINT64_MAX};
-        tool_complain_error(work->to, &error);
-        tool_hint("Use --force to replace it.");
+    int from = tool_source_open(work->from);
+    if (from < 0)
         return TOOL_TROUBLE;
-    }
-    snprintf(part, sizeof part, "%s.%ld", work->to, (long)getpid());
-    enum tbed_status status = tbed_trace_snapshot(work->from, part, &left_out_count, &error);
+    enum tbed_status status =
+        tbed_new_file_open(work->to, work->overwrite, tbed_new_file_mode(&from, 1), &file, &error);
     if (status != TBED_OK) {
-        tool_complain_open(work->from, &error);
+        tool_complain_output(work->to, &error);
+        close(from);
         return TOOL_TROUBLE;
     }
-    work->path = part;
-    int exit = symbolize(work);
-    if (exit == TOOL_TROUBLE || rename(part, work->to) != 0) {
-        if (exit != TOOL_TROUBLE)
-            tool_complain("%s: write error", work->to);
-        unlink(part);
+    status = tbed_trace_snapshot(from, file.fd, &left_out_count, &error);
+    close(from);
+    if (status != TBED_OK || !tbed_new_file_name(&file)) {
+        if (status == TBED_OK)
+            tool_complain("%s: cannot be created: %s", work->to, strerror(errno));
+        else
+            tool_complain_open(work->from, &error);
+        tbed_new_file_abandon(&file);
         return TOOL_TROUBLE;
     }
+    int exit = symbolize_new(work, &file);
+    if (exit == TOOL_TROUBLE)
+        return exit;
     if (left_out_count > 0)
         tool_complain("%s: skipped damaged blocks; run 'tracebed verify' for details", work->from);
     return left_out_count > 0 ? TOOL_FOUND : exit;

@@ -177,7 +177,7 @@ enum tbed_status tbed_trace_seal(const char *path, struct tbed_error *error_ret)
  * be missing.
  *
  * Errors:  ERR_ARGUMENT if the writer is NULL or closed; ERR_EXISTS, ERR_OPEN, ERR_DISK_FULL, ERR_WRITE, ERR_MAP,
- *          ERR_MEMORY. After a failure there is no new file.
+ *          ERR_MEMORY. After a failure, or if the process is killed, there is no new file.
  * Threads: any, several at once, but not from a signal handler.
  */
 enum tbed_status tbed_snapshot(struct tbed_writer *writer, const char *path, struct tbed_error *error_ret);
@@ -187,9 +187,11 @@ enum tbed_status tbed_snapshot(struct tbed_writer *writer, const char *path, str
  * blocks are left out and counted; so are stray bytes behind the header of a page of cells, whose cells are kept. If the
  * ticks do not come from a clock of this machine, the streams end at slightly different times.
  *
- * Errors: also the file checks of section 12 that stop reading.
+ * Ownership: both descriptors stay the caller's. 'trace_fd' is open for reading; 'fd' is a new file, open for reading and
+ *            writing, whose content is replaced, and is incomplete after a failure.
+ * Errors:    also the file checks of section 12 that stop reading.
  */
-enum tbed_status tbed_trace_snapshot(const char *trace_path, const char *path, uint64_t *left_out_ret,
+enum tbed_status tbed_trace_snapshot(int trace_fd, int fd, uint64_t *left_out_ret,
                                      struct tbed_error *error_ret);
 
 /* ---- Strings and ids ---- */

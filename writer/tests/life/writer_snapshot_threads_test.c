@@ -89,6 +89,19 @@ static void check_thread(struct tbed_reader *reader, uint32_t number, uint64_t l
     free(events);
 }
 
+/* A snapshot from outside, of a file and to a file that are open. */
+static enum tbed_status take_outside(const char *source, const char *path, uint64_t *left_out,
+                                     struct tbed_error *error)
+{
+    int from = open(source, O_RDONLY | O_CLOEXEC),
+        to = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    assert_true(from >= 0 && to >= 0);
+    enum tbed_status status = tbed_trace_snapshot(from, to, left_out, error);
+    close(from);
+    close(to);
+    return status;
+}
+
 static void take_and_check(struct tbed_writer *writer, struct worker *workers, const char *source,
                            const char *path, bool is_ring, bool from_outside, struct taken *taken)
 {
@@ -99,8 +112,8 @@ static void take_and_check(struct tbed_writer *writer, struct worker *workers, c
     for (uint32_t i = 0; i < THREADS; i++)
         least[i] = __atomic_load_n(&workers[i].count, __ATOMIC_ACQUIRE);
     uint64_t left_out = 0;
-    enum tbed_status status = from_outside ? tbed_trace_snapshot(source, path, &left_out, &error)
-                                           : tbed_snapshot(writer, path, &error);
+    enum tbed_status status =
+        from_outside ? take_outside(source, path, &left_out, &error) : tbed_snapshot(writer, path, &error);
     uint64_t cut_tick = tbed_recorder_now(clock);
     tbed_recorder_close(clock);
     assert_int_equal(status, TBED_OK);
@@ -247,7 +260,7 @@ static void damaged_blocks_are_left_out_and_counted(void **state)
     tbed_writer_close(writer);
     uint32_t stream = flip_first_event_block(path);
     uint64_t left_out;
-    assert_int_equal(tbed_trace_snapshot(path, to, &left_out, NULL), TBED_OK);
+    assert_int_equal(take_outside(path, to, &left_out, NULL), TBED_OK);
     assert_int_equal(left_out, 1);
     struct tbed_reader *reader = test_reader_open(to, true);
     size_t count;
@@ -275,7 +288,7 @@ static void cells_stay_where_their_page_has_a_damaged_tail(void **state)
     assert_int_equal(tbed_reader_verify(reader), TBED_ERR_BLOCK_TAIL);
     tbed_reader_close(reader);
     uint64_t left_out;
-    assert_int_equal(tbed_trace_snapshot(path, to, &left_out, NULL), TBED_OK);
+    assert_int_equal(take_outside(path, to, &left_out, NULL), TBED_OK);
     assert_int_equal(left_out, 1); /* the tail */
     reader = test_reader_open(to, true);
     size_t count;
@@ -352,12 +365,19 @@ static void what_is_no_trace_is_refused(void **state)
     (void)state;
     const char *to = test_path("none.tbed");
     struct tbed_error error;
-    assert_int_equal(tbed_trace_snapshot("/dev/null", to, NULL, &error), TBED_ERR_NOT_REGULAR);
-    assert_int_equal(tbed_trace_snapshot("/", to, NULL, &error), TBED_ERR_IS_DIRECTORY);
-    assert_int_equal(tbed_trace_snapshot("/nowhere", to, NULL, &error), TBED_ERR_OPEN);
-    assert_int_equal(tbed_trace_snapshot("/proc/self/exe", to, NULL, &error), TBED_ERR_NOT_A_TRACE);
+    static const struct {
+        const char *path;
+        enum tbed_status status;
+    } sources[] = {{"/dev/null", TBED_ERR_NOT_REGULAR},
+                   {"/", TBED_ERR_IS_DIRECTORY},
+                   {"/proc/self/exe", TBED_ERR_NOT_A_TRACE}};
     assert_int_equal(tbed_snapshot(NULL, to, &error), TBED_ERR_ARGUMENT);
     assert_int_equal(access(to, F_OK), -1);
+    for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
+        assert_int_equal(take_outside(sources[i].path, to, NULL, &error), sources[i].status);
+        unlink(to);
+    }
+    assert_int_equal(tbed_trace_snapshot(-1, -1, NULL, &error), TBED_ERR_OPEN);
 }
 
 int main(void)

@@ -191,7 +191,8 @@ enum tbed_status tbed_export_profile_sized(struct tbed_reader *reader, const cha
     uint32_t version = options.version != 0 ? options.version : 9;
     if (!is_taken || (version != 8 && version != 9))
         return tbed_exchange_fail(error_ret, TBED_ERR_ARGUMENT);
-    enum tbed_status status = tbed_new_file_open(path, options.overwrite, 0666, &file, error_ret);
+    enum tbed_status status = tbed_new_file_open(path, options.overwrite,
+                                                 tbed_new_file_mode_of_readers(&reader, 1), &file, error_ret);
     if (status != TBED_OK)
         return status;
     status = export_into(reader, file.fd, version, &report, error_ret);
