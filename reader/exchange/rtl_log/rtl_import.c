@@ -587,7 +587,9 @@ static void finish(struct log *log)
     finish_scopes(log);
     report->odd_counts[TBED_RTL_ODD_UNCLOSED] = tbed_rtl_scopes_open_count(log->scopes);
     report->thread_count = log->tracks.count;
-    tbed_metadata_set(log->writer, text, tbed_rtl_facts_put(&log->facts, report, text, sizeof text));
+    memcpy(log->facts.odd_counts, report->odd_counts, sizeof log->facts.odd_counts);
+    tbed_metadata_set(log->writer, text,
+                      tbed_rtl_facts_put(&log->facts, report->line_count, text, sizeof text));
 }
 
 static void free_all(struct log *log)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define METADATA_START  "{\"rtl_log\":{\"header\":["
+#define METADATA_ODD    ",\"odd\":{"
 #define METADATA_NBYTES 4096
 
 static const char *const odd_keys[] = {
@@ -137,8 +138,7 @@ bool tbed_rtl_is_log(const char *start, size_t nbytes)
 
 /* ---- Metadata ---- */
 
-size_t tbed_rtl_facts_put(const struct rtl_facts *facts, const struct tbed_import_report *report, char *text,
-                          size_t room)
+size_t tbed_rtl_facts_put(const struct rtl_facts *facts, uint64_t line_count, char *text, size_t room)
 {
     size_t at = (size_t)snprintf(text, room, METADATA_START);
     for (unsigned which = 0; which < 4; which++) {
@@ -149,12 +149,12 @@ size_t tbed_rtl_facts_put(const struct rtl_facts *facts, const struct tbed_impor
                                                     : "");
         at += (size_t)snprintf(text + at, room - at, number[0] != '\0' ? "\"%s\"" : "null", number);
     }
-    at += (size_t)snprintf(text + at, room - at, ",\"lines\":%" PRIu64 ",\"odd\":{", report->line_count);
+    at += (size_t)snprintf(text + at, room - at, ",\"lines\":%" PRIu64 METADATA_ODD, line_count);
     const char *comma = "";
     for (unsigned odd = 0; odd < TBED_RTL_ODD_COUNT; odd++)
-        if (report->odd_counts[odd] > 0) {
+        if (facts->odd_counts[odd] > 0) {
             at += (size_t)snprintf(text + at, room - at, "%s\"%s\":%" PRIu64, comma, odd_keys[odd],
-                                   report->odd_counts[odd]);
+                                   facts->odd_counts[odd]);
             comma = ",";
         }
     return at + (size_t)snprintf(text + at, room - at, "}}}");
@@ -176,6 +176,21 @@ static bool take_fact(const char **at, char number[RTL_HEADER_NMAX])
     return true;
 }
 
+/* Takes the counts of the classes that this version knows, as far as they are written in its way. */
+static void take_odd_counts(const char *at, uint64_t counts[TBED_RTL_ODD_COUNT])
+{
+    char key[32];
+    uint64_t value;
+    int nbytes;
+    at = strstr(at, METADATA_ODD);
+    at = at != NULL ? at + strlen(METADATA_ODD) : "";
+    for (; sscanf(at, "\"%31[a-z_0-9]\":%20" SCNu64 "%n", key, &value, &nbytes) == 2;
+         at += at[nbytes] == ',' ? nbytes + 1 : nbytes)
+        for (unsigned odd = 0; odd < TBED_RTL_ODD_COUNT; odd++)
+            if (strcmp(key, odd_keys[odd]) == 0)
+                counts[odd] = value;
+}
+
 /* Accepts only what tbed_rtl_facts_put() writes: the bytes of a log must not depend on JSON from elsewhere. */
 void tbed_rtl_facts_read(const struct tbed_reader *reader, struct rtl_facts *facts_ret)
 {
@@ -195,6 +210,7 @@ void tbed_rtl_facts_read(const struct tbed_reader *reader, struct rtl_facts *fac
         if (!take_fact(&at, facts.numbers[which]))
             return;
     }
+    take_odd_counts(at, facts.odd_counts);
     *facts_ret = facts;
 }
 
@@ -203,4 +219,11 @@ bool tbed_rtl_is_of_log(const struct tbed_reader *reader)
     struct rtl_facts facts;
     tbed_rtl_facts_read(reader, &facts);
     return facts.is_import;
+}
+
+uint64_t tbed_rtl_odd_count(const struct tbed_reader *reader, enum tbed_rtl_odd odd)
+{
+    struct rtl_facts facts;
+    tbed_rtl_facts_read(reader, &facts);
+    return (unsigned)odd < TBED_RTL_ODD_COUNT ? facts.odd_counts[odd] : 0;
 }

@@ -44,14 +44,14 @@ extern const char *const tbed_rtl_header_parts[4][2]; /* the text around the num
 struct rtl_facts {
     bool is_import;
     char numbers[4][RTL_HEADER_NMAX]; /* empty: the line is missing */
+    uint64_t odd_counts[TBED_RTL_ODD_COUNT];
 };
 
 /* Reads them from a trace; all zeros if it was not made from a log. */
 void tbed_rtl_facts_read(const struct tbed_reader *reader, struct rtl_facts *facts_ret);
 
-/* Writes them as JSON, with the counts of oddities. Returns the length, below 'room'. */
-size_t tbed_rtl_facts_put(const struct rtl_facts *facts, const struct tbed_import_report *report, char *text,
-                          size_t room);
+/* Writes them as JSON. Returns the length, below 'room'. */
+size_t tbed_rtl_facts_put(const struct rtl_facts *facts, uint64_t line_count, char *text, size_t room);
 
 /* ---- Import ---- */
 

@@ -184,6 +184,9 @@ size_t tbed_rtl_message_fields(const char *message, size_t nbytes, struct tbed_r
 /* Whether the trace was imported from such a log. */
 bool tbed_rtl_is_of_log(const struct tbed_reader *reader);
 
+/* How many lines of that class the log has that the trace was imported from; 0 if it was not. */
+uint64_t tbed_rtl_odd_count(const struct tbed_reader *reader, enum tbed_rtl_odd odd);
+
 /* ---- Export ---- */
 
 struct tbed_profile_export_options {

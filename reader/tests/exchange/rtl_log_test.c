@@ -566,8 +566,11 @@ static void ends_that_match_no_begin_are_mentioned(void **state)
                               "001300 11 } a\n";
     static const char note[] =
         "ends.log: 2 ends of scopes that were not open on their threads, not shown as spans";
-    char path[512];
+    static const char imported_note[] =
+        "ends.tbed: 2 ends of scopes that were not open on their threads, not shown as spans";
+    char path[512], trace[512];
     snprintf(path, sizeof path, "%s", in_folder("ends.log"));
+    snprintf(trace, sizeof trace, "%s", in_folder("ends.tbed"));
     write_whole(path, log, sizeof log - 1);
     EXPECT(0, "1 × message '}' that ends nothing open on its thread", "", "info", path);
     EXPECT(0, "\"orphan_message\":1", "", "info", "--json", path);
@@ -575,6 +578,9 @@ static void ends_that_match_no_begin_are_mentioned(void **state)
     EXPECT(0, NULL, note, "report", "--json", path);
     EXPECT(0, NULL, note, "tree", path);
     EXPECT(0, NULL, note, "tree", "--paths", path);
+    EXPECT(0, NULL, "", "import", "-f", "-o", trace, path);
+    EXPECT(0, NULL, imported_note, "report", trace);
+    EXPECT(0, NULL, imported_note, "tree", trace);
     write_whole(path, log, 14);
     struct run run = RUN("report", path);
     assert_int_equal(run.exit, 0);
@@ -633,8 +639,8 @@ static void calls_are_listed_with_pairs_of_messages(void **state)
     char imported[512];
     snprintf(imported, sizeof imported, "%s", in_folder("c.tbed"));
     EXPECT(0, NULL, NULL, "import", path, "-o", imported);
-    EXPECT(0, "         1.100 s       200 ms    a : calc\n", "", "tree", imported);
-    EXPECT(0, "a : calc  [1 never ended]\n", "", "tree", "--paths", imported);
+    EXPECT(0, "         1.100 s       200 ms    a : calc\n", "not open", "tree", imported);
+    EXPECT(0, "a : calc  [1 never ended]\n", "not open", "tree", "--paths", imported);
     EXPECT(0, "process 4711", "not open", "tree", "--paths", log_file("pid.log"));
     EXPECT(0,
            "600 ms          2     200 ms     300 ms     200 ms     400 ms     400 ms  a : calc  [1 never "

@@ -162,7 +162,10 @@ void tool_print_foreign_damage(FILE *out, const struct tbed_import_report *repor
 /* Prints the anomalies of an RTL_LOGFILE log, one line per class: "  2 x scope that was never closed". */
 void tool_print_odd(const struct tbed_import_report *report, const char *before);
 
-/* Says on standard error how many ends in a log of RTL_LOGFILE match no begin; no table of spans has them. */
+/*
+ * Says on standard error how many ends in a log of RTL_LOGFILE, or in the log that the trace was imported from, match no
+ * begin; no table of spans has them.
+ */
 void tool_tell_orphans(const char *path, const struct tbed_reader *reader);
 
 /* Like tool_tell_damage(), for a foreign profile that was read without importing it. */

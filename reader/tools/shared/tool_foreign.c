@@ -122,11 +122,9 @@ void tool_print_odd(const struct tbed_import_report *report, const char *before)
 
 void tool_tell_orphans(const char *path, const struct tbed_reader *reader)
 {
-    const struct tbed_import_report *report = tool_foreign_report(reader);
     char figure[32];
-    uint64_t count = report != NULL ? report->odd_counts[TBED_RTL_ODD_ORPHAN] +
-                                          report->odd_counts[TBED_RTL_ODD_ORPHAN_MESSAGE]
-                                    : 0;
+    uint64_t count = tbed_rtl_odd_count(reader, TBED_RTL_ODD_ORPHAN) +
+                     tbed_rtl_odd_count(reader, TBED_RTL_ODD_ORPHAN_MESSAGE);
     if (count == 0)
         return;
     fflush(stdout);
