@@ -54,7 +54,6 @@ class Facts:
         self.unknown = collections.Counter()  # ends without a known begin, by label
         self.resolution, self.is_count, self.is_exact = 1, False, True
         self.features = set()
-        self.has_unread_damage = False
 
     def length(self, span):
         cut = lambda tick: tick - tick % self.resolution
@@ -219,8 +218,6 @@ def read_profile(path):
         if event.type == "span":
             spans = facts.streams.setdefault(event.thread, [])
             spans.append(Span(profile.label(event.id), event.begin, event.end, profile.name(event.kind)))
-    statuses = {damage.status for damage in profile.damages}
-    facts.has_unread_damage = statuses == {"PROFILE_STRING"}
     return facts
 
 

@@ -364,14 +364,30 @@ static size_t check_entry(const struct oracle *oracle, struct mm_string_walk *wa
     return behind;
 }
 
+/* 'walk' has taken an entry; if it was damaged, that is the next damage. */
+static void check_damage_next(const struct mm_string_walk *walk, uint64_t *last_address,
+                              struct mm_string_walk *damages)
+{
+    if (walk->damage_address == *last_address)
+        return;
+    *last_address = walk->damage_address;
+    SAME(mm_string_damage_next(damages) == TBED_ERR_PROFILE_STRING);
+    SAME(damages->damage_address == walk->damage_address && damages->address == walk->address);
+}
+
 static void check_strings(const struct oracle *oracle, const struct mm_file *file, bool thorough)
 {
-    struct mm_string_walk walk;
+    struct mm_string_walk walk, damages;
     size_t at = mm_string_first(file);
+    uint64_t last_address = 0;
     SAME(at == 8);
     mm_string_walk_start(file, at, &walk);
-    while (at < oracle->nbytes[1])
+    mm_string_walk_start(file, at, &damages);
+    while (at < oracle->nbytes[1]) {
         at = check_entry(oracle, &walk, at);
+        check_damage_next(&walk, &last_address, &damages);
+    }
+    SAME(mm_string_damage_next(&damages) == TBED_END);
     for (at = 8; thorough && at <= oracle->nbytes[1]; at++) {
         mm_string_walk_start(file, at, &walk);
         check_entry(oracle, &walk, at);

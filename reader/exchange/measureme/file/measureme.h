@@ -194,6 +194,12 @@ struct mm_string_walk {
 void mm_string_walk_start(const struct mm_file *file, uint64_t address, struct mm_string_walk *walk);
 enum tbed_status mm_component_next(struct mm_string_walk *walk, struct mm_component *component_ret);
 
+/*
+ * Takes components up to the next damage, of which it returns the status: see mm_component_next(). END: the rest of the
+ * string data is intact.
+ */
+enum tbed_status mm_string_damage_next(struct mm_string_walk *walk);
+
 /* The first entry's address. Entries are contiguous and end at stream_nbytes[MM_STRING_DATA]. */
 uint64_t mm_string_first(const struct mm_file *file);
 

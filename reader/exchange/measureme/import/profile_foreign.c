@@ -100,7 +100,6 @@ struct foreign {
     enum mm_shape shape;
     struct runs runs;
     size_t reference_nbytes; /* size of an id in a string, after FE; 0: another encoding */
-    uint64_t *met;           /* a bit for each address of the string data: damage was found there; atomic */
 };
 
 /* ---- Events ---- */
@@ -182,29 +181,7 @@ static void recount_chunk(struct stat_worker *worker, size_t index)
 
 /* ---- Strings ---- */
 
-struct own_walk {
-    struct mm_string_walk strings;
-    const struct foreign *foreign;
-};
-_Static_assert(sizeof(struct own_walk) <= sizeof(struct tbed_label_walk), "a walk fits");
-
-static bool make_met(struct foreign *foreign, uint64_t nbytes)
-{
-    foreign->met = calloc(nbytes / 64 + 1, sizeof *foreign->met);
-    return foreign->met != NULL;
-}
-
-static bool was_met(const struct foreign *foreign, uint64_t address)
-{
-    return (__atomic_load_n(&foreign->met[address / 64], __ATOMIC_RELAXED) >> address % 64 & 1) != 0;
-}
-
-/* Any thread. Usually the damage has been found before. */
-static void meet(const struct foreign *foreign, uint64_t address)
-{
-    if (!was_met(foreign, address))
-        __atomic_fetch_or(&foreign->met[address / 64], UINT64_C(1) << address % 64, __ATOMIC_RELAXED);
-}
+_Static_assert(sizeof(struct mm_string_walk) <= sizeof(struct tbed_label_walk), "a walk fits");
 
 static enum tbed_status walk_start(const void *context, uint64_t id, struct tbed_label_walk *walk)
 {
@@ -212,20 +189,16 @@ static enum tbed_status walk_start(const void *context, uint64_t id, struct tbed
     uint64_t address;
     if (!mm_string_address(foreign->file, id, &address))
         return TBED_ERR_STRING_UNBOUND;
-    struct own_walk *own = (void *)walk;
-    own->foreign = foreign;
-    mm_string_walk_start(foreign->file, address, &own->strings);
-    own->strings.piece_nbytes_max = TBED_LABEL_NBYTES_MAX + 1; /* checks no more than the longest label */
+    struct mm_string_walk *strings = (void *)walk;
+    mm_string_walk_start(foreign->file, address, strings);
+    strings->piece_nbytes_max = TBED_LABEL_NBYTES_MAX + 1; /* checks no more than the longest label */
     return TBED_OK;
 }
 
 static enum tbed_status walk_next(struct tbed_label_walk *walk, struct tbed_label_component *component_ret)
 {
     struct mm_component component;
-    struct own_walk *own = (void *)walk;
-    enum tbed_status status = mm_component_next(&own->strings, &component);
-    if (status == TBED_ERR_PROFILE_STRING)
-        meet(own->foreign, own->strings.damage_address);
+    enum tbed_status status = mm_component_next((void *)walk, &component);
     if (status == TBED_OK)
         *component_ret = (struct tbed_label_component){
             .is_reference = component.is_reference,
@@ -309,37 +282,16 @@ static void tell(struct found *found, const struct tbed_foreign_damage *damage)
     found->count++;
 }
 
-static bool has_met_any(const struct foreign *foreign, uint64_t nbytes)
-{
-    uint64_t any = 0;
-    for (uint64_t i = 0; i < nbytes / 64 + 1; i++)
-        any |= foreign->met[i];
-    return any != 0;
-}
-
-/*
- * Collects the damage of strings that were needed. For that, entries are walked in order: bytes that are invalid only
- * when read from the middle of an entry are not damage.
- */
+/* Entries are walked in order: bytes that are invalid only when read from the middle of an entry are not damage. */
 static void tell_strings(const struct foreign *foreign, const struct mm_info *info, struct found *found)
 {
-    uint64_t end = info->stream_nbytes[MM_STRING_DATA], at = mm_string_first(foreign->file), before;
-    if (!has_met_any(foreign, end))
-        return;
-    do {
-        struct mm_string_walk walk;
-        struct mm_component component;
-        enum tbed_status status;
-        before = at;
-        mm_string_walk_start(foreign->file, at, &walk);
-        while ((status = mm_component_next(&walk, &component)) == TBED_OK)
-            continue;
-        if (status == TBED_ERR_PROFILE_STRING && was_met(foreign, walk.damage_address))
-            tell(found, &(struct tbed_foreign_damage){
-                            status, info->paged ? 0 : MM_STRING_DATA,
-                            mm_file_offset(foreign->file, MM_STRING_DATA, walk.damage_address), 0});
-        at = walk.address;
-    } while (at > before && at < end);
+    struct mm_string_walk walk;
+    enum tbed_status status;
+    mm_string_walk_start(foreign->file, mm_string_first(foreign->file), &walk);
+    while ((status = mm_string_damage_next(&walk)) != TBED_END)
+        tell(found, &(struct tbed_foreign_damage){
+                        status, info->paged ? 0 : MM_STRING_DATA,
+                        mm_file_offset(foreign->file, MM_STRING_DATA, walk.damage_address), 0});
 }
 
 /* False: no memory. */
@@ -394,15 +346,13 @@ static enum tbed_status make(struct mm_file *file, const struct tbed_analysis_op
     };
     enum tbed_status status = TBED_ERR_MEMORY;
     uint64_t nbytes = info.stream_nbytes[MM_STRING_DATA];
-    if (make_met(&foreign, nbytes) &&
-        (foreign.reference_nbytes == 0 || make_runs(&foreign.runs, file, nbytes)))
+    if (foreign.reference_nbytes == 0 || make_runs(&foreign.runs, file, nbytes))
         status = tbed_stat_run(&source, &options, statistics_ret);
     free_runs(&foreign.runs);
     if (status == TBED_OK && !tell_damage(&foreign, &info, *statistics_ret)) {
         tbed_statistics_close(*statistics_ret);
         status = TBED_ERR_MEMORY;
     }
-    free(foreign.met);
     return status;
 }
 
