@@ -25,9 +25,9 @@ void tbed_cancel_restore(int state)
 /*
  * A bit for each lock that the thread holds, is taking or is giving. It is set before the first step and cleared after
  * the last, so that a signal handler never waits for the thread that it interrupted; a handler clears what it sets
- * before it returns. Initial-exec, so that it is never allocated on first use.
+ * before it returns.
  */
-static __thread uint32_t tbed_locks_mine __attribute__((tls_model("initial-exec")));
+static __thread uint32_t tbed_locks_mine;
 
 static uint32_t bit_of(const struct tbed_lock *lock)
 {

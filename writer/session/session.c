@@ -20,7 +20,8 @@
 #include "writer/session/session.h"
 #include "writer/session/start_file.h"
 
-__thread struct tbed_thread tbed_thread_self __attribute__((tls_model("initial-exec")));
+/* The linker makes this a fixed offset in an executable. Anything stricter limits how many plugins can be loaded. */
+__thread struct tbed_thread tbed_thread_self;
 
 static pthread_key_t thread_key;
 static bool has_thread_key;
