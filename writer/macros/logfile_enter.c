@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "tracebed/logfile.h"
+#include "writer/session/lifetime.h"
 
 bool tbed_logfile_macros_enter(void)
 {
@@ -11,7 +12,7 @@ bool tbed_logfile_macros_enter(void)
 }
 
 #ifndef TBED_NO_ENVIRONMENT
-__attribute__((constructor(102))) static void logfile_begin(void)
+TBED_FIRST_CONSTRUCTOR static void logfile_begin(void)
 {
     tbed_environment_obey(true);
 }

@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "tracebed/trace.h"
+#include "writer/session/lifetime.h"
 
 bool tbed_macros_enter(void)
 {
@@ -13,8 +14,8 @@ bool tbed_macros_enter(void)
 }
 
 #ifndef TBED_NO_ENVIRONMENT
-/* Before the program's own constructors, so that they can record. */
-__attribute__((constructor(102))) static void macros_begin(void)
+/* So that the program's own constructors can record. */
+TBED_FIRST_CONSTRUCTOR static void macros_begin(void)
 {
     tbed_environment_obey(false);
 }

@@ -17,6 +17,7 @@
 
 #include "writer/base/locks.h"
 #include "writer/file/usable.h"
+#include "writer/session/lifetime.h"
 #include "writer/session/session.h"
 #include "writer/session/start_file.h"
 
@@ -30,10 +31,18 @@ static __thread char thread_name[TBED_PATTERN_NBYTES_MAX + 1];
 
 /* ---- Threads ---- */
 
-/* If the library is unloaded, or its key deleted, before the thread ends, the writer closes the recorder instead. */
+/*
+ * The destructor of the key. The first time it only asks for another round, because the destructors of other keys may
+ * record. What they record after the second time gets a recorder of its own. If the library is unloaded, or its key
+ * deleted, before the thread ends, the writer closes the recorder instead.
+ */
 static void thread_leave(void *value)
 {
     struct tbed_thread *thread = value;
+    if (thread->listed == TBED_LISTED && pthread_setspecific(thread_key, thread) == 0) {
+        thread->listed = TBED_LISTED_LEAVES;
+        return;
+    }
     struct tbed_session *session = tbed_session_lock();
     if (session == NULL)
         return;
@@ -41,7 +50,7 @@ static void thread_leave(void *value)
         thread->generation == session->generation)
         tbed_recorder_close(thread->recorder);
     thread->generation = 0;
-    thread->is_listed = 0;
+    thread->listed = TBED_LISTED_NOT;
     session->thread_count--;
     tbed_session_unlock();
 }
@@ -77,8 +86,8 @@ static bool thread_enter(struct tbed_session *session, struct tbed_thread *self)
     self->generation = 0;
     self->recorder = recorder;
     self->writer = session->writer;
-    if (self->is_listed == 0) {
-        self->is_listed = 1;
+    if (self->listed == TBED_LISTED_NOT) {
+        self->listed = TBED_LISTED;
         session->thread_count++;
         if (has_thread_key)
             pthread_setspecific(thread_key, self);
@@ -214,7 +223,7 @@ enum tbed_status tbed_start(const char *path, const struct tbed_writer_options *
 /* Whether no other thread can hold a recorder of the trace. The session must be locked. */
 static bool is_only_ours(const struct tbed_session *session)
 {
-    return session->thread_count == tbed_thread_self.is_listed;
+    return session->thread_count == (tbed_thread_self.listed != TBED_LISTED_NOT);
 }
 
 static void finish(struct tbed_writer *writer, bool is_ours)
@@ -247,7 +256,8 @@ void tbed_stop(void)
     errno = kept_errno;
 }
 
-__attribute__((destructor)) static void session_end(void)
+/* So that exit handlers and the program's own destructors can record. */
+TBED_LAST_DESTRUCTOR static void session_end(void)
 {
     tbed_stop();
     if (has_thread_key)

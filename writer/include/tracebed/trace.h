@@ -153,11 +153,15 @@ void tbed_track_close(struct tbed_track *track);
 
 /* ---- What the macros are made of; do not use it yourself ---- */
 
+#define TBED_LISTED_NOT    0
+#define TBED_LISTED        1
+#define TBED_LISTED_LEAVES 2 /* its destructors have begun */
+
 struct tbed_thread {
     struct tbed_recorder *recorder;
     struct tbed_writer *writer;
     uint32_t generation; /* of the trace that both belong to; 0: none */
-    uint32_t is_listed;
+    uint32_t listed;     /* TBED_LISTED_...: whether the session counts the thread */
 };
 
 struct tbed_span {

@@ -456,11 +456,11 @@ struct tbed_span_guard {
 #define TBED_CATEGORY_(name, is_stored, category, add, remove)                                               \
     extern struct tbed_category category;                                                                    \
     struct tbed_category category = TBED_CATEGORY_INIT_(name, is_stored);                                    \
-    __attribute__((constructor)) static void add(void)                                                       \
+    __attribute__((constructor(101))) static void add(void)                                                  \
     {                                                                                                        \
         tbed_category_add(&category);                                                                        \
     }                                                                                                        \
-    __attribute__((destructor)) static void remove(void)                                                     \
+    __attribute__((destructor(101))) static void remove(void)                                                \
     {                                                                                                        \
         tbed_category_remove(&category);                                                                     \
     }                                                                                                        \
