@@ -42,6 +42,16 @@ bool tbed_can_be_bound(uint32_t first_id, uint32_t count, uint32_t string_id)
     return count > 0 && (is_metadata || is_reserved) && string_id <= TBED_ID_MAX;
 }
 
+/* Keeps ids from being handed out that the application has taken for itself. */
+static void claim_ids(struct tbed_store *store, uint32_t first_id, uint32_t count)
+{
+    tbed_le64 *next = &tbed_shared(&store->file)->next_reserved_id;
+    uint64_t end = (uint64_t)first_id + count, found = tbed_shared_load(next);
+    while (first_id <= TBED_ID_MAX_RESERVED && found < end)
+        if (tbed_shared_swap(next, &found, end))
+            return;
+}
+
 bool tbed_bind_locked(struct tbed_store *store, uint32_t first_id, uint32_t count, uint32_t string_id)
 {
     struct tbed_disk_bind record = {
@@ -49,6 +59,7 @@ bool tbed_bind_locked(struct tbed_store *store, uint32_t first_id, uint32_t coun
         .id_count = tbed_le32_make(count),
         .string_id = tbed_le32_make(string_id),
     };
+    claim_ids(store, first_id, count);
     return tbed_record_append(store, &record, TBED_RECORD_BIND, sizeof record);
 }
 
@@ -77,11 +88,13 @@ void tbed_id_bind_list(struct tbed_writer *writer, const uint32_t *ids, const ui
         struct tbed_disk_id_pair pairs[PAIRS_AT_ONCE];
         uint32_t taken = 0;
         for (; i < count && taken < PAIRS_AT_ONCE; i++) {
-            if (tbed_can_be_bound(ids[i], 1, string_ids[i]))
-                pairs[taken++] =
-                    (struct tbed_disk_id_pair){tbed_le32_make(ids[i]), tbed_le32_make(string_ids[i])};
-            else
+            if (!tbed_can_be_bound(ids[i], 1, string_ids[i])) {
                 tbed_drop(tbed_file_of(writer), TBED_DROP_TOO_LARGE, 1);
+                continue;
+            }
+            claim_ids(store, ids[i], 1);
+            pairs[taken++] =
+                (struct tbed_disk_id_pair){tbed_le32_make(ids[i]), tbed_le32_make(string_ids[i])};
         }
         struct tbed_disk_bind_list record = {.count = tbed_le32_make(taken)};
         if (taken > 0)

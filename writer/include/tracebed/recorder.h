@@ -227,7 +227,13 @@ bool tbed_string_alloc_reserved(struct tbed_writer *writer, uint32_t reserved_id
 uint32_t tbed_event_id_alloc(struct tbed_writer *writer, uint32_t label_id, const uint32_t *argument_ids,
                              size_t argument_count);
 
-/* Reserves 'count' consecutive ids, unique in the file. Returns the first, or TBED_ID_INVALID if exhausted (counted). */
+/*
+ * Reserves 'count' consecutive ids, unique in the file. Returns the first, or TBED_ID_INVALID if exhausted (counted).
+ *
+ * An application may also choose fixed ids. They should be low and below 'first_reserved_id' of struct
+ * tbed_writer_options, so that they are its own from the start. An id that is not, and is bound before it was handed out,
+ * belongs to the application from then on, and so do all ids below it: no process that records into the file gets them.
+ */
 uint32_t tbed_id_reserve(struct tbed_writer *writer, uint32_t count);
 
 /*

@@ -529,6 +529,30 @@ static void units_resolve_to_name_and_pc_and_line(void **state)
     tbed_reader_close(reader);
 }
 
+/* Without 'first_reserved_id': each bind claims the ids up to its own. */
+static void ids_that_the_application_has_bound_are_not_handed_out(void **state)
+{
+    (void)state;
+    struct tbed_writer *writer = test_writer_open(test_path("fixed.tbed"), NULL);
+    uint32_t text = tbed_string_intern(writer, "text", 4);
+    struct tbed_component component = {.text = "own", .nbytes = 3};
+    static const uint32_t ids[] = {40, 37};
+    const uint32_t texts[] = {text, text};
+    tbed_id_bind(writer, 0, 10, text);
+    assert_int_equal(tbed_id_reserve(writer, 5), 10);
+    tbed_id_bind(writer, 12, 1, text); /* it was handed out, so nothing is claimed */
+    assert_int_equal(tbed_id_reserve(writer, 1), 15);
+    assert_true(tbed_string_alloc_reserved(writer, 30, &component, 1));
+    assert_int_equal(tbed_id_reserve(writer, 1), 31);
+    tbed_id_bind_list(writer, ids, texts, 2);
+    assert_int_equal(tbed_id_reserve(writer, 1), 41);
+    tbed_id_bind(writer, TBED_ID_METADATA, 1, text);
+    assert_int_equal(tbed_id_reserve(writer, 1), 42);
+    tbed_id_bind(writer, TBED_ID_MAX_RESERVED, 1, text);
+    assert_int_equal(tbed_id_reserve(writer, 1), TBED_ID_INVALID);
+    tbed_writer_close(writer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -548,6 +572,7 @@ int main(void)
         cmocka_unit_test(another_thread_binds_late),
         cmocka_unit_test(another_process_binds_late),
         cmocka_unit_test(units_resolve_to_name_and_pc_and_line),
+        cmocka_unit_test(ids_that_the_application_has_bound_are_not_handed_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
