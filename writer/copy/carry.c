@@ -19,6 +19,7 @@
 #include "writer/copy/carry.h"
 #include "writer/copy/copy.h"
 #include "writer/file/file.h"
+#include "writer/file/file_guard.h"
 #include "writer/pages/pages.h"
 #include "writer/store/entries.h"
 
@@ -264,7 +265,7 @@ static bool make_room(struct carry *carry, int fd, struct tbed_carried *carried)
         tbed_round_up(pages_needed(carry) * carry->copy.fields.page_nbytes, TBED_GROW_NBYTES_MIN);
     if (nbytes <= carried->room_nbytes)
         return true;
-    tbed_carry_release(carried);
+    tbed_carry_release(carry->store, carried);
     int result = tbed_file_extend(fd, 0, nbytes);
     if (result != 0)
         return fail(carry, result == ENOSPC || result == EDQUOT ? TBED_ERR_DISK_FULL : TBED_ERR_WRITE,
@@ -274,11 +275,13 @@ static bool make_room(struct carry *carry, int fd, struct tbed_carried *carried)
         return fail(carry, TBED_ERR_MAP, errno);
     carried->room = room;
     carried->room_nbytes = nbytes;
+    tbed_guard_enter(&carry->store->file, room, nbytes, &carried->room_is_lost);
     return true;
 }
 
-void tbed_carry_release(struct tbed_carried *carried)
+void tbed_carry_release(const struct tbed_store *store, struct tbed_carried *carried)
 {
+    tbed_guard_leave(&store->file, carried->room);
     tbed_pages_free(carried->room, carried->room_nbytes);
     carried->room = NULL;
     carried->room_nbytes = 0;
@@ -381,6 +384,8 @@ static struct carry carry_begin(const struct tbed_store *store, struct tbed_erro
     carry.copy.map = file->map;
     carry.copy.fields = file->fields;
     carry.copy.page_count = tbed_shared_load(&tbed_shared(file)->page_count);
+    if (carry.copy.page_count > file->growth.backed_pages) /* somebody has overwritten the header */
+        carry.copy.page_count = file->growth.backed_pages;
     carry.records.kind = TBED_BLOCK_RECORDS;
     *error = (struct tbed_error){.status = TBED_OK};
     return carry;
@@ -417,7 +422,9 @@ enum tbed_status tbed_carry(const struct tbed_store *store, int fd, uint64_t fil
     copy->out = carried->room;
     if (is_filled)
         is_filled = fill(&carry, series, goes_on, carried);
-    tbed_carry_release(carried);
+    if (is_filled && (carried->room_is_lost || tbed_is_lost(file)))
+        is_filled = fail(&carry, TBED_ERR_WRITE, EIO);
+    tbed_carry_release(store, carried);
     tbed_copy_free(copy);
     if (!is_filled)
         tbed_pages_free(carried->moved, carried->moved_nbytes);

@@ -23,6 +23,7 @@
 struct sealing {
     int fd;
     uint8_t *map;
+    uint64_t map_nbytes;
     uint64_t nbytes; /* whole pages, all in the file */
     uint32_t page_nbytes;
     uint32_t ring_page_count;
@@ -116,7 +117,7 @@ static enum tbed_status seal_mapped(struct sealing *sealing)
     enum tbed_status status = seal_pages(sealing);
     if (status != TBED_OK)
         return status;
-    if (!tbed_file_shut(sealing->map, sealing->page_nbytes, sealing->fd))
+    if (!tbed_file_shut(sealing->map, sealing->map_nbytes, sealing->page_nbytes, sealing->fd))
         return tbed_fail_at(sealing->error, TBED_ERR_WRITE, errno, UINT64_MAX);
     return TBED_OK;
 }
@@ -165,6 +166,7 @@ static enum tbed_status seal_open_file(int fd, struct tbed_error *error)
     enum tbed_status result = tbed_header_check(map, map_nbytes, &fields, error);
     if (result == TBED_OK) {
         sealing.map = map;
+        sealing.map_nbytes = map_nbytes;
         sealing.page_nbytes = fields.page_nbytes;
         sealing.nbytes = map_nbytes & ~(uint64_t)(fields.page_nbytes - 1);
         sealing.place.file_id = fields.file_id;

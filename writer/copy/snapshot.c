@@ -20,6 +20,7 @@
 #include "writer/base/shared_words.h"
 #include "writer/copy/copy.h"
 #include "writer/file/file.h"
+#include "writer/file/file_guard.h"
 #include "writer/file/usable.h"
 
 #define TRIES_MAX   8
@@ -31,6 +32,7 @@ struct snapshot {
     uint64_t nbytes; /* of the source's map */
     struct tbed_copy copy;
     bool was_lapped; /* half of the ring was taken anew meanwhile */
+    bool source_is_lost, out_is_lost;
     struct tbed_error *error;
 };
 
@@ -55,7 +57,20 @@ static uint64_t cut_tick(const struct snapshot *snapshot)
 
 /* ---- Files ---- */
 
-static enum tbed_status write_mapped(struct snapshot *snapshot, int fd)
+/* Within a traced program, the maps are guarded if the writer's own is. */
+static void guard_enter(const struct snapshot *snapshot, void *map, uint64_t nbytes, bool *is_lost)
+{
+    if (snapshot->file != NULL)
+        tbed_guard_enter(snapshot->file, map, nbytes, is_lost);
+}
+
+static void guard_leave(const struct snapshot *snapshot, const void *map)
+{
+    if (snapshot->file != NULL)
+        tbed_guard_leave(snapshot->file, map);
+}
+
+static enum tbed_status write_mapped(struct snapshot *snapshot, int fd, uint64_t out_nbytes)
 {
     uint64_t given = tbed_shared_load(&tbed_copy_source_header(&snapshot->copy)->ring_pages_given);
     snapshot->copy.out_page_count = 1;
@@ -66,7 +81,7 @@ static enum tbed_status write_mapped(struct snapshot *snapshot, int fd)
     snapshot->was_lapped = given > snapshot->copy.fields.ring_page_count / 2;
     tbed_copy_finish_blocks(&snapshot->copy);
     tbed_copy_finish_header(&snapshot->copy);
-    return tbed_file_shut(snapshot->copy.out, snapshot->copy.fields.page_nbytes, fd)
+    return tbed_file_shut(snapshot->copy.out, out_nbytes, snapshot->copy.fields.page_nbytes, fd)
                ? TBED_OK
                : tbed_fail(snapshot->error, TBED_ERR_WRITE, errno);
 }
@@ -81,13 +96,18 @@ static enum tbed_status write_to(struct snapshot *snapshot, int fd)
     snapshot->copy.out = mmap(NULL, out_nbytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (snapshot->copy.out == MAP_FAILED)
         return tbed_fail(snapshot->error, TBED_ERR_MAP, errno);
-    enum tbed_status status = write_mapped(snapshot, fd);
+    guard_enter(snapshot, snapshot->copy.out, out_nbytes, &snapshot->out_is_lost);
+    enum tbed_status status = write_mapped(snapshot, fd, out_nbytes);
+    guard_leave(snapshot, snapshot->copy.out);
+    if (snapshot->out_is_lost)
+        status = tbed_fail(snapshot->error, TBED_ERR_WRITE, EIO);
     munmap(snapshot->copy.out, out_nbytes);
     return status;
 }
 
 static void close_source(struct snapshot *snapshot)
 {
+    guard_leave(snapshot, snapshot->copy.map);
     if (snapshot->copy.map != NULL)
         munmap((void *)(uintptr_t)snapshot->copy.map, snapshot->nbytes);
     snapshot->copy.map = NULL;
@@ -108,6 +128,7 @@ static enum tbed_status open_source(struct snapshot *snapshot, int fd)
         return tbed_fail(snapshot->error, TBED_ERR_MAP, errno);
     snapshot->copy.map = map;
     snapshot->nbytes = (uint64_t)status.st_size;
+    guard_enter(snapshot, map, snapshot->nbytes, &snapshot->source_is_lost);
     return tbed_header_check(map, snapshot->nbytes, &snapshot->copy.fields, snapshot->error);
 }
 
@@ -132,7 +153,10 @@ static enum tbed_status write_moment(struct snapshot *snapshot, int source_fd, i
     enum tbed_status status = open_source(snapshot, source_fd);
     if (status == TBED_OK)
         status = count_pages(snapshot);
-    return status == TBED_OK ? write_to(snapshot, fd) : status;
+    if (status == TBED_OK)
+        status = write_to(snapshot, fd);
+    return status == TBED_OK && snapshot->source_is_lost ? tbed_fail(snapshot->error, TBED_ERR_READ, EIO)
+                                                         : status;
 }
 
 static enum tbed_status write_new(struct snapshot *snapshot, int source_fd, int fd)

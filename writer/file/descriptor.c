@@ -27,11 +27,44 @@ int tbed_descriptor_lock(int fd, int operation)
     return result;
 }
 
+static bool is_file(int fd, const struct tbed_file *file)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 && status.st_dev == file->device && status.st_ino == file->inode;
+}
+
 /* Every use of the descriptor checks first that it is still our file: a daemon may have closed all descriptors. */
 bool tbed_descriptor_is_ours(const struct tbed_file *file)
 {
+    return is_file(file->fd, file);
+}
+
+/* If no more descriptors can be had, this is the one that we have. */
+int tbed_descriptor_borrow(const struct tbed_file *file)
+{
+    int number = DESCRIPTOR_FLOOR + 1 + (int)(tbed_monotonic_ns() / 128 % 400);
+    int fd = fcntl(file->fd, F_DUPFD_CLOEXEC, number);
+    if (fd < 0)
+        return tbed_descriptor_is_ours(file) ? file->fd : -1;
+    if (is_file(fd, file))
+        return fd;
+    close(fd);
+    return -1;
+}
+
+void tbed_descriptor_return(const struct tbed_file *file, int fd)
+{
+    if (fd >= 0 && fd != file->fd && is_file(fd, file))
+        close(fd);
+}
+
+bool tbed_descriptor_has(int fd, uint64_t file_id)
+{
     struct stat status;
-    return fstat(file->fd, &status) == 0 && status.st_dev == file->device && status.st_ino == file->inode;
+    tbed_le64 found;
+    return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+           pread(fd, &found, sizeof found, offsetof(struct tbed_disk_header, file_id)) == sizeof found &&
+           tbed_le64_load(found) == file_id;
 }
 
 int tbed_descriptor_copy(int fd)
@@ -40,12 +73,20 @@ int tbed_descriptor_copy(int fd)
     return copy >= 0 ? copy : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 }
 
+static bool are_same_file(int one, int other)
+{
+    struct stat first, second;
+    return fstat(one, &first) == 0 && fstat(other, &second) == 0 && first.st_ino == second.st_ino &&
+           first.st_dev == second.st_dev;
+}
+
 int tbed_descriptor_raise(int fd)
 {
     int high = fcntl(fd, F_DUPFD_CLOEXEC, DESCRIPTOR_FLOOR);
     if (high < 0)
         return fd;
-    close(fd);
+    if (are_same_file(fd, high)) /* or another thread has closed it, and opened a file of its own */
+        close(fd);
     return high;
 }
 

@@ -20,6 +20,15 @@ int tbed_descriptor_raise(int fd);
 int tbed_descriptor_copy(int fd);
 /* Every use of the descriptor asks first whether it still is our file: a daemon may have closed them all. */
 bool tbed_descriptor_is_ours(const struct tbed_file *file);
+/*
+ * For calls that change the file: a duplicate, checked to be our file, at a number that changes each time. Other threads of
+ * the program may close our descriptor and open another file in its place, between a check and a call; they do not know
+ * this one. -1: the descriptor is not ours. tbed_descriptor_return() gives it back.
+ */
+int tbed_descriptor_borrow(const struct tbed_file *file);
+void tbed_descriptor_return(const struct tbed_file *file, int fd);
+/* The same as tbed_descriptor_is_ours() for a descriptor of another file, by the file's id. */
+bool tbed_descriptor_has(int fd, uint64_t file_id);
 enum tbed_status tbed_descriptor_remember(struct tbed_file *file, struct tbed_error *error);
 /* Gets a descriptor and a shared lock of this process's own. */
 bool tbed_descriptor_reopen(struct tbed_file *file);
@@ -62,9 +71,12 @@ enum tbed_status tbed_file_open_fd(struct tbed_file *file, int fd, const struct 
 /* ---- file_leave.c ---- */
 /* Leaves; shuts the file if no other writer is left. 'keeps_map': some thread may still store into it. */
 void tbed_file_detach(struct tbed_file *file, bool keeps_map);
-/* The same for a file that is no longer mapped, and whose header no longer counts this process. */
-void tbed_file_leave(int fd, uint32_t page_nbytes);
-/* Cuts the file to the claimed pages and marks it as cleanly closed. The caller holds it exclusively. */
-bool tbed_file_shut(uint8_t *map, uint32_t page_nbytes, int fd);
+/* The same for the file 'fd' with that id, which 'file' no longer maps, and whose header no longer counts this process. */
+void tbed_file_leave(const struct tbed_file *file, int fd, uint64_t file_id);
+/*
+ * Cuts the file, all of which is mapped, to the claimed pages and marks it as cleanly closed. The caller holds it
+ * exclusively. Refuses, with EIO, a file that does not have them all.
+ */
+bool tbed_file_shut(uint8_t *map, uint64_t map_nbytes, uint32_t page_nbytes, int fd);
 
 #endif

@@ -14,13 +14,16 @@
 #include "format/checksum.h"
 #include "writer/base/shared_words.h"
 #include "writer/file/file.h"
+#include "writer/file/file_guard.h"
 
-bool tbed_file_shut(uint8_t *map, uint32_t page_nbytes, int fd)
+bool tbed_file_shut(uint8_t *map, uint64_t map_nbytes, uint32_t page_nbytes, int fd)
 {
     struct tbed_disk_header *shared = (struct tbed_disk_header *)map;
-    uint64_t nbytes = tbed_shared_load(&shared->page_count) * page_nbytes;
-    struct stat status;
-    if (fstat(fd, &status) != 0 || ((uint64_t)status.st_size != nbytes && ftruncate(fd, (off_t)nbytes) != 0))
+    uint64_t page_count = tbed_shared_load(&shared->page_count);
+    errno = EIO;
+    if (page_count > map_nbytes / page_nbytes || !tbed_descriptor_has(fd, tbed_le64_load(shared->file_id)))
+        return false;
+    if (map_nbytes != page_count * page_nbytes && ftruncate(fd, (off_t)(page_count * page_nbytes)) != 0)
         return false;
     tbed_word_store(&shared->writer_count, 0);
     /* The state comes last: a process killed before it leaves an open file, not one with a wrong checksum. */
@@ -33,45 +36,62 @@ bool tbed_file_shut(uint8_t *map, uint32_t page_nbytes, int fd)
 
 /*
  * Every process that leaves tries, whichever was counted out last: two that leave at once may meet each other's lock.
- * A failed try gives up the lock, so the last try succeeds. The header page is mapped anew because the old map is
- * gone, and with it the lock that it held.
+ * A failed try gives up the lock, so the last try succeeds. The file is mapped anew because the old map is gone, and
+ * with it the lock that it held.
  */
-static void shut_if_alone(int fd, uint32_t page_nbytes)
+static void shut_if_alone(const struct tbed_file *file, int fd)
 {
-    if (tbed_descriptor_lock(fd, LOCK_EX | LOCK_NB) != 0)
+    uint32_t page_nbytes = file->page_nbytes;
+    struct stat status;
+    bool is_lost;
+    if (tbed_descriptor_lock(fd, LOCK_EX | LOCK_NB) != 0 || fstat(fd, &status) != 0 ||
+        (uint64_t)status.st_size < page_nbytes)
         return;
-    void *header = mmap(NULL, page_nbytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (header == MAP_FAILED)
+    size_t nbytes = (size_t)status.st_size;
+    void *map = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (map == MAP_FAILED)
         return;
-    if (tbed_shared_load(&((struct tbed_disk_header *)header)->writer_count) == 0)
-        tbed_file_shut(header, page_nbytes, fd);
-    munmap(header, page_nbytes);
+    tbed_guard_enter(file, map, nbytes, &is_lost);
+    if (tbed_shared_load(&((struct tbed_disk_header *)map)->writer_count) == 0)
+        tbed_file_shut(map, nbytes, page_nbytes, fd);
+    tbed_guard_leave(file, map);
+    munmap(map, nbytes);
 }
 
-void tbed_file_leave(int fd, uint32_t page_nbytes)
+void tbed_file_leave(const struct tbed_file *file, int fd, uint64_t file_id)
 {
-    shut_if_alone(fd, page_nbytes);
+    if (!tbed_descriptor_has(fd, file_id)) /* the program has closed it meanwhile */
+        return;
+    shut_if_alone(file, fd);
+    if (!tbed_descriptor_has(fd, file_id))
+        return;
     tbed_descriptor_lock(fd, LOCK_UN); /* a forked child may have the descriptor too */
     close(fd);
 }
 
 /*
  * A recorder that could not be stopped may still store into the map. The map then stays, and this process stays
- * counted as a writer.
+ * counted as a writer. So it does if the file was lost: not all that it recorded is there.
  */
 void tbed_file_detach(struct tbed_file *file, bool keeps_map)
 {
-    bool has_file = tbed_descriptor_is_ours(file) || tbed_descriptor_reopen(file);
+    if (!tbed_descriptor_is_ours(file))
+        tbed_descriptor_reopen(file);
+    int fd = tbed_descriptor_borrow(file);
     if (!keeps_map) {
-        tbed_shared_add(&tbed_shared(file)->writer_count, (uint64_t)-1);
+        if (!tbed_is_lost(file))
+            tbed_shared_add(&tbed_shared(file)->writer_count, (uint64_t)-1);
+        bool is_lost = tbed_is_lost(file); /* perhaps just now */
+        if (file->is_guarded)
+            tbed_guard_remove(file->map);
         munmap(file->map, file->map_nbytes);
-        if (has_file)
-            shut_if_alone(file->fd, file->page_nbytes);
+        if (fd >= 0 && !is_lost)
+            shut_if_alone(file, fd);
+        if (fd >= 0)
+            tbed_descriptor_lock(fd, LOCK_UN);
     }
-    if (has_file) {
-        if (!keeps_map)
-            tbed_descriptor_lock(file->fd, LOCK_UN);
+    tbed_descriptor_return(file, fd);
+    if (tbed_descriptor_is_ours(file))
         close(file->fd);
-    }
     file->fd = -1;
 }

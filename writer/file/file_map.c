@@ -11,6 +11,7 @@
 #include "writer/base/fail.h"
 #include "writer/base/shared_words.h"
 #include "writer/file/file.h"
+#include "writer/file/file_guard.h"
 
 #define MAP_NBYTES_MIN ((uint64_t)64 << 20)
 
@@ -31,6 +32,12 @@ void tbed_file_advise_many(const struct tbed_file *file)
     madvise(file->map, file->map_nbytes, MADV_HUGEPAGE);
 }
 
+static void guard(struct tbed_file *file)
+{
+    struct tbed_guarded range = {file->map, file->map_nbytes, file->page_nbytes, &file->is_lost, file};
+    file->is_guarded = file->is_guarded && tbed_guard_add(&range);
+}
+
 /* Reserves address space for all that the file may become, or less where the process is limited. */
 enum tbed_status tbed_file_map(struct tbed_file *file, uint64_t max_nbytes, struct tbed_error *error)
 {
@@ -41,6 +48,7 @@ enum tbed_status tbed_file_map(struct tbed_file *file, uint64_t max_nbytes, stru
             file->map = map;
             file->map_nbytes = nbytes;
             advise_few(map, nbytes);
+            guard(file);
             return TBED_OK;
         }
         /* valgrind reports EINVAL for sizes that are too large */

@@ -9,7 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "writer/base/shared_words.h"
 #include "writer/file/file.h"
+#include "writer/file/file_guard.h"
+#include "writer/file/usable.h"
 
 #define GROW_NBYTES_MAX ((uint64_t)64 << 20)
 
@@ -71,6 +74,32 @@ static enum tbed_drop_cause cause_of(int system_errno)
 }
 
 /*
+ * No page is claimed before the file has it, so a file that is shorter than its claimed pages was truncated, or its
+ * header overwritten. Growing it again would fill a damaged file, perhaps up to a page number that is garbage. A
+ * descriptor that the program has just closed, or put another file at, says nothing.
+ */
+static bool is_cut(const struct tbed_file *file, int fd)
+{
+    struct stat status;
+    uint64_t claimed = tbed_shared_load(&tbed_shared(file)->page_count);
+    return fstat(fd, &status) == 0 && status.st_ino == file->inode && status.st_dev == file->device &&
+           (uint64_t)status.st_size >> file->page_shift < claimed;
+}
+
+/* To '*end' if possible, otherwise to 'needed'. */
+static int extend(struct tbed_file *file, int fd, uint64_t start, uint64_t needed, uint64_t *end)
+{
+    if (is_cut(file, fd)) {
+        tbed_file_lose(file);
+        return EIO;
+    }
+    int result = tbed_file_extend(fd, start, *end);
+    if (result != 0 && *end != needed)
+        result = tbed_file_extend(fd, start, *end = needed);
+    return result;
+}
+
+/*
  * Grows in proportion to the file, or by a single page where that is too much. The first time it is a single page as
  * well: most processes that join a trace need only one.
  */
@@ -81,13 +110,14 @@ static int grow_locked(struct tbed_file *file, uint64_t page)
     uint64_t end = needed + file->growth.step_nbytes;
     if (end > file->map_nbytes)
         end = file->map_nbytes;
-    if (!tbed_descriptor_is_ours(file) && !tbed_descriptor_reopen(file))
+    int fd = tbed_descriptor_borrow(file);
+    if (fd < 0 && (!tbed_descriptor_reopen(file) || (fd = tbed_descriptor_borrow(file)) < 0))
         return EIO;
-    int result = tbed_file_extend(file->fd, start, end);
-    if (result != 0 && end != needed)
-        result = tbed_file_extend(file->fd, start, end = needed);
-    if (result != 0)
-        return result;
+    int result = extend(file, fd, start, needed, &end);
+    bool is_ours = fd == file->fd ? tbed_descriptor_is_ours(file) : true;
+    tbed_descriptor_return(file, fd);
+    if (result != 0 || !is_ours)
+        return result != 0 ? result : EIO;
     __atomic_store_n(&file->growth.backed_pages, end >> file->page_shift, __ATOMIC_RELEASE);
     if (file->growth.step_nbytes == 0) {
         file->growth.step_nbytes = TBED_GROW_NBYTES_MIN;
@@ -101,7 +131,10 @@ static int grow_locked(struct tbed_file *file, uint64_t page)
 
 bool tbed_file_back(struct tbed_file *file, uint64_t page, enum tbed_drop_cause *cause_ret)
 {
-    /* This comes first: a process with a higher limit may have made the file longer than our map. */
+    *cause_ret = TBED_DROP_IO_ERROR;
+    if (tbed_is_lost(file))
+        return false;
+    /* Before the next test: a process with a higher limit may have made the file longer than our map. */
     if (page >= UINT32_MAX || (page + 1) << file->page_shift > file->map_nbytes) {
         *cause_ret = TBED_DROP_SIZE_LIMIT;
         return false;

@@ -32,6 +32,8 @@ struct tbed_hooks {
      * it is too old; UINT64_MAX: it never is.
      */
     uint64_t (*rotate_if_due)(struct tbed_file *file, struct tbed_recorder *recorder);
+    /* Called by the handler of SIGBUS when the file has been lost: every recorder's next event asks for room. */
+    void (*stop_recorders)(struct tbed_file *file);
 };
 
 /* This process in the trace (life/process.c). */
@@ -56,6 +58,7 @@ struct tbed_growth {
 struct tbed_drops {
     uint32_t users; /* atomic: threads in between looking at 'is_closed' and counting in the map */
     uint64_t after_close;
+    uint64_t at_faults; /* atomic: stores that found no file, not counted in the map yet */
 };
 
 /* What recorders and the helper thread tell each other (helper_wake.c, life/helper.c); all atomic. */
@@ -89,6 +92,8 @@ struct tbed_file {
     const struct tbed_hooks *hooks;
     struct tbed_live *live;     /* a page of its own */
     bool is_closed, is_closing; /* atomic */
+    bool is_guarded;            /* faults in the map are caught (file_guard.h) */
+    bool is_lost; /* atomic: the file was truncated, or its disk failed; nothing more is recorded */
     bool is_in_series;
     bool releases_pages; /* sealed pages leave the resident memory */
 

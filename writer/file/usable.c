@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "writer/base/shared_words.h"
+#include "writer/file/file_guard.h"
 #include "writer/file/usable.h"
 
 bool tbed_is_usable(struct tbed_file *file)
@@ -49,6 +50,23 @@ void tbed_state_unlock(struct tbed_file *file)
 
 /* ---- Drops ---- */
 
+void tbed_file_lose(struct tbed_file *file)
+{
+    __atomic_store_n(&file->is_lost, true, __ATOMIC_SEQ_CST);
+    file->hooks->stop_recorders(file);
+}
+
+/* If the header is lost, its counters are in private memory by now. */
+static void add_drops(struct tbed_file *file, enum tbed_drop_cause cause, uint64_t count)
+{
+    if (tbed_is_lost(file)) {
+        uint64_t at_faults = __atomic_exchange_n(&file->drops.at_faults, 0, __ATOMIC_RELAXED);
+        if (at_faults != 0)
+            tbed_shared_add(&tbed_shared(file)->drops[TBED_DROP_IO_ERROR], at_faults);
+    }
+    tbed_shared_add(&tbed_shared(file)->drops[cause], count);
+}
+
 void tbed_drop(struct tbed_file *file, enum tbed_drop_cause cause, uint64_t count)
 {
     if (file == NULL)
@@ -58,7 +76,7 @@ void tbed_drop(struct tbed_file *file, enum tbed_drop_cause cause, uint64_t coun
     if (__atomic_load_n(&file->is_closed, __ATOMIC_SEQ_CST))
         __atomic_fetch_add(&file->drops.after_close, count, __ATOMIC_RELAXED);
     else
-        tbed_shared_add(&tbed_shared(file)->drops[cause], count);
+        add_drops(file, cause, count);
     __atomic_fetch_sub(&file->drops.users, 1, __ATOMIC_SEQ_CST);
 }
 
@@ -70,7 +88,8 @@ uint64_t tbed_writer_drop_count(const struct tbed_writer *writer, enum tbed_drop
     uint64_t count = 0;
     __atomic_fetch_add(&file->drops.users, 1, __ATOMIC_SEQ_CST); /* keeps the map while it is being read */
     if (!__atomic_load_n(&file->is_closed, __ATOMIC_SEQ_CST))
-        count = tbed_shared_load(&tbed_shared(file)->drops[cause]);
+        count = tbed_shared_load(&tbed_shared(file)->drops[cause]) +
+                (cause == TBED_DROP_IO_ERROR ? __atomic_load_n(&file->drops.at_faults, __ATOMIC_RELAXED) : 0);
     else if (cause == TBED_DROP_CLOSED)
         count = __atomic_load_n(&file->drops.after_close, __ATOMIC_RELAXED);
     __atomic_fetch_sub(&file->drops.users, 1, __ATOMIC_SEQ_CST);
@@ -79,6 +98,10 @@ uint64_t tbed_writer_drop_count(const struct tbed_writer *writer, enum tbed_drop
 
 bool tbed_state_lock_or_drop(struct tbed_file *file)
 {
+    if (file != NULL && tbed_is_lost(file)) {
+        tbed_drop(file, TBED_DROP_IO_ERROR, 1);
+        return false;
+    }
     if (tbed_state_lock(file))
         return true;
     bool is_mine = file != NULL && tbed_lock_is_mine(&file->live->state_lock);

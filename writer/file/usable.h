@@ -15,9 +15,11 @@ bool tbed_is_usable(struct tbed_file *file);
  * is at the lock already.
  */
 bool tbed_state_lock(struct tbed_file *file);
-/* The same; where it returns false, a drop has been counted. */
+/* The same, for a caller that stores into the file. False if the file is lost, too; a drop has then been counted. */
 bool tbed_state_lock_or_drop(struct tbed_file *file);
 void tbed_state_unlock(struct tbed_file *file);
+/* The file cannot be recorded into any more: recorders drop and count what comes. */
+void tbed_file_lose(struct tbed_file *file);
 void tbed_drop(struct tbed_file *file, enum tbed_drop_cause cause, uint64_t count);
 
 #endif

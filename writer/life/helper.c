@@ -22,6 +22,7 @@
 
 #include "writer/base/shared_words.h"
 #include "writer/file/file.h"
+#include "writer/file/file_guard.h"
 #include "writer/file/usable.h"
 #include "writer/life/helper.h"
 #include "writer/pages/pages.h"
@@ -79,6 +80,8 @@ static bool populate_step(struct tbed_helper *helper)
     struct tbed_file *file = &helper->store->file;
     struct tbed_helper_link *link = &file->helper_link;
     enum tbed_drop_cause cause;
+    if (tbed_is_lost(file))
+        return false;
     if (file->fields.ring_page_count != 0)
         return tbed_ring_make_ready(file);
     uint64_t claimed = claimed_page_count(file);
@@ -176,7 +179,8 @@ static void *helper_run(void *argument)
         uint64_t rotation_ns = file->hooks->rotate_if_due(file, NULL);
         if (helper->thread.has_memory && populate_step(helper))
             continue;
-        anchor_now_and_then(helper);
+        if (!tbed_is_lost(file))
+            anchor_now_and_then(helper);
         sleep_until_woken(helper, wake, rotation_ns);
     }
     return NULL;
@@ -189,7 +193,10 @@ static bool is_only_thread(void)
            tasks.st_nlink == 3; /* one link for each thread's folder, and two of its own */
 }
 
-/* The helper must not receive signals that the program expects in its own threads. */
+/*
+ * The helper must not receive signals that the program expects in its own threads. It takes SIGBUS if the file is
+ * guarded: the kernel kills a process whose thread blocks the signal of its own fault.
+ */
 static void start(struct tbed_helper *helper)
 {
     struct tbed_file *file = &helper->store->file;
@@ -204,6 +211,8 @@ static void start(struct tbed_helper *helper)
     if (is_only_thread()) /* otherwise the helper does it, since it takes a while */
         tbed_barrier_register();
     sigfillset(&all);
+    if (file->is_guarded)
+        sigdelset(&all, SIGBUS);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     bool is_started = pthread_create(&helper->thread.id, NULL, helper_run, helper) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -8,6 +8,7 @@
 
 #include "writer/base/shared_words.h"
 #include "writer/file/file.h"
+#include "writer/file/file_guard.h"
 #include "writer/life/writer.h"
 #include "writer/store/records.h"
 #include "writer/store/texts.h"
@@ -73,7 +74,8 @@ void tbed_process_begin_child(struct tbed_writer *writer)
     file->growth.retry_ns = 0;
     file->process.given_pid = 0;
     file->process.epoch++;
-    if (file->is_closing) { /* the parent was closing; in the child no thread will */
+    if (file->is_closing ||
+        tbed_is_lost(file)) { /* a parent that was closing has no thread here that goes on */
         file->is_closed = true;
         return;
     }

@@ -22,6 +22,7 @@
 #include "writer/base/shared_words.h"
 #include "writer/copy/carry.h"
 #include "writer/file/file.h"
+#include "writer/file/file_guard.h"
 #include "writer/file/usable.h"
 #include "writer/life/writer.h"
 #include "writer/pages/pages.h"
@@ -69,6 +70,7 @@ static bool stop_helper(struct tbed_writer *writer)
 
 struct next {
     int fd;
+    ino_t inode;
     uint64_t file_id;
     uint32_t name_number; /* 0: the file has no name yet */
     bool is_named;        /* the old file has that name now */
@@ -109,7 +111,8 @@ static bool leave_old(struct tbed_writer *writer, const struct next *next)
     tbed_block_writer_finish(store, &store->strings);
     tbed_block_writer_finish(store, &store->records);
     tbed_shared_add(&tbed_shared(file)->writer_count, (uint64_t)-1);
-    if (tbed_file_switch(file, next->fd, next->carried.backed_pages))
+    if (tbed_descriptor_has(next->fd, next->file_id) &&
+        tbed_file_switch(file, next->fd, next->carried.backed_pages))
         return true;
     tbed_shared_add(&tbed_shared(file)->writer_count, 1);
     return false;
@@ -173,6 +176,21 @@ static enum tbed_status pause_and_rotate(struct tbed_writer *writer, struct next
     return status;
 }
 
+static bool next_is_at(const struct next *next)
+{
+    struct stat status;
+    return fstat(next->fd, &status) == 0 && status.st_ino == next->inode;
+}
+
+static bool next_remember(struct next *next)
+{
+    struct stat status;
+    if (fstat(next->fd, &status) != 0)
+        return false;
+    next->inode = status.st_ino;
+    return true;
+}
+
 static bool next_make(struct tbed_writer *writer, struct next *next)
 {
     struct tbed_file *file = tbed_file_of(writer);
@@ -181,14 +199,14 @@ static bool next_make(struct tbed_writer *writer, struct next *next)
     if (next->fd < 0)
         next->name_number = tbed_series_name_next(writer, tbed_series_closed_name,
                                                   writer->rotation.name_number + 1, &next->fd);
-    return next->fd >= 0;
+    return next_remember(next);
 }
 
 static void next_undo(struct tbed_writer *writer, const struct next *next)
 {
     if (next->name_number != 0)
         unlink(writer->rotation.name);
-    if (next->fd >= 0)
+    if (next_is_at(next)) /* or the program has closed it meanwhile */
         close(next->fd);
 }
 
@@ -211,7 +229,7 @@ static enum tbed_status rotate(struct tbed_writer *writer, struct tbed_error *er
     ino_t old_inode = file->inode;
     if (status == TBED_OK)
         status = pause_and_rotate(writer, &next);
-    tbed_carry_release(&next.carried);
+    tbed_carry_release(store, &next.carried);
     uint64_t now_ns = tbed_monotonic_ns();
     if (status != TBED_OK) {
         next_undo(writer, &next);
@@ -220,7 +238,7 @@ static enum tbed_status rotate(struct tbed_writer *writer, struct tbed_error *er
         return status;
     }
     __atomic_store_n(&rotation->next_ns, now_ns + rotation->interval_ns, __ATOMIC_RELAXED);
-    tbed_file_leave(old_fd, file->page_nbytes);
+    tbed_file_leave(file, old_fd, rotation->previous_id);
     if (next.is_named)
         tbed_series_keep_newest(writer, old_inode);
     return TBED_OK;
@@ -232,6 +250,8 @@ enum tbed_status tbed_rotate(struct tbed_writer *writer, struct tbed_error *erro
     struct tbed_error ignored, *error = error_ret != NULL ? error_ret : &ignored;
     if (!tbed_is_usable(file) || !file->is_in_series)
         return tbed_fail(error, TBED_ERR_ARGUMENT, 0);
+    if (tbed_is_lost(file))
+        return tbed_fail(error, TBED_ERR_WRITE, EIO);
     if (!tbed_lock_take(&file->live->rotate_lock))
         return tbed_fail(error, TBED_ERR_BUSY, 0);
     int kept_errno = errno, cancel_state = tbed_cancel_disable();
@@ -261,7 +281,7 @@ void tbed_rotate_if_due(struct tbed_writer *writer, struct tbed_recorder *record
 {
     struct tbed_file *file = tbed_file_of(writer);
     struct tbed_error error;
-    if (!file->is_in_series)
+    if (!file->is_in_series || tbed_is_lost(file))
         return;
     bool is_others = recorder != NULL && tbed_helper_is_busy(file);
     if (is_others || !tbed_series_is_due(writer) || !may_rotate(file->live))
@@ -291,7 +311,7 @@ static bool child_file_make(struct tbed_writer *writer, struct next *next)
     next->fd = tbed_file_create_unnamed(file->path);
     if (next->fd < 0)
         next->name_number = tbed_series_name_next(writer, tbed_series_child_name, 1, &next->fd);
-    if (next->fd < 0 ||
+    if (!next_remember(next) ||
         tbed_carry(store, next->fd, next->file_id, &series, false, &next->carried, next->error) != TBED_OK)
         return false;
     tbed_pages_free(next->carried.moved, next->carried.moved_nbytes);
@@ -322,8 +342,8 @@ bool tbed_rotation_fork(struct tbed_writer *writer)
     struct tbed_error error;
     struct next next = {.file_id = tbed_file_id_make(), .error = &error};
     int old_fd = tbed_descriptor_is_ours(file) ? file->fd : -1;
-    bool is_made =
-        child_file_make(writer, &next) && tbed_file_switch(file, next.fd, next.carried.backed_pages);
+    bool is_made = child_file_make(writer, &next) && tbed_descriptor_has(next.fd, next.file_id) &&
+                   tbed_file_switch(file, next.fd, next.carried.backed_pages);
     if (is_made) {
         series_begin(writer, &next);
         if (old_fd >= 0)

@@ -9,6 +9,7 @@
 #include "format/base/sized.h"
 #include "writer/base/memory.h"
 #include "writer/file/file.h"
+#include "writer/file/file_guard.h"
 #include "writer/file/usable.h"
 #include "writer/life/writer.h"
 #include "writer/life/writer_options.h"
@@ -55,13 +56,19 @@ static void start_helper(struct tbed_file *file)
 static uint64_t rotate_if_due(struct tbed_file *file, struct tbed_recorder *recorder)
 {
     tbed_rotate_if_due(tbed_writer_of(file), recorder);
-    return tbed_rotation_left_ns(tbed_writer_of(file));
+    return tbed_is_lost(file) ? UINT64_MAX : tbed_rotation_left_ns(tbed_writer_of(file));
+}
+
+static void stop_recorders(struct tbed_file *file)
+{
+    tbed_recorders_interrupt(&tbed_writer_of(file)->recorders);
 }
 
 static const struct tbed_hooks hooks = {
     .begin_child = begin_child,
     .start_helper = start_helper,
     .rotate_if_due = rotate_if_due,
+    .stop_recorders = stop_recorders,
 };
 
 /* Without a path the file is 'fd'. */
@@ -74,6 +81,7 @@ static struct tbed_writer *writer_make(const char *path, int fd, const struct tb
         return NULL;
     struct tbed_file *file = tbed_file_of(writer);
     file->hooks = &hooks;
+    file->is_guarded = options->guard;
     file->process.annotates = options->annotate;
     file->releases_pages = options->given_ticks || options->release_pages;
     file->process.given_pid = options->process_pid;
@@ -148,6 +156,8 @@ static void finish_blocks(struct tbed_writer *writer)
         .stream = tbed_le32_make(file->process.stream),
         .tick = tbed_le64_make(tbed_clock_now(&file->clock)),
     };
+    if (tbed_is_lost(file))
+        return;
     tbed_lock_take(&file->live->state_lock);
     tbed_anchor_append(store);
     if (!file->process.annotates)

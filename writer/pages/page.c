@@ -9,6 +9,7 @@
 
 #include "writer/base/shared_words.h"
 #include "writer/file/file.h"
+#include "writer/file/file_guard.h"
 #include "writer/pages/pages.h"
 
 #define RESIDENT_NBYTES                                                                                      \
@@ -69,6 +70,9 @@ uint8_t *tbed_page_claim(struct tbed_file *file, enum tbed_drop_cause *cause_ret
             wait_before_retry(file, *cause_ret);
         return NULL;
     }
+    *cause_ret = TBED_DROP_IO_ERROR;
+    if (tbed_is_lost(file)) /* the count of pages may have been lost too */
+        return NULL;
     tbed_helper_page_taken(file, page, lead_is_low(file, page));
     release_below(file, page);
     return file->map + (page << file->page_shift);

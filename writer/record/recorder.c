@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "writer/file/file_guard.h"
 #include "writer/file/usable.h"
 #include "writer/record/recorders.h"
 #include "writer/record/spans.h"
@@ -27,6 +28,8 @@ static struct tbed_recorder *open_kind(struct tbed_writer *writer, const char *n
     struct tbed_file *file = tbed_file_of(writer);
     if (!tbed_state_lock(file))
         return &dead_recorder.hot;
+    if (file->is_guarded)
+        tbed_guard_admit_thread();
     struct tbed_recorder *recorder = tbed_recorder_take(tbed_recorders_of(writer));
     if (recorder != NULL) {
         struct tbed_recorder_kept *kept = tbed_kept_of(recorder);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "writer/base/shared_words.h"
+#include "writer/file/file_guard.h"
 #include "writer/file/usable.h"
 #include "writer/pages/pages.h"
 #include "writer/pages/ring.h"
@@ -23,6 +24,8 @@ static bool stream_open(struct tbed_recorder_cold *cold, uint64_t tick, enum tbe
 {
     struct tbed_file *file = tbed_cold_file(cold);
     uint32_t forked_from = cold->stream;
+    if (file->is_guarded)
+        tbed_guard_admit_thread();
     if (cold->kind == TBED_STREAM_THREAD && !cold->has_given_tid)
         cold->tid = (uint32_t)syscall(SYS_gettid);
     if (!tbed_state_lock(file))
@@ -61,6 +64,8 @@ void tbed_block_hand_over(struct tbed_recorder *recorder, struct tbed_recorder_c
     cold->block = NULL;
     tbed_ring_note_end(tbed_cold_file(cold), block, cold->stream, cold->ended_block);
     cold->ended_block = block;
+    if (tbed_is_lost(tbed_cold_file(cold)))
+        return;
     if (inline_seal || !tbed_seal_queue_put(tbed_cold_file(cold), block, used)) {
         tbed_block_seal(block, used, tbed_block_latest_tick(block, used));
         tbed_page_release(tbed_cold_file(cold), block);
@@ -140,8 +145,8 @@ static bool is_closing(const struct tbed_file *file)
 }
 
 /*
- * A thread that closes or rotates raises its flag and then clears 'end'; here 'end' is set and then the flags are
- * read. All of it is sequentially consistent, so one of the two sees the other. The other thread waits only for the
+ * A thread that closes, rotates or loses the file raises its flag and then clears 'end'; here 'end' is set and then the
+ * flags are read. All of it is sequentially consistent, so one of the two sees the other. The other thread waits only for the
  * record under way.
  */
 static void end_set(struct tbed_recorder *recorder, const struct tbed_recorder_cold *cold)
@@ -149,7 +154,7 @@ static void end_set(struct tbed_recorder *recorder, const struct tbed_recorder_c
     struct tbed_file *file = tbed_cold_file(cold);
     uint64_t *end = (uint64_t *)(void *)(cold->block + cold->block_nbytes);
     __atomic_store_n(&recorder->end, end, __ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&file->is_closing, __ATOMIC_SEQ_CST) ||
+    if (__atomic_load_n(&file->is_closing, __ATOMIC_SEQ_CST) || tbed_is_lost(file) ||
         __atomic_load_n(&file->live->is_rotating, __ATOMIC_SEQ_CST))
         __atomic_store_n(&recorder->end, NULL, __ATOMIC_SEQ_CST);
 }
@@ -265,6 +270,10 @@ static uint64_t *refill(struct tbed_recorder *recorder, size_t nwords, uint64_t 
         if (is_closing(file))
             __atomic_store_n(&recorder->saw_close, 1, __ATOMIC_RELEASE);
         tbed_recorder_drop(recorder, cause);
+        return NULL;
+    }
+    if (tbed_is_lost(file)) {
+        tbed_recorder_drop(recorder, TBED_DROP_IO_ERROR);
         return NULL;
     }
     if (!wait_for_rotation(file, recorder, &cause)) {

@@ -68,6 +68,11 @@ static bool stop_and_finish(struct tbed_recorder *recorder)
     return true;
 }
 
+void tbed_recorders_interrupt(struct tbed_recorders *recorders)
+{
+    tbed_recorders_each(recorders, clear_end);
+}
+
 void tbed_recorders_stop(struct tbed_recorders *recorders)
 {
     size_t count = tbed_recorders_each(recorders, clear_end);

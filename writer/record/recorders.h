@@ -86,7 +86,7 @@ static inline uint8_t tbed_idle_mark(const struct tbed_clock_state *clock)
     return is_counter ? TBED_MARK_READY : TBED_MARK_SLOW;
 }
 
-/* ---- slabs.c; the caller holds 'state_lock' for the first two ---- */
+/* ---- slabs.c; the caller of the first holds 'state_lock' ---- */
 struct tbed_recorder *tbed_recorder_take(struct tbed_recorders *recorders);
 /* Returns for how many open recorders 'act' returns true. */
 size_t tbed_recorders_each(struct tbed_recorders *recorders, bool (*act)(struct tbed_recorder *));
@@ -107,6 +107,8 @@ void tbed_recorder_finish(struct tbed_recorder *recorder);
  * it.
  */
 bool tbed_barrier_register(void);
+/* Makes every recorder ask for room before its next event. Async-signal-safe; needs no lock. */
+void tbed_recorders_interrupt(struct tbed_recorders *recorders);
 /* Stops them for good. */
 void tbed_recorders_stop(struct tbed_recorders *recorders);
 /* Clears the way for a rotation: no recorder stores without asking again. False: not all threads can be reached. */

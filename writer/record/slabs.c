@@ -50,7 +50,8 @@ static bool slab_add(struct tbed_recorders *recorders)
         recorders->free = &hot[i];
     }
     header->next = recorders->slabs;
-    recorders->slabs = header;
+    __atomic_store_n(&recorders->slabs, header,
+                     __ATOMIC_RELEASE); /* a signal handler may be walking the list */
     return true;
 }
 
@@ -66,7 +67,8 @@ struct tbed_recorder *tbed_recorder_take(struct tbed_recorders *recorders)
 size_t tbed_recorders_each(struct tbed_recorders *recorders, bool (*act)(struct tbed_recorder *))
 {
     size_t count = 0;
-    for (struct tbed_slab *slab = recorders->slabs; slab != NULL; slab = slab->next) {
+    struct tbed_slab *newest = __atomic_load_n(&recorders->slabs, __ATOMIC_ACQUIRE);
+    for (struct tbed_slab *slab = newest; slab != NULL; slab = slab->next) {
         struct tbed_recorder_cold *colds = (struct tbed_recorder_cold *)(slab + 1);
         for (size_t i = 0; i < TBED_SLAB_RECORDER_COUNT; i++)
             if (colds[i].is_open) /* a parent's as well: one of our threads may be taking it over */

@@ -165,7 +165,7 @@ static void start_by_environment(const char *wanted)
     bool appends = wanted[0] == '+';
     const char *pattern = wanted + appends;
     struct tbed_error error = {.status = TBED_ERR_ARGUMENT};
-    struct tbed_writer_options options = {.size = sizeof options};
+    struct tbed_writer_options options = {.size = sizeof options, .guard = true};
     if (!options_are_read(&options))
         return;
     bool is_series = options.rotate_nbytes != 0 || options.rotate_interval_ns != 0;
@@ -186,7 +186,7 @@ static void start_by_prefix(const char *prefix)
     int written = is_whole ? snprintf(path, sizeof path, "%s", prefix)
                            : snprintf(path, sizeof path, "%s_%d.tbed", prefix, (int)getpid());
     struct tbed_error error = {.status = TBED_ERR_OPEN, .system_errno = ENAMETOOLONG};
-    struct tbed_writer_options options = {.size = sizeof options};
+    struct tbed_writer_options options = {.size = sizeof options, .guard = true};
     if (!options_are_read(&options))
         return;
     if (written >= (int)sizeof path ||

@@ -4,8 +4,8 @@
  *
  * The library sits between a program and its allocator: every call is passed on to the real function, and recorded. It
  * runs inside malloc(), in any thread, at any time between the loader's first call and the last destructor. So it
- * allocates with mmap() only, starts no thread, prints nothing, installs no handler, and leaves errno as the real
- * function set it.
+ * allocates with mmap() only, starts no thread, prints nothing, installs no handler except that of SIGBUS, which the
+ * program does not see, and leaves errno as the real function set it.
  *
  * Not here: the trace itself (tracebed/writer.h), how the program is started (record_verb.c).
  *
@@ -14,6 +14,7 @@
 #ifndef TRACEBED_PRELOAD_H
 #define TRACEBED_PRELOAD_H
 
+#include <stdlib.h>
 #include <sys/types.h>
 #include <tracebed/writer.h>
 
@@ -125,6 +126,23 @@ static inline void preload_guard_set(struct preload_thread *thread, enum preload
 }
 
 /*
+ * Around dlsym(), which begins by freeing the text of an earlier error. That free() must lead to no other lookup, of the
+ * real allocator or for the trace: it would free the text again.
+ */
+static inline uint8_t preload_lookup_begin(struct preload_thread *thread)
+{
+    uint8_t guard = thread->guard;
+    preload_guard_set(thread, PRELOAD_APART);
+    free(malloc(1)); /* finds the real allocator; no builtins here, so it is not optimized away */
+    return guard;
+}
+
+static inline void preload_lookup_end(struct preload_thread *thread, uint8_t guard)
+{
+    preload_guard_set(thread, guard);
+}
+
+/*
  * A thread records between these two. preload_enter() returns its recorder, or NULL if nothing is to be recorded; then
  * there is nothing to leave.
  */
@@ -190,6 +208,11 @@ bool preload_module_find(uintptr_t pc, struct preload_module *module_ret);
 
 /* True for a caller in the loader, which preload_location() must look at each time. */
 bool preload_is_linker(uintptr_t pc);
+
+/* ---- preload_signals.c: what the program does with SIGBUS ---- */
+
+/* Before the trace is opened. */
+void preload_signals_begin(void);
 
 /* ---- preload_stack.c: who called the caller ---- */
 

@@ -98,7 +98,8 @@ static void recorder_end(void *round);
 static bool open_writer(void)
 {
     const char *path = trace_path(), *most = getenv(PRELOAD_ENV_MAX);
-    struct tbed_writer_options options = {.size = sizeof options, .join = true, .no_helper = true};
+    struct tbed_writer_options options = {
+        .size = sizeof options, .join = true, .no_helper = true, .guard = true};
     struct tbed_error error = {.status = TBED_OK};
     if (path == NULL)
         return false;
@@ -106,6 +107,7 @@ static bool open_writer(void)
     read_rotation(&options);
     if (most != NULL)
         options.max_file_nbytes = strtoull(most, NULL, 10);
+    preload_signals_begin();
     if (open_file(path, &options, &error) != TBED_OK) {
         preload_writer = NULL;
         tell_failure(path, &error);

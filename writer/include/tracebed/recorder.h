@@ -10,8 +10,9 @@
  * page has room, recording an event takes no lock and makes no system call. Events that cannot be stored are dropped
  * and counted by cause (enum tbed_drop_cause) in the file's header.
  *
- * Caveats: a forked child records into pages of its own without further calls. Do not truncate the file while it is
- * being written. Network file systems are not supported.
+ * Caveats: a forked child records into pages of its own without further calls. Truncating the file while it is being
+ * written kills the program with SIGBUS, unless the writer has 'guard' in its options. Network file systems are not
+ * supported.
  *
  * Threads: any thread may use a writer. A recorder belongs to one thread at a time. A signal handler may use the
  * recorder of the thread that it interrupted: if that thread was recording an event, the handler's event is dropped and
@@ -74,7 +75,22 @@ struct tbed_writer_options {
     bool release_pages; /* drop sealed pages from resident memory, at one system call per page */
     /* For 'given_ticks' that are times: their precision, at most 10^9; 0: one tick. */
     uint32_t given_resolution_ns;
+    bool guard; /* survive the loss of the file, see below; installs a handler of SIGBUS */
 };
+
+/*
+ * The loss of the file. If somebody truncates the trace, or a file system breaks the promise of space that it has made,
+ * a store into the map raises SIGBUS. With 'guard' a handler replaces the page by private memory: the program goes on,
+ * all further events are dropped with the cause "I/O error", and the file is not touched again. It concerns only the
+ * pages of guarded writers; any other SIGBUS goes to the action that was set when the first guarded writer was opened,
+ * as the kernel would have done. Under 'tracebed record' and with TRACEBED= the guard is on.
+ *
+ * A program that sets its own handler of SIGBUS while a guarded writer is open must pass on what does not concern it
+ * ('tracebed record' does this for it). The kernel kills a process for a fault whose signal is blocked, so SIGBUS is
+ * unblocked in each thread at its first event; a thread that blocks it after that is not protected. The handler is
+ * removed with the last guarded writer, unless the program has set another one meanwhile; a library that contains the
+ * writer must then stay loaded.
+ */
 
 /*
  * Series of files. 'rotate', 'rotate_nbytes' or 'rotate_interval_ns' splits a long trace into files. Each is a complete
