@@ -31,12 +31,13 @@ LIBRARIES = {
 }
 # Linked into each program that uses a macro, even if the rest is in a shared library.
 NOT_SHARED = "writer/macros"
-PROGRAM = "reader/tools"
+LAUNCH = "writer/capture/launch"
+PROGRAM = ["reader/tools", LAUNCH]
 
 # The rooms of the libraries that are preloaded into other programs; see ninja/preload.ninja.
 PRELOADED = {
-    "libtracebed-preload": ["writer/capture/shared", "writer/capture/preload"],
-    "libtracebed-functions": ["writer/capture/shared", "writer/capture/functions"],
+    "libtracebed-preload": ["writer/capture/shared", LAUNCH, "writer/capture/preload"],
+    "libtracebed-functions": ["writer/capture/shared", LAUNCH, "writer/capture/functions"],
 }
 RUBY = "writer/capture/ruby/ext/tracebed"
 
@@ -123,7 +124,7 @@ def write_libraries(paths):
 
 
 def write_program(paths):
-    members = sources(paths, [PROGRAM])
+    members = sources(paths, PROGRAM)
     lines = compile_all(members) + [""]
     lines += build("$b/tracebed", "link", objects(members) + ALL_LIBRARIES.split(), libs=SYSTEM)
     for name in PRELOADED:

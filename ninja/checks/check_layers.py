@@ -42,7 +42,8 @@ ROOMS = {
     "writer/capture/include": ["writer/include"],
     "writer/capture/logfile": ["writer/session", "writer/capture/include"],
     "writer/macros": ["writer/session", "writer/capture/include"],
-    "writer/capture/shared": ["writer/life"],
+    "writer/capture/launch": ["format"],
+    "writer/capture/shared": ["writer/life", "writer/capture/launch"],
     "writer/capture/preload": ["writer/capture/shared"],
     "writer/capture/functions": ["writer/capture/shared"],
     "writer/capture/ruby": ["writer/include"],
@@ -65,7 +66,7 @@ ROOMS = {
     "reader/exchange/chrome": ["reader/exchange/shared"],
     "reader/exchange/rtl_log": ["reader/exchange/shared"],
     "reader/exchange/registry": ["reader/exchange/measureme", "reader/exchange/chrome", "reader/exchange/rtl_log"],
-    "reader/tools": ["reader/exchange", "reader/symbols"],
+    "reader/tools": ["reader/exchange", "reader/symbols", "writer/capture/launch"],
 }
 # A room with more files than this is several rooms in one.
 ROOM_FILES_MAX = 16
@@ -184,7 +185,7 @@ def read_links(sources):
         defined[source], used[source] = symbols.get(objects[source], ((), ()))
         for name in defined[source]:
             # Other names of captures stand in for the system's.
-            if re.match("tbed_|preload_|functions_", name) or not source.startswith("writer/capture/"):
+            if re.match("tbed_|preload_|functions_|launch_", name) or not source.startswith("writer/capture/"):
                 owner[name] = source
     links = collections.defaultdict(dict)
     for source in sources:

@@ -92,11 +92,27 @@ static bool list_has(const char *list, const char *item)
     return false;
 }
 
+/*
+ * AddressSanitizer refuses to run if its library is not the first, which matters to allocators only: ours passes every
+ * call on to it. The last setting of an option counts.
+ */
+static void allow_sanitizers(void)
+{
+    const char *given = getenv("ASAN_OPTIONS"), *ours = "verify_asan_link_order=0";
+    char *all = NULL;
+    if (given == NULL || given[0] == '\0')
+        setenv("ASAN_OPTIONS", ours, 1);
+    else if (asprintf(&all, "%s:%s", given, ours) > 0)
+        setenv("ASAN_OPTIONS", all, 1);
+    free(all);
+}
+
 /* Our library comes first: after another preloaded allocator, the loader would never call ours. */
 void record_environment_set(const char *library, const char *trace)
 {
     const char *given = getenv("LD_PRELOAD");
     char *list = NULL;
+    allow_sanitizers();
     setenv("TRACEBED_PRELOAD_FILE", trace, 1);
     if (given == NULL || given[0] == '\0')
         setenv("LD_PRELOAD", library, 1);

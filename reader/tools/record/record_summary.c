@@ -120,26 +120,34 @@ static void tell_drops(const char *path, const struct tbed_trace_info *info)
     }
 }
 
-static void tell_nothing(const char *path)
-{
-    tool_complain("%s: nothing was recorded: the recorder was not loaded", path);
-    tool_hint("Is the program statically linked, or does it clear its environment (env -i, sudo)?");
-}
-
-static void tell_trace(const char *path, bool verbose)
+/* False if no process has recorded. */
+static bool tell_trace(const char *path, bool verbose)
 {
     struct tbed_trace_info info;
     struct tbed_reader *reader = tool_open(path);
     if (reader == NULL)
-        return;
+        return true;
     tbed_reader_info(reader, &info);
-    if (count_processes(reader) == 0)
-        tell_nothing(path);
-    else if (verbose)
+    bool has_any = count_processes(reader) > 0;
+    if (has_any && verbose)
         tell_summary(path, reader, &info);
-    else if (tool_drops_total(info.drops) > 0)
+    else if (has_any && tool_drops_total(info.drops) > 0)
         tell_drops(path, &info);
     tbed_reader_close(reader);
+    return has_any;
+}
+
+/* True: a recorder was loaded, and could not start. */
+static bool tell_notes(const char *path, const struct launch_notes *notes, bool has_any)
+{
+    bool has_failed = record_notes_tell(path, notes);
+    if (!has_any && !has_failed) {
+        tool_complain("%s: nothing was recorded: the recorder was not loaded", path);
+        tool_hint("Does the program clear its environment (env -i), or run as another user?");
+    } else if (!has_any) {
+        tool_complain("%s: nothing was recorded", path);
+    }
+    return has_failed;
 }
 
 /* False, with a complaint, if it could not be sealed. */
@@ -163,14 +171,17 @@ static void seal_other(const char *path)
     seal(path);
 }
 
-void record_finish(const char *path, bool is_series, bool verbose)
+bool record_finish(const char *path, bool is_series, const struct launch_notes *notes, bool verbose)
 {
+    bool has_any = true;
     size_t count = is_series ? record_series_for_each(path, seal_other) : 0;
     if (is_series && access(path, F_OK) != 0)
-        tell_nothing(path);
+        has_any = false;
     else if (seal(path))
-        tell_trace(path, verbose);
+        has_any = tell_trace(path, verbose);
+    bool has_failed = tell_notes(path, notes, has_any);
     if (count > 0 && verbose)
         fprintf(stderr, "tracebed: %s is the newest file; %zu older ones are named %s.*\n", path, count,
                 path);
+    return has_any || !has_failed;
 }

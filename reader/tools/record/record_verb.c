@@ -66,7 +66,8 @@ static const char help[] = "usage: tracebed record [OPTION]... [--] PROGRAM [ARG
                            "SIZE is a number of bytes, or a number with the suffix K, M, G or T.\n"
                            "\n"
                            "PROGRAM is searched for in PATH. It must be dynamically linked, or a script\n"
-                           "whose interpreter is. Setuid programs run without being recorded.\n"
+                           "whose interpreter is. Programs that it starts and that cannot be recorded, such\n"
+                           "as static or setuid ones, run as usual and are listed at the end.\n"
                            "\n"
                            "Examples:\n"
                            "  tracebed record -- cc -c big.c\n"
@@ -76,8 +77,10 @@ static const char help[] = "usage: tracebed record [OPTION]... [--] PROGRAM [ARG
                            "  tracebed record --ruby=full -- rake test\n"
                            "\n"
                            "Exit status: that of PROGRAM, or 128 plus the signal number if a signal killed\n"
-                           "it; 127 if PROGRAM was not found; 126 if it cannot be executed; 2 if the usage\n"
-                           "is wrong or the program cannot be recorded, in which case it was not run.\n";
+                           "it; 125 if PROGRAM succeeded but nothing was recorded because the recorder\n"
+                           "could not start; 127 if PROGRAM was not found; 126 if it cannot be executed; 2\n"
+                           "if the usage is wrong or the program cannot be recorded, in which case it was\n"
+                           "not run.\n";
 
 enum {
     OPTION_COMMAND_LINE = 2000,
@@ -215,7 +218,7 @@ static int parse(int argc, char **argv, struct options *options)
 /* ---- Before the program starts ---- */
 
 /* Prefixes the message with NAME, and with the interpreter's path if that is the file at fault. */
-static void complain(const char *name, const struct record_program *program, const char *what)
+static void complain(const char *name, const struct launch_program *program, const char *what)
 {
     bool is_told = strcmp(name, program->path) == 0;
     tool_complain("%s%s%s: %s", name[0] != '\0' ? name : "''", is_told ? "" : ": ",
@@ -225,22 +228,22 @@ static void complain(const char *name, const struct record_program *program, con
 /* -1: it can be recorded. */
 static int check_program(const char *name, const struct options *options)
 {
-    struct record_program program;
-    switch (record_program_check(name, &program)) {
-    case RECORD_MISSING:
+    struct launch_program program;
+    switch (launch_program_check(name, true, &program)) {
+    case LAUNCH_MISSING:
         complain(name, &program, "not found");
         return RECORD_NOT_FOUND;
-    case RECORD_NOT_ALLOWED:
+    case LAUNCH_NOT_ALLOWED:
         complain(name, &program, "cannot be executed");
         return RECORD_NOT_EXECUTABLE;
-    case RECORD_STATIC:
+    case LAUNCH_STATIC:
         complain(name, &program, "is statically linked, so the recorder cannot be preloaded");
         tool_hint("Link it dynamically, or call the writing library (<tracebed/writer.h>) from it.");
         return TOOL_TROUBLE;
-    case RECORD_OTHER_MACHINE:
+    case LAUNCH_OTHER_MACHINE:
         complain(name, &program, "is built for another architecture");
         return TOOL_TROUBLE;
-    case RECORD_FINE:
+    case LAUNCH_FINE:
         break;
     }
     if (program.is_privileged) {
@@ -334,12 +337,16 @@ static int record(char **argv, const struct options *options)
     if (!is_found || !create_trace(options, argv, trace))
         return TOOL_TROUBLE;
     set_environment(options, library, trace);
+    launch_filters_set();
+    const struct launch_notes *notes = launch_notes_make();
     if (!record_program_run(argv, &wait_status, &error)) {
         unlink(trace);
         return cannot_start(argv[0], error);
     }
-    record_finish(options->output, record_series_is_wanted(&options->series), options->verbose);
-    return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+    bool is_recorded =
+        record_finish(options->output, record_series_is_wanted(&options->series), notes, options->verbose);
+    int status = WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+    return status == 0 && !is_recorded ? RECORD_NOT_STARTED : status;
 }
 
 static int run(int argc, char **argv)

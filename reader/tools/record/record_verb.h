@@ -9,26 +9,11 @@
 #include <limits.h>
 
 #include "reader/tools/shared/tool.h"
+#include "writer/capture/launch/launch.h"
 
+#define RECORD_NOT_STARTED    125 /* the program succeeded, but not its recorder; as env(1) has it */
 #define RECORD_NOT_EXECUTABLE 126 /* exit codes as env(1) and the shells have them */
 #define RECORD_NOT_FOUND      127
-
-/* ---- record_program.c: which file will be started, and whether the recorder can be preloaded ---- */
-
-enum record_verdict {
-    RECORD_FINE,
-    RECORD_MISSING,     /* no such file */
-    RECORD_NOT_ALLOWED, /* a directory, or not executable */
-    RECORD_STATIC,      /* no dynamic loader runs in it */
-    RECORD_OTHER_MACHINE,
-};
-
-struct record_program {
-    char path[PATH_MAX]; /* of the file that was checked: the interpreter if the program is a script */
-    bool is_script;
-    bool is_privileged; /* setuid, setgid or with capabilities that we lack: the loader ignores LD_PRELOAD */
-};
-enum record_verdict record_program_check(const char *name, struct record_program *program_ret);
 
 /* ---- record_run.c ---- */
 
@@ -117,7 +102,15 @@ void record_ruby_environment_set(const struct record_ruby *ruby, const char *fol
 
 /* ---- record_summary.c: sealing and reporting ---- */
 
-/* Seals the trace, or every file of a series, and reports problems on standard error; also a summary if 'verbose'. */
-void record_finish(const char *path, bool is_series, bool verbose);
+/*
+ * Seals the trace, or every file of a series, and reports problems on standard error; also a summary if 'verbose'. False
+ * if nothing was recorded because no recorder could start.
+ */
+bool record_finish(const char *path, bool is_series, const struct launch_notes *notes, bool verbose);
+
+/* ---- record_notes.c ---- */
+
+/* Prints what could not be recorded. True if a recorder was loaded and could not start. */
+bool record_notes_tell(const char *path, const struct launch_notes *notes);
 
 #endif

@@ -21,6 +21,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "writer/capture/launch/launch.h"
 #include "writer/capture/shared/preload.h"
 
 #define COMM_NBYTES 16 /* the size of a thread's name in the kernel */
@@ -37,6 +38,10 @@ static struct tbed_recorder *spare; /* atomic; for threads that have ended */
 static void tell_failure(const char *path, const struct tbed_error *error)
 {
     char line[512];
+    struct launch_note note = {
+        .kind = LAUNCH_NOTE_NOT_STARTED, .status = error->status, .system_errno = error->system_errno};
+    if (launch_notes_remember())
+        launch_note_add(launch_notes_find(), &note, program_invocation_short_name);
     if (getenv(PRELOAD_ENV_VERBOSE) == NULL)
         return;
     int nbytes = snprintf(line, sizeof line, "tracebed: %.300s: %s; the program runs on unrecorded\n", path,

@@ -2,20 +2,24 @@
  * Finds the file that a command starts, and checks that the recorder can be loaded into it. The loader would
  * silently continue without the recorder and leave the user with an empty trace, so it is better to say so first.
  *
- * In case of doubt the check passes: the kernel has the last word.
+ * In case of doubt the check passes: the kernel has the last word. Nothing is allocated and no lock is taken, because
+ * the preloaded libraries call this in children of vfork() and in signal handlers.
  *
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
-#include "reader/tools/record/record_verb.h"
+#include "writer/capture/launch/launch.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -26,33 +30,33 @@
 #elif defined(__aarch64__)
 #define OUR_MACHINE EM_AARCH64
 #else
-#error "tracebed record knows x86-64 and arm64"
+#error "only x86-64 and arm64 are known"
 #endif
 
 /* ---- Searching PATH as execvp() does ---- */
 
-static enum record_verdict look_at(const char *path)
+static enum launch_verdict look_at(const char *path)
 {
     struct stat status;
     if (stat(path, &status) != 0)
-        return errno == EACCES ? RECORD_NOT_ALLOWED : RECORD_MISSING;
-    return S_ISREG(status.st_mode) && access(path, X_OK) == 0 ? RECORD_FINE : RECORD_NOT_ALLOWED;
+        return errno == EACCES ? LAUNCH_NOT_ALLOWED : LAUNCH_MISSING;
+    return S_ISREG(status.st_mode) && access(path, X_OK) == 0 ? LAUNCH_FINE : LAUNCH_NOT_ALLOWED;
 }
 
-static enum record_verdict search(const char *name, char path[PATH_MAX])
+static enum launch_verdict search(const char *name, char path[PATH_MAX])
 {
     const char *folders = getenv("PATH");
-    enum record_verdict worst = RECORD_MISSING;
+    enum launch_verdict worst = LAUNCH_MISSING;
     if (folders == NULL)
         folders = "/bin:/usr/bin";
     for (;;) {
         const char *end = strchrnul(folders, ':');
         int nbytes = (int)(end - folders);
         int needed = snprintf(path, PATH_MAX, "%.*s%s%s", nbytes, folders, nbytes > 0 ? "/" : "", name);
-        enum record_verdict verdict = needed < PATH_MAX ? look_at(path) : RECORD_MISSING;
-        if (verdict == RECORD_FINE)
+        enum launch_verdict verdict = needed < PATH_MAX ? look_at(path) : LAUNCH_MISSING;
+        if (verdict == LAUNCH_FINE)
             return verdict;
-        if (verdict == RECORD_NOT_ALLOWED)
+        if (verdict == LAUNCH_NOT_ALLOWED)
             worst = verdict;
         if (*end == '\0')
             break;
@@ -62,12 +66,12 @@ static enum record_verdict search(const char *name, char path[PATH_MAX])
     return worst;
 }
 
-static enum record_verdict find(const char *name, char path[PATH_MAX])
+static enum launch_verdict find(const char *name, bool searches, char path[PATH_MAX])
 {
     bool fits = snprintf(path, PATH_MAX, "%s", name) < PATH_MAX;
     if (!fits || name[0] == '\0')
-        return RECORD_MISSING;
-    return strchr(name, '/') == NULL ? search(name, path) : look_at(path);
+        return LAUNCH_MISSING;
+    return searches && strchr(name, '/') == NULL ? search(name, path) : look_at(path);
 }
 
 /* ---- The file's contents ---- */
@@ -77,20 +81,20 @@ static bool read_at(int fd, void *to, size_t nbytes, uint64_t offset)
     return pread(fd, to, nbytes, (off_t)offset) == (ssize_t)nbytes;
 }
 
-static enum record_verdict check_elf(int fd)
+static enum launch_verdict check_elf(int fd)
 {
     ElfW(Ehdr) header;
     ElfW(Phdr) segment;
     if (!read_at(fd, &header, sizeof header, 0) || header.e_ident[EI_CLASS] != ELFCLASS64 ||
         header.e_machine != OUR_MACHINE)
-        return RECORD_OTHER_MACHINE;
+        return LAUNCH_OTHER_MACHINE;
     for (size_t i = 0; i < header.e_phnum; i++) {
         if (!read_at(fd, &segment, sizeof segment, header.e_phoff + i * header.e_phentsize))
-            return RECORD_FINE;
+            return LAUNCH_FINE;
         if (segment.p_type == PT_INTERP)
-            return RECORD_FINE;
+            return LAUNCH_FINE;
     }
-    return RECORD_STATIC;
+    return LAUNCH_STATIC;
 }
 
 /* The interpreter named by a "#! name argument" line. */
@@ -102,14 +106,14 @@ static bool script_interpreter(char *line, char path[PATH_MAX])
 }
 
 /* Follows one step; sets '*again_ret' if 'path' was replaced by the interpreter. */
-static enum record_verdict check_file(char path[PATH_MAX], bool *again_ret)
+static enum launch_verdict check_file(char path[PATH_MAX], bool *again_ret)
 {
     char start[256];
     *again_ret = false;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) /* executable but not readable */
-        return RECORD_FINE;
-    enum record_verdict verdict = RECORD_FINE;
+        return LAUNCH_FINE;
+    enum launch_verdict verdict = LAUNCH_FINE;
     ssize_t nbytes = pread(fd, start, sizeof start - 1, 0);
     start[nbytes > 0 ? nbytes : 0] = '\0';
     if (nbytes >= SELFMAG && memcmp(start, ELFMAG, SELFMAG) == 0)
@@ -120,7 +124,15 @@ static enum record_verdict check_file(char path[PATH_MAX], bool *again_ret)
     return verdict;
 }
 
-static bool is_privileged(const char *path)
+/* The kernel grants nothing after PR_SET_NO_NEW_PRIVS, nor on a file system mounted with nosuid. */
+static bool may_gain(const char *path)
+{
+    struct statvfs system;
+    return prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1 &&
+           (statvfs(path, &system) != 0 || (system.f_flag & ST_NOSUID) == 0);
+}
+
+static bool has_rights(const char *path)
 {
     struct stat status;
     if (stat(path, &status) != 0)
@@ -130,15 +142,15 @@ static bool is_privileged(const char *path)
            (geteuid() != 0 && getxattr(path, "security.capability", NULL, 0) > 0);
 }
 
-enum record_verdict record_program_check(const char *name, struct record_program *program_ret)
+enum launch_verdict launch_program_check(const char *name, bool searches, struct launch_program *program_ret)
 {
     bool again = true;
-    enum record_verdict verdict = find(name, program_ret->path);
+    enum launch_verdict verdict = find(name, searches, program_ret->path);
     program_ret->is_script = false;
     program_ret->is_privileged = false;
-    for (int depth = 0; again && verdict == RECORD_FINE && depth <= SCRIPT_DEPTH_MAX; depth++) {
+    for (int depth = 0; again && verdict == LAUNCH_FINE && depth <= SCRIPT_DEPTH_MAX; depth++) {
         program_ret->is_script = depth > 0;
-        program_ret->is_privileged = is_privileged(program_ret->path);
+        program_ret->is_privileged = has_rights(program_ret->path) && may_gain(program_ret->path);
         verdict = check_file(program_ret->path, &again);
         if (again)
             verdict = look_at(program_ret->path);

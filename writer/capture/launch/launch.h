@@ -1,0 +1,92 @@
+/*
+ * What 'tracebed record' and the libraries that it preloads have in common: which programs can be recorded, and the notes
+ * that recorded processes leave about what could not be.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_LAUNCH_H
+#define TRACEBED_LAUNCH_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- launch_program.c: which file will be started, and whether the recorder can be preloaded ---- */
+
+enum launch_verdict {
+    LAUNCH_FINE,
+    LAUNCH_MISSING,     /* no such file */
+    LAUNCH_NOT_ALLOWED, /* a directory, or not executable */
+    LAUNCH_STATIC,      /* no dynamic loader runs in it */
+    LAUNCH_OTHER_MACHINE,
+};
+
+struct launch_program {
+    char path[PATH_MAX]; /* of the file that was checked: the interpreter if the program is a script */
+    bool is_script;
+    bool is_privileged; /* setuid, setgid or with capabilities that we lack: the loader ignores LD_PRELOAD */
+};
+
+/* 'searches': as execvp() does, in PATH. */
+enum launch_verdict launch_program_check(const char *name, bool searches, struct launch_program *program_ret);
+
+/* ---- launch_filters.c: processes that begin inside a sandbox ---- */
+
+#define LAUNCH_ENV_FILTERS "TRACEBED_PRELOAD_FILTERS" /* how many filters 'tracebed record' has itself */
+
+void launch_filters_set(void);
+/* This process has more than that. Makes no system call that the loader does not make to start a program. */
+bool launch_is_confined(void);
+
+/* ---- launch_notes.c ---- */
+
+/*
+ * Notes are in memory that 'tracebed record' shares with all processes that inherit this variable. It takes no descriptor
+ * and no disk, so a process can leave a note when it is out of both, and it disappears with the last process that uses
+ * it.
+ */
+#define LAUNCH_ENV_NOTES "TRACEBED_PRELOAD_NOTES"
+
+enum launch_note_kind {
+    LAUNCH_NOTE_NONE,
+    LAUNCH_NOTE_NOT_STARTED, /* the recorder was loaded and could not begin; 'status' and 'system_errno' say why */
+    LAUNCH_NOTE_STATIC,      /* the program cannot be preloaded into */
+    LAUNCH_NOTE_OTHER_MACHINE,
+    LAUNCH_NOTE_PRIVILEGED,
+    LAUNCH_NOTE_ENVIRONMENT, /* it was started without our environment */
+    LAUNCH_NOTE_SANDBOX,     /* it was started inside a sandbox */
+    LAUNCH_NOTE_KIND_COUNT,
+};
+
+#define LAUNCH_NOTES_MAX     63
+#define LAUNCH_NOTE_NAME_MAX 231
+
+struct launch_note {
+    uint32_t state; /* atomic: 0 free, 1 being written, 2 complete */
+    uint32_t kind, status;
+    int32_t system_errno;
+    uint64_t count;                      /* atomic */
+    char name[LAUNCH_NOTE_NAME_MAX + 1]; /* of the program; cut at the front if it is too long */
+};
+
+struct launch_notes {
+    uint64_t token;                            /* as in the variable */
+    uint64_t unlisted[LAUNCH_NOTE_KIND_COUNT]; /* atomic: notes for which there was no room */
+    struct launch_note list[LAUNCH_NOTES_MAX];
+};
+
+/* Makes the memory, and sets the variable. NULL: the system has none; then there will be no notes. */
+struct launch_notes *launch_notes_make(void);
+
+/* Takes the variable from the environment, which the program may clear. False: there is none. */
+bool launch_notes_remember(void);
+/* Attaches to the memory of the remembered variable; NULL: there is none. Later calls make no system call. */
+struct launch_notes *launch_notes_find(void);
+
+/* Adds a note, or counts one that is there already. 'notes' may be NULL. */
+void launch_note_add(struct launch_notes *notes, const struct launch_note *what, const char *name);
+/* Takes one back: what it said did not happen. */
+void launch_note_remove(struct launch_notes *notes, const struct launch_note *what, const char *name);
+
+#endif

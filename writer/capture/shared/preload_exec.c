@@ -1,0 +1,242 @@
+/*
+ * Programs that a recorded one starts and that cannot be recorded: without a dynamic loader, with more rights than its
+ * user, for another processor, without our environment, or inside a sandbox. 'tracebed record' mentions them at the end.
+ *
+ * The functions that start programs are interposed. Each looks at the file before it passes the call on, which takes some
+ * microseconds; if the program is not started after all, the note is taken back. This may run in a child of vfork(), in
+ * its parent's memory, or in a signal handler: nothing is allocated and no lock is taken. Not seen: a program that makes
+ * the system call itself. What system() and popen() start is a shell, which is not static.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include <alloca.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "writer/capture/launch/launch.h"
+#include "writer/capture/shared/preload.h"
+
+#define EXPORTED __attribute__((visibility("default"), used, noinline))
+
+/* ---- The note ---- */
+
+struct start {
+    struct launch_notes *notes; /* NULL: there is nothing to note */
+    struct launch_note what;
+    struct launch_program program;
+};
+
+static bool has_notes;
+
+static bool has_our_environment(char *const *environment)
+{
+    for (; environment != NULL && *environment != NULL; environment++)
+        if (strncmp(*environment, "LD_PRELOAD=", 11) == 0)
+            return strstr(*environment, "/libtracebed-") != NULL;
+    return false;
+}
+
+static enum launch_note_kind kind_of(const char *name, bool searches, char *const *environment,
+                                     struct launch_program *program)
+{
+    switch (launch_program_check(name, searches, program)) {
+    case LAUNCH_STATIC:
+        return LAUNCH_NOTE_STATIC;
+    case LAUNCH_OTHER_MACHINE:
+        return LAUNCH_NOTE_OTHER_MACHINE;
+    case LAUNCH_FINE:
+        if (program->is_privileged)
+            return LAUNCH_NOTE_PRIVILEGED;
+        return has_our_environment(environment) ? LAUNCH_NOTE_NONE : LAUNCH_NOTE_ENVIRONMENT;
+    default: /* the kernel will say why */
+        return LAUNCH_NOTE_NONE;
+    }
+}
+
+static void begin(struct start *start, const char *name, bool searches, char *const *environment)
+{
+    int saved_errno = errno;
+    start->notes = NULL;
+    if (name == NULL || !has_notes)
+        return;
+    start->what = (struct launch_note){.kind = kind_of(name, searches, environment, &start->program)};
+    if (start->what.kind != LAUNCH_NOTE_NONE) {
+        start->notes = launch_notes_find();
+        launch_note_add(start->notes, &start->what, start->program.path);
+    }
+    errno = saved_errno;
+}
+
+static void take_back(const struct start *start)
+{
+    launch_note_remove(start->notes, &start->what, start->program.path);
+}
+
+/* ---- The functions ---- */
+
+/* The C standard has no conversion from an object pointer to a function pointer; POSIX guarantees this one. */
+#define FIND(name)                                                                                           \
+    static __typeof__(&name) real_##name;                                                                    \
+    static void find_##name(void)                                                                            \
+    {                                                                                                        \
+        void *found = real_##name == NULL ? dlsym(RTLD_NEXT, #name) : NULL;                                  \
+        if (found != NULL)                                                                                   \
+            memcpy(&real_##name, &found, sizeof found);                                                      \
+    }
+
+FIND(execve)
+FIND(execv)
+FIND(execvp)
+FIND(execvpe)
+FIND(fexecve)
+FIND(execveat)
+FIND(posix_spawn)
+FIND(posix_spawnp)
+
+/* Early, since nothing may be looked up in a child of vfork(). */
+__attribute__((constructor)) static void find_all(void)
+{
+    uint8_t guard = preload_lookup_begin(&preload_thread);
+    has_notes = launch_notes_remember();
+    find_execve(), find_execv(), find_execvp(), find_execvpe(), find_fexecve(), find_execveat();
+    find_posix_spawn(), find_posix_spawnp();
+    preload_lookup_end(&preload_thread, guard);
+}
+
+/* Around a call that returns only if it has failed. */
+#define EXEC(name, searches, environment, function, ...)                                                     \
+    do {                                                                                                     \
+        struct start start;                                                                                  \
+        begin(&start, name, searches, environment);                                                          \
+        find_##function();                                                                                   \
+        int result = real_##function(__VA_ARGS__);                                                           \
+        take_back(&start);                                                                                   \
+        return result;                                                                                       \
+    } while (0)
+
+EXPORTED int execve(const char *path, char *const *arguments, char *const *environment)
+{
+    EXEC(path, false, environment, execve, path, arguments, environment);
+}
+
+EXPORTED int execv(const char *path, char *const *arguments)
+{
+    EXEC(path, false, environ, execv, path, arguments);
+}
+
+EXPORTED int execvp(const char *name, char *const *arguments)
+{
+    EXEC(name, true, environ, execvp, name, arguments);
+}
+
+EXPORTED int execvpe(const char *name, char *const *arguments, char *const *environment)
+{
+    EXEC(name, true, environment, execvpe, name, arguments, environment);
+}
+
+/* The path of what a descriptor is open for, and something below it. */
+static const char *path_of(int fd, const char *below, char path[PATH_MAX])
+{
+    char link[40];
+    if (below[0] == '/' || fd == AT_FDCWD)
+        return below;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t nbytes = readlink(link, path, PATH_MAX - 1);
+    path[nbytes > 0 ? nbytes : 0] = '\0';
+    size_t at = strlen(path);
+    if (below[0] != '\0')
+        snprintf(path + at, PATH_MAX - at, "/%s", below);
+    return path;
+}
+
+EXPORTED int fexecve(int fd, char *const *arguments, char *const *environment)
+{
+    char path[PATH_MAX];
+    EXEC(path_of(fd, "", path), false, environment, fexecve, fd, arguments, environment);
+}
+
+EXPORTED int execveat(int fd, const char *below, char *const *arguments, char *const *environment, int flags)
+{
+    char path[PATH_MAX];
+    EXEC(path_of(fd, below, path), false, environment, execveat, fd, below, arguments, environment, flags);
+}
+
+/* The arguments of execl() and its like as an array. */
+#define COLLECT(arguments, first, rest)                                                                      \
+    do {                                                                                                     \
+        va_list copy;                                                                                        \
+        size_t count = 1;                                                                                    \
+        va_copy(copy, rest);                                                                                 \
+        while (va_arg(copy, char *) != NULL)                                                                 \
+            count++;                                                                                         \
+        va_end(copy);                                                                                        \
+        arguments = alloca((count + 1) * sizeof *arguments);                                                 \
+        arguments[0] = (char *)(uintptr_t)(first);                                                           \
+        for (size_t i = 1; i <= count; i++)                                                                  \
+            arguments[i] = va_arg(rest, char *);                                                             \
+    } while (0)
+
+EXPORTED int execl(const char *path, const char *first, ...)
+{
+    va_list rest;
+    char **arguments;
+    va_start(rest, first);
+    COLLECT(arguments, first, rest);
+    va_end(rest);
+    EXEC(path, false, environ, execv, path, arguments);
+}
+
+EXPORTED int execlp(const char *name, const char *first, ...)
+{
+    va_list rest;
+    char **arguments;
+    va_start(rest, first);
+    COLLECT(arguments, first, rest);
+    va_end(rest);
+    EXEC(name, true, environ, execvp, name, arguments);
+}
+
+EXPORTED int execle(const char *path, const char *first, ...)
+{
+    va_list rest;
+    char **arguments;
+    va_start(rest, first);
+    COLLECT(arguments, first, rest);
+    char *const *environment = va_arg(rest, char *const *);
+    va_end(rest);
+    EXEC(path, false, environment, execve, path, arguments, environment);
+}
+
+EXPORTED int posix_spawn(pid_t *pid_ret, const char *path, const posix_spawn_file_actions_t *actions,
+                         const posix_spawnattr_t *attributes, char *const *arguments,
+                         char *const *environment)
+{
+    struct start start;
+    begin(&start, path, false, environment);
+    find_posix_spawn();
+    int error = real_posix_spawn(pid_ret, path, actions, attributes, arguments, environment);
+    if (error != 0)
+        take_back(&start);
+    return error;
+}
+
+EXPORTED int posix_spawnp(pid_t *pid_ret, const char *name, const posix_spawn_file_actions_t *actions,
+                          const posix_spawnattr_t *attributes, char *const *arguments,
+                          char *const *environment)
+{
+    struct start start;
+    begin(&start, name, true, environment);
+    find_posix_spawnp();
+    int error = real_posix_spawnp(pid_ret, name, actions, attributes, arguments, environment);
+    if (error != 0)
+        take_back(&start);
+    return error;
+}
