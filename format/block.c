@@ -81,7 +81,7 @@ static bool used_is_allowed(const struct tbed_block_fields *fields, const struct
     uint32_t used = fields->used_nbytes;
     uint32_t least = TBED_BLOCK_HEADER_NBYTES;
     if (fields->kind == TBED_BLOCK_CELLS)
-        return used == TBED_BLOCK_HEADER_NBYTES;
+        return used == TBED_COPY_USED_NBYTES;
     if (used == 0)
         return true;
     if (fields->kind == TBED_BLOCK_EVENTS)
@@ -145,6 +145,17 @@ enum tbed_status tbed_block_stack_check(const uint8_t *block, uint32_t stored_co
     return TBED_OK;
 }
 
+/* The record at 'at' has the first word 'word' and 'nwords' words, of which another process may change the others. */
+static void note_span(uint64_t word, const uint64_t *at, size_t nwords, uint64_t *least_begin_tick)
+{
+    if (tbed_event_tag(word) != TBED_TAG_EXTENDED || nwords < 3)
+        return;
+    uint64_t begin_tick = tbed_word_load(at + 2);
+    if (tbed_extended_head_load(tbed_word_load(at + 1)).type == TBED_EXT_SPAN &&
+        begin_tick < *least_begin_tick)
+        *least_begin_tick = begin_tick;
+}
+
 static enum tbed_status scan_events(const uint8_t *block, uint32_t nbytes, struct tbed_block_scan *scan)
 {
     struct tbed_block_fields fields = tbed_block_load(block);
@@ -153,7 +164,7 @@ static enum tbed_status scan_events(const uint8_t *block, uint32_t nbytes, struc
     const uint64_t *end = (const uint64_t *)(block + nbytes);
     uint64_t base = fields.first_tick, word;
     enum tbed_status status = TBED_OK;
-    scan->last_tick = base;
+    scan->last_tick = scan->least_begin_tick = base;
     while (at < end && (word = tbed_word_load(at)) != 0) {
         size_t nwords;
         status = tbed_event_check(word, at, end, &nwords);
@@ -163,6 +174,7 @@ static enum tbed_status scan_events(const uint8_t *block, uint32_t nbytes, struc
             base += tbed_event_time_ticks(word);
         else if (base + tbed_event_delta(word) > scan->last_tick) /* a clock may have stepped back */
             scan->last_tick = base + tbed_event_delta(word);
+        note_span(word, at, nwords, &scan->least_begin_tick);
         at += nwords;
         scan->item_count++;
     }
@@ -183,21 +195,24 @@ static size_t payload_nwords(const uint64_t *at)
     }
 }
 
-uint64_t tbed_block_latest_tick(const uint8_t *block, uint32_t used_nbytes)
+struct tbed_block_ticks tbed_block_ticks(const uint8_t *block, uint32_t used_nbytes)
 {
     struct tbed_block_fields fields = tbed_block_load(block);
     const uint64_t *at =
         (const uint64_t *)(block + tbed_block_words_offset(1u << fields.shift, fields.depth));
     const uint64_t *end = (const uint64_t *)(block + used_nbytes);
-    uint64_t base = fields.first_tick, last_tick = base;
-    for (; at < end; at += 1 + payload_nwords(at)) {
+    uint64_t base = fields.first_tick;
+    struct tbed_block_ticks ticks = {base, base};
+    for (size_t nwords; at < end; at += nwords) {
+        nwords = 1 + payload_nwords(at);
         uint64_t tick = base + tbed_event_delta(*at);
         if (tbed_event_tag(*at) == TBED_TAG_TIME)
             base += tbed_event_time_ticks(*at);
-        else if (tick > last_tick) /* a clock may have stepped back */
-            last_tick = tick;
+        else if (tick > ticks.last) /* a clock may have stepped back */
+            ticks.last = tick;
+        note_span(*at, at, nwords, &ticks.least_begin);
     }
-    return last_tick;
+    return ticks;
 }
 
 /* The size of an entry or record, from its first word. 0: the word has no valid size. */
@@ -227,8 +242,15 @@ static enum tbed_status scan_items(const uint8_t *block, uint32_t nbytes, enum t
         scan->item_count++;
     }
     scan->end_nbytes = at;
-    scan->last_tick = tbed_block_load(block).first_tick;
+    scan->last_tick = scan->least_begin_tick = tbed_block_load(block).first_tick;
     return status;
+}
+
+static struct tbed_block_scan cells_scan(const uint8_t *block)
+{
+    uint64_t tick = tbed_block_load(block).first_tick;
+    return (struct tbed_block_scan){
+        .end_nbytes = TBED_COPY_USED_NBYTES, .last_tick = tick, .least_begin_tick = tick};
 }
 
 enum tbed_status tbed_block_scan(const uint8_t *block, uint32_t nbytes, enum tbed_block_kind kind,
@@ -241,7 +263,7 @@ enum tbed_status tbed_block_scan(const uint8_t *block, uint32_t nbytes, enum tbe
     else if (kind == TBED_BLOCK_STRINGS || kind == TBED_BLOCK_RECORDS)
         status = scan_items(block, nbytes, kind, scan_ret);
     else
-        scan_ret->last_tick = tbed_block_load(block).first_tick;
+        *scan_ret = cells_scan(block);
     scan_ret->has_rest = kind != TBED_BLOCK_CELLS &&
                          !tbed_bytes_are_zero(block + scan_ret->end_nbytes, nbytes - scan_ret->end_nbytes);
     return status;

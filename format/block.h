@@ -83,13 +83,14 @@ enum tbed_status tbed_block_stack_check(const uint8_t *block, uint32_t stored_co
 struct tbed_block_scan {
     uint32_t end_nbytes; /* the end of the content: the offset of the first zero word or of the damage */
     uint64_t last_tick;  /* the latest event's tick, at least the first tick */
-    bool has_rest;       /* bytes after 'end_nbytes' are not zero: an interrupted record, or damage */
-    uint64_t item_count; /* event words and records, string entries, or records before the end */
+    uint64_t least_begin_tick; /* the first tick, or the earliest begin tick of a SPAN if that is lower */
+    bool has_rest;             /* bytes after 'end_nbytes' are not zero: an interrupted record, or damage */
+    uint64_t item_count;       /* event words and records, string entries, or records before the end */
 };
 
 /*
  * tbed_block_scan() walks a block of kind EVENTS, STRINGS or RECORDS that is not sealed, from the start of its content
- * to the first zero word or to the end of the block. For a cells page the end is 64. The header's kind, depth and first
+ * to the first zero word or to the end of the block. For a cells page the end is that of the header's copy. The header's kind, depth and first
  * tick are not checked; whatever they are, the result lies within the block.
  *
  * Errors: EVENT_… , STRING_LENGTH or RECORD_LENGTH if it found damage; 'end_nbytes' is then the damage's offset in the
@@ -98,7 +99,11 @@ struct tbed_block_scan {
 enum tbed_status tbed_block_scan(const uint8_t *block, uint32_t nbytes, enum tbed_block_kind kind,
                                  struct tbed_block_scan *scan_ret);
 
-/* The latest tick in [0, used) of an event block of the caller's own, whose words are trusted. */
-uint64_t tbed_block_latest_tick(const uint8_t *block, uint32_t used_nbytes);
+struct tbed_block_ticks {
+    uint64_t last, least_begin; /* as in the entry of a page */
+};
+
+/* Those of [0, used) of an event block of the caller's own, whose words are trusted. */
+struct tbed_block_ticks tbed_block_ticks(const uint8_t *block, uint32_t used_nbytes);
 
 #endif

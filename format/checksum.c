@@ -10,21 +10,14 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-uint64_t tbed_header_checksum(const void *page)
+uint64_t tbed_header_checksum(const void *page, size_t nbytes)
 {
-    return XXH3_64bits(page, offsetof(struct tbed_disk_header, checksum));
+    return XXH3_64bits(page, nbytes - sizeof((struct tbed_disk_header *)NULL)->checksum);
 }
 
-uint64_t tbed_closing_checksum_apart(const void *header, const void *page, size_t page_nbytes)
+uint64_t tbed_checksum_continue(uint64_t checksum, const void *bytes, size_t nbytes)
 {
-    uint64_t seed = XXH3_64bits((const uint8_t *)header + TBED_HEADER_FIXED_NBYTES, TBED_SHARED_NBYTES);
-    size_t rest = sizeof(struct tbed_disk_header);
-    return XXH3_64bits_withSeed((const uint8_t *)page + rest, page_nbytes - rest, seed);
-}
-
-uint64_t tbed_closing_checksum(const void *page, size_t page_nbytes)
-{
-    return tbed_closing_checksum_apart(page, page, page_nbytes);
+    return XXH3_64bits_withSeed(bytes, nbytes, checksum);
 }
 
 uint64_t tbed_block_checksum_apart(const void *header, const void *payload, size_t payload_nbytes)

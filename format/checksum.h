@@ -9,14 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Section 3.1: the checksum of the header fields that never change. 'page' has at least 256 bytes. */
-uint64_t tbed_header_checksum(const void *page);
+/* Section 3.1: the checksum of the fields that never change, which with it take 'nbytes' of the header page. */
+uint64_t tbed_header_checksum(const void *page, size_t nbytes);
 
-/* Section 3.2: the checksum of the shared region. 'page' has 'page_nbytes' bytes. */
-uint64_t tbed_closing_checksum(const void *page, size_t page_nbytes);
-
-/* The same; 'header' is a copy of the first 512 bytes that already has the final counters and state. */
-uint64_t tbed_closing_checksum_apart(const void *header, const void *page, size_t page_nbytes);
+/* Section 3.2: a checksum that continues another one, which is its seed. */
+uint64_t tbed_checksum_continue(uint64_t checksum, const void *bytes, size_t nbytes);
 
 /* Section 4: the checksum of a block whose fields are final. 64 <= used_nbytes <= the block's size. */
 uint64_t tbed_block_checksum(const void *block, size_t used_nbytes);

@@ -13,17 +13,23 @@
 #define TBED_STATE_OPEN 0x6E65706Fu /* "open" */
 #define TBED_STATE_SHUT 0x74756873u /* "shut" */
 
-#define TBED_CELL_SHIFT_DEFAULT    10
-#define TBED_CELL_SHIFT_MIN        9
-#define TBED_HEADER_FIXED_NBYTES   256 /* the fields that never change */
-#define TBED_SHARED_NBYTES         256 /* the shared counters, [256, 512) */
-#define TBED_BLOCK_HEADER_NBYTES   64
-#define TBED_STACK_ENTRY_NBYTES    16
-#define TBED_BUILD_ID_MAX_NBYTES   64
-#define TBED_DIRECTORY_SLOT_NBYTES 16
-#define TBED_RESOLUTION_NS_MAX     1000000000u
+#define TBED_CELL_SHIFT_DEFAULT  10
+#define TBED_CELL_SHIFT_MIN      9
+#define TBED_HEADER_FIXED_NBYTES 256 /* the fields that never change, in this version */
+#define TBED_HEADER_FIXED_MAX    448 /* in any version */
+#define TBED_HEADER_FIXED_STEP   64
+#define TBED_HEADER_COPY_NBYTES  448 /* what copies of the header have of it */
+#define TBED_SHARED_NBYTES       256 /* the shared counters, [512, 768) */
+#define TBED_BLOCK_HEADER_NBYTES 64
+#define TBED_COPY_USED_NBYTES    512  /* of blocks that consist of a copy of the header */
+#define TBED_ENTRIES_OFFSET      1024 /* in the header page */
+#define TBED_ENTRY_NBYTES        64
+#define TBED_STACK_ENTRY_NBYTES  16
+#define TBED_BUILD_ID_MAX_NBYTES 64
+#define TBED_UNIT_SLOT_NBYTES    16
+#define TBED_RESOLUTION_NS_MAX   1000000000u
 
-/* Section 3. The unit directory starts at page size / 2. */
+/* Section 3. The directory's first entries start at 1,024, the unit table at page size / 2. */
 struct tbed_disk_header {
     uint8_t magic[8];
     tbed_le32 version;
@@ -36,7 +42,7 @@ struct tbed_disk_header {
     tbed_le32 max_id;
     tbed_le32 ring_page_count;
     tbed_le32 clock;
-    tbed_le32 zero_60;
+    tbed_le32 header_nbytes;
     tbed_le64 ticks_per_second;
     tbed_le64 anchor_ticks;
     tbed_le64 anchor_realtime_ns;
@@ -44,40 +50,66 @@ struct tbed_disk_header {
     uint8_t clock_unit[16];
     tbed_le32 resolution_ns;
     uint8_t zero_116[132];
-    tbed_le64 checksum;
+    tbed_le64 checksum; /* in the last 8 of 'header_nbytes' */
+    uint8_t zero_256[256];
 
     /* shared, changed atomically */
     tbed_le64 page_count;
-    uint8_t zero_264[56];
+    uint8_t zero_520[56];
     tbed_le64 next_stream;
     tbed_le64 next_string_page;
     tbed_le64 next_reserved_id;
     tbed_le64 writer_count;
     tbed_le32 state;
-    tbed_le32 zero_356;
+    tbed_le32 zero_612;
     tbed_le64 ring_pages_given;
-    uint8_t zero_368[16];
+    uint8_t zero_624[16];
     tbed_le64 drops[TBED_DROP_CAUSE_COUNT];
     tbed_le64 closing_checksum;
 };
 _Static_assert(offsetof(struct tbed_disk_header, clock) == 56, "section 3.1");
+_Static_assert(offsetof(struct tbed_disk_header, header_nbytes) == 60, "section 3.1");
 _Static_assert(offsetof(struct tbed_disk_header, clock_unit) == 96, "section 3.1");
 _Static_assert(offsetof(struct tbed_disk_header, resolution_ns) == 112, "section 3.1");
 _Static_assert(offsetof(struct tbed_disk_header, checksum) == 248, "section 3.1");
-_Static_assert(offsetof(struct tbed_disk_header, page_count) == 256, "section 3.2");
-_Static_assert(offsetof(struct tbed_disk_header, next_stream) == 320, "section 3.2");
-_Static_assert(offsetof(struct tbed_disk_header, state) == 352, "section 3.2");
-_Static_assert(offsetof(struct tbed_disk_header, drops) == 384, "section 3.2");
-_Static_assert(offsetof(struct tbed_disk_header, closing_checksum) == 512, "section 3.2");
-_Static_assert(sizeof(struct tbed_disk_header) == 520, "section 3.2");
+_Static_assert(offsetof(struct tbed_disk_header, page_count) == 512, "section 3.2");
+_Static_assert(offsetof(struct tbed_disk_header, next_stream) == 576, "section 3.2");
+_Static_assert(offsetof(struct tbed_disk_header, state) == 608, "section 3.2");
+_Static_assert(offsetof(struct tbed_disk_header, drops) == 640, "section 3.2");
+_Static_assert(offsetof(struct tbed_disk_header, closing_checksum) == 768, "section 3.2");
+_Static_assert(sizeof(struct tbed_disk_header) == 776, "section 3.2");
 
-/* Section 3.3. */
-struct tbed_disk_directory_slot {
+/* Section 3.3: what the directory says about a page. The first eight bytes are one word, stored last. */
+struct tbed_disk_entry {
+    uint8_t state; /* enum tbed_entry_state */
+    uint8_t kind;
+    tbed_le16 flags; /* for a cells page: how many of its cells were begun */
+    tbed_le32 sequence;
+    tbed_le32 generation;
+    tbed_le32 process;
+    tbed_le32 stream;
+    tbed_le32 used_nbytes;
+    tbed_le64 first_tick;
+    tbed_le64 last_tick;
+    tbed_le64 least_begin_tick;
+    tbed_le32 depth; /* for strings and cells pages: the string page ordinal */
+    tbed_le32 age;
+    tbed_le32 checksum; /* the low half of the block's */
+    tbed_le32 check;
+};
+_Static_assert(offsetof(struct tbed_disk_entry, generation) == 8, "section 3.3");
+_Static_assert(offsetof(struct tbed_disk_entry, first_tick) == 24, "section 3.3");
+_Static_assert(offsetof(struct tbed_disk_entry, age) == 52, "section 3.3");
+_Static_assert(offsetof(struct tbed_disk_entry, check) == 60, "section 3.3");
+_Static_assert(sizeof(struct tbed_disk_entry) == TBED_ENTRY_NBYTES, "section 3.3");
+
+/* Section 3.4. */
+struct tbed_disk_unit_slot {
     tbed_le64 key;
     tbed_le32 first_id;
     tbed_le32 id_count;
 };
-_Static_assert(sizeof(struct tbed_disk_directory_slot) == TBED_DIRECTORY_SLOT_NBYTES, "section 3.3");
+_Static_assert(sizeof(struct tbed_disk_unit_slot) == TBED_UNIT_SLOT_NBYTES, "section 3.4");
 
 /* Section 4. The first eight bytes are one word, stored last. */
 struct tbed_disk_block {

@@ -28,9 +28,9 @@ INVALID = 0x20000001
 ID_MAX = 0x3FFFFFFF
 DEPTH_MAX, COMPONENTS_MAX, TEXT_MAX = 64, 2 ** 20, 2 ** 24
 
-HEADER = struct.Struct("<8sIIQQQIIIIIIQQqQ16sI132sQ")
+HEADER = struct.Struct("<8sIIQQQIIIIIIQQqQ16sI132s")
 Header = namedtuple("Header", "magic version page_size compatible incompatible file_id reserved_max metadata id_max "
-                    "ring clock zero ticks_per_second anchor_ticks realtime monotonic unit resolution zeros checksum")
+                    "ring clock size ticks_per_second anchor_ticks realtime monotonic unit resolution zeros")
 Unit = namedtuple("Unit", "first kind shift name file line base")
 BLOCK = struct.Struct("<BBHIQIIIIQIIQQ")
 
@@ -109,8 +109,8 @@ class Trace:
     def __init__(self, data, header, tell):
         self.data, self.header, self.tell = data, header, tell
         self.page_size = header.page_size
-        self.shut = data[352:356] == b"shut"
-        self.next_stream, self.next_ordinal = u64(data, 320), u64(data, 328)
+        self.shut = data[608:612] == b"shut"
+        self.next_stream, self.next_ordinal = u64(data, 576), u64(data, 584)
         self.seen, self.good = set(), {}  # (kind, stream, sequence) of all blocks; of valid ones, with page and cell
         self.strings = {}  # ordinal of a string page -> its string blocks
         self.bindings, self.units = RangeMap(), RangeMap()  # the units, and the stacks
@@ -133,11 +133,12 @@ def load(path):
 def read_header(data):
     need(data, "EMPTY")
     need(b"tracebed".startswith(data[:8]), "NOT_A_TRACE")
-    need(len(data) >= 520, "HEADER_CUT")
+    need(len(data) >= 776, "HEADER_CUT")
     h = Header(*HEADER.unpack_from(data))
     need(h.version == 1, "VERSION")
     need(h.incompatible == 0, "FLAGS")
-    need(h.checksum == xxh3_64(data[:248]), "HEADER_CHECKSUM")
+    need(256 <= h.size <= 448 and h.size % 64 == 0, "HEADER_SIZE")
+    need(u64(data, h.size - 8) == xxh3_64(data[:h.size - 8]), "HEADER_CHECKSUM")
     need(h.page_size in [1 << shift for shift in range(12, 21)], "PAGE_SIZE")
     need((h.reserved_max, h.metadata, h.id_max) == (RESERVED_END - 1, METADATA, ID_MAX), "ID_SPACE")
     need(1 <= h.clock <= 4, "CLOCK")
@@ -146,19 +147,34 @@ def read_header(data):
     unit = h.unit.rstrip(b"\0")
     need(all(0x20 <= byte <= 0x7E for byte in unit) and (h.clock == 4 or not unit), "CLOCK")
     need(h.file_id != 0, "FILE_ID")
-    need(h.zero == 0 and not any(h.zeros), "HEADER_ZERO")
+    need(not any(h.zeros), "HEADER_ZERO")
     need(len(data) >= h.page_size, "HEADER_CUT")
     return h
 
 
+def is_directory(size, page):
+    first, following = (size // 2 - 1024) // 64, (size - 512) // 64
+    return page >= first and (page - first) % (following + 1) == 0
+
+
+def closing_checksum(trace, page_count):
+    data, size = trace.data, trace.page_size
+    checksum = xxh3_64(data[776:size], xxh3_64(data[512:768]))
+    for page in range(1, min(page_count, len(data) // size)):
+        if is_directory(size, page):
+            checksum = xxh3_64(data[page * size + 512:(page + 1) * size], checksum)
+    return checksum
+
+
 def check_shared(trace):
     """Reports damage in the region that all writers share, and returns how many pages to read."""
-    data, size, claimed = trace.data, trace.page_size, u64(trace.data, 256)
-    if data[352:356] not in (b"open", b"shut"):
+    data, size, claimed = trace.data, trace.page_size, u64(trace.data, 512)
+    if data[608:612] not in (b"open", b"shut"):
         trace.tell("STATE")
-    if not all(is_zero(data, *zeros) for zeros in ((264, 320), (356, 360), (368, 384), (448, 512), (520, size // 2))):
+    zeros = ((trace.header.size, 512), (520, 576), (612, 616), (624, 640), (704, 768), (776, 1024))
+    if not all(is_zero(data, begin, end) for begin, end in zeros):
         trace.tell("SHARED_ZERO")
-    if trace.shut and u64(data, 512) != xxh3_64(data[520:size], xxh3_64(data[256:512])):
+    if trace.shut and u64(data, 768) != closing_checksum(trace, claimed):
         trace.tell("CLOSING_CHECKSUM")
     if trace.shut and len(data) != claimed * size:
         trace.tell("FILE_SIZE")
@@ -197,7 +213,7 @@ def check_block(trace, block, page, cell, parent):
     need(0 < block.stream < trace.next_stream, "BLOCK_STREAM")
     need(kind == EVENTS or block.depth == 0, "BLOCK_DEPTH")
     if kind == CELLS:
-        need(used == 64, "BLOCK_USED")
+        need(used == 512, "BLOCK_USED")
     elif used:
         need(used % 8 == 0 and block.content <= block.end <= block.start + block.size, "BLOCK_USED")
     need(not used or block.last_tick >= block.first_tick, "BLOCK_TICKS")
@@ -254,6 +270,8 @@ def find_blocks(trace, page_count):
             if trace.shut or left > 0:
                 trace.tell("BLOCK_CUT", page, 0)
             return
+        if is_directory(size, page):
+            continue
         block = take_block(trace, page)
         if block and block.kind == CELLS:
             yield from filter(None, (take_block(trace, page, cell, block) for cell in range(1, size >> block.shift)))

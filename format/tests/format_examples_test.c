@@ -8,7 +8,7 @@
 #include "format/block.h"
 #include "format/checksum.h"
 #include "format/event.h"
-#include "format/header.h"
+#include "format/file/header.h"
 #include "format/record.h"
 #include "format/string.h"
 

@@ -9,7 +9,7 @@
  */
 #include "format/base/utf8.h"
 #include "format/checksum.h"
-#include "format/header.h"
+#include "format/file/header.h"
 #include "format/record.h"
 #include "format/string.h"
 #include "fuzz/support/fuzz.h"

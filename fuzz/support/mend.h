@@ -1,8 +1,8 @@
 /*
- * Mends a trace whose bytes were changed: the checksums and hashes that stand before what was changed.
+ * Mends a trace whose bytes were changed: the checksums and hashes of what was changed, and the directory.
  *
  * For files that are wrong in one place exactly: golden files, and inputs that fuzzing made. It believes
- * nothing that the bytes say, and changes nothing but sums.
+ * nothing that the bytes say, and changes nothing else.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,11 +13,12 @@
 #include <stdint.h>
 
 enum mend {
-    MEND_HEADER = 1,  /* the checksum of the fields that never change */
-    MEND_STRINGS = 2, /* the hashes of string entries */
-    MEND_BLOCKS = 4,  /* the checksums of sealed blocks */
-    MEND_CLOSING = 8, /* the closing checksum, if the state is shut */
-    MEND_ALL = 15,
+    MEND_HEADER = 1,     /* the checksum of the fields that never change */
+    MEND_STRINGS = 2,    /* the hashes of string entries */
+    MEND_BLOCKS = 4,     /* the checksums of sealed blocks */
+    MEND_CLOSING = 8,    /* the closing checksum, if the state is shut */
+    MEND_DIRECTORY = 16, /* the directory, from the blocks; the copies of the header in cells pages */
+    MEND_ALL = 31,
 };
 
 /* 'bytes' is aligned to 8; the page size is read from the header, if it is valid. */

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "format/header.h"
+#include "format/file/header.h"
 #include "fuzz/support/fuzz.h"
 #include "fuzz/support/mend.h"
 

@@ -70,9 +70,9 @@ static void change_block_header(struct mutant *mutant)
 
 static void change_file_header(struct mutant *mutant)
 {
-    static const uint16_t fields[][2] = {{12, 4},  {16, 8},  {52, 4},  {56, 4},  {64, 8},
-                                         {72, 24}, {96, 16}, {256, 8}, {320, 8}, {328, 8},
-                                         {336, 8}, {344, 8}, {352, 4}, {384, 64}};
+    static const uint16_t fields[][2] = {{12, 4},  {16, 8},  {52, 4},  {56, 4},  {60, 4},
+                                         {64, 8},  {72, 24}, {96, 16}, {512, 8}, {576, 8},
+                                         {584, 8}, {592, 8}, {600, 8}, {608, 4}, {640, 64}};
     uint32_t field = random_below(mutant, sizeof fields / sizeof fields[0]);
     LLVMFuzzerMutate(mutant->bytes + fields[field][0], fields[field][1], fields[field][1]);
 }
@@ -152,6 +152,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t nbytes, size_t max_nbytes, 
         changes[random_below(&mutant, sizeof changes / sizeof changes[0])](&mutant);
     if (random_below(&mutant, 16) != 0 && mend_page_nbytes(data, mutant.nbytes) == mutant.page_nbytes)
         restore(&mutant);
-    mend_file(data, mutant.nbytes, random_below(&mutant, 16) != 0 ? MEND_ALL : random_below(&mutant, 16));
+    mend_file(data, mutant.nbytes,
+              random_below(&mutant, 16) != 0 ? MEND_ALL : random_below(&mutant, MEND_ALL + 1));
     return mutant.nbytes;
 }

@@ -30,6 +30,7 @@ PUBLIC = ("format/include/", "writer/include/", "writer/capture/include/", "read
 ROOMS = {
     "format/base": [],
     "format": ["format/base"],
+    "format/file": ["format"],
     "writer/include": ["format"],
     "writer/base": ["writer/include"],
     "writer/file": ["writer/base"],

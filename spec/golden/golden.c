@@ -8,7 +8,7 @@
 #include "format/argument.h"
 #include "format/checksum.h"
 #include "format/event.h"
-#include "format/header.h"
+#include "format/file/directory.h"
 #include "format/record.h"
 #include "format/string.h"
 #include "fuzz/support/mend.h"
@@ -46,13 +46,16 @@ void golden_shut(struct golden_file *file)
 {
     struct tbed_disk_header *header = (struct tbed_disk_header *)file->bytes;
     header->state = tbed_le32_make(TBED_STATE_SHUT);
-    mend_file(file->bytes, file->nbytes, MEND_HEADER | MEND_CLOSING);
+    mend_file(file->bytes, file->nbytes, MEND_HEADER | MEND_BLOCKS | MEND_DIRECTORY | MEND_CLOSING);
 }
 
 /* ---- Pages and blocks ---- */
 
 size_t golden_page_claim(struct golden_file *file)
 {
+    file->nbytes += tbed_directory_has_page(file->page_nbytes, file->nbytes / file->page_nbytes)
+                        ? file->page_nbytes
+                        : 0; /* which golden_shut() fills in */
     size_t offset = file->nbytes;
     file->nbytes += file->page_nbytes;
     if (file->nbytes > sizeof storage)
@@ -108,6 +111,8 @@ void golden_cells(struct golden_file *file, uint32_t cell_nbytes, uint32_t seque
     file->cell_nbytes = cell_nbytes;
     struct golden_block block =
         begin(file, file->cells_offset, file->page_nbytes, shift_of(cell_nbytes), &start);
+    memcpy(block.at + block.used_nbytes, file->bytes, TBED_HEADER_COPY_NBYTES);
+    block.used_nbytes += TBED_HEADER_COPY_NBYTES;
     golden_seal(&block);
 }
 

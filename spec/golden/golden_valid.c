@@ -526,7 +526,7 @@ static void write_taken(const char *folder)
     struct tbed_disk_header *header = (struct tbed_disk_header *)file.bytes;
     header->ring_page_count = tbed_le32_make(4);
     header->ring_pages_given = tbed_le64_make(8);
-    header->checksum = tbed_le64_make(tbed_header_checksum(file.bytes));
+    header->checksum = tbed_le64_make(tbed_header_checksum(file.bytes, TBED_HEADER_FIXED_NBYTES));
     golden_counts(&file, 4, 0, 1);
     golden_file_write(&file, folder, "taken");
     golden_expect(folder, "valid/taken - 0 0 3");
@@ -588,6 +588,37 @@ static void write_series(const char *folder)
     golden_expect(folder, "valid/series - 1 0 1");
 }
 
+/* ---- directory.tbed: so many pages that a directory page is among them, and blocks of each kind behind it ---- */
+
+static void write_directory(const char *folder)
+{
+    struct golden_file file;
+    golden_begin(&file, GOLDEN_PAGE_NBYTES);
+    struct golden_start start = {.kind = TBED_BLOCK_EVENTS, .stream = 2};
+    for (; start.sequence < 16; start.sequence++) { /* the last one is page 17 */
+        start.first_tick = GOLDEN_FIRST_TICK + 10 * start.sequence;
+        struct golden_block events = golden_page(&file, &start);
+        struct golden_words span = {.at = {GOLDEN_FIRST_TICK - 5}, .count = 1};
+        golden_event(&events, TBED_TAG_INSTANT, 16, 1);
+        if (start.sequence % 4 == 3)
+            golden_extended(&events, 16, 2, TBED_EXT_SPAN, 0, &span);
+        golden_seal(&events);
+    }
+    golden_cells(&file, GOLDEN_CELL_NBYTES, 0, 0);
+    struct golden_block strings =
+        golden_cell(&file, &(struct golden_start){.kind = TBED_BLOCK_STRINGS, .stream = 1});
+    uint32_t name = golden_text(&strings, "sixteen");
+    golden_seal(&strings);
+    struct golden_block records =
+        golden_page(&file, &(struct golden_start){.kind = TBED_BLOCK_RECORDS, .stream = 1});
+    GOLDEN_RECORD(&records, TBED_RECORD_BIND, 16, 1, name, 0);
+    golden_seal(&records);
+    golden_counts(&file, 3, 1, 17);
+    golden_shut(&file);
+    golden_file_write(&file, folder, "directory");
+    golden_expect(folder, "valid/directory - 1 1 20");
+}
+
 void golden_valid_write_all(const char *folder)
 {
     write_events(folder);
@@ -599,4 +630,5 @@ void golden_valid_write_all(const char *folder)
     write_times(folder);
     write_wrap(folder);
     write_series(folder);
+    write_directory(folder);
 }

@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
+#include "fuzz/support/mend.h"
 #include "spec/golden/golden.h"
 
 void golden_fail(const char *what)
@@ -40,6 +41,7 @@ void golden_file_write(const struct golden_file *file, const char *folder, const
 {
     char path[4096];
     snprintf(path, sizeof path, "%s/valid", folder);
+    mend_file(file->bytes, file->nbytes, MEND_ALL);
     golden_write(path, name, file->bytes, file->nbytes);
 }
 

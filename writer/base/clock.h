@@ -6,7 +6,7 @@
 #ifndef TRACEBED_WRITER_CLOCK_H
 #define TRACEBED_WRITER_CLOCK_H
 
-#include "format/header.h"
+#include "format/file/header.h"
 #include "tracebed/writer.h"
 
 struct tbed_clock_state {

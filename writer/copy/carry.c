@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 
 #include "format/block.h"
+#include "format/file/directory.h"
 #include "format/record.h"
 #include "writer/base/memory.h"
 #include "writer/base/shared_words.h"
@@ -188,7 +189,7 @@ static void records_begin(struct carry *carry)
 {
     struct tbed_block_writer *records = &carry->records;
     uint32_t page_nbytes = carry->copy.fields.page_nbytes;
-    uint64_t page = carry->copy.out_page_count++;
+    uint64_t page = tbed_copy_page_next(&carry->copy);
     struct tbed_disk_block header = {
         .kind = TBED_BLOCK_RECORDS,
         .shift = (uint8_t)__builtin_ctz(page_nbytes),
@@ -204,18 +205,19 @@ static void records_begin(struct carry *carry)
     memcpy(records->block, &header, sizeof header);
 }
 
-static void records_seal(struct tbed_block_writer *records)
+static void records_seal(const struct tbed_block_writer *records)
 {
-    if (records->block != NULL)
-        tbed_block_seal(records->block, records->at,
-                        tbed_le64_load(((struct tbed_disk_block *)(void *)records->block)->first_tick));
+    if (records->block == NULL)
+        return;
+    uint64_t tick = tbed_le64_load(((struct tbed_disk_block *)(void *)records->block)->first_tick);
+    tbed_block_seal_alone(records->block, records->at, tick);
 }
 
 static void record_put(struct carry *carry, const void *record, uint32_t type, uint32_t nbytes)
 {
     struct tbed_block_writer *records = &carry->records;
     if (records->block == NULL || nbytes > records->nbytes - records->at) {
-        records_seal(records);
+        records_seal(&carry->records);
         records_begin(carry);
     }
     uint8_t *room = records->block + records->at;
@@ -242,6 +244,17 @@ static bool put_records(struct carry *carry, const struct tbed_disk_series *seri
 
 /* ---- Pages ---- */
 
+/* So many pages, and the directory pages among them. */
+static uint64_t with_directory(uint32_t page_nbytes, uint64_t count)
+{
+    uint64_t all = count, before;
+    do {
+        before = all;
+        all = count + tbed_directory_pages_below(page_nbytes, before);
+    } while (all != before);
+    return all;
+}
+
 /*
  * Records from so many blocks need no more pages when they are packed again in the same order. The records of a cells
  * page fit into one page.
@@ -255,7 +268,7 @@ static uint64_t pages_needed(const struct carry *carry)
             kind == TBED_BLOCK_CELLS || kind == TBED_BLOCK_NONE; /* another process may be filling it */
         count += may_be_cells ? 2 : kind != TBED_BLOCK_EVENTS;
     }
-    return count;
+    return with_directory(carry->copy.fields.page_nbytes, count);
 }
 
 /* Makes room in the file and in memory, unless there is enough. */

@@ -13,6 +13,7 @@
 #include "format/block.h"
 #include "format/checksum.h"
 #include "format/event.h"
+#include "format/file/directory.h"
 #include "writer/base/memory.h"
 #include "writer/base/shared_words.h"
 #include "writer/copy/copy.h"
@@ -210,18 +211,27 @@ static bool copy_cells_page(struct tbed_copy *copy, const uint8_t *from, uint8_t
     if (!copy_cells(copy, from, to, place))
         return false;
     if (copy->strings_only && copy->kept_count == kept_count && place->page != copy->cells_page) {
-        memset(to, 0, TBED_BLOCK_HEADER_NBYTES);
+        memset(to, 0, TBED_COPY_USED_NBYTES);
         copy->kept_count--;
         copy->out_page_count--;
     }
     return true;
 }
 
+uint64_t tbed_copy_page_next(struct tbed_copy *copy)
+{
+    copy->out_page_count += tbed_directory_has_page(copy->fields.page_nbytes, copy->out_page_count);
+    return copy->out_page_count++;
+}
+
 static bool copy_page(struct tbed_copy *copy, uint64_t page)
 {
     uint32_t page_nbytes = copy->fields.page_nbytes, kind;
+    if (tbed_directory_has_page(page_nbytes, page))
+        return true;
+    uint64_t out_page = tbed_copy_page_next(copy);
     const uint8_t *from = copy->map + page * page_nbytes;
-    uint8_t *to = copy->out + copy->out_page_count * page_nbytes;
+    uint8_t *to = copy->out + out_page * page_nbytes;
     struct tbed_block_place place = {
         .file_id = copy->fields.file_id,
         .page_nbytes = page_nbytes,
@@ -230,11 +240,12 @@ static bool copy_page(struct tbed_copy *copy, uint64_t page)
     };
     if (!copy_block(copy, from, to, &place, &kind))
         return false;
-    if (kind == TBED_BLOCK_NONE)
+    if (kind == TBED_BLOCK_NONE) {
+        copy->out_page_count = out_page;
         return true;
+    }
     if (copy->moved != NULL)
-        copy->moved[page] = (uint32_t)copy->out_page_count;
-    copy->out_page_count++;
+        copy->moved[page] = (uint32_t)out_page;
     return kind != TBED_BLOCK_CELLS || copy_cells_page(copy, from, to, &place);
 }
 
@@ -360,7 +371,17 @@ static void finish_block(struct tbed_copy *copy, const struct tbed_kept_block *k
 {
     uint8_t *block = copy->out + kept->offset;
     ((struct tbed_disk_block *)(void *)block)->sequence = tbed_le32_make(sequence);
-    tbed_block_seal(block, kept->used_nbytes, kept->last_tick);
+    if (kept->kind == TBED_BLOCK_CELLS)
+        memcpy(block + TBED_BLOCK_HEADER_NBYTES, copy->out, TBED_HEADER_COPY_NBYTES);
+    tbed_block_seal_alone(block, kept->used_nbytes, kept->last_tick);
+}
+
+static void header_begin(const struct tbed_copy *copy)
+{
+    struct tbed_header_fields fields = copy->fields;
+    fields.file_id = copy->file_id;
+    fields.ring_page_count = 0;
+    tbed_header_make(copy->out, &fields);
 }
 
 /*
@@ -371,6 +392,7 @@ void tbed_copy_finish_blocks(struct tbed_copy *copy)
 {
     bool is_ring = copy->fields.ring_page_count != 0;
     struct tbed_kept_block *kept = copy->kept;
+    header_begin(copy);
     sort_kept(kept, copy->kept_count);
     leave_out_second(copy);
     for (size_t first = 0, end; first < copy->kept_count; first = end) {
@@ -388,10 +410,7 @@ void tbed_copy_finish_header(struct tbed_copy *copy)
 {
     const struct tbed_disk_header *from = tbed_copy_source_header(copy);
     struct tbed_disk_header *to = (struct tbed_disk_header *)(void *)copy->out;
-    struct tbed_header_fields fields = copy->fields;
-    fields.file_id = copy->file_id;
-    fields.ring_page_count = 0;
-    tbed_header_make(copy->out, &fields);
+    tbed_directory_build(copy->out, copy->fields.page_nbytes, copy->out_page_count);
     to->page_count = tbed_le64_make(copy->out_page_count);
     to->next_stream = tbed_le64_make(tbed_shared_load(&from->next_stream));
     to->next_string_page = tbed_le64_make(tbed_shared_load(&from->next_string_page));

@@ -6,7 +6,7 @@
 #ifndef TRACEBED_WRITER_COPY_H
 #define TRACEBED_WRITER_COPY_H
 
-#include "format/header.h"
+#include "format/file/header.h"
 
 struct tbed_kept_block { /* of the new file, not sealed yet */
     uint64_t offset, source_offset;
@@ -36,8 +36,11 @@ struct tbed_copy {
 const struct tbed_disk_header *tbed_copy_source_header(const struct tbed_copy *copy);
 /* Starts over if called again. False: no memory. */
 bool tbed_copy_pages(struct tbed_copy *copy);
-/* Numbers the blocks from 0 without gaps, and seals them. */
+/* The number of the new file's next page that is not a directory page. */
+uint64_t tbed_copy_page_next(struct tbed_copy *copy);
+/* Makes the header page, numbers the blocks from 0 without gaps, and seals them. */
 void tbed_copy_finish_blocks(struct tbed_copy *copy);
+/* Stores what the header page says of the blocks: the counters and the directory. */
 void tbed_copy_finish_header(struct tbed_copy *copy);
 void tbed_copy_free(struct tbed_copy *copy);
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "format/block.h"
-#include "format/checksum.h"
+#include "format/file/directory.h"
 #include "writer/base/fail.h"
 #include "writer/base/shared_words.h"
 #include "writer/file/file.h"
@@ -36,6 +36,11 @@ static struct tbed_disk_header *shared_of(const struct sealing *sealing)
     return (struct tbed_disk_header *)sealing->map;
 }
 
+static bool has_entry(const struct sealing *sealing, const struct tbed_block_fields *fields)
+{
+    return fields->cell == 0 && fields->page > sealing->ring_page_count;
+}
+
 /* Zeroes the rest of an interrupted record, then seals. */
 static void seal_at(struct sealing *sealing, uint8_t *block, uint32_t nbytes,
                     const struct tbed_block_scan *scan)
@@ -44,7 +49,11 @@ static void seal_at(struct sealing *sealing, uint8_t *block, uint32_t nbytes,
         memset(block + scan->end_nbytes, 0, nbytes - scan->end_nbytes);
         tbed_shared_add(&shared_of(sealing)->drops[TBED_DROP_INTERRUPTED], 1);
     }
-    tbed_block_seal(block, scan->end_nbytes, scan->last_tick);
+    tbed_block_seal_alone(block, scan->end_nbytes, scan->last_tick);
+    struct tbed_block_fields fields = tbed_block_load(block);
+    if (has_entry(sealing, &fields))
+        *tbed_entry_at(sealing->map, sealing->page_nbytes, block) =
+            tbed_entry_make(&fields, scan->least_begin_tick);
 }
 
 /* Damaged blocks are left alone, for readers to report; the file then cannot be shut. */
@@ -92,6 +101,8 @@ static enum tbed_status seal_pages(struct sealing *sealing)
 {
     uint64_t page_count = sealing->nbytes / sealing->page_nbytes;
     for (uint64_t page = 1; page < page_count; page++) {
+        if (tbed_directory_has_page(sealing->page_nbytes, page))
+            continue;
         enum tbed_status status = seal_block(sealing, (uint32_t)page, 0, sealing->page_nbytes);
         if (status == TBED_OK && sealing->map[page * sealing->page_nbytes] == TBED_BLOCK_CELLS)
             status = seal_cells(sealing, (uint32_t)page);
@@ -122,12 +133,20 @@ static enum tbed_status seal_mapped(struct sealing *sealing)
     return TBED_OK;
 }
 
+static uint64_t closing_checksum(const struct sealing *sealing)
+{
+    uint64_t in_file = sealing->nbytes / sealing->page_nbytes;
+    uint64_t claimed = tbed_shared_load(&shared_of(sealing)->page_count);
+    return tbed_closing_checksum(sealing->map, sealing->map, sealing->page_nbytes,
+                                 claimed < in_file ? claimed : in_file);
+}
+
 /* A file that is already shut is only checked: sealing it again would hide what is wrong with it. */
 static enum tbed_status check_shut(const struct sealing *sealing, uint64_t file_nbytes)
 {
     struct tbed_disk_header *shared = shared_of(sealing);
     uint64_t closing = tbed_shared_load(&shared->closing_checksum);
-    if (closing != tbed_closing_checksum(sealing->map, sealing->page_nbytes))
+    if (closing != closing_checksum(sealing))
         return tbed_fail_at(sealing->error, TBED_ERR_CLOSING_CHECKSUM, 0,
                             offsetof(struct tbed_disk_header, closing_checksum));
     if (file_nbytes != tbed_shared_load(&shared->page_count) * sealing->page_nbytes)

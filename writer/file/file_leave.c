@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "format/checksum.h"
+#include "format/file/directory.h"
 #include "writer/base/shared_words.h"
 #include "writer/file/file.h"
 #include "writer/file/file_guard.h"
@@ -29,7 +29,7 @@ bool tbed_file_shut(uint8_t *map, uint64_t map_nbytes, uint32_t page_nbytes, int
     /* The state comes last: a process killed before it leaves an open file, not one with a wrong checksum. */
     struct tbed_disk_header final = *shared;
     final.state = tbed_le32_make(TBED_STATE_SHUT);
-    tbed_word_store(&shared->closing_checksum, tbed_closing_checksum_apart(&final, map, page_nbytes));
+    tbed_word_store(&shared->closing_checksum, tbed_closing_checksum(&final, map, page_nbytes, page_count));
     __atomic_store_n((uint32_t *)(void *)&shared->state, TBED_STATE_SHUT, __ATOMIC_RELEASE);
     return true;
 }

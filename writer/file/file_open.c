@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "format/file/directory.h"
 #include "writer/base/fail.h"
 #include "writer/file/file.h"
 
@@ -30,6 +31,12 @@ static void header_fill(struct tbed_file *file, const struct tbed_writer_options
         snprintf(file->fields.clock_unit, sizeof file->fields.clock_unit, "%s", options->user_clock_unit);
     tbed_clock_rate(&file->clock, &file->fields);
     tbed_header_make(file->map, &file->fields);
+    uint64_t count =
+        tbed_directory_pages_below(file->page_nbytes, (uint64_t)file->fields.ring_page_count + 1);
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t page = tbed_directory_page(file->page_nbytes, i);
+        tbed_directory_page_make(file->map + (page << file->page_shift), file->map, (uint32_t)page);
+    }
     tbed_shared(file)->next_reserved_id = tbed_le64_make(options->first_reserved_id);
 }
 
@@ -77,7 +84,7 @@ static enum tbed_status join_file(struct tbed_file *file, const struct tbed_writ
         return tbed_fail(error, TBED_ERR_READ, errno);
     struct stat status;
     fstat(file->fd, &status);
-    /* The check reads 520 bytes and compares the page size with the size of the file that it is given. */
+    /* The check reads 776 bytes and compares the page size with the size of the file that it is given. */
     size_t size_seen = nbytes < (ssize_t)sizeof first ? (size_t)nbytes : (size_t)status.st_size;
     enum tbed_status result = tbed_header_check(&first, size_seen, &file->fields, error);
     if (result != TBED_OK)

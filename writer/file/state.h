@@ -10,7 +10,7 @@
 
 #include <sys/types.h>
 
-#include "format/header.h"
+#include "format/file/header.h"
 #include "format/layout.h"
 #include "tracebed/writer.h"
 #include "writer/base/clock.h"

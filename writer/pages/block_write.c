@@ -36,6 +36,37 @@ static void store_header(uint8_t *block, const struct tbed_disk_block *header)
     tbed_word_store(block, first);
 }
 
+/* NULL: the block is a cell, or its page belongs to a ring, whose pages have no entries. */
+static struct tbed_disk_entry *entry_of(struct tbed_file *file, uint8_t *block)
+{
+    bool is_page = (map_offset(file, block) & (file->page_nbytes - 1)) == 0;
+    return is_page && !tbed_ring_has(file, block) ? tbed_entry_at(file->map, file->page_nbytes, block) : NULL;
+}
+
+/* A page of cells is sealed from the start, and has a copy of the header page's first bytes. */
+static void cells_page_begin(struct tbed_file *file, uint8_t *block, struct tbed_disk_block *header)
+{
+    struct tbed_disk_entry *entry = entry_of(file, block);
+    uint64_t tick = tbed_le64_load(header->first_tick);
+    header->last_tick = header->first_tick;
+    header->used_nbytes = tbed_le32_make(TBED_COPY_USED_NBYTES);
+    memcpy(block + sizeof *header, file->map, TBED_HEADER_COPY_NBYTES);
+    uint64_t checksum = tbed_block_checksum_apart(header, file->map, TBED_HEADER_COPY_NBYTES);
+    header->checksum = tbed_le64_make(checksum);
+    tbed_entry_claim(entry, header);
+    store_header(block, header);
+    tbed_entry_end(entry, TBED_COPY_USED_NBYTES, &(struct tbed_block_ticks){tick, tick});
+    tbed_entry_seal(entry, checksum);
+}
+
+static void page_begin(struct tbed_file *file, uint8_t *block, const struct tbed_disk_block *header)
+{
+    struct tbed_disk_entry *entry = entry_of(file, block);
+    tbed_entry_claim(entry, header);
+    store_header(block, header);
+    tbed_entry_begin(entry);
+}
+
 void tbed_block_begin(struct tbed_file *file, uint8_t *block, uint32_t nbytes,
                       const struct tbed_block_start *start)
 {
@@ -54,16 +85,19 @@ void tbed_block_begin(struct tbed_file *file, uint8_t *block, uint32_t nbytes,
         .depth = tbed_le32_make(start->depth),
     };
     if (start->kind == TBED_BLOCK_CELLS) {
-        header.used_nbytes = tbed_le32_make(TBED_BLOCK_HEADER_NBYTES);
-        header.last_tick = header.first_tick;
-        header.checksum = tbed_le64_make(tbed_block_checksum_apart(&header, NULL, 0));
-    }
-    store_header(block, &header);
-    if (tbed_ring_has(file, block))
+        cells_page_begin(file, block, &header);
+    } else if (in_page != 0) {
+        store_header(block, &header);
+        tbed_entry_count_cell(tbed_entry_at(file->map, file->page_nbytes, block));
+    } else if (tbed_ring_has(file, block)) {
+        store_header(block, &header);
         tbed_ring_commit(block);
+    } else {
+        page_begin(file, block, &header);
+    }
 }
 
-void tbed_block_seal(uint8_t *block, uint32_t used_nbytes, uint64_t last_tick)
+uint64_t tbed_block_seal_alone(uint8_t *block, uint32_t used_nbytes, uint64_t last_tick)
 {
     struct tbed_disk_block *header = (struct tbed_disk_block *)block;
     struct tbed_disk_block final;
@@ -74,6 +108,23 @@ void tbed_block_seal(uint8_t *block, uint32_t used_nbytes, uint64_t last_tick)
     header->last_tick = final.last_tick;
     header->checksum = tbed_le64_make(checksum);
     __atomic_store_n((uint32_t *)(void *)&header->used_nbytes, used_nbytes, __ATOMIC_RELEASE);
+    return checksum;
+}
+
+void tbed_block_end(struct tbed_file *file, uint8_t *block, uint32_t used_nbytes,
+                    const struct tbed_block_ticks *ticks)
+{
+    struct tbed_disk_entry *entry = entry_of(file, block);
+    if (entry != NULL)
+        tbed_entry_end(entry, used_nbytes, ticks);
+}
+
+void tbed_block_seal(struct tbed_file *file, uint8_t *block, uint32_t used_nbytes, uint64_t last_tick)
+{
+    struct tbed_disk_entry *entry = entry_of(file, block);
+    uint64_t checksum = tbed_block_seal_alone(block, used_nbytes, last_tick);
+    if (entry != NULL)
+        tbed_entry_seal(entry, checksum);
 }
 
 /*

@@ -7,6 +7,7 @@
  */
 #include <sys/mman.h>
 
+#include "format/file/directory.h"
 #include "writer/base/shared_words.h"
 #include "writer/file/file.h"
 #include "writer/file/file_guard.h"
@@ -16,15 +17,26 @@
     ((uint64_t)64 << 20)   /* given ticks: memory is released each time this much has been claimed */
 #define RETRY_NS 50000000u /* no page is tried for this long after a failure */
 
-/* A page is claimed only once the disk has room for it, so that no claim is ever lost. */
+/*
+ * A page is claimed only once the disk has room for it, so that no claim is ever lost. A directory page is begun before
+ * it is claimed, by whoever meets it.
+ */
 static bool claim_number(struct tbed_file *file, uint64_t *page_ret, enum tbed_drop_cause *cause_ret)
 {
     tbed_le64 *count = &tbed_shared(file)->page_count;
     uint64_t page = tbed_shared_load(count);
-    do {
+    for (;;) {
         if (!tbed_file_back(file, page, cause_ret))
             return false;
-    } while (!tbed_shared_swap(count, &page, page + 1));
+        bool is_directory = tbed_directory_has_page(file->page_nbytes, page);
+        if (is_directory)
+            tbed_directory_page_begin(file->map, file->page_nbytes, page);
+        if (!tbed_shared_swap(count, &page, page + 1))
+            continue;
+        if (!is_directory)
+            break;
+        page++;
+    }
     *page_ret = page;
     return true;
 }

@@ -13,6 +13,20 @@
 /* A claimed page, zero, not begun; NULL with the cause. */
 uint8_t *tbed_page_claim(struct tbed_file *file, enum tbed_drop_cause *cause_ret);
 
+/* ---- page_entry.c: what the directory says about a page; section 3.3 ---- */
+/* Stores what a directory page has from the start, again if another writer has done so. */
+void tbed_directory_page_begin(uint8_t *map, uint32_t page_nbytes, uint64_t page);
+/* The entry of the page that has the block. */
+struct tbed_disk_entry *tbed_entry_at(uint8_t *map, uint32_t page_nbytes, const uint8_t *block);
+/* In the order in which they are called. 'header' is the block's, which is not stored yet. */
+void tbed_entry_claim(struct tbed_disk_entry *entry, const struct tbed_disk_block *header);
+void tbed_entry_begin(struct tbed_disk_entry *entry);
+void tbed_entry_end(struct tbed_disk_entry *entry, uint32_t used_nbytes,
+                    const struct tbed_block_ticks *ticks);
+void tbed_entry_seal(struct tbed_disk_entry *entry, uint64_t checksum);
+/* One more cell of a cells page was begun. */
+void tbed_entry_count_cell(struct tbed_disk_entry *entry);
+
 /* ---- block_write.c ---- */
 struct tbed_block_start { /* what a block's header says from the start */
     enum tbed_block_kind kind;
@@ -21,7 +35,12 @@ struct tbed_block_start { /* what a block's header says from the start */
 };
 void tbed_block_begin(struct tbed_file *file, uint8_t *block, uint32_t nbytes,
                       const struct tbed_block_start *start);
-void tbed_block_seal(uint8_t *block, uint32_t used_nbytes, uint64_t last_tick);
+/* Ends a block, for tbed_block_seal(): the directory says so, and how far it goes. */
+void tbed_block_end(struct tbed_file *file, uint8_t *block, uint32_t used_nbytes,
+                    const struct tbed_block_ticks *ticks);
+void tbed_block_seal(struct tbed_file *file, uint8_t *block, uint32_t used_nbytes, uint64_t last_tick);
+/* The same for a block of any file, without its entry. Returns the checksum. */
+uint64_t tbed_block_seal_alone(uint8_t *block, uint32_t used_nbytes, uint64_t last_tick);
 /* Lets go of a sealed page that is not needed soon; a cell waits until its whole page goes. */
 void tbed_page_release(struct tbed_file *file, uint8_t *block);
 

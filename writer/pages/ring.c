@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "format/file/directory.h"
 #include "writer/base/memory.h"
 #include "writer/base/shared_words.h"
 #include "writer/file/file.h"
@@ -118,6 +119,8 @@ enum taker { BY_RECORDER, BY_HELPER };
 static bool page_take(struct tbed_file *file, uint32_t page, enum taker taker, bool even_young)
 {
     uint8_t *block = page_at(file, page);
+    if (tbed_directory_has_page(file->page_nbytes, page))
+        return false;
     uint64_t mark = tbed_word_load(mark_of(block));
     if (!is_free(file, block, mark) || (!even_young && is_young(file, page)))
         return false;

@@ -46,7 +46,9 @@ void tbed_seal_queue_run(struct tbed_file *file)
     struct tbed_seal_queue *queue = &file->seal_queue;
     for (uint64_t entry = take(queue); entry != 0; entry = take(queue)) {
         uint8_t *block = file->map + ((entry >> 32) << file->page_shift);
-        tbed_block_seal(block, (uint32_t)entry, tbed_block_latest_tick(block, (uint32_t)entry));
+        struct tbed_block_ticks ticks = tbed_block_ticks(block, (uint32_t)entry);
+        tbed_block_end(file, block, (uint32_t)entry, &ticks);
+        tbed_block_seal(file, block, (uint32_t)entry, ticks.last);
         tbed_page_release(file, block);
     }
 }

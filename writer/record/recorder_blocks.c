@@ -67,7 +67,9 @@ void tbed_block_hand_over(struct tbed_recorder *recorder, struct tbed_recorder_c
     if (tbed_is_lost(tbed_cold_file(cold)))
         return;
     if (inline_seal || !tbed_seal_queue_put(tbed_cold_file(cold), block, used)) {
-        tbed_block_seal(block, used, tbed_block_latest_tick(block, used));
+        struct tbed_block_ticks ticks = tbed_block_ticks(block, used);
+        tbed_block_end(tbed_cold_file(cold), block, used, &ticks);
+        tbed_block_seal(tbed_cold_file(cold), block, used, ticks.last);
         tbed_page_release(tbed_cold_file(cold), block);
     }
 }

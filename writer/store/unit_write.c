@@ -18,11 +18,11 @@
 
 /* ---- Code units ---- */
 
-static tbed_le64 *directory_slot(const struct tbed_store *store, uint64_t index)
+static tbed_le64 *unit_slot(const struct tbed_store *store, uint64_t index)
 {
-    size_t slots = store->file.page_nbytes / 2 / TBED_DIRECTORY_SLOT_NBYTES;
-    uint8_t *directory = store->file.map + store->file.page_nbytes / 2;
-    return (tbed_le64 *)(void *)(directory + (index % slots) * TBED_DIRECTORY_SLOT_NBYTES);
+    size_t slots = store->file.page_nbytes / 2 / TBED_UNIT_SLOT_NBYTES;
+    uint8_t *table = store->file.map + store->file.page_nbytes / 2;
+    return (tbed_le64 *)(void *)(table + (index % slots) * TBED_UNIT_SLOT_NBYTES);
 }
 
 /* Two processes mean the same unit if all of this is equal. */
@@ -60,7 +60,7 @@ static uint32_t directory_find(const struct tbed_store *store, uint64_t key, tbe
 {
     *slot_ret = NULL;
     for (uint64_t probe = 0; probe < DIRECTORY_PROBES; probe++) {
-        tbed_le64 *slot = directory_slot(store, key + probe);
+        tbed_le64 *slot = unit_slot(store, key + probe);
         uint64_t found = 0;
         if (tbed_shared_swap(slot, &found, key)) {
             *slot_ret = slot;

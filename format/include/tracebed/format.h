@@ -73,6 +73,7 @@ enum tbed_block_kind { /* section 4 */
                        TBED_BLOCK_STRINGS = 2,
                        TBED_BLOCK_RECORDS = 3,
                        TBED_BLOCK_CELLS = 4,
+                       TBED_BLOCK_DIRECTORY = 5, /* section 4.3 */
 };
 
 enum tbed_tag { /* section 6 */
@@ -238,6 +239,7 @@ enum tbed_drop_cause {
     X(ERR_SHARED_ZERO, 79, "a reserved byte of the shared region is not zero")                               \
     X(ERR_FILE_SIZE, 80, "the file's size differs from when it was closed")                                  \
     X(ERR_PAGE_COUNT, 81, "impossible page count")                                                           \
+    X(ERR_HEADER_SIZE, 82, "impossible header size")                                                         \
     X(ERR_BLOCK_CUT, 96, "the file ends inside this page")                                                   \
     X(ERR_BLOCK_KIND, 97, "unknown block kind")                                                              \
     X(ERR_BLOCK_SHIFT, 98, "invalid block size")                                                             \

@@ -50,19 +50,19 @@ uint32_t tbed_cursor_depth(const struct tbed_cursor *cursor)
 }
 
 /* The stream's first entry whose sequence is not below 'sequence'; NULL: none. */
-static struct tbed_entry *entry_from(const struct tbed_cursor *cursor, uint64_t sequence)
+static struct tbed_indexed *entry_from(const struct tbed_cursor *cursor, uint64_t sequence)
 {
     const struct tbed_index *index = &cursor->reader->index;
     struct tbed_stream_range range = tbed_index_stream(index, cursor->stream);
     size_t low = range.first, high = range.first + range.count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (tbed_index_entry(index, TBED_BLOCK_EVENTS, middle)->sequence < sequence)
+        if (tbed_index_at(index, TBED_BLOCK_EVENTS, middle)->sequence < sequence)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < range.first + range.count ? tbed_index_entry(index, TBED_BLOCK_EVENTS, low) : NULL;
+    return low < range.first + range.count ? tbed_index_at(index, TBED_BLOCK_EVENTS, low) : NULL;
 }
 
 static void enter_block(struct tbed_cursor *cursor, const struct tbed_block *block)
@@ -112,18 +112,18 @@ static bool copy_more(struct tbed_cursor *cursor)
  * By its header alone, is nothing in the block inside the window? No tick is later than its last one, and none is
  * earlier than its first, except that given ticks may go back, modulo 2^64.
  */
-static bool is_outside(const struct tbed_cursor *cursor, struct tbed_entry *entry)
+static bool is_outside(const struct tbed_cursor *cursor, struct tbed_indexed *entry)
 {
     bool is_given = cursor->reader->header.anchor_monotonic_ns == 0;
     if (entry->first_tick > cursor->window_last && !is_given)
         return true;
-    return cursor->window_first > 0 && tbed_entry_ends_before(cursor->reader, entry, cursor->window_first);
+    return cursor->window_first > 0 && tbed_indexed_ends_before(cursor->reader, entry, cursor->window_first);
 }
 
 /* Moves to the next readable block. False: there is none now, and the cursor stays where it is. */
 static bool next_block(struct tbed_cursor *cursor)
 {
-    struct tbed_entry *entry;
+    struct tbed_indexed *entry;
     struct tbed_block block;
     while ((entry = entry_from(cursor, cursor->next_sequence)) != NULL) {
         cursor->next_sequence = (uint64_t)entry->sequence + 1;
@@ -260,7 +260,7 @@ void tbed_cursor_seek(struct tbed_cursor *cursor, uint64_t tick)
     size_t low = range.first, high = range.first + range.count;
     while (low < high) { /* the first block that begins at or after the tick */
         size_t middle = low + (high - low) / 2;
-        if (tbed_index_entry(index, TBED_BLOCK_EVENTS, middle)->first_tick < tick)
+        if (tbed_index_at(index, TBED_BLOCK_EVENTS, middle)->first_tick < tick)
             low = middle + 1;
         else
             high = middle;
@@ -274,5 +274,5 @@ void tbed_cursor_seek(struct tbed_cursor *cursor, uint64_t tick)
     cursor->entered = old.entered;
     cursor->entered_context = old.entered_context;
     if (range.count > 0)
-        cursor->next_sequence = tbed_index_entry(index, TBED_BLOCK_EVENTS, low)->sequence;
+        cursor->next_sequence = tbed_index_at(index, TBED_BLOCK_EVENTS, low)->sequence;
 }

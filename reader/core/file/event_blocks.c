@@ -17,7 +17,7 @@ enum tbed_status tbed_event_block_get_sized(const struct tbed_reader *reader, si
     struct tbed_block block;
     if (index >= tbed_event_block_count(reader))
         return TBED_ERR_ARGUMENT;
-    struct tbed_entry *entry = tbed_index_entry(&reader->index, TBED_BLOCK_EVENTS, index);
+    struct tbed_indexed *entry = tbed_index_at(&reader->index, TBED_BLOCK_EVENTS, index);
     enum tbed_status status = tbed_gateway(reader, TBED_BLOCK_EVENTS, entry, false, &block);
     if (status == TBED_OK)
         tbed_sized_give(block_ret, block_nbytes, &block, sizeof block);

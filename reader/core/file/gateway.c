@@ -5,28 +5,12 @@
  */
 #include "reader/core/file/gateway.h"
 
-struct tbed_block_place tbed_place_make(const struct tbed_reader *reader, uint32_t page, uint32_t cell,
-                                        uint32_t shift, uint32_t cells_string_page)
+static enum tbed_block_verdict state_load(const struct tbed_indexed *entry)
 {
-    const struct tbed_disk_header *header = tbed_reader_header(reader);
-    return (struct tbed_block_place){
-        .file_id = reader->header.file_id,
-        .page_nbytes = reader->header.page_nbytes,
-        .page = page,
-        .cell = cell,
-        .nbytes = cell == 0 ? reader->header.page_nbytes : 1u << shift,
-        .cells_string_page = cells_string_page,
-        .next_stream = tbed_word_load(&header->next_stream),
-        .next_string_page = tbed_word_load(&header->next_string_page),
-    };
+    return (enum tbed_block_verdict)__atomic_load_n(&entry->state, __ATOMIC_ACQUIRE);
 }
 
-static enum tbed_entry_state state_load(const struct tbed_entry *entry)
-{
-    return (enum tbed_entry_state)__atomic_load_n(&entry->state, __ATOMIC_ACQUIRE);
-}
-
-static void state_store(struct tbed_entry *entry, unsigned state)
+static void state_store(struct tbed_indexed *entry, unsigned state)
 {
     __atomic_store_n(&entry->state, (uint8_t)state, __ATOMIC_RELEASE);
 }
@@ -35,7 +19,7 @@ static void state_store(struct tbed_entry *entry, unsigned state)
 struct passage {
     const struct tbed_reader *reader;
     enum tbed_block_kind kind;
-    struct tbed_entry *entry;
+    struct tbed_indexed *entry;
     const uint8_t *bytes;
     uint64_t offset;
     uint32_t nbytes;
@@ -58,7 +42,7 @@ static bool is_what_was_indexed(const struct passage *passage)
 
 static enum tbed_status check_header(struct passage *passage)
 {
-    const struct tbed_entry *entry = passage->entry;
+    const struct tbed_indexed *entry = passage->entry;
     uint32_t string_page = passage->kind == TBED_BLOCK_STRINGS ? (uint32_t)entry->string_page : 0;
     uint32_t field = 0;
     uint64_t detail = 0;
@@ -110,16 +94,16 @@ static enum tbed_status check_content(struct passage *passage, bool skip_hash)
 /* The result of checking the content, now or earlier. It is remembered for sealed blocks only. */
 static enum tbed_status check_once(struct passage *passage, bool force_hash)
 {
-    enum tbed_entry_state state = state_load(passage->entry);
+    enum tbed_block_verdict state = state_load(passage->entry);
     bool skip_hash = passage->reader->skip_hashes && !force_hash;
     if (passage->fields.used_nbytes == 0)
         return TBED_OK;
-    if (state == TBED_ENTRY_GOOD || (state == TBED_ENTRY_GOOD_BUT_HASH && skip_hash))
+    if (state == TBED_VERDICT_GOOD || (state == TBED_VERDICT_GOOD_BUT_HASH && skip_hash))
         return TBED_OK;
-    if (state > TBED_ENTRY_GOOD)
+    if (state > TBED_VERDICT_GOOD)
         return (enum tbed_status)state;
     enum tbed_status status = check_content(passage, skip_hash);
-    unsigned good = skip_hash ? TBED_ENTRY_GOOD_BUT_HASH : TBED_ENTRY_GOOD;
+    unsigned good = skip_hash ? TBED_VERDICT_GOOD_BUT_HASH : TBED_VERDICT_GOOD;
     if (status != TBED_ERR_CHANGED)
         state_store(passage->entry, status == TBED_OK ? good : (unsigned)status);
     return status;
@@ -156,19 +140,19 @@ static void fill_block(const struct passage *passage, struct tbed_block *block)
 }
 
 static struct passage passage_begin(const struct tbed_reader *reader, enum tbed_block_kind kind,
-                                    struct tbed_entry *entry)
+                                    struct tbed_indexed *entry)
 {
     return (struct passage){
         .reader = reader,
         .kind = kind,
         .entry = entry,
-        .offset = tbed_entry_offset(reader, entry),
+        .offset = tbed_indexed_offset(reader, entry),
         .nbytes = entry->cell == 0 ? reader->header.page_nbytes : 1u << entry->shift,
     };
 }
 
 enum tbed_status tbed_gateway(const struct tbed_reader *reader, enum tbed_block_kind kind,
-                              struct tbed_entry *entry, bool force_hash, struct tbed_block *block_ret)
+                              struct tbed_indexed *entry, bool force_hash, struct tbed_block *block_ret)
 {
     struct passage passage = passage_begin(reader, kind, entry);
     enum tbed_status status = check_header(&passage);
@@ -181,7 +165,8 @@ enum tbed_status tbed_gateway(const struct tbed_reader *reader, enum tbed_block_
     return status;
 }
 
-bool tbed_entry_is_good(const struct tbed_reader *reader, enum tbed_block_kind kind, struct tbed_entry *entry)
+bool tbed_indexed_is_good(const struct tbed_reader *reader, enum tbed_block_kind kind,
+                          struct tbed_indexed *entry)
 {
     struct passage passage = passage_begin(reader, kind, entry);
     if (kind == TBED_BLOCK_CELLS) /* checked when the index was built */
@@ -219,7 +204,7 @@ bool tbed_block_has_more(const struct tbed_block *original, size_t at)
     return tbed_word_load(original->bytes + 8 * at) != 0;
 }
 
-bool tbed_entry_ends_before(const struct tbed_reader *reader, struct tbed_entry *entry, uint64_t tick)
+bool tbed_indexed_ends_before(const struct tbed_reader *reader, struct tbed_indexed *entry, uint64_t tick)
 {
     struct passage passage = passage_begin(reader, TBED_BLOCK_EVENTS, entry);
     if (passage.offset > reader->map.nbytes || passage.nbytes > reader->map.nbytes - passage.offset)

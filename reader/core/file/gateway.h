@@ -7,8 +7,7 @@
 #ifndef TRACEBED_GATEWAY_H
 #define TRACEBED_GATEWAY_H
 
-#include "format/block.h"
-#include "reader/core/file/reader_state.h"
+#include "reader/core/file/place.h"
 
 /*
  * Checks that the block lies inside the map and that its header is valid on every call, and its content once (again
@@ -18,7 +17,7 @@
  *         its place.
  */
 enum tbed_status tbed_gateway(const struct tbed_reader *reader, enum tbed_block_kind kind,
-                              struct tbed_entry *entry, bool force_hash, struct tbed_block *block_ret);
+                              struct tbed_indexed *entry, bool force_hash, struct tbed_block *block_ret);
 
 /*
  * Copies a block that may be given to another stream while it is being read into 'copy', which has room for
@@ -32,19 +31,13 @@ bool tbed_block_has_more(const struct tbed_block *original, size_t at);
 bool tbed_block_copy_more(const struct tbed_block *original, uint64_t *copy, size_t at);
 
 /* Do the block's header and checksum pass? Its content (the stack, events, entries) is not decoded. Adds damage. */
-bool tbed_entry_is_good(const struct tbed_reader *reader, enum tbed_block_kind kind,
-                        struct tbed_entry *entry);
+bool tbed_indexed_is_good(const struct tbed_reader *reader, enum tbed_block_kind kind,
+                          struct tbed_indexed *entry);
 
 /*
  * Is this, by its header alone, a sealed event block all of whose ticks are below 'tick'? False if it is damaged;
  * adds no damage.
  */
-bool tbed_entry_ends_before(const struct tbed_reader *reader, struct tbed_entry *entry, uint64_t tick);
-
-/*
- * The values that the header of a block at 'page' and 'cell' is checked against, given the current state of the file.
- */
-struct tbed_block_place tbed_place_make(const struct tbed_reader *reader, uint32_t page, uint32_t cell,
-                                        uint32_t shift, uint32_t cells_string_page);
+bool tbed_indexed_ends_before(const struct tbed_reader *reader, struct tbed_indexed *entry, uint64_t tick);
 
 #endif

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "format/checksum.h"
+#include "format/file/directory.h"
 #include "reader/core/file/gateway.h"
 
 #include <stdlib.h>
@@ -75,14 +76,14 @@ static bool ordinal_is_free(const struct update *update, uint32_t ordinal)
     if (page == 0 || offset >= reader->map.nbytes)
         return true;
     struct tbed_block_fields fields = tbed_block_load(reader->map.bytes + offset);
-    struct tbed_entry entry = {
+    struct tbed_indexed entry = {
         .page = page,
         .shift = fields.shift & 0x1F,
         .stream = fields.stream,
         .sequence = fields.sequence,
         .string_page = ordinal,
     };
-    return !tbed_entry_is_good(reader, (enum tbed_block_kind)fields.kind, &entry);
+    return !tbed_indexed_is_good(reader, (enum tbed_block_kind)fields.kind, &entry);
 }
 
 static enum tbed_status check_found(struct update *update, const uint8_t *bytes,
@@ -113,7 +114,7 @@ static enum tbed_status check_found(struct update *update, const uint8_t *bytes,
 
 static void add_entry(struct update *update, const struct tbed_block_fields *fields)
 {
-    struct tbed_entry *entry = push(update, &update->fresh[fields->kind], sizeof *entry);
+    struct tbed_indexed *entry = push(update, &update->fresh[fields->kind], sizeof *entry);
     if (entry == NULL)
         return;
     entry->page = fields->page;
@@ -175,7 +176,8 @@ static void look_at_new_pages(struct update *update)
     uint64_t end = reader->page_count < file_page_count ? reader->page_count : file_page_count;
     uint64_t page = update->index->scanned_page_count;
     for (; page < end && !update->no_memory; page++)
-        look_at_place(update, (uint32_t)page, 0, 0, 0);
+        if (!tbed_directory_has_page(reader->header.page_nbytes, page))
+            look_at_place(update, (uint32_t)page, 0, 0, 0);
     update->index->scanned_page_count = page;
     /* The page that the end of the file cuts; or, if no more can arrive, the first page that is missing. */
     bool is_cut = reader->map.nbytes % reader->header.page_nbytes != 0 || reader->shut;
@@ -188,7 +190,7 @@ static void look_at_new_pages(struct update *update)
 
 static int compare_entries(const void *a, const void *b)
 {
-    const struct tbed_entry *x = a, *y = b;
+    const struct tbed_indexed *x = a, *y = b;
     if (x->stream != y->stream)
         return x->stream < y->stream ? -1 : 1;
     if (x->sequence != y->sequence)
@@ -199,14 +201,14 @@ static int compare_entries(const void *a, const void *b)
 }
 
 /* If two blocks have the same number, the first in the file counts, unless it proves damaged. */
-static void settle_twice(const struct tbed_reader *reader, enum tbed_block_kind kind, struct tbed_entry *kept,
-                         const struct tbed_entry *other)
+static void settle_twice(const struct tbed_reader *reader, enum tbed_block_kind kind,
+                         struct tbed_indexed *kept, const struct tbed_indexed *other)
 {
-    if (!tbed_entry_is_good(reader, kind, kept)) {
+    if (!tbed_indexed_is_good(reader, kind, kept)) {
         *kept = *other;
         return;
     }
-    tbed_damage_tell(reader, TBED_ERR_BLOCK_TWICE, tbed_entry_offset(reader, other), other->cell,
+    tbed_damage_tell(reader, TBED_ERR_BLOCK_TWICE, tbed_indexed_offset(reader, other), other->cell,
                      other->sequence);
 }
 
@@ -214,18 +216,18 @@ static void settle_twice(const struct tbed_reader *reader, enum tbed_block_kind 
 static bool merge_kind(struct update *update, enum tbed_block_kind kind)
 {
     struct tbed_vector *list = &update->index->lists[kind], *fresh = &update->fresh[kind], out = {0};
-    const struct tbed_entry *a = list->items, *b = fresh->items;
+    const struct tbed_indexed *a = list->items, *b = fresh->items;
     size_t i = 0, j = 0;
     if (fresh->count == 0)
         return true;
     qsort(fresh->items, fresh->count, sizeof *b, compare_entries);
     if (!tbed_vector_reserve(&out, list->count + fresh->count, sizeof *a))
         return false;
-    struct tbed_entry *to = out.items;
+    struct tbed_indexed *to = out.items;
     while (i < list->count || j < fresh->count) {
         bool from_list = j == fresh->count || (i < list->count && compare_entries(&a[i], &b[j]) < 0);
-        const struct tbed_entry *next = from_list ? &a[i++] : &b[j++];
-        struct tbed_entry *last = out.count == 0 ? NULL : &to[out.count - 1];
+        const struct tbed_indexed *next = from_list ? &a[i++] : &b[j++];
+        struct tbed_indexed *last = out.count == 0 ? NULL : &to[out.count - 1];
         if (last != NULL && last->stream == next->stream && last->sequence == next->sequence)
             settle_twice(update->reader, kind, last, next);
         else
@@ -252,11 +254,11 @@ static void look_at_cells(struct update *update)
 {
     const struct tbed_vector *list = &update->index->lists[TBED_BLOCK_CELLS];
     for (size_t i = 0; i < list->count; i++) {
-        struct tbed_entry *entry = tbed_index_entry(update->index, TBED_BLOCK_CELLS, i);
+        struct tbed_indexed *entry = tbed_index_at(update->index, TBED_BLOCK_CELLS, i);
         uint32_t cell_count = update->reader->header.page_nbytes >> entry->shift;
-        if (entry->state == TBED_ENTRY_GOOD)
+        if (entry->state == TBED_VERDICT_GOOD)
             continue;
-        entry->state = TBED_ENTRY_GOOD;
+        entry->state = TBED_VERDICT_GOOD;
         for (uint32_t cell = 1; cell < cell_count; cell++)
             look_at_place(update, entry->page, cell, entry->shift, (uint32_t)entry->string_page);
     }
@@ -313,16 +315,16 @@ static void tell_gaps(const struct update *update, enum tbed_block_kind kind)
     const struct tbed_reader *reader = update->reader;
     const struct tbed_vector *list = &update->index->lists[kind];
     bool may_be_gone = reader->header.ring_page_count != 0 && kind == TBED_BLOCK_EVENTS;
-    const struct tbed_entry *before = NULL;
+    const struct tbed_indexed *before = NULL;
     for (size_t i = 0; i < list->count && !may_be_gone; i++) {
-        const struct tbed_entry *entry = tbed_index_entry(update->index, kind, i);
+        const struct tbed_indexed *entry = tbed_index_at(update->index, kind, i);
         bool is_first = before == NULL || before->stream != entry->stream;
         uint32_t expected = is_first ? 0 : before->sequence + 1;
         before = entry;
         if (entry->sequence == expected ||
             !any_is_missing(update->index, kind, entry->stream, expected, entry->sequence))
             continue;
-        tbed_damage_tell(reader, TBED_ERR_BLOCK_MISSING, tbed_entry_offset(reader, entry), entry->cell,
+        tbed_damage_tell(reader, TBED_ERR_BLOCK_MISSING, tbed_indexed_offset(reader, entry), entry->cell,
                          expected);
     }
 }
@@ -346,7 +348,7 @@ static bool order_strings(struct tbed_index *index)
     struct tbed_string_slot *items = slots->items;
     slots->count = 0;
     for (size_t i = 0; i < count; i++) {
-        const struct tbed_entry *entry = tbed_index_entry(index, TBED_BLOCK_STRINGS, i);
+        const struct tbed_indexed *entry = tbed_index_at(index, TBED_BLOCK_STRINGS, i);
         if (index->ordinal_pages[entry->string_page] ==
             entry->page) /* otherwise it is damaged and has lost the ordinal */
             items[slots->count++] =
@@ -374,7 +376,7 @@ static bool order_records(struct tbed_index *index)
         return false;
     }
     for (size_t i = 0; i < count; i++) {
-        const struct tbed_entry *entry = tbed_index_entry(index, TBED_BLOCK_RECORDS, i);
+        const struct tbed_indexed *entry = tbed_index_at(index, TBED_BLOCK_RECORDS, i);
         places[i][0] = (uint64_t)entry->page << 16 | entry->cell;
         places[i][1] = i;
     }
@@ -392,7 +394,7 @@ static bool range_streams(struct tbed_index *index)
     struct tbed_stream_range *range = NULL;
     ranges->count = 0;
     for (size_t i = 0; i < index->lists[TBED_BLOCK_EVENTS].count; i++) {
-        uint32_t stream = tbed_index_entry(index, TBED_BLOCK_EVENTS, i)->stream;
+        uint32_t stream = tbed_index_at(index, TBED_BLOCK_EVENTS, i)->stream;
         if (range == NULL || range->stream != stream) {
             range = tbed_vector_push(ranges, sizeof *range);
             if (range == NULL)
@@ -412,8 +414,8 @@ static void note_seals(const struct tbed_reader *reader, struct tbed_index *inde
 {
     for (enum tbed_block_kind kind = TBED_BLOCK_EVENTS; kind <= TBED_BLOCK_RECORDS; kind++) {
         for (size_t i = 0; i < index->lists[kind].count; i++) {
-            struct tbed_entry *entry = tbed_index_entry(index, kind, i);
-            uint64_t offset = tbed_entry_offset(reader, entry);
+            struct tbed_indexed *entry = tbed_index_at(index, kind, i);
+            uint64_t offset = tbed_indexed_offset(reader, entry);
             if ((!all && !entry->unsealed) || offset >= reader->map.nbytes)
                 continue;
             struct tbed_block_fields fields = tbed_block_load(reader->map.bytes + offset);
@@ -468,7 +470,7 @@ enum tbed_status tbed_index_copy(const struct tbed_index *from, size_t ordinal_c
                             .last_tick = from->last_tick};
     bool is_whole = true;
     for (size_t kind = 0; kind <= TBED_BLOCK_CELLS; kind++)
-        is_whole &= tbed_vector_copy(&from->lists[kind], sizeof(struct tbed_entry), &to.lists[kind]);
+        is_whole &= tbed_vector_copy(&from->lists[kind], sizeof(struct tbed_indexed), &to.lists[kind]);
     is_whole &= tbed_vector_copy(&from->ghosts, sizeof(struct tbed_ghost), &to.ghosts);
     is_whole &= tbed_vector_copy(&from->pending, sizeof(struct tbed_pending), &to.pending);
     to.ordinal_pages = malloc(ordinal_count_ * sizeof *to.ordinal_pages);
@@ -529,12 +531,12 @@ static size_t slot_position(const struct tbed_vector *slots, uint32_t ordinal, u
     return low;
 }
 
-struct tbed_entry *tbed_index_string_at(const struct tbed_index *index, size_t position)
+struct tbed_indexed *tbed_index_string_at(const struct tbed_index *index, size_t position)
 {
     const struct tbed_string_slot *slots = index->string_slots.items;
     if (position >= index->string_slots.count)
         return NULL;
-    return tbed_index_entry(index, TBED_BLOCK_STRINGS, slots[position].position);
+    return tbed_index_at(index, TBED_BLOCK_STRINGS, slots[position].position);
 }
 
 size_t tbed_index_string_position(const struct tbed_index *index, uint32_t ordinal, uint32_t offset)
@@ -544,7 +546,7 @@ size_t tbed_index_string_position(const struct tbed_index *index, uint32_t ordin
     size_t at = slot_position(slots, ordinal, 0);
     if (at == slots->count || items[at].ordinal != ordinal)
         return SIZE_MAX;
-    const struct tbed_entry *entry = tbed_index_string_at(index, at);
+    const struct tbed_indexed *entry = tbed_index_string_at(index, at);
     if (entry->cell == 0)
         return at;
     uint32_t cell = offset >> entry->shift;

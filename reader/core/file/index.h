@@ -17,18 +17,18 @@ struct tbed_reader;
 /*
  * How far an entry's content has been checked. Values above these two are the enum tbed_status of the failed check.
  */
-enum tbed_entry_state {
-    TBED_ENTRY_UNCHECKED = 0, /* an unsealed block stays so */
-    TBED_ENTRY_GOOD_BUT_HASH = 1,
-    TBED_ENTRY_GOOD = 2,
+enum tbed_block_verdict {
+    TBED_VERDICT_NONE = 0, /* an unsealed block stays so */
+    TBED_VERDICT_GOOD_BUT_HASH = 1,
+    TBED_VERDICT_GOOD = 2,
 };
 
-struct tbed_entry {
+struct tbed_indexed {
     uint32_t page;
     uint16_t cell;
     uint8_t shift : 7;    /* log2 of its size; for a page of cells, of the size of a cell */
     uint8_t unsealed : 1; /* when the index was last brought up to date */
-    uint8_t state;        /* enum tbed_entry_state, atomic */
+    uint8_t state;        /* enum tbed_block_verdict, atomic */
     uint32_t stream;
     uint32_t sequence;
     union {
@@ -36,7 +36,7 @@ struct tbed_entry {
         uint64_t string_page; /* strings and cells pages: the ordinal */
     };
 };
-_Static_assert(sizeof(struct tbed_entry) == 24, "memory is tens of bytes a block");
+_Static_assert(sizeof(struct tbed_indexed) == 24, "memory is tens of bytes a block");
 
 struct tbed_stream_range { /* the event blocks of a stream */
     uint32_t stream;
@@ -45,7 +45,8 @@ struct tbed_stream_range { /* the event blocks of a stream */
 };
 
 struct tbed_index {
-    struct tbed_vector lists[TBED_BLOCK_CELLS + 1]; /* struct tbed_entry, by kind; by stream, then sequence */
+    struct tbed_vector
+        lists[TBED_BLOCK_CELLS + 1]; /* struct tbed_indexed, by kind; by stream, then sequence */
     struct tbed_vector
         ghosts; /* damaged blocks, so that they are not reported as missing too; struct tbed_ghost, sorted */
     struct tbed_vector pending;       /* places without a block, to be read again; struct tbed_pending */
@@ -58,10 +59,10 @@ struct tbed_index {
     uint64_t first_tick, last_tick;   /* of all sealed event blocks; none if first > last */
 };
 
-static inline struct tbed_entry *tbed_index_entry(const struct tbed_index *index, enum tbed_block_kind kind,
-                                                  size_t at)
+static inline struct tbed_indexed *tbed_index_at(const struct tbed_index *index, enum tbed_block_kind kind,
+                                                 size_t at)
 {
-    return &((struct tbed_entry *)index->lists[kind].items)[at];
+    return &((struct tbed_indexed *)index->lists[kind].items)[at];
 }
 
 /* Reads all pages that are new or had no block. Errors: ERR_MEMORY, after which the index can only be freed. */
@@ -77,7 +78,7 @@ void tbed_index_free(struct tbed_index *index);
 struct tbed_stream_range tbed_index_stream(const struct tbed_index *index, uint32_t stream);
 
 /* String blocks in the order of the string space: position 0, 1, … NULL past the last. */
-struct tbed_entry *tbed_index_string_at(const struct tbed_index *index, size_t position);
+struct tbed_indexed *tbed_index_string_at(const struct tbed_index *index, size_t position);
 
 /* The position of the string block that holds 'offset' of the string page 'ordinal'; SIZE_MAX: there is none. */
 size_t tbed_index_string_position(const struct tbed_index *index, uint32_t ordinal, uint32_t offset);

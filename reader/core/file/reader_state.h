@@ -8,7 +8,7 @@
 #define TRACEBED_READER_STATE_H
 
 #include "format/base/bytes.h"
-#include "format/header.h"
+#include "format/file/header.h"
 #include "format/layout.h"
 #include "reader/core/file/damage.h"
 #include "reader/core/file/index.h"
@@ -45,7 +45,7 @@ static inline const struct tbed_disk_header *tbed_reader_header(const struct tbe
 }
 
 /* Where a block starts in the file. */
-static inline uint64_t tbed_entry_offset(const struct tbed_reader *reader, const struct tbed_entry *entry)
+static inline uint64_t tbed_indexed_offset(const struct tbed_reader *reader, const struct tbed_indexed *entry)
 {
     return (uint64_t)entry->page * reader->header.page_nbytes + ((uint64_t)entry->cell << entry->shift);
 }

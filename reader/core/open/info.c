@@ -20,7 +20,7 @@ static void count_unsealed(const struct tbed_reader *reader, enum tbed_block_kin
 {
     const struct tbed_vector *list = &reader->index.lists[kind];
     for (size_t i = 0; i < list->count; i++) {
-        struct tbed_entry *entry = tbed_index_entry(&reader->index, kind, i);
+        struct tbed_indexed *entry = tbed_index_at(&reader->index, kind, i);
         struct tbed_block block;
         if (!entry->unsealed || tbed_gateway(reader, kind, entry, false, &block) != TBED_OK)
             continue;

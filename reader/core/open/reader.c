@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "format/base/sized.h"
-#include "format/checksum.h"
+#include "format/file/directory.h"
 #include "reader/core/base/regular_file.h"
 #include "reader/core/file/reader_state.h"
 #include "reader/core/names/id_info.h"
@@ -29,11 +29,12 @@ static void check_shared_zeros(const struct tbed_reader *reader)
     const struct {
         size_t offset, end;
     } zeros[] = {
-        {offsetof(struct tbed_disk_header, zero_264), offsetof(struct tbed_disk_header, next_stream)},
-        {offsetof(struct tbed_disk_header, zero_356), offsetof(struct tbed_disk_header, ring_pages_given)},
-        {offsetof(struct tbed_disk_header, zero_368), offsetof(struct tbed_disk_header, drops)},
+        {reader->header.fixed_nbytes, offsetof(struct tbed_disk_header, page_count)},
+        {offsetof(struct tbed_disk_header, zero_520), offsetof(struct tbed_disk_header, next_stream)},
+        {offsetof(struct tbed_disk_header, zero_612), offsetof(struct tbed_disk_header, ring_pages_given)},
+        {offsetof(struct tbed_disk_header, zero_624), offsetof(struct tbed_disk_header, drops)},
         {offsetof(struct tbed_disk_header, drops[8]), offsetof(struct tbed_disk_header, closing_checksum)},
-        {sizeof *header, reader->header.page_nbytes / 2},
+        {sizeof *header, TBED_ENTRIES_OFFSET},
     };
     for (size_t i = 0; i < sizeof zeros / sizeof zeros[0]; i++)
         if (!tbed_bytes_are_zero(reader->map.bytes + zeros[i].offset, zeros[i].end - zeros[i].offset))
@@ -45,12 +46,19 @@ static bool state_is_shut(const struct tbed_reader *reader)
     return tbed_word32_load(&tbed_reader_header(reader)->state) == TBED_STATE_SHUT;
 }
 
+static uint64_t closing_checksum(const struct tbed_reader *reader, uint64_t page_count)
+{
+    uint64_t in_file = reader->map.nbytes / reader->header.page_nbytes;
+    return tbed_closing_checksum(reader->map.bytes, reader->map.bytes, reader->header.page_nbytes,
+                                 page_count < in_file ? page_count : in_file);
+}
+
 static void check_closing(const struct tbed_reader *reader)
 {
     const struct tbed_disk_header *header = tbed_reader_header(reader);
     uint64_t claimed = tbed_word_load(&header->page_count);
     uint64_t stored = tbed_word_load(&header->closing_checksum);
-    bool matches = stored == tbed_closing_checksum(reader->map.bytes, reader->header.page_nbytes);
+    bool matches = stored == closing_checksum(reader, claimed);
     if (!state_is_shut(reader)) /* a writer has come meanwhile */
         return;
     if (!matches)

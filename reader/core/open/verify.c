@@ -11,23 +11,23 @@
 #include "reader/core/file/gateway.h"
 #include "reader/core/strings/string_table.h"
 
-static void check_cells_page(const struct tbed_reader *reader, const struct tbed_entry *entry)
+static void check_cells_page(const struct tbed_reader *reader, const struct tbed_indexed *entry)
 {
-    uint64_t offset = tbed_entry_offset(reader, entry);
+    uint64_t offset = tbed_indexed_offset(reader, entry);
     uint32_t nbytes = 1u << entry->shift;
     if (offset > reader->map.nbytes || nbytes > reader->map.nbytes - offset)
         return;
     const uint8_t *bytes = reader->map.bytes + offset;
-    if (!tbed_bytes_are_zero(bytes + TBED_BLOCK_HEADER_NBYTES, nbytes - TBED_BLOCK_HEADER_NBYTES))
-        tbed_damage_tell(reader, TBED_ERR_BLOCK_TAIL, offset + TBED_BLOCK_HEADER_NBYTES, 0,
-                         TBED_BLOCK_HEADER_NBYTES);
+    if (!tbed_bytes_are_zero(bytes + TBED_COPY_USED_NBYTES, nbytes - TBED_COPY_USED_NBYTES))
+        tbed_damage_tell(reader, TBED_ERR_BLOCK_TAIL, offset + TBED_COPY_USED_NBYTES, 0,
+                         TBED_COPY_USED_NBYTES);
 }
 
 /* Checks everything, including checksums; counts what killed writers left unfinished. */
 static void check_blocks(struct tbed_reader *reader, enum tbed_block_kind kind)
 {
     for (size_t i = 0; i < reader->index.lists[kind].count; i++) {
-        struct tbed_entry *entry = tbed_index_entry(&reader->index, kind, i);
+        struct tbed_indexed *entry = tbed_index_at(&reader->index, kind, i);
         struct tbed_block block;
         struct tbed_block_scan scan;
         if (tbed_gateway(reader, kind, entry, true, &block) != TBED_OK || block.sealed)
@@ -79,7 +79,7 @@ enum tbed_status tbed_reader_verify(struct tbed_reader *reader)
     struct tbed_damage first;
     reader->interrupted_record_count = reader->unknown_event_count = reader->tick_decrease_count = 0;
     for (size_t i = 0; i < reader->index.lists[TBED_BLOCK_CELLS].count; i++)
-        check_cells_page(reader, tbed_index_entry(&reader->index, TBED_BLOCK_CELLS, i));
+        check_cells_page(reader, tbed_index_at(&reader->index, TBED_BLOCK_CELLS, i));
     for (enum tbed_block_kind kind = TBED_BLOCK_EVENTS; kind <= TBED_BLOCK_RECORDS; kind++)
         check_blocks(reader, kind);
     if (reader->shut)

@@ -268,7 +268,7 @@ static bool read_blocks(struct intake *intake, const struct tbed_index *index)
     const uint32_t *order = index->record_order.items;
     for (size_t i = 0; i < index->record_order.count; i++) {
         struct tbed_block block;
-        struct tbed_entry *entry = tbed_index_entry(index, TBED_BLOCK_RECORDS, order[i]);
+        struct tbed_indexed *entry = tbed_index_at(index, TBED_BLOCK_RECORDS, order[i]);
         if (tbed_gateway(intake->reader, TBED_BLOCK_RECORDS, entry, false, &block) != TBED_OK)
             continue;
         if (!read_block(intake, &block))

@@ -41,7 +41,7 @@ static enum tbed_status place_get(const struct tbed_reader *reader, uint32_t id,
     uint32_t offset = (uint32_t)(address % reader->header.page_nbytes);
     *position_ret =
         tbed_index_string_position(&reader->index, (uint32_t)(address / reader->header.page_nbytes), offset);
-    struct tbed_entry *entry = tbed_index_string_at(&reader->index, *position_ret);
+    struct tbed_indexed *entry = tbed_index_string_at(&reader->index, *position_ret);
     if (entry == NULL || tbed_gateway(reader, TBED_BLOCK_STRINGS, entry, false, block_ret) != TBED_OK)
         return TBED_ERR_STRING_ID;
     *at_ret = offset - (uint32_t)(block_ret->offset % reader->header.page_nbytes);
@@ -113,7 +113,7 @@ static bool next_from(const struct tbed_reader *reader, size_t position, struct 
         }
         if (status != TBED_END)
             tbed_damage_tell(reader, status, block->offset + at, block->cell, 0);
-        struct tbed_entry *entry = tbed_index_string_at(&reader->index, ++position);
+        struct tbed_indexed *entry = tbed_index_string_at(&reader->index, ++position);
         if (entry == NULL)
             return false;
         is_good = tbed_gateway(reader, TBED_BLOCK_STRINGS, entry, false, block) == TBED_OK;

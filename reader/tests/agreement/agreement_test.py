@@ -363,7 +363,7 @@ def lose_block(path, seed):
         if len(pages) > 2:
             at = random.Random(seed).choice(pages[1:-1])
             data[at:at + 4096] = bytes(4096)
-            data[352:356] = b"open"
+            data[608:612] = b"open"
             file.seek(0)
             file.write(data)
 

@@ -10,7 +10,7 @@
 #include "format/argument.h"
 #include "format/checksum.h"
 #include "format/event.h"
-#include "format/header.h"
+#include "format/file/directory.h"
 #include "format/layout.h"
 
 #include <setjmp.h>
@@ -57,13 +57,15 @@ static inline uint8_t *fixture_page(struct fixture *f, size_t page)
     return (uint8_t *)f->pages + page * f->page_nbytes;
 }
 
+/* A page, after a directory page if it is that one's turn. */
 static inline size_t fixture_claim(struct fixture *f)
 {
-    if (f->page_count == f->room) {
+    if (f->page_count + 1 >= f->room) {
         f->room = f->room == 0 ? 16 : f->room * 2;
         f->pages = realloc(f->pages, f->room * f->page_nbytes);
         assert_non_null(f->pages);
     }
+    f->page_count += tbed_directory_has_page(f->page_nbytes, f->page_count);
     memset(fixture_page(f, f->page_count), 0, f->page_nbytes);
     return f->page_count++;
 }
@@ -346,9 +348,11 @@ static inline struct tbed_reader *fixture_open(struct fixture *f)
     header->next_stream = tbed_le64_make(FIXTURE_STREAMS + 2);
     header->next_string_page = tbed_le64_make(f->string_pages);
     header->next_reserved_id = tbed_le64_make(1000000);
+    tbed_directory_build((uint8_t *)f->pages, f->page_nbytes, f->page_count);
     if (!f->left_open && !f->ring) {
         header->state = tbed_le32_make(TBED_STATE_SHUT);
-        header->closing_checksum = tbed_le64_make(tbed_closing_checksum(f->pages, f->page_nbytes));
+        header->closing_checksum = tbed_le64_make(tbed_closing_checksum(
+            f->pages, (const uint8_t *)f->pages, f->page_nbytes, tbed_le64_load(header->page_count)));
     }
     struct tbed_reader *reader = NULL;
     struct tbed_error error = {0};

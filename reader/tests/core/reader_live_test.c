@@ -247,7 +247,7 @@ static void pointers_stay_valid_when_the_file_outgrows_its_map(void **state)
     assert_int_equal(ftruncate(fd, (off_t)PAGES * PAGE_NBYTES), 0);
     assert_int_equal(pwrite(fd, &far_header, sizeof far_header, (off_t)(PAGES - 1) * PAGE_NBYTES),
                      sizeof far_header);
-    assert_int_equal(pwrite(fd, &page_count, 8, 256), 8);
+    assert_int_equal(pwrite(fd, &page_count, 8, 512), 8);
     struct tbed_trace_info info;
     refresh(reader);
     tbed_reader_info(reader, &info);

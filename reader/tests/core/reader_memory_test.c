@@ -113,7 +113,7 @@ static void refresh_that_has_no_memory_changes_nothing(void **state)
     (void)state;
     bool was_reached = true;
     for (int failed = 0; was_reached; failed++) {
-        uint8_t *page = trace.bytes + 41 * 4096;
+        uint8_t *page = trace.bytes + (size_t)trace_page(&trace, 41) * 4096;
         memset(page, 0, 4096);
         struct tbed_reader *reader = trace_open(&trace);
         assert_int_equal(trace_events(reader, 0, NULL, 0), 32);

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "format/header.h"
+#include "format/file/header.h"
 #include "reader/tests/core/trace_builder.h"
 
 #include <setjmp.h>

@@ -6,13 +6,19 @@
 #include "reader/tests/core/trace_builder.h"
 
 #include "format/checksum.h"
-#include "format/header.h"
+#include "format/file/directory.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
+
+uint32_t trace_page(const struct trace *trace, uint32_t page)
+{
+    uint32_t first = tbed_directory_first_count(trace->page_nbytes);
+    return page < first ? page : page + (page - first) / tbed_directory_page_count(trace->page_nbytes) + 1;
+}
 
 struct trace trace_make_paged(uint32_t page_count, uint32_t page_nbytes)
 {
@@ -26,6 +32,8 @@ struct trace trace_make_paged(uint32_t page_count, uint32_t page_nbytes)
         .anchor_realtime_ns = 5000000000,
         .anchor_monotonic_ns = 1000,
     };
+    page_count = trace_page(&trace, page_count - 1) + 1;
+    trace.page_count = page_count;
     trace.nbytes = (size_t)page_count * page_nbytes;
     trace.bytes = aligned_alloc(page_nbytes, trace.nbytes);
     assert_non_null(trace.bytes);
@@ -49,13 +57,16 @@ void trace_free(struct trace *trace)
 
 void trace_header_mend(struct trace *trace)
 {
-    trace_header(trace)->checksum = tbed_le64_make(tbed_header_checksum(trace->bytes));
+    trace_header(trace)->checksum =
+        tbed_le64_make(tbed_header_checksum(trace->bytes, TBED_HEADER_FIXED_NBYTES));
 }
 
 void trace_shut(struct trace *trace)
 {
     trace_header(trace)->state = tbed_le32_make(TBED_STATE_SHUT);
-    uint64_t checksum = tbed_closing_checksum(trace->bytes, trace->page_nbytes);
+    tbed_directory_build(trace->bytes, trace->page_nbytes, trace->nbytes / trace->page_nbytes);
+    uint64_t checksum = tbed_closing_checksum(trace->bytes, trace->bytes, trace->page_nbytes,
+                                              trace->nbytes / trace->page_nbytes);
     trace_header(trace)->closing_checksum = tbed_le64_make(checksum);
 }
 
@@ -67,6 +78,7 @@ static uint8_t log2_of(uint32_t power_of_two)
 static struct trace_block begin(struct trace *trace, uint32_t page, uint32_t cell, uint32_t nbytes,
                                 const struct tbed_disk_block *header)
 {
+    page = trace_page(trace, page);
     struct trace_block block = {
         .trace = trace,
         .bytes = trace->bytes + (size_t)page * trace->page_nbytes + (size_t)cell * nbytes,
@@ -116,6 +128,8 @@ void trace_cells_page(struct trace *trace, uint32_t page, uint32_t stream, uint3
     struct trace_block block = trace_block_begin(trace, page, TBED_BLOCK_CELLS, stream, sequence);
     trace_block_header(&block)->shift = TRACE_CELL_SHIFT;
     trace_block_header(&block)->string_page = tbed_le32_make(ordinal);
+    memcpy(block.bytes + block.at, trace->bytes, TBED_HEADER_COPY_NBYTES);
+    block.at += TBED_HEADER_COPY_NBYTES;
     trace_seal(&block);
 }
 
@@ -124,7 +138,7 @@ struct trace_block trace_cell_begin(struct trace *trace, uint32_t page, uint32_t
 {
     struct tbed_disk_block header = {.kind = (uint8_t)kind};
     const struct tbed_disk_block *cells =
-        (const struct tbed_disk_block *)(trace->bytes + (size_t)page * trace->page_nbytes);
+        (const struct tbed_disk_block *)(trace->bytes + (size_t)trace_page(trace, page) * trace->page_nbytes);
     header.stream = tbed_le32_make(stream);
     header.sequence = tbed_le32_make(sequence);
     if (kind == TBED_BLOCK_STRINGS)

@@ -38,9 +38,13 @@ struct trace_block {
 #define TRACE_NEXT_STREAM      100000
 #define TRACE_CELL_SHIFT       9
 
-/* A trace of 'page_count' pages of 4096 bytes, the header page included; all claimed, state open. */
+/*
+ * A trace of 'page_count' pages of 4096 bytes, the header page included; all claimed, state open. Directory pages are
+ * added, and not counted: the pages that functions here take are numbered as if there were none.
+ */
 struct trace trace_make(uint32_t page_count);
 struct trace trace_make_paged(uint32_t page_count, uint32_t page_nbytes);
+uint32_t trace_page(const struct trace *trace, uint32_t page); /* its number in the file */
 void trace_free(struct trace *trace);
 
 static inline struct tbed_disk_header *trace_header(struct trace *trace)

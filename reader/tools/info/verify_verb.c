@@ -77,6 +77,7 @@ static bool is_damage(enum tbed_status status)
     switch (status) {
     case TBED_ERR_EMPTY:
     case TBED_ERR_HEADER_CUT:
+    case TBED_ERR_HEADER_SIZE:
     case TBED_ERR_HEADER_CHECKSUM:
     case TBED_ERR_PAGE_SIZE:
     case TBED_ERR_ID_SPACE:

@@ -27,7 +27,7 @@
 #define PAGE_EVENTS             ((PAGE_NBYTES - 64) / 8)
 #define GROUP_EVENTS            3
 #define RING_SHARE              16  /* TBED_RING_SHARE: of the ring, what a helper may hold of a kind */
-#define RING_PAGES_GIVEN_OFFSET 360 /* spec/format.md, section 3.2 */
+#define RING_PAGES_GIVEN_OFFSET 616 /* spec/format.md, section 3.2 */
 
 static bool is_long(void)
 {

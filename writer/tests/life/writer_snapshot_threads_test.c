@@ -282,7 +282,7 @@ static void cells_stay_where_their_page_has_a_damaged_tail(void **state)
     struct tbed_recorder *recorder = tbed_recorder_open(writer, "first");
     tbed_instant_record(recorder, tbed_string_intern(writer, "named", 5));
     tbed_writer_close(writer);
-    flip(path, CELLS_PAGE * 65536 + 64);
+    flip(path, CELLS_PAGE * 65536 + 512);
     struct tbed_reader *reader;
     assert_int_equal(tbed_reader_open(path, NULL, &reader, NULL), TBED_OK);
     assert_int_equal(tbed_reader_verify(reader), TBED_ERR_BLOCK_TAIL);

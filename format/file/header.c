@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "format/header.h"
+#include "format/file/header.h"
 
 #include "format/checksum.h"
 
@@ -19,6 +19,7 @@ void tbed_header_make(void *page, const struct tbed_header_fields *fields)
     header->max_id = tbed_le32_make(TBED_ID_MAX);
     header->ring_page_count = tbed_le32_make(fields->ring_page_count);
     header->clock = tbed_le32_make((uint32_t)fields->clock);
+    header->header_nbytes = tbed_le32_make(TBED_HEADER_FIXED_NBYTES);
     header->ticks_per_second = tbed_le64_make(fields->ticks_per_second);
     header->anchor_ticks = tbed_le64_make(fields->anchor_ticks);
     header->anchor_realtime_ns = tbed_le64_make((uint64_t)fields->anchor_realtime_ns);
@@ -28,7 +29,7 @@ void tbed_header_make(void *page, const struct tbed_header_fields *fields)
     header->page_count = tbed_le64_make((uint64_t)fields->ring_page_count + 1);
     header->next_stream = tbed_le64_make(1);
     header->state = tbed_le32_make(TBED_STATE_OPEN);
-    header->checksum = tbed_le64_make(tbed_header_checksum(page));
+    header->checksum = tbed_le64_make(tbed_header_checksum(page, TBED_HEADER_FIXED_NBYTES));
 }
 
 static enum tbed_status fail(struct tbed_error *error, enum tbed_status status, uint64_t offset,
@@ -73,38 +74,28 @@ static enum tbed_status check_fields(const struct tbed_disk_header *header, stru
                     tbed_le32_load(header->clock));
     if (tbed_le64_load(header->file_id) == 0)
         return fail(error, TBED_ERR_FILE_ID, offsetof(struct tbed_disk_header, file_id), 0);
-    if (tbed_le32_load(header->zero_60) != 0)
-        return fail(error, TBED_ERR_HEADER_ZERO, offsetof(struct tbed_disk_header, zero_60), 0);
     if (!tbed_bytes_are_zero(header->zero_116, sizeof header->zero_116))
         return fail(error, TBED_ERR_HEADER_ZERO, offsetof(struct tbed_disk_header, zero_116), 0);
     return TBED_OK;
 }
 
-enum tbed_status tbed_header_check(const void *bytes, size_t nbytes, struct tbed_header_fields *fields_ret,
-                                   struct tbed_error *error_ret)
+static enum tbed_status check_sum(const struct tbed_disk_header *header, struct tbed_error *error)
 {
-    const struct tbed_disk_header *header = bytes;
-    if (nbytes == 0)
-        return fail(error_ret, TBED_ERR_EMPTY, 0, 0);
-    if (memcmp(bytes, TBED_MAGIC, nbytes < 8 ? nbytes : 8) != 0)
-        return fail(error_ret, TBED_ERR_NOT_A_TRACE, 0, 0);
-    if (nbytes < sizeof *header)
-        return fail(error_ret, TBED_ERR_HEADER_CUT, nbytes, nbytes);
-    if (tbed_le32_load(header->version) != TBED_FORMAT_VERSION)
-        return fail(error_ret, TBED_ERR_VERSION, offsetof(struct tbed_disk_header, version),
-                    tbed_le32_load(header->version));
-    if (tbed_le64_load(header->incompatible_flags) != 0)
-        return fail(error_ret, TBED_ERR_FLAGS, offsetof(struct tbed_disk_header, incompatible_flags),
-                    tbed_le64_load(header->incompatible_flags));
-    if (tbed_le64_load(header->checksum) != tbed_header_checksum(bytes))
-        return fail(error_ret, TBED_ERR_HEADER_CHECKSUM, offsetof(struct tbed_disk_header, checksum),
-                    tbed_le64_load(header->checksum));
-    enum tbed_status status = check_fields(header, error_ret);
-    if (status != TBED_OK)
-        return status;
-    if (nbytes < tbed_le32_load(header->page_nbytes))
-        return fail(error_ret, TBED_ERR_HEADER_CUT, nbytes, nbytes);
-    *fields_ret = (struct tbed_header_fields){
+    uint32_t nbytes = tbed_le32_load(header->header_nbytes);
+    tbed_le64 stored;
+    if (nbytes < TBED_HEADER_FIXED_NBYTES || nbytes > TBED_HEADER_FIXED_MAX ||
+        nbytes % TBED_HEADER_FIXED_STEP != 0)
+        return fail(error, TBED_ERR_HEADER_SIZE, offsetof(struct tbed_disk_header, header_nbytes), nbytes);
+    memcpy(&stored, (const uint8_t *)header + nbytes - sizeof stored, sizeof stored);
+    if (tbed_le64_load(stored) != tbed_header_checksum(header, nbytes))
+        return fail(error, TBED_ERR_HEADER_CHECKSUM, nbytes - sizeof stored, tbed_le64_load(stored));
+    return TBED_OK;
+}
+
+static struct tbed_header_fields fields_of(const struct tbed_disk_header *header)
+{
+    struct tbed_header_fields fields = {
+        .fixed_nbytes = tbed_le32_load(header->header_nbytes),
         .page_nbytes = tbed_le32_load(header->page_nbytes),
         .file_id = tbed_le64_load(header->file_id),
         .ring_page_count = tbed_le32_load(header->ring_page_count),
@@ -113,8 +104,43 @@ enum tbed_status tbed_header_check(const void *bytes, size_t nbytes, struct tbed
         .anchor_ticks = tbed_le64_load(header->anchor_ticks),
         .anchor_realtime_ns = (int64_t)tbed_le64_load(header->anchor_realtime_ns),
         .anchor_monotonic_ns = tbed_le64_load(header->anchor_monotonic_ns),
+        .resolution_ns = tbed_le32_load(header->resolution_ns),
     };
-    fields_ret->resolution_ns = tbed_le32_load(header->resolution_ns);
-    memcpy(fields_ret->clock_unit, header->clock_unit, sizeof header->clock_unit);
-    return TBED_OK;
+    memcpy(fields.clock_unit, header->clock_unit, sizeof header->clock_unit);
+    return fields;
+}
+
+enum tbed_status tbed_header_fixed_check(const void *bytes, struct tbed_header_fields *fields_ret,
+                                         struct tbed_error *error_ret)
+{
+    const struct tbed_disk_header *header = bytes;
+    if (memcmp(bytes, TBED_MAGIC, sizeof header->magic) != 0)
+        return fail(error_ret, TBED_ERR_NOT_A_TRACE, 0, 0);
+    if (tbed_le32_load(header->version) != TBED_FORMAT_VERSION)
+        return fail(error_ret, TBED_ERR_VERSION, offsetof(struct tbed_disk_header, version),
+                    tbed_le32_load(header->version));
+    if (tbed_le64_load(header->incompatible_flags) != 0)
+        return fail(error_ret, TBED_ERR_FLAGS, offsetof(struct tbed_disk_header, incompatible_flags),
+                    tbed_le64_load(header->incompatible_flags));
+    enum tbed_status status = check_sum(header, error_ret);
+    if (status == TBED_OK)
+        status = check_fields(header, error_ret);
+    if (status == TBED_OK)
+        *fields_ret = fields_of(header);
+    return status;
+}
+
+enum tbed_status tbed_header_check(const void *bytes, size_t nbytes, struct tbed_header_fields *fields_ret,
+                                   struct tbed_error *error_ret)
+{
+    if (nbytes == 0)
+        return fail(error_ret, TBED_ERR_EMPTY, 0, 0);
+    if (memcmp(bytes, TBED_MAGIC, nbytes < 8 ? nbytes : 8) != 0)
+        return fail(error_ret, TBED_ERR_NOT_A_TRACE, 0, 0);
+    if (nbytes < sizeof(struct tbed_disk_header))
+        return fail(error_ret, TBED_ERR_HEADER_CUT, nbytes, nbytes);
+    enum tbed_status status = tbed_header_fixed_check(bytes, fields_ret, error_ret);
+    if (status == TBED_OK && nbytes < fields_ret->page_nbytes)
+        return fail(error_ret, TBED_ERR_HEADER_CUT, nbytes, nbytes);
+    return status;
 }

@@ -9,6 +9,7 @@
 #include "format/layout.h"
 
 struct tbed_header_fields { /* the fields that never change, in host order */
+    uint32_t fixed_nbytes;  /* what they take of the header page; not for tbed_header_make() */
     uint32_t page_nbytes;
     uint64_t file_id;
     uint32_t ring_page_count;
@@ -21,8 +22,15 @@ struct tbed_header_fields { /* the fields that never change, in host order */
     uint32_t resolution_ns; /* 0: a tick */
 };
 
-/* Fills the first 520 bytes of a new, zeroed header page: state open, one page claimed, stream 1 next. */
+/* Fills the first 776 bytes of a new, zeroed header page: state open, one page claimed, stream 1 next. */
 void tbed_header_make(void *page, const struct tbed_header_fields *fields);
+
+/*
+ * Makes those checks that concern the fields that never change, on the first 448 bytes of a header page or a copy of
+ * them.
+ */
+enum tbed_status tbed_header_fixed_check(const void *bytes, struct tbed_header_fields *fields_ret,
+                                         struct tbed_error *error_ret);
 
 /*
  * Makes the file checks of section 12 that stop the reading, on the first 'nbytes' bytes of a file. If 'nbytes' is less

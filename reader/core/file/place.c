@@ -1,0 +1,58 @@
+/*
+ * What a block's place in the file says about it; see place.h.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/core/file/place.h"
+
+struct tbed_block_place tbed_place_make(const struct tbed_reader *reader, uint32_t page, uint32_t cell,
+                                        uint32_t shift, uint32_t cells_string_page)
+{
+    const struct tbed_disk_header *header = tbed_reader_header(reader);
+    return (struct tbed_block_place){
+        .file_id = reader->header.file_id,
+        .page_nbytes = reader->header.page_nbytes,
+        .page = page,
+        .cell = cell,
+        .nbytes = cell == 0 ? reader->header.page_nbytes : 1u << shift,
+        .cells_string_page = cells_string_page,
+        .next_stream = tbed_word_load(&header->next_stream),
+        .next_string_page = tbed_word_load(&header->next_string_page),
+    };
+}
+
+/* The header of the block at 'offset', if it passes its checks. */
+static bool valid_header(const struct tbed_reader *reader, uint64_t offset,
+                         const struct tbed_block_place *place, struct tbed_block_fields *fields_ret)
+{
+    uint32_t field;
+    uint64_t detail;
+    if (offset > reader->map.nbytes || reader->map.nbytes - offset < TBED_BLOCK_HEADER_NBYTES)
+        return false;
+    *fields_ret = tbed_block_load(reader->map.bytes + offset);
+    return fields_ret->kind != TBED_BLOCK_NONE &&
+           tbed_block_header_check(fields_ret, place, &field, &detail) == TBED_OK;
+}
+
+struct tbed_block_facts tbed_place_facts(const struct tbed_reader *reader, uint64_t page, uint32_t cell)
+{
+    struct tbed_block_fields fields;
+    uint64_t offset = page * reader->header.page_nbytes;
+    struct tbed_block_place place = tbed_place_make(reader, (uint32_t)page, 0, 0, 0);
+    bool is_known = page != 0 && page <= UINT32_MAX && valid_header(reader, offset, &place, &fields);
+    if (is_known && cell != 0) {
+        uint32_t shift = fields.shift;
+        place = tbed_place_make(reader, (uint32_t)page, cell, shift, fields.string_page);
+        is_known = fields.kind == TBED_BLOCK_CELLS && cell < reader->header.page_nbytes >> shift &&
+                   valid_header(reader, offset + ((uint64_t)cell << shift), &place, &fields);
+    }
+    if (!is_known)
+        return (struct tbed_block_facts){.kind = TBED_BLOCK_NONE};
+    return (struct tbed_block_facts){
+        .kind = (enum tbed_block_kind)fields.kind,
+        .stream = fields.stream,
+        .sequence = fields.sequence,
+        .first_tick = fields.first_tick,
+        .last_tick = fields.used_nbytes != 0 ? fields.last_tick : fields.first_tick,
+    };
+}

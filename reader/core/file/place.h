@@ -1,0 +1,28 @@
+/*
+ * What a block's place in the file says about it, and what is known of the block at a place.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_PLACE_H
+#define TRACEBED_PLACE_H
+
+#include "format/block.h"
+#include "reader/core/file/reader_state.h"
+
+/*
+ * The values that the header of a block at 'page' and 'cell' is checked against, given the current state of the file.
+ */
+struct tbed_block_place tbed_place_make(const struct tbed_reader *reader, uint32_t page, uint32_t cell,
+                                        uint32_t shift, uint32_t cells_string_page);
+
+/* What is known of the block that is or was at a place, without checking its content. */
+struct tbed_block_facts {
+    enum tbed_block_kind kind; /* NONE: nothing is known */
+    uint32_t stream;
+    uint32_t sequence;
+    uint64_t first_tick, last_tick; /* equal if it is not sealed */
+};
+
+struct tbed_block_facts tbed_place_facts(const struct tbed_reader *reader, uint64_t page, uint32_t cell);
+
+#endif

@@ -1,0 +1,82 @@
+/*
+ * What the directory says about a page: stored by the page's owner when the page is claimed, begun, ended and sealed.
+ *
+ * The state is stored last, so a writer that is killed in between leaves an entry that says less than is there, and
+ * never more.
+ *
+ * Source: spec/format.md, sections 3.3 and 4.3.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "format/file/directory.h"
+#include "writer/pages/pages.h"
+
+static void words_store(uint8_t *to, const uint64_t *words, size_t count)
+{
+    for (size_t i = count; i-- > 0;)
+        tbed_word_store(to + 8 * i, words[i]);
+}
+
+void tbed_directory_page_begin(uint8_t *map, uint32_t page_nbytes, uint64_t page)
+{
+    uint64_t words[TBED_COPY_USED_NBYTES / 8];
+    uint8_t *at = map + page * page_nbytes;
+    tbed_directory_page_make(words, map, (uint32_t)page);
+    if (tbed_word_load(at) != words[0])
+        words_store(at, words, TBED_COPY_USED_NBYTES / 8);
+}
+
+struct tbed_disk_entry *tbed_entry_at(uint8_t *map, uint32_t page_nbytes, const uint8_t *block)
+{
+    uint64_t page = (uint64_t)(block - map) / page_nbytes;
+    return (struct tbed_disk_entry *)(void *)(map + tbed_directory_entry_offset(page_nbytes, page));
+}
+
+static void state_store(struct tbed_disk_entry *entry, enum tbed_entry_state state)
+{
+    __atomic_store_n(&entry->state, (uint8_t)state, __ATOMIC_RELEASE);
+}
+
+void tbed_entry_claim(struct tbed_disk_entry *entry, const struct tbed_disk_block *header)
+{
+    uint64_t words[TBED_ENTRY_NBYTES / 8];
+    bool has_string_page = header->kind == TBED_BLOCK_STRINGS || header->kind == TBED_BLOCK_CELLS;
+    struct tbed_disk_entry claimed = {
+        .state = TBED_ENTRY_CLAIMED,
+        .kind = header->kind,
+        .sequence = header->sequence,
+        .stream = header->stream,
+        .first_tick = header->first_tick,
+        .depth = has_string_page ? header->string_page : header->depth,
+    };
+    memcpy(words, &claimed, sizeof words);
+    words_store((uint8_t *)entry, words, TBED_ENTRY_NBYTES / 8);
+}
+
+void tbed_entry_begin(struct tbed_disk_entry *entry)
+{
+    state_store(entry, TBED_ENTRY_BEGUN);
+}
+
+void tbed_entry_end(struct tbed_disk_entry *entry, uint32_t used_nbytes, const struct tbed_block_ticks *ticks)
+{
+    __atomic_store_n((uint32_t *)(void *)&entry->used_nbytes, used_nbytes, __ATOMIC_RELAXED);
+    tbed_word_store(&entry->last_tick, ticks->last);
+    tbed_word_store(&entry->least_begin_tick, ticks->least_begin);
+    state_store(entry, TBED_ENTRY_ENDED);
+}
+
+void tbed_entry_seal(struct tbed_disk_entry *entry, uint64_t checksum)
+{
+    struct tbed_disk_entry sealed = *entry;
+    sealed.state = TBED_ENTRY_SEALED;
+    sealed.checksum = tbed_le32_make((uint32_t)checksum);
+    uint32_t check = tbed_entry_check_make(&sealed);
+    tbed_word_store(&entry->checksum, (uint64_t)check << 32 | (uint32_t)checksum);
+    state_store(entry, TBED_ENTRY_SEALED);
+}
+
+void tbed_entry_count_cell(struct tbed_disk_entry *entry)
+{
+    __atomic_fetch_add((uint16_t *)(void *)&entry->flags, 1, __ATOMIC_RELEASE);
+}
