@@ -7,7 +7,7 @@
 #include "format/base/sized.h"
 
 #include "format/checksum.h"
-#include "reader/core/file/reader_state.h"
+#include "reader/core/file/place.h"
 
 /* Past this many places, duplicates are no longer recognised: 16 MiB of hashes are enough for a hopeless file. */
 #define SEEN_MAX ((size_t)1 << 20)
@@ -60,6 +60,26 @@ void tbed_damage_tell(const struct tbed_reader *reader, enum tbed_status status,
         .page = offset / reader->header.page_nbytes,
         .cell = cell,
         .detail = detail,
+        .page_count = 1,
+    };
+    struct tbed_block_facts facts = tbed_place_facts(reader, damage.page, cell);
+    damage.kind = facts.kind;
+    damage.stream = facts.stream;
+    damage.sequence = facts.sequence;
+    damage.first_tick = facts.first_tick;
+    damage.last_tick = facts.last_tick;
+    tbed_damage_list_add(reader->damage, &damage);
+}
+
+void tbed_damage_tell_pages(const struct tbed_reader *reader, enum tbed_status status, uint64_t offset,
+                            uint64_t page_count, uint64_t detail)
+{
+    struct tbed_damage damage = {
+        .status = status,
+        .offset = offset,
+        .page = offset / reader->header.page_nbytes,
+        .detail = detail,
+        .page_count = page_count,
     };
     tbed_damage_list_add(reader->damage, &damage);
 }

@@ -26,9 +26,13 @@ void tbed_damage_list_free(struct tbed_damage_list *list);
 /* Adds it unless the same status has been reported for the same offset. If there is no memory, it is only counted. */
 void tbed_damage_list_add(struct tbed_damage_list *list, const struct tbed_damage *damage);
 
-/* Adds damage at 'offset' in the file; the page is computed from it. */
+/* Adds damage at 'offset' in the file; the page, and what is known of its block, are found from it. */
 void tbed_damage_tell(const struct tbed_reader *reader, enum tbed_status status, uint64_t offset,
                       uint32_t cell, uint64_t detail);
+
+/* The same for damage that concerns 'page_count' pages. */
+void tbed_damage_tell_pages(const struct tbed_reader *reader, enum tbed_status status, uint64_t offset,
+                            uint64_t page_count, uint64_t detail);
 
 /* The same for damage that concerns the file as a whole. */
 void tbed_damage_tell_file(const struct tbed_reader *reader, enum tbed_status status, uint64_t offset,

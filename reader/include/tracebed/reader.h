@@ -228,12 +228,18 @@ struct tbed_damage {
     uint64_t page;   /* its number; UINT64_MAX: not a page */
     uint32_t cell;
     uint64_t detail; /* the value found, if there is one */
+    /* The block that is or was there, as far as its header, or the directory, still says. */
+    enum tbed_block_kind kind;      /* NONE: unknown */
+    uint32_t stream;                /* 0: unknown; for strings, records and cells, the process */
+    uint32_t sequence;              /* its number among the stream's blocks of this kind */
+    uint64_t first_tick, last_tick; /* both 0: unknown; they are equal where only the first is known */
+    uint64_t page_count;            /* pages concerned, from 'page' on; 0: not a page */
 };
 
 /*
- * The damage found so far: in headers and records when the file was opened, and wherever cursors and string walks have
- * been since. Each place is listed once, in the order found. Returns false past the last. At most TBED_DAMAGE_KEPT_MAX
- * places are kept; tbed_damage_count() counts all.
+ * The damage found so far: in the directory and in records when the file was opened, and wherever cursors and string
+ * walks have been since. Each place is listed once, in the order found. Returns false past the last. At most
+ * TBED_DAMAGE_KEPT_MAX places are kept; tbed_damage_count() counts all.
  */
 #define TBED_DAMAGE_KEPT_MAX 10000u
 static inline bool tbed_damage_get(const struct tbed_reader *reader, size_t index,

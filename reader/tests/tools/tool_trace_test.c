@@ -204,7 +204,9 @@ static void verify_names_the_place_of_damage(void **state)
     free(bytes);
     spoil(path, offset);
     EXPECT(1, ": damaged in ", "", "verify", path);
-    EXPECT(1, "BLOCK_CHECKSUM: the checksum does not match\n", "", "verify", path);
+    EXPECT(1, "BLOCK_CHECKSUM: the checksum does not match; strings of process 1, block 0, ", "", "verify",
+           path);
+    EXPECT(1, ",\"kind\":\"strings\",\"stream\":1,\"sequence\":0,", "", "verify", "--json", path);
     EXPECT(1, "\"check\":\"BLOCK_CHECKSUM\",", "", "verify", "--json", path);
     EXPECT(1, "", "", "verify", "-q", path);
 }

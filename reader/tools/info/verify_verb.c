@@ -108,7 +108,8 @@ static bool damage_at(const struct check *check, size_t index, struct tbed_damag
 {
     const struct tbed_import_report *foreign = check->foreign;
     if (check->reader == NULL) {
-        *damage = (struct tbed_damage){check->error.status, check->error.offset, 0, 0, check->error.detail};
+        *damage = (struct tbed_damage){
+            .status = check->error.status, .offset = check->error.offset, .detail = check->error.detail};
         return index == 0;
     }
     size_t foreign_count = 0;
@@ -118,7 +119,8 @@ static bool damage_at(const struct check *check, size_t index, struct tbed_damag
     if (index >= foreign_count)
         return tbed_damage_get(check->reader, index - foreign_count, damage);
     const struct tbed_import_damage *found = &foreign->damages[index];
-    *damage = (struct tbed_damage){found->status, found->offset, UINT64_MAX, 0, found->detail};
+    *damage = (struct tbed_damage){
+        .status = found->status, .offset = found->offset, .page = UINT64_MAX, .detail = found->detail};
     return true;
 }
 
@@ -176,8 +178,10 @@ static void put_damage(const struct check *check)
             printf("page %llu, cell %u: ", (unsigned long long)damage.page, damage.cell);
         else
             printf("the %s%sfile: ", part != NULL ? part : "", part != NULL ? " " : "");
-        printf("%s: %s%s\n", tbed_status_name(damage.status), tbed_status_text(damage.status),
+        printf("%s: %s%s", tbed_status_name(damage.status), tbed_status_text(damage.status),
                tool_profile_stream(damage.status, damage.offset, damage.detail));
+        tool_print_damaged_block(stdout, check->reader, &check->info, &damage);
+        putchar('\n');
     }
     if (check->damage_count > index)
         put_counted("  and ", check->damage_count - index, "more place"), putchar('\n');
@@ -238,6 +242,7 @@ static void json_damage(struct tbed_json *out, const struct check *check)
             tbed_json_u64(out, "cell", damage.cell);
         }
         tbed_json_u64(out, "detail", damage.detail);
+        tool_json_damaged_block(out, check->reader, &check->info, &damage);
         tbed_json_object_close(out);
     }
     tbed_json_array_close(out);

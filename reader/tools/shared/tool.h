@@ -135,8 +135,14 @@ uint64_t tool_damage_count(const struct tbed_reader *reader);
 /* Reports the damage found so far on standard error: a count and the first few. */
 void tool_tell_damage(const char *path, const struct tbed_reader *reader);
 
-/* Prints the description of one damage, escaped: "page 3, cell 1: the checksum does not match (…)". */
-void tool_print_damage(FILE *out, const struct tbed_damage *damage);
+/* Prints what is known of the damaged block: "; events of stream 3, block 7, 1.20 ms to 3.40 ms", or nothing. */
+void tool_print_damaged_block(FILE *out, const struct tbed_reader *reader, const struct tbed_trace_info *info,
+                              const struct tbed_damage *damage);
+void tool_json_damaged_block(struct tbed_json *json, const struct tbed_reader *reader,
+                             const struct tbed_trace_info *info, const struct tbed_damage *damage);
+
+/* "events", "strings", … */
+const char *tool_block_kind(enum tbed_block_kind kind);
 
 /* The import report of the reader's trace; NULL if it was not imported. Valid until another file is opened. */
 const struct tbed_import_report *tool_foreign_report(const struct tbed_reader *reader);

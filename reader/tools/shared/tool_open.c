@@ -218,7 +218,65 @@ void tool_complain_open(const char *path, const struct tbed_error *error)
 
 /* ---- Damage ---- */
 
-void tool_print_damage(FILE *out, const struct tbed_damage *damage)
+static const char *const kind_names[] = {"nothing", "events", "strings", "records", "cells", "directory"};
+
+const char *tool_block_kind(enum tbed_block_kind kind)
+{
+    return kind < sizeof kind_names / sizeof kind_names[0] ? kind_names[kind] : "unknown";
+}
+
+static void print_tick(FILE *out, const struct tbed_reader *reader, const struct tbed_trace_info *info,
+                       uint64_t tick)
+{
+    char figure[32];
+    if (info->clock == TBED_CLOCK_USER)
+        fprintf(out, "tick %s", tool_format_count(figure, tick));
+    else
+        fputs(tool_format_ns(figure, (double)tbed_ticks_to_ns(reader, tick)), out);
+}
+
+void tool_print_damaged_block(FILE *out, const struct tbed_reader *reader, const struct tbed_trace_info *info,
+                              const struct tbed_damage *damage)
+{
+    char figure[32];
+    if (damage->page_count > 1)
+        fprintf(out, "; %s pages", tool_format_count(figure, damage->page_count));
+    if (damage->kind == TBED_BLOCK_NONE || damage->stream == 0)
+        return;
+    fprintf(out, "; %s of %s %u, block %u", tool_block_kind(damage->kind),
+            damage->kind == TBED_BLOCK_EVENTS ? "stream" : "process", damage->stream, damage->sequence);
+    if (damage->first_tick == 0 && damage->last_tick == 0)
+        return;
+    fputs(damage->first_tick == damage->last_tick ? ", from " : ", ", out);
+    print_tick(out, reader, info, damage->first_tick);
+    if (damage->first_tick == damage->last_tick) /* the end is unknown */
+        return;
+    fputs(" to ", out);
+    print_tick(out, reader, info, damage->last_tick);
+}
+
+void tool_json_damaged_block(struct tbed_json *json, const struct tbed_reader *reader,
+                             const struct tbed_trace_info *info, const struct tbed_damage *damage)
+{
+    if (damage->page_count > 1)
+        tbed_json_u64(json, "pages", damage->page_count);
+    if (damage->kind == TBED_BLOCK_NONE || damage->stream == 0)
+        return;
+    tbed_json_string(json, "kind", tool_block_kind(damage->kind));
+    tbed_json_u64(json, "stream", damage->stream);
+    tbed_json_u64(json, "sequence", damage->sequence);
+    if (damage->first_tick == 0 && damage->last_tick == 0)
+        return;
+    tbed_json_u64(json, "first_tick", damage->first_tick);
+    tbed_json_u64(json, "last_tick", damage->last_tick);
+    if (info->clock == TBED_CLOCK_USER)
+        return;
+    tbed_json_i64(json, "first_ns", tbed_ticks_to_ns(reader, damage->first_tick));
+    tbed_json_i64(json, "last_ns", tbed_ticks_to_ns(reader, damage->last_tick));
+}
+
+static void print_damage(FILE *out, const struct tbed_reader *reader, const struct tbed_trace_info *info,
+                         const struct tbed_damage *damage)
 {
     if (damage->page != UINT64_MAX && damage->cell != 0)
         fprintf(out, "page %llu, cell %u: ", (unsigned long long)damage->page, damage->cell);
@@ -227,6 +285,7 @@ void tool_print_damage(FILE *out, const struct tbed_damage *damage)
     fprintf(out, "%s (%s", tbed_status_text(damage->status), tbed_status_name(damage->status));
     if (damage->offset != UINT64_MAX)
         fprintf(out, ", offset %llu", (unsigned long long)damage->offset);
+    tool_print_damaged_block(out, reader, info, damage);
     fputs(")\n", out);
 }
 
@@ -242,10 +301,12 @@ void tool_tell_damage(const char *path, const struct tbed_reader *reader)
 {
     const struct tbed_import_report *foreign = tool_foreign_report(reader);
     uint64_t count = tool_damage_count(reader);
+    struct tbed_trace_info info;
     struct tbed_damage damage;
     size_t told = 0;
     if (count == 0)
         return;
+    tbed_reader_info(reader, &info);
     tell_places(path, count);
     for (; foreign != NULL && told < DAMAGE_TOLD_MAX && told < foreign->damage_count; told++) {
         fputs("  ", stderr);
@@ -253,7 +314,7 @@ void tool_tell_damage(const char *path, const struct tbed_reader *reader)
     }
     for (size_t i = 0; told < DAMAGE_TOLD_MAX && tbed_damage_get(reader, i, &damage); i++, told++) {
         fputs("  ", stderr);
-        tool_print_damage(stderr, &damage);
+        print_damage(stderr, reader, &info, &damage);
     }
     tool_hint("Run 'tracebed verify' to list all of it.");
 }
