@@ -136,8 +136,8 @@ enum tbed_status tbed_block_stack_check(const uint8_t *block, uint32_t stored_co
 {
     for (uint32_t i = 0; i < stored_count; i++) {
         uint32_t offset = TBED_BLOCK_HEADER_NBYTES + i * TBED_STACK_ENTRY_NBYTES;
-        uint64_t id_and_zero = tbed_word_load(block + offset + offsetof(struct tbed_disk_open_span, id));
-        if (id_and_zero > TBED_ID_MAX) {
+        uint64_t id_and_flags = tbed_word_load(block + offset + offsetof(struct tbed_disk_open_span, id));
+        if ((id_and_flags & ~((uint64_t)TBED_OPEN_SPAN_INHERITED << 32)) > TBED_ID_MAX) {
             *offset_ret = offset;
             return TBED_ERR_EVENT_STACK;
         }

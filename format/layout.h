@@ -138,8 +138,9 @@ _Static_assert(sizeof(struct tbed_disk_block) == TBED_BLOCK_HEADER_NBYTES, "sect
 struct tbed_disk_open_span {
     tbed_le64 begin_tick;
     tbed_le32 id;
-    tbed_le32 zero;
+    tbed_le32 flags;
 };
+#define TBED_OPEN_SPAN_INHERITED 1u
 _Static_assert(sizeof(struct tbed_disk_open_span) == TBED_STACK_ENTRY_NBYTES, "section 4.2");
 
 /* Section 7. The first eight bytes are one word, stored last. */

@@ -295,7 +295,7 @@ def walk(trace, blocks, read, zero_name):
         at = block.content
         try:
             for span in range(block.start + 64, at, 16):
-                need(u32(data, span + 8) <= ID_MAX and u32(data, span + 12) == 0, "EVENT_STACK")
+                need(u32(data, span + 8) <= ID_MAX and u32(data, span + 12) <= 1, "EVENT_STACK")
             while at < block.end and u64(data, at):
                 lines, nbytes = read(trace, block, at)
                 yield from lines

@@ -86,7 +86,7 @@ static void add_block_behind_bad_stack(struct golden_file *file)
     struct tbed_disk_block *block = (struct tbed_disk_block *)(file->bytes + offset);
     memcpy(block, file->bytes + AT_EVENTS, GOLDEN_PAGE_NBYTES);
     block->page = tbed_le32_make(4);
-    file->bytes[AT_SPAN + 12] = 1;
+    file->bytes[AT_SPAN + 12] = 2;
     header_of(file)->page_count = tbed_le64_make(5);
 }
 

@@ -74,7 +74,7 @@ const struct golden_case golden_event_cases[] = {
     {"EVENT_ARGUMENT-packed_eight", "EVENT_ARGUMENT@8312", 0, 0, 4,
      WORD(AT_EXTENDED + 8, PACKED_HEAD(8, 0xAAAAAAA))},
     {"EVENT_ZERO", "EVENT_ZERO@8280", 0, 0, 6, WORD(AT_INSTANT, 0)},
-    {"EVENT_STACK", "EVENT_STACK@8256", 0, 0, 7, .changes = {{AT_SPAN + 12, 4, 1}}},
+    {"EVENT_STACK", "EVENT_STACK@8256", 0, 0, 7, .changes = {{AT_SPAN + 12, 4, 2}}},
     {"EVENT_STACK-id", "EVENT_STACK@8256", 0, 0, 7, .changes = {{AT_SPAN + 8, 4, 0x40000000}}},
     {.name = NULL},
 };

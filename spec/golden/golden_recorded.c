@@ -407,20 +407,21 @@ static void write_fork(const char *folder)
     char path[4096];
     struct tbed_writer *writer = open_writer(path, folder);
     struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
-    uint32_t name = intern(writer, "before");
-    tbed_span_begin(recorder, name);
+    tbed_span_begin(recorder, intern(writer, "around"));
+    tbed_span_begin(recorder, intern(writer, "before"));
     pid_t child = fork();
     if (child == 0) {
         tbed_instant_record(recorder, intern(writer, "in the child"));
-        tbed_span_end(recorder); /* ends a span that its parent began */
+        tbed_span_end(recorder); /* ends a span that its parent began, and exits inside another */
         tbed_writer_close(writer);
         _exit(0);
     }
     wait_for(child);
     tbed_span_end(recorder);
+    tbed_span_end(recorder);
     tbed_writer_close(writer);
     settle_file(path, folder, "fork");
-    golden_expect(folder, "valid/fork - 5 0 4");
+    golden_expect(folder, "valid/fork - 6 0 6");
 }
 
 /* A program that is killed; with 'seals', the same trace after recovery. */

@@ -49,6 +49,8 @@ static bool stream_open(struct tbed_recorder_cold *cold, uint64_t tick, enum tbe
     tbed_state_unlock(file);
     if (!is_recorded)
         return false;
+    if (!tbed_cold_is_ours(cold))
+        tbed_stack_inherit(tbed_kept_of(cold->recorder), tick);
     cold->stream = (uint32_t)stream;
     cold->next_sequence = 0;
     cold->epoch = file->process.epoch;
@@ -75,7 +77,7 @@ void tbed_block_hand_over(struct tbed_recorder *recorder, struct tbed_recorder_c
 }
 
 /*
- * The first block of a stream is a cell if the record fits, so that a short thread takes 1 KiB instead of 64. Events
+ * The first block of a stream is a cell if the record and all open spans fit, so that a short thread takes 1 KiB instead of 64. Events
  * from elsewhere may come from any number of threads, all open at once: each gets a page only when it has filled as
  * much in cells, so that at most half of the file is empty. Cells use up addresses that strings need, so they get at
  * most half of them.
@@ -87,7 +89,9 @@ static bool wants_cell(const struct tbed_recorder_cold *cold, size_t needed_nbyt
     uint64_t string_pages_half = ((uint64_t)1 << 31) >> file->page_shift;
     if (file->clock.is_given && tbed_shared_load(&tbed_shared(file)->next_string_page) < string_pages_half)
         cell_count = file->page_nbytes / cell_nbytes;
-    return cold->next_sequence < cell_count && needed_nbytes <= cell_nbytes / 2;
+    uint32_t depth = tbed_stack_depth(tbed_kept_of(cold->recorder));
+    return cold->next_sequence < cell_count && needed_nbytes <= cell_nbytes / 2 &&
+           tbed_block_stored_count(cell_nbytes, depth) == depth;
 }
 
 /* If all pages are held, a recorder reuses its own page: what it recorded there is lost, not what comes next. */

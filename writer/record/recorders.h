@@ -43,7 +43,9 @@ struct tbed_recorder_cold {
     bool has_given_tid;
     uint64_t gap_count; /* drops that are not in the stream yet; atomic */
     uint32_t gap_cause;
-    size_t stack_nbytes; /* 0: the inline stack */
+    uint32_t inherited_count; /* open spans that a parent began before the fork, the outermost; at most */
+    uint64_t inherited_tick;  /* when they began for this process */
+    size_t stack_nbytes;      /* 0: the inline stack */
     struct tbed_open_span inline_stack[TBED_STACK_INLINE_COUNT];
 };
 _Static_assert(2 * 4096 + sizeof(struct tbed_slab) +

@@ -20,7 +20,9 @@ void tbed_stack_reset(struct tbed_recorder_kept *kept)
     if (cold->stack_nbytes != 0)
         tbed_pages_free(kept->stack, cold->stack_nbytes);
     cold->stack_nbytes = 0;
+    cold->inherited_count = 0;
     kept->stack = kept->top = kept->floor = cold->inline_stack;
+    memset(cold->inline_stack, 0, sizeof cold->inline_stack);
     kept->limit = kept->stack + TBED_STACK_INLINE_COUNT;
     kept->deep_count = 0;
 }
@@ -28,6 +30,25 @@ void tbed_stack_reset(struct tbed_recorder_kept *kept)
 uint32_t tbed_stack_depth(const struct tbed_recorder_kept *kept)
 {
     return (uint32_t)(kept->top - kept->stack) + kept->deep_count;
+}
+
+void tbed_stack_inherit(struct tbed_recorder_kept *kept, uint64_t tick)
+{
+    struct tbed_recorder_cold *cold = kept->cold;
+    cold->inherited_tick = tick;
+    cold->inherited_count = (uint32_t)(kept->top - kept->stack);
+    for (uint32_t i = 0; i < cold->inherited_count; i++)
+        kept->stack[i].begin_tick = tick;
+}
+
+/*
+ * A span of our own at the place of an inherited one that has ended is recognized by its begin. If the clock stood
+ * still in between, it passes for inherited, which changes no time.
+ */
+static bool is_inherited(const struct tbed_recorder_kept *kept, uint32_t index)
+{
+    const struct tbed_recorder_cold *cold = kept->cold;
+    return index < cold->inherited_count && kept->stack[index].begin_tick == cold->inherited_tick;
 }
 
 uint8_t *tbed_stack_store(struct tbed_recorder_kept *kept, uint8_t *at, uint32_t stored)
@@ -41,6 +62,7 @@ uint8_t *tbed_stack_store(struct tbed_recorder_kept *kept, uint8_t *at, uint32_t
             kept->stack[index].dropped = 0;
             entry.begin_tick = tbed_le64_make(kept->stack[index].begin_tick);
             entry.id = tbed_le32_make(kept->stack[index].id & TBED_ID_MAX);
+            entry.flags = tbed_le32_make(is_inherited(kept, index) ? TBED_OPEN_SPAN_INHERITED : 0);
         }
         memcpy(at, &entry, sizeof entry);
         at += sizeof entry;
@@ -111,7 +133,8 @@ void tbed_span_pop(struct tbed_recorder *recorder)
     if (kept->deep_count != 0)
         kept->deep_count--;
     else if (kept->top != kept->stack)
-        kept->top--;
+        *--kept->top =
+            (struct tbed_open_span){0}; /* the fast path sets only the begin and the id of the next one */
     if (kept->floor > kept->top)
         kept->floor = kept->top;
     if (was_dropped) /* its begin is in no block */

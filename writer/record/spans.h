@@ -11,6 +11,11 @@
 /* ---- span_stack.c ---- */
 /* For a recorder that is opened or closed: no span is open. */
 void tbed_stack_reset(struct tbed_recorder_kept *kept);
+/*
+ * In a forked child: the spans that are open begin anew at 'tick', the child's first, so that no time belongs to both
+ * processes.
+ */
+void tbed_stack_inherit(struct tbed_recorder_kept *kept, uint64_t tick);
 uint32_t tbed_stack_depth(const struct tbed_recorder_kept *kept);
 /*
  * Writes the innermost 'stored' open spans. The block then knows all above 'floor', also if their begins were dropped.

@@ -39,3 +39,10 @@ void tbed_block_open_span(const struct tbed_block *block, uint32_t index, uint64
     *begin_tick_ret = tbed_word_load(span);
     *id_ret = tbed_word32_load(span + offsetof(struct tbed_disk_open_span, id)) & TBED_ID_MAX;
 }
+
+bool tbed_block_span_is_inherited(const struct tbed_block *block, uint32_t index)
+{
+    const uint8_t *span = block->bytes + TBED_BLOCK_HEADER_NBYTES + (size_t)index * TBED_STACK_ENTRY_NBYTES;
+    uint32_t flags = tbed_word32_load(span + offsetof(struct tbed_disk_open_span, flags));
+    return (flags & TBED_OPEN_SPAN_INHERITED) != 0;
+}

@@ -291,6 +291,8 @@ void tbed_stream_blocks(const struct tbed_reader *reader, uint32_t stream, size_
 /* One of the open spans that the block stores, 0 being the outermost. 'index' must be below 'stored_count'. */
 void tbed_block_open_span(const struct tbed_block *block, uint32_t index, uint64_t *begin_tick_ret,
                           uint32_t *id_ret);
+/* True if a parent process began it before the fork; its begin tick is that of the child's stream. */
+bool tbed_block_span_is_inherited(const struct tbed_block *block, uint32_t index);
 
 /* ---- Events ---- */
 

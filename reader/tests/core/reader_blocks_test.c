@@ -462,7 +462,7 @@ static void bad_stack_does_not_give_a_blocks_number_away(void **state)
     (void)state;
     three_make(&three);
     struct trace_block first = trace_events_begin_deep(&three.trace, 2, 1, 1, 1);
-    first.bytes[64 + 12] = 1;
+    first.bytes[64 + 12] = 2;
     trace_seal(&first);
     HEADER(three)->sequence = tbed_le32_make(1);
     trace_seal(&three.blocks[2]);

@@ -527,7 +527,7 @@ static void stored_stack_with_a_wide_id_is_refused(void **state)
     struct tbed_damage damage;
     (void)state;
     trace_event(&block, TBED_TAG_INSTANT, 1, 1);
-    block.bytes[64 + 16 + 12] = 1; /* the zero of the second span */
+    block.bytes[64 + 16 + 12] = 2; /* an unknown flag of the second span */
     trace_seal(&block);
     struct tbed_reader *reader = trace_open(&trace);
     assert_int_equal(trace_events(reader, 1, NULL, 0), 0);

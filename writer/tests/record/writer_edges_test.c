@@ -56,6 +56,50 @@ static void a_record_of_more_than_65536_words_is_dropped_wherever_it_would_fit(v
     free(text);
 }
 
+/*
+ * A span whose begin was dropped leaves its place on the stack to the next one, whose end has arguments, and whose
+ * recorder may be another thread's.
+ */
+static void a_dropped_begin_does_not_cost_a_later_span_its_end(void **state)
+{
+    (void)state;
+    const char *path = test_path("stale.tbed");
+    struct tbed_writer *writer = test_writer_open(path, NULL);
+    char *text = calloc(1, 600000);
+    struct tbed_argument large = {.type = TBED_ARG_TEXT, .nbytes = 600000, .value.text = text};
+    struct tbed_argument small = {.type = TBED_ARG_U64, .value.u64 = 1};
+    for (int round = 0; round < 2; round++) {
+        struct tbed_recorder *recorder = tbed_recorder_open(writer, round == 0 ? "first" : "second");
+        tbed_span_begin(recorder, 1);
+        tbed_span_begin_args(recorder, 2, &large, 1);
+        if (round == 0) /* the other is closed inside it */
+            tbed_span_end(recorder);
+        else
+            tbed_recorder_close(recorder);
+        if (round == 1)
+            recorder = tbed_recorder_open(writer, "third");
+        else
+            tbed_span_end(recorder);
+        tbed_span_begin(recorder, 3);
+        tbed_span_begin(recorder, 4);
+        tbed_span_end_args(recorder, &small, 1);
+        tbed_span_end_args(recorder, &small, 1);
+    }
+    tbed_writer_close(writer);
+    struct tbed_reader *reader = test_reader_open(path, true);
+    static const char *const names[] = {"first", "third"};
+    for (int i = 0; i < 2; i++) {
+        size_t count, ends = 0;
+        struct tbed_event *events = test_events(reader, test_stream_named(reader, names[i]), &count);
+        for (size_t at = 0; at < count; at++)
+            ends += events[at].type == TBED_EVENT_END;
+        assert_int_equal(ends, i == 0 ? 3 : 2);
+        free(events);
+    }
+    tbed_reader_close(reader);
+    free(text);
+}
+
 /* Without memory for the stack a span is counted only, also across a new block. */
 static void spans_deeper_than_the_memory_are_survived(void **state)
 {
@@ -402,6 +446,7 @@ int main(void)
         cmocka_unit_test(a_handler_during_a_recorders_close_damages_nothing),
         cmocka_unit_test(a_handler_never_waits_for_its_own_thread),
         cmocka_unit_test(recording_leaves_errno_alone),
+        cmocka_unit_test(a_dropped_begin_does_not_cost_a_later_span_its_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
