@@ -1,8 +1,8 @@
 /*
  * The assembler: a merge of streams, each with the stack of its open spans.
  *
- * A block is entered before its first event is read. Spans that the preceding events left on the stack and that
- * the block does not store as open were left open there.
+ * A block is entered before its first event is read. Spans that the preceding events left on the stack, and that
+ * the block could store as open but does not, were left open there.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,7 +18,8 @@
 struct track {
     struct open_stack stack;
     uint32_t stream;
-    uint64_t last_tick; /* of the current block */
+    uint32_t sequence;  /* of the current block */
+    uint64_t last_tick; /* in it */
 };
 
 struct tbed_assembler {
@@ -51,15 +52,17 @@ static bool have_left(struct tbed_assembler *assembler, size_t count)
     return true;
 }
 
-/* All spans except the outermost 'kept'. */
-static void leave(struct tbed_assembler *assembler, struct track *track, size_t kept)
+/* Takes the spans that were left open before 'next', the innermost first. */
+static void leave(struct tbed_assembler *assembler, const struct track *track, const struct tbed_block *next)
 {
-    struct open_stack *stack = &track->stack;
-    if (!have_left(assembler, stack->count - kept))
+    const struct open_stack *stack = &track->stack;
+    if (!have_left(assembler, stack->count))
         return;
-    for (; stack->count > kept; stack->count--) {
+    for (size_t i = stack->count; i-- > 0;) {
+        if (!tbed_open_stack_is_left(stack, i, next))
+            continue;
         struct open_span *open = &assembler->left[assembler->left_count++];
-        *open = stack->items[stack->count - 1];
+        *open = stack->items[i];
         open->span.end_tick = track->last_tick;
     }
 }
@@ -100,16 +103,18 @@ static void enter_block(void *context, const struct tbed_block *block)
         assembler->is_out_of_memory = true;
         return;
     }
-    size_t kept = tbed_open_stack_kept(&track->stack, block);
-    leave(assembler, track, kept);
-    assembler->is_out_of_memory |= !tbed_open_stack_enter(&track->stack, block, kept);
+    bool continues = tbed_open_stack_continues(&track->stack, track->sequence, block);
+    leave(assembler, track, block);
+    assembler->is_out_of_memory |= !tbed_open_stack_enter(&track->stack, block, continues);
+    track->sequence = block->sequence;
     track->last_tick = block->first_tick;
 }
 
 static void leave_all(struct tbed_assembler *assembler)
 {
+    static const struct tbed_block none; /* in which no span is open */
     for (size_t i = 0; i < assembler->track_count; i++)
-        leave(assembler, &assembler->tracks[i], 0);
+        leave(assembler, &assembler->tracks[i], &none);
     assembler->is_at_end = true;
 }
 
@@ -174,8 +179,7 @@ static void give_left(struct tbed_assembler *assembler, struct tbed_step *step_r
 {
     const struct open_span *open = &assembler->left[assembler->left_at++];
     assembler->span = open->span;
-    *step_ret = (struct tbed_step){.kind = open->is_known ? TBED_STEP_OPEN : TBED_STEP_UNKNOWN,
-                                   .span = &assembler->span};
+    *step_ret = (struct tbed_step){.kind = tbed_open_span_left(open), .span = &assembler->span};
 }
 
 /* Reads the next event, or the spans that all streams leave open. */

@@ -49,6 +49,7 @@ static bool have_room(struct block_spans *spans, const struct tbed_block *block)
 {
     size_t word_count = (size_t)block->nbytes / 8, room = word_count + block->stored_count;
     spans->stack.count = 0;
+    spans->stack.deep = 0;
     if (!tbed_open_stack_reserve(&spans->stack, room))
         return false;
     if (room <= spans->room)
@@ -70,20 +71,18 @@ static inline void add_item(struct block_spans *spans, const struct tbed_assembl
         (struct block_span){span->begin_tick, span->end_tick, span->id, span->category, kind};
 }
 
-/* The span has been removed from the stack and began before the block: looks up its other properties. */
-static void find_begin(struct block_spans *spans, struct tbed_assembled *span)
+/* The span has been removed from the stack and began before the block. */
+static void find_category(struct block_spans *spans, struct tbed_assembled *span)
 {
-    struct before_span before;
     uint64_t depth = spans->stack.deep + spans->stack.count;
-    if (spans->has_categories && !tbed_reader_is_reused(spans->reader) &&
-        tbed_look_back(&spans->back, depth, &before))
-        span->category = before.category;
+    if (spans->has_categories && !tbed_reader_is_reused(spans->reader))
+        span->category = tbed_look_back_category(&spans->back, depth, span->begin_tick, span->id);
 }
 
 static inline void add_ended(struct block_spans *spans, struct tbed_assembled *span, enum tbed_step_kind kind)
 {
     if (!span->was_begun)
-        find_begin(spans, span);
+        find_category(spans, span);
     add_item(spans, span, kind);
 }
 
@@ -235,40 +234,32 @@ static void reverse(struct open_span *items, size_t count)
 }
 
 /*
- * Puts the spans that are deeper than the block stores at the bottom of the stack, as far out as they are known.
- * They are searched from the inside out, so they are first added at the top in reverse order.
+ * Puts the spans that are deeper than the block stores at the bottom of the stack, as far out as they are known and
+ * down to 'deep'. They are found from the inside out, so they are first added at the top in reverse order.
  */
-static bool find_deep(struct reading *reading)
+static bool find_deep(struct reading *reading, uint64_t deep)
 {
     struct block_spans *spans = reading->spans;
     struct open_stack *stack = &spans->stack;
-    size_t inner_count = stack->count;
-    struct before_span before;
+    size_t inner_count = stack->count, count;
+    const struct before_span *before;
     tbed_look_back_from(&spans->back, &spans->block, reading->index);
-    for (; stack->deep > 0 && tbed_look_back(&spans->back, stack->deep - 1, &before); stack->deep--) {
-        if (!tbed_open_stack_reserve(stack, 1))
+    while (stack->deep > deep && tbed_look_back_deeper(&spans->back, stack->deep, &before, &count)) {
+        if (!tbed_open_stack_reserve(stack, count))
             return false;
-        struct tbed_assembled span = {.begin_tick = before.begin_tick,
-                                      .stream = spans->block.stream,
-                                      .id = before.id,
-                                      .category = before.category,
-                                      .was_begun = true};
-        stack->items[stack->count++] = (struct open_span){span, before.begin_tick != 0};
+        for (stack->deep -= count; count-- > 0;) {
+            struct tbed_assembled span = {.begin_tick = before[count].begin_tick,
+                                          .stream = spans->block.stream,
+                                          .id = before[count].id,
+                                          .category = TBED_ID_INVALID,
+                                          .is_inherited = before[count].is_inherited};
+            stack->items[stack->count++] = (struct open_span){span, span.begin_tick != 0};
+        }
     }
     reverse(stack->items, stack->count);
     reverse(stack->items + (stack->count - inner_count), inner_count);
-    tbed_look_back_from(&spans->back, &spans->block, reading->index); /* for the inner ones */
+    tbed_look_back_from(&spans->back, &spans->block, reading->index); /* for categories */
     return true;
-}
-
-/*
- * Is the stack certain to be the one that 'next' starts with? Then only the spans that the block stores need
- * comparing.
- */
-static bool is_followed_by(const struct block_spans *spans, const struct tbed_block *next)
-{
-    return next->sequence == spans->block.sequence + 1 && !spans->is_damaged &&
-           next->depth == spans->stack.deep + spans->stack.count;
 }
 
 static bool have_items(struct block_spans *spans, size_t count)
@@ -283,26 +274,30 @@ static bool have_items(struct block_spans *spans, size_t count)
     return true;
 }
 
+/* If the next block continues this one, only spans that this one stores need comparing. */
 static bool leave_open(struct reading *reading)
 {
     struct block_spans *spans = reading->spans;
     struct open_stack *stack = &spans->stack;
     struct tbed_block next;
-    bool has_next = tbed_block_after(spans->reader, &spans->block, reading->index, &next);
-    bool is_sure = stack->deep == 0 || (has_next && is_followed_by(spans, &next));
-    if (!is_sure && !tbed_reader_is_reused(spans->reader) && !find_deep(reading))
+    if (!tbed_block_after(spans->reader, &spans->block, reading->index, &next))
+        next = (struct tbed_block){.depth = 0};
+    uint32_t stored = tbed_block_stored_depth(&next);
+    bool is_sure = stack->deep <= stored || tbed_reader_is_reused(spans->reader) ||
+                   tbed_open_stack_continues(stack, spans->block.sequence, &next);
+    if (!is_sure && !find_deep(reading, stored))
         return false;
-    size_t kept = has_next ? tbed_open_stack_kept(stack, &next) : 0;
-    if (!have_items(spans, spans->count + stack->count - kept))
+    if (!have_items(spans, spans->count + stack->count))
         return false;
-    while (stack->count > kept) {
+    while (stack->count > 0) {
         struct open_span *open = &stack->items[--stack->count];
+        if (!tbed_open_stack_is_left(stack, stack->count, &next))
+            continue;
         open->span.end_tick = reading->last_tick;
-        add_ended(spans, &open->span, open->is_known ? TBED_STEP_OPEN : TBED_STEP_UNKNOWN);
+        add_ended(spans, &open->span, tbed_open_span_left(open));
     }
-    uint64_t depth = has_next ? next.depth : 0;
-    if (kept == 0 && stack->deep > depth)
-        spans->unnamed_count += stack->deep - depth;
+    if (stack->deep > next.depth)
+        spans->unnamed_count += stack->deep - next.depth;
     return true;
 }
 
@@ -337,7 +332,7 @@ enum tbed_status tbed_block_spans_read(struct block_spans *spans, size_t index)
                                           .extended = true,
                                           .counter_value.nbytes = 8}};
     tbed_look_back_from(&spans->back, block, index);
-    if (!tbed_open_stack_enter(&spans->stack, block, 0))
+    if (!tbed_open_stack_enter(&spans->stack, block, false))
         return TBED_ERR_MEMORY;
     read_words(&reading);
     return leave_open(&reading) ? TBED_OK : TBED_ERR_MEMORY;

@@ -38,7 +38,7 @@ struct block_spans {
                   size_t word);
     void *other_context;
 
-    struct look_back back; /* the caller sets 'reader' and 'least_depths' */
+    struct look_back back; /* the caller sets 'reader' and 'passages' */
     struct open_stack stack;
     uint64_t *copy; /* of a block that may be reused while it is being read */
 };

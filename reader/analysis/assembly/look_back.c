@@ -5,17 +5,25 @@
  * If two spans end in a block, the second has fewer around it, so the search continues from the current
  * position.
  *
+ * Where events are missing between two blocks, only spans that the second one stores are known to have been open
+ * before them: the rule of tbed_open_stack_enter(), which the assembler uses.
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "reader/analysis/assembly/look_back.h"
 
 #include "format/event.h"
 #include "reader/analysis/assembly/neighbours.h"
+#include "reader/analysis/assembly/open_stack.h"
 
 #include <stdlib.h>
 
 /* In blocks; the begin of a span is not found further back than that. */
 #define LOOK_BACK_MAX 65536u
+
+/* A passage: the fewest spans that were open in the block, + 1, and whether the next one continues it. */
+#define PASSAGE_CONTINUES 0x80000000u
+#define PASSAGE_LEAST_MAX 0x7FFFFFFEu
 
 void tbed_look_back_free(struct look_back *back)
 {
@@ -26,6 +34,7 @@ void tbed_look_back_from(struct look_back *back, const struct tbed_block *block,
 {
     back->block = *block;
     back->block_index = back->index = index;
+    back->forgotten_depth = 0;
 }
 
 /* One span for each word and each stored span is enough. */
@@ -56,10 +65,11 @@ static int step_of(uint64_t word, const uint64_t *at, struct tbed_extended_head 
 
 static void load_stored(struct look_back *back, const struct tbed_block *block)
 {
-    back->replayed_depth = block->depth - block->stored_count;
+    back->replayed_depth = tbed_block_stored_depth(block);
     back->span_count = block->stored_count;
     for (uint32_t i = 0; i < block->stored_count; i++) {
         back->spans[i].category = TBED_ID_INVALID;
+        back->spans[i].is_inherited = tbed_block_span_is_inherited(block, i);
         tbed_block_open_span(block, i, &back->spans[i].begin_tick, &back->spans[i].id);
     }
 }
@@ -79,9 +89,9 @@ static uint64_t replay_block(struct look_back *back, const struct tbed_block *bl
         if (tbed_event_tag(word) == TBED_TAG_TIME)
             base += tbed_event_time_ticks(word);
         else if (step > 0)
-            back->spans[back->span_count++] =
-                (struct before_span){base + tbed_event_delta(word), tbed_event_id(word),
-                                     head.aux == 0 || head.aux > TBED_ID_MAX ? TBED_ID_INVALID : head.aux};
+            back->spans[back->span_count++] = (struct before_span){
+                base + tbed_event_delta(word), tbed_event_id(word),
+                head.aux == 0 || head.aux > TBED_ID_MAX ? TBED_ID_INVALID : head.aux, false};
         else if (step < 0 && back->span_count > 0)
             back->span_count--;
         else if (step < 0 && back->replayed_depth > 0)
@@ -93,53 +103,41 @@ static uint64_t replay_block(struct look_back *back, const struct tbed_block *bl
     return least;
 }
 
-/* False: no memory. */
+/* Sets 'spans' to those at the end of the current block. False: no memory. */
 static bool replay(struct look_back *back, uint64_t *least_ret)
 {
     if (!have_room(back, &back->block))
         return false;
     *least_ret = replay_block(back, &back->block);
-    uint32_t kept = *least_ret < UINT32_MAX ? (uint32_t)*least_ret + 1 : UINT32_MAX;
-    __atomic_store_n(&back->least_depths[back->block_index], kept, __ATOMIC_RELAXED);
     back->replayed = back->block_index + 1;
     return true;
 }
 
-/* True if the span began before the current block. */
-static bool is_too_deep(struct look_back *back, uint64_t depth)
+static bool is_replayed(struct look_back *back)
 {
-    uint64_t least = 0;
-    if (back->block_index == back->index)
-        return true;
-    uint32_t known = __atomic_load_n(&back->least_depths[back->block_index], __ATOMIC_RELAXED);
-    if (known != 0)
-        return known - 1 > depth;
-    return replay(back, &least) && least > depth;
+    uint64_t least;
+    return back->replayed == back->block_index + 1 || replay(back, &least);
+}
+
+/* That of the current block, the one before 'after'. 0: no memory. */
+static uint32_t find_passage(struct look_back *back, const struct tbed_block *after)
+{
+    uint32_t *place = &back->passages[back->block_index];
+    uint32_t passage = __atomic_load_n(place, __ATOMIC_RELAXED);
+    uint64_t least;
+    if (passage != 0 || !replay(back, &least))
+        return passage;
+    passage = least < PASSAGE_LEAST_MAX ? (uint32_t)least + 1 : PASSAGE_LEAST_MAX + 1;
+    if (after->sequence == back->block.sequence + 1 &&
+        after->depth == back->replayed_depth + back->span_count)
+        passage |= PASSAGE_CONTINUES;
+    __atomic_store_n(place, passage, __ATOMIC_RELAXED);
+    return passage;
 }
 
 /*
- * Blocks are missing between the current one and 'after': is the span at that depth one that was open before
- * them? The rule is that of tbed_open_stack_kept(), which the assembler uses.
- */
-static bool outlasts_gap(struct look_back *back, const struct tbed_block *after, uint64_t depth)
-{
-    uint64_t least, begin_tick, stored_depth = after->depth - after->stored_count;
-    uint32_t id;
-    if (back->replayed != back->block_index + 1 && !replay(back, &least))
-        return false;
-    uint64_t open_count = back->replayed_depth + back->span_count;
-    if (depth >= open_count || open_count < stored_depth)
-        return false;
-    if (depth < stored_depth || depth < back->replayed_depth)
-        return true;
-    const struct before_span *span = &back->spans[depth - back->replayed_depth];
-    tbed_block_open_span(after, (uint32_t)(depth - stored_depth), &begin_tick, &id);
-    return begin_tick == span->begin_tick && id == span->id;
-}
-
-/*
- * Moves back one block of the stream. False: earlier blocks have no information on the span; the current block
- * stays.
+ * Moves back one block of the stream. False: what earlier blocks say about a span at that depth does not apply; the
+ * current block stays.
  */
 static bool go_back(struct look_back *back, uint64_t depth)
 {
@@ -147,25 +145,50 @@ static bool go_back(struct look_back *back, uint64_t depth)
     size_t after_index = back->block_index;
     if (!tbed_block_previous(back->reader, &back->block, &back->block_index))
         return false;
-    bool is_next = back->block.sequence + 1 == after.sequence;
-    if (back->index - back->block_index <= LOOK_BACK_MAX && (is_next || outlasts_gap(back, &after, depth)))
+    uint32_t passage = find_passage(back, &after);
+    uint64_t forgotten = passage & PASSAGE_CONTINUES ? 0 : tbed_block_stored_depth(&after);
+    if (passage != 0 && depth >= forgotten && back->index - back->block_index <= LOOK_BACK_MAX) {
+        if (forgotten > back->forgotten_depth)
+            back->forgotten_depth = forgotten;
         return true;
+    }
     back->block = after;
     back->block_index = after_index;
     return false;
 }
 
-bool tbed_look_back(struct look_back *back, uint64_t depth, struct before_span *span_ret)
+/* The fewest spans that were open in the current block, which go_back() found. */
+static uint64_t least_of(const struct look_back *back)
 {
-    uint64_t least;
-    while (is_too_deep(back, depth))
+    uint32_t passage = __atomic_load_n(&back->passages[back->block_index], __ATOMIC_RELAXED);
+    return (passage & ~PASSAGE_CONTINUES) - 1;
+}
+
+uint32_t tbed_look_back_category(struct look_back *back, uint64_t depth, uint64_t begin_tick, uint32_t id)
+{
+    if (depth < back->forgotten_depth)
+        return TBED_ID_INVALID;
+    while (back->block_index == back->index || least_of(back) > depth)
         if (!go_back(back, depth))
+            return TBED_ID_INVALID;
+    if (!is_replayed(back) || depth < back->replayed_depth ||
+        depth - back->replayed_depth >= back->span_count)
+        return TBED_ID_INVALID;
+    const struct before_span *span = &back->spans[depth - back->replayed_depth];
+    return span->begin_tick == begin_tick && span->id == id ? span->category : TBED_ID_INVALID;
+}
+
+bool tbed_look_back_deeper(struct look_back *back, uint64_t depth, const struct before_span **spans_ret,
+                           size_t *count_ret)
+{
+    do
+        if (!go_back(back, depth - 1))
             return false;
-    if (back->replayed != back->block_index + 1 && !replay(back, &least))
+    while (tbed_block_stored_depth(&back->block) >= depth && least_of(back) >= depth);
+    if (!is_replayed(back) || back->replayed_depth >= depth ||
+        depth - back->replayed_depth > back->span_count)
         return false;
-    uint64_t place = depth - back->replayed_depth;
-    if (depth < back->replayed_depth || place >= back->span_count)
-        return false;
-    *span_ret = back->spans[place];
+    *spans_ret = back->spans;
+    *count_ret = (size_t)(depth - back->replayed_depth);
     return true;
 }

@@ -1,6 +1,6 @@
 /*
- * Looks up spans that are open at a block's start. The block stores at most their begin and id; everything else
- * is in the block where they began.
+ * Looks up spans that are open at a block's start. The block stores at most their begin and id, and only of the
+ * innermost; everything else is in earlier blocks. What is found is what the assembler knows at that point.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,16 +12,18 @@
 struct before_span {
     uint64_t begin_tick; /* 0: not known */
     uint32_t id, category;
+    bool is_inherited;
 };
 
-/* The caller sets 'reader' and 'least_depths' and zeros the rest; freed by tbed_look_back_free(). */
+/* The caller sets 'reader' and 'passages' and zeros the rest; freed by tbed_look_back_free(). */
 struct look_back {
     const struct tbed_reader *reader;
-    uint32_t *least_depths; /* by block: the fewest spans open in it, + 1; atomic; 0: not known yet; shared */
+    uint32_t *passages; /* what is known of each block, shared and atomic; 0: nothing; see look_back.c */
 
     size_t index;            /* the block whose start is looked up */
-    struct tbed_block block; /* the block that is searched for begins now */
+    struct tbed_block block; /* the block that is searched now */
     size_t block_index;
+    uint64_t forgotten_depth;  /* events are missing in between: nothing is known of spans below this depth */
     struct before_span *spans; /* open at the end of block 'replayed' - 1 */
     size_t span_room, span_count;
     size_t replayed;         /* 0: none */
@@ -32,10 +34,19 @@ struct look_back {
 void tbed_look_back_from(struct look_back *back, const struct tbed_block *block, size_t index);
 
 /*
- * Finds the span that has 'depth' spans around it; 'depth' must be lower than in the previous call for the same
- * block. False if the span is not known: it began too far back or in a missing block, or there was no memory.
+ * The category of a span that has 'depth' spans around it; 'depth' must be lower than in the previous call for the
+ * same block. INVALID if it has none or it is not known: the span began too far back or in a missing block, or
+ * there was no memory.
  */
-bool tbed_look_back(struct look_back *back, uint64_t depth, struct before_span *span_ret);
+uint32_t tbed_look_back_category(struct look_back *back, uint64_t depth, uint64_t begin_tick, uint32_t id);
+
+/*
+ * Finds spans with less than 'depth' spans around them, 'depth' being at most that of the block's outermost stored
+ * span and at most that of all spans found before. '*count_ret' of them are found, the innermost of which has
+ * 'depth' - 1 around it; '*spans_ret' is valid until the next call. False: no more are known.
+ */
+bool tbed_look_back_deeper(struct look_back *back, uint64_t depth, const struct before_span **spans_ret,
+                           size_t *count_ret);
 
 void tbed_look_back_free(struct look_back *back);
 

@@ -6,6 +6,7 @@
 #include "reader/analysis/assembly/open_stack.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 void tbed_open_stack_free(struct open_stack *stack)
 {
@@ -28,55 +29,62 @@ bool tbed_open_stack_reserve(struct open_stack *stack, size_t count)
 
 /* ---- From block to block ---- */
 
-/* The depth of the outermost span that the block stores. */
-static uint64_t stored_depth(const struct tbed_block *block)
+/* The span with 'depth' spans around it, which the block stores. */
+static struct open_span stored_span(const struct tbed_block *block, uint64_t depth)
 {
-    return block->depth - block->stored_count;
+    struct open_span open = {.span = {.stream = block->stream, .category = TBED_ID_INVALID}};
+    uint32_t index = (uint32_t)(depth - tbed_block_stored_depth(block));
+    tbed_block_open_span(block, index, &open.span.begin_tick, &open.span.id);
+    open.span.is_inherited = tbed_block_span_is_inherited(block, index);
+    open.is_known = open.span.begin_tick != 0; /* a begin at tick 0 looks like an unknown one */
+    return open;
 }
 
-/*
- * Is it the span that the block lists at that depth? Spans deeper than a block lists are assumed to be still
- * open.
- */
-static bool is_open_in(const struct tbed_assembled *span, uint64_t depth, const struct tbed_block *block)
+static bool is_same(const struct open_span *a, const struct open_span *b)
 {
-    uint64_t begin_tick;
-    uint32_t id;
-    if (depth < stored_depth(block))
+    return a->span.begin_tick == b->span.begin_tick && a->span.id == b->span.id;
+}
+
+bool tbed_open_stack_continues(const struct open_stack *stack, uint32_t sequence,
+                               const struct tbed_block *next)
+{
+    return next->sequence == sequence + 1 && next->depth == stack->deep + stack->count;
+}
+
+bool tbed_open_stack_is_left(const struct open_stack *stack, size_t index, const struct tbed_block *next)
+{
+    uint64_t depth = stack->deep + index;
+    if (depth >= next->depth)
         return true;
-    tbed_block_open_span(block, (uint32_t)(depth - stored_depth(block)), &begin_tick, &id);
-    return begin_tick == span->begin_tick && id == span->id;
+    if (depth < tbed_block_stored_depth(next))
+        return false;
+    struct open_span stored = stored_span(next, depth);
+    return !is_same(&stack->items[index], &stored);
 }
 
-size_t tbed_open_stack_kept(const struct open_stack *stack, const struct tbed_block *block)
+bool tbed_open_stack_enter(struct open_stack *stack, const struct tbed_block *block, bool continues)
 {
-    size_t kept = 0;
-    while (kept < stack->count && stack->deep + kept < block->depth &&
-           is_open_in(&stack->items[kept].span, stack->deep + kept, block))
-        kept++;
-    /*
-     * Nothing is known of spans between those kept and those that the block lists, so the stack is a different
-     * one.
-     */
-    return stack->deep + kept < stored_depth(block) ? 0 : kept;
-}
-
-bool tbed_open_stack_enter(struct open_stack *stack, const struct tbed_block *block, size_t kept)
-{
-    if (kept == 0)
-        stack->deep = stored_depth(block);
-    stack->count = kept;
+    uint64_t stored = tbed_block_stored_depth(block), deep = stored, end = stack->deep + stack->count;
     if (!tbed_open_stack_reserve(stack, block->stored_count))
         return false;
-    for (uint64_t depth = stored_depth(block); depth < block->depth; depth++) {
-        struct tbed_assembled span = {.stream = block->stream, .category = TBED_ID_INVALID};
-        tbed_block_open_span(block, (uint32_t)(depth - stored_depth(block)), &span.begin_tick, &span.id);
-        if (depth - stack->deep <
-            stack->count) /* a begin at tick 0 is indistinguishable from an unknown one */
-            stack->items[depth - stack->deep].is_known = span.begin_tick != 0;
-        else
-            stack->items[stack->count++] = (struct open_span){span, span.begin_tick != 0};
+    if (continues && stack->deep < stored)
+        deep = stack->deep;
+    /* The depths of the old stack that the new one has too. */
+    uint64_t old = stack->deep > deep ? stack->deep : deep, old_end = end < block->depth ? end : block->depth;
+    if (old < old_end)
+        memmove(stack->items + (old - deep), stack->items + (old - stack->deep),
+                (size_t)(old_end - old) * sizeof *stack->items);
+    for (uint64_t depth = stored; depth < block->depth; depth++) {
+        struct open_span *item = &stack->items[depth - deep], open = stored_span(block, depth);
+        if (depth >= old && depth < old_end && is_same(item, &open)) {
+            item->is_known = open.is_known; /* the rest is better known than from the block */
+            item->span.is_inherited = open.span.is_inherited;
+        } else {
+            *item = open;
+        }
     }
+    stack->deep = deep;
+    stack->count = (size_t)(block->depth - deep);
     return true;
 }
 

@@ -28,15 +28,28 @@ void tbed_open_stack_free(struct open_stack *stack);
 bool tbed_open_stack_reserve(struct open_stack *stack, size_t count);
 
 /*
- * How many of the spans, counted from the outermost, are still open at the start of 'block', the next existing
- * block of the stream. The others were left open.
+ * True if 'next' directly follows the block with the number 'sequence', at whose end the spans of the stack are
+ * open. Otherwise events are missing between the two.
  */
-size_t tbed_open_stack_kept(const struct open_stack *stack, const struct tbed_block *block);
+bool tbed_open_stack_continues(const struct open_stack *stack, uint32_t sequence,
+                               const struct tbed_block *next);
+
+/* Was items[index] left open before 'next'? That is, does 'next', which could list the span, not list it? */
+bool tbed_open_stack_is_left(const struct open_stack *stack, size_t index, const struct tbed_block *next);
 
 /*
- * Sets the stack to that of the block's start; 'kept' is the result of tbed_open_stack_kept(). False: no memory.
+ * Sets the stack to that of the block's start. Spans that the block does not store stay if it continues the one
+ * before; otherwise they are forgotten. False: no memory.
  */
-bool tbed_open_stack_enter(struct open_stack *stack, const struct tbed_block *block, size_t kept);
+bool tbed_open_stack_enter(struct open_stack *stack, const struct tbed_block *block, bool continues);
+
+/* How a span ends that no event ends. */
+static inline enum tbed_step_kind tbed_open_span_left(const struct open_span *open)
+{
+    if (!open->is_known)
+        return TBED_STEP_UNKNOWN;
+    return open->span.is_inherited ? TBED_STEP_END : TBED_STEP_OPEN;
+}
 
 /*
  * Removes the innermost span, ended by an END or a LEAVE. TBED_STEP_OPEN: it never ends, and the caller sets its
@@ -44,6 +57,12 @@ bool tbed_open_stack_enter(struct open_stack *stack, const struct tbed_block *bl
  */
 enum tbed_step_kind tbed_open_stack_end(struct open_stack *stack, const struct tbed_event *event,
                                         struct tbed_assembled *span_ret);
+
+/* The depth of the outermost span that the block stores. */
+static inline uint32_t tbed_block_stored_depth(const struct tbed_block *block)
+{
+    return block->depth - block->stored_count;
+}
 
 static inline struct tbed_assembled tbed_span_of_event(const struct tbed_event *event)
 {

@@ -41,7 +41,7 @@ struct job {
     struct item *items;
     size_t item_count, process_count;
     uint32_t deeper_label;
-    uint32_t *least_depths; /* struct look_back */
+    uint32_t *passages; /* struct look_back */
 };
 
 struct worker {
@@ -263,7 +263,7 @@ static enum tbed_status make_named_root(struct worker *worker, const struct job 
 static enum tbed_status open_worker(struct worker *worker, const struct job *job)
 {
     worker->spans.reader = worker->spans.back.reader = job->reader;
-    worker->spans.back.least_depths = job->least_depths;
+    worker->spans.back.passages = job->passages;
     worker->spans.other = count_other;
     worker->spans.other_context = worker;
     return tbed_stack_tree_open(&worker->tree);
@@ -406,8 +406,8 @@ static enum tbed_status make(struct tbed_stacks *stacks, struct tbed_reader *rea
     tbed_reader_info(reader, &info);
     struct job job = {
         .reader = reader, .options = options, .labels = &stacks->labels, .resolution = info.resolution_ticks};
-    job.least_depths = calloc(tbed_event_block_count(reader) + 1, sizeof *job.least_depths);
-    enum tbed_status status = job.least_depths != NULL ? TBED_OK : TBED_ERR_MEMORY;
+    job.passages = calloc(tbed_event_block_count(reader) + 1, sizeof *job.passages);
+    enum tbed_status status = job.passages != NULL ? TBED_OK : TBED_ERR_MEMORY;
     if (status == TBED_OK)
         status = tbed_stack_labels_open(&stacks->labels, reader, options);
     if (status == TBED_OK)
@@ -417,7 +417,7 @@ static enum tbed_status make(struct tbed_stacks *stacks, struct tbed_reader *rea
     if (status == TBED_OK)
         status = read_all(stacks, &job, root, tbed_worker_count(options->thread_count, job.item_count));
     free(job.items);
-    free(job.least_depths);
+    free(job.passages);
     return status;
 }
 

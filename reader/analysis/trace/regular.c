@@ -327,6 +327,19 @@ static size_t kept_frames(const struct scan *scan, const struct tbed_block *next
     return kept;
 }
 
+/* The innermost frame, which no event has ended, was inherited: it was there, and so, when the block began. */
+static bool is_inherited(const struct scan *scan)
+{
+    const struct regular_frame *frame = scan->top;
+    size_t index = (size_t)(frame - scan->trace->frames) - 1;
+    uint64_t begin_tick;
+    uint32_t id;
+    if (index >= scan->block->stored_count || !tbed_block_span_is_inherited(scan->block, (uint32_t)index))
+        return false;
+    tbed_block_open_span(scan->block, (uint32_t)index, &begin_tick, &id);
+    return begin_tick == frame->begin_tick && id == frame->id;
+}
+
 /*
  * Spans that the next block does not store as open were left open here; one that is open only there began in
  * between.
@@ -342,11 +355,12 @@ static void leave_open(struct scan *scan)
         scan->is_irregular |= next.depth != next.stored_count || next.first_tick < scan->previous;
         if (kept < next.stored_count) {
             tbed_block_open_span(&next, (uint32_t)kept, &begin_tick, &id);
-            scan->is_irregular |= begin_tick < scan->previous;
+            scan->is_irregular |= begin_tick <= scan->previous;
         }
     }
     for (; scan->top > scan->trace->frames + kept && !scan->is_irregular;) {
-        tbed_stat_count_open(scan->worker, scan->top->id);
+        if (!is_inherited(scan))
+            tbed_stat_count_open(scan->worker, scan->top->id);
         end_known(scan, scan->previous);
     }
 }
@@ -389,5 +403,6 @@ bool tbed_stat_take_regular(struct trace_worker *trace, size_t index)
     if (!scan.is_irregular)
         tell_hull(&scan);
     worker->totals.block_count++;
+    worker->totals.inherited_count += trace_inherited_count(&block);
     return !scan.is_irregular;
 }

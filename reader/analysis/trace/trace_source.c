@@ -53,7 +53,7 @@ static struct trace_worker *trace_worker_of(struct stat_worker *worker)
         trace->spans.has_categories = true;
         trace->spans.other_context = trace;
         trace->spans.back.reader = source->reader;
-        trace->spans.back.least_depths = source->least_depths;
+        trace->spans.back.passages = source->passages;
         worker->scratch = trace;
         worker->free_scratch = free_trace_worker;
     }
@@ -66,6 +66,7 @@ static void count_block(struct stat_worker *worker, const struct block_spans *sp
 {
     struct tbed_statistics_totals *totals = &worker->totals;
     totals->block_count++;
+    totals->inherited_count += trace_inherited_count(&spans->block);
     totals->damaged_block_count += spans->is_damaged;
     totals->begin_count += spans->begin_count;
     totals->end_count += spans->end_count;
@@ -256,14 +257,14 @@ enum tbed_status tbed_stat_make_trace(struct tbed_reader *reader, const struct t
     enum tbed_status status = tbed_analysis_options_load(given, &trace.options);
     if (status != TBED_OK)
         return status;
-    trace.least_depths = calloc(block_count + 1, sizeof *trace.least_depths);
+    trace.passages = calloc(block_count + 1, sizeof *trace.passages);
     trace.is_general = calloc(block_count + 1, sizeof *trace.is_general);
     status = TBED_ERR_MEMORY;
     if (trace.is_general != NULL)
         memset(trace.is_general, all_general, block_count + 1);
-    if (trace.least_depths != NULL && trace.is_general != NULL)
+    if (trace.passages != NULL && trace.is_general != NULL)
         status = make(&trace, statistics_ret);
-    free(trace.least_depths);
+    free(trace.passages);
     free(trace.is_general);
     return status;
 }

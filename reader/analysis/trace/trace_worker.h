@@ -18,9 +18,9 @@ struct regular_frame {
 struct trace_source {
     struct tbed_reader *reader;
     struct tbed_analysis_options options;
-    uint32_t *least_depths; /* struct look_back */
-    uint8_t *is_general;    /* by the number of a stream's first block; atomic */
-    bool must_repeat;       /* atomic: a stream that was taken as regular turned out not to be */
+    uint32_t *passages;  /* struct look_back */
+    uint8_t *is_general; /* by the number of a stream's first block; atomic */
+    bool must_repeat;    /* atomic: a stream that was taken as regular turned out not to be */
 };
 
 #define TRACE_STRING_BLOCKS 16u
@@ -35,6 +35,17 @@ struct trace_worker {
     uint64_t *copy;                                 /* of a block that may be reused meanwhile */
     struct tbed_block strings[TRACE_STRING_BLOCKS]; /* the string blocks of earlier lookups, by their page */
 };
+
+/* How many spans a forked child goes on with that its parent began; counted in the first block of its stream. */
+static inline uint64_t trace_inherited_count(const struct tbed_block *block)
+{
+    uint64_t count = 0;
+    if (block->sequence != 0)
+        return 0;
+    for (uint32_t i = 0; i < block->stored_count; i++)
+        count += tbed_block_span_is_inherited(block, i);
+    return count;
+}
 
 /* Takes an event that neither begins nor ends a span; 'word' is its position in the block. */
 void tbed_stat_take_other(struct trace_worker *trace, const struct tbed_event *event, uint32_t stream,

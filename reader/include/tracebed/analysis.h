@@ -65,9 +65,15 @@ struct tbed_analysis_options {
  *
  * Ends:    an END ends the innermost open span of its stream; a LEAVE says when it ends, or that it never does. A SPAN
  *          event is a whole span, which need not nest.
- * Open:    a span that never ended lasts until the last tick of its stream. One that was open where blocks of its stream
- *          are missing, and that the next block does not list as open, lasts until the last tick before the gap. It
- *          counts like any other span, and as open besides.
+ * Open:    a span that never ended lasts until the last tick of its stream. One that was open where events of its stream
+ *          are missing, and that the next block could list as open but does not, lasts until the last tick before the
+ *          gap. It counts like any other span, and as open besides.
+ * Gaps:    a block lists only the innermost of its open spans. Nothing is known of the others if events are missing
+ *          before it: until a later block lists them or they end, which gives their begins but not their categories and
+ *          arguments. If neither happens, they are only counted ('unnamed_open_count').
+ * Forked:  a span that is open when a process forks goes on in the child as a span of the child's stream, which begins with
+ *          that stream. So no time counts twice. If nothing ends it, the child ended inside it (exit, exec): it ends with the
+ *          last event of its stream, and is not open.
  * Unknown: a span whose begin is not known has no time. It is a step of its own, and counted by every analysis.
  * Order:   spans come in the order of the events that end them; those that never ended come last, the innermost first. Nesting is
  *          defined backwards in this order: see "Nesting" below.
@@ -87,6 +93,7 @@ struct tbed_assembled {
     uint32_t category; /* INVALID: none, or unknown */
     bool
         was_begun; /* its BEGIN or SPAN is in the trace; otherwise only later blocks or its END give its begin */
+    bool is_inherited;       /* a parent process began it before the fork */
     uint32_t argument_count; /* of its BEGIN or SPAN */
     struct tbed_arguments arguments;
 };
@@ -102,7 +109,7 @@ enum tbed_step_kind {
 struct tbed_step {
     enum tbed_step_kind kind;
     const struct tbed_assembled *span; /* NULL: EVENT */
-    const struct tbed_event *event;    /* NULL: the span never ended */
+    const struct tbed_event *event;    /* NULL: no event ended the span */
     size_t depth;                      /* open spans of the stream around this one, or around the event */
 };
 
@@ -241,6 +248,7 @@ struct tbed_statistics_totals {
     uint64_t span_count;          /* spans in the rows, which have a known begin */
     uint64_t open_span_count;     /* among them, those that never ended */
     uint64_t unknown_begin_count; /* spans without a known begin, which have no time */
+    uint64_t inherited_count;     /* spans in the rows that go on in a forked child what its parent began */
     uint64_t span_ticks;     /* summed over streams: the latest end of their spans minus the earliest begin */
     uint64_t stream_count;   /* streams with spans */
     uint64_t inverted_count; /* spans that end before they begin */

@@ -53,6 +53,7 @@ struct stream {
     unsigned depth;
 };
 
+static pid_t child = -1;
 static uint64_t state;
 static struct tbed_writer *writer;
 static uint32_t labels[LABEL_COUNT][2], categories[CATEGORY_COUNT], message_formats[4];
@@ -194,6 +195,13 @@ static void step(struct stream *stream)
         end(stream);
 }
 
+/* The child goes on in the spans that are open. */
+static void fork_inside(void)
+{
+    child = fork();
+    state += child == 0;
+}
+
 static void record_streams(unsigned event_count)
 {
     struct stream streams[STREAM_MAX] = {{0}};
@@ -206,8 +214,11 @@ static void record_streams(unsigned event_count)
             is_given ? tbed_recorder_open_given(writer, name, 100u * (unsigned)getpid() + (unsigned)i)
                      : tbed_track_open(writer, name);
     }
-    for (unsigned i = 0; i < event_count; i++)
+    for (unsigned i = 0; i < event_count; i++) {
+        if (forks && i == event_count / 3)
+            fork_inside();
         step(&streams[below(count)]);
+    }
     for (size_t i = 0; i < count && !is_killed; i++) {
         while (streams[i].depth > 0 && !(leaves_open && chance(10)))
             end(&streams[i]);
@@ -253,8 +264,6 @@ int main(int argument_count, char **arguments)
     if (!open_writer(arguments[2]))
         return 1;
     unsigned event_count = 20 + (unsigned)below(is_deep || is_ring ? 6000 : 1500);
-    pid_t child = forks ? fork() : -1;
-    state += child == 0;
     record_streams(event_count);
     if (child > 0)
         waitpid(child, NULL, 0);

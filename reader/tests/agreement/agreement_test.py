@@ -39,7 +39,7 @@ BUILD = os.path.join(ROOT, os.environ.get("TBED_BUILD", "build/release"))
 TRACEBED = os.path.join(BUILD, "tracebed")
 TRACES = os.path.join(ROOT, "..", "shared", "traces")
 IS_LONG = bool(os.environ.get("TBED_LONG"))
-RANDOM_COUNT = 690 if IS_LONG else 46
+RANDOM_COUNT = 870 if IS_LONG else 58
 SECONDS = 120
 SHOWN = 4
 PROFILE_NBYTES_MAX = 10 ** 9 if IS_LONG else 4 * 10 ** 5  # the decoder in Python is slow
@@ -48,7 +48,9 @@ PROFILE_NBYTES_MAX = 10 ** 9 if IS_LONG else 4 * 10 ** 5  # the decoder in Pytho
 PROGRAMS = ("given", "given open", "given whole", "given pairs", "given others open", "given whole categories others",
             "counts whole given", "given ring", "given deep", "given deep open", "given killed whole", "given forks",
             "given resolution", "given missing", "given missing open", "given pairs others", "pairs", "forks others open",
-            "killed", "ring killed", "given back", "given whole back", "given resolution pairs open")
+            "killed", "ring killed", "given back", "given whole back", "given resolution pairs open",
+            "given deep missing open", "given whole missing categories", "given missing categories open",
+            "given deep missing categories", "given ring deep open", "given ring deep categories open")
 
 class Refused(Exception):
     pass

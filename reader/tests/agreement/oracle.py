@@ -111,8 +111,8 @@ def label_of(name):
 class Open:
     """What has begun. 'begin' is None where the writer no longer knew it."""
 
-    def __init__(self, label, begin, category=None):
-        self.label, self.begin, self.category = label, begin, category
+    def __init__(self, label, begin, category=None, is_inherited=False):
+        self.label, self.begin, self.category, self.is_inherited = label, begin, category, is_inherited
 
 
 class Stream:
@@ -123,24 +123,27 @@ class Stream:
         self.sequence, self.last = None, 0  # of the block at hand, and the latest tick in it
 
     def begin_block(self, block, stored):
-        """'stored': the innermost open spans at its start."""
+        """'stored': the innermost open spans at its start. The others are those of the block before, unless events
+        are missing between the two; then nothing is known of them."""
+        continues = self.sequence is not None and block.sequence == self.sequence + 1 and block.depth == self.depth
         self.sequence = block.sequence
         last_before, self.last = self.last, block.first_tick
         unstored = block.depth - len(stored)
         now = {at: opened for at, opened in self.stack.items() if at < unstored}
-        for at, (begin, label) in enumerate(stored, unstored):
+        for at, (begin, label, is_inherited) in enumerate(stored, unstored):
             old = self.stack.get(at)
             is_same = old is not None and (old.begin, old.label) == (begin or None, label)
-            now[at] = old if is_same else Open(label, begin or None)
+            now[at] = old if is_same else Open(label, begin or None, None, is_inherited)
         self.end_here([old for at, old in sorted(self.stack.items()) if now.get(at) is not old], last_before)
-        self.stack, self.depth = now, block.depth
+        self.stack = {at: opened for at, opened in now.items() if continues or at >= unstored}
+        self.depth = block.depth
 
     def end_here(self, opened, last):
         """Spans that never ended, or ended in blocks that are missing."""
         known = [each for each in opened if each.begin is not None]
         self.facts.unknown.update(each.label for each in opened if each.begin is None)
         for each in sorted(reversed(known), key=lambda each: -each.begin):
-            self.spans.append(Span(each.label, each.begin, last, each.category, True))
+            self.spans.append(Span(each.label, each.begin, last, each.category, not each.is_inherited))
 
     def end(self, event, label):
         self.depth = max(self.depth - 1, 0)
@@ -193,7 +196,7 @@ def read_trace(path):
     for block in events:
         stream = streams.setdefault(block.stream, Stream(facts))
         lines = list(decoder.walk(trace, [block], decoder.read_event, "EVENT_ZERO"))
-        stored = [(decoder.u64(data, at), id_label(trace, decoder.u32(data, at + 8)))
+        stored = [(decoder.u64(data, at), id_label(trace, decoder.u32(data, at + 8)), decoder.u32(data, at + 12))
                   for at in range(block.start + 64, block.content, 16)]
         stream.begin_block(block, stored)
         for event in lines:

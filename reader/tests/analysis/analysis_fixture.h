@@ -39,6 +39,7 @@ struct fixture_stream {
     uint64_t base, last_tick;
     struct fixture_span stack[FIXTURE_DEPTH];
     uint32_t depth;
+    uint32_t inherited; /* at first the outermost spans, begun at tick 1 before a fork */
 };
 
 struct fixture {
@@ -140,6 +141,8 @@ static inline void fixture_begin_block(struct fixture *f, uint32_t stream, uint6
     for (uint32_t i = s->depth - s->stored; i < s->depth; i++, span++) {
         span->begin_tick = tbed_le64_make(s->stack[i].tick);
         span->id = tbed_le32_make(s->stack[i].id);
+        span->flags =
+            tbed_le32_make(i < s->inherited && s->stack[i].tick == 1 ? TBED_OPEN_SPAN_INHERITED : 0);
     }
 }
 

@@ -166,6 +166,29 @@ static void deep_spans_are_known_as_far_as_their_begins_were_read(void **state)
     fixture_free(f);
 }
 
+/* Of 66 spans the block after the gap stores 64; the ends of the other two contain their begins. */
+static void deep_spans_of_a_gap_are_known_from_their_ends(void **state)
+{
+    (void)state;
+    char expected[4096];
+    size_t used = 0;
+    struct fixture *f = fixture_new(4096);
+    f->left_open = true;
+    for (unsigned i = 0; i < 66; i++) {
+        fixture_begin(f, 1, 100 + i, i + 1);
+        used += (size_t)sprintf(expected + used, "(%u ", i + 1);
+    }
+    fixture_begin_block(f, 1, 200);
+    size_t lost = f->streams[1].page;
+    fixture_begin_block(f, 1, 300);
+    for (unsigned i = 66; i-- > 0;) {
+        fixture_end(f, 1, 400 - i, false);
+        used += (size_t)sprintf(expected + used, ")%u:%u-%u%s", i + 1, 100 + i, 400 - i, i > 0 ? " " : "");
+    }
+    memset(fixture_page(f, lost), 0, f->page_nbytes);
+    expect_steps(f, expected);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -177,6 +200,7 @@ int main(void)
         cmocka_unit_test(gap_leaves_open_what_the_next_block_does_not_list),
         cmocka_unit_test(gap_tells_spans_apart_by_their_begins),
         cmocka_unit_test(deep_spans_are_known_as_far_as_their_begins_were_read),
+        cmocka_unit_test(deep_spans_of_a_gap_are_known_from_their_ends),
     };
     return cmocka_run_group_tests_name("assembler", tests, NULL, NULL);
 }

@@ -290,12 +290,23 @@ static void expect_agreement(struct fixture *f, unsigned threads)
     fixture_free(f);
 }
 
+/* Spans that a parent has begun; a fork gives them the tick 1. */
+static void inherit(struct fixture_stream *stream, uint64_t *random)
+{
+    stream->depth = stream->inherited = fixture_random(random) % 40;
+    for (uint32_t i = 0; i < stream->depth; i++) {
+        stream->stack[i].tick = 1;
+        stream->stack[i].id = 1 + fixture_random(random) % IDS;
+    }
+}
+
 static void run(unsigned odd, uint32_t depth_max, bool loses)
 {
     for (uint64_t seed = 1; seed <= 8; seed++) {
         uint64_t random = seed * 0x9E3779B97F4A7C15u + odd;
         struct fixture *f = fixture_new(4096);
         f->left_open = loses; /* nothing may be missing in a file that was closed */
+        inherit(&f->streams[1], &random);
         for (uint32_t stream = 1; stream <= STREAMS; stream++)
             random_stream(f, stream, stream == 2 ? odd : ODD_NOTHING, depth_max, &random);
         if (loses)
@@ -322,6 +333,12 @@ static void spans_deeper_than_a_block_stores_agree(void **state)
     run(ODD_NOTHING, 200, false);
 }
 
+static void deep_spans_with_missing_blocks_agree(void **state)
+{
+    (void)state;
+    run(ODD_NOTHING, 200, true);
+}
+
 static void streams_that_turn_out_to_be_different_agree(void **state)
 {
     (void)state;
@@ -342,6 +359,7 @@ int main(void)
         cmocka_unit_test(begins_and_ends_agree),
         cmocka_unit_test(blocks_that_are_missing_agree),
         cmocka_unit_test(spans_deeper_than_a_block_stores_agree),
+        cmocka_unit_test(deep_spans_with_missing_blocks_agree),
         cmocka_unit_test(streams_that_turn_out_to_be_different_agree),
         cmocka_unit_test(different_streams_with_missing_blocks_agree),
     };

@@ -170,6 +170,7 @@ static void json_totals(struct tbed_json *json, const struct tbed_statistics_tot
     tbed_json_u64(json, "decrease_count", totals->decrease_count);
     tbed_json_u64(json, "gap_count", totals->gap_count);
     tbed_json_u64(json, "unnamed_open_count", totals->unnamed_open_count);
+    tbed_json_u64(json, "inherited_count", totals->inherited_count);
     tbed_json_u64(json, "block_count", totals->block_count);
     tbed_json_u64(json, "bad_block_count", totals->bad_block_count);
     tbed_json_u64(json, "damaged_block_count", totals->damaged_block_count);

@@ -460,6 +460,16 @@ static void put_warning(uint64_t count, const char *one, const char *many)
     printf("%s\n", tool_plain());
 }
 
+/* Explains counts that are higher than those of the program's calls. */
+static void put_inherited(uint64_t count)
+{
+    if (count == 0)
+        return;
+    put_number(count, "span was", "spans were");
+    printf(" open at a fork, and %s in the child from its first event on.\n",
+           count == 1 ? "counts" : "count");
+}
+
 static void put_warnings(const struct report *report)
 {
     const struct tbed_statistics_totals *totals = &report->totals;
@@ -490,6 +500,7 @@ static void put_head(const struct report *report)
     fputs(", ", stdout);
     put_number(report->info.stream_count, "stream", "streams");
     putchar('\n');
+    put_inherited(report->totals.inherited_count);
     put_warnings(report);
     if (report->is_profile)
         report_profile_warnings(report);
