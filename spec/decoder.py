@@ -171,7 +171,7 @@ def check_shared(trace):
     data, size, claimed = trace.data, trace.page_size, u64(trace.data, 512)
     if data[608:612] not in (b"open", b"shut"):
         trace.tell("STATE")
-    zeros = ((trace.header.size, 512), (520, 576), (612, 616), (624, 640), (704, 768), (776, 1024))
+    zeros = ((trace.header.size, 512), (520, 576), (612, 616), (624, 640), (712, 768), (776, 1024))
     if not all(is_zero(data, begin, end) for begin, end in zeros):
         trace.tell("SHARED_ZERO")
     if trace.shut and u64(data, 768) != closing_checksum(trace, claimed):

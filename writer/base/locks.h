@@ -38,6 +38,7 @@ struct tbed_lock {  /* zero: free */
 /* The part of a writer that a forked child finds zeroed. */
 struct tbed_live {
     uint32_t alive; /* atomic: this process has joined the trace */
+    uint32_t pid;   /* of the process that joined; set first */
     struct tbed_lock fork_lock;
     struct tbed_lock rotate_lock;
     struct tbed_lock pause_lock;

@@ -8,8 +8,13 @@
 
 #include <stddef.h>
 
-/* Zeroed private pages; NULL if there are none. tbed_pages_free() takes NULL. */
+/*
+ * Zeroed private pages; NULL if there are none. tbed_pages_free() takes NULL. In a sandbox they come from what was
+ * reserved, and are not given back.
+ */
 void *tbed_pages_alloc(size_t nbytes);
 void tbed_pages_free(void *pages, size_t nbytes);
+/* Before a sandbox is entered. May be called repeatedly. */
+void tbed_pages_reserve(void);
 
 #endif

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "writer/base/sandbox_state.h"
 #include "writer/base/shared_words.h"
 #include "writer/file/file.h"
 #include "writer/file/file_guard.h"
@@ -141,6 +142,9 @@ bool tbed_file_back(struct tbed_file *file, uint64_t page, enum tbed_drop_cause 
     }
     if (page < __atomic_load_n(&file->growth.backed_pages, __ATOMIC_ACQUIRE))
         return true;
+    *cause_ret = TBED_DROP_SANDBOX;
+    if (tbed_is_sandboxed())
+        return false;
     if (!tbed_lock_take(&file->live->grow_lock)) {
         *cause_ret = TBED_DROP_INTERRUPTED;
         return false;

@@ -7,7 +7,9 @@
  * SPDX-License-Identifier: MIT
  */
 #include <errno.h>
+#include <unistd.h>
 
+#include "writer/base/sandbox_state.h"
 #include "writer/base/shared_words.h"
 #include "writer/file/file_guard.h"
 #include "writer/file/usable.h"
@@ -18,13 +20,14 @@ bool tbed_is_usable(struct tbed_file *file)
         return false;
     if (__atomic_load_n(&file->live->alive, __ATOMIC_ACQUIRE))
         return true;
-    if (!tbed_lock_take(&file->live->fork_lock))
+    if (tbed_is_sandboxed() || !tbed_lock_take(&file->live->fork_lock))
         return false;
     if (!file->live->alive) {
         int kept_errno = errno, cancel_state = tbed_cancel_disable();
         file->hooks->begin_child(file);
         tbed_cancel_restore(cancel_state);
         errno = kept_errno;
+        file->live->pid = (uint32_t)getpid();
         __atomic_store_n(&file->live->alive, 1, __ATOMIC_RELEASE);
     }
     tbed_lock_give(&file->live->fork_lock);
@@ -71,7 +74,9 @@ void tbed_drop(struct tbed_file *file, enum tbed_drop_cause cause, uint64_t coun
 {
     if (file == NULL)
         return;
-    tbed_is_usable(file); /* a forked child joins before it counts, since the file may be shut by then */
+    /* A forked child joins before it counts, since the file may be shut by then. In a sandbox it cannot join, and counts
+     * in its parent's map. */
+    tbed_is_usable(file);
     __atomic_fetch_add(&file->drops.users, 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&file->is_closed, __ATOMIC_SEQ_CST))
         __atomic_fetch_add(&file->drops.after_close, count, __ATOMIC_RELAXED);
@@ -104,7 +109,11 @@ bool tbed_state_lock_or_drop(struct tbed_file *file)
     }
     if (tbed_state_lock(file))
         return true;
-    bool is_mine = file != NULL && tbed_lock_is_mine(&file->live->state_lock);
-    tbed_drop(file, is_mine ? TBED_DROP_INTERRUPTED : TBED_DROP_CLOSED, 1);
+    enum tbed_drop_cause cause = TBED_DROP_CLOSED;
+    if (file != NULL && tbed_lock_is_mine(&file->live->state_lock))
+        cause = TBED_DROP_INTERRUPTED;
+    else if (file != NULL && tbed_is_sandboxed() && !tbed_has_joined(file))
+        cause = TBED_DROP_SANDBOX;
+    tbed_drop(file, cause, 1);
     return false;
 }

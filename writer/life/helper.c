@@ -20,6 +20,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "writer/base/sandbox_state.h"
 #include "writer/base/shared_words.h"
 #include "writer/file/file.h"
 #include "writer/file/file_guard.h"
@@ -225,7 +226,7 @@ void tbed_helper_start(struct tbed_helper *helper)
 {
     struct tbed_file *file = &helper->store->file;
     struct tbed_helper_link *link = &file->helper_link;
-    if (!helper->is_wanted || __atomic_load_n(&link->is_running, __ATOMIC_ACQUIRE) ||
+    if (!helper->is_wanted || tbed_is_sandboxed() || __atomic_load_n(&link->is_running, __ATOMIC_ACQUIRE) ||
         __atomic_load_n(&helper->thread.cannot_start, __ATOMIC_ACQUIRE) || !tbed_state_lock(file))
         return;
     if (!link->is_running && !helper->thread.cannot_start)

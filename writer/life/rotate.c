@@ -19,6 +19,7 @@
 
 #include "writer/base/fail.h"
 #include "writer/base/memory.h"
+#include "writer/base/sandbox_state.h"
 #include "writer/base/shared_words.h"
 #include "writer/copy/carry.h"
 #include "writer/file/file.h"
@@ -250,8 +251,8 @@ enum tbed_status tbed_rotate(struct tbed_writer *writer, struct tbed_error *erro
     struct tbed_error ignored, *error = error_ret != NULL ? error_ret : &ignored;
     if (!tbed_is_usable(file) || !file->is_in_series)
         return tbed_fail(error, TBED_ERR_ARGUMENT, 0);
-    if (tbed_is_lost(file))
-        return tbed_fail(error, TBED_ERR_WRITE, EIO);
+    if (tbed_is_lost(file) || tbed_is_sandboxed())
+        return tbed_fail(error, TBED_ERR_WRITE, tbed_is_lost(file) ? EIO : EPERM);
     if (!tbed_lock_take(&file->live->rotate_lock))
         return tbed_fail(error, TBED_ERR_BUSY, 0);
     int kept_errno = errno, cancel_state = tbed_cancel_disable();
@@ -281,7 +282,7 @@ void tbed_rotate_if_due(struct tbed_writer *writer, struct tbed_recorder *record
 {
     struct tbed_file *file = tbed_file_of(writer);
     struct tbed_error error;
-    if (!file->is_in_series || tbed_is_lost(file))
+    if (!file->is_in_series || tbed_is_lost(file) || tbed_is_sandboxed())
         return;
     bool is_others = recorder != NULL && tbed_helper_is_busy(file);
     if (is_others || !tbed_series_is_due(writer) || !may_rotate(file->live))

@@ -3,11 +3,15 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include <errno.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "format/base/sized.h"
+#include "writer/base/fail.h"
 #include "writer/base/memory.h"
+#include "writer/base/sandbox_state.h"
 #include "writer/file/file.h"
 #include "writer/file/file_guard.h"
 #include "writer/file/usable.h"
@@ -102,6 +106,7 @@ static struct tbed_writer *writer_make(const char *path, int fd, const struct tb
         return NULL;
     }
     tbed_ring_open(file);
+    file->live->pid = (uint32_t)getpid();
     file->live->alive = 1;
     tbed_lock_take(&file->live->state_lock);
     tbed_process_begin(writer, options->process_name, 0);
@@ -116,8 +121,10 @@ static enum tbed_status open_checked(const char *path, int fd, const struct tbed
     struct tbed_error error = {.status = TBED_ERR_ARGUMENT, .offset = UINT64_MAX};
     struct tbed_writer_options options;
     *writer_ret = NULL;
-    if (tbed_options_take(&options, sizeof options, given) && (path != NULL || (fd >= 0 && !options.join)) &&
-        tbed_options_are_allowed(&options, path))
+    if (tbed_is_sandboxed())
+        tbed_fail(&error, TBED_ERR_OPEN, EPERM);
+    else if (tbed_options_take(&options, sizeof options, given) &&
+             (path != NULL || (fd >= 0 && !options.join)) && tbed_options_are_allowed(&options, path))
         *writer_ret = writer_make(path, fd, &options, &error);
     if (*writer_ret == NULL && error_ret != NULL)
         *error_ret = error;
@@ -176,12 +183,15 @@ static void stop_drops(struct tbed_writer *writer)
         sched_yield();
 }
 
-/* Recorders and the writer itself stay, at their small size, for threads that still call them. */
+/*
+ * Recorders and the writer itself stay, at their small size, for threads that still call them. In a sandbox the file
+ * stays as it is, open and mapped: everything stored is in it.
+ */
 void tbed_writer_close(struct tbed_writer *writer)
 {
     struct tbed_file *file = tbed_file_of(writer);
     struct tbed_store *store = tbed_store_of(writer);
-    if (writer == NULL || !begin_closing(writer))
+    if (writer == NULL || !begin_closing(writer) || tbed_is_sandboxed())
         return;
     if (!tbed_lock_take(&file->live->rotate_lock)) /* waits for a rotation that is under way */
         return;
@@ -203,7 +213,7 @@ void tbed_writer_free(struct tbed_writer *writer)
 {
     struct tbed_store *store = tbed_store_of(writer);
     tbed_writer_close(writer);
-    if (writer == NULL)
+    if (writer == NULL || tbed_is_sandboxed())
         return;
     tbed_recorders_free(&writer->recorders);
     tbed_intern_free(store);

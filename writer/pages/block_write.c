@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "format/checksum.h"
+#include "writer/base/sandbox_state.h"
 #include "writer/pages/pages.h"
 #include "writer/pages/ring.h"
 
@@ -134,6 +135,6 @@ void tbed_block_seal(struct tbed_file *file, uint8_t *block, uint32_t used_nbyte
 void tbed_page_release(struct tbed_file *file, uint8_t *block)
 {
     bool is_page = ((uint64_t)(block - file->map) & (file->page_nbytes - 1)) == 0;
-    if (file->releases_pages && is_page)
+    if (file->releases_pages && is_page && !tbed_is_sandboxed())
         madvise(block, file->page_nbytes, MADV_DONTNEED);
 }

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "writer/base/sandbox_state.h"
 #include "writer/pages/pages.h"
 
 #define BUSY_PAGES 16 /* pages claimed by this process before the helper has anything to do */
@@ -46,6 +47,8 @@ void tbed_helper_page_taken(struct tbed_file *file, uint64_t page, bool is_low)
 {
     uint64_t full = file->growth.full_page_count;
     uint32_t claimed = __atomic_add_fetch(&file->process.claimed_pages, 1, __ATOMIC_RELAXED);
+    if (tbed_is_sandboxed())
+        return;
     if (tbed_helper_is_busy(file)) {
         if (is_low || (full != 0 && page + 1 >= full))
             tbed_helper_wake(&file->helper_link);

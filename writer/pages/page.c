@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "format/file/directory.h"
+#include "writer/base/sandbox_state.h"
 #include "writer/base/shared_words.h"
 #include "writer/file/file.h"
 #include "writer/file/file_guard.h"
@@ -44,7 +45,7 @@ static bool claim_number(struct tbed_file *file, uint64_t *page_ret, enum tbed_d
 /* After a failure the kernel is left alone for a while: on a full disk, events must not cost system calls. */
 static bool is_too_early(struct tbed_file *file, enum tbed_drop_cause *cause_ret)
 {
-    uint64_t retry_ns = __atomic_load_n(&file->growth.retry_ns, __ATOMIC_RELAXED);
+    uint64_t retry_ns = tbed_is_sandboxed() ? 0 : __atomic_load_n(&file->growth.retry_ns, __ATOMIC_RELAXED);
     *cause_ret = (enum tbed_drop_cause)__atomic_load_n(&file->growth.retry_cause, __ATOMIC_RELAXED);
     return retry_ns != 0 && tbed_monotonic_ns() < retry_ns;
 }
@@ -78,7 +79,7 @@ uint8_t *tbed_page_claim(struct tbed_file *file, enum tbed_drop_cause *cause_ret
     if (is_too_early(file, cause_ret))
         return NULL;
     if (!claim_number(file, &page, cause_ret)) {
-        if (*cause_ret != TBED_DROP_INTERRUPTED)
+        if (*cause_ret != TBED_DROP_INTERRUPTED && *cause_ret != TBED_DROP_SANDBOX)
             wait_before_retry(file, *cause_ret);
         return NULL;
     }

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "writer/base/sandbox_state.h"
 #include "writer/base/shared_words.h"
 #include "writer/file/file_guard.h"
 #include "writer/file/usable.h"
@@ -27,7 +28,7 @@ static bool stream_open(struct tbed_recorder_cold *cold, uint64_t tick, enum tbe
     if (file->is_guarded)
         tbed_guard_admit_thread();
     if (cold->kind == TBED_STREAM_THREAD && !cold->has_given_tid)
-        cold->tid = (uint32_t)syscall(SYS_gettid);
+        cold->tid = tbed_is_sandboxed() ? tbed_thread_id_known() : (uint32_t)syscall(SYS_gettid);
     if (!tbed_state_lock(file))
         return false;
     tbed_clock_reach(&file->clock, tick);
@@ -273,6 +274,8 @@ static uint64_t *refill(struct tbed_recorder *recorder, size_t nwords, uint64_t 
     struct tbed_file *file = tbed_cold_file(cold);
     enum tbed_drop_cause cause = TBED_DROP_CLOSED;
     if (!cold->is_open || !tbed_is_usable(file) || is_closing(file)) {
+        if (tbed_is_sandboxed() && !tbed_has_joined(file)) /* a forked child that cannot join */
+            cause = TBED_DROP_SANDBOX;
         if (is_closing(file))
             __atomic_store_n(&recorder->saw_close, 1, __ATOMIC_RELEASE);
         tbed_recorder_drop(recorder, cause);

@@ -9,10 +9,13 @@
 #include <sys/mman.h>
 
 #include "writer/base/memory.h"
+#include "writer/base/sandbox_state.h"
 #include "writer/record/recorders.h"
 
 static void *aligned_slab_alloc(void)
 {
+    if (tbed_is_sandboxed()) /* it takes system calls */
+        return NULL;
     uint8_t *pages = tbed_pages_alloc(2 * TBED_SLAB_NBYTES);
     if (pages == NULL)
         return NULL;

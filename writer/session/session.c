@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "writer/base/locks.h"
+#include "writer/base/sandbox_state.h"
 #include "writer/file/usable.h"
 #include "writer/session/lifetime.h"
 #include "writer/session/session.h"
@@ -59,6 +60,8 @@ static void thread_leave(void *value)
 static const char *kernel_thread_name(char buffer[17])
 {
     buffer[16] = 0;
+    if (tbed_is_sandboxed())
+        return NULL;
     if (syscall(SYS_gettid) == getpid())
         return "main";
     if (prctl(PR_GET_NAME, buffer) != 0 || strncmp(buffer, program_invocation_short_name, 15) == 0)

@@ -191,7 +191,8 @@ enum tbed_stream_kind { /* section 8, STREAM; 0: unknown */
     X(IDS_EXHAUSTED, 4, "ids exhausted")                                                                     \
     X(TOO_LARGE, 5, "too large")                                                                             \
     X(CLOSED, 6, "recorder closed")                                                                          \
-    X(IO_ERROR, 7, "I/O error")
+    X(IO_ERROR, 7, "I/O error")                                                                              \
+    X(SANDBOX, 8, "sandbox")
 
 enum tbed_drop_cause {
 #define X(name, value, text) TBED_DROP_##name = value,

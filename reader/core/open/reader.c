@@ -33,7 +33,7 @@ static void check_shared_zeros(const struct tbed_reader *reader)
         {offsetof(struct tbed_disk_header, zero_520), offsetof(struct tbed_disk_header, next_stream)},
         {offsetof(struct tbed_disk_header, zero_612), offsetof(struct tbed_disk_header, ring_pages_given)},
         {offsetof(struct tbed_disk_header, zero_624), offsetof(struct tbed_disk_header, drops)},
-        {offsetof(struct tbed_disk_header, drops[8]), offsetof(struct tbed_disk_header, closing_checksum)},
+        {offsetof(struct tbed_disk_header, drops[9]), offsetof(struct tbed_disk_header, closing_checksum)},
         {sizeof *header, TBED_ENTRIES_OFFSET},
     };
     for (size_t i = 0; i < sizeof zeros / sizeof zeros[0]; i++)

@@ -100,8 +100,8 @@ void tool_json_event_name(struct tbed_json *json, struct tbed_reader *reader, ui
 /* Causes that this version knows have names, later ones numbers. */
 static const char *drop_key(unsigned cause, char buffer[32])
 {
-    static const char *const keys[] = {"disk_full",     "size_limit", "no_memory", "interrupted",
-                                       "ids_exhausted", "too_large",  "closed",    "io_error"};
+    static const char *const keys[] = {"disk_full", "size_limit", "no_memory", "interrupted", "ids_exhausted",
+                                       "too_large", "closed",     "io_error",  "sandbox"};
     if (cause < sizeof keys / sizeof keys[0])
         return keys[cause];
     snprintf(buffer, 32, "cause_%u", cause);
@@ -153,6 +153,9 @@ const char *tool_drop_reason(unsigned cause)
         [TBED_DROP_TOO_LARGE] = "a record did not fit in a page: use larger pages or shorter texts",
         [TBED_DROP_CLOSED] = "threads kept recording after the writer was closed",
         [TBED_DROP_IO_ERROR] = "the file could not be extended or mapped: see the system log",
+        [TBED_DROP_SANDBOX] =
+            ("the program was in a sandbox, where the recorder makes no system calls: all pages "
+             "prepared beforehand were full, or the clock was off"),
     };
     return cause < sizeof reasons / sizeof reasons[0] ? reasons[cause] : NULL;
 }

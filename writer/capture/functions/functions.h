@@ -70,6 +70,12 @@ void functions_frames_cut(struct functions_thread *frames, struct tbed_recorder 
 /* Control continues at the stack pointer 'stack': the calls made from there have ended. */
 void functions_left(uintptr_t stack, enum functions_leave how);
 
+/*
+ * True: in a sandbox signals cannot be blocked, so the thread stops recording where it would have to take a lock; its
+ * calls are counted as dropped.
+ */
+bool functions_stop_in_sandbox(struct preload_thread *thread);
+
 /* Keeps signal handlers out: one that never returns must not take a lock with it. */
 struct functions_signals {
     uint64_t mask[16];

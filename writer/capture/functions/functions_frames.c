@@ -13,6 +13,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "writer/base/memory.h"
+#include "writer/base/sandbox_state.h"
 #include "writer/capture/functions/functions.h"
 
 #define CAPACITY_MIN 1024
@@ -36,7 +38,7 @@ static void frames_free(void *unused)
     size_t nbytes = frames->capacity * sizeof *pages;
     frames->depth = frames->capacity = 0;
     frames->frames = NULL;
-    munmap(pages, nbytes);
+    tbed_pages_free(pages, nbytes);
     preload_guard_set(&preload_thread, PRELOAD_FREE);
 }
 
@@ -50,7 +52,7 @@ bool functions_frames_grow(struct functions_thread *frames)
 {
     size_t nbytes = frames->capacity * sizeof *frames->frames;
     size_t wanted = frames->capacity == 0 ? CAPACITY_MIN * sizeof *frames->frames : 2 * nbytes;
-    if (wanted / sizeof *frames->frames > UINT32_MAX)
+    if (wanted / sizeof *frames->frames > UINT32_MAX || tbed_is_sandboxed())
         return false;
     void *pages = frames->frames == NULL
                       ? mmap(NULL, wanted, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
@@ -198,11 +200,20 @@ static void cut_at(struct preload_thread *thread, struct functions_thread *frame
     errno = saved_errno;
 }
 
+bool functions_stop_in_sandbox(struct preload_thread *thread)
+{
+    if (!tbed_is_sandboxed())
+        return false;
+    preload_guard_set(thread, PRELOAD_STOPPED);
+    preload_count_nested(thread);
+    return true;
+}
+
 void functions_left(uintptr_t stack, enum functions_leave how)
 {
     struct preload_thread *thread = &preload_thread;
     struct functions_thread *frames = &functions_thread;
-    if (thread->recorder == NULL)
+    if (thread->recorder == NULL || functions_stop_in_sandbox(thread))
         return;
     if (thread->guard != PRELOAD_FREE) {
         struct region region = signal_stack();

@@ -185,8 +185,11 @@ SLOW static void enter_otherwise(struct preload_thread *thread, struct functions
     if (is_usual && functions_is_selective && !functions_is_wanted(function, functions_open_count(recorder)))
         push(frames, function, stack | FUNCTIONS_NO_SPAN);
     else if (!is_usual || !range_recall(thread, frames, function) ||
-             !enter_quickly(thread, frames, function, stack))
+             !enter_quickly(thread, frames, function, stack)) {
+        if (functions_stop_in_sandbox(thread))
+            return;
         enter_slowly(thread, frames, function, stack);
+    }
     hook_forget(frames);
     preload_leave(thread);
 }
@@ -249,6 +252,8 @@ SLOW static void exit_slowly(struct preload_thread *thread, struct functions_thr
     struct functions_signals signals;
     int saved_errno = errno;
     hook_forget(frames);
+    if (functions_stop_in_sandbox(thread))
+        return;
     if (frames->depth > 0 || frames->unframed > 0) {
         functions_signals_block(&signals);
         struct tbed_recorder *recorder = thread->recorder;

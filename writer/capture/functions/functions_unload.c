@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "writer/base/sandbox_state.h"
 #include "writer/capture/functions/functions.h"
 
 static int (*real_dlclose)(void *);
@@ -37,7 +38,8 @@ static void take_note(void (*note)(void))
 
 __attribute__((visibility("default"), used)) int dlclose(void *library)
 {
-    bool is_noted = preload_writer != NULL && preload_thread.guard == PRELOAD_FREE;
+    /* In a sandbox signals cannot be blocked; then a library that takes the place of this one is named like it. */
+    bool is_noted = preload_writer != NULL && preload_thread.guard == PRELOAD_FREE && !tbed_is_sandboxed();
     if (real_dlclose == NULL)
         look_up();
     if (is_noted)

@@ -55,6 +55,8 @@ void preload_record_free(const void *address, const uintptr_t *frame)
 uint64_t preload_realloc_begin(void)
 {
     struct preload_thread *thread = &preload_thread;
+    if (TBED_UNLIKELY(thread->guard == PRELOAD_STOPPED)) /* counted when the call is over */
+        return 0;
     struct tbed_recorder *recorder = preload_enter(thread);
     if (recorder == NULL)
         return 0;

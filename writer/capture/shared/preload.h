@@ -78,8 +78,9 @@ static inline bool preload_arena_owns(const void *address)
 enum preload_guard {
     PRELOAD_FREE = 0,
     PRELOAD_RECORDING =
-        1,             /* a call now comes from a signal handler: it is passed on, and counted as dropped */
-    PRELOAD_APART = 2, /* we are calling the system ourselves: allocations are passed on and not recorded */
+        1,               /* a call now comes from a signal handler: it is passed on, and counted as dropped */
+    PRELOAD_APART = 2,   /* we are calling the system ourselves: allocations are passed on and not recorded */
+    PRELOAD_STOPPED = 3, /* in a sandbox that allows nothing: events are counted as dropped, for good */
 };
 
 struct preload_range {
@@ -214,6 +215,11 @@ bool preload_is_linker(uintptr_t pc);
 /* Before the trace is opened. */
 void preload_signals_begin(void);
 
+/* ---- preload_sandbox.c: programs that confine themselves ---- */
+
+/* PR_SET_TSC in some thread: reading the clock raises a signal in the threads and processes that it starts; atomic. */
+extern bool preload_clock_is_off;
+
 /* ---- preload_stack.c: who called the caller ---- */
 
 /*
@@ -273,6 +279,8 @@ struct preload_module {
 
 /* Checks what is loaded now; the guard is PRELOAD_APART. */
 void preload_modules_refresh(void);
+/* The same, and gives ids to all that is loaded, instead of waiting for its first call. */
+void preload_modules_register(void);
 
 struct dl_phdr_info;
 /* False: it has no code. */

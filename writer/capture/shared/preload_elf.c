@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "writer/base/sandbox_state.h"
 #include "writer/capture/shared/preload.h"
 
 #define PATH_NBYTES 4096
@@ -141,7 +142,7 @@ bool preload_module_read(const struct dl_phdr_info *info, struct preload_module 
 
 static bool read_link(const char *link, char *path)
 {
-    ssize_t nbytes = readlink(link, path, PATH_NBYTES - 1);
+    ssize_t nbytes = tbed_is_sandboxed() ? 0 : readlink(link, path, PATH_NBYTES - 1);
     if (nbytes <= 0)
         return false;
     path[nbytes] = '\0';

@@ -21,6 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "writer/base/sandbox_state.h"
 #include "writer/capture/launch/launch.h"
 #include "writer/capture/shared/preload.h"
 
@@ -67,7 +68,11 @@ static void begin(struct start *start, const char *name, bool searches, char *co
     start->notes = NULL;
     if (name == NULL || !has_notes)
         return;
-    start->what = (struct launch_note){.kind = kind_of(name, searches, environment, &start->program)};
+    start->what = (struct launch_note){.kind = LAUNCH_NOTE_SANDBOX};
+    if (tbed_is_sandboxed())
+        snprintf(start->program.path, sizeof start->program.path, "%s", name);
+    else
+        start->what.kind = kind_of(name, searches, environment, &start->program);
     if (start->what.kind != LAUNCH_NOTE_NONE) {
         start->notes = launch_notes_find();
         launch_note_add(start->notes, &start->what, start->program.path);
@@ -149,7 +154,7 @@ static const char *path_of(int fd, const char *below, char path[PATH_MAX])
     if (below[0] == '/' || fd == AT_FDCWD)
         return below;
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    ssize_t nbytes = readlink(link, path, PATH_MAX - 1);
+    ssize_t nbytes = tbed_is_sandboxed() ? 0 : readlink(link, path, PATH_MAX - 1);
     path[nbytes > 0 ? nbytes : 0] = '\0';
     size_t at = strlen(path);
     if (below[0] != '\0')

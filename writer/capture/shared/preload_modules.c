@@ -27,6 +27,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "writer/base/memory.h"
+#include "writer/base/sandbox_state.h"
 #include "writer/capture/shared/preload.h"
 
 struct table {
@@ -53,13 +55,13 @@ static bool lock_make(void)
     if (__atomic_load_n(&lock_page, __ATOMIC_ACQUIRE) != NULL)
         return true;
     size_t nbytes = (size_t)sysconf(_SC_PAGESIZE);
-    void *page = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (page == MAP_FAILED)
+    void *page = tbed_is_sandboxed() ? NULL : tbed_pages_alloc(nbytes);
+    if (page == NULL)
         return false;
     madvise(page, nbytes, MADV_WIPEONFORK);
     uint32_t *expected = NULL;
     if (!__atomic_compare_exchange_n(&lock_page, &expected, page, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-        munmap(page, nbytes);
+        tbed_pages_free(page, nbytes);
     return true;
 }
 
@@ -84,9 +86,8 @@ static void lock_give(void)
 
 static bool modules_alloc(struct table *table, size_t capacity)
 {
-    void *pages = mmap(NULL, capacity * sizeof *table->modules, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (pages == MAP_FAILED)
+    void *pages = tbed_pages_alloc(capacity * sizeof *table->modules);
+    if (pages == NULL)
         return false;
     *table = (struct table){.modules = pages, .capacity = capacity};
     return true;
@@ -94,8 +95,7 @@ static bool modules_alloc(struct table *table, size_t capacity)
 
 static void modules_free(struct table *table)
 {
-    if (table->modules != NULL)
-        munmap(table->modules, table->capacity * sizeof *table->modules);
+    tbed_pages_free(table->modules, table->capacity * sizeof *table->modules);
     table->modules = NULL;
 }
 
@@ -349,6 +349,20 @@ static void register_at(uintptr_t pc)
     struct preload_module *module = search(current_table(preload_modules_version), pc);
     if (module != NULL && module->first_id == PRELOAD_NOT_REGISTERED)
         __atomic_store_n(&module->first_id, register_module(module), __ATOMIC_RELEASE);
+    lock_give();
+}
+
+void preload_modules_register(void)
+{
+    preload_modules_refresh();
+    if (!lock_make())
+        return;
+    lock_take();
+    struct table *table = current_table(preload_modules_version);
+    for (size_t i = 0; i < table->count; i++)
+        if (table->modules[i].first_id == PRELOAD_NOT_REGISTERED)
+            __atomic_store_n(&table->modules[i].first_id, register_module(&table->modules[i]),
+                             __ATOMIC_RELEASE);
     lock_give();
 }
 

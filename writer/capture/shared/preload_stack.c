@@ -13,8 +13,8 @@
 #define _GNU_SOURCE 1
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
 
+#include "writer/base/memory.h"
 #include "writer/capture/shared/preload_unwind.h"
 
 #define NODE_BITS  15u
@@ -36,19 +36,16 @@ struct preload_stacks {
 
 static struct preload_stacks *stacks_make(void)
 {
-    void *pages =
-        mmap(NULL, sizeof(struct preload_stacks), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (pages == MAP_FAILED)
+    struct preload_stacks *stacks = tbed_pages_alloc(sizeof *stacks);
+    if (stacks == NULL)
         return NULL;
-    struct preload_stacks *stacks = pages;
     stacks->unwinder.by_frame_pointer = preload_mode.by_frame_pointer;
     return stacks;
 }
 
 void preload_stack_end(struct preload_thread *thread)
 {
-    if (thread->stacks != NULL)
-        munmap(thread->stacks, sizeof *thread->stacks);
+    tbed_pages_free(thread->stacks, sizeof *thread->stacks);
     thread->stacks = NULL;
 }
 

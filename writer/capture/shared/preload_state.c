@@ -9,3 +9,4 @@
 __thread struct preload_thread preload_thread __attribute__((tls_model("initial-exec")));
 struct tbed_writer *preload_writer;
 struct preload_mode preload_mode;
+bool preload_clock_is_off;

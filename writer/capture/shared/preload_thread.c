@@ -21,8 +21,10 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "writer/base/sandbox_state.h"
 #include "writer/capture/launch/launch.h"
 #include "writer/capture/shared/preload.h"
+#include "writer/file/usable.h"
 
 #define COMM_NBYTES 16 /* the size of a thread's name in the kernel */
 
@@ -98,6 +100,13 @@ static enum tbed_status open_file(const char *path, const struct tbed_writer_opt
     return status;
 }
 
+/* PR_SET_TSC survives exec. */
+static bool clock_is_off(void)
+{
+    int state = 0;
+    return prctl(PR_GET_TSC, &state) == 0 && state == PR_TSC_SIGSEGV;
+}
+
 static void recorder_end(void *round);
 
 static bool open_writer(void)
@@ -106,8 +115,13 @@ static bool open_writer(void)
     struct tbed_writer_options options = {
         .size = sizeof options, .join = true, .no_helper = true, .guard = true};
     struct tbed_error error = {.status = TBED_OK};
-    if (path == NULL)
+    if (path == NULL || launch_is_confined())
         return false;
+    if (clock_is_off()) {
+        error = (struct tbed_error){.status = TBED_ERR_CLOCK_DIFFERS};
+        tell_failure(path, &error);
+        return false;
+    }
     read_mode();
     read_rotation(&options);
     if (most != NULL)
@@ -152,7 +166,8 @@ __attribute__((constructor)) static void start(void)
 /* NULL: the thread only has its process's name. */
 static const char *thread_name(char comm[COMM_NBYTES])
 {
-    bool has_own = prctl(PR_GET_NAME, comm) == 0 && strncmp(comm, process_comm, COMM_NBYTES) != 0;
+    bool has_own = !tbed_is_sandboxed() && prctl(PR_GET_NAME, comm) == 0 &&
+                   strncmp(comm, process_comm, COMM_NBYTES) != 0;
     return has_own ? comm : NULL;
 }
 
@@ -183,6 +198,11 @@ struct tbed_recorder *preload_recorder_get(struct preload_thread *thread)
         preload_guard_set(thread, PRELOAD_FREE);
         return NULL;
     }
+    if (TBED_UNLIKELY(__atomic_load_n(&preload_clock_is_off, __ATOMIC_RELAXED))) {
+        preload_guard_set(thread, PRELOAD_STOPPED);
+        preload_count_nested(thread);
+        return NULL;
+    }
     thread->errno_at = &errno;
     int saved_errno = errno;
     preload_guard_set(thread, PRELOAD_APART);
@@ -204,6 +224,8 @@ void preload_count_nested(const struct preload_thread *thread)
 {
     if (thread->guard == PRELOAD_RECORDING && thread->recorder != NULL)
         tbed_recorder_drop_busy(thread->recorder);
+    else if (thread->guard == PRELOAD_STOPPED)
+        tbed_drop(tbed_file_of(preload_writer), TBED_DROP_SANDBOX, 1);
 }
 
 /* The destructor of the key; 'round' counts how often it has been called. */

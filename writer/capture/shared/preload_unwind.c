@@ -24,6 +24,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "writer/base/sandbox_state.h"
 #include "writer/capture/shared/preload_unwind.h"
 
 #define STACK_PAGE_NBYTES 4096u
@@ -31,10 +32,10 @@
 
 /* ---- Reading the stack ---- */
 
-/* The kernel reads the signal mask before it rejects the invalid operation. */
+/* The kernel reads the signal mask before it rejects the invalid operation. In a sandbox it cannot be asked. */
 static bool is_mapped(uintptr_t page)
 {
-    return syscall(SYS_rt_sigprocmask, ~0, page, NULL, 8) != 0 && errno != EFAULT;
+    return !tbed_is_sandboxed() && syscall(SYS_rt_sigprocmask, ~0, page, NULL, 8) != 0 && errno != EFAULT;
 }
 
 static bool probe_page(struct preload_unwinder *unwinder, uintptr_t page)

@@ -153,6 +153,24 @@ void tbed_writer_close(struct tbed_writer *writer);
 void tbed_writer_free(struct tbed_writer *writer);
 
 /*
+ * Sandboxes: call tbed_sandbox_enter() before a filter of system calls (seccomp) takes hold of this process. From then on
+ * the library makes no system call here, except futex() where two threads want a lock at once. Before, it stops the
+ * helper and prepares 'nbytes' of pages, or as many as it can get; events that no longer fit are dropped with the cause
+ * "sandbox". Pages are shared with the other processes that record into the file. tbed_sandbox_leave() goes back, if
+ * the filter could not be installed; the helper is not started again.
+ *
+ * In a sandbox, closing the writer leaves the file open, as if the process had been killed: nothing is lost, and another
+ * process can call tbed_trace_seal(). Forked children drop everything. No writer can be opened, and no file rotates.
+ * Where the clock is not the processor's (tbed_writer_options.clock), the filter must allow clock_gettime(). Where even
+ * that one is refused, as in seccomp's strict mode or after PR_SET_TSC, close the writer beforehand.
+ *
+ * Returns how many bytes of pages are ready; 0 without a writer. Both concern all writers of the process, but only the
+ * pages of 'writer' are prepared. Threads: any, but not from a signal handler.
+ */
+uint64_t tbed_sandbox_enter(struct tbed_writer *writer, uint64_t nbytes);
+void tbed_sandbox_leave(void);
+
+/*
  * Like tbed_writer_open(), for a new file that is already open: 'fd' must be readable, writable and empty; the file may
  * have no name. The caller keeps 'fd' and may close it at once; until then its flock belongs to the writer. A forked
  * child needs /proc to go on recording into the file.
