@@ -50,8 +50,11 @@ bool tbed_file_switch(struct tbed_file *file, int fd, uint64_t backed_pages);
 uint64_t tbed_file_id_make(void);
 /* A new file, mode 0600, with the lock that writers hold; -1 with errno. */
 int tbed_file_create(const char *path);
-/* The same in the folder of 'path', without a name until it gets one; not all file systems can do that. */
-int tbed_file_create_unnamed(const char *path);
+/*
+ * The same in the folder of 'path', without a name until it gets one; not all file systems can do that. 'folder' has room
+ * for the path: on the stack it would be too much for a signal handler's.
+ */
+int tbed_file_create_unnamed(const char *path, char *folder);
 bool tbed_file_name(int fd, const char *path);
 /* There is room for the names of the other files of a series, which add numbers. */
 bool tbed_path_can_grow(const struct tbed_file *file);

@@ -34,9 +34,8 @@ int tbed_file_create(const char *path)
     return fd;
 }
 
-int tbed_file_create_unnamed(const char *path)
+int tbed_file_create_unnamed(const char *path, char *folder)
 {
-    char folder[sizeof((struct tbed_file *)NULL)->path];
     size_t nbytes = (size_t)(strrchr(path, '/') - path) + 1; /* the path is absolute */
     memcpy(folder, path, nbytes);
     folder[nbytes] = 0;

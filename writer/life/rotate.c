@@ -196,7 +196,7 @@ static bool next_make(struct tbed_writer *writer, struct next *next)
 {
     struct tbed_file *file = tbed_file_of(writer);
     next->file_id = tbed_file_id_make();
-    next->fd = tbed_file_create_unnamed(file->path);
+    next->fd = tbed_file_create_unnamed(file->path, writer->rotation.name);
     if (next->fd < 0)
         next->name_number = tbed_series_name_next(writer, tbed_series_closed_name,
                                                   writer->rotation.name_number + 1, &next->fd);
@@ -309,7 +309,7 @@ static bool child_file_make(struct tbed_writer *writer, struct next *next)
     next->fd = -1;
     if (!tbed_path_can_grow(file))
         return false;
-    next->fd = tbed_file_create_unnamed(file->path);
+    next->fd = tbed_file_create_unnamed(file->path, writer->rotation.name);
     if (next->fd < 0)
         next->name_number = tbed_series_name_next(writer, tbed_series_child_name, 1, &next->fd);
     if (!next_remember(next) ||
