@@ -138,10 +138,11 @@ static bool resolve(void)
         return false;
     if (__atomic_compare_exchange_n(&resolve_state, &expected, RESOLVING, false, __ATOMIC_ACQUIRE,
                                     __ATOMIC_ACQUIRE)) {
+        uint8_t guard = preload_thread.guard;
         is_resolving = true;
         preload_guard_set(&preload_thread, PRELOAD_APART);
         preload_real = look_up();
-        preload_guard_set(&preload_thread, PRELOAD_FREE);
+        preload_guard_set(&preload_thread, guard);
         is_resolving = false;
         __atomic_store_n(&resolve_state, RESOLVED, __ATOMIC_RELEASE);
     }

@@ -101,6 +101,17 @@ static void exit_status_and_output_are_the_programs(void **state)
     RECORD(0, "\x1b no\xff escape\n", "printf", "\\033 no\\377 escape\\n");
 }
 
+static void what_we_allocate_is_not_the_programs(void **state)
+{
+    (void)state;
+    RECORD(0, "", "true");
+    struct preload_command command = {.argv = (const char *[]){program, "dump", in_folder("run.tbed"), NULL}};
+    struct preload_outcome outcome = preload_run(&command);
+    assert_int_equal(outcome.status, 0);
+    assert_null(strstr(outcome.output, "preload"));
+    free(outcome.output);
+}
+
 static void options_of_the_program_are_not_ours(void **state)
 {
     (void)state;
@@ -318,6 +329,7 @@ int main(void)
     setenv("PATH", "/usr/local/bin:/usr/bin:/bin", 1); /* no folder in it that this user may not look into */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(exit_status_and_output_are_the_programs, set_up),
+        cmocka_unit_test_setup(what_we_allocate_is_not_the_programs, set_up),
         cmocka_unit_test_setup(options_of_the_program_are_not_ours, set_up),
         cmocka_unit_test_setup(usage_is_told, set_up),
         cmocka_unit_test_setup(what_cannot_be_started_leaves_no_trace, set_up),
