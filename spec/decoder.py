@@ -677,13 +677,19 @@ def read_event(trace, block, at):
 # Ticks and time (section 8.3)
 
 def used_anchors(trace):
-    """Returns (ticks, ns of CLOCK_MONOTONIC, ns of CLOCK_REALTIME) in rising order, without those that contradict an
-    earlier one."""
-    used = []
+    """Returns (ticks, ns of CLOCK_MONOTONIC, ns of CLOCK_REALTIME) in rising order, of the anchors that make the map."""
+    valid = []
     for anchor in sorted(trace.anchors):
-        if not used or (anchor[0] > used[-1][0] and anchor[1] >= used[-1][1]):
+        if not valid or (anchor[0] > valid[-1][0] and anchor[1] >= valid[-1][1]):
+            valid.append(anchor)
+    first, last = valid[0], valid[-1]
+    if last[1] - first[1] < 10 ** 6:
+        return [first]
+    used = [first]
+    for anchor in valid[1:-1]:
+        if min(anchor[1] - used[-1][1], last[1] - anchor[1]) >= 10 ** 8:
             used.append(anchor)
-    return used
+    return used + [last]
 
 
 def time_of(trace, tick, clock):
@@ -694,9 +700,7 @@ def time_of(trace, tick, clock):
     rise, run = 10 ** 9, trace.header.ticks_per_second
     if len(anchors) > 1:
         one, other = anchors[first:first + 2]
-        is_inside = anchors[0][0] <= tick < anchors[-1][0]
-        if is_inside or other[1] - one[1] >= 10 ** 6:
-            rise, run = other[clock] - one[clock], other[0] - one[0]
+        rise, run = other[clock] - one[clock], other[0] - one[0]
     return near[clock] + (tick - near[0]) * rise // run
 
 

@@ -501,7 +501,8 @@ static void write_times(const char *folder)
     anchor_record(&records, 1300000, start + 1, 5100000009);          /* later at the same tick: ignored */
     anchor_record(&records, 1300000, start + 100000007, 5100000007);
     anchor_record(&records, 1200000, start, 4900000000); /* CLOCK_MONOTONIC goes back: ignored */
-    anchor_record(&records, 1600002, start, 5200000500); /* too close to the previous one to give a rate */
+    anchor_record(&records, 1600002, start, 5200000500); /* too close to the one before: not used */
+    anchor_record(&records, 1900004, start - 900000000, 5300000600);
     golden_seal(&records);
     put_times(&file, 2, 999990, deltas, sizeof deltas / sizeof deltas[0]);
     put_times(&file, 3, UINT64_MAX - 9, (const uint64_t[]){9}, 1);

@@ -12,8 +12,9 @@
 
 typedef __int128 int128;
 
-#define NS_PER_S      1000000000
-#define ANCHOR_MIN_NS 1000000 /* anchors closer together give a worse rate than the header */
+#define NS_PER_S        1000000000
+#define RATE_MIN_NS     1000000   /* anchors closer together give a worse rate than the header */
+#define DISTANCE_MIN_NS 100000000 /* a line through closer ones shows how precisely clocks are read */
 
 static int compare_anchors(const void *a, const void *b)
 {
@@ -23,18 +24,46 @@ static int compare_anchors(const void *a, const void *b)
     return x->monotonic_ns < y->monotonic_ns ? -1 : x->monotonic_ns > y->monotonic_ns;
 }
 
-void tbed_anchors_arrange(struct tbed_vector *anchors)
+/* Leaves those that contradict none before them. */
+static size_t keep_consistent(struct tbed_anchor *items, size_t count)
 {
-    struct tbed_anchor *items = anchors->items;
     size_t kept = 0;
-    if (anchors->count > 1)
-        qsort(items, anchors->count, sizeof *items, compare_anchors);
-    for (size_t i = 0; i < anchors->count; i++) {
+    for (size_t i = 0; i < count; i++) {
         const struct tbed_anchor *last = kept == 0 ? NULL : &items[kept - 1];
         if (last == NULL || (items[i].ticks > last->ticks && items[i].monotonic_ns >= last->monotonic_ns))
             items[kept++] = items[i];
     }
-    anchors->count = kept;
+    return kept;
+}
+
+static bool is_apart(const struct tbed_anchor *a, const struct tbed_anchor *b, uint64_t distance_ns)
+{
+    return b->monotonic_ns - a->monotonic_ns >= distance_ns;
+}
+
+/* Leaves the first, the last, and in between those that are far enough from their neighbours. */
+static size_t keep_distant(struct tbed_anchor *items, size_t count)
+{
+    const struct tbed_anchor last = items[count - 1];
+    size_t kept = 1;
+    if (count == 1 || !is_apart(&items[0], &last, RATE_MIN_NS))
+        return kept;
+    for (size_t i = 1; i < count - 1; i++) {
+        if (is_apart(&items[kept - 1], &items[i], DISTANCE_MIN_NS) &&
+            is_apart(&items[i], &last, DISTANCE_MIN_NS))
+            items[kept++] = items[i];
+    }
+    items[kept++] = last;
+    return kept;
+}
+
+void tbed_anchors_arrange(struct tbed_vector *anchors)
+{
+    if (anchors->count == 0)
+        return;
+    qsort(anchors->items, anchors->count, sizeof(struct tbed_anchor), compare_anchors);
+    anchors->count = keep_consistent(anchors->items, anchors->count);
+    anchors->count = keep_distant(anchors->items, anchors->count);
 }
 
 /* A line through (ticks, ns): ns = start_ns + (tick - start) * rise_ns / run_ticks. */
@@ -50,15 +79,7 @@ static int128 anchor_ns(const struct tbed_anchor *anchor, bool realtime)
     return realtime ? (int128)anchor->realtime_ns : (int128)anchor->monotonic_ns;
 }
 
-static bool tells_a_rate(const struct tbed_anchor *a, const struct tbed_anchor *b)
-{
-    return b->monotonic_ns - a->monotonic_ns >= ANCHOR_MIN_NS;
-}
-
-/*
- * The line for 'tick': between two anchors, the line through them; outside, that of the nearest two or the header's
- * rate.
- */
+/* The line for 'tick': through the two anchors around it or nearest to it; if there is one, at the header's rate. */
 static struct line line_find(const struct tbed_reader *reader, uint64_t tick, bool realtime)
 {
     const struct tbed_anchor *anchors = reader->metadata->anchors.items;
@@ -71,9 +92,8 @@ static struct line line_find(const struct tbed_reader *reader, uint64_t tick, bo
             high = middle;
     }
     const struct tbed_anchor *near = &anchors[low == 0 ? 0 : low - 1];
-    bool is_inside = low > 0 && low < count;
     const struct tbed_anchor *from = low == count && count > 1 ? near - 1 : near;
-    if (count > 1 && (is_inside || tells_a_rate(from, from + 1)))
+    if (count > 1)
         return (struct line){near->ticks, anchor_ns(near, realtime),
                              anchor_ns(from + 1, realtime) - anchor_ns(from, realtime),
                              from[1].ticks - from->ticks};
@@ -118,7 +138,7 @@ double tbed_tick_span_to_ns(const struct tbed_reader *reader, uint64_t ticks)
     const struct tbed_anchor *last = anchors + reader->metadata->anchors.count - 1;
     if (reader->header.clock == TBED_CLOCK_USER)
         return (double)ticks;
-    if (tells_a_rate(anchors, last))
+    if (last != anchors)
         return (double)ticks * (double)(last->monotonic_ns - anchors->monotonic_ns) /
                (double)(last->ticks - anchors->ticks);
     return (double)ticks * NS_PER_S / (double)reader->header.ticks_per_second;

@@ -58,17 +58,17 @@ static void anchors_make_a_piecewise_linear_map(void **state)
     struct trace_block block = start(&trace);
     (void)state;
     /* from 1000: twice as fast as in the header, then half as fast; the records are in another order */
-    add_anchor(&block, 5001000, 5000000000 + 14000000, 1000 + 14000000);
-    add_anchor(&block, 2001000, 5000000000 + 4000000, 1000 + 4000000);
+    add_anchor(&block, 500001000, 5000000000 + 1400000000, 1000 + 1400000000);
+    add_anchor(&block, 200001000, 5000000000 + 400000000, 1000 + 400000000);
     struct tbed_reader *reader = trace_open(&trace);
     assert_int_equal(tbed_ticks_to_ns(reader, 1000), 0);
     assert_int_equal(tbed_ticks_to_ns(reader, 1500), 1000);
-    assert_int_equal(tbed_ticks_to_ns(reader, 2001000), 4000000);
-    assert_int_equal(tbed_ticks_to_ns(reader, 2001003), 4000010);
-    assert_int_equal(tbed_ticks_to_ns(reader, 5001000), 14000000);
-    assert_int_equal(tbed_ticks_to_ns(reader, 5001003), 14000010); /* goes on as the last two went */
-    assert_int_equal(tbed_ticks_to_ns(reader, 0), -2000);          /* and as the first two */
-    assert_int_equal(realtime(reader, 5001003), 5014000010);
+    assert_int_equal(tbed_ticks_to_ns(reader, 200001000), 400000000);
+    assert_int_equal(tbed_ticks_to_ns(reader, 200001003), 400000010);
+    assert_int_equal(tbed_ticks_to_ns(reader, 500001000), 1400000000);
+    assert_int_equal(tbed_ticks_to_ns(reader, 500001003), 1400000010); /* goes on as the last two went */
+    assert_int_equal(tbed_ticks_to_ns(reader, 0), -2000);              /* and as the first two */
+    assert_int_equal(realtime(reader, 500001003), 6400000010);
     assert_true(tbed_tick_span_to_ns(reader, 50) == 140.0); /* from the first to the last anchor */
     tbed_reader_close(reader);
     trace_free(&trace);
@@ -81,9 +81,47 @@ static void anchors_that_are_too_near_do_not_give_the_rate(void **state)
     (void)state;
     add_anchor(&block, 1100, 5000000300, 1300); /* 300 ns for 100 ticks, 0.3 µs apart */
     struct tbed_reader *reader = trace_open(&trace);
-    assert_int_equal(tbed_ticks_to_ns(reader, 1050), 150); /* between them theirs */
-    assert_int_equal(tbed_ticks_to_ns(reader, 1200), 400); /* after them the header's */
+    assert_int_equal(tbed_ticks_to_ns(reader, 1050), 50);
+    assert_int_equal(tbed_ticks_to_ns(reader, 1200), 200);
     assert_int_equal(tbed_ticks_to_ns(reader, 900), -100);
+    assert_true(tbed_tick_span_to_ns(reader, 50) == 50.0);
+    tbed_reader_close(reader);
+    trace_free(&trace);
+}
+
+/* Positions and durations then agree: what is noise of the clocks' readings is in neither. */
+static void a_short_trace_has_one_rate(void **state)
+{
+    struct trace trace;
+    struct trace_block block = start(&trace);
+    (void)state;
+    for (uint64_t ms = 1; ms < 100; ms++) /* each is off by another microsecond */
+        add_anchor(&block, 1000 + ms * 1000000, 5000000000 + (int64_t)(ms * 1001000),
+                   1000 + ms * 1001000 - ms % 3);
+    add_anchor(&block, 100001000, 5200000000, 200001000);
+    struct tbed_reader *reader = trace_open(&trace);
+    for (uint64_t tick = 0; tick <= 200000000; tick += 999983)
+        assert_int_equal(tbed_ticks_to_ns(reader, 1000 + tick), (int64_t)tick * 2);
+    assert_true(tbed_tick_span_to_ns(reader, 50) == 100.0);
+    tbed_reader_close(reader);
+    trace_free(&trace);
+}
+
+static void anchors_near_their_neighbours_are_not_used(void **state)
+{
+    struct trace trace;
+    struct trace_block block = start(&trace);
+    (void)state;
+    add_anchor(&block, 100001000, 5200000000, 200001000);
+    add_anchor(&block, 150001000, 5900000000, 200001000 + 99999999);
+    add_anchor(&block, 160001000, 5900000000, 400001000 - 99999999);
+    add_anchor(&block, 300001000, 5400000000, 400001000);
+    struct tbed_reader *reader = trace_open(&trace);
+    assert_int_equal(tbed_ticks_to_ns(reader, 50001000), 100000000);
+    assert_int_equal(tbed_ticks_to_ns(reader, 100001000), 200000000);
+    assert_int_equal(tbed_ticks_to_ns(reader, 150001000), 250000000);
+    assert_int_equal(tbed_ticks_to_ns(reader, 160001000), 260000000);
+    assert_int_equal(realtime(reader, 300001000), 5400000000);
     tbed_reader_close(reader);
     trace_free(&trace);
 }
@@ -153,6 +191,8 @@ int main(void)
         cmocka_unit_test(one_anchor_goes_on_with_the_headers_rate),
         cmocka_unit_test(anchors_make_a_piecewise_linear_map),
         cmocka_unit_test(anchors_that_are_too_near_do_not_give_the_rate),
+        cmocka_unit_test(a_short_trace_has_one_rate),
+        cmocka_unit_test(anchors_near_their_neighbours_are_not_used),
         cmocka_unit_test(time_never_goes_back_whatever_the_anchors_say),
         cmocka_unit_test(extreme_ticks_are_cut_not_wrapped),
         cmocka_unit_test(clock_of_the_users_counts_ticks),
