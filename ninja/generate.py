@@ -9,6 +9,7 @@ What only one file needs is a mark: a line of the comment at the top of that fil
 
     Link with: FLAGS               link this test with these flags as well
     Seeds: FOLDER...               replay these files besides the fuzz target's own corpus
+    Mutator: NAME                  link this fuzz target with fuzz/support/NAME_mutator.c
     Slow: REASON                   leave this test or check out of './run test quick'
     Check: NAME [ARGUMENT...]      run this script as build/checks/NAME.result; several lines make several checks
     Needs: TARGET...               what those checks need to have been built; $b is build/release
@@ -158,14 +159,16 @@ def write_tests(paths):
 def write_fuzzers(paths):
     support = [path for path in paths if path.startswith("fuzz/support/") and path.endswith(".c")]
     driver = "fuzz/support/replay_driver.c"
-    members = [path for path in support if path != driver]
+    members = [path for path in support if path != driver and not path.endswith("_mutator.c")]
     lines = compile_all(support) + build("$b/fuzz.a", "ar", objects(members)) + [""]
     names = [os.path.basename(path).removesuffix("_fuzzer.c") for path in paths if path.endswith("_fuzzer.c")]
     for name in names:
         path = f"fuzz/{name}/{name}_fuzzer.c"
         program = f"$b/fuzz/{name}/{name}_fuzzer"
+        # The engine refers to a mutator only weakly, so an archive is not searched for it.
+        mutators = objects(f"fuzz/support/{mutator}_mutator.c" for mutator in marks(path, "Mutator"))
         lines += build(program, "program",
-                       [path, "$fuzz_main", "$b/fuzz.a", "$b/tests.a", *ALL_LIBRARIES.split()],
+                       [path, "$fuzz_main", *mutators, "$b/fuzz.a", "$b/tests.a", *ALL_LIBRARIES.split()],
                        more_ldflags="$fuzz_ldflags", libs=SYSTEM)
         lines += build(f"{program}.result", "test", [program], ["spec/golden/expected.txt"],
                        arguments=f"fuzz/{name}/corpus {mark(path, 'Seeds')}".strip())

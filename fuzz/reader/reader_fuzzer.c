@@ -3,6 +3,7 @@
  *
  * The mutator repairs checksums and structure, so that most damage lies beyond those checks.
  *
+ * Mutator: trace
  * Seeds: spec/golden/valid spec/golden/invalid
  *
  * SPDX-License-Identifier: MIT

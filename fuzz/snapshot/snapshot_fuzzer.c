@@ -2,6 +2,7 @@
  * A snapshot of any trace, whether it is a ring and whether it is closed, is intact and contains nothing that the trace
  * does not contain.
  *
+ * Mutator: trace
  * Seeds: fuzz/reader/corpus spec/golden/valid spec/golden/invalid
  *
  * SPDX-License-Identifier: MIT

@@ -2,6 +2,7 @@
  * Computes time by stack, and Chrome trace events, from a trace whose checksums are not verified. Whatever the trace
  * contains, the parts of a stack must add up to its total.
  *
+ * Mutator: trace
  * Seeds: spec/golden/valid spec/golden/invalid
  *
  * SPDX-License-Identifier: MIT

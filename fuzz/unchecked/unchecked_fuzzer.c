@@ -1,6 +1,7 @@
 /*
  * A complete trace whose checksums are not verified (skip_hashes): the structural checks alone must protect the reader.
  *
+ * Mutator: trace
  * Seeds: spec/golden/valid spec/golden/invalid
  *
  * SPDX-License-Identifier: MIT
