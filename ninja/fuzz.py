@@ -31,7 +31,7 @@ import sys
 import tempfile
 import time
 
-from generate import mark
+from generate import seeds
 
 CRASHES, KEPT, LOGS = "build/fuzz-crashes", "build/fuzz-corpus", "build/fuzz-logs"
 ARTIFACT = re.compile(r"Test unit written to (\S+)")
@@ -45,7 +45,7 @@ class Target:
         self.name = name
         self.program = f"build/fuzz/fuzz/{name}/{name}_fuzzer"
         self.corpus, self.kept = f"fuzz/{name}/corpus", f"{KEPT}/{name}"
-        self.seeds = mark(f"fuzz/{name}/{name}_fuzzer.c", "Seeds").split()
+        self.seeds = seeds(f"fuzz/{name}/{name}_fuzzer.c")
         parser = configparser.ConfigParser()
         parser.read(["fuzz/support/default.options", f"fuzz/{name}/{name}.options"])
         self.options = dict(parser["libfuzzer"])
@@ -158,8 +158,7 @@ def fuzz(target, seconds, seed, is_check):
     with tempfile.TemporaryDirectory(prefix="tracebed-fuzz-") as scratch:
         new = f"{scratch}/new"
         os.mkdir(new)
-        folders = [new, *(() if is_check else [target.kept]), target.corpus, *target.seeds]
-        folders = [folder for folder in folders if os.path.isdir(folder)]
+        folders = [new, *(() if is_check else [target.kept]), *target.seeds]
         begin = time.monotonic()
         while (left := seconds - (time.monotonic() - begin)) > 0:
             if not fuzz_once(target, outcome, folders, max(1, round(left)), seed, scratch) or left < 1.5:
@@ -169,7 +168,7 @@ def fuzz(target, seconds, seed, is_check):
         if not is_check:
             for name in os.listdir(new):
                 shutil.move(f"{new}/{name}", f"{target.kept}/{name}")
-            outcome.new_count = minimize(target, [], [target.corpus, *target.seeds], target.kept, scratch)
+            outcome.new_count = minimize(target, [], target.seeds, target.kept, scratch)
     return outcome
 
 
@@ -188,7 +187,7 @@ def copy_all(folder, to):
             shutil.copy(path, f"{to}/{digest}")
 
 
-def minimize(target, more, given, kept, scratch):
+def minimize(target, more, given, kept, scratch, *how):
     """Leaves in 'kept' what the generated inputs of 'kept' and 'more' add to the coverage of 'given'. Returns how many."""
     base, candidates = f"{scratch}/base", f"{scratch}/candidates"
     for folder in (base, candidates):
@@ -199,7 +198,7 @@ def minimize(target, more, given, kept, scratch):
     for folder in [kept, *more]:
         copy_all(folder, candidates)
     before = set(os.listdir(base))
-    status, _ = run([*target.command(), "-set_cover_merge=1", base, candidates], f"{LOGS}/{target.name}.merge.log")
+    status, _ = run(target.command("-set_cover_merge=1", *how, base, candidates), f"{LOGS}/{target.name}.merge.log")
     if status != 0:
         return len(os.listdir(kept))
     for name in os.listdir(kept):
@@ -212,7 +211,11 @@ def minimize(target, more, given, kept, scratch):
 
 
 def merge(target):
-    """Moves what fuzzing found to the tree. Inputs written by hand stay whatever they cover."""
+    """
+    Moves to the tree what fuzzing found, as far as it reaches other code; how often it does would take many more inputs.
+    Inputs written by hand stay whatever they cover.
+    """
+    others = [folder for folder in target.seeds if folder != target.corpus]
     os.makedirs(target.corpus, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="tracebed-fuzz-") as scratch:
         by_hand = f"{scratch}/by-hand"
@@ -220,7 +223,7 @@ def merge(target):
         for name in os.listdir(target.corpus):
             if not is_generated(name):
                 shutil.copy(f"{target.corpus}/{name}", by_hand)
-        minimize(target, [target.kept], [by_hand, *target.seeds], target.corpus, scratch)
+        minimize(target, [target.kept], [by_hand, *others], target.corpus, scratch, "-use_counters=0")
     shutil.rmtree(target.kept, ignore_errors=True)
 
 

@@ -101,6 +101,12 @@ def mark(path, word):
     return " ".join(marks(path, word))
 
 
+def seeds(fuzzer):
+    """The folders that a fuzz target starts from: its own corpus, if it has one, and those of its mark."""
+    corpus = os.path.join(os.path.dirname(fuzzer), "corpus")
+    return [corpus] * os.path.isdir(corpus) + mark(fuzzer, "Seeds").split()
+
+
 def results(paths):
     return [f"$b/{path.removesuffix('.c')}.result" for path in paths]
 
@@ -171,7 +177,7 @@ def write_fuzzers(paths):
                        [path, "$fuzz_main", *mutators, "$b/fuzz.a", "$b/tests.a", *ALL_LIBRARIES.split()],
                        more_ldflags="$fuzz_ldflags", libs=SYSTEM)
         lines += build(f"{program}.result", "test", [program], ["spec/golden/expected.txt"],
-                       arguments=f"fuzz/{name}/corpus {mark(path, 'Seeds')}".strip())
+                       arguments=" ".join(seeds(path)))
     programs = [f"$b/fuzz/{name}/{name}_fuzzer" for name in names]
     replays = [f"{program}.result" for program in programs]
     return lines + [""] + build("$b/fuzzers", "phony", programs) + build("$b/replay", "phony", replays)

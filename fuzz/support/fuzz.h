@@ -32,6 +32,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes);
  */
 uint8_t *guarded_copy(const uint8_t *data, size_t nbytes);
 
+/* Opens a guarded copy of the input as a trace, without verifying checksums. NULL if it is none. Close it before the next
+ * call. */
+struct tbed_reader *open_input(const uint8_t *data, size_t nbytes);
+
+/* Returns an unnamed file with these bytes, which the caller closes. */
+int file_of_input(const uint8_t *data, size_t nbytes);
+
 /* Walks everything, checks properties and verifies. The reader remains open. */
 void walk_everything(struct tbed_reader *reader);
 

@@ -24,6 +24,8 @@ def copy_tree(folder):
     for path in [*tree.files(".c", ".h", ".py", ".sh", ".ninja", ".map", ".rb"), *GENERATED]:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, folder / path)
+    for path in pathlib.Path("fuzz").glob("*/corpus"):
+        (folder / path).mkdir()
 
 
 def build(folder, *targets):

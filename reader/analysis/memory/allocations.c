@@ -201,12 +201,21 @@ static bool make_heaps(struct allocation_work *shared, const struct stream_of *s
 
 #define MOMENTS_MAX 65536u
 
+/* Where a moment begins. A trace may have fewer ticks than moments and end with the last possible tick. */
+static uint64_t moment_tick(uint64_t first_tick, uint64_t ticks_each, size_t index)
+{
+    uint64_t tick;
+    bool is_possible =
+        !__builtin_mul_overflow(ticks_each, index, &tick) && !__builtin_add_overflow(first_tick, tick, &tick);
+    return is_possible ? tick : UINT64_MAX;
+}
+
 /* Gives each heap intervals of its own. False: no memory. */
 static bool make_moments(struct tbed_allocations *allocations, struct allocation_work *shared, size_t count)
 {
     struct tbed_trace_info info;
     tbed_reader_info(shared->reader, &info);
-    uint64_t ticks_each = count > 0 ? (info.last_tick - info.first_tick) / count + 1 : 1;
+    uint64_t ticks_each = count > 1 ? (info.last_tick - info.first_tick) / count + 1 : UINT64_MAX;
     allocations->moments = calloc(count + 1, sizeof *allocations->moments);
     for (size_t i = 0; count > 0 && i < shared->heap_count; i++) {
         struct heap_moments *moments = &shared->heaps[i].moments;
@@ -217,7 +226,7 @@ static bool make_moments(struct tbed_allocations *allocations, struct allocation
             return false;
     }
     for (size_t i = 0; allocations->moments != NULL && i < count; i++)
-        allocations->moments[i].tick = info.first_tick + i * ticks_each;
+        allocations->moments[i].tick = moment_tick(info.first_tick, ticks_each, i);
     allocations->moment_count = count;
     return allocations->moments != NULL;
 }

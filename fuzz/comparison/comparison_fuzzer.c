@@ -1,0 +1,114 @@
+/*
+ * Comparisons of runs and the spread of figures, against obvious implementations.
+ *
+ * The input is a list of runs: for each label of one letter a figure of 8 bytes, in any order, which a byte of zero ends.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <math.h>
+#include <string.h>
+#include <tracebed/compare.h>
+
+#include "fuzz/support/fuzz.h"
+
+enum { LABELS = 256, RUNS_MAX = 16 };
+
+static struct {
+    bool present[LABELS];
+    uint64_t self[LABELS];
+} runs[RUNS_MAX];
+static size_t run_count;
+
+static void take_runs(const uint8_t *data, size_t nbytes)
+{
+    memset(runs, 0, sizeof runs);
+    run_count = nbytes > 0;
+    for (; nbytes > 0 && run_count <= RUNS_MAX; data++, nbytes--) {
+        if (*data == 0) {
+            run_count++;
+            continue;
+        }
+        uint64_t figure = 0;
+        size_t part = nbytes - 1 < sizeof figure ? nbytes - 1 : sizeof figure;
+        memcpy(&figure, data + 1, part);
+        runs[run_count - 1].present[*data] = true;
+        runs[run_count - 1].self[*data] = figure;
+        data += part;
+        nbytes -= part;
+    }
+    run_count = run_count < RUNS_MAX ? run_count : RUNS_MAX;
+}
+
+static void add_run(struct tbed_comparison *comparison, size_t run)
+{
+    static struct tbed_span_row rows[LABELS];
+    static char names[LABELS][2];
+    size_t count = 0;
+    for (int label = 1; label < LABELS; label++) {
+        names[label][0] = (char)label;
+        if (runs[run].present[label])
+            rows[count++] = (struct tbed_span_row){.name = names[label],
+                                                   .name_nbytes = 1,
+                                                   .id = TBED_ID_INVALID,
+                                                   .self_ticks = runs[run].self[label]};
+    }
+    struct tbed_comparison_run added = {.rows = rows, .row_count = count, .total = run};
+    REQUIRE(tbed_comparison_add_run(comparison, &added) == TBED_OK);
+}
+
+static void check_row(const struct tbed_comparison *comparison, size_t index, uint8_t label)
+{
+    size_t having = 0;
+    for (size_t run = 0; run < run_count; run++) {
+        struct tbed_figures figures = tbed_comparison_figures(comparison, index, run);
+        REQUIRE(figures.present == runs[run].present[label]);
+        REQUIRE(figures.of[TBED_FIGURE_SELF] == runs[run].self[label]);
+        having += figures.present;
+    }
+    struct tbed_comparison_row row;
+    REQUIRE(tbed_comparison_row(comparison, index, &row) && row.run_count == having && having > 0);
+    REQUIRE(!tbed_comparison_figures(comparison, index, run_count).present);
+}
+
+static void check_spread(uint8_t label)
+{
+    uint64_t values[RUNS_MAX], min = UINT64_MAX, max = 0;
+    double scratch[RUNS_MAX];
+    struct tbed_spread spread;
+    size_t outliers = 0;
+    for (size_t run = 0; run < run_count; run++) {
+        values[run] = runs[run].self[label];
+        min = values[run] < min ? values[run] : min;
+        max = values[run] > max ? values[run] : max;
+    }
+    tbed_spread_make(values, run_count, scratch, &spread);
+    REQUIRE(spread.count == run_count && spread.min == min && spread.max == max);
+    REQUIRE(spread.median >= (double)min && spread.median <= (double)max);
+    REQUIRE(spread.mean >= (double)min * (1 - 1e-9) && spread.mean <= (double)max * (1 + 1e-9));
+    REQUIRE(spread.variance >= 0 && isfinite(spread.variance));
+    for (size_t run = 0; run < run_count; run++)
+        outliers += tbed_spread_is_outlier(&spread, values[run]);
+    REQUIRE(outliers == spread.outlier_count);
+    REQUIRE(run_count >= TBED_OUTLIER_RUNS_MIN || outliers == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
+{
+    struct tbed_comparison *comparison;
+    struct tbed_comparison_row row;
+    take_runs(data, nbytes);
+    REQUIRE(tbed_comparison_open(&comparison) == TBED_OK);
+    for (size_t run = 0; run < run_count; run++)
+        add_run(comparison, run);
+    REQUIRE(tbed_comparison_run_count(comparison) == run_count);
+    uint8_t before = 0;
+    for (size_t i = 0; tbed_comparison_row(comparison, i, &row); i++) {
+        uint8_t label = (uint8_t)row.label[0];
+        REQUIRE(row.label_nbytes == 1 && label > before);
+        before = label;
+        check_row(comparison, i, label);
+        check_spread(label);
+    }
+    tbed_comparison_close(comparison);
+    return 0;
+}
