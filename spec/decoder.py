@@ -19,10 +19,11 @@ import struct
 import sys
 from collections import namedtuple
 
+from decoder_directory import (BLOCK, CELLS, EVENTS, RECORDS, STRINGS, check_directory, directory_page, directory_pages,
+                               entry_agrees, entry_is_valid, entry_of_page, is_begun)
 from xxh3 import xxh3_64
 
 M32, M64 = 2 ** 32 - 1, 2 ** 64 - 1
-EVENTS, STRINGS, RECORDS, CELLS = 1, 2, 3, 4
 RESERVED_END = METADATA = STRING_SPACE = 0x20000000
 INVALID = 0x20000001
 ID_MAX = 0x3FFFFFFF
@@ -32,7 +33,6 @@ HEADER = struct.Struct("<8sIIQQQIIIIIIQQqQ16sI132s")
 Header = namedtuple("Header", "magic version page_size compatible incompatible file_id reserved_max metadata id_max "
                     "ring clock size ticks_per_second anchor_ticks realtime monotonic unit resolution zeros")
 Unit = namedtuple("Unit", "first kind shift name file line base")
-BLOCK = struct.Struct("<BBHIQIIIIQIIQQ")
 
 # EXTENDED type: TYPE in the listing, the fixed words, the meaning of aux. For PAIR see decode_pair().
 EXTENDED = {1: ("begin", "", "category"), 2: ("end", "begin_tick", ""), 3: ("instant", "", "category"),
@@ -112,6 +112,7 @@ class Trace:
         self.shut = data[608:612] == b"shut"
         self.next_stream, self.next_ordinal = u64(data, 576), u64(data, 584)
         self.seen, self.good = set(), {}  # (kind, stream, sequence) of all blocks; of valid ones, with page and cell
+        self.bad_parts = set()  # directory pages that are damaged
         self.strings = {}  # ordinal of a string page -> its string blocks
         self.bindings, self.units = RangeMap(), RangeMap()  # the units, and the stacks
         self.lines, self.frames = {}, {}  # by unit; by id
@@ -152,36 +153,32 @@ def read_header(data):
     return h
 
 
-def is_directory(size, page):
-    first, following = (size // 2 - 1024) // 64, (size - 512) // 64
-    return page >= first and (page - first) % (following + 1) == 0
-
-
 def closing_checksum(trace, page_count):
     data, size = trace.data, trace.page_size
     checksum = xxh3_64(data[776:size], xxh3_64(data[512:768]))
-    for page in range(1, min(page_count, len(data) // size)):
-        if is_directory(size, page):
-            checksum = xxh3_64(data[page * size + 512:(page + 1) * size], checksum)
+    for page in directory_pages(size, min(page_count, len(data) // size)):
+        checksum = xxh3_64(data[page * size + 512:(page + 1) * size], checksum)
     return checksum
 
 
 def check_shared(trace):
     """Reports damage in the region that all writers share, and returns how many pages to read."""
     data, size, claimed = trace.data, trace.page_size, u64(trace.data, 512)
+    page_count = claimed
     if data[608:612] not in (b"open", b"shut"):
         trace.tell("STATE")
     zeros = ((trace.header.size, 512), (520, 576), (612, 616), (624, 640), (712, 768), (776, 1024))
     if not all(is_zero(data, begin, end) for begin, end in zeros):
         trace.tell("SHARED_ZERO")
-    if trace.shut and u64(data, 768) != closing_checksum(trace, claimed):
+    if not trace.header.ring + 1 <= claimed <= M32:
+        trace.tell("PAGE_COUNT")
+        page_count = -(-len(data) // size)
+    check_directory(trace, page_count)
+    if trace.shut and not trace.bad_parts and u64(data, 768) != closing_checksum(trace, claimed):
         trace.tell("CLOSING_CHECKSUM")
     if trace.shut and len(data) != claimed * size:
         trace.tell("FILE_SIZE")
-    if trace.header.ring + 1 <= claimed <= M32:
-        return claimed
-    trace.tell("PAGE_COUNT")
-    return -(-len(data) // size)
+    return page_count
 
 
 # Blocks (section 4)
@@ -195,6 +192,7 @@ class Block:
          self.checksum) = BLOCK.unpack_from(data, start)
         self.start, self.size = start, size
         self.is_being_taken = self.kind == EVENTS and self.generation % 2 == 1  # section 10
+        self.is_begun = self.kind != 0 and not self.is_being_taken
         self.content = start + 64 + 16 * min(self.depth, size // 64)  # after the stored stack
         self.end = start + (self.used or size)
         self.base = self.first_tick  # deltas are added to it; TIME words raise it
@@ -241,11 +239,18 @@ def take_block(trace, page, cell=0, parent=None):
     start = page * trace.page_size + cell * size
     block = Block(trace.data, start, size)
     key = (block.kind, block.stream, block.sequence)
+    entry = None if cell else entry_of_page(trace, page)
+    if entry and not entry_is_valid(entry):
+        trace.tell("DIRECTORY_ENTRY", page, cell)
     try:
-        if block.kind == 0 or block.is_being_taken:
+        if is_begun(entry):
+            trace.seen.add((entry.kind, entry.stream, entry.sequence))
+        if not block.is_begun:
+            need(not is_begun(entry), "BLOCK_LOST")
             need(not trace.shut or is_zero(trace.data, start, start + size), "BLOCK_NOT_ZERO")
             return None
-        trace.seen.add(key)  # a damaged block is not reported as missing too
+        if not is_begun(entry):
+            trace.seen.add(key)  # a damaged block is not reported as missing too
         check_block(trace, block, page, cell, parent)
         need(key not in trace.good, "BLOCK_TWICE")
     except Damage as damage:
@@ -255,28 +260,51 @@ def take_block(trace, page, cell=0, parent=None):
         trace.tell("BLOCK_TAIL", page, cell)  # the header is valid, so its cells are still read
     if trace.shut and not block.used:
         trace.tell("BLOCK_UNSEALED", page, cell)
+    if entry and entry_is_valid(entry) and not entry_agrees(trace, entry, block):
+        trace.tell("DIRECTORY_ENTRY", page, cell)
     if block.kind in (STRINGS, CELLS):
         trace.strings.setdefault(block.ordinal, []).extend([block] if block.kind == STRINGS else [])
     trace.good[key] = page, cell
     return block
 
 
+def take_cells(trace, page, parent):
+    count = trace.page_size >> parent.shift
+    entry = entry_of_page(trace, page)
+    starts = [page * trace.page_size + (cell << parent.shift) for cell in range(1, count)]
+    begun = [cell for cell, start in enumerate(starts, 1) if Block(trace.data, start, 1 << parent.shift).is_begun]
+    if is_begun(entry) and len(begun) < min(entry.cells, count - 1):
+        trace.tell("BLOCK_LOST", page, min(set(range(1, count)) - set(begun)))
+    yield from filter(None, (take_block(trace, page, cell, parent) for cell in range(1, count)))
+
+
+def tell_cut(trace, page_count):
+    """Reports the pages beyond the end of the file."""
+    size, cut = trace.page_size, len(trace.data) // trace.page_size
+    for page in range(cut, page_count if cut < page_count else 0):
+        part = directory_page(size, page)
+        if part and (part >= cut or part in trace.bad_parts):
+            entry = None
+        else:
+            entry = entry_of_page(trace, page)
+        if is_begun(entry):
+            trace.seen.add((entry.kind, entry.stream, entry.sequence))
+        if is_begun(entry) or page == cut and (trace.shut or len(trace.data) % size):
+            trace.tell("BLOCK_CUT", page, 0)
+
+
 def find_blocks(trace, page_count):
     """Yields the readable blocks, except cells pages, in file order."""
     size = trace.page_size
-    for page in range(1, page_count):
-        left = len(trace.data) - page * size
-        if left < size:  # no later page exists either
-            if trace.shut or left > 0:
-                trace.tell("BLOCK_CUT", page, 0)
-            return
-        if is_directory(size, page):
+    for page in range(1, min(page_count, len(trace.data) // size)):
+        if directory_page(size, page) == page:
             continue
         block = take_block(trace, page)
         if block and block.kind == CELLS:
-            yield from filter(None, (take_block(trace, page, cell, block) for cell in range(1, size >> block.shift)))
+            yield from take_cells(trace, page, block)
         elif block:
             yield block
+    tell_cut(trace, page_count)
 
 
 def tell_missing(trace):

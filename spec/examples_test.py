@@ -20,7 +20,8 @@ import subprocess
 import sys
 import tempfile
 
-from decoder import BLOCK, CELLS, EVENTS, RECORDS, STRINGS, Trace, list_trace, name_of, read_header, split_components, u32
+from decoder import Trace, list_trace, name_of, read_header, split_components, u32
+from decoder_directory import BEGUN, BLOCK, CELLS, ENTRY, EVENTS, RECORDS, STRINGS
 from xxh3 import xxh3_64
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -55,10 +56,17 @@ def fail(*problem, **_):
     raise AssertionError(problem)
 
 
+def entry_of(page):
+    """Returns the directory's entry of a page that was begun."""
+    kind, _, _, _, _, stream, sequence, generation, ordinal, first_tick, depth, *_ = BLOCK.unpack_from(page)
+    return ENTRY.pack(BEGUN, kind, 0, sequence, generation, 0, stream, 0, first_tick, 0, 0, depth or ordinal, 0, 0, 0)
+
+
 def trace_of(*pages):
     """Returns an open file of the example header and these pages, in which the decoder must find no damage."""
     shared = struct.pack("<Q56xQQQQ4s", 1 + len(pages), 2, 2, 0, 1, b"open")
-    pages = [EXAMPLES["header"].ljust(512, b"\0") + shared, *pages]
+    header = (EXAMPLES["header"].ljust(512, b"\0") + shared).ljust(1024 + 64, b"\0")
+    pages = [header + b"".join(map(entry_of, pages)), *pages]
     data = b"".join(page.ljust(PAGE_SIZE, b"\0") for page in pages)
     return Trace(data, read_header(data), fail)
 

@@ -101,6 +101,27 @@ struct tbed_entry_fields tbed_entry_load(const void *entry)
     };
 }
 
+struct tbed_block_fields tbed_entry_block(const struct tbed_entry_fields *entry, uint64_t file_id,
+                                          uint32_t page, uint32_t shift)
+{
+    return (struct tbed_block_fields){
+        .kind = entry->kind,
+        .shift =
+            entry->kind == TBED_BLOCK_CELLS ? TBED_CELL_SHIFT_MIN : shift, /* which entries do not have */
+        .page = page,
+        .file_id = file_id,
+        .stream = entry->stream,
+        .sequence = entry->sequence,
+        .generation = entry->generation,
+        .string_page = entry->string_page,
+        .first_tick = entry->first_tick,
+        .depth = entry->depth,
+        .used_nbytes = entry->used_nbytes,
+        .last_tick = entry->last_tick,
+        .checksum = entry->checksum,
+    };
+}
+
 struct tbed_disk_entry tbed_entry_make(const struct tbed_block_fields *block, uint64_t least_begin_tick)
 {
     struct tbed_disk_entry entry = {
@@ -207,19 +228,23 @@ static struct tbed_disk_entry entry_of_page(const uint8_t *page, uint32_t page_n
     return entry;
 }
 
-void tbed_directory_build(uint8_t *map, uint32_t page_nbytes, uint64_t page_count)
+void tbed_directory_build_page(uint8_t *map, uint32_t page_nbytes, uint64_t page)
 {
     const struct tbed_disk_header *header = (const struct tbed_disk_header *)(const void *)map;
     uint32_t ring = tbed_le32_load(header->ring_page_count);
-    for (uint64_t page = 1; page < page_count; page++) {
-        uint8_t *bytes = map + page * page_nbytes;
-        if (tbed_directory_has_page(page_nbytes, page)) {
-            tbed_directory_page_make(bytes, map, (uint32_t)page);
-            continue;
-        }
-        struct tbed_disk_entry entry = entry_of_page(bytes, page_nbytes);
-        if (page <= ring && entry.kind == TBED_BLOCK_EVENTS)
-            entry = (struct tbed_disk_entry){.state = TBED_ENTRY_FREE};
-        memcpy(map + tbed_directory_entry_offset(page_nbytes, page), &entry, sizeof entry);
+    uint8_t *bytes = map + page * page_nbytes;
+    if (tbed_directory_has_page(page_nbytes, page)) {
+        tbed_directory_page_make(bytes, map, (uint32_t)page);
+        return;
     }
+    struct tbed_disk_entry entry = entry_of_page(bytes, page_nbytes);
+    if (page <= ring && entry.kind == TBED_BLOCK_EVENTS)
+        entry = (struct tbed_disk_entry){.state = TBED_ENTRY_FREE};
+    memcpy(map + tbed_directory_entry_offset(page_nbytes, page), &entry, sizeof entry);
+}
+
+void tbed_directory_build(uint8_t *map, uint32_t page_nbytes, uint64_t page_count)
+{
+    for (uint64_t page = 1; page < page_count; page++)
+        tbed_directory_build_page(map, page_nbytes, page);
 }

@@ -82,6 +82,10 @@ uint64_t tbed_closing_checksum(const void *header, const uint8_t *map, uint32_t 
 /* Loads an entry that a writer may be storing at this moment. */
 struct tbed_entry_fields tbed_entry_load(const void *entry);
 
+/* The header that the block of a page has if its entry is right, of a file with pages of 1 << 'shift' bytes. */
+struct tbed_block_fields tbed_entry_block(const struct tbed_entry_fields *entry, uint64_t file_id,
+                                          uint32_t page, uint32_t shift);
+
 /* What belongs at the end of a sealed entry. */
 uint32_t tbed_entry_check_make(const struct tbed_disk_entry *entry);
 
@@ -96,6 +100,9 @@ bool tbed_entry_agrees(const struct tbed_entry_fields *entry, const struct tbed_
  * blocks say about themselves. The header page has been made.
  */
 void tbed_directory_build(uint8_t *map, uint32_t page_nbytes, uint64_t page_count);
+
+/* The same for one page, which may be a directory page itself. */
+void tbed_directory_build_page(uint8_t *map, uint32_t page_nbytes, uint64_t page);
 
 /* ---- Directory pages, and the header's copies in them and in cells pages ---- */
 

@@ -25,6 +25,44 @@ static void cut_two_pages(struct golden_file *file)
     file->nbytes = AT_EVENTS;
 }
 
+static void reopen(struct golden_file *file)
+{
+    header_of(file)->state = tbed_le32_make(TBED_STATE_OPEN);
+    header_of(file)->closing_checksum = tbed_le64_make(0);
+}
+
+static void cut_two_pages_of_killed(struct golden_file *file)
+{
+    reopen(file);
+    cut_two_pages(file);
+}
+
+static void lose(struct golden_file *file, size_t offset, size_t nbytes)
+{
+    memset(file->bytes + offset, 0, nbytes);
+}
+
+static void lose_page(struct golden_file *file)
+{
+    lose(file, AT_EVENTS, GOLDEN_PAGE_NBYTES);
+}
+
+static void lose_page_of_killed(struct golden_file *file)
+{
+    reopen(file);
+    lose_page(file);
+}
+
+static void lose_cells_page(struct golden_file *file)
+{
+    lose(file, AT_CELLS, GOLDEN_PAGE_NBYTES);
+}
+
+static void lose_cell(struct golden_file *file)
+{
+    lose(file, AT_SHORT, GOLDEN_CELL_NBYTES);
+}
+
 /* Bytes in a page that no writer has begun. */
 static void add_unclean_page(struct golden_file *file)
 {
@@ -116,7 +154,15 @@ static void take_ordinal_of_damaged_page(struct golden_file *file)
 
 const struct golden_case golden_block_cases[] = {
     {"BLOCK_CUT", "BLOCK_CUT@12288", 0, 0, 5, .edit = cut_last_page},
-    {"BLOCK_CUT-shut", "FILE_SIZE@512,BLOCK_CUT@8192", 0, 0, 12, .edit = cut_two_pages},
+    {"BLOCK_CUT-shut", "FILE_SIZE@512,BLOCK_CUT@8192,BLOCK_CUT@12288", 0, 0, 12, .edit = cut_two_pages,
+     .kept_sums = MEND_DIRECTORY},
+    {"BLOCK_CUT-killed", "BLOCK_CUT@8192,BLOCK_CUT@12288", 0, 0, 12, .edit = cut_two_pages_of_killed,
+     .kept_sums = MEND_DIRECTORY},
+    {"BLOCK_LOST", "BLOCK_LOST@8192", 0, 0, 7, .edit = lose_page, .kept_sums = MEND_DIRECTORY},
+    {"BLOCK_LOST-killed", "BLOCK_LOST@8192", 0, 0, 7, .edit = lose_page_of_killed,
+     .kept_sums = MEND_DIRECTORY},
+    {"BLOCK_LOST-cells", "BLOCK_LOST@4096", 4, 1, 2, .edit = lose_cells_page, .kept_sums = MEND_DIRECTORY},
+    {"BLOCK_LOST-cell", "BLOCK_LOST@5632", 0, 0, 2, .edit = lose_cell, .kept_sums = MEND_DIRECTORY},
     {"BLOCK_KIND", "BLOCK_KIND@8192", 0, 0, 7, BLOCK(AT_EVENTS, kind, 1, 5)},
     {"BLOCK_KIND-cell", "BLOCK_KIND@5632", 0, 0, 2, BLOCK(AT_SHORT, kind, 1, TBED_BLOCK_CELLS)},
     {"BLOCK_SHIFT", "BLOCK_SHIFT@8193", 0, 0, 7, BLOCK(AT_EVENTS, shift, 1, 13)},

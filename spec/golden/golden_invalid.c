@@ -121,6 +121,7 @@ void golden_invalid_write_all(const char *folder)
 {
     write_cases(folder, golden_file_cases);
     write_cases(folder, golden_block_cases);
+    write_cases(folder, golden_directory_cases);
     write_cases(folder, golden_event_cases);
     write_cases(folder, golden_string_cases);
     write_cases(folder, golden_record_cases);

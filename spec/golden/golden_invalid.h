@@ -72,6 +72,7 @@ struct golden_case {
 
 extern const struct golden_case golden_file_cases[];
 extern const struct golden_case golden_block_cases[];
+extern const struct golden_case golden_directory_cases[];
 extern const struct golden_case golden_event_cases[];
 extern const struct golden_case golden_string_cases[];
 extern const struct golden_case golden_record_cases[];

@@ -258,6 +258,9 @@ enum tbed_drop_cause {
     X(ERR_BLOCK_TWICE, 110, "duplicate block of the stream")                                                 \
     X(ERR_BLOCK_MISSING, 111, "a block of the stream is missing")                                            \
     X(ERR_BLOCK_ORDINAL, 112, "the string page ordinal is impossible or a duplicate")                        \
+    X(ERR_BLOCK_LOST, 113, "the block that the directory has for this page is gone")                         \
+    X(ERR_DIRECTORY_PAGE, 114, "a page of the directory is damaged")                                         \
+    X(ERR_DIRECTORY_ENTRY, 115, "the directory's entry for this page is wrong")                              \
     X(ERR_EVENT_TAG, 128, "an event word with tag 0")                                                        \
     X(ERR_EVENT_TIME, 129, "invalid time advance")                                                           \
     X(ERR_EVENT_LENGTH, 130, "a record extends beyond the end of its block")                                 \

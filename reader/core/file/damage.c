@@ -54,10 +54,16 @@ void tbed_damage_list_add(struct tbed_damage_list *list, const struct tbed_damag
 void tbed_damage_tell(const struct tbed_reader *reader, enum tbed_status status, uint64_t offset,
                       uint32_t cell, uint64_t detail)
 {
+    tbed_damage_tell_page(reader, status, offset / reader->header.page_nbytes, cell, offset, detail);
+}
+
+void tbed_damage_tell_page(const struct tbed_reader *reader, enum tbed_status status, uint64_t page,
+                           uint32_t cell, uint64_t offset, uint64_t detail)
+{
     struct tbed_damage damage = {
         .status = status,
         .offset = offset,
-        .page = offset / reader->header.page_nbytes,
+        .page = page,
         .cell = cell,
         .detail = detail,
         .page_count = 1,

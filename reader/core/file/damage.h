@@ -30,6 +30,10 @@ void tbed_damage_list_add(struct tbed_damage_list *list, const struct tbed_damag
 void tbed_damage_tell(const struct tbed_reader *reader, enum tbed_status status, uint64_t offset,
                       uint32_t cell, uint64_t detail);
 
+/* The same for damage at 'offset', perhaps in the directory, that concerns 'page'. */
+void tbed_damage_tell_page(const struct tbed_reader *reader, enum tbed_status status, uint64_t page,
+                           uint32_t cell, uint64_t offset, uint64_t detail);
+
 /* The same for damage that concerns 'page_count' pages. */
 void tbed_damage_tell_pages(const struct tbed_reader *reader, enum tbed_status status, uint64_t offset,
                             uint64_t page_count, uint64_t detail);

@@ -5,6 +5,8 @@
  */
 #include "reader/core/file/gateway.h"
 
+#include "reader/core/file/directory_read.h"
+
 static enum tbed_block_verdict state_load(const struct tbed_indexed *entry)
 {
     return (enum tbed_block_verdict)__atomic_load_n(&entry->state, __ATOMIC_ACQUIRE);
@@ -40,25 +42,6 @@ static bool is_what_was_indexed(const struct passage *passage)
            fields->sequence == passage->entry->sequence;
 }
 
-static enum tbed_status check_header(struct passage *passage)
-{
-    const struct tbed_indexed *entry = passage->entry;
-    uint32_t string_page = passage->kind == TBED_BLOCK_STRINGS ? (uint32_t)entry->string_page : 0;
-    uint32_t field = 0;
-    uint64_t detail = 0;
-    if (passage->offset > passage->reader->map.nbytes ||
-        passage->nbytes > passage->reader->map.nbytes - passage->offset)
-        return refuse(passage, TBED_ERR_BLOCK_CUT, 0, passage->reader->map.nbytes);
-    passage->bytes = passage->reader->map.bytes + passage->offset;
-    passage->fields = tbed_block_load(passage->bytes);
-    if (!is_what_was_indexed(passage))
-        return TBED_ERR_CHANGED;
-    struct tbed_block_place place =
-        tbed_place_make(passage->reader, entry->page, entry->cell, entry->shift, string_page);
-    enum tbed_status status = tbed_block_header_check(&passage->fields, &place, &field, &detail);
-    return status == TBED_OK ? TBED_OK : refuse(passage, status, field, detail);
-}
-
 /* In a ring, the page may have been given to another block while it was being checked. */
 static bool is_still_there(const struct passage *passage)
 {
@@ -78,7 +61,7 @@ static enum tbed_status check_stack(struct passage *passage)
     return status == TBED_OK ? TBED_OK : refuse(passage, status, offset, 0);
 }
 
-static enum tbed_status check_content(struct passage *passage, bool skip_hash)
+static enum tbed_status check_content(const struct passage *passage, bool skip_hash)
 {
     const struct tbed_block_fields *fields = &passage->fields;
     enum tbed_status status = tbed_block_content_check(passage->bytes, fields, passage->nbytes, skip_hash);
@@ -89,6 +72,55 @@ static enum tbed_status check_content(struct passage *passage, bool skip_hash)
     if (status != TBED_OK)
         return refuse(passage, status, fields->used_nbytes, fields->used_nbytes);
     return TBED_OK;
+}
+
+/*
+ * A block that was found by its entry, and whose header is valid, has to be the one that the entry means; otherwise it is
+ * lost, because it cannot be put in order any more. Fields that only describe it cost nothing if they differ. A damaged
+ * block says nothing about the entry.
+ */
+static enum tbed_status compare_with_entry(const struct passage *passage)
+{
+    const struct tbed_indexed *indexed = passage->entry;
+    const struct tbed_block_fields *fields = &passage->fields;
+    bool is_other = !is_what_was_indexed(passage) ||
+                    (passage->kind == TBED_BLOCK_STRINGS && fields->string_page != indexed->string_page);
+    struct tbed_page_entry entry = tbed_page_entry_load(passage->reader, indexed->page);
+    if (!is_other && tbed_entry_agrees(&entry.fields, fields))
+        return TBED_OK;
+    bool is_sealed = fields->used_nbytes != 0;
+    bool is_good =
+        !is_sealed || tbed_block_content_check(passage->bytes, fields, passage->nbytes, false) == TBED_OK;
+    if (is_good)
+        tbed_directory_tell_entry(passage->reader, indexed->page, entry.fields.state);
+    if (passage->reader->shut && !is_sealed)
+        refuse(passage, TBED_ERR_BLOCK_UNSEALED, offsetof(struct tbed_disk_block, used_nbytes), 0);
+    if (!is_other)
+        return TBED_OK;
+    return is_good ? TBED_ERR_DIRECTORY_ENTRY : check_content(passage, false);
+}
+
+static enum tbed_status check_header(struct passage *passage)
+{
+    const struct tbed_indexed *entry = passage->entry;
+    uint32_t string_page = passage->kind == TBED_BLOCK_STRINGS ? (uint32_t)entry->string_page : 0;
+    uint32_t field = 0;
+    uint64_t detail = 0;
+    if (passage->offset > passage->reader->map.nbytes ||
+        passage->nbytes > passage->reader->map.nbytes - passage->offset)
+        return refuse(passage, TBED_ERR_BLOCK_CUT, 0, passage->reader->map.nbytes);
+    passage->bytes = passage->reader->map.bytes + passage->offset;
+    passage->fields = tbed_block_load(passage->bytes);
+    if (entry->by_entry && passage->fields.kind == TBED_BLOCK_NONE)
+        return refuse(passage, TBED_ERR_BLOCK_LOST, 0, TBED_ENTRY_SEALED);
+    if (!entry->by_entry && !is_what_was_indexed(passage))
+        return TBED_ERR_CHANGED;
+    struct tbed_block_place place =
+        tbed_place_make(passage->reader, entry->page, entry->cell, entry->shift, string_page);
+    enum tbed_status status = tbed_block_header_check(&passage->fields, &place, &field, &detail);
+    if (status != TBED_OK)
+        return refuse(passage, status, field, detail);
+    return entry->by_entry && state_load(entry) == TBED_VERDICT_NONE ? compare_with_entry(passage) : TBED_OK;
 }
 
 /* The result of checking the content, now or earlier. It is remembered for sealed blocks only. */
@@ -207,6 +239,10 @@ bool tbed_block_has_more(const struct tbed_block *original, size_t at)
 bool tbed_indexed_ends_before(const struct tbed_reader *reader, struct tbed_indexed *entry, uint64_t tick)
 {
     struct passage passage = passage_begin(reader, TBED_BLOCK_EVENTS, entry);
+    if (entry->by_entry) {
+        struct tbed_page_entry of_page = tbed_page_entry_load(reader, entry->page);
+        return of_page.is_sealed && of_page.fields.last_tick < tick;
+    }
     if (passage.offset > reader->map.nbytes || passage.nbytes > reader->map.nbytes - passage.offset)
         return false;
     passage.fields = tbed_block_load(reader->map.bytes + passage.offset);

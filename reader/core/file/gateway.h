@@ -35,7 +35,7 @@ bool tbed_indexed_is_good(const struct tbed_reader *reader, enum tbed_block_kind
                           struct tbed_indexed *entry);
 
 /*
- * Is this, by its header alone, a sealed event block all of whose ticks are below 'tick'? False if it is damaged;
+ * Is this, by its entry or its header alone, a sealed event block all of whose ticks are below 'tick'? False if it is damaged;
  * adds no damage.
  */
 bool tbed_indexed_ends_before(const struct tbed_reader *reader, struct tbed_indexed *entry, uint64_t tick);

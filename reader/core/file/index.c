@@ -1,26 +1,12 @@
 /*
- * The index: reads pages, finds their blocks, sorts them and checks them against each other.
+ * The index: the blocks that index_pages.c found, sorted and checked against each other.
  *
  * SPDX-License-Identifier: MIT
  */
-#include "format/checksum.h"
-#include "format/file/directory.h"
 #include "reader/core/file/gateway.h"
+#include "reader/core/file/index_update.h"
 
 #include <stdlib.h>
-
-struct tbed_ghost {
-    uint32_t kind;
-    uint32_t stream;
-    uint32_t sequence;
-};
-
-struct tbed_pending {
-    uint32_t page;
-    uint16_t cell;
-    uint8_t shift;
-    uint32_t string_page; /* for a cell, its page's ordinal */
-};
 
 struct tbed_string_slot {
     uint32_t ordinal;
@@ -28,162 +14,9 @@ struct tbed_string_slot {
     uint32_t position; /* in the list of strings */
 };
 
-/* One update in progress: what it has found, before that is merged into the index. */
-struct update {
-    struct tbed_reader *reader;
-    struct tbed_index *index;
-    struct tbed_vector fresh[TBED_BLOCK_CELLS + 1];
-    bool no_memory;
-};
-
 static size_t ordinal_count(const struct tbed_reader *reader)
 {
     return (size_t)((UINT64_C(1) << 32) / reader->header.page_nbytes);
-}
-
-/* ---- Reading pages ---- */
-
-static void *push(struct update *update, struct tbed_vector *vector, size_t item_nbytes)
-{
-    void *item = tbed_vector_push(vector, item_nbytes);
-    update->no_memory |= item == NULL;
-    return item;
-}
-
-static void add_ghost(struct update *update, const struct tbed_block_fields *fields)
-{
-    struct tbed_ghost *ghost = push(update, &update->index->ghosts, sizeof *ghost);
-    if (ghost != NULL)
-        *ghost = (struct tbed_ghost){fields->kind, fields->stream, fields->sequence};
-}
-
-static void add_pending(struct update *update, const struct tbed_block_place *place, uint32_t shift)
-{
-    struct tbed_pending *pending = push(update, &update->index->pending, sizeof *pending);
-    if (pending == NULL)
-        return;
-    *pending =
-        (struct tbed_pending){place->page, (uint16_t)place->cell, (uint8_t)shift, place->cells_string_page};
-    update->index->pending_page_count += place->cell == 0;
-}
-
-/* If two pages have the same ordinal, the first in the file keeps it, unless it proves damaged. */
-static bool ordinal_is_free(const struct update *update, uint32_t ordinal)
-{
-    const struct tbed_reader *reader = update->reader;
-    uint32_t page = update->index->ordinal_pages[ordinal];
-    uint64_t offset = (uint64_t)page * reader->header.page_nbytes;
-    if (page == 0 || offset >= reader->map.nbytes)
-        return true;
-    struct tbed_block_fields fields = tbed_block_load(reader->map.bytes + offset);
-    struct tbed_indexed entry = {
-        .page = page,
-        .shift = fields.shift & 0x1F,
-        .stream = fields.stream,
-        .sequence = fields.sequence,
-        .string_page = ordinal,
-    };
-    return !tbed_indexed_is_good(reader, (enum tbed_block_kind)fields.kind, &entry);
-}
-
-static enum tbed_status check_found(struct update *update, const uint8_t *bytes,
-                                    const struct tbed_block_fields *fields,
-                                    const struct tbed_block_place *place, uint32_t *field_ret,
-                                    uint64_t *detail_ret)
-{
-    enum tbed_status status = tbed_block_header_check(fields, place, field_ret, detail_ret);
-    bool has_ordinal =
-        place->cell == 0 && (fields->kind == TBED_BLOCK_STRINGS || fields->kind == TBED_BLOCK_CELLS);
-    if (status != TBED_OK)
-        return status;
-    if (has_ordinal && !ordinal_is_free(update, fields->string_page)) {
-        *field_ret = offsetof(struct tbed_disk_block, string_page);
-        *detail_ret = fields->string_page;
-        return TBED_ERR_BLOCK_ORDINAL;
-    }
-    if (fields->kind == TBED_BLOCK_CELLS &&
-        tbed_block_checksum(bytes, fields->used_nbytes) != fields->checksum) {
-        *field_ret = offsetof(struct tbed_disk_block, checksum);
-        *detail_ret = fields->checksum;
-        return TBED_ERR_BLOCK_CHECKSUM;
-    }
-    if (has_ordinal)
-        update->index->ordinal_pages[fields->string_page] = place->page;
-    return TBED_OK;
-}
-
-static void add_entry(struct update *update, const struct tbed_block_fields *fields)
-{
-    struct tbed_indexed *entry = push(update, &update->fresh[fields->kind], sizeof *entry);
-    if (entry == NULL)
-        return;
-    entry->page = fields->page;
-    entry->cell = (uint16_t)fields->cell;
-    entry->shift = fields->shift & 0x1F;
-    entry->unsealed = fields->used_nbytes == 0;
-    entry->stream = fields->stream;
-    entry->sequence = fields->sequence;
-    if (fields->kind == TBED_BLOCK_STRINGS || fields->kind == TBED_BLOCK_CELLS)
-        entry->string_page = fields->string_page;
-    else
-        entry->first_tick = fields->first_tick;
-}
-
-/* Reads one place. For a cell, 'shift' and 'string_page' come from its page. */
-static void look_at_place(struct update *update, uint32_t page, uint32_t cell, uint32_t shift,
-                          uint32_t string_page)
-{
-    struct tbed_reader *reader = update->reader;
-    uint64_t offset =
-        (uint64_t)page * reader->header.page_nbytes + ((uint64_t)cell << (cell == 0 ? 0 : shift));
-    const uint8_t *bytes = reader->map.bytes + offset;
-    struct tbed_block_fields fields = tbed_block_load(bytes);
-    /* The file's counters are loaded after the block's first word, so in a live file they are at least as new. */
-    struct tbed_block_place place = tbed_place_make(reader, page, cell, shift, string_page);
-    if (fields.kind == TBED_BLOCK_NONE) {
-        add_pending(update, &place, shift);
-        return;
-    }
-    uint32_t field = 0;
-    uint64_t detail = 0;
-    enum tbed_status status = check_found(update, bytes, &fields, &place, &field, &detail);
-    if (status != TBED_OK) {
-        tbed_damage_tell(reader, status, offset + field, cell, detail);
-        add_ghost(update, &fields);
-        return;
-    }
-    if (reader->shut && fields.used_nbytes == 0) /* reported, and read like a page of an open file */
-        tbed_damage_tell(reader, TBED_ERR_BLOCK_UNSEALED,
-                         offset + offsetof(struct tbed_disk_block, used_nbytes), cell, 0);
-    add_entry(update, &fields);
-}
-
-static void look_at_pending(struct update *update)
-{
-    struct tbed_vector old = update->index->pending;
-    const struct tbed_pending *places = old.items;
-    update->index->pending = (struct tbed_vector){0};
-    update->index->pending_page_count = 0;
-    for (size_t i = 0; i < old.count && !update->no_memory; i++)
-        look_at_place(update, places[i].page, places[i].cell, places[i].shift, places[i].string_page);
-    tbed_vector_free(&old);
-}
-
-static void look_at_new_pages(struct update *update)
-{
-    struct tbed_reader *reader = update->reader;
-    uint64_t file_page_count = reader->map.nbytes / reader->header.page_nbytes;
-    uint64_t end = reader->page_count < file_page_count ? reader->page_count : file_page_count;
-    uint64_t page = update->index->scanned_page_count;
-    for (; page < end && !update->no_memory; page++)
-        if (!tbed_directory_has_page(reader->header.page_nbytes, page))
-            look_at_place(update, (uint32_t)page, 0, 0, 0);
-    update->index->scanned_page_count = page;
-    /* The page that the end of the file cuts; or, if no more can arrive, the first page that is missing. */
-    bool is_cut = reader->map.nbytes % reader->header.page_nbytes != 0 || reader->shut;
-    if (is_cut && reader->page_count > file_page_count)
-        tbed_damage_tell(reader, TBED_ERR_BLOCK_CUT, file_page_count * reader->header.page_nbytes, 0,
-                         reader->map.nbytes);
 }
 
 /* ---- Merging ---- */
@@ -213,7 +46,7 @@ static void settle_twice(const struct tbed_reader *reader, enum tbed_block_kind 
 }
 
 /* Merges the sorted fresh entries of one kind into its sorted list. */
-static bool merge_kind(struct update *update, enum tbed_block_kind kind)
+static bool merge_kind(struct tbed_index_update *update, enum tbed_block_kind kind)
 {
     struct tbed_vector *list = &update->index->lists[kind], *fresh = &update->fresh[kind], out = {0};
     const struct tbed_indexed *a = list->items, *b = fresh->items;
@@ -249,27 +82,12 @@ static int compare_ghosts(const void *a, const void *b)
     return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
 }
 
-/* Cells are read once it is settled that their page counts. */
-static void look_at_cells(struct update *update)
-{
-    const struct tbed_vector *list = &update->index->lists[TBED_BLOCK_CELLS];
-    for (size_t i = 0; i < list->count; i++) {
-        struct tbed_indexed *entry = tbed_index_at(update->index, TBED_BLOCK_CELLS, i);
-        uint32_t cell_count = update->reader->header.page_nbytes >> entry->shift;
-        if (entry->state == TBED_VERDICT_GOOD)
-            continue;
-        entry->state = TBED_VERDICT_GOOD;
-        for (uint32_t cell = 1; cell < cell_count; cell++)
-            look_at_place(update, entry->page, cell, entry->shift, (uint32_t)entry->string_page);
-    }
-}
-
-static bool merge_fresh(struct update *update)
+static bool merge_fresh(struct tbed_index_update *update)
 {
     struct tbed_vector *ghosts = &update->index->ghosts;
     if (update->no_memory || !merge_kind(update, TBED_BLOCK_CELLS))
         return false;
-    look_at_cells(update);
+    tbed_index_look_at_cells(update);
     if (update->no_memory)
         return false;
     if (ghosts->count > 1)
@@ -310,7 +128,7 @@ static bool any_is_missing(const struct tbed_index *index, enum tbed_block_kind 
 }
 
 /* Reports each gap at the block after it. */
-static void tell_gaps(const struct update *update, enum tbed_block_kind kind)
+static void tell_gaps(const struct tbed_index_update *update, enum tbed_block_kind kind)
 {
     const struct tbed_reader *reader = update->reader;
     const struct tbed_vector *list = &update->index->lists[kind];
@@ -406,50 +224,42 @@ static bool range_streams(struct tbed_index *index)
     return true;
 }
 
-/*
- * Updates which blocks are sealed, and their first and last tick. Reads only headers of blocks that were not sealed
- * before.
- */
-static void note_seals(const struct tbed_reader *reader, struct tbed_index *index, bool all)
+/* Updates which blocks are sealed. Reads only headers of blocks that were not sealed before. */
+static void note_seals(const struct tbed_reader *reader, struct tbed_index *index)
 {
     for (enum tbed_block_kind kind = TBED_BLOCK_EVENTS; kind <= TBED_BLOCK_RECORDS; kind++) {
         for (size_t i = 0; i < index->lists[kind].count; i++) {
             struct tbed_indexed *entry = tbed_index_at(index, kind, i);
             uint64_t offset = tbed_indexed_offset(reader, entry);
-            if ((!all && !entry->unsealed) || offset >= reader->map.nbytes)
+            if (!entry->unsealed || offset >= reader->map.nbytes)
                 continue;
             struct tbed_block_fields fields = tbed_block_load(reader->map.bytes + offset);
             entry->unsealed = fields.used_nbytes == 0;
-            if (entry->unsealed || fields.kind != kind || kind != TBED_BLOCK_EVENTS)
-                continue;
-            if (fields.first_tick < index->first_tick)
-                index->first_tick = fields.first_tick;
-            if (fields.last_tick > index->last_tick)
-                index->last_tick = fields.last_tick;
+            if (!entry->unsealed && fields.kind == kind && kind == TBED_BLOCK_EVENTS)
+                tbed_index_note_ticks(index, fields.first_tick, fields.last_tick);
         }
     }
 }
 
 /* ---- Updating ---- */
 
-static bool update_run(struct update *update)
+static bool update_run(struct tbed_index_update *update)
 {
     struct tbed_index *index = update->index;
-    bool is_first = index->scanned_page_count == 1;
-    look_at_pending(update);
-    look_at_new_pages(update);
+    tbed_index_look_at_pending(update);
+    tbed_index_look_at_new_pages(update);
     if (!merge_fresh(update))
         return false;
     if (update->reader->shut) /* otherwise what is missing may still arrive */
         for (enum tbed_block_kind kind = TBED_BLOCK_EVENTS; kind <= TBED_BLOCK_CELLS; kind++)
             tell_gaps(update, kind);
-    note_seals(update->reader, index, is_first);
+    note_seals(update->reader, index);
     return order_strings(index) && order_records(index) && range_streams(index);
 }
 
 enum tbed_status tbed_index_update(struct tbed_reader *reader, struct tbed_index *index)
 {
-    struct update update = {.reader = reader, .index = index};
+    struct tbed_index_update update = {.reader = reader, .index = index};
     if (index->ordinal_pages == NULL) {
         index->ordinal_pages = calloc(ordinal_count(reader), sizeof *index->ordinal_pages);
         index->scanned_page_count = 1;
@@ -466,6 +276,7 @@ enum tbed_status tbed_index_copy(const struct tbed_index *from, size_t ordinal_c
 {
     struct tbed_index to = {.scanned_page_count = from->scanned_page_count,
                             .pending_page_count = from->pending_page_count,
+                            .cut_page_count = from->cut_page_count,
                             .first_tick = from->first_tick,
                             .last_tick = from->last_tick};
     bool is_whole = true;
@@ -556,15 +367,31 @@ size_t tbed_index_string_position(const struct tbed_index *index, uint32_t ordin
     return at;
 }
 
+/* Of a run of pages, those that are on disk. */
+static void check_unwritten_pages(const struct tbed_reader *reader, const struct tbed_pending *pages)
+{
+    uint64_t page_nbytes = reader->header.page_nbytes, end = (uint64_t)pages->page + pages->page_count;
+    struct tbed_extent known = {0};
+    for (uint64_t page = pages->page; page < end; page++) {
+        page = tbed_map_data_from(&reader->map, &known, page * page_nbytes) / page_nbytes;
+        if (page >= end || page >= reader->map.nbytes / page_nbytes)
+            return;
+        if (!tbed_bytes_are_zero(reader->map.bytes + page * page_nbytes, page_nbytes))
+            tbed_damage_tell(reader, TBED_ERR_BLOCK_NOT_ZERO, page * page_nbytes, 0, 0);
+    }
+}
+
 void tbed_index_check_unwritten(const struct tbed_reader *reader)
 {
     const struct tbed_pending *places = reader->index.pending.items;
     for (size_t i = 0; i < reader->index.pending.count; i++) {
-        bool is_page = places[i].cell == 0;
-        uint64_t offset = (uint64_t)places[i].page * reader->header.page_nbytes;
-        size_t nbytes = is_page ? reader->header.page_nbytes : (size_t)1 << places[i].shift;
-        if (!is_page)
-            offset += (uint64_t)places[i].cell << places[i].shift;
+        if (places[i].page_count > 0) {
+            check_unwritten_pages(reader, &places[i]);
+            continue;
+        }
+        uint64_t offset = (uint64_t)places[i].page * reader->header.page_nbytes +
+                          ((uint64_t)places[i].cell << places[i].shift);
+        size_t nbytes = (size_t)1 << places[i].shift;
         if (offset < reader->map.nbytes && !tbed_bytes_are_zero(reader->map.bytes + offset, nbytes))
             tbed_damage_tell(reader, TBED_ERR_BLOCK_NOT_ZERO, offset, places[i].cell, 0);
     }

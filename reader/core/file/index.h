@@ -1,5 +1,5 @@
 /*
- * The index of a file's blocks, built by reading one cache line of each page.
+ * The index of a file's blocks, built from the directory and, where it does not suffice, from the blocks' headers.
  *
  * It takes 24 bytes a block. Nothing in it points into the map, so it stays valid when the map grows.
  *
@@ -26,7 +26,8 @@ enum tbed_block_verdict {
 struct tbed_indexed {
     uint32_t page;
     uint16_t cell;
-    uint8_t shift : 7;    /* log2 of its size; for a page of cells, of the size of a cell */
+    uint8_t shift : 6;    /* log2 of its size; for a page of cells, of the size of a cell */
+    uint8_t by_entry : 1; /* known from the directory alone: its header is checked when it is read */
     uint8_t unsealed : 1; /* when the index was last brought up to date */
     uint8_t state;        /* enum tbed_block_verdict, atomic */
     uint32_t stream;
@@ -49,13 +50,14 @@ struct tbed_index {
         lists[TBED_BLOCK_CELLS + 1]; /* struct tbed_indexed, by kind; by stream, then sequence */
     struct tbed_vector
         ghosts; /* damaged blocks, so that they are not reported as missing too; struct tbed_ghost, sorted */
-    struct tbed_vector pending;       /* places without a block, to be read again; struct tbed_pending */
+    struct tbed_vector pending; /* pages and cells without a block, to be read again; struct tbed_pending */
     struct tbed_vector string_slots;  /* struct tbed_string_slot, by ordinal, then cell */
     struct tbed_vector record_order;  /* uint32_t positions in the list of records, in file order */
     struct tbed_vector stream_ranges; /* struct tbed_stream_range, by stream */
     uint32_t *ordinal_pages;          /* the page with each ordinal; 0: none. Mostly untouched memory */
     uint64_t scanned_page_count;      /* pages that have been read, including the header page */
-    uint64_t pending_page_count;      /* how many of the pending places are entire pages */
+    uint64_t pending_page_count;      /* how many pages are pending */
+    uint64_t cut_page_count;          /* pages that were begun, and lie beyond the end of the file */
     uint64_t first_tick, last_tick;   /* of all sealed event blocks; none if first > last */
 };
 
@@ -63,6 +65,15 @@ static inline struct tbed_indexed *tbed_index_at(const struct tbed_index *index,
                                                  size_t at)
 {
     return &((struct tbed_indexed *)index->lists[kind].items)[at];
+}
+
+/* Widens the times of the index to those of a sealed event block. */
+static inline void tbed_index_note_ticks(struct tbed_index *index, uint64_t first_tick, uint64_t last_tick)
+{
+    if (first_tick < index->first_tick)
+        index->first_tick = first_tick;
+    if (last_tick > index->last_tick)
+        index->last_tick = last_tick;
 }
 
 /* Reads all pages that are new or had no block. Errors: ERR_MEMORY, after which the index can only be freed. */

@@ -3,10 +3,12 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#define _GNU_SOURCE 1 /* SEEK_DATA */
 #include "reader/core/file/map.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -76,7 +78,8 @@ static enum tbed_status copy_file(struct tbed_map *map, int fd, size_t file_nbyt
     return TBED_OK;
 }
 
-static enum tbed_status file_nbytes_get(int fd, size_t *nbytes_ret, struct tbed_error *error)
+static enum tbed_status file_nbytes_get(int fd, size_t *nbytes_ret, bool *is_sparse_ret,
+                                        struct tbed_error *error)
 {
     struct stat st;
     if (fstat(fd, &st) != 0)
@@ -90,14 +93,23 @@ static enum tbed_status file_nbytes_get(int fd, size_t *nbytes_ret, struct tbed_
     if ((uint64_t)st.st_size > SIZE_MAX / 2)
         return fail(error, TBED_ERR_MAP, EFBIG);
     *nbytes_ret = (size_t)st.st_size;
+    *is_sparse_ret = st.st_blocks < st.st_size / 512;
     return TBED_OK;
+}
+
+/* SEEK_DATA moves the offset of a description, and 'fd' shares its own with the caller's. -1: it cannot be opened. */
+static int open_again(int fd)
+{
+    char path[32];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return open(path, O_RDONLY | O_CLOEXEC);
 }
 
 enum tbed_status tbed_map_open(struct tbed_map *map_ret, int fd, bool copy, struct tbed_error *error_ret)
 {
-    struct tbed_map map = {.fd = -1};
+    struct tbed_map map = {.fd = -1, .seek_fd = -1};
     size_t nbytes = 0;
-    enum tbed_status status = file_nbytes_get(fd, &nbytes, error_ret);
+    enum tbed_status status = file_nbytes_get(fd, &nbytes, &map.is_sparse, error_ret);
     if (status != TBED_OK)
         return status;
     if (copy) {
@@ -110,12 +122,15 @@ enum tbed_status tbed_map_open(struct tbed_map *map_ret, int fd, bool copy, stru
         tbed_map_close(&map);
     else
         *map_ret = map;
+    if (status == TBED_OK && map.is_sparse && map.fd >= 0)
+        map_ret->seek_fd = open_again(map.fd);
     return status;
 }
 
 void tbed_map_memory(struct tbed_map *map_ret, const void *bytes, size_t nbytes)
 {
-    *map_ret = (struct tbed_map){.bytes = bytes, .nbytes = nbytes, .reserved_nbytes = nbytes, .fd = -1};
+    *map_ret = (struct tbed_map){
+        .bytes = bytes, .nbytes = nbytes, .reserved_nbytes = nbytes, .fd = -1, .seek_fd = -1};
 }
 
 enum tbed_status tbed_map_refresh(struct tbed_map *map, struct tbed_error *error_ret)
@@ -123,13 +138,37 @@ enum tbed_status tbed_map_refresh(struct tbed_map *map, struct tbed_error *error
     if (map->fd < 0)
         return TBED_OK;
     size_t nbytes = 0;
-    enum tbed_status status = file_nbytes_get(map->fd, &nbytes, error_ret);
+    enum tbed_status status = file_nbytes_get(map->fd, &nbytes, &map->is_sparse, error_ret);
     if (status != TBED_OK)
         return status == TBED_ERR_EMPTY ? fail(error_ret, TBED_ERR_READ, 0) : status;
     if (nbytes > map->reserved_nbytes)
         return map_file(map, nbytes, error_ret);
     map->nbytes = nbytes;
     return TBED_OK;
+}
+
+uint64_t tbed_map_data_from(const struct tbed_map *map, struct tbed_extent *known, uint64_t offset)
+{
+    if (!map->is_sparse || map->seek_fd < 0 || offset >= map->nbytes)
+        return offset < map->nbytes ? offset : map->nbytes;
+    if (offset < known->begin || offset >= known->end) {
+        off_t data = lseek(map->seek_fd, (off_t)offset, SEEK_DATA);
+        bool is_end = data < 0 && errno == ENXIO; /* any other failure: it cannot be asked */
+        off_t hole = data == (off_t)offset ? lseek(map->seek_fd, (off_t)offset, SEEK_HOLE) : -1;
+        known->begin = offset;
+        known->has_data = !is_end && data <= (off_t)offset;
+        known->end = known->has_data ? (hole > 0 ? (uint64_t)hole : UINT64_MAX)
+                                     : (is_end ? UINT64_MAX : (uint64_t)data);
+    }
+    if (known->has_data)
+        return offset;
+    return known->end < map->nbytes ? known->end : map->nbytes;
+}
+
+void tbed_map_prefetch(const struct tbed_map *map, uint64_t offset, size_t nbytes)
+{
+    if (map->fd >= 0)
+        posix_fadvise(map->fd, (off_t)offset, (off_t)nbytes, POSIX_FADV_WILLNEED);
 }
 
 void tbed_map_close(struct tbed_map *map)
@@ -140,5 +179,7 @@ void tbed_map_close(struct tbed_map *map)
     tbed_vector_free(&map->mappings);
     if (map->fd >= 0)
         close(map->fd);
-    *map = (struct tbed_map){.fd = -1};
+    if (map->seek_fd >= 0)
+        close(map->seek_fd);
+    *map = (struct tbed_map){.fd = -1, .seek_fd = -1};
 }

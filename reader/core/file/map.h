@@ -19,6 +19,8 @@ struct tbed_map {
     size_t nbytes;               /* the file's size at the last refresh */
     size_t reserved_nbytes;      /* of the newest mapping */
     int fd;                      /* -1: it does not grow */
+    bool is_sparse;              /* less of it is on disk than its size, at the last refresh */
+    int seek_fd;                 /* of a sparse file: another description of it, for SEEK_DATA; or -1 */
     struct tbed_vector mappings; /* struct tbed_mapping, the newest last */
 };
 
@@ -30,6 +32,21 @@ void tbed_map_memory(struct tbed_map *map_ret, const void *bytes, size_t nbytes)
 
 /* Reads the file's size again. Errors: ERR_READ, ERR_MAP, ERR_MEMORY; the map stays as it was. */
 enum tbed_status tbed_map_refresh(struct tbed_map *map, struct tbed_error *error_ret);
+
+/* A stretch of the file that has data, or has none. Zeroed: nothing is known. */
+struct tbed_extent {
+    uint64_t begin, end;
+    bool has_data;
+};
+
+/*
+ * The first offset from 'offset' on that has data on disk; the file's size if there is none. Everything before it reads as
+ * zeros, or did when '*known' was filled, which calls of one pass over the file share.
+ */
+uint64_t tbed_map_data_from(const struct tbed_map *map, struct tbed_extent *known, uint64_t offset);
+
+/* Asks the kernel to read [offset, offset + nbytes) of the file, and not to read around it. */
+void tbed_map_prefetch(const struct tbed_map *map, uint64_t offset, size_t nbytes);
 
 void tbed_map_close(struct tbed_map *map);
 

@@ -16,9 +16,39 @@ struct tbed_block_place tbed_place_make(const struct tbed_reader *reader, uint32
         .cell = cell,
         .nbytes = cell == 0 ? reader->header.page_nbytes : 1u << shift,
         .cells_string_page = cells_string_page,
-        .next_stream = tbed_word_load(&header->next_stream),
-        .next_string_page = tbed_word_load(&header->next_string_page),
+        .next_stream = reader->has_counters ? tbed_word_load(&header->next_stream) : UINT64_MAX,
+        .next_string_page = reader->has_counters ? tbed_word_load(&header->next_string_page) : UINT64_MAX,
     };
+}
+
+/* Could a block header say the same? */
+static bool is_possible(const struct tbed_reader *reader, const struct tbed_entry_fields *entry,
+                        uint32_t page)
+{
+    uint32_t page_nbytes = reader->header.page_nbytes, field;
+    uint64_t detail;
+    struct tbed_block_place place = tbed_place_make(reader, page, 0, 0, 0);
+    struct tbed_block_fields block =
+        tbed_entry_block(entry, reader->header.file_id, page, (uint32_t)__builtin_ctz(page_nbytes));
+    return tbed_block_header_check(&block, &place, &field, &detail) == TBED_OK;
+}
+
+struct tbed_page_entry tbed_page_entry_load(const struct tbed_reader *reader, uint64_t page)
+{
+    uint32_t page_nbytes = reader->header.page_nbytes;
+    struct tbed_page_entry entry = {.is_there = false};
+    if (page <= reader->header.ring_page_count || tbed_directory_has_page(page_nbytes, page))
+        return entry;
+    entry.offset = tbed_directory_entry_offset(page_nbytes, page);
+    if (entry.offset > reader->map.nbytes || reader->map.nbytes - entry.offset < TBED_ENTRY_NBYTES)
+        return entry;
+    entry.is_there = true;
+    entry.fields = tbed_entry_load(reader->map.bytes + entry.offset);
+    entry.is_begun = entry.fields.is_valid && entry.fields.state >= TBED_ENTRY_BEGUN;
+    entry.is_possible = entry.is_begun && is_possible(reader, &entry.fields, (uint32_t)page);
+    entry.is_sealed =
+        entry.is_possible && entry.fields.state == TBED_ENTRY_SEALED && entry.fields.used_nbytes != 0;
+    return entry;
 }
 
 /* The header of the block at 'offset', if it passes its checks. */
@@ -34,12 +64,29 @@ static bool valid_header(const struct tbed_reader *reader, uint64_t offset,
            tbed_block_header_check(fields_ret, place, &field, &detail) == TBED_OK;
 }
 
+/* What the directory says, if the block itself says nothing. */
+static struct tbed_block_facts facts_of_entry(const struct tbed_reader *reader, uint64_t page)
+{
+    struct tbed_page_entry entry = tbed_page_entry_load(reader, page);
+    const struct tbed_entry_fields *fields = &entry.fields;
+    if (!entry.is_possible)
+        return (struct tbed_block_facts){.kind = TBED_BLOCK_NONE};
+    return (struct tbed_block_facts){
+        .kind = (enum tbed_block_kind)fields->kind,
+        .stream = fields->stream,
+        .sequence = fields->sequence,
+        .first_tick = fields->first_tick,
+        .last_tick = fields->state >= TBED_ENTRY_ENDED ? fields->last_tick : fields->first_tick,
+    };
+}
+
 struct tbed_block_facts tbed_place_facts(const struct tbed_reader *reader, uint64_t page, uint32_t cell)
 {
     struct tbed_block_fields fields;
     uint64_t offset = page * reader->header.page_nbytes;
     struct tbed_block_place place = tbed_place_make(reader, (uint32_t)page, 0, 0, 0);
-    bool is_known = page != 0 && page <= UINT32_MAX && valid_header(reader, offset, &place, &fields);
+    bool is_page = page != 0 && page <= UINT32_MAX;
+    bool is_known = is_page && valid_header(reader, offset, &place, &fields);
     if (is_known && cell != 0) {
         uint32_t shift = fields.shift;
         place = tbed_place_make(reader, (uint32_t)page, cell, shift, fields.string_page);
@@ -47,7 +94,7 @@ struct tbed_block_facts tbed_place_facts(const struct tbed_reader *reader, uint6
                    valid_header(reader, offset + ((uint64_t)cell << shift), &place, &fields);
     }
     if (!is_known)
-        return (struct tbed_block_facts){.kind = TBED_BLOCK_NONE};
+        return is_page ? facts_of_entry(reader, page) : (struct tbed_block_facts){.kind = TBED_BLOCK_NONE};
     return (struct tbed_block_facts){
         .kind = (enum tbed_block_kind)fields.kind,
         .stream = fields.stream,

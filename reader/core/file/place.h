@@ -7,6 +7,7 @@
 #define TRACEBED_PLACE_H
 
 #include "format/block.h"
+#include "format/file/directory.h"
 #include "reader/core/file/reader_state.h"
 
 /*
@@ -14,6 +15,19 @@
  */
 struct tbed_block_place tbed_place_make(const struct tbed_reader *reader, uint32_t page, uint32_t cell,
                                         uint32_t shift, uint32_t cells_string_page);
+
+/* What the directory says about a page. */
+struct tbed_page_entry {
+    bool is_there;    /* the file has the entry; otherwise nothing else here is set */
+    bool is_begun;    /* the entry is valid, and says that the page was begun */
+    bool is_possible; /* what it says could be in a block's header */
+    bool is_sealed;   /* it also says that the block is sealed: the page need not be looked at */
+    uint64_t offset;  /* of the entry, in the file */
+    struct tbed_entry_fields fields;
+};
+
+/* The event blocks of a ring have no entries. */
+struct tbed_page_entry tbed_page_entry_load(const struct tbed_reader *reader, uint64_t page);
 
 /* What is known of the block that is or was at a place, without checking its content. */
 struct tbed_block_facts {

@@ -23,6 +23,9 @@ struct tbed_lookup;     /* reader/core/names */
 struct tbed_reader {
     struct tbed_map map;
     struct tbed_header_fields header;
+    uint64_t fixed[TBED_HEADER_COPY_NBYTES / 8]; /* what copies of the header should have */
+    bool has_counters;                           /* the counters in the header page can be believed */
+    bool believes_entries; /* a block whose entry is sealed is looked at when it is read */
     bool skip_hashes;
     bool shut;           /* at the last refresh */
     uint64_t page_count; /* claimed at the last refresh; if that count is impossible, the file's pages */

@@ -47,7 +47,7 @@ static uint64_t unwritten_page_count(const struct tbed_reader *reader)
 {
     const struct tbed_index *index = &reader->index;
     uint64_t beyond = reader->page_count > index->scanned_page_count && !reader->shut
-                          ? reader->page_count - index->scanned_page_count
+                          ? reader->page_count - index->scanned_page_count - index->cut_page_count
                           : 0;
     return index->pending_page_count + beyond;
 }

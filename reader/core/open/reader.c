@@ -4,15 +4,16 @@
  * SPDX-License-Identifier: MIT
  */
 #include "format/base/sized.h"
-#include "format/file/directory.h"
+#include "format/checksum.h"
 #include "reader/core/base/regular_file.h"
-#include "reader/core/file/reader_state.h"
+#include "reader/core/file/directory_read.h"
 #include "reader/core/names/id_info.h"
 #include "reader/core/names/name_cache.h"
 #include "reader/core/records/metadata.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static enum tbed_status fail(struct tbed_error *error, enum tbed_status status, int system_errno)
@@ -46,28 +47,31 @@ static bool state_is_shut(const struct tbed_reader *reader)
     return tbed_word32_load(&tbed_reader_header(reader)->state) == TBED_STATE_SHUT;
 }
 
-static uint64_t closing_checksum(const struct tbed_reader *reader, uint64_t page_count)
+static uint64_t pages_in_file(const struct tbed_reader *reader)
 {
-    uint64_t in_file = reader->map.nbytes / reader->header.page_nbytes;
-    return tbed_closing_checksum(reader->map.bytes, reader->map.bytes, reader->header.page_nbytes,
-                                 page_count < in_file ? page_count : in_file);
+    return reader->map.nbytes / reader->header.page_nbytes;
 }
 
-static void check_closing(const struct tbed_reader *reader)
+/* Returns whether the directory is what it was when the file was closed. */
+static bool check_closing(const struct tbed_reader *reader, bool directory_is_intact)
 {
     const struct tbed_disk_header *header = tbed_reader_header(reader);
-    uint64_t claimed = tbed_word_load(&header->page_count);
+    uint64_t claimed = tbed_word_load(&header->page_count), in_file = pages_in_file(reader);
     uint64_t stored = tbed_word_load(&header->closing_checksum);
-    bool matches = stored == closing_checksum(reader, claimed);
+    bool matches =
+        directory_is_intact &&
+        stored == tbed_closing_checksum(reader->map.bytes, reader->map.bytes, reader->header.page_nbytes,
+                                        claimed < in_file ? claimed : in_file);
     if (!state_is_shut(reader)) /* a writer has come meanwhile */
-        return;
-    if (!matches)
+        return true;
+    if (directory_is_intact && !matches)
         tbed_damage_tell_file(reader, TBED_ERR_CLOSING_CHECKSUM,
                               offsetof(struct tbed_disk_header, closing_checksum), stored);
     if (claimed > UINT64_MAX / reader->header.page_nbytes ||
         claimed * reader->header.page_nbytes != reader->map.nbytes)
         tbed_damage_tell_file(reader, TBED_ERR_FILE_SIZE, offsetof(struct tbed_disk_header, page_count),
                               reader->map.nbytes);
+    return matches;
 }
 
 static void check_state(const struct tbed_reader *reader)
@@ -105,9 +109,9 @@ static enum tbed_status look_at_header(struct tbed_reader *reader, struct tbed_e
     reader->page_count = page_count;
     reader->shut = state_is_shut(reader);
     check_state(reader);
-    if (reader->shut)
-        check_closing(reader);
     check_shared_zeros(reader);
+    bool directory_is_intact = tbed_directory_check(reader, reader->page_count);
+    reader->believes_entries = !reader->shut || check_closing(reader, directory_is_intact);
     return TBED_OK;
 }
 
@@ -185,8 +189,11 @@ static enum tbed_status open_map(struct tbed_map *map, const struct tbed_reader_
     reader->names = names;
     reader->skip_hashes = options->skip_hashes;
     enum tbed_status status = tbed_header_check(map->bytes, map->nbytes, &reader->header, error);
-    if (status == TBED_OK)
+    if (status == TBED_OK) {
+        memcpy(reader->fixed, map->bytes, reader->header.fixed_nbytes);
+        reader->has_counters = true;
         status = look(reader, error);
+    }
     if (status != TBED_OK)
         tbed_reader_close(reader);
     else

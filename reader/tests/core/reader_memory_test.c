@@ -76,6 +76,7 @@ static struct trace busy_trace(void)
         trace_seal(&events);
     }
     trace_cells_page(&trace, 40, 1, 0, 1);
+    trace_directory(&trace);
     return trace;
 }
 

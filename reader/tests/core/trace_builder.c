@@ -61,13 +61,34 @@ void trace_header_mend(struct trace *trace)
         tbed_le64_make(tbed_header_checksum(trace->bytes, TBED_HEADER_FIXED_NBYTES));
 }
 
+static tbed_le64 closing_checksum(const struct trace *trace)
+{
+    return tbed_le64_make(tbed_closing_checksum(trace->bytes, trace->bytes, trace->page_nbytes,
+                                                trace->nbytes / trace->page_nbytes));
+}
+
+/* The pages [from, end). */
+static void build_directory(struct trace *trace, uint64_t from, uint64_t end)
+{
+    struct tbed_disk_header *header = trace_header(trace);
+    tbed_le64 before = closing_checksum(trace);
+    bool was_right = memcmp(&header->closing_checksum, &before, sizeof before) == 0;
+    for (uint64_t page = from; page < end; page++)
+        tbed_directory_build_page(trace->bytes, trace->page_nbytes, page);
+    if (was_right)
+        header->closing_checksum = closing_checksum(trace);
+}
+
+void trace_directory(struct trace *trace)
+{
+    build_directory(trace, 1, trace->nbytes / trace->page_nbytes);
+}
+
 void trace_shut(struct trace *trace)
 {
     trace_header(trace)->state = tbed_le32_make(TBED_STATE_SHUT);
-    tbed_directory_build(trace->bytes, trace->page_nbytes, trace->nbytes / trace->page_nbytes);
-    uint64_t checksum = tbed_closing_checksum(trace->bytes, trace->bytes, trace->page_nbytes,
-                                              trace->nbytes / trace->page_nbytes);
-    trace_header(trace)->closing_checksum = tbed_le64_make(checksum);
+    trace_header(trace)->closing_checksum = closing_checksum(trace);
+    trace_directory(trace);
 }
 
 static uint8_t log2_of(uint32_t power_of_two)
@@ -93,6 +114,7 @@ static struct trace_block begin(struct trace *trace, uint32_t page, uint32_t cel
     disk->page = tbed_le32_make(page);
     disk->file_id = tbed_le64_make(TRACE_FILE_ID);
     disk->first_tick = tbed_le64_make(1000);
+    build_directory(trace, page, (uint64_t)page + 1);
     return block;
 }
 
@@ -253,6 +275,10 @@ void trace_seal(struct trace_block *block)
     disk->last_tick = tbed_le64_make(last_tick);
     disk->used_nbytes = tbed_le32_make(block->at);
     disk->checksum = tbed_le64_make(tbed_block_checksum(block->bytes, block->at));
+    if (block->trace == NULL) /* a cell */
+        return;
+    uint64_t page = (uint64_t)(block->bytes - block->trace->bytes) / block->trace->page_nbytes;
+    build_directory(block->trace, page, page + 1);
 }
 
 enum tbed_status trace_open_status(const void *bytes, size_t nbytes)
@@ -269,6 +295,8 @@ struct tbed_reader *trace_open(struct trace *trace)
 {
     struct tbed_reader *reader = NULL;
     struct tbed_error error = {0};
+    if (!trace->keeps_directory)
+        trace_directory(trace);
     assert_int_equal(tbed_reader_open_memory(trace->bytes, trace->nbytes, NULL, &reader, &error), TBED_OK);
     return reader;
 }

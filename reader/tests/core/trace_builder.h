@@ -22,6 +22,7 @@ struct trace {
     size_t nbytes;
     uint32_t page_nbytes;
     uint32_t page_count;
+    bool keeps_directory; /* opening it does not make the directory agree with the blocks */
 };
 
 /* A block being filled. */
@@ -59,6 +60,12 @@ static inline struct tbed_disk_block *trace_block_header(struct trace_block *blo
 
 /* Sets the header page's checksum right after a change. */
 void trace_header_mend(struct trace *trace);
+
+/*
+ * Makes the directory from the blocks, and the closing checksum if it was right before. trace_open() does so, so that a test
+ * that changes a block has nothing else to do.
+ */
+void trace_directory(struct trace *trace);
 
 /* State shut, closing checksum. The test has to seal the blocks. */
 void trace_shut(struct trace *trace);

@@ -1,5 +1,6 @@
 /*
- * Cuts traces at every length: never a crash, all complete pages before the cut are read, and the status is exact.
+ * Cuts traces at every length: never a crash, all complete pages before the cut are read, and each page behind it that
+ * had been begun is reported.
  *
  * The bytes end directly before an inaccessible page, so that a read past the cut is detected.
  *
@@ -7,6 +8,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "format/file/directory.h"
 #include "reader/tests/golden/golden_file.h"
 
 #define PAGES_MAX 16
@@ -57,16 +59,26 @@ static enum tbed_status damage_at(const struct tbed_reader *reader, size_t index
     return damage.status;
 }
 
+/* Was the page begun? */
+static bool is_begun(const struct whole *whole, uint64_t page)
+{
+    uint64_t offset = tbed_directory_entry_offset(whole->page_nbytes, page);
+    return tbed_entry_load(whole->golden.bytes + offset).state >= TBED_ENTRY_BEGUN;
+}
+
 static void check_damages(const struct tbed_reader *reader, const struct whole *whole, size_t nbytes)
 {
-    uint64_t offset, whole_nbytes = nbytes / whole->page_nbytes * whole->page_nbytes;
+    uint64_t offset, whole_page_count = nbytes / whole->page_nbytes;
     bool is_short = nbytes < whole->page_count * whole->page_nbytes;
     size_t count = 0;
     if (whole->shut && is_short)
         assert_int_equal(damage_at(reader, count++, &offset), TBED_ERR_FILE_SIZE);
-    if (is_short && (whole->shut || whole_nbytes < nbytes)) {
+    for (uint64_t page = whole_page_count; page < whole->page_count; page++) {
+        bool is_cut = page == whole_page_count && (whole->shut || nbytes % whole->page_nbytes != 0);
+        if (!is_cut && !is_begun(whole, page))
+            continue;
         assert_int_equal(damage_at(reader, count++, &offset), TBED_ERR_BLOCK_CUT);
-        assert_int_equal(offset, whole_nbytes);
+        assert_int_equal(offset, page * whole->page_nbytes);
     }
     assert_int_equal(tbed_damage_count(reader), count);
 }

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+"""The independent decoder's part for the directory: sections 3.3 and 4.3 of spec/format.md."""
+import struct
+from collections import namedtuple
+
+from xxh3 import xxh3_64
+
+M32 = 2 ** 32 - 1
+EVENTS, STRINGS, RECORDS, CELLS, DIRECTORY = 1, 2, 3, 4, 5
+BLOCK = struct.Struct("<BBHIQIIIIQIIQQ")
+FREE, CLAIMED, BEGUN, ENDED, SEALED = range(5)
+ENTRY = struct.Struct("<BBHIIIIIQQQIIII")
+Entry = namedtuple("Entry", "state kind cells sequence generation zero stream used first_tick last_tick begin_tick "
+                   "depth zero_52 checksum check")
+
+
+def entry_counts(size):
+    """How many pages have their entries in the header page, and how many in a directory page."""
+    return (size // 2 - 1024) // 64, (size - 512) // 64
+
+
+def directory_page(size, page):
+    """Returns the number of the directory page that has the entry of a page, or is that page; 0: the header page."""
+    first, following = entry_counts(size)
+    return 0 if page < first else page - (page - first) % (following + 1)
+
+
+def directory_pages(size, page_count):
+    first, following = entry_counts(size)
+    return range(first, page_count, following + 1)
+
+
+def is_intact(trace, page):
+    """Whether a directory page is in the file and starts as it must."""
+    size, start = trace.page_size, page * trace.page_size
+    first, following = entry_counts(size)
+    fixed = trace.data[:trace.header.size].ljust(448, b"\0")
+    header = BLOCK.pack(DIRECTORY, size.bit_length() - 1, 0, page, trace.header.file_id, 0, (page - first) // (following + 1),
+                        0, 0, 0, 0, 512, 0, 0)
+    checksum = xxh3_64(fixed, xxh3_64(header[:56]))
+    return start + size <= len(trace.data) and trace.data[start:start + 512] == header[:56] + struct.pack("<Q", checksum) + fixed
+
+
+def check_directory(trace, page_count):
+    """Reports damaged directory pages, once for those that follow each other."""
+    pages = directory_pages(trace.page_size, page_count)
+    trace.bad_parts = {page for page in pages if not is_intact(trace, page)}
+    for page in pages:
+        if page in trace.bad_parts and page - pages.step not in trace.bad_parts:
+            trace.tell("DIRECTORY_PAGE", page, 0)
+
+
+def entry_of_page(trace, page):
+    """Returns the entry of a page, or None if it has none, or if the part of the directory with it is damaged."""
+    part = directory_page(trace.page_size, page)
+    if page <= trace.header.ring or part == page or part in trace.bad_parts:
+        return None
+    start = 1024 + 64 * page if part == 0 else part * trace.page_size + 512 + 64 * (page - part - 1)
+    return Entry(*ENTRY.unpack_from(trace.data, start))
+
+
+def entry_is_valid(entry):
+    if entry.state == FREE:
+        return True
+    without = entry._replace(cells=0, generation=0, zero=0, zero_52=0, check=0)
+    check = xxh3_64(ENTRY.pack(*without)[:60]) & M32
+    return EVENTS <= entry.kind <= CELLS and (entry.state < SEALED or entry.state == SEALED and entry.check == check)
+
+
+def entry_agrees(trace, entry, block):
+    """Whether an entry says the same as the valid header of a block that fills a page."""
+    extra = block.ordinal if block.kind in (STRINGS, CELLS) else block.depth
+    if entry.state == FREE or (entry.kind, entry.stream, entry.sequence, entry.generation, entry.first_tick,
+                               entry.depth) != (block.kind, block.stream, block.sequence, block.generation,
+                                                block.first_tick, extra):
+        return False
+    if entry.state < SEALED:
+        return not (trace.shut and block.used)
+    return (entry.used, entry.last_tick, entry.checksum) == (block.used, block.last_tick, block.checksum & M32)
+
+
+def is_begun(entry):
+    return entry is not None and entry_is_valid(entry) and entry.state >= BEGUN
