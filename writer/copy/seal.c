@@ -36,80 +36,184 @@ static struct tbed_disk_header *shared_of(const struct sealing *sealing)
     return (struct tbed_disk_header *)sealing->map;
 }
 
-static bool has_entry(const struct sealing *sealing, const struct tbed_block_fields *fields)
+static uint64_t offset_of(const struct sealing *sealing, const uint8_t *block)
 {
-    return fields->cell == 0 && fields->page > sealing->ring_page_count;
+    return (uint64_t)(block - sealing->map);
 }
 
+/* ---- What was never begun ---- */
+
+/*
+ * A writer that was killed while it began a block has stored less than a header and its stack, or a copy of the header
+ * page. Whatever else is there may be events of a block whose kind was lost, so it stays.
+ */
+static enum tbed_status clear_unbegun(const struct sealing *sealing, uint8_t *block, uint32_t nbytes)
+{
+    uint32_t stored = tbed_block_words_offset(nbytes, UINT32_MAX);
+    if (!tbed_bytes_are_zero(block + stored, nbytes - stored))
+        return tbed_fail_at(sealing->error, TBED_ERR_BLOCK_NOT_ZERO, 0, offset_of(sealing, block) + stored);
+    memset(block, 0, stored);
+    return TBED_OK;
+}
+
+/* The mark of a page of a ring shows that a writer was about to take it, and was zeroing what had been there. */
+static bool is_being_taken(const struct sealing *sealing, const struct tbed_block_fields *fields)
+{
+    return sealing->place.cell == 0 && sealing->place.page <= sealing->ring_page_count &&
+           fields->generation % 2 != 0;
+}
+
+static enum tbed_status seal_nothing(const struct sealing *sealing, uint8_t *block,
+                                     const struct tbed_block_fields *fields)
+{
+    uint32_t nbytes = sealing->place.nbytes;
+    if (!is_being_taken(sealing, fields))
+        return clear_unbegun(sealing, block, nbytes);
+    memset(block, 0, nbytes);
+    return TBED_OK;
+}
+
+/* ---- Blocks ---- */
+
 /* Zeroes the rest of an interrupted record, then seals. */
-static void seal_at(struct sealing *sealing, uint8_t *block, uint32_t nbytes,
-                    const struct tbed_block_scan *scan)
+static void seal_at(struct sealing *sealing, uint8_t *block, const struct tbed_block_scan *scan)
 {
     if (scan->has_rest) {
-        memset(block + scan->end_nbytes, 0, nbytes - scan->end_nbytes);
+        memset(block + scan->end_nbytes, 0, sealing->place.nbytes - scan->end_nbytes);
         tbed_shared_add(&shared_of(sealing)->drops[TBED_DROP_INTERRUPTED], 1);
     }
     tbed_block_seal_alone(block, scan->end_nbytes, scan->last_tick);
+}
+
+static enum tbed_status seal_content(struct sealing *sealing, uint8_t *block)
+{
     struct tbed_block_fields fields = tbed_block_load(block);
-    if (has_entry(sealing, &fields))
-        *tbed_entry_at(sealing->map, sealing->page_nbytes, block) =
-            tbed_entry_make(&fields, scan->least_begin_tick);
+    struct tbed_block_scan scan;
+    enum tbed_status status =
+        tbed_block_scan(block, sealing->place.nbytes, (enum tbed_block_kind)fields.kind, &scan);
+    if (status != TBED_OK)
+        return tbed_fail_at(sealing->error, status, 0, offset_of(sealing, block) + scan.end_nbytes);
+    seal_at(sealing, block, &scan);
+    return TBED_OK;
+}
+
+static enum tbed_status check_header(const struct sealing *sealing, const uint8_t *block,
+                                     const struct tbed_block_fields *fields)
+{
+    uint32_t field;
+    uint64_t detail;
+    enum tbed_status status = tbed_block_header_check(fields, &sealing->place, &field, &detail);
+    return status == TBED_OK ? TBED_OK
+                             : tbed_fail_at(sealing->error, status, 0, offset_of(sealing, block) + field);
 }
 
 /* Damaged blocks are left alone, for readers to report; the file then cannot be shut. */
-static enum tbed_status seal_block(struct sealing *sealing, uint32_t page, uint32_t cell, uint32_t nbytes)
+static enum tbed_status seal_block(struct sealing *sealing, uint8_t *block)
 {
-    uint64_t offset = (uint64_t)page * sealing->page_nbytes + (uint64_t)cell * nbytes;
-    uint8_t *block = sealing->map + offset;
     struct tbed_block_fields fields = tbed_block_load(block);
-    struct tbed_block_scan scan;
-    uint32_t field;
-    uint64_t detail;
-    sealing->place.page = page;
-    sealing->place.cell = cell;
-    sealing->place.nbytes = nbytes;
-    if (fields.kind == TBED_BLOCK_NONE) {
-        memset(block, 0, nbytes); /* a header that was never completed */
-        return TBED_OK;
-    }
-    enum tbed_status status = tbed_block_header_check(&fields, &sealing->place, &field, &detail);
+    if (fields.kind == TBED_BLOCK_NONE)
+        return seal_nothing(sealing, block, &fields);
+    enum tbed_status status = check_header(sealing, block, &fields);
+    if (status != TBED_OK || fields.kind == TBED_BLOCK_CELLS || fields.used_nbytes != 0)
+        return status;
+    return seal_content(sealing, block);
+}
+
+/* ---- Pages and their entries ---- */
+
+/* A block that was begun, and that its entry agrees with; or none, and no entry that says there was one. */
+static enum tbed_status check_entry(const struct sealing *sealing, const struct tbed_disk_entry *entry,
+                                    const uint8_t *block, const struct tbed_block_fields *fields)
+{
+    struct tbed_entry_fields says = tbed_entry_load(entry);
+    uint64_t entry_offset = offset_of(sealing, (const uint8_t *)entry);
+    bool is_begun = fields->kind != TBED_BLOCK_NONE;
+    enum tbed_status status = is_begun ? check_header(sealing, block, fields) : TBED_OK;
     if (status != TBED_OK)
-        return tbed_fail_at(sealing->error, status, 0, offset + field);
-    if (fields.kind == TBED_BLOCK_CELLS || fields.used_nbytes != 0)
-        return TBED_OK;
-    status = tbed_block_scan(block, nbytes, (enum tbed_block_kind)fields.kind, &scan);
-    if (status != TBED_OK)
-        return tbed_fail_at(sealing->error, status, 0, offset + scan.end_nbytes);
-    seal_at(sealing, block, nbytes, &scan);
+        return status;
+    if (!says.is_valid || (is_begun && (says.state == TBED_ENTRY_FREE || !tbed_entry_agrees(&says, fields))))
+        return tbed_fail_at(sealing->error, TBED_ERR_DIRECTORY_ENTRY, 0, entry_offset);
+    if (!is_begun && says.state >= TBED_ENTRY_BEGUN)
+        return tbed_fail_at(sealing->error, TBED_ERR_BLOCK_LOST, 0, offset_of(sealing, block));
     return TBED_OK;
 }
 
-static enum tbed_status seal_cells(struct sealing *sealing, uint32_t page)
+static void seal_entry(struct tbed_disk_entry *entry, const uint8_t *block, uint32_t nbytes)
 {
-    struct tbed_block_fields fields = tbed_block_load(sealing->map + (uint64_t)page * sealing->page_nbytes);
-    uint32_t cell_nbytes = 1u << fields.shift; /* checked with the page's header */
-    sealing->place.cells_string_page = fields.string_page;
-    for (uint32_t cell = 1; cell < sealing->page_nbytes / cell_nbytes; cell++) {
-        enum tbed_status status = seal_block(sealing, page, cell, cell_nbytes);
-        if (status != TBED_OK)
-            return status;
+    struct tbed_block_fields fields = tbed_block_load(block);
+    struct tbed_block_scan scan = {.least_begin_tick = fields.first_tick};
+    if (fields.kind == TBED_BLOCK_NONE || entry->state == TBED_ENTRY_SEALED)
+        return;
+    if (fields.kind == TBED_BLOCK_EVENTS)
+        tbed_block_scan(block, nbytes, TBED_BLOCK_EVENTS, &scan);
+    tbed_le16 cells_begun = entry->flags;
+    *entry = tbed_entry_make(&fields, scan.least_begin_tick);
+    entry->flags = cells_begun;
+}
+
+/* Fewer cells than were begun: some are lost, and nothing in the page is touched. */
+static enum tbed_status check_cells(const struct sealing *sealing, const struct tbed_disk_entry *entry,
+                                    const uint8_t *page, uint32_t cell_nbytes)
+{
+    uint32_t begun = 0, lowest = 0;
+    for (uint32_t at = sealing->page_nbytes - cell_nbytes; at > 0; at -= cell_nbytes) {
+        bool is_begun = page[at] != TBED_BLOCK_NONE;
+        begun += is_begun;
+        lowest = is_begun ? lowest : at;
     }
-    return TBED_OK;
+    if (begun >= tbed_le16_load(entry->flags))
+        return TBED_OK;
+    return tbed_fail_at(sealing->error, TBED_ERR_BLOCK_LOST, 0, offset_of(sealing, page) + lowest);
+}
+
+static enum tbed_status seal_cells(struct sealing *sealing, const struct tbed_disk_entry *entry,
+                                   uint8_t *page)
+{
+    struct tbed_block_fields fields = tbed_block_load(page);
+    uint32_t cell_nbytes = 1u << fields.shift; /* checked with the page's header */
+    enum tbed_status status = check_cells(sealing, entry, page, cell_nbytes);
+    sealing->place.cells_string_page = fields.string_page;
+    sealing->place.nbytes = cell_nbytes;
+    for (uint32_t cell = 1; status == TBED_OK && cell < sealing->page_nbytes / cell_nbytes; cell++) {
+        sealing->place.cell = cell;
+        status = seal_block(sealing, page + (size_t)cell * cell_nbytes);
+    }
+    return status;
+}
+
+static enum tbed_status seal_page(struct sealing *sealing, uint32_t number)
+{
+    uint8_t *page = sealing->map + (uint64_t)number * sealing->page_nbytes;
+    struct tbed_disk_entry *entry = tbed_entry_at(sealing->map, sealing->page_nbytes, page);
+    struct tbed_block_fields fields = tbed_block_load(page);
+    bool has_own_entry = number > sealing->ring_page_count;
+    enum tbed_status status = TBED_OK;
+    sealing->place.page = number;
+    sealing->place.cell = 0;
+    sealing->place.nbytes = sealing->page_nbytes;
+    if (has_own_entry)
+        status = check_entry(sealing, entry, page, &fields);
+    if (status == TBED_OK)
+        status = seal_block(sealing, page);
+    if (status == TBED_OK && page[0] == TBED_BLOCK_CELLS)
+        status = seal_cells(sealing, entry, page);
+    if (status == TBED_OK && has_own_entry)
+        seal_entry(entry, page, sealing->page_nbytes);
+    return status;
 }
 
 static enum tbed_status seal_pages(struct sealing *sealing)
 {
     uint64_t page_count = sealing->nbytes / sealing->page_nbytes;
-    for (uint64_t page = 1; page < page_count; page++) {
-        if (tbed_directory_has_page(sealing->page_nbytes, page))
-            continue;
-        enum tbed_status status = seal_block(sealing, (uint32_t)page, 0, sealing->page_nbytes);
-        if (status == TBED_OK && sealing->map[page * sealing->page_nbytes] == TBED_BLOCK_CELLS)
-            status = seal_cells(sealing, (uint32_t)page);
-        if (status != TBED_OK)
-            return status;
+    enum tbed_status status = TBED_OK;
+    for (uint64_t page = 1; page < page_count && status == TBED_OK; page++) {
+        if (!tbed_directory_has_page(sealing->page_nbytes, page))
+            status = seal_page(sealing, (uint32_t)page);
+        else if (!tbed_directory_page_is_valid(sealing->map + page * sealing->page_nbytes, sealing->map,
+                                               (uint32_t)page))
+            status = tbed_fail_at(sealing->error, TBED_ERR_DIRECTORY_PAGE, 0, page * sealing->page_nbytes);
     }
-    return TBED_OK;
+    return status;
 }
 
 static enum tbed_status seal_mapped(struct sealing *sealing)
