@@ -27,8 +27,8 @@ PLANTS = [
      {"reader/analysis/planted_a.h": '#include "writer/file/planted_b.h"\n', "writer/file/planted_b.h": ""},
      ["reader/analysis/planted_a.h:1: includes writer/file/planted_b.h, but reader/analysis may not use writer/file"]),
     ("include of an inner header by an outsider",
-     {"fuzz/planted_a.h": '#include "reader/core/file/planted_b.h"\n', "reader/core/file/planted_b.h": ""},
-     ["fuzz/planted_a.h:1: includes reader/core/file/planted_b.h, but may only see format/, "]),
+     {"fuzz/planted_a.h": '#include "reader/core/events/planted_b.h"\n', "reader/core/events/planted_b.h": ""},
+     ["fuzz/planted_a.h:1: includes reader/core/events/planted_b.h, but may only see format/, "]),
     ("include of what does not exist",
      {"writer/file/planted_a.h": '#include "writer/file/planted_none.h"\n'},
      ["writer/file/planted_a.h:1: includes writer/file/planted_none.h, which does not exist"]),
@@ -37,15 +37,15 @@ PLANTS = [
       "writer/file/planted_b.h": '#include "writer/file/planted_a.h"\n'},
      ["a circle of 2 files: writer/file/planted_a.h, writer/file/planted_b.h"]),
     ("call from a lower room, by a declaration of its own",
-     {"reader/core/file/planted_a.c": "void tbed_planted_b(void); void tbed_planted_a(void) { tbed_planted_b(); }\n",
+     {"reader/core/events/planted_a.c": "void tbed_planted_b(void); void tbed_planted_a(void) { tbed_planted_b(); }\n",
       "reader/analysis/planted_b.c": "void tbed_planted_b(void) {}\n"},
-     ["reader/core/file/planted_a.c: uses tbed_planted_b() of reader/analysis/planted_b.c, "
-      "but reader/core/file may not use reader/analysis"]),
+     ["reader/core/events/planted_a.c: uses tbed_planted_b() of reader/analysis/planted_b.c, "
+      "but reader/core/events may not use reader/analysis"]),
     ("call across the two libraries",
      {"writer/life/planted_a.c": "void tbed_planted_b(void); void tbed_planted_a(void) { tbed_planted_b(); }\n",
-      "reader/core/file/planted_b.c": "void tbed_planted_b(void) {}\n"},
-     ["writer/life/planted_a.c: uses tbed_planted_b() of reader/core/file/planted_b.c, "
-      "but writer/life may not use reader/core/file"]),
+      "reader/core/events/planted_b.c": "void tbed_planted_b(void) {}\n"},
+     ["writer/life/planted_a.c: uses tbed_planted_b() of reader/core/events/planted_b.c, "
+      "but writer/life may not use reader/core/events"]),
     ("circle of calls",
      {"writer/file/planted_a.c": "void tbed_planted_b(void); void tbed_planted_a(void) { tbed_planted_b(); }\n",
       "writer/file/planted_b.c": "void tbed_planted_a(void); void tbed_planted_b(void) { tbed_planted_a(); }\n"},
