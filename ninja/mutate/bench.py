@@ -5,12 +5,13 @@ A mutant then costs one compilation and one link, whatever the number of tests. 
 
     base/       the objects as they are            tests/      the test programs
     cover/      the same with coverage             env/        what tests find under TBED_BUILD
-    lines.json  which lines each test runs         worker-N/   a worker's library with the mutant
+    lines/      which lines each test runs         worker-N/   a worker's library with the mutant
 
 SPDX-License-Identifier: MIT
 """
 
 import concurrent.futures
+import functools
 import glob
 import json
 import os
@@ -29,7 +30,14 @@ FOLDER = "build/mutate"
 COMPILE = ["gcc", "-std=gnu17", "-O1", "-w", "-fPIC", "-fno-semantic-interposition", "-pthread", "-D_GNU_SOURCE",
            "-I.", "-Iformat/include", "-Iwriter/include", "-Iwriter/capture/include", "-Ireader/include"]
 SYSTEM = ["-ldw", "-lelf", "-liberty", "-lm", "-pthread"]
-MEMORY_NBYTES = 8 << 30
+WRAP = ["-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc"]
+# The allocations of the shared library. The dynamic linker prefers those of a test that is linked with --wrap.
+ALLOCATIONS = """#include <stddef.h>
+void *__real_malloc(size_t), *__real_calloc(size_t, size_t), *__real_realloc(void *, size_t);
+void *__wrap_malloc(size_t nbytes) { return __real_malloc(nbytes); }
+void *__wrap_calloc(size_t count, size_t nbytes) { return __real_calloc(count, nbytes); }
+void *__wrap_realloc(void *old, size_t nbytes) { return __real_realloc(old, nbytes); }
+"""
 SLOW_SECONDS = 12  # a test that takes longer does not take part
 
 
@@ -68,7 +76,7 @@ def in_parallel(commands):
 
 
 def link_library(objects, target, extra=()):
-    return ["gcc", "-shared", "-pthread", *extra, "-o", target, *objects, *SYSTEM]
+    return ["gcc", "-shared", "-pthread", *extra, *WRAP, "-o", target, *objects, f"{FOLDER}/allocations.o", *SYSTEM]
 
 
 class Bench:
@@ -82,6 +90,10 @@ class Bench:
         self.tests = {}
 
     def build(self):
+        os.makedirs(FOLDER, exist_ok=True)
+        with open(f"{FOLDER}/allocations.c", "w", encoding="utf-8") as file:
+            file.write(ALLOCATIONS)
+        must([*COMPILE, "-c", f"{FOLDER}/allocations.c", "-o", f"{FOLDER}/allocations.o"])
         self.build_library("base", [])
         self.build_tests()
         self.build_environment()
@@ -161,20 +173,17 @@ class Bench:
         return "passed" if status == 0 else "failed"
 
     def measure(self):
-        """Returns {test: {'seconds': S, 'lines': {path: [line…]}}}, measured once for a state of the tree."""
-        target = f"{FOLDER}/lines.json"
-        if not is_older(target, self.newest, *(path for path in self.paths if path.endswith("_test.c"))):
-            with open(target, encoding="utf-8") as file:
-                return json.load(file)
+        """Returns {test: {'seconds': S, 'leaks': B, 'lines': {path: [line…]}}}; only what has changed is measured again."""
         self.build_library("cover", ["--coverage"])
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             facts = dict(pool.map(self.measure_one, self.tests))
-        facts = {name: fact for name, fact in facts.items() if fact is not None}
-        with open(target, "w", encoding="utf-8") as file:
-            json.dump(facts, file)
-        return facts
+        return {name: fact for name, fact in facts.items() if fact is not None}
 
     def measure_one(self, name):
+        target = f"{FOLDER}/lines/{name}.json"
+        if not is_older(target, self.newest, self.tests[name][0]):
+            with open(target, encoding="utf-8") as file:
+                return name, json.load(file)
         begin = time.monotonic()
         result = self.run_test(name, f"{FOLDER}/base", 60)
         seconds = time.monotonic() - begin
@@ -184,7 +193,24 @@ class Bench:
         with tempfile.TemporaryDirectory(prefix="tracebed-cover-") as folder:
             strip = len(os.getcwd().strip("/").split("/"))
             self.run_test(name, f"{FOLDER}/cover", 120, {"GCOV_PREFIX": folder, "GCOV_PREFIX_STRIP": str(strip)})
-            return name, {"seconds": seconds, "lines": self.lines_of(folder)}
+            fact = {"seconds": seconds, "lines": self.lines_of(folder), "leaks": self.finds_leaks(name, seconds)}
+        os.makedirs(f"{FOLDER}/lines", exist_ok=True)
+        with open(target, "w", encoding="utf-8") as file:
+            json.dump(fact, file)
+        return name, fact
+
+    def finds_leaks(self, name, seconds):
+        """Whether a test passes under the leak sanitizer, so that a mutant that leaks fails it."""
+        return "/reader/" in self.tests[name][0] and \
+            self.run_test(name, f"{FOLDER}/base", 2 + 3 * seconds, leak_sanitizer()) == "passed"
+
+    @functools.lru_cache(maxsize=None)
+    def code_lines(self, path):
+        """The lines of a source that have code."""
+        notes = os.path.abspath(object_of("cover", path).removesuffix(".o") + ".gcno")
+        done = subprocess.run(["gcov", "--json-format", "--stdout", notes], capture_output=True)
+        return {item["line_number"] for line in done.stdout.splitlines() for file in json.loads(line)["files"]
+                if os.path.normpath(file["file"]) == path for item in file["lines"]}
 
     def lines_of(self, folder):
         """Which lines of which sources ran, from the counters below 'folder'."""
@@ -200,6 +226,12 @@ class Bench:
                         lines = [item["line_number"] for item in file["lines"] if item["count"] > 0]
                         ran.setdefault(os.path.normpath(file["file"]), set()).update(lines)
         return {path: sorted(lines) for path, lines in ran.items()}
+
+
+@functools.lru_cache(maxsize=None)
+def leak_sanitizer():
+    path = subprocess.run(["gcc", "-print-file-name=liblsan.so"], capture_output=True, text=True).stdout.strip()
+    return {"LD_PRELOAD": os.path.realpath(path)} if os.path.isabs(path) else {}
 
 
 def limit():

@@ -2,11 +2,12 @@
 Mutation testing: changes one operator, constant or statement of a source file at a time, and runs the tests that could
 notice. A mutant that no test notices shows what the tests do not check.
 
-    mutate.py [--count N] [--seed N] [--jobs N] [FILE | FOLDER]...
+    mutate.py [--count N] [--seed N] [--jobs N] [--again] [--within SECONDS] [FILE | FOLDER]...
 
 Draws N mutants at random (default 100) from the files, by default from the cores: format, reader/core and the writer up
 to writer/life. Prints each survivor; the last line is the score. A mutant whose code is the same as the original's does
-not count, nor does one that equivalent.txt lists with the reason why no test can notice it.
+not count, nor does one that equivalent.txt lists with the reason why no test can notice it. --again tries what survived
+the last run. --within leaves out the tests that take longer: a quick look, with survivors that a full run may kill.
 
 SPDX-License-Identifier: MIT
 """
@@ -25,26 +26,28 @@ import mutants
 CORES = ["format", "reader/core", "writer/base", "writer/file", "writer/pages", "writer/store", "writer/record",
          "writer/copy", "writer/life"]
 EQUIVALENT = "ninja/mutate/equivalent.txt"
+SURVIVORS = f"{bench.FOLDER}/survivors.txt"
 
 
-def equivalents():
-    """Lines 'PATH | LINE OF CODE | OLD -> NEW | REASON' of the list."""
-    listed = set()
-    if os.path.exists(EQUIVALENT):
-        with open(EQUIVALENT, encoding="utf-8") as file:
-            for line in file:
-                parts = [part.strip() for part in line.split(" | ")]
-                if not line.startswith("#") and len(parts) == 4:
-                    listed.add(tuple(parts[:3]))
-    return listed
+def listed_mutants(path):
+    """The mutants that a file lists as name_of() writes them; other lines are reasons and comments."""
+    if not os.path.exists(path):
+        return set()
+    with open(path, encoding="utf-8") as file:
+        return {line.strip() for line in file if line.rstrip().endswith("]") and not line.startswith("#")}
 
 
 def code_line(texts, mutant):
     return texts[mutant.path].split("\n")[mutant.line - 1].strip()
 
 
+def name_of(texts, mutant, change=None):
+    """What a mutant is called in lists: it has no line number, so that it outlives changes elsewhere in the file."""
+    return f"{mutant.path}: {code_line(texts, mutant)}   [{change or f'{mutant.old} -> {mutant.new}'}]"
+
+
 def describe(texts, mutant):
-    return f"{mutant.path}:{mutant.line}: {code_line(texts, mutant)}   [{mutant.old} -> {mutant.new or 'nothing'}]"
+    return name_of(texts, mutant).replace(":", f":{mutant.line}:", 1)
 
 
 class Worker:
@@ -63,11 +66,7 @@ class Worker:
             file.write(mutants.apply(mutant, self.texts[mutant.path]))
         if bench.run(bench.compile_to(mutant.path, target, ["-g0"], source)).returncode != 0:
             return "not compiled"
-        original = f"{self.folder}/original.o"
-        with open(source, "w", encoding="utf-8") as file:
-            file.write(self.texts[mutant.path])
-        bench.must(bench.compile_to(mutant.path, original, ["-g0"], source))
-        if filecmp.cmp(target, original, shallow=False):
+        if filecmp.cmp(target, self.original(mutant.path, source), shallow=False):
             return "same code"
         own = bench.object_of("base", mutant.path)
         objects = [target if path == own else path for path in
@@ -75,9 +74,20 @@ class Worker:
         done = bench.run(bench.link_library(objects, f"{self.folder}/libmutant.so"))
         return "ready" if done.returncode == 0 else "not compiled"
 
+    def original(self, path, source):
+        """The object of the file without a change, compiled from the same place as the mutants."""
+        target = f"{self.folder}/{path.replace('/', '-')}.o"
+        if bench.is_older(target, self.stage.newest):
+            with open(source, "w", encoding="utf-8") as file:
+                file.write(self.texts[path])
+            bench.must(bench.compile_to(path, target, ["-g0"], source))
+        return target
+
     def covering(self, mutant):
-        """The tests that run the mutated line, the quickest first. A statement may be counted at its last line."""
-        near = range(mutant.line, mutant.line + 3)
+        """The tests that run the mutated line, or the file if the line is a constant's; the quickest first."""
+        near = range(mutant.line, mutant.line + 3)  # a statement may be counted at its last line
+        if not any(line in self.stage.code_lines(mutant.path) for line in near):
+            near = self.stage.code_lines(mutant.path)
         found = [name for name, fact in self.facts.items()
                  if any(line in fact["lines"].get(mutant.path, ()) for line in near)]
         return sorted(found, key=lambda name: self.facts[name]["seconds"])
@@ -90,7 +100,9 @@ class Worker:
         if not tests:
             return "survived", "no test runs this line"
         for name in tests:
-            outcome = self.stage.run_test(name, self.folder, 5 + 4 * self.facts[name]["seconds"])
+            fact = self.facts[name]
+            more = bench.leak_sanitizer() if fact["leaks"] else None
+            outcome = self.stage.run_test(name, self.folder, 5 + 4 * fact["seconds"], more)
             if outcome != "passed":
                 return "killed", f"{name}: {outcome}"
         return "survived", f"{len(tests)} tests run it"
@@ -108,12 +120,11 @@ def try_all(options, stage, facts, texts, order):
     workers = queue.SimpleQueue()
     for number in range(options.jobs):
         workers.put(Worker(number, stage, facts, texts))
-    listed, counts, survivors = equivalents(), {"killed": 0, "survived": 0, "not compiled": 0, "same code": 0,
-                                                "listed": 0}, []
+    counts = {"killed": 0, "survived": 0, "not compiled": 0, "same code": 0, "listed": 0}
+    listed, survivors = listed_mutants(EQUIVALENT), []
 
     def judge(mutant):
-        key = (mutant.path, code_line(texts, mutant), f"{mutant.old} -> {mutant.new or 'nothing'}")
-        if key in listed:
+        if name_of(texts, mutant) in listed or name_of(texts, mutant, "any") in listed:
             return mutant, "listed", ""
         worker = workers.get()
         try:
@@ -143,6 +154,8 @@ def try_all(options, stage, facts, texts, order):
 def main():
     parser = argparse.ArgumentParser(prog="./run mutate", description="Mutation testing.")
     parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--again", action="store_true")
+    parser.add_argument("--within", type=float, default=bench.SLOW_SECONDS)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("files", nargs="*", default=CORES)
@@ -153,14 +166,19 @@ def main():
     if not chosen:
         sys.exit("tracebed: no source file of the libraries is named")
     stage.build()
-    facts = stage.measure()
+    facts = {name: fact for name, fact in stage.measure().items() if fact["seconds"] <= options.within}
     texts = {}
     for path in chosen:
         with open(path, encoding="utf-8") as file:
             texts[path] = file.read()
     order = draw(chosen, texts, options.seed)
     print(f"{len(order)} possible mutants of {len(chosen)} files; {len(facts)} tests take part", flush=True)
+    if options.again:
+        last = listed_mutants(SURVIVORS)
+        order = [mutant for mutant in order if name_of(texts, mutant) in last]
     counts, survivors = try_all(options, stage, facts, texts, order)
+    with open(SURVIVORS, "w", encoding="utf-8") as file:
+        file.writelines(f"{name_of(texts, mutant)}\n" for mutant in sorted(survivors))
     judged = counts["killed"] + counts["survived"]
     score = 100 * counts["killed"] / max(judged, 1)
     print(f"not compiled {counts['not compiled']}, same code {counts['same code']}, "
