@@ -241,7 +241,7 @@ enum tbed_drop_cause {
     X(ERR_FILE_SIZE, 80, "the file's size differs from when it was closed")                                  \
     X(ERR_PAGE_COUNT, 81, "impossible page count")                                                           \
     X(ERR_HEADER_SIZE, 82, "impossible header size")                                                         \
-    X(ERR_BLOCK_CUT, 96, "the file ends inside this page")                                                   \
+    X(ERR_BLOCK_CUT, 96, "the file ends before this page does")                                              \
     X(ERR_BLOCK_KIND, 97, "unknown block kind")                                                              \
     X(ERR_BLOCK_SHIFT, 98, "invalid block size")                                                             \
     X(ERR_BLOCK_CELL, 99, "wrong cell number")                                                               \

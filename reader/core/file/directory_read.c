@@ -17,12 +17,6 @@ static uint64_t part_of(uint32_t page_nbytes, uint64_t page)
     return page < first ? 0 : page - (page - first) % group_count(page_nbytes);
 }
 
-uint64_t tbed_directory_part_end(uint32_t page_nbytes, uint64_t page)
-{
-    uint64_t part = part_of(page_nbytes, page);
-    return part == 0 ? tbed_directory_first_count(page_nbytes) : part + group_count(page_nbytes);
-}
-
 void tbed_directory_tell_entry(const struct tbed_reader *reader, uint64_t page, uint64_t detail)
 {
     uint64_t offset = tbed_directory_entry_offset(reader->header.page_nbytes, page);
@@ -38,10 +32,21 @@ static bool page_is_intact(const struct tbed_reader *reader, uint64_t page)
            tbed_directory_page_is_valid(reader->map.bytes + offset, reader->fixed, (uint32_t)page);
 }
 
-bool tbed_directory_is_intact(const struct tbed_reader *reader, uint64_t page)
+struct tbed_directory_part tbed_directory_part_of(const struct tbed_reader *reader, struct tbed_extent *known,
+                                                  uint64_t page)
 {
-    uint64_t part = part_of(reader->header.page_nbytes, page);
-    return part == 0 ? reader->has_counters : page_is_intact(reader, part);
+    uint32_t page_nbytes = reader->header.page_nbytes;
+    uint64_t own = part_of(page_nbytes, page), at = own * page_nbytes;
+    if (own == 0)
+        return (struct tbed_directory_part){.end = tbed_directory_first_count(page_nbytes),
+                                            .offset = TBED_ENTRIES_OFFSET,
+                                            .is_intact = reader->has_counters};
+    return (struct tbed_directory_part){
+        .page = own,
+        .end = own + group_count(page_nbytes),
+        .offset = at + TBED_COPY_USED_NBYTES - TBED_ENTRY_NBYTES,
+        .is_intact = tbed_map_data_from(&reader->map, known, at) == at && page_is_intact(reader, own),
+    };
 }
 
 /* The first directory page from 'page', which is one, on that has data in the file; 'end' if that is not below it. */

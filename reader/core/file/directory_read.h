@@ -8,11 +8,16 @@
 
 #include "reader/core/file/place.h"
 
-/* Is the part of the directory intact that has the entries of 'page'? That is the header page, or a directory page. */
-bool tbed_directory_is_intact(const struct tbed_reader *reader, uint64_t page);
+/* A part of the directory: the header page, or a directory page. It has the entries of the pages after it. */
+struct tbed_directory_part {
+    uint64_t page, end; /* its own number, and the number of the first page whose entry is elsewhere */
+    uint64_t offset;    /* where in the file the entry of 'page' would be */
+    bool is_intact;     /* the entries can be believed */
+};
 
-/* The number of the page that comes after those whose entries are in the same part of the directory. */
-uint64_t tbed_directory_part_end(uint32_t page_nbytes, uint64_t page);
+/* The part that has the entry of 'page', or is that page. 'known' as for tbed_map_data_from(). */
+struct tbed_directory_part tbed_directory_part_of(const struct tbed_reader *reader, struct tbed_extent *known,
+                                                  uint64_t page);
 
 /*
  * Checks the first 512 bytes of every directory page below 'page_count', reports those that fail, and returns whether all

@@ -45,20 +45,61 @@ static void settle_twice(const struct tbed_reader *reader, enum tbed_block_kind 
                      other->sequence);
 }
 
-/* Merges the sorted fresh entries of one kind into its sorted list. */
+static bool are_sorted(const struct tbed_vector *entries)
+{
+    const struct tbed_indexed *items = entries->items;
+    for (size_t i = 1; i < entries->count; i++)
+        if (compare_entries(&items[i - 1], &items[i]) > 0)
+            return false;
+    return true;
+}
+
+/* Sorts by one byte of the stream number, and keeps the order of those that have the same. */
+static void sort_by_byte(const struct tbed_indexed *from, struct tbed_indexed *to, size_t count,
+                         unsigned shift)
+{
+    size_t starts[257] = {0};
+    for (size_t i = 0; i < count; i++)
+        starts[(from[i].stream >> shift & 0xFF) + 1]++;
+    for (size_t byte = 0; byte < 256; byte++)
+        starts[byte + 1] += starts[byte];
+    for (size_t i = 0; i < count; i++)
+        to[starts[from[i].stream >> shift & 0xFF]++] = from[i];
+}
+
+/* In the file, the blocks of a stream are nearly always in order: putting streams together is then all there is to do. */
+static void sort_fresh(struct tbed_vector *fresh)
+{
+    size_t nbytes = fresh->count * sizeof(struct tbed_indexed);
+    struct tbed_indexed *items = fresh->items, *other = are_sorted(fresh) ? NULL : malloc(nbytes);
+    uint32_t streams = 0;
+    for (size_t i = 0; i < fresh->count; i++)
+        streams |= items[i].stream;
+    for (unsigned shift = 0; other != NULL && shift < 32 && streams >> shift != 0; shift += 8) {
+        sort_by_byte(items, other, fresh->count, shift);
+        memcpy(items, other, nbytes);
+    }
+    free(other);
+    if (!are_sorted(fresh))
+        qsort(items, fresh->count, sizeof *items, compare_entries);
+}
+
+/* Merges the sorted fresh entries of one kind into its sorted list. The first time, the list is made of them. */
 static bool merge_kind(struct tbed_index_update *update, enum tbed_block_kind kind)
 {
-    struct tbed_vector *list = &update->index->lists[kind], *fresh = &update->fresh[kind], out = {0};
-    const struct tbed_indexed *a = list->items, *b = fresh->items;
+    struct tbed_vector *list = &update->index->lists[kind], fresh = update->fresh[kind], out = {0};
+    const struct tbed_indexed *a = list->items, *b = fresh.items;
     size_t i = 0, j = 0;
-    if (fresh->count == 0)
+    if (fresh.count == 0)
         return true;
-    qsort(fresh->items, fresh->count, sizeof *b, compare_entries);
-    if (!tbed_vector_reserve(&out, list->count + fresh->count, sizeof *a))
+    sort_fresh(&fresh);
+    if (list->count == 0)
+        out = (struct tbed_vector){.items = fresh.items, .capacity = fresh.capacity};
+    else if (!tbed_vector_reserve(&out, list->count + fresh.count, sizeof *a))
         return false;
     struct tbed_indexed *to = out.items;
-    while (i < list->count || j < fresh->count) {
-        bool from_list = j == fresh->count || (i < list->count && compare_entries(&a[i], &b[j]) < 0);
+    while (i < list->count || j < fresh.count) {
+        bool from_list = j == fresh.count || (i < list->count && compare_entries(&a[i], &b[j]) < 0);
         const struct tbed_indexed *next = from_list ? &a[i++] : &b[j++];
         struct tbed_indexed *last = out.count == 0 ? NULL : &to[out.count - 1];
         if (last != NULL && last->stream == next->stream && last->sequence == next->sequence)
@@ -66,9 +107,11 @@ static bool merge_kind(struct tbed_index_update *update, enum tbed_block_kind ki
         else
             to[out.count++] = *next;
     }
+    if (out.items != fresh.items)
+        tbed_vector_free(&fresh);
+    update->fresh[kind] = (struct tbed_vector){0};
     tbed_vector_free(list);
     *list = out;
-    fresh->count = 0;
     return true;
 }
 
@@ -82,20 +125,24 @@ static int compare_ghosts(const void *a, const void *b)
     return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
 }
 
+static bool merge_kinds(struct tbed_index_update *update)
+{
+    for (enum tbed_block_kind kind = TBED_BLOCK_EVENTS; kind <= TBED_BLOCK_CELLS; kind++)
+        if (update->no_memory || !merge_kind(update, kind))
+            return false;
+    return true;
+}
+
+/* Cells are merged apart from pages, so that both are in the order of the file. */
 static bool merge_fresh(struct tbed_index_update *update)
 {
     struct tbed_vector *ghosts = &update->index->ghosts;
-    if (update->no_memory || !merge_kind(update, TBED_BLOCK_CELLS))
+    if (!merge_kinds(update))
         return false;
     tbed_index_look_at_cells(update);
-    if (update->no_memory)
-        return false;
     if (ghosts->count > 1)
         qsort(ghosts->items, ghosts->count, sizeof(struct tbed_ghost), compare_ghosts);
-    for (enum tbed_block_kind kind = TBED_BLOCK_EVENTS; kind <= TBED_BLOCK_RECORDS; kind++)
-        if (!merge_kind(update, kind))
-            return false;
-    return true;
+    return merge_kinds(update);
 }
 
 /* ---- Gaps ---- */
@@ -376,7 +423,8 @@ static void check_unwritten_pages(const struct tbed_reader *reader, const struct
         page = tbed_map_data_from(&reader->map, &known, page * page_nbytes) / page_nbytes;
         if (page >= end || page >= reader->map.nbytes / page_nbytes)
             return;
-        if (!tbed_bytes_are_zero(reader->map.bytes + page * page_nbytes, page_nbytes))
+        if (!tbed_directory_has_page((uint32_t)page_nbytes, page) &&
+            !tbed_bytes_are_zero(reader->map.bytes + page * page_nbytes, page_nbytes))
             tbed_damage_tell(reader, TBED_ERR_BLOCK_NOT_ZERO, page * page_nbytes, 0, 0);
     }
 }

@@ -7,7 +7,6 @@
  * SPDX-License-Identifier: MIT
  */
 #include "format/checksum.h"
-#include "reader/core/file/directory_read.h"
 #include "reader/core/file/gateway.h"
 #include "reader/core/file/index_update.h"
 
@@ -25,14 +24,21 @@ static void add_ghost(struct tbed_index_update *update, uint32_t kind, uint32_t 
         *ghost = (struct tbed_ghost){kind, stream, sequence};
 }
 
+/* Is 'page' the next one after a run of pages that are pending, apart from a directory page? */
+static bool continues(const struct tbed_index_update *update, const struct tbed_pending *run, uint64_t page)
+{
+    uint64_t end = (uint64_t)run->page + run->page_count;
+    return run->page_count > 0 && (end == page || (end + 1 == page && end == update->part.page));
+}
+
 static void add_pending_pages(struct tbed_index_update *update, uint64_t page, uint64_t count)
 {
     struct tbed_vector *places = &update->index->pending;
     struct tbed_pending *last =
         places->count > 0 ? &((struct tbed_pending *)places->items)[places->count - 1] : NULL;
     update->index->pending_page_count += count;
-    if (last != NULL && last->page_count > 0 && (uint64_t)last->page + last->page_count == page) {
-        last->page_count += (uint32_t)count;
+    if (last != NULL && continues(update, last, page)) {
+        last->page_count = (uint32_t)(page + count - last->page);
         return;
     }
     struct tbed_pending *pending = push(update, places, sizeof *pending);
@@ -94,13 +100,21 @@ static void add_entry(struct tbed_index_update *update, const struct tbed_block_
 
 /* ---- By the directory ---- */
 
-/* False: the page has to be looked at. */
+static bool is_hole(struct tbed_index_update *update, uint64_t page)
+{
+    const struct tbed_reader *reader = update->reader;
+    uint64_t end = (page + 1) * reader->header.page_nbytes;
+    return tbed_map_data_from(&reader->map, &update->known, page * reader->header.page_nbytes) >= end;
+}
+
+/* False: the page has to be looked at, also because it is not on disk. */
 static bool take_by_entry(struct tbed_index_update *update, uint64_t page,
                           const struct tbed_page_entry *entry)
 {
     const struct tbed_reader *reader = update->reader;
     uint32_t shift = (uint32_t)__builtin_ctz(reader->header.page_nbytes);
-    if (!entry->is_sealed || !reader->believes_entries || entry->fields.kind == TBED_BLOCK_CELLS)
+    bool is_enough = entry->is_sealed && reader->believes_entries && entry->fields.kind != TBED_BLOCK_CELLS;
+    if (!is_enough || is_hole(update, page))
         return false;
     struct tbed_block_fields block =
         tbed_entry_block(&entry->fields, reader->header.file_id, (uint32_t)page, shift);
@@ -245,11 +259,11 @@ static uint64_t count_holes(struct tbed_index_update *update, uint64_t page, uin
     const struct tbed_reader *reader = update->reader;
     uint32_t page_nbytes = reader->header.page_nbytes;
     uint64_t ring_end = (uint64_t)reader->header.ring_page_count + 1;
-    uint64_t without_entries = !update->part_is_intact ? update->part_end
+    uint64_t without_entries = !update->part.is_intact ? update->part.end
                                : page < ring_end       ? ring_end
                                                        : page + 1;
     uint64_t data_page = tbed_map_data_from(&reader->map, &update->known, page * page_nbytes) / page_nbytes;
-    end = least(least(end, update->part_end), least(without_entries, data_page));
+    end = least(least(end, update->part.end), least(without_entries, data_page));
     return end > page ? end - page : 0;
 }
 
@@ -258,15 +272,13 @@ static uint64_t look_at_page(struct tbed_index_update *update, uint64_t page, ui
 {
     const struct tbed_reader *reader = update->reader;
     struct tbed_page_entry entry = {.is_there = false};
-    uint64_t part_end = tbed_directory_part_end(reader->header.page_nbytes, page);
-    if (tbed_directory_has_page(reader->header.page_nbytes, page))
+    const struct tbed_directory_part *part = &update->part;
+    if (page < part->page || page >= part->end)
+        update->part = tbed_directory_part_of(reader, &update->known, page);
+    if (page == part->page) /* page 0 is not looked at */
         return page + 1;
-    if (update->part_end != part_end) {
-        update->part_end = part_end;
-        update->part_is_intact = tbed_directory_is_intact(reader, page);
-    }
-    if (update->part_is_intact)
-        entry = tbed_page_entry_load(reader, page);
+    if (part->is_intact)
+        entry = tbed_page_entry_at(reader, page, part->offset + (page - part->page) * TBED_ENTRY_NBYTES);
     if (take_by_entry(update, page, &entry))
         return page + 1;
     bool may_be_unused = !entry.is_there || (entry.fields.is_valid && !entry.is_begun);
@@ -311,11 +323,11 @@ static void tell_cut(struct tbed_index_update *update, uint64_t page)
 static void look_beyond_end(struct tbed_index_update *update, uint64_t file_page_count)
 {
     const struct tbed_reader *reader = update->reader;
-    uint64_t part_end = tbed_directory_part_end(reader->header.page_nbytes, file_page_count);
-    uint64_t end = least(reader->page_count, part_end);
+    struct tbed_directory_part part = tbed_directory_part_of(reader, &update->known, file_page_count);
+    uint64_t end = least(reader->page_count, part.end);
     if (reader->map.nbytes % reader->header.page_nbytes != 0 || reader->shut)
         tell_cut(update, file_page_count);
-    if (!tbed_directory_is_intact(reader, file_page_count))
+    if (!part.is_intact)
         return;
     for (uint64_t page = file_page_count; page < end; page++) {
         struct tbed_page_entry entry = tbed_page_entry_load(reader, page);
@@ -354,7 +366,8 @@ static void look_at_cells_of(struct tbed_index_update *update, const struct tbed
 {
     const struct tbed_reader *reader = update->reader;
     struct tbed_page_entry of_page = tbed_page_entry_load(reader, entry->page);
-    bool is_counted = of_page.is_begun && tbed_directory_is_intact(reader, entry->page);
+    bool is_counted =
+        of_page.is_begun && tbed_directory_part_of(reader, &update->known, entry->page).is_intact;
     uint32_t begun_count = is_counted ? of_page.fields.flags : 0, found_count = 0;
     for (uint32_t cell = 1; cell < reader->header.page_nbytes >> entry->shift; cell++)
         found_count += look_at_cell(update, entry->page, cell, entry->shift, (uint32_t)entry->string_page);

@@ -6,7 +6,7 @@
 #ifndef TRACEBED_INDEX_UPDATE_H
 #define TRACEBED_INDEX_UPDATE_H
 
-#include "reader/core/file/reader_state.h"
+#include "reader/core/file/directory_read.h"
 
 struct tbed_ghost {
     uint32_t kind;
@@ -16,7 +16,7 @@ struct tbed_ghost {
 
 struct tbed_pending { /* pages, or a cell, without a block */
     uint32_t page;
-    uint32_t page_count; /* 0: a cell */
+    uint32_t page_count; /* with any directory pages between them; 0: a cell */
     uint16_t cell;
     uint8_t shift;
     uint32_t string_page; /* for a cell, its page's ordinal */
@@ -28,9 +28,8 @@ struct tbed_index_update {
     struct tbed_index *index;
     struct tbed_vector fresh[TBED_BLOCK_CELLS + 1];
     bool no_memory;
-    struct tbed_extent known; /* of the file */
-    uint64_t part_end;        /* the part of the directory that was used last, and whether it is intact */
-    bool part_is_intact;
+    struct tbed_extent known;        /* of the file */
+    struct tbed_directory_part part; /* of the directory, that was used last; zeroed: none */
 };
 
 void tbed_index_look_at_pending(struct tbed_index_update *update);

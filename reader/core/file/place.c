@@ -33,22 +33,27 @@ static bool is_possible(const struct tbed_reader *reader, const struct tbed_entr
     return tbed_block_header_check(&block, &place, &field, &detail) == TBED_OK;
 }
 
-struct tbed_page_entry tbed_page_entry_load(const struct tbed_reader *reader, uint64_t page)
+struct tbed_page_entry tbed_page_entry_at(const struct tbed_reader *reader, uint64_t page, uint64_t offset)
 {
-    uint32_t page_nbytes = reader->header.page_nbytes;
     struct tbed_page_entry entry = {.is_there = false};
-    if (page <= reader->header.ring_page_count || tbed_directory_has_page(page_nbytes, page))
-        return entry;
-    entry.offset = tbed_directory_entry_offset(page_nbytes, page);
-    if (entry.offset > reader->map.nbytes || reader->map.nbytes - entry.offset < TBED_ENTRY_NBYTES)
+    if (page <= reader->header.ring_page_count || offset > reader->map.nbytes ||
+        reader->map.nbytes - offset < TBED_ENTRY_NBYTES)
         return entry;
     entry.is_there = true;
-    entry.fields = tbed_entry_load(reader->map.bytes + entry.offset);
+    entry.fields = tbed_entry_load(reader->map.bytes + offset);
     entry.is_begun = entry.fields.is_valid && entry.fields.state >= TBED_ENTRY_BEGUN;
     entry.is_possible = entry.is_begun && is_possible(reader, &entry.fields, (uint32_t)page);
     entry.is_sealed =
         entry.is_possible && entry.fields.state == TBED_ENTRY_SEALED && entry.fields.used_nbytes != 0;
     return entry;
+}
+
+struct tbed_page_entry tbed_page_entry_load(const struct tbed_reader *reader, uint64_t page)
+{
+    uint32_t page_nbytes = reader->header.page_nbytes;
+    if (page == 0 || tbed_directory_has_page(page_nbytes, page))
+        return (struct tbed_page_entry){.is_there = false};
+    return tbed_page_entry_at(reader, page, tbed_directory_entry_offset(page_nbytes, page));
 }
 
 /* The header of the block at 'offset', if it passes its checks. */

@@ -22,12 +22,14 @@ struct tbed_page_entry {
     bool is_begun;    /* the entry is valid, and says that the page was begun */
     bool is_possible; /* what it says could be in a block's header */
     bool is_sealed;   /* it also says that the block is sealed: the page need not be looked at */
-    uint64_t offset;  /* of the entry, in the file */
     struct tbed_entry_fields fields;
 };
 
 /* The event blocks of a ring have no entries. */
 struct tbed_page_entry tbed_page_entry_load(const struct tbed_reader *reader, uint64_t page);
+
+/* The same; 'page' is not a directory page, and its entry would be at 'offset'. */
+struct tbed_page_entry tbed_page_entry_at(const struct tbed_reader *reader, uint64_t page, uint64_t offset);
 
 /* What is known of the block that is or was at a place, without checking its content. */
 struct tbed_block_facts {

@@ -9,7 +9,9 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -301,6 +303,56 @@ static void directory_page_of_another_place_is_not_believed(void **state)
     trace_free(&trace);
 }
 
+/* ---- Sparse files ---- */
+
+/* The trace at the start of a file of 1 TiB, all of which was claimed; it must be on disk only where it has data. */
+static struct tbed_reader *open_sparse(struct trace *trace)
+{
+    uint64_t nbytes = UINT64_C(1) << 40;
+    struct tbed_reader *reader = NULL;
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    trace_header(trace)->page_count = tbed_le64_make(nbytes / PAGE_NBYTES);
+    assert_int_equal(write(fileno(file), trace->bytes, trace->nbytes), trace->nbytes);
+    if (ftruncate(fileno(file), (off_t)nbytes) != 0) { /* there is a limit */
+        fclose(file);
+        skip();
+    }
+    assert_int_equal(tbed_reader_open_fd(fileno(file), NULL, &reader, NULL), TBED_OK);
+    fclose(file);
+    return reader;
+}
+
+static void expect_sparse(struct trace *trace)
+{
+    struct tbed_trace_info info;
+    struct tbed_reader *reader = open_sparse(trace);
+    tbed_reader_verify(reader);
+    struct tbed_damage damage = only_damage(reader, TBED_ERR_DIRECTORY_PAGE);
+    assert_int_equal(damage.page, 73); /* the first that is missing */
+    tbed_reader_info(reader, &info);
+    assert_int_equal(info.event_block_count, 30);
+    assert_int_equal(info.unwritten_page_count,
+                     info.page_count - 1 - 30 - tbed_directory_pages_below(PAGE_NBYTES, info.page_count));
+    assert_int_equal(trace_events(reader, 7, NULL, 0), 60);
+    tbed_reader_close(reader);
+    trace_free(trace);
+}
+
+static void killed_trace_is_read_where_it_has_data(void **state)
+{
+    struct trace trace = blocks_make(30, false);
+    (void)state;
+    expect_sparse(&trace);
+}
+
+static void closed_trace_is_read_where_it_has_data(void **state)
+{
+    struct trace trace = blocks_make(30, true);
+    (void)state;
+    expect_sparse(&trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -319,6 +371,8 @@ int main(void)
         cmocka_unit_test(swapped_entries_of_a_killed_trace_are_reported),
         cmocka_unit_test(directory_page_that_is_gone_costs_no_block),
         cmocka_unit_test(directory_page_of_another_place_is_not_believed),
+        cmocka_unit_test(killed_trace_is_read_where_it_has_data),
+        cmocka_unit_test(closed_trace_is_read_where_it_has_data),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,6 +51,19 @@ static void info_explains_an_unclosed_trace(void **state)
     EXPECT(0, "\"cleanly_closed\":false,\"being_written\":false", "", "info", "--json", path);
 }
 
+static void info_does_not_call_a_cut_trace_clean(void **state)
+{
+    const char *shut = "spec/golden/invalid/BLOCK_CUT-shut.tbed";
+    const char *killed = "spec/golden/invalid/BLOCK_CUT-killed.tbed";
+    (void)state;
+    EXPECT(1, "damaged since it was closed", "events of stream 2, block 0", "info", shut);
+    EXPECT(1, "\"cleanly_closed\":false", "damaged in 3 places", "info", "--json", shut);
+    EXPECT(1, "It is damaged as well", "events of stream 2, block 0", "info", killed);
+    struct run run = RUN("info", killed);
+    assert_silent_on(run.out, "nothing to repair");
+    end_run(&run);
+}
+
 static void info_knows_a_trace_that_is_being_written(void **state)
 {
     const char *path = in_folder("live.tbed");
@@ -353,6 +366,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(info_tells_of_a_clean_trace),
         cmocka_unit_test(info_explains_an_unclosed_trace),
+        cmocka_unit_test(info_does_not_call_a_cut_trace_clean),
         cmocka_unit_test(info_knows_a_trace_that_is_being_written),
         cmocka_unit_test(info_is_loud_about_drops),
         cmocka_unit_test(info_marks_the_lines_of_metadata),

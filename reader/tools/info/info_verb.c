@@ -108,22 +108,29 @@ static void put_size(const struct state *state)
     put_series(info);
 }
 
-static void put_closed(const struct state *state)
+static void put_shut(bool is_damaged)
+{
+    put_field("state");
+    if (is_damaged)
+        printf("%sdamaged%s since it was closed\n", tool_red(), tool_plain());
+    else
+        printf("%scleanly closed%s\n", tool_green(), tool_plain());
+}
+
+static void put_open(const struct state *state, bool is_damaged)
 {
     const struct tbed_trace_info *info = &state->info;
     char count[32];
     put_field("state");
-    if (info->shut) {
-        printf("%scleanly closed%s\n", tool_green(), tool_plain());
-        return;
-    }
     if (state->is_written)
         printf("%sbeing written%s by a running program\n", tool_bold(), tool_plain());
     else
         printf("%snot cleanly closed%s: its program was killed, crashed, or is still running\n", tool_bold(),
                tool_plain());
     put_field("");
-    if (state->is_written)
+    if (is_damaged)
+        printf("%sIt is damaged as well%s; everything intact can be read.\n", tool_red(), tool_plain());
+    else if (state->is_written)
         printf("Everything recorded so far can be read; more may follow.\n");
     else
         printf("This is not damage. Everything that was recorded can be read; there is nothing to "
@@ -132,6 +139,15 @@ static void put_closed(const struct state *state)
     printf("%s unsealed block%s ha%s no checksum yet.\n",
            tool_format_count(count, info->unsealed_block_count), info->unsealed_block_count == 1 ? "" : "s",
            info->unsealed_block_count == 1 ? "s" : "ve");
+}
+
+static void put_closed(const struct state *state)
+{
+    bool is_damaged = tool_damage_count(state->reader) > 0;
+    if (state->info.shut)
+        put_shut(is_damaged);
+    else
+        put_open(state, is_damaged);
 }
 
 static const char *clock_name(enum tbed_clock clock)
@@ -529,7 +545,7 @@ static void json_file(struct tbed_json *out, const struct state *state)
     tbed_json_u64(out, "ring_pages", info->ring_page_count);
     tbed_json_string(out, "file_id", file_id);
     json_series(out, info);
-    tbed_json_bool(out, "cleanly_closed", info->shut);
+    tbed_json_bool(out, "cleanly_closed", info->shut && tool_damage_count(state->reader) == 0);
     tbed_json_bool(out, "being_written", state->is_written);
     tbed_json_u64(out, "writers", info->writer_count);
 }
