@@ -111,9 +111,10 @@ class Outcome:
 
 def describe(text):
     """What happened and where, as a part of a file name."""
-    claim = re.search(r"^(\S+?):(\d+): does not hold", text, re.M)
+    claim = re.search(r"^(\S+?):(\d+):\S* (does not hold|runtime error)", text, re.M)
     if claim is not None:
-        return f"does-not-hold-{os.path.basename(claim.group(1)).removesuffix('.c')}-{claim.group(2)}"
+        file, line, what = claim.groups()
+        return f"{what.replace(' ', '-')}-{os.path.basename(file).removesuffix('.c')}-{line}"
     summary = re.search(r"^SUMMARY: (\w+): (\S+(?: signal)?)(?: \S+)?(?: in (\w+))?", text, re.M)
     if summary is None:
         return "failed"

@@ -34,6 +34,7 @@ LIBRARIES = {
 NOT_SHARED = "writer/macros"
 LAUNCH = "writer/capture/launch"
 PROGRAM = ["reader/tools", LAUNCH]
+MAIN = "reader/tools/main.c"
 
 # The rooms of the libraries that are preloaded into other programs; see ninja/preload.ninja.
 PRELOADED = {
@@ -166,7 +167,9 @@ def write_fuzzers(paths):
     support = [path for path in paths if path.startswith("fuzz/support/") and path.endswith(".c")]
     driver = "fuzz/support/replay_driver.c"
     members = [path for path in support if path != driver and not path.endswith("_mutator.c")]
-    lines = compile_all(support) + build("$b/fuzz.a", "ar", objects(members)) + [""]
+    lines = compile_all(support) + build("$b/fuzz.a", "ar", objects(members))
+    program = [path for path in sources(paths, PROGRAM) if path != MAIN]
+    lines += build("$b/program.a", "ar", objects(program)) + [""]
     names = [os.path.basename(path).removesuffix("_fuzzer.c") for path in paths if path.endswith("_fuzzer.c")]
     for name in names:
         path = f"fuzz/{name}/{name}_fuzzer.c"
@@ -174,7 +177,7 @@ def write_fuzzers(paths):
         # The engine refers to a mutator only weakly, so an archive is not searched for it.
         mutators = objects(f"fuzz/support/{mutator}_mutator.c" for mutator in marks(path, "Mutator"))
         lines += build(program, "program",
-                       [path, "$fuzz_main", *mutators, "$b/fuzz.a", "$b/tests.a", *ALL_LIBRARIES.split()],
+                       [path, "$fuzz_main", *mutators, "$b/fuzz.a", "$b/program.a", "$b/tests.a", *ALL_LIBRARIES.split()],
                        more_ldflags="$fuzz_ldflags", libs=SYSTEM)
         lines += build(f"{program}.result", "test", [program], ["spec/golden/expected.txt"],
                        arguments=" ".join(seeds(path)))

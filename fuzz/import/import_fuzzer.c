@@ -4,35 +4,11 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#define _GNU_SOURCE 1
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <tracebed/exchange.h>
 #include <unistd.h>
 
 #include "fuzz/support/fuzz.h"
-
-static const char *export_path(void)
-{
-    static char folder[] = "/dev/shm/tracebed-fuzz-XXXXXX", path[64];
-    if (path[0] == '\0') {
-        REQUIRE(setenv("TMPDIR", "/dev/shm", 1) == 0);
-        REQUIRE(mkdtemp(folder) != NULL);
-        snprintf(path, sizeof path, "%s/x.mm_profdata", folder);
-    }
-    return path;
-}
-
-static void clean_up(void)
-{
-    char folder[64];
-    unlink(export_path());
-    snprintf(folder, sizeof folder, "%s", export_path());
-    *strrchr(folder, '/') = '\0';
-    rmdir(folder);
-}
+#include "fuzz/support/scratch.h"
 
 static uint64_t count_events(struct tbed_reader *reader)
 {
@@ -56,9 +32,10 @@ static void go_back(struct tbed_reader *reader, uint32_t version, const struct t
     struct tbed_export_report report;
     struct tbed_import_report after;
     struct tbed_reader *again;
-    REQUIRE(tbed_export_profile(reader, export_path(), &options, &report, NULL) == TBED_OK);
+    const char *path = scratch_path("x.mm_profdata");
+    REQUIRE(tbed_export_profile(reader, path, &options, &report, NULL) == TBED_OK);
     REQUIRE(report.event_count == before->event_count && report.left_out_count == 0);
-    REQUIRE(tbed_import_open(export_path(), &again, &after, NULL) == TBED_OK);
+    REQUIRE(tbed_import_open(path, &again, &after, NULL) == TBED_OK);
     REQUIRE(after.damage_count == 0 && after.event_count == before->event_count);
     tbed_reader_close(again);
 }
@@ -67,11 +44,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
     struct tbed_import_report report;
     struct tbed_reader *reader;
-    static bool is_ready;
-    if (!is_ready)
-        is_ready = export_path() != NULL && atexit(clean_up) == 0;
-    int fd = memfd_create("profile", MFD_CLOEXEC);
-    REQUIRE(fd >= 0 && (nbytes == 0 || write(fd, data, nbytes) == (ssize_t)nbytes));
+    int fd = file_of_input(data, nbytes);
+    scratch_folder(); /* sets where imports are stored */
     if (tbed_import_open_fd(fd, &reader, &report, NULL) == TBED_OK) {
         REQUIRE(report.drop_count == 0);
         REQUIRE(tbed_reader_verify(reader) == TBED_OK);

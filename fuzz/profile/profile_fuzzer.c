@@ -6,13 +6,13 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include <stdlib.h>
 #include <string.h>
 #include <tracebed/analysis.h>
 #include <tracebed/exchange.h>
 #include <unistd.h>
 
 #include "fuzz/support/fuzz.h"
+#include "fuzz/support/scratch.h"
 
 static void compare_row(const struct tbed_span_row *a, const struct tbed_span_row *b)
 {
@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     struct tbed_statistics_totals totals;
     struct tbed_reader *reader;
     int fd = file_of_input(data, nbytes);
-    REQUIRE(setenv("TMPDIR", "/dev/shm", 1) == 0);
+    scratch_folder(); /* sets where imports are stored */
     if (tbed_statistics_make_foreign_fd(fd, &options, &in_place, NULL) == TBED_OK) {
         REQUIRE(tbed_import_open_fd(fd, &reader, NULL, NULL) == TBED_OK);
         REQUIRE(tbed_statistics_make(reader, &options, &imported) == TBED_OK);

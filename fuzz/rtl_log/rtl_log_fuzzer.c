@@ -4,14 +4,13 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#define _GNU_SOURCE 1
 #include <string.h>
-#include <sys/mman.h>
 #include <tracebed/analysis.h>
 #include <tracebed/exchange.h>
 #include <unistd.h>
 
 #include "fuzz/support/fuzz.h"
+#include "fuzz/support/scratch.h"
 
 static void go_back(struct tbed_reader *reader, const uint8_t *data, size_t nbytes)
 {
@@ -85,9 +84,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
     struct tbed_import_report report;
     struct tbed_reader *reader;
-    int fd = memfd_create("log", MFD_CLOEXEC);
-    REQUIRE(fd >= 0 && setenv("TMPDIR", "/dev/shm", 1) == 0);
-    REQUIRE(nbytes == 0 || write(fd, data, nbytes) == (ssize_t)nbytes);
+    int fd = file_of_input(data, nbytes);
+    scratch_folder(); /* sets where imports are stored */
     const struct tbed_format *format = tbed_format_of_fd(fd);
     if (format != NULL && format->kind == TBED_FOREIGN_RTL_LOG) {
         REQUIRE(tbed_import_open_fd(fd, &reader, &report, NULL) == TBED_OK);

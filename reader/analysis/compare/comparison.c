@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "format/base/sized.h"
+#include "reader/core/base/number_text.h"
 #include <tracebed/compare.h>
 
 #include <stdio.h>
@@ -331,8 +332,7 @@ static uint64_t scaled(struct scale scale, uint64_t ticks)
 {
     if (scale.reader == NULL)
         return ticks;
-    double ns = tbed_tick_span_to_ns(scale.reader, ticks);
-    return ns < 0x1p63 ? (uint64_t)(ns + 0.5) : ns < 0x1p64 ? (uint64_t)ns : UINT64_MAX;
+    return tbed_round_u64(tbed_tick_span_to_ns(scale.reader, ticks));
 }
 
 static void scale_row(struct scale scale, struct tbed_span_row *row)

@@ -271,8 +271,8 @@ static void facts_of_ours(struct rtl_export *export)
     tbed_reader_info(export->reader, &info);
     tbed_process_get(export->reader, 0, &process);
     tbed_ticks_to_realtime_ns(export->reader, info.first_tick, &ns);
-    int64_t us = (ns - tbed_ticks_to_ns(export->reader, info.first_tick)) / 1000;
-    us = us > 0 ? us : 0;
+    int64_t start_ns = tbed_ticks_to_ns(export->reader, info.first_tick);
+    int64_t us = __builtin_sub_overflow(ns, start_ns, &ns) || ns < 0 ? 0 : ns / 1000;
     snprintf(numbers[0], RTL_HEADER_NMAX, "%" PRId64 ".%06" PRId64, us / US_PER_S, us % US_PER_S);
     snprintf(numbers[1], RTL_HEADER_NMAX, "0");
     snprintf(numbers[2], RTL_HEADER_NMAX, "%" PRIu32, process.pid);

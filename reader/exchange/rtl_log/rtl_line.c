@@ -97,7 +97,7 @@ static bool is_number(unsigned which, const char *text, size_t nbytes)
     for (size_t i = 0; i < nbytes; i++)
         if (i != whole && !is_digit(text[i]))
             return false;
-    for (size_t i = 0; i < whole; i++)
+    for (size_t i = 0; i < whole && value <= UINT32_MAX; i++)
         value = value * 10 + (uint64_t)(text[i] - '0');
     if (nbytes == 0 || !has_point || value > UINT32_MAX || (which == RTL_TRAILER && whole < 6))
         return false;
@@ -160,15 +160,15 @@ size_t tbed_rtl_facts_put(const struct rtl_facts *facts, uint64_t line_count, ch
     return at + (size_t)snprintf(text + at, room - at, "}}}");
 }
 
-/* Parses a number in quotes, or null. False: neither. */
-static bool take_fact(const char **at, char number[RTL_HEADER_NMAX])
+/* Parses a number of the header or the trailer in quotes, or null. False: neither. */
+static bool take_fact(unsigned which, const char **at, char number[RTL_HEADER_NMAX])
 {
     if (strncmp(*at, "null", 4) == 0) {
         *at += 4;
         return true;
     }
     size_t nbytes = **at == '"' ? strspn(*at + 1, "0123456789.") : 0;
-    if (nbytes == 0 || nbytes >= RTL_HEADER_NMAX || (*at)[nbytes + 1] != '"')
+    if (nbytes >= RTL_HEADER_NMAX || !is_number(which, *at + 1, nbytes) || (*at)[nbytes + 1] != '"')
         return false;
     memcpy(number, *at + 1, nbytes);
     number[nbytes] = '\0';
@@ -207,7 +207,7 @@ void tbed_rtl_facts_read(const struct tbed_reader *reader, struct rtl_facts *fac
         if (strncmp(at, before[which], length) != 0)
             return;
         at += length;
-        if (!take_fact(&at, facts.numbers[which]))
+        if (!take_fact(which, &at, facts.numbers[which]))
             return;
     }
     take_odd_counts(at, facts.odd_counts);

@@ -59,7 +59,7 @@ uint64_t report_ns(const struct report *report, uint64_t ticks)
     if (report->info.clock == TBED_CLOCK_USER || report->reader == NULL ||
         report->info.ticks_per_second == 1000000000)
         return ticks;
-    return (uint64_t)llround(tbed_tick_span_to_ns(report->reader, ticks));
+    return tbed_round_u64(tbed_tick_span_to_ns(report->reader, ticks));
 }
 
 static double share_of(const struct report *report, const struct tbed_span_row *row)

@@ -58,6 +58,7 @@ void tool_complain_error(const char *path, const struct tbed_error *error);
     {                                                                                                        \
         "color", required_argument, NULL, TOOL_OPTION_COLOR                                                  \
     }
+void tool_options_start(void); /* forgets those of the previous command */
 int tool_option_next(const struct tool_verb *verb, int argc, char **argv, const char *shorts,
                      const struct option *longs, int *exit_ret);
 
@@ -286,6 +287,8 @@ void tool_json_drops(struct tbed_json *json, const char *key, const uint64_t dro
 
 /* For main() and tests only. */
 void tool_start(void); /* signals, closed standard streams */
+/* The program itself: runs the command of these arguments and returns its exit status. */
+int tool_main(int argc, char **argv);
 const struct tool_verb *tool_verb_find(const char *name);
 void tool_guard(const char *path); /* sets the file name for the message on SIGBUS */
 

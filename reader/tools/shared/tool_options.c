@@ -36,6 +36,12 @@ static void note_given(const struct tool_verb *verb, int option, const struct op
     given_count += at == given_count;
 }
 
+void tool_options_start(void)
+{
+    given_count = 0;
+    optind = 0;
+}
+
 int tool_option_next(const struct tool_verb *verb, int argc, char **argv, const char *shorts,
                      const struct option *longs, int *exit_ret)
 {

@@ -175,7 +175,7 @@ static void json_call(struct tbed_json *json, const struct calls *calls, const s
     tool_json_event_name(json, tree->reader, call->id, calls->name.bytes, calls->name.nbytes);
     if (is_time) {
         tbed_json_i64(json, "begin_ns", tbed_ticks_to_ns(tree->reader, begin));
-        tbed_json_i64(json, "duration_ns", (int64_t)(tbed_tick_span_to_ns(tree->reader, ticks) + 0.5));
+        tbed_json_u64(json, "duration_ns", tbed_round_u64(tbed_tick_span_to_ns(tree->reader, ticks)));
     } else {
         tbed_json_u64(json, "begin_ticks", begin);
         tbed_json_u64(json, "duration_ticks", ticks);

@@ -7,6 +7,8 @@
  */
 #define _GNU_SOURCE 1
 #include "format/base/sized.h"
+#include "format/layout.h"
+#include "reader/core/base/number_text.h"
 #include "reader/exchange/measureme/export/export.h"
 #include "reader/exchange/measureme/import/import.h"
 #include "reader/exchange/shared/new_file.h"
@@ -31,6 +33,13 @@ struct facts {
     struct tbed_trace_info info;
 };
 
+/* A clock may be related to time in such a way that the resolution is more than any trace may have. */
+static uint32_t resolution_ns(const struct tbed_reader *reader, uint64_t ticks)
+{
+    uint64_t ns = tbed_round_u64(tbed_tick_span_to_ns(reader, ticks));
+    return ns < TBED_RESOLUTION_NS_MAX ? (uint32_t)ns : TBED_RESOLUTION_NS_MAX;
+}
+
 static void read_facts(struct tbed_reader *reader, struct facts *facts)
 {
     struct tbed_process_info process = {.name_id = TBED_ID_INVALID};
@@ -41,7 +50,7 @@ static void read_facts(struct tbed_reader *reader, struct facts *facts)
         tbed_string_resolve(reader, process.name_id, facts->name, sizeof facts->name, &nbytes);
     facts->pid = process.pid;
     if (facts->info.clock != TBED_CLOCK_USER && facts->info.resolution_ticks > 1)
-        facts->resolution_ns = (uint32_t)(tbed_tick_span_to_ns(reader, facts->info.resolution_ticks) + 0.5);
+        facts->resolution_ns = resolution_ns(reader, facts->info.resolution_ticks);
     int64_t *start_ns = &facts->start_realtime_ns;
     if (tbed_ticks_to_realtime_ns(reader, facts->info.first_tick, start_ns) != TBED_OK || *start_ns < 0)
         *start_ns = 0;

@@ -1,0 +1,33 @@
+/*
+ * Whatever a trace contains, the profile made from it is intact and has the events that the export reports.
+ *
+ * Mutator: trace
+ * Seeds: spec/golden/valid
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <tracebed/exchange.h>
+
+#include "fuzz/support/fuzz.h"
+#include "fuzz/support/scratch.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
+{
+    struct tbed_profile_export_options options = {.size = sizeof options, .overwrite = true};
+    struct tbed_export_report report;
+    struct tbed_import_report imported;
+    struct tbed_reader *again, *reader = open_input(data, nbytes);
+    if (reader == NULL)
+        return 0;
+    const char *path = scratch_path("x.mm_profdata");
+    for (options.version = 8; options.version <= 9; options.version++) {
+        REQUIRE(tbed_export_profile(reader, path, &options, &report, NULL) == TBED_OK);
+        REQUIRE(tbed_import_open(path, &again, &imported, NULL) == TBED_OK);
+        REQUIRE(imported.damage_count == 0 && imported.drop_count == 0);
+        REQUIRE(imported.event_count == report.event_count && imported.version == options.version);
+        REQUIRE(tbed_reader_verify(again) == TBED_OK);
+        tbed_reader_close(again);
+    }
+    tbed_reader_close(reader);
+    return 0;
+}

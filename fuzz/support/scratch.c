@@ -1,0 +1,43 @@
+/*
+ * A folder in memory for files that must have names.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "fuzz/support/scratch.h"
+
+#include <ftw.h>
+
+#include "fuzz/support/fuzz.h"
+
+static char folder[] = "/dev/shm/tracebed-fuzz-XXXXXX";
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *ftw)
+{
+    (void)status, (void)type, (void)ftw;
+    return remove(path);
+}
+
+static void clean_up(void)
+{
+    nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+const char *scratch_folder(void)
+{
+    static bool is_ready;
+    if (!is_ready) {
+        /* Unnamed files of the library too. */
+        REQUIRE(setenv("TMPDIR", "/dev/shm", 1) == 0);
+        REQUIRE(mkdtemp(folder) != NULL && atexit(clean_up) == 0);
+    }
+    is_ready = true;
+    return folder;
+}
+
+const char *scratch_path(const char *name)
+{
+    static char path[sizeof folder + 64];
+    snprintf(path, sizeof path, "%s/%s", scratch_folder(), name);
+    return path;
+}

@@ -1,0 +1,15 @@
+/*
+ * A folder in memory for files that must have names.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_FUZZ_SCRATCH_H
+#define TRACEBED_FUZZ_SCRATCH_H
+
+/* The folder, which is made on the first call and removed with everything in it when the process exits. */
+const char *scratch_folder(void);
+
+/* The path of a file in it; valid until the next call. */
+const char *scratch_path(const char *name);
+
+#endif

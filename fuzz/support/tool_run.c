@@ -1,0 +1,136 @@
+/*
+ * Runs commands of the program in this process, and returns what they print.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "fuzz/support/tool_run.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <tracebed/exchange.h>
+#include <tracebed/writer.h>
+#include <unistd.h>
+
+#include "fuzz/support/fuzz.h"
+#include "fuzz/support/scratch.h"
+#include "reader/tools/shared/tool.h"
+
+#define ARGUMENTS_MAX 32
+
+static int here, own_stdout, output;
+static FILE *nowhere;
+
+static void start(void)
+{
+    if (nowhere != NULL)
+        return;
+    REQUIRE(unsetenv("DEBUGINFOD_URLS") == 0);
+    here = open(".", O_PATH | O_CLOEXEC);
+    own_stdout = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    output = memfd_create("output", MFD_CLOEXEC);
+    nowhere = fopen("/dev/null", "we");
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    REQUIRE(here >= 0 && own_stdout >= 0 && output >= 0 && nowhere != NULL);
+    REQUIRE(null >= 0 && dup2(null, STDIN_FILENO) == STDIN_FILENO && close(null) == 0);
+}
+
+/* The program's folder and streams, or those of the fuzzer, which writes its files between two runs. */
+static void enter(const char *path, FILE *errors, int to)
+{
+    REQUIRE(fflush(stdout) == 0 && dup2(to, STDOUT_FILENO) == STDOUT_FILENO);
+    REQUIRE(path != NULL ? chdir(path) == 0 : fchdir(here) == 0);
+    stderr = errors;
+}
+
+static const char *take_output(size_t *nbytes_ret)
+{
+    static char *text;
+    off_t nbytes = lseek(output, 0, SEEK_END);
+    REQUIRE(nbytes >= 0 && (text = realloc(text, (size_t)nbytes + 1)) != NULL);
+    REQUIRE(pread(output, text, (size_t)nbytes, 0) == nbytes);
+    REQUIRE(ftruncate(output, 0) == 0 && lseek(output, 0, SEEK_SET) == 0);
+    *nbytes_ret = (size_t)nbytes;
+    return text;
+}
+
+struct tool_output tool_run(const char *const *arguments)
+{
+    struct tool_output result;
+    char *copies[ARGUMENTS_MAX + 2] = {strdup("tracebed")}, *passed[ARGUMENTS_MAX + 2];
+    FILE *errors = stderr;
+    int count = 1;
+    for (; count <= ARGUMENTS_MAX && arguments[count - 1] != NULL; count++)
+        copies[count] = strdup(arguments[count - 1]);
+    memcpy(passed, copies, sizeof passed); /* getopt() changes their order */
+    start();
+    enter(scratch_folder(), nowhere, output);
+    result.status = tool_main(count, passed);
+    enter(NULL, errors, own_stdout);
+    result.text = take_output(&result.nbytes);
+    for (int i = 0; i < count; i++)
+        free(copies[i]);
+    return result;
+}
+
+void tool_file_put(const char *name, const void *bytes, size_t nbytes)
+{
+    int fd = open(scratch_path(name), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    REQUIRE(fd >= 0 && (nbytes == 0 || write(fd, bytes, nbytes) == (ssize_t)nbytes) && close(fd) == 0);
+}
+
+/* ---- Samples ---- */
+
+static uint32_t intern(struct tbed_writer *writer, const char *text)
+{
+    return tbed_string_intern(writer, text, strlen(text));
+}
+
+static void give(struct tbed_recorder *recorder, enum tbed_given_type type, uint32_t id, uint64_t tick)
+{
+    struct tbed_argument value = {
+        .type = TBED_ARG_U64, .name_id = TBED_ID_INVALID, .nbytes = 8, .value.u64 = tick};
+    struct tbed_given_event event = {.type = type,
+                                     .id = id,
+                                     .category = TBED_ID_INVALID,
+                                     .tick = tick,
+                                     .begin_tick = tick / 2,
+                                     .arguments = &value,
+                                     .argument_count = type == TBED_GIVEN_COUNTER};
+    tbed_event_record_given(recorder, &event);
+}
+
+static void record_sample(struct tbed_writer *writer)
+{
+    struct tbed_recorder *recorder = tbed_recorder_open_given(writer, "main", 1);
+    uint32_t outer = intern(writer, "outer"), inner = intern(writer, "inner\x1E"
+                                                                     "argument");
+    uint32_t stack = tbed_stack_intern(writer, TBED_ID_INVALID, outer);
+    give(recorder, TBED_GIVEN_BEGIN, outer, 1000000);
+    give(recorder, TBED_GIVEN_BEGIN, inner, 2000000);
+    give(recorder, TBED_GIVEN_COUNTER, outer, 3000000);
+    tbed_message_record(recorder, TBED_SEVERITY_WARNING, "a message", 9);
+    tbed_alloc_record(recorder, stack, TBED_FUNCTION_MALLOC, 4096, 100);
+    give(recorder, TBED_GIVEN_END, outer, 5000000);
+    give(recorder, TBED_GIVEN_INSTANT, inner, 6000000);
+    recorder = tbed_recorder_open_given(writer, "other", 2);
+    give(recorder, TBED_GIVEN_SPAN, inner, 7000000);
+    give(recorder, TBED_GIVEN_BEGIN, outer, 8000000);
+}
+
+void tool_samples_put(void)
+{
+    static const char *const profile[] = {"export", "--to=mm_profdata", "-f", "-op", "a", NULL};
+    static const char *const log[] = {"export", "--to=rtl-log", "-f", "-ol", "a", NULL};
+    struct tbed_writer_options options = {.size = sizeof options,
+                                          .overwrite = true,
+                                          .page_nbytes = 4096,
+                                          .given_ticks = true,
+                                          .given_ticks_per_second = 1000000000};
+    struct tbed_writer *writer;
+    REQUIRE(tbed_writer_open(scratch_path("a"), &options, &writer, NULL) == TBED_OK);
+    record_sample(writer);
+    tbed_writer_free(writer);
+    REQUIRE(tool_run(profile).status == TOOL_FINE && tool_run(log).status == TOOL_FINE);
+}

@@ -1,0 +1,106 @@
+/*
+ * The commands: finds one and runs it.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "reader/tools/shared/tool.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static const struct tool_verb *const verbs[] = {
+    &tool_verb_record,    &tool_verb_info,   &tool_verb_dump,     &tool_verb_report,    &tool_verb_diff,
+    &tool_verb_aggregate, &tool_verb_flame,  &tool_verb_tree,     &tool_verb_strings,   &tool_verb_verify,
+    &tool_verb_import,    &tool_verb_export, &tool_verb_snapshot, &tool_verb_symbolize,
+};
+#define VERB_COUNT (sizeof verbs / sizeof verbs[0])
+
+const struct tool_verb *tool_verb_find(const char *name)
+{
+    for (size_t i = 0; i < VERB_COUNT; i++)
+        if (strcmp(verbs[i]->name, name) == 0)
+            return verbs[i];
+    return NULL;
+}
+
+static int print_help(FILE *out)
+{
+    fputs("usage: tracebed COMMAND [OPTION]... FILE\n"
+          "       tracebed record [OPTION]... -- PROGRAM [ARGUMENT]...\n\n"
+          "Record what a program does, and show where its time and memory went.\n\n",
+          out);
+    for (size_t i = 0; i < VERB_COUNT; i++)
+        fprintf(out, "  %-9s %s\n", verbs[i]->name, verbs[i]->summary);
+    fputs("\n"
+          "FILE may be '-' for standard input. Every command accepts -h and\n"
+          "--color=never|auto|always.\n\n"
+          "Exit status: 0 on success; 1 if damage or a difference was found; 2 if the usage\n"
+          "is wrong or a file cannot be read. 'record' returns the status of PROGRAM.\n\n"
+          "Examples:\n"
+          "  tracebed record -- cc -c big.c     record any program, without recompiling it\n"
+          "  tracebed report run.tbed           show where the time or the memory went\n"
+          "  tracebed help report               describe one command\n",
+          out);
+    return out == stdout ? tool_finish(TOOL_FINE) : TOOL_TROUBLE;
+}
+
+static const char *nearest_verb(const char *name)
+{
+    const char *names[VERB_COUNT];
+    for (size_t i = 0; i < VERB_COUNT; i++)
+        names[i] = verbs[i]->name;
+    return tool_word_nearest(names, VERB_COUNT, name);
+}
+
+static int unknown_verb(const char *name)
+{
+    const char *near = nearest_verb(name);
+    if (name[0] == '-' && name[1] != '\0')
+        tool_complain("unknown option '%s'", name);
+    else
+        tool_complain("unknown command '%s'", name);
+    if (near != NULL)
+        tool_hint("Did you mean 'tracebed %s'?", near);
+    else if (access(name, R_OK) == 0)
+        tool_hint("It is a file; did you mean 'tracebed report %s'?", name);
+    tool_hint("Run 'tracebed -h' for a list of commands.");
+    return TOOL_TROUBLE;
+}
+
+static int run_help(const char *name)
+{
+    const struct tool_verb *verb = tool_verb_find(name);
+    if (verb == NULL)
+        return unknown_verb(name);
+    tool_print_help(verb);
+    return tool_finish(TOOL_FINE);
+}
+
+static bool is_one_of(const char *text, const char *first, const char *second, const char *third)
+{
+    return strcmp(text, first) == 0 || strcmp(text, second) == 0 || strcmp(text, third) == 0;
+}
+
+static int run_verb(const struct tool_verb *verb, int argc, char **argv)
+{
+    char name[64]; /* getopt() prefixes its messages with this */
+    snprintf(name, sizeof name, "tracebed: %s", verb->name);
+    argv[0] = name;
+    tool_options_start();
+    return verb->run(argc, argv);
+}
+
+int tool_main(int argc, char **argv)
+{
+    if (argc < 2)
+        return print_help(stderr);
+    if (is_one_of(argv[1], "help", "-h", "--help"))
+        return argc > 2 ? run_help(argv[2]) : print_help(stdout);
+    if (is_one_of(argv[1], "--version", "-V", "version")) {
+        printf("tracebed %s (file format %u)\n", TBED_VERSION_STRING, TBED_FORMAT_VERSION);
+        return tool_finish(TOOL_FINE);
+    }
+    const struct tool_verb *verb = tool_verb_find(argv[1]);
+    return verb != NULL ? run_verb(verb, argc - 1, argv + 1) : unknown_verb(argv[1]);
+}
