@@ -8,7 +8,7 @@
  */
 #include "reader/tests/strings/string_table.h"
 
-enum { TABLES = 300, RESERVED = 6, IDS = 16, DANGLING = 0x2FFFFFFF, TEXT_NBYTES = 4096 };
+enum { TABLES = 100, RESERVED = 6, IDS = 16, DANGLING = 0x2FFFFFFF, TEXT_NBYTES = 4096 };
 
 static uint32_t random_state = 1;
 

@@ -201,6 +201,63 @@ static void bindings_agree_with_the_slow_way(void **state)
     }
 }
 
+/* Lists of all shapes: ascending, with gaps, in no order, with an id twice; alone and over each other. */
+static void lists_of_bindings_agree_with_the_slow_way(void **state)
+{
+    enum { RECORDS = 12, PAIRS = 60, IDS = 1200, FAR = 1 << 21 };
+    static uint32_t slow[IDS];
+    (void)state;
+    for (uint32_t seed = 1; seed < 150; seed++) {
+        struct table table;
+        struct tbed_binding_info info;
+        uint32_t random = seed * 2654435761u, fields[2 + 2 * PAIRS], count = 0, bound, far_name;
+        char name[16];
+        table_make_large(&table);
+        memset(slow, 0, sizeof slow);
+        for (uint32_t i = 0; i < RECORDS; i++) {
+            uint32_t pairs = (random >> 8) % (PAIRS + 1), id = (random >> 20) % (seed % 2 == 0 ? 400 : 40);
+            random = random * 1664525u + 1013904223u;
+            uint32_t shape = (random >> 12) % 4;
+            for (uint32_t j = 0; j < pairs; j++) {
+                snprintf(name, sizeof name, "%u", count + j);
+                fields[2 + 2 * j] = id;
+                fields[3 + 2 * j] = trace_string(&table.strings, name);
+                slow[id] = count + j + 1;
+                random = random * 1664525u + 1013904223u;
+                id = shape == 0 ? id + 1 : shape == 1 ? id + 1 + (random >> 16) % 8 : (random >> 16) % 700;
+            }
+            fields[0] = pairs, fields[1] = 0;
+            trace_record(&table.records, TBED_RECORD_BIND_LIST, fields, 2 + 2 * pairs);
+            count += pairs;
+        }
+        trace_bind(&table.records, TBED_ID_METADATA, 1, far_name = trace_string(&table.strings, "far"));
+        trace_bind(&table.records, FAR, 2, far_name);
+        table_open(&table);
+        for (uint32_t id = 0; id < IDS; id++) {
+            bool is_bound = tbed_id_binding(table.reader, id, &bound);
+            assert_int_equal(is_bound, slow[id] != 0);
+            if (!is_bound)
+                continue;
+            snprintf(name, sizeof name, "%u", slow[id] - 1);
+            expect_text(&table, bound, TBED_OK, name);
+        }
+        assert_true(tbed_id_binding(table.reader, TBED_ID_METADATA, &bound) && bound == far_name);
+        assert_true(tbed_id_binding(table.reader, FAR + 1, &bound) && bound == far_name);
+        assert_false(tbed_id_binding(table.reader, FAR - 1, &bound));
+        assert_false(tbed_id_binding(table.reader, FAR + 2, &bound));
+        for (uint32_t i = 0; i < count; i++) { /* one by one, in file order */
+            assert_true(tbed_binding_get(table.reader, i, &info));
+            assert_int_equal(info.id_count, 1);
+            snprintf(name, sizeof name, "%u", i);
+            expect_text(&table, info.string_id, TBED_OK, name);
+        }
+        assert_true(tbed_binding_get(table.reader, count + 1, &info));
+        assert_true(info.first_id == FAR && info.id_count == 2);
+        assert_false(tbed_binding_get(table.reader, count + 2, &info));
+        table_close(&table);
+    }
+}
+
 static void binding_may_lead_to_a_binding(void **state)
 {
     struct table table;
@@ -537,6 +594,7 @@ int main(void)
         cmocka_unit_test(file_without_strings_lists_none),
         cmocka_unit_test(last_binding_in_file_order_counts),
         cmocka_unit_test(bindings_agree_with_the_slow_way),
+        cmocka_unit_test(lists_of_bindings_agree_with_the_slow_way),
         cmocka_unit_test(binding_may_lead_to_a_binding),
         cmocka_unit_test(metadata_is_bound_like_a_reserved_id),
         cmocka_unit_test(location_is_its_units_name_and_pc),

@@ -1,0 +1,366 @@
+/*
+ * The file under a writer, one piece at a time: how it grows, and its descriptor, which the program may close at any
+ * time and whose number it may use for another file.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "writer/file/file.h"
+#include "writer/tests/support.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* In a child, for what cannot be undone. */
+#define NEED(holds)                                                                                          \
+    do {                                                                                                     \
+        if (!(holds))                                                                                        \
+            return __LINE__ % 256;                                                                           \
+    } while (0)
+
+static void passes_in_a_child(int (*body)(void))
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(body());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0); /* else a line of this file, modulo 256 */
+}
+
+static int new_file(const char *name, char path[256])
+{
+    snprintf(path, 256, "%s", test_path(name));
+    unlink(path);
+    return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+}
+
+static uint64_t size_of(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 ? (uint64_t)status.st_size : UINT64_MAX;
+}
+
+static bool is_open(int fd)
+{
+    return fcntl(fd, F_GETFD) >= 0;
+}
+
+/* ---- Growing ---- */
+
+/* A file system, or a kernel, without fallocate(). */
+static bool refuse_fallocate(uint32_t system_errno)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fallocate, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | system_errno),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof code / sizeof code[0], code};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+/* From every size to every size around the pages of the file system, what is there kept and the rest zero. */
+static int grow_by_steps(void)
+{
+    static const uint64_t sizes[] = {0, 1, 4095, 4096, 4097, 12288, 20000};
+    enum { COUNT = sizeof sizes / sizeof sizes[0] };
+    static uint8_t bytes[20001];
+    char path[256];
+    for (size_t from = 0; from < COUNT; from++)
+        for (size_t to = 0; to < COUNT; to++) {
+            int fd = new_file("grown", path);
+            memset(bytes, 7, sizeof bytes);
+            NEED(write(fd, bytes, sizes[from]) == (ssize_t)sizes[from]);
+            if (to > from)
+                NEED(tbed_file_extend(fd, sizes[from], sizes[to]) == 0);
+            uint64_t size = sizes[to > from ? to : from];
+            NEED(size_of(fd) == size);
+            NEED(pread(fd, bytes, sizeof bytes, 0) == (ssize_t)size);
+            for (size_t i = 0; i < size; i++)
+                NEED(bytes[i] == (i < sizes[from] ? 7 : 0));
+            close(fd);
+        }
+    return 0;
+}
+
+static int grow_with_fallocate(void)
+{
+    char path[256];
+    struct stat status;
+    int fd = new_file("allocated", path);
+    NEED(tbed_file_extend(fd, 0, 1 << 20) == 0 && fstat(fd, &status) == 0);
+    NEED(status.st_blocks * 512 >= 1 << 20); /* no store into it will need the disk */
+    NEED(tbed_file_extend(-1, 0, 4096) == EBADF);
+    return grow_by_steps();
+}
+
+static int grow_without_fallocate(uint32_t system_errno)
+{
+    char path[256];
+    int fd = new_file("written", path);
+    NEED(refuse_fallocate(system_errno));
+    NEED(tbed_file_extend(fd, 0, 8192) == 0 && size_of(fd) == 8192);
+    NEED(tbed_file_extend(fd, 0, 4096) == 0 && size_of(fd) == 8192); /* another process was faster */
+    int locked = fcntl(fd, F_GETLK, &(struct flock){.l_type = F_WRLCK, .l_len = 1});
+    NEED(locked == 0);
+    int read_only = open(path, O_RDONLY | O_CLOEXEC);
+    NEED(tbed_file_extend(read_only, 8192, 12288) == EBADF && size_of(fd) == 8192);
+    return grow_by_steps();
+}
+
+static int grow_on_a_system_that_cannot(void)
+{
+    return grow_without_fallocate(EOPNOTSUPP);
+}
+
+static int grow_on_an_old_kernel(void)
+{
+    return grow_without_fallocate(ENOSYS);
+}
+
+static int grow_on_a_full_disk(void)
+{
+    char path[256];
+    int fd = new_file("full", path);
+    NEED(refuse_fallocate(ENOSPC));
+    NEED(tbed_file_extend(fd, 0, 4096) == ENOSPC && size_of(fd) == 0);
+    return 0;
+}
+
+/* The lock is given back, so the next process does not wait. */
+static int two_grow_one_after_the_other(void)
+{
+    char path[256];
+    int status, fd = new_file("two", path);
+    NEED(refuse_fallocate(EOPNOTSUPP));
+    NEED(tbed_file_extend(fd, 0, 4096) == 0);
+    pid_t child = fork();
+    if (child == 0) {
+        struct flock range = {.l_type = F_WRLCK, .l_len = 1};
+        _exit(fcntl(fd, F_SETLK, &range) != 0);
+    }
+    NEED(waitpid(child, &status, 0) == child && status == 0);
+    return 0;
+}
+
+static int grow_up_to_the_limit(void)
+{
+    char path[256];
+    int fd = new_file("limited", path);
+    signal(SIGXFSZ, SIG_DFL); /* would kill */
+    NEED(setrlimit(RLIMIT_FSIZE, &(struct rlimit){8192, 8192}) == 0);
+    NEED(tbed_file_extend(fd, 0, 8192) == 0 && size_of(fd) == 8192);
+    NEED(tbed_file_extend(fd, 8192, 8193) == EFBIG && size_of(fd) == 8192);
+    return 0;
+}
+
+static void a_file_grows_with_what_the_system_has(void **state)
+{
+    (void)state;
+    passes_in_a_child(grow_with_fallocate);
+    passes_in_a_child(grow_on_a_system_that_cannot);
+    passes_in_a_child(grow_on_an_old_kernel);
+    passes_in_a_child(grow_on_a_full_disk);
+    passes_in_a_child(two_grow_one_after_the_other);
+    passes_in_a_child(grow_up_to_the_limit);
+}
+
+/* ---- The descriptor ---- */
+
+static struct tbed_live live;
+
+static struct tbed_file file_of(const char *name)
+{
+    struct tbed_file file = {.live = &live, .page_shift = 12};
+    struct tbed_error error = {.status = TBED_OK};
+    file.fd = tbed_descriptor_raise(new_file(name, file.path));
+    assert_true(file.fd >= 500 && fcntl(file.fd, F_GETFD) == FD_CLOEXEC);
+    assert_int_equal(ftruncate(file.fd, 8192), 0);
+    assert_int_equal(tbed_descriptor_remember(&file, &error), TBED_OK);
+    assert_true(tbed_descriptor_is_ours(&file));
+    return file;
+}
+
+static void a_number_is_raised_and_the_old_one_closed(void **state)
+{
+    char path[256];
+    (void)state;
+    int low = new_file("raised", path), high = tbed_descriptor_raise(low);
+    assert_true(low < 500 && high >= 500);
+    assert_false(is_open(low));
+    int copy = tbed_descriptor_copy(high);
+    assert_true(copy >= 500 && copy != high && is_open(high));
+    assert_int_equal(fcntl(copy, F_GETFD), FD_CLOEXEC);
+    close(copy);
+    close(high);
+    assert_int_equal(tbed_descriptor_raise(-1), -1);
+    assert_int_equal(tbed_descriptor_copy(-1), -1);
+}
+
+static int raise_where_numbers_end_early(void)
+{
+    char path[256];
+    int fd = new_file("few", path);
+    struct tbed_file file = {.live = &live, .fd = fd, .page_shift = 12};
+    NEED(tbed_descriptor_remember(&file, NULL) == TBED_OK);
+    NEED(setrlimit(RLIMIT_NOFILE, &(struct rlimit){100, 100}) == 0);
+    NEED(tbed_descriptor_raise(fd) == fd && is_open(fd));
+    int copy = tbed_descriptor_copy(fd);
+    NEED(copy >= 0 && copy < 100 && copy != fd);
+    NEED(tbed_descriptor_borrow(&file) == fd); /* there is no other */
+    tbed_descriptor_return(&file, fd);
+    NEED(is_open(fd));
+    close(fd);
+    NEED(tbed_descriptor_borrow(&file) == -1);
+    return 0;
+}
+
+static void with_few_descriptors_any_number_will_do(void **state)
+{
+    (void)state;
+    passes_in_a_child(raise_where_numbers_end_early);
+}
+
+static void a_borrowed_descriptor_is_given_back(void **state)
+{
+    (void)state;
+    struct tbed_file file = file_of("borrowed");
+    int fd = tbed_descriptor_borrow(&file);
+    assert_true(fd > 500 && fd != file.fd && size_of(fd) == 8192);
+    assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+    tbed_descriptor_return(&file, fd);
+    assert_false(is_open(fd));
+    assert_true(is_open(file.fd));
+    fd = tbed_descriptor_borrow(&file);
+    int other = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    assert_int_equal(dup2(other, fd), fd); /* the program has closed it, and opened a file of its own */
+    tbed_descriptor_return(&file, fd);
+    assert_true(is_open(fd));
+    assert_int_equal(dup2(other, file.fd), file.fd);
+    assert_false(tbed_descriptor_is_ours(&file));
+    assert_int_equal(tbed_descriptor_borrow(&file), -1);
+    tbed_descriptor_return(&file, -1);
+    close(fd);
+    close(other);
+    close(file.fd);
+}
+
+static void a_file_is_known_by_its_id(void **state)
+{
+    (void)state;
+    struct tbed_file file = file_of("known");
+    tbed_le64 id = tbed_le64_make(0x1234);
+    assert_int_equal(pwrite(file.fd, &id, sizeof id, offsetof(struct tbed_disk_header, file_id)), sizeof id);
+    assert_true(tbed_descriptor_has(file.fd, 0x1234));
+    assert_false(tbed_descriptor_has(file.fd, 0x1235));
+    assert_false(tbed_descriptor_has(-1, 0x1234));
+    int null = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+    assert_false(tbed_descriptor_has(null, 0)); /* it would read as zeros */
+    close(null);
+    assert_int_equal(ftruncate(file.fd, 10), 0);
+    assert_false(tbed_descriptor_has(file.fd, 0x1234));
+    close(file.fd);
+}
+
+/* Another process's shared lock is on the open file, so an exclusive one fails. */
+static bool is_locked(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool failed = flock(fd, LOCK_EX | LOCK_NB) != 0;
+    close(fd);
+    return failed;
+}
+
+static void a_closed_descriptor_is_opened_again(void **state)
+{
+    (void)state;
+    struct tbed_file file = file_of("again");
+    int old = file.fd;
+    assert_true(tbed_descriptor_reopen(&file)); /* another open file, with a lock of its own */
+    assert_true(tbed_descriptor_is_ours(&file) && file.fd >= 500 && is_locked(file.path));
+    assert_false(file.fd != old && is_open(old));
+    assert_int_equal(file.growth.backed_pages, 2);
+    close(file.fd);
+    assert_true(tbed_descriptor_reopen(&file)); /* by its path */
+    assert_true(tbed_descriptor_is_ours(&file) && is_locked(file.path));
+    assert_int_equal(write(file.fd, "x", 1), 1);
+    unlink(file.path);
+    assert_true(tbed_descriptor_reopen(&file)); /* by its descriptor */
+    assert_true(tbed_descriptor_is_ours(&file));
+    int held = dup(file.fd); /* like the map: no other file gets its number */
+    close(file.fd);
+    assert_false(tbed_descriptor_reopen(&file));
+    close(open(file.path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600)); /* another file has the name */
+    assert_false(tbed_descriptor_reopen(&file));
+    assert_int_equal(file.fd, -1);
+    close(held);
+}
+
+static void a_duplicate_is_of_our_file(void **state)
+{
+    (void)state;
+    struct tbed_file file = file_of("duplicate");
+    int fd = tbed_descriptor_duplicate(&file);
+    assert_true(fd >= 500 && fd != file.fd && size_of(fd) == 8192);
+    close(fd);
+    close(file.fd);
+    fd = tbed_descriptor_duplicate(&file); /* by its path */
+    assert_true(fd >= 0 && size_of(fd) == 8192);
+    assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+    close(fd);
+    assert_true(tbed_lock_take(&live.rotate_lock)); /* a rotation is under way */
+    errno = 0;
+    assert_int_equal(tbed_descriptor_duplicate(&file), -1);
+    assert_int_equal(errno, EBUSY);
+    tbed_lock_give(&live.rotate_lock);
+    unlink(file.path);
+    assert_int_equal(tbed_descriptor_duplicate(&file), -1);
+}
+
+static void a_process_lives_as_long_as_its_open_file(void **state)
+{
+    (void)state;
+    struct tbed_file file = file_of("processes"), other = file;
+    file.process.stream = 5;
+    other.fd = open(file.path, O_RDWR | O_CLOEXEC);
+    assert_false(tbed_process_lives(&other, 5));
+    tbed_process_announce(&file);
+    assert_true(tbed_process_lives(&other, 5));
+    assert_false(tbed_process_lives(&other, 4));
+    assert_false(tbed_process_lives(&other, 6));
+    close(file.fd);
+    assert_false(tbed_process_lives(&other, 5));
+    close(other.fd);
+    assert_true(tbed_process_lives(&other, 5)); /* who knows */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_file_grows_with_what_the_system_has),
+        cmocka_unit_test(a_number_is_raised_and_the_old_one_closed),
+        cmocka_unit_test(with_few_descriptors_any_number_will_do),
+        cmocka_unit_test(a_borrowed_descriptor_is_given_back),
+        cmocka_unit_test(a_file_is_known_by_its_id),
+        cmocka_unit_test(a_closed_descriptor_is_opened_again),
+        cmocka_unit_test(a_duplicate_is_of_our_file),
+        cmocka_unit_test(a_process_lives_as_long_as_its_open_file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
