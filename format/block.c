@@ -13,10 +13,9 @@
 struct tbed_block_fields tbed_block_load(const uint8_t *block)
 {
     const struct tbed_disk_block *disk = (const struct tbed_disk_block *)block;
-    uint32_t generation = tbed_word32_load(&disk->generation);
     uint64_t first = tbed_word_load(block);
     uint32_t used = tbed_word32_load(&disk->used_nbytes);
-    struct tbed_block_fields fields = {
+    return (struct tbed_block_fields){
         .kind = (uint32_t)first & 0xFF,
         .shift = (uint32_t)(first >> 8) & 0xFF,
         .cell = (uint32_t)(first >> 16) & 0xFFFF,
@@ -24,7 +23,7 @@ struct tbed_block_fields tbed_block_load(const uint8_t *block)
         .file_id = tbed_le64_load(disk->file_id),
         .stream = tbed_le32_load(disk->stream),
         .sequence = tbed_le32_load(disk->sequence),
-        .generation = generation,
+        .generation = tbed_le32_load(disk->generation),
         .string_page = tbed_le32_load(disk->string_page),
         .first_tick = tbed_le64_load(disk->first_tick),
         .depth = tbed_le32_load(disk->depth),
@@ -32,11 +31,6 @@ struct tbed_block_fields tbed_block_load(const uint8_t *block)
         .last_tick = tbed_le64_load(disk->last_tick),
         .checksum = tbed_le64_load(disk->checksum),
     };
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    bool is_being_taken = fields.kind == TBED_BLOCK_EVENTS && generation % 2 != 0;
-    if (is_being_taken || tbed_word32_load(&disk->generation) != generation)
-        fields.kind = TBED_BLOCK_NONE; /* only a ring's pages are taken */
-    return fields;
 }
 
 /* One row of a check list: 'bad' is the violation; 'offset' and 'value' say where it is and what was found. */
@@ -91,8 +85,6 @@ static bool used_is_allowed(const struct tbed_block_fields *fields, const struct
 
 static bool ordinal_is_allowed(const struct tbed_block_fields *fields, const struct tbed_block_place *place)
 {
-    if (fields->kind == TBED_BLOCK_EVENTS && fields->generation != 0) /* in a ring: the block's owner */
-        return fields->string_page < place->next_stream;
     if (fields->kind == TBED_BLOCK_EVENTS || fields->kind == TBED_BLOCK_RECORDS)
         return fields->string_page == 0;
     if (place->cell != 0)

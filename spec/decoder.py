@@ -20,7 +20,7 @@ import sys
 from collections import namedtuple
 
 from decoder_directory import (BLOCK, CELLS, EVENTS, RECORDS, STRINGS, check_directory, directory_page, directory_pages,
-                               entry_agrees, entry_is_valid, entry_of_page, is_begun)
+                               entry_agrees, entry_is_valid, entry_of_page, is_being_taken, is_begun)
 from xxh3 import xxh3_64
 
 M32, M64 = 2 ** 32 - 1, 2 ** 64 - 1
@@ -191,8 +191,7 @@ class Block:
          self.ordinal, self.first_tick, self.depth, self.used, self.last_tick,
          self.checksum) = BLOCK.unpack_from(data, start)
         self.start, self.size = start, size
-        self.is_being_taken = self.kind == EVENTS and self.generation % 2 == 1  # section 10
-        self.is_begun = self.kind != 0 and not self.is_being_taken
+        self.is_begun = self.kind != 0
         self.content = start + 64 + 16 * min(self.depth, size // 64)  # after the stored stack
         self.end = start + (self.used or size)
         self.base = self.first_tick  # deltas are added to it; TIME words raise it
@@ -223,8 +222,6 @@ def check_block(trace, block, page, cell, parent):
 
 
 def ordinal_is_good(trace, block, parent):
-    if block.kind == EVENTS and block.generation:  # a ring's block stores its owner
-        return block.ordinal < trace.next_stream
     if block.kind in (EVENTS, RECORDS):
         return block.ordinal == 0
     if parent:
@@ -245,7 +242,7 @@ def take_block(trace, page, cell=0, parent=None):
     try:
         if is_begun(entry):
             trace.seen.add((entry.kind, entry.stream, entry.sequence))
-        if not block.is_begun:
+        if not block.is_begun or not cell and is_being_taken(trace, page):
             need(not is_begun(entry), "BLOCK_LOST")
             need(not trace.shut or is_zero(trace.data, start, start + size), "BLOCK_NOT_ZERO")
             return None

@@ -9,9 +9,10 @@ M32 = 2 ** 32 - 1
 EVENTS, STRINGS, RECORDS, CELLS, DIRECTORY = 1, 2, 3, 4, 5
 BLOCK = struct.Struct("<BBHIQIIIIQIIQQ")
 FREE, CLAIMED, BEGUN, ENDED, SEALED = range(5)
+NEW, TAKEN, HELD, RELEASED = range(4)
 ENTRY = struct.Struct("<BBHIIIIIQQQIIII")
-Entry = namedtuple("Entry", "state kind cells sequence generation zero stream used first_tick last_tick begin_tick "
-                   "depth zero_52 checksum check")
+Entry = namedtuple("Entry", "state kind cells sequence generation process stream used first_tick last_tick begin_tick "
+                   "depth age checksum check")
 
 
 def entry_counts(size):
@@ -50,19 +51,30 @@ def check_directory(trace, page_count):
             trace.tell("DIRECTORY_PAGE", page, 0)
 
 
+def load_entry(trace, page):
+    part = directory_page(trace.page_size, page)
+    start = 1024 + 64 * page if part == 0 else part * trace.page_size + 512 + 64 * (page - part - 1)
+    return Entry(*ENTRY.unpack_from(trace.data, start))
+
+
+def is_being_taken(trace, page):
+    """Whether the mark of a page says that it has no block, or none yet (section 10)."""
+    in_live_ring = page <= trace.header.ring and not trace.shut
+    return in_live_ring and load_entry(trace, page).generation % 4 not in (HELD, RELEASED)
+
+
 def entry_of_page(trace, page):
     """Returns the entry of a page, or None if it has none, or if the part of the directory with it is damaged."""
     part = directory_page(trace.page_size, page)
-    if page <= trace.header.ring or part == page or part in trace.bad_parts:
+    if part == page or part in trace.bad_parts or is_being_taken(trace, page):
         return None
-    start = 1024 + 64 * page if part == 0 else part * trace.page_size + 512 + 64 * (page - part - 1)
-    return Entry(*ENTRY.unpack_from(trace.data, start))
+    return load_entry(trace, page)
 
 
 def entry_is_valid(entry):
     if entry.state == FREE:
         return True
-    without = entry._replace(cells=0, generation=0, zero=0, zero_52=0, check=0)
+    without = entry._replace(cells=0, generation=0, process=0, age=0, check=0)
     check = xxh3_64(ENTRY.pack(*without)[:60]) & M32
     return EVENTS <= entry.kind <= CELLS and (entry.state < SEALED or entry.state == SEALED and entry.check == check)
 
@@ -70,7 +82,7 @@ def entry_is_valid(entry):
 def entry_agrees(trace, entry, block):
     """Whether an entry says the same as the valid header of a block that fills a page."""
     extra = block.ordinal if block.kind in (STRINGS, CELLS) else block.depth
-    if entry.state == FREE or (entry.kind, entry.stream, entry.sequence, entry.generation, entry.first_tick,
+    if entry.state == FREE or (entry.kind, entry.stream, entry.sequence, entry.generation // 4, entry.first_tick,
                                entry.depth) != (block.kind, block.stream, block.sequence, block.generation,
                                                 block.first_tick, extra):
         return False

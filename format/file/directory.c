@@ -6,6 +6,7 @@
 #include "format/file/directory.h"
 
 #include "format/checksum.h"
+#include "format/file/mark.h"
 
 /* ---- Where things stand ---- */
 
@@ -112,7 +113,7 @@ struct tbed_block_fields tbed_entry_block(const struct tbed_entry_fields *entry,
         .file_id = file_id,
         .stream = entry->stream,
         .sequence = entry->sequence,
-        .generation = entry->generation,
+        .generation = entry->generation >> TBED_MARK_STATE_BITS,
         .string_page = entry->string_page,
         .first_tick = entry->first_tick,
         .depth = entry->depth,
@@ -124,11 +125,14 @@ struct tbed_block_fields tbed_entry_block(const struct tbed_entry_fields *entry,
 
 struct tbed_disk_entry tbed_entry_make(const struct tbed_block_fields *block, uint64_t least_begin_tick)
 {
+    struct tbed_mark mark = {.count = block->generation};
+    if (block->generation != 0)
+        mark.state = block->used_nbytes == 0 ? TBED_MARK_HELD : TBED_MARK_RELEASED;
     struct tbed_disk_entry entry = {
         .state = TBED_ENTRY_SEALED,
         .kind = (uint8_t)block->kind,
         .sequence = tbed_le32_make(block->sequence),
-        .generation = tbed_le32_make(block->generation),
+        .generation = tbed_le32_make((uint32_t)tbed_mark_word(mark)),
         .stream = tbed_le32_make(block->stream),
         .used_nbytes = tbed_le32_make(block->used_nbytes),
         .first_tick = tbed_le64_make(block->first_tick),
@@ -144,7 +148,8 @@ struct tbed_disk_entry tbed_entry_make(const struct tbed_block_fields *block, ui
 bool tbed_entry_agrees(const struct tbed_entry_fields *entry, const struct tbed_block_fields *block)
 {
     bool is_same = entry->kind == block->kind && entry->stream == block->stream &&
-                   entry->sequence == block->sequence && entry->generation == block->generation &&
+                   entry->sequence == block->sequence &&
+                   entry->generation >> TBED_MARK_STATE_BITS == block->generation &&
                    entry->first_tick == block->first_tick && entry->depth == block->depth &&
                    (!has_string_page(block->kind) || entry->string_page == block->string_page);
     if (!is_same || entry->state < TBED_ENTRY_SEALED)
@@ -230,16 +235,12 @@ static struct tbed_disk_entry entry_of_page(const uint8_t *page, uint32_t page_n
 
 void tbed_directory_build_page(uint8_t *map, uint32_t page_nbytes, uint64_t page)
 {
-    const struct tbed_disk_header *header = (const struct tbed_disk_header *)(const void *)map;
-    uint32_t ring = tbed_le32_load(header->ring_page_count);
     uint8_t *bytes = map + page * page_nbytes;
     if (tbed_directory_has_page(page_nbytes, page)) {
         tbed_directory_page_make(bytes, map, (uint32_t)page);
         return;
     }
     struct tbed_disk_entry entry = entry_of_page(bytes, page_nbytes);
-    if (page <= ring && entry.kind == TBED_BLOCK_EVENTS)
-        entry = (struct tbed_disk_entry){.state = TBED_ENTRY_FREE};
     memcpy(map + tbed_directory_entry_offset(page_nbytes, page), &entry, sizeof entry);
 }
 

@@ -28,7 +28,7 @@ struct tbed_entry_fields { /* an entry, host order */
     uint32_t kind;
     uint32_t flags; /* kind 4: how many cells were begun */
     uint32_t sequence;
-    uint32_t generation;
+    uint32_t generation; /* of a ring page, and the process: the mark (mark.h); else 0 */
     uint32_t process;
     uint32_t stream;
     uint32_t used_nbytes; /* 0 before ENDED, like the three after it */
@@ -89,7 +89,7 @@ struct tbed_block_fields tbed_entry_block(const struct tbed_entry_fields *entry,
 /* What belongs at the end of a sealed entry. */
 uint32_t tbed_entry_check_make(const struct tbed_disk_entry *entry);
 
-/* The entry of a page whose block is 'block' and sealed, in append mode; without flags. */
+/* The entry of a page whose block is 'block' and sealed, without flags, process and age. */
 struct tbed_disk_entry tbed_entry_make(const struct tbed_block_fields *block, uint64_t least_begin_tick);
 
 /* The entry and the valid header of its page's block say the same. */

@@ -206,7 +206,6 @@ const struct golden_case golden_block_cases[] = {
     {"BLOCK_TAIL-cell", "BLOCK_TAIL@5568", 0, 1, 0, .changes = {{AT_RECORDS_END, 1, 1}}},
     {"BLOCK_TAIL-cells", "BLOCK_TAIL@8704", GOLDEN_ALL_LOST, .edit = add_bytes_to_large_cell},
     {"BLOCK_NOT_ZERO", "BLOCK_NOT_ZERO@16384", .edit = add_unclean_page},
-    {"BLOCK_NOT_ZERO-taken", "BLOCK_NOT_ZERO@8192", 0, 0, 7, .changes = {{8192 + 24, 4, 1}}},
     {"BLOCK_NOT_ZERO-cell", "BLOCK_NOT_ZERO@6144", .changes = {{AT_FREE_CELL + 100, 1, 1}}},
     {"BLOCK_TWICE", "BLOCK_TWICE@12288", 0, 0, 5, BLOCK(AT_OTHER, stream, 4, 2)},
     {"BLOCK_TWICE-cell", "BLOCK_TWICE@12288", 0, 0, 5, BLOCK(AT_OTHER, stream, 4, 4)},

@@ -5,8 +5,12 @@
  * SPDX-License-Identifier: MIT
  */
 #include <math.h>
+#include <stdio.h>
 
 #include "format/checksum.h"
+#include "format/file/directory.h"
+#include "format/file/mark.h"
+#include "fuzz/support/mend.h"
 #include "spec/golden/golden.h"
 
 /* "abc", a reference to id 42, "def", as section 7 has it. */
@@ -432,7 +436,6 @@ static void put_ring_block(struct golden_file *file, uint32_t stream, uint32_t s
                                  .stream = stream,
                                  .sequence = sequence,
                                  .generation = generation,
-                                 .string_page = generation != 0 ? 1 : 0, /* the process that took the page */
                                  .depth = 1,
                                  .first_tick = GOLDEN_FIRST_TICK + 100 * sequence};
     struct golden_block events = golden_page(file, &start);
@@ -446,10 +449,10 @@ static void write_ring(const char *folder)
 {
     struct golden_file file;
     golden_begin(&file, GOLDEN_PAGE_NBYTES);
-    put_ring_block(&file, 2, 4, 4);
-    put_ring_block(&file, 2, 5, 4);
-    put_ring_block(&file, 3, 1, 2);
-    put_ring_block(&file, 2, 3, 2);
+    put_ring_block(&file, 2, 4, 2);
+    put_ring_block(&file, 2, 5, 2);
+    put_ring_block(&file, 3, 1, 1);
+    put_ring_block(&file, 2, 3, 1);
     struct golden_block records =
         golden_page(&file, &(struct golden_start){.kind = TBED_BLOCK_RECORDS, .stream = 1});
     process_record(&records, TBED_ID_INVALID);
@@ -514,22 +517,35 @@ static void write_times(const char *folder)
 
 /* ---- taken.tbed: writers of a flight recorder were killed while they took pages ---- */
 
+/* Process 1 has taken the page once more, and was killed before it began a block. */
+static struct tbed_disk_entry *page_take(struct golden_file *file, uint32_t page)
+{
+    struct tbed_disk_entry *entry =
+        (struct tbed_disk_entry *)(file->bytes + tbed_directory_entry_offset(GOLDEN_PAGE_NBYTES, page));
+    struct tbed_mark mark = {TBED_MARK_TAKEN, tbed_mark_load(entry).count + 1, 1};
+    tbed_word_store(tbed_mark_at(entry), tbed_mark_word(mark));
+    return entry;
+}
+
 static void write_taken(const char *folder)
 {
     struct golden_file file;
+    char valid[4096];
     golden_begin(&file, GOLDEN_PAGE_NBYTES);
-    put_ring_block(&file, 2, 4, 4);
-    put_ring_block(&file, 2, 5, 5);
-    put_ring_block(&file, 3, 1, 3);
-    put_ring_block(&file, 3, 2, 3);
-    memset(file.bytes + 3 * GOLDEN_PAGE_NBYTES + 28, 0, 4); /* before it stores the page's owner */
-    file.bytes[4 * GOLDEN_PAGE_NBYTES] = TBED_BLOCK_NONE;
+    for (uint32_t sequence = 4; sequence < 8; sequence++)
+        put_ring_block(&file, 2, sequence, 2);
     struct tbed_disk_header *header = (struct tbed_disk_header *)file.bytes;
     header->ring_page_count = tbed_le32_make(4);
     header->ring_pages_given = tbed_le64_make(8);
     header->checksum = tbed_le64_make(tbed_header_checksum(file.bytes, TBED_HEADER_FIXED_NBYTES));
     golden_counts(&file, 4, 0, 1);
-    golden_file_write(&file, folder, "taken");
+    mend_file(file.bytes, file.nbytes, MEND_ALL);
+    page_take(&file, 2);
+    page_take(&file, 3)->state = TBED_ENTRY_FREE;
+    page_take(&file, 4)->state = TBED_ENTRY_FREE;
+    file.bytes[4 * GOLDEN_PAGE_NBYTES] = TBED_BLOCK_NONE;
+    snprintf(valid, sizeof valid, "%s/valid", folder);
+    golden_write(valid, "taken", file.bytes, file.nbytes);
     golden_expect(folder, "valid/taken - 0 0 3");
 }
 

@@ -14,6 +14,7 @@
 #include "format/checksum.h"
 #include "format/event.h"
 #include "format/file/directory.h"
+#include "format/file/mark.h"
 #include "writer/base/memory.h"
 #include "writer/base/shared_words.h"
 #include "writer/copy/copy.h"
@@ -127,11 +128,26 @@ static uint8_t ordinal_bit(const struct tbed_block_fields *fields, const struct 
 
 enum copied { COPIED, NOT_THERE, LATE, DAMAGED };
 
+/* How many pages may be given to other blocks while they are copied. */
+static uint64_t reused_page_count(const struct tbed_copy *copy)
+{
+    bool is_shut = tbed_word32_load(&tbed_copy_source_header(copy)->state) == TBED_STATE_SHUT;
+    return is_shut ? 0 : copy->fields.ring_page_count;
+}
+
+static struct tbed_block_fields source_load(const struct tbed_copy *copy, const uint8_t *from,
+                                            const struct tbed_block_place *place)
+{
+    return place->cell != 0
+               ? tbed_block_load(from)
+               : tbed_page_load(copy->map, place->page_nbytes, reused_page_count(copy), place->page);
+}
+
 /* Copies to 'to', which is zero and stays so if nothing is copied. */
 static enum copied copy_whole(struct tbed_copy *copy, const uint8_t *from, uint8_t *to,
                               const struct tbed_block_place *place, struct tbed_kept_block *kept)
 {
-    struct tbed_block_fields fields = tbed_block_load(from);
+    struct tbed_block_fields fields = source_load(copy, from, place);
     struct tbed_block_place now = *place;
     uint32_t field;
     uint64_t detail;
@@ -154,7 +170,7 @@ static enum copied copy_whole(struct tbed_copy *copy, const uint8_t *from, uint8
     if (kept->is_late)
         return LATE;
     words_copy(to, from, kept->nbytes);
-    struct tbed_block_fields after = tbed_block_load(from);
+    struct tbed_block_fields after = source_load(copy, from, place);
     if (after.kind != fields.kind || after.generation != fields.generation)
         return NOT_THERE; /* the ring gave the page to another thread meanwhile */
     if (!find_end(copy, to, &fields, kept))
@@ -182,8 +198,6 @@ static bool copy_block(struct tbed_copy *copy, const uint8_t *from, uint8_t *to,
     header->page = tbed_le32_make((uint32_t)(kept.offset / copy->fields.page_nbytes));
     header->file_id = tbed_le64_make(copy->file_id);
     header->generation = tbed_le32_make(0);
-    if (kept.kind == TBED_BLOCK_EVENTS)
-        header->string_page = tbed_le32_make(0);
     *kind_ret = kept.kind;
     return keep(copy, &kept);
 }
@@ -252,7 +266,8 @@ static bool copy_page(struct tbed_copy *copy, uint64_t page)
 /* A page of events, which belongs in a ring, or one that is empty. */
 static bool is_of_ring(const struct tbed_copy *copy, uint64_t page)
 {
-    struct tbed_block_fields fields = tbed_block_load(copy->map + page * copy->fields.page_nbytes);
+    struct tbed_block_fields fields =
+        tbed_page_load(copy->map, copy->fields.page_nbytes, reused_page_count(copy), page);
     return fields.kind == TBED_BLOCK_EVENTS || fields.kind == TBED_BLOCK_NONE;
 }
 

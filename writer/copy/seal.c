@@ -15,6 +15,7 @@
 
 #include "format/block.h"
 #include "format/file/directory.h"
+#include "format/file/mark.h"
 #include "writer/base/fail.h"
 #include "writer/base/shared_words.h"
 #include "writer/file/file.h"
@@ -56,21 +57,16 @@ static enum tbed_status clear_unbegun(const struct sealing *sealing, uint8_t *bl
     return TBED_OK;
 }
 
-/* The mark of a page of a ring shows that a writer was about to take it, and was zeroing what had been there. */
-static bool is_being_taken(const struct sealing *sealing, const struct tbed_block_fields *fields)
+/* The mark of a page of a ring may show that a writer had taken it, and was zeroing what had been there. */
+static void clear_taken(const struct sealing *sealing, struct tbed_disk_entry *entry, uint8_t *page)
 {
-    return sealing->place.cell == 0 && sealing->place.page <= sealing->ring_page_count &&
-           fields->generation % 2 != 0;
-}
-
-static enum tbed_status seal_nothing(const struct sealing *sealing, uint8_t *block,
-                                     const struct tbed_block_fields *fields)
-{
-    uint32_t nbytes = sealing->place.nbytes;
-    if (!is_being_taken(sealing, fields))
-        return clear_unbegun(sealing, block, nbytes);
-    memset(block, 0, nbytes);
-    return TBED_OK;
+    struct tbed_mark mark = tbed_mark_load(entry);
+    if (mark.state != TBED_MARK_TAKEN)
+        return;
+    memset(page, 0, sealing->page_nbytes);
+    tbed_entry_clear(entry);
+    mark.state = TBED_MARK_RELEASED;
+    tbed_word_store(tbed_mark_at(entry), tbed_mark_word(mark));
 }
 
 /* ---- Blocks ---- */
@@ -112,7 +108,7 @@ static enum tbed_status seal_block(struct sealing *sealing, uint8_t *block)
 {
     struct tbed_block_fields fields = tbed_block_load(block);
     if (fields.kind == TBED_BLOCK_NONE)
-        return seal_nothing(sealing, block, &fields);
+        return clear_unbegun(sealing, block, sealing->place.nbytes);
     enum tbed_status status = check_header(sealing, block, &fields);
     if (status != TBED_OK || fields.kind == TBED_BLOCK_CELLS || fields.used_nbytes != 0)
         return status;
@@ -146,9 +142,11 @@ static void seal_entry(struct tbed_disk_entry *entry, const uint8_t *block, uint
         return;
     if (fields.kind == TBED_BLOCK_EVENTS)
         tbed_block_scan(block, nbytes, TBED_BLOCK_EVENTS, &scan);
-    tbed_le16 cells_begun = entry->flags;
-    *entry = tbed_entry_make(&fields, scan.least_begin_tick);
-    entry->flags = cells_begun;
+    struct tbed_disk_entry sealed = tbed_entry_make(&fields, scan.least_begin_tick);
+    sealed.flags = entry->flags;
+    sealed.process = entry->process;
+    sealed.age = entry->age;
+    *entry = sealed;
 }
 
 /* Fewer cells than were begun: some are lost, and nothing in the page is touched. */
@@ -185,19 +183,18 @@ static enum tbed_status seal_page(struct sealing *sealing, uint32_t number)
 {
     uint8_t *page = sealing->map + (uint64_t)number * sealing->page_nbytes;
     struct tbed_disk_entry *entry = tbed_entry_at(sealing->map, sealing->page_nbytes, page);
+    if (number <= sealing->ring_page_count)
+        clear_taken(sealing, entry, page);
     struct tbed_block_fields fields = tbed_block_load(page);
-    bool has_own_entry = number > sealing->ring_page_count;
-    enum tbed_status status = TBED_OK;
     sealing->place.page = number;
     sealing->place.cell = 0;
     sealing->place.nbytes = sealing->page_nbytes;
-    if (has_own_entry)
-        status = check_entry(sealing, entry, page, &fields);
+    enum tbed_status status = check_entry(sealing, entry, page, &fields);
     if (status == TBED_OK)
         status = seal_block(sealing, page);
     if (status == TBED_OK && page[0] == TBED_BLOCK_CELLS)
         status = seal_cells(sealing, entry, page);
-    if (status == TBED_OK && has_own_entry)
+    if (status == TBED_OK)
         seal_entry(entry, page, sealing->page_nbytes);
     return status;
 }

@@ -23,25 +23,22 @@ static uint64_t map_offset(const struct tbed_file *file, const uint8_t *at)
     return (uint64_t)(at - file->map);
 }
 
-/* Stores the first word last. The word with the generation and the string page is zero already, or a ring's mark. */
 static void store_header(uint8_t *block, const struct tbed_disk_block *header)
 {
-    size_t mark = offsetof(struct tbed_disk_block, generation),
-           after = offsetof(struct tbed_disk_block, first_tick);
     uint64_t first;
     memcpy(&first, header, sizeof first);
-    memcpy(block + sizeof first, (const uint8_t *)header + sizeof first, mark - sizeof first);
-    memcpy(block + after, (const uint8_t *)header + after, sizeof *header - after);
-    if (tbed_le32_load(header->string_page) != 0)
-        memcpy(block + offsetof(struct tbed_disk_block, string_page), &header->string_page, 4);
+    memcpy(block + sizeof first, (const uint8_t *)header + sizeof first, sizeof *header - sizeof first);
     tbed_word_store(block, first);
 }
 
-/* NULL: the block is a cell, or its page belongs to a ring, whose pages have no entries. */
-static struct tbed_disk_entry *entry_of(struct tbed_file *file, uint8_t *block)
+static bool is_cell(const struct tbed_file *file, const uint8_t *block)
 {
-    bool is_page = (map_offset(file, block) & (file->page_nbytes - 1)) == 0;
-    return is_page && !tbed_ring_has(file, block) ? tbed_entry_at(file->map, file->page_nbytes, block) : NULL;
+    return (map_offset(file, block) & (file->page_nbytes - 1)) != 0;
+}
+
+static struct tbed_disk_entry *entry_of(const struct tbed_file *file, const uint8_t *block)
+{
+    return tbed_entry_at(file->map, file->page_nbytes, block);
 }
 
 /* A page of cells is sealed from the start, and has a copy of the header page's first bytes. */
@@ -60,12 +57,16 @@ static void cells_page_begin(struct tbed_file *file, uint8_t *block, struct tbed
     tbed_entry_seal(entry, checksum);
 }
 
-static void page_begin(struct tbed_file *file, uint8_t *block, const struct tbed_disk_block *header)
+static void page_begin(struct tbed_file *file, uint8_t *block, struct tbed_disk_block *header)
 {
     struct tbed_disk_entry *entry = entry_of(file, block);
+    if (tbed_ring_has(file, block))
+        header->generation = tbed_le32_make(tbed_ring_generation(file, block));
     tbed_entry_claim(entry, header);
     store_header(block, header);
     tbed_entry_begin(entry);
+    if (tbed_ring_has(file, block))
+        tbed_ring_commit(file, block);
 }
 
 void tbed_block_begin(struct tbed_file *file, uint8_t *block, uint32_t nbytes,
@@ -89,10 +90,7 @@ void tbed_block_begin(struct tbed_file *file, uint8_t *block, uint32_t nbytes,
         cells_page_begin(file, block, &header);
     } else if (in_page != 0) {
         store_header(block, &header);
-        tbed_entry_count_cell(tbed_entry_at(file->map, file->page_nbytes, block));
-    } else if (tbed_ring_has(file, block)) {
-        store_header(block, &header);
-        tbed_ring_commit(block);
+        tbed_entry_count_cell(entry_of(file, block));
     } else {
         page_begin(file, block, &header);
     }
@@ -115,17 +113,20 @@ uint64_t tbed_block_seal_alone(uint8_t *block, uint32_t used_nbytes, uint64_t la
 void tbed_block_end(struct tbed_file *file, uint8_t *block, uint32_t used_nbytes,
                     const struct tbed_block_ticks *ticks)
 {
-    struct tbed_disk_entry *entry = entry_of(file, block);
-    if (entry != NULL)
-        tbed_entry_end(entry, used_nbytes, ticks);
+    if (!is_cell(file, block) && tbed_ring_owns(file, block))
+        tbed_entry_end(entry_of(file, block), used_nbytes, ticks);
 }
 
 void tbed_block_seal(struct tbed_file *file, uint8_t *block, uint32_t used_nbytes, uint64_t last_tick)
 {
-    struct tbed_disk_entry *entry = entry_of(file, block);
+    if (!tbed_ring_owns(file, block))
+        return;
     uint64_t checksum = tbed_block_seal_alone(block, used_nbytes, last_tick);
-    if (entry != NULL)
-        tbed_entry_seal(entry, checksum);
+    if (is_cell(file, block))
+        return;
+    tbed_entry_seal(entry_of(file, block), checksum);
+    if (tbed_ring_has(file, block))
+        tbed_ring_release(file, block);
 }
 
 /*

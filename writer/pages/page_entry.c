@@ -17,6 +17,13 @@ static void words_store(uint8_t *to, const uint64_t *words, size_t count)
         tbed_word_store(to + 8 * i, words[i]);
 }
 
+/* All words except the mark: that is zero and stays so, or a ring's (ring.c). */
+static void fields_store(struct tbed_disk_entry *entry, const uint64_t *words)
+{
+    words_store((uint8_t *)entry + 16, words + 2, TBED_ENTRY_NBYTES / 8 - 2);
+    tbed_word_store(entry, words[0]);
+}
+
 void tbed_directory_page_begin(uint8_t *map, uint32_t page_nbytes, uint64_t page)
 {
     uint64_t words[TBED_COPY_USED_NBYTES / 8];
@@ -50,7 +57,14 @@ void tbed_entry_claim(struct tbed_disk_entry *entry, const struct tbed_disk_bloc
         .depth = has_string_page ? header->string_page : header->depth,
     };
     memcpy(words, &claimed, sizeof words);
-    words_store((uint8_t *)entry, words, TBED_ENTRY_NBYTES / 8);
+    fields_store(entry, words);
+}
+
+void tbed_entry_clear(struct tbed_disk_entry *entry)
+{
+    static const uint64_t zeros[TBED_ENTRY_NBYTES / 8];
+    tbed_word_store(entry, 0); /* first: what follows belongs to no block any more */
+    fields_store(entry, zeros);
 }
 
 void tbed_entry_begin(struct tbed_disk_entry *entry)

@@ -24,6 +24,8 @@ void tbed_entry_begin(struct tbed_disk_entry *entry);
 void tbed_entry_end(struct tbed_disk_entry *entry, uint32_t used_nbytes,
                     const struct tbed_block_ticks *ticks);
 void tbed_entry_seal(struct tbed_disk_entry *entry, uint64_t checksum);
+/* For a ring: the page is taken from its block. Everything except the mark becomes zero. */
+void tbed_entry_clear(struct tbed_disk_entry *entry);
 /* One more cell of a cells page was begun. */
 void tbed_entry_count_cell(struct tbed_disk_entry *entry);
 

@@ -1,9 +1,9 @@
 /*
  * The pages of a flight recorder: taken, made ready ahead of time, given back.
  *
- * A page is taken by one compare-and-swap of its mark: the generation (odd while the page is taken) and the process
- * that has it. The mark never returns to an earlier value, so a thread that looked at a page and was then held up
- * cannot take it from its new owner.
+ * A page is taken by one compare-and-swap of its mark, a word of its entry. The mark never returns to an earlier value
+ * (format/file/mark.h), so a thread that looked at a page and was then held up cannot take it from its new owner.
+ * writer/tests/models has a model of this, which is run through all interleavings.
  *
  * A block's age counts from its end, in pages given out since: otherwise a thread that fills a page slowly, or is held
  * up while taking one, would lose its newest events as soon as it ends the block. A thread may also be held up between
@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 
 #include "format/file/directory.h"
+#include "format/file/mark.h"
 #include "writer/base/memory.h"
 #include "writer/base/sandbox_state.h"
 #include "writer/base/shared_words.h"
@@ -26,14 +27,15 @@
 
 #define RETRY_NS 1000000u /* after finding all pages held, no thread looks again for this long */
 
-static uint64_t *mark_of(uint8_t *block)
-{
-    return (uint64_t *)(void *)(block + offsetof(struct tbed_disk_block, generation));
-}
-
 static uint8_t *page_at(const struct tbed_file *file, uint32_t page)
 {
     return file->map + ((uint64_t)page << file->page_shift);
+}
+
+static struct tbed_disk_entry *entry_of(const struct tbed_file *file, uint32_t page)
+{
+    return (struct tbed_disk_entry *)(void *)(file->map +
+                                              tbed_directory_entry_offset(file->page_nbytes, page));
 }
 
 bool tbed_ring_has(const struct tbed_file *file, const uint8_t *block)
@@ -42,17 +44,12 @@ bool tbed_ring_has(const struct tbed_file *file, const uint8_t *block)
     return page >= 1 && page <= file->fields.ring_page_count;
 }
 
-/* No process holds the page: it is new or sealed, or its process was killed. 'mark' was loaded before. */
-static bool is_free(const struct tbed_file *file, uint8_t *block, uint64_t mark)
+/* No process holds the page, or the one that does was killed. */
+static bool is_free(const struct tbed_file *file, struct tbed_mark mark)
 {
-    const struct tbed_disk_block *header = (const struct tbed_disk_block *)(const void *)block;
-    uint32_t process = (uint32_t)(mark >> 32);
-    bool is_being_taken = (mark & 1) != 0;
-    if (!is_being_taken && tbed_word_load(block) == 0)
+    if (mark.state == TBED_MARK_NEW || mark.state == TBED_MARK_RELEASED)
         return true;
-    if (!is_being_taken && tbed_word32_load(&header->used_nbytes) != 0)
-        return true;
-    return process != file->process.stream && !tbed_process_lives(file, process);
+    return mark.process != file->process.stream && !tbed_process_lives(file, mark.process);
 }
 
 static uint32_t number_of(const struct tbed_file *file, const uint8_t *block)
@@ -89,13 +86,12 @@ static bool is_young(const struct tbed_file *file, uint32_t number)
     return given > count && (uint32_t)given - __atomic_load_n(&page->ended_at, __ATOMIC_RELAXED) < count / 2;
 }
 
-/* Zeroes everything except the mark, which has already shown readers that the block is gone. */
-static void page_clear(const struct tbed_file *file, uint8_t *block)
+/* Zeroes what the page's last block left; the mark has already shown readers that it is gone. */
+static void page_clear(const struct tbed_file *file, uint32_t page)
 {
-    size_t first_tick = offsetof(struct tbed_disk_block, first_tick);
-    tbed_word_store(block, 0);
-    memset(block + 8, 0, offsetof(struct tbed_disk_block, generation) - 8);
-    memset(block + first_tick, 0, file->page_nbytes - first_tick);
+    tbed_entry_clear(entry_of(file, page));
+    tbed_word_store(page_at(file, page), 0);
+    memset(page_at(file, page) + 8, 0, file->page_nbytes - 8);
 }
 
 static uint32_t ready_goal(const struct tbed_file *file)
@@ -115,28 +111,39 @@ static bool ready_is_low(const struct tbed_file *file)
     return ready_count(&file->ring) <= ready_goal(file) / 2;
 }
 
+static bool mark_swap(struct tbed_file *file, uint32_t page, struct tbed_mark from, struct tbed_mark to)
+{
+    uint64_t word = tbed_mark_word(from);
+    return __atomic_compare_exchange_n(tbed_mark_at(entry_of(file, page)), &word, tbed_mark_word(to), false,
+                                       __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+/* Raises the state of a page that this process has. */
+static void state_raise(struct tbed_file *file, uint32_t page, enum tbed_mark_state state)
+{
+    struct tbed_mark mark = tbed_mark_load(entry_of(file, page)), raised = mark;
+    raised.state = state;
+    if (mark.process == file->process.stream)
+        mark_swap(file, page, mark, raised);
+}
+
 enum taker { BY_RECORDER, BY_HELPER };
 
 static bool page_take(struct tbed_file *file, uint32_t page, enum taker taker, bool even_young)
 {
-    uint8_t *block = page_at(file, page);
     if (tbed_directory_has_page(file->page_nbytes, page))
         return false;
-    uint64_t mark = tbed_word_load(mark_of(block));
-    if (!is_free(file, block, mark) || (!even_young && is_young(file, page)))
-        return false;
-    bool is_new = mark == 0;
-    uint32_t generation = (uint32_t)mark + ((mark & 1) != 0 ? 2 : 1);
-    uint64_t taken = (uint64_t)file->process.stream << 32 | generation;
-    if (!__atomic_compare_exchange_n(mark_of(block), &mark, taken, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+    struct tbed_mark mark = tbed_mark_load(entry_of(file, page));
+    struct tbed_mark taken = {TBED_MARK_TAKEN, mark.count + 1, file->process.stream};
+    if (!is_free(file, mark) || (!even_young && is_young(file, page)) || !mark_swap(file, page, mark, taken))
         return false;
     __atomic_thread_fence(__ATOMIC_RELEASE); /* the mark is seen before anything else changes */
     if (taker == BY_HELPER) /* this also faults in pages that the kernel write-protected for writeback */
-        madvise(block, file->page_nbytes, MADV_POPULATE_WRITE);
+        madvise(page_at(file, page), file->page_nbytes, MADV_POPULATE_WRITE);
     else
         tbed_helper_page_taken(file, page, ready_is_low(file));
-    if (!is_new)
-        page_clear(file, block);
+    if (mark.state != TBED_MARK_NEW)
+        page_clear(file, page);
     return true;
 }
 
@@ -184,7 +191,7 @@ bool tbed_ring_make_ready(struct tbed_file *file)
 void tbed_ring_give_back(struct tbed_file *file)
 {
     for (uint32_t page = ready_pop(&file->ring); page != 0; page = ready_pop(&file->ring))
-        tbed_word_store(mark_of(page_at(file, page)), 0); /* all zero, as if it had never been used */
+        state_raise(file, page, TBED_MARK_RELEASED); /* it is all zero */
 }
 
 /* ---- What recorders ask for ---- */
@@ -230,7 +237,25 @@ uint8_t *tbed_ring_retake(struct tbed_file *file, uint8_t *block, enum tbed_drop
     return page_take(file, number_of(file, block), BY_RECORDER, true) ? block : NULL;
 }
 
-void tbed_ring_commit(uint8_t *block)
+uint32_t tbed_ring_generation(const struct tbed_file *file, const uint8_t *block)
 {
-    tbed_word_store(mark_of(block), *mark_of(block) + 1);
+    return tbed_mark_load(entry_of(file, number_of(file, block))).count;
+}
+
+void tbed_ring_commit(struct tbed_file *file, uint8_t *block)
+{
+    state_raise(file, number_of(file, block), TBED_MARK_HELD);
+}
+
+bool tbed_ring_owns(const struct tbed_file *file, const uint8_t *block)
+{
+    if (!tbed_ring_has(file, block))
+        return true;
+    struct tbed_mark mark = tbed_mark_load(entry_of(file, number_of(file, block)));
+    return mark.state == TBED_MARK_HELD && mark.process == file->process.stream;
+}
+
+void tbed_ring_release(struct tbed_file *file, uint8_t *block)
+{
+    state_raise(file, number_of(file, block), TBED_MARK_RELEASED);
 }

@@ -5,6 +5,7 @@
  */
 #include "reader/core/file/gateway.h"
 
+#include "format/file/mark.h"
 #include "reader/core/file/directory_read.h"
 
 static enum tbed_block_verdict state_load(const struct tbed_indexed *entry)
@@ -45,8 +46,10 @@ static bool is_what_was_indexed(const struct passage *passage)
 /* In a ring, the page may have been given to another block while it was being checked. */
 static bool is_still_there(const struct passage *passage)
 {
-    struct tbed_block_fields now = tbed_block_load(passage->bytes);
-    return now.kind == passage->fields.kind && now.generation == passage->fields.generation;
+    const struct tbed_reader *reader = passage->reader;
+    return passage->entry->cell != 0 || passage->entry->page > tbed_reader_reused_count(reader) ||
+           tbed_page_still_has(reader->map.bytes, reader->header.page_nbytes, passage->entry->page,
+                               passage->fields.generation);
 }
 
 static enum tbed_status check_stack(struct passage *passage)
@@ -100,6 +103,13 @@ static enum tbed_status compare_with_entry(const struct passage *passage)
     return is_good ? TBED_ERR_DIRECTORY_ENTRY : check_content(passage, false);
 }
 
+static struct tbed_block_fields header_load(const struct passage *passage)
+{
+    const struct tbed_reader *reader = passage->reader;
+    return passage->entry->cell != 0 ? tbed_block_load(reader->map.bytes + passage->offset)
+                                     : tbed_page_block_load(reader, passage->entry->page);
+}
+
 static enum tbed_status check_header(struct passage *passage)
 {
     const struct tbed_indexed *entry = passage->entry;
@@ -110,7 +120,7 @@ static enum tbed_status check_header(struct passage *passage)
         passage->nbytes > passage->reader->map.nbytes - passage->offset)
         return refuse(passage, TBED_ERR_BLOCK_CUT, 0, passage->reader->map.nbytes);
     passage->bytes = passage->reader->map.bytes + passage->offset;
-    passage->fields = tbed_block_load(passage->bytes);
+    passage->fields = header_load(passage);
     if (entry->by_entry && passage->fields.kind == TBED_BLOCK_NONE)
         return refuse(passage, TBED_ERR_BLOCK_LOST, 0, TBED_ENTRY_SEALED);
     if (!entry->by_entry && !is_what_was_indexed(passage))
@@ -206,13 +216,15 @@ bool tbed_indexed_is_good(const struct tbed_reader *reader, enum tbed_block_kind
     return check_header(&passage) == TBED_OK && check_once(&passage, true) == TBED_OK;
 }
 
-/* The generation is raised before anything else in the block changes. */
+/* The mark of a ring's page is raised before anything else in the block changes. */
 static bool copy_from(const struct tbed_block *original, uint64_t *copy, size_t at)
 {
+    const uint8_t *map = original->bytes - original->offset;
+    const struct tbed_disk_header *header = (const struct tbed_disk_header *)(const void *)map;
     for (size_t i = at; i < original->nbytes / 8; i++)
         copy[i] = tbed_word_load(original->bytes + 8 * i);
-    return tbed_block_load(original->bytes).kind == (uint32_t)original->kind &&
-           tbed_block_load(original->bytes).generation == original->generation;
+    return original->cell != 0 || original->page > tbed_le32_load(header->ring_page_count) ||
+           tbed_page_still_has(map, original->nbytes, original->page, original->generation);
 }
 
 bool tbed_block_copy(struct tbed_block *block, uint64_t *copy)
@@ -245,7 +257,7 @@ bool tbed_indexed_ends_before(const struct tbed_reader *reader, struct tbed_inde
     }
     if (passage.offset > reader->map.nbytes || passage.nbytes > reader->map.nbytes - passage.offset)
         return false;
-    passage.fields = tbed_block_load(reader->map.bytes + passage.offset);
+    passage.fields = header_load(&passage);
     return is_what_was_indexed(&passage) && passage.fields.used_nbytes != 0 &&
            passage.fields.last_tick < tick;
 }

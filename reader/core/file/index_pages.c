@@ -116,6 +116,8 @@ static bool take_by_entry(struct tbed_index_update *update, uint64_t page,
     bool is_enough = entry->is_sealed && reader->believes_entries && entry->fields.kind != TBED_BLOCK_CELLS;
     if (!is_enough || is_hole(update, page))
         return false;
+    if (page <= tbed_reader_reused_count(reader)) /* another block may be in the page when it is read */
+        return false;
     struct tbed_block_fields block =
         tbed_entry_block(&entry->fields, reader->header.file_id, (uint32_t)page, shift);
     if (block.kind == TBED_BLOCK_STRINGS) {
@@ -145,7 +147,7 @@ static void compare_with_entry(const struct tbed_index_update *update, uint64_t 
 {
     struct tbed_entry_fields fields = entry->fields;
     bool is_sealed = fields.state == TBED_ENTRY_SEALED;
-    if (!entry->is_there || !fields.is_valid)
+    if (!entry->is_there || !fields.is_valid || tbed_page_was_taken(update->reader, page, entry))
         return;
     if (fields.state == TBED_ENTRY_FREE) { /* has a writer begun the page meanwhile? */
         fields = tbed_page_entry_load(update->reader, page).fields;
@@ -209,12 +211,12 @@ static void look_at_block(struct tbed_index_update *update, uint64_t page,
     struct tbed_reader *reader = update->reader;
     uint64_t offset = page * reader->header.page_nbytes;
     const uint8_t *bytes = reader->map.bytes + offset;
-    struct tbed_block_fields fields = tbed_block_load(bytes);
+    struct tbed_block_fields fields = tbed_page_block_load(reader, page);
     /* The file's counters are loaded after the block's first word, so in a live file they are at least as new. */
     struct tbed_block_place place = tbed_place_make(reader, (uint32_t)page, 0, 0, 0);
     if (entry->is_there && !entry->fields.is_valid)
         tbed_directory_tell_entry(reader, page, entry->fields.state);
-    if (fields.kind == TBED_BLOCK_NONE && !entry->is_begun) {
+    if (fields.kind == TBED_BLOCK_NONE && (!entry->is_begun || tbed_page_was_taken(reader, page, entry))) {
         add_pending_pages(update, page, 1);
         return;
     }
@@ -258,10 +260,7 @@ static uint64_t count_holes(struct tbed_index_update *update, uint64_t page, uin
 {
     const struct tbed_reader *reader = update->reader;
     uint32_t page_nbytes = reader->header.page_nbytes;
-    uint64_t ring_end = (uint64_t)reader->header.ring_page_count + 1;
-    uint64_t without_entries = !update->part.is_intact ? update->part.end
-                               : page < ring_end       ? ring_end
-                                                       : page + 1;
+    uint64_t without_entries = update->part.is_intact ? page + 1 : update->part.end;
     uint64_t data_page = tbed_map_data_from(&reader->map, &update->known, page * page_nbytes) / page_nbytes;
     end = least(least(end, update->part.end), least(without_entries, data_page));
     return end > page ? end - page : 0;

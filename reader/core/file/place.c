@@ -5,6 +5,8 @@
  */
 #include "reader/core/file/place.h"
 
+#include "format/file/mark.h"
+
 struct tbed_block_place tbed_place_make(const struct tbed_reader *reader, uint32_t page, uint32_t cell,
                                         uint32_t shift, uint32_t cells_string_page)
 {
@@ -36,11 +38,15 @@ static bool is_possible(const struct tbed_reader *reader, const struct tbed_entr
 struct tbed_page_entry tbed_page_entry_at(const struct tbed_reader *reader, uint64_t page, uint64_t offset)
 {
     struct tbed_page_entry entry = {.is_there = false};
-    if (page <= reader->header.ring_page_count || offset > reader->map.nbytes ||
-        reader->map.nbytes - offset < TBED_ENTRY_NBYTES)
+    if (offset > reader->map.nbytes || reader->map.nbytes - offset < TBED_ENTRY_NBYTES)
+        return entry;
+    struct tbed_mark before = tbed_mark_load(reader->map.bytes + offset);
+    entry.fields = tbed_entry_load(reader->map.bytes + offset);
+    if (page <= tbed_reader_reused_count(reader) &&
+        (!tbed_mark_has_block(before) || tbed_page_was_taken(reader, page, &entry) ||
+         entry.fields.generation >> TBED_MARK_STATE_BITS != before.count))
         return entry;
     entry.is_there = true;
-    entry.fields = tbed_entry_load(reader->map.bytes + offset);
     entry.is_begun = entry.fields.is_valid && entry.fields.state >= TBED_ENTRY_BEGUN;
     entry.is_possible = entry.is_begun && is_possible(reader, &entry.fields, (uint32_t)page);
     entry.is_sealed =
@@ -56,6 +62,19 @@ struct tbed_page_entry tbed_page_entry_load(const struct tbed_reader *reader, ui
     return tbed_page_entry_at(reader, page, tbed_directory_entry_offset(page_nbytes, page));
 }
 
+bool tbed_page_was_taken(const struct tbed_reader *reader, uint64_t page, const struct tbed_page_entry *entry)
+{
+    return page <= tbed_reader_reused_count(reader) &&
+           !tbed_page_still_has(reader->map.bytes, reader->header.page_nbytes, page,
+                                entry->fields.generation >> TBED_MARK_STATE_BITS);
+}
+
+struct tbed_block_fields tbed_page_block_load(const struct tbed_reader *reader, uint64_t page)
+{
+    return tbed_page_load(reader->map.bytes, reader->header.page_nbytes, tbed_reader_reused_count(reader),
+                          page);
+}
+
 /* The header of the block at 'offset', if it passes its checks. */
 static bool valid_header(const struct tbed_reader *reader, uint64_t offset,
                          const struct tbed_block_place *place, struct tbed_block_fields *fields_ret)
@@ -64,7 +83,8 @@ static bool valid_header(const struct tbed_reader *reader, uint64_t offset,
     uint64_t detail;
     if (offset > reader->map.nbytes || reader->map.nbytes - offset < TBED_BLOCK_HEADER_NBYTES)
         return false;
-    *fields_ret = tbed_block_load(reader->map.bytes + offset);
+    *fields_ret = place->cell != 0 ? tbed_block_load(reader->map.bytes + offset)
+                                   : tbed_page_block_load(reader, place->page);
     return fields_ret->kind != TBED_BLOCK_NONE &&
            tbed_block_header_check(fields_ret, place, &field, &detail) == TBED_OK;
 }

@@ -25,11 +25,18 @@ struct tbed_page_entry {
     struct tbed_entry_fields fields;
 };
 
-/* The event blocks of a ring have no entries. */
+/* While a page of a ring is being taken, it has no entry. */
 struct tbed_page_entry tbed_page_entry_load(const struct tbed_reader *reader, uint64_t page);
 
 /* The same; 'page' is not a directory page, and its entry would be at 'offset'. */
 struct tbed_page_entry tbed_page_entry_at(const struct tbed_reader *reader, uint64_t page, uint64_t offset);
+
+/* The header of a page's block; the kind is NONE if there is none, or it is being taken. The page lies within the file. */
+struct tbed_block_fields tbed_page_block_load(const struct tbed_reader *reader, uint64_t page);
+
+/* The page of a live ring has been given to another block since its entry was loaded. */
+bool tbed_page_was_taken(const struct tbed_reader *reader, uint64_t page,
+                         const struct tbed_page_entry *entry);
 
 /* What is known of the block that is or was at a place, without checking its content. */
 struct tbed_block_facts {

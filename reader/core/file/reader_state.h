@@ -59,4 +59,10 @@ static inline bool tbed_reader_is_reused(const struct tbed_reader *reader)
     return reader->header.ring_page_count != 0 && !reader->shut;
 }
 
+/* How many pages, from page 1 on, those are. */
+static inline uint32_t tbed_reader_reused_count(const struct tbed_reader *reader)
+{
+    return reader->shut || !reader->has_counters ? 0 : reader->header.ring_page_count;
+}
+
 #endif

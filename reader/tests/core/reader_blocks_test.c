@@ -230,16 +230,6 @@ static void bytes_in_a_page_without_a_block_are_refused_in_a_shut_file(void **st
     expect_last_lost(&three, TBED_ERR_BLOCK_NOT_ZERO);
 }
 
-static void page_that_is_being_taken_is_damage_in_a_shut_file(void **state)
-{
-    struct three three;
-    (void)state;
-    three_make(&three);
-    HEADER(three)->generation = tbed_le32_make(1);
-    trace_seal(&three.blocks[2]);
-    expect_last_lost(&three, TBED_ERR_BLOCK_NOT_ZERO);
-}
-
 static void doubled_block_costs_the_second(void **state)
 {
     struct three three;
@@ -726,7 +716,6 @@ int main(void)
         cmocka_unit_test(bytes_past_used_are_refused),
         cmocka_unit_test(unsealed_block_of_a_shut_file_is_told_and_read),
         cmocka_unit_test(bytes_in_a_page_without_a_block_are_refused_in_a_shut_file),
-        cmocka_unit_test(page_that_is_being_taken_is_damage_in_a_shut_file),
         cmocka_unit_test(doubled_block_costs_the_second),
         cmocka_unit_test(second_of_a_doubled_block_counts_if_the_first_is_damaged),
         cmocka_unit_test(missing_block_is_told_at_the_one_after_it),

@@ -7,6 +7,9 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "format/file/directory.h"
+#include "format/file/mark.h"
+#include "reader/core/file/gateway.h"
 #include "reader/tests/core/trace_builder.h"
 
 #include <fcntl.h>
@@ -137,30 +140,75 @@ static void cells_that_are_begun_later_are_found(void **state)
     trace_free(&trace);
 }
 
-static void page_of_a_ring_that_was_reused_is_gone(void **state)
+/* Begins a block in page 1 + 'in_ring' of a ring, which was taken 'generation' times. */
+static struct trace_block ring_block_begin(struct trace *trace, uint32_t in_ring, uint32_t sequence,
+                                           uint32_t generation)
+{
+    struct trace_block block = trace_block_begin(trace, 1 + in_ring, TBED_BLOCK_EVENTS, 1, sequence);
+    trace_block_header(&block)->generation = tbed_le32_make(generation);
+    trace_event(&block, TBED_TAG_INSTANT, sequence, sequence);
+    return block;
+}
+
+/* The ring of three pages of a writer that goes on. */
+static struct trace ring_make(void)
 {
     struct trace trace = trace_make(4);
-    struct tbed_block block;
-    (void)state;
     trace_header(&trace)->ring_page_count = tbed_le32_make(3);
     trace_header_mend(&trace);
     for (uint32_t i = 0; i < 3; i++) {
-        struct trace_block built = trace_block_begin(&trace, 1 + i, TBED_BLOCK_EVENTS, 1, i);
-        trace_event(&built, TBED_TAG_INSTANT, i, i);
+        struct trace_block built = ring_block_begin(&trace, i, i, 1);
         trace_seal(&built);
     }
+    trace_directory(&trace);
+    return trace;
+}
+
+static void mark_set(struct trace *trace, enum tbed_mark_state state, uint32_t count)
+{
+    uint8_t *entry = trace->bytes + tbed_directory_entry_offset(4096, 1);
+    tbed_word_store(tbed_mark_at(entry), tbed_mark_word((struct tbed_mark){state, count, 7}));
+}
+
+static void page_of_a_ring_that_was_reused_is_gone(void **state)
+{
+    struct trace trace = ring_make();
+    struct tbed_block block;
+    (void)state;
     struct tbed_reader *reader = trace_open(&trace);
-    memset(trace.bytes + 4096, 0, 4096);
-    assert_int_equal(tbed_event_block_get(reader, 0, &block), TBED_ERR_CHANGED); /* taken, not begun again */
-    struct trace_block reused = trace_block_begin(&trace, 1, TBED_BLOCK_EVENTS, 1, 3);
-    trace_block_header(&reused)->generation = tbed_le32_make(2);
-    trace_event(&reused, TBED_TAG_INSTANT, 3, 3);
+    assert_int_equal(tbed_event_block_get(reader, 0, &block), TBED_OK);
+    mark_set(&trace, TBED_MARK_TAKEN, 2);
+    assert_int_equal(tbed_event_block_get(reader, 0, &block), TBED_ERR_CHANGED); /* not begun again */
+    ring_block_begin(&trace, 0, 3, 2);
+    trace_directory(&trace);
     assert_int_equal(tbed_event_block_get(reader, 0, &block), TBED_ERR_CHANGED);
     assert_int_equal(trace_events(reader, 1, NULL, 0), 2);
     refresh(reader);
     assert_int_equal(trace_events(reader, 1, NULL, 0), 3);
     assert_int_equal(tbed_event_block_get(reader, 2, &block), TBED_OK);
     assert_int_equal(block.generation, 2);
+    assert_int_equal(tbed_damage_count(reader), 0);
+    tbed_reader_close(reader);
+    trace_free(&trace);
+}
+
+/*
+ * The page is taken, given back, and taken again by a third process, whose block says everything that the first said
+ * about itself, while a reader copies it.
+ */
+static void page_of_a_ring_that_was_given_back_meanwhile_is_gone(void **state)
+{
+    struct trace trace = ring_make();
+    struct tbed_block block;
+    uint64_t copy[4096 / 8];
+    (void)state;
+    struct tbed_reader *reader = trace_open(&trace);
+    assert_int_equal(tbed_event_block_get(reader, 0, &block), TBED_OK);
+    mark_set(&trace, TBED_MARK_TAKEN, 2);
+    mark_set(&trace, TBED_MARK_RELEASED, 2);
+    mark_set(&trace, TBED_MARK_TAKEN, 3);
+    mark_set(&trace, TBED_MARK_HELD, 3);
+    assert_false(tbed_block_copy(&block, copy));
     assert_int_equal(tbed_damage_count(reader), 0);
     tbed_reader_close(reader);
     trace_free(&trace);
@@ -268,6 +316,7 @@ int main(void)
         cmocka_unit_test(new_strings_and_bindings_are_seen_after_a_refresh),
         cmocka_unit_test(cells_that_are_begun_later_are_found),
         cmocka_unit_test(page_of_a_ring_that_was_reused_is_gone),
+        cmocka_unit_test(page_of_a_ring_that_was_given_back_meanwhile_is_gone),
         cmocka_unit_test(file_that_is_closed_while_it_is_read_becomes_shut),
         cmocka_unit_test(file_is_readable_after_every_store),
         cmocka_unit_test(pointers_stay_valid_when_the_file_outgrows_its_map),
