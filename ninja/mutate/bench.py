@@ -122,9 +122,8 @@ class Bench:
             if path.endswith("_test.c") and not generate.mark(path, "Slow"):
                 commands += self.add_program(path, [object_of("tests", generate.TEST_CASES)], ["-lcmocka"], [])
             elif path.endswith("_fuzzer.c"):
-                name = path.split("/")[1]
-                seeds = [f"fuzz/{name}/corpus", *generate.mark(path, "Seeds").split()]
-                commands += self.add_program(path, [object_of("tests", "fuzz/support/replay_driver.c")], [], seeds)
+                driver = object_of("tests", "fuzz/support/replay_driver.c")
+                commands += self.add_program(path, [driver], [], generate.seeds(path))
         in_parallel(commands)
 
     def add_program(self, path, objects, libraries, arguments):
