@@ -100,7 +100,7 @@ enum tbed_status tbed_block_scan(const uint8_t *block, uint32_t nbytes, enum tbe
                                  struct tbed_block_scan *scan_ret);
 
 struct tbed_block_ticks {
-    uint64_t last, least_begin; /* as in the entry of a page */
+    uint64_t last, least_begin; /* as in the entry of a page, but not beyond what the events say */
 };
 
 /* Those of [0, used) of an event block of the caller's own, whose words are trusted. */

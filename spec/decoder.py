@@ -693,6 +693,9 @@ def read_event(trace, block, at):
     else:
         nwords, type, fields = 1, ("begin", "end", "instant")[tag - 1], {}
     tick, (name, more) = block.base + delta & M64, describe(trace, id)
+    if block.used and tick > block.last_tick:
+        trace.tell("EVENT_TICK", block.page, block.cell)
+        block.last_tick = M64  # reported once
     if fields.pop("has_context", False) and "\x1e" in (name or ""):
         fields["context"] = name.split("\x1e")[0]
     event = {"stream": block.stream, "tick": tick, "type": type, "id": id, "name": name, **more, **fields}

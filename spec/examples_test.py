@@ -48,7 +48,8 @@ EXAMPLES = read_examples()
 def block(kind, page, content, shift=16, ordinal=0):
     """Returns a sealed block of stream 1 that starts at tick 0."""
     used = 64 + len(content)
-    head = BLOCK.pack(kind, shift, 0, page, FILE_ID, 1, 0, 0, ordinal, 0, 0, used, 0, 0)[:56]
+    last_tick = 2 ** 64 - 1 if kind == EVENTS else 0
+    head = BLOCK.pack(kind, shift, 0, page, FILE_ID, 1, 0, 0, ordinal, 0, 0, used, last_tick, 0)[:56]
     return head + struct.pack("<Q", xxh3_64(content, xxh3_64(head))) + content
 
 

@@ -151,7 +151,8 @@ void golden_open_span(struct golden_block *block, uint64_t begin_tick, uint32_t 
 void golden_event(struct golden_block *block, enum tbed_tag tag, uint32_t id, uint64_t delta)
 {
     golden_word(block, tbed_event_make(tag, id, delta));
-    block->last_tick = block->base + delta;
+    if (block->base + delta > block->last_tick)
+        block->last_tick = block->base + delta;
 }
 
 void golden_time(struct golden_block *block, uint32_t steps)

@@ -76,5 +76,8 @@ const struct golden_case golden_event_cases[] = {
     {"EVENT_ZERO", "EVENT_ZERO@8280", 0, 0, 6, WORD(AT_INSTANT, 0)},
     {"EVENT_STACK", "EVENT_STACK@8256", 0, 0, 7, .changes = {{AT_SPAN + 12, 4, 2}}},
     {"EVENT_STACK-id", "EVENT_STACK@8256", 0, 0, 7, .changes = {{AT_SPAN + 8, 4, 0x40000000}}},
+    {"EVENT_TICK", "EVENT_TICK@8296", 0, 0, 0,
+     .changes = {{IN_BLOCK(AT_EVENTS, last_tick), 8,
+                  GOLDEN_FIRST_TICK + 2}}}, /* then TIME, and later events */
     {.name = NULL},
 };

@@ -113,14 +113,18 @@ uint64_t tbed_block_seal_alone(uint8_t *block, uint32_t used_nbytes, uint64_t la
 void tbed_block_end(struct tbed_file *file, uint8_t *block, uint32_t used_nbytes,
                     const struct tbed_block_ticks *ticks)
 {
-    if (!is_cell(file, block) && tbed_ring_owns(file, block))
+    if (!tbed_ring_owns(file, block))
+        return;
+    tbed_word_store(&((struct tbed_disk_block *)(void *)block)->last_tick, ticks->last);
+    if (!is_cell(file, block))
         tbed_entry_end(entry_of(file, block), used_nbytes, ticks);
 }
 
-void tbed_block_seal(struct tbed_file *file, uint8_t *block, uint32_t used_nbytes, uint64_t last_tick)
+void tbed_block_seal(struct tbed_file *file, uint8_t *block, uint32_t used_nbytes)
 {
     if (!tbed_ring_owns(file, block))
         return;
+    uint64_t last_tick = tbed_le64_load(((struct tbed_disk_block *)(void *)block)->last_tick);
     uint64_t checksum = tbed_block_seal_alone(block, used_nbytes, last_tick);
     if (is_cell(file, block))
         return;

@@ -37,10 +37,10 @@ struct tbed_block_start { /* what a block's header says from the start */
 };
 void tbed_block_begin(struct tbed_file *file, uint8_t *block, uint32_t nbytes,
                       const struct tbed_block_start *start);
-/* Ends a block, for tbed_block_seal(): the directory says so, and how far it goes. */
+/* Ends a block, for tbed_block_seal(): it has its last tick, and the directory says how far it goes. */
 void tbed_block_end(struct tbed_file *file, uint8_t *block, uint32_t used_nbytes,
                     const struct tbed_block_ticks *ticks);
-void tbed_block_seal(struct tbed_file *file, uint8_t *block, uint32_t used_nbytes, uint64_t last_tick);
+void tbed_block_seal(struct tbed_file *file, uint8_t *block, uint32_t used_nbytes);
 /* The same for a block of any file, without its entry. Returns the checksum. */
 uint64_t tbed_block_seal_alone(uint8_t *block, uint32_t used_nbytes, uint64_t last_tick);
 /* Lets go of a sealed page that is not needed soon; a cell waits until its whole page goes. */

@@ -1,5 +1,5 @@
 /*
- * Full pages that wait for their checksums: recorders put them in, the helper thread takes them out.
+ * Full pages that have ended and wait for their checksums: recorders put them in, the helper thread takes them out.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -46,9 +46,7 @@ void tbed_seal_queue_run(struct tbed_file *file)
     struct tbed_seal_queue *queue = &file->seal_queue;
     for (uint64_t entry = take(queue); entry != 0; entry = take(queue)) {
         uint8_t *block = file->map + ((entry >> 32) << file->page_shift);
-        struct tbed_block_ticks ticks = tbed_block_ticks(block, (uint32_t)entry);
-        tbed_block_end(file, block, (uint32_t)entry, &ticks);
-        tbed_block_seal(file, block, (uint32_t)entry, ticks.last);
+        tbed_block_seal(file, block, (uint32_t)entry);
         tbed_page_release(file, block);
     }
 }

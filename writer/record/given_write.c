@@ -18,6 +18,14 @@ static bool is_plain(const struct tbed_given_event *event)
     return event->argument_count == 0 && category_of(event) == 0;
 }
 
+/* SPANs alone may begin before their block. */
+static void note_begin(struct tbed_recorder *recorder, uint64_t begin_tick)
+{
+    struct tbed_recorder_cold *cold = tbed_cold_of(recorder);
+    if (begin_tick < cold->least_begin_tick)
+        cold->least_begin_tick = begin_tick;
+}
+
 static bool give_extended(struct tbed_recorder *recorder, const struct tbed_given_event *event,
                           enum tbed_extended type)
 {
@@ -76,7 +84,8 @@ static void give_instant(struct tbed_recorder *recorder, const struct tbed_given
 static void give_span(struct tbed_recorder *recorder, const struct tbed_given_event *event)
 {
     if (event->argument_count != 0) {
-        give_extended(recorder, event, TBED_EXT_SPAN);
+        if (give_extended(recorder, event, TBED_EXT_SPAN))
+            note_begin(recorder, event->begin_tick);
         return;
     }
     uint64_t *at = tbed_recorder_room(recorder, 3, event->tick);
@@ -86,6 +95,7 @@ static void give_span(struct tbed_recorder *recorder, const struct tbed_given_ev
     at[2] = event->begin_tick;
     tbed_recorder_commit(recorder, at, 3,
                          tbed_event_word(recorder, TBED_TAG_EXTENDED, event->id, event->tick));
+    note_begin(recorder, event->begin_tick);
 }
 
 static bool has_value(const struct tbed_given_event *event)
@@ -143,6 +153,8 @@ void tbed_event_record_given_sized(struct tbed_recorder *recorder, const struct 
     if (!tbed_recorder_enter(recorder))
         return;
     if (kept->takes_given && tbed_sized_take(&event, sizeof event, given, given_nbytes)) {
+        if (event.tick < kept->given_tick)
+            kept->cold->is_unordered = true;
         __atomic_store_n(&kept->given_tick, event.tick,
                          __ATOMIC_RELAXED); /* read by the thread that closes the writer */
         give(recorder, &event);

@@ -58,7 +58,12 @@ static bool stream_open(struct tbed_recorder_cold *cold, uint64_t tick, enum tbe
     return true;
 }
 
-void tbed_block_hand_over(struct tbed_recorder *recorder, struct tbed_recorder_cold *cold, bool inline_seal)
+/*
+ * Ends the recorder's block, which is sealed by the helper, or here if 'inline_seal' or there is no helper. 'limits' are
+ * the block's ticks without looking at its events; NULL: they are not known.
+ */
+static void hand_over(struct tbed_recorder *recorder, struct tbed_recorder_cold *cold,
+                      const struct tbed_block_ticks *limits, bool inline_seal)
 {
     uint8_t *block = cold->block;
     if (block == NULL)
@@ -69,12 +74,25 @@ void tbed_block_hand_over(struct tbed_recorder *recorder, struct tbed_recorder_c
     cold->ended_block = block;
     if (tbed_is_lost(tbed_cold_file(cold)))
         return;
+    struct tbed_block_ticks ticks = limits != NULL ? *limits : tbed_block_ticks(block, used);
+    tbed_block_end(tbed_cold_file(cold), block, used, &ticks);
     if (inline_seal || !tbed_seal_queue_put(tbed_cold_file(cold), block, used)) {
-        struct tbed_block_ticks ticks = tbed_block_ticks(block, used);
-        tbed_block_end(tbed_cold_file(cold), block, used, &ticks);
-        tbed_block_seal(tbed_cold_file(cold), block, used, ticks.last);
+        tbed_block_seal(tbed_cold_file(cold), block, used);
         tbed_page_release(tbed_cold_file(cold), block);
     }
+}
+
+/* The recorder goes on at 'tick' in another block, so nothing in this one is later, unless its ticks went back. */
+static void hand_over_at(struct tbed_recorder *recorder, struct tbed_recorder_cold *cold, uint64_t tick,
+                         bool inline_seal)
+{
+    struct tbed_block_ticks limits = {.last = tick, .least_begin = cold->least_begin_tick};
+    hand_over(recorder, cold, cold->is_unordered ? NULL : &limits, inline_seal);
+}
+
+void tbed_block_hand_over(struct tbed_recorder *recorder, struct tbed_recorder_cold *cold)
+{
+    hand_over(recorder, cold, NULL, true);
 }
 
 /*
@@ -96,14 +114,15 @@ static bool wants_cell(const struct tbed_recorder_cold *cold, size_t needed_nbyt
 }
 
 /* If all pages are held, a recorder reuses its own page: what it recorded there is lost, not what comes next. */
-static uint8_t *ring_block_claim(struct tbed_recorder_cold *cold, enum tbed_drop_cause *cause_ret)
+static uint8_t *ring_block_claim(struct tbed_recorder_cold *cold, uint64_t tick,
+                                 enum tbed_drop_cause *cause_ret)
 {
     struct tbed_recorder *recorder = cold->recorder;
     uint8_t *own = cold->block;
     uint8_t *block = tbed_ring_claim(tbed_cold_file(cold), cause_ret);
     if (block != NULL || own == NULL)
         return block;
-    tbed_block_hand_over(recorder, cold, true);
+    hand_over_at(recorder, cold, tick, true);
     __atomic_store_n(&recorder->end, NULL, __ATOMIC_RELAXED);
     recorder->cursor = NULL;
     return tbed_ring_retake(tbed_cold_file(cold), own, cause_ret);
@@ -115,7 +134,7 @@ static uint8_t *block_claim(struct tbed_recorder_cold *cold, uint64_t tick, size
     struct tbed_file *file = tbed_cold_file(cold);
     if (file->fields.ring_page_count != 0) {
         *nbytes_ret = file->page_nbytes;
-        return ring_block_claim(cold, cause_ret);
+        return ring_block_claim(cold, tick, cause_ret);
     }
     if (!wants_cell(cold, needed_nbytes)) {
         *nbytes_ret = file->page_nbytes;
@@ -189,7 +208,7 @@ static bool next_block(struct tbed_recorder *recorder, size_t nwords, uint64_t t
     uint8_t *block = block_claim(cold, tick, needed, &nbytes, cause_ret);
     if (block == NULL)
         return false;
-    tbed_block_hand_over(recorder, cold, false);
+    hand_over_at(recorder, cold, tick, false);
     uint32_t depth = tbed_stack_depth(kept), stored = tbed_block_stored_count(nbytes, depth);
     struct tbed_block_start start = {
         .kind = TBED_BLOCK_EVENTS,
@@ -204,6 +223,8 @@ static bool next_block(struct tbed_recorder *recorder, size_t nwords, uint64_t t
     recorder->idle = tbed_idle_mark(&file->clock);
     cold->block = block;
     cold->block_nbytes = nbytes;
+    cold->least_begin_tick = tick;
+    cold->is_unordered = file->clock.kind == TBED_CLOCK_USER && !file->clock.is_given;
     gap_store(recorder, cold);
     end_set(recorder, cold);
     return true;
@@ -291,6 +312,7 @@ static uint64_t *refill(struct tbed_recorder *recorder, size_t nwords, uint64_t 
     }
     if (!tbed_cold_is_ours(cold)) /* forked: the block belongs to the parent */
         cold->block = NULL;
+    cold->is_unordered |= tick < recorder->base;
     if (may_go_on(recorder, cold) && advance_time(recorder, nwords, tick))
         return recorder->cursor;
     file->hooks->rotate_if_due(file, recorder);
@@ -328,7 +350,7 @@ void tbed_recorder_finish(struct tbed_recorder *recorder)
 {
     struct tbed_recorder_cold *cold = tbed_cold_of(recorder);
     if (tbed_cold_is_ours(cold)) {
-        tbed_block_hand_over(recorder, cold, true);
+        tbed_block_hand_over(recorder, cold);
         if (cold->ended_block != NULL)
             tbed_ring_note_end(tbed_cold_file(cold), cold->ended_block, 0, NULL);
         if (cold->stream != 0)

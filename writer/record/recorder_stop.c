@@ -114,7 +114,7 @@ static bool hand_over(struct tbed_recorder *recorder)
 {
     struct tbed_recorder_cold *cold = tbed_cold_of(recorder);
     if (tbed_cold_is_ours(cold)) {
-        tbed_block_hand_over(recorder, cold, true);
+        tbed_block_hand_over(recorder, cold);
         cold->next_sequence = 0;
     }
     return true;

@@ -41,7 +41,10 @@ struct tbed_recorder_cold {
     uint32_t tid;
     bool is_open;
     bool has_given_tid;
-    uint64_t gap_count; /* drops that are not in the stream yet; atomic */
+    bool is_unordered; /* ticks may have gone back within the block */
+    uint64_t
+        least_begin_tick; /* the block's first tick, or the least begin tick of its SPANs if that is lower */
+    uint64_t gap_count;   /* drops that are not in the stream yet; atomic */
     uint32_t gap_cause;
     uint32_t inherited_count; /* open spans that a parent began before the fork, the outermost; at most */
     uint64_t inherited_tick;  /* when they began for this process */
@@ -98,8 +101,8 @@ void tbed_recorders_free(struct tbed_recorders *recorders);
 void tbed_recorder_drop(struct tbed_recorder *recorder, enum tbed_drop_cause cause);
 
 /* ---- recorder_blocks.c ---- */
-/* Ends the recorder's block, which is sealed by the helper, or here if 'inline_seal' or there is no helper. */
-void tbed_block_hand_over(struct tbed_recorder *recorder, struct tbed_recorder_cold *cold, bool inline_seal);
+/* Ends the recorder's block after its last event, and seals it. */
+void tbed_block_hand_over(struct tbed_recorder *recorder, struct tbed_recorder_cold *cold);
 /* Also ends its stream; the owner stays off its pages from here on. The caller holds 'state_lock'. */
 void tbed_recorder_finish(struct tbed_recorder *recorder);
 

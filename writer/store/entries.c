@@ -90,7 +90,7 @@ void tbed_block_writer_finish(struct tbed_store *store, struct tbed_block_writer
     if (blocks->block != NULL) {
         uint64_t tick = tbed_le64_load(((struct tbed_disk_block *)blocks->block)->first_tick);
         tbed_block_end(&store->file, blocks->block, blocks->at, &(struct tbed_block_ticks){tick, tick});
-        tbed_block_seal(&store->file, blocks->block, blocks->at, tick);
+        tbed_block_seal(&store->file, blocks->block, blocks->at);
         tbed_page_release(&store->file, blocks->block);
     }
     blocks->block = NULL;

@@ -301,11 +301,18 @@ static bool leave_open(struct reading *reading)
     return true;
 }
 
+/*
+ * Of the events before the block; the last tick of the block before serves, without a look at its events, as long as
+ * ticks do not go back.
+ */
 static uint64_t tick_before(const struct block_spans *spans, size_t index)
 {
     struct tbed_block before;
-    bool has_before = index > 0 && tbed_block_before(spans->reader, &spans->block, index - 1, &before);
-    return has_before ? tbed_block_last_tick(&before) : spans->block.first_tick;
+    uint64_t first_tick = spans->block.first_tick;
+    if (index == 0 || !tbed_block_before(spans->reader, &spans->block, index - 1, &before))
+        return first_tick;
+    uint64_t last_tick = tbed_block_last_tick(&before);
+    return last_tick <= first_tick ? last_tick : tbed_block_latest_tick(&before);
 }
 
 enum tbed_status tbed_block_spans_read(struct block_spans *spans, size_t index)

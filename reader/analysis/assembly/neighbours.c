@@ -45,13 +45,16 @@ bool tbed_block_after(const struct tbed_reader *reader, const struct tbed_block 
     return false;
 }
 
-uint64_t tbed_block_last_tick(const struct tbed_block *block)
+uint64_t tbed_block_latest_tick(const struct tbed_block *block)
 {
-    if (block->sealed)
-        return block->last_tick;
     struct tbed_block_scan scan;
     tbed_block_scan(block->bytes, block->nbytes, TBED_BLOCK_EVENTS, &scan);
     return scan.last_tick;
+}
+
+uint64_t tbed_block_last_tick(const struct tbed_block *block)
+{
+    return block->sealed ? block->last_tick : tbed_block_latest_tick(block);
 }
 
 uint64_t tbed_stream_last_tick(const struct tbed_reader *reader, uint32_t stream, uint64_t none)

@@ -24,8 +24,11 @@ bool tbed_block_previous(const struct tbed_reader *reader, struct tbed_block *bl
 bool tbed_block_after(const struct tbed_reader *reader, const struct tbed_block *block, size_t index,
                       struct tbed_block *next_ret);
 
-/* The tick of the block's last event; its first tick if it has none. */
+/* A tick that no event of the block is later than: its latest event's if the block is not sealed. */
 uint64_t tbed_block_last_tick(const struct tbed_block *block);
+
+/* The latest tick of the block's events; its first tick if it has none. */
+uint64_t tbed_block_latest_tick(const struct tbed_block *block);
 
 /* The last tick of the stream's last good block; 'none' if it has no such block. */
 uint64_t tbed_stream_last_tick(const struct tbed_reader *reader, uint32_t stream, uint64_t none);

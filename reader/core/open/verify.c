@@ -59,13 +59,39 @@ static bool is_unknown(const struct tbed_event *event)
     return event->type == TBED_EVENT_UNKNOWN && !is_application;
 }
 
+/* What the header of the cursor's block says of its events. */
+struct limits {
+    uint64_t last_tick; /* UINT64_MAX: nothing, or it has been reported */
+    uint32_t cell;
+};
+
+static void load_limits(void *context, const struct tbed_block *block)
+{
+    struct limits *limits = context;
+    limits->last_tick = block->sealed ? block->last_tick : UINT64_MAX;
+    limits->cell = block->cell;
+}
+
+static void check_tick(const struct tbed_reader *reader, const struct tbed_event *event,
+                       struct limits *limits)
+{
+    if (event->tick <= limits->last_tick)
+        return;
+    tbed_damage_tell(reader, TBED_ERR_EVENT_TICK, event->offset, limits->cell, event->tick);
+    limits->last_tick = UINT64_MAX;
+}
+
 static void check_stream(struct tbed_reader *reader, uint32_t stream)
 {
+    struct limits limits = {.last_tick = UINT64_MAX};
     struct tbed_cursor cursor;
     struct tbed_event event;
     uint64_t last_tick = 0;
     tbed_cursor_init(&cursor, reader, stream);
+    cursor.entered = load_limits;
+    cursor.entered_context = &limits;
     while (tbed_cursor_next(&cursor, &event) == TBED_OK) {
+        check_tick(reader, &event, &limits);
         reader->tick_decrease_count += event.tick < last_tick;
         reader->unknown_event_count += is_unknown(&event);
         last_tick = event.tick;

@@ -264,7 +264,7 @@ struct tbed_block {
     uint32_t page, cell, stream, sequence, generation;
     uint32_t string_page;
     uint64_t first_tick;
-    uint64_t last_tick; /* 0 if not sealed */
+    uint64_t last_tick; /* no event of the block is later, but its latest may be earlier; 0 if not sealed */
     uint32_t depth;
     uint32_t stored_count; /* open spans that the block stores */
     const uint64_t *words; /* the first event word; into the map */

@@ -166,7 +166,7 @@ static inline void fixture_event(struct fixture *f, uint32_t stream, uint64_t ti
     for (uint32_t i = 0; i < more_count; i++)
         *at++ = more[i];
     s->used += 8 * (1 + more_count + time_words);
-    s->last_tick = tick;
+    s->last_tick = tick > s->last_tick ? tick : s->last_tick;
 }
 
 /* An EXTENDED record without arguments. */

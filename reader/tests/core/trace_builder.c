@@ -105,7 +105,6 @@ static struct trace_block begin(struct trace *trace, uint32_t page, uint32_t cel
         .bytes = trace->bytes + (size_t)page * trace->page_nbytes + (size_t)cell * nbytes,
         .nbytes = nbytes,
         .at = TBED_BLOCK_HEADER_NBYTES,
-        .last_tick = 1000,
     };
     struct tbed_disk_block *disk = trace_block_header(&block);
     *disk = *header;
@@ -178,7 +177,8 @@ void trace_word(struct trace_block *block, uint64_t word)
 void trace_event(struct trace_block *block, enum tbed_tag tag, uint32_t id, uint64_t delta)
 {
     trace_word(block, tbed_event_make(tag, id, delta));
-    block->last_tick = tbed_le64_load(trace_block_header(block)->first_tick) + delta;
+    uint64_t tick = tbed_le64_load(trace_block_header(block)->first_tick) + delta;
+    block->last_tick = tick > block->last_tick ? tick : block->last_tick;
 }
 
 void trace_extended(struct trace_block *block, uint32_t id, uint64_t delta, struct tbed_extended_head head,
@@ -270,9 +270,8 @@ void trace_unit(struct trace_block *block, uint32_t first_id, uint32_t id_count,
 void trace_seal(struct trace_block *block)
 {
     struct tbed_disk_block *disk = trace_block_header(block);
-    uint64_t last_tick =
-        disk->kind == TBED_BLOCK_EVENTS ? block->last_tick : tbed_le64_load(disk->first_tick);
-    disk->last_tick = tbed_le64_make(last_tick);
+    uint64_t first_tick = tbed_le64_load(disk->first_tick);
+    disk->last_tick = tbed_le64_make(block->last_tick > first_tick ? block->last_tick : first_tick);
     disk->used_nbytes = tbed_le32_make(block->at);
     disk->checksum = tbed_le64_make(tbed_block_checksum(block->bytes, block->at));
     if (block->trace == NULL) /* a cell */

@@ -30,8 +30,8 @@ struct trace_block {
     struct trace *trace;
     uint8_t *bytes;
     uint32_t nbytes;
-    uint32_t at; /* where the next item goes */
-    uint64_t last_tick;
+    uint32_t at;        /* where the next item goes */
+    uint64_t last_tick; /* of its events so far */
 };
 
 #define TRACE_FILE_ID          UINT64_C(0x1122334455667788)
