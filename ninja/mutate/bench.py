@@ -38,6 +38,12 @@ void *__wrap_malloc(size_t nbytes) { return __real_malloc(nbytes); }
 void *__wrap_calloc(size_t count, size_t nbytes) { return __real_calloc(count, nbytes); }
 void *__wrap_realloc(void *old, size_t nbytes) { return __real_realloc(old, nbytes); }
 """
+# Counters are written at exit; so that those of forked children count too, also at _exit().
+COUNTING_EXIT = """#include <sys/syscall.h>
+#include <unistd.h>
+void __gcov_dump(void);
+void _exit(int status) { __gcov_dump(); for (;;) syscall(SYS_exit_group, status); }
+"""
 SLOW_SECONDS = 12  # a test that takes longer does not take part
 
 
@@ -91,9 +97,10 @@ class Bench:
 
     def build(self):
         os.makedirs(FOLDER, exist_ok=True)
-        with open(f"{FOLDER}/allocations.c", "w", encoding="utf-8") as file:
-            file.write(ALLOCATIONS)
-        must([*COMPILE, "-c", f"{FOLDER}/allocations.c", "-o", f"{FOLDER}/allocations.o"])
+        for name, text in (("allocations", ALLOCATIONS), ("counting_exit", COUNTING_EXIT)):
+            with open(f"{FOLDER}/{name}.c", "w", encoding="utf-8") as file:
+                file.write(text)
+            must([*COMPILE, "-c", f"{FOLDER}/{name}.c", "-o", f"{FOLDER}/{name}.o"])
         self.build_library("base", [])
         self.build_tests()
         self.build_environment()
@@ -103,6 +110,7 @@ class Bench:
         in_parallel([compile_to(path, object_of(folder, path), extra) for path in todo])
         if todo or not os.path.exists(f"{FOLDER}/{folder}/libmutant.so"):
             objects = [object_of(folder, path) for path in self.sources]
+            objects += [f"{FOLDER}/counting_exit.o"] if extra else []
             must(link_library(objects, f"{FOLDER}/{folder}/libmutant.so", extra))
 
     def build_tests(self):

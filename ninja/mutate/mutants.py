@@ -50,13 +50,16 @@ def is_declarator(token):
     return token.group() == "*" and not token.string[token.end()].isspace()
 
 
-def is_array_size(every, at):
-    """Whether a token is the size in a declaration like 'char text[24]': nobody notices one element more."""
-    if not 3 <= at < len(every) - 1 or [every[at - 1].group(), every[at + 1].group()] != ["[", "]"]:
-        return False
-    name, before = every[at - 2], every[at - 3]
-    return name.lastgroup == "word" and (before.group() == "*" and is_declarator(before) or before.lastgroup == "word"
-                                         and before.group() not in ("return", "case", "else", "sizeof"))
+ARRAYS = re.compile(r"\s*(?:static |const |struct )*[a-z_]\w* \**\w+\[[^\]]*\]")
+ALLOCATIONS = re.compile(r"\b(?:malloc|calloc|realloc|tbed_pages_alloc)\([^;]*\);")
+
+
+def is_unnoticed(line, token, new):
+    """Whether a change makes an array or a piece of memory larger, or another number of the same sign what a comparison
+    function returns."""
+    if token.lastgroup == "number":
+        return ARRAYS.match(line) and not set("{/") & set(line) or ALLOCATIONS.search(line) or "? -1 :" in line
+    return line.strip().startswith("return") and line.rstrip().endswith("? -1 : 1;") and (token.group(), new) == ("<", "<=")
 
 
 def number_plus_one(text):
@@ -98,11 +101,12 @@ def mutants_of(path, text):
         if not HARMFUL.search(whole) and "_Static_assert" not in whole:
             found.append(Mutant(path, line, kind, start, end, text[start:end], new))
 
-    every = tokens(text)
-    for at, token in enumerate(every):
+    for token in tokens(text):
         kind, changes = changes_of(before, token)
-        for new in changes if not is_array_size(every, at) else ():
-            add(kind, token.start(), token.end(), new)
+        line = text[text.rfind("\n", 0, token.start()) + 1:text.find("\n", token.start())]
+        for new in changes:
+            if not is_unnoticed(line, token, new):
+                add(kind, token.start(), token.end(), new)
         before = token
     for start, end in statements(text):
         add("statement", start, end, ";")

@@ -13,11 +13,12 @@ SPDX-License-Identifier: MIT
 """
 
 import argparse
+import collections
 import concurrent.futures
 import filecmp
+import hashlib
 import os
 import queue
-import random
 import sys
 
 import bench
@@ -109,10 +110,14 @@ class Worker:
 
 
 def draw(paths, texts, seed):
-    """All mutants in random order, so that a longer run continues a shorter one."""
-    every = [mutant for path in paths for mutant in mutants.mutants_of(path, texts[path])]
-    random.Random(seed).shuffle(every)
-    return every
+    """All mutants in an order of their own for each seed: a longer run continues a shorter one, and a change of the
+    sources changes little of it."""
+    keys, seen = {}, collections.Counter()
+    for mutant in (mutant for path in paths for mutant in mutants.mutants_of(path, texts[path])):
+        name = name_of(texts, mutant)
+        seen[name] += 1
+        keys[mutant] = hashlib.sha256(f"{seed} {seen[name]} {name}".encode()).digest()
+    return sorted(keys, key=keys.get)
 
 
 def try_all(options, stage, facts, texts, order):

@@ -154,6 +154,54 @@ static void every_check_has_a_golden_file(void **state)
     }
 }
 
+/* Files in which one change breaks two checks: the second one. */
+static const struct {
+    const char *name, *also;
+} with_two_checks[] = {
+    {"invalid/BLOCK_CUT-shut", "FILE_SIZE"},
+    {"invalid/BLOCK_TWICE-stack", "EVENT_STACK"},
+};
+
+static const char *also_broken(const char *name)
+{
+    for (size_t i = 0; i < sizeof with_two_checks / sizeof with_two_checks[0]; i++)
+        if (strcmp(with_two_checks[i].name, name) == 0)
+            return with_two_checks[i].also;
+    return "";
+}
+
+static bool is_word(const char *text, size_t nbytes, const char *word)
+{
+    return strlen(word) == nbytes && memcmp(text, word, nbytes) == 0;
+}
+
+/* A file that is refused for another reason, or for several, would pass for a test of a check that no longer works. */
+static void each_invalid_file_is_refused_for_the_reason_in_its_name(void **state)
+{
+    const size_t *count = *state;
+    for (size_t i = 0; i < *count; i++) {
+        const struct expected *expected = &all_expected[i];
+        char reason[64];
+        if (sscanf(expected->name, "invalid/%63[A-Z0-9_]", reason) != 1)
+            continue;
+        bool is_limit = strstr(expected->name, "-not_yet") != NULL; /* just inside of what is allowed */
+        const char *asked = strchr(expected->asks, '=');
+        bool is_met = asked != NULL ? strcmp(asked + 1, is_limit ? "OK" : reason) == 0
+                                    : is_limit && strcmp(expected->damages, "-") == 0;
+        for (const char *at = expected->damages; *at != 0 && *at != '-';) {
+            size_t nbytes = strcspn(at, "@");
+            bool is_reason = is_word(at, nbytes, reason);
+            if (!is_reason && !is_word(at, nbytes, also_broken(expected->name)))
+                fail_msg("%s is also refused for %.*s", expected->name, (int)nbytes, at);
+            is_met |= is_reason;
+            at += strcspn(at, ",");
+            at += *at == ',';
+        }
+        if (!is_met)
+            fail_msg("%s is not refused for %s", expected->name, reason);
+    }
+}
+
 static void expect_open_error(const char *path, enum tbed_status expected)
 {
     struct tbed_reader *reader = NULL;
@@ -180,6 +228,7 @@ int main(void)
                                                   NULL, &all_expected[i]};
     const struct CMUnitTest others[] = {
         cmocka_unit_test_prestate(every_check_has_a_golden_file, &count),
+        cmocka_unit_test_prestate(each_invalid_file_is_refused_for_the_reason_in_its_name, &count),
         cmocka_unit_test(what_is_no_regular_file_is_rejected),
     };
     int failed = cmocka_run_group_tests_name("golden files", others, NULL, NULL);

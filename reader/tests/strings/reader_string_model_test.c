@@ -6,6 +6,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#define _GNU_SOURCE 1
 #include "reader/tests/strings/string_table.h"
 
 enum { TABLES = 100, RESERVED = 6, IDS = 16, DANGLING = 0x2FFFFFFF, TEXT_NBYTES = 4096 };
@@ -35,7 +36,7 @@ struct content {
 static struct content contents[IDS];
 
 struct expansion {
-    char text[TEXT_NBYTES];
+    char text[TEXT_NBYTES]; /* terminated */
     size_t nbytes, component_count;
     uint32_t depth, depth_most;       /* of ids that are not bound */
     enum tbed_status status, refusal; /* the first part without text; why there is no text at all */
@@ -122,7 +123,7 @@ static void make_entry(struct table *table, struct content *content, size_t know
         if (!is_after_text && random_below(2) == 0) {
             *part = (struct part){UINT32_MAX, ""};
             for (uint32_t letters = 1 + random_below(3); letters > 0; letters--)
-                part->text[letters - 1] = "ab"[random_below(3) == 0];
+                part->text[letters - 1] = "ab\x1E"[random_below(6) / 3 + (random_below(6) == 0)];
             memcpy(bytes + nbytes, part->text, strlen(part->text));
             nbytes += (uint32_t)strlen(part->text);
             continue;
@@ -277,6 +278,48 @@ static void ask_walk(const struct tbed_reader *reader, uint32_t id, const struct
     tbed_string_walk_close(walk);
 }
 
+/* The parts of an event id are what is between the dividers; the first one is its label. */
+static void ask_parts(const struct tbed_reader *reader, uint32_t id, const struct expansion *model)
+{
+    struct tbed_event_parts *parts;
+    struct tbed_name part;
+    const char *at = model->text;
+    assert_int_equal(tbed_event_parts_open(reader, id, NULL, &parts), TBED_OK);
+    enum tbed_status status, first_trouble = TBED_OK;
+    while ((status = tbed_event_parts_next(parts, &part)) != TBED_END && model->refusal == TBED_OK) {
+        const char *end = strchrnul(at, 0x1E);
+        assert_int_equal(part.nbytes, end - at);
+        assert_memory_equal(part.text, at, part.nbytes);
+        first_trouble = first_trouble != TBED_OK ? first_trouble : status;
+        at = *end != 0 ? end + 1 : NULL;
+    }
+    assert_true(model->refusal != TBED_OK || (at == NULL && first_trouble == model->status));
+    tbed_event_parts_close(parts);
+    if (model->status != TBED_OK)
+        return;
+    for (int again = 0; again < 2; again++) {
+        const char *divider = strchrnul(model->text, 0x1E);
+        assert_int_equal(tbed_event_label(reader, id, &part), TBED_OK);
+        assert_int_equal(part.nbytes, divider - model->text);
+        assert_memory_equal(part.text, model->text, part.nbytes);
+        if (part.id != TBED_ID_INVALID) {
+            struct expansion same = expansion_of(part.id, TBED_STRING_DEPTH_MAX);
+            assert_int_equal(same.nbytes, part.nbytes);
+            assert_memory_equal(same.text, part.text, part.nbytes);
+        }
+    }
+}
+
+static void ask_name(const struct tbed_reader *reader, uint32_t id, const struct expansion *model)
+{
+    struct tbed_name name;
+    for (int again = 0; again < 2; again++) {
+        expect_status(tbed_name_get(reader, id, &name), model->status);
+        assert_int_equal(name.nbytes, model->nbytes);
+        assert_string_equal(name.text, model->text);
+    }
+}
+
 static void ask_equals_text(const struct tbed_reader *reader, uint32_t id, const struct expansion *model)
 {
     static char other[TEXT_NBYTES + 2];
@@ -325,6 +368,8 @@ static void every_question_has_the_models_answer(void **state)
             ask_budgets(table.reader, id, &model);
             ask_depths(table.reader, id);
             ask_walk(table.reader, id, &model);
+            ask_parts(table.reader, id, &model);
+            ask_name(table.reader, id, &model);
             ask_equals_text(table.reader, id, &model);
             ask_equals(table.reader, id, &model);
             refused += model.refusal != TBED_OK;
