@@ -6,7 +6,9 @@
 #define _GNU_SOURCE 1
 #include "fuzz/support/scratch.h"
 
+#include <fcntl.h>
 #include <ftw.h>
+#include <unistd.h>
 
 #include "fuzz/support/fuzz.h"
 
@@ -40,4 +42,10 @@ const char *scratch_path(const char *name)
     static char path[sizeof folder + 64];
     snprintf(path, sizeof path, "%s/%s", scratch_folder(), name);
     return path;
+}
+
+void scratch_put(const char *path, const void *bytes, size_t nbytes)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    REQUIRE(fd >= 0 && (nbytes == 0 || write(fd, bytes, nbytes) == (ssize_t)nbytes) && close(fd) == 0);
 }

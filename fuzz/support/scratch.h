@@ -6,10 +6,15 @@
 #ifndef TRACEBED_FUZZ_SCRATCH_H
 #define TRACEBED_FUZZ_SCRATCH_H
 
+#include <stddef.h>
+
 /* The folder, which is made on the first call and removed with everything in it when the process exits. */
 const char *scratch_folder(void);
 
 /* The path of a file in it; valid until the next call. */
 const char *scratch_path(const char *name);
+
+/* Stores a file. */
+void scratch_put(const char *path, const void *bytes, size_t nbytes);
 
 #endif

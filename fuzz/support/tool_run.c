@@ -76,8 +76,7 @@ struct tool_output tool_run(const char *const *arguments)
 
 void tool_file_put(const char *name, const void *bytes, size_t nbytes)
 {
-    int fd = open(scratch_path(name), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    REQUIRE(fd >= 0 && (nbytes == 0 || write(fd, bytes, nbytes) == (ssize_t)nbytes) && close(fd) == 0);
+    scratch_put(scratch_path(name), bytes, nbytes);
 }
 
 /* ---- Samples ---- */

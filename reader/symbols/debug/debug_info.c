@@ -55,7 +55,10 @@ bool tbed_debug_info_open(struct debug_info *info, Elf *elf)
             add_unit(info, &die);
     if (info->ranges.count > 1)
         qsort(info->ranges.items, info->ranges.count, sizeof *info->ranges.items, compare_ranges);
-    return info->ranges.count > 0;
+    if (info->ranges.count > 0)
+        return true;
+    tbed_debug_info_close(info);
+    return false;
 }
 
 void tbed_debug_info_close(struct debug_info *info)
