@@ -260,3 +260,33 @@ enum tbed_status tbed_block_scan(const uint8_t *block, uint32_t nbytes, enum tbe
                          !tbed_bytes_are_zero(block + scan_ret->end_nbytes, nbytes - scan_ret->end_nbytes);
     return status;
 }
+
+/*
+ * The second word of an EXTENDED record is stored before those that follow it, and a PAIR has no others. A writer that is
+ * alive goes on behind the record only when it has stored the first word.
+ */
+static bool is_one_record(const uint8_t *block, uint32_t end_nbytes, uint32_t nbytes)
+{
+    uint32_t last = nbytes / 8 - 1, first = end_nbytes / 8;
+    while (last > first + 1 && tbed_word_load(block + 8 * (size_t)last) == 0)
+        last--;
+    if (last <= first + 1)
+        return true;
+    uint32_t nwords = tbed_extended_head_load(tbed_word_load(block + end_nbytes + 8)).nwords;
+    bool is_inside = last - first <= nwords && nwords < nbytes / 8 - first;
+    return is_inside || tbed_word_load(block + end_nbytes) != 0;
+}
+
+enum tbed_status tbed_block_end_check(const uint8_t *block, uint32_t nbytes, enum tbed_block_kind kind,
+                                      const struct tbed_block_scan *scan, uint32_t ended_nbytes)
+{
+    bool is_all =
+        !scan->has_rest || kind != TBED_BLOCK_EVENTS || is_one_record(block, scan->end_nbytes, nbytes);
+    if (ended_nbytes != 0)
+        is_all = !scan->has_rest && scan->end_nbytes == ended_nbytes;
+    if (is_all || kind == TBED_BLOCK_CELLS)
+        return TBED_OK;
+    return kind == TBED_BLOCK_EVENTS    ? TBED_ERR_EVENT_ZERO
+           : kind == TBED_BLOCK_STRINGS ? TBED_ERR_STRING_LENGTH
+                                        : TBED_ERR_RECORD_LENGTH;
+}

@@ -99,6 +99,16 @@ struct tbed_block_scan {
 enum tbed_status tbed_block_scan(const uint8_t *block, uint32_t nbytes, enum tbed_block_kind kind,
                                  struct tbed_block_scan *scan_ret);
 
+/*
+ * Whether what a scan without damage found is all that there was of an unsealed block. 'ended_nbytes' is the end of its
+ * content if it is known, from a page's entry that says that the block has ended; otherwise 0, and what follows the end
+ * may be an interrupted record: one, where events have their length.
+ *
+ * Errors: EVENT_ZERO, STRING_LENGTH or RECORD_LENGTH, at the end that the scan found.
+ */
+enum tbed_status tbed_block_end_check(const uint8_t *block, uint32_t nbytes, enum tbed_block_kind kind,
+                                      const struct tbed_block_scan *scan, uint32_t ended_nbytes);
+
 struct tbed_block_ticks {
     uint64_t last, least_begin; /* as in the entry of a page, but not beyond what the events say */
 };

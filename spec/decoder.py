@@ -19,7 +19,7 @@ import struct
 import sys
 from collections import namedtuple
 
-from decoder_directory import (BLOCK, CELLS, EVENTS, RECORDS, STRINGS, check_directory, directory_page, directory_pages,
+from decoder_directory import (BLOCK, CELLS, ENDED, EVENTS, RECORDS, STRINGS, check_directory, directory_page, directory_pages,
                                entry_agrees, entry_is_valid, entry_of_page, is_being_taken, is_begun)
 from xxh3 import xxh3_64
 
@@ -312,6 +312,17 @@ def tell_missing(trace):
             trace.tell("BLOCK_MISSING", *trace.good[kind, stream, sequence])
 
 
+def ends_well(trace, block, at):
+    """Whether the content of an unsealed block may end at its first zero word."""
+    entry = None if block.cell else entry_of_page(trace, block.page)
+    if is_begun(entry) and entry.state == ENDED:
+        return at == block.start + entry.used and is_zero(trace.data, at, block.end)
+    if block.kind != EVENTS or is_zero(trace.data, at + 16, block.end):
+        return True
+    end = at + 8 + 8 * struct.unpack_from("<H", trace.data, at + 10)[0]
+    return end <= block.end and is_zero(trace.data, end, block.end)
+
+
 def walk(trace, blocks, read, zero_name):
     """Yields the lines for the content of blocks. 'read' returns the lines and the size of one word, entry or record,
     and raises the damage that ends its block."""
@@ -325,7 +336,7 @@ def walk(trace, blocks, read, zero_name):
                 lines, nbytes = read(trace, block, at)
                 yield from lines
                 at += nbytes
-            need(at == block.end or not block.used, zero_name)
+            need(at == block.end if block.used else ends_well(trace, block, at), zero_name)
             if not is_zero(data, at, block.end):
                 trace.tell("interrupted record", block.page, block.cell, damage=False)
         except Damage as damage:

@@ -86,9 +86,12 @@ def entry_agrees(trace, entry, block):
                                entry.depth) != (block.kind, block.stream, block.sequence, block.generation,
                                                 block.first_tick, extra):
         return False
-    if entry.state < SEALED:
-        return not (trace.shut and block.used)
-    return (entry.used, entry.last_tick, entry.checksum) == (block.used, block.last_tick, block.checksum & M32)
+    if entry.state < SEALED and trace.shut and block.used:
+        return False
+    if entry.state < ENDED or entry.state == ENDED and not block.used:
+        return True
+    is_same_half = entry.state == ENDED or entry.checksum == block.checksum & M32
+    return (entry.used, entry.last_tick) == (block.used, block.last_tick) and is_same_half
 
 
 def is_begun(entry):

@@ -152,10 +152,11 @@ bool tbed_entry_agrees(const struct tbed_entry_fields *entry, const struct tbed_
                    entry->generation >> TBED_MARK_STATE_BITS == block->generation &&
                    entry->first_tick == block->first_tick && entry->depth == block->depth &&
                    (!has_string_page(block->kind) || entry->string_page == block->string_page);
-    if (!is_same || entry->state < TBED_ENTRY_SEALED)
+    bool is_sealed = entry->state >= TBED_ENTRY_SEALED;
+    if (!is_same || entry->state < TBED_ENTRY_ENDED || (!is_sealed && block->used_nbytes == 0))
         return is_same;
     return entry->used_nbytes == block->used_nbytes && entry->last_tick == block->last_tick &&
-           entry->checksum == (uint32_t)block->checksum;
+           (!is_sealed || entry->checksum == (uint32_t)block->checksum);
 }
 
 /* ---- Directory pages, and the header's copies ---- */

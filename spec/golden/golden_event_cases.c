@@ -4,6 +4,8 @@
  * SPDX-License-Identifier: MIT
  */
 #include "format/event.h"
+#include "format/file/directory.h"
+#include "fuzz/support/mend.h"
 #include "spec/golden/golden_invalid.h"
 
 #define WORD(at, value) .changes = {{at, 8, value}}
@@ -16,6 +18,39 @@
     (EXT_HEAD(TBED_EXT_PACKED_MESSAGE, argument_count, 5) | UINT64_C(types) << 36)
 #define ARG_HEAD(type, nbytes, name_id)                                                                      \
     ((uint64_t)(type) | (uint64_t)(nbytes) << 8 | (uint64_t)(name_id) << 32)
+
+/* As a writer that was killed leaves a block: without its checksum, and the directory does not say where it ends. */
+static void unseal(struct golden_file *file)
+{
+    struct tbed_disk_header *header = (struct tbed_disk_header *)file->bytes;
+    struct tbed_disk_block *block = (struct tbed_disk_block *)(file->bytes + AT_EVENTS);
+    header->state = tbed_le32_make(TBED_STATE_OPEN);
+    header->closing_checksum = tbed_le64_make(0);
+    block->used_nbytes = tbed_le32_make(0);
+    block->last_tick = block->checksum = tbed_le64_make(0);
+}
+
+static void zero_word(struct golden_file *file, size_t at)
+{
+    memset(file->bytes + at, 0, 8);
+}
+
+/* More than one record follows. */
+static void lose_word_of_killed(struct golden_file *file)
+{
+    unseal(file);
+    zero_word(file, AT_INSTANT);
+}
+
+/* The block's last event, in the entry of which it has ended. */
+static void lose_word_of_ended(struct golden_file *file)
+{
+    struct tbed_disk_entry *entry =
+        (struct tbed_disk_entry *)(file->bytes + tbed_directory_entry_offset(GOLDEN_PAGE_NBYTES, 2));
+    unseal(file);
+    zero_word(file, AT_LAST);
+    entry->state = TBED_ENTRY_ENDED;
+}
 
 const struct golden_case golden_event_cases[] = {
     {"EVENT_TAG", "EVENT_TAG@8280", 0, 0, 6, WORD(AT_INSTANT, UINT64_C(2) << 33 | 42)},
@@ -74,6 +109,8 @@ const struct golden_case golden_event_cases[] = {
     {"EVENT_ARGUMENT-packed_eight", "EVENT_ARGUMENT@8312", 0, 0, 4,
      WORD(AT_EXTENDED + 8, PACKED_HEAD(8, 0xAAAAAAA))},
     {"EVENT_ZERO", "EVENT_ZERO@8280", 0, 0, 6, WORD(AT_INSTANT, 0)},
+    {"EVENT_ZERO-killed", "EVENT_ZERO@8280", 0, 0, 6, .edit = lose_word_of_killed},
+    {"EVENT_ZERO-ended", "EVENT_ZERO@8416", 0, 0, 1, .edit = lose_word_of_ended, .kept_sums = MEND_DIRECTORY},
     {"EVENT_STACK", "EVENT_STACK@8256", 0, 0, 7, .changes = {{AT_SPAN + 12, 4, 2}}},
     {"EVENT_STACK-id", "EVENT_STACK@8256", 0, 0, 7, .changes = {{AT_SPAN + 8, 4, 0x40000000}}},
     {"EVENT_TICK", "EVENT_TICK@8296", 0, 0, 0,

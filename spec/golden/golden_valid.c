@@ -416,7 +416,7 @@ static void write_interrupted(const char *folder)
     golden_pair(&events, name, 2, TBED_PAIR_COUNTER, 0); /* its second word is not zero, but could well be */
     golden_extended(&events, name, 3, TBED_EXT_FREE, 0, &(struct golden_words){.count = 1});
     golden_word(&events, 0);
-    golden_word(&events, 0x301);
+    golden_word(&events, TBED_EXT_END | 2 << 16);
     golden_word(&events, 7);
     golden_cell(&file,
                 &(struct golden_start){.kind = TBED_BLOCK_EVENTS, .stream = 3}); /* begun, nothing in it */

@@ -29,6 +29,7 @@ struct sealing {
     uint32_t page_nbytes;
     uint32_t ring_page_count;
     struct tbed_block_place place;
+    uint32_t ended_nbytes; /* where the entry says that the block's content ends; 0: it does not say */
     struct tbed_error *error;
 };
 
@@ -71,7 +72,7 @@ static void clear_taken(const struct sealing *sealing, struct tbed_disk_entry *e
 
 /* ---- Blocks ---- */
 
-/* Zeroes the rest of an interrupted record, then seals. */
+/* Zeroes an interrupted record, then seals. */
 static void seal_at(struct sealing *sealing, uint8_t *block, const struct tbed_block_scan *scan)
 {
     if (scan->has_rest) {
@@ -87,6 +88,9 @@ static enum tbed_status seal_content(struct sealing *sealing, uint8_t *block)
     struct tbed_block_scan scan;
     enum tbed_status status =
         tbed_block_scan(block, sealing->place.nbytes, (enum tbed_block_kind)fields.kind, &scan);
+    if (status == TBED_OK)
+        status = tbed_block_end_check(block, sealing->place.nbytes, (enum tbed_block_kind)fields.kind, &scan,
+                                      sealing->ended_nbytes);
     if (status != TBED_OK)
         return tbed_fail_at(sealing->error, status, 0, offset_of(sealing, block) + scan.end_nbytes);
     seal_at(sealing, block, &scan);
@@ -172,6 +176,7 @@ static enum tbed_status seal_cells(struct sealing *sealing, const struct tbed_di
     enum tbed_status status = check_cells(sealing, entry, page, cell_nbytes);
     sealing->place.cells_string_page = fields.string_page;
     sealing->place.nbytes = cell_nbytes;
+    sealing->ended_nbytes = 0;
     for (uint32_t cell = 1; status == TBED_OK && cell < sealing->page_nbytes / cell_nbytes; cell++) {
         sealing->place.cell = cell;
         status = seal_block(sealing, page + (size_t)cell * cell_nbytes);
@@ -189,6 +194,7 @@ static enum tbed_status seal_page(struct sealing *sealing, uint32_t number)
     sealing->place.page = number;
     sealing->place.cell = 0;
     sealing->place.nbytes = sealing->page_nbytes;
+    sealing->ended_nbytes = entry->state == TBED_ENTRY_ENDED ? tbed_le32_load(entry->used_nbytes) : 0;
     enum tbed_status status = check_entry(sealing, entry, page, &fields);
     if (status == TBED_OK)
         status = seal_block(sealing, page);

@@ -54,8 +54,8 @@ bool tbed_extended_put(struct tbed_recorder *recorder, uint64_t tick,
     uint64_t *at = tbed_recorder_room(recorder, nwords, tick);
     if (at == NULL)
         return false;
-    at[1] = (uint64_t)record->type | (uint64_t)record->argument_count << 8 | (uint64_t)(nwords - 1) << 16 |
-            (uint64_t)record->aux << 32;
+    tbed_record_head_store(at, (uint64_t)record->type | (uint64_t)record->argument_count << 8 |
+                                   (uint64_t)(nwords - 1) << 16 | (uint64_t)record->aux << 32);
     uint64_t *to = at + 2;
     for (size_t i = 0; i < record->fixed_count; i++)
         *to++ = record->fixed[i];

@@ -143,7 +143,7 @@ static void message_pack(uint32_t severity, uint32_t id, const struct tbed_argum
     uint64_t *at = tbed_recorder_room(recorder, nwords, tick);
     if (at != NULL) {
         char *to = (char *)(at + 2);
-        at[1] = tbed_packed_head(severity, types, count, nwords);
+        tbed_record_head_store(at, tbed_packed_head(severity, types, count, nwords));
         if (nbytes % 8 != 0)
             at[nwords - 1] = 0;
         for (size_t i = 0; i < count; i++)

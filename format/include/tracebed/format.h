@@ -265,7 +265,7 @@ enum tbed_drop_cause {
     X(ERR_EVENT_TIME, 129, "invalid time advance")                                                           \
     X(ERR_EVENT_LENGTH, 130, "a record extends beyond the end of its block")                                 \
     X(ERR_EVENT_ARGUMENT, 131, "the arguments do not fill their record exactly")                             \
-    X(ERR_EVENT_ZERO, 132, "a zero word before the end of a sealed block")                                   \
+    X(ERR_EVENT_ZERO, 132, "a zero word before the end of the block's events")                               \
     X(ERR_EVENT_STACK, 133, "invalid stack of open spans")                                                   \
     X(ERR_EVENT_TICK, 134, "the event is later than the last tick of its block")                             \
     X(ERR_STRING_ID, 160, "the id refers to a string page that does not exist")                              \

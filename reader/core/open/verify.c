@@ -23,6 +23,15 @@ static void check_cells_page(const struct tbed_reader *reader, const struct tbed
                          TBED_COPY_USED_NBYTES);
 }
 
+/* Where the block's content ends according to the page's entry; 0: it does not say. */
+static uint32_t ended_nbytes(const struct tbed_reader *reader, const struct tbed_block *block)
+{
+    if (block->cell != 0)
+        return 0;
+    struct tbed_page_entry entry = tbed_page_entry_load(reader, block->page);
+    return entry.is_begun && entry.fields.state == TBED_ENTRY_ENDED ? entry.fields.used_nbytes : 0;
+}
+
 /* Checks everything, including checksums; counts what killed writers left unfinished. */
 static void check_blocks(struct tbed_reader *reader, enum tbed_block_kind kind)
 {
@@ -32,10 +41,16 @@ static void check_blocks(struct tbed_reader *reader, enum tbed_block_kind kind)
         struct tbed_block_scan scan;
         if (tbed_gateway(reader, kind, entry, true, &block) != TBED_OK || block.sealed)
             continue;
-        enum tbed_status status = tbed_block_scan(block.bytes, block.nbytes, kind, &scan);
+        uint32_t ended = ended_nbytes(reader, &block); /* if it has, all of it is there */
+        if (tbed_block_scan(block.bytes, block.nbytes, kind, &scan) != TBED_OK)
+            continue; /* left to those who read it */
+        enum tbed_status status = tbed_block_end_check(block.bytes, block.nbytes, kind, &scan, ended);
         if (tbed_gateway(reader, kind, entry, false, &block) != TBED_OK)
             continue; /* a live ring has reused it meanwhile */
-        reader->interrupted_record_count += status == TBED_OK && scan.has_rest;
+        if (status != TBED_OK)
+            tbed_damage_tell(reader, status, block.offset + scan.end_nbytes, block.cell, 0);
+        else
+            reader->interrupted_record_count += scan.has_rest;
     }
 }
 

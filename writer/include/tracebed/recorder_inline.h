@@ -163,6 +163,13 @@ static inline uint64_t tbed_event_word(const struct tbed_recorder *recorder, uin
 /* Processors do not prefetch across 4 KiB pages: the first event in each would wait for memory. */
 #define TBED_PREFETCH_NWORDS 64
 
+/* The second word gives the record's length. It is stored before what follows it, so that a kill leaves one record. */
+static inline void tbed_record_head_store(uint64_t *at, uint64_t head)
+{
+    at[1] = head;
+    __atomic_signal_fence(__ATOMIC_RELEASE);
+}
+
 static inline void tbed_recorder_commit(struct tbed_recorder *recorder, uint64_t *at, size_t nwords,
                                         uint64_t word)
 {

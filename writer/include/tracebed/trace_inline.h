@@ -268,7 +268,7 @@ TBED_INLINE bool tbed_message_packed(uint32_t severity, uint32_t id, size_t coun
     if (!TBED_UNLIKELY(!fits)) {
         uint64_t *at = recorder->cursor;
         char *to = (char *)(at + 2);
-        at[1] = tbed_packed_head(severity, types, count, nwords);
+        tbed_record_head_store(at, tbed_packed_head(severity, types, count, nwords));
         if (nbytes % 8 != 0)
             at[nwords - 1] = 0;
         to = tbed_packed_put(to, &a);

@@ -264,6 +264,103 @@ static void a_page_that_was_about_to_begin_is_cleared(void **state)
     }
 }
 
+/* ---- Within a block that was not sealed ---- */
+
+static struct tbed_disk_block *block_of(uint64_t page)
+{
+    return (struct tbed_disk_block *)(void *)page_of(page);
+}
+
+/* The last block of events, which the writer was filling. */
+static uint64_t last_page_of_events(void)
+{
+    uint64_t last = killed.nbytes / PAGE_NBYTES - 1;
+    restore();
+    while (page_of(last)[0] != TBED_BLOCK_EVENTS)
+        last--;
+    assert_int_equal(tbed_le32_load(block_of(last)->used_nbytes), 0);
+    return last;
+}
+
+static uint64_t *words_end(uint64_t page)
+{
+    uint64_t *at = (uint64_t *)(void *)(page_of(page) + TBED_BLOCK_HEADER_NBYTES);
+    while (*at != 0)
+        at++;
+    return at;
+}
+
+static void an_event_that_is_gone_does_not_cost_those_behind_it(void **state)
+{
+    (void)state;
+    uint64_t page = last_page_of_events();
+    ptrdiff_t count = words_end(page) - (uint64_t *)(void *)(page_of(page) + TBED_BLOCK_HEADER_NBYTES);
+    assert_true(count > 10);
+    for (ptrdiff_t i = 0; i < count - 2; i++) {
+        restore();
+        words_end(page)[i - count] = 0;
+        assert_refused(page, TBED_ERR_EVENT_ZERO);
+    }
+}
+
+static uint64_t seal_and_count_interrupted(void)
+{
+    trace_write(&damaged, damaged.nbytes);
+    assert_int_equal(tbed_trace_seal(path, NULL), TBED_OK);
+    tbed_reader_close(test_reader_open(path, true));
+    struct trace after = trace_read();
+    uint64_t count = tbed_le64_load(((struct tbed_disk_header *)after.bytes)->drops[TBED_DROP_INTERRUPTED]);
+    free(after.bytes);
+    return count;
+}
+
+static void one_interrupted_record_is_cleared(void **state)
+{
+    (void)state;
+    uint64_t page = last_page_of_events();
+    assert_int_equal(seal_and_count_interrupted(), 0);
+    words_end(page)[1] = UINT64_MAX; /* a PAIR */
+    assert_int_equal(seal_and_count_interrupted(), 1);
+    words_end(page)[1] = TBED_EXT_END | 5 << 16;
+    words_end(page)[5] = 7;
+    assert_int_equal(seal_and_count_interrupted(), 1);
+    words_end(page)[6] = 7; /* behind it */
+    assert_refused(page, TBED_ERR_EVENT_ZERO);
+    words_end(page)[1] = TBED_EXT_END | UINT64_C(0xFFFF) << 16; /* it would not fit */
+    assert_refused(page, TBED_ERR_EVENT_ZERO);
+    words_end(page)[1] = 0;
+    assert_refused(page, TBED_ERR_EVENT_ZERO);
+}
+
+/* As if killed between the end of a block and its sealing. */
+static uint32_t unseal(uint64_t page)
+{
+    uint32_t used = tbed_le32_load(block_of(page)->used_nbytes);
+    entry_of(page)->state = TBED_ENTRY_ENDED;
+    block_of(page)->used_nbytes = tbed_le32_make(0);
+    block_of(page)->checksum = tbed_le64_make(0);
+    return used;
+}
+
+static void a_block_that_has_ended_is_complete(void **state)
+{
+    (void)state;
+    EACH_PAGE(page)
+    {
+        restore();
+        if (page_of(page)[0] != TBED_BLOCK_EVENTS || tbed_le32_load(block_of(page)->used_nbytes) == 0)
+            continue;
+        uint32_t used = unseal(page);
+        assert_int_equal(seal_and_count_interrupted(), 0);
+        memset(page_of(page) + used - 8, 0, 8);
+        assert_refused(page, TBED_ERR_EVENT_ZERO);
+        restore();
+        entry_of(page)->state = TBED_ENTRY_ENDED;
+        entry_of(page)->used_nbytes = tbed_le32_make(used - 8);
+        assert_refused(page, TBED_ERR_DIRECTORY_ENTRY);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -276,6 +373,9 @@ int main(void)
         cmocka_unit_test(a_cell_that_is_gone_is_missed),
         cmocka_unit_test(a_file_that_was_cut_is_refused),
         cmocka_unit_test(a_page_that_was_about_to_begin_is_cleared),
+        cmocka_unit_test(an_event_that_is_gone_does_not_cost_those_behind_it),
+        cmocka_unit_test(one_interrupted_record_is_cleared),
+        cmocka_unit_test(a_block_that_has_ended_is_complete),
     };
     return cmocka_run_group_tests(tests, make_killed, free_killed);
 }
