@@ -14,7 +14,7 @@ static void use_event(struct tbed_native_ids *set, struct tbed_reader *reader, c
     for (uint32_t i = 0; i < event->argument_count; i++) {
         struct tbed_argument argument;
         tbed_argument_next(&at, &argument);
-        if (argument.type == TBED_ARG_ID && argument.value.id <= TBED_ID_MAX)
+        if (argument.type == TBED_ARG_ID && argument.value.u64 <= TBED_ID_MAX)
             tbed_native_ids_add(set, reader, (uint32_t)argument.value.id, true);
     }
 }

@@ -323,6 +323,57 @@ static void invalid_id_has_a_stand_in(void **state)
 
 /* ---- Checks of section 12 ---- */
 
+static void damage_met_by_reading_components_is_told_with_its_id(void **state)
+{
+    struct table table;
+    struct tbed_string_component component;
+    struct tbed_damage damage;
+    uint32_t at = 0;
+    (void)state;
+    table_make(&table);
+    trace_string(&table.strings, "before");
+    uint32_t offset = table.strings.at, id = trace_content(&table.strings, "ab\xC3", 3);
+    trace_bind(&table.records, 5, 1, id);
+    table_open(&table);
+    assert_int_equal(tbed_string_component_next(table.reader, 5, &at, &component), TBED_ERR_STRING_END);
+    assert_int_equal(tbed_damage_count(table.reader), 1);
+    assert_true(tbed_damage_get(table.reader, 0, &damage));
+    assert_int_equal(damage.status, TBED_ERR_STRING_END);
+    assert_int_equal(damage.offset, 4096 + offset);
+    assert_true(damage.page == 1 && damage.cell == 0 && damage.detail == id);
+    at = 4;
+    assert_int_equal(tbed_string_component_next(table.reader, id, &at, &component), TBED_ERR_ARGUMENT);
+    table_close(&table);
+}
+
+/* The highest id that may be bound, of a location, and what follows it. */
+static void the_highest_reserved_id_is_like_any_other(void **state)
+{
+    enum { HIGHEST = TBED_ID_MAX_RESERVED };
+    struct table table;
+    struct tbed_location location;
+    uint32_t bound;
+    (void)state;
+    table_make(&table);
+    uint32_t a = trace_string(&table.strings, "a");
+    trace_unit(&table.records, HIGHEST - 1, 2, a, 0x10);
+    trace_bind(&table.records, 5, 1, HIGHEST);
+    trace_record(&table.records, TBED_RECORD_FRAMES, (uint32_t[]){HIGHEST, 1, a, a, 7, 0}, 6);
+    table_open(&table);
+    for (int i = 0; i < 2; i++) {
+        assert_true(tbed_location_resolve(table.reader, i == 0 ? HIGHEST : 5, &location));
+        assert_int_equal(location.id, HIGHEST);
+        assert_true(location.has_unit && location.pc == 0x14);
+        assert_true(location.source == TBED_FRAMES_GIVEN && location.frame_count == 1);
+    }
+    assert_true(tbed_id_binding(table.reader, 5, &bound) && bound == HIGHEST);
+    expect_text(&table, HIGHEST, TBED_OK, "a+0x14");
+    expect_text(&table, HIGHEST - 1, TBED_OK, "a+0x10");
+    expect_text(&table, TBED_ID_METADATA, TBED_ERR_STRING_UNBOUND, "<id 536870912>");
+    assert_int_equal(tbed_reader_verify(table.reader), TBED_OK);
+    table_close(&table);
+}
+
 static void id_outside_the_string_pages_is_refused(void **state)
 {
     struct table table;
@@ -458,6 +509,9 @@ static void entry_with_a_wrong_hash_is_told(void **state)
     table_open(&table); /* seals it as it is */
     expect_text(&table, id, TBED_ERR_STRING_HASH, "<damaged id 536870920>");
     assert_int_equal(tbed_reader_verify(table.reader), TBED_ERR_STRING_HASH);
+    struct tbed_damage damage;
+    assert_true(tbed_damage_get(table.reader, 0, &damage));
+    assert_true(damage.offset == 4096 + 64 && damage.page == 1 && damage.cell == 0 && damage.detail == 0);
     table_close(&table);
 }
 
@@ -599,6 +653,8 @@ int main(void)
         cmocka_unit_test(metadata_is_bound_like_a_reserved_id),
         cmocka_unit_test(location_is_its_units_name_and_pc),
         cmocka_unit_test(invalid_id_has_a_stand_in),
+        cmocka_unit_test(damage_met_by_reading_components_is_told_with_its_id),
+        cmocka_unit_test(the_highest_reserved_id_is_like_any_other),
         cmocka_unit_test(id_outside_the_string_pages_is_refused),
         cmocka_unit_test(id_of_no_entrys_start_is_refused_by_its_hash),
         cmocka_unit_test(content_that_does_not_end_with_its_terminator_is_refused),
