@@ -159,16 +159,16 @@ class Bench:
     # ---- Running ----
 
     def run_test(self, name, library, seconds, more=None):
-        """Returns 'passed', or how it failed."""
+        """Returns 'passed', or how it failed. 'seconds' are of the processor; on a busy machine it may take longer."""
         environment = dict(os.environ, LD_LIBRARY_PATH=os.path.abspath(library), TBED_BUILD=f"{FOLDER}/env",
                            LC_ALL="C.UTF-8", **(more or {}))
         with tempfile.TemporaryDirectory(prefix="tracebed-mutant-") as scratch:
             environment["TMPDIR"] = scratch
             child = subprocess.Popen(self.tests[name], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                      stderr=subprocess.DEVNULL, env=environment, start_new_session=True,
-                                     preexec_fn=limit)
+                                     preexec_fn=functools.partial(limit, int(seconds) + 1))
             try:
-                status = child.wait(seconds)
+                status = child.wait(4 * seconds)
             except subprocess.TimeoutExpired:
                 status = None
             finally:
@@ -242,7 +242,8 @@ def leak_sanitizer():
     return {"LD_PRELOAD": os.path.realpath(path)} if os.path.isabs(path) else {}
 
 
-def limit():
+def limit(seconds):
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 

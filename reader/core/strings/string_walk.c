@@ -14,7 +14,6 @@ bool tbed_string_budget_make(const struct tbed_string_budget *budget, struct tbe
     struct tbed_string_budget made;
     if (!tbed_options_take(&made, sizeof made, budget) || made.depth > TBED_STRING_DEPTH_MAX)
         return false;
-    made.size = sizeof made;
     if (made.depth == 0)
         made.depth = TBED_STRING_DEPTH_MAX;
     if (made.component_count == 0)

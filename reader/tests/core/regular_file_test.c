@@ -14,12 +14,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/inotify.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char folder[] = "/tmp/regular_file_test.XXXXXX", path[64], link_path[64];
@@ -157,6 +160,43 @@ static void file_of_a_descriptor_is_opened(void **state)
     close(fd);
 }
 
+/* As in a chroot. In a child, which has its own mounts if it may. */
+static int open_without_proc(void)
+{
+    char byte = 0;
+    int fd = -1;
+    if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0 && unshare(CLONE_NEWNS) != 0)
+        return 77;
+    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("none", "/proc", "tmpfs", 0, NULL) != 0)
+        return 77;
+    if (tbed_regular_open(path, &fd) != TBED_OK || read(fd, &byte, 1) != 1 || byte != 'x')
+        return 1;
+    if (fcntl(fd, F_GETFD) != FD_CLOEXEC || (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY)
+        return 2;
+    if (open("/dev/null", O_RDONLY) != fd - 1) /* the other descriptor was closed */
+        return 3;
+    if (tbed_regular_open(folder, &fd) != TBED_ERR_IS_DIRECTORY)
+        return 4;
+    return 0;
+}
+
+static void a_file_is_opened_where_proc_is_not_mounted(void **state)
+{
+    int status, fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+    (void)state;
+    assert_int_equal(write(fd, "x", 1), 1);
+    close(fd);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(open_without_proc());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 77)
+        skip(); /* nothing may be mounted */
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -169,6 +209,7 @@ int main(void)
         cmocka_unit_test_teardown(link_to_itself_is_an_error_with_errno, remove_file),
         cmocka_unit_test(missing_file_is_an_error_with_errno),
         cmocka_unit_test_teardown(file_of_a_descriptor_is_opened, remove_file),
+        cmocka_unit_test_teardown(a_file_is_opened_where_proc_is_not_mounted, remove_file),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -170,6 +170,26 @@ static int grow_up_to_the_limit(void)
     return 0;
 }
 
+/* Where there is no room for a step, there may be room for a page: nothing is dropped before the last one is used. */
+static int record_up_to_the_limit(void)
+{
+    const uint64_t limit = (5 << 20) + 3 * 65536 + 100;
+    struct tbed_writer_options options = {.size = sizeof options, .no_helper = true, .page_nbytes = 65536};
+    struct tbed_writer *writer = NULL;
+    struct stat status;
+    const char *path = test_path("recorded");
+    NEED(setrlimit(RLIMIT_FSIZE, &(struct rlimit){limit, limit}) == 0);
+    NEED(tbed_writer_open(path, &options, &writer, NULL) == TBED_OK);
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
+    for (uint32_t i = 0; i < 2 * limit / 8 && tbed_writer_drop_count(writer, TBED_DROP_SIZE_LIMIT) == 0; i++)
+        tbed_instant_record(recorder, i);
+    NEED(tbed_writer_drop_count(writer, TBED_DROP_SIZE_LIMIT) == 1);
+    NEED(stat(path, &status) == 0 && (uint64_t)status.st_size == limit / 65536 * 65536);
+    tbed_writer_close(writer);
+    NEED(stat(path, &status) == 0 && (uint64_t)status.st_size == limit / 65536 * 65536);
+    return 0;
+}
+
 static void a_file_grows_with_what_the_system_has(void **state)
 {
     (void)state;
@@ -179,6 +199,7 @@ static void a_file_grows_with_what_the_system_has(void **state)
     passes_in_a_child(grow_on_a_full_disk);
     passes_in_a_child(two_grow_one_after_the_other);
     passes_in_a_child(grow_up_to_the_limit);
+    passes_in_a_child(record_up_to_the_limit);
 }
 
 /* ---- The descriptor ---- */
