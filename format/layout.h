@@ -83,7 +83,7 @@ _Static_assert(sizeof(struct tbed_disk_header) == 776, "section 3.2");
 struct tbed_disk_entry {
     uint8_t state; /* enum tbed_entry_state */
     uint8_t kind;
-    tbed_le16 flags; /* for a cells page: how many of its cells were begun */
+    tbed_le16 flags; /* for a cells page: how many of its cells were begun; for events, TBED_ENTRY_LAST */
     tbed_le32 sequence;
     tbed_le32 generation;
     tbed_le32 process;

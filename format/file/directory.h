@@ -23,10 +23,12 @@ enum tbed_entry_state {
     TBED_ENTRY_SEALED = 4,
 };
 
+#define TBED_ENTRY_LAST 1u /* a flag of a ring's event block: its stream has ended */
+
 struct tbed_entry_fields { /* an entry, host order */
     uint32_t state;
     uint32_t kind;
-    uint32_t flags; /* kind 4: how many cells were begun */
+    uint32_t flags; /* kind 4: how many cells were begun; kind 1, in a ring: TBED_ENTRY_LAST */
     uint32_t sequence;
     uint32_t generation; /* of a ring page, and the process: the mark (mark.h); else 0 */
     uint32_t process;

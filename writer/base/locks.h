@@ -13,6 +13,7 @@
  *     pause_lock      held during a rotation; recorders that need a page wait at it, holding no other lock
  *     state_lock      strings, records, cells, interned texts, stacks, the list of recorders
  *     grow_lock       the size of the file; held across fallocate()
+ *     census_lock     what a process knows of a flight recorder's pages
  *
  * fork_lock comes early because every use of the writer first asks whether this process has joined the trace; once it
  * has, fork_lock is never taken again. A rotation takes state_lock inside rotate_lock and pause_lock, so a thread that
@@ -44,6 +45,7 @@ struct tbed_live {
     struct tbed_lock pause_lock;
     struct tbed_lock state_lock;
     struct tbed_lock grow_lock;
+    struct tbed_lock census_lock;
     bool is_rotating; /* atomic: recorders wait */
 };
 

@@ -18,8 +18,10 @@
 
 #define TBED_SEAL_QUEUE_COUNT 2048
 #define TBED_RING_READY_COUNT 64
-#define TBED_RING_SHARE       16 /* at most this part of a ring is made ready ahead, or waits for its seal */
+#define TBED_RING_SHARE                                                                                      \
+    16 /* of a ring, at most this part is made ready ahead, or waits for its seal, by all processes together */
 
+struct tbed_census;
 struct tbed_file;
 
 /* What the lower rooms ask of the top one. */
@@ -76,16 +78,12 @@ struct tbed_seal_queue {
     uint64_t slots[TBED_SEAL_QUEUE_COUNT]; /* page << 32 | used; 0: not there yet */
 };
 
-struct tbed_ring_page { /* whose block this process ended; atomic */
-    uint32_t ended_at;  /* ring pages given out */
-    uint32_t last_of;   /* the stream that has ended no block since; 0: none */
-};
-
 /* ring.c: this process's part of a flight recorder. */
 struct tbed_ring {
     uint64_t ready_head, ready_tail;       /* atomic */
     uint32_t ready[TBED_RING_READY_COUNT]; /* pages taken and zeroed ahead */
     uint64_t retry_ns;                     /* atomic: all pages were held */
+    bool keeps_no_ended;                   /* atomic: nothing else was left, by the last census */
 };
 
 struct tbed_file {
@@ -114,7 +112,7 @@ struct tbed_file {
     struct tbed_helper_link helper_link;
     struct tbed_seal_queue seal_queue;
     struct tbed_ring ring;
-    struct tbed_ring_page *ring_pages; /* one for each page of a ring; kept by a forked child. NULL: none */
+    struct tbed_census *census; /* of a ring (pages/census.h); kept by a forked child. NULL: none */
 };
 
 /* A writer begins with its file. NULL stays NULL. */

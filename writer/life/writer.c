@@ -17,6 +17,7 @@
 #include "writer/file/usable.h"
 #include "writer/life/writer.h"
 #include "writer/life/writer_options.h"
+#include "writer/pages/census.h"
 #include "writer/pages/ring.h"
 #include "writer/store/entries.h"
 #include "writer/store/records.h"
@@ -42,7 +43,7 @@ static struct tbed_writer *writer_alloc(void)
 static void writer_free(struct tbed_writer *writer)
 {
     struct tbed_file *file = tbed_file_of(writer);
-    tbed_ring_free(file);
+    tbed_census_free(file);
     tbed_pages_free(file->live, sizeof *file->live);
     tbed_pages_free(writer, sizeof *writer);
 }
@@ -105,7 +106,7 @@ static struct tbed_writer *writer_make(const char *path, int fd, const struct tb
         writer_free(writer);
         return NULL;
     }
-    tbed_ring_open(file);
+    tbed_census_open(file);
     file->live->pid = (uint32_t)getpid();
     file->live->alive = 1;
     tbed_lock_take(&file->live->state_lock);

@@ -116,6 +116,8 @@ void tbed_block_end(struct tbed_file *file, uint8_t *block, uint32_t used_nbytes
     if (!tbed_ring_owns(file, block))
         return;
     tbed_word_store(&((struct tbed_disk_block *)(void *)block)->last_tick, ticks->last);
+    if (tbed_ring_has(file, block))
+        tbed_ring_note_end(file, block);
     if (!is_cell(file, block))
         tbed_entry_end(entry_of(file, block), used_nbytes, ticks);
 }

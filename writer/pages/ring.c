@@ -5,9 +5,8 @@
  * (format/file/mark.h), so a thread that looked at a page and was then held up cannot take it from its new owner.
  * writer/tests/models has a model of this, which is run through all interleavings.
  *
- * A block's age counts from its end, in pages given out since: otherwise a thread that fills a page slowly, or is held
- * up while taking one, would lose its newest events as soon as it ends the block. A thread may also be held up between
- * two pages: the last block that it ended stays until it ends another, if other pages can be had.
+ * Pages are taken in order, but the newest blocks of each thread are skipped (census.h): a thread that fills a page
+ * slowly, or is held up, would lose its newest events to others.
  *
  * Source: spec/format.md, section 10.
  *
@@ -22,6 +21,7 @@
 #include "writer/base/sandbox_state.h"
 #include "writer/base/shared_words.h"
 #include "writer/file/file.h"
+#include "writer/pages/census.h"
 #include "writer/pages/pages.h"
 #include "writer/pages/ring.h"
 
@@ -57,33 +57,20 @@ static uint32_t number_of(const struct tbed_file *file, const uint8_t *block)
     return (uint32_t)((uint64_t)(block - file->map) >> file->page_shift);
 }
 
-void tbed_ring_note_end(struct tbed_file *file, const uint8_t *block, uint32_t stream, const uint8_t *before)
+void tbed_ring_note_end(struct tbed_file *file, const uint8_t *block)
 {
-    if (file->ring_pages == NULL)
-        return;
-    struct tbed_ring_page *page = &file->ring_pages[number_of(file, block)];
-    uint32_t given = (uint32_t)tbed_shared_load(&tbed_shared(file)->ring_pages_given), expected = stream;
-    __atomic_store_n(&page->last_of, stream, __ATOMIC_RELAXED);
-    __atomic_store_n(&page->ended_at, given, __ATOMIC_RELAXED);
-    if (before != NULL && before != block)
-        __atomic_compare_exchange_n(&file->ring_pages[number_of(file, before)].last_of, &expected, 0, false,
-                                    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    uint32_t age = tbed_ring_age(tbed_shared_load(&tbed_shared(file)->ring_pages_given));
+    __atomic_store_n((uint32_t *)(void *)&entry_of(file, number_of(file, block))->age, age, __ATOMIC_RELAXED);
 }
 
-/*
- * This process ended the page's block, and either less than half of the ring has been given out since, or the block's
- * recorder has ended no other. Stream numbers below the process's own are its parent's from before a fork.
- */
-static bool is_young(const struct tbed_file *file, uint32_t number)
+void tbed_ring_note_last(struct tbed_file *file, const uint8_t *block, uint32_t stream)
 {
-    uint64_t given = tbed_shared_load(&tbed_shared(file)->ring_pages_given);
-    uint32_t count = file->fields.ring_page_count;
-    if (file->ring_pages == NULL)
-        return false;
-    const struct tbed_ring_page *page = &file->ring_pages[number];
-    if (__atomic_load_n(&page->last_of, __ATOMIC_RELAXED) > file->process.stream)
-        return true;
-    return given > count && (uint32_t)given - __atomic_load_n(&page->ended_at, __ATOMIC_RELAXED) < count / 2;
+    if (!tbed_ring_has(file, block))
+        return;
+    struct tbed_disk_entry *entry = entry_of(file, number_of(file, block));
+    struct tbed_mark mark = tbed_mark_load(entry);
+    if (mark.process == file->process.stream)
+        tbed_entry_note_last(entry, stream, mark);
 }
 
 /* Zeroes what the page's last block left; the mark has already shown readers that it is gone. */
@@ -94,9 +81,16 @@ static void page_clear(const struct tbed_file *file, uint32_t page)
     memset(page_at(file, page) + 8, 0, file->page_nbytes - 8);
 }
 
+uint32_t tbed_ring_share(const struct tbed_file *file)
+{
+    uint64_t writer_count = tbed_shared_load(&tbed_shared(file)->writer_count);
+    return (uint32_t)(file->fields.ring_page_count / TBED_RING_SHARE /
+                      (writer_count != 0 ? writer_count : 1));
+}
+
 static uint32_t ready_goal(const struct tbed_file *file)
 {
-    uint32_t goal = file->fields.ring_page_count / TBED_RING_SHARE;
+    uint32_t goal = tbed_ring_share(file);
     return goal < TBED_RING_READY_COUNT ? goal : TBED_RING_READY_COUNT;
 }
 
@@ -129,13 +123,15 @@ static void state_raise(struct tbed_file *file, uint32_t page, enum tbed_mark_st
 
 enum taker { BY_RECORDER, BY_HELPER };
 
-static bool page_take(struct tbed_file *file, uint32_t page, enum taker taker, bool even_young)
+/* 'allowed': what may be taken at most. */
+static bool page_take(struct tbed_file *file, uint32_t page, enum taker taker, enum tbed_keep allowed)
 {
     if (tbed_directory_has_page(file->page_nbytes, page))
         return false;
     struct tbed_mark mark = tbed_mark_load(entry_of(file, page));
     struct tbed_mark taken = {TBED_MARK_TAKEN, mark.count + 1, file->process.stream};
-    if (!is_free(file, mark) || (!even_young && is_young(file, page)) || !mark_swap(file, page, mark, taken))
+    if (tbed_census_keeps(file, page, mark) > allowed || !is_free(file, mark) ||
+        !mark_swap(file, page, mark, taken))
         return false;
     __atomic_thread_fence(__ATOMIC_RELEASE); /* the mark is seen before anything else changes */
     if (taker == BY_HELPER) /* this also faults in pages that the kernel write-protected for writeback */
@@ -147,17 +143,49 @@ static bool page_take(struct tbed_file *file, uint32_t page, enum taker taker, b
     return true;
 }
 
-/* The next page that no process holds, young ones only in the second round; 0: all are held. */
-static uint32_t take_next(struct tbed_file *file, enum taker taker)
+/* The hand is past the page that was 'given' before; it does not go back. */
+static void hand_move(struct tbed_file *file, uint64_t given)
+{
+    tbed_le64 *hand = &tbed_shared(file)->ring_pages_given;
+    for (uint64_t now = tbed_shared_load(hand); now <= given;)
+        if (__atomic_compare_exchange_n((uint64_t *)(void *)hand, &now, given + 1, true, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_RELAXED))
+            return;
+}
+
+/* The next page that may be taken; 0: there is none. */
+static uint32_t take_next(struct tbed_file *file, enum taker taker, enum tbed_keep allowed)
 {
     uint32_t count = file->fields.ring_page_count;
-    for (uint64_t tries = 0; tries < 2 * (uint64_t)count; tries++) {
-        uint64_t given = tbed_shared_add(&tbed_shared(file)->ring_pages_given, 1);
+    uint64_t given = tbed_shared_load(&tbed_shared(file)->ring_pages_given);
+    for (uint64_t end = given + count; given < end; given++) {
         uint32_t page = 1 + (uint32_t)(given % count);
-        if (page_take(file, page, taker, tries >= count))
+        if (page_take(file, page, taker, allowed)) {
+            hand_move(file, given);
             return page;
+        }
     }
     return 0;
+}
+
+/*
+ * Looks for a page whose block nobody needs; then for one of a thread that has ended, and only if there is none of these
+ * either, according to a new census, for any that is not held. The helper, which only works ahead, does not go that far.
+ * 0: there is none.
+ */
+static uint32_t take_any(struct tbed_file *file, enum taker taker)
+{
+    tbed_census_refresh(file);
+    bool takes_ended = __atomic_load_n(&file->ring.keeps_no_ended, __ATOMIC_RELAXED);
+    uint32_t page = take_next(file, taker, takes_ended ? TBED_KEEP_ENDED : TBED_KEEP_NOTHING);
+    if (page != 0 || !tbed_census_make(file))
+        return page;
+    page = take_next(file, taker, TBED_KEEP_NOTHING);
+    if (page != 0)
+        return page;
+    __atomic_store_n(&file->ring.keeps_no_ended, true, __ATOMIC_RELAXED);
+    page = take_next(file, taker, TBED_KEEP_ENDED);
+    return page != 0 || taker == BY_HELPER ? page : take_next(file, taker, TBED_KEEP_LIVING);
 }
 
 /* ---- Pages that the helper has made ready: one puts, many take ---- */
@@ -180,7 +208,7 @@ bool tbed_ring_make_ready(struct tbed_file *file)
     struct tbed_ring *ring = &file->ring;
     if (ready_count(ring) >= ready_goal(file))
         return false;
-    uint32_t page = take_next(file, BY_HELPER);
+    uint32_t page = take_any(file, BY_HELPER);
     if (page == 0)
         return false;
     __atomic_store_n(&ring->ready[ring->ready_head % TBED_RING_READY_COUNT], page, __ATOMIC_RELAXED);
@@ -196,22 +224,6 @@ void tbed_ring_give_back(struct tbed_file *file)
 
 /* ---- What recorders ask for ---- */
 
-static size_t pages_nbytes(const struct tbed_file *file)
-{
-    return ((size_t)file->fields.ring_page_count + 1) * sizeof *file->ring_pages;
-}
-
-void tbed_ring_open(struct tbed_file *file)
-{
-    if (file->fields.ring_page_count != 0)
-        file->ring_pages = tbed_pages_alloc(pages_nbytes(file));
-}
-
-void tbed_ring_free(struct tbed_file *file)
-{
-    tbed_pages_free(file->ring_pages, pages_nbytes(file));
-}
-
 uint8_t *tbed_ring_claim(struct tbed_file *file, enum tbed_drop_cause *cause_ret)
 {
     struct tbed_ring *ring = &file->ring;
@@ -225,7 +237,7 @@ uint8_t *tbed_ring_claim(struct tbed_file *file, enum tbed_drop_cause *cause_ret
     bool has_clock = !tbed_is_sandboxed(); /* on some machines it takes a system call */
     if (has_clock && retry_ns != 0 && tbed_monotonic_ns() < retry_ns)
         return NULL;
-    page = take_next(file, BY_RECORDER);
+    page = take_any(file, BY_RECORDER);
     if (has_clock)
         __atomic_store_n(&ring->retry_ns, page != 0 ? 0 : tbed_monotonic_ns() + RETRY_NS, __ATOMIC_RELAXED);
     return page != 0 ? page_at(file, page) : NULL;
@@ -234,7 +246,7 @@ uint8_t *tbed_ring_claim(struct tbed_file *file, enum tbed_drop_cause *cause_ret
 uint8_t *tbed_ring_retake(struct tbed_file *file, uint8_t *block, enum tbed_drop_cause *cause_ret)
 {
     *cause_ret = TBED_DROP_SIZE_LIMIT;
-    return page_take(file, number_of(file, block), BY_RECORDER, true) ? block : NULL;
+    return page_take(file, number_of(file, block), BY_RECORDER, TBED_KEEP_LIVING) ? block : NULL;
 }
 
 uint32_t tbed_ring_generation(const struct tbed_file *file, const uint8_t *block)

@@ -4,12 +4,13 @@
  * SPDX-License-Identifier: MIT
  */
 #include "writer/pages/pages.h"
+#include "writer/pages/ring.h"
 
 /* A page of a ring is held until it is sealed, so few may wait. */
 static uint64_t seal_limit(const struct tbed_file *file)
 {
-    uint64_t share = file->fields.ring_page_count / TBED_RING_SHARE;
-    return file->fields.ring_page_count == 0 || share > TBED_SEAL_QUEUE_COUNT ? TBED_SEAL_QUEUE_COUNT : share;
+    uint64_t share = file->fields.ring_page_count == 0 ? TBED_SEAL_QUEUE_COUNT : tbed_ring_share(file);
+    return share < TBED_SEAL_QUEUE_COUNT ? share : TBED_SEAL_QUEUE_COUNT;
 }
 
 bool tbed_seal_queue_put(struct tbed_file *file, uint8_t *block, uint32_t used_nbytes)

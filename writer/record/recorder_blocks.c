@@ -70,7 +70,6 @@ static void hand_over(struct tbed_recorder *recorder, struct tbed_recorder_cold 
         return;
     uint32_t used = (uint32_t)((uint8_t *)recorder->cursor - block);
     cold->block = NULL;
-    tbed_ring_note_end(tbed_cold_file(cold), block, cold->stream, cold->ended_block);
     cold->ended_block = block;
     if (tbed_is_lost(tbed_cold_file(cold)))
         return;
@@ -351,8 +350,8 @@ void tbed_recorder_finish(struct tbed_recorder *recorder)
     struct tbed_recorder_cold *cold = tbed_cold_of(recorder);
     if (tbed_cold_is_ours(cold)) {
         tbed_block_hand_over(recorder, cold);
-        if (cold->ended_block != NULL)
-            tbed_ring_note_end(tbed_cold_file(cold), cold->ended_block, 0, NULL);
+        if (cold->ended_block != NULL && !tbed_is_lost(tbed_cold_file(cold)))
+            tbed_ring_note_last(tbed_cold_file(cold), cold->ended_block, cold->stream);
         if (cold->stream != 0)
             end_record(cold);
     }

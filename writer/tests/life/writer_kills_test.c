@@ -1,5 +1,6 @@
 /*
- * SIGKILL at any moment: every event that a program has acknowledged is in its trace, before and after sealing.
+ * SIGKILL at any moment: every event that a program has acknowledged is in its trace, before and after sealing. In a
+ * flight recorder, every thread has its newest ones.
  *
  * The program acknowledges an event by a store into shared memory, after the call that records it has returned. A killed
  * process stores nothing more, so the trace must hold at least what was acknowledged, in order and with the right
@@ -21,9 +22,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PROCESSES 2u
+#define PROCESSES 4u /* at most */
 #define THREADS   3u
 #define TELLERS   (PROCESSES * THREADS)
+#define SHARE     ((uint64_t)512 << 10) /* of a ring, for each thread: the least with which it keeps half */
 
 struct told {
     uint64_t counts[TELLERS]; /* how many steps each thread has acknowledged */
@@ -143,6 +145,8 @@ static void *record_and_tell(void *argument)
     for (uint64_t step = 0;; step++) {
         record_step(teller, recorder, step);
         __atomic_store_n(&told->counts[teller->number], step + 1, __ATOMIC_RELEASE);
+        if (teller->number % THREADS == THREADS - 1 && step % 512 == 0)
+            usleep(100); /* others record more meanwhile */
     }
     return NULL;
 }
@@ -159,16 +163,16 @@ static _Noreturn void record_in_threads(struct tbed_writer *writer, uint32_t pro
         pause();
 }
 
-/* The second process is a forked child; both are killed. */
+/* All processes except the first are forked children; all are killed. */
 static _Noreturn void record_until_killed(const char *path, const struct tbed_writer_options *options,
-                                          bool forks)
+                                          uint32_t process_count)
 {
     struct tbed_writer *writer = test_writer_open(path, options);
     uint32_t process = 0;
-    if (forks && fork() == 0) {
+    for (uint32_t i = 1; i < process_count && process == 0; i++)
+        process = fork() == 0 ? i : 0;
+    if (process != 0)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        process = 1;
-    }
     record_in_threads(writer, process);
 }
 
@@ -256,6 +260,65 @@ static void assert_nothing_is_lost(const char *path)
                      (unsigned long long)told->counts[thread], (unsigned long long)steps[thread]);
 }
 
+/* ---- Flight recorders ---- */
+
+/* The steps of a stream, of which earlier ones may be missing, end with all that were acknowledged. */
+static void assert_newest_steps(struct tbed_reader *reader, uint32_t stream, uint32_t thread)
+{
+    struct tbed_cursor *cursor;
+    struct tbed_event event;
+    size_t first, count;
+    struct tbed_block block;
+    tbed_stream_blocks(reader, stream, &first, &count);
+    assert_true(count > 0);
+    assert_int_equal(tbed_event_block_get(reader, first, &block), TBED_OK);
+    uint64_t next = block.sequence == 0 ? 0 : UINT64_MAX;
+    assert_int_equal(tbed_cursor_open(reader, stream, &cursor), TBED_OK);
+    while (tbed_cursor_next(cursor, &event) == TBED_OK) {
+        if (next != UINT64_MAX && is_step(reader, &event, thread, next))
+            next++;
+        else
+            next = event.type == TBED_EVENT_COUNTER ? event.counter_value.value.u64 + 1 : UINT64_MAX;
+    }
+    tbed_cursor_close(cursor);
+    if (next == UINT64_MAX || next < told->counts[thread])
+        fail_msg("thread %u acknowledged %llu events, the last is %llu", thread,
+                 (unsigned long long)told->counts[thread], (unsigned long long)next);
+}
+
+/* The bytes of the stream's last sealed blocks that follow each other; UINT64_MAX: nothing before them is missing. */
+static uint64_t newest_nbytes(struct tbed_reader *reader, uint32_t stream)
+{
+    size_t first, count;
+    uint64_t nbytes = 0;
+    struct tbed_block block = {.sequence = 0};
+    tbed_stream_blocks(reader, stream, &first, &count);
+    for (size_t i = count; i-- > 0;) {
+        uint32_t after = block.sequence;
+        assert_int_equal(tbed_event_block_get(reader, first + i, &block), TBED_OK);
+        if (i + 1 < count && block.sequence + 1 != after)
+            return nbytes;
+        nbytes += (uint64_t)((const uint8_t *)block.words_end - (const uint8_t *)block.words);
+    }
+    return block.sequence == 0 ? UINT64_MAX : nbytes;
+}
+
+static void assert_newest_are_kept(const char *path, uint32_t teller_count, bool is_sealed)
+{
+    struct tbed_reader *reader = open_sound(path);
+    for (uint32_t thread = 0; thread < teller_count; thread++) {
+        char name[16];
+        snprintf(name, sizeof name, "k%u", thread);
+        uint32_t stream = stream_named(reader, name);
+        if (told->counts[thread] == 0)
+            continue;
+        assert_newest_steps(reader, stream, thread);
+        if (is_sealed)
+            assert_in_range(newest_nbytes(reader, stream), SHARE / 2, UINT64_MAX);
+    }
+    tbed_reader_close(reader);
+}
+
 static void seal_all(const char *path)
 {
     char pattern[300];
@@ -298,12 +361,12 @@ static uint64_t told_sum(void)
 }
 
 /* At a random time, now and then even before the first event. */
-static void kill_at_random(pid_t child)
+static void kill_at_random(pid_t child, unsigned within_us)
 {
     if (rand() % 8 != 0)
         while (!has_told() && waitpid(child, NULL, WNOHANG) == 0)
             usleep(200);
-    usleep((useconds_t)(rand() % 12000));
+    usleep((useconds_t)rand() % within_us);
     kill(child, SIGKILL);
 }
 
@@ -325,7 +388,8 @@ static bool is_there(const char *path)
     return true;
 }
 
-static void check_and_seal(const char *path)
+/* 'ring_tellers': how many threads record into a flight recorder; 0: it is none. */
+static void check_and_seal(const char *path, uint32_t ring_tellers)
 {
     acknowledged_count += told_sum();
     kill_count++;
@@ -333,15 +397,20 @@ static void check_and_seal(const char *path)
         assert_int_equal(told_sum(), 0);
         return;
     }
-    assert_nothing_is_lost(path);
-    seal_all(path);
-    assert_nothing_is_lost(path);
+    for (int is_sealed = 0; is_sealed < 2; is_sealed++) {
+        if (is_sealed)
+            seal_all(path);
+        if (ring_tellers != 0)
+            assert_newest_are_kept(path, ring_tellers, is_sealed);
+        else
+            assert_nothing_is_lost(path);
+    }
 }
 
 static unsigned kills_each(void)
 {
     const char *text = getenv("TBED_KILLS");
-    return text != NULL ? ((unsigned)atoi(text) + 4) / 5 : 6;
+    return text != NULL ? ((unsigned)atoi(text) + 7) / 8 : 6;
 }
 
 static void print_result(const char *what)
@@ -357,8 +426,10 @@ static void begin_kills(void)
     prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
-static void kill_recorders(const char *what, const struct tbed_writer_options *options, bool forks)
+static void kill_recorders(const char *what, const struct tbed_writer_options *options,
+                           uint32_t process_count)
 {
+    uint32_t ring_tellers = options != NULL && options->ring_nbytes != 0 ? process_count * THREADS : 0;
     char path[256];
     snprintf(path, sizeof path, "%s", test_path("killed.tbed"));
     begin_kills();
@@ -367,10 +438,10 @@ static void kill_recorders(const char *what, const struct tbed_writer_options *o
         memset(told, 0, sizeof *told);
         pid_t child = fork();
         if (child == 0)
-            record_until_killed(path, options, forks);
-        kill_at_random(child);
+            record_until_killed(path, options, process_count);
+        kill_at_random(child, ring_tellers != 0 ? 60000 : 12000);
         wait_for_all();
-        check_and_seal(path);
+        check_and_seal(path, ring_tellers);
     }
     remove_all(path);
     print_result(what);
@@ -379,25 +450,34 @@ static void kill_recorders(const char *what, const struct tbed_writer_options *o
 static void append_loses_nothing(void **state)
 {
     (void)state;
-    kill_recorders("append", NULL, false);
+    kill_recorders("append", NULL, 1);
 }
 
 static void append_without_a_helper_loses_nothing(void **state)
 {
     (void)state;
-    kill_recorders("append, no helper", &(struct tbed_writer_options){.no_helper = true}, false);
+    kill_recorders("append, no helper", &(struct tbed_writer_options){.no_helper = true}, 1);
 }
 
 static void two_processes_lose_nothing(void **state)
 {
     (void)state;
-    kill_recorders("append, two processes", NULL, true);
+    kill_recorders("append, two processes", NULL, 2);
 }
 
 static void a_series_loses_nothing(void **state)
 {
     (void)state;
-    kill_recorders("rotation", &(struct tbed_writer_options){.rotate_nbytes = 1 << 20}, false);
+    kill_recorders("rotation", &(struct tbed_writer_options){.rotate_nbytes = 1 << 20}, 1);
+}
+
+static void a_ring_keeps_the_newest_of_each_thread(void **state)
+{
+    (void)state;
+    const char *names[] = {"ring", "ring, two processes", "ring, four processes"};
+    for (uint32_t i = 0; i < 3; i++)
+        kill_recorders(names[i], &(struct tbed_writer_options){.ring_nbytes = (THREADS << i) * SHARE},
+                       1u << i);
 }
 
 /* ---- Under 'record' ---- */
@@ -523,7 +603,7 @@ __attribute__((unused)) static void recorded_programs_lose_nothing(void **state)
         assert_int_not_equal(program, 0);
         if (i % 2 == 0)
             kill(tool, SIGKILL);
-        kill_at_random(program);
+        kill_at_random(program, 12000);
         wait_for_all();
         check_allocations(path);
     }
@@ -550,6 +630,7 @@ int main(int argument_count, char **arguments)
         cmocka_unit_test(append_without_a_helper_loses_nothing),
         cmocka_unit_test(two_processes_lose_nothing),
         cmocka_unit_test(a_series_loses_nothing),
+        cmocka_unit_test(a_ring_keeps_the_newest_of_each_thread),
 #if !IS_SANITIZED /* the program's allocator would be the sanitizer's */
         cmocka_unit_test(recorded_programs_lose_nothing),
 #endif

@@ -20,14 +20,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MIB                     ((uint64_t)1 << 20)
-#define NUMBERS                 (1u << 28) /* ids that threads count through: reserved, so they need no string */
-#define THREADS                 4
-#define PAGE_NBYTES             65536
-#define PAGE_EVENTS             ((PAGE_NBYTES - 64) / 8)
-#define GROUP_EVENTS            3
-#define RING_SHARE              16  /* TBED_RING_SHARE: of the ring, what a helper may hold of a kind */
-#define RING_PAGES_GIVEN_OFFSET 616 /* spec/format.md, section 3.2 */
+#define MIB          ((uint64_t)1 << 20)
+#define NUMBERS      (1u << 28) /* ids that threads count through: reserved, so they need no string */
+#define THREADS      4
+#define PAGE_NBYTES  65536
+#define PAGE_EVENTS  ((PAGE_NBYTES - 64) / 8)
+#define GROUP_EVENTS 3
+#define RING_SHARE   16 /* TBED_RING_SHARE: of the ring, what a helper may hold of a kind */
 
 static bool is_long(void)
 {
@@ -44,18 +43,13 @@ static double seconds_now(void)
 
 /* ---- Threads that record what can be checked ---- */
 
-#define MOMENT_GROUPS 64         /* a moment is noted before each so many groups */
-#define MOMENTS       (1u << 17) /* as many are remembered */
-
 struct worker {
     struct tbed_writer *writer;
     uint64_t *count; /* groups recorded; atomic, perhaps shared with another process */
     uint32_t number;
-    uint32_t limit;        /* groups to record; 0: until told to stop */
-    const uint64_t *given; /* in the trace: ring pages given out; NULL: no moments */
-    uint64_t *moments;     /* what it was */
-    bool is_slow;          /* runs only when nobody else wants to */
-    bool stop;             /* atomic */
+    uint32_t limit; /* groups to record; 0: until told to stop */
+    bool is_slow;   /* runs only when nobody else wants to */
+    bool stop;      /* atomic */
 };
 
 static void run_when_idle(pid_t tid)
@@ -74,8 +68,6 @@ static void *record(void *argument)
     tbed_span_begin(recorder, tbed_string_intern(worker->writer, name, strlen(name)));
     for (uint64_t i = 0;
          worker->limit == 0 ? !__atomic_load_n(&worker->stop, __ATOMIC_RELAXED) : i < worker->limit; i++) {
-        if (worker->given != NULL && i % MOMENT_GROUPS == 0)
-            worker->moments[i / MOMENT_GROUPS % MOMENTS] = __atomic_load_n(worker->given, __ATOMIC_ACQUIRE);
         tbed_span_begin(recorder, i % NUMBERS);
         tbed_instant_record(recorder, i % NUMBERS);
         tbed_span_end(recorder);
@@ -446,7 +438,6 @@ static void live_reader_sees_no_wrong_event(void **state)
 
 struct shared_counts {
     uint64_t counts[THREADS];
-    uint64_t moments[THREADS][MOMENTS];
 };
 
 enum held_up { NOBODY, HELPER, WORKER, HELD_UP_KINDS };
@@ -469,16 +460,6 @@ static void helper_hold_up(void)
     }
 }
 
-static const uint64_t *given_of(const char *path)
-{
-    int fd = open(path, O_RDONLY);
-    void *header = mmap(NULL, PAGE_NBYTES, PROT_READ, MAP_SHARED, fd, 0);
-    close(fd);
-    if (fd < 0 || header == MAP_FAILED)
-        _exit(2);
-    return (const uint64_t *)(const void *)((const uint8_t *)header + RING_PAGES_GIVEN_OFFSET);
-}
-
 static void child_run(const char *path, uint64_t ring_nbytes, bool no_helper, enum held_up held_up,
                       struct shared_counts *shared)
 {
@@ -490,13 +471,10 @@ static void child_run(const char *path, uint64_t ring_nbytes, bool no_helper, en
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (tbed_writer_open(path, &options, &writer, NULL) != TBED_OK)
         _exit(1);
-    const uint64_t *given = given_of(path);
     for (uint32_t i = 0; i < THREADS; i++) {
         workers[i] = (struct worker){.writer = writer,
                                      .count = &shared->counts[i],
                                      .number = i,
-                                     .given = given,
-                                     .moments = shared->moments[i],
                                      .is_slow = held_up == WORKER && i == 0};
         pthread_create(&thread, NULL, record, &workers[i]);
     }
@@ -507,64 +485,13 @@ static void child_run(const char *path, uint64_t ring_nbytes, bool no_helper, en
 }
 
 /*
- * How many ring pages had been given out when the thread began with 'group', or a little earlier. Of what is too long
- * ago to be remembered, the earliest that is.
+ * Of each thread the last event before the kill is there, and without a gap at least as many blocks before the one that
+ * was being written as half of the ring has for each thread.
  */
-static uint64_t given_before(const struct shared_counts *shared, uint32_t thread, uint64_t group)
-{
-    uint64_t last = shared->counts[thread] / MOMENT_GROUPS, moment = group / MOMENT_GROUPS;
-    if (last >= MOMENTS && moment <= last - MOMENTS + 1)
-        moment = last - MOMENTS + 2; /* the one before may be half written over */
-    return shared->moments[thread][moment % MOMENTS];
-}
-
-/* The first group that was recorded when less than half a ring was given out before the end. */
-static uint64_t first_young_group(const struct shared_counts *shared, uint32_t thread, uint64_t given,
-                                  uint64_t half)
-{
-    uint64_t group = (shared->counts[thread] - 1) / MOMENT_GROUPS * MOMENT_GROUPS;
-    if (given_before(shared, thread, group) + half <= given)
-        return shared->counts[thread];
-    while (group > 0 && given_before(shared, thread, group - MOMENT_GROUPS) + half > given)
-        group -= MOMENT_GROUPS;
-    return group;
-}
-
-/* Blocks that ended so long ago that a round and a half of the ring was given out since. */
-static size_t count_too_old(struct tbed_reader *reader, const struct shared_counts *shared, uint32_t thread,
-                            uint64_t given, uint64_t ring_page_count)
-{
-    uint32_t stream = stream_of_worker(reader, thread);
-    size_t first, block_count, too_old = 0;
-    struct tbed_cursor *cursor;
-    struct tbed_event last = {0}, event;
-    assert_int_equal(tbed_cursor_open(reader, stream, &cursor), TBED_OK);
-    bool has_event = tbed_cursor_next(cursor, &event) == TBED_OK;
-    tbed_stream_blocks(reader, stream, &first, &block_count);
-    for (size_t i = first + 1; i < first + block_count; i++) {
-        struct tbed_block next;
-        assert_int_equal(tbed_event_block_get(reader, i, &next), TBED_OK);
-        for (; has_event && event.tick < next.first_tick;
-             has_event = tbed_cursor_next(cursor, &event) == TBED_OK)
-            last = event;
-        uint64_t after = last.id < NUMBERS ? last.id + MOMENT_GROUPS + 1 : 0;
-        too_old += after < shared->counts[thread] &&
-                   given_before(shared, thread, after) + ring_page_count * 3 / 2 < given;
-    }
-    tbed_cursor_close(cursor);
-    return too_old;
-}
-
-/*
- * Of each thread the last event before the kill is there, and everything that it recorded since half of the ring was
- * given out. What ended more than a round and a half ago is gone; but for pages that were held when their turn came:
- * by a thread that was held up while it sealed one, or took one; or because they waited for the helper.
- */
-static void check_killed(const char *path, const struct shared_counts *shared, uint64_t ring_nbytes,
-                         bool has_helper)
+static void check_killed(const char *path, const struct shared_counts *shared, uint64_t ring_nbytes)
 {
     struct tbed_reader *reader = test_reader_open(path, false);
-    uint64_t all = 0, too_old = 0, ring_page_count = ring_nbytes / PAGE_NBYTES, given = *given_of(path);
+    uint64_t all = 0, kept = ring_nbytes / PAGE_NBYTES / 2 / THREADS * (PAGE_EVENTS - 4);
     for (uint32_t i = 0; i < THREADS; i++) {
         struct follower follower;
         check_stream(reader, i, &follower);
@@ -572,13 +499,11 @@ static void check_killed(const char *path, const struct shared_counts *shared, u
             shared->counts[i]; /* groups that were complete before the kill: at most one more was begun */
         assert_true(follower.last_id >= told - 1 && follower.last_id <= told + 1);
         assert_true(follower.last_id != told - 1 || follower.last_type == TBED_EVENT_END);
-        uint64_t young = told - first_young_group(shared, i, given, ring_page_count / 2);
-        assert_in_range(follower.run_count, GROUP_EVENTS * young, UINT64_MAX);
+        assert_in_range(follower.run_count, kept < GROUP_EVENTS * told ? kept : GROUP_EVENTS * told,
+                        UINT64_MAX);
         all += follower.event_count;
-        too_old += count_too_old(reader, shared, i, given, ring_page_count);
     }
     assert_true(all <= ring_nbytes / 8);
-    assert_in_range(too_old, 0, 2 * THREADS + (has_helper ? ring_page_count / 8 : 0));
     tbed_reader_close(reader);
 }
 
@@ -604,7 +529,7 @@ static void killed_recorders_leave_whole_files(void **state)
         usleep((useconds_t)(random() % (is_long() ? 400000 : 50000)));
         kill(child, SIGKILL);
         waitpid(child, NULL, 0);
-        check_killed(path, shared, ring_nbytes, !no_helper);
+        check_killed(path, shared, ring_nbytes);
         assert_int_equal(tbed_trace_seal(path, NULL), TBED_OK);
         tbed_reader_close(test_reader_open(path, true));
     }
