@@ -40,11 +40,11 @@ class Trace:
         add_stacks, decoder.add_stacks = decoder.add_stacks, self.add_stacks
         self.add = add_stacks
         data = decoder.load(path)
-        self.trace = decoder.Trace(data, decoder.read_header(data), self.tell)
+        self.trace = decoder.open_trace(data, self.tell)
         lines = list(decoder.list_trace(self.trace))
         decoder.add_stacks = add_stacks
         self.events = [line for line in lines if line.get("type") in ("alloc", "free", "realloc", "instant")]
-        blocks = [block for block in decoder.find_blocks(decoder.Trace(data, decoder.read_header(data), self.tell),
+        blocks = [block for block in decoder.find_blocks(decoder.open_trace(data, self.tell),
                                                          len(data) // self.trace.page_size)
                   if block.kind == decoder.EVENTS]
         self.first = min((block.first_tick for block in blocks), default=0)

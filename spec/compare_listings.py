@@ -21,7 +21,7 @@ def listed_by_decoder(path):
     """Returns the lines as objects, or None if the file is refused."""
     try:
         data = decoder.load(path)
-        trace = decoder.Trace(data, decoder.read_header(data), lambda *where, **more: None)
+        trace = decoder.open_trace(data, lambda *where, **more: None)
     except (decoder.Damage, OSError):
         return None
     return list(decoder.list_trace(trace))

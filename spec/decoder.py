@@ -19,19 +19,15 @@ import struct
 import sys
 from collections import namedtuple
 
-from decoder_directory import (BLOCK, CELLS, ENDED, EVENTS, RECORDS, STRINGS, check_directory, directory_page, directory_pages,
-                               entry_agrees, entry_is_valid, entry_of_page, is_being_taken, is_begun)
+from decoder_file import (BLOCK, CELLS, ENDED, EVENTS, ID_MAX, INVALID, METADATA, RECORDS, RESERVED_END, STRINGS,
+                          STRING_SPACE, Damage, check_directory, directory_page, directory_pages, entry_agrees,
+                          entry_is_valid, entry_of_page, find_copy, is_being_taken, is_begun, is_zero, need, read_fixed,
+                          read_header, u32, u64)
 from xxh3 import xxh3_64
 
 M32, M64 = 2 ** 32 - 1, 2 ** 64 - 1
-RESERVED_END = METADATA = STRING_SPACE = 0x20000000
-INVALID = 0x20000001
-ID_MAX = 0x3FFFFFFF
 DEPTH_MAX, COMPONENTS_MAX, TEXT_MAX = 64, 2 ** 20, 2 ** 24
 
-HEADER = struct.Struct("<8sIIQQQIIIIIIQQqQ16sI132s")
-Header = namedtuple("Header", "magic version page_size compatible incompatible file_id reserved_max metadata id_max "
-                    "ring clock size ticks_per_second anchor_ticks realtime monotonic unit resolution zeros")
 Unit = namedtuple("Unit", "first kind shift name file line base")
 
 # EXTENDED type: TYPE in the listing, the fixed words, the meaning of aux. For PAIR see decode_pair().
@@ -54,29 +50,8 @@ COUNTED = {UNIT: (36, 1, ""), LINES: (12, 8, ".."), BIND_LIST: (8, 8, "ii"), STA
            FRAMES: (12, 16, "ii.0")}
 
 
-class Damage(Exception):
-    """A check of section 12 failed; the argument is the check's name."""
-
-
-def need(holds, name):
-    if not holds:
-        raise Damage(name)
-
-
-def u32(data, at):
-    return struct.unpack_from("<I", data, at)[0]
-
-
-def u64(data, at):
-    return struct.unpack_from("<Q", data, at)[0]
-
-
 def padded(nbytes):
     return (nbytes + 7) // 8 * 8
-
-
-def is_zero(data, begin, end):
-    return data.count(0, begin, end) == end - begin
 
 
 # The handler "replace" would turn several bytes into one U+FFFD.
@@ -104,20 +79,21 @@ class RangeMap:
 
 
 class Trace:
-    """A file with a valid header, and everything that has been found in it."""
+    """A file with a valid header, or a copy of it, and everything that has been found in it."""
 
-    def __init__(self, data, header, tell):
-        self.data, self.header, self.tell = data, header, tell
-        self.page_size = header.page_size
+    def __init__(self, data, fixed, is_copy, tell):
+        self.data, self.header, self.tell = data, read_fixed(fixed), tell
+        self.page_size, self.fixed = self.header.page_size, fixed[:self.header.size]
         self.shut = data[608:612] == b"shut"
-        self.next_stream, self.next_ordinal = u64(data, 576), u64(data, 584)
+        self.has_counters = data[608:612] in (b"open", b"shut") or not is_copy
+        self.next_stream, self.next_ordinal = (u64(data, 576), u64(data, 584)) if self.has_counters else (M64, M64)
         self.seen, self.good = set(), {}  # (kind, stream, sequence) of all blocks; of valid ones, with page and cell
         self.bad_parts = set()  # directory pages that are damaged
         self.strings = {}  # ordinal of a string page -> its string blocks
         self.bindings, self.units = RangeMap(), RangeMap()  # the units, and the stacks
         self.lines, self.frames = {}, {}  # by unit; by id
         self.resolved = {}
-        self.anchors = [(header.anchor_ticks, header.monotonic, header.realtime)]
+        self.anchors = [(self.header.anchor_ticks, self.header.monotonic, self.header.realtime)]
         self.first_tick = None  # of the event blocks
 
 
@@ -131,26 +107,16 @@ def load(path):
         return file.read()
 
 
-def read_header(data):
-    need(data, "EMPTY")
-    need(b"tracebed".startswith(data[:8]), "NOT_A_TRACE")
-    need(len(data) >= 776, "HEADER_CUT")
-    h = Header(*HEADER.unpack_from(data))
-    need(h.version == 1, "VERSION")
-    need(h.incompatible == 0, "FLAGS")
-    need(256 <= h.size <= 448 and h.size % 64 == 0, "HEADER_SIZE")
-    need(u64(data, h.size - 8) == xxh3_64(data[:h.size - 8]), "HEADER_CHECKSUM")
-    need(h.page_size in [1 << shift for shift in range(12, 21)], "PAGE_SIZE")
-    need((h.reserved_max, h.metadata, h.id_max) == (RESERVED_END - 1, METADATA, ID_MAX), "ID_SPACE")
-    need(1 <= h.clock <= 4, "CLOCK")
-    need(h.ticks_per_second == 0 if h.clock == 4 else 1000 <= h.ticks_per_second <= 10 ** 12, "CLOCK")
-    need(h.resolution <= (0 if h.clock == 4 else 10 ** 9), "CLOCK")
-    unit = h.unit.rstrip(b"\0")
-    need(all(0x20 <= byte <= 0x7E for byte in unit) and (h.clock == 4 or not unit), "CLOCK")
-    need(h.file_id != 0, "FILE_ID")
-    need(not any(h.zeros), "HEADER_ZERO")
-    need(len(data) >= h.page_size, "HEADER_CUT")
-    return h
+def open_trace(data, tell):
+    try:
+        read_header(data)
+        return Trace(data, data, False, tell)
+    except Damage as damage:
+        copy = find_copy(data)
+        if not copy:
+            raise
+        tell(damage)
+        return Trace(data, copy, True, tell)
 
 
 def closing_checksum(trace, page_count):
@@ -167,6 +133,10 @@ def check_shared(trace):
     page_count = claimed
     if data[608:612] not in (b"open", b"shut"):
         trace.tell("STATE")
+    if not trace.has_counters:
+        page_count = -(-len(data) // size)
+        check_directory(trace, page_count)
+        return page_count
     zeros = ((trace.header.size, 512), (520, 576), (612, 616), (624, 640), (712, 768), (776, 1024))
     if not all(is_zero(data, begin, end) for begin, end in zeros):
         trace.tell("SHARED_ZERO")
@@ -789,7 +759,7 @@ def main():
 
     try:
         data = load(path)
-        trace = Trace(data, read_header(data), tell)
+        trace = open_trace(data, tell)
     except (Damage, OSError) as refused:
         tell(getattr(refused, "strerror", None) or refused)
         return 2

@@ -20,8 +20,8 @@ import subprocess
 import sys
 import tempfile
 
-from decoder import Trace, list_trace, name_of, read_header, split_components, u32
-from decoder_directory import BEGUN, BLOCK, CELLS, ENTRY, EVENTS, RECORDS, STRINGS
+from decoder import list_trace, name_of, open_trace, split_components
+from decoder_file import BEGUN, BLOCK, CELLS, ENTRY, EVENTS, RECORDS, STRINGS, read_header, u32
 from xxh3 import xxh3_64
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -69,7 +69,7 @@ def trace_of(*pages):
     header = (EXAMPLES["header"].ljust(512, b"\0") + shared).ljust(1024 + 64, b"\0")
     pages = [header + b"".join(map(entry_of, pages)), *pages]
     data = b"".join(page.ljust(PAGE_SIZE, b"\0") for page in pages)
-    return Trace(data, read_header(data), fail)
+    return open_trace(data, fail)
 
 
 def strings():

@@ -33,7 +33,7 @@ def read(name):
 
     try:
         data = decoder.load(os.path.join(GOLDEN, name + ".tbed"))
-        trace = decoder.Trace(data, decoder.read_header(data), tell)
+        trace = decoder.open_trace(data, tell)
     except decoder.Damage as refused:
         return [str(refused)], (0, 0, 0)
     lines = list(decoder.list_trace(trace))
@@ -55,7 +55,7 @@ def expected_times():
 
 def read_times(name):
     data = decoder.load(os.path.join(GOLDEN, name + ".tbed"))
-    return list(decoder.list_times(decoder.Trace(data, decoder.read_header(data), lambda *_, **__: None)))
+    return list(decoder.list_times(decoder.open_trace(data, lambda *_, **__: None)))
 
 
 def main():

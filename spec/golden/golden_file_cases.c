@@ -6,6 +6,9 @@
 #include "fuzz/support/mend.h"
 #include "spec/golden/golden_invalid.h"
 
+/* Only the header page is damaged, and not the copy in the cells page. */
+#define GOLDEN_BY_COPY 0, 0, 0
+
 #define HEADER(field, nbytes, value) .changes = {{IN_HEADER(field), nbytes, value}}
 
 static void cut(struct golden_file *file, size_t nbytes)
@@ -31,6 +34,11 @@ static void cut_in_fields(struct golden_file *file)
 static void cut_in_page(struct golden_file *file)
 {
     cut(file, GOLDEN_PAGE_NBYTES - 1);
+}
+
+static void lose_header_page(struct golden_file *file)
+{
+    memset(file->bytes, 0, GOLDEN_PAGE_NBYTES);
 }
 
 static void write_text(struct golden_file *file)
@@ -80,9 +88,13 @@ const struct golden_case golden_file_cases[] = {
     {"FLAGS", "FLAGS@24", GOLDEN_ALL_LOST, HEADER(incompatible_flags, 8, 1)},
     {"HEADER_CHECKSUM", "HEADER_CHECKSUM@248", GOLDEN_ALL_LOST, HEADER(file_id, 1, 1),
      .kept_sums = MEND_HEADER},
-    {"PAGE_SIZE", "PAGE_SIZE@12", GOLDEN_ALL_LOST, HEADER(page_nbytes, 4, 2048)},
-    {"PAGE_SIZE-odd", "PAGE_SIZE@12", GOLDEN_ALL_LOST, HEADER(page_nbytes, 4, 4097)},
-    {"PAGE_SIZE-large", "PAGE_SIZE@12", GOLDEN_ALL_LOST, HEADER(page_nbytes, 4, 1 << 21)},
+    {"HEADER_CHECKSUM-copy", "HEADER_CHECKSUM@248", GOLDEN_BY_COPY, HEADER(file_id, 1, 1),
+     .kept_sums = MEND_HEADER | MEND_DIRECTORY},
+    {"NOT_A_TRACE-copy", "NOT_A_TRACE@0,STATE@608", GOLDEN_BY_COPY, .edit = lose_header_page,
+     .kept_sums = MEND_ALL},
+    {"PAGE_SIZE", "PAGE_SIZE@12", GOLDEN_BY_COPY, HEADER(page_nbytes, 4, 2048)},
+    {"PAGE_SIZE-odd", "PAGE_SIZE@12", GOLDEN_BY_COPY, HEADER(page_nbytes, 4, 4097)},
+    {"PAGE_SIZE-large", "PAGE_SIZE@12", GOLDEN_BY_COPY, HEADER(page_nbytes, 4, 1 << 21)},
     {"ID_SPACE-reserved", "ID_SPACE@40", GOLDEN_ALL_LOST, HEADER(max_reserved_id, 4, 0x1FFFFFFE)},
     {"ID_SPACE", "ID_SPACE@40", GOLDEN_ALL_LOST, HEADER(metadata_id, 4, 0x20000001)},
     {"ID_SPACE-highest", "ID_SPACE@40", GOLDEN_ALL_LOST, HEADER(max_id, 4, 0x7FFFFFFF)},

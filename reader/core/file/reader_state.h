@@ -24,6 +24,7 @@ struct tbed_reader {
     struct tbed_map map;
     struct tbed_header_fields header;
     uint64_t fixed[TBED_HEADER_COPY_NBYTES / 8]; /* what copies of the header should have */
+    bool has_copy;                               /* of the header, which is damaged */
     bool has_counters;                           /* the counters in the header page can be believed */
     bool believes_entries; /* a block whose entry is sealed is looked at when it is read */
     bool skip_hashes;

@@ -71,7 +71,7 @@ void tbed_reader_info_sized(const struct tbed_reader *reader, struct tbed_trace_
         .file_id = reader->header.file_id,
         .ring_page_count = reader->header.ring_page_count,
         .shut = reader->shut,
-        .writer_count = tbed_word_load(&header->writer_count),
+        .writer_count = reader->has_counters ? tbed_word_load(&header->writer_count) : 0,
         .clock = reader->header.clock,
         .ticks_per_second = reader->header.ticks_per_second,
         .event_block_count = reader->index.lists[TBED_BLOCK_EVENTS].count,
@@ -96,7 +96,7 @@ void tbed_reader_info_sized(const struct tbed_reader *reader, struct tbed_trace_
     for (size_t i = 0; i < reader->metadata->stacks.count; i++)
         info.stack_count += stacks[i].count;
     memcpy(info.clock_unit, reader->header.clock_unit, sizeof info.clock_unit);
-    for (size_t i = 0; i < TBED_DROP_CAUSE_COUNT; i++)
+    for (size_t i = 0; i < TBED_DROP_CAUSE_COUNT && reader->has_counters; i++)
         info.drops[i] = tbed_word_load(&header->drops[i]);
     for (enum tbed_block_kind kind = TBED_BLOCK_EVENTS; kind <= TBED_BLOCK_RECORDS; kind++)
         count_unsealed(reader, kind, &info);

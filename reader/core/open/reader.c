@@ -9,11 +9,11 @@
 #include "reader/core/file/directory_read.h"
 #include "reader/core/names/id_info.h"
 #include "reader/core/names/name_cache.h"
+#include "reader/core/open/header_find.h"
 #include "reader/core/records/metadata.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static enum tbed_status fail(struct tbed_error *error, enum tbed_status status, int system_errno)
@@ -74,22 +74,31 @@ static bool check_closing(const struct tbed_reader *reader, bool directory_is_in
     return matches;
 }
 
+static bool state_is_known(const struct tbed_reader *reader)
+{
+    uint32_t state = tbed_word32_load(&tbed_reader_header(reader)->state);
+    return state == TBED_STATE_OPEN || state == TBED_STATE_SHUT;
+}
+
 static void check_state(const struct tbed_reader *reader)
 {
     uint32_t state = tbed_word32_load(&tbed_reader_header(reader)->state);
-    if (state != TBED_STATE_OPEN && state != TBED_STATE_SHUT)
+    if (!state_is_known(reader))
         tbed_damage_tell_file(reader, TBED_ERR_STATE, offsetof(struct tbed_disk_header, state), state);
 }
 
-/* The number of pages claimed or, if that is impossible, the number of pages in the file. */
+/* The number of pages claimed or, if that is unknown or impossible, the number of pages in the file. */
 static uint64_t page_count_get(const struct tbed_reader *reader)
 {
     uint64_t claimed = tbed_word_load(&tbed_reader_header(reader)->page_count);
+    uint64_t in_file = (reader->map.nbytes + reader->header.page_nbytes - 1) / reader->header.page_nbytes;
+    if (!reader->has_counters)
+        return in_file;
     if (claimed >= (uint64_t)reader->header.ring_page_count + 1 && claimed <= UINT32_MAX)
         return claimed;
     tbed_damage_tell_file(reader, TBED_ERR_PAGE_COUNT, offsetof(struct tbed_disk_header, page_count),
                           claimed);
-    return (reader->map.nbytes + reader->header.page_nbytes - 1) / reader->header.page_nbytes;
+    return in_file;
 }
 
 /* ---- Refreshing: at open, and on request ---- */
@@ -100,6 +109,8 @@ static uint64_t page_count_get(const struct tbed_reader *reader)
  */
 static enum tbed_status look_at_header(struct tbed_reader *reader, struct tbed_error *error)
 {
+    /* If the fields before them are damaged, the shared ones are only believed if the state among them makes sense. */
+    reader->has_counters = !reader->has_copy || state_is_known(reader);
     uint64_t page_count = page_count_get(reader);
     enum tbed_status status = tbed_map_refresh(&reader->map, error);
     if (status != TBED_OK)
@@ -109,7 +120,8 @@ static enum tbed_status look_at_header(struct tbed_reader *reader, struct tbed_e
     reader->page_count = page_count;
     reader->shut = state_is_shut(reader);
     check_state(reader);
-    check_shared_zeros(reader);
+    if (reader->has_counters)
+        check_shared_zeros(reader);
     bool directory_is_intact = tbed_directory_check(reader, reader->page_count);
     reader->believes_entries = !reader->shut || check_closing(reader, directory_is_intact);
     return TBED_OK;
@@ -188,12 +200,9 @@ static enum tbed_status open_map(struct tbed_map *map, const struct tbed_reader_
     reader->damage = damage;
     reader->names = names;
     reader->skip_hashes = options->skip_hashes;
-    enum tbed_status status = tbed_header_check(map->bytes, map->nbytes, &reader->header, error);
-    if (status == TBED_OK) {
-        memcpy(reader->fixed, map->bytes, reader->header.fixed_nbytes);
-        reader->has_counters = true;
+    enum tbed_status status = tbed_header_find(reader, error);
+    if (status == TBED_OK)
         status = look(reader, error);
-    }
     if (status != TBED_OK)
         tbed_reader_close(reader);
     else

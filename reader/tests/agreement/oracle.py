@@ -186,7 +186,7 @@ def id_label(trace, id):
 def read_trace(path):
     facts = Facts()
     data = decoder.load(path)
-    trace = decoder.Trace(data, decoder.read_header(data), lambda *damage, **where: None)
+    trace = decoder.open_trace(data, lambda *damage, **where: None)
     blocks = list(decoder.find_blocks(trace, decoder.check_shared(trace)))
     records = [block for block in blocks if block.kind == decoder.RECORDS]
     list(decoder.walk(trace, records, decoder.read_record, "RECORD_LENGTH"))

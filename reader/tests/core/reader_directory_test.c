@@ -303,6 +303,81 @@ static void directory_page_of_another_place_is_not_believed(void **state)
     trace_free(&trace);
 }
 
+/* ---- The header page ---- */
+
+/* A cells page, which has a copy of the header, and events. */
+static struct trace copied_make(bool is_shut)
+{
+    struct trace trace = trace_make(3);
+    trace_cells_page(&trace, 1, 9, 0, 0);
+    struct trace_block block = trace_block_begin(&trace, 2, TBED_BLOCK_EVENTS, 7, 0);
+    trace_event(&block, TBED_TAG_INSTANT, 42, 10);
+    trace_seal(&block);
+    if (is_shut)
+        trace_shut(&trace);
+    trace.keeps_directory = true;
+    return trace;
+}
+
+static void any_bit_of_the_header_may_be_wrong(void **state)
+{
+    struct trace trace = copied_make(true);
+    (void)state;
+    for (size_t bit = 0; bit < 8 * TBED_HEADER_FIXED_NBYTES; bit++) {
+        trace.bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        struct tbed_reader *reader = trace_open(&trace);
+        tbed_reader_verify(reader);
+        assert_int_equal(tbed_damage_count(reader), 1);
+        assert_int_equal(trace_events(reader, 7, NULL, 0), 1);
+        tbed_reader_close(reader);
+        trace.bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+    trace_free(&trace);
+}
+
+static void expect_without_header(struct trace *trace, size_t event_count)
+{
+    struct tbed_trace_info info;
+    struct tbed_damage damage;
+    memset(trace->bytes, 0, PAGE_NBYTES);
+    struct tbed_reader *reader = trace_open(trace);
+    tbed_reader_verify(reader);
+    assert_int_equal(tbed_damage_count(reader), 2);
+    assert_true(tbed_damage_get(reader, 0, &damage));
+    assert_int_equal(damage.status, TBED_ERR_NOT_A_TRACE);
+    assert_true(tbed_damage_get(reader, 1, &damage));
+    assert_int_equal(damage.status, TBED_ERR_STATE);
+    tbed_reader_info(reader, &info);
+    assert_int_equal(info.page_count, trace->nbytes / PAGE_NBYTES);
+    assert_int_equal(trace_events(reader, 7, NULL, 0), event_count);
+    tbed_reader_close(reader);
+    trace_free(trace);
+}
+
+static void trace_without_a_header_page_is_read_by_a_cells_page(void **state)
+{
+    struct trace trace = copied_make(true);
+    (void)state;
+    expect_without_header(&trace, 1);
+}
+
+static void trace_without_a_header_page_is_read_by_a_directory_page(void **state)
+{
+    struct trace trace = blocks_make(40, false);
+    (void)state;
+    expect_without_header(&trace, 80);
+}
+
+static void header_that_has_no_copy_is_refused(void **state)
+{
+    struct trace trace = copied_make(true);
+    (void)state;
+    page_at(&trace, 1)[100] ^= 1; /* in the copy */
+    trace.bytes[70] ^= 1;
+    assert_int_equal(trace_open_status(trace.bytes, trace.nbytes), TBED_ERR_HEADER_CHECKSUM);
+    trace_free(&trace);
+}
+
 /* ---- Sparse files ---- */
 
 /* The trace at the start of a file of 1 TiB, all of which was claimed; it must be on disk only where it has data. */
@@ -371,6 +446,10 @@ int main(void)
         cmocka_unit_test(swapped_entries_of_a_killed_trace_are_reported),
         cmocka_unit_test(directory_page_that_is_gone_costs_no_block),
         cmocka_unit_test(directory_page_of_another_place_is_not_believed),
+        cmocka_unit_test(any_bit_of_the_header_may_be_wrong),
+        cmocka_unit_test(trace_without_a_header_page_is_read_by_a_cells_page),
+        cmocka_unit_test(trace_without_a_header_page_is_read_by_a_directory_page),
+        cmocka_unit_test(header_that_has_no_copy_is_refused),
         cmocka_unit_test(killed_trace_is_read_where_it_has_data),
         cmocka_unit_test(closed_trace_is_read_where_it_has_data),
     };

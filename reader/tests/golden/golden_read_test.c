@@ -160,6 +160,7 @@ static const struct {
 } with_two_checks[] = {
     {"invalid/BLOCK_CUT-shut", "FILE_SIZE"},
     {"invalid/BLOCK_TWICE-stack", "EVENT_STACK"},
+    {"invalid/NOT_A_TRACE-copy", "STATE"},
 };
 
 static const char *also_broken(const char *name)

@@ -230,7 +230,16 @@ static void verify_takes_a_bad_header_for_damage(void **state)
     (void)state;
     spoil(path, 72);
     EXPECT(1, "page 0, cell 0: HEADER_CHECKSUM: ", "", "verify", path);
+    EXPECT(1, "  load\n", "the header's checksum does not match", "dump", path); /* a cells page has a copy */
+}
+
+static void header_without_a_copy_needs_recovery(void **state)
+{
+    const char *path = "spec/golden/invalid/HEADER_CHECKSUM.tbed";
+    (void)state;
+    EXPECT(1, "page 0, cell 0: HEADER_CHECKSUM: ", "", "verify", path);
     EXPECT(2, "", "the header's checksum does not match", "info", path);
+    EXPECT(2, "", "tracebed recover", "info", path);
 }
 
 static void verify_tells_a_foreign_file_from_a_damaged_one(void **state)
@@ -377,6 +386,7 @@ int main(void)
         cmocka_unit_test(verify_finds_an_unclosed_trace_undamaged),
         cmocka_unit_test(verify_names_the_place_of_damage),
         cmocka_unit_test(verify_takes_a_bad_header_for_damage),
+        cmocka_unit_test(header_without_a_copy_needs_recovery),
         cmocka_unit_test(verify_tells_a_foreign_file_from_a_damaged_one),
         cmocka_unit_test(verify_of_several_files_gives_the_worst),
         cmocka_unit_test(a_ring_is_read_while_it_is_written_and_after_a_kill),

@@ -200,6 +200,16 @@ void tool_complain_open(const char *path, const struct tbed_error *error)
     case TBED_ERR_FLAGS:
         tool_hint("It was written by a newer version of tracebed than this one (%s).", TBED_VERSION_STRING);
         break;
+    case TBED_ERR_HEADER_CHECKSUM:
+    case TBED_ERR_HEADER_SIZE:
+    case TBED_ERR_PAGE_SIZE:
+    case TBED_ERR_ID_SPACE:
+    case TBED_ERR_CLOCK:
+    case TBED_ERR_FILE_ID:
+    case TBED_ERR_HEADER_ZERO:
+        tool_hint("No intact copy of its header was found. 'tracebed recover FILE -o NEW' saves what can be "
+                  "saved.");
+        break;
     case TBED_ERR_EMPTY:
         tool_hint("Its writer ended before it stored anything, or copying the file failed.");
         break;

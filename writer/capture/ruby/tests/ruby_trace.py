@@ -21,7 +21,7 @@ Unit = collections.namedtuple("Unit", "first_id id_count name path first_line pc
 class RubyTrace:
     def __init__(self, path):
         data = decoder.load(path)
-        self.trace = decoder.Trace(data, decoder.read_header(data), lambda *_, **__: None)
+        self.trace = decoder.open_trace(data, lambda *_, **__: None)
         self.trace.shut = False
         self.blocks = list(self.find_blocks())
         units, lines = self.read_records()

@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""The independent decoder's part for the directory: sections 3.3 and 4.3 of spec/format.md."""
+"""The independent decoder's part for the header page and the directory: sections 3 and 4.3 of spec/format.md."""
 import struct
 from collections import namedtuple
 
 from xxh3 import xxh3_64
 
 M32 = 2 ** 32 - 1
+RESERVED_END = METADATA = STRING_SPACE = 0x20000000
+INVALID = 0x20000001
+ID_MAX = 0x3FFFFFFF
+HEADER = struct.Struct("<8sIIQQQIIIIIIQQqQ16sI132s")
+Header = namedtuple("Header", "magic version page_size compatible incompatible file_id reserved_max metadata id_max "
+                    "ring clock size ticks_per_second anchor_ticks realtime monotonic unit resolution zeros")
 EVENTS, STRINGS, RECORDS, CELLS, DIRECTORY = 1, 2, 3, 4, 5
 BLOCK = struct.Struct("<BBHIQIIIIQIIQQ")
 FREE, CLAIMED, BEGUN, ENDED, SEALED = range(5)
@@ -13,6 +19,71 @@ NEW, TAKEN, HELD, RELEASED = range(4)
 ENTRY = struct.Struct("<BBHIIIIIQQQIIII")
 Entry = namedtuple("Entry", "state kind cells sequence generation process stream used first_tick last_tick begin_tick "
                    "depth age checksum check")
+
+
+class Damage(Exception):
+    """A check of section 12 failed; the argument is the check's name."""
+
+
+def need(holds, name):
+    if not holds:
+        raise Damage(name)
+
+
+def u32(data, at):
+    return struct.unpack_from("<I", data, at)[0]
+
+
+def u64(data, at):
+    return struct.unpack_from("<Q", data, at)[0]
+
+
+def is_zero(data, begin, end):
+    return data.count(0, begin, end) == end - begin
+
+
+def read_fixed(data):
+    """Reads the fields that never change, of a header page or a copy of its first 448 bytes."""
+    h = Header(*HEADER.unpack_from(data))
+    need(h.version == 1, "VERSION")
+    need(h.incompatible == 0, "FLAGS")
+    need(256 <= h.size <= 448 and h.size % 64 == 0, "HEADER_SIZE")
+    need(u64(data, h.size - 8) == xxh3_64(data[:h.size - 8]), "HEADER_CHECKSUM")
+    need(h.page_size in [1 << shift for shift in range(12, 21)], "PAGE_SIZE")
+    need((h.reserved_max, h.metadata, h.id_max) == (RESERVED_END - 1, METADATA, ID_MAX), "ID_SPACE")
+    need(1 <= h.clock <= 4, "CLOCK")
+    need(h.ticks_per_second == 0 if h.clock == 4 else 1000 <= h.ticks_per_second <= 10 ** 12, "CLOCK")
+    need(h.resolution <= (0 if h.clock == 4 else 10 ** 9), "CLOCK")
+    unit = h.unit.rstrip(b"\0")
+    need(all(0x20 <= byte <= 0x7E for byte in unit) and (h.clock == 4 or not unit), "CLOCK")
+    need(h.file_id != 0, "FILE_ID")
+    need(not any(h.zeros), "HEADER_ZERO")
+    return h
+
+
+def read_header(data):
+    need(data, "EMPTY")
+    need(b"tracebed".startswith(data[:8]), "NOT_A_TRACE")
+    need(len(data) >= 776, "HEADER_CUT")
+    header = read_fixed(data)
+    need(len(data) >= header.page_size, "HEADER_CUT")
+    return header
+
+
+def find_copy(data):
+    """Returns the first intact copy of the header page's first 448 bytes, or None."""
+    for start in range(4096, len(data) - 511, 4096):
+        kind, _, cell, page, file_id, *_, used, _, checksum = BLOCK.unpack_from(data, start)
+        seed = xxh3_64(data[start:start + 56])
+        if kind in (CELLS, DIRECTORY) and (cell, used) == (0, 512) and \
+                data[start + 64:start + 72] == b"tracebed" and checksum == xxh3_64(data[start + 64:start + 512], seed):
+            try:
+                header = read_fixed(data[start + 64:start + 512])
+            except Damage:
+                continue
+            if header.file_id == file_id and page * header.page_size == start:
+                return data[start + 64:start + 512]
+    return None
 
 
 def entry_counts(size):
@@ -35,7 +106,7 @@ def is_intact(trace, page):
     """Whether a directory page is in the file and starts as it must."""
     size, start = trace.page_size, page * trace.page_size
     first, following = entry_counts(size)
-    fixed = trace.data[:trace.header.size].ljust(448, b"\0")
+    fixed = trace.fixed.ljust(448, b"\0")
     header = BLOCK.pack(DIRECTORY, size.bit_length() - 1, 0, page, trace.header.file_id, 0, (page - first) // (following + 1),
                         0, 0, 0, 0, 512, 0, 0)
     checksum = xxh3_64(fixed, xxh3_64(header[:56]))
@@ -59,14 +130,15 @@ def load_entry(trace, page):
 
 def is_being_taken(trace, page):
     """Whether the mark of a page says that it has no block, or none yet (section 10)."""
-    in_live_ring = page <= trace.header.ring and not trace.shut
+    in_live_ring = page <= trace.header.ring and not trace.shut and trace.has_counters
     return in_live_ring and load_entry(trace, page).generation % 4 not in (HELD, RELEASED)
 
 
 def entry_of_page(trace, page):
     """Returns the entry of a page, or None if it has none, or if the part of the directory with it is damaged."""
     part = directory_page(trace.page_size, page)
-    if part == page or part in trace.bad_parts or is_being_taken(trace, page):
+    is_lost = part in trace.bad_parts or part == 0 and not trace.has_counters
+    if part == page or is_lost or is_being_taken(trace, page):
         return None
     return load_entry(trace, page)
 
