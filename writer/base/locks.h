@@ -9,7 +9,7 @@
  *
  *     session lock    starting and stopping the process's writer; its threads and categories (writer/session)
  *     fork_lock       a forked child joining the trace, on its first use of the writer
- *     rotate_lock     one rotation or close at a time; keeps a snapshot's descriptor from changing
+ *     rotate_lock     one rotation, sync or close at a time; keeps a snapshot's descriptor from changing
  *     pause_lock      held during a rotation; recorders that need a page wait at it, holding no other lock
  *     state_lock      strings, records, cells, interned texts, stacks, the list of recorders
  *     grow_lock       the size of the file; held across fallocate()

@@ -34,6 +34,8 @@ struct tbed_hooks {
      * it is too old; UINT64_MAX: it never is.
      */
     uint64_t (*rotate_if_due)(struct tbed_file *file, struct tbed_recorder *recorder);
+    /* Called by the helper. Returns how long until the file is to be synced again; UINT64_MAX: it never is. */
+    uint64_t (*sync_if_due)(struct tbed_file *file);
     /* Called by the handler of SIGBUS when the file has been lost: every recorder's next event asks for room. */
     void (*stop_recorders)(struct tbed_file *file);
 };
@@ -67,6 +69,7 @@ struct tbed_drops {
 struct tbed_helper_link {
     bool is_running;
     bool is_asleep;
+    bool is_wanted_soon;      /* set before: it has work as soon as a page is claimed */
     uint32_t wake;            /* futex */
     uint64_t populated_pages; /* pages below this were faulted in; 0: none, or all were given back */
     uint64_t ahead_nbytes;    /* the lead that the helper keeps */

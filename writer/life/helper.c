@@ -1,6 +1,6 @@
 /*
- * The helper thread: allocates the disk, faults in pages ahead of the recorders, and seals the pages that they have
- * filled.
+ * The helper thread: allocates the disk, faults in pages ahead of the recorders, seals the pages that they have filled,
+ * and syncs the file if that is wanted.
  *
  * It sleeps until a recorder claims a page beyond the low-water mark. Its lead is what the program uses up in a
  * certain time, at its most recent rate; that time grows when the recorders overtake the helper. When no page has been
@@ -106,13 +106,16 @@ static bool populate_step(struct tbed_helper *helper)
     return true;
 }
 
+/* Only if pages have been claimed: a program that records nothing needs no anchors, and would have them synced. */
 static void anchor_now_and_then(struct tbed_helper *helper)
 {
     struct tbed_file *file = &helper->store->file;
     uint64_t now_ns = tbed_monotonic_ns();
-    if (now_ns - helper->thread.last_anchor_ns < ANCHOR_INTERVAL_NS)
+    uint32_t claims = __atomic_load_n(&file->process.claimed_pages, __ATOMIC_RELAXED);
+    if (now_ns - helper->thread.last_anchor_ns < ANCHOR_INTERVAL_NS || claims == helper->thread.anchor_claims)
         return;
     helper->thread.last_anchor_ns = now_ns;
+    helper->thread.anchor_claims = claims;
     if (tbed_state_lock(file)) {
         tbed_anchor_append(helper->store);
         tbed_state_unlock(file);
@@ -140,19 +143,38 @@ static void give_back(struct tbed_helper *helper)
     helper->thread.has_memory = false;
 }
 
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* How long until the program has been quiet for long enough; UINT64_MAX: there is no memory to give back. */
+static uint64_t quiet_left_ns(struct tbed_helper *helper)
+{
+    struct tbed_file *file = &helper->store->file;
+    uint64_t now_ns = tbed_monotonic_ns();
+    uint32_t claims = __atomic_load_n(&file->process.claimed_pages, __ATOMIC_RELAXED);
+    if (claims != helper->thread.quiet_claims) {
+        helper->thread.quiet_claims = claims;
+        helper->thread.quiet_ns = now_ns;
+    }
+    if (!helper->thread.has_memory)
+        return UINT64_MAX;
+    uint64_t quiet_ns = now_ns - helper->thread.quiet_ns;
+    return quiet_ns < QUIET_NS ? QUIET_NS - quiet_ns : 0;
+}
+
 /*
- * Sleeps without a timeout if there is nothing to give back and no file that grows too old, so that a quiet program
- * has no thread that wakes up.
+ * Sleeps without a timeout if there is nothing to give back, no file that grows too old and none to be synced, so that a
+ * quiet program has no thread that wakes up.
  */
-static void sleep_until_woken(struct tbed_helper *helper, uint32_t wake, uint64_t rotation_ns)
+static void sleep_until_woken(struct tbed_helper *helper, uint32_t wake, uint64_t longest_ns)
 {
     struct tbed_file *file = &helper->store->file;
     struct tbed_helper_link *link = &file->helper_link;
-    bool waits_for_quiet = helper->thread.has_memory && QUIET_NS <= rotation_ns;
-    uint64_t wait_ns = waits_for_quiet ? QUIET_NS : rotation_ns;
+    uint64_t wait_ns = least(quiet_left_ns(helper), longest_ns);
     struct timespec timeout = {.tv_sec = (time_t)(wait_ns / 1000000000u),
                                .tv_nsec = (long)(wait_ns % 1000000000u)};
-    helper->thread.quiet_claims = __atomic_load_n(&file->process.claimed_pages, __ATOMIC_RELAXED);
     __atomic_store_n(&link->is_asleep, true, __ATOMIC_SEQ_CST);
     long result = syscall(SYS_futex, &link->wake, FUTEX_WAIT_PRIVATE, wake,
                           wait_ns != UINT64_MAX ? &timeout : NULL, NULL, 0);
@@ -160,8 +182,7 @@ static void sleep_until_woken(struct tbed_helper *helper, uint32_t wake, uint64_
     __atomic_store_n(&link->is_asleep, false, __ATOMIC_SEQ_CST);
     if (!has_timed_out)
         helper->thread.has_memory = true;
-    else if (waits_for_quiet &&
-             helper->thread.quiet_claims == __atomic_load_n(&file->process.claimed_pages, __ATOMIC_RELAXED))
+    else if (quiet_left_ns(helper) == 0)
         give_back(helper);
 }
 
@@ -178,11 +199,12 @@ static void *helper_run(void *argument)
             break;
         tbed_seal_queue_run(file);
         uint64_t rotation_ns = file->hooks->rotate_if_due(file, NULL);
+        uint64_t sync_ns = file->hooks->sync_if_due(file);
         if (helper->thread.has_memory && populate_step(helper))
             continue;
         if (!tbed_is_lost(file))
             anchor_now_and_then(helper);
-        sleep_until_woken(helper, wake, rotation_ns);
+        sleep_until_woken(helper, wake, least(rotation_ns, sync_ns));
     }
     return NULL;
 }
@@ -206,7 +228,7 @@ static void start(struct tbed_helper *helper)
     __atomic_store_n(&link->ahead_nbytes, AHEAD_NBYTES_NEW, __ATOMIC_RELAXED);
     helper->thread.lead_ns = LEAD_NS_MIN;
     helper->thread.has_memory = false;
-    helper->thread.last_anchor_ns = helper->thread.rate_ns = tbed_monotonic_ns();
+    helper->thread.last_anchor_ns = helper->thread.rate_ns = helper->thread.quiet_ns = tbed_monotonic_ns();
     helper->thread.rate_pages = claimed_page_count(file);
     __atomic_store_n(&helper->thread.must_stop, false, __ATOMIC_RELEASE);
     if (is_only_thread()) /* otherwise the helper does it, since it takes a while */

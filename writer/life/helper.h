@@ -21,8 +21,10 @@ struct tbed_helper {
         bool has_memory;              /* there is something to give back */
         uint64_t lead_ns;             /* the time in which the program uses up the lead */
         uint64_t rate_ns, rate_pages; /* when, and at which claim, the rate was measured last */
-        uint32_t quiet_claims;        /* the process's claims when the helper went to sleep */
+        uint32_t quiet_claims;        /* the process's claims at 'quiet_ns' */
+        uint64_t quiet_ns;            /* no page has been claimed since */
         uint64_t last_anchor_ns;
+        uint32_t anchor_claims; /* the process's claims then */
     } thread;
 };
 

@@ -239,7 +239,9 @@ static enum tbed_status rotate(struct tbed_writer *writer, struct tbed_error *er
         return status;
     }
     __atomic_store_n(&rotation->next_ns, now_ns + rotation->interval_ns, __ATOMIC_RELAXED);
+    int sync_fd = writer->syncing.is_used ? tbed_descriptor_copy(old_fd) : -1;
     tbed_file_leave(file, old_fd, rotation->previous_id);
+    tbed_sync_closed_file(writer, sync_fd);
     if (next.is_named)
         tbed_series_keep_newest(writer, old_inode);
     return TBED_OK;

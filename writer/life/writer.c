@@ -64,6 +64,11 @@ static uint64_t rotate_if_due(struct tbed_file *file, struct tbed_recorder *reco
     return tbed_is_lost(file) ? UINT64_MAX : tbed_rotation_left_ns(tbed_writer_of(file));
 }
 
+static uint64_t sync_if_due(struct tbed_file *file)
+{
+    return tbed_sync_if_due(tbed_writer_of(file));
+}
+
 static void stop_recorders(struct tbed_file *file)
 {
     tbed_recorders_interrupt(&tbed_writer_of(file)->recorders);
@@ -73,6 +78,7 @@ static const struct tbed_hooks hooks = {
     .begin_child = begin_child,
     .start_helper = start_helper,
     .rotate_if_due = rotate_if_due,
+    .sync_if_due = sync_if_due,
     .stop_recorders = stop_recorders,
 };
 
@@ -92,6 +98,8 @@ static struct tbed_writer *writer_make(const char *path, int fd, const struct tb
     file->process.given_pid = options->process_pid;
     writer->helper.store = tbed_store_of(writer);
     writer->helper.is_wanted = !options->no_helper && !options->annotate;
+    writer->syncing.interval_ns = options->sync_interval_ns;
+    file->helper_link.is_wanted_soon = options->sync_interval_ns != 0;
     tbed_clock_start(&file->clock, options, &file->fields); /* first: the rate needs some time in between */
     int cancel_state = tbed_cancel_disable();
     if (tbed_options_want_rotation(options) && !tbed_rotation_init(writer, options)) {

@@ -10,10 +10,20 @@
 #include "writer/life/rotation.h"
 #include "writer/record/recorders.h"
 
+/* sync.c; changed under rotate_lock. */
+struct tbed_syncing {
+    uint64_t interval_ns; /* 0: none */
+    uint64_t next_ns;     /* CLOCK_MONOTONIC; used by the helper only */
+    uint64_t named_id;    /* the file whose name is on the disk; 0: none */
+    int failed_errno;     /* of the first failure; atomic; 0: none */
+    bool is_used;
+};
+
 struct tbed_writer {
     struct tbed_recorders recorders; /* first: tbed_recorders_of() */
     struct tbed_helper helper;
     struct tbed_rotation rotation;
+    struct tbed_syncing syncing;
 };
 _Static_assert(offsetof(struct tbed_writer, recorders.store.file) == 0, "tbed_file_of()");
 
@@ -28,5 +38,13 @@ static inline struct tbed_writer *tbed_writer_of(struct tbed_file *file)
 void tbed_process_begin(struct tbed_writer *writer, const char *name, uint32_t forked_from);
 /* As struct tbed_hooks has it. */
 void tbed_process_begin_child(struct tbed_writer *writer);
+
+/* ---- sync.c ---- */
+/* As struct tbed_hooks has it. */
+uint64_t tbed_sync_if_due(struct tbed_writer *writer);
+/* A file of a series that is being closed; 'fd' is a descriptor of it, -1: none. */
+void tbed_sync_closed_file(struct tbed_writer *writer, int fd);
+/* The errno of a sync that failed; 0: none has. */
+int tbed_sync_failure(const struct tbed_writer *writer);
 
 #endif

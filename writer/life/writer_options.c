@@ -7,6 +7,8 @@
 
 #include "writer/base/clock.h"
 
+#define SYNC_INTERVAL_NS_MIN 1000000u
+
 /* A reader refuses files with any other unit. */
 static bool unit_is_allowed(const char *unit)
 {
@@ -45,6 +47,13 @@ static bool rotation_is_allowed(const struct tbed_writer_options *options, const
            options->rotate_keep <= 1000000;
 }
 
+/* The interval is the helper's business. */
+static bool sync_is_allowed(const struct tbed_writer_options *options)
+{
+    return options->sync_interval_ns == 0 ||
+           (options->sync_interval_ns >= SYNC_INTERVAL_NS_MIN && !options->no_helper && !options->annotate);
+}
+
 bool tbed_options_are_allowed(const struct tbed_writer_options *options, const char *path)
 {
     uint32_t page_nbytes = options->page_nbytes;
@@ -58,5 +67,5 @@ bool tbed_options_are_allowed(const struct tbed_writer_options *options, const c
     return has_page_size && has_clock && has_known_clock &&
            options->first_reserved_id <= TBED_ID_MAX_RESERVED && !(options->overwrite && options->join) &&
            (options->join || !options->annotate) && unit_is_allowed(options->user_clock_unit) &&
-           given_is_allowed(options) && rotation_is_allowed(options, path);
+           given_is_allowed(options) && rotation_is_allowed(options, path) && sync_is_allowed(options);
 }

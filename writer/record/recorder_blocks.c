@@ -94,22 +94,29 @@ void tbed_block_hand_over(struct tbed_recorder *recorder, struct tbed_recorder_c
     hand_over(recorder, cold, NULL, true);
 }
 
+static bool must_leave(const struct tbed_recorder_cold *cold)
+{
+    return __atomic_load_n(&cold->must_leave, __ATOMIC_SEQ_CST);
+}
+
 /*
- * The first block of a stream is a cell if the record and all open spans fit, so that a short thread takes 1 KiB instead of 64. Events
- * from elsewhere may come from any number of threads, all open at once: each gets a page only when it has filled as
- * much in cells, so that at most half of the file is empty. Cells use up addresses that strings need, so they get at
- * most half of them.
+ * The first block of a stream is a cell if the record and all open spans fit, so that a short thread takes 1 KiB instead
+ * of 64. So is one after a block that was left for a sync when it had no more than that. Events from elsewhere may come
+ * from any number of threads, all open at once: each gets a page only when it has filled as much in cells, so that at
+ * most half of the file is empty.
  */
 static bool wants_cell(const struct tbed_recorder_cold *cold, size_t needed_nbytes)
 {
     const struct tbed_file *file = tbed_cold_file(cold);
-    uint32_t cell_nbytes = tbed_cell_nbytes(file->page_nbytes), cell_count = 1;
-    uint64_t string_pages_half = ((uint64_t)1 << 31) >> file->page_shift;
-    if (file->clock.is_given && tbed_shared_load(&tbed_shared(file)->next_string_page) < string_pages_half)
-        cell_count = file->page_nbytes / cell_nbytes;
+    uint32_t cell_nbytes = tbed_cell_nbytes(file->page_nbytes);
     uint32_t depth = tbed_stack_depth(tbed_kept_of(cold->recorder));
-    return cold->next_sequence < cell_count && needed_nbytes <= cell_nbytes / 2 &&
-           tbed_block_stored_count(cell_nbytes, depth) == depth;
+    if (needed_nbytes > cell_nbytes / 2 || tbed_block_stored_count(cell_nbytes, depth) != depth)
+        return false;
+    bool is_early = file->clock.is_given && cold->next_sequence < file->page_nbytes / cell_nbytes;
+    bool was_short = must_leave(cold) && cold->block != NULL &&
+                     (size_t)((uint8_t *)cold->recorder->cursor - cold->block) <= cell_nbytes;
+    return cold->next_sequence == 0 ||
+           ((is_early || was_short) && tbed_has_spare_cells(tbed_cold_store(cold)));
 }
 
 /* If all pages are held, a recorder reuses its own page: what it recorded there is lost, not what comes next. */
@@ -170,8 +177,8 @@ static bool is_closing(const struct tbed_file *file)
 }
 
 /*
- * A thread that closes, rotates or loses the file raises its flag and then clears 'end'; here 'end' is set and then the
- * flags are read. All of it is sequentially consistent, so one of the two sees the other. The other thread waits only for the
+ * A thread that closes, rotates, syncs or loses the file raises its flag and then clears 'end'; here 'end' is set and then
+ * the flags are read. All of it is sequentially consistent, so one of the two sees the other. The other thread waits only for the
  * record under way.
  */
 static void end_set(struct tbed_recorder *recorder, const struct tbed_recorder_cold *cold)
@@ -179,7 +186,7 @@ static void end_set(struct tbed_recorder *recorder, const struct tbed_recorder_c
     struct tbed_file *file = tbed_cold_file(cold);
     uint64_t *end = (uint64_t *)(void *)(cold->block + cold->block_nbytes);
     __atomic_store_n(&recorder->end, end, __ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&file->is_closing, __ATOMIC_SEQ_CST) || tbed_is_lost(file) ||
+    if (__atomic_load_n(&file->is_closing, __ATOMIC_SEQ_CST) || tbed_is_lost(file) || must_leave(cold) ||
         __atomic_load_n(&file->live->is_rotating, __ATOMIC_SEQ_CST))
         __atomic_store_n(&recorder->end, NULL, __ATOMIC_SEQ_CST);
 }
@@ -225,6 +232,7 @@ static bool next_block(struct tbed_recorder *recorder, size_t nwords, uint64_t t
     cold->least_begin_tick = tick;
     cold->is_unordered = file->clock.kind == TBED_CLOCK_USER && !file->clock.is_given;
     gap_store(recorder, cold);
+    __atomic_store_n(&cold->must_leave, false, __ATOMIC_SEQ_CST);
     end_set(recorder, cold);
     return true;
 }
@@ -253,7 +261,7 @@ static bool advance_time(struct tbed_recorder *recorder, size_t nwords, uint64_t
 
 static bool may_go_on(struct tbed_recorder *recorder, struct tbed_recorder_cold *cold)
 {
-    if (cold->block == NULL || !tbed_cold_is_ours(cold))
+    if (cold->block == NULL || !tbed_cold_is_ours(cold) || must_leave(cold))
         return false;
     if (__atomic_load_n(&recorder->end, __ATOMIC_RELAXED) == NULL) /* a rotation failed after clearing it */
         end_set(recorder, cold);

@@ -1,5 +1,6 @@
 /*
- * Stopping all recorders of a process, for good or for a rotation, while their threads go on.
+ * Stopping all recorders of a process, for good or for a rotation, or moving them to new blocks for a sync, while their
+ * threads go on.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -123,4 +124,34 @@ static bool hand_over(struct tbed_recorder *recorder)
 void tbed_recorders_hand_over(struct tbed_recorders *recorders)
 {
     tbed_recorders_each(recorders, hand_over);
+}
+
+/* ---- Syncs ---- */
+
+/* As in tbed_recorder_refill(): the flag is raised before 'end' is cleared. */
+static bool leave_block(struct tbed_recorder *recorder)
+{
+    bool has_left = __atomic_exchange_n(&tbed_cold_of(recorder)->must_leave, true, __ATOMIC_SEQ_CST);
+    clear_end(recorder);
+    return !has_left;
+}
+
+size_t tbed_recorders_leave_blocks(struct tbed_recorders *recorders)
+{
+    return tbed_recorders_each(recorders, leave_block);
+}
+
+bool tbed_recorders_notify(void)
+{
+    return barrier_for_all_threads();
+}
+
+static bool is_in_old_block(struct tbed_recorder *recorder)
+{
+    return __atomic_load_n(&tbed_cold_of(recorder)->must_leave, __ATOMIC_SEQ_CST) && is_storing(recorder);
+}
+
+bool tbed_recorders_are_in_old_blocks(struct tbed_recorders *recorders)
+{
+    return tbed_recorders_each(recorders, is_in_old_block) != 0;
 }

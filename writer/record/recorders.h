@@ -41,6 +41,7 @@ struct tbed_recorder_cold {
     uint32_t tid;
     bool is_open;
     bool has_given_tid;
+    bool must_leave;   /* atomic: the block has been synced, so the next event goes to a new one */
     bool is_unordered; /* ticks may have gone back within the block */
     uint64_t
         least_begin_tick; /* the block's first tick, or the least begin tick of its SPANs if that is lower */
@@ -118,6 +119,15 @@ void tbed_recorders_interrupt(struct tbed_recorders *recorders);
 void tbed_recorders_stop(struct tbed_recorders *recorders);
 /* Clears the way for a rotation: no recorder stores without asking again. False: not all threads can be reached. */
 bool tbed_recorders_pause(struct tbed_recorders *recorders);
+/*
+ * For a sync: every recorder goes on in a new block at its next event. Returns how many have recorded since the last
+ * time. The caller holds 'state_lock'.
+ */
+size_t tbed_recorders_leave_blocks(struct tbed_recorders *recorders);
+/* After that: reaches the threads. False: not all can be reached. */
+bool tbed_recorders_notify(void);
+/* Is a recorder still in a record that it began before it could know? The caller holds 'state_lock'. */
+bool tbed_recorders_are_in_old_blocks(struct tbed_recorders *recorders);
 /* The caller holds 'state_lock', for the next two. */
 bool tbed_recorders_are_busy(struct tbed_recorders *recorders);
 /* Seals the blocks of all recorders; they begin new ones, numbered from 0. */

@@ -119,6 +119,7 @@ static uint64_t unit_take(const char **at, const char *letters, const uint64_t *
 }
 
 static const uint64_t size_worths[] = {1 << 10, 1 << 20, 1 << 30};
+static const uint64_t time_worths[] = {1000000000, 60000000000, 3600000000000};
 
 static bool ring_is_read(const char *value, struct tbed_writer_options *options)
 {
@@ -131,7 +132,6 @@ static bool ring_is_read(const char *value, struct tbed_writer_options *options)
 
 static bool rotate_is_read(const char *value, struct tbed_writer_options *options)
 {
-    static const uint64_t time_worths[] = {1000000000, 60000000000, 3600000000000};
     const char *at = value;
     uint64_t number = number_take(&at), keep = 0;
     options->rotate_nbytes = number * unit_take(&at, "KMG", size_worths);
@@ -149,14 +149,32 @@ static bool rotate_is_read(const char *value, struct tbed_writer_options *option
                           "(K, M, G, s, m or h)");
 }
 
+static bool sync_is_read(const char *value, struct tbed_writer_options *options)
+{
+    const char *at = value;
+    uint64_t number = number_take(&at);
+    options->sync_interval_ns = number * unit_take(&at, "smh", time_worths);
+    return (options->sync_interval_ns != 0 && *at == 0) ||
+           value_is_wrong("TRACEBED_SYNC", value, "a time such as 10s (s, m or h)");
+}
+
+/* NULL: it is not set, or empty. */
+static const char *value_of(const char *name)
+{
+    const char *value = secure_getenv(name);
+    return value != NULL && value[0] != 0 ? value : NULL;
+}
+
 /* Returns false after printing an error. */
 static bool options_are_read(struct tbed_writer_options *options)
 {
-    const char *ring = secure_getenv("TRACEBED_RING"), *rotate = secure_getenv("TRACEBED_ROTATE");
-    bool has_ring = ring != NULL && ring[0] != 0, has_rotate = rotate != NULL && rotate[0] != 0;
-    if (has_ring && has_rotate)
+    const char *ring = value_of("TRACEBED_RING"), *rotate = value_of("TRACEBED_ROTATE"),
+               *sync = value_of("TRACEBED_SYNC");
+    if (ring != NULL && rotate != NULL)
         return value_is_wrong("TRACEBED_ROTATE", rotate, "possible together with TRACEBED_RING");
-    return (!has_ring || ring_is_read(ring, options)) && (!has_rotate || rotate_is_read(rotate, options));
+    return (ring == NULL || ring_is_read(ring, options)) &&
+           (rotate == NULL || rotate_is_read(rotate, options)) &&
+           (sync == NULL || sync_is_read(sync, options));
 }
 
 static void start_by_environment(const char *wanted)

@@ -20,6 +20,12 @@ uint32_t tbed_cell_nbytes(uint32_t page_nbytes)
     return nbytes < largest ? nbytes : largest;
 }
 
+bool tbed_has_spare_cells(const struct tbed_store *store)
+{
+    uint64_t half = ((uint64_t)1 << 31) >> store->file.page_shift;
+    return tbed_shared_load(&tbed_shared(&store->file)->next_string_page) < half;
+}
+
 /*
  * The string space has 2^32 bytes; an ordinal beyond its end would name the strings of another page. The page is
  * claimed first, so that a full disk does not use up ordinals.
@@ -96,13 +102,23 @@ void tbed_block_writer_finish(struct tbed_store *store, struct tbed_block_writer
     blocks->block = NULL;
 }
 
+bool tbed_block_writer_cut(struct tbed_store *store, struct tbed_block_writer *blocks)
+{
+    if (blocks->block == NULL)
+        return false;
+    blocks->was_short = blocks->at <= tbed_cell_nbytes(store->file.page_nbytes);
+    tbed_block_writer_finish(store, blocks);
+    return true;
+}
+
 /* A process's first block of a kind is a cell, so that small processes stay small in the file. */
 static bool next_block(struct tbed_store *store, struct tbed_block_writer *blocks, uint32_t nbytes,
                        enum tbed_drop_cause *cause_ret)
 {
     uint64_t tick = tbed_clock_now(&store->file.clock);
     uint32_t cell_nbytes = tbed_cell_nbytes(store->file.page_nbytes);
-    bool is_cell = blocks->sequence == 0 && nbytes <= cell_nbytes - TBED_BLOCK_HEADER_NBYTES;
+    bool is_early = blocks->sequence == 0 || (blocks->was_short && tbed_has_spare_cells(store));
+    bool is_cell = is_early && nbytes <= cell_nbytes - TBED_BLOCK_HEADER_NBYTES;
     uint32_t string_page = 0;
     uint8_t *block = is_cell ? tbed_cell_claim(store, tick, &string_page, cause_ret) : NULL;
     if (is_cell && block == NULL && *cause_ret != TBED_DROP_IDS_EXHAUSTED)
@@ -117,6 +133,7 @@ static bool next_block(struct tbed_store *store, struct tbed_block_writer *block
     if (blocks->kind != TBED_BLOCK_STRINGS)
         string_page = 0;
     tbed_block_writer_finish(store, blocks);
+    blocks->was_short = false;
     blocks->block = block;
     blocks->nbytes = is_cell ? cell_nbytes : store->file.page_nbytes;
     blocks->at = TBED_BLOCK_HEADER_NBYTES;

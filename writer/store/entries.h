@@ -9,6 +9,8 @@
 #include "writer/store/store.h"
 
 uint32_t tbed_cell_nbytes(uint32_t page_nbytes);
+/* Cells use up addresses that strings need, so those that could be pages get at most half of them. */
+bool tbed_has_spare_cells(const struct tbed_store *store);
 /* A cell of this process, its header not begun; NULL with the cause. */
 uint8_t *tbed_cell_claim(struct tbed_store *store, uint64_t tick, uint32_t *string_page_ret,
                          enum tbed_drop_cause *cause_ret);
@@ -22,5 +24,7 @@ uint8_t *tbed_block_room(struct tbed_store *store, struct tbed_block_writer *blo
 uint8_t *tbed_block_room_or_cause(struct tbed_store *store, struct tbed_block_writer *blocks, uint32_t nbytes,
                                   enum tbed_drop_cause *cause_ret);
 void tbed_block_writer_finish(struct tbed_store *store, struct tbed_block_writer *blocks);
+/* For a sync: what comes next goes to a new block. True if there was a block, so something is new. */
+bool tbed_block_writer_cut(struct tbed_store *store, struct tbed_block_writer *blocks);
 
 #endif

@@ -20,6 +20,7 @@ struct tbed_block_writer {
     uint32_t sequence; /* of the next block */
     enum tbed_block_kind kind;
     uint32_t string_page;
+    bool was_short; /* a sync ended the last block, which had no more than a cell has room for */
 };
 
 /* The page whose cells are handed out (entries.c). */

@@ -3,8 +3,8 @@
  * <tracebed/writer.h> includes both.
  *
  * A writer connects a process to a trace file. A recorder is one thread's handle for appending events. Events are
- * stored directly in mapped pages, so everything recorded survives SIGKILL. Nothing is synced to disk: a power cut can
- * lose events.
+ * stored directly in mapped pages, so everything recorded survives SIGKILL. Only tbed_sync() makes it survive a power
+ * cut.
  *
  * Recording never harms the traced program. No failure needs handling, a full disk raises no signal, and as long as a
  * page has room, recording an event takes no lock and makes no system call. Events that cannot be stored are dropped
@@ -81,6 +81,9 @@ struct tbed_writer_options {
     /* For 'given_ticks' that are times: their precision, at most 10^9; 0: one tick. */
     uint32_t given_resolution_ns;
     bool guard; /* survive the loss of the file, see below; installs a handler of SIGBUS */
+    /* The helper does what tbed_sync() does, this often: at least 1,000,000; 0: never. Excludes 'no_helper' and
+       'annotate'. */
+    uint64_t sync_interval_ns;
 };
 
 /*
@@ -195,6 +198,33 @@ enum tbed_status tbed_writer_open_fd(int fd, const struct tbed_writer_options *o
  * Threads: any, but not from a signal handler: let the handler ask a thread to do it.
  */
 enum tbed_status tbed_rotate(struct tbed_writer *writer, struct tbed_error *error_ret);
+
+/*
+ * tbed_sync() makes what this process has recorded survive a power cut, or a crash of the system. Once it has returned
+ * OK, every event whose call had returned before, in any thread, every string and every record can be read from what
+ * the disk has, whatever happens to events that come later, and in whichever order the system writes them. That holds
+ * as far as the file system and the disk keep the promise of msync(MS_SYNC): not on tmpfs, and not if a disk lies about
+ * its cache. A flight recorder keeps its own promise, no more: old events are overwritten, on the disk too.
+ * Readers may report damage after a power cut, in what came later.
+ *
+ * The caller waits for the disk, no other thread does: each recorder goes on in a new block at its next event, because a
+ * block that changes could later be lost as a whole, with what it had on the disk. So a call takes up to a page of the
+ * file for each thread that has recorded since the last one, and 1 KiB for those that record little. In a series, files
+ * that are closed after the first call are synced as well, by the thread that rotates; so is the file's name. What other
+ * processes have recorded into the file is written too, but the promise is for this process.
+ *
+ * With 'sync_interval_ns' in the options (or TRACEBED_SYNC) the helper does this by itself: after a power cut, what is
+ * older than the interval and the time that the disk took is there. No other thread ever waits, except that closing waits
+ * for a sync under way. Closing itself does not sync: call tbed_sync() before, if the end matters.
+ *
+ * Errors:  ERR_WRITE with errno: the disk failed, and what was recorded since the last success may be lost. The kernel may
+ *          forget what it could not write, so all later calls fail in the same way, and the interval ends; a failure of
+ *          the helper is found out by a call. EIO if the file was lost (see 'guard'), EPERM in a sandbox, where nothing
+ *          is called. ERR_BUSY, with nothing promised: a thread stayed inside a record for a tenth of a second, or
+ *          membarrier(2) is not available. ERR_ARGUMENT if the writer is NULL or closed.
+ * Threads: any, but not from a signal handler.
+ */
+enum tbed_status tbed_sync(struct tbed_writer *writer, struct tbed_error *error_ret);
 
 /* How many records all writers of this file have dropped so far. */
 uint64_t tbed_writer_drop_count(const struct tbed_writer *writer, enum tbed_drop_cause cause);

@@ -73,6 +73,7 @@ extern "C" {
  *   TRACEBED_RING=64M             a flight recorder that keeps the newest 64 MiB of events (K, M or G)
  *   TRACEBED_ROTATE=64M           a series of files of about 64 MiB: run.tbed is running, run.tbed.000001 is closed
  *   TRACEBED_ROTATE=60s,10        a new file every minute (s, m or h), keeping the newest 10 closed ones
+ *   TRACEBED_SYNC=10s             what is recorded survives a power cut after 10 s (s, m or h); see tbed_sync()
  *   TRACEBED_CATEGORIES=net,-gui  see tbed_category_list()
  *   RTL_LOGFILE=run               if TRACEBED is not set, and only in programs that use the macros of
  *                                 <tracebed/logfile.h>: each process records into run_PID.tbed. A value that ends in

@@ -288,6 +288,17 @@ static void what_cannot_be_read_is_told(void **state)
             assert_int_not_equal(access(path, F_OK), 0);
             unsetenv(name);
         }
+    static const char *const wrong_times[] = {"x", "5", "0s", "10ms", "-1s", " 1s", "1s,", "1M"};
+    for (size_t i = 0; i < sizeof wrong_times / sizeof wrong_times[0]; i++) {
+        setenv("TRACEBED_SYNC", wrong_times[i], 1);
+        assert_int_equal(run_child("plain", path, NULL, NULL), 0);
+        assert_int_equal(strncmp(complaints, "tracebed: TRACEBED_SYNC=", 24), 0);
+        assert_int_not_equal(access(path, F_OK), 0);
+    }
+    setenv("TRACEBED_SYNC", "1h", 1);
+    run_well("plain", path);
+    unlink(path);
+    unsetenv("TRACEBED_SYNC");
     setenv("TRACEBED_RING", "1M", 1);
     setenv("TRACEBED_ROTATE", "1M", 1);
     assert_int_equal(run_child("plain", path, NULL, NULL), 0);
