@@ -397,8 +397,9 @@ static struct carry carry_begin(const struct tbed_store *store, struct tbed_erro
     carry.copy.map = file->map;
     carry.copy.fields = file->fields;
     carry.copy.page_count = tbed_shared_load(&tbed_shared(file)->page_count);
-    if (carry.copy.page_count > file->growth.backed_pages) /* somebody has overwritten the header */
-        carry.copy.page_count = file->growth.backed_pages;
+    uint64_t backed_pages = __atomic_load_n(&file->growth.backed_pages, __ATOMIC_ACQUIRE);
+    if (carry.copy.page_count > backed_pages) /* somebody has overwritten the header */
+        carry.copy.page_count = backed_pages;
     carry.records.kind = TBED_BLOCK_RECORDS;
     *error = (struct tbed_error){.status = TBED_OK};
     return carry;
