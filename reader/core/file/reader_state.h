@@ -16,9 +16,10 @@
 
 #include <tracebed/reader.h>
 
-struct tbed_metadata;   /* reader/core/records */
-struct tbed_name_cache; /* reader/core/names */
-struct tbed_lookup;     /* reader/core/names */
+struct tbed_metadata;    /* reader/core/records */
+struct tbed_name_cache;  /* reader/core/names */
+struct tbed_lookup;      /* reader/core/names */
+struct tbed_text_budget; /* reader/core/strings */
 
 struct tbed_reader {
     struct tbed_map map;
@@ -35,6 +36,7 @@ struct tbed_reader {
     struct tbed_damage_list *damage; /* by pointer: damage is added to a const reader too */
     struct tbed_metadata *metadata;  /* NULL until the first refresh */
     struct tbed_name_cache *names;
+    struct tbed_text_budget *texts;
     struct tbed_lookup *lookup; /* of native code; NULL: none */
     bool has_origin;
     uint64_t origin_tick;              /* the zero of tbed_ticks_to_ns() */

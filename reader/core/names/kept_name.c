@@ -6,6 +6,7 @@
 #include "reader/core/names/kept_name.h"
 #include "reader/core/file/reader_state.h"
 #include "reader/core/names/name_cache.h"
+#include "reader/core/strings/string_walk.h"
 
 #include <stdlib.h>
 
@@ -49,10 +50,25 @@ static enum tbed_status find_or_make(const struct tbed_reader *reader, uint32_t 
     return is_too_long ? long_name_make(reader, id, maker, name_ret) : status;
 }
 
+enum tbed_status tbed_kept_name_pay(const struct tbed_reader *reader, uint32_t id, enum tbed_status status,
+                                    struct tbed_name *name)
+{
+    struct tbed_text_credit credit = tbed_text_credit_open(reader->texts, id);
+    if (name->nbytes <= TBED_TEXT_FREE || tbed_text_spend(&credit, name->nbytes))
+        return status;
+    const char *text = tbed_refusal_text(TBED_ERR_STRING_BYTES);
+    *name = (struct tbed_name){text, strlen(text), TBED_ID_INVALID};
+    return TBED_ERR_STRING_BYTES;
+}
+
 enum tbed_status tbed_kept_name(const struct tbed_reader *reader, uint32_t id, tbed_text_maker maker,
                                 struct tbed_name *name_ret)
 {
     enum tbed_status status =
         tbed_name_cache_find(reader->names, TBED_NAME_WHOLE, id, reader->epoch, name_ret);
-    return status == TBED_END ? find_or_make(reader, id, maker, name_ret) : status;
+    if (status == TBED_END)
+        return find_or_make(reader, id, maker, name_ret);
+    status = tbed_kept_name_pay(reader, id, status, name_ret);
+    name_ret->id = id;
+    return status;
 }

@@ -16,4 +16,8 @@ typedef enum tbed_status (*tbed_text_maker)(const struct tbed_reader *reader, ui
 enum tbed_status tbed_kept_name(const struct tbed_reader *reader, uint32_t id, tbed_text_maker maker,
                                 struct tbed_name *name_ret);
 
+/* A name that was kept is shown again: long ones are paid for each time, so that a listing ends. */
+enum tbed_status tbed_kept_name_pay(const struct tbed_reader *reader, uint32_t id, enum tbed_status status,
+                                    struct tbed_name *name);
+
 #endif

@@ -56,6 +56,7 @@ static void note(struct tbed_label *label, enum tbed_status status)
 struct expansion {
     const struct tbed_label_strings *strings;
     struct tbed_label *label;
+    struct tbed_text_credit credit;
     size_t depth, depth_reached, component_count;
     bool is_over; /* the label has ended */
     struct frame {
@@ -71,6 +72,8 @@ static enum tbed_status put(struct expansion *expansion, const char *text, size_
 {
     if (!append(expansion->label, text, nbytes))
         return TBED_ERR_MEMORY;
+    if (!tbed_text_spend(&expansion->credit, nbytes))
+        return TBED_ERR_STRING_BYTES;
     return expansion->label->nbytes > TBED_LABEL_NBYTES_MAX ? TBED_ERR_STRING_BYTES : TBED_OK;
 }
 
@@ -119,13 +122,15 @@ static const char *find_separator(const struct tbed_label_component *component)
 }
 
 /* Is the rest of a string intact, up to its own separator? Damage far behind it is not searched for. */
-static enum tbed_status check_rest(const struct tbed_label_strings *strings, struct frame *frame)
+static enum tbed_status check_rest(struct expansion *expansion, struct frame *frame)
 {
     struct tbed_label_component component;
     enum tbed_status status = TBED_OK;
     size_t nbytes = 0;
     for (size_t i = 0; i < TBED_LABEL_COMPONENTS_MAX && nbytes <= TBED_LABEL_NBYTES_MAX; i++) {
-        status = strings->walk_next(&frame->walk, &component);
+        if (!tbed_text_spend(&expansion->credit, TBED_TEXT_COMPONENT_COST))
+            return TBED_ERR_STRING_BYTES;
+        status = expansion->strings->walk_next(&frame->walk, &component);
         if (status != TBED_OK || (!component.is_reference && find_separator(&component) != NULL))
             break;
         nbytes += component.is_reference ? 0 : component.nbytes;
@@ -141,7 +146,9 @@ static enum tbed_status end_label(struct expansion *expansion)
 {
     expansion->is_over = true;
     for (size_t i = expansion->depth - 1; i-- > 0;) {
-        enum tbed_status status = check_rest(expansion->strings, &expansion->frames[i]);
+        enum tbed_status status = check_rest(expansion, &expansion->frames[i]);
+        if (status == TBED_ERR_STRING_BYTES)
+            return status;
         if (status != TBED_OK) {
             expansion->is_over = false;
             return drop_string(expansion, i, status);
@@ -163,6 +170,8 @@ static enum tbed_status step(struct expansion *expansion)
         return drop_string(expansion, expansion->depth - 1, status);
     if (++expansion->component_count > TBED_LABEL_COMPONENTS_MAX)
         return TBED_ERR_STRING_COMPONENTS;
+    if (!tbed_text_spend(&expansion->credit, TBED_TEXT_COMPONENT_COST))
+        return TBED_ERR_STRING_BYTES;
     if (component.is_reference)
         return open_string(expansion, component.id);
     const char *separator = find_separator(&component);
@@ -177,6 +186,7 @@ bool tbed_label_make(const struct tbed_label_strings *strings, uint64_t id, stru
     struct expansion expansion;
     expansion.strings = strings;
     expansion.label = label;
+    expansion.credit = tbed_text_credit_open(strings->budget, id);
     expansion.depth = expansion.depth_reached = expansion.component_count = 0;
     expansion.is_over = false;
     label->nbytes = 0;
@@ -302,6 +312,7 @@ struct tbed_label_strings tbed_label_strings(const struct tbed_reader *reader)
         .context = reader,
         .has_no_strings = !has_bound_strings(reader),
         .invalid_id = TBED_ID_INVALID,
+        .budget = reader->texts,
         .walk_start = walk_start,
         .walk_next = walk_next,
     };

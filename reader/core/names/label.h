@@ -9,6 +9,8 @@
 #ifndef TRACEBED_LABEL_H
 #define TRACEBED_LABEL_H
 
+#include "reader/core/strings/text_budget.h"
+
 #include <tracebed/reader.h>
 
 #define TBED_LABEL_DEPTH_MAX      64u   /* strings that are open at one time */
@@ -34,8 +36,9 @@ struct tbed_label_walk {
 
 struct tbed_label_strings {
     const void *context;
-    bool has_no_strings; /* then ids read "<id 42>", not "<unknown>" */
-    uint64_t invalid_id; /* all the same "<unknown>" */
+    bool has_no_strings;             /* then ids read "<id 42>", not "<unknown>" */
+    uint64_t invalid_id;             /* all the same "<unknown>" */
+    struct tbed_text_budget *budget; /* for long labels; NULL: no limit */
 
     /* walk_start() returns OK, or why the id has no string; walk_next() returns END after the last component, or what is
      * wrong. Any thread. */

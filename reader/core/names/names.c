@@ -5,6 +5,7 @@
  */
 #include "reader/core/file/reader_state.h"
 #include "reader/core/names/id_info.h"
+#include "reader/core/names/kept_name.h"
 #include "reader/core/names/label.h"
 #include "reader/core/names/name_cache.h"
 #include "reader/core/records/metadata.h"
@@ -249,8 +250,9 @@ enum tbed_status tbed_event_label(const struct tbed_reader *reader, uint32_t id,
     }
     if (label_find(reader, id, &label)) {
         *label_ret = label;
-        return TBED_OK;
+        return tbed_kept_name_pay(reader, id, TBED_OK, label_ret);
     }
     status = tbed_name_cache_find(reader->names, TBED_NAME_LABEL, id, reader->epoch, label_ret);
-    return status == TBED_END ? label_make(reader, id, label_ret) : status;
+    return status == TBED_END ? label_make(reader, id, label_ret)
+                              : tbed_kept_name_pay(reader, id, status, label_ret);
 }

@@ -11,6 +11,7 @@
 #include "reader/core/names/name_cache.h"
 #include "reader/core/open/header_find.h"
 #include "reader/core/records/metadata.h"
+#include "reader/core/strings/text_budget.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -189,16 +190,20 @@ static enum tbed_status open_map(struct tbed_map *map, const struct tbed_reader_
     struct tbed_reader *reader = calloc(1, sizeof *reader);
     struct tbed_damage_list *damage = malloc(sizeof *damage);
     struct tbed_name_cache *names = tbed_name_cache_make();
-    if (reader == NULL || damage == NULL || names == NULL || !tbed_damage_list_make(damage)) {
+    struct tbed_text_budget *texts = tbed_text_budget_make();
+    if (reader == NULL || damage == NULL || names == NULL || texts == NULL ||
+        !tbed_damage_list_make(damage)) {
         free(reader);
         free(damage);
         tbed_name_cache_free(names);
+        tbed_text_budget_free(texts);
         tbed_map_close(map);
         return fail(error, TBED_ERR_MEMORY, ENOMEM);
     }
     reader->map = *map;
     reader->damage = damage;
     reader->names = names;
+    reader->texts = texts;
     reader->skip_hashes = options->skip_hashes;
     enum tbed_status status = tbed_header_find(reader, error);
     if (status == TBED_OK)
@@ -260,6 +265,7 @@ void tbed_reader_close(struct tbed_reader *reader)
     tbed_damage_list_free(reader->damage);
     free(reader->damage);
     tbed_name_cache_free(reader->names);
+    tbed_text_budget_free(reader->texts);
     tbed_lookup_free(reader->lookup);
     tbed_map_close(&reader->map);
     free(reader);

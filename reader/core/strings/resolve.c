@@ -6,6 +6,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "reader/core/file/reader_state.h"
 #include "reader/core/strings/string_walk.h"
 
 /* ---- Output to a function ---- */
@@ -47,9 +48,16 @@ enum tbed_status tbed_measured_give(const struct tbed_measurer *measurer, uint32
     return status == TBED_END ? TBED_OK : status;
 }
 
-/* Exactly what was measured: if this budget is exceeded, the file has changed since. */
-static enum tbed_status give_all(const struct tbed_measurer *measurer, uint32_t id, const struct pour *pour)
+/*
+ * Passes on at least 'room' bytes of what was measured, if there are that many. It is paid for before the first, so that
+ * no refused text is shown in part. If this budget is exceeded, the file has changed since.
+ */
+static enum tbed_status give_all(struct tbed_measurer *measurer, uint32_t id, uint64_t room,
+                                 const struct pour *pour)
 {
+    uint64_t cost = measurer->nbytes < room ? measurer->nbytes : room;
+    if (!tbed_text_spend(&measurer->credit, cost + measurer->component_count * TBED_TEXT_COMPONENT_COST))
+        return TBED_ERR_STRING_BYTES;
     struct tbed_string_budget budget = {.depth = measurer->walk.depth_max,
                                         .component_count = measurer->component_count,
                                         .nbytes = measurer->nbytes};
@@ -81,14 +89,14 @@ enum tbed_status tbed_string_stream(const struct tbed_reader *reader, uint32_t i
     if (plain_text_find(reader, id, &whole, &text))
         return give(&pour, (const char *)text.text, text.nbytes);
     tbed_measurer_start(&measurer, reader, &whole, false);
+    measurer.credit = tbed_text_credit_open(reader->texts, id);
     enum tbed_status status = tbed_measurer_run(&measurer, id, &nbytes);
-    if (status == TBED_OK) {
-        status = give_all(&measurer, id, &pour);
-        if (status == TBED_OK)
-            status = measurer.status;
-    } else {
+    if (status == TBED_OK)
+        status = give_all(&measurer, id, UINT64_MAX, &pour);
+    if (status == TBED_OK)
+        status = measurer.status;
+    else if (status != TBED_END && status != TBED_ERR_CHANGED)
         status = refuse(&pour, status);
-    }
     tbed_measurer_free(&measurer);
     return status;
 }
@@ -130,7 +138,7 @@ static enum tbed_status resolve_walk(struct tbed_measurer *measurer, uint32_t id
     uint64_t nbytes = 0;
     enum tbed_status status = tbed_measurer_run(measurer, id, &nbytes);
     if (status == TBED_OK && buffer->room > 0)
-        status = give_all(measurer, id, &pour);
+        status = give_all(measurer, id, buffer->room, &pour);
     *nbytes_ret = (size_t)nbytes;
     if (status == TBED_OK || status == TBED_END)
         return measurer->status;
@@ -151,10 +159,13 @@ enum tbed_status tbed_resolve(const struct tbed_reader *reader, uint32_t id, cha
     size_t nbytes;
     bool is_settled = true;
     tbed_string_budget_make(NULL, &whole);
-    if (plain_text_find(reader, id, &whole, &text)) {
+    struct tbed_text_credit credit = tbed_text_credit_open(reader->texts, id);
+    if (plain_text_find(reader, id, &whole, &text) &&
+        tbed_text_spend(&credit, text.nbytes < buffer_nbytes ? text.nbytes : buffer_nbytes)) {
         nbytes = put_all(&buffer, (const char *)text.text, text.nbytes);
     } else {
         tbed_measurer_start(&measurer, reader, &whole, false);
+        measurer.credit = credit;
         status = resolve_walk(&measurer, id, &buffer, &nbytes);
         is_settled = status == TBED_OK && !measurer.walk.met_reserved;
         tbed_measurer_free(&measurer);

@@ -33,6 +33,7 @@ void tbed_measurer_start(struct tbed_measurer *measurer, const struct tbed_reade
                          const struct tbed_string_budget *budget, bool by_looks)
 {
     tbed_walk_start(&measurer->walk, reader, budget->depth);
+    measurer->credit = tbed_text_credit_open(NULL, 0);
     measurer->looks_left = by_looks ? budget->component_count : UINT64_MAX;
     measurer->component_max = by_looks ? UINT64_MAX : budget->component_count;
     measurer->nbytes_max = by_looks ? UINT64_MAX : budget->nbytes;
@@ -136,6 +137,8 @@ static enum tbed_status step(struct tbed_measurer *measurer)
     if (measurer->looks_left == 0)
         return TBED_ERR_STRING_COMPONENTS;
     measurer->looks_left--;
+    if (!tbed_text_spend(&measurer->credit, TBED_TEXT_COMPONENT_COST))
+        return TBED_ERR_STRING_BYTES;
     return component.is_reference ? refer(measurer, component.id) : add(measurer, component.nbytes, 1);
 }
 

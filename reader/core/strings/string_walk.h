@@ -12,6 +12,7 @@
 #include "format/string.h"
 #include "reader/core/base/hashmap.h"
 #include "reader/core/strings/string_table.h"
+#include "reader/core/strings/text_budget.h"
 
 /* ---- Meanings ---- */
 
@@ -118,6 +119,7 @@ struct tbed_measure_frame {
 
 struct tbed_measurer {
     struct tbed_walk walk;
+    struct tbed_text_credit credit;             /* pays for each component visited */
     uint64_t looks_left;                        /* components that may still be visited */
     uint64_t component_max;                     /* expanded */
     uint64_t nbytes_max;                        /* expanded */
@@ -131,7 +133,8 @@ struct tbed_measurer {
 
 /*
  * 'budget' has no defaults left. Its bytes limit the expanded text; its components limit the expanded components or,
- * with 'by_looks', the components visited.
+ * with 'by_looks', the components visited. Nothing is paid for out of the reader's budget unless the caller opens the
+ * credit.
  */
 void tbed_measurer_start(struct tbed_measurer *measurer, const struct tbed_reader *reader,
                          const struct tbed_string_budget *budget, bool by_looks);

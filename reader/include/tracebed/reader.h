@@ -645,6 +645,19 @@ struct tbed_frame {
 size_t tbed_id_frames(const struct tbed_reader *reader, uint32_t id, struct tbed_frame *frames,
                       size_t capacity);
 
+/*
+ * tbed_reader_limit_text() limits all long text that a reader makes: names, labels and resolved strings, in analyses and
+ * exports too. There is no limit otherwise, and a hostile file of 256 KiB may expand to gigabytes of it.
+ *
+ * Shape:  the first 2 KiB of each text are free, and 'nbytes' are for all above that; a component counts as 16 bytes more.
+ *         0: four times the size of the file, but at least 64 MiB and at most 1 GiB. When that is used up, longer texts
+ *         are refused with ERR_STRING_BYTES and read "<too long>". An id that has been refused stays refused.
+ *         tbed_reader_texts_left_out() returns the number of these ids.
+ * Threads: to be called before other threads use the reader. If several do, chance decides which texts are left out.
+ */
+void tbed_reader_limit_text(struct tbed_reader *reader, uint64_t nbytes);
+uint64_t tbed_reader_texts_left_out(const struct tbed_reader *reader);
+
 struct tbed_name {
     const char *text;
     size_t nbytes; /* the text may hold zeros */

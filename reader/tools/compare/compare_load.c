@@ -102,6 +102,7 @@ static bool load_trace(struct tbed_comparison *comparison, const struct compare_
         run->resolution_ns = tbed_tick_span_to_ns(reader, info.resolution_ticks);
         run->drop_count = tool_drops_total(info.drops);
         run->damage_count = tool_damage_count(reader);
+        run->texts_left_out = tbed_reader_texts_left_out(reader);
         tool_tell_damage(run->path, reader);
     }
     tool_places_close(&places);

@@ -100,6 +100,7 @@ void compare_json_run(struct tbed_json *json, const char *key, const struct comp
     tbed_json_u64(json, "overlap_count", totals->overlap_count);
     tbed_json_u64(json, "drop_count", run->drop_count);
     tbed_json_u64(json, "damage_count", run->damage_count);
+    tool_json_texts_left_out(json, run->texts_left_out);
     tbed_json_object_close(json);
 }
 

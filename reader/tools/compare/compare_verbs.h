@@ -47,7 +47,7 @@ struct compare_run {
     const char *path;
     struct tbed_statistics_totals totals;
     char unit[17]; /* the unit of a clock that counts; "" if the clock measures time */
-    uint64_t drop_count, damage_count;
+    uint64_t drop_count, damage_count, texts_left_out;
     double resolution_ns; /* digits below this are not shown */
 };
 

@@ -290,6 +290,8 @@ static int print_all(struct dump *dump)
 {
     enum tbed_status status = walk(dump);
     int exit = tool_damage_count(dump->reader) > 0 ? TOOL_FOUND : TOOL_FINE;
+    if (dump->json)
+        tool_json_end_lines(dump->reader);
     tool_tell_damage(dump->path, dump->reader);
     if (status != TBED_OK && status != TBED_END) {
         tool_complain("%s: %s", tool_path(dump->path), tbed_status_text(status));

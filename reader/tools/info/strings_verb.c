@@ -318,6 +318,8 @@ static int show(const char *path, const struct listing *what, void (*list)(struc
     if (listing.reader == NULL)
         return TOOL_TROUBLE;
     list(&listing);
+    if (listing.is_json)
+        tool_json_end_lines(listing.reader);
     int exit = tool_damage_count(listing.reader) > 0 ? TOOL_FOUND : TOOL_FINE;
     tool_tell_damage(path, listing.reader);
     tbed_reader_close(listing.reader);

@@ -133,7 +133,7 @@ const char *tool_path(const char *path);
 /* The damage found so far; for a foreign file, the damage in that file. */
 uint64_t tool_damage_count(const struct tbed_reader *reader);
 
-/* Reports the damage found so far on standard error: a count and the first few. */
+/* Reports the damage found so far on standard error: a count and the first few; and how many long texts were left out. */
 void tool_tell_damage(const char *path, const struct tbed_reader *reader);
 
 /* Prints what is known of the damaged block: "; events of stream 3, block 7, 1.20 ms to 3.40 ms", or nothing. */
@@ -283,6 +283,10 @@ void tool_json_known_name(struct tbed_json *json, const char *name, size_t nbyte
 /* The same for an event; the parts of its name after U+001E become "arguments". */
 void tool_json_event_name(struct tbed_json *json, struct tbed_reader *reader, uint32_t id, const char *name,
                           size_t nbytes);
+/* "texts_left_out": how many long texts were; nothing if none was. */
+void tool_json_texts_left_out(struct tbed_json *json, uint64_t count);
+/* The same as the last line of a listing with an object on each line. */
+void tool_json_end_lines(const struct tbed_reader *reader);
 void tool_json_drops(struct tbed_json *json, const char *key, const uint64_t drops[TBED_DROP_CAUSE_COUNT]);
 
 /* For main() and tests only. */

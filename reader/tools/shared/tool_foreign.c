@@ -58,14 +58,18 @@ enum tbed_status tool_open_any(const char *path, int fd, struct tbed_reader **re
     if (format == NULL) {
         status = path != NULL ? tbed_reader_open(path, NULL, reader_ret, error_ret)
                               : tbed_reader_open_fd(fd, NULL, reader_ret, error_ret);
-        if (status == TBED_OK)
+        if (status == TBED_OK) {
             forget_report(*reader_ret);
+            tbed_reader_limit_text(*reader_ret, 0);
+        }
         return status;
     }
     status = path != NULL ? tbed_import_open(path, reader_ret, &report, error_ret)
                           : tbed_import_open_fd(fd, reader_ret, &report, error_ret);
-    if (status == TBED_OK)
+    if (status == TBED_OK) {
         keep_report(*reader_ret, &report);
+        tbed_reader_limit_text(*reader_ret, 0);
+    }
     return status;
 }
 

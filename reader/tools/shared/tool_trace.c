@@ -108,6 +108,24 @@ static const char *drop_key(unsigned cause, char buffer[32])
     return buffer;
 }
 
+void tool_json_texts_left_out(struct tbed_json *json, uint64_t count)
+{
+    if (count > 0)
+        tbed_json_u64(json, "texts_left_out", count);
+}
+
+void tool_json_end_lines(const struct tbed_reader *reader)
+{
+    struct tbed_json json = {.out = stdout};
+    uint64_t count = tbed_reader_texts_left_out(reader);
+    if (count == 0)
+        return;
+    tbed_json_object_open(&json, NULL);
+    tool_json_texts_left_out(&json, count);
+    tbed_json_object_close(&json);
+    tbed_json_line(&json);
+}
+
 void tool_json_drops(struct tbed_json *json, const char *key, const uint64_t drops[TBED_DROP_CAUSE_COUNT])
 {
     char buffer[32];

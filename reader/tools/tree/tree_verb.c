@@ -242,6 +242,7 @@ static void print_all(const struct tree *tree)
         tbed_json_array_open(&json, "rows");
         walk(tree, &json);
         tbed_json_array_close(&json);
+        tool_json_texts_left_out(&json, tbed_reader_texts_left_out(tree->reader));
         tbed_json_object_close(&json);
         putchar('\n');
         return;
@@ -273,6 +274,8 @@ static int print(struct tree *tree)
         return tool_usage(&tool_verb_tree, "--include-from and --exclude-from require --calls");
     tool_places_open(&tree->places, tree->reader, TBED_NAME_ALL);
     enum tbed_status status = calls ? tree_calls(tree) : tree_paths(tree);
+    if (calls && tree->json)
+        tool_json_end_lines(tree->reader);
     tool_places_close(&tree->places);
     if (status != TBED_OK) {
         tool_complain("%s: %s", tool_path(tree->path), tbed_status_text(status));
