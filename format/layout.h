@@ -168,6 +168,7 @@ enum tbed_record_type {
     TBED_RECORD_STACKS = 13,
     TBED_RECORD_FRAMES = 14,
     TBED_RECORD_SERIES = 15,
+    TBED_RECORD_LOST = 16,
 };
 
 struct tbed_disk_process {
@@ -320,5 +321,17 @@ struct tbed_disk_series {
     tbed_le32 failed_count;
 };
 _Static_assert(sizeof(struct tbed_disk_series) == 32, "section 8");
+
+struct tbed_disk_lost {
+    tbed_le64 head;
+    tbed_le32 stream;
+    tbed_le32 kind;
+    tbed_le32 first_sequence;
+    tbed_le32 count;
+    tbed_le64 first_tick;
+    tbed_le64 last_tick;
+    tbed_le64 nbytes;
+};
+_Static_assert(sizeof(struct tbed_disk_lost) == 48, "section 8");
 
 #endif

@@ -49,11 +49,12 @@ static const struct field_range field_ranges[] = {
     {FIELD(STACKS, stacks, first_id), 0, TBED_ID_MAX},
     {FIELD(FRAMES, frames, location_id), 0, TBED_ID_MAX},
     {FIELD(SERIES, series, number), 1, UINT32_MAX},
+    {FIELD(LOST, lost, kind), 0, TBED_BLOCK_CELLS},
 };
 
 static uint32_t least_nbytes(uint32_t type)
 {
-    static const uint8_t nbytes[TBED_RECORD_SERIES + 1] = {
+    static const uint8_t nbytes[TBED_RECORD_LOST + 1] = {
         [TBED_RECORD_PROCESS] = sizeof(struct tbed_disk_process),
         [TBED_RECORD_STREAM] = sizeof(struct tbed_disk_stream),
         [TBED_RECORD_NAME] = sizeof(struct tbed_disk_name),
@@ -69,8 +70,9 @@ static uint32_t least_nbytes(uint32_t type)
         [TBED_RECORD_STACKS] = sizeof(struct tbed_disk_stacks),
         [TBED_RECORD_FRAMES] = sizeof(struct tbed_disk_frames),
         [TBED_RECORD_SERIES] = sizeof(struct tbed_disk_series),
+        [TBED_RECORD_LOST] = sizeof(struct tbed_disk_lost),
     };
-    uint32_t least = type <= TBED_RECORD_SERIES ? nbytes[type] : 0;
+    uint32_t least = type <= TBED_RECORD_LOST ? nbytes[type] : 0;
     return least > TBED_RECORD_HEAD_NBYTES ? least : TBED_RECORD_HEAD_NBYTES;
 }
 

@@ -40,11 +40,11 @@ EXTENDED = {1: ("begin", "", "category"), 2: ("end", "begin_tick", ""), 3: ("ins
             16: ("message", "", "packed"), 17: ("end", "begin_tick end_tick", "")}
 
 # Record type: the meaning of each u32 from offset 8 on, as letters of FIELD_RANGES.
-UNIT, LINES, BIND, BIND_LIST, ANCHOR, STACKS, FRAMES = 4, 7, 8, 9, 10, 13, 14
+UNIT, LINES, BIND, BIND_LIST, ANCHOR, STACKS, FRAMES, LOST = 4, 7, 8, 9, 10, 13, 14, 16
 RECORD_FIELDS = {1: "s..i...0", 2: "ssk.i...", 3: "si..", UNIT: "i.kpii.b..", 5: "si......", 6: "si..", LINES: "i.",
                  BIND: "i.i0", BIND_LIST: ".0", ANCHOR: "......", 11: "ii00", 12: "s0..", STACKS: "i.",
-                 FRAMES: "i.", 15: "....s."}
-FIELD_RANGES = {".": (0, M32), "0": (0, 0), "s": (1, M32), "i": (0, ID_MAX), "k": (1, 2), "p": (0, 31), "b": (0, 64)}
+                 FRAMES: "i.", 15: "....s.", LOST: ".n........"}
+FIELD_RANGES = {".": (0, M32), "0": (0, 0), "s": (1, M32), "i": (0, ID_MAX), "k": (1, 2), "p": (0, 31), "b": (0, 64), "n": (0, 4)}
 # Where the count is, the size of a counted item and, if an item consists of fields, their letters.
 COUNTED = {UNIT: (36, 1, ""), LINES: (12, 8, ".."), BIND_LIST: (8, 8, "ii"), STACKS: (12, 8, "ii"),
            FRAMES: (12, 16, "ii.0")}
@@ -87,6 +87,7 @@ class Trace:
         self.shut = data[608:612] == b"shut"
         self.has_counters = data[608:612] in (b"open", b"shut") or not is_copy
         self.next_stream, self.next_ordinal = (u64(data, 576), u64(data, 584)) if self.has_counters else (M64, M64)
+        self.lost = []  # (stream, kind, first sequence, count) of LOST records
         self.seen, self.good = set(), {}  # (kind, stream, sequence) of all blocks; of valid ones, with page and cell
         self.bad_parts = set()  # directory pages that are damaged
         self.strings = {}  # ordinal of a string page -> its string blocks
@@ -278,7 +279,8 @@ def tell_missing(trace):
     """Reports a gap at the valid block that follows it; that block is read nevertheless."""
     for kind, stream, sequence in sorted(trace.good):
         reused = trace.header.ring and kind == EVENTS
-        if sequence and not reused and (kind, stream, sequence - 1) not in trace.seen:
+        explained = any((stream, kind) == lost[:2] and 0 <= sequence - 1 - lost[2] < lost[3] for lost in trace.lost)
+        if sequence and not reused and not explained and (kind, stream, sequence - 1) not in trace.seen:
             trace.tell("BLOCK_MISSING", *trace.good[kind, stream, sequence])
 
 
@@ -509,6 +511,8 @@ def read_record(trace, block, at):
             add_unit(trace, at)
         elif type == STACKS:
             add_stacks(trace, at)
+        elif type == LOST:
+            trace.lost.append(struct.unpack_from("<IIII", trace.data, at + 8))
         elif type == ANCHOR:
             ticks, realtime, monotonic = struct.unpack_from("<QqQ", trace.data, at + 8)
             trace.anchors.append((ticks, monotonic, realtime))
@@ -732,14 +736,14 @@ def list_times(trace):
 
 def list_trace(trace):
     blocks = list(find_blocks(trace, check_shared(trace)))
-    if trace.shut:
-        tell_missing(trace)
     records = [block for block in blocks if block.kind == RECORDS]
     strings = [block for ordinal in sorted(trace.strings) for block in trace.strings[ordinal]]
     events = [block for block in blocks if block.kind == EVENTS]
     events.sort(key=lambda block: (block.stream, block.sequence))
     trace.first_tick = min((block.first_tick for block in events), default=None)
     bindings = list(walk(trace, records, read_record, "RECORD_LENGTH"))  # first, because strings may need them
+    if trace.shut:
+        tell_missing(trace)
     yield from walk(trace, strings, read_string, "STRING_LENGTH")
     yield from bindings
     yield from walk(trace, events, read_event, "EVENT_ZERO")

@@ -174,24 +174,76 @@ static bool any_is_missing(const struct tbed_index *index, enum tbed_block_kind 
     return distinct < (uint64_t)to - from;
 }
 
-/* Reports each gap at the block after it. */
-static void tell_gaps(const struct tbed_index_update *update, enum tbed_block_kind kind)
+static int compare_losses(const void *a, const void *b)
 {
-    const struct tbed_reader *reader = update->reader;
-    const struct tbed_vector *list = &update->index->lists[kind];
+    const struct tbed_lost_info *x = a, *y = b;
+    if (x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1;
+    if (x->stream != y->stream)
+        return x->stream < y->stream ? -1 : 1;
+    return x->first_sequence < y->first_sequence ? -1 : x->first_sequence > y->first_sequence;
+}
+
+/* Losses in order, and how far tell_gaps() has got, which goes through numbers in the same order. */
+struct loss_walk {
+    const struct tbed_lost_info *next, *end;
+};
+
+/* The same for numbers that no LOST record explains. */
+static bool any_is_unexplained(const struct tbed_index *index, struct loss_walk *losses,
+                               enum tbed_block_kind kind, uint32_t stream, uint32_t from, uint32_t to)
+{
+    const struct tbed_lost_info key = {.stream = stream, .kind = kind, .first_sequence = to};
+    for (; losses->next < losses->end && compare_losses(losses->next, &key) < 0; losses->next++) {
+        const struct tbed_lost_info *loss = losses->next;
+        uint64_t loss_end = (uint64_t)loss->first_sequence + loss->count;
+        if (loss->kind != kind || loss->stream != stream || loss_end <= from)
+            continue;
+        if (loss->first_sequence > from && any_is_missing(index, kind, stream, from, loss->first_sequence))
+            return true;
+        if (loss_end >= to)
+            return false;
+        from = (uint32_t)loss_end;
+    }
+    return any_is_missing(index, kind, stream, from, to);
+}
+
+/* Reports each gap at the block after it. */
+static void tell_gaps(const struct tbed_reader *reader, const struct tbed_index *index,
+                      struct loss_walk *losses, enum tbed_block_kind kind)
+{
+    const struct tbed_vector *list = &index->lists[kind];
     bool may_be_gone = reader->header.ring_page_count != 0 && kind == TBED_BLOCK_EVENTS;
     const struct tbed_indexed *before = NULL;
     for (size_t i = 0; i < list->count && !may_be_gone; i++) {
-        const struct tbed_indexed *entry = tbed_index_at(update->index, kind, i);
+        const struct tbed_indexed *entry = tbed_index_at(index, kind, i);
         bool is_first = before == NULL || before->stream != entry->stream;
         uint32_t expected = is_first ? 0 : before->sequence + 1;
         before = entry;
         if (entry->sequence == expected ||
-            !any_is_missing(update->index, kind, entry->stream, expected, entry->sequence))
+            !any_is_unexplained(index, losses, kind, entry->stream, expected, entry->sequence))
             continue;
         tbed_damage_tell(reader, TBED_ERR_BLOCK_MISSING, tbed_indexed_offset(reader, entry), entry->cell,
                          expected);
     }
+}
+
+enum tbed_status tbed_index_tell_gaps(const struct tbed_reader *reader, const struct tbed_index *index,
+                                      const struct tbed_vector *losses)
+{
+    struct tbed_vector sorted;
+    if (!reader->shut) /* what is missing may still arrive */
+        return TBED_OK;
+    if (!tbed_vector_copy(losses, sizeof(struct tbed_lost_info), &sorted))
+        return TBED_ERR_MEMORY;
+    struct tbed_lost_info *items = sorted.items;
+    if (sorted.count > 1)
+        qsort(items, sorted.count, sizeof *items, compare_losses);
+    struct loss_walk walk = {items, sorted.count > 0 ? items + sorted.count : items};
+    for (enum tbed_block_kind kind = TBED_BLOCK_EVENTS; kind <= TBED_BLOCK_CELLS; kind++)
+        tell_gaps(reader, index, &walk, kind);
+    tbed_vector_free(&sorted);
+    return TBED_OK;
 }
 
 /* ---- Data derived from the lists ---- */
@@ -297,9 +349,6 @@ static bool update_run(struct tbed_index_update *update)
     tbed_index_look_at_new_pages(update);
     if (!merge_fresh(update))
         return false;
-    if (update->reader->shut) /* otherwise what is missing may still arrive */
-        for (enum tbed_block_kind kind = TBED_BLOCK_EVENTS; kind <= TBED_BLOCK_CELLS; kind++)
-            tell_gaps(update, kind);
     note_seals(update->reader, index);
     return order_strings(index) && order_records(index) && range_streams(index);
 }

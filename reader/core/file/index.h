@@ -79,6 +79,13 @@ static inline void tbed_index_note_ticks(struct tbed_index *index, uint64_t firs
 /* Reads all pages that are new or had no block. Errors: ERR_MEMORY, after which the index can only be freed. */
 enum tbed_status tbed_index_update(struct tbed_reader *reader, struct tbed_index *index);
 
+/*
+ * Reports the numbers below a stream's highest that no block has, in a file that is shut. 'losses' are the struct
+ * tbed_lost_info of its LOST records, which explain some. Errors: ERR_MEMORY.
+ */
+enum tbed_status tbed_index_tell_gaps(const struct tbed_reader *reader, const struct tbed_index *index,
+                                      const struct tbed_vector *losses);
+
 /* A copy to update, so that the old index is intact after a failure. */
 enum tbed_status tbed_index_copy(const struct tbed_index *from, size_t ordinal_count,
                                  struct tbed_index *to_ret);

@@ -162,8 +162,11 @@ static enum tbed_status look(struct tbed_reader *reader, struct tbed_error *erro
         status = tbed_index_update(reader, &index);
     if (status == TBED_OK)
         status = tbed_metadata_build(reader, &index, &metadata);
+    if (status == TBED_OK)
+        status = tbed_index_tell_gaps(reader, &index, &metadata->losses);
     if (status != TBED_OK) {
         tbed_index_free(&index);
+        tbed_metadata_free(metadata);
         return fail(error, status, ENOMEM);
     }
     tbed_index_free(&reader->index);

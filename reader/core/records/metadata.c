@@ -109,6 +109,24 @@ static bool take_load(struct intake *intake)
     return true;
 }
 
+static bool take_lost(struct intake *intake)
+{
+    const struct tbed_disk_lost *disk = (const struct tbed_disk_lost *)intake->record;
+    struct tbed_lost_info *lost = tbed_vector_push(&intake->metadata->losses, sizeof *lost);
+    if (lost == NULL)
+        return false;
+    *lost = (struct tbed_lost_info){
+        .stream = intake->keyed.key,
+        .kind = (enum tbed_block_kind)LOAD32(disk, kind),
+        .first_sequence = LOAD32(disk, first_sequence),
+        .count = LOAD32(disk, count),
+        .first_tick = LOAD64(disk, first_tick),
+        .last_tick = LOAD64(disk, last_tick),
+        .nbytes = LOAD64(disk, nbytes),
+    };
+    return true;
+}
+
 /* A count that was checked against the record's size is loaded again: never use more than the record has room for. */
 static uint32_t item_count(const struct intake *intake, uint32_t count, size_t item_nbytes)
 {
@@ -222,6 +240,8 @@ static bool take(struct intake *intake, uint32_t type)
         return take_frames(intake);
     case TBED_RECORD_SERIES:
         return take_series(intake);
+    case TBED_RECORD_LOST:
+        return take_lost(intake);
     default: /* of a later version, or UNLOAD, which nothing uses */
         return true;
     }
@@ -389,6 +409,7 @@ void tbed_metadata_free(struct tbed_metadata *metadata)
     tbed_vector_free(&metadata->streams);
     tbed_vector_free(&metadata->units);
     tbed_vector_free(&metadata->loads);
+    tbed_vector_free(&metadata->losses);
     tbed_vector_free(&metadata->lines);
     tbed_vector_free(&metadata->stacks);
     tbed_vector_free(&metadata->frames);

@@ -81,6 +81,7 @@ struct tbed_metadata {
         streams; /* struct tbed_keyed_stream, one a key, including streams that only have blocks */
     struct tbed_vector units;    /* struct tbed_keyed_unit, disjoint, ascending */
     struct tbed_vector loads;    /* struct tbed_load_info, in file order */
+    struct tbed_vector losses;   /* struct tbed_lost_info, in file order */
     struct tbed_vector lines;    /* struct tbed_line, by unit, pc and order */
     struct tbed_vector stacks;   /* struct tbed_keyed_stacks, disjoint, ascending, none inside a unit */
     struct tbed_vector frames;   /* struct tbed_keyed_frames, one a key */

@@ -45,6 +45,16 @@ bool tbed_load_get_sized(const struct tbed_reader *reader, size_t index, struct 
     return true;
 }
 
+bool tbed_lost_get_sized(const struct tbed_reader *reader, size_t index, struct tbed_lost_info *info_ret,
+                         size_t info_nbytes)
+{
+    if (index >= reader->metadata->losses.count)
+        return false;
+    const struct tbed_lost_info *losses = reader->metadata->losses.items;
+    tbed_sized_give(info_ret, info_nbytes, &losses[index], sizeof *info_ret);
+    return true;
+}
+
 uint32_t tbed_counter_unit(const struct tbed_reader *reader, uint32_t counter_id)
 {
     const struct tbed_keyed_value *counters = reader->metadata->counters.items;

@@ -154,6 +154,18 @@ struct tbed_load_info {
 static inline bool tbed_load_get(const struct tbed_reader *reader, size_t index,
                                  struct tbed_load_info *info_ret);
 
+struct tbed_lost_info { /* blocks that were lost when this file was made from a damaged one */
+    uint32_t stream;    /* 0: unknown, as are kind and sequence */
+    enum tbed_block_kind kind;
+    uint32_t first_sequence;
+    uint32_t count;                 /* of blocks, or of pages if the stream is unknown; 0: part of a block */
+    uint64_t first_tick, last_tick; /* nothing lost is outside; 0 and UINT64_MAX where that is unknown */
+    uint64_t nbytes;                /* 0: unknown */
+};
+/* The LOST records in file order. Returns false past the last. */
+static inline bool tbed_lost_get(const struct tbed_reader *reader, size_t index,
+                                 struct tbed_lost_info *info_ret);
+
 /* The unit of a location and its pc (an ELF address, or the index of an instruction). False: 'id' is not a location. */
 bool tbed_location_find(const struct tbed_reader *reader, uint32_t id, struct tbed_unit_info *unit_ret,
                         uint64_t *pc_ret);

@@ -39,6 +39,14 @@ static inline bool tbed_load_get(const struct tbed_reader *reader, size_t index,
     return tbed_load_get_sized(reader, index, info_ret, sizeof *info_ret);
 }
 
+bool tbed_lost_get_sized(const struct tbed_reader *reader, size_t index, struct tbed_lost_info *info_ret,
+                         size_t info_nbytes);
+static inline bool tbed_lost_get(const struct tbed_reader *reader, size_t index,
+                                 struct tbed_lost_info *info_ret)
+{
+    return tbed_lost_get_sized(reader, index, info_ret, sizeof *info_ret);
+}
+
 bool tbed_location_resolve_sized(const struct tbed_reader *reader, uint32_t id,
                                  struct tbed_location *location_ret, size_t location_nbytes);
 static inline bool tbed_location_resolve(const struct tbed_reader *reader, uint32_t id,

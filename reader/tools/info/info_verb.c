@@ -265,6 +265,16 @@ static void put_drops(const struct state *state)
         }
 }
 
+static void put_losses(const struct state *state)
+{
+    struct tbed_lost_info lost;
+    if (!tbed_lost_get(state->reader, 0, &lost))
+        return;
+    put_field("lost");
+    printf("%s%sblocks%s, before the trace was recovered:\n", tool_bold(), tool_red(), tool_plain());
+    tool_print_losses(stdout, state->reader, "            ");
+}
+
 static void put_name(const struct state *state, uint32_t id)
 {
     if (id == TBED_ID_INVALID)
@@ -416,6 +426,7 @@ static void put_ours(const struct state *state)
     put_time(state);
     put_blocks(state);
     put_drops(state);
+    put_losses(state);
 }
 
 static void put_text(const struct state *state)
@@ -620,6 +631,7 @@ static void json_ours(struct tbed_json *out, const struct state *state)
     json_time(out, state);
     json_blocks(out, state);
     tool_json_drops(out, "drops", state->info.drops);
+    tool_json_losses(out, state->reader);
 }
 
 static void put_json(const struct state *state)

@@ -206,6 +206,8 @@ static void put_notes(const struct check *check)
         put_note(check->foreign->inverted_count, "interval", "with the end before the begin");
         put_note(check->foreign->unpaired_count, "start or end", "without its counterpart; omitted");
     }
+    if (check->reader != NULL)
+        tool_print_losses(stdout, check->reader, "  lost before the trace was recovered: ");
     put_note(check->unknown_count, "event", "of kinds that this version does not know; skipped");
     put_note(check->backward_count, "event", "earlier than the one before it in the same stream");
     if (tool_drops_total(info->drops) > 0) {
@@ -265,6 +267,8 @@ static void put_json(const struct check *check)
     tbed_json_u64(&out, "backward_events", check->backward_count);
     tool_json_drops(&out, "drops", info->drops);
     tbed_json_u64(&out, "damage_count", check->damage_count);
+    if (check->reader != NULL)
+        tool_json_losses(&out, check->reader);
     json_damage(&out, check);
     tbed_json_object_close(&out);
     tbed_json_line(&out);

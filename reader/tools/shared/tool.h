@@ -33,7 +33,8 @@ struct tool_verb {
     const char *help;                  /* all of 'tracebed NAME -h', usage line first */
     int (*run)(int argc, char **argv); /* argv[0] prefixes getopt's messages; returns an enum tool_exit */
 };
-extern const struct tool_verb tool_verb_import, tool_verb_export, tool_verb_snapshot, tool_verb_symbolize;
+extern const struct tool_verb tool_verb_import, tool_verb_export, tool_verb_snapshot, tool_verb_symbolize,
+    tool_verb_recover;
 extern const struct tool_verb tool_verb_record, tool_verb_info, tool_verb_dump, tool_verb_report,
     tool_verb_strings, tool_verb_verify, tool_verb_flame, tool_verb_diff, tool_verb_aggregate, tool_verb_tree;
 
@@ -141,6 +142,10 @@ void tool_print_damaged_block(FILE *out, const struct tbed_reader *reader, const
                               const struct tbed_damage *damage);
 void tool_json_damaged_block(struct tbed_json *json, const struct tbed_reader *reader,
                              const struct tbed_trace_info *info, const struct tbed_damage *damage);
+
+/* Prints what was lost when the trace was recovered, a line for each loss, after 'before'. Returns how many. */
+size_t tool_print_losses(FILE *out, const struct tbed_reader *reader, const char *before);
+void tool_json_losses(struct tbed_json *json, const struct tbed_reader *reader);
 
 /* "events", "strings", … */
 const char *tool_block_kind(enum tbed_block_kind kind);

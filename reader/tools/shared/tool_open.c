@@ -340,3 +340,68 @@ void tool_tell_damage(const char *path, const struct tbed_reader *reader)
     }
     tool_hint("Run 'tracebed verify' to list all of it.");
 }
+
+/* ---- Losses ---- */
+
+static void print_loss(FILE *out, const struct tbed_reader *reader, const struct tbed_trace_info *info,
+                       const struct tbed_lost_info *lost)
+{
+    char figure[32];
+    const char *owner = lost->kind == TBED_BLOCK_EVENTS ? "stream" : "process";
+    if (lost->stream == 0)
+        fprintf(out, "%s page%s of unknown content", tool_format_count(figure, lost->count),
+                lost->count == 1 ? "" : "s");
+    else if (lost->count <= 1)
+        fprintf(out, "%s of %s %u, %sblock %u", tool_block_kind(lost->kind), owner, lost->stream,
+                lost->count == 0 ? "part of " : "", lost->first_sequence);
+    else
+        fprintf(out, "%s of %s %u, %s blocks from %u on", tool_block_kind(lost->kind), owner, lost->stream,
+                tool_format_count(figure, lost->count), lost->first_sequence);
+    if (lost->first_tick != 0) {
+        fputs(lost->last_tick != UINT64_MAX ? ", " : ", from ", out);
+        print_tick(out, reader, info, lost->first_tick);
+    }
+    if (lost->last_tick != UINT64_MAX) {
+        fputs(lost->first_tick != 0 ? " to " : ", until ", out);
+        print_tick(out, reader, info, lost->last_tick);
+    }
+    if (lost->nbytes != 0)
+        fprintf(out, ", %s", tool_format_bytes(figure, (double)lost->nbytes));
+}
+
+size_t tool_print_losses(FILE *out, const struct tbed_reader *reader, const char *before)
+{
+    struct tbed_trace_info info;
+    struct tbed_lost_info lost;
+    size_t count = 0;
+    tbed_reader_info(reader, &info);
+    for (; tbed_lost_get(reader, count, &lost); count++) {
+        fputs(before, out);
+        print_loss(out, reader, &info, &lost);
+        putc('\n', out);
+    }
+    return count;
+}
+
+void tool_json_losses(struct tbed_json *json, const struct tbed_reader *reader)
+{
+    struct tbed_lost_info lost;
+    tbed_json_array_open(json, "lost");
+    for (size_t i = 0; tbed_lost_get(reader, i, &lost); i++) {
+        tbed_json_object_open(json, NULL);
+        if (lost.stream != 0) {
+            tbed_json_string(json, "kind", tool_block_kind(lost.kind));
+            tbed_json_u64(json, "stream", lost.stream);
+            tbed_json_u64(json, "sequence", lost.first_sequence);
+        }
+        tbed_json_u64(json, lost.stream != 0 ? "blocks" : "pages", lost.count);
+        if (lost.first_tick != 0)
+            tbed_json_u64(json, "first_tick", lost.first_tick);
+        if (lost.last_tick != UINT64_MAX)
+            tbed_json_u64(json, "last_tick", lost.last_tick);
+        if (lost.nbytes != 0)
+            tbed_json_u64(json, "bytes", lost.nbytes);
+        tbed_json_object_close(json);
+    }
+    tbed_json_array_close(json);
+}

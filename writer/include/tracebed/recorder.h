@@ -263,6 +263,42 @@ enum tbed_status tbed_snapshot(struct tbed_writer *writer, const char *path, str
 enum tbed_status tbed_trace_snapshot(int trace_fd, int fd, uint64_t *left_out_ret,
                                      struct tbed_error *error_ret);
 
+/* ---- Damaged traces ---- */
+
+enum tbed_recovered_header { /* where the fields that never change come from */
+                             TBED_RECOVERED_HEADER_INTACT = 0, /* the header page */
+                             TBED_RECOVERED_HEADER_COPY = 1,   /* one of its copies */
+                             TBED_RECOVERED_HEADER_MADE_UP = 2,
+};
+
+struct tbed_recovery { /* what tbed_trace_recover() did */
+    enum tbed_recovered_header header;
+    bool counters_are_lost;    /* among them, how many events were dropped: they are 0 in the new file */
+    uint64_t block_count;      /* blocks in the new file, not counting those of LOST records */
+    uint64_t moved_count;      /* how many of them were not where they belong */
+    uint64_t loss_count;       /* LOST records that were added */
+    uint64_t lost_block_count; /* how many blocks they stand for */
+};
+
+/*
+ * tbed_trace_recover() writes everything that is intact in a damaged trace to a new file: a trace in append mode, closed
+ * cleanly. Blocks are found by scanning, wherever they are, so neither the header page nor the directory needs to be
+ * there. Blocks that are not sealed are kept up to their first zero word, or their first damage. What is missing is
+ * described by LOST records in the new file, which tbed_lost_get() of the reading library lists.
+ *
+ * The file id stays the same. If the header page and all its copies are lost, the clock is unknown: ticks are then
+ * counts of the unit "ticks", and do not measure time. The trace of a trace that was recovered is the same, byte for
+ * byte, and adds no loss.
+ *
+ * Ownership: both descriptors stay the caller's. 'trace_fd' is open for reading; 'fd' is a new file, open for reading and
+ *            writing, whose content is replaced, and is incomplete after a failure.
+ * Errors:    ERR_NOT_A_TRACE if nothing can be recovered; ERR_BUSY while a writer is alive; ERR_OPEN, ERR_IS_DIRECTORY,
+ *            ERR_NOT_REGULAR, ERR_EMPTY; ERR_DISK_FULL, ERR_WRITE, ERR_MAP, ERR_MEMORY.
+ * Threads:   any. Allocates with malloc().
+ */
+static inline enum tbed_status tbed_trace_recover(int trace_fd, int fd, struct tbed_recovery *recovery_ret,
+                                                  struct tbed_error *error_ret);
+
 /* ---- Strings and ids ---- */
 
 /*
@@ -526,6 +562,14 @@ static inline void tbed_event_record_given(struct tbed_recorder *recorder,
                                            const struct tbed_given_event *event)
 {
     tbed_event_record_given_sized(recorder, event, sizeof *event);
+}
+
+enum tbed_status tbed_trace_recover_sized(int trace_fd, int fd, struct tbed_recovery *recovery_ret,
+                                          size_t recovery_nbytes, struct tbed_error *error_ret);
+static inline enum tbed_status tbed_trace_recover(int trace_fd, int fd, struct tbed_recovery *recovery_ret,
+                                                  struct tbed_error *error_ret)
+{
+    return tbed_trace_recover_sized(trace_fd, fd, recovery_ret, sizeof *recovery_ret, error_ret);
 }
 
 #ifdef __cplusplus

@@ -1,0 +1,300 @@
+/*
+ * What is intact in a damaged trace is recovered, whatever else is gone: each event of each undamaged page is in the new
+ * trace, which is clean, says what it lacks, and is its own recovery.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "format/event.h"
+#include "format/file/directory.h"
+#include "writer/tests/support.h"
+
+enum { PAGE_NBYTES = 4096, EVENT_COUNT = 20000, FIRST_ID = 1000 };
+
+struct trace {
+    uint8_t *bytes;
+    size_t nbytes;
+};
+
+static struct trace original, damaged;
+static bool is_expected[EVENT_COUNT]; /* event 'i' has the id FIRST_ID + i */
+
+static struct trace fd_read(int fd)
+{
+    struct stat status;
+    assert_int_equal(fstat(fd, &status), 0);
+    struct trace trace = {malloc((size_t)status.st_size + 1), (size_t)status.st_size};
+    assert_non_null(trace.bytes);
+    assert_int_equal(pread(fd, trace.bytes, trace.nbytes, 0), trace.nbytes);
+    return trace;
+}
+
+static int fd_with(const struct trace *trace)
+{
+    int fd = memfd_create("trace", MFD_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(pwrite(fd, trace->bytes, trace->nbytes, 0), trace->nbytes);
+    return fd;
+}
+
+static int make_original(void **state)
+{
+    (void)state;
+    const char *path = test_path("original.tbed");
+    struct tbed_writer_options options = {
+        .size = sizeof options, .page_nbytes = PAGE_NBYTES, .no_helper = true};
+    struct tbed_writer *writer = test_writer_open(path, &options);
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, "thread");
+    for (uint32_t i = 0; i < EVENT_COUNT; i++)
+        tbed_instant_record(recorder, FIRST_ID + i);
+    for (uint32_t i = 0; i < 1000; i++) {
+        char text[32];
+        tbed_string_intern(writer, text, (size_t)snprintf(text, sizeof text, "text %u", i));
+    }
+    tbed_writer_free(writer);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    original = fd_read(fd);
+    close(fd);
+    damaged.bytes = malloc(2 * original.nbytes);
+    return damaged.bytes != NULL ? 0 : -1;
+}
+
+static int free_original(void **state)
+{
+    (void)state;
+    free(original.bytes);
+    free(damaged.bytes);
+    return 0;
+}
+
+static void restore(void)
+{
+    memcpy(damaged.bytes, original.bytes, original.nbytes);
+    damaged.nbytes = original.nbytes;
+    memset(is_expected, true, sizeof is_expected);
+}
+
+static uint8_t *page_of(uint64_t page)
+{
+    return damaged.bytes + page * PAGE_NBYTES;
+}
+
+static uint64_t page_count(void)
+{
+    return original.nbytes / PAGE_NBYTES;
+}
+
+/* The events of the page are lost. */
+static void expect_loss(uint64_t page)
+{
+    const uint8_t *bytes = original.bytes + page * PAGE_NBYTES;
+    struct tbed_block_fields fields = tbed_block_load(bytes);
+    if (fields.kind != TBED_BLOCK_EVENTS)
+        return;
+    for (uint32_t at = TBED_BLOCK_HEADER_NBYTES; at < fields.used_nbytes; at += 8) {
+        uint64_t word = tbed_word_load(bytes + at);
+        if (tbed_event_tag(word) == TBED_TAG_INSTANT)
+            is_expected[tbed_event_id(word) - FIRST_ID] = false;
+    }
+}
+
+static int recover(const struct trace *trace, enum tbed_status expected, struct tbed_recovery *recovery)
+{
+    int from = fd_with(trace), to = memfd_create("recovered", MFD_CLOEXEC);
+    struct tbed_error error;
+    enum tbed_status status = tbed_trace_recover(from, to, recovery, &error);
+    assert_int_equal(status, expected);
+    close(from);
+    return to;
+}
+
+static void check_events(struct tbed_reader *reader)
+{
+    struct tbed_cursor *cursor;
+    struct tbed_event event;
+    size_t at = 0;
+    assert_int_equal(tbed_cursor_open(reader, test_stream_named(reader, "thread"), &cursor), TBED_OK);
+    while (tbed_cursor_next(cursor, &event) == TBED_OK) {
+        while (at < EVENT_COUNT && !is_expected[at])
+            at++;
+        assert_true(at < EVENT_COUNT);
+        assert_int_equal(event.id, FIRST_ID + at++);
+    }
+    while (at < EVENT_COUNT && !is_expected[at])
+        at++;
+    assert_int_equal(at, EVENT_COUNT);
+    tbed_cursor_close(cursor);
+}
+
+/* Recovering the result again changes nothing. */
+static void check_again(int fd)
+{
+    struct trace once = fd_read(fd);
+    struct tbed_recovery recovery;
+    int again = recover(&once, TBED_OK, &recovery);
+    assert_int_equal(recovery.loss_count, 0);
+    assert_int_equal(recovery.header, TBED_RECOVERED_HEADER_INTACT);
+    assert_false(recovery.counters_are_lost);
+    struct trace twice = fd_read(again);
+    assert_int_equal(twice.nbytes, once.nbytes);
+    assert_memory_equal(twice.bytes, once.bytes, once.nbytes);
+    free(once.bytes);
+    free(twice.bytes);
+    close(again);
+}
+
+static struct tbed_recovery expect_recovery(void)
+{
+    struct tbed_recovery recovery;
+    struct tbed_reader *reader;
+    struct tbed_lost_info lost;
+    int fd = recover(&damaged, TBED_OK, &recovery);
+    assert_int_equal(tbed_reader_open_fd(fd, NULL, &reader, NULL), TBED_OK);
+    assert_int_equal(tbed_reader_verify(reader), TBED_OK);
+    check_events(reader);
+    assert_int_equal(tbed_lost_get(reader, 0, &lost), recovery.loss_count > 0);
+    tbed_reader_close(reader);
+    check_again(fd);
+    close(fd);
+    return recovery;
+}
+
+/* ---- Tests ---- */
+
+static void intact_trace_is_recovered_without_loss(void **state)
+{
+    (void)state;
+    restore();
+    struct tbed_recovery recovery = expect_recovery();
+    assert_int_equal(recovery.loss_count, 0);
+    assert_int_equal(recovery.moved_count, 0);
+    assert_int_equal(recovery.header, TBED_RECOVERED_HEADER_INTACT);
+}
+
+static void trace_without_its_header_page_is_recovered(void **state)
+{
+    (void)state;
+    restore();
+    memset(page_of(0), 0, PAGE_NBYTES);
+    struct tbed_recovery recovery = expect_recovery();
+    assert_int_equal(recovery.loss_count, 0);
+    assert_int_equal(recovery.header, TBED_RECOVERED_HEADER_COPY);
+    assert_true(recovery.counters_are_lost);
+}
+
+static void flipped_bit_in_the_header_costs_nothing(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 256; i++) {
+        restore();
+        damaged.bytes[i] ^= 4;
+        struct tbed_recovery recovery = expect_recovery();
+        assert_int_equal(recovery.loss_count, 0);
+    }
+}
+
+static void each_zeroed_page_is_lost_alone_and_said_to_be(void **state)
+{
+    (void)state;
+    for (uint64_t page = 1; page < page_count(); page++) {
+        restore();
+        memset(page_of(page), 0, PAGE_NBYTES);
+        bool is_of_directory = tbed_directory_has_page(PAGE_NBYTES, page);
+        uint32_t kind = original.bytes[page * PAGE_NBYTES];
+        expect_loss(page);
+        if (kind != TBED_BLOCK_EVENTS && !is_of_directory) /* the thread's name is there too */
+            continue;
+        assert_int_equal(expect_recovery().loss_count, !is_of_directory);
+    }
+}
+
+static void swapped_pages_return_to_their_places(void **state)
+{
+    (void)state;
+    for (uint64_t page = 1; page + 7 < page_count(); page++) {
+        restore();
+        memcpy(page_of(page), original.bytes + (page + 7) * PAGE_NBYTES, PAGE_NBYTES);
+        memcpy(page_of(page + 7), original.bytes + page * PAGE_NBYTES, PAGE_NBYTES);
+        assert_int_equal(expect_recovery().loss_count, 0);
+    }
+}
+
+static void inserted_bytes_cost_only_the_page_they_are_in(void **state)
+{
+    (void)state;
+    static const size_t counts[] = {1, 8, 100, 4096};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        restore();
+        size_t at = 5 * PAGE_NBYTES + 1000;
+        memmove(damaged.bytes + at + counts[i], damaged.bytes + at, damaged.nbytes - at);
+        memset(damaged.bytes + at, 0xA5, counts[i]);
+        damaged.nbytes += counts[i];
+        expect_loss(5);
+        assert_int_equal(expect_recovery().loss_count, 1);
+    }
+}
+
+static void half_of_a_trace_is_recovered(void **state)
+{
+    (void)state;
+    restore();
+    damaged.nbytes = page_count() / 2 * PAGE_NBYTES;
+    for (uint64_t page = page_count() / 2; page < page_count(); page++)
+        expect_loss(page);
+    assert_true(expect_recovery().loss_count > 0);
+}
+
+static void pages_alone_are_recovered_without_any_copy_of_the_header(void **state)
+{
+    (void)state;
+    restore();
+    for (uint64_t page = 0; page < page_count(); page++) {
+        uint32_t kind = original.bytes[page * PAGE_NBYTES];
+        if (kind == TBED_BLOCK_CELLS || kind == TBED_BLOCK_DIRECTORY || page == 0)
+            memset(page_of(page), 0, PAGE_NBYTES);
+    }
+    struct tbed_recovery recovery;
+    struct tbed_reader *reader;
+    int fd = recover(&damaged, TBED_OK, &recovery);
+    assert_int_equal(recovery.header, TBED_RECOVERED_HEADER_MADE_UP);
+    assert_int_equal(tbed_reader_open_fd(fd, NULL, &reader, NULL), TBED_OK);
+    assert_int_equal(tbed_reader_verify(reader), TBED_OK);
+    tbed_reader_close(reader);
+    check_again(fd);
+    close(fd);
+}
+
+static void nothing_is_recovered_from_anything_else(void **state)
+{
+    (void)state;
+    restore();
+    memset(damaged.bytes, 0, damaged.nbytes);
+    close(recover(&damaged, TBED_ERR_NOT_A_TRACE, NULL));
+    damaged.nbytes = 0;
+    close(recover(&damaged, TBED_ERR_EMPTY, NULL));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(intact_trace_is_recovered_without_loss),
+        cmocka_unit_test(trace_without_its_header_page_is_recovered),
+        cmocka_unit_test(flipped_bit_in_the_header_costs_nothing),
+        cmocka_unit_test(each_zeroed_page_is_lost_alone_and_said_to_be),
+        cmocka_unit_test(swapped_pages_return_to_their_places),
+        cmocka_unit_test(inserted_bytes_cost_only_the_page_they_are_in),
+        cmocka_unit_test(half_of_a_trace_is_recovered),
+        cmocka_unit_test(pages_alone_are_recovered_without_any_copy_of_the_header),
+        cmocka_unit_test(nothing_is_recovered_from_anything_else),
+    };
+    return cmocka_run_group_tests(tests, make_original, free_original);
+}
