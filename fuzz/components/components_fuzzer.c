@@ -265,6 +265,7 @@ static uint8_t *file_make(void)
     put_block(file, 2, TBED_BLOCK_STRINGS, 1, build.used[1]);
     uint32_t used = put_records(file + (size_t)3 * PAGE);
     put_block(file, 3, TBED_BLOCK_RECORDS, 0, used);
+    mend_file(file, sizeof build.words, MEND_DIRECTORY);
     return guarded_copy(file, sizeof build.words);
 }
 

@@ -48,5 +48,6 @@ uint8_t *one_block_file(enum tbed_block_kind kind, bool sealed, const uint8_t *c
         memcpy(page + TBED_BLOCK_HEADER_NBYTES, content, nbytes);
     put_header((uint8_t *)file);
     put_block(page, kind, sealed, TBED_BLOCK_HEADER_NBYTES + tbed_round_up(nbytes, 8));
+    mend_file((uint8_t *)file, sizeof file, MEND_DIRECTORY);
     return guarded_copy((uint8_t *)file, sizeof file);
 }
