@@ -1,0 +1,200 @@
+"""
+Measures which lines and branches run: './run cov'.
+
+    coverage.py [--corpora] [--gate | --write]
+
+First the fuzz corpora alone, then, unless --corpora is given, all tests too. Prints a table of the source files and their
+rooms, and writes build/cov/coverage.html, which shows the lines and branches that did not run.
+
+--gate fails if a room covers less by the corpora than ninja/coverage.gate says; --write raises what it says.
+
+SPDX-License-Identifier: MIT
+"""
+
+import argparse
+import concurrent.futures
+import glob
+import html
+import json
+import os
+import subprocess
+import sys
+
+BUILD, PAGE, GATE = "build/cov", "build/cov/coverage.html", "ninja/coverage.gate"
+PARTS = ("format/", "writer/", "reader/")
+
+
+# ---- Measuring ----
+
+class Counts:
+    """Of one file: line -> ran, and (line, number of the branch in it) -> taken."""
+
+    def __init__(self):
+        self.lines, self.branches = {}, {}
+
+    def add(self, entries):
+        for entry in entries:
+            line = entry["line_number"]
+            self.lines[line] = self.lines.get(line, False) or entry["count"] > 0
+            for number, branch in enumerate(entry.get("branches", ())):
+                key = (line, number)
+                self.branches[key] = self.branches.get(key, False) or branch["count"] > 0
+
+
+def count(path):
+    """By gcov, whose counts are beside the object."""
+    counts = Counts()
+    notes = os.path.join(BUILD, path.removesuffix(".c") + ".gcno")
+    if not os.path.exists(notes):
+        return counts
+    run = subprocess.run(["gcov", "-b", "--json-format", "--stdout", notes], capture_output=True, text=True)
+    for part in map(json.loads, run.stdout.splitlines()):
+        for file in part["files"]:
+            if os.path.normpath(file["file"]) == path:
+                counts.add(file["lines"])
+    return counts
+
+
+def source_files():
+    paths = (path for part in PARTS for path in glob.glob(f"{part}**/*.c", recursive=True))
+    return sorted(path for path in paths if not {"tests", "examples", "ruby"} & set(path.split("/")))
+
+
+def measure():
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        paths = source_files()
+        counted = dict(zip(paths, pool.map(count, paths)))
+    return {path: counts for path, counts in counted.items() if counts.lines}
+
+
+def run(target):
+    """Runs tests again even if nothing has changed, and goes on if one fails."""
+    for path in glob.glob(f"{BUILD}/**/*.result*", recursive=True):
+        os.remove(path)
+    subprocess.run(["ninja", "-k", "0", target], stdout=subprocess.DEVNULL)
+
+
+def forget():
+    for path in glob.glob(f"{BUILD}/**/*.gcda", recursive=True):
+        os.remove(path)
+
+
+# ---- Reporting ----
+
+def share(ran):
+    return 100 * sum(ran) / len(ran) if ran else 100.0
+
+
+def shares(counts):
+    """The shares of lines and of branches of some files together."""
+    return (share([ran for one in counts for ran in one.lines.values()]),
+            share([taken for one in counts for taken in one.branches.values()]))
+
+
+def room_of(path):
+    """The parts of the format and of the reading library, and those of the writer."""
+    return "/".join(path.split("/")[:-1][:2])
+
+
+def rooms_of(counted):
+    rooms = {}
+    for path, counts in counted.items():
+        rooms.setdefault(room_of(path), []).append(counts)
+    return {room: shares(counts) for room, counts in sorted(rooms.items())}
+
+
+def row(name, measures):
+    return f"{name:52}" + "".join(f"  {lines:6.1f} {branches:8.1f}" for lines, branches in measures)
+
+
+def print_table(measured):
+    titles = "".join(f"  {title:>15}" for title in measured)
+    print(f"{'':52}{titles}\n{'':52}" + "   lines branches" * len(measured))
+    tables = list(measured.values())
+    for path in sorted(set().union(*tables)):
+        print(row(path, [shares([table.get(path, Counts())]) for table in tables]))
+    rooms = [rooms_of(table) for table in tables]
+    for room in rooms[0]:
+        print(row(room, [table[room] for table in rooms]))
+
+
+def page_of(path, counts):
+    """The file's text, with lines that did not run and branches that were not taken marked."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read().splitlines()
+    lines, branches = shares([counts])
+    parts = [f"<details><summary>{path}: {lines:.1f} % of lines, {branches:.1f} % of branches</summary><pre>"]
+    for number, line in enumerate(text, 1):
+        missed = [key for key, taken in counts.branches.items() if key[0] == number and not taken]
+        kind = "no" if counts.lines.get(number) is False else "part" if missed else ""
+        parts.append(f'<span class="{kind}">{number:5} {html.escape(line)}</span>')
+    return "\n".join(parts) + "</pre></details>"
+
+
+def write_page(counted):
+    style = "pre{line-height:1.2} .no{background:#fbb} .part{background:#fe9} summary{font-family:monospace}"
+    body = "\n".join(page_of(path, counts) for path, counts in counted.items())
+    with open(PAGE, "w", encoding="utf-8") as file:
+        file.write(f'<!DOCTYPE html><meta charset="utf-8"><title>Coverage</title><style>{style}</style>\n{body}\n')
+
+
+# ---- The gate ----
+
+def read_gate():
+    """room -> shares of lines and branches"""
+    if not os.path.exists(GATE):
+        return {}
+    with open(GATE, encoding="utf-8") as file:
+        words = [line.split() for line in file if not line.startswith("#")]
+    return {room: (float(lines), float(branches)) for room, lines, branches in words}
+
+
+def write_gate(rooms):
+    gate = read_gate()
+    with open(GATE, "w", encoding="utf-8") as file:
+        file.write("# What the fuzz corpora alone cover of each room, in percent of its lines and branches.\n"
+                   "# './run cov --corpora --gate' checks it, and '--write' raises it.\n")
+        for room, found in sorted(rooms.items()):
+            if found[0] == 0:
+                continue
+            # Rounded down, so that the same measurement passes.
+            best = [max(old, int(new * 10) / 10) for old, new in zip(gate.get(room, (0, 0)), found)]
+            file.write(f"{room:24} {best[0]:5.1f} {best[1]:5.1f}\n")
+
+
+def check_gate(rooms):
+    failed = 0
+    for room, wanted in read_gate().items():
+        for what, least, found in zip(("lines", "branches"), wanted, rooms.get(room, (0, 0))):
+            if found < least:
+                print(f"{room}: the corpora cover {found:.1f} % of its {what}; it was {least} %")
+                failed += 1
+    return failed
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(prog="./run cov", description="measure which lines and branches run")
+    parser.add_argument("--corpora", action="store_true", help="only by the fuzz corpora, not by all tests")
+    parser.add_argument("--gate", action="store_true", help=f"fail if less is covered than {GATE} says")
+    parser.add_argument("--write", action="store_true", help=f"raise what {GATE} says")
+    options = parser.parse_args(arguments)
+    forget()
+    run(f"{BUILD}/replay")
+    measured = {"corpora": measure()}
+    if not measured["corpora"]:
+        print("nothing was measured")
+        return 1
+    if not options.corpora:
+        run(f"{BUILD}/check")
+        measured["all tests"] = measure()
+    print_table(measured)
+    write_page(list(measured.values())[-1])
+    print(f"{PAGE} shows what did not run")
+    rooms = rooms_of(measured["corpora"])
+    if options.write:
+        write_gate(rooms)
+    return 1 if options.gate and check_gate(rooms) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
