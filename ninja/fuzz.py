@@ -199,7 +199,7 @@ def minimize(target, more, given, kept, scratch, *how):
     for folder in [kept, *more]:
         copy_all(folder, candidates)
     before = set(os.listdir(base))
-    status, _ = run(target.command("-set_cover_merge=1", *how, base, candidates), f"{LOGS}/{target.name}.merge.log")
+    status, _ = run(target.command("-set_cover_merge=1", f"-artifact_prefix={scratch}/", *how, base, candidates), f"{LOGS}/{target.name}.merge.log")
     if status != 0:
         return len(os.listdir(kept))
     for name in os.listdir(kept):
