@@ -216,6 +216,49 @@ static void ranges_of_ids_are_written_where_they_are_used(void **state)
     tbed_reader_close(reader);
 }
 
+/* Does any string of a profile lead back to itself? measureme's tools would follow it until their stack ends. */
+static void expect_no_circle(const char *path)
+{
+    struct tbed_reader *reader = read_back(path);
+    uint64_t nbytes;
+    for (uint32_t id = 0; tbed_string_next(reader, &id);)
+        assert_int_not_equal(tbed_string_length(reader, id, NULL, &nbytes), TBED_ERR_STRING_CYCLE);
+    tbed_reader_close(reader);
+}
+
+static void circles_are_cut(void **state)
+{
+    (void)state;
+    const char *from = in_folder("circle.tbed"), *to = in_folder("circle.mm_profdata");
+    struct tbed_writer *writer = open_writer(from, false);
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
+    uint32_t bound = tbed_id_reserve(writer, 2);
+    struct tbed_component a[] = {{.text = "a", .nbytes = 1}, {.id = bound}};
+    uint32_t first = tbed_string_alloc(writer, a, 2);
+    struct tbed_component b[] = {{.text = "b", .nbytes = 1}, {.id = first}};
+    uint32_t second = tbed_string_alloc(writer, b, 2);
+    struct tbed_component c[] = {{.text = "c", .nbytes = 1}, {.id = bound + 1}};
+    uint32_t intact = tbed_string_alloc(writer, c, 2);
+    tbed_id_bind(writer, bound, 1, second);
+    tbed_id_bind(writer, bound + 1, 1, intern(writer, "d"));
+    const uint32_t ids[] = {first, second, bound, intact};
+    for (size_t i = 0; i < 4; i++)
+        tbed_instant_record(recorder, ids[i]);
+    tbed_writer_close(writer);
+    for (uint32_t version = 8; version <= 9; version++) {
+        struct seen seen[4];
+        export_file(from, to, version);
+        expect_no_circle(to);
+        struct tbed_reader *reader = read_back(to);
+        assert_int_equal(see_all(reader, seen, 4), 4);
+        assert_string_equal(seen[0].name, "a<cycle>");
+        assert_string_equal(seen[1].name, "ba<cycle>");
+        assert_string_equal(seen[2].name, "ba<cycle>");
+        assert_string_equal(seen[3].name, "cd");
+        tbed_reader_close(reader);
+    }
+}
+
 static void wrong_arguments_are_refused(void **state)
 {
     const char *from = make_small("refuse.tbed", false), *to = in_folder("refuse.mm_profdata");
@@ -259,6 +302,7 @@ int main(void)
         cmocka_unit_test(spans_are_written_when_they_end),
         cmocka_unit_test(what_has_no_place_is_told),
         cmocka_unit_test(ranges_of_ids_are_written_where_they_are_used),
+        cmocka_unit_test(circles_are_cut),
         cmocka_unit_test(wrong_arguments_are_refused),
         cmocka_unit_test(every_golden_trace_is_exported),
     };

@@ -21,6 +21,12 @@
 
 #define MM_TIME_MAX UINT64_C(0xFFFFFFFFFFFF)
 
+/* What is written for a reference that may lead in a circle. */
+struct export_cut {
+    uint64_t key;
+    uint64_t profile_id; /* of a stand-in; 0: it leads in none */
+};
+
 struct export_id_slot {
     uint64_t key; /* tbed_hashmap_key32() of the trace's id */
     uint64_t profile_id;
@@ -47,7 +53,8 @@ struct export
     uint32_t
         *virtuals; /* virtual ids in use whose bindings are ranges or locations: they get index records */
     size_t virtual_count, virtual_capacity;
-    uint64_t kind_ids[3]; /* strings by enum export_kind; 0: not written yet */
+    uint64_t kind_ids[3];                 /* strings by enum export_kind; 0: not written yet */
+    TBED_HASHMAP(struct export_cut) cuts; /* references that may lead in a circle */
 };
 
 enum export_kind { EXPORT_KIND_SPAN, EXPORT_KIND_INSTANT, EXPORT_KIND_COUNTER };

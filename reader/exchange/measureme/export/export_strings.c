@@ -15,6 +15,7 @@
 #define REFERENCE_MARK  0xFE
 #define TERMINATOR      0xFF
 #define CHAIN_MAX       64   /* bindings of bindings */
+#define LOOKS_MAX       4096 /* components looked at for a circle */
 #define TEXT_NBYTES_MAX 4096 /* of a stand-in for an id without a string */
 
 /* ---- Facts about ids ---- */
@@ -118,18 +119,6 @@ static uint64_t entry_nbytes(const struct export *export, uint32_t trace_id)
     return status == TBED_END ? nbytes : 0;
 }
 
-static void put_entry(struct export *export, uint32_t trace_id, const struct sink *sink)
-{
-    struct tbed_string_component component;
-    uint32_t at = 0;
-    while (tbed_string_component_next(export->reader, trace_id, &at, &component) == TBED_OK)
-        if (component.is_reference)
-            put_reference(sink, tbed_export_id(export, component.id).id);
-        else
-            put(sink, component.text, component.nbytes);
-    put_terminator(sink);
-}
-
 uint64_t tbed_export_text(struct export *export, const char *text, size_t nbytes)
 {
     struct sink sink = {export, true};
@@ -137,6 +126,55 @@ uint64_t tbed_export_text(struct export *export, const char *text, size_t nbytes
     put(&sink, text, nbytes);
     put_terminator(&sink);
     return id_at(export, address);
+}
+
+static uint64_t find_cut(struct export *export, uint32_t trace_id)
+{
+    struct tbed_string_budget budget = {.size = sizeof budget, .component_count = LOOKS_MAX};
+    uint64_t nbytes;
+    switch (tbed_string_length(export->reader, trace_id, &budget, &nbytes)) {
+    case TBED_ERR_STRING_CYCLE:
+        return tbed_export_text(export, "<cycle>", strlen("<cycle>"));
+    case TBED_ERR_STRING_DEPTH:
+        return tbed_export_text(export, "<too deep>", strlen("<too deep>"));
+    case TBED_ERR_STRING_COMPONENTS:
+        return tbed_export_text(export, "<too many components>", strlen("<too many components>"));
+    default:
+        return 0;
+    }
+}
+
+/*
+ * measureme's tools follow references without a limit, so no circle must be written. Each has a reference to a reserved
+ * id, or to an entry that is not before the one that refers to it; there it is cut, as is what cannot be looked through.
+ */
+static uint64_t reference_of(struct export *export, uint32_t from, uint32_t to)
+{
+    if (to > TBED_ID_METADATA && to < from)
+        return tbed_export_id(export, to).id;
+    uint64_t key = tbed_hashmap_key32(to);
+    struct export_cut *cut = TBED_HASHMAP_FIND(&export->cuts, key);
+    if (cut == NULL) {
+        uint64_t profile_id = find_cut(export, to);
+        cut = TBED_HASHMAP_ADD(&export->cuts, key);
+        export->is_out_of_memory = export->is_out_of_memory || cut == NULL;
+        if (cut == NULL)
+            return MM_ID_INVALID;
+        cut->profile_id = profile_id;
+    }
+    return cut->profile_id != 0 ? cut->profile_id : tbed_export_id(export, to).id;
+}
+
+static void put_entry(struct export *export, uint32_t trace_id, const struct sink *sink)
+{
+    struct tbed_string_component component;
+    uint32_t at = 0;
+    while (tbed_string_component_next(export->reader, trace_id, &at, &component) == TBED_OK)
+        if (component.is_reference)
+            put_reference(sink, reference_of(export, trace_id, component.id));
+        else
+            put(sink, component.text, component.nbytes);
+    put_terminator(sink);
 }
 
 /* The text for an id without a string: the name of a code location, otherwise a stand-in. */
@@ -390,5 +428,6 @@ void tbed_export_free(struct export *export)
     tbed_hashmap_free(&export->ids.map);
     free(export->late);
     free(export->names);
+    tbed_hashmap_free(&export->cuts.map);
     free(export->virtuals);
 }
