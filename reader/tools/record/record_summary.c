@@ -150,6 +150,14 @@ static bool tell_notes(const char *path, const struct launch_notes *notes, bool 
     return has_failed;
 }
 
+/* A trace that is damaged is not sealed, so that nothing of it is changed. */
+static void tell_refusal(const char *path, const struct tbed_error *error)
+{
+    tool_complain_error(path, error);
+    if (error->offset != UINT64_MAX)
+        tool_hint("It is left as it is, not closed cleanly; 'tracebed verify %s' lists the damage.", path);
+}
+
 /* False, with a complaint, if it could not be sealed. */
 static bool seal(const char *path)
 {
@@ -162,7 +170,7 @@ static bool seal(const char *path)
     if (status == TBED_ERR_BUSY)
         tell_busy(path);
     else if (status != TBED_OK)
-        tool_complain_error(path, &error);
+        tell_refusal(path, &error);
     return status == TBED_OK;
 }
 

@@ -304,6 +304,13 @@ static void processes_that_are_left_behind_are_told(void **state)
     tbed_reader_close(test_reader_open(in_folder("run.tbed"), false));
 }
 
+static void a_trace_that_was_damaged_meanwhile_is_left_open(void **state)
+{
+    (void)state;
+    RECORD(0, "'tracebed verify run.tbed' lists the damage", "sh", "-c",
+           "dd if=/dev/zero of=run.tbed bs=65536 seek=1 count=1 conv=notrunc 2>/dev/null");
+}
+
 static void a_program_that_loses_its_environment_is_told(void **state)
 {
     (void)state;
@@ -343,6 +350,7 @@ int main(void)
         cmocka_unit_test_setup(signals_sent_to_us_reach_the_program, set_up),
         cmocka_unit_test_setup(ignored_signals_stay_ignored, set_up),
         cmocka_unit_test_setup(processes_that_are_left_behind_are_told, set_up),
+        cmocka_unit_test_setup(a_trace_that_was_damaged_meanwhile_is_left_open, set_up),
         cmocka_unit_test_setup(a_program_that_loses_its_environment_is_told, set_up),
         cmocka_unit_test_setup(setuid_programs_are_told_of, set_up),
     };
