@@ -548,10 +548,12 @@ static void ticks_that_decrease_are_read_and_counted(void **state)
     trace_event(&pair.block, TBED_TAG_INSTANT, 1, 50);
     trace_event(&pair.block, TBED_TAG_INSTANT, 2, 40);
     pair_read(&pair);
-    assert_int_equal(pair.count, 3); /* the one of the next block is at 1000, below both */
-    assert_int_equal(tbed_reader_verify(pair.reader), TBED_OK);
-    tbed_reader_info(pair.reader, &info);
-    assert_int_equal(info.tick_decrease_count, 2);
+    assert_int_equal(pair.count, 3);          /* the one of the next block is at 1000, below both */
+    for (int again = 0; again < 2; again++) { /* counted anew each time */
+        assert_int_equal(tbed_reader_verify(pair.reader), TBED_OK);
+        tbed_reader_info(pair.reader, &info);
+        assert_int_equal(info.tick_decrease_count, 2);
+    }
     pair_close(&pair);
 }
 
@@ -569,6 +571,7 @@ static void interrupted_record_is_counted_and_not_read(void **state)
     struct tbed_reader *reader = trace_open(&trace);
     assert_int_equal(trace_events(reader, 1, NULL, 0), 1);
     assert_int_equal(tbed_reader_verify(reader), TBED_OK);
+    assert_int_equal(tbed_reader_verify(reader), TBED_OK); /* counts anew */
     tbed_reader_info(reader, &info);
     assert_int_equal(info.interrupted_record_count, 1);
     assert_int_equal(info.unsealed_block_count, 1);

@@ -258,6 +258,85 @@ static void ten_thousand_streams_are_merged(void **state)
     free(events);
 }
 
+/* ---- A trace that grows ---- */
+
+enum { PAGES = 14, LIVE_MAX = 200 };
+
+struct live {
+    struct trace trace;
+    struct trace_block blocks[PAGES];
+    uint32_t stream_count;
+    uint64_t tick;
+    uint64_t seen[LIVE_MAX]; /* tick << 8 | stream, of all events so far */
+    size_t seen_count;
+};
+
+/* An event of each stream, the last stream first, and a new stream. */
+static void grow(struct live *live)
+{
+    uint32_t page = live->stream_count + 1;
+    memset(live->trace.bytes + (size_t)trace_page(&live->trace, page) * 4096, 0, 4096);
+    live->blocks[live->stream_count++] = trace_block_begin(&live->trace, page, TBED_BLOCK_EVENTS, page, 0);
+    for (uint32_t stream = live->stream_count; stream > 0; stream--) {
+        trace_event(&live->blocks[stream - 1], TBED_TAG_INSTANT, stream, live->tick);
+        live->seen[live->seen_count++] = (1000 + live->tick) << 8 | stream;
+        live->tick += stream % 2;
+    }
+}
+
+static int compare_words(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+    return *x < *y ? -1 : *x > *y;
+}
+
+/* What is left is exactly the events from 'from' on, in order. */
+static void expect_rest(struct live *live, struct tbed_merge *merge, size_t from)
+{
+    struct tbed_event event;
+    qsort(live->seen + from, live->seen_count - from, sizeof live->seen[0], compare_words);
+    for (size_t i = from; i < live->seen_count; i++) {
+        assert_int_equal(tbed_merge_next(merge, &event), TBED_OK);
+        assert_int_equal(event.tick << 8 | event.stream, live->seen[i]);
+    }
+    assert_int_equal(tbed_merge_next(merge, &event), TBED_END);
+    assert_int_equal(tbed_merge_next(merge, &event), TBED_END);
+}
+
+static void each_event_comes_once_whatever_was_sought_before(void **state)
+{
+    (void)state;
+    for (uint32_t again = 0; again < 4; again++) {
+        struct live live = {.trace = trace_make(PAGES), .tick = 1};
+        struct tbed_merge *merge = NULL;
+        struct tbed_event event;
+        grow(&live);
+        struct tbed_reader *reader = trace_open(&live.trace);
+        assert_int_equal(tbed_merge_open(reader, NULL, 0, &merge), TBED_OK);
+        expect_rest(&live, merge, 0);
+        while (live.stream_count < PAGES - 2) {
+            size_t from = live.seen_count;
+            if (again == 1)
+                tbed_merge_seek(merge, 0);
+            else if (again == 2)
+                tbed_merge_limit(merge, 0, UINT64_MAX);
+            else if (again == 3 && live.stream_count > 3) { /* in the middle of everything */
+                tbed_merge_seek(merge, 0);
+                assert_int_equal(tbed_merge_next(merge, &event), TBED_OK);
+                tbed_merge_seek(merge, 0);
+            }
+            if (again == 1 || again == 2)
+                expect_rest(&live, merge, 0);
+            grow(&live);
+            assert_int_equal(tbed_reader_refresh(reader, NULL), TBED_OK);
+            expect_rest(&live, merge, again == 3 && live.stream_count > 4 ? 0 : from);
+        }
+        tbed_merge_close(merge);
+        tbed_reader_close(reader);
+        trace_free(&live.trace);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -265,6 +344,7 @@ int main(void)
         cmocka_unit_test(seek_loses_nothing_at_or_after_its_tick),
         cmocka_unit_test(a_window_loses_nothing_and_passes_blocks_over),
         cmocka_unit_test(blocks_outside_a_window_are_not_looked_at),
+        cmocka_unit_test(each_event_comes_once_whatever_was_sought_before),
         cmocka_unit_test(merge_of_named_streams_gives_no_other),
         cmocka_unit_test(ten_thousand_streams_are_merged),
     };

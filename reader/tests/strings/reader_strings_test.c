@@ -508,6 +508,9 @@ static void entry_with_a_wrong_hash_is_told(void **state)
     table.strings.bytes[64 + 8] = 'y';
     table_open(&table); /* seals it as it is */
     expect_text(&table, id, TBED_ERR_STRING_HASH, "<damaged id 536870920>");
+    struct tbed_string_component component;
+    uint32_t at = 0;
+    assert_int_equal(tbed_string_component_next(table.reader, id, &at, &component), TBED_ERR_STRING_HASH);
     assert_int_equal(tbed_reader_verify(table.reader), TBED_ERR_STRING_HASH);
     struct tbed_damage damage;
     assert_true(tbed_damage_get(table.reader, 0, &damage));
