@@ -734,6 +734,17 @@ def list_times(trace):
 
 # The listing (section 14)
 
+def list_gaps(trace, events):
+    """Yields what is missing between event blocks of a flight recorder, which are in order."""
+    for before, after in zip(events, events[1:]) if trace.header.ring else ():
+        numbers = range(before.sequence + 1, after.sequence if after.stream == before.stream else 0)
+        missing = len(numbers) - sum(kind == EVENTS and stream == before.stream and number in numbers
+                                     for kind, stream, number in trace.seen)
+        if missing:
+            yield {"missing": missing, "stream": before.stream, "first_sequence": before.sequence + 1,
+                   "first_tick": before.last_tick if before.used else before.first_tick, "last_tick": after.first_tick}
+
+
 def list_trace(trace):
     blocks = list(find_blocks(trace, check_shared(trace)))
     records = [block for block in blocks if block.kind == RECORDS]
@@ -746,6 +757,7 @@ def list_trace(trace):
         tell_missing(trace)
     yield from walk(trace, strings, read_string, "STRING_LENGTH")
     yield from bindings
+    yield from list_gaps(trace, events)
     yield from walk(trace, events, read_event, "EVENT_ZERO")
 
 

@@ -39,7 +39,8 @@ def read(name):
     lines = list(decoder.list_trace(trace))
     bindings = sum("bind" in line for line in lines)
     events = sum("tick" in line for line in lines)
-    return checks, (len(lines) - bindings - events, bindings, events)
+    gaps = sum("missing" in line for line in lines)
+    return checks, (len(lines) - bindings - events - gaps, bindings, events)
 
 
 def expected_times():

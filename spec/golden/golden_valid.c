@@ -452,7 +452,7 @@ static void write_ring(const char *folder)
     put_ring_block(&file, 2, 4, 2);
     put_ring_block(&file, 2, 5, 2);
     put_ring_block(&file, 3, 1, 1);
-    put_ring_block(&file, 2, 3, 1);
+    put_ring_block(&file, 2, 2, 1); /* a gap follows */
     struct golden_block records =
         golden_page(&file, &(struct golden_start){.kind = TBED_BLOCK_RECORDS, .stream = 1});
     process_record(&records, TBED_ID_INVALID);

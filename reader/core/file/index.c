@@ -161,16 +161,31 @@ static size_t ghosts_below(const struct tbed_vector *ghosts, const struct tbed_g
     return low;
 }
 
-/* Is any sequence number in [from, to) neither present nor that of a damaged block? */
-static bool any_is_missing(const struct tbed_index *index, enum tbed_block_kind kind, uint32_t stream,
-                           uint32_t from, uint32_t to)
+/* How many sequence numbers in [from, to) are those of damaged blocks. */
+static uint32_t damaged_count(const struct tbed_index *index, enum tbed_block_kind kind, uint32_t stream,
+                              uint32_t from, uint32_t to)
 {
     size_t first = ghosts_below(&index->ghosts, &(struct tbed_ghost){kind, stream, from});
     size_t end = ghosts_below(&index->ghosts, &(struct tbed_ghost){kind, stream, to});
     const struct tbed_ghost *ghosts = index->ghosts.items;
-    uint64_t distinct = 0;
+    uint32_t distinct = 0;
     for (size_t i = first; i < end; i++)
         distinct += i == first || ghosts[i].sequence != ghosts[i - 1].sequence;
+    return distinct;
+}
+
+uint32_t tbed_index_missing_count(const struct tbed_index *index, const struct tbed_indexed *before,
+                                  const struct tbed_indexed *after)
+{
+    uint32_t from = before->sequence + 1, to = after->sequence;
+    return to - from - damaged_count(index, TBED_BLOCK_EVENTS, before->stream, from, to);
+}
+
+/* Is any sequence number in [from, to) neither present nor that of a damaged block? */
+static bool any_is_missing(const struct tbed_index *index, enum tbed_block_kind kind, uint32_t stream,
+                           uint32_t from, uint32_t to)
+{
+    uint64_t distinct = damaged_count(index, kind, stream, from, to);
     return distinct < (uint64_t)to - from;
 }
 

@@ -95,6 +95,10 @@ void tbed_index_free(struct tbed_index *index);
 /* The stream's range; {stream, 0, 0} if it has no event blocks. */
 struct tbed_stream_range tbed_index_stream(const struct tbed_index *index, uint32_t stream);
 
+/* How many event blocks between these two of a stream are neither there nor damaged. */
+uint32_t tbed_index_missing_count(const struct tbed_index *index, const struct tbed_indexed *before,
+                                  const struct tbed_indexed *after);
+
 /* String blocks in the order of the string space: position 0, 1, … NULL past the last. */
 struct tbed_indexed *tbed_index_string_at(const struct tbed_index *index, size_t position);
 

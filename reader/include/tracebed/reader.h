@@ -52,10 +52,7 @@ enum tbed_status tbed_reader_open(const char *path, const struct tbed_reader_opt
 enum tbed_status tbed_reader_open_fd(int fd, const struct tbed_reader_options *options,
                                      struct tbed_reader **reader_ret, struct tbed_error *error_ret);
 
-/*
- * Like tbed_reader_open(), for bytes in memory. The caller keeps 'bytes', which must outlive the reader and be aligned to
- * 8.
- */
+/* Like tbed_reader_open(), for bytes in memory, aligned to 8, which the caller keeps until it has closed the reader. */
 enum tbed_status tbed_reader_open_memory(const void *bytes, size_t nbytes,
                                          const struct tbed_reader_options *options,
                                          struct tbed_reader **reader_ret, struct tbed_error *error_ret);
@@ -290,7 +287,6 @@ size_t tbed_event_block_count(const struct tbed_reader *reader);
 /*
  * The gateway through which all access to event blocks goes. The first access to a block checks it, including the
  * checksum if it is sealed.
- *
  * Errors: the block's ERR_BLOCK_…, which is also added to the damage list; ERR_ARGUMENT past the last.
  */
 static inline enum tbed_status tbed_event_block_get(const struct tbed_reader *reader, size_t index,
@@ -299,6 +295,15 @@ static inline enum tbed_status tbed_event_block_get(const struct tbed_reader *re
 /* The index of a stream's first event block, and the number of its blocks. Both are 0 if it has none. */
 void tbed_stream_blocks(const struct tbed_reader *reader, uint32_t stream, size_t *first_ret,
                         size_t *count_ret);
+
+struct
+    tbed_ring_gap { /* event blocks of a stream that are gone, between two that are there: no damage in a ring */
+    uint32_t stream, first_sequence, block_count;
+    uint64_t first_tick, last_tick; /* they were recorded between these */
+};
+/* The next gap of a flight recorder, in order of the streams; '*position' is 0 at first. False: there is none. */
+static inline bool tbed_ring_gap_next(const struct tbed_reader *reader, size_t *position,
+                                      struct tbed_ring_gap *gap_ret);
 
 /* One of the open spans that the block stores, 0 being the outermost. 'index' must be below 'stored_count'. */
 void tbed_block_open_span(const struct tbed_block *block, uint32_t index, uint64_t *begin_tick_ret,
@@ -486,7 +491,6 @@ enum tbed_status tbed_string_stream(const struct tbed_reader *reader, uint32_t i
 /*
  * The length of the text in bytes, including stand-ins, without expanding it: each id is measured once. The budget's
  * component count limits the components that are read; its byte limit is ignored.
- *
  * Errors: ERR_STRING_…, ERR_MEMORY. A length of 2^64 bytes or more is UINT64_MAX and ERR_STRING_BYTES. '*nbytes_ret' is
  *         the length of the text if the status is OK or parts were replaced by stand-ins; otherwise it is the length of
  *         the single stand-in, or UINT64_MAX.
@@ -510,10 +514,7 @@ enum tbed_status tbed_string_equals_text(const struct tbed_reader *reader, uint3
                                          size_t nbytes, const struct tbed_string_budget *budget,
                                          bool *equal_ret);
 
-/*
- * The text of a string that has one text component or none, as a pointer into the map. Otherwise ERR_ARGUMENT or
- * ERR_STRING_….
- */
+/* The text of a string of at most one text component, as a pointer into the map. Otherwise ERR_ARGUMENT or ERR_STRING_…. */
 enum tbed_status tbed_string_text(const struct tbed_reader *reader, uint32_t id, const char **text_ret,
                                   size_t *nbytes_ret);
 
@@ -712,8 +713,7 @@ enum tbed_name_part {
     TBED_NAME_MODULE, /* "libc.so.6"; for a code unit, its file */
 };
 
-/* Writes the name of an id like snprintf(): at most 'buffer_nbytes' bytes, terminated; returns the full length. The name
- * is not cached. */
+/* Writes the name of an id like snprintf(): at most 'buffer_nbytes' bytes, terminated; returns the full length. */
 size_t tbed_id_text(const struct tbed_reader *reader, uint32_t id, enum tbed_name_part part, char *buffer,
                     size_t buffer_nbytes);
 

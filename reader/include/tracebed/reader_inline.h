@@ -63,6 +63,14 @@ static inline bool tbed_damage_get(const struct tbed_reader *reader, size_t inde
     return tbed_damage_get_sized(reader, index, damage_ret, sizeof *damage_ret);
 }
 
+bool tbed_ring_gap_next_sized(const struct tbed_reader *reader, size_t *position,
+                              struct tbed_ring_gap *gap_ret, size_t gap_nbytes);
+static inline bool tbed_ring_gap_next(const struct tbed_reader *reader, size_t *position,
+                                      struct tbed_ring_gap *gap_ret)
+{
+    return tbed_ring_gap_next_sized(reader, position, gap_ret, sizeof *gap_ret);
+}
+
 enum tbed_status tbed_event_block_get_sized(const struct tbed_reader *reader, size_t index,
                                             struct tbed_block *block_ret, size_t block_nbytes);
 static inline enum tbed_status tbed_event_block_get(const struct tbed_reader *reader, size_t index,

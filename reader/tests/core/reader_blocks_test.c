@@ -288,6 +288,37 @@ static void missing_start_of_a_stream_is_no_damage_in_a_ring(void **state)
     trace_free(&three.trace);
 }
 
+static void missing_blocks_between_others_are_gaps_in_a_ring(void **state)
+{
+    struct three three;
+    struct tbed_ring_gap gap;
+    size_t position = 0;
+    (void)state;
+    three_make(&three);
+    trace_header(&three.trace)->ring_page_count = tbed_le32_make(3);
+    trace_header_mend(&three.trace);
+    trace_block_header(&three.blocks[1])->sequence = tbed_le32_make(2);
+    trace_seal(&three.blocks[1]);
+    HEADER(three)->sequence = tbed_le32_make(6);
+    HEADER(three)->first_tick = tbed_le64_make(2000);
+    HEADER(three)->last_tick = tbed_le64_make(2005);
+    trace_seal(&three.blocks[2]);
+    struct tbed_reader *reader = trace_open(&three.trace);
+    assert_true(tbed_ring_gap_next(reader, &position, &gap));
+    assert_int_equal(gap.stream, 1);
+    assert_int_equal(gap.first_sequence, 1);
+    assert_int_equal(gap.block_count, 1);
+    assert_true(tbed_ring_gap_next(reader, &position, &gap));
+    assert_int_equal(gap.first_sequence, 3);
+    assert_int_equal(gap.block_count, 3);
+    assert_int_equal(gap.first_tick, tbed_le64_load(trace_block_header(&three.blocks[1])->last_tick));
+    assert_int_equal(gap.last_tick, 2000);
+    assert_false(tbed_ring_gap_next(reader, &position, &gap));
+    assert_int_equal(tbed_damage_count(reader), 0);
+    tbed_reader_close(reader);
+    trace_free(&three.trace);
+}
+
 static void missing_block_of_an_open_file_may_be_on_its_way(void **state)
 {
     struct three three;
@@ -721,6 +752,7 @@ int main(void)
         cmocka_unit_test(missing_block_is_told_at_the_one_after_it),
         cmocka_unit_test(damaged_block_is_not_missing_as_well),
         cmocka_unit_test(missing_start_of_a_stream_is_no_damage_in_a_ring),
+        cmocka_unit_test(missing_blocks_between_others_are_gaps_in_a_ring),
         cmocka_unit_test(missing_block_of_an_open_file_may_be_on_its_way),
         cmocka_unit_test(missing_start_of_a_stream_is_damage_elsewhere),
         cmocka_unit_test(page_that_the_file_ends_inside_of_is_refused),

@@ -77,6 +77,22 @@ static void info_knows_a_trace_that_is_being_written(void **state)
     EXPECT(0, "\"cleanly_closed\":true", "", "info", "--json", path);
 }
 
+static void gaps_of_a_flight_recorder_are_shown(void **state)
+{
+    const char *ring = "spec/golden/valid/ring.tbed", *line = "stream 2: 1 block between 103 ns and 300 ns\n";
+    const char *json =
+        "\"stream\":2,\"blocks\":1,\"first_sequence\":3,\"first_tick\":1000203,\"last_tick\":1000400";
+    (void)state;
+    EXPECT(0, "1 block is missing between others", "", "info", ring);
+    EXPECT(0, line, "", "info", ring);
+    EXPECT(0, line, "", "report", ring);
+    EXPECT(0, "instant", line, "dump", ring);
+    EXPECT(0, json, "", "info", "--json", ring);
+    EXPECT(0, json, "", "report", "--json", ring);
+    EXPECT(0, "{\"missing\":1,\"stream\":2,\"first_sequence\":3,", "", "dump", "--json", ring);
+    EXPECT(0, "intact", "", "verify", ring);
+}
+
 static void info_is_loud_about_drops(void **state)
 {
     const char *path = in_folder("drops.tbed");
@@ -377,6 +393,7 @@ int main(void)
         cmocka_unit_test(info_explains_an_unclosed_trace),
         cmocka_unit_test(info_does_not_call_a_cut_trace_clean),
         cmocka_unit_test(info_knows_a_trace_that_is_being_written),
+        cmocka_unit_test(gaps_of_a_flight_recorder_are_shown),
         cmocka_unit_test(info_is_loud_about_drops),
         cmocka_unit_test(info_marks_the_lines_of_metadata),
         cmocka_unit_test(strings_lists_entries),

@@ -275,6 +275,8 @@ static enum tbed_status walk(struct dump *dump)
         dump_text_prepare(dump);
     if (dump->json && dump->by_stream)
         dump_json_strings(dump);
+    if (dump->json)
+        dump_json_gaps(dump);
     if (!dump->by_stream)
         return walk_time(dump);
     enum tbed_status status = TBED_OK;
@@ -292,6 +294,8 @@ static int print_all(struct dump *dump)
     int exit = tool_damage_count(dump->reader) > 0 ? TOOL_FOUND : TOOL_FINE;
     if (dump->json)
         tool_json_end_lines(dump->reader);
+    else
+        tool_tell_gaps(dump->path, dump->reader);
     tool_tell_damage(dump->path, dump->reader);
     if (status != TBED_OK && status != TBED_END) {
         tool_complain("%s: %s", tool_path(dump->path), tbed_status_text(status));

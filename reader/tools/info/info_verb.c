@@ -275,6 +275,19 @@ static void put_losses(const struct state *state)
     tool_print_losses(stdout, state->reader, "            ");
 }
 
+/* A ring keeps the newest blocks of each thread, so older ones of a quiet thread outlive newer ones of another. */
+static void put_gaps(const struct state *state)
+{
+    uint64_t count = tool_count_gone(state->reader);
+    if (count == 0)
+        return;
+    put_field("gaps");
+    put_counted("", count, "block");
+    printf(" %s missing between others; the flight recorder has no room for all:\n",
+           count == 1 ? "is" : "are");
+    tool_print_gaps(stdout, state->reader, &state->info, "            ");
+}
+
 static void put_name(const struct state *state, uint32_t id)
 {
     if (id == TBED_ID_INVALID)
@@ -425,6 +438,7 @@ static void put_ours(const struct state *state)
     put_clock(state);
     put_time(state);
     put_blocks(state);
+    put_gaps(state);
     put_drops(state);
     put_losses(state);
 }
@@ -630,6 +644,7 @@ static void json_ours(struct tbed_json *out, const struct state *state)
     json_clock(out, state);
     json_time(out, state);
     json_blocks(out, state);
+    tool_json_gaps(out, state->reader);
     tool_json_drops(out, "drops", state->info.drops);
     tool_json_losses(out, state->reader);
 }

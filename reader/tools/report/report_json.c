@@ -212,6 +212,7 @@ static void json_trace(struct tbed_json *json, const struct report *report)
     tbed_json_u64(json, "stream_count", info->stream_count);
     tbed_json_bool(json, "shut", info->shut);
     tool_json_drops(json, "drops", info->drops);
+    tool_json_gaps(json, report->reader);
     tbed_json_u64(json, "damage_count", tool_damage_count(report->reader));
 }
 

@@ -470,10 +470,20 @@ static void put_inherited(uint64_t count)
            count == 1 ? "counts" : "count");
 }
 
+static void put_gaps(const struct report *report)
+{
+    uint64_t count = report->reader != NULL ? tool_count_gone(report->reader) : 0;
+    put_warning(count, "block of events is missing between others; the flight recorder has no room for all.",
+                "blocks of events are missing between others; the flight recorder has no room for all.");
+    if (count != 0)
+        tool_print_gaps(stdout, report->reader, &report->info, "  ");
+}
+
 static void put_warnings(const struct report *report)
 {
     const struct tbed_statistics_totals *totals = &report->totals;
     put_drops(report);
+    put_gaps(report);
     put_warning(totals->bad_block_count, "block of events could not be read.",
                 "blocks of events could not be read.");
     put_warning(totals->damaged_block_count, "block of events could be read only in part.",

@@ -147,6 +147,15 @@ void tool_json_damaged_block(struct tbed_json *json, const struct tbed_reader *r
 size_t tool_print_losses(FILE *out, const struct tbed_reader *reader, const char *before);
 void tool_json_losses(struct tbed_json *json, const struct tbed_reader *reader);
 
+/* The gaps of a flight recorder: prints a line for each, after 'before'. */
+void tool_print_gaps(FILE *out, const struct tbed_reader *reader, const struct tbed_trace_info *info,
+                     const char *before);
+/* How many blocks are missing in them. */
+uint64_t tool_count_gone(const struct tbed_reader *reader);
+void tool_json_gaps(struct tbed_json *json, const struct tbed_reader *reader);
+/* Reports the same on the standard error output. */
+void tool_tell_gaps(const char *path, const struct tbed_reader *reader);
+
 /* "events", "strings", … */
 const char *tool_block_kind(enum tbed_block_kind kind);
 

@@ -285,6 +285,65 @@ void tool_json_damaged_block(struct tbed_json *json, const struct tbed_reader *r
     tbed_json_i64(json, "last_ns", tbed_ticks_to_ns(reader, damage->last_tick));
 }
 
+/* ---- Gaps of flight recorders ---- */
+
+uint64_t tool_count_gone(const struct tbed_reader *reader)
+{
+    struct tbed_ring_gap gap;
+    uint64_t count = 0;
+    for (size_t at = 0; tbed_ring_gap_next(reader, &at, &gap);)
+        count += gap.block_count;
+    return count;
+}
+
+void tool_print_gaps(FILE *out, const struct tbed_reader *reader, const struct tbed_trace_info *info,
+                     const char *before)
+{
+    struct tbed_ring_gap gap;
+    char figure[32];
+    for (size_t at = 0; tbed_ring_gap_next(reader, &at, &gap);) {
+        fprintf(out, "%sstream %u: %s block%s between ", before, gap.stream,
+                tool_format_count(figure, gap.block_count), gap.block_count == 1 ? "" : "s");
+        print_tick(out, reader, info, gap.first_tick);
+        fputs(" and ", out);
+        print_tick(out, reader, info, gap.last_tick);
+        putc('\n', out);
+    }
+}
+
+void tool_json_gaps(struct tbed_json *json, const struct tbed_reader *reader)
+{
+    struct tbed_ring_gap gap;
+    tbed_json_array_open(json, "gaps");
+    for (size_t at = 0; tbed_ring_gap_next(reader, &at, &gap);) {
+        tbed_json_object_open(json, NULL);
+        tbed_json_u64(json, "stream", gap.stream);
+        tbed_json_u64(json, "blocks", gap.block_count);
+        tbed_json_u64(json, "first_sequence", gap.first_sequence);
+        tbed_json_u64(json, "first_tick", gap.first_tick);
+        tbed_json_u64(json, "last_tick", gap.last_tick);
+        tbed_json_object_close(json);
+    }
+    tbed_json_array_close(json);
+}
+
+void tool_tell_gaps(const char *path, const struct tbed_reader *reader)
+{
+    uint64_t count = tool_count_gone(reader);
+    struct tbed_trace_info info;
+    char figure[32];
+    if (count == 0)
+        return;
+    tbed_reader_info(reader, &info);
+    fflush(stdout);
+    tool_complain(
+        "%s: %s block%s of events %s missing between others; the flight recorder has no room for all",
+        tool_path(path), tool_format_count(figure, count), count == 1 ? "" : "s", count == 1 ? "is" : "are");
+    tool_print_gaps(stderr, reader, &info, "  ");
+}
+
+/* ---- All damage ---- */
+
 static void print_damage(FILE *out, const struct tbed_reader *reader, const struct tbed_trace_info *info,
                          const struct tbed_damage *damage)
 {
