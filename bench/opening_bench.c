@@ -86,8 +86,12 @@ static void big_make(const char *path, size_t event_count)
 static void threads_make(const char *path, size_t count)
 {
     struct tbed_writer *writer = writer_make(path);
-    for (size_t i = 0; i < count; i++)
-        tbed_recorder_close(tbed_recorder_open(writer, "worker"));
+    uint32_t id = tbed_string_intern(writer, "step", 4);
+    for (size_t i = 0; i < count; i++) {
+        struct tbed_recorder *recorder = tbed_recorder_open(writer, "worker");
+        tbed_instant_record(recorder, id);
+        tbed_recorder_close(recorder);
+    }
     tbed_writer_close(writer);
 }
 

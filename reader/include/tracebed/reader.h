@@ -37,7 +37,7 @@ struct tbed_reader_options {
 };
 
 /*
- * tbed_reader_open() opens a trace and checks its header page and the header of every block.
+ * tbed_reader_open() opens a trace and checks its header page, or a copy, and its directory. Blocks are checked when read.
  *
  * Ownership: '*reader_ret' is the caller's; free it with tbed_reader_close(). It is untouched on failure.
  *            'error_ret' may be NULL, here and below.
@@ -281,7 +281,7 @@ struct tbed_block {
     uint64_t offset; /* in the file */
 };
 
-/* The number of intact event blocks. They are ordered by stream, then by sequence. */
+/* The number of event blocks, ordered by stream, then by sequence. Each is checked when it is read. */
 size_t tbed_event_block_count(const struct tbed_reader *reader);
 
 /*

@@ -1,5 +1,5 @@
 /*
- * tracebed info: show the properties of a trace. Reads headers and records, but no events.
+ * tracebed info: show the properties of a trace. Reads the directory and records, but no events.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,9 +16,10 @@ static const char help[] =
     "usage: tracebed info [--json] FILE\n"
     "\n"
     "Show the size, clock, start, duration, processes, threads, drops and metadata of\n"
-    "a trace. Only headers and records are read, so the command returns at once, even\n"
-    "for large traces. FILE may be '-' for standard input. For a measureme profile or\n"
-    "an RTL_LOGFILE log, show its size, format and counts, and any oddities found.\n"
+    "a trace. Only the directory and records are read, so the command returns at\n"
+    "once, even for large traces. FILE may be '-' for standard input. For a measureme\n"
+    "profile or an RTL_LOGFILE log, show its size, format and counts, and any oddities\n"
+    "found.\n"
     "\n"
     "      --json          print everything as one JSON object\n"
     "      --color=WHEN    use color: never, auto or always\n"
