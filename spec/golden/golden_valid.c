@@ -605,6 +605,34 @@ static void write_series(const char *folder)
     golden_expect(folder, "valid/series - 1 0 1");
 }
 
+/* ---- lost.tbed: recovered from a damaged trace; blocks 1 and 2 of the stream are lost, and part of block 3 ---- */
+
+static void write_lost(const char *folder)
+{
+    struct golden_file file;
+    golden_begin(&file, GOLDEN_PAGE_NBYTES);
+    struct golden_start start = {.kind = TBED_BLOCK_EVENTS, .stream = 2, .first_tick = GOLDEN_FIRST_TICK};
+    for (; start.sequence < 4; start.sequence += 3) {
+        struct golden_block events = golden_page(&file, &start);
+        golden_event(&events, TBED_TAG_INSTANT, 1000, 5);
+        golden_seal(&events);
+        start.first_tick += 300;
+    }
+    struct golden_block records =
+        golden_page(&file, &(struct golden_start){.kind = TBED_BLOCK_RECORDS, .stream = 3});
+    GOLDEN_RECORD(&records, TBED_RECORD_LOST, 2, TBED_BLOCK_EVENTS, 1, 2, GOLDEN_U64(GOLDEN_FIRST_TICK + 5),
+                  GOLDEN_U64(GOLDEN_FIRST_TICK + 300), GOLDEN_U64(8000));
+    GOLDEN_RECORD(&records, TBED_RECORD_LOST, 2, TBED_BLOCK_EVENTS, 3, 0, GOLDEN_U64(GOLDEN_FIRST_TICK + 305),
+                  GOLDEN_U64(UINT64_MAX), GOLDEN_U64(0));
+    GOLDEN_RECORD(&records, TBED_RECORD_LOST, 0, 0, 0, 7, GOLDEN_U64(0), GOLDEN_U64(UINT64_MAX),
+                  GOLDEN_U64(7 * GOLDEN_PAGE_NBYTES));
+    golden_seal(&records);
+    golden_counts(&file, 4, 0, 1);
+    golden_shut(&file);
+    golden_file_write(&file, folder, "lost");
+    golden_expect(folder, "valid/lost - 0 0 2");
+}
+
 /* ---- directory.tbed: so many pages that a directory page is among them, and blocks of each kind behind it ---- */
 
 static void write_directory(const char *folder)
@@ -647,5 +675,6 @@ void golden_valid_write_all(const char *folder)
     write_times(folder);
     write_wrap(folder);
     write_series(folder);
+    write_lost(folder);
     write_directory(folder);
 }

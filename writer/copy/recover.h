@@ -23,7 +23,7 @@ struct tbed_found { /* a block */
     bool is_intact;      /* its content, from the start to 'used_nbytes' */
     bool is_sealed;      /* in the source */
     bool is_in_place;    /* in the source, where its numbers say it belongs */
-    bool is_cut;         /* what followed is lost: it was damaged, or gone */
+    bool is_cut;         /* part of it is lost: it was damaged, or gone */
     bool is_interrupted; /* what followed is a record that was never committed */
     bool is_of_ring;     /* it has a generation */
     uint32_t new_page, new_sequence;
@@ -95,6 +95,12 @@ bool tbed_recover_find(struct tbed_recover *recover);
  * block.
  */
 void tbed_recover_load(const struct tbed_recover *recover, const struct tbed_found *found, uint8_t *to);
+
+/*
+ * recover_mend.c: puts something valid in the place of damaged entries and records of a block whose sizes are valid up to
+ * 'used_nbytes'. Returns whether there were any.
+ */
+bool tbed_recover_mend(uint8_t *block, enum tbed_block_kind kind, uint32_t used_nbytes);
 
 /* recover_choose.c: keeps one block for each place, number and ordinal, and gives cells a page. False: no memory. */
 bool tbed_recover_choose(struct tbed_recover *recover, struct tbed_list *damaged);

@@ -49,6 +49,8 @@ static bool place_is_possible(const struct tbed_recover *recover, const struct t
 static bool header_is_possible(const struct tbed_recover *recover, const struct tbed_block_fields *fields)
 {
     bool has_string_page = fields->kind == TBED_BLOCK_STRINGS || fields->kind == TBED_BLOCK_CELLS;
+    if (!place_is_possible(recover, fields) || fields->stream == UINT32_MAX)
+        return false;
     struct tbed_block_place place = {
         .file_id = recover->fields.file_id,
         .page_nbytes = 1u << recover->page_shift,
@@ -61,8 +63,7 @@ static bool header_is_possible(const struct tbed_recover *recover, const struct 
     };
     uint32_t field;
     uint64_t detail;
-    if (!place_is_possible(recover, fields) || fields->stream == UINT32_MAX ||
-        tbed_block_header_check(fields, &place, &field, &detail) != TBED_OK)
+    if (tbed_block_header_check(fields, &place, &field, &detail) != TBED_OK)
         return false;
     return !has_string_page || fields->string_page < (UINT64_C(1) << 32) >> recover->page_shift;
 }
@@ -145,6 +146,8 @@ static void walk_sealed(const struct tbed_recover *recover, struct tbed_found *f
     found->is_intact = stack_is_good(recover, found, depth);
     found->is_cut = scan.end_nbytes != found->used_nbytes;
     found->used_nbytes = scan.end_nbytes;
+    found->is_cut |=
+        tbed_recover_mend(recover->scratch, (enum tbed_block_kind)found->kind, found->used_nbytes);
     found->last_tick = scan.last_tick > found->last_tick ? scan.last_tick : found->last_tick;
 }
 
@@ -169,6 +172,8 @@ static void walk_unsealed(const struct tbed_recover *recover, struct tbed_found 
                     tbed_block_end_check(recover->scratch, nbytes, (enum tbed_block_kind)found->kind, &scan,
                                          0) != TBED_OK;
     found->is_interrupted = scan.has_rest && !found->is_cut;
+    found->is_cut |=
+        tbed_recover_mend(recover->scratch, (enum tbed_block_kind)found->kind, found->used_nbytes);
 }
 
 static struct tbed_found found_make(const struct tbed_recover *recover, uint64_t offset,

@@ -68,7 +68,7 @@ static int compare_ring(const struct tbed_found *found, const struct tbed_loss *
 /* 'order' has the event blocks by stream and sequence; the losses are sorted too, and those of events are in the middle. */
 static void renumber(struct tbed_recover *recover, struct tbed_found **order, size_t count)
 {
-    struct tbed_loss *loss = recover->losses.items, *end = loss + recover->losses.count;
+    struct tbed_loss *loss = recover->losses.items, *end = loss != NULL ? loss + recover->losses.count : NULL;
     uint32_t stream = 0, next = 0;
     while (loss < end && loss->kind < TBED_BLOCK_EVENTS)
         loss++;
@@ -119,6 +119,7 @@ static void write_block(const struct output *output, const struct tbed_found *fo
     struct tbed_disk_block *header = (struct tbed_disk_block *)(void *)block;
     if (found->offset != UINT64_MAX)
         tbed_recover_load(output->recover, found, block);
+    tbed_recover_mend(block, (enum tbed_block_kind)found->kind, found->used_nbytes);
     header->kind = (uint8_t)found->kind;
     header->shift = (uint8_t)found->shift;
     header->page = tbed_le32_make(found->new_page);
@@ -240,7 +241,7 @@ static void finish_header(const struct output *output, uint64_t next_stream)
     to->next_string_page = tbed_le64_make(next_string_page(recover));
     to->next_reserved_id = tbed_le64_make(has_counters ? tbed_le64_load(recover->header->next_reserved_id)
                                                        : TBED_ID_MAX_RESERVED + 1);
-    for (size_t i = 0; i < TBED_DROP_CAUSE_COUNT && has_counters; i++)
+    for (size_t i = 0; i <= TBED_DROP_SANDBOX && has_counters; i++) /* those that this version knows */
         to->drops[i] = recover->header->drops[i];
     uint64_t drops = tbed_le64_load(to->drops[TBED_DROP_INTERRUPTED]);
     to->drops[TBED_DROP_INTERRUPTED] = tbed_le64_make(drops + interrupted);

@@ -376,6 +376,17 @@ static void tell_left_out(const char *path, uint64_t count)
         tool_path(path), tool_format_count(figure, count), count == 1 ? " was" : "s were");
 }
 
+/* What is missing from a recovered trace is not damage, but nobody should overlook it. */
+static void tell_losses(const char *path, const struct tbed_reader *reader)
+{
+    struct tbed_lost_info lost;
+    if (!tbed_lost_get(reader, 0, &lost))
+        return;
+    fflush(stdout);
+    tool_complain("%s: incomplete: parts were lost before it was recovered", tool_path(path));
+    tool_hint("Run 'tracebed verify' to list them.");
+}
+
 void tool_tell_damage(const char *path, const struct tbed_reader *reader)
 {
     const struct tbed_import_report *foreign = tool_foreign_report(reader);
@@ -385,6 +396,7 @@ void tool_tell_damage(const char *path, const struct tbed_reader *reader)
     size_t told = 0;
     if (tbed_reader_texts_left_out(reader) > 0)
         tell_left_out(path, tbed_reader_texts_left_out(reader));
+    tell_losses(path, reader);
     if (count == 0)
         return;
     tbed_reader_info(reader, &info);
