@@ -126,6 +126,31 @@ static void anchors_near_their_neighbours_are_not_used(void **state)
     trace_free(&trace);
 }
 
+/* Until there is an event, times count from the header's anchor; then from the first event, whatever comes later. */
+static void times_count_from_the_first_event_when_there_is_one(void **state)
+{
+    struct trace trace = trace_make(4);
+    (void)state;
+    struct trace_block records = trace_block_begin(&trace, 1, TBED_BLOCK_RECORDS, 1, 0);
+    trace_seal(&records);
+    memset(trace.bytes + (size_t)trace_page(&trace, 2) * 4096, 0, 8192);
+    struct tbed_reader *reader = trace_open(&trace);
+    assert_int_equal(tbed_ticks_to_ns(reader, 1000), 0);
+    assert_int_equal(tbed_ticks_to_ns(reader, 1700), 700);
+    struct trace_block events = trace_block_begin(&trace, 2, TBED_BLOCK_EVENTS, 1, 0);
+    trace_block_header(&events)->first_tick = tbed_le64_make(1500);
+    trace_event(&events, TBED_TAG_INSTANT, 1, 7);
+    assert_int_equal(tbed_reader_refresh(reader, NULL), TBED_OK);
+    assert_int_equal(tbed_ticks_to_ns(reader, 1500), 0);
+    assert_int_equal(tbed_ticks_to_ns(reader, 1700), 200);
+    struct trace_block earlier = trace_block_begin(&trace, 3, TBED_BLOCK_EVENTS, 2, 0);
+    trace_event(&earlier, TBED_TAG_INSTANT, 1, 7);
+    assert_int_equal(tbed_reader_refresh(reader, NULL), TBED_OK);
+    assert_int_equal(tbed_ticks_to_ns(reader, 1700), 200); /* times that were shown stay as they were */
+    tbed_reader_close(reader);
+    trace_free(&trace);
+}
+
 static void time_never_goes_back_whatever_the_anchors_say(void **state)
 {
     (void)state;
@@ -193,6 +218,7 @@ int main(void)
         cmocka_unit_test(anchors_that_are_too_near_do_not_give_the_rate),
         cmocka_unit_test(a_short_trace_has_one_rate),
         cmocka_unit_test(anchors_near_their_neighbours_are_not_used),
+        cmocka_unit_test(times_count_from_the_first_event_when_there_is_one),
         cmocka_unit_test(time_never_goes_back_whatever_the_anchors_say),
         cmocka_unit_test(extreme_ticks_are_cut_not_wrapped),
         cmocka_unit_test(clock_of_the_users_counts_ticks),

@@ -197,6 +197,35 @@ static void a_file_is_opened_where_proc_is_not_mounted(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+/* A program without standard input may be given its number. In a child, whose input is closed. */
+static int open_without_input(void)
+{
+    char byte = 0;
+    int fd = -1;
+    close(0);
+    if (tbed_regular_open(path, &fd) != TBED_OK || read(fd, &byte, 1) != 1 || byte != 'x')
+        return 1;
+    if (fcntl(0, F_GETFD) >= 0 && fd != 0) /* what was looked at is closed */
+        return 2;
+    if (open("/dev/null", O_RDONLY) != 0)
+        return 3;
+    close(fd);
+    return 0;
+}
+
+static void a_file_may_have_the_number_of_standard_input(void **state)
+{
+    int status, fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+    (void)state;
+    assert_int_equal(write(fd, "x", 1), 1);
+    close(fd);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(open_without_input());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -210,6 +239,7 @@ int main(void)
         cmocka_unit_test(missing_file_is_an_error_with_errno),
         cmocka_unit_test_teardown(file_of_a_descriptor_is_opened, remove_file),
         cmocka_unit_test_teardown(a_file_is_opened_where_proc_is_not_mounted, remove_file),
+        cmocka_unit_test_teardown(a_file_may_have_the_number_of_standard_input, remove_file),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
