@@ -4,7 +4,7 @@ need each other in a circle; that format/ does no I/O and no allocation; and how
 
 ROOMS below is the one table of directions; ARCHITECTURE.md explains it. A room may use itself, the rooms in its line,
 and what those may use. reader/ calls the writing library through its public headers only. Tests see the inside of what
-they test; fuzz targets, benchmarks and golden files see format/ and the public headers.
+they test; benchmarks and golden files see format/ and the public headers, fuzz targets a little more (APART).
 
     check_layers.py --summary      also prints the number of rooms, files, circles and edges
 
