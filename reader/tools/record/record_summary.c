@@ -155,7 +155,9 @@ static void tell_refusal(const char *path, const struct tbed_error *error)
 {
     tool_complain_error(path, error);
     if (error->offset != UINT64_MAX)
-        tool_hint("It is left as it is, not closed cleanly; 'tracebed verify %s' lists the damage.", path);
+        tool_hint("It is left as it is, not closed cleanly; 'tracebed verify %s' lists the damage, and "
+                  "'tracebed recover %s -o OUT' saves what is intact.",
+                  path, path);
 }
 
 /* False, with a complaint, if it could not be sealed. */
