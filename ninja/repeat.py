@@ -84,7 +84,7 @@ def main(arguments):
     chosen = programs(arguments[1:])
     if not chosen:
         sys.exit("tracebed: no test program has that name")
-    if subprocess.run(["ninja", "--quiet", *chosen, "build/release/programs"]).returncode != 0:
+    if subprocess.run(["ninja", *chosen, "build/release/programs"]).returncode != 0:
         return 1
     os.makedirs(FOLDER, exist_ok=True)
     begin = time.monotonic()
