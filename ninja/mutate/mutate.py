@@ -15,6 +15,7 @@ SPDX-License-Identifier: MIT
 import argparse
 import collections
 import concurrent.futures
+import fcntl
 import filecmp
 import hashlib
 import os
@@ -165,6 +166,12 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("files", nargs="*", default=CORES)
     options = parser.parse_args()
+    os.makedirs(bench.FOLDER, exist_ok=True)
+    lock = open(f"{bench.FOLDER}/lock", "w")  # two runs would try their mutants in the same folders
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        sys.exit("tracebed: another run of 'mutate' is under way in this tree")
     stage = bench.Bench()
     chosen = [path for path in stage.sources
               if any(path == name or path.startswith(name.rstrip("/") + "/") for name in options.files)]
