@@ -179,10 +179,55 @@ static enum copied copy_whole(struct tbed_copy *copy, const uint8_t *from, uint8
     return COPIED;
 }
 
+/* The entry of a page that was begun, and that no writer takes away. Loaded before the page, which comes first. */
+static bool entry_load(const struct tbed_copy *copy, uint64_t page, struct tbed_entry_fields *entry_ret)
+{
+    if (page <= copy->fields.ring_page_count)
+        return false;
+    *entry_ret = tbed_entry_load(copy->map + tbed_directory_entry_offset(copy->fields.page_nbytes, page));
+    return entry_ret->is_valid && entry_ret->state >= TBED_ENTRY_BEGUN && entry_ret->stream != 0;
+}
+
+static bool note_loss(struct tbed_copy *copy, const struct tbed_block_fields *fields, uint64_t source_offset)
+{
+    const struct tbed_disk_header *header = tbed_copy_source_header(copy);
+    bool is_known = fields->kind >= TBED_BLOCK_EVENTS && fields->kind <= TBED_BLOCK_CELLS &&
+                    fields->stream != 0 && fields->stream < tbed_shared_load(&header->next_stream);
+    struct tbed_kept_block lost = {
+        .offset = UINT64_MAX,
+        .source_offset = source_offset,
+        .last_tick = fields->used_nbytes != 0 ? fields->last_tick : UINT64_MAX,
+        .used_nbytes = fields->used_nbytes,
+        .kind = fields->kind,
+        .stream = fields->stream,
+        .sequence = fields->sequence,
+        .is_late = fields->kind == TBED_BLOCK_EVENTS && fields->first_tick > copy->cut_tick,
+        .is_lost = true,
+        .first_tick = fields->first_tick,
+    };
+    copy->left_out_count++;
+    if (!copy->tells_losses)
+        return true;
+    copy->unknown_count += !is_known;
+    return !is_known || keep(copy, &lost);
+}
+
+/* What is known of a block that was not copied: from its page's entry, or else from its own header. */
+static bool note_damaged(struct tbed_copy *copy, const uint8_t *from, const struct tbed_block_place *place,
+                         const struct tbed_entry_fields *entry)
+{
+    struct tbed_block_fields fields = tbed_block_load(from);
+    if (entry != NULL)
+        fields = tbed_entry_block(entry, place->file_id, place->page, 0);
+    return note_loss(copy, &fields, (uint64_t)(from - copy->map));
+}
+
 /* False: no memory. '*kind_ret' is NONE if nothing was copied. */
 static bool copy_block(struct tbed_copy *copy, const uint8_t *from, uint8_t *to,
                        const struct tbed_block_place *place, uint32_t *kind_ret)
 {
+    struct tbed_entry_fields entry;
+    bool has_entry = place->cell == 0 && entry_load(copy, place->page, &entry);
     struct tbed_kept_block kept = {.offset = (uint64_t)(to - copy->out),
                                    .source_offset = (uint64_t)(from - copy->map),
                                    .nbytes = place->nbytes};
@@ -190,7 +235,9 @@ static bool copy_block(struct tbed_copy *copy, const uint8_t *from, uint8_t *to,
     *kind_ret = TBED_BLOCK_NONE;
     if (copied != COPIED) {
         memset(to, 0, place->nbytes);
-        copy->left_out_count += copied == DAMAGED;
+        bool is_gone = copied == NOT_THERE && has_entry && copy->tells_losses && *from == TBED_BLOCK_NONE;
+        if (copied == DAMAGED || is_gone)
+            return note_damaged(copy, from, place, has_entry ? &entry : NULL);
         return copied != LATE || keep(copy, &kept);
     }
     struct tbed_disk_block *header = (struct tbed_disk_block *)(void *)to;
@@ -305,6 +352,8 @@ static bool comes_before(const struct tbed_kept_block *x, const struct tbed_kept
         return x->stream < y->stream;
     if (x->sequence != y->sequence)
         return x->sequence < y->sequence;
+    if (x->is_lost != y->is_lost)
+        return y->is_lost;
     return x->source_offset < y->source_offset;
 }
 
@@ -350,11 +399,15 @@ static void leave_out_second(struct tbed_copy *copy)
     size_t count = 0;
     for (size_t i = 0; i < copy->kept_count; i++) {
         struct tbed_kept_block block = kept[i];
-        uint64_t in_page = block.offset % copy->fields.page_nbytes;
+        uint64_t in_page = block.offset % copy->fields.page_nbytes; /* not of a lost one */
         bool is_first = !is_same(&before, &block);
         before = block;
-        if (block.is_late)
+        if (block.is_late || (block.is_lost && !is_first))
             continue;
+        if (block.is_lost) {
+            kept[count++] = block;
+            continue;
+        }
         if (is_first && copy->out[block.offset - in_page] != TBED_BLOCK_NONE) {
             kept[count++] = block;
             continue;
@@ -382,13 +435,23 @@ static size_t stream_end(const struct tbed_copy *copy, size_t first, size_t *run
     return at;
 }
 
-static void finish_block(struct tbed_copy *copy, const struct tbed_kept_block *kept, uint32_t sequence)
+static void finish_block(struct tbed_copy *copy, struct tbed_kept_block *kept, uint32_t sequence)
 {
+    kept->sequence = sequence;
+    if (kept->is_lost)
+        return;
     uint8_t *block = copy->out + kept->offset;
     ((struct tbed_disk_block *)(void *)block)->sequence = tbed_le32_make(sequence);
     if (kept->kind == TBED_BLOCK_CELLS)
         memcpy(block + TBED_BLOCK_HEADER_NBYTES, copy->out, TBED_HEADER_COPY_NBYTES);
     tbed_block_seal_alone(block, kept->used_nbytes, kept->last_tick);
+}
+
+static void drop_older(struct tbed_copy *copy, struct tbed_kept_block *kept)
+{
+    if (!kept->is_lost)
+        memset(copy->out + kept->offset, 0, kept->nbytes);
+    kept->is_lost = false; /* as what a ring has overwritten */
 }
 
 static void header_begin(const struct tbed_copy *copy)
@@ -415,10 +478,111 @@ void tbed_copy_finish_blocks(struct tbed_copy *copy)
         end = stream_end(copy, first, &run);
         if (is_ring && kept[first].kind == TBED_BLOCK_EVENTS && copy->cut_tick != UINT64_MAX)
             for (from = run; first < from; first++)
-                memset(copy->out + kept[first].offset, 0, kept[first].nbytes);
+                drop_older(copy, &kept[first]);
         for (size_t i = from; i < end; i++)
             finish_block(copy, &kept[i], (uint32_t)(i - from));
     }
+}
+
+/* ---- Losses ---- */
+
+bool tbed_copy_note_cut(struct tbed_copy *copy, uint64_t from, uint64_t claimed, uint64_t nbytes)
+{
+    uint32_t page_nbytes = copy->fields.page_nbytes;
+    for (uint64_t page = from; page < claimed; page++) {
+        struct tbed_entry_fields entry;
+        if (tbed_directory_has_page(page_nbytes, page))
+            continue;
+        if (tbed_directory_entry_offset(page_nbytes, page) + TBED_ENTRY_NBYTES > nbytes)
+            return true;
+        if (!entry_load(copy, page, &entry))
+            continue;
+        struct tbed_block_fields fields = tbed_entry_block(&entry, copy->fields.file_id, (uint32_t)page, 0);
+        if (!note_loss(copy, &fields, page * page_nbytes))
+            return false;
+    }
+    return true;
+}
+
+static size_t lost_per_page(const struct tbed_copy *copy)
+{
+    return (copy->fields.page_nbytes - TBED_BLOCK_HEADER_NBYTES) / sizeof(struct tbed_disk_lost);
+}
+
+static uint64_t loss_count(const struct tbed_copy *copy)
+{
+    uint64_t count = copy->unknown_count != 0;
+    for (size_t i = 0; i < copy->kept_count; i++)
+        count += copy->kept[i].is_lost;
+    return count;
+}
+
+uint64_t tbed_copy_loss_pages(const struct tbed_copy *copy)
+{
+    uint64_t pages = (loss_count(copy) + lost_per_page(copy) - 1) / lost_per_page(copy);
+    return pages == 0 ? 0 : pages + 1 + pages / tbed_directory_page_count(copy->fields.page_nbytes);
+}
+
+static uint32_t loss_stream(const struct tbed_copy *copy)
+{
+    return (uint32_t)tbed_shared_load(&tbed_copy_source_header(copy)->next_stream);
+}
+
+struct loss_records { /* the block that LOST records are added to */
+    uint8_t *block;
+    uint32_t at, sequence;
+};
+
+static void losses_begin(struct tbed_copy *copy, struct loss_records *records)
+{
+    uint64_t page = tbed_copy_page_next(copy);
+    struct tbed_disk_block header = {
+        .kind = TBED_BLOCK_RECORDS,
+        .shift = (uint8_t)__builtin_ctz(copy->fields.page_nbytes),
+        .page = tbed_le32_make((uint32_t)page),
+        .file_id = tbed_le64_make(copy->file_id),
+        .stream = tbed_le32_make(loss_stream(copy)),
+        .sequence = tbed_le32_make(records->sequence++),
+    };
+    records->block = copy->out + page * copy->fields.page_nbytes;
+    records->at = TBED_BLOCK_HEADER_NBYTES;
+    memcpy(records->block, &header, sizeof header);
+}
+
+/* A loss of kind NONE is that of 'sequence' pages or cells of which nothing is known. */
+static void put_loss(struct tbed_copy *copy, struct loss_records *records, const struct tbed_kept_block *kept)
+{
+    bool is_known = kept->kind != TBED_BLOCK_NONE;
+    struct tbed_disk_lost lost = {
+        .head = tbed_le64_make((uint64_t)sizeof lost << 32 | TBED_RECORD_LOST),
+        .stream = tbed_le32_make(kept->stream),
+        .kind = tbed_le32_make(kept->kind),
+        .first_sequence = tbed_le32_make(is_known ? kept->sequence : 0),
+        .count = tbed_le32_make(is_known ? 1 : kept->sequence),
+        .first_tick = tbed_le64_make(kept->first_tick),
+        .last_tick = tbed_le64_make(kept->last_tick),
+        .nbytes = tbed_le64_make(kept->used_nbytes),
+    };
+    if (records->block == NULL || records->at + sizeof lost > copy->fields.page_nbytes) {
+        if (records->block != NULL)
+            tbed_block_seal_alone(records->block, records->at, 0);
+        losses_begin(copy, records);
+    }
+    memcpy(records->block + records->at, &lost, sizeof lost);
+    records->at += (uint32_t)sizeof lost;
+}
+
+void tbed_copy_put_losses(struct tbed_copy *copy)
+{
+    struct loss_records records = {0};
+    struct tbed_kept_block unknown = {.sequence = (uint32_t)copy->unknown_count, .last_tick = UINT64_MAX};
+    for (size_t i = 0; i < copy->kept_count; i++)
+        if (copy->kept[i].is_lost)
+            put_loss(copy, &records, &copy->kept[i]);
+    if (copy->unknown_count != 0)
+        put_loss(copy, &records, &unknown);
+    if (records.block != NULL)
+        tbed_block_seal_alone(records.block, records.at, 0);
 }
 
 void tbed_copy_finish_header(struct tbed_copy *copy)
@@ -427,7 +591,7 @@ void tbed_copy_finish_header(struct tbed_copy *copy)
     struct tbed_disk_header *to = (struct tbed_disk_header *)(void *)copy->out;
     tbed_directory_build(copy->out, copy->fields.page_nbytes, copy->out_page_count);
     to->page_count = tbed_le64_make(copy->out_page_count);
-    to->next_stream = tbed_le64_make(tbed_shared_load(&from->next_stream));
+    to->next_stream = tbed_le64_make(tbed_shared_load(&from->next_stream) + (loss_count(copy) != 0));
     to->next_string_page = tbed_le64_make(tbed_shared_load(&from->next_string_page));
     to->next_reserved_id = tbed_le64_make(tbed_shared_load(&from->next_reserved_id));
     for (size_t i = 0; i < TBED_DROP_CAUSE_COUNT; i++)

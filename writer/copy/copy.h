@@ -14,6 +14,9 @@ struct tbed_kept_block { /* of the new file, not sealed yet */
     uint32_t nbytes, used_nbytes;
     uint32_t kind, stream, sequence;
     bool is_late; /* begins after the cut: not copied */
+    bool
+        is_lost; /* damaged or gone: not copied, but it has a number; only the next field and those above count */
+    uint64_t first_tick;
 };
 
 struct tbed_copy {
@@ -27,7 +30,9 @@ struct tbed_copy {
     uint32_t *moved;         /* NULL, or page_count zeros: the number that each copied page has now */
     uint8_t *out;            /* zeros */
     uint64_t out_page_count; /* starts at 1 */
-    uint64_t left_out_count; /* damaged blocks */
+    uint64_t left_out_count; /* damaged blocks, and those that are gone */
+    bool tells_losses;       /* they get numbers, and LOST records */
+    uint64_t unknown_count;  /* of these, pages and cells of which nothing else is known */
     struct tbed_kept_block *kept;
     size_t kept_count, kept_room;
     uint8_t *ordinals; /* the ordinals that were copied, a bit each */
@@ -40,6 +45,12 @@ bool tbed_copy_pages(struct tbed_copy *copy);
 uint64_t tbed_copy_page_next(struct tbed_copy *copy);
 /* Makes the header page, numbers the blocks from 0 without gaps, and seals them. */
 void tbed_copy_finish_blocks(struct tbed_copy *copy);
+/* Notes the pages in [from, claimed) that were begun; 'nbytes' of the source are mapped. False: no memory. */
+bool tbed_copy_note_cut(struct tbed_copy *copy, uint64_t from, uint64_t claimed, uint64_t nbytes);
+/* How many pages tbed_copy_put_losses() will take, directory pages included, after tbed_copy_finish_blocks(). */
+uint64_t tbed_copy_loss_pages(const struct tbed_copy *copy);
+/* Stores LOST records of what was left out. */
+void tbed_copy_put_losses(struct tbed_copy *copy);
 /* Stores what the header page says of the blocks: the counters and the directory. */
 void tbed_copy_finish_header(struct tbed_copy *copy);
 void tbed_copy_free(struct tbed_copy *copy);

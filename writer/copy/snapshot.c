@@ -29,6 +29,7 @@
 struct snapshot {
     /* the file whose clock is the trace's; NULL: the trace belongs to another program, perhaps on another machine */
     const struct tbed_file *file;
+    int source_fd;
     uint64_t nbytes; /* of the source's map */
     struct tbed_copy copy;
     bool was_lapped; /* half of the ring was taken anew meanwhile */
@@ -70,16 +71,53 @@ static void guard_leave(const struct snapshot *snapshot, const void *map)
         tbed_guard_leave(snapshot->file, map);
 }
 
+/* Makes room for LOST records, behind everything that was copied. */
+static enum tbed_status write_losses(struct snapshot *snapshot, int fd, uint64_t out_nbytes)
+{
+    uint64_t pages = tbed_copy_loss_pages(&snapshot->copy), start = snapshot->copy.out_page_count;
+    uint64_t page_nbytes = snapshot->copy.fields.page_nbytes;
+    if (pages == 0)
+        return TBED_OK;
+    int result = (start + pages) * page_nbytes <= out_nbytes
+                     ? tbed_file_extend(fd, start * page_nbytes, (start + pages) * page_nbytes)
+                     : EFBIG;
+    if (result != 0)
+        return tbed_fail(snapshot->error,
+                         result == ENOSPC || result == EDQUOT ? TBED_ERR_DISK_FULL : TBED_ERR_WRITE, result);
+    tbed_copy_put_losses(&snapshot->copy);
+    return TBED_OK;
+}
+
+/* Pages are claimed in a file that has them, so those that it does not have after the count was loaded were cut off. */
+static bool note_cut(struct snapshot *snapshot)
+{
+    uint64_t claimed = tbed_shared_load(&tbed_copy_source_header(&snapshot->copy)->page_count);
+    struct stat status;
+    if (fstat(snapshot->source_fd, &status) != 0)
+        return true;
+    uint64_t in_file = (uint64_t)status.st_size / snapshot->copy.fields.page_nbytes;
+    uint64_t from = in_file > snapshot->copy.page_count ? in_file : snapshot->copy.page_count;
+    return tbed_copy_note_cut(&snapshot->copy, from, claimed, snapshot->nbytes);
+}
+
+static bool copy_all(struct snapshot *snapshot)
+{
+    snapshot->copy.out_page_count = 1;
+    snapshot->copy.left_out_count = snapshot->copy.unknown_count = snapshot->copy.kept_count = 0;
+    return tbed_copy_pages(&snapshot->copy) && note_cut(snapshot);
+}
+
 static enum tbed_status write_mapped(struct snapshot *snapshot, int fd, uint64_t out_nbytes)
 {
     uint64_t given = tbed_shared_load(&tbed_copy_source_header(&snapshot->copy)->ring_pages_given);
-    snapshot->copy.out_page_count = 1;
-    snapshot->copy.left_out_count = snapshot->copy.kept_count = 0;
-    if (!tbed_copy_pages(&snapshot->copy))
+    if (!copy_all(snapshot))
         return tbed_fail(snapshot->error, TBED_ERR_MEMORY, ENOMEM);
     given = tbed_shared_load(&tbed_copy_source_header(&snapshot->copy)->ring_pages_given) - given;
     snapshot->was_lapped = given > snapshot->copy.fields.ring_page_count / 2;
     tbed_copy_finish_blocks(&snapshot->copy);
+    enum tbed_status status = write_losses(snapshot, fd, out_nbytes);
+    if (status != TBED_OK)
+        return status;
     tbed_copy_finish_header(&snapshot->copy);
     return tbed_file_shut(snapshot->copy.out, out_nbytes, snapshot->copy.fields.page_nbytes, fd)
                ? TBED_OK
@@ -88,8 +126,10 @@ static enum tbed_status write_mapped(struct snapshot *snapshot, int fd, uint64_t
 
 static enum tbed_status write_to(struct snapshot *snapshot, int fd)
 {
-    uint64_t out_nbytes = snapshot->copy.page_count * snapshot->copy.fields.page_nbytes;
-    int result = tbed_file_extend(fd, 0, out_nbytes);
+    uint64_t copied_nbytes = snapshot->copy.page_count * snapshot->copy.fields.page_nbytes;
+    uint64_t out_nbytes = copied_nbytes + (copied_nbytes / 4 & -(uint64_t)snapshot->copy.fields.page_nbytes) +
+                          4 * (uint64_t)snapshot->copy.fields.page_nbytes; /* with room for LOST records */
+    int result = tbed_file_extend(fd, 0, copied_nbytes);
     if (result != 0)
         return tbed_fail(snapshot->error,
                          result == ENOSPC || result == EDQUOT ? TBED_ERR_DISK_FULL : TBED_ERR_WRITE, result);
@@ -173,7 +213,11 @@ static enum tbed_status write_new(struct snapshot *snapshot, int source_fd, int 
 static enum tbed_status snapshot_fd(const struct tbed_file *file, int source_fd, int fd,
                                     uint64_t *left_out_ret, struct tbed_error *error)
 {
-    struct snapshot snapshot = {.file = file, .error = error, .copy.file_id = tbed_file_id_make()};
+    struct snapshot snapshot = {.file = file,
+                                .source_fd = source_fd,
+                                .error = error,
+                                .copy.file_id = tbed_file_id_make(),
+                                .copy.tells_losses = true};
     enum tbed_status status = open_source(&snapshot, source_fd);
     if (status == TBED_OK)
         status = write_new(&snapshot, source_fd, fd);

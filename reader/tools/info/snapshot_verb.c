@@ -16,7 +16,7 @@ static const char help[] =
     "\n"
     "Save the current contents of FILE as OUT, a cleanly closed trace, while programs\n"
     "keep recording into FILE. For a flight recorder, these are its newest events.\n"
-    "Damaged blocks are skipped and counted.\n"
+    "Damaged blocks are skipped, counted, and listed in OUT as lost.\n"
     "\n"
     "  -o, --output=OUT    write the trace to OUT\n"
     "  -f, --force         replace OUT if it exists\n"
@@ -63,7 +63,7 @@ static int snapshot(const struct tool_from_to *files)
     if (status != TBED_OK)
         return TOOL_TROUBLE;
     if (left_out_count != 0)
-        tool_complain("%s: skipped %s damaged block%s; run 'tracebed verify' for details",
+        tool_complain("%s: skipped %s damaged or missing block%s; run 'tracebed verify' for details",
                       tool_path(files->from), tool_format_count(figure, left_out_count),
                       left_out_count == 1 ? "" : "s");
     return tool_finish(left_out_count != 0 ? TOOL_FOUND : TOOL_FINE);

@@ -253,8 +253,8 @@ enum tbed_status tbed_snapshot(struct tbed_writer *writer, const char *path, str
 
 /*
  * Like tbed_snapshot(), from outside: for a trace that other processes may be writing, or that was not closed. Damaged
- * blocks are left out and counted; so are stray bytes behind the header of a page of cells, whose cells are kept. If the
- * ticks do not come from a clock of this machine, the streams end at slightly different times.
+ * blocks, and those that the directory has and that are gone, are left out and counted, and the new file has LOST records
+ * of them; stray bytes behind the header of a page of cells, whose cells are kept, are only counted. If the ticks do not come from a clock of this machine, the streams end at slightly different times.
  *
  * Ownership: both descriptors stay the caller's. 'trace_fd' is open for reading; 'fd' is a new file, open for reading and
  *            writing, whose content is replaced, and is incomplete after a failure.

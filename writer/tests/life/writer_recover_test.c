@@ -283,6 +283,60 @@ static void nothing_is_recovered_from_anything_else(void **state)
     close(recover(&damaged, TBED_ERR_EMPTY, NULL));
 }
 
+static void snapshot_of_a_damaged_trace_says_what_it_lacks(void **state)
+{
+    (void)state;
+    for (uint64_t page = 1; page < page_count(); page++) {
+        uint32_t kind = original.bytes[page * PAGE_NBYTES];
+        uint64_t left_out;
+        struct tbed_reader *reader;
+        struct tbed_lost_info lost;
+        if (kind != TBED_BLOCK_EVENTS)
+            continue;
+        for (unsigned way = 0; way < 3; way++) {
+            restore();
+            way == 0 ? (void)memset(page_of(page), 0, PAGE_NBYTES)
+                     : (void)(page_of(page)[way == 1 ? 0 : 80] ^= 64);
+            expect_loss(page);
+            int from = fd_with(&damaged), to = memfd_create("snapshot", MFD_CLOEXEC);
+            assert_int_equal(tbed_trace_snapshot(from, to, &left_out, NULL), TBED_OK);
+            assert_int_equal(left_out, 1);
+            assert_int_equal(tbed_reader_open_fd(to, NULL, &reader, NULL), TBED_OK);
+            assert_int_equal(tbed_reader_verify(reader), TBED_OK);
+            check_events(reader);
+            assert_true(tbed_lost_get(reader, 0, &lost));
+            struct tbed_block_fields fields = tbed_block_load(original.bytes + page * PAGE_NBYTES);
+            assert_int_equal(lost.stream, fields.stream);
+            assert_int_equal(lost.first_sequence, fields.sequence);
+            assert_int_equal(lost.count, 1);
+            assert_int_equal(lost.first_tick, fields.first_tick);
+            assert_false(tbed_lost_get(reader, 1, &lost));
+            tbed_reader_close(reader);
+            close(from);
+            close(to);
+        }
+    }
+}
+
+static void snapshot_of_a_cut_trace_says_what_it_lacks(void **state)
+{
+    (void)state;
+    uint64_t left_out;
+    struct tbed_reader *reader;
+    struct tbed_lost_info lost;
+    restore();
+    damaged.nbytes = page_count() / 2 * PAGE_NBYTES;
+    int from = fd_with(&damaged), to = memfd_create("snapshot", MFD_CLOEXEC);
+    assert_int_equal(tbed_trace_snapshot(from, to, &left_out, NULL), TBED_OK);
+    assert_true(left_out > 0);
+    assert_int_equal(tbed_reader_open_fd(to, NULL, &reader, NULL), TBED_OK);
+    assert_int_equal(tbed_reader_verify(reader), TBED_OK);
+    assert_true(tbed_lost_get(reader, 0, &lost));
+    tbed_reader_close(reader);
+    close(from);
+    close(to);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -295,6 +349,8 @@ int main(void)
         cmocka_unit_test(half_of_a_trace_is_recovered),
         cmocka_unit_test(pages_alone_are_recovered_without_any_copy_of_the_header),
         cmocka_unit_test(nothing_is_recovered_from_anything_else),
+        cmocka_unit_test(snapshot_of_a_damaged_trace_says_what_it_lacks),
+        cmocka_unit_test(snapshot_of_a_cut_trace_says_what_it_lacks),
     };
     return cmocka_run_group_tests(tests, make_original, free_original);
 }
