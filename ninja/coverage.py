@@ -21,6 +21,7 @@ import subprocess
 import sys
 
 BUILD, PAGE, GATE = "build/cov", "build/cov/coverage.html", "ninja/coverage.gate"
+SLACK = 0.5  # a change of the code moves the shares a little
 PARTS = ("format/", "writer/", "reader/")
 
 
@@ -166,7 +167,7 @@ def check_gate(rooms):
     failed = 0
     for room, wanted in read_gate().items():
         for what, least, found in zip(("lines", "branches"), wanted, rooms.get(room, (0, 0))):
-            if found < least:
+            if found < least - SLACK:
                 print(f"{room}: the corpora cover {found:.1f} % of its {what}; it was {least} %")
                 failed += 1
     return failed
