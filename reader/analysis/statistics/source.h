@@ -57,7 +57,7 @@ enum tbed_status tbed_stat_run(const struct stat_source *source, const struct tb
 /* The format and damage of a foreign file, copied to the statistics. */
 struct stat_origin {
     uint32_t version;
-    uint64_t file_nbytes, damage_count;
+    uint64_t file_nbytes, damage_count, texts_left_out;
     const struct tbed_foreign_damage *damages; /* the first few */
     size_t kept_count;
 };

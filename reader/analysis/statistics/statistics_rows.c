@@ -320,6 +320,7 @@ void tbed_stat_set_origin(struct tbed_statistics *statistics, const struct stat_
     statistics->totals.foreign_version = origin->version;
     statistics->totals.foreign_nbytes = origin->file_nbytes;
     statistics->totals.foreign_damage_count = origin->damage_count;
+    statistics->totals.foreign_texts_left_out = origin->texts_left_out;
     statistics->damages = calloc(origin->kept_count + 1, sizeof *statistics->damages);
     if (statistics->damages == NULL)
         return; /* they are counted */

@@ -10,8 +10,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define DEFAULT_MIN ((uint64_t)64 << 20)
-#define DEFAULT_MAX ((uint64_t)1 << 30)
+#define USUAL_MIN ((uint64_t)64 << 20)
+#define USUAL_MAX ((uint64_t)1 << 30)
 
 #define STEP 1024u /* a text takes at least this from the budget at a time */
 
@@ -20,8 +20,13 @@ struct tbed_text_budget {
     _Atomic uint64_t refused_count;
     pthread_mutex_t mutex; /* protects all below */
     uint64_t left;
-    TBED_HASHMAP(uint64_t) refused; /* id + 1 */
+    TBED_HASHMAP(uint64_t) refused; /* id_key() */
 };
+
+static uint64_t id_key(uint64_t id)
+{
+    return id | UINT64_C(1) << 63;
+}
 
 struct tbed_text_budget *tbed_text_budget_make(void)
 {
@@ -48,6 +53,12 @@ void tbed_text_budget_limit(struct tbed_text_budget *budget, uint64_t cost_max)
     budget->left = cost_max;
 }
 
+uint64_t tbed_text_budget_usual(uint64_t file_nbytes)
+{
+    uint64_t cost = file_nbytes < USUAL_MAX / 4 ? file_nbytes * 4 : USUAL_MAX;
+    return cost < USUAL_MIN ? USUAL_MIN : cost;
+}
+
 uint64_t tbed_text_budget_refused_count(const struct tbed_text_budget *budget)
 {
     return atomic_load_explicit(&budget->refused_count, memory_order_relaxed);
@@ -56,14 +67,14 @@ uint64_t tbed_text_budget_refused_count(const struct tbed_text_budget *budget)
 /* Without memory to remember it, the id is refused again next time, and counted again. */
 static bool refuse(struct tbed_text_budget *budget, uint64_t id)
 {
-    (void)TBED_HASHMAP_ADD(&budget->refused, id + 1);
+    (void)TBED_HASHMAP_ADD(&budget->refused, id_key(id));
     atomic_fetch_add_explicit(&budget->refused_count, 1, memory_order_relaxed);
     return false;
 }
 
 static bool take(struct tbed_text_budget *budget, uint64_t id, uint64_t cost)
 {
-    if (TBED_HASHMAP_FIND(&budget->refused, id + 1) != NULL)
+    if (TBED_HASHMAP_FIND(&budget->refused, id_key(id)) != NULL)
         return false;
     if (cost > budget->left)
         return refuse(budget, id);
@@ -90,11 +101,7 @@ bool tbed_text_spend_more(struct tbed_text_credit *credit, uint64_t cost)
 
 void tbed_reader_limit_text(struct tbed_reader *reader, uint64_t nbytes)
 {
-    if (nbytes == 0) {
-        nbytes = reader->map.nbytes < DEFAULT_MAX / 4 ? reader->map.nbytes * 4 : DEFAULT_MAX;
-        nbytes = nbytes < DEFAULT_MIN ? DEFAULT_MIN : nbytes;
-    }
-    tbed_text_budget_limit(reader->texts, nbytes);
+    tbed_text_budget_limit(reader->texts, nbytes != 0 ? nbytes : tbed_text_budget_usual(reader->map.nbytes));
 }
 
 uint64_t tbed_reader_texts_left_out(const struct tbed_reader *reader)

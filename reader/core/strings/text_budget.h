@@ -26,6 +26,9 @@ void tbed_text_budget_free(struct tbed_text_budget *budget); /* NULL is fine */
 /* Not while another thread uses it. */
 void tbed_text_budget_limit(struct tbed_text_budget *budget, uint64_t cost_max);
 
+/* The limit for a file of this size. */
+uint64_t tbed_text_budget_usual(uint64_t file_nbytes);
+
 /* How many ids have been refused. */
 uint64_t tbed_text_budget_refused_count(const struct tbed_text_budget *budget);
 

@@ -260,6 +260,7 @@ struct tbed_statistics_totals {
     uint64_t foreign_nbytes;  /* the size of the foreign file */
     uint64_t
         foreign_damage_count; /* see tbed_statistics_damage_get(); the damage of a trace is listed by its reader */
+    uint64_t foreign_texts_left_out; /* long labels, limited as by tbed_reader_limit_text(reader, 0) */
 };
 
 /*

@@ -117,6 +117,20 @@ static void labels_that_expand_are_left_out_above_the_limit(void **state)
             fail_msg("%s: too much output", commands[i]);
 }
 
+/* These are read in place, without a trace and its reader. */
+static void labels_of_profiles_are_left_out_too(void **state)
+{
+    static const char *const commands[] = {"report FILE", "report --json FILE", "diff FILE FILE",
+                                           "diff --json FILE FILE", "aggregate --json FILE FILE"};
+    static char profile[512];
+    (void)state;
+    snprintf(profile, sizeof profile, "%s", in_folder("labels.mm_profdata"));
+    run_on("export --to=mm_profdata -f FILE -o OUT", make_trace("labels.tbed", 3000, 1, 1000), profile, NULL);
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+        if (run_on(commands[i], profile, NULL, "were left out") > 4 * OUTPUT_MAX)
+            fail_msg("%s: too much output", commands[i]);
+}
+
 static void an_export_that_keeps_references_leaves_nothing_out(void **state)
 {
     (void)state;
@@ -138,6 +152,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(full_names_that_expand_are_left_out_above_the_limit),
         cmocka_unit_test(labels_that_expand_are_left_out_above_the_limit),
+        cmocka_unit_test(labels_of_profiles_are_left_out_too),
         cmocka_unit_test(an_export_that_keeps_references_leaves_nothing_out),
         cmocka_unit_test(long_names_of_usual_traces_are_complete),
     };

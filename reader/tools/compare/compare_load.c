@@ -126,6 +126,7 @@ static bool load_foreign(struct tbed_comparison *comparison, const struct compar
     bool added = add_run(comparison, TBED_OK, statistics, NULL, first, run);
     if (added) {
         run->damage_count = run->totals.foreign_damage_count;
+        run->texts_left_out = run->totals.foreign_texts_left_out;
         tool_tell_profile_damage(run->path, statistics);
     }
     tbed_statistics_close(statistics);

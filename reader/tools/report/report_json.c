@@ -240,8 +240,8 @@ void report_print_json(const struct report *report)
     if (report->allocations != NULL)
         json_allocations(&json, report);
     json_left_out_all(&json, report);
-    if (report->reader != NULL)
-        tool_json_texts_left_out(&json, tbed_reader_texts_left_out(report->reader));
+    tool_json_texts_left_out(&json, report->reader != NULL ? tbed_reader_texts_left_out(report->reader)
+                                                           : report->totals.foreign_texts_left_out);
     tbed_json_object_close(&json);
     tbed_json_line(&json);
 }

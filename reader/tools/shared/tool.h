@@ -137,6 +137,9 @@ uint64_t tool_damage_count(const struct tbed_reader *reader);
 /* Reports the damage found so far on standard error: a count and the first few; and how many long texts were left out. */
 void tool_tell_damage(const char *path, const struct tbed_reader *reader);
 
+/* Says on standard error how many long texts were left out, if any were. */
+void tool_tell_texts_left_out(const char *path, uint64_t count);
+
 /* Prints what is known of the damaged block: "; events of stream 3, block 7, 1.20 ms to 3.40 ms", or nothing. */
 void tool_print_damaged_block(FILE *out, const struct tbed_reader *reader, const struct tbed_trace_info *info,
                               const struct tbed_damage *damage);

@@ -146,6 +146,7 @@ void tool_tell_profile_damage(const char *path, const struct tbed_statistics *st
     tbed_statistics_totals(statistics, &totals);
     struct tbed_import_report damage = {.version = (uint32_t)totals.foreign_version,
                                         .damage_count = totals.foreign_damage_count};
+    tool_tell_texts_left_out(path, totals.foreign_texts_left_out);
     if (damage.damage_count == 0)
         return;
     fflush(stdout);

@@ -366,16 +366,6 @@ static void tell_places(const char *path, uint64_t count)
                   tool_format_count(figure, count), count == 1 ? "" : "s");
 }
 
-static void tell_left_out(const char *path, uint64_t count)
-{
-    char figure[32];
-    fflush(stdout);
-    tool_complain(
-        "%s: %s long text%s left out: all text over 2 KiB may take four times the file's size, at least "
-        "64 MiB and at most 1 GiB",
-        tool_path(path), tool_format_count(figure, count), count == 1 ? " was" : "s were");
-}
-
 /* What is missing from a recovered trace is not damage, but nobody should overlook it. */
 static void tell_losses(const char *path, const struct tbed_reader *reader)
 {
@@ -394,8 +384,7 @@ void tool_tell_damage(const char *path, const struct tbed_reader *reader)
     struct tbed_trace_info info;
     struct tbed_damage damage;
     size_t told = 0;
-    if (tbed_reader_texts_left_out(reader) > 0)
-        tell_left_out(path, tbed_reader_texts_left_out(reader));
+    tool_tell_texts_left_out(path, tbed_reader_texts_left_out(reader));
     tell_losses(path, reader);
     if (count == 0)
         return;

@@ -108,6 +108,18 @@ static const char *drop_key(unsigned cause, char buffer[32])
     return buffer;
 }
 
+void tool_tell_texts_left_out(const char *path, uint64_t count)
+{
+    char figure[32];
+    if (count == 0)
+        return;
+    fflush(stdout);
+    tool_complain(
+        "%s: %s long text%s left out: all text over 2 KiB may take four times the file's size, at least "
+        "64 MiB and at most 1 GiB",
+        tool_path(path), tool_format_count(figure, count), count == 1 ? " was" : "s were");
+}
+
 void tool_json_texts_left_out(struct tbed_json *json, uint64_t count)
 {
     if (count > 0)

@@ -295,7 +295,7 @@ static void tell_strings(const struct foreign *foreign, const struct mm_info *in
 }
 
 /* False: no memory. */
-static bool tell_damage(const struct foreign *foreign, const struct mm_info *info,
+static bool tell_damage(const struct foreign *foreign, const struct mm_info *info, uint64_t texts_left_out,
                         struct tbed_statistics *statistics)
 {
     struct found *found = calloc(1, sizeof *found);
@@ -310,6 +310,7 @@ static bool tell_damage(const struct foreign *foreign, const struct mm_info *inf
         .version = info->version,
         .file_nbytes = info->file_nbytes,
         .damage_count = found->count,
+        .texts_left_out = texts_left_out,
         .damages = found->kept,
         .kept_count = found->count < TBED_IMPORT_DAMAGE_KEPT ? (size_t)found->count : TBED_IMPORT_DAMAGE_KEPT,
     };
@@ -319,7 +320,7 @@ static bool tell_damage(const struct foreign *foreign, const struct mm_info *inf
 }
 
 static enum tbed_status make(struct mm_file *file, const struct tbed_analysis_options *given,
-                             struct tbed_statistics **statistics_ret)
+                             struct tbed_text_budget *budget, struct tbed_statistics **statistics_ret)
 {
     struct foreign foreign = {.file = file, .shape = mm_event_shape(file)};
     struct tbed_analysis_options options;
@@ -328,6 +329,7 @@ static enum tbed_status make(struct mm_file *file, const struct tbed_analysis_op
     if (!tbed_options_take(&options, sizeof options, given))
         return TBED_ERR_ARGUMENT;
     mm_info(file, &info);
+    tbed_text_budget_limit(budget, tbed_text_budget_usual(info.file_nbytes));
     foreign.reference_nbytes = info.version >= 9 ? 8 : info.version >= 7 ? 4 : 0;
     tbed_import_metadata_read(file, info.metadata_id, &metadata);
     struct stat_source source = {
@@ -338,6 +340,7 @@ static enum tbed_status make(struct mm_file *file, const struct tbed_analysis_op
         .strings = {.context = &foreign,
                     .has_no_strings = !has_strings(file, &info),
                     .invalid_id = info.invalid_id,
+                    .budget = budget,
                     .walk_start = walk_start,
                     .walk_next = walk_next},
         .label_of = label_of,
@@ -349,7 +352,8 @@ static enum tbed_status make(struct mm_file *file, const struct tbed_analysis_op
     if (foreign.reference_nbytes == 0 || make_runs(&foreign.runs, file, nbytes))
         status = tbed_stat_run(&source, &options, statistics_ret);
     free_runs(&foreign.runs);
-    if (status == TBED_OK && !tell_damage(&foreign, &info, *statistics_ret)) {
+    if (status == TBED_OK &&
+        !tell_damage(&foreign, &info, tbed_text_budget_refused_count(budget), *statistics_ret)) {
         tbed_statistics_close(*statistics_ret);
         status = TBED_ERR_MEMORY;
     }
@@ -360,7 +364,9 @@ static enum tbed_status make(struct mm_file *file, const struct tbed_analysis_op
 static enum tbed_status make_and_close(struct mm_file *file, const struct tbed_analysis_options *options,
                                        struct tbed_statistics **statistics_ret, struct tbed_error *error_ret)
 {
-    enum tbed_status status = make(file, options, statistics_ret);
+    struct tbed_text_budget *budget = tbed_text_budget_make();
+    enum tbed_status status = budget != NULL ? make(file, options, budget, statistics_ret) : TBED_ERR_MEMORY;
+    tbed_text_budget_free(budget);
     mm_close(file);
     if (status != TBED_OK && error_ret != NULL)
         *error_ret = (struct tbed_error){.status = status};
