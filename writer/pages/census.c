@@ -190,16 +190,16 @@ static enum tbed_keep keep_of(struct tbed_file *file, const struct seen *seen, u
 {
     bool has_owner = seen->mark.state == TBED_MARK_TAKEN || seen->mark.state == TBED_MARK_HELD;
     if (!seen->is_settled || (has_owner && !is_dead(file, seen->mark.process)))
-        return TBED_KEEP_LIVING;
+        return TBED_KEEP_NEWEST;
     if (!has_block(seen))
         return TBED_KEEP_NOTHING;
     const struct person *stream = person_of(file->census, seen->stream);
     if (stream->number == 0 || !stream->has_block) /* begun after the streams were counted */
-        return TBED_KEEP_LIVING;
+        return TBED_KEEP_NEWEST;
     if ((int32_t)(stream->newest - seen->sequence) >= (int32_t)file->census->newest_count)
         return TBED_KEEP_NOTHING;
     if (!stream->has_ended)
-        return TBED_KEEP_LIVING;
+        return (int32_t)(stream->newest - seen->sequence) > 0 ? TBED_KEEP_LIVING : TBED_KEEP_NEWEST;
     return now - stream->age < file->fields.ring_page_count / 2 ? TBED_KEEP_ENDED : TBED_KEEP_NOTHING;
 }
 
@@ -264,5 +264,5 @@ enum tbed_keep tbed_census_keeps(const struct tbed_file *file, uint32_t page, st
         return TBED_KEEP_NOTHING;
     uint32_t word = __atomic_load_n(&file->census->pages[page], __ATOMIC_RELAXED);
     bool is_newer = word >> 2 != mark.count;
-    return is_newer ? TBED_KEEP_LIVING : (enum tbed_keep)(word & 3);
+    return is_newer ? TBED_KEEP_NEWEST : (enum tbed_keep)(word & 3);
 }

@@ -20,7 +20,9 @@ static inline uint32_t tbed_ring_age(uint64_t given)
 enum tbed_keep {
     TBED_KEEP_NOTHING = 0,
     TBED_KEEP_ENDED = 1,  /* one of the newest blocks of a thread that ended not long ago */
-    TBED_KEEP_LIVING = 2, /* one of the newest blocks of a thread that lives, or newer than the census */
+    TBED_KEEP_LIVING = 2, /* one of the newest blocks of a thread that lives */
+    TBED_KEEP_NEWEST =
+        3, /* the very newest, which may have all that it recorded lately; or newer than the census */
 };
 
 /* Maps its memory; without memory nothing is kept. For files that are no flight recorder, nothing happens. */

@@ -184,8 +184,10 @@ static uint32_t take_any(struct tbed_file *file, enum taker taker)
     if (page != 0)
         return page;
     __atomic_store_n(&file->ring.keeps_no_ended, true, __ATOMIC_RELAXED);
-    page = take_next(file, taker, TBED_KEEP_ENDED);
-    return page != 0 || taker == BY_HELPER ? page : take_next(file, taker, TBED_KEEP_LIVING);
+    enum tbed_keep most = taker == BY_HELPER ? TBED_KEEP_ENDED : TBED_KEEP_NEWEST;
+    for (enum tbed_keep allowed = TBED_KEEP_ENDED; page == 0 && allowed <= most; allowed++)
+        page = take_next(file, taker, allowed);
+    return page;
 }
 
 /* ---- Pages that the helper has made ready: one puts, many take ---- */
@@ -246,7 +248,7 @@ uint8_t *tbed_ring_claim(struct tbed_file *file, enum tbed_drop_cause *cause_ret
 uint8_t *tbed_ring_retake(struct tbed_file *file, uint8_t *block, enum tbed_drop_cause *cause_ret)
 {
     *cause_ret = TBED_DROP_SIZE_LIMIT;
-    return page_take(file, number_of(file, block), BY_RECORDER, TBED_KEEP_LIVING) ? block : NULL;
+    return page_take(file, number_of(file, block), BY_RECORDER, TBED_KEEP_NEWEST) ? block : NULL;
 }
 
 uint32_t tbed_ring_generation(const struct tbed_file *file, const uint8_t *block)
