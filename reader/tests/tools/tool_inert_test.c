@@ -223,6 +223,7 @@ static const char *const commands[] = {
     "export --to=mm_profdata FILE -o OTHER",
     "import FILE -o OTHER",
     "snapshot FILE -o OTHER",
+    "recover FILE -o OTHER",
     "symbolize FILE",
     "symbolize FILE -o OTHER",
     "record -o OTHER -- FILE",

@@ -21,6 +21,7 @@ static const char *const writers[][8] = {
     {"flame", "IN", "-o", "OUT"},
     {"flame", "--folded", "IN", "-o", "OUT"},
     {"snapshot", "IN", "-o", "OUT"},
+    {"recover", "IN", "-o", "OUT"},
     {"symbolize", "IN", "-o", "OUT"},
     {"import", "IN.log", "-o", "OUT"},
 };
