@@ -14,17 +14,31 @@
 #include "writer/base/sandbox_state.h"
 #include "writer/file/file.h"
 
-#define DESCRIPTOR_FLOOR     500 /* above the numbers that programs expect for their own files */
+#define DESCRIPTOR_FLOOR     500  /* above the numbers that programs expect for their own files */
+#define TRIES_MAX            1000 /* of a call that signals interrupt */
+#define SHARE_WAIT_MS        3000
 #define PROCESS_BYTES_OFFSET ((off_t)1 << 62)
 #define MAP_NBYTES_MIN       ((uint64_t)64 << 20)
 
 /* A signal handler without SA_RESTART must not cost us the lock. */
 int tbed_descriptor_lock(int fd, int operation)
 {
-    int result;
-    do {
+    int result = -1;
+    errno = EINTR;
+    for (int i = 0; i < TRIES_MAX && result != 0 && errno == EINTR; i++)
         result = flock(fd, operation);
-    } while (result != 0 && errno == EINTR);
+    return result;
+}
+
+int tbed_descriptor_share(int fd)
+{
+    int result = -1;
+    errno = EWOULDBLOCK;
+    for (int i = 0; i < SHARE_WAIT_MS && result != 0 && errno == EWOULDBLOCK; i++) {
+        if (i > 0)
+            usleep(1000);
+        result = tbed_descriptor_lock(fd, LOCK_SH | LOCK_NB);
+    }
     return result;
 }
 
@@ -121,7 +135,11 @@ bool tbed_descriptor_reopen(struct tbed_file *file)
     }
     if (old_fd >= 0)
         close(old_fd);
-    tbed_descriptor_lock(file->fd, LOCK_SH);
+    if (tbed_descriptor_share(file->fd) != 0) {
+        close(file->fd);
+        file->fd = -1;
+        return false;
+    }
     struct stat status;
     fstat(file->fd, &status);
     file->growth.backed_pages = (uint64_t)status.st_size >> file->page_shift;
@@ -153,8 +171,9 @@ static struct flock process_byte(uint32_t process)
 void tbed_process_announce(struct tbed_file *file)
 {
     struct flock range = process_byte(file->process.stream);
-    while (fcntl(file->fd, F_OFD_SETLK, &range) != 0 && errno == EINTR)
-        continue;
+    for (int i = 0; i < TRIES_MAX; i++)
+        if (fcntl(file->fd, F_OFD_SETLK, &range) == 0 || errno != EINTR)
+            return;
 }
 
 /* When in doubt the answer is yes, which only keeps its pages for it. */

@@ -132,7 +132,8 @@ static enum tbed_status open_existing(struct tbed_file *file, const char *path, 
     if (file->fd < 0)
         return open_errno(error);
     for (int tries = 0;; tries++) {
-        tbed_descriptor_lock(file->fd, LOCK_SH);
+        if (tbed_descriptor_share(file->fd) != 0)
+            return tbed_fail(error, TBED_ERR_BUSY, errno);
         if (fstat(file->fd, &status) != 0)
             return tbed_fail(error, TBED_ERR_OPEN, errno);
         if (!S_ISREG(status.st_mode))

@@ -15,6 +15,7 @@
 #include "writer/file/file_guard.h"
 #include "writer/file/usable.h"
 
+#define TRIES_MAX       20 /* of a call that signals interrupt */
 #define GROW_NBYTES_MAX ((uint64_t)64 << 20)
 
 /* For file systems without fallocate(): writes zeros beyond the end, where no page has been claimed yet. */
@@ -22,16 +23,18 @@ static int extend_by_writing(int fd, uint64_t end)
 {
     static const uint8_t zeros[4096];
     struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
-    while (fcntl(fd, F_SETLKW, &range) != 0)
-        if (errno != EINTR)
-            return errno;
+    int result = EINTR;
+    for (int i = 0; i < TRIES_MAX && result == EINTR; i++)
+        result = fcntl(fd, F_SETLKW, &range) == 0 ? 0 : errno;
+    if (result != 0)
+        return result;
     struct stat status;
-    int result = fstat(fd, &status) != 0 ? errno : 0;
+    result = fstat(fd, &status) != 0 ? errno : 0;
     uint64_t at = (uint64_t)status.st_size;
-    while (result == 0 && at < end) {
+    for (int tries = 0; result == 0 && at < end;) {
         size_t nbytes = end - at < sizeof zeros ? (size_t)(end - at) : sizeof zeros;
         ssize_t written = pwrite(fd, zeros, nbytes, (off_t)at);
-        if (written < 0 && errno == EINTR)
+        if (written < 0 && errno == EINTR && ++tries < TRIES_MAX)
             continue;
         if (written <= 0)
             result = written < 0 ? errno : ENOSPC;
@@ -54,10 +57,10 @@ int tbed_file_extend(int fd, uint64_t start, uint64_t end)
 {
     if (is_past_resource_limit(end))
         return EFBIG;
-    int result;
-    do {
+    int result =
+        EINTR; /* some file systems give up for any signal, and start over: perhaps never to finish */
+    for (int i = 0; i < TRIES_MAX && result == EINTR; i++)
         result = fallocate(fd, 0, (off_t)start, (off_t)(end - start)) == 0 ? 0 : errno;
-    } while (result == EINTR);
     return result == EOPNOTSUPP || result == ENOSYS ? extend_by_writing(fd, end) : result;
 }
 

@@ -69,7 +69,6 @@ struct tbed_drops {
 struct tbed_helper_link {
     bool is_running;
     bool is_asleep;
-    bool is_wanted_soon;      /* set before: it has work as soon as a page is claimed */
     uint32_t wake;            /* futex */
     uint64_t populated_pages; /* pages below this were faulted in; 0: none, or all were given back */
     uint64_t ahead_nbytes;    /* the lead that the helper keeps */
@@ -96,7 +95,8 @@ struct tbed_file {
     bool is_guarded;            /* faults in the map are caught (file_guard.h) */
     bool is_lost; /* atomic: the file was truncated, or its disk failed; nothing more is recorded */
     bool is_in_series;
-    bool releases_pages; /* sealed pages leave the resident memory */
+    bool is_synced_often; /* the helper has work as soon as a page is claimed */
+    bool releases_pages;  /* sealed pages leave the resident memory */
 
     struct tbed_header_fields fields;
     uint8_t *map;

@@ -99,7 +99,7 @@ static struct tbed_writer *writer_make(const char *path, int fd, const struct tb
     writer->helper.store = tbed_store_of(writer);
     writer->helper.is_wanted = !options->no_helper && !options->annotate;
     writer->syncing.interval_ns = options->sync_interval_ns;
-    file->helper_link.is_wanted_soon = options->sync_interval_ns != 0;
+    file->is_synced_often = options->sync_interval_ns != 0;
     tbed_clock_start(&file->clock, options, &file->fields); /* first: the rate needs some time in between */
     int cancel_state = tbed_cancel_disable();
     if (tbed_options_want_rotation(options) && !tbed_rotation_init(writer, options)) {

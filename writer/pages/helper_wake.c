@@ -56,7 +56,7 @@ void tbed_helper_page_taken(struct tbed_file *file, uint64_t page, bool is_low)
     }
     if (claimed > 2) /* the first pages of a small process are never filled */
         populate_here(file, page);
-    uint32_t enough = file->helper_link.is_wanted_soon ? 1 : BUSY_PAGES;
+    uint32_t enough = file->is_synced_often ? 1 : BUSY_PAGES;
     if (claimed >= enough && may_start_here()) /* in a forked child, which starts without one */
         file->hooks->start_helper(file);
 }

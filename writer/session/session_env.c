@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "writer/base/say.h"
 #include "writer/session/session.h"
 
 #define PATH_NBYTES_MAX 4096
@@ -71,12 +72,6 @@ static const char *what_to_do(enum tbed_status status)
     }
 }
 
-static void say(const char *line, int nbytes)
-{
-    if (nbytes > 0 && write(STDERR_FILENO, line, (size_t)nbytes) < 0)
-        return; /* the error cannot be reported */
-}
-
 static void complain(const char *path, const struct tbed_error *error)
 {
     char line[2048];
@@ -85,14 +80,15 @@ static void complain(const char *path, const struct tbed_error *error)
         snprintf(line, sizeof line, "tracebed: %.1000s: %s%s%s; the program runs without a trace%s\n", path,
                  tbed_status_text(error->status), reason != NULL ? ": " : "", reason != NULL ? reason : "",
                  what_to_do(error->status));
-    say(line, nbytes);
+    tbed_say(line, nbytes);
 }
 
 static bool value_is_wrong(const char *name, const char *value, const char *wanted)
 {
     char line[1024];
-    say(line, snprintf(line, sizeof line, "tracebed: %s=%.500s: not %s; the program runs without a trace\n",
-                       name, value, wanted));
+    tbed_say(line,
+             snprintf(line, sizeof line, "tracebed: %s=%.500s: not %s; the program runs without a trace\n",
+                      name, value, wanted));
     return false;
 }
 

@@ -7,6 +7,7 @@
 #include "reader/tools/record/record_verb.h"
 
 #include <errno.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <string.h>
 #include <tracebed/writer.h>
@@ -160,14 +161,36 @@ static void tell_refusal(const char *path, const struct tbed_error *error)
                   path, path);
 }
 
+static sigjmp_buf unsealed;
+
+static void leave_seal(int signal_number)
+{
+    (void)signal_number;
+    siglongjmp(unsealed, 1);
+}
+
+/* Where the file system breaks its promise of space (btrfs), a store raises SIGBUS. The trace then stays as it is. */
+static enum tbed_status seal_guarded(const char *path, struct tbed_error *error)
+{
+    struct sigaction action = {.sa_handler = leave_seal}, before;
+    enum tbed_status status = TBED_ERR_WRITE;
+    sigaction(SIGBUS, &action, &before);
+    if (sigsetjmp(unsealed, 1) == 0)
+        status = tbed_trace_seal(path, error);
+    else
+        *error = (struct tbed_error){.status = status, .system_errno = EIO, .offset = UINT64_MAX};
+    sigaction(SIGBUS, &before, NULL);
+    return status;
+}
+
 /* False, with a complaint, if it could not be sealed. */
 static bool seal(const char *path)
 {
     struct tbed_error error = {.status = TBED_OK};
-    enum tbed_status status = tbed_trace_seal(path, &error);
+    enum tbed_status status = seal_guarded(path, &error);
     for (int i = 0; status == TBED_ERR_BUSY && i < SEAL_TRIES; i++) {
         usleep(SEAL_WAIT_US);
-        status = tbed_trace_seal(path, &error);
+        status = seal_guarded(path, &error);
     }
     if (status == TBED_ERR_BUSY)
         tell_busy(path);

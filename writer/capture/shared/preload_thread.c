@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "writer/base/sandbox_state.h"
+#include "writer/base/say.h"
 #include "writer/capture/launch/launch.h"
 #include "writer/capture/shared/preload.h"
 #include "writer/file/usable.h"
@@ -48,8 +49,7 @@ static void tell_failure(const char *path, const struct tbed_error *error)
         return;
     int nbytes = snprintf(line, sizeof line, "tracebed: %.300s: %s; the program runs on unrecorded\n", path,
                           tbed_status_text(error->status));
-    ssize_t written = write(STDERR_FILENO, line, (size_t)nbytes);
-    (void)written;
+    tbed_say(line, nbytes);
 }
 
 /* In a program with more rights than its user, the environment is under an attacker's control. */

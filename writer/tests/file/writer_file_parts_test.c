@@ -143,6 +143,16 @@ static int grow_on_a_full_disk(void)
     return 0;
 }
 
+/* By a timer's signal, for example, that is faster than the file system. The lock of the file's size is held meanwhile. */
+static int grow_where_every_call_is_interrupted(void)
+{
+    char path[256];
+    int fd = new_file("interrupted", path);
+    NEED(refuse_fallocate(EINTR));
+    NEED(tbed_file_extend(fd, 0, 4096) == EINTR && size_of(fd) == 0);
+    return 0;
+}
+
 /* The lock is given back, so the next process does not wait. */
 static int two_grow_one_after_the_other(void)
 {
@@ -194,6 +204,7 @@ static void a_file_grows_with_what_the_system_has(void **state)
 {
     (void)state;
     passes_in_a_child(grow_with_fallocate);
+    passes_in_a_child(grow_where_every_call_is_interrupted);
     passes_in_a_child(grow_on_a_system_that_cannot);
     passes_in_a_child(grow_on_an_old_kernel);
     passes_in_a_child(grow_on_a_full_disk);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -307,6 +308,29 @@ static void what_cannot_be_read_is_told(void **state)
     unsetenv("TRACEBED_ROTATE");
 }
 
+/* Standard error is a pipe that nobody reads, or a file that may not grow. */
+static void a_complaint_that_cannot_be_written_kills_nobody(void **state)
+{
+    (void)state;
+    for (int has_pipe = 0; has_pipe < 2; has_pipe++) {
+        int ends[2], status;
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            if (has_pipe && pipe(ends) == 0 && close(ends[0]) == 0)
+                dup2(ends[1], STDERR_FILENO);
+            else
+                dup2(open(test_path("full.txt"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600), STDERR_FILENO);
+            setrlimit(RLIMIT_FSIZE, &(struct rlimit){0, 0});
+            setenv("TRACEBED", "unrecorded.tbed", 1);
+            setenv("TRACEBED_RING", "nonsense", 1);
+            become("plain");
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+    }
+}
+
 /* The trace of the child that ran last. */
 static const char *path_of_child(const char *prefix, pid_t child)
 {
@@ -378,6 +402,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_failure_is_told_and_fails_nothing),
         cmocka_unit_test(a_series_and_a_ring_come_from_the_environment),
         cmocka_unit_test(what_cannot_be_read_is_told),
+        cmocka_unit_test(a_complaint_that_cannot_be_written_kills_nobody),
         cmocka_unit_test(a_prefix_gives_each_process_a_trace),
         cmocka_unit_test(what_is_there_is_no_log),
     };
