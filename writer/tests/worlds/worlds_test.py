@@ -15,6 +15,8 @@ SPDX-License-Identifier: MIT
 
 import sys
 
+import disk_worlds
+import fault_worlds
 import file_worlds
 import program_worlds
 import sandbox_worlds
@@ -22,7 +24,7 @@ import sanitizer_worlds
 import worlds
 from cases import select
 
-MODULES = [file_worlds, program_worlds, sanitizer_worlds, sandbox_worlds]
+MODULES = [file_worlds, disk_worlds, fault_worlds, program_worlds, sanitizer_worlds, sandbox_worlds]
 
 
 def main():
