@@ -251,9 +251,8 @@ static void circles_are_cut(void **state)
         expect_no_circle(to);
         struct tbed_reader *reader = read_back(to);
         assert_int_equal(see_all(reader, seen, 4), 4);
-        assert_string_equal(seen[0].name, "a<cycle>");
-        assert_string_equal(seen[1].name, "ba<cycle>");
-        assert_string_equal(seen[2].name, "ba<cycle>");
+        for (size_t i = 0; i < 3; i++) /* as in every report */
+            assert_string_equal(seen[i].name, "<cycle>");
         assert_string_equal(seen[3].name, "cd");
         tbed_reader_close(reader);
     }

@@ -25,6 +25,7 @@
 struct export_cut {
     uint64_t key;
     uint64_t profile_id; /* of a stand-in; 0: it leads in none */
+    bool is_whole;       /* nothing that refers to it has a text: a circle, or too deep */
 };
 
 struct export_id_slot {
@@ -54,7 +55,8 @@ struct export
         *virtuals; /* virtual ids in use whose bindings are ranges or locations: they get index records */
     size_t virtual_count, virtual_capacity;
     uint64_t kind_ids[3];                 /* strings by enum export_kind; 0: not written yet */
-    TBED_HASHMAP(struct export_cut) cuts; /* references that may lead in a circle */
+    TBED_HASHMAP(struct export_cut) cuts; /* ids that may lead in a circle */
+    bool has_whole_cut;
 };
 
 enum export_kind { EXPORT_KIND_SPAN, EXPORT_KIND_INSTANT, EXPORT_KIND_COUNTER };
@@ -73,6 +75,9 @@ struct export_id {
     bool is_named;
 };
 struct export_id tbed_export_id(struct export *export, uint32_t trace_id);
+
+/* The same for what an event shows: if there is no whole text, as in a circle, the stand-in that analyses show too. */
+struct export_id tbed_export_name(struct export *export, uint32_t trace_id);
 
 /* The concrete id that the trace's id is bound to; 0: it has no text. */
 uint64_t tbed_export_bound(struct export *export, uint32_t trace_id);

@@ -134,11 +134,11 @@ static void put_event(struct events *events, uint32_t stream, uint32_t id, uint3
                       enum export_kind kind, const uint64_t times[2])
 {
     struct export *export = events->export;
-    struct export_id profile_id = tbed_export_id(export, id);
+    struct export_id profile_id = tbed_export_name(export, id);
     struct raw raw = {
         .id = profile_id.id, .thread = thread_of(events, stream), .begin = times[0], .end = times[1]};
     raw.kind =
-        category == TBED_ID_INVALID ? tbed_export_kind(export, kind) : tbed_export_id(export, category).id;
+        category == TBED_ID_INVALID ? tbed_export_kind(export, kind) : tbed_export_name(export, category).id;
     export->report->unnamed_count += !profile_id.is_named;
     put_raw(export, &raw);
 }

@@ -128,20 +128,39 @@ uint64_t tbed_export_text(struct export *export, const char *text, size_t nbytes
     return id_at(export, address);
 }
 
-static uint64_t find_cut(struct export *export, uint32_t trace_id)
+static struct export_cut cut_make(struct export *export, uint32_t trace_id)
 {
     struct tbed_string_budget budget = {.size = sizeof budget, .component_count = LOOKS_MAX};
     uint64_t nbytes;
     switch (tbed_string_length(export->reader, trace_id, &budget, &nbytes)) {
     case TBED_ERR_STRING_CYCLE:
-        return tbed_export_text(export, "<cycle>", strlen("<cycle>"));
+        return (struct export_cut){0, tbed_export_text(export, "<cycle>", strlen("<cycle>")), true};
     case TBED_ERR_STRING_DEPTH:
-        return tbed_export_text(export, "<too deep>", strlen("<too deep>"));
+        return (struct export_cut){0, tbed_export_text(export, "<too deep>", strlen("<too deep>")), true};
     case TBED_ERR_STRING_COMPONENTS:
-        return tbed_export_text(export, "<too many components>", strlen("<too many components>"));
+        return (struct export_cut){
+            0, tbed_export_text(export, "<too many components>", strlen("<too many components>")), false};
     default:
-        return 0;
+        return (struct export_cut){0};
     }
+}
+
+/* Looks through an id, once. */
+static struct export_cut cut_of(struct export *export, uint32_t trace_id)
+{
+    uint64_t key = tbed_hashmap_key32(trace_id);
+    struct export_cut *known = TBED_HASHMAP_FIND(&export->cuts, key);
+    if (known != NULL)
+        return *known;
+    struct export_cut cut = cut_make(export, trace_id);
+    export->has_whole_cut = export->has_whole_cut || cut.is_whole;
+    known = TBED_HASHMAP_ADD(&export->cuts, key);
+    export->is_out_of_memory = export->is_out_of_memory || known == NULL;
+    if (known == NULL)
+        return (struct export_cut){.profile_id = MM_ID_INVALID};
+    cut.key = known->key;
+    *known = cut;
+    return cut;
 }
 
 /*
@@ -152,17 +171,16 @@ static uint64_t reference_of(struct export *export, uint32_t from, uint32_t to)
 {
     if (to > TBED_ID_METADATA && to < from)
         return tbed_export_id(export, to).id;
-    uint64_t key = tbed_hashmap_key32(to);
-    struct export_cut *cut = TBED_HASHMAP_FIND(&export->cuts, key);
-    if (cut == NULL) {
-        uint64_t profile_id = find_cut(export, to);
-        cut = TBED_HASHMAP_ADD(&export->cuts, key);
-        export->is_out_of_memory = export->is_out_of_memory || cut == NULL;
-        if (cut == NULL)
-            return MM_ID_INVALID;
-        cut->profile_id = profile_id;
-    }
-    return cut->profile_id != 0 ? cut->profile_id : tbed_export_id(export, to).id;
+    uint64_t stand_in = cut_of(export, to).profile_id;
+    return stand_in != 0 ? stand_in : tbed_export_id(export, to).id;
+}
+
+struct export_id tbed_export_name(struct export *export, uint32_t trace_id)
+{
+    if (!export->has_whole_cut || trace_id == TBED_ID_INVALID) /* all strings have been written */
+        return tbed_export_id(export, trace_id);
+    struct export_cut cut = cut_of(export, trace_id);
+    return cut.is_whole ? (struct export_id){cut.profile_id, true} : tbed_export_id(export, trace_id);
 }
 
 static void put_entry(struct export *export, uint32_t trace_id, const struct sink *sink)
