@@ -46,7 +46,8 @@ static uint32_t add(const char *path, bool annotate)
     return id;
 }
 
-/* Bytes behind the last claimed page become damage when somebody claims their page. */
+/* Only the closing checksum protects the counters. Bytes behind the last claimed page become damage when somebody claims
+ * their page. */
 static bool is_intact(const char *path)
 {
     struct tbed_trace_info info;
@@ -54,8 +55,8 @@ static bool is_intact(const char *path)
     if (tbed_reader_open(path, NULL, &reader, NULL) != TBED_OK)
         return false;
     tbed_reader_info(reader, &info);
-    bool is_intact =
-        tbed_reader_verify(reader) == TBED_OK && info.file_nbytes == info.page_count * info.page_nbytes;
+    bool is_intact = tbed_reader_verify(reader) == TBED_OK && info.shut &&
+                     info.file_nbytes == info.page_count * info.page_nbytes;
     tbed_reader_close(reader);
     return is_intact;
 }
