@@ -219,11 +219,17 @@ static bool has_other_number(const struct tbed_found *before, const struct tbed_
            before->sequence != found->sequence;
 }
 
+static bool is_no_second_cells_page(const struct tbed_found *before, const struct tbed_found *found)
+{
+    return found->kind != TBED_BLOCK_CELLS || has_other_number(before, found);
+}
+
 static bool has_other_string_page(const struct tbed_found *before, const struct tbed_found *found)
 {
     return before == NULL || !has_string_page(found) || before->string_page != found->string_page;
 }
 
+/* Pages come first: cells that go with their page must not stand in for others. */
 bool tbed_recover_choose(struct tbed_recover *recover, struct tbed_list *damaged)
 {
     keep_best_at_each_place(recover);
@@ -231,12 +237,18 @@ bool tbed_recover_choose(struct tbed_recover *recover, struct tbed_list *damaged
         return false;
     number_string_pages(recover);
     number_cells_pages(recover);
-    if (!keep_if(recover, damaged, has_other_number))
+    if (!keep_if(recover, damaged, is_no_second_cells_page))
         return false;
     sort_found(recover, compare_string_pages);
     if (!keep_if(recover, damaged, has_other_string_page))
         return false;
     sort_found(recover, compare_places);
     mark_strays(recover);
-    return keep_if(recover, damaged, is_intact);
+    if (!keep_if(recover, damaged, is_intact))
+        return false;
+    sort_found(recover, compare_numbers);
+    if (!keep_if(recover, damaged, has_other_number))
+        return false;
+    sort_found(recover, compare_places);
+    return true;
 }
