@@ -9,11 +9,12 @@ build/fuzz-corpus. It runs with the limits of fuzz/support/default.options and o
 reach new code are kept in build/fuzz-corpus, and with --merge in fuzz/NAME/corpus; both are minimized. An input that
 crashes or exceeds a limit is kept in build/fuzz-crashes under a name that says what happened.
 
---check keeps no inputs and starts from the same random numbers each time, for './run test'.
+--check, for './run test', keeps no inputs. It starts from the same random numbers each time and tries few inputs, so
+that what it finds depends on the code and not on the machine.
 
-Check: fuzz --check 2
+Check: fuzz --check 10
 Needs: fuzzers
-Slow: two seconds for each fuzz target
+Slow: runs every fuzz target
 
 SPDX-License-Identifier: MIT
 """
@@ -36,6 +37,7 @@ from generate import seeds
 CRASHES, KEPT, LOGS = "build/fuzz-crashes", "build/fuzz-corpus", "build/fuzz-logs"
 ARTIFACT = re.compile(r"Test unit written to (\S+)")
 SECONDS_DEFAULT = 60
+CHECK_RUNS = 200  # of new inputs
 
 
 class Target:
@@ -138,10 +140,10 @@ def keep_reproducer(target, artifact, text):
     return path
 
 
-def fuzz_once(target, outcome, folders, seconds, seed, scratch):
-    """Runs until the time is over or something is found. Returns whether nothing was."""
+def fuzz_once(target, outcome, folders, runs, seconds, seed, scratch):
+    """Runs until the time is over or something is found; 'runs' -1: as often as it can. Returns whether nothing was."""
     log = f"{LOGS}/{target.name}.log"
-    status, _ = run(target.command(f"-max_total_time={seconds}", f"-seed={seed}", "-print_final_stats=1",
+    status, _ = run(target.command(f"-max_total_time={seconds}", f"-runs={runs}", f"-seed={seed}", "-print_final_stats=1",
                                    f"-artifact_prefix={scratch}/{target.name}-", *folders), log)
     text = read(log)
     outcome.take(text)
@@ -160,9 +162,11 @@ def fuzz(target, seconds, seed, is_check):
         new = f"{scratch}/new"
         os.mkdir(new)
         folders = [new, *(() if is_check else [target.kept]), *target.seeds]
+        runs = CHECK_RUNS + sum(len(os.listdir(folder)) for folder in folders) if is_check else -1
         begin = time.monotonic()
         while (left := seconds - (time.monotonic() - begin)) > 0:
-            if not fuzz_once(target, outcome, folders, max(1, round(left)), seed, scratch) or left < 1.5:
+            was_quiet = fuzz_once(target, outcome, folders, runs, max(1, round(left)), seed, scratch)
+            if not was_quiet or is_check or left < 1.5:
                 break
             seed += 1
         outcome.seconds = time.monotonic() - begin

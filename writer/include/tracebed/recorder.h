@@ -213,13 +213,13 @@ enum tbed_status tbed_rotate(struct tbed_writer *writer, struct tbed_error *erro
  * that are closed after the first call are synced as well, by the thread that rotates; so is the file's name. What other
  * processes have recorded into the file is written too, but the promise is for this process.
  *
- * With 'sync_interval_ns' in the options (or TRACEBED_SYNC) the helper does this by itself: after a power cut, what is
+ * With an interval in the options (or TRACEBED_SYNC) the helper does this by itself: after a power cut, what is
  * older than the interval and the time that the disk took is there. No other thread ever waits, except that closing waits
  * for a sync under way. Closing itself does not sync: call tbed_sync() before, if the end matters.
  *
  * Errors:  ERR_WRITE with errno: the disk failed, and what was recorded since the last success may be lost. The kernel may
  *          forget what it could not write, so all later calls fail in the same way, and the interval ends; a failure of
- *          the helper is found out by a call. EIO if the file was lost (see 'guard'), EPERM in a sandbox, where nothing
+ *          the helper is found out by a call. EIO if the file was lost, EPERM in a sandbox, where nothing
  *          is called. ERR_BUSY, with nothing promised: a thread stayed inside a record for a tenth of a second, or
  *          membarrier(2) is not available. ERR_ARGUMENT if the writer is NULL or closed.
  * Threads: any, but not from a signal handler.
@@ -335,7 +335,7 @@ uint32_t tbed_event_id_alloc(struct tbed_writer *writer, uint32_t label_id, cons
 /*
  * Reserves 'count' consecutive ids, unique in the file. Returns the first, or TBED_ID_INVALID if exhausted (counted).
  *
- * An application may also choose fixed ids. They should be low and below 'first_reserved_id' of struct
+ * An application may also choose fixed ids. They should be low and below first_reserved_id of struct
  * tbed_writer_options, so that they are its own from the start. An id that is not, and is bound before it was handed out,
  * belongs to the application from then on, and so do all ids below it: no process that records into the file gets them.
  */

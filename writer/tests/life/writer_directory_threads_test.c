@@ -201,10 +201,13 @@ static void processes_share_directory_pages(void **state)
     assert_true(check_directory(path).directory_pages >= 4);
 }
 
-/* Two processes that never stop. */
+/* Two processes that never stop, killed some time after one of them has the file. */
 static void kill_after(const char *path, useconds_t us)
 {
     pid_t children[2];
+    int ready[2];
+    char byte;
+    assert_int_equal(pipe(ready), 0);
     for (size_t i = 0; i < 2; i++) {
         children[i] = fork();
         if (children[i] != 0)
@@ -214,14 +217,18 @@ static void kill_after(const char *path, useconds_t us)
         struct tbed_writer *writer = NULL;
         if (tbed_writer_open(path, &options, &writer, NULL) != TBED_OK)
             _exit(1);
-        record_with_threads(writer, UINT32_MAX);
+        if (write(ready[1], "", 1) == 1)
+            record_with_threads(writer, UINT32_MAX);
         _exit(0);
     }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
     usleep(us);
     for (size_t i = 0; i < 2; i++)
         kill(children[i], SIGKILL);
     for (size_t i = 0; i < 2; i++)
         waitpid(children[i], NULL, 0);
+    close(ready[0]);
+    close(ready[1]);
 }
 
 static void kills_leave_a_directory_that_never_says_too_much(void **state)
