@@ -81,7 +81,7 @@ static void gaps_of_a_flight_recorder_are_shown(void **state)
 {
     const char *ring = "spec/golden/valid/ring.tbed", *line = "stream 2: 1 block between 103 ns and 300 ns\n";
     const char *json =
-        "\"stream\":2,\"blocks\":1,\"first_sequence\":3,\"first_tick\":1000203,\"last_tick\":1000400";
+        "\"blocks\":1,\"stream\":2,\"first_sequence\":3,\"first_tick\":1000203,\"last_tick\":1000400";
     (void)state;
     EXPECT(0, "1 block is missing between others", "", "info", ring);
     EXPECT(0, line, "", "info", ring);

@@ -194,13 +194,7 @@ void dump_json_gaps(struct dump *dump)
     struct tbed_json *out = &dump->out;
     struct tbed_ring_gap gap;
     for (size_t at = 0; tbed_ring_gap_next(dump->reader, &at, &gap) && !tool_output_failed();) {
-        tbed_json_object_open(out, NULL);
-        tbed_json_u64(out, "missing", gap.block_count);
-        tbed_json_u64(out, "stream", gap.stream);
-        tbed_json_u64(out, "first_sequence", gap.first_sequence);
-        tbed_json_u64(out, "first_tick", gap.first_tick);
-        tbed_json_u64(out, "last_tick", gap.last_tick);
-        tbed_json_object_close(out);
+        tool_json_gap(out, "missing", &gap);
         tbed_json_line(out);
     }
 }

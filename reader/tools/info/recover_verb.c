@@ -30,27 +30,9 @@ static const char help[] =
     "there is nothing to recover, the usage is wrong, or a file cannot be read or\n"
     "written.\n";
 
-/* OUT appears, or is replaced, once the new file is complete. Complains. */
-static enum tbed_status write_recovered(int from, const struct tool_from_to *files,
-                                        struct tbed_recovery *recovery)
+static enum tbed_status copy(int from, int to, void *recovery, struct tbed_error *error_ret)
 {
-    struct new_file file;
-    struct tbed_error error;
-    enum tbed_status status =
-        tbed_new_file_open(files->to, files->overwrite, tbed_new_file_mode(&from, 1), &file, &error);
-    if (status == TBED_OK) {
-        status = tbed_trace_recover(from, file.fd, recovery, &error);
-        bool is_of_output = status == TBED_ERR_WRITE || status == TBED_ERR_DISK_FULL;
-        if (status != TBED_OK) {
-            tbed_new_file_abandon(&file);
-            tool_complain_error(is_of_output ? files->to : files->from, &error);
-            return status;
-        }
-        status = tbed_new_file_commit(&file, &error);
-    }
-    if (status != TBED_OK)
-        tool_complain_output(files->to, &error);
-    return status;
+    return tbed_trace_recover(from, to, recovery, error_ret);
 }
 
 static void tell_header(const char *path, const struct tbed_recovery *recovery)
@@ -96,12 +78,7 @@ static int run(int argc, char **argv)
     int exit = tool_from_to(&tool_verb_recover, argc, argv, &files);
     if (exit >= 0)
         return exit;
-    int from = tool_source_open(files.from);
-    if (from < 0)
-        return TOOL_TROUBLE;
-    enum tbed_status status = write_recovered(from, &files, &recovery);
-    close(from);
-    return status == TBED_OK ? tell(&files, &recovery) : TOOL_TROUBLE;
+    return tool_copy(&files, copy, &recovery) == TBED_OK ? tell(&files, &recovery) : TOOL_TROUBLE;
 }
 
 const struct tool_verb tool_verb_recover = {"recover", "save everything intact in a damaged trace", help,

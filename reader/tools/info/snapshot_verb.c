@@ -29,38 +29,16 @@ static const char help[] =
     "Exit status: 0 on success; 1 if damaged blocks were skipped; 2 if the usage is\n"
     "wrong or a file cannot be read or written.\n";
 
-/* OUT appears, or is replaced, once the new file is complete. Complains. */
-static enum tbed_status write_snapshot(int from, const struct tool_from_to *files, uint64_t *left_out_count)
+static enum tbed_status copy(int from, int to, void *left_out_count, struct tbed_error *error_ret)
 {
-    struct new_file file;
-    struct tbed_error error;
-    enum tbed_status status =
-        tbed_new_file_open(files->to, files->overwrite, tbed_new_file_mode(&from, 1), &file, &error);
-    if (status == TBED_OK) {
-        status = tbed_trace_snapshot(from, file.fd, left_out_count, &error);
-        bool is_of_output = status == TBED_ERR_WRITE || status == TBED_ERR_DISK_FULL;
-        if (status != TBED_OK) {
-            tbed_new_file_abandon(&file);
-            is_of_output ? tool_complain_error(files->to, &error) : tool_complain_open(files->from, &error);
-            return status;
-        }
-        status = tbed_new_file_commit(&file, &error);
-    }
-    if (status != TBED_OK)
-        tool_complain_output(files->to, &error);
-    return status;
+    return tbed_trace_snapshot(from, to, left_out_count, error_ret);
 }
 
 static int snapshot(const struct tool_from_to *files)
 {
     uint64_t left_out_count = 0;
     char figure[32];
-    int from = tool_source_open(files->from);
-    if (from < 0)
-        return TOOL_TROUBLE;
-    enum tbed_status status = write_snapshot(from, files, &left_out_count);
-    close(from);
-    if (status != TBED_OK)
+    if (tool_copy(files, copy, &left_out_count) != TBED_OK)
         return TOOL_TROUBLE;
     if (left_out_count != 0)
         tool_complain("%s: skipped %s damaged or missing block%s; run 'tracebed verify' for details",

@@ -156,6 +156,8 @@ void tool_print_gaps(FILE *out, const struct tbed_reader *reader, const struct t
 /* How many blocks are missing in them. */
 uint64_t tool_count_gone(const struct tbed_reader *reader);
 void tool_json_gaps(struct tbed_json *json, const struct tbed_reader *reader);
+/* One of them, as an object whose count has this name. */
+void tool_json_gap(struct tbed_json *json, const char *count_name, const struct tbed_ring_gap *gap);
 /* Reports the same on the standard error output. */
 void tool_tell_gaps(const char *path, const struct tbed_reader *reader);
 
@@ -218,6 +220,15 @@ struct tool_from_to {
     bool overwrite;
 };
 int tool_from_to(const struct tool_verb *verb, int argc, char **argv, struct tool_from_to *ret);
+
+/*
+ * Makes 'to' from 'from' with 'copy', which gets both files and 'result'. The new file appears, or replaces the old one,
+ * when it is complete. Complains.
+ */
+enum tbed_status tool_copy(const struct tool_from_to *files,
+                           enum tbed_status (*copy)(int from, int to, void *result,
+                                                    struct tbed_error *error_ret),
+                           void *result);
 
 /* Like realloc(), but complains and exits with status 2 if there is no memory. */
 void *tool_realloc(void *old, size_t nbytes);

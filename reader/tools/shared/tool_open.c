@@ -1,11 +1,12 @@
 /*
  * Opens the trace of a command, by name or from standard input. Handles files that are truncated while they are read,
- * and suggests what to do if a file is not a trace.
+ * suggests what to do if a file is not a trace, and makes copies of traces.
  *
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
 #include "reader/core/base/regular_file.h"
+#include "reader/exchange/shared/new_file.h"
 #include "reader/tools/shared/tool.h"
 
 #include <errno.h>
@@ -311,19 +312,23 @@ void tool_print_gaps(FILE *out, const struct tbed_reader *reader, const struct t
     }
 }
 
+void tool_json_gap(struct tbed_json *json, const char *count_name, const struct tbed_ring_gap *gap)
+{
+    tbed_json_object_open(json, NULL);
+    tbed_json_u64(json, count_name, gap->block_count);
+    tbed_json_u64(json, "stream", gap->stream);
+    tbed_json_u64(json, "first_sequence", gap->first_sequence);
+    tbed_json_u64(json, "first_tick", gap->first_tick);
+    tbed_json_u64(json, "last_tick", gap->last_tick);
+    tbed_json_object_close(json);
+}
+
 void tool_json_gaps(struct tbed_json *json, const struct tbed_reader *reader)
 {
     struct tbed_ring_gap gap;
     tbed_json_array_open(json, "gaps");
-    for (size_t at = 0; tbed_ring_gap_next(reader, &at, &gap);) {
-        tbed_json_object_open(json, NULL);
-        tbed_json_u64(json, "stream", gap.stream);
-        tbed_json_u64(json, "blocks", gap.block_count);
-        tbed_json_u64(json, "first_sequence", gap.first_sequence);
-        tbed_json_u64(json, "first_tick", gap.first_tick);
-        tbed_json_u64(json, "last_tick", gap.last_tick);
-        tbed_json_object_close(json);
-    }
+    for (size_t at = 0; tbed_ring_gap_next(reader, &at, &gap);)
+        tool_json_gap(json, "blocks", &gap);
     tbed_json_array_close(json);
 }
 
@@ -464,4 +469,51 @@ void tool_json_losses(struct tbed_json *json, const struct tbed_reader *reader)
         tbed_json_object_close(json);
     }
     tbed_json_array_close(json);
+}
+
+/* ---- Copies ---- */
+
+static enum tbed_status copy_into(const struct tool_from_to *files, int from, struct new_file *file,
+                                  enum tbed_status (*copy)(int, int, void *, struct tbed_error *),
+                                  void *result)
+{
+    struct tbed_error error;
+    enum tbed_status status = copy(from, file->fd, result, &error);
+    if (status == TBED_ERR_WRITE || status == TBED_ERR_DISK_FULL)
+        tool_complain_error(files->to, &error);
+    else if (status != TBED_OK)
+        tool_complain_open(files->from, &error);
+    return status;
+}
+
+static enum tbed_status copy_from(const struct tool_from_to *files, int from,
+                                  enum tbed_status (*copy)(int, int, void *, struct tbed_error *),
+                                  void *result)
+{
+    struct new_file file;
+    struct tbed_error error;
+    enum tbed_status status =
+        tbed_new_file_open(files->to, files->overwrite, tbed_new_file_mode(&from, 1), &file, &error);
+    if (status == TBED_OK) {
+        status = copy_into(files, from, &file, copy, result);
+        if (status != TBED_OK) {
+            tbed_new_file_abandon(&file);
+            return status;
+        }
+        status = tbed_new_file_commit(&file, &error);
+    }
+    if (status != TBED_OK)
+        tool_complain_output(files->to, &error);
+    return status;
+}
+
+enum tbed_status tool_copy(const struct tool_from_to *files,
+                           enum tbed_status (*copy)(int, int, void *, struct tbed_error *), void *result)
+{
+    int from = tool_source_open(files->from);
+    if (from < 0)
+        return TBED_ERR_OPEN;
+    enum tbed_status status = copy_from(files, from, copy, result);
+    close(from);
+    return status;
 }
