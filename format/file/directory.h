@@ -2,7 +2,7 @@
  * The directory: what a file says about its pages in one place. Arithmetic, and entries and directory pages made and
  * checked. Pure functions over bytes.
  *
- * Not here: who stores an entry when (writer/pages), and what a reader does with it.
+ * Not here: when a writer stores an entry (writer/pages), and what a reader does with it.
  *
  * Source: spec/format.md, sections 3.3 and 4.3.
  *

@@ -1,6 +1,6 @@
 /*
- * The header page: each field at the limits of what is allowed, with the status, the place and the value that a reader
- * is given; and the header of a new file, byte by byte as far as it is not zero.
+ * The header page: each field at the limits of its range, with the status, offset and value that the check returns; and
+ * every non-zero byte of a new file's header.
  *
  * Source: spec/format.md, sections 3 and 12.
  *

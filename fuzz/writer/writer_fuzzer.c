@@ -1,6 +1,6 @@
 /*
- * Sequences of calls of a writer against a model: whatever is recorded, in whatever order, a reader finds it, after each
- * of: a kill (the file is read as it is), a snapshot, a rotation, a close, joining again.
+ * Sequences of writer calls, compared with a model: a reader must find everything that was recorded, after a kill, a
+ * snapshot, a rotation, a close and a second join.
  *
  * The input is a program of one byte each, see run_one(). The first byte chooses the options.
  *
@@ -87,7 +87,7 @@ static void check_file(const char *path, bool is_closed)
     tbed_reader_close(reader);
 }
 
-/* What a kill leaves: the file as it is now, apart from its writer. */
+/* Copies the file in its present state, which is what a kill would leave. */
 static void check_killed(void)
 {
     uint8_t buffer[65536];

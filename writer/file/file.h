@@ -14,7 +14,7 @@
 /* ---- descriptor.c ---- */
 /* flock(), also when signal handlers interrupt it. */
 int tbed_descriptor_lock(int fd, int operation);
-/* The lock that writers share. Waits for a process that makes the file or seals it, but not for ever; 0, or -1 with errno. */
+/* Takes the lock that writers share; waits a limited time for a process that creates or seals the file. -1 with errno. */
 int tbed_descriptor_share(int fd);
 /* Moves it out of the way of programs that count on small numbers. */
 int tbed_descriptor_raise(int fd);

@@ -44,8 +44,8 @@ void tbed_guard_leave(const struct tbed_file *file, const void *map);
 void tbed_guard_admit_thread(void);
 
 /*
- * For a library that stands between the program and sigaction(): sets or returns the action that signals are passed on
- * to. False: no handler is installed, so the program's call may go to the kernel. Each may be NULL.
+ * For a library that interposes sigaction(): sets or returns the action that signals are passed on to. False: no handler
+ * is installed, so the program's call may go to the kernel. Each may be NULL.
  */
 bool tbed_guard_chain(const struct sigaction *action, struct sigaction *old_ret);
 /* The function that sets the kernel's action; sigaction() unless such a library changes it. */

@@ -193,8 +193,8 @@ static void stop_drops(struct tbed_writer *writer)
 }
 
 /*
- * Recorders and the writer itself stay, at their small size, for threads that still call them. In a sandbox the file
- * stays as it is, open and mapped: everything stored is in it.
+ * Recorders and the writer itself stay, being small, for threads that still call them. In a sandbox the file
+ * is left open and mapped: everything stored is in it.
  */
 void tbed_writer_close(struct tbed_writer *writer)
 {

@@ -20,7 +20,7 @@
 
 /*
  * A page is claimed only once the disk has room for it, so that no claim is ever lost. A directory page is begun before
- * it is claimed, by whoever meets it.
+ * it is claimed, by the first thread whose claim reaches it.
  */
 static bool claim_number(struct tbed_file *file, uint64_t *page_ret, enum tbed_drop_cause *cause_ret)
 {

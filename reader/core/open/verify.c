@@ -43,7 +43,7 @@ static void check_blocks(struct tbed_reader *reader, enum tbed_block_kind kind)
             continue;
         uint32_t ended = ended_nbytes(reader, &block); /* if it has, all of it is there */
         if (tbed_block_scan(block.bytes, block.nbytes, kind, &scan) != TBED_OK)
-            continue; /* left to those who read it */
+            continue; /* reported when it is read */
         enum tbed_status status = tbed_block_end_check(block.bytes, block.nbytes, kind, &scan, ended);
         if (tbed_gateway(reader, kind, entry, false, &block) != TBED_OK)
             continue; /* a live ring has reused it meanwhile */

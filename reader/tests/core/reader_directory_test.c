@@ -117,7 +117,7 @@ static void expect_lost(struct trace *trace, enum tbed_status status)
 {
     struct tbed_reader *reader = trace_open(trace);
     assert_int_equal(trace_events(reader, 7, NULL, 0), 4);
-    struct tbed_damage damage = only_damage(reader, status); /* whoever reads the events is told */
+    struct tbed_damage damage = only_damage(reader, status); /* reading the events reports it */
     assert_int_equal(damage.page, 2);
     assert_int_equal(damage.kind, TBED_BLOCK_EVENTS);
     assert_int_equal(damage.stream, 7);

@@ -1,7 +1,7 @@
 /*
- * The paths of modules, and of what their debug information refers to, come from traces and from debug files. Whatever is
- * there is not opened unless it is a regular file: not by this library, and not by libdw either, which opens split units
- * and shared files by itself. A FIFO is the witness, because whoever opened it would wait for ever.
+ * The paths of modules, and of what their debug information refers to, come from traces and from debug files. Only
+ * regular files are opened there, by this library and by libdw, which opens split units and shared files by itself. The
+ * tests put a FIFO there, because opening one would block.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -108,7 +108,7 @@ static const char *make_evil_log(void)
 
 /* ---- Looking at output ---- */
 
-/* Decodes the code point at 'at'; a byte that begins none stands for itself. */
+/* Decodes the code point at 'at'; a byte that begins none is returned by itself. */
 static size_t decode(const uint8_t *at, uint32_t *code_ret)
 {
     size_t size = at[0] < 0xC0 ? 1 : at[0] < 0xE0 ? 2 : at[0] < 0xF0 ? 3 : 4;

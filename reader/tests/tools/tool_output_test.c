@@ -1,6 +1,6 @@
 /*
- * Files that commands write. They appear once they are complete, or not at all; they are never written through a link;
- * and nobody may read them who may not read the trace.
+ * Files that commands write. They appear under their names only when complete, are never written through a link, and
+ * have permissions no wider than those of the trace.
  *
  * SPDX-License-Identifier: MIT
  */

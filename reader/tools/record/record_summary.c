@@ -151,12 +151,12 @@ static bool tell_notes(const char *path, const struct launch_notes *notes, bool 
     return has_failed;
 }
 
-/* A trace that is damaged is not sealed, so that nothing of it is changed. */
+/* Damaged traces are not sealed, because sealing would change them. */
 static void tell_refusal(const char *path, const struct tbed_error *error)
 {
     tool_complain_error(path, error);
     if (error->offset != UINT64_MAX)
-        tool_hint("It is left as it is, not closed cleanly; 'tracebed verify %s' lists the damage, and "
+        tool_hint("The trace was not closed; 'tracebed verify %s' lists the damage, and "
                   "'tracebed recover %s -o OUT' saves what is intact.",
                   path, path);
 }
@@ -169,7 +169,7 @@ static void leave_seal(int signal_number)
     siglongjmp(unsealed, 1);
 }
 
-/* Where the file system breaks its promise of space (btrfs), a store raises SIGBUS. The trace then stays as it is. */
+/* A store raises SIGBUS on a file system that has no room for pages it allocated (btrfs). The trace is then not sealed. */
 static enum tbed_status seal_guarded(const char *path, struct tbed_error *error)
 {
     struct sigaction action = {.sa_handler = leave_seal}, before;

@@ -1,7 +1,7 @@
 /*
  * How many filters of system calls (seccomp) this process has.
  *
- * A process that had none when 'record' started and has one when its program begins got it from whoever started it. The
+ * A process that had none when 'record' started and has one when its program begins inherited it from its parent. The
  * filter lets the program's loader open and read files; what else it allows cannot be known.
  *
  * SPDX-License-Identifier: MIT

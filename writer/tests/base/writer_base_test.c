@@ -1,5 +1,5 @@
 /*
- * What the writer stands on, one piece at a time: memory, the memory of a sandbox, locks, the hash table, clocks.
+ * The parts in writer/base, one at a time: memory, the memory of a sandbox, locks, the hash table, clocks.
  *
  * SPDX-License-Identifier: MIT
  */

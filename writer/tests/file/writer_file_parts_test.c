@@ -379,7 +379,7 @@ static void a_process_lives_as_long_as_its_open_file(void **state)
     close(file.fd);
     assert_false(tbed_process_lives(&other, 5));
     close(other.fd);
-    assert_true(tbed_process_lives(&other, 5)); /* who knows */
+    assert_true(tbed_process_lives(&other, 5)); /* unknown counts as alive */
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 /*
- * Sealing the trace of a killed program closes what is whole, and nothing else: a trace from which a page or an entry of
- * the directory was lost stays open, and what is left of it stays as it is.
+ * Sealing a killed program's trace makes it clean only if nothing is lost: a trace without a page or an entry of the
+ * directory stays open, and its damaged pages are not changed.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -22,7 +22,7 @@ struct protocol {
     bool clears_before_taken; /* zeroes the block before the mark shows that */
 };
 
-/* ---- The state: one page, its mark and entry, and who is doing what ---- */
+/* ---- The state: one page, its mark and entry, and the step each thread is at ---- */
 
 enum { NEW, TAKEN, HELD, RELEASED }; /* states of a mark */
 enum { FREE, CLAIMED, BEGUN, SEALED };

@@ -77,7 +77,7 @@ NUMBER(flock, -1) NUMBER(fcntl, -1) NUMBER(madvise, -1) NUMBER(msync, -1) NUMBER
 NUMBER(renameat2, -1) NUMBER(unlink, -1) NUMBER(getrlimit, -1) NUMBER(statvfs, -1) NUMBER(pthread_create, EAGAIN)
 NUMBER(pthread_sigmask, EINVAL) NUMBER(sigaction, -1) NUMBER(clock_gettime, -1) NUMBER(prctl, -1) NUMBER(access, -1)
 NUMBER(fchmod, -1) NUMBER(fdatasync, -1) NUMBER(shmget, -1) NUMBER(pthread_key_create, EAGAIN)
-#ifdef MEMORY /* not under 'record', whose library stands in front of these for the program */
+#ifdef MEMORY /* not under 'record', whose library interposes these as well */
 CALL(mmap, -1) NUMBER(munmap, -1)
 #endif
 long fault_syscall(long call, ...) __asm__("syscall");
