@@ -1,10 +1,12 @@
 """
 Measures which lines and branches run: './run cov'.
 
-    coverage.py [--corpora] [--gate | --write]
+    coverage.py [--corpora] [--gate | --write] [--room PREFIX] [TARGET...]
 
 First the fuzz corpora alone, then, unless --corpora is given, all tests too. Prints a table of the source files and their
 rooms, and writes build/cov/coverage.html, which shows the lines and branches that did not run.
+
+With TARGETs, runs the corpora of these fuzz targets only; --room shows only files whose paths start with PREFIX.
 
 --gate fails if a room covers less by the corpora than ninja/coverage.gate says; --write raises what it says.
 
@@ -61,18 +63,18 @@ def source_files():
     return sorted(path for path in paths if not {"tests", "examples", "ruby"} & set(path.split("/")))
 
 
-def measure():
+def measure(room):
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        paths = source_files()
+        paths = [path for path in source_files() if path.startswith(room)]
         counted = dict(zip(paths, pool.map(count, paths)))
     return {path: counts for path, counts in counted.items() if counts.lines}
 
 
-def run(target):
+def run(targets):
     """Runs tests again even if nothing has changed, and goes on if one fails."""
     for path in glob.glob(f"{BUILD}/**/*.result*", recursive=True):
         os.remove(path)
-    subprocess.run(["ninja", "-k", "0", target], stdout=subprocess.DEVNULL)
+    subprocess.run(["ninja", "-k", "0", *targets], stdout=subprocess.DEVNULL)
 
 
 def forget():
@@ -178,16 +180,22 @@ def main(arguments):
     parser.add_argument("--corpora", action="store_true", help="only by the fuzz corpora, not by all tests")
     parser.add_argument("--gate", action="store_true", help=f"fail if less is covered than {GATE} says")
     parser.add_argument("--write", action="store_true", help=f"raise what {GATE} says")
+    parser.add_argument("--room", metavar="PREFIX", default="", help="show only files whose paths start so")
+    parser.add_argument("targets", metavar="TARGET", nargs="*", help="run only these fuzz targets' corpora")
     options = parser.parse_args(arguments)
+    if (options.gate or options.write) and (options.room or options.targets):
+        parser.error("the gate is about all targets and rooms")
+    if options.targets and not options.corpora:
+        parser.error("TARGET goes with --corpora")
     forget()
-    run(f"{BUILD}/replay")
-    measured = {"corpora": measure()}
+    run([f"{BUILD}/fuzz/{name}/{name}_fuzzer.result" for name in options.targets] or [f"{BUILD}/replay"])
+    measured = {"corpora": measure(options.room)}
     if not measured["corpora"]:
         print("nothing was measured")
         return 1
     if not options.corpora:
-        run(f"{BUILD}/check")
-        measured["all tests"] = measure()
+        run([f"{BUILD}/check"])
+        measured["all tests"] = measure(options.room)
     print_table(measured)
     write_page(list(measured.values())[-1])
     print(f"{PAGE} shows what did not run")
