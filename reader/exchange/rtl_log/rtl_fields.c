@@ -36,12 +36,12 @@ static bool take_module(const char *name, const char *end, struct tbed_rtl_field
 /* "::FUNCTION (AUTHOR)" */
 static bool take_author_last(const char *name, const char *end, struct tbed_rtl_fields *fields)
 {
-    const char *open = end;
     if (end - name < 6 || memcmp(name, "::", 2) != 0 || end[-1] != ')')
         return false;
+    const char *open = end - 1;
     while (open > name && *open != '(')
         open--;
-    if (open <= name || open[-1] != ' ')
+    if (open == name || open[-1] != ' ')
         return false;
     fields->function = part(name, open);
     fields->author = part(open + 1, end - 1);
