@@ -562,7 +562,7 @@ static enum tbed_status put_traces(struct chrome *chrome, struct tbed_reader *co
     tbed_text_puts(&chrome->text, "\n]}\n");
     flush(chrome);
     if (chrome->write_errno == 0 && fflush(chrome->out) != 0)
-        chrome->write_errno = errno;
+        chrome->write_errno = errno != 0 ? errno : EIO;
     if (status != TBED_OK)
         return status;
     if (chrome->text.is_out_of_memory || chrome->names.is_out_of_memory)

@@ -7,6 +7,7 @@
 #include "reader/tests/tools/tool_run.h"
 
 #include <math.h>
+#include <tracebed/exchange.h>
 
 #define TRACES "../shared/traces" /* is not everywhere: what needs it is skipped without it */
 
@@ -236,6 +237,29 @@ static void output_is_whole_or_not_there(void **state)
     EXPECT(2, "", "missing FILE operand", "export", "--to=chrome", "-o", out);
 }
 
+/* Says nothing about why. */
+static ssize_t refuse(void *cookie, const char *bytes, size_t nbytes)
+{
+    (void)cookie, (void)bytes, (void)nbytes;
+    errno = 0;
+    return 0;
+}
+
+static void a_stream_that_refuses_without_an_errno_is_an_error(void **state)
+{
+    (void)state;
+    static const cookie_io_functions_t functions = {.write = refuse};
+    struct tbed_error error = {.status = TBED_OK};
+    struct tbed_reader *reader;
+    FILE *out = fopencookie(NULL, "w", functions);
+    assert_non_null(out);
+    assert_int_equal(tbed_reader_open(make_small("refused.tbed", true), NULL, &reader, NULL), TBED_OK);
+    assert_int_equal(tbed_export_chrome_stream(&reader, 1, out, NULL, NULL, &error), TBED_ERR_WRITE);
+    assert_int_equal(error.system_errno, EIO);
+    tbed_reader_close(reader);
+    fclose(out);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test(name)
@@ -248,6 +272,7 @@ int main(void)
         TEST(threads_that_follow_one_another_share_a_row),
         TEST(several_traces_go_into_one_and_keep_apart),
         TEST(output_is_whole_or_not_there),
+        TEST(a_stream_that_refuses_without_an_errno_is_an_error),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
