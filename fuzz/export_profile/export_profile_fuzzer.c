@@ -2,7 +2,7 @@
  * Whatever a trace contains, the profile made from it is intact and has the events that the export reports.
  *
  * Mutator: trace
- * Seeds: spec/golden/valid
+ * Seeds: spec/golden/valid fuzz/export_chrome/corpus
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,6 +1,7 @@
 /*
  * Whatever the bytes of an RTL_LOGFILE log are, verify finds nothing wrong with the imported trace, and exporting it
- * returns the log byte for byte. The sums over its spans equal what statistics and stacks count.
+ * returns the log byte for byte. The sums over its spans equal what statistics and stacks count. With other options, the
+ * log that is written has as many lines.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,6 +23,35 @@ static void go_back(struct tbed_reader *reader, const uint8_t *data, size_t nbyt
     REQUIRE(tbed_export_rtl_log_stream(reader, out, &options, NULL, NULL) == TBED_OK);
     REQUIRE(fclose(out) == 0 && log_nbytes == nbytes && memcmp(log, data, nbytes) == 0);
     free(log);
+}
+
+static void vary(struct tbed_reader *reader, uint8_t choice)
+{
+    struct tbed_rtl_report all, report;
+    char *log = NULL;
+    size_t log_nbytes = 0;
+    struct tbed_rtl_options options = {.size = sizeof options};
+    FILE *out = open_memstream(&log, &log_nbytes);
+    REQUIRE(out != NULL && tbed_export_rtl_log_stream(reader, out, &options, &all, NULL) == TBED_OK);
+    options.rebase = choice % 2;
+    options.tid = choice / 2 % 3;
+    options.quirks = choice / 8 % 2;
+    options.exact = choice / 16 % 2;
+    REQUIRE(tbed_export_rtl_log_stream(reader, out, &options, &report, NULL) == TBED_OK);
+    REQUIRE(fclose(out) == 0 && report.line_count == all.line_count);
+    free(log);
+}
+
+/* The classes of odd lines, in the report and in the trace. */
+static void check_odd(const struct tbed_reader *reader, const struct tbed_import_report *report)
+{
+    REQUIRE(tbed_rtl_is_of_log(reader));
+    for (enum tbed_rtl_odd odd = 0; odd < TBED_RTL_ODD_COUNT; odd++) {
+        REQUIRE(tbed_rtl_odd_key(odd) != NULL && tbed_rtl_odd_text(odd) != NULL);
+        REQUIRE(tbed_rtl_odd_count(reader, odd) == report->odd_counts[odd]);
+    }
+    REQUIRE(tbed_rtl_odd_key(TBED_RTL_ODD_COUNT) == NULL && tbed_rtl_odd_text(TBED_RTL_ODD_COUNT) == NULL);
+    REQUIRE(tbed_rtl_odd_count(reader, TBED_RTL_ODD_COUNT) == 0);
 }
 
 /* The sums over the assembler's steps. */
@@ -91,7 +121,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
         REQUIRE(tbed_import_open_fd(fd, &reader, &report, NULL) == TBED_OK);
         REQUIRE(report.drop_count == 0);
         REQUIRE(tbed_reader_verify(reader) == TBED_OK);
+        check_odd(reader, &report);
         go_back(reader, data, nbytes);
+        for (unsigned choice = 0; choice < 32; choice += 1 + nbytes % 7)
+            vary(reader, (uint8_t)choice);
         count_spans(reader);
         tbed_reader_close(reader);
     }
