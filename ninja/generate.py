@@ -46,6 +46,9 @@ RUBY = "writer/capture/ruby/ext/tracebed"
 ALL_LIBRARIES = " ".join(f"$b/{name}.a" for name in reversed(LIBRARIES))
 TEST_CASES = "ninja/test_cases.c"
 SYSTEM = "-Wl,--as-needed -ldw -lelf -liberty -lm"
+# Calls that fuzz targets can make fail, see fuzz/support/failing.h.
+FAILING = ["malloc", "calloc", "realloc", "strdup", "asprintf", "vasprintf", "open_memstream", "mmap",
+           "pthread_mutex_init", "pthread_create"]
 SHARED_SYSTEM = {"libtracebed": "", "libtracebed-reader": SYSTEM}
 SKIPPED = {"__pycache__", "corpus", "generated"}
 ROOTS = ["format", "writer", "reader", "fuzz", "bench", "spec", "ninja"]
@@ -169,6 +172,7 @@ def write_fuzzers(paths):
     members = [path for path in support if path != driver and not path.endswith("_mutator.c")]
     lines = compile_all(support) + build("$b/fuzz.a", "ar", objects(members))
     program = [path for path in sources(paths, PROGRAM) if path != MAIN]
+    lines += ["", "fuzz_wrap = " + " ".join(f"-Wl,--wrap={name}" for name in FAILING), ""]
     lines += build("$b/program.a", "ar", objects(program)) + [""]
     names = [os.path.basename(path).removesuffix("_fuzzer.c") for path in paths if path.endswith("_fuzzer.c")]
     for name in names:
@@ -178,7 +182,7 @@ def write_fuzzers(paths):
         mutators = objects(f"fuzz/support/{mutator}_mutator.c" for mutator in marks(path, "Mutator"))
         lines += build(program, "program",
                        [path, "$fuzz_main", *mutators, "$b/fuzz.a", "$b/program.a", "$b/tests.a", *ALL_LIBRARIES.split()],
-                       more_ldflags="$fuzz_ldflags", libs=SYSTEM)
+                       more_ldflags="$fuzz_ldflags $fuzz_wrap", libs=SYSTEM)
         lines += build(f"{program}.result", "test", [program], ["spec/golden/expected.txt"],
                        arguments=" ".join(seeds(path)))
     programs = [f"$b/fuzz/{name}/{name}_fuzzer" for name in names]

@@ -12,6 +12,11 @@ rooms="format writer/base writer/file writer/pages writer/store writer/record wr
 # Debian and Ubuntu have static archives of elfutils; the machines that fuzz have no shared ones.
 targets=$(ls fuzz/*/*_fuzzer.c)
 system=${FUZZ_SYSTEM_LIBS:--l:libdw.a -l:libelf.a -l:libiberty.a -lz -l:libbz2.a -l:liblzma.a -lm}
+# Calls that targets can make fail, see fuzz/support/failing.h.
+wrap=
+for name in malloc calloc realloc strdup asprintf vasprintf open_memstream mmap pthread_mutex_init pthread_create; do
+    wrap="$wrap -Wl,--wrap=$name"
+done
 # Only what reads traces, which needs no libraries.
 if [ "${FUZZ_PART:-}" = reader ]; then
     rooms="format reader/core reader/analysis"
@@ -86,7 +91,7 @@ for path in $targets; do
         mutator="$mutator $(object_of "fuzz/support/${word}_mutator.c")"
     done
     ${CXX:-$CC} ${CXXFLAGS:-$CFLAGS} -pthread "$(object_of "$path")" $mutator $LIB_FUZZING_ENGINE "$work/support.a" \
-        "$work/library.a" $system -o "$OUT/${name}_fuzzer"
+        "$work/library.a" $system $wrap -o "$OUT/${name}_fuzzer"
     put_seeds "$name" "fuzz/$name/corpus" $(mark Seeds "$path")
     put_options "$name"
     [ ! -f "fuzz/$name/$name.dict" ] || cp "fuzz/$name/$name.dict" "$OUT/"

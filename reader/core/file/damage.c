@@ -46,7 +46,8 @@ void tbed_damage_list_add(struct tbed_damage_list *list, const struct tbed_damag
             slot = tbed_vector_push(&list->kept, sizeof *slot);
         if (slot != NULL)
             *slot = *damage;
-        list->count++;
+        if (list->count++ == 0)
+            list->first = damage->status;
     }
     pthread_mutex_unlock(&list->lock);
 }
@@ -117,4 +118,13 @@ uint64_t tbed_damage_count(const struct tbed_reader *reader)
     uint64_t count = list->count;
     pthread_mutex_unlock(&list->lock);
     return count;
+}
+
+enum tbed_status tbed_damage_first(const struct tbed_reader *reader)
+{
+    struct tbed_damage_list *list = reader->damage;
+    pthread_mutex_lock(&list->lock);
+    enum tbed_status first = list->first;
+    pthread_mutex_unlock(&list->lock);
+    return first;
 }

@@ -16,6 +16,7 @@ struct tbed_damage_list {
     pthread_mutex_t lock;
     struct tbed_vector kept; /* struct tbed_damage, at most TBED_DAMAGE_KEPT_MAX */
     uint64_t count;
+    enum tbed_status first;      /* of all, also if there was no memory to keep it; TBED_OK: there is none */
     TBED_HASHMAP(uint64_t) seen; /* hashes of (status, offset) */
 };
 
@@ -25,6 +26,9 @@ void tbed_damage_list_free(struct tbed_damage_list *list);
 
 /* Adds it unless the same status has been reported for the same offset. If there is no memory, it is only counted. */
 void tbed_damage_list_add(struct tbed_damage_list *list, const struct tbed_damage *damage);
+
+/* The status of the first damage; TBED_OK: there is none. */
+enum tbed_status tbed_damage_first(const struct tbed_reader *reader);
 
 /* Adds damage at 'offset' in the file; the page, and what is known of its block, are found from it. */
 void tbed_damage_tell(const struct tbed_reader *reader, enum tbed_status status, uint64_t offset,

@@ -117,7 +117,6 @@ static void check_stream(struct tbed_reader *reader, uint32_t stream)
 enum tbed_status tbed_reader_verify(struct tbed_reader *reader)
 {
     const struct tbed_stream_range *ranges = reader->index.stream_ranges.items;
-    struct tbed_damage first;
     reader->interrupted_record_count = reader->unknown_event_count = reader->tick_decrease_count = 0;
     for (size_t i = 0; i < reader->index.lists[TBED_BLOCK_CELLS].count; i++)
         check_cells_page(reader, tbed_index_at(&reader->index, TBED_BLOCK_CELLS, i));
@@ -128,5 +127,5 @@ enum tbed_status tbed_reader_verify(struct tbed_reader *reader)
     check_strings(reader);
     for (size_t i = 0; i < reader->index.stream_ranges.count; i++)
         check_stream(reader, ranges[i].stream);
-    return tbed_damage_get(reader, 0, &first) ? first.status : TBED_OK;
+    return tbed_damage_first(reader);
 }

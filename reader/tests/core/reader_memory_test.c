@@ -107,6 +107,30 @@ static void open_that_has_no_memory_says_so(void **state)
     trace_free(&trace);
 }
 
+static void damage_that_cannot_be_listed_is_damage_to_verify(void **state)
+{
+    struct trace trace = trace_make(3);
+    struct trace_block events = trace_block_begin(&trace, 1, TBED_BLOCK_EVENTS, 1, 0);
+    struct tbed_reader *reader;
+    bool was_reached = true;
+    (void)state;
+    trace_event(&events, TBED_TAG_EXTENDED, 1, 1); /* ends with the block */
+    trace_seal(&events);
+    trace_directory(&trace);
+    for (int failed = 0; was_reached; failed++) {
+        assert_int_equal(tbed_reader_open_memory(trace.bytes, trace.nbytes, NULL, &reader, NULL), TBED_OK);
+        assert_int_equal(tbed_damage_count(reader), 0);
+        calls_left = failed;
+        enum tbed_status status = tbed_reader_verify(reader);
+        was_reached = calls_left < 0;
+        calls_left = -1;
+        assert_int_equal(status, TBED_ERR_EVENT_LENGTH);
+        assert_int_equal(tbed_reader_verify(reader), TBED_ERR_EVENT_LENGTH);
+        tbed_reader_close(reader);
+    }
+    trace_free(&trace);
+}
+
 static void refresh_that_has_no_memory_changes_nothing(void **state)
 {
     struct trace trace = busy_trace();
@@ -163,6 +187,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(open_that_has_no_memory_says_so),
+        cmocka_unit_test(damage_that_cannot_be_listed_is_damage_to_verify),
         cmocka_unit_test(refresh_that_has_no_memory_changes_nothing),
         cmocka_unit_test(merge_and_cursor_that_have_no_memory_say_so),
     };
