@@ -1,6 +1,7 @@
 /*
- * The statistics of an intact profile are the same whether they are made in place or from the imported trace, unless
- * they show ids that have no text: those of the trace are its own.
+ * The statistics of a profile are the same whether they are made in place or from the imported trace, unless they show
+ * numbers of ids: those of the trace are its own. Cache hits depend on the order of the file, which a trace keeps for one
+ * thread only, or if times do not go back.
  *
  * Seeds: fuzz/import/corpus spec/golden/measureme
  *
@@ -14,26 +15,28 @@
 #include "fuzz/support/fuzz.h"
 #include "fuzz/support/scratch.h"
 
-static void compare_row(const struct tbed_span_row *a, const struct tbed_span_row *b)
+static void compare_row(const struct tbed_span_row *a, const struct tbed_span_row *b, uint64_t thread_count)
 {
     REQUIRE(a->name_nbytes == b->name_nbytes && memcmp(a->name, b->name, a->name_nbytes) == 0);
     REQUIRE(a->count == b->count && a->open_count == b->open_count && a->unknown_count == b->unknown_count);
     REQUIRE(a->total_ticks == b->total_ticks && a->self_ticks == b->self_ticks);
     REQUIRE(a->min_ticks == b->min_ticks && a->max_ticks == b->max_ticks && a->p90_ticks == b->p90_ticks);
     REQUIRE(a->time_ticks == b->time_ticks && a->invocation_count == b->invocation_count);
-    REQUIRE(a->cache_misses == b->cache_misses && a->cache_hits == b->cache_hits);
+    REQUIRE(a->cache_misses == b->cache_misses);
+    REQUIRE(a->cache_hits == b->cache_hits || thread_count > 1);
     REQUIRE(a->blocked_ticks == b->blocked_ticks && a->load_ticks == b->load_ticks);
     REQUIRE(a->hashing_ticks == b->hashing_ticks);
 }
 
-static void compare(const struct tbed_statistics *in_place, const struct tbed_statistics *imported)
+static void compare(const struct tbed_statistics *in_place, const struct tbed_statistics *imported,
+                    uint64_t thread_count)
 {
     const struct tbed_span_row *row;
     const struct tbed_artifact_row *artifact;
     size_t count = 0;
     for (; (row = tbed_statistics_span(in_place, count)) != NULL; count++) {
         REQUIRE(tbed_statistics_span(imported, count) != NULL);
-        compare_row(row, tbed_statistics_span(imported, count));
+        compare_row(row, tbed_statistics_span(imported, count), thread_count);
     }
     REQUIRE(tbed_statistics_span(imported, count) == NULL);
     for (count = 0; (artifact = tbed_statistics_artifact(in_place, count)) != NULL; count++) {
@@ -44,20 +47,28 @@ static void compare(const struct tbed_statistics *in_place, const struct tbed_st
     REQUIRE(tbed_statistics_artifact(imported, count) == NULL);
 }
 
+static bool shows_ids(const struct tbed_statistics *statistics)
+{
+    const struct tbed_span_row *row;
+    for (size_t i = 0; (row = tbed_statistics_span(statistics, i)) != NULL; i++)
+        if (strncmp(row->name, "<id ", 4) == 0)
+            return true;
+    return false;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
     struct tbed_analysis_options options = {.size = sizeof options, .thread_count = 1};
     struct tbed_statistics *in_place = NULL, *imported = NULL;
-    struct tbed_statistics_totals totals;
+    struct tbed_import_report report;
     struct tbed_reader *reader;
     int fd = file_of_input(data, nbytes);
     scratch_folder(); /* sets where imports are stored */
     if (tbed_statistics_make_foreign_fd(fd, &options, &in_place, NULL) == TBED_OK) {
-        REQUIRE(tbed_import_open_fd(fd, &reader, NULL, NULL) == TBED_OK);
+        REQUIRE(tbed_import_open_fd(fd, &reader, &report, NULL) == TBED_OK);
         REQUIRE(tbed_statistics_make(reader, &options, &imported) == TBED_OK);
-        tbed_statistics_totals(in_place, &totals);
-        if (totals.unnamed_count == 0 && totals.foreign_damage_count == 0)
-            compare(in_place, imported);
+        if (!shows_ids(in_place) && report.drop_count == 0)
+            compare(in_place, imported, report.thread_count);
         tbed_reader_close(reader);
     }
     tbed_statistics_close(imported);

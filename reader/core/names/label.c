@@ -87,6 +87,32 @@ static enum tbed_status put_unknown(struct expansion *expansion, uint64_t id, en
     return put(expansion, text, strlen(text));
 }
 
+static const char *find_separator(const struct tbed_label_component *component)
+{
+    return component->nbytes > 0 ? memchr(component->text, SEPARATOR, component->nbytes) : NULL;
+}
+
+/*
+ * Is a string intact, up to its own separator? A damaged one is missing, whatever is met before the damage. Damage behind
+ * what no label reaches is not searched for. ERR_STRING_BYTES: the text has no more credit.
+ */
+static enum tbed_status check_string(struct expansion *expansion, struct tbed_label_walk walk)
+{
+    struct tbed_label_component component;
+    enum tbed_status status = TBED_OK;
+    size_t nbytes = 0;
+    for (size_t i = 0; i < TBED_LABEL_COMPONENTS_MAX && nbytes <= TBED_LABEL_NBYTES_MAX; i++) {
+        status = expansion->strings->walk_next(&walk, &component);
+        if (status != TBED_OK || (!component.is_reference && find_separator(&component) != NULL))
+            break;
+        size_t more = component.is_reference ? 0 : component.nbytes;
+        if (!tbed_text_spend(&expansion->credit, TBED_TEXT_COMPONENT_COST + more))
+            return TBED_ERR_STRING_BYTES;
+        nbytes += more;
+    }
+    return status == TBED_END ? TBED_OK : status;
+}
+
 static enum tbed_status open_string(struct expansion *expansion, uint64_t id)
 {
     struct tbed_label *label = expansion->label;
@@ -98,6 +124,10 @@ static enum tbed_status open_string(struct expansion *expansion, uint64_t id)
     struct frame *frame = &expansion->frames[expansion->depth];
     label->lowest_id = id < label->lowest_id ? id : label->lowest_id;
     enum tbed_status status = expansion->strings->walk_start(expansion->strings->context, id, &frame->walk);
+    if (status == TBED_OK)
+        status = check_string(expansion, frame->walk);
+    if (status == TBED_ERR_STRING_BYTES)
+        return status;
     if (status != TBED_OK)
         return put_unknown(expansion, id, status);
     frame->id = id;
@@ -108,53 +138,12 @@ static enum tbed_status open_string(struct expansion *expansion, uint64_t id)
     return TBED_OK;
 }
 
-/* A damaged string is dropped with everything read from it so far. */
+/* A string that is found to be damaged only now is dropped with everything read from it so far. */
 static enum tbed_status drop_string(struct expansion *expansion, size_t depth, enum tbed_status status)
 {
     expansion->depth = depth;
     expansion->label->nbytes = expansion->frames[depth].start;
     return put_unknown(expansion, expansion->frames[depth].id, status);
-}
-
-static const char *find_separator(const struct tbed_label_component *component)
-{
-    return component->nbytes > 0 ? memchr(component->text, SEPARATOR, component->nbytes) : NULL;
-}
-
-/* Is the rest of a string intact, up to its own separator? Damage far behind it is not searched for. */
-static enum tbed_status check_rest(struct expansion *expansion, struct frame *frame)
-{
-    struct tbed_label_component component;
-    enum tbed_status status = TBED_OK;
-    size_t nbytes = 0;
-    for (size_t i = 0; i < TBED_LABEL_COMPONENTS_MAX && nbytes <= TBED_LABEL_NBYTES_MAX; i++) {
-        if (!tbed_text_spend(&expansion->credit, TBED_TEXT_COMPONENT_COST))
-            return TBED_ERR_STRING_BYTES;
-        status = expansion->strings->walk_next(&frame->walk, &component);
-        if (status != TBED_OK || (!component.is_reference && find_separator(&component) != NULL))
-            break;
-        nbytes += component.is_reference ? 0 : component.nbytes;
-    }
-    return status == TBED_END ? TBED_OK : status;
-}
-
-/*
- * The label has ended in the innermost string. The strings around it must be intact too: a damaged one is dropped, and
- * the label continues after it.
- */
-static enum tbed_status end_label(struct expansion *expansion)
-{
-    expansion->is_over = true;
-    for (size_t i = expansion->depth - 1; i-- > 0;) {
-        enum tbed_status status = check_rest(expansion, &expansion->frames[i]);
-        if (status == TBED_ERR_STRING_BYTES)
-            return status;
-        if (status != TBED_OK) {
-            expansion->is_over = false;
-            return drop_string(expansion, i, status);
-        }
-    }
-    return TBED_OK;
 }
 
 static enum tbed_status step(struct expansion *expansion)
@@ -178,7 +167,8 @@ static enum tbed_status step(struct expansion *expansion)
     enum tbed_status refused =
         put(expansion, component.text,
             separator != NULL ? (size_t)(separator - component.text) : component.nbytes);
-    return separator != NULL && refused == TBED_OK ? end_label(expansion) : refused;
+    expansion->is_over = separator != NULL;
+    return refused;
 }
 
 bool tbed_label_make(const struct tbed_label_strings *strings, uint64_t id, struct tbed_label *label)

@@ -247,6 +247,19 @@ static void what_is_damaged_behind_its_label_keeps_it(void **state)
     }
 }
 
+static void a_damaged_string_is_unknown_even_if_it_refers_to_itself(void **state)
+{
+    (void)state;
+    struct profile profile = start();
+    uint64_t id = profile_here(&profile);
+    assert_int_equal(add_pair(&profile, id, 0, "\xC0"), id);
+    expect_label(&profile, id, "<unknown>");
+    profile = start();
+    id = profile_here(&profile);
+    assert_int_equal(add_pair(&profile, id, 0, "\xC0"), id);
+    expect_label(&profile, add_pair(&profile, id, 0, "!" END), "<unknown>!");
+}
+
 static void what_is_damaged_before_its_end_is_unknown(void **state)
 {
     (void)state;
@@ -294,6 +307,7 @@ int main(void)
         cmocka_unit_test(bytes_are_counted),
         cmocka_unit_test(what_is_damaged_behind_its_label_keeps_it),
         cmocka_unit_test(what_is_damaged_before_its_end_is_unknown),
+        cmocka_unit_test(a_damaged_string_is_unknown_even_if_it_refers_to_itself),
         cmocka_unit_test(metadata_cut_in_its_counter_counts_in_both),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
