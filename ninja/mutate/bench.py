@@ -44,6 +44,7 @@ COUNTING_EXIT = """#include <sys/syscall.h>
 void __gcov_dump(void);
 void _exit(int status) { __gcov_dump(); for (;;) syscall(SYS_exit_group, status); }
 """
+REPLAY_DRIVER = "fuzz/support/replay_driver.c"
 SLOW_SECONDS = 12  # a test that takes longer does not take part
 
 
@@ -114,34 +115,44 @@ class Bench:
             must(link_library(objects, f"{FOLDER}/{folder}/libmutant.so", extra))
 
     def build_tests(self):
+        """The tests, and the fuzz targets with a driver that replays their seeds."""
+        fuzz = [path for path in self.paths if path.startswith("fuzz/support/") and path.endswith(".c")
+                and not path.endswith(("replay_driver.c", "_mutator.c"))]
+        program = [path for path in generate.sources(self.paths, generate.PROGRAM) if path != generate.MAIN]
         support = [path for path in self.paths if "/tests/" in path and path.endswith(".c")
                    and not path.endswith(("_test.c", "_helper.c", "_program.c"))]
-        support += [path for path in self.paths if path.startswith("fuzz/support/") and path.endswith(".c")]
-        support.append(generate.TEST_CASES)
-        stale = [path for path in support if is_older(object_of("tests", path), path, *self.headers)]
-        in_parallel([compile_to(path, object_of("tests", path)) for path in stale])
-        archive = f"{FOLDER}/tests/support.a"
-        kept = [path for path in support if path not in (generate.TEST_CASES, "fuzz/support/replay_driver.c")]
-        if os.path.exists(archive):
-            os.remove(archive)
-        must(["ar", "qcs", archive, *(object_of("tests", path) for path in kept)])
+        tests = [self.archive("tests", support)]
+        fuzzers = [self.archive("fuzz", fuzz), self.archive("program", program), *tests]
+        self.compile_stale([REPLAY_DRIVER, generate.TEST_CASES])
         commands = []
         for path in self.paths:
             if path.endswith("_test.c") and not generate.mark(path, "Slow"):
-                commands += self.add_program(path, [object_of("tests", generate.TEST_CASES)], ["-lcmocka"], [])
+                inputs = [object_of("tests", generate.TEST_CASES), *tests, "-lcmocka"]
+                commands += self.add_program(path, inputs, [])
             elif path.endswith("_fuzzer.c"):
-                driver = object_of("tests", "fuzz/support/replay_driver.c")
-                commands += self.add_program(path, [driver], [], generate.seeds(path))
+                commands += self.add_program(path, [object_of("tests", REPLAY_DRIVER), *fuzzers], generate.seeds(path))
         in_parallel(commands)
 
-    def add_program(self, path, objects, libraries, arguments):
+    def compile_stale(self, sources):
+        stale = [path for path in sources if is_older(object_of("tests", path), path, *self.headers)]
+        in_parallel([compile_to(path, object_of("tests", path)) for path in stale])
+
+    def archive(self, name, sources):
+        self.compile_stale(sources)
+        target = f"{FOLDER}/tests/{name}.a"
+        if os.path.exists(target):
+            os.remove(target)
+        must(["ar", "qcs", target, *(object_of("tests", path) for path in sources)])
+        return target
+
+    def add_program(self, path, inputs, arguments):
         program = f"{FOLDER}/tests/{path.removesuffix('.c')}"
         self.tests[os.path.basename(program)] = [program, *arguments]
         if not is_older(program, path, *self.headers):
             return []
         os.makedirs(os.path.dirname(program), exist_ok=True)
-        return [[*COMPILE, path, *objects, f"{FOLDER}/tests/support.a", "-o", program, f"-L{FOLDER}/base", "-lmutant",
-                 *libraries, *SYSTEM, *generate.mark(path, "Link with").split()]]
+        return [[*COMPILE, path, *inputs, "-o", program, f"-L{FOLDER}/base", "-lmutant", *SYSTEM,
+                 *generate.mark(path, "Link with").split()]]
 
     def build_environment(self):
         """build/release, but with a program that uses the shared library."""
