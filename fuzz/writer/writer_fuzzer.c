@@ -1,21 +1,34 @@
 /*
- * Sequences of writer calls, compared with a model: a reader must find everything that was recorded, after a kill, a
- * snapshot, a rotation, a close and a second join.
+ * Sequences of writer calls, compared with a model: a reader must find everything that was recorded, in every thread and
+ * forked child, after a kill, a snapshot, a rotation, a close and a second join.
  *
- * The input is a program of one byte each, see run_one(). The first byte chooses the options.
+ * The input is a program of one byte each, see run_one(). The first byte chooses the options, and whether there are forks
+ * and threads, which take longer than everything else.
  *
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
+#include <errno.h>
+#include <pthread.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <tracebed/writer.h>
 #include <unistd.h>
 
 #include "fuzz/support/fuzz.h"
 #include "fuzz/support/scratch.h"
 
-enum { RECORDERS = 4, EVENTS_MAX = 20000, NAMES = 16, BURST = 300 };
+enum {
+    RECORDERS = 4,
+    EVENTS_MAX = 20000,
+    NAMES = 16,
+    BURST = 300,
+    THREADS = 2,
+    FORKS_MAX = 3,
+    THREADED_MAX = 6
+};
 
 struct event {
     enum tbed_event_type type;
@@ -30,49 +43,75 @@ struct stream {
     size_t count, depth;
 };
 
+/* What a forked child recorded. */
+struct child {
+    struct stream stream;
+    uint32_t names[NAMES];
+};
+
 static struct {
     struct tbed_writer *writer;
     struct stream streams[RECORDERS];
-    uint32_t names[NAMES];
+    uint32_t names[NAMES], interned[NAMES]; /* 'interned': by this writer in this process */
     bool rotates;
+    bool is_left_open; /* a child ended without closing the file */
     uint8_t choice;
+    unsigned rotation_count, child_count, fork_count, threaded_count;
 } model;
-static uint64_t ticks;
+
+/* What the processes share. */
+static struct {
+    uint64_t ticks;
+    struct child children[FORKS_MAX];
+} * shared;
 
 static uint64_t next_tick(void)
 {
-    return ++ticks;
+    return __atomic_add_fetch(&shared->ticks, 1, __ATOMIC_RELAXED);
 }
 
-static void check_names(struct tbed_reader *reader)
+/* ---- Comparing ---- */
+
+static void check_names(struct tbed_reader *reader, const uint32_t *names)
 {
     char text[32], expected[32];
     size_t nbytes;
     for (int i = 0; i < NAMES; i++)
-        if (model.names[i] != 0) {
+        if (names[i] != 0) {
             snprintf(expected, sizeof expected, "name %d", i);
-            REQUIRE(tbed_string_resolve(reader, model.names[i], text, sizeof text, &nbytes) == TBED_OK);
+            REQUIRE(tbed_string_resolve(reader, names[i], text, sizeof text, &nbytes) == TBED_OK);
             REQUIRE(strcmp(text, expected) == 0);
         }
 }
 
-static void check_stream(struct tbed_reader *reader, const struct stream *stream)
+/* The events in this file are the stream's first; returns how many there are. */
+static size_t check_first(struct tbed_reader *reader, const struct stream *stream)
 {
     struct tbed_cursor *cursor;
     struct tbed_event event;
+    enum tbed_status status = TBED_OK;
     uint64_t tick = 0;
+    size_t count = 0;
     REQUIRE(tbed_cursor_open(reader, stream->number, &cursor) == TBED_OK);
-    for (size_t i = 0; i < stream->count; i++) {
-        REQUIRE(tbed_cursor_next(cursor, &event) == TBED_OK);
-        REQUIRE(event.type == stream->events[i].type && event.tick > tick);
-        REQUIRE(event.type == TBED_EVENT_END || event.id == stream->events[i].id);
+    while ((status = tbed_cursor_next(cursor, &event)) == TBED_OK) {
+        REQUIRE(count < stream->count);
+        REQUIRE(event.type == stream->events[count].type && event.tick > tick);
+        REQUIRE(event.type == TBED_EVENT_END || event.id == stream->events[count].id);
         tick = event.tick;
+        count++;
     }
-    REQUIRE(tbed_cursor_next(cursor, &event) == TBED_END);
+    REQUIRE(status == TBED_END);
     tbed_cursor_close(cursor);
+    return count;
 }
 
-static void check_file(const char *path, bool is_closed)
+static void check_stream(struct tbed_reader *reader, const struct stream *stream)
+{
+    if (stream->count > 0)
+        REQUIRE(check_first(reader, stream) == stream->count);
+}
+
+static struct tbed_reader *open_verified(const char *path, bool is_closed)
 {
     struct tbed_reader *reader;
     struct tbed_trace_info info;
@@ -80,11 +119,30 @@ static void check_file(const char *path, bool is_closed)
     tbed_reader_info(reader, &info);
     REQUIRE(info.shut == is_closed);
     REQUIRE(tbed_reader_verify(reader) == TBED_OK);
-    check_names(reader);
+    return reader;
+}
+
+static void check_file(const char *path, bool is_closed)
+{
+    struct tbed_reader *reader = open_verified(path, is_closed);
+    check_names(reader, model.names);
     for (int i = 0; i < RECORDERS; i++)
-        if (model.streams[i].count > 0)
-            check_stream(reader, &model.streams[i]);
+        check_stream(reader, &model.streams[i]);
+    for (unsigned i = 0; i < model.child_count; i++) {
+        check_names(reader, shared->children[i].names);
+        check_stream(reader, &shared->children[i].stream);
+    }
     tbed_reader_close(reader);
+}
+
+/* A trace without writers, of which one may have been killed. */
+static void check_left(const char *path, bool is_left_open)
+{
+    check_file(path, !is_left_open);
+    if (is_left_open) {
+        REQUIRE(tbed_trace_seal(path, NULL) == TBED_OK);
+        check_file(path, true);
+    }
 }
 
 /* Copies the file in its present state, which is what a kill would leave. */
@@ -98,17 +156,22 @@ static void check_killed(void)
     while ((nbytes = (ssize_t)fread(buffer, 1, sizeof buffer, in)) > 0)
         REQUIRE(fwrite(buffer, 1, (size_t)nbytes, out) == (size_t)nbytes);
     REQUIRE(fclose(out) == 0 && fclose(in) == 0);
-    check_file(scratch_path("killed"), false);
-    REQUIRE(tbed_trace_seal(scratch_path("killed"), NULL) == TBED_OK);
-    check_file(scratch_path("killed"), true);
+    check_left(scratch_path("killed"), true);
+}
+
+static void make_snapshot(void)
+{
+    unlink(scratch_path("snapshot"));
+    REQUIRE(tbed_snapshot(model.writer, scratch_path("snapshot"), NULL) == TBED_OK);
 }
 
 static void check_snapshot(void)
 {
-    unlink(scratch_path("snapshot"));
-    REQUIRE(tbed_snapshot(model.writer, scratch_path("snapshot"), NULL) == TBED_OK);
+    make_snapshot();
     check_file(scratch_path("snapshot"), true);
 }
+
+/* ---- Opening, closing, rotating ---- */
 
 static void open_writer(bool join)
 {
@@ -121,7 +184,15 @@ static void open_writer(bool join)
                                           .page_nbytes = 4096u << model.choice % 3,
                                           .rotate = model.rotates,
                                           .rotate_keep = model.rotates};
+    memset(model.interned, 0, sizeof model.interned);
     REQUIRE(tbed_writer_open(scratch_path("trace"), &options, &model.writer, NULL) == TBED_OK);
+}
+
+static const char *closed_path(void)
+{
+    char name[32];
+    snprintf(name, sizeof name, "trace.%06u", model.rotation_count);
+    return scratch_path(name);
 }
 
 static void forget_streams(void)
@@ -130,33 +201,63 @@ static void forget_streams(void)
         model.streams[i].recorder = NULL;
         model.streams[i].count = model.streams[i].depth = 0;
     }
+    model.child_count = 0;
+}
+
+static void close_writer(void)
+{
+    tbed_writer_free(model.writer);
+    check_left(scratch_path("trace"), model.is_left_open);
+    model.is_left_open = false;
+    unlink(closed_path()); /* of earlier ones, none is kept */
+    model.rotation_count = 0;
+    forget_streams();
 }
 
 /* Names are the same in the file that is joined; streams are new. */
 static void close_and_join(void)
 {
-    tbed_writer_free(model.writer);
-    check_file(scratch_path("trace"), true);
-    forget_streams();
+    close_writer();
     open_writer(!model.rotates);
     if (model.rotates) /* a new file */
         memset(model.names, 0, sizeof model.names);
 }
 
+/* Each stream goes on behind those of its events that are in the closed file. */
+static void check_rotated(enum tbed_status status, bool is_alone)
+{
+    if (status == TBED_ERR_BUSY && !is_alone) /* a thread was held up inside a record */
+        return;
+    REQUIRE(status == TBED_OK);
+    model.rotation_count++;
+    struct tbed_reader *reader = open_verified(closed_path(), true);
+    for (int i = 0; i < RECORDERS; i++) {
+        struct stream *stream = &model.streams[i];
+        size_t count = stream->count > 0 ? check_first(reader, stream) : 0;
+        REQUIRE(count == stream->count || !is_alone);
+        stream->count -= count;
+        memmove(stream->events, stream->events + count, stream->count * sizeof stream->events[0]);
+    }
+    tbed_reader_close(reader);
+}
+
 static void rotate(void)
 {
-    if (!model.rotates)
-        return;
-    REQUIRE(tbed_rotate(model.writer, NULL) == TBED_OK);
-    for (int i = 0; i < RECORDERS; i++)
-        model.streams[i].count = 0; /* the events are in the closed file */
+    if (model.rotates)
+        check_rotated(tbed_rotate(model.writer, NULL), true);
 }
+
+/* ---- Recording ---- */
 
 static uint32_t name(uint32_t index)
 {
     char text[32];
     int nbytes = snprintf(text, sizeof text, "name %u", index);
-    return model.names[index] = tbed_string_intern(model.writer, text, (size_t)nbytes);
+    uint32_t id = tbed_string_intern(model.writer, text, (size_t)nbytes);
+    uint32_t before = __atomic_exchange_n(&model.interned[index], id, __ATOMIC_RELAXED);
+    REQUIRE(before == 0 || before == id);
+    __atomic_store_n(&model.names[index], id, __ATOMIC_RELAXED);
+    return id;
 }
 
 static void note(struct stream *stream, enum tbed_event_type type, uint32_t id)
@@ -197,6 +298,107 @@ static void record(struct stream *stream, unsigned what, uint32_t index)
     }
 }
 
+static void burst(struct stream *stream, unsigned what, uint32_t index)
+{
+    for (int i = 0; i < BURST; i++)
+        record(stream, what == 6 ? (unsigned)i % 5 : 5, index);
+}
+
+/* ---- Forks ---- */
+
+static int child_run(struct child *child, struct stream *stream, uint8_t byte)
+{
+    child->stream.recorder = stream->recorder;
+    child->stream.depth = stream->depth; /* spans that are open belong to the child as well */
+    memset(model.interned, 0, sizeof model.interned);
+    for (unsigned i = 0; i < 1 + byte % 8u; i++)
+        record(&child->stream, (byte + i) % 6, (byte + i) % NAMES);
+    if (byte & 4)
+        burst(&child->stream, 6, byte & 15);
+    memcpy(child->names, model.names, sizeof model.names);
+    if (byte & 8)
+        tbed_writer_free(model.writer);
+    return 0;
+}
+
+/* The child's file of a series has only the child's events. */
+static void check_own_file(pid_t pid, const struct child *child, bool is_closed)
+{
+    char own[32];
+    snprintf(own, sizeof own, "trace.%d", (int)pid);
+    struct tbed_reader *reader = open_verified(scratch_path(own), is_closed);
+    check_names(reader, child->names);
+    check_stream(reader, &child->stream);
+    tbed_reader_close(reader);
+    unlink(scratch_path(own));
+}
+
+static void fork_child(struct stream *stream, uint8_t byte)
+{
+    if (!(model.choice & 8) || model.fork_count == FORKS_MAX)
+        return;
+    struct child *child = &shared->children[model.child_count];
+    child->stream.count = 0;
+    int status;
+    pid_t pid = fork();
+    REQUIRE(pid >= 0);
+    if (pid == 0)
+        _exit(child_run(child, stream, byte));
+    while (waitpid(pid, &status, 0) != pid)
+        REQUIRE(errno == EINTR); /* the fuzzer has a timer */
+    REQUIRE(status == 0);
+    model.fork_count++;
+    bool is_closed = byte & 8;
+    if (model.rotates) {
+        check_own_file(pid, child, is_closed);
+    } else {
+        model.child_count++;
+        model.is_left_open |= !is_closed;
+    }
+}
+
+/* ---- Threads ---- */
+
+static void *thread_run(void *argument)
+{
+    burst(argument, 6, (uint32_t)((struct stream *)argument - model.streams));
+    return NULL;
+}
+
+/* Of what threads recorded meanwhile, a snapshot has the first events of each. */
+static void check_early_snapshot(void)
+{
+    struct tbed_reader *reader = open_verified(scratch_path("snapshot"), true);
+    for (int i = 0; i < RECORDERS; i++)
+        if (model.streams[i].number != 0 && model.streams[i].count > 0)
+            check_first(reader, &model.streams[i]);
+    tbed_reader_close(reader);
+}
+
+/* Threads record; meanwhile this one rotates, takes a snapshot or forks, or does nothing. */
+static void run_threads(uint8_t byte)
+{
+    pthread_t threads[THREADS];
+    unsigned meanwhile = byte >> 4;
+    enum tbed_status status = TBED_OK;
+    if (!(model.choice & 16) || model.threaded_count++ >= THREADED_MAX)
+        return;
+    for (unsigned i = 0; i < THREADS; i++)
+        REQUIRE(pthread_create(&threads[i], NULL, thread_run, &model.streams[(byte + i) % RECORDERS]) == 0);
+    if (meanwhile == 14 && model.rotates)
+        status = tbed_rotate(model.writer, NULL);
+    else if (meanwhile == 14)
+        make_snapshot();
+    else if (meanwhile == 15)
+        fork_child(&model.streams[(byte + THREADS) % RECORDERS], byte);
+    for (unsigned i = 0; i < THREADS; i++)
+        REQUIRE(pthread_join(threads[i], NULL) == 0);
+    if (meanwhile == 14 && model.rotates)
+        check_rotated(status, false);
+    else if (meanwhile == 14)
+        check_early_snapshot();
+}
+
 /* The high four bits say what to do; the low four on which stream, and with which name. */
 static void run_one(uint8_t byte)
 {
@@ -205,8 +407,7 @@ static void run_one(uint8_t byte)
     if (what < 6)
         record(stream, what, byte & 15);
     else if (what < 8) /* fills pages */
-        for (int i = 0; i < BURST; i++)
-            record(stream, what == 6 ? (unsigned)i % 5 : 5, byte & 15);
+        burst(stream, what, byte & 15);
     else if (what == 8)
         check_killed();
     else if (what == 9)
@@ -215,24 +416,34 @@ static void run_one(uint8_t byte)
         close_and_join();
     else if (what == 11)
         rotate();
+    else if (what == 12)
+        fork_child(stream, byte);
+    else
+        run_threads(byte);
+}
+
+static void begin(uint8_t choice)
+{
+    if (shared == NULL) {
+        shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        REQUIRE(shared != MAP_FAILED);
+    }
+    forget_streams();
+    memset(model.names, 0, sizeof model.names);
+    model.fork_count = model.threaded_count = model.rotation_count = 0;
+    model.is_left_open = false;
+    model.choice = choice;
+    model.rotates = choice & 4;
+    open_writer(false);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
     if (nbytes == 0)
         return 0;
-    memset(&model, 0, sizeof model);
-    model.choice = data[0];
-    model.rotates = data[0] & 4;
-    open_writer(false);
+    begin(data[0]);
     for (size_t i = 1; i < nbytes; i++)
         run_one(data[i]);
-    tbed_writer_free(model.writer);
-    check_file(scratch_path("trace"), true);
-    for (int i = 1; i < 10 && model.rotates; i++) { /* the closed files of the series */
-        char closed[32];
-        snprintf(closed, sizeof closed, "trace.%06d", i);
-        unlink(scratch_path(closed));
-    }
+    close_writer();
     return 0;
 }
