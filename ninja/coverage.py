@@ -6,7 +6,8 @@ Measures which lines and branches run: './run cov'.
 First the fuzz corpora alone, then, unless --corpora is given, all tests too. Prints a table of the source files and their
 rooms, and writes build/cov/coverage.html, which shows the lines and branches that did not run.
 
-With TARGETs, runs the corpora of these fuzz targets only; --room shows only files whose paths start with PREFIX.
+With TARGETs, runs only these fuzz targets, tests and scripts, by their names; --room shows only files whose paths start
+with PREFIX. Tests start the programs and preloaded libraries of this variant, and what those run counts too.
 
 --gate fails if a room covers less by the corpora than ninja/coverage.gate says; --write raises what it says.
 
@@ -23,6 +24,11 @@ import subprocess
 import sys
 
 BUILD, PAGE, GATE = "build/cov", "build/cov/coverage.html", "ninja/coverage.gate"
+PRELOADED = "build/cov-preload"
+# Tests in Python whose programs record, and what they need.
+SCRIPTS = ["writer/tests/worlds/worlds_test.py", "writer/tests/session/lifetimes_test.py",
+           "writer/tests/capture/functions_test.py", "writer/tests/capture/libraries_test.py"]
+SCRIPTS_NEED = [f"{BUILD}/programs", f"{BUILD}/libtracebed.so", f"{BUILD}/libtracebed.a"]
 SLACK = 0.5  # a change of the code moves the shares a little
 PARTS = ("format/", "writer/", "reader/")
 
@@ -45,16 +51,17 @@ class Counts:
 
 
 def count(path):
-    """By gcov, whose counts are beside the object."""
+    """By gcov, whose counts are beside the objects: those of the libraries, and of the same file in preloaded ones."""
     counts = Counts()
-    notes = os.path.join(BUILD, path.removesuffix(".c") + ".gcno")
-    if not os.path.exists(notes):
-        return counts
-    run = subprocess.run(["gcov", "-b", "--json-format", "--stdout", notes], capture_output=True, text=True)
-    for part in map(json.loads, run.stdout.splitlines()):
-        for file in part["files"]:
-            if os.path.normpath(file["file"]) == path:
-                counts.add(file["lines"])
+    for folder in (BUILD, PRELOADED):
+        notes = os.path.join(folder, path.removesuffix(".c") + ".gcno")
+        if not os.path.exists(notes):
+            continue
+        run = subprocess.run(["gcov", "-b", "--json-format", "--stdout", notes], capture_output=True, text=True)
+        for part in map(json.loads, run.stdout.splitlines()):
+            for file in part["files"]:
+                if os.path.normpath(file["file"]) == path:
+                    counts.add(file["lines"])
     return counts
 
 
@@ -77,9 +84,36 @@ def run(targets):
     subprocess.run(["ninja", "-k", "0", *targets], stdout=subprocess.DEVNULL)
 
 
+def run_scripts(paths):
+    if not paths:
+        return
+    subprocess.run(["ninja", *SCRIPTS_NEED], stdout=subprocess.DEVNULL)
+    for path in paths:
+        subprocess.run([sys.executable, path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                       env={**os.environ, "TBED_BUILD": BUILD})
+
+
+def run_named(names):
+    """Runs fuzz targets on their corpora, test programs and scripts."""
+    tests = {os.path.basename(path).removesuffix(".c"): path for path in glob.glob("*/tests/**/*_test.c", recursive=True)}
+    tests.update({os.path.basename(path).removesuffix(".c"): path for path in glob.glob("fuzz/*/*_fuzzer.c")})
+    scripts = {os.path.basename(path).removesuffix(".py"): path for path in SCRIPTS}
+    targets, chosen = [], []
+    for name in names:
+        found = [key for key in (name, f"{name}_test", f"{name}_fuzzer") if key in tests or key in scripts]
+        if not found:
+            sys.exit(f"tracebed: no fuzz target, test or script is named '{name}'")
+        targets += [f"{BUILD}/{tests[key].removesuffix('.c')}.result" for key in found if key in tests]
+        chosen += [scripts[key] for key in found if key in scripts]
+    if targets:
+        run(targets)
+    run_scripts(chosen)
+
+
 def forget():
-    for path in glob.glob(f"{BUILD}/**/*.gcda", recursive=True):
-        os.remove(path)
+    for folder in (BUILD, PRELOADED):
+        for path in glob.glob(f"{folder}/**/*.gcda", recursive=True):
+            os.remove(path)
 
 
 # ---- Reporting ----
@@ -181,25 +215,28 @@ def main(arguments):
     parser.add_argument("--gate", action="store_true", help=f"fail if less is covered than {GATE} says")
     parser.add_argument("--write", action="store_true", help=f"raise what {GATE} says")
     parser.add_argument("--room", metavar="PREFIX", default="", help="show only files whose paths start so")
-    parser.add_argument("targets", metavar="TARGET", nargs="*", help="run only these fuzz targets' corpora")
+    parser.add_argument("targets", metavar="TARGET", nargs="*", help="run only these fuzz targets, tests and scripts")
     options = parser.parse_args(arguments)
     if (options.gate or options.write) and (options.room or options.targets):
         parser.error("the gate is about all targets and rooms")
-    if options.targets and not options.corpora:
-        parser.error("TARGET goes with --corpora")
     forget()
-    run([f"{BUILD}/fuzz/{name}/{name}_fuzzer.result" for name in options.targets] or [f"{BUILD}/replay"])
-    measured = {"corpora": measure(options.room)}
-    if not measured["corpora"]:
+    if options.targets:
+        run_named(options.targets)
+        measured = {"these": measure(options.room)}
+    else:
+        run([f"{BUILD}/replay"])
+        measured = {"corpora": measure(options.room)}
+    if not list(measured.values())[0]:
         print("nothing was measured")
         return 1
-    if not options.corpora:
+    if not options.corpora and not options.targets:
         run([f"{BUILD}/check"])
+        run_scripts(SCRIPTS)
         measured["all tests"] = measure(options.room)
     print_table(measured)
     write_page(list(measured.values())[-1])
     print(f"{PAGE} shows what did not run")
-    rooms = rooms_of(measured["corpora"])
+    rooms = rooms_of(list(measured.values())[0])
     if options.write:
         write_gate(rooms)
     return 1 if options.gate and check_gate(rooms) else 0

@@ -139,7 +139,7 @@ def write_program(paths):
     lines = compile_all(members) + [""]
     lines += build("$b/tracebed", "link", objects(members) + ALL_LIBRARIES.split(), libs=SYSTEM)
     for name in PRELOADED:
-        lines += build(f"$b/{name}.so", "copy", [f"build/preload/{name}.so"])
+        lines += build(f"$b/{name}.so", "copy", [f"$preload/{name}.so"])
     programs = ["$b/tracebed"] + [f"$b/{name}.so" for name in PRELOADED]
     programs += ["build/preload/preload_calls_helper", "build/preload/preload_stacks_helper",
                  "build/preload/preload_library_a.so", "build/preload/preload_library_b.so"]
@@ -228,7 +228,7 @@ def write_variant(paths):
         ("Benchmarks: '.run' is never made, so it always runs", write_benches),
     ]
     lines = [HEADLINE, "# A variant includes this with these variables set:",
-             "#   b  cc  cflags  ldflags  no_undefined  run_flags  fuzz_ldflags  fuzz_main"]
+             "#   b  cc  cflags  ldflags  no_undefined  preload  run_flags  fuzz_ldflags  fuzz_main"]
     for title, write in parts:
         lines += ["", f"# ---- {title} ----", ""] + write(paths)
     return lines
