@@ -19,6 +19,19 @@
 #define RETRY_NS 50000000u /* no page is tried for this long after a failure */
 
 /*
+ * Bytes behind the claimed pages of a file that is joined would become damage among our own, or are blocks whose claims
+ * were lost in a power cut. They are nobody's to destroy.
+ */
+static bool has_strange_bytes(const struct tbed_file *file, uint64_t page, bool is_directory)
+{
+    const uint8_t *at = file->map + (page << file->page_shift);
+    if (page >= file->growth.found_pages)
+        return false;
+    return is_directory ? !tbed_directory_page_is_fresh(file->map, file->page_nbytes, page)
+                        : !tbed_bytes_are_zero(at, file->page_nbytes);
+}
+
+/*
  * A page is claimed only once the disk has room for it, so that no claim is ever lost. A directory page is begun before
  * it is claimed, by the first thread whose claim reaches it.
  */
@@ -30,6 +43,14 @@ static bool claim_number(struct tbed_file *file, uint64_t *page_ret, enum tbed_d
         if (!tbed_file_back(file, page, cause_ret))
             return false;
         bool is_directory = tbed_directory_has_page(file->page_nbytes, page);
+        if (has_strange_bytes(file, page, is_directory)) {
+            uint64_t now = tbed_shared_load(count);
+            *cause_ret = TBED_DROP_IO_ERROR;
+            if (now == page)
+                return false;
+            page = now; /* they are those of another writer, which has claimed the page */
+            continue;
+        }
         if (is_directory)
             tbed_directory_page_begin(file->map, file->page_nbytes, page);
         if (!tbed_shared_swap(count, &page, page + 1))

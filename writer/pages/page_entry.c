@@ -33,6 +33,19 @@ void tbed_directory_page_begin(uint8_t *map, uint32_t page_nbytes, uint64_t page
         words_store(at, words, TBED_COPY_USED_NBYTES / 8);
 }
 
+bool tbed_directory_page_is_fresh(const uint8_t *map, uint32_t page_nbytes, uint64_t page)
+{
+    uint64_t words[TBED_COPY_USED_NBYTES / 8];
+    const uint8_t *at = map + page * page_nbytes;
+    tbed_directory_page_make(words, map, (uint32_t)page);
+    for (size_t i = 0; i < TBED_COPY_USED_NBYTES / 8; i++) {
+        uint64_t word = tbed_word_load(at + 8 * i);
+        if (word != 0 && word != words[i])
+            return false;
+    }
+    return tbed_bytes_are_zero(at + TBED_COPY_USED_NBYTES, page_nbytes - TBED_COPY_USED_NBYTES);
+}
+
 struct tbed_disk_entry *tbed_entry_at(uint8_t *map, uint32_t page_nbytes, const uint8_t *block)
 {
     uint64_t page = (uint64_t)(block - map) / page_nbytes;

@@ -71,6 +71,52 @@ static void write_bytes(const char *path, const void *bytes, size_t nbytes)
     fclose(file);
 }
 
+/* Returns the pages that are claimed in the end. */
+static uint64_t join_with_stray_byte(const char *path, uint64_t offset, uint64_t *drop_count_ret)
+{
+    struct tbed_writer_options options = {.size = sizeof options,
+                                          .join = true,
+                                          .no_helper = true,
+                                          .page_nbytes = 4096,
+                                          .max_file_nbytes = 1 << 20};
+    struct tbed_writer *creator, *writer;
+    uint64_t page_count = 0;
+    uint8_t stray = 0x51, found = 0;
+    unlink(path);
+    assert_int_equal(tbed_writer_open(path, &options, &creator, NULL), TBED_OK); /* keeps the trace open */
+    int fd = open(path, O_RDWR);
+    assert_int_equal(pwrite(fd, &stray, 1, (off_t)offset), 1);
+    assert_int_equal(tbed_writer_open(path, &options, &writer, NULL), TBED_OK);
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, "joined");
+    for (int i = 0; recorder != NULL && i < 10000; i++) {
+        tbed_span_begin(recorder, 1);
+        tbed_span_end(recorder);
+    }
+    *drop_count_ret = tbed_writer_drop_count(writer, TBED_DROP_IO_ERROR);
+    assert_int_equal(pread(fd, &page_count, sizeof page_count, 512), sizeof page_count);
+    assert_int_equal(pread(fd, &found, 1, (off_t)offset), 1);
+    assert_int_equal(found, stray);
+    close(fd);
+    tbed_writer_free(writer);
+    tbed_writer_free(creator);
+    return page_count;
+}
+
+static void a_page_with_bytes_in_it_is_not_claimed(void **state)
+{
+    const char *path = test_path("stray.tbed");
+    uint64_t drop_count;
+    (void)state;
+    assert_int_equal(join_with_stray_byte(path, 5 * 4096 + 4095, &drop_count), 5);
+    assert_true(drop_count > 0);
+    assert_int_equal(join_with_stray_byte(path, 16 * 4096 + 8, &drop_count), 16); /* in a directory page */
+    assert_true(drop_count > 0);
+    assert_int_equal(join_with_stray_byte(path, 16 * 4096 + 512, &drop_count), 16);
+    assert_true(drop_count > 0);
+    assert_true(join_with_stray_byte(path, 255 * 4096 + 1, &drop_count) > 20); /* which is not reached */
+    assert_int_equal(drop_count, 0);
+}
+
 static void a_file_that_is_no_trace_is_not_joined_and_not_changed(void **state)
 {
     (void)state;
@@ -267,6 +313,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_existing_file_is_refused_unless_told_otherwise),
         cmocka_unit_test(what_is_no_file_is_refused),
+        cmocka_unit_test(a_page_with_bytes_in_it_is_not_claimed),
         cmocka_unit_test(a_file_that_is_no_trace_is_not_joined_and_not_changed),
         cmocka_unit_test(options_that_make_no_sense_are_refused),
         cmocka_unit_test(a_trace_with_another_clock_is_not_joined),
