@@ -21,7 +21,8 @@ done
 if [ "${FUZZ_PART:-}" = reader ]; then
     rooms="format reader/core reader/analysis"
     targets=
-    for name in allocations comparison components event locations reader record refresh statistics string unchecked; do
+    for name in allocations comparison components event format locations message_text odd_calls reader record refresh \
+        statistics string unchecked windows; do
         targets="$targets fuzz/$name/${name}_fuzzer.c"
     done
     system=-lm
