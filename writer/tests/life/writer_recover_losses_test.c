@@ -1,0 +1,597 @@
+/*
+ * What recovery says is lost, to the byte and the tick: the records that it adds are compared with what the undamaged
+ * trace has in the same place.
+ *
+ * The clock is a counter, so every tick is known. Page 1 has cells; the thread's pages follow one another.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "format/event.h"
+#include "format/file/directory.h"
+#include "writer/tests/support.h"
+
+enum { PAGE_NBYTES = 4096, EVENT_COUNT = 20000, LOSSES_MAX = 8 };
+#define NEVER UINT64_MAX
+
+struct trace {
+    uint8_t *bytes;
+    size_t nbytes;
+};
+
+static struct trace closed, killed; /* of the same events; the second was never closed */
+static struct trace synced; /* of strings in small blocks: the cells of several pages are the process's */
+static struct trace damaged;
+static uint64_t now;
+
+static uint64_t next_tick(void)
+{
+    return now += 10;
+}
+
+static struct trace fd_read(int fd)
+{
+    struct stat status;
+    assert_int_equal(fstat(fd, &status), 0);
+    struct trace trace = {malloc((size_t)status.st_size + 1), (size_t)status.st_size};
+    assert_non_null(trace.bytes);
+    assert_int_equal(pread(fd, trace.bytes, trace.nbytes, 0), trace.nbytes);
+    return trace;
+}
+
+static struct trace path_read(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    struct trace trace = fd_read(fd);
+    close(fd);
+    return trace;
+}
+
+static void make_synced(void)
+{
+    const char *path = test_path("synced.tbed");
+    struct tbed_writer *writer =
+        test_writer_open(path, &(struct tbed_writer_options){.page_nbytes = PAGE_NBYTES, .no_helper = true});
+    for (int i = 0; i < 20; i++) {
+        char text[32];
+        tbed_string_intern(writer, text, (size_t)snprintf(text, sizeof text, "text %d", i));
+        assert_int_equal(tbed_sync(writer, NULL), TBED_OK);
+    }
+    tbed_writer_free(writer);
+    synced = path_read(path);
+}
+
+/* Threads with one event each fill three pages with cells. */
+static int make_traces(void **state)
+{
+    (void)state;
+    const char *path = test_path("original.tbed");
+    struct tbed_writer_options options = {
+        .page_nbytes = PAGE_NBYTES, .no_helper = true, .clock = TBED_CLOCK_USER, .user_clock = next_tick};
+    struct tbed_writer *writer = test_writer_open(path, &options);
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, "thread");
+    for (uint32_t i = 0; i < EVENT_COUNT; i++)
+        tbed_instant_record(recorder, 1000 + i);
+    for (uint32_t i = 0; i < 20; i++)
+        tbed_instant_record(tbed_recorder_open(writer, "short"), 1000 + EVENT_COUNT + i);
+    killed = path_read(path);
+    tbed_writer_free(writer);
+    closed = path_read(path);
+    make_synced();
+    damaged.bytes = malloc(killed.nbytes + closed.nbytes + synced.nbytes);
+    return damaged.bytes != NULL ? 0 : -1;
+}
+
+static int free_traces(void **state)
+{
+    (void)state;
+    free(closed.bytes);
+    free(killed.bytes);
+    free(synced.bytes);
+    free(damaged.bytes);
+    return 0;
+}
+
+static void begin_with(const struct trace *trace)
+{
+    memcpy(damaged.bytes, trace->bytes, trace->nbytes);
+    damaged.nbytes = trace->nbytes;
+}
+
+static uint8_t *page_at(uint64_t page)
+{
+    return damaged.bytes + page * PAGE_NBYTES;
+}
+
+static struct tbed_block_fields fields_of(uint64_t page)
+{
+    return tbed_block_load(closed.bytes + page * PAGE_NBYTES);
+}
+
+/* The page of the thread's block with this number; the first is a cell. */
+static uint64_t page_of(uint32_t sequence)
+{
+    for (uint64_t page = 1; page < closed.nbytes / PAGE_NBYTES; page++) {
+        struct tbed_block_fields fields = fields_of(page);
+        if (fields.kind == TBED_BLOCK_EVENTS && fields.sequence == sequence)
+            return page;
+    }
+    fail();
+    return 0;
+}
+
+static void zero_page(uint64_t page)
+{
+    memset(page_at(page), 0, PAGE_NBYTES);
+}
+
+static uint8_t *entry_at(uint64_t page)
+{
+    return damaged.bytes + tbed_directory_entry_offset(PAGE_NBYTES, page);
+}
+
+static void zero_entry(uint64_t page)
+{
+    memset(entry_at(page), 0, TBED_ENTRY_NBYTES);
+}
+
+/* The directory page that has the entry. */
+static uint64_t directory_of(uint64_t page)
+{
+    return tbed_directory_entry_offset(PAGE_NBYTES, page) / PAGE_NBYTES;
+}
+
+/* As its writer left it when it went on in another page. */
+static void unseal(uint64_t page)
+{
+    struct tbed_disk_block *block = (struct tbed_disk_block *)(void *)page_at(page);
+    block->used_nbytes = tbed_le32_make(0);
+    block->last_tick = block->checksum = tbed_le64_make(0);
+}
+
+static struct tbed_lost_info loss_of(uint64_t page)
+{
+    struct tbed_block_fields fields = fields_of(page);
+    return (struct tbed_lost_info){fields.stream,     (enum tbed_block_kind)fields.kind,
+                                   fields.sequence,   1,
+                                   fields.first_tick, fields.last_tick,
+                                   fields.used_nbytes};
+}
+
+/* ---- Recovering ---- */
+
+static int recover(const struct trace *trace, struct tbed_recovery *recovery)
+{
+    int from = memfd_create("trace", MFD_CLOEXEC), to = memfd_create("recovered", MFD_CLOEXEC);
+    assert_true(from >= 0 && to >= 0);
+    assert_int_equal(pwrite(from, trace->bytes, trace->nbytes, 0), trace->nbytes);
+    assert_int_equal(tbed_trace_recover(from, to, recovery, NULL), TBED_OK);
+    close(from);
+    return to;
+}
+
+static struct trace recovered_bytes(const struct trace *trace)
+{
+    struct tbed_recovery recovery;
+    int fd = recover(trace, &recovery);
+    struct trace bytes = fd_read(fd);
+    close(fd);
+    return bytes;
+}
+
+static void check_losses(struct tbed_reader *reader, const struct tbed_lost_info *expected, size_t count)
+{
+    struct tbed_lost_info lost;
+    for (size_t i = 0; i < count; i++) {
+        assert_true(tbed_lost_get(reader, i, &lost));
+        assert_int_equal(lost.stream, expected[i].stream);
+        assert_int_equal(lost.kind, expected[i].kind);
+        assert_int_equal(lost.first_sequence, expected[i].first_sequence);
+        assert_int_equal(lost.count, expected[i].count);
+        assert_int_equal(lost.first_tick, expected[i].first_tick);
+        assert_int_equal(lost.last_tick, expected[i].last_tick);
+        assert_int_equal(lost.nbytes, expected[i].nbytes);
+    }
+    assert_false(tbed_lost_get(reader, count, &lost));
+}
+
+/* These losses and no others, in this order; 'drops' events were not complete. */
+static void expect_losses(const struct tbed_lost_info *expected, size_t count, uint64_t drops)
+{
+    struct tbed_recovery recovery;
+    struct tbed_reader *reader;
+    uint64_t blocks = 0;
+    int fd = recover(&damaged, &recovery);
+    for (size_t i = 0; i < count; i++)
+        blocks += expected[i].kind != TBED_BLOCK_NONE ? expected[i].count : 0;
+    assert_int_equal(recovery.loss_count, count);
+    assert_int_equal(recovery.lost_block_count, blocks);
+    assert_int_equal(recovery.moved_count, 0);
+    assert_int_equal(tbed_reader_open_fd(fd, NULL, &reader, NULL), TBED_OK);
+    assert_int_equal(tbed_reader_verify(reader), TBED_OK);
+    check_losses(reader, expected, count);
+    assert_int_equal(test_drop_count(reader), drops);
+    tbed_reader_close(reader);
+    close(fd);
+}
+
+/* Everything is as in the recovery of the trace before it was damaged. */
+static void expect_nothing_lost(const struct trace *before)
+{
+    struct trace expected = recovered_bytes(before), found = recovered_bytes(&damaged);
+    assert_int_equal(found.nbytes, expected.nbytes);
+    assert_memory_equal(found.bytes, expected.bytes, expected.nbytes);
+    free(expected.bytes);
+    free(found.bytes);
+}
+
+/* ---- Pages that are gone ---- */
+
+static void a_page_that_is_gone_is_described_by_its_entry(void **state)
+{
+    (void)state;
+    begin_with(&closed);
+    zero_page(page_of(3));
+    struct tbed_lost_info lost = loss_of(page_of(3));
+    expect_losses(&lost, 1, 0);
+}
+
+static void pages_that_follow_one_another_are_one_loss(void **state)
+{
+    (void)state;
+    begin_with(&closed);
+    struct tbed_lost_info lost = loss_of(page_of(3)), last = loss_of(page_of(5));
+    lost.count = 3;
+    lost.nbytes += loss_of(page_of(4)).nbytes + last.nbytes;
+    lost.last_tick = last.last_tick;
+    for (uint32_t i = 3; i <= 5; i++)
+        zero_page(page_of(i));
+    expect_losses(&lost, 1, 0);
+}
+
+static void pages_with_another_between_them_are_two_losses(void **state)
+{
+    (void)state;
+    begin_with(&closed);
+    zero_page(page_of(3));
+    zero_page(page_of(5));
+    expect_losses((struct tbed_lost_info[]){loss_of(page_of(3)), loss_of(page_of(5))}, 2, 0);
+}
+
+/* Both the entry and the header say so. */
+static void a_damaged_page_is_one_loss(void **state)
+{
+    (void)state;
+    begin_with(&closed);
+    struct tbed_lost_info lost = loss_of(page_of(3)), last = loss_of(page_of(4));
+    page_at(page_of(3))[100] ^= 1;
+    page_at(page_of(4))[100] ^= 1;
+    lost.count = 2;
+    lost.nbytes += last.nbytes;
+    lost.last_tick = last.last_tick;
+    expect_losses(&lost, 1, 0);
+}
+
+static void a_damaged_page_without_an_entry_is_described_by_its_header(void **state)
+{
+    (void)state;
+    begin_with(&closed);
+    page_at(page_of(3))[100] ^= 1;
+    zero_entry(page_of(3));
+    struct tbed_lost_info lost = loss_of(page_of(3));
+    expect_losses(&lost, 1, 0);
+}
+
+/* ---- Gaps ---- */
+
+static struct tbed_lost_info gap_at(uint32_t sequence)
+{
+    struct tbed_lost_info lost = loss_of(page_of(sequence));
+    lost.first_tick = fields_of(page_of(sequence - 1)).first_tick;
+    lost.last_tick = fields_of(page_of(sequence + 1)).first_tick;
+    lost.nbytes = 0;
+    return lost;
+}
+
+/* That it is lost is known from the numbers of its neighbours, and when, from their ticks. */
+static void a_page_without_an_entry_is_known_from_the_numbers(void **state)
+{
+    (void)state;
+    begin_with(&closed);
+    zero_page(page_of(3));
+    zero_entry(page_of(3));
+    struct tbed_lost_info lost = gap_at(3);
+    expect_losses(&lost, 1, 0);
+}
+
+static void a_page_with_an_impossible_entry_is_counted(void **state)
+{
+    (void)state;
+    struct tbed_lost_info lost[] = {
+        {0, TBED_BLOCK_NONE, 0, 1, 0, NEVER, PAGE_NBYTES},
+        gap_at(3),
+    };
+    begin_with(&closed);
+    zero_page(page_of(3));
+    memset(entry_at(page_of(3)), 0xFF, TBED_ENTRY_NBYTES);
+    expect_losses(lost, 2, 0);
+}
+
+/* The counters of a trace that was not closed are believed: they say how many pages there were. */
+static void pages_without_a_directory_page_are_counted(void **state)
+{
+    (void)state;
+    uint64_t directory = directory_of(page_of(30)), page = page_of(30);
+    struct tbed_lost_info lost[] = {
+        {0, TBED_BLOCK_NONE, 0, 1, 0, NEVER, PAGE_NBYTES},
+        gap_at(30),
+    };
+    assert_true(directory > 0 && directory == directory_of(page + 1));
+    begin_with(&killed);
+    zero_page(directory);
+    expect_losses(NULL, 0, 0);
+    zero_page(page);
+    expect_losses(lost, 2, 0);
+}
+
+/* ---- Parts of a page ---- */
+
+static void a_page_that_was_not_sealed_yet_is_complete(void **state)
+{
+    (void)state;
+    begin_with(&closed);
+    unseal(page_of(3));
+    expect_nothing_lost(&closed);
+}
+
+/* The entry says how long the block was, and it is lost from the last event on that is there. */
+static void the_end_of_a_page_is_lost_alone(void **state)
+{
+    (void)state;
+    enum { KEPT_NBYTES = 1000 };
+    uint64_t page = page_of(3);
+    begin_with(&closed);
+    unseal(page);
+    memset(page_at(page) + KEPT_NBYTES, 0, PAGE_NBYTES - KEPT_NBYTES);
+    entry_at(page)[0] = TBED_ENTRY_ENDED;
+    struct tbed_lost_info lost = loss_of(page);
+    lost.count = 0;
+    lost.first_tick += ((KEPT_NBYTES - TBED_BLOCK_HEADER_NBYTES) / 8 - 1) * 10;
+    lost.nbytes -= KEPT_NBYTES;
+    expect_losses(&lost, 1, 0);
+}
+
+/* How much follows is not known: no entry says where the block ended. */
+static void a_damaged_word_ends_a_page_that_was_not_sealed(void **state)
+{
+    (void)state;
+    begin_with(&killed);
+    uint64_t page = 0;
+    for (uint64_t i = 1; i < killed.nbytes / PAGE_NBYTES; i++) {
+        struct tbed_block_fields fields = tbed_block_load(page_at(i));
+        if (fields.kind == TBED_BLOCK_EVENTS && fields.used_nbytes == 0)
+            page = i;
+    }
+    assert_int_not_equal(page, 0);
+    expect_losses(NULL, 0, 0);
+    struct tbed_lost_info lost = loss_of(page);
+    lost.count = 0;
+    lost.last_tick = NEVER;
+    lost.nbytes = 0;
+    memset(page_at(page) + 128, 0x01, 8); /* no event has the tag 0 */
+    expect_losses(&lost, 1, 0);
+}
+
+/* A record is complete when its first word is stored, which comes last. */
+static void a_record_that_was_begun_is_a_dropped_event(void **state)
+{
+    (void)state;
+    uint64_t page = page_of(3), at = 1000;
+    begin_with(&closed);
+    unseal(page);
+    zero_entry(page);
+    memset(page_at(page) + at, 0, PAGE_NBYTES - at);
+    page_at(page)[at + 8] = 7;
+    expect_losses(NULL, 0, 1);
+}
+
+/* ---- Cells ---- */
+
+static void a_cell_that_is_gone_is_counted_by_its_page(void **state)
+{
+    (void)state;
+    struct tbed_block_fields page = fields_of(1);
+    uint32_t cell_nbytes = 1u << page.shift;
+    assert_int_equal(page.kind, TBED_BLOCK_CELLS);
+    for (uint32_t cell = 1; cell < PAGE_NBYTES / cell_nbytes; cell++) {
+        uint8_t *at = page_at(1) + cell * cell_nbytes;
+        begin_with(&closed);
+        struct tbed_block_fields fields = tbed_block_load(at);
+        if (fields.kind != TBED_BLOCK_EVENTS || fields.used_nbytes != cell_nbytes)
+            continue;
+        struct tbed_lost_info lost[] = {
+            {fields.stream, TBED_BLOCK_EVENTS, 0, 1, 0, fields_of(page_of(1)).first_tick, 0},
+            {page.stream, TBED_BLOCK_CELLS, page.sequence, 0, page.first_tick, NEVER, cell_nbytes},
+        };
+        memset(at, 0, cell_nbytes);
+        expect_losses(lost, 2, 0);
+        return;
+    }
+    fail();
+}
+
+static uint64_t cells_page_numbered(uint32_t sequence)
+{
+    for (uint64_t page = 1; page < closed.nbytes / PAGE_NBYTES; page++)
+        if (fields_of(page).kind == TBED_BLOCK_CELLS && fields_of(page).sequence == sequence)
+            return page;
+    fail();
+    return 0;
+}
+
+static void a_cells_page_without_its_header_is_made_anew_from_its_entry(void **state)
+{
+    (void)state;
+    for (uint32_t sequence = 0; sequence < 3; sequence++) {
+        uint64_t page = cells_page_numbered(sequence);
+        begin_with(&closed);
+        memset(page_at(page), 0, 1u << fields_of(page).shift);
+        expect_nothing_lost(&closed);
+    }
+}
+
+/* Whose page it was is not known then: it becomes one of its first cell's stream, and its number is missing. */
+static void a_cells_page_without_its_entry_too_lacks_only_its_number(void **state)
+{
+    (void)state;
+    struct tbed_block_fields first = fields_of(cells_page_numbered(0)),
+                             last = fields_of(cells_page_numbered(2));
+    uint64_t page = cells_page_numbered(1);
+    struct tbed_lost_info lost = {first.stream, TBED_BLOCK_CELLS, 1, 1, first.first_tick, last.first_tick, 0};
+    begin_with(&closed);
+    memset(page_at(page), 0, 1u << first.shift);
+    zero_entry(page);
+    expect_losses(&lost, 1, 0);
+}
+
+/* Two pages of the process are there; the third gets the number that is free. */
+static void a_cells_page_made_anew_takes_a_number_that_is_free(void **state)
+{
+    (void)state;
+    begin_with(&synced);
+    for (uint64_t page = 1; page < synced.nbytes / PAGE_NBYTES; page++) {
+        struct tbed_block_fields fields = tbed_block_load(page_at(page));
+        if (fields.kind != TBED_BLOCK_CELLS || fields.sequence != 1)
+            continue;
+        memset(page_at(page), 0, 1u << fields.shift);
+        zero_entry(page);
+        expect_losses(NULL, 0, 0);
+        return;
+    }
+    fail();
+}
+
+/* The entry's checksum does not hold, so its number is not taken. */
+static void an_impossible_entry_numbers_no_page(void **state)
+{
+    (void)state;
+    begin_with(&closed);
+    memset(page_at(1), 0, 1u << fields_of(1).shift);
+    entry_at(1)[4] = 9;
+    expect_losses(NULL, 0, 0);
+}
+
+/* Of page 1 as well, where a part of the directory begins. */
+static void a_cells_page_made_anew_belongs_to_whom_its_entry_says(void **state)
+{
+    (void)state;
+    struct tbed_block_fields page = fields_of(1);
+    uint32_t cell = 0, cell_nbytes = 1u << page.shift;
+    begin_with(&closed);
+    while (tbed_block_load(page_at(1) + cell * cell_nbytes).stream == page.stream)
+        cell++;
+    memset(page_at(1), 0, cell * cell_nbytes);
+    struct trace recovered = recovered_bytes(&damaged);
+    struct tbed_block_fields made = tbed_block_load(recovered.bytes + PAGE_NBYTES);
+    assert_int_equal(made.kind, TBED_BLOCK_CELLS);
+    assert_int_equal(made.stream, page.stream);
+    free(recovered.bytes);
+}
+
+/* ---- Headers ---- */
+
+/* Nothing is where pages begin. Of the copies of headers that are found, the first is that of another trace. */
+static void a_shifted_trace_is_known_by_most_copies_of_its_header(void **state)
+{
+    (void)state;
+    struct tbed_recovery recovery;
+    damaged.bytes[0] = 0;
+    memcpy(damaged.bytes + 1, synced.bytes, TBED_HEADER_COPY_NBYTES);
+    memcpy(damaged.bytes + 1 + TBED_HEADER_COPY_NBYTES, closed.bytes, closed.nbytes);
+    damaged.nbytes = 1 + TBED_HEADER_COPY_NBYTES + closed.nbytes;
+    int fd = recover(&damaged, &recovery);
+    struct trace recovered = fd_read(fd);
+    const struct tbed_disk_header *header = (const void *)recovered.bytes,
+                                  *original = (const void *)closed.bytes;
+    assert_int_equal(recovery.header, TBED_RECOVERED_HEADER_COPY);
+    assert_int_equal(recovery.loss_count, 0);
+    assert_int_equal(tbed_le64_load(header->file_id), tbed_le64_load(original->file_id));
+    assert_int_equal(recovered.nbytes, closed.nbytes);
+    free(recovered.bytes);
+    close(fd);
+}
+
+static void a_block_in_the_place_of_a_directory_page_is_none(void **state)
+{
+    (void)state;
+    uint64_t directory = directory_of(page_of(30));
+    begin_with(&killed);
+    memcpy(page_at(directory), page_at(page_of(3)), PAGE_NBYTES);
+    ((struct tbed_disk_block *)(void *)page_at(directory))->page = tbed_le32_make((uint32_t)directory);
+    expect_losses(NULL, 0, 0);
+}
+
+/* Nothing but the header of a page: it says which trace that is, how large pages are, and what came before. */
+static void a_header_alone_is_recovered(void **state)
+{
+    (void)state;
+    struct tbed_block_fields fields = fields_of(page_of(3));
+    struct tbed_lost_info expected[] = {
+        {fields.stream, TBED_BLOCK_EVENTS, 0, 3, 0, fields.first_tick, 0},
+        {fields.stream, TBED_BLOCK_EVENTS, 3, 0, fields.first_tick, NEVER, 0},
+    };
+    struct tbed_recovery recovery;
+    struct tbed_reader *reader;
+    struct tbed_trace_info info;
+    begin_with(&closed);
+    unseal(page_of(3));
+    memmove(damaged.bytes, page_at(page_of(3)), TBED_BLOCK_HEADER_NBYTES);
+    damaged.nbytes = TBED_BLOCK_HEADER_NBYTES;
+    int fd = recover(&damaged, &recovery);
+    assert_int_equal(recovery.header, TBED_RECOVERED_HEADER_MADE_UP);
+    assert_int_equal(recovery.block_count, 1);
+    assert_int_equal(recovery.moved_count, 1);
+    assert_int_equal(tbed_reader_open_fd(fd, NULL, &reader, NULL), TBED_OK);
+    tbed_reader_info(reader, &info);
+    assert_int_equal(info.page_nbytes, PAGE_NBYTES);
+    check_losses(reader, expected, 2);
+    tbed_reader_close(reader);
+    close(fd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_page_that_is_gone_is_described_by_its_entry),
+        cmocka_unit_test(pages_that_follow_one_another_are_one_loss),
+        cmocka_unit_test(pages_with_another_between_them_are_two_losses),
+        cmocka_unit_test(a_damaged_page_is_one_loss),
+        cmocka_unit_test(a_damaged_page_without_an_entry_is_described_by_its_header),
+        cmocka_unit_test(a_page_without_an_entry_is_known_from_the_numbers),
+        cmocka_unit_test(a_page_with_an_impossible_entry_is_counted),
+        cmocka_unit_test(pages_without_a_directory_page_are_counted),
+        cmocka_unit_test(a_page_that_was_not_sealed_yet_is_complete),
+        cmocka_unit_test(the_end_of_a_page_is_lost_alone),
+        cmocka_unit_test(a_damaged_word_ends_a_page_that_was_not_sealed),
+        cmocka_unit_test(a_record_that_was_begun_is_a_dropped_event),
+        cmocka_unit_test(a_cell_that_is_gone_is_counted_by_its_page),
+        cmocka_unit_test(a_cells_page_without_its_header_is_made_anew_from_its_entry),
+        cmocka_unit_test(a_cells_page_without_its_entry_too_lacks_only_its_number),
+        cmocka_unit_test(a_cells_page_made_anew_takes_a_number_that_is_free),
+        cmocka_unit_test(an_impossible_entry_numbers_no_page),
+        cmocka_unit_test(a_cells_page_made_anew_belongs_to_whom_its_entry_says),
+        cmocka_unit_test(a_shifted_trace_is_known_by_most_copies_of_its_header),
+        cmocka_unit_test(a_block_in_the_place_of_a_directory_page_is_none),
+        cmocka_unit_test(a_header_alone_is_recovered),
+    };
+    return cmocka_run_group_tests(tests, make_traces, free_traces);
+}
