@@ -123,7 +123,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
         REQUIRE(tbed_reader_verify(reader) == TBED_OK);
         check_odd(reader, &report);
         go_back(reader, data, nbytes);
-        for (unsigned choice = 0; choice < 32; choice += 1 + nbytes % 7)
+        for (unsigned choice = 0; choice < 32; choice += 1 + (unsigned)(nbytes % 7))
             vary(reader, (uint8_t)choice);
         count_spans(reader);
         tbed_reader_close(reader);
