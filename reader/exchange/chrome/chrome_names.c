@@ -93,10 +93,12 @@ static void put_event_label(struct chrome_name *name, const struct tbed_reader *
     bool is_string = !tbed_id_resolve(reader, id, &info) || info.kind == TBED_ID_KIND_STRING;
     if (is_string)
         status = tbed_event_label(reader, id, &label);
-    if (status != TBED_ERR_CACHE_FULL && status != TBED_ERR_MEMORY)
-        put_label(name, label.text, label.nbytes);
-    else
+    if (status == TBED_ERR_MEMORY)
+        name->label.is_out_of_memory = true;
+    else if (status == TBED_ERR_CACHE_FULL)
         put_label(name, text, nbytes);
+    else
+        put_label(name, label.text, label.nbytes);
 }
 
 static void make_name(struct chrome_name *name, const struct tbed_reader *reader, uint32_t id, char *buffer)

@@ -53,9 +53,15 @@ static void flush(struct chrome *chrome)
     text->nbytes = 0;
 }
 
+static bool is_out_of_memory(const struct chrome *chrome)
+{
+    return chrome->text.is_out_of_memory || chrome->message.is_out_of_memory ||
+           chrome->names.is_out_of_memory;
+}
+
 static bool is_over(const struct chrome *chrome)
 {
-    return chrome->write_errno != 0 || chrome->text.is_out_of_memory || chrome->names.is_out_of_memory;
+    return chrome->write_errno != 0 || is_out_of_memory(chrome);
 }
 
 static void open_event(struct chrome *chrome)
@@ -565,7 +571,7 @@ static enum tbed_status put_traces(struct chrome *chrome, struct tbed_reader *co
         chrome->write_errno = errno != 0 ? errno : EIO;
     if (status != TBED_OK)
         return status;
-    if (chrome->text.is_out_of_memory || chrome->names.is_out_of_memory)
+    if (is_out_of_memory(chrome))
         return TBED_ERR_MEMORY;
     return chrome->write_errno != 0 ? TBED_ERR_WRITE : TBED_OK;
 }

@@ -130,12 +130,13 @@ static void put_counter(FILE *out, const struct tbed_trace_info *info)
     fputs("\", 1]] }", out);
 }
 
-/* Writes metadata for a trace without measureme's. 0: no memory. */
+/* Writes metadata for a trace without measureme's, and returns its id. */
 static uint64_t make_metadata(struct export *export, const struct facts *facts)
 {
     char *text = NULL;
     size_t nbytes = 0;
     FILE *out = open_memstream(&text, &nbytes);
+    export->is_out_of_memory = export->is_out_of_memory || out == NULL;
     if (out == NULL)
         return 0;
     fprintf(out, "{ \"start_time\": %" PRId64 ", \"process_id\": %" PRIu32 ", \"cmd\": \"",
@@ -146,7 +147,9 @@ static uint64_t make_metadata(struct export *export, const struct facts *facts)
         fprintf(out, ", \"resolution_ns\": %" PRIu32, facts->resolution_ns);
     put_counter(out, &facts->info);
     fputs(" }", out);
-    uint64_t id = fclose(out) == 0 ? tbed_export_text(export, text, nbytes) : 0;
+    bool has_memory = fclose(out) == 0;
+    export->is_out_of_memory = export->is_out_of_memory || !has_memory;
+    uint64_t id = has_memory ? tbed_export_text(export, text, nbytes) : 0;
     free(text);
     return id;
 }

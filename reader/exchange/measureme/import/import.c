@@ -22,48 +22,50 @@
 
 /* ---- Metadata ---- */
 
-/* The intact part of an entry's text, without its references. The caller frees it; NULL if there is none. */
-static char *entry_text(const struct mm_file *file, uint64_t id, size_t *nbytes_ret, bool *is_whole_ret)
+struct entry_text {
+    char *text; /* NULL: there is none */
+    size_t nbytes;
+    bool is_whole;
+};
+
+/* The intact part of an entry's text, without its references. The caller frees it. False: no memory. */
+static bool read_text(const struct mm_file *file, uint64_t id, struct entry_text *text)
 {
     struct mm_string_walk walk;
     struct mm_component component;
     enum tbed_status status;
     uint64_t address;
-    char *text = NULL;
-    size_t nbytes = 0;
-    *is_whole_ret = false;
     if (!mm_string_address(file, id, &address))
-        return NULL;
+        return true;
     mm_string_walk_start(file, address, &walk);
     while ((status = mm_component_next(&walk, &component)) == TBED_OK) {
         size_t more = component.is_reference ? 0 : component.nbytes;
-        if (more > METADATA_NBYTES_MAX - nbytes)
+        if (more > METADATA_NBYTES_MAX - text->nbytes)
             break;
-        char *grown = realloc(text, nbytes + more + 1);
+        char *grown = realloc(text->text, text->nbytes + more + 1);
         if (grown == NULL)
-            break;
-        text = grown;
+            return false;
+        text->text = grown;
         if (more > 0)
-            memcpy(text + nbytes, component.text, more);
-        nbytes += more;
+            memcpy(grown + text->nbytes, component.text, more);
+        text->nbytes += more;
     }
-    *is_whole_ret = status == TBED_END;
-    *nbytes_ret = nbytes;
-    return text;
+    text->is_whole = status == TBED_END;
+    return true;
 }
 
-void tbed_import_metadata_read(const struct mm_file *file, uint64_t id, struct import_metadata *metadata_ret)
+bool tbed_import_metadata_read(const struct mm_file *file, uint64_t id, struct import_metadata *metadata_ret)
 {
-    size_t nbytes = 0;
-    bool is_whole;
-    char *text = entry_text(file, id, &nbytes, &is_whole);
-    tbed_import_metadata_scan(text != NULL ? text : "", nbytes, metadata_ret);
-    free(text);
-    if (is_whole)
-        return;
+    struct entry_text text = {0};
+    bool has_memory = read_text(file, id, &text);
+    tbed_import_metadata_scan(text.text != NULL ? text.text : "", text.nbytes, metadata_ret);
+    free(text.text);
+    if (text.is_whole)
+        return has_memory;
     metadata_ret->has_start =
         false; /* without metadata, the trace cannot record that its ticks are the profile's */
     metadata_ret->start_realtime_ns = 0;
+    return has_memory;
 }
 
 /* ---- Import ---- */
@@ -71,7 +73,9 @@ void tbed_import_metadata_read(const struct mm_file *file, uint64_t id, struct i
 static enum tbed_status open_trace(struct import *import, int fd, struct tbed_error *error)
 {
     struct import_metadata metadata;
-    tbed_import_metadata_read(import->file, import->info.metadata_id, &metadata);
+    errno = ENOMEM;
+    if (!tbed_import_metadata_read(import->file, import->info.metadata_id, &metadata))
+        return tbed_exchange_fail(error, TBED_ERR_MEMORY);
     struct tbed_writer_options options = {
         .size = sizeof options,
         .process_name = metadata.process_name,
@@ -140,6 +144,8 @@ enum tbed_status tbed_import_write(const struct mm_file *file, int fd, struct tb
     tbed_import_ids_start(&import.ids, import.writer, &import.info);
     bool has_marks = tbed_import_marks_open(&import.marks, file, &import.info);
     status = has_marks ? import_both(&import) : TBED_ERR_MEMORY;
+    if (import.ids.is_out_of_memory)
+        status = TBED_ERR_MEMORY;
     tbed_import_strings_free(&import);
     tbed_import_marks_close(&import.marks);
     errno = ENOMEM;

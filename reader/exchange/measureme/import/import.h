@@ -33,6 +33,7 @@ struct import_ids {
     uint64_t metadata, invalid; /* of the profile */
     pthread_mutex_t lock;       /* of the map below */
     TBED_HASHMAP(struct import_id_slot) fresh;
+    bool is_out_of_memory; /* an id was not mapped */
     uint32_t zero_kind,
         invalid_kind; /* the ids that stand for those that cannot be a category; 0: none yet */
 };
@@ -106,9 +107,9 @@ void tbed_import_metadata_scan(const char *text, size_t nbytes, struct import_me
 
 /*
  * The same for the entry of an id, ignoring references. A damaged one is read as far as possible, but its start time
- * is not used.
+ * is not used. False: no memory.
  */
-void tbed_import_metadata_read(const struct mm_file *file, uint64_t id, struct import_metadata *metadata_ret);
+bool tbed_import_metadata_read(const struct mm_file *file, uint64_t id, struct import_metadata *metadata_ret);
 
 /* ---- Import ---- */
 

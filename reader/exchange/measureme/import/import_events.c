@@ -28,6 +28,7 @@ struct events {
     uint64_t
         latest; /* tick of all so far: an integer has no time, but keeps its place among the events of other threads */
     uint32_t thread_name_id;
+    bool is_out_of_memory; /* a thread has no track */
 };
 
 /* ---- Tracks ---- */
@@ -52,8 +53,10 @@ static struct track *track_find(struct events *events, uint64_t thread)
     struct track *track = key != 0 ? TBED_HASHMAP_FIND(&tracks->known, key) : NULL;
     if (track != NULL)
         return track;
-    if (key != 0 && tracks->known.map.count < IMPORT_THREAD_MAX)
-        track = TBED_HASHMAP_ADD(&tracks->known, key);
+    if (key == 0 || tracks->known.map.count >= IMPORT_THREAD_MAX)
+        return further_track(events);
+    track = TBED_HASHMAP_ADD(&tracks->known, key);
+    events->is_out_of_memory = events->is_out_of_memory || track == NULL;
     if (track == NULL)
         return further_track(events);
     events->import->report->thread_count++;
@@ -169,5 +172,5 @@ enum tbed_status tbed_import_events(struct import *import)
     give_all(&events, mm_event_shape(import->file));
     report->event_count = report->interval_count + report->instant_count + report->integer_count;
     tbed_hashmap_free(&events.tracks.known.map); /* the recorders are the writer's */
-    return TBED_OK;
+    return events.is_out_of_memory ? TBED_ERR_MEMORY : TBED_OK;
 }

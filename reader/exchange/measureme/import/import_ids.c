@@ -22,12 +22,12 @@ static uint32_t fresh_find(struct import_ids *ids, uint64_t id)
     const struct import_id_slot *known = TBED_HASHMAP_FIND(&ids->fresh, id + 1);
     if (known != NULL)
         return known->trace_id;
-    uint32_t trace_id = tbed_id_reserve(ids->writer, 1);
-    struct import_id_slot *slot = trace_id != TBED_ID_INVALID ? TBED_HASHMAP_ADD(&ids->fresh, id + 1) : NULL;
+    struct import_id_slot *slot = TBED_HASHMAP_ADD(&ids->fresh, id + 1);
+    ids->is_out_of_memory = ids->is_out_of_memory || slot == NULL;
     if (slot == NULL)
         return TBED_ID_INVALID;
-    slot->trace_id = trace_id;
-    return trace_id;
+    slot->trace_id = tbed_id_reserve(ids->writer, 1); /* INVALID, and a drop, if there are no more */
+    return slot->trace_id;
 }
 
 uint32_t tbed_import_id_slow(struct import_ids *ids, uint64_t id)

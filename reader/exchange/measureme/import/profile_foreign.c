@@ -331,7 +331,8 @@ static enum tbed_status make(struct mm_file *file, const struct tbed_analysis_op
     mm_info(file, &info);
     tbed_text_budget_limit(budget, tbed_text_budget_usual(info.file_nbytes));
     foreign.reference_nbytes = info.version >= 9 ? 8 : info.version >= 7 ? 4 : 0;
-    tbed_import_metadata_read(file, info.metadata_id, &metadata);
+    if (!tbed_import_metadata_read(file, info.metadata_id, &metadata))
+        return TBED_ERR_MEMORY;
     struct stat_source source = {
         .context = &foreign,
         .chunk_count = mm_chunk_count(file),
@@ -347,16 +348,19 @@ static enum tbed_status make(struct mm_file *file, const struct tbed_analysis_op
         .resolution = !metadata.is_count && metadata.resolution_ns > 1 ? metadata.resolution_ns : 1,
         .unit = metadata.is_count ? metadata.unit : NULL,
     };
+    struct tbed_statistics *statistics = NULL;
     enum tbed_status status = TBED_ERR_MEMORY;
     uint64_t nbytes = info.stream_nbytes[MM_STRING_DATA];
     if (foreign.reference_nbytes == 0 || make_runs(&foreign.runs, file, nbytes))
-        status = tbed_stat_run(&source, &options, statistics_ret);
+        status = tbed_stat_run(&source, &options, &statistics);
     free_runs(&foreign.runs);
     if (status == TBED_OK &&
-        !tell_damage(&foreign, &info, tbed_text_budget_refused_count(budget), *statistics_ret)) {
-        tbed_statistics_close(*statistics_ret);
+        !tell_damage(&foreign, &info, tbed_text_budget_refused_count(budget), statistics))
         status = TBED_ERR_MEMORY;
-    }
+    if (status == TBED_OK)
+        *statistics_ret = statistics;
+    else
+        tbed_statistics_close(statistics);
     return status;
 }
 
