@@ -1,0 +1,291 @@
+/*
+ * Memory runs out while a foreign file is imported or a trace is exported: the call says so and leaves nothing behind, or
+ * its result is what it always is.
+ *
+ * The input is a foreign file, or a trace that may have a plan behind its last whole page (fuzz/support/failing.h).
+ *
+ * Mutator: trace
+ * Seeds: fuzz/import/corpus fuzz/rtl_log/corpus
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <dirent.h>
+#include <string.h>
+#include <tracebed/analysis.h>
+#include <tracebed/exchange.h>
+#include <unistd.h>
+
+#include "fuzz/support/destination.h"
+#include "fuzz/support/failing.h"
+#include "fuzz/support/fuzz.h"
+#include "fuzz/support/scratch.h"
+
+#define MAGIC     "tracebed"
+#define RUNS_MAX  300
+#define SUM_START UINT64_C(0xCBF29CE484222325)
+
+/* What is done, and what comes of it when nothing fails. */
+struct work {
+    enum tbed_status (*call)(struct work *work, const char *to, struct tbed_error *error);
+    enum destination destination;
+    bool makes_file;
+    const uint8_t *data;
+    size_t nbytes;
+    int fd;                     /* of a foreign file */
+    struct tbed_reader *reader; /* of a trace */
+    struct tbed_import_report report;
+    enum tbed_status status;
+    uint64_t sum;
+};
+
+/* ---- What comes of it ---- */
+
+static uint64_t add(uint64_t sum, const void *bytes, size_t nbytes)
+{
+    const uint8_t *at = bytes;
+    for (size_t i = 0; i < nbytes; i++)
+        sum = (sum ^ at[i]) * UINT64_C(0x100000001B3);
+    return sum;
+}
+
+static uint64_t add_name(uint64_t sum, struct tbed_reader *reader, uint32_t id)
+{
+    char text[64] = "";
+    size_t nbytes = 0;
+    if (id != TBED_ID_INVALID)
+        tbed_string_resolve(reader, id, text, sizeof text, &nbytes);
+    return add(sum, text, strlen(text));
+}
+
+static uint64_t sum_of_trace(struct tbed_reader *reader)
+{
+    struct tbed_stream_info stream;
+    struct tbed_event event;
+    uint64_t sum = SUM_START;
+    REQUIRE(tbed_reader_verify(reader) == TBED_OK);
+    for (size_t i = 0; tbed_stream_get(reader, i, &stream); i++) {
+        struct tbed_cursor *cursor;
+        REQUIRE(tbed_cursor_open(reader, stream.stream, &cursor) == TBED_OK);
+        while (tbed_cursor_next(cursor, &event) == TBED_OK) {
+            sum = add(sum, &event.tick, sizeof event.tick);
+            sum = add_name(add_name(sum, reader, event.id), reader, event.category);
+        }
+        tbed_cursor_close(cursor);
+    }
+    return sum;
+}
+
+static uint64_t sum_of_file(void)
+{
+    char bytes[4096];
+    uint64_t sum = SUM_START;
+    struct tbed_reader *reader;
+    FILE *in = fopen(destination_path(), "rb");
+    REQUIRE(in != NULL);
+    size_t nbytes = fread(bytes, 1, sizeof bytes, in);
+    bool is_trace = nbytes > strlen(MAGIC) && memcmp(bytes, MAGIC, strlen(MAGIC)) == 0;
+    for (; nbytes > 0; nbytes = fread(bytes, 1, sizeof bytes, in))
+        sum = add(sum, bytes, nbytes);
+    fclose(in);
+    if (!is_trace)
+        return sum;
+    REQUIRE(tbed_reader_open(destination_path(), NULL, &reader, NULL) == TBED_OK);
+    sum = sum_of_trace(reader);
+    tbed_reader_close(reader);
+    return sum;
+}
+
+static uint64_t sum_of_statistics(const struct tbed_statistics *statistics)
+{
+    const struct tbed_span_row *row;
+    uint64_t sum = SUM_START;
+    for (size_t i = 0; (row = tbed_statistics_span(statistics, i)) != NULL; i++) {
+        sum = add(sum, row->name, row->name_nbytes);
+        sum = add(sum, &row->total_ticks, sizeof row->total_ticks);
+    }
+    return sum;
+}
+
+/* ---- Imports ---- */
+
+static enum tbed_status import(struct work *work, const char *to, struct tbed_error *error)
+{
+    struct tbed_import_options options = {.size = sizeof options, .overwrite = true};
+    return tbed_import_fd(work->fd, to, &options, &work->report, error);
+}
+
+static enum tbed_status import_by_path(struct work *work, const char *to, struct tbed_error *error)
+{
+    return tbed_import(scratch_path("from"), to, NULL, &work->report, error);
+}
+
+static enum tbed_status import_open(struct work *work, const char *to, struct tbed_error *error)
+{
+    (void)to;
+    return tbed_import_open_fd(work->fd, &work->reader, &work->report, error);
+}
+
+static enum tbed_status count_in_place(struct work *work, const char *to, struct tbed_error *error)
+{
+    struct tbed_analysis_options options = {.size = sizeof options, .thread_count = 1};
+    struct tbed_statistics *statistics = NULL;
+    struct tbed_statistics_totals totals;
+    (void)to;
+    enum tbed_status status = tbed_statistics_make_foreign_fd(work->fd, &options, &statistics, error);
+    if (status == TBED_OK) {
+        tbed_statistics_totals(statistics, &totals);
+        work->report.damage_count = totals.foreign_damage_count;
+        work->sum = sum_of_statistics(statistics);
+    }
+    tbed_statistics_close(statistics);
+    return status;
+}
+
+/* ---- Exports ---- */
+
+static enum tbed_status export_chrome(struct work *work, const char *to, struct tbed_error *error)
+{
+    struct tbed_reader *readers[] = {work->reader, work->reader};
+    struct tbed_chrome_options options = {
+        .size = sizeof options, .overwrite = true, .collapse_threads = true};
+    return tbed_export_chrome(readers, 2, to, &options, NULL, error);
+}
+
+static enum tbed_status export_profile(struct work *work, const char *to, struct tbed_error *error)
+{
+    struct tbed_profile_export_options options = {.size = sizeof options, .overwrite = true};
+    return tbed_export_profile(work->reader, to, &options, NULL, error);
+}
+
+static enum tbed_status export_rtl_log(struct work *work, const char *to, struct tbed_error *error)
+{
+    struct tbed_rtl_options options = {.size = sizeof options, .overwrite = true};
+    return tbed_export_rtl_log(work->reader, to, &options, NULL, error);
+}
+
+/* ---- With calls that fail ---- */
+
+static void call(struct work *work, bool fails)
+{
+    struct tbed_error error = {.status = TBED_OK};
+    const char *to = destination_make(work->destination);
+    work->sum = 0;
+    if (fails)
+        failing_start();
+    work->status = work->call(work, to, &error);
+    failing_stop();
+    REQUIRE(error.status == work->status);
+    if (destination_check(work->destination, work->makes_file ? work->status : TBED_ERR_ARGUMENT, 0))
+        work->sum = sum_of_file();
+}
+
+/* Where there was no memory for the index of a profile, this counts as damage. */
+static void expect(const struct work *work, const struct work *expected)
+{
+    if (work->status == TBED_OK && work->report.damage_count > expected->report.damage_count)
+        REQUIRE(failing_count() > 0);
+    else
+        REQUIRE(work->status == expected->status && work->sum == expected->sum);
+}
+
+static void import_failing(void *context)
+{
+    const struct work *expected = context;
+    struct work work = *expected;
+    call(&work, true);
+    if (work.status == TBED_OK && work.reader != NULL)
+        work.sum = sum_of_trace(work.reader);
+    if (work.status == TBED_OK || failing_count() == 0)
+        expect(&work, expected);
+    tbed_reader_close(work.reader);
+}
+
+static void check_import(struct work work)
+{
+    static const struct failing_plan each = {.run_count = RUNS_MAX};
+    call(&work, false);
+    if (work.reader != NULL)
+        work.sum = sum_of_trace(work.reader);
+    tbed_reader_close(work.reader);
+    work.reader = NULL;
+    failing_run(&each, import_failing, &work);
+}
+
+static void check_imports(const uint8_t *data, size_t nbytes)
+{
+    struct work work = {.fd = file_of_input(data, nbytes)};
+    scratch_put(scratch_path("from"), data, nbytes);
+    work.call = import_open;
+    check_import(work);
+    work.call = count_in_place;
+    check_import(work);
+    work.makes_file = true;
+    work.call = import_by_path;
+    check_import(work);
+    work.call = import;
+    work.destination = DESTINATION_FILE;
+    check_import(work);
+    close(work.fd);
+}
+
+/* With the same reader and enough memory, the next export is right. */
+static void export_failing(void *context)
+{
+    const struct work *expected = context;
+    struct work work = *expected;
+    work.reader = open_input(work.data, work.nbytes);
+    REQUIRE(work.reader != NULL);
+    call(&work, true);
+    if (work.status == TBED_OK || failing_count() == 0)
+        expect(&work, expected);
+    call(&work, false);
+    expect(&work, expected);
+    tbed_reader_close(work.reader);
+}
+
+static void check_export(const struct failing_plan *plan, struct work work)
+{
+    work.reader = open_input(work.data, work.nbytes);
+    if (work.reader == NULL)
+        return;
+    call(&work, false);
+    tbed_reader_close(work.reader);
+    failing_run(plan, export_failing, &work);
+}
+
+static void check_exports(const uint8_t *data, size_t nbytes)
+{
+    struct failing_plan plan = failing_plan_cut(data, &nbytes);
+    struct work work = {.data = data, .nbytes = nbytes, .makes_file = true};
+    work.call = export_chrome;
+    check_export(&plan, work);
+    work.call = export_profile;
+    work.destination = DESTINATION_FILE;
+    check_export(&plan, work);
+    work.call = export_rtl_log;
+    work.destination = DESTINATION_FREE;
+    check_export(&plan, work);
+}
+
+static size_t count_descriptors(void)
+{
+    size_t count = 0;
+    DIR *entries = opendir("/proc/self/fd");
+    REQUIRE(entries != NULL);
+    while (readdir(entries) != NULL)
+        count++;
+    closedir(entries);
+    return count;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
+{
+    size_t before = count_descriptors();
+    bool is_trace = nbytes >= strlen(MAGIC) && memcmp(data, MAGIC, strlen(MAGIC)) == 0;
+    if (is_trace)
+        check_exports(data, nbytes);
+    else
+        check_imports(data, nbytes);
+    REQUIRE(count_descriptors() == before);
+    return 0;
+}
