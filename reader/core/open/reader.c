@@ -53,26 +53,50 @@ static uint64_t pages_in_file(const struct tbed_reader *reader)
     return reader->map.nbytes / reader->header.page_nbytes;
 }
 
-/* Returns whether the directory is what it was when the file was closed. */
-static bool check_closing(const struct tbed_reader *reader, bool directory_is_intact)
+/* What the last writer stored when it left. */
+struct closing {
+    bool is_shut;
+    uint64_t checksum;
+};
+
+static struct closing closing_load(const struct tbed_reader *reader)
 {
-    const struct tbed_disk_header *header = tbed_reader_header(reader);
-    uint64_t claimed = tbed_word_load(&header->page_count), in_file = pages_in_file(reader);
-    uint64_t stored = tbed_word_load(&header->closing_checksum);
-    bool matches =
-        directory_is_intact &&
-        stored == tbed_closing_checksum(reader->map.bytes, reader->map.bytes, reader->header.page_nbytes,
-                                        claimed < in_file ? claimed : in_file);
-    if (!state_is_shut(reader)) /* a writer has come meanwhile */
-        return true;
-    if (directory_is_intact && !matches)
+    struct closing closing = {.is_shut = state_is_shut(reader)};
+    closing.checksum = tbed_word_load(&tbed_reader_header(reader)->closing_checksum);
+    return closing;
+}
+
+/*
+ * No writer has come since 'before', nor come and gone: all that was loaded in between is of the file as it was shut.
+ * writer/tests/models/live_model_test.c has a model of this.
+ */
+static bool is_still_shut(const struct tbed_reader *reader, const struct closing *before)
+{
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    struct closing now = closing_load(reader);
+    return before->is_shut && now.is_shut && now.checksum == before->checksum;
+}
+
+/*
+ * Sets whether the file is shut, and if it is, checks what the last writer said about it. 'before' was loaded before
+ * anything that is checked here.
+ */
+static void check_closing(struct tbed_reader *reader, const struct closing *before, bool directory_is_intact)
+{
+    uint64_t page_nbytes = reader->header.page_nbytes, in_file = pages_in_file(reader);
+    uint64_t claimed = tbed_word_load(&tbed_reader_header(reader)->page_count);
+    bool matches = before->is_shut && directory_is_intact &&
+                   before->checksum == tbed_closing_checksum(reader->map.bytes, reader->map.bytes,
+                                                             reader->header.page_nbytes,
+                                                             claimed < in_file ? claimed : in_file);
+    reader->shut = is_still_shut(reader, before);
+    reader->believes_entries = !reader->shut || matches;
+    if (reader->shut && directory_is_intact && !matches)
         tbed_damage_tell_file(reader, TBED_ERR_CLOSING_CHECKSUM,
-                              offsetof(struct tbed_disk_header, closing_checksum), stored);
-    if (claimed > UINT64_MAX / reader->header.page_nbytes ||
-        claimed * reader->header.page_nbytes != reader->map.nbytes)
+                              offsetof(struct tbed_disk_header, closing_checksum), before->checksum);
+    if (reader->shut && (claimed > UINT64_MAX / page_nbytes || claimed * page_nbytes != reader->map.nbytes))
         tbed_damage_tell_file(reader, TBED_ERR_FILE_SIZE, offsetof(struct tbed_disk_header, page_count),
                               reader->map.nbytes);
-    return matches;
 }
 
 static bool state_is_known(const struct tbed_reader *reader)
@@ -112,6 +136,7 @@ static enum tbed_status look_at_header(struct tbed_reader *reader, struct tbed_e
 {
     /* If the fields before them are damaged, the shared ones are only believed if the state among them makes sense. */
     reader->has_counters = !reader->has_copy || state_is_known(reader);
+    struct closing closing = closing_load(reader);
     uint64_t page_count = page_count_get(reader);
     enum tbed_status status = tbed_map_refresh(&reader->map, error);
     if (status != TBED_OK)
@@ -119,12 +144,11 @@ static enum tbed_status look_at_header(struct tbed_reader *reader, struct tbed_e
     if (reader->map.nbytes < reader->header.page_nbytes)
         return fail(error, TBED_ERR_READ, 0);
     reader->page_count = page_count;
-    reader->shut = state_is_shut(reader);
+    reader->shut = closing.is_shut;
     check_state(reader);
     if (reader->has_counters)
         check_shared_zeros(reader);
-    bool directory_is_intact = tbed_directory_check(reader, reader->page_count);
-    reader->believes_entries = !reader->shut || check_closing(reader, directory_is_intact);
+    check_closing(reader, &closing, tbed_directory_check(reader, reader->page_count));
     return TBED_OK;
 }
 
