@@ -1,6 +1,6 @@
 /*
- * Sealing any file: it fails, or the trace is then closed, and has every event that it had if it was intact. Of two blocks
- * that claim to be the same, a reader may then choose the other. Sealing again changes no byte.
+ * Sealing any file: it fails, or the trace is then closed and has every event that it had, whatever is damaged in it.
+ * Sealing again changes no byte.
  *
  * Mutator: trace
  * Seeds: spec/golden/valid
@@ -59,8 +59,7 @@ static void compare(const struct bytes *before, const char *path)
     bool was_shut = info.shut; /* then nothing is done */
     tbed_reader_info(sealed, &info);
     REQUIRE(info.shut && (was_shut || info.unsealed_block_count == 0));
-    bool was_intact = tbed_reader_verify(trace) == TBED_OK;
-    for (size_t i = 0; was_intact && tbed_stream_get(trace, i, &stream); i++)
+    for (size_t i = 0; tbed_stream_get(trace, i, &stream); i++)
         compare_stream(trace, sealed, stream.stream);
     tbed_reader_close(sealed);
     tbed_reader_close(trace);

@@ -58,16 +58,24 @@ static enum tbed_status clear_unbegun(const struct sealing *sealing, uint8_t *bl
     return TBED_OK;
 }
 
-/* The mark of a page of a ring may show that a writer had taken it, and was zeroing what had been there. */
-static void clear_taken(const struct sealing *sealing, struct tbed_disk_entry *entry, uint8_t *page)
+/*
+ * The mark of a page of a ring may show that a writer had taken it, and was zeroing what had been there. What is in a page
+ * that was never taken is no killed writer's: no reader of the open trace sees it, and sealing must not show it.
+ */
+static enum tbed_status clear_taken(const struct sealing *sealing, struct tbed_disk_entry *entry,
+                                    uint8_t *page)
 {
     struct tbed_mark mark = tbed_mark_load(entry);
+    if (mark.state == TBED_MARK_NEW &&
+        !(tbed_bytes_are_zero(entry, TBED_ENTRY_NBYTES) && tbed_bytes_are_zero(page, sealing->page_nbytes)))
+        return tbed_fail_at(sealing->error, TBED_ERR_BLOCK_NOT_ZERO, 0, offset_of(sealing, page));
     if (mark.state != TBED_MARK_TAKEN)
-        return;
+        return TBED_OK;
     memset(page, 0, sealing->page_nbytes);
     tbed_entry_clear(entry);
     mark.state = TBED_MARK_RELEASED;
     tbed_word_store(tbed_mark_at(entry), tbed_mark_word(mark));
+    return TBED_OK;
 }
 
 /* ---- Blocks ---- */
@@ -188,14 +196,15 @@ static enum tbed_status seal_page(struct sealing *sealing, uint32_t number)
 {
     uint8_t *page = sealing->map + (uint64_t)number * sealing->page_nbytes;
     struct tbed_disk_entry *entry = tbed_entry_at(sealing->map, sealing->page_nbytes, page);
-    if (number <= sealing->ring_page_count)
-        clear_taken(sealing, entry, page);
+    enum tbed_status status =
+        number <= sealing->ring_page_count ? clear_taken(sealing, entry, page) : TBED_OK;
     struct tbed_block_fields fields = tbed_block_load(page);
     sealing->place.page = number;
     sealing->place.cell = 0;
     sealing->place.nbytes = sealing->page_nbytes;
     sealing->ended_nbytes = entry->state == TBED_ENTRY_ENDED ? tbed_le32_load(entry->used_nbytes) : 0;
-    enum tbed_status status = check_entry(sealing, entry, page, &fields);
+    if (status == TBED_OK)
+        status = check_entry(sealing, entry, page, &fields);
     if (status == TBED_OK)
         status = seal_block(sealing, page);
     if (status == TBED_OK && page[0] == TBED_BLOCK_CELLS)

@@ -361,6 +361,36 @@ static void a_block_that_has_ended_is_complete(void **state)
     }
 }
 
+/* Readers of the open trace do not look into it; once the trace is shut, they would find its block. */
+static void a_block_in_a_page_of_a_ring_that_was_never_taken_is_refused(void **state)
+{
+    struct tbed_writer_options options = {.size = sizeof options,
+                                          .page_nbytes = PAGE_NBYTES,
+                                          .no_helper = true,
+                                          .ring_nbytes = 16 * PAGE_NBYTES};
+    struct tbed_error error;
+    uint64_t page = 1;
+    (void)state;
+    snprintf(path, sizeof path, "%s", test_path("ring.tbed"));
+    struct tbed_writer *writer = test_writer_open(path, &options);
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, "thread");
+    for (int i = 0; i < 200; i++) /* so few that the block is not a cell, and is not sealed */
+        tbed_instant_record(recorder, 1);
+    struct trace left = trace_read();
+    tbed_writer_free(writer);
+    while (left.bytes[page * PAGE_NBYTES] != TBED_BLOCK_EVENTS)
+        page++;
+    struct tbed_disk_block *block = (struct tbed_disk_block *)(void *)(left.bytes + page * PAGE_NBYTES);
+    trace_write(&left, left.nbytes);
+    assert_int_equal(tbed_trace_seal(path, NULL), TBED_OK);
+    memset(left.bytes + tbed_directory_entry_offset(PAGE_NBYTES, page) + 8, 0, 8); /* its mark */
+    block->generation = block->string_page = tbed_le32_make(0);
+    trace_write(&left, left.nbytes);
+    assert_int_equal(tbed_trace_seal(path, &error), TBED_ERR_BLOCK_NOT_ZERO);
+    assert_int_equal(error.offset, page * PAGE_NBYTES);
+    free(left.bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -376,6 +406,7 @@ int main(void)
         cmocka_unit_test(an_event_that_is_gone_does_not_cost_those_behind_it),
         cmocka_unit_test(one_interrupted_record_is_cleared),
         cmocka_unit_test(a_block_that_has_ended_is_complete),
+        cmocka_unit_test(a_block_in_a_page_of_a_ring_that_was_never_taken_is_refused),
     };
     return cmocka_run_group_tests(tests, make_killed, free_killed);
 }
