@@ -342,5 +342,5 @@ enum tbed_status tbed_block_spans_read(struct block_spans *spans, size_t index)
     if (!tbed_open_stack_enter(&spans->stack, block, false))
         return TBED_ERR_MEMORY;
     read_words(&reading);
-    return leave_open(&reading) ? TBED_OK : TBED_ERR_MEMORY;
+    return leave_open(&reading) && !spans->back.is_out_of_memory ? TBED_OK : TBED_ERR_MEMORY;
 }

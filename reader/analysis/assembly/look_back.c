@@ -44,6 +44,7 @@ static bool have_room(struct look_back *back, const struct tbed_block *block)
     if (room <= back->span_room)
         return true;
     struct before_span *spans = realloc(back->spans, room * sizeof *spans);
+    back->is_out_of_memory |= spans == NULL;
     if (spans == NULL)
         return false;
     back->spans = spans;

@@ -297,17 +297,16 @@ static enum tbed_status read_all(struct tbed_stacks *stacks, const struct job *j
 /* ---- Names of streams ---- */
 
 /* The metadata of measureme has these two fields; an import keeps it unchanged. */
-static bool is_profile(const struct tbed_reader *reader)
+static enum tbed_status is_profile(const struct tbed_reader *reader, bool *found_ret)
 {
     char *text = malloc(65536);
     size_t nbytes = 0;
-    bool found = false;
-    if (text != NULL) {
-        tbed_string_resolve(reader, TBED_ID_METADATA, text, 65536, &nbytes);
-        found = strstr(text, "\"process_id\"") != NULL && strstr(text, "\"cmd\"") != NULL;
-    }
+    if (text == NULL)
+        return TBED_ERR_MEMORY;
+    enum tbed_status status = tbed_string_resolve(reader, TBED_ID_METADATA, text, 65536, &nbytes);
+    *found_ret = strstr(text, "\"process_id\"") != NULL && strstr(text, "\"cmd\"") != NULL;
     free(text);
-    return found;
+    return status == TBED_ERR_MEMORY ? status : TBED_OK;
 }
 
 /* Processes are in order of their numbers. */
@@ -402,7 +401,11 @@ static enum tbed_status make(struct tbed_stacks *stacks, struct tbed_reader *rea
 {
     static const char deeper[] = "<deeper>";
     struct tbed_trace_info info;
-    const char *root = options->root == NULL && is_profile(reader) ? "rustc" : options->root;
+    const char *root = options->root;
+    bool found = false;
+    if (root == NULL && is_profile(reader, &found) != TBED_OK)
+        return TBED_ERR_MEMORY;
+    root = found ? "rustc" : root;
     tbed_reader_info(reader, &info);
     struct job job = {
         .reader = reader, .options = options, .labels = &stacks->labels, .resolution = info.resolution_ticks};

@@ -1,0 +1,250 @@
+/*
+ * Memory runs out while a trace is analysed: the analysis says so, or computes what it computes with enough memory. With
+ * three threads, it also names places in code, which may then have no names and rows of their own.
+ *
+ * Behind the last whole page of the trace is the plan, see fuzz/support/failing.h.
+ *
+ * Mutator: trace
+ * Seeds: spec/golden/valid
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <string.h>
+#include <tracebed/analysis.h>
+#include <tracebed/compare.h>
+
+#include "fuzz/support/failing.h"
+#include "fuzz/support/fuzz.h"
+
+#define NO_MEMORY UINT64_MAX
+
+typedef uint64_t analyse(struct tbed_reader *reader, unsigned thread_count);
+
+static bool has_own_names;
+
+static uint64_t mix(uint64_t seen, uint64_t value)
+{
+    seen = (seen ^ value) * 0x9E3779B97F4A7C15u;
+    return seen ^ seen >> 32;
+}
+
+static uint64_t mix_text(uint64_t seen, const char *text)
+{
+    for (; *text != '\0'; text++)
+        seen = mix(seen, (uint8_t)*text);
+    return seen;
+}
+
+/* ---- Analyses ---- */
+
+static uint64_t mix_span(uint64_t seen, const struct tbed_span_row *row)
+{
+    seen = mix(mix_text(seen, row->name), row->count);
+    seen = mix(mix(seen, row->self_ticks), row->p90_ticks);
+    return mix(mix(seen, row->open_count), row->cache_hits);
+}
+
+static uint64_t mix_statistics(const struct tbed_statistics *statistics)
+{
+    struct tbed_statistics_totals totals;
+    uint64_t seen = 0;
+    tbed_statistics_totals(statistics, &totals);
+    seen = mix(mix(seen, totals.span_count), totals.bad_block_count);
+    if (!has_own_names)
+        return seen;
+    for (size_t i = 0; tbed_statistics_span(statistics, i) != NULL; i++)
+        seen = mix_span(seen, tbed_statistics_span(statistics, i));
+    for (size_t i = 0; tbed_statistics_async(statistics, i) != NULL; i++)
+        seen = mix_span(seen, tbed_statistics_async(statistics, i));
+    for (size_t i = 0; tbed_statistics_counter(statistics, i) != NULL; i++)
+        seen = mix(seen, tbed_statistics_counter(statistics, i)->count);
+    for (size_t i = 0; tbed_statistics_message(statistics, i) != NULL; i++)
+        seen = mix_text(seen, tbed_statistics_message(statistics, i)->name);
+    for (size_t i = 0; tbed_statistics_artifact(statistics, i) != NULL; i++)
+        seen = mix(seen, tbed_statistics_artifact(statistics, i)->value);
+    return seen;
+}
+
+static size_t own_name(void *context, uint32_t id, char *buffer, size_t buffer_nbytes)
+{
+    (void)context;
+    return (size_t)snprintf(buffer, buffer_nbytes, "place %u", id);
+}
+
+static size_t group(void *context, char *name, size_t nbytes, size_t room)
+{
+    (void)context;
+    return nbytes > 0 ? nbytes - 1 : (size_t)snprintf(name, room, "empty");
+}
+
+static uint64_t use_statistics(struct tbed_reader *reader, unsigned thread_count)
+{
+    struct tbed_analysis_options options = {.size = sizeof options,
+                                            .thread_count = thread_count,
+                                            .name = has_own_names ? own_name : NULL,
+                                            .group = has_own_names ? NULL : group};
+    struct tbed_statistics *statistics;
+    enum tbed_status status = tbed_statistics_make(reader, &options, &statistics);
+    REQUIRE(status == TBED_OK || status == TBED_ERR_MEMORY);
+    if (status != TBED_OK)
+        return NO_MEMORY;
+    uint64_t seen = mix_statistics(statistics);
+    tbed_statistics_close(statistics);
+    return seen;
+}
+
+static uint64_t use_stacks(struct tbed_reader *reader, unsigned thread_count)
+{
+    struct tbed_stacks_options options = {.size = sizeof options,
+                                          .thread_count = thread_count,
+                                          .per_thread = thread_count > 1,
+                                          .root = thread_count > 1 ? "root" : NULL,
+                                          .name = has_own_names ? own_name : NULL};
+    struct tbed_stacks_totals totals;
+    const struct tbed_stack_row *row;
+    struct tbed_stacks *stacks;
+    uint64_t seen = 0;
+    enum tbed_status status = tbed_stacks_make(reader, &options, &stacks);
+    REQUIRE(status == TBED_OK || status == TBED_ERR_MEMORY);
+    if (status != TBED_OK)
+        return NO_MEMORY;
+    tbed_stacks_totals(stacks, &totals);
+    seen = mix(mix(totals.span_count, totals.unknown_count), totals.overlap_count);
+    for (size_t i = 0; has_own_names && (row = tbed_stacks_row(stacks, i)) != NULL; i++)
+        seen = mix(mix(mix_text(seen, row->label), row->count), row->self_ticks);
+    tbed_stacks_close(stacks);
+    return seen;
+}
+
+static uint64_t use_allocations(struct tbed_reader *reader, unsigned thread_count)
+{
+    struct tbed_analysis_options options = {.size = sizeof options,
+                                            .thread_count = thread_count,
+                                            .moment_count = thread_count - 1,
+                                            .name = has_own_names ? own_name : NULL};
+    struct tbed_allocation_sums sums;
+    struct tbed_allocations *allocations;
+    uint64_t seen = 0;
+    enum tbed_status status = tbed_allocations_make(reader, &options, &allocations);
+    REQUIRE(status == TBED_OK || status == TBED_ERR_MEMORY);
+    if (status != TBED_OK)
+        return NO_MEMORY;
+    tbed_allocations_totals(allocations, &sums);
+    seen = mix(mix(sums.count, sums.freed_count), sums.peak_nbytes);
+    for (size_t i = 0; tbed_allocations_process(allocations, i) != NULL; i++)
+        seen = mix(seen, tbed_allocations_process(allocations, i)->inherited_free_count);
+    for (size_t i = 0; has_own_names && tbed_allocations_site(allocations, i) != NULL; i++)
+        seen = mix_text(seen, tbed_allocations_site(allocations, i)->name);
+    tbed_allocations_close(allocations);
+    return seen;
+}
+
+static uint64_t use_assembler(struct tbed_reader *reader, unsigned thread_count)
+{
+    struct tbed_assembler *assembler;
+    struct tbed_step step;
+    uint64_t seen = 0;
+    enum tbed_status status;
+    if (thread_count > 1)
+        return 0;
+    if (tbed_assembler_open(reader, NULL, 0, &assembler) != TBED_OK)
+        return NO_MEMORY;
+    while ((status = tbed_assembler_next(assembler, &step)) == TBED_OK)
+        seen =
+            mix(mix(seen, (uint64_t)step.kind), step.span != NULL ? step.span->begin_tick : step.event->tick);
+    REQUIRE(status == TBED_END || status == TBED_ERR_MEMORY);
+    tbed_assembler_close(assembler);
+    return status == TBED_END ? seen : NO_MEMORY;
+}
+
+/* ---- Comparisons: of the same run, several times ---- */
+
+enum { RUNS = 10 };
+
+static uint64_t mix_comparison(const struct tbed_comparison *comparison)
+{
+    struct tbed_comparison_row row;
+    uint64_t seen = tbed_comparison_run_count(comparison);
+    for (size_t i = 0; tbed_comparison_row(comparison, i, &row); i++) {
+        seen = mix(mix_text(seen, row.label), row.run_count);
+        seen = mix(seen, tbed_comparison_figures(comparison, i, RUNS - 1).of[TBED_FIGURE_SELF]);
+    }
+    for (size_t i = 0; tbed_comparison_artifact(comparison, i, &row); i++)
+        seen = mix(mix_text(seen, row.label), tbed_comparison_size(comparison, i, 0));
+    return seen;
+}
+
+/* A run that could not be added leaves everything as it was. */
+static uint64_t use_comparison(struct tbed_reader *reader, unsigned thread_count)
+{
+    struct tbed_analysis_options options = {.size = sizeof options, .thread_count = 1, .name = own_name};
+    struct tbed_statistics *statistics;
+    struct tbed_comparison *comparison;
+    if (thread_count > 1 || tbed_statistics_make(reader, &options, &statistics) != TBED_OK)
+        return NO_MEMORY;
+    uint64_t seen = NO_MEMORY;
+    if (tbed_comparison_open(&comparison) == TBED_OK) {
+        enum tbed_status status = TBED_OK;
+        size_t run = 0;
+        while (run < RUNS && (status = tbed_comparison_add(comparison, statistics, reader)) == TBED_OK)
+            run++;
+        REQUIRE(tbed_comparison_run_count(comparison) == run);
+        seen = mix_comparison(comparison);
+        seen = run == RUNS ? seen : NO_MEMORY;
+        tbed_comparison_close(comparison);
+    }
+    tbed_statistics_close(statistics);
+    return seen;
+}
+
+/* ---- The plan ---- */
+
+struct use {
+    const uint8_t *data;
+    size_t nbytes;
+    analyse *analyse;
+    unsigned thread_count;
+    uint64_t expected;
+};
+
+/* A cursor skips a block of a flight recorder that it cannot copy, as if it had been overwritten. */
+static bool may_skip(struct tbed_reader *reader)
+{
+    struct tbed_trace_info info;
+    tbed_reader_info(reader, &info);
+    return info.ring_page_count != 0;
+}
+
+static void analyse_once(void *context)
+{
+    const struct use *use = context;
+    struct tbed_reader *reader = open_input(use->data, use->nbytes);
+    REQUIRE(reader != NULL);
+    failing_start();
+    uint64_t seen = use->analyse(reader, use->thread_count);
+    failing_stop();
+    REQUIRE(seen == use->expected || (failing_count() > 0 && (seen == NO_MEMORY || may_skip(reader))));
+    REQUIRE(use->analyse(reader, use->thread_count) == use->expected);
+    tbed_reader_close(reader);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
+{
+    static analyse *const analyses[] = {use_statistics, use_stacks, use_allocations, use_assembler,
+                                        use_comparison};
+    struct failing_plan plan = failing_plan_cut(data, &nbytes);
+    struct tbed_reader *reader = open_input(data, nbytes);
+    if (reader == NULL)
+        return 0;
+    tbed_reader_close(reader);
+    for (size_t i = 0; i < 2 * sizeof analyses / sizeof analyses[0]; i++) {
+        struct use use = {
+            .data = data, .nbytes = nbytes, .analyse = analyses[i / 2], .thread_count = i % 2 == 0 ? 1 : 3};
+        has_own_names = use.thread_count == 1;
+        reader = open_input(data, nbytes);
+        use.expected = use.analyse(reader, use.thread_count);
+        tbed_reader_close(reader);
+        failing_run(&plan, analyse_once, &use);
+    }
+    return 0;
+}
