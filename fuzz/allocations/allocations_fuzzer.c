@@ -1,5 +1,8 @@
 /*
- * The allocations of any trace: every block is live or has ended, and processes, sites and totals agree.
+ * The allocations of any trace: every block is live or has ended, processes, sites and totals agree, and one thread
+ * computes the same as three.
+ *
+ * Behind the last whole page is a byte of options.
  *
  * Mutator: trace
  * Seeds: spec/golden/valid
@@ -9,6 +12,7 @@
 #include <string.h>
 #include <tracebed/analysis.h>
 
+#include "fuzz/support/choices.h"
 #include "fuzz/support/fuzz.h"
 
 static void check_sums(const struct tbed_allocation_sums *sums)
@@ -67,22 +71,76 @@ static void check_moments(const struct tbed_allocations *allocations, uint64_t c
     REQUIRE(moments == 0 || sum == count);
 }
 
+static void compare_threads(const struct tbed_allocations *one, const struct tbed_allocations *three)
+{
+    for (size_t i = 0; tbed_allocations_process(one, i) != NULL; i++) {
+        const struct tbed_allocation_process *a = tbed_allocations_process(one, i),
+                                             *b = tbed_allocations_process(three, i);
+        REQUIRE(b != NULL && a->process == b->process && a->peak_tick == b->peak_tick);
+        REQUIRE(memcmp(&a->sums, &b->sums, sizeof a->sums) == 0);
+        REQUIRE(a->inherited_free_count == b->inherited_free_count);
+        REQUIRE(a->unknown_free_count == b->unknown_free_count && a->null_free_count == b->null_free_count);
+    }
+    for (size_t i = 0; tbed_allocations_site(one, i) != NULL; i++) {
+        const struct tbed_allocation_site *a = tbed_allocations_site(one, i),
+                                          *b = tbed_allocations_site(three, i);
+        REQUIRE(b != NULL && strcmp(a->name, b->name) == 0 && a->id == b->id);
+        REQUIRE(memcmp(&a->sums, &b->sums, sizeof a->sums) == 0);
+    }
+    for (size_t i = 0; tbed_allocations_moment(one, i) != NULL; i++)
+        REQUIRE(memcmp(tbed_allocations_moment(one, i), tbed_allocations_moment(three, i),
+                       sizeof(struct tbed_allocation_moment)) == 0);
+}
+
+/* ---- Options ---- */
+
+enum { MOMENTS = 15, OWN_NAMES = 16, LONG_NAMES = 32, PREPARED = 64 };
+
+/* A name that depends on the id only. A long one does not fit into the first buffer, and then gets longer still. */
+static size_t own_name(void *context, uint32_t id, char *buffer, size_t buffer_nbytes)
+{
+    static const char letters[] = "abcd";
+    size_t nbytes = *(const unsigned *)context & LONG_NAMES ? 65536 + (buffer_nbytes > 65536) : 1;
+    for (size_t i = 0; i < nbytes && i + 1 < buffer_nbytes; i++)
+        buffer[i] = letters[id % 4];
+    buffer[nbytes < buffer_nbytes ? nbytes : buffer_nbytes - 1] = '\0';
+    return nbytes;
+}
+
+static void prepare(void *context, const uint32_t *ids, size_t count)
+{
+    REQUIRE(context != NULL && ids != NULL && count > 0);
+}
+
+static struct tbed_allocations *make(struct tbed_reader *reader, unsigned choices, unsigned thread_count)
+{
+    struct tbed_analysis_options options = {.size = sizeof options,
+                                            .thread_count = thread_count,
+                                            .moment_count = choices & MOMENTS,
+                                            .name = choices & OWN_NAMES ? own_name : NULL,
+                                            .name_context = &choices,
+                                            .prepare = choices & PREPARED ? prepare : NULL};
+    struct tbed_allocations *allocations;
+    REQUIRE(tbed_allocations_make(reader, &options, &allocations) == TBED_OK);
+    return allocations;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
-    struct tbed_analysis_options options = {
-        .size = sizeof options, .thread_count = 1 + nbytes / 8 % 2, .moment_count = nbytes % 16};
-    struct tbed_allocations *allocations;
     struct tbed_allocation_sums totals;
     struct tbed_reader *reader = open_input(data, nbytes);
     if (reader == NULL)
         return 0;
-    REQUIRE(tbed_allocations_make(reader, &options, &allocations) == TBED_OK);
-    tbed_allocations_totals(allocations, &totals);
-    struct tbed_allocation_sums processes = add_processes(allocations), sites = add_sites(allocations);
+    unsigned choices = choice_at(data, nbytes, 0);
+    struct tbed_allocations *one = make(reader, choices, 1), *three = make(reader, choices, 3);
+    tbed_allocations_totals(one, &totals);
+    struct tbed_allocation_sums processes = add_processes(one), sites = add_sites(one);
     REQUIRE(memcmp(&totals, &processes, sizeof totals) == 0);
     REQUIRE(memcmp(&totals, &sites, sizeof totals) == 0);
-    check_moments(allocations, totals.count);
-    tbed_allocations_close(allocations);
+    check_moments(one, totals.count);
+    compare_threads(one, three);
+    tbed_allocations_close(three);
+    tbed_allocations_close(one);
     tbed_reader_close(reader);
     return 0;
 }

@@ -1,63 +1,196 @@
 /*
- * Computes time by stack, and Chrome trace events, from a trace whose checksums are not verified. Whatever the trace
- * contains, the parts of a stack must add up to its total.
+ * Time by stack of any trace. The parts of a stack add up to its total, one thread computes the same as three, and the
+ * stacks of a label have its time in the statistics.
+ *
+ * Behind the last whole page is a byte of options, and the number of a stream.
  *
  * Mutator: trace
  * Seeds: spec/golden/valid spec/golden/invalid
  *
  * SPDX-License-Identifier: MIT
  */
+#include <string.h>
+#include <tracebed/analysis.h>
+
+#include "fuzz/support/choices.h"
 #include "fuzz/support/fuzz.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <tracebed/analysis.h>
-#include <tracebed/exchange.h>
-
 #define LABEL_NBYTES_MAX 65535u
+#define NAME_NBYTES_MAX  4096u /* names of places in code are cut off */
 
-static void check_rows(const struct tbed_stacks *stacks)
+enum { PER_THREAD = 1, ONE_STREAM = 2, OWN_ROOT = 4, OWN_NAMES = 8, PREPARED = 16 };
+
+static struct tbed_stacks_options options;
+static uint32_t stream;
+
+/* ---- Options ---- */
+
+static size_t own_name(void *context, uint32_t id, char *buffer, size_t buffer_nbytes)
+{
+    REQUIRE(context == &options);
+    return (size_t)snprintf(buffer, buffer_nbytes, "place %u", id % 4);
+}
+
+static void prepare(void *context, const uint32_t *ids, size_t count)
+{
+    REQUIRE(context == &options && ids != NULL && count > 0);
+}
+
+static void choose(unsigned choices, unsigned number)
+{
+    stream = number;
+    options = (struct tbed_stacks_options){.size = sizeof options, .per_thread = choices & PER_THREAD};
+    if (choices & ONE_STREAM) {
+        options.streams = &stream;
+        options.stream_count = 1;
+    }
+    if (choices & OWN_ROOT)
+        options.root = "own root";
+    if (choices & OWN_NAMES)
+        options.name = own_name;
+    if (choices & PREPARED)
+        options.prepare = prepare;
+    options.name_context = &options;
+}
+
+/* ---- Rows ---- */
+
+static void check_row(const struct tbed_stacks *stacks, size_t index, const struct tbed_stack_row *row)
+{
+    const struct tbed_stack_row *parent = row->parent < index ? tbed_stacks_row(stacks, row->parent) : NULL;
+    if (row->depth == 0)
+        REQUIRE(row->parent == SIZE_MAX);
+    else
+        REQUIRE(parent != NULL && parent->depth + 1 == row->depth && row->total_ticks <= parent->total_ticks);
+    REQUIRE(row->self_ticks <= row->total_ticks && row->open_count <= row->count);
+    REQUIRE(row->label_nbytes <= LABEL_NBYTES_MAX && row->label[row->label_nbytes] == 0);
+}
+
+/* True if no sum is too large. */
+static bool check_rows(const struct tbed_stacks *stacks)
 {
     const struct tbed_stack_row *row;
-    uint64_t self = 0, roots = 0;
+    uint64_t self = 0, roots = 0, spans = 0;
     bool too_large = false;
     for (size_t i = 0; (row = tbed_stacks_row(stacks, i)) != NULL; i++) {
-        const struct tbed_stack_row *parent = row->parent < i ? tbed_stacks_row(stacks, row->parent) : NULL;
-        bool fits =
-            row->depth == 0 ? row->parent == SIZE_MAX : parent != NULL && parent->depth + 1 == row->depth;
-        if (!fits || row->self_ticks > row->total_ticks ||
-            (parent != NULL && row->total_ticks > parent->total_ticks) ||
-            row->label_nbytes > LABEL_NBYTES_MAX)
-            abort();
+        check_row(stacks, i, row);
         too_large |= __builtin_add_overflow(self, row->self_ticks, &self);
         too_large |= row->depth == 0 && __builtin_add_overflow(roots, row->total_ticks, &roots);
-        too_large |= row->total_ticks == UINT64_MAX;
+        too_large |= __builtin_add_overflow(spans, row->span_ticks, &spans);
+        too_large |= row->total_ticks == UINT64_MAX || row->span_ticks > INT64_MAX;
     }
-    if (!too_large && self != roots)
-        abort();
+    REQUIRE(too_large || self == roots);
+    return !too_large;
+}
+
+static void compare_threads(const struct tbed_stacks *one, const struct tbed_stacks *three)
+{
+    struct tbed_stacks_totals totals, others;
+    const struct tbed_stack_row *row, *other;
+    tbed_stacks_totals(one, &totals);
+    tbed_stacks_totals(three, &others);
+    REQUIRE(memcmp(&totals, &others, sizeof totals) == 0);
+    for (size_t i = 0; (row = tbed_stacks_row(one, i)) != NULL; i++) {
+        other = tbed_stacks_row(three, i);
+        REQUIRE(other != NULL && strcmp(row->label, other->label) == 0 && row->parent == other->parent);
+        REQUIRE(row->count == other->count && row->self_ticks == other->self_ticks && row->id == other->id);
+    }
+}
+
+/* ---- Labels, in stacks and in statistics ---- */
+
+struct label {
+    uint64_t count, ticks, signed_self;
+};
+
+/* The index of the statistics' row; rows are sorted. SIZE_MAX: there is none. */
+static size_t find_span(const struct tbed_statistics *statistics, size_t count, const char *label)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(tbed_statistics_span(statistics, middle)->name, label);
+        if (order == 0)
+            return middle;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return SIZE_MAX;
+}
+
+static void compare_labels(const struct tbed_statistics *statistics, const struct tbed_stacks *stacks)
+{
+    const struct tbed_stack_row *row;
+    size_t count = 0;
+    while (tbed_statistics_span(statistics, count) != NULL)
+        count++;
+    struct label *labels = calloc(count + 1, sizeof *labels);
+    REQUIRE(labels != NULL);
+    for (size_t i = 0; (row = tbed_stacks_row(stacks, i)) != NULL; i++) {
+        if (row->depth <= options.per_thread)
+            continue;
+        size_t index = find_span(statistics, count, row->label);
+        REQUIRE(index != SIZE_MAX || row->label_nbytes == NAME_NBYTES_MAX - 1);
+        struct label *label = &labels[index != SIZE_MAX ? index : count];
+        label->count += row->count;
+        label->ticks += row->span_ticks;
+        label->signed_self += (uint64_t)row->signed_self_ticks;
+    }
+    for (size_t i = 0; i < count && labels[count].count == 0; i++) {
+        const struct tbed_span_row *span = tbed_statistics_span(statistics, i);
+        REQUIRE(labels[i].count == span->count && labels[i].ticks == span->total_ticks);
+        REQUIRE(span->self_ticks == (labels[i].signed_self > INT64_MAX ? 0 : labels[i].signed_self));
+    }
+    free(labels);
+}
+
+static void compare_statistics(struct tbed_reader *reader, const struct tbed_stacks *stacks)
+{
+    struct tbed_analysis_options other = {.size = sizeof other,
+                                          .thread_count = 1,
+                                          .name = options.name,
+                                          .name_context = &options,
+                                          .skip_percentiles = true};
+    struct tbed_stacks_totals totals;
+    struct tbed_statistics_totals statistics_totals;
+    struct tbed_statistics *statistics;
+    tbed_stacks_totals(stacks, &totals);
+    REQUIRE(tbed_statistics_make(reader, &other, &statistics) == TBED_OK);
+    tbed_statistics_totals(statistics, &statistics_totals);
+    REQUIRE(totals.span_count == statistics_totals.span_count);
+    REQUIRE(totals.unknown_count == statistics_totals.unknown_begin_count);
+    REQUIRE(totals.inverted_count == statistics_totals.inverted_count);
+    REQUIRE(totals.open_count == statistics_totals.open_span_count);
+    if (totals.deep_count == 0)
+        compare_labels(statistics, stacks);
+    tbed_statistics_close(statistics);
+}
+
+/* ---- Stacks ---- */
+
+static struct tbed_stacks *make(struct tbed_reader *reader, unsigned thread_count)
+{
+    struct tbed_stacks *stacks;
+    options.thread_count = thread_count;
+    REQUIRE(tbed_stacks_make(reader, &options, &stacks) == TBED_OK);
+    return stacks;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
-    struct tbed_reader_options options = {.size = sizeof options, .skip_hashes = true};
-    struct tbed_stacks_options stacks_options = {
-        .size = sizeof stacks_options, .thread_count = 1, .per_thread = nbytes % 2 != 0};
-    struct tbed_chrome_options chrome_options = {
-        .size = sizeof chrome_options, .absolute = nbytes % 4 == 0, .collapse_threads = nbytes % 8 == 0};
-    struct tbed_reader *reader = NULL;
-    struct tbed_stacks *stacks = NULL;
-    struct tbed_error error;
-    uint8_t *bytes = guarded_copy(data, nbytes);
-    if (bytes == NULL || tbed_reader_open_memory(bytes, nbytes, &options, &reader, &error) != TBED_OK)
+    struct tbed_reader *reader = open_input(data, nbytes);
+    if (reader == NULL)
         return 0;
-    if (tbed_stacks_make(reader, &stacks_options, &stacks) == TBED_OK)
-        check_rows(stacks);
-    tbed_stacks_close(stacks);
-    FILE *nowhere = fopen("/dev/null", "w");
-    if (nowhere != NULL) {
-        tbed_export_chrome_stream(&reader, 1, nowhere, &chrome_options, NULL, NULL);
-        fclose(nowhere);
-    }
+    choose(choice_at(data, nbytes, 0), choice_at(data, nbytes, 1));
+    struct tbed_stacks *one = make(reader, 1), *three = make(reader, 3);
+    bool fits = check_rows(one);
+    compare_threads(one, three);
+    if (fits && options.streams == NULL)
+        compare_statistics(reader, one);
+    tbed_stacks_close(three);
+    tbed_stacks_close(one);
     tbed_reader_close(reader);
     return 0;
 }

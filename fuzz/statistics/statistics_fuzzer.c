@@ -1,6 +1,8 @@
 /*
- * The statistics of any trace: figures of a row are consistent with each other, rows are sorted, and one thread counts
- * the same as two.
+ * The statistics of any trace: figures of a row are consistent with each other, rows are sorted, one thread counts the
+ * same as three, and the assembler has the same spans.
+ *
+ * Behind the last whole page is a byte of options.
  *
  * Mutator: trace
  * Seeds: spec/golden/valid
@@ -9,8 +11,12 @@
  */
 #include <string.h>
 #include <tracebed/analysis.h>
+#include <tracebed/compare.h>
 
+#include "fuzz/support/choices.h"
 #include "fuzz/support/fuzz.h"
+
+static struct tbed_analysis_options options;
 
 struct sums {
     uint64_t spans, open, unknown;
@@ -23,15 +29,24 @@ static int compare_names(const struct tbed_span_row *a, const struct tbed_span_r
     return order != 0 ? order : (a->name_nbytes > b->name_nbytes) - (a->name_nbytes < b->name_nbytes);
 }
 
-static void check_row(const struct tbed_span_row *row)
+/* Without percentiles, these are 0. */
+static void check_percentiles(const struct tbed_span_row *row)
 {
     const uint64_t rising[] = {row->min_ticks, row->p50_ticks,  row->p90_ticks,
                                row->p99_ticks, row->p999_ticks, row->max_ticks};
+    if (options.skip_percentiles)
+        REQUIRE((row->p50_ticks | row->p90_ticks | row->p99_ticks | row->p999_ticks) == 0);
+    else
+        for (size_t i = 1; i < sizeof rising / sizeof rising[0]; i++)
+            REQUIRE(rising[i - 1] <= rising[i]);
+}
+
+static void check_row(const struct tbed_span_row *row)
+{
     REQUIRE(row->name[row->name_nbytes] == 0);
     REQUIRE(row->open_count <= row->count && row->invocation_count <= row->count);
     REQUIRE(row->count > 0 || row->total_ticks == 0);
-    for (size_t i = 1; i < sizeof rising / sizeof rising[0]; i++)
-        REQUIRE(rising[i - 1] <= rising[i]);
+    check_percentiles(row);
     unsigned __int128 most = (unsigned __int128)row->count * row->max_ticks;
     if (most <= UINT64_MAX) /* otherwise the sums wrap */
         REQUIRE(row->total_ticks <= most && row->max_ticks <= row->total_ticks &&
@@ -71,29 +86,133 @@ static void check_others(const struct tbed_statistics *statistics,
     REQUIRE(instants == totals->instant_count && messages == totals->message_count);
     for (size_t i = 0; tbed_statistics_async(statistics, i) != NULL; i++)
         check_row(tbed_statistics_async(statistics, i));
+    for (size_t i = 0; tbed_statistics_artifact(statistics, i) != NULL; i++)
+        REQUIRE(tbed_statistics_artifact(statistics, i)->count > 0);
     for (size_t i = 0; tbed_statistics_counter(statistics, i) != NULL; i++)
         REQUIRE(tbed_statistics_counter(statistics, i)->count > 0);
 }
 
+/* ---- Options ---- */
+
+enum { SKIP_PERCENTILES = 1, OWN_NAMES = 2, LONG_NAMES = 4, GROUPS = 8, SEPARATORS = 16 };
+
+static unsigned choices;
+
+/* A name that depends on the id only; a long one does not fit into the first buffer. */
+static size_t own_name(void *context, uint32_t id, char *buffer, size_t buffer_nbytes)
+{
+    char text[1000];
+    REQUIRE(context == &choices);
+    int nbytes = snprintf(text, sizeof text, "place%c%*u", choices & SEPARATORS ? 0x1E : ' ',
+                          choices & LONG_NAMES ? 900 : 1, id % 4);
+    return (size_t)snprintf(buffer, buffer_nbytes, "%.*s", nbytes, text);
+}
+
+static void prepare(void *context, const uint32_t *ids, size_t count)
+{
+    REQUIRE(context == &choices && ids != NULL && count > 0);
+}
+
+/* The group is the first letter, or a longer name. */
+static size_t group(void *context, char *name, size_t nbytes, size_t room)
+{
+    REQUIRE(context == &options && nbytes < room);
+    if (choices & LONG_NAMES)
+        return (size_t)snprintf(name, room, "group of %c", nbytes > 0 ? name[0] : '-');
+    name[nbytes > 0] = '\0';
+    return nbytes > 0;
+}
+
+static void choose(unsigned byte)
+{
+    choices = byte;
+    options = (struct tbed_analysis_options){.size = sizeof options,
+                                             .skip_percentiles = (byte & SKIP_PERCENTILES) != 0};
+    if (byte & OWN_NAMES) {
+        options.name = own_name;
+        options.name_context = &choices;
+        options.prepare = byte & GROUPS ? NULL : prepare;
+    }
+    if (byte & GROUPS) {
+        options.group = group;
+        options.group_context = &options;
+    }
+}
+
+/* ---- The same in another way ---- */
+
 static struct tbed_statistics *make(struct tbed_reader *reader, unsigned thread_count)
 {
-    struct tbed_analysis_options options = {.size = sizeof options, .thread_count = thread_count};
     struct tbed_statistics *statistics;
+    options.thread_count = thread_count;
     REQUIRE(tbed_statistics_make(reader, &options, &statistics) == TBED_OK);
     return statistics;
 }
 
-/* Every row, field by field: the rows have padding. */
-static void compare_threads(const struct tbed_statistics *one, const struct tbed_statistics *two)
+/* Field by field: the rows have padding. */
+static void compare_rows(const struct tbed_span_row *row, const struct tbed_span_row *other)
 {
-    const struct tbed_span_row *row, *other;
-    for (size_t i = 0; (row = tbed_statistics_span(one, i)) != NULL; i++) {
-        other = tbed_statistics_span(two, i);
-        REQUIRE(other != NULL && compare_names(row, other) == 0 && row->count == other->count);
-        REQUIRE(row->total_ticks == other->total_ticks && row->self_ticks == other->self_ticks);
-        REQUIRE(row->p50_ticks == other->p50_ticks && row->p999_ticks == other->p999_ticks);
-        REQUIRE(row->cache_hits == other->cache_hits && row->cache_misses == other->cache_misses);
+    REQUIRE(other != NULL && compare_names(row, other) == 0 && row->count == other->count);
+    REQUIRE(row->id == other->id);
+    REQUIRE(row->unknown_count == other->unknown_count && row->open_count == other->open_count);
+    REQUIRE(row->total_ticks == other->total_ticks && row->self_ticks == other->self_ticks);
+    REQUIRE(row->p50_ticks == other->p50_ticks && row->p999_ticks == other->p999_ticks);
+    REQUIRE(row->cache_hits == other->cache_hits && row->cache_misses == other->cache_misses);
+    REQUIRE(row->load_ticks == other->load_ticks && row->hashing_ticks == other->hashing_ticks);
+}
+
+static void compare_threads(const struct tbed_statistics *one, const struct tbed_statistics *three)
+{
+    for (size_t i = 0; tbed_statistics_span(one, i) != NULL; i++)
+        compare_rows(tbed_statistics_span(one, i), tbed_statistics_span(three, i));
+    for (size_t i = 0; tbed_statistics_async(one, i) != NULL; i++)
+        compare_rows(tbed_statistics_async(one, i), tbed_statistics_async(three, i));
+    for (size_t i = 0; tbed_statistics_counter(one, i) != NULL; i++) {
+        const struct tbed_counter_row *a = tbed_statistics_counter(one, i),
+                                      *b = tbed_statistics_counter(three, i);
+        REQUIRE(b != NULL && a->count == b->count && memcmp(&a->last, &b->last, sizeof a->last) == 0);
     }
+    for (size_t i = 0; tbed_statistics_message(one, i) != NULL; i++)
+        REQUIRE(tbed_statistics_message(three, i) != NULL &&
+                tbed_statistics_message(one, i)->count == tbed_statistics_message(three, i)->count);
+}
+
+static void compare_assembler(struct tbed_reader *reader, const struct tbed_statistics_totals *totals)
+{
+    struct tbed_assembler *assembler;
+    struct tbed_step step;
+    uint64_t counts[TBED_STEP_EVENT + 1] = {0};
+    REQUIRE(tbed_assembler_open(reader, NULL, 0, &assembler) == TBED_OK);
+    enum tbed_status status;
+    while ((status = tbed_assembler_next(assembler, &step)) == TBED_OK)
+        counts[step.kind]++;
+    REQUIRE(status == TBED_END && tbed_assembler_next(assembler, &step) == TBED_END);
+    tbed_assembler_close(assembler);
+    REQUIRE(counts[TBED_STEP_END] + counts[TBED_STEP_OPEN] == totals->span_count);
+    REQUIRE(counts[TBED_STEP_UNKNOWN] == totals->unknown_begin_count);
+}
+
+/* A run has the figures of its rows, and a comparison with something else is refused. */
+static void compare_runs(struct tbed_reader *reader, const struct tbed_statistics *statistics)
+{
+    struct tbed_comparison *comparison;
+    struct tbed_comparison_row row;
+    REQUIRE(tbed_comparison_open(&comparison) == TBED_OK);
+    REQUIRE(tbed_comparison_add(comparison, statistics, reader) == TBED_OK);
+    REQUIRE(tbed_comparison_add(comparison, statistics, NULL) == TBED_OK);
+    for (size_t i = 0; tbed_statistics_span(statistics, i) != NULL; i++) {
+        const struct tbed_span_row *span = tbed_statistics_span(statistics, i);
+        struct tbed_figures figures = tbed_comparison_figures(comparison, i, 1);
+        REQUIRE(tbed_comparison_row(comparison, i, &row) && row.run_count == 2);
+        REQUIRE(row.label_nbytes == span->name_nbytes && strcmp(row.label, span->name) == 0);
+        REQUIRE(figures.of[TBED_FIGURE_SELF] == span->self_ticks && figures.present);
+        REQUIRE(tbed_comparison_figures(comparison, i, 0).of[TBED_FIGURE_HITS] == span->cache_hits);
+    }
+    for (size_t i = 0; tbed_statistics_artifact(statistics, i) != NULL; i++) {
+        REQUIRE(tbed_comparison_artifact(comparison, i, &row));
+        REQUIRE(tbed_comparison_size(comparison, i, 0) == tbed_statistics_artifact(statistics, i)->value);
+    }
+    tbed_comparison_close(comparison);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
@@ -102,16 +221,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     struct tbed_reader *reader = open_input(data, nbytes);
     if (reader == NULL)
         return 0;
-    struct tbed_statistics *one = make(reader, 1), *two = make(reader, 2);
+    choose(choice_at(data, nbytes, 0));
+    struct tbed_statistics *one = make(reader, 1), *three = make(reader, 3);
     tbed_statistics_totals(one, &totals);
-    tbed_statistics_totals(two, &others);
+    tbed_statistics_totals(three, &others);
     REQUIRE(memcmp(&totals, &others, sizeof totals) == 0);
     struct sums sums = check_spans(one);
     REQUIRE(sums.spans == totals.span_count && sums.open == totals.open_span_count);
     REQUIRE(sums.unknown == totals.unknown_begin_count);
     check_others(one, &totals);
-    compare_threads(one, two);
-    tbed_statistics_close(two);
+    compare_threads(one, three);
+    compare_assembler(reader, &totals);
+    compare_runs(reader, one);
+    tbed_statistics_close(three);
     tbed_statistics_close(one);
     tbed_reader_close(reader);
     return 0;
