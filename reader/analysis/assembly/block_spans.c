@@ -41,7 +41,7 @@ enum tbed_status tbed_block_get_stable(const struct tbed_reader *reader, size_t 
     if (words == NULL)
         return TBED_ERR_MEMORY;
     *copy = words;
-    return tbed_block_copy(block_ret, words) ? TBED_OK : TBED_ERR_CHANGED;
+    return tbed_block_copy(reader, block_ret, words) ? TBED_OK : TBED_ERR_CHANGED;
 }
 
 /* An event takes at least a word, and every span of the stack becomes at most one item. */

@@ -87,7 +87,7 @@ static enum tbed_status copy_block(struct tbed_cursor *cursor, struct tbed_block
         cursor->copy = malloc(cursor->reader->header.page_nbytes);
     if (cursor->copy == NULL)
         return TBED_ERR_MEMORY;
-    if (!tbed_block_copy(block, cursor->copy))
+    if (!tbed_block_copy(cursor->reader, block, cursor->copy))
         return TBED_ERR_CHANGED;
     if (block->sealed)
         cursor->origin.bytes = NULL;
@@ -101,7 +101,7 @@ static bool copy_more(struct tbed_cursor *cursor)
     if (cursor->origin.bytes == NULL || cursor->at == cursor->end ||
         !tbed_block_has_more(&cursor->origin, at))
         return false;
-    if (tbed_block_copy_more(&cursor->origin, cursor->copy, at))
+    if (tbed_block_copy_more(cursor->reader, &cursor->origin, cursor->copy, at))
         return true;
     cursor->origin.bytes = NULL;
     cursor->at = cursor->end;

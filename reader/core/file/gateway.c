@@ -217,20 +217,20 @@ bool tbed_indexed_is_good(const struct tbed_reader *reader, enum tbed_block_kind
 }
 
 /* The mark of a ring's page is raised before anything else in the block changes. */
-static bool copy_from(const struct tbed_block *original, uint64_t *copy, size_t at)
+static bool copy_from(const struct tbed_reader *reader, const struct tbed_block *original, uint64_t *copy,
+                      size_t at)
 {
-    const uint8_t *map = original->bytes - original->offset;
-    const struct tbed_disk_header *header = (const struct tbed_disk_header *)(const void *)map;
     for (size_t i = at; i < original->nbytes / 8; i++)
         copy[i] = tbed_word_load(original->bytes + 8 * i);
-    return original->cell != 0 || original->page > tbed_le32_load(header->ring_page_count) ||
-           tbed_page_still_has(map, original->nbytes, original->page, original->generation);
+    return original->cell != 0 || original->page > reader->header.ring_page_count ||
+           tbed_page_still_has(reader->map.bytes, reader->header.page_nbytes, original->page,
+                               original->generation);
 }
 
-bool tbed_block_copy(struct tbed_block *block, uint64_t *copy)
+bool tbed_block_copy(const struct tbed_reader *reader, struct tbed_block *block, uint64_t *copy)
 {
     const uint8_t *original = block->bytes;
-    if (!copy_from(block, copy, 0))
+    if (!copy_from(reader, block, copy, 0))
         return false;
     block->bytes = (const uint8_t *)copy;
     block->words = copy + ((const uint8_t *)block->words - original) / 8;
@@ -238,9 +238,10 @@ bool tbed_block_copy(struct tbed_block *block, uint64_t *copy)
     return true;
 }
 
-bool tbed_block_copy_more(const struct tbed_block *original, uint64_t *copy, size_t at)
+bool tbed_block_copy_more(const struct tbed_reader *reader, const struct tbed_block *original, uint64_t *copy,
+                          size_t at)
 {
-    return copy_from(original, copy, at);
+    return copy_from(reader, original, copy, at);
 }
 
 bool tbed_block_has_more(const struct tbed_block *original, size_t at)

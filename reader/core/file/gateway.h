@@ -24,11 +24,12 @@ enum tbed_status tbed_gateway(const struct tbed_reader *reader, enum tbed_block_
  * block->nbytes bytes, and makes 'block' refer to the copy. False if the block was given away before the copy was
  * complete.
  */
-bool tbed_block_copy(struct tbed_block *block, uint64_t *copy);
+bool tbed_block_copy(const struct tbed_reader *reader, struct tbed_block *block, uint64_t *copy);
 
 /* Updates such a copy from word 'at' on, and returns whether the block has grown since it was copied. */
 bool tbed_block_has_more(const struct tbed_block *original, size_t at);
-bool tbed_block_copy_more(const struct tbed_block *original, uint64_t *copy, size_t at);
+bool tbed_block_copy_more(const struct tbed_reader *reader, const struct tbed_block *original, uint64_t *copy,
+                          size_t at);
 
 /* Do the block's header and checksum pass? Its content (the stack, events, entries) is not decoded. Adds damage. */
 bool tbed_indexed_is_good(const struct tbed_reader *reader, enum tbed_block_kind kind,

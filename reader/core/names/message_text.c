@@ -47,6 +47,16 @@ static void put_id(struct text_out *out, const struct tbed_reader *reader, uint3
     put_quoted(out, name.text, name.nbytes, quoted && status == TBED_OK);
 }
 
+/* An argument has room for more than an id. */
+static void put_wide_id(struct text_out *out, const struct tbed_reader *reader, uint64_t id, bool quoted)
+{
+    char text[48];
+    if (id <= UINT32_MAX)
+        put_id(out, reader, (uint32_t)id, quoted);
+    else
+        tbed_out_put(out, text, (size_t)snprintf(text, sizeof text, "<dangling id %" PRIu64 ">", id));
+}
+
 /* For people; texts in quotes if 'quoted'. */
 static void put_value(struct text_out *out, const struct tbed_reader *reader,
                       const struct tbed_argument *argument, bool quoted)
@@ -70,7 +80,7 @@ static void put_value(struct text_out *out, const struct tbed_reader *reader,
         tbed_out_puts(out, argument->value.u64 != 0 ? "true" : "false");
         return;
     case TBED_ARG_ID:
-        put_id(out, reader, (uint32_t)argument->value.id, quoted);
+        put_wide_id(out, reader, argument->value.u64, quoted);
         return;
     case TBED_ARG_TEXT:
         put_quoted(out, argument->value.text, argument->nbytes, quoted);

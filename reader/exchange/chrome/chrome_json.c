@@ -43,6 +43,7 @@ void tbed_chrome_value(struct tbed_text *text, const struct tbed_reader *reader,
 {
     struct tbed_json json = {.text = text};
     char pointer[24];
+    uint32_t id;
     switch (argument->type) {
     case TBED_ARG_U64:
         tbed_json_u64(&json, NULL, argument->value.u64);
@@ -63,8 +64,9 @@ void tbed_chrome_value(struct tbed_text *text, const struct tbed_reader *reader,
         snprintf(pointer, sizeof pointer, "0x%llx", (unsigned long long)argument->value.u64);
         tbed_json_string(&json, NULL, pointer);
         break;
-    case TBED_ARG_ID:
-        tbed_json_text(&json, NULL, buffer, tbed_chrome_resolve(reader, argument->value.id, buffer));
+    case TBED_ARG_ID: /* above all ids it is as unknown as INVALID is */
+        id = argument->value.u64 <= TBED_ID_MAX ? argument->value.id : TBED_ID_INVALID;
+        tbed_json_text(&json, NULL, buffer, tbed_chrome_resolve(reader, id, buffer));
         break;
     case TBED_ARG_TEXT:
         tbed_json_text(&json, NULL, argument->value.text, argument->nbytes);

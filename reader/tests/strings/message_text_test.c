@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <tracebed/reader.h>
@@ -274,7 +275,7 @@ static void names_of_arguments_are_shown(void **state)
         {.type = TBED_ARG_ID, .name_id = TBED_ID_INVALID, .value.id = 77},
     };
     struct tbed_event event;
-    char text[64];
+    char text[64], wide[64];
     (void)state;
     tbed_message_record_args(recorder, TBED_SEVERITY_INFORMATION, TBED_ID_INVALID, arguments, 3);
     struct tbed_reader *reader = read_message(&event);
@@ -290,6 +291,10 @@ static void names_of_arguments_are_shown(void **state)
     }
     assert_int_equal(tbed_argument_text(reader, &arguments[0], text, sizeof text), 4);
     assert_string_equal(text, "\"ab\"");
+    arguments[1].value.u64 = (UINT64_C(1) << 32) + arguments[1].value.id;
+    snprintf(wide, sizeof wide, "<dangling id %llu>", (unsigned long long)arguments[1].value.u64);
+    assert_int_equal(tbed_argument_text(reader, &arguments[1], text, sizeof text), strlen(wide));
+    assert_string_equal(text, wide);
     tbed_reader_close(reader);
 }
 

@@ -219,7 +219,7 @@ static void count_event(struct used_ids *used, const struct tbed_event *event)
         struct tbed_argument argument;
         tbed_argument_next(&at, &argument);
         count_id(used, argument.name_id);
-        if (argument.type == TBED_ARG_ID)
+        if (argument.type == TBED_ARG_ID && argument.value.u64 <= UINT32_MAX)
             count_id(used, argument.value.id);
     }
 }
