@@ -1,6 +1,6 @@
 /*
- * Memory runs out while a foreign file is imported or a trace is exported: the call says so and leaves nothing behind, or
- * its result is what it always is.
+ * Memory runs out, or a call for a file fails, while a foreign file is imported or a trace is exported: the call says so and
+ * leaves nothing behind, or its result is what it always is.
  *
  * The input is a foreign file, or a trace that may have a plan behind its last whole page (fuzz/support/failing.h).
  *
@@ -10,6 +10,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include <dirent.h>
+#include <errno.h>
 #include <string.h>
 #include <tracebed/analysis.h>
 #include <tracebed/exchange.h>
@@ -24,6 +25,9 @@
 #define RUNS_MAX  300
 #define SUM_START UINT64_C(0xCBF29CE484222325)
 
+static const int file_errnos[] = {EIO, EEXIST, ENOSPC, EINTR};
+#define ERRNO_COUNT (sizeof file_errnos / sizeof file_errnos[0])
+
 /* What is done, and what comes of it when nothing fails. */
 struct work {
     enum tbed_status (*call)(struct work *work, const char *to, struct tbed_error *error);
@@ -33,6 +37,7 @@ struct work {
     size_t nbytes;
     int fd;                     /* of a foreign file */
     struct tbed_reader *reader; /* of a trace */
+    int file_errno;             /* of the call that fails; 0: memory runs out */
     struct tbed_import_report report;
     enum tbed_status status;
     uint64_t sum;
@@ -165,12 +170,26 @@ static enum tbed_status export_rtl_log(struct work *work, const char *to, struct
 
 /* ---- With calls that fail ---- */
 
+/* A writer that cannot look at its descriptor does not close it: that may be another file's by now. */
+static size_t count_descriptors(void)
+{
+    size_t count = 0;
+    DIR *entries = opendir("/proc/self/fd");
+    REQUIRE(entries != NULL);
+    while (readdir(entries) != NULL)
+        count++;
+    closedir(entries);
+    return count;
+}
+
 static void call(struct work *work, bool fails)
 {
     struct tbed_error error = {.status = TBED_OK};
     const char *to = destination_make(work->destination);
     work->sum = 0;
-    if (fails)
+    if (fails && work->file_errno != 0)
+        failing_start_files(work->file_errno);
+    else if (fails)
         failing_start();
     work->status = work->call(work, to, &error);
     failing_stop();
@@ -192,12 +211,14 @@ static void import_failing(void *context)
 {
     const struct work *expected = context;
     struct work work = *expected;
+    size_t before = count_descriptors();
     call(&work, true);
     if (work.status == TBED_OK && work.reader != NULL)
         work.sum = sum_of_trace(work.reader);
     if (work.status == TBED_OK || failing_count() == 0)
         expect(&work, expected);
     tbed_reader_close(work.reader);
+    REQUIRE(work.file_errno != 0 || count_descriptors() == before);
 }
 
 static void check_import(struct work work)
@@ -209,11 +230,13 @@ static void check_import(struct work work)
     tbed_reader_close(work.reader);
     work.reader = NULL;
     failing_run(&each, import_failing, &work);
+    work.file_errno = file_errnos[work.nbytes % ERRNO_COUNT];
+    failing_run(&each, import_failing, &work);
 }
 
 static void check_imports(const uint8_t *data, size_t nbytes)
 {
-    struct work work = {.fd = file_of_input(data, nbytes)};
+    struct work work = {.fd = file_of_input(data, nbytes), .nbytes = nbytes};
     scratch_put(scratch_path("from"), data, nbytes);
     work.call = import_open;
     check_import(work);
@@ -233,6 +256,7 @@ static void export_failing(void *context)
 {
     const struct work *expected = context;
     struct work work = *expected;
+    size_t before = count_descriptors();
     work.reader = open_input(work.data, work.nbytes);
     REQUIRE(work.reader != NULL);
     call(&work, true);
@@ -241,6 +265,7 @@ static void export_failing(void *context)
     call(&work, false);
     expect(&work, expected);
     tbed_reader_close(work.reader);
+    REQUIRE(work.file_errno != 0 || count_descriptors() == before);
 }
 
 static void check_export(const struct failing_plan *plan, struct work work)
@@ -250,6 +275,8 @@ static void check_export(const struct failing_plan *plan, struct work work)
         return;
     call(&work, false);
     tbed_reader_close(work.reader);
+    failing_run(plan, export_failing, &work);
+    work.file_errno = file_errnos[work.data[work.nbytes / 2] % ERRNO_COUNT];
     failing_run(plan, export_failing, &work);
 }
 
@@ -267,25 +294,12 @@ static void check_exports(const uint8_t *data, size_t nbytes)
     check_export(&plan, work);
 }
 
-static size_t count_descriptors(void)
-{
-    size_t count = 0;
-    DIR *entries = opendir("/proc/self/fd");
-    REQUIRE(entries != NULL);
-    while (readdir(entries) != NULL)
-        count++;
-    closedir(entries);
-    return count;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
-    size_t before = count_descriptors();
     bool is_trace = nbytes >= strlen(MAGIC) && memcmp(data, MAGIC, strlen(MAGIC)) == 0;
     if (is_trace)
         check_exports(data, nbytes);
     else
         check_imports(data, nbytes);
-    REQUIRE(count_descriptors() == before);
     return 0;
 }

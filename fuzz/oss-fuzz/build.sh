@@ -14,7 +14,8 @@ targets=$(ls fuzz/*/*_fuzzer.c)
 system=${FUZZ_SYSTEM_LIBS:--l:libdw.a -l:libelf.a -l:libiberty.a -lz -l:libbz2.a -l:liblzma.a -lm}
 # Calls that targets can make fail, see fuzz/support/failing.h.
 wrap=
-for name in malloc calloc realloc strdup asprintf vasprintf open_memstream mmap pthread_mutex_init pthread_create; do
+for name in malloc calloc realloc strdup asprintf vasprintf open_memstream mmap pthread_mutex_init pthread_create \
+    access dup fclose fdopen fstat getrandom linkat memfd_create open pread rename renameat2 write; do
     wrap="$wrap -Wl,--wrap=$name"
 done
 # Only what reads traces, which needs no libraries.

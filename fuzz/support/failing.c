@@ -1,5 +1,5 @@
 /*
- * Calls that fail because memory has run out, at a place that the input chooses.
+ * Calls that fail, at a place that the input chooses; see failing.h.
  *
  * The linker's option '--wrap=malloc' sends calls of malloc() to __wrap_malloc(), and those of __real_malloc() to the
  * function itself, which may be a sanitizer's.
@@ -10,10 +10,14 @@
 #include "fuzz/support/failing.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "format/layout.h"
 #include "fuzz/support/fuzz.h"
@@ -22,6 +26,7 @@ static atomic_bool is_started;
 static atomic_uint calls, failed_calls;
 static uint32_t failing_call;
 static bool all_later;
+static int file_errno; /* of calls that concern files; 0: those that take memory fail */
 
 /* ---- The plan ---- */
 
@@ -56,6 +61,13 @@ void failing_run(const struct failing_plan *plan, void (*step)(void *context), v
 
 void failing_start(void)
 {
+    file_errno = 0;
+    is_started = true;
+}
+
+void failing_start_files(int system_errno)
+{
+    file_errno = system_errno;
     is_started = true;
 }
 
@@ -105,25 +117,27 @@ void failing_use_trace(const uint8_t *data, size_t nbytes, failing_use *function
 
 /* ---- The calls ---- */
 
-static bool fails(void)
+static bool fails(bool is_of_file)
 {
-    if (!is_started)
+    if (!is_started || is_of_file != (file_errno != 0))
         return false;
     uint32_t call = calls++;
     if (call != failing_call && !(all_later && call > failing_call))
         return false;
     failed_calls++;
-    errno = ENOMEM;
+    errno = is_of_file ? file_errno : ENOMEM;
     return true;
 }
 
-#define FAILING(type, name, failure, parameters, arguments)                                                  \
+#define FAILING_IF(condition, type, name, failure, parameters, arguments)                                    \
     type __real_##name parameters;                                                                           \
     type __wrap_##name parameters;                                                                           \
     type __wrap_##name parameters                                                                            \
     {                                                                                                        \
-        return fails() ? (failure) : __real_##name arguments;                                                \
+        return (condition) ? (failure) : __real_##name arguments;                                            \
     }
+#define FAILING(...)      FAILING_IF(fails(false), __VA_ARGS__)
+#define FAILING_FILE(...) FAILING_IF(fails(true), __VA_ARGS__)
 
 FAILING(void *, malloc, NULL, (size_t nbytes), (nbytes))
 FAILING(void *, calloc, NULL, (size_t count, size_t nbytes), (count, nbytes))
@@ -147,4 +161,41 @@ int __wrap_asprintf(char **text, const char *format, ...)
     int nbytes = __wrap_vasprintf(text, format, values);
     va_end(values);
     return nbytes;
+}
+
+FAILING_FILE(int, access, -1, (const char *path, int mode), (path, mode))
+FAILING_FILE(int, dup, -1, (int fd), (fd))
+FAILING_FILE(FILE *, fdopen, NULL, (int fd, const char *mode), (fd, mode))
+FAILING_FILE(int, fstat, -1, (int fd, struct stat *status), (fd, status))
+FAILING_FILE(ssize_t, getrandom, -1, (void *bytes, size_t nbytes, unsigned flags), (bytes, nbytes, flags))
+FAILING_FILE(int, linkat, -1, (int from, const char *path, int to, const char *name, int flags),
+             (from, path, to, name, flags))
+FAILING_FILE(int, memfd_create, -1, (const char *name, unsigned flags), (name, flags))
+FAILING_FILE(ssize_t, pread, -1, (int fd, void *bytes, size_t nbytes, off_t offset),
+             (fd, bytes, nbytes, offset))
+FAILING_FILE(int, rename, -1, (const char *from, const char *to), (from, to))
+FAILING_FILE(int, renameat2, -1, (int from, const char *path, int to, const char *name, unsigned flags),
+             (from, path, to, name, flags))
+FAILING_FILE(ssize_t, write, -1, (int fd, const void *bytes, size_t nbytes), (fd, bytes, nbytes))
+
+int __real_open(const char *path, int flags, mode_t mode);
+int __wrap_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...)
+{
+    va_list values;
+    va_start(values, flags);
+    mode_t mode = (flags & (O_CREAT | __O_TMPFILE)) != 0 ? va_arg(values, mode_t) : 0;
+    va_end(values);
+    return fails(true) ? -1 : __real_open(path, flags, mode);
+}
+
+/* The stream is closed, as it is after a failure. */
+int __real_fclose(FILE *stream);
+int __wrap_fclose(FILE *stream);
+int __wrap_fclose(FILE *stream)
+{
+    bool has_failed = fails(true);
+    int system_errno = errno, result = __real_fclose(stream);
+    errno = has_failed ? system_errno : errno;
+    return has_failed ? EOF : result;
 }

@@ -1,8 +1,9 @@
 /*
- * Calls that fail because memory has run out, at a place that the input chooses.
+ * Calls that fail because memory has run out, or because a file cannot be opened, read or written, at a place that the
+ * input chooses.
  *
- * All targets are linked so that malloc() and its like pass through here (FAILING in ninja/generate.py). They fail only
- * between failing_start() and failing_stop(). What the C library allocates for itself does not fail.
+ * All targets are linked so that malloc(), open() and their like pass through here (FAILING in ninja/generate.py). They
+ * fail only between failing_start() and failing_stop(). What the C library does for itself does not fail.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -36,6 +37,9 @@ void failing_run(const struct failing_plan *plan, void (*step)(void *context), v
 /* For the step: from here on, and up to here, calls are counted and may fail. */
 void failing_start(void);
 void failing_stop(void);
+
+/* Like failing_start(), but it is the calls for files that fail, with this errno. */
+void failing_start_files(int system_errno);
 
 /* How many calls have failed in this run. If none has, the step must succeed. */
 uint32_t failing_count(void);
