@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -373,13 +374,79 @@ static void a_process_lives_as_long_as_its_open_file(void **state)
     other.fd = open(file.path, O_RDWR | O_CLOEXEC);
     assert_false(tbed_process_lives(&other, 5));
     tbed_process_announce(&file);
+    struct flock range = {.l_type = F_WRLCK, .l_start = ((off_t)1 << 62) + 5, .l_len = 1};
+    assert_int_equal(fcntl(other.fd, F_OFD_GETLK, &range), 0);
+    assert_int_equal(range.l_type, F_WRLCK); /* the byte that the specification names */
     assert_true(tbed_process_lives(&other, 5));
     assert_false(tbed_process_lives(&other, 4));
     assert_false(tbed_process_lives(&other, 6));
     close(file.fd);
     assert_false(tbed_process_lives(&other, 5));
-    close(other.fd);
+    int fd = other.fd;
+    close(fd);
     assert_true(tbed_process_lives(&other, 5)); /* unknown counts as alive */
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    assert_int_equal(dup2(null, fd), fd); /* the number is another file's now */
+    assert_true(tbed_process_lives(&other, 5));
+    close(null);
+    close(fd);
+}
+
+/* ---- Shutting and switching ---- */
+
+/* A file of two pages, of which 'claimed' are said to be claimed. 'fd': of this file; -1: it is open as that. */
+static bool is_shut(uint64_t claimed, int fd, uint64_t *nbytes_ret)
+{
+    struct tbed_file file = file_of("shut");
+    struct tbed_disk_header *header = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, 0);
+    assert_true(header != MAP_FAILED);
+    header->file_id = tbed_le64_make(0x1234);
+    header->page_count = tbed_le64_make(claimed);
+    header->state = tbed_le32_make(TBED_STATE_OPEN);
+    bool result = tbed_file_shut((uint8_t *)header, 8192, 4096, fd >= 0 ? fd : file.fd);
+    assert_true(result || errno == EIO);
+    assert_int_equal(tbed_le32_load(header->state), result ? TBED_STATE_SHUT : TBED_STATE_OPEN);
+    munmap(header, 8192);
+    *nbytes_ret = size_of(file.fd);
+    close(file.fd);
+    return result;
+}
+
+static void a_file_is_shut_that_has_all_its_pages(void **state)
+{
+    (void)state;
+    uint64_t nbytes;
+    assert_true(is_shut(2, -1, &nbytes));
+    assert_int_equal(nbytes, 8192);
+    assert_true(is_shut(1, -1, &nbytes)); /* what nobody claimed is cut off */
+    assert_int_equal(nbytes, 4096);
+    assert_false(is_shut(3, -1, &nbytes)); /* somebody else has cut it */
+    assert_int_equal(nbytes, 8192);
+    struct tbed_file other = file_of("other");
+    assert_false(is_shut(1, other.fd, &nbytes));
+    assert_int_equal(nbytes, 8192);
+    assert_int_equal(size_of(other.fd), 8192);
+    close(other.fd);
+}
+
+static void a_file_that_cannot_be_mapped_changes_nothing(void **state)
+{
+    (void)state;
+    struct tbed_file file = file_of("switched");
+    int old = file.fd, read_only = open(file.path, O_RDONLY | O_CLOEXEC);
+    ino_t inode = file.inode;
+    file.map_nbytes = 8192;
+    file.map = mmap(NULL, file.map_nbytes, PROT_READ | PROT_WRITE, MAP_SHARED, old, 0);
+    assert_true(file.map != MAP_FAILED);
+    file.map[5000] = 7;
+    assert_false(tbed_file_switch(&file, read_only, 1));
+    assert_false(tbed_file_switch(&file, -1, 1));
+    assert_int_equal(file.fd, old);
+    assert_int_equal(file.inode, inode);
+    assert_int_equal(file.map[5000], 7);
+    munmap(file.map, file.map_nbytes);
+    close(read_only);
+    close(old);
 }
 
 int main(void)
@@ -393,6 +460,8 @@ int main(void)
         cmocka_unit_test(a_closed_descriptor_is_opened_again),
         cmocka_unit_test(a_duplicate_is_of_our_file),
         cmocka_unit_test(a_process_lives_as_long_as_its_open_file),
+        cmocka_unit_test(a_file_is_shut_that_has_all_its_pages),
+        cmocka_unit_test(a_file_that_cannot_be_mapped_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

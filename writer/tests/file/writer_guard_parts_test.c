@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -235,11 +236,72 @@ static void the_handler_is_installed_once_and_passes_signals_on(void **state)
     assert_int_equal(in_child(a_library_sees_the_programs_actions), 0);
 }
 
+static int the_last_of_several_is_lost(void)
+{
+    volatile uint8_t *maps[5];
+    for (size_t i = 0; i < 5; i++)
+        NEED(guard(maps[i] = lost_map()));
+    maps[4][0] = 7;
+    NEED(is_lost && maps[4][0] == 7 && rescued_nbytes(maps[3]) == 0);
+    return 0;
+}
+
+static void each_of_several_maps_is_guarded(void **state)
+{
+    (void)state;
+    assert_int_equal(in_child(the_last_of_several_is_lost), 0);
+}
+
+/* ---- The lock ---- */
+
+static bool threads_stop; /* atomic */
+
+static void *guard_and_release(void *map)
+{
+    while (!__atomic_load_n(&threads_stop, __ATOMIC_RELAXED)) {
+        guard(map);
+        tbed_guard_remove(map);
+    }
+    return NULL;
+}
+
+/* Many find the lock taken, by a thread that they do not have. */
+static int children_of_busy_threads(void)
+{
+    pthread_t threads[2];
+    volatile uint8_t *own = lost_map();
+    for (size_t i = 0; i < 2; i++)
+        NEED(pthread_create(&threads[i], NULL, guard_and_release, (void *)lost_map()) == 0);
+    for (int i = 0; i < 300; i++) {
+        int status;
+        pid_t child = fork();
+        if (child == 0) {
+            alarm(10); /* if it waits for ever */
+            bool is_guarded = guard(own);
+            tbed_guard_remove((uint8_t *)own);
+            _exit(!is_guarded);
+        }
+        NEED(waitpid(child, &status, 0) == child && status == 0);
+    }
+    __atomic_store_n(&threads_stop, true, __ATOMIC_RELAXED);
+    for (size_t i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    return 0;
+}
+
+static void a_forked_child_never_waits_for_a_thread_of_its_parent(void **state)
+{
+    (void)state;
+    assert_int_equal(in_child(children_of_busy_threads), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_fault_costs_a_window_of_the_map),
         cmocka_unit_test(the_handler_is_installed_once_and_passes_signals_on),
+        cmocka_unit_test(each_of_several_maps_is_guarded),
+        cmocka_unit_test(a_forked_child_never_waits_for_a_thread_of_its_parent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,6 +25,8 @@ static enum tbed_status open_status(const char *path, struct tbed_writer_options
     tbed_writer_close(writer);
     if (status != TBED_OK)
         assert_null(writer);
+    if (status == TBED_ERR_IS_DIRECTORY || status == TBED_ERR_NOT_REGULAR)
+        assert_int_equal(error.system_errno, 0); /* no call has failed */
     return status;
 }
 
@@ -59,6 +61,16 @@ static void what_is_no_file_is_refused(void **state)
     unlink(path);
     mkdir(path, 0700);
     assert_int_equal(open_status(path, over), TBED_ERR_IS_DIRECTORY);
+    struct tbed_writer *writer;
+    struct tbed_error error;
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(tbed_writer_open_fd(fd, NULL, &writer, &error), TBED_ERR_IS_DIRECTORY);
+    assert_int_equal(error.system_errno, 0); /* no call has failed */
+    close(fd);
+    fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    assert_int_equal(tbed_writer_open_fd(fd, NULL, &writer, &error), TBED_ERR_NOT_REGULAR);
+    assert_int_equal(error.system_errno, 0);
+    close(fd);
     rmdir(path);
     assert_int_equal(open_status("/nonexistent/x.tbed", over), TBED_ERR_OPEN);
     assert_int_equal(open_status(NULL, over), TBED_ERR_ARGUMENT);
