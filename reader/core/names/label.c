@@ -210,18 +210,6 @@ bool tbed_label_make_row(const struct tbed_label_strings *strings, uint64_t id, 
     return tbed_label_make(strings, id, label) && check_label(label);
 }
 
-bool tbed_label_of_text(const char *text, size_t nbytes, struct tbed_label *label)
-{
-    struct tbed_label_component component = {.text = text, .nbytes = nbytes};
-    const char *separator = find_separator(&component);
-    label->nbytes = 0;
-    if (!append(label, text, separator != NULL ? (size_t)(separator - text) : nbytes))
-        return false;
-    if (label->nbytes > TBED_LABEL_NBYTES_MAX)
-        return replace(label, tbed_refusal_text(TBED_ERR_STRING_BYTES));
-    return check_label(label);
-}
-
 /* ---- The strings of a trace ---- */
 
 struct trace_walk {

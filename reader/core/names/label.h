@@ -68,7 +68,4 @@ bool tbed_label_make(const struct tbed_label_strings *strings, uint64_t id, stru
 /* The same for a row of an analysis: "<parse error>" if it is empty or has control characters. */
 bool tbed_label_make_row(const struct tbed_label_strings *strings, uint64_t id, struct tbed_label *label);
 
-/* The same for a given text, up to its first U+001E. */
-bool tbed_label_of_text(const char *text, size_t nbytes, struct tbed_label *label);
-
 #endif

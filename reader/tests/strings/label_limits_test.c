@@ -230,7 +230,6 @@ static void a_row_shows_no_controls(void **state)
         {"\xC3\xA9", "\xC3\xA9"},
         {"ab\x1E\n", "ab"},
     };
-    static char text[65540];
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         forget();
@@ -238,14 +237,7 @@ static void a_row_shows_no_controls(void **state)
         assert_true(tbed_label_make_row(&source, 1, &label));
         assert_string_equal(label.text, rows[i].row);
         assert_int_equal(label.nbytes, strlen(rows[i].row));
-        assert_true(tbed_label_of_text(rows[i].text, strlen(rows[i].text), &label));
-        assert_string_equal(label.text, rows[i].row);
-        assert_int_equal(label.nbytes, strlen(rows[i].row));
     }
-    memset(text, 'b', 65536);
-    assert_true(tbed_label_of_text(text, 65535, &label) && label.nbytes == 65535);
-    assert_true(tbed_label_of_text(text, 65536, &label));
-    assert_string_equal(label.text, "<too long>");
 }
 
 static int free_label(void **state)
