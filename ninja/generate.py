@@ -7,7 +7,7 @@ target 'fuzz/NAME/NAME_fuzzer.c', a benchmark 'bench/*_bench.{c,py}', and a chec
 run 'tests/**/*_program.c'. The other .c files of those rooms are support code, which every program of the kind may call.
 What only one file needs is a mark: a line of the comment at the top of that file.
 
-    Link with: FLAGS               link this test with these flags as well
+    Link with: FLAGS               link this test or fuzz target with these flags as well
     Seeds: FOLDER...               replay these files besides the fuzz target's own corpus
     Mutator: NAME                  link this fuzz target with fuzz/support/NAME_mutator.c
     Slow: REASON                   leave this test or check out of './run test quick'
@@ -48,8 +48,8 @@ TEST_CASES = "ninja/test_cases.c"
 SYSTEM = "-Wl,--as-needed -ldw -lelf -liberty -lm"
 # Calls that fuzz targets can make fail, see fuzz/support/failing.h.
 FAILING = ["malloc", "calloc", "realloc", "strdup", "asprintf", "vasprintf", "open_memstream", "mmap",
-           "pthread_mutex_init", "pthread_create", "access", "dup", "fclose", "fdopen", "fstat", "getrandom", "linkat",
-           "memfd_create", "open", "pread", "rename", "renameat2", "write"]
+           "pthread_mutex_init", "pthread_create", "access", "dup", "fclose", "fcntl", "fdopen", "fstat", "fstatfs",
+           "getrandom", "linkat", "lseek", "memfd_create", "open", "pread", "rename", "renameat2", "write"]
 SHARED_SYSTEM = {"libtracebed": "", "libtracebed-reader": SYSTEM}
 SKIPPED = {"__pycache__", "corpus", "generated"}
 ROOTS = ["format", "writer", "reader", "fuzz", "bench", "spec", "ninja"]
@@ -183,7 +183,7 @@ def write_fuzzers(paths):
         mutators = objects(f"fuzz/support/{mutator}_mutator.c" for mutator in marks(path, "Mutator"))
         lines += build(program, "program",
                        [path, "$fuzz_main", *mutators, "$b/fuzz.a", "$b/program.a", "$b/tests.a", *ALL_LIBRARIES.split()],
-                       more_ldflags="$fuzz_ldflags $fuzz_wrap", libs=SYSTEM)
+                       more_ldflags=f"$fuzz_ldflags $fuzz_wrap {mark(path, 'Link with')}".rstrip(), libs=SYSTEM)
         lines += build(f"{program}.result", "test", [program], ["spec/golden/expected.txt"],
                        arguments=" ".join(seeds(path)))
     programs = [f"$b/fuzz/{name}/{name}_fuzzer" for name in names]

@@ -15,15 +15,15 @@ system=${FUZZ_SYSTEM_LIBS:--l:libdw.a -l:libelf.a -l:libiberty.a -lz -l:libbz2.a
 # Calls that targets can make fail, see fuzz/support/failing.h.
 wrap=
 for name in malloc calloc realloc strdup asprintf vasprintf open_memstream mmap pthread_mutex_init pthread_create \
-    access dup fclose fdopen fstat getrandom linkat memfd_create open pread rename renameat2 write; do
+    access dup fclose fcntl fdopen fstat fstatfs getrandom linkat lseek memfd_create open pread rename renameat2 write; do
     wrap="$wrap -Wl,--wrap=$name"
 done
 # Only what reads traces, which needs no libraries.
 if [ "${FUZZ_PART:-}" = reader ]; then
     rooms="format reader/core reader/analysis"
     targets=
-    for name in allocations comparison components event format locations message_text odd_calls reader record refresh \
-        statistics string unchecked windows; do
+    for name in allocations changing comparison components event failing_files format locations message_text odd_calls \
+        reader record refresh statistics string unchecked windows; do
         targets="$targets fuzz/$name/${name}_fuzzer.c"
     done
     system=-lm
@@ -93,7 +93,7 @@ for path in $targets; do
         mutator="$mutator $(object_of "fuzz/support/${word}_mutator.c")"
     done
     ${CXX:-$CC} ${CXXFLAGS:-$CFLAGS} -pthread "$(object_of "$path")" $mutator $LIB_FUZZING_ENGINE "$work/support.a" \
-        "$work/library.a" $system $wrap -o "$OUT/${name}_fuzzer"
+        "$work/library.a" $system $wrap $(mark "Link with" "$path") -o "$OUT/${name}_fuzzer"
     put_seeds "$name" "fuzz/$name/corpus" $(mark Seeds "$path")
     put_options "$name"
     [ ! -f "fuzz/$name/$name.dict" ] || cp "fuzz/$name/$name.dict" "$OUT/"

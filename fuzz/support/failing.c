@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "format/layout.h"
@@ -129,6 +130,11 @@ static bool fails(bool is_of_file)
     return true;
 }
 
+static bool file_fails(void)
+{
+    return fails(true) && file_errno != FAILING_CHANGED;
+}
+
 #define FAILING_IF(condition, type, name, failure, parameters, arguments)                                    \
     type __real_##name parameters;                                                                           \
     type __wrap_##name parameters;                                                                           \
@@ -137,7 +143,7 @@ static bool fails(bool is_of_file)
         return (condition) ? (failure) : __real_##name arguments;                                            \
     }
 #define FAILING(...)      FAILING_IF(fails(false), __VA_ARGS__)
-#define FAILING_FILE(...) FAILING_IF(fails(true), __VA_ARGS__)
+#define FAILING_FILE(...) FAILING_IF(file_fails(), __VA_ARGS__)
 
 FAILING(void *, malloc, NULL, (size_t nbytes), (nbytes))
 FAILING(void *, calloc, NULL, (size_t count, size_t nbytes), (count, nbytes))
@@ -166,13 +172,12 @@ int __wrap_asprintf(char **text, const char *format, ...)
 FAILING_FILE(int, access, -1, (const char *path, int mode), (path, mode))
 FAILING_FILE(int, dup, -1, (int fd), (fd))
 FAILING_FILE(FILE *, fdopen, NULL, (int fd, const char *mode), (fd, mode))
-FAILING_FILE(int, fstat, -1, (int fd, struct stat *status), (fd, status))
+FAILING_FILE(int, fstatfs, -1, (int fd, struct statfs *status), (fd, status))
 FAILING_FILE(ssize_t, getrandom, -1, (void *bytes, size_t nbytes, unsigned flags), (bytes, nbytes, flags))
 FAILING_FILE(int, linkat, -1, (int from, const char *path, int to, const char *name, int flags),
              (from, path, to, name, flags))
 FAILING_FILE(int, memfd_create, -1, (const char *name, unsigned flags), (name, flags))
-FAILING_FILE(ssize_t, pread, -1, (int fd, void *bytes, size_t nbytes, off_t offset),
-             (fd, bytes, nbytes, offset))
+FAILING_FILE(off_t, lseek, -1, (int fd, off_t offset, int whence), (fd, offset, whence))
 FAILING_FILE(int, rename, -1, (const char *from, const char *to), (from, to))
 FAILING_FILE(int, renameat2, -1, (int from, const char *path, int to, const char *name, unsigned flags),
              (from, path, to, name, flags))
@@ -186,7 +191,7 @@ int __wrap_open(const char *path, int flags, ...)
     va_start(values, flags);
     mode_t mode = (flags & (O_CREAT | __O_TMPFILE)) != 0 ? va_arg(values, mode_t) : 0;
     va_end(values);
-    return fails(true) ? -1 : __real_open(path, flags, mode);
+    return file_fails() ? -1 : __real_open(path, flags, mode);
 }
 
 /* The stream is closed, as it is after a failure. */
@@ -194,8 +199,40 @@ int __real_fclose(FILE *stream);
 int __wrap_fclose(FILE *stream);
 int __wrap_fclose(FILE *stream)
 {
-    bool has_failed = fails(true);
+    bool has_failed = file_fails();
     int system_errno = errno, result = __real_fclose(stream);
     errno = has_failed ? system_errno : errno;
     return has_failed ? EOF : result;
+}
+
+int __real_fcntl(int fd, int command, ...);
+int __wrap_fcntl(int fd, int command, ...);
+int __wrap_fcntl(int fd, int command, ...)
+{
+    va_list values;
+    va_start(values, command);
+    void *argument = va_arg(values, void *);
+    va_end(values);
+    return file_fails() ? -1 : __real_fcntl(fd, command, argument);
+}
+
+int __real_fstat(int fd, struct stat *status);
+int __wrap_fstat(int fd, struct stat *status);
+int __wrap_fstat(int fd, struct stat *status)
+{
+    bool has_failed = fails(true);
+    if (has_failed && file_errno != FAILING_CHANGED)
+        return -1;
+    int result = __real_fstat(fd, status);
+    status->st_ino += has_failed;
+    return result;
+}
+
+ssize_t __real_pread(int fd, void *bytes, size_t nbytes, off_t offset);
+ssize_t __wrap_pread(int fd, void *bytes, size_t nbytes, off_t offset);
+ssize_t __wrap_pread(int fd, void *bytes, size_t nbytes, off_t offset)
+{
+    if (!fails(true))
+        return __real_pread(fd, bytes, nbytes, offset);
+    return file_errno != FAILING_CHANGED ? -1 : 0;
 }

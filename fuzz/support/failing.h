@@ -38,7 +38,11 @@ void failing_run(const struct failing_plan *plan, void (*step)(void *context), v
 void failing_start(void);
 void failing_stop(void);
 
-/* Like failing_start(), but it is the calls for files that fail, with this errno. */
+/*
+ * Like failing_start(), but it is the calls for files that fail, with this errno. With FAILING_CHANGED, they succeed but
+ * find that the file has changed: fstat() finds another one, and pread() its end.
+ */
+#define FAILING_CHANGED (-1)
 void failing_start_files(int system_errno);
 
 /* How many calls have failed in this run. If none has, the step must succeed. */
