@@ -3,7 +3,8 @@
  * or not at all, and then the call says why. It has the events that an import to an unnamed file has.
  *
  * The input is an order, in ORDER_NBYTES, and the three files of a profile in turn, each preceded by its size in 2 bytes;
- * a size of 0xFFFF means that the file does not exist. Other formats have only the first file.
+ * a size of 0xFFFF means that the file does not exist. Other formats have only the first file. The trace that was made of
+ * it goes back to a profile.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -25,6 +26,10 @@
 #define MISSING      0xFFFFu
 #define LIMIT_NBYTES 1024u
 
+#define PAGED_START        8
+#define PAGE_HEADER_NBYTES 5
+#define LARGE_NBYTES       400000
+
 /* What is named as the file to import. */
 enum from {
     FROM_PLAIN, /* a file whose name has no extension */
@@ -41,7 +46,12 @@ enum from {
     FROM_COUNT
 };
 
-enum flag { OVERWRITE = 1, LATER = 2, NO_REPORT = 4 };
+enum flag {
+    OVERWRITE = 1,
+    LATER = 2, /* the caller is newer than the library, and uses that */
+    NO_REPORT = 4,
+    REPEAT = 8, /* the last page of a profile, until it is large */
+};
 
 struct order {
     enum from from;
@@ -58,6 +68,39 @@ struct source {
 
 static const char *const names[] = {"from", "from.events", "from.string_data", "from.string_index"};
 
+/* Where the last page of a profile begins. */
+static size_t find_last_page(const uint8_t *data, size_t nbytes)
+{
+    size_t last = PAGED_START;
+    for (size_t at = last; nbytes - at >= PAGE_HEADER_NBYTES; last = at) {
+        uint32_t length;
+        memcpy(&length, data + at + 1, sizeof length);
+        if (length >= nbytes - at - PAGE_HEADER_NBYTES)
+            return at;
+        at += PAGE_HEADER_NBYTES + length;
+    }
+    return last;
+}
+
+static void put_repeated(const char *path, const uint8_t *data, size_t nbytes)
+{
+    FILE *out = fopen(path, "wb");
+    size_t last = find_last_page(data, nbytes), more = nbytes - last;
+    REQUIRE(out != NULL && fwrite(data, 1, nbytes, out) == nbytes);
+    for (size_t put = nbytes; more > 0 && put < LARGE_NBYTES; put += more)
+        REQUIRE(fwrite(data + last, 1, more, out) == more);
+    REQUIRE(fclose(out) == 0);
+}
+
+static void put_file(const struct order *order, const char *path, const uint8_t *data, size_t nbytes)
+{
+    bool is_paged = nbytes > PAGED_START && memcmp(data, "MMPD", 4) == 0;
+    if (is_paged && (order->flags & REPEAT) != 0)
+        put_repeated(path, data, nbytes);
+    else
+        scratch_put(path, data, nbytes);
+}
+
 static void put_files(const struct order *order, const uint8_t *data, size_t nbytes)
 {
     for (size_t i = 0; i < 3; i++) {
@@ -69,7 +112,7 @@ static void put_files(const struct order *order, const uint8_t *data, size_t nby
         if (size == MISSING)
             continue;
         size = size < nbytes ? size : nbytes;
-        scratch_put(path, data, size);
+        put_file(order, path, data, size);
         data += size;
         nbytes -= size;
     }
@@ -195,12 +238,35 @@ static enum tbed_status import(const struct order *order, const struct source *s
     return status;
 }
 
+static void go_back(struct tbed_reader *reader, uint64_t event_count)
+{
+    struct tbed_profile_export_options options = {.size = sizeof options, .overwrite = true};
+    struct tbed_export_report report;
+    const char *path = scratch_path("x.mm_profdata");
+    for (options.version = 8; options.version <= 9; options.version++) {
+        REQUIRE(tbed_export_profile(reader, path, &options, &report, NULL) == TBED_OK);
+        REQUIRE(report.event_count + report.left_out_count + report.unknown_count <= event_count);
+        REQUIRE(tbed_format_of_file(path)->kind == TBED_FOREIGN_PROFILE);
+    }
+}
+
 static void check_trace(uint64_t event_count)
 {
     struct tbed_reader *reader;
     REQUIRE(tbed_reader_open(destination_path(), NULL, &reader, NULL) == TBED_OK);
     REQUIRE(tbed_reader_verify(reader) == TBED_OK && count_events(reader) == event_count);
+    go_back(reader, event_count);
     tbed_reader_close(reader);
+}
+
+/* A name is a format's, or there is no such format. */
+static void look_up(const uint8_t *data, size_t nbytes)
+{
+    char name[32];
+    snprintf(name, sizeof name, "%.*s", nbytes < 16 ? (int)nbytes : 16, (const char *)data);
+    const struct tbed_format *found = tbed_format_find(name), *format;
+    for (size_t i = 0; (format = tbed_format_get(i)) != NULL; i++)
+        REQUIRE((format == found) == (strcmp(format->name, name) == 0) && format->summary[0] != '\0');
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
@@ -209,6 +275,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
         return 0;
     struct order order = {data[0] % FROM_COUNT, data[1] % DESTINATION_COUNT, data[2], data[3]};
     uint64_t event_count = 0;
+    look_up(data, nbytes);
     signal(SIGXFSZ, SIG_IGN);
     put_files(&order, data + ORDER_NBYTES, nbytes - ORDER_NBYTES);
     struct source source = make_source(&order);
