@@ -33,7 +33,7 @@ static bool has_strange_bytes(const struct tbed_file *file, uint64_t page, bool 
 
 /*
  * A page is claimed only once the disk has room for it, so that no claim is ever lost. A directory page is begun before
- * it is claimed, by the first thread whose claim reaches it.
+ * it is claimed, by the first thread whose claim reaches it. writer/tests/models/claim_model_test.c has a model of this.
  */
 static bool claim_number(struct tbed_file *file, uint64_t *page_ret, enum tbed_drop_cause *cause_ret)
 {
@@ -44,12 +44,10 @@ static bool claim_number(struct tbed_file *file, uint64_t *page_ret, enum tbed_d
             return false;
         bool is_directory = tbed_directory_has_page(file->page_nbytes, page);
         if (has_strange_bytes(file, page, is_directory)) {
-            uint64_t now = tbed_shared_load(count);
             *cause_ret = TBED_DROP_IO_ERROR;
-            if (now == page)
+            if (tbed_shared_swap(count, &page, page)) /* a mere load may be stale */
                 return false;
-            page = now; /* they are those of another writer, which has claimed the page */
-            continue;
+            continue; /* they are those of another writer, which has claimed the page */
         }
         if (is_directory)
             tbed_directory_page_begin(file->map, file->page_nbytes, page);

@@ -277,7 +277,7 @@ void model_fence(struct model_run *run, enum model_order order)
 void model_fence_other(struct model_run *run, int thread)
 {
     count_access(run);
-    if (!run->state.threads[thread].has_ended)
+    if (!run->state.threads[thread].has_ended || run->state.threads[thread].pending != 0)
         fence(run, thread);
     else
         join(&run->state.fenced, &run->state.died[run->model->process_of[thread]]);
