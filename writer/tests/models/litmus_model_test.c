@@ -286,6 +286,20 @@ static void stores_of_two_locations_may_end_crosswise(void **state)
     assert_true(has_outcome("S", &s));
 }
 
+/* R: the order of a location is that of its consistent stores. */
+static void consistent_stores_have_one_order(void **state)
+{
+    (void)state;
+    struct program program = {
+        .threads = {{{STORE, X, 1, SEQ_CST}, {STORE, Y, 1, SEQ_CST}},
+                    {{STORE, Y, 2, SEQ_CST}, {LOAD, X, 0, SEQ_CST}}},
+        .outcome = {.loaded = {{0}, {0}}, .has_last = true, .last = {1, 2, 0}},
+    };
+    assert_false(has_outcome("R, consistent", &program));
+    program.threads[1][0].order = RELEASE;
+    assert_true(has_outcome("R, one store weaker", &program));
+}
+
 static void additions_and_swaps_are_atomic(void **state)
 {
     (void)state;
@@ -396,6 +410,7 @@ int main(void)
         cmocka_unit_test(consistent_load_may_be_early),
         cmocka_unit_test(one_location_has_one_order),
         cmocka_unit_test(stores_of_two_locations_may_end_crosswise),
+        cmocka_unit_test(consistent_stores_have_one_order),
         cmocka_unit_test(additions_and_swaps_are_atomic),
         cmocka_unit_test(addition_passes_a_release_on),
         cmocka_unit_test(independent_readers_may_disagree),

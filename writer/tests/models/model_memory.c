@@ -283,6 +283,17 @@ void model_fence_other(struct model_run *run, int thread)
         join(&run->state.fenced, &run->state.died[run->model->process_of[thread]]);
 }
 
+/* Stores take effect in the order of their location, so the one behind waits for the one before it. */
+bool model_is_possible(const struct model_run *run)
+{
+    for (int i = 0; i < run->model->thread_count; i++) {
+        const struct thread *thread = &run->state.threads[i];
+        if (thread->pending != 0 && thread->pending_at < run->state.consistent.at[thread->pending - 1])
+            return false;
+    }
+    return true;
+}
+
 /* ---- Locks and processes ---- */
 
 static void acquire(struct model_run *run, const struct view *view)

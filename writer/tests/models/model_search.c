@@ -173,6 +173,7 @@ static void act(struct model_run *run, enum action action, int who)
         model_kill(run, who);
     else if (run->model->step(run, who))
         run->state.threads[who].has_ended = true;
+    run->is_waiting |= !model_is_possible(run);
     if (run->is_waiting)
         return;
     model_forget(run);
@@ -209,7 +210,7 @@ static void add(struct search *search, const struct model_run *run, size_t from,
     static uint8_t packed[sizeof(struct model_state) + MODEL_LOCATIONS];
     size_t nbytes = pack(&run->state, search->model->location_count, packed);
     uint64_t key = key_of(packed, nbytes);
-    search->has_moved |= action != PUBLISHES && key != search->key;
+    search->has_moved |= key != search->key;
     if (search->count + 1 >= search->key_capacity / 2)
         keys_grow(search);
     bool is_known = !key_put(search->keys, search->key_capacity, key);

@@ -75,6 +75,8 @@ struct model_run {
 void model_state_init(struct model_state *state, const struct model *model);
 /* Makes the thread's pending store one that all sequentially consistent loads see. */
 void model_publish(struct model_run *run, int thread);
+/* False: no memory gets into this state. */
+bool model_is_possible(const struct model_run *run);
 void model_kill(struct model_run *run, int process);
 /* Forgets what nobody can read any more, so that states that differ in nothing else are the same. */
 void model_forget(struct model_run *run);
