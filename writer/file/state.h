@@ -62,7 +62,6 @@ struct tbed_growth {
 
 /* usable.c */
 struct tbed_drops {
-    uint32_t users; /* atomic: threads in between looking at 'is_closed' and counting in the map */
     uint64_t after_close;
     uint64_t at_faults; /* atomic: stores that found no file, not counted in the map yet */
 };

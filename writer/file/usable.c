@@ -59,6 +59,22 @@ void tbed_file_lose(struct tbed_file *file)
     file->hooks->stop_recorders(file);
 }
 
+/* Whether the map may be used: it then stays until leave_map(). writer/tests/models/close_model_test.c has a model. */
+static bool enter_map(struct tbed_file *file)
+{
+    __atomic_fetch_add(&file->live->map_users, 1, __ATOMIC_SEQ_CST);
+    return !__atomic_load_n(&file->is_closed, __ATOMIC_SEQ_CST);
+}
+
+/* A child that was forked by a signal handler in between has not entered. */
+static void leave_map(struct tbed_file *file)
+{
+    uint32_t *users = &file->live->map_users, count = __atomic_load_n(users, __ATOMIC_SEQ_CST);
+    while (count != 0 &&
+           !__atomic_compare_exchange_n(users, &count, count - 1, true, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+    }
+}
+
 /* If the header is lost, its counters are in private memory by now. */
 static void add_drops(struct tbed_file *file, enum tbed_drop_cause cause, uint64_t count)
 {
@@ -77,12 +93,11 @@ void tbed_drop(struct tbed_file *file, enum tbed_drop_cause cause, uint64_t coun
     /* A forked child joins before it counts, since the file may be shut by then. In a sandbox it cannot join, and counts
      * in its parent's map. */
     tbed_is_usable(file);
-    __atomic_fetch_add(&file->drops.users, 1, __ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&file->is_closed, __ATOMIC_SEQ_CST))
-        __atomic_fetch_add(&file->drops.after_close, count, __ATOMIC_RELAXED);
-    else
+    if (enter_map(file))
         add_drops(file, cause, count);
-    __atomic_fetch_sub(&file->drops.users, 1, __ATOMIC_SEQ_CST);
+    else
+        __atomic_fetch_add(&file->drops.after_close, count, __ATOMIC_RELAXED);
+    leave_map(file);
 }
 
 uint64_t tbed_writer_drop_count(const struct tbed_writer *writer, enum tbed_drop_cause cause)
@@ -91,13 +106,12 @@ uint64_t tbed_writer_drop_count(const struct tbed_writer *writer, enum tbed_drop
     if (writer == NULL || (unsigned)cause >= TBED_DROP_CAUSE_COUNT)
         return 0;
     uint64_t count = 0;
-    __atomic_fetch_add(&file->drops.users, 1, __ATOMIC_SEQ_CST); /* keeps the map while it is being read */
-    if (!__atomic_load_n(&file->is_closed, __ATOMIC_SEQ_CST))
+    if (enter_map(file))
         count = tbed_shared_load(&tbed_shared(file)->drops[cause]) +
                 (cause == TBED_DROP_IO_ERROR ? __atomic_load_n(&file->drops.at_faults, __ATOMIC_RELAXED) : 0);
     else if (cause == TBED_DROP_CLOSED)
         count = __atomic_load_n(&file->drops.after_close, __ATOMIC_RELAXED);
-    __atomic_fetch_sub(&file->drops.users, 1, __ATOMIC_SEQ_CST);
+    leave_map(file);
     return count;
 }
 

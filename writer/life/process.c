@@ -70,7 +70,6 @@ void tbed_process_begin_child(struct tbed_writer *writer)
     memset(&file->ring, 0, sizeof file->ring); /* its pages belong to the parent */
     file->process.claimed_pages = 0;
     store->spare_stream = 0;
-    file->drops.users = 0;
     file->growth.retry_ns = 0;
     file->process.given_pid = 0;
     file->process.epoch++;

@@ -188,7 +188,7 @@ static void stop_drops(struct tbed_writer *writer)
 {
     struct tbed_file *file = tbed_file_of(writer);
     __atomic_store_n(&file->is_closed, true, __ATOMIC_SEQ_CST);
-    while (__atomic_load_n(&file->drops.users, __ATOMIC_SEQ_CST) != 0)
+    while (__atomic_load_n(&file->live->map_users, __ATOMIC_SEQ_CST) != 0)
         sched_yield();
 }
 

@@ -7,6 +7,7 @@
  */
 #include "writer/tests/support.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -190,12 +191,56 @@ static int set_up(void **state)
     return now == MAP_FAILED;
 }
 
+/* ---- A thread of the child asks for drops while another joins the trace ---- */
+
+#define FORK_COUNT    20
+#define CHILD_SECONDS 10
+
+static struct tbed_writer *asked;
+static uint32_t is_over;
+
+static void *ask_for_drops(void *unused)
+{
+    (void)unused;
+    while (!__atomic_load_n(&is_over, __ATOMIC_RELAXED))
+        tbed_writer_drop_count(asked, TBED_DROP_CLOSED);
+    return NULL;
+}
+
+static void join_while_asked(struct tbed_recorder *recorder)
+{
+    pthread_t thread;
+    alarm(CHILD_SECONDS);
+    if (pthread_create(&thread, NULL, ask_for_drops, NULL) != 0)
+        _exit(1);
+    tbed_instant_record(recorder, MARK);
+    __atomic_store_n(&is_over, 1, __ATOMIC_RELAXED);
+    pthread_join(thread, NULL);
+    tbed_writer_close(asked); /* waits until nobody counts */
+    _exit(0);
+}
+
+static void a_child_that_counts_drops_while_it_joins_can_be_closed(void **state)
+{
+    (void)state;
+    asked = open_writer(test_path("asked.tbed"));
+    struct tbed_recorder *recorder = tbed_recorder_open(asked, NULL);
+    for (int i = 0; i < FORK_COUNT; i++) {
+        pid_t child = fork();
+        if (child == 0)
+            join_while_asked(recorder);
+        await(child);
+    }
+    tbed_writer_free(asked);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_time_before_a_fork_belongs_to_the_child),
         cmocka_unit_test(a_span_of_the_childs_own_that_never_ends_is_open),
         cmocka_unit_test(a_deep_stack_is_inherited_in_full_and_by_grandchildren_too),
+        cmocka_unit_test(a_child_that_counts_drops_while_it_joins_can_be_closed),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }
