@@ -2,7 +2,7 @@
  * Models of closing a writer while threads record, drop and count, and of stopping its helper thread.
  *
  * The first models the fast path of recorder_inline.h, refill(), next_block() and end_set() of
- * writer/record/recorder_blocks.c, tbed_recorders_stop() of recorder_stop.c, tbed_drop() of writer/file/usable.c and
+ * writer/record/recorder_blocks.c, tbed_recorders_stop() of recorder_stop.c, enter_map() and leave_map() of writer/file/usable.c and
  * stop_drops() of writer/life/writer.c. The second models writer/pages/seal_queue.c, tbed_helper_wake() of
  * helper_wake.c, and helper_run(), sleep_until_woken() and tbed_helper_stop() of writer/life/helper.c.
  *

@@ -261,7 +261,8 @@ static void each_part_of_a_rotation_is_needed(void **state)
     (void)state;
     assert_non_null(search("no barrier", (struct protocol){.has_no_barrier = true}, behind_seal));
     assert_non_null(search("no wait for records", (struct protocol){.does_not_wait = true}, behind_seal));
-    assert_non_null(search("idle without release", (struct protocol){.marks_idle_relaxed = true}, behind_seal));
+    assert_non_null(
+        search("idle without release", (struct protocol){.marks_idle_relaxed = true}, behind_seal));
     assert_non_null(
         search("a new block without a look", (struct protocol){.end_is_not_checked = true}, behind_seal));
     assert_non_null(search("looks once", (struct protocol){.looks_once = true}, behind_seal));
