@@ -601,9 +601,6 @@ void tbed_copy_finish_header(struct tbed_copy *copy)
 void tbed_copy_free(struct tbed_copy *copy)
 {
     tbed_pages_free(copy->ordinals, ORDINALS_NBYTES);
-    copy->ordinals = NULL;
     if (copy->kept != NULL)
         tbed_pages_free(copy->kept, copy->kept_room * sizeof *copy->kept);
-    copy->kept = NULL;
-    copy->kept_count = copy->kept_room = 0;
 }

@@ -47,7 +47,6 @@ static struct tbed_recorder *open_kind(struct tbed_writer *writer, const char *n
             name != NULL ? tbed_intern_locked(tbed_store_of(writer), name, strlen(name)) : TBED_ID_INVALID;
         cold->is_open = true;
         cold->gap_count = 0;
-        __atomic_store_n(&cold->must_leave, false, __ATOMIC_RELAXED);
         recorder->cursor = recorder->end = NULL;
         recorder->idle = tbed_idle_mark(&file->clock);
         recorder->saw_close = 0;

@@ -568,6 +568,55 @@ static void a_header_alone_is_recovered(void **state)
     close(fd);
 }
 
+/* ---- Snapshots of a damaged trace ---- */
+
+static enum tbed_status snapshot(struct tbed_reader **reader_ret, struct tbed_error *error)
+{
+    int from = memfd_create("trace", MFD_CLOEXEC), to = memfd_create("snapshot", MFD_CLOEXEC);
+    uint64_t left_out;
+    assert_true(from >= 0 && to >= 0);
+    assert_int_equal(pwrite(from, damaged.bytes, damaged.nbytes, 0), damaged.nbytes);
+    enum tbed_status status = tbed_trace_snapshot(from, to, &left_out, error);
+    if (status == TBED_OK) {
+        assert_int_equal(left_out, 1);
+        assert_int_equal(tbed_reader_open_fd(to, NULL, reader_ret, NULL), TBED_OK);
+    }
+    close(from);
+    close(to);
+    return status;
+}
+
+/* A stream that nobody has begun is not believed, so nothing is known of the page. */
+static void a_page_of_a_stream_that_never_was_is_counted(void **state)
+{
+    (void)state;
+    struct tbed_lost_info unknown = {0, TBED_BLOCK_NONE, 0, 1, 0, NEVER, 0};
+    struct tbed_reader *reader;
+    struct tbed_error error;
+    for (uint32_t beyond = 0; beyond < 2; beyond++) {
+        begin_with(&killed);
+        uint64_t next =
+            tbed_le64_load(((const struct tbed_disk_header *)(const void *)damaged.bytes)->next_stream);
+        struct tbed_disk_entry *entry = (struct tbed_disk_entry *)(void *)entry_at(page_of(3));
+        zero_page(page_of(3));
+        entry->state = TBED_ENTRY_BEGUN;
+        entry->stream = tbed_le32_make((uint32_t)next + beyond);
+        assert_int_equal(snapshot(&reader, &error), TBED_OK);
+        check_losses(reader, &unknown, 1);
+        tbed_reader_close(reader);
+    }
+}
+
+static void an_impossible_count_of_pages_is_located(void **state)
+{
+    (void)state;
+    struct tbed_error error;
+    begin_with(&killed);
+    ((struct tbed_disk_header *)(void *)damaged.bytes)->page_count = tbed_le64_make(0);
+    assert_int_equal(snapshot(NULL, &error), TBED_ERR_PAGE_COUNT);
+    assert_int_equal(error.offset, offsetof(struct tbed_disk_header, page_count));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -592,6 +641,8 @@ int main(void)
         cmocka_unit_test(a_shifted_trace_is_known_by_most_copies_of_its_header),
         cmocka_unit_test(a_block_in_the_place_of_a_directory_page_is_none),
         cmocka_unit_test(a_header_alone_is_recovered),
+        cmocka_unit_test(a_page_of_a_stream_that_never_was_is_counted),
+        cmocka_unit_test(an_impossible_count_of_pages_is_located),
     };
     return cmocka_run_group_tests(tests, make_traces, free_traces);
 }

@@ -17,6 +17,7 @@
 
 #include "format/file/directory.h"
 #include "format/file/mark.h"
+#include "writer/pages/pages.h"
 
 enum { PAGE_NBYTES = 4096 };
 
@@ -122,6 +123,44 @@ static void a_rotation_leaves_no_descriptor_behind(void **state)
 {
     (void)state;
     succeeds_in_a_child(rotate_without_standard_input);
+}
+
+/* With a limit of descriptors, the writer's are not moved out of the way; 0 is as good as any. */
+static int work_with_descriptor_0(void)
+{
+    struct tbed_writer_options options = {.size = sizeof options, .rotate = true, .no_helper = true};
+    struct tbed_writer *writer;
+    struct tbed_error error;
+    struct rlimit limit = {8, 8};
+    snprintf(path, sizeof path, "%s", test_path("zero.tbed"));
+    close(0);
+    setrlimit(RLIMIT_NOFILE, &limit);
+    if (tbed_writer_open(path, &options, &writer, &error) != TBED_OK || fcntl(0, F_GETFD) < 0)
+        return 1;
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
+    record(recorder, 10);
+    if (tbed_rotate(writer, &error) != TBED_OK)
+        return 2;
+    if (tbed_rotate(writer, &error) != TBED_OK) /* one of the two files had the number */
+        return 3;
+    tbed_writer_free(writer);
+    options = (struct tbed_writer_options){.size = sizeof options, .join = true, .no_helper = true};
+    if (tbed_writer_open(path, &options, &writer, &error) != TBED_OK || fcntl(0, F_GETFD) < 0)
+        return 4;
+    tbed_writer_free(writer);
+    int fd = open(closed_path(9), O_RDWR | O_CREAT | O_CLOEXEC, 0600), high = fcntl(fd, F_DUPFD_CLOEXEC, 1);
+    close(fd);
+    if (fd != 0 || tbed_writer_open_fd(high, NULL, &writer, &error) != TBED_OK || fcntl(0, F_GETFD) < 0)
+        return 5;
+    close(high);
+    tbed_writer_free(writer);
+    return fcntl(0, F_GETFD) >= 0 ? 6 : 0;
+}
+
+static void a_file_may_have_the_descriptor_0(void **state)
+{
+    (void)state;
+    succeeds_in_a_child(work_with_descriptor_0);
 }
 
 static struct tbed_writer *with_many_strings(struct tbed_writer_options options)
@@ -241,7 +280,7 @@ static void there_are_no_more_causes_than_are_named(void **state)
 
 /* ---- In the pages of a flight recorder ---- */
 
-/* How many pages have a last block of a stream. */
+/* How many pages have a last block of a stream. Those that are full say when they were. */
 static unsigned last_blocks(void)
 {
     unsigned count = 0;
@@ -252,6 +291,8 @@ static unsigned last_blocks(void)
     for (uint32_t page = 1; page < tbed_directory_first_count(PAGE_NBYTES); page++) {
         const struct tbed_disk_entry *entry =
             (const void *)(header + tbed_directory_entry_offset(PAGE_NBYTES, page));
+        assert_int_equal(entry->kind == TBED_BLOCK_EVENTS && entry->state >= TBED_ENTRY_ENDED,
+                         tbed_le32_load(entry->age) != 0);
         count += entry->kind == TBED_BLOCK_EVENTS && (tbed_le16_load(entry->flags) & TBED_ENTRY_LAST) != 0;
     }
     return count;
@@ -273,12 +314,43 @@ static void the_last_block_of_a_thread_says_so(void **state)
     tbed_writer_free(writer);
 }
 
+/* Only in the entry of the block that was meant: it may have been given away meanwhile. */
+static void an_entry_is_marked_for_its_own_block(void **state)
+{
+    (void)state;
+    static const struct {
+        struct tbed_mark now;
+        uint32_t stream;
+        bool is_marked;
+    } cases[] = {
+        {{TBED_MARK_HELD, 5, 1}, 7, true},   {{TBED_MARK_RELEASED, 5, 1}, 7, true},
+        {{TBED_MARK_TAKEN, 5, 1}, 7, false}, {{TBED_MARK_HELD, 6, 1}, 7, false},
+        {{TBED_MARK_HELD, 5, 1}, 8, false},  {{TBED_MARK_NEW, 5, 1}, 7, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        union {
+            struct tbed_disk_entry entry;
+            uint64_t words[TBED_ENTRY_NBYTES / 8];
+        } at = {.entry = {.state = TBED_ENTRY_ENDED,
+                          .kind = TBED_BLOCK_EVENTS,
+                          .sequence = tbed_le32_make(9),
+                          .stream = tbed_le32_make(cases[i].stream)}};
+        *tbed_mark_at(&at) = tbed_mark_word(cases[i].now);
+        tbed_entry_note_last(&at.entry, 7, (struct tbed_mark){TBED_MARK_HELD, 5, 1});
+        assert_int_equal(tbed_le16_load(at.entry.flags), cases[i].is_marked ? TBED_ENTRY_LAST : 0);
+        assert_int_equal(at.entry.state, TBED_ENTRY_ENDED);
+        assert_int_equal(at.entry.kind, TBED_BLOCK_EVENTS);
+        assert_int_equal(tbed_le32_load(at.entry.sequence), 9);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_thread_can_be_cancelled_after_each_call),
         cmocka_unit_test(a_recorder_that_has_rotated_takes_its_mark_back),
         cmocka_unit_test(a_rotation_leaves_no_descriptor_behind),
+        cmocka_unit_test(a_file_may_have_the_descriptor_0),
         cmocka_unit_test(a_childs_file_rotates_when_it_has_doubled),
         cmocka_unit_test(the_file_after_one_that_was_full_grows_at_once),
         cmocka_unit_test(strings_between_syncs_take_small_blocks),
@@ -286,6 +358,7 @@ int main(void)
         cmocka_unit_test(a_location_may_have_the_highest_ids),
         cmocka_unit_test(there_are_no_more_causes_than_are_named),
         cmocka_unit_test(the_last_block_of_a_thread_says_so),
+        cmocka_unit_test(an_entry_is_marked_for_its_own_block),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
