@@ -1,5 +1,6 @@
 /*
- * Included before every source file of the coverage variant: a child that leaves by _exit() keeps its counts.
+ * Included before every source file of the coverage variant: a process that leaves by _exit() keeps its counts. A
+ * preloaded library also takes the place of the program's own _exit().
  *
  * SPDX-License-Identifier: MIT
  */
@@ -7,6 +8,7 @@
 #define TRACEBED_COV_EXIT_H
 
 #ifndef __cplusplus
+#include <sys/syscall.h>
 #include <unistd.h>
 
 void __gcov_dump(void);
@@ -14,8 +16,16 @@ void __gcov_dump(void);
 __attribute__((noreturn)) static inline void exit_counted(int status)
 {
     __gcov_dump();
-    (_exit)(status);
+    for (;;)
+        syscall(SYS_exit_group, status);
 }
+
+#ifdef COV_PRELOADED
+__attribute__((noreturn, weak, visibility("default"))) void _exit(int status)
+{
+    exit_counted(status);
+}
+#endif
 
 #define _exit(status) exit_counted(status)
 #endif
