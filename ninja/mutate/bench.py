@@ -5,6 +5,7 @@ A mutant then costs one compilation and one link, whatever the number of tests. 
 
     base/       the objects as they are            tests/      the test programs
     cover/      the same with coverage             env/        what tests find under TBED_BUILD
+    asan/       the same with sanitizers
     lines/      which lines each test runs         worker-N/   a worker's library with the mutant
 
 SPDX-License-Identifier: MIT
@@ -21,7 +22,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
+import threading
 
 sys.path.insert(0, "ninja")
 import generate  # noqa: E402
@@ -30,14 +31,20 @@ FOLDER = "build/mutate"
 COMPILE = ["gcc", "-std=gnu17", "-O1", "-w", "-fPIC", "-fno-semantic-interposition", "-pthread", "-D_GNU_SOURCE",
            "-I.", "-Iformat/include", "-Iwriter/include", "-Iwriter/capture/include", "-Ireader/include"]
 SYSTEM = ["-ldw", "-lelf", "-liberty", "-lm", "-pthread"]
-WRAP = ["-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc"]
-# The allocations of the shared library. The dynamic linker prefers those of a test that is linked with --wrap.
-ALLOCATIONS = """#include <stddef.h>
-void *__real_malloc(size_t), *__real_calloc(size_t, size_t), *__real_realloc(void *, size_t);
-void *__wrap_malloc(size_t nbytes) { return __real_malloc(nbytes); }
-void *__wrap_calloc(size_t count, size_t nbytes) { return __real_calloc(count, nbytes); }
-void *__wrap_realloc(void *old, size_t nbytes) { return __real_realloc(old, nbytes); }
-"""
+WRAP = [f"-Wl,--wrap={name}" for name in generate.FAILING]
+# The calls that tests and fuzz targets can make fail. The dynamic linker prefers the functions of a program that is linked
+# with --wrap to these, which only pass a call on.
+PASS_ON = """#ifdef __x86_64__
+#define JUMP "jmp "
+#define TO "@PLT"
+#else
+#define JUMP "b "
+#define TO ""
+#endif
+#define PASS_ON(name) \
+    __asm__(".globl __wrap_" #name "\\n.type __wrap_" #name ", %function\\n" \
+            "__wrap_" #name ": " JUMP "__real_" #name TO);
+""" + "".join(f"PASS_ON({name})\n" for name in generate.FAILING)
 # Counters are written at exit; so that those of forked children count too, also at _exit().
 COUNTING_EXIT = """#include <sys/syscall.h>
 #include <unistd.h>
@@ -45,7 +52,8 @@ void __gcov_dump(void);
 void _exit(int status) { __gcov_dump(); for (;;) syscall(SYS_exit_group, status); }
 """
 REPLAY_DRIVER = "fuzz/support/replay_driver.c"
-SLOW_SECONDS = 12  # a test that takes longer does not take part
+SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+SLOW_SECONDS = 12  # of a processor; a test that takes longer does not take part
 
 
 def run(command, **options):
@@ -83,7 +91,7 @@ def in_parallel(commands):
 
 
 def link_library(objects, target, extra=()):
-    return ["gcc", "-shared", "-pthread", *extra, *WRAP, "-o", target, *objects, f"{FOLDER}/allocations.o", *SYSTEM]
+    return ["gcc", "-shared", "-pthread", *extra, *WRAP, "-o", target, *objects, f"{FOLDER}/pass_on.o", *SYSTEM]
 
 
 class Bench:
@@ -98,11 +106,12 @@ class Bench:
 
     def build(self):
         os.makedirs(FOLDER, exist_ok=True)
-        for name, text in (("allocations", ALLOCATIONS), ("counting_exit", COUNTING_EXIT)):
+        for name, text in (("pass_on", PASS_ON), ("counting_exit", COUNTING_EXIT)):
             with open(f"{FOLDER}/{name}.c", "w", encoding="utf-8") as file:
                 file.write(text)
             must([*COMPILE, "-c", f"{FOLDER}/{name}.c", "-o", f"{FOLDER}/{name}.o"])
         self.build_library("base", [])
+        self.build_library("asan", SANITIZE)
         self.build_tests()
         self.build_environment()
 
@@ -111,7 +120,7 @@ class Bench:
         in_parallel([compile_to(path, object_of(folder, path), extra) for path in todo])
         if todo or not os.path.exists(f"{FOLDER}/{folder}/libmutant.so"):
             objects = [object_of(folder, path) for path in self.sources]
-            objects += [f"{FOLDER}/counting_exit.o"] if extra else []
+            objects += [f"{FOLDER}/counting_exit.o"] if folder == "cover" else []
             must(link_library(objects, f"{FOLDER}/{folder}/libmutant.so", extra))
 
     def build_tests(self):
@@ -130,7 +139,8 @@ class Bench:
                 inputs = [object_of("tests", generate.TEST_CASES), *tests, "-lcmocka"]
                 commands += self.add_program(path, inputs, [])
             elif path.endswith("_fuzzer.c"):
-                commands += self.add_program(path, [object_of("tests", REPLAY_DRIVER), *fuzzers], generate.seeds(path))
+                commands += self.add_program(path, [object_of("tests", REPLAY_DRIVER), *fuzzers, *WRAP],
+                                             generate.seeds(path))
         in_parallel(commands)
 
     def compile_stale(self, sources):
@@ -170,7 +180,9 @@ class Bench:
     # ---- Running ----
 
     def run_test(self, name, library, seconds, more=None):
-        """Returns 'passed', or how it failed. 'seconds' are of the processor; on a busy machine it may take longer."""
+        """
+        Returns 'passed', or how it failed, and the seconds of a processor that it took. 'seconds' is how many it may take.
+        """
         environment = dict(os.environ, LD_LIBRARY_PATH=os.path.abspath(library), TBED_BUILD=f"{FOLDER}/env",
                            LC_ALL="C.UTF-8", **(more or {}))
         with tempfile.TemporaryDirectory(prefix="tracebed-mutant-") as scratch:
@@ -178,21 +190,20 @@ class Bench:
             child = subprocess.Popen(self.tests[name], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                      stderr=subprocess.DEVNULL, env=environment, start_new_session=True,
                                      preexec_fn=functools.partial(limit, int(seconds) + 1))
-            try:
-                status = child.wait(4 * seconds)
-            except subprocess.TimeoutExpired:
-                status = None
-            finally:
-                kill_group(child.pid)
-            child.wait()
-        if status is None:
-            return "timeout"
-        if status < 0:
-            return signal.Signals(-status).name
-        return "passed" if status == 0 else "failed"
+            over = threading.Event()
+            timer = threading.Timer(20 + 8 * seconds, lambda: (over.set(), kill_group(child.pid)))
+            timer.start()
+            status, used = os.wait4(child.pid, 0)[1:]
+            timer.cancel()
+            kill_group(child.pid)
+            child.returncode = os.waitstatus_to_exitcode(status)
+        return "timeout" if over.is_set() else outcome_of(child.returncode), used.ru_utime + used.ru_stime
 
     def measure(self):
-        """Returns {test: {'seconds': S, 'leaks': B, 'lines': {path: [line…]}}}; only what has changed is measured again."""
+        """
+        Returns {test: {'seconds': S, 'sanitized_seconds': S or null, 'lines': {path: [line…]}}}, of a processor. Only what
+        has changed is measured again.
+        """
         self.build_library("cover", ["--coverage"])
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             facts = dict(pool.map(self.measure_one, self.tests))
@@ -203,25 +214,24 @@ class Bench:
         if not is_older(target, self.newest, self.tests[name][0]):
             with open(target, encoding="utf-8") as file:
                 return name, json.load(file)
-        begin = time.monotonic()
-        result = self.run_test(name, f"{FOLDER}/base", 60)
-        seconds = time.monotonic() - begin
+        result, seconds = self.run_test(name, f"{FOLDER}/base", 60)
         if result != "passed" or seconds > SLOW_SECONDS:
             print(f"  {name} does not take part: {result}, {seconds:.1f} s", flush=True)
             return name, None
         with tempfile.TemporaryDirectory(prefix="tracebed-cover-") as folder:
             strip = len(os.getcwd().strip("/").split("/"))
             self.run_test(name, f"{FOLDER}/cover", 120, {"GCOV_PREFIX": folder, "GCOV_PREFIX_STRIP": str(strip)})
-            fact = {"seconds": seconds, "lines": self.lines_of(folder), "leaks": self.finds_leaks(name, seconds)}
+            fact = {"seconds": seconds, "lines": self.lines_of(folder),
+                    "sanitized_seconds": self.measure_sanitized(name, seconds)}
         os.makedirs(f"{FOLDER}/lines", exist_ok=True)
         with open(target, "w", encoding="utf-8") as file:
             json.dump(fact, file)
         return name, fact
 
-    def finds_leaks(self, name, seconds):
-        """Whether a test passes under the leak sanitizer, so that a mutant that leaks fails it."""
-        return "/reader/" in self.tests[name][0] and \
-            self.run_test(name, f"{FOLDER}/base", 2 + 3 * seconds, leak_sanitizer()) == "passed"
+    def measure_sanitized(self, name, seconds):
+        """How long a test takes with the sanitized library; None if it does not pass: some replace malloc()."""
+        result, taken = self.run_test(name, f"{FOLDER}/asan", 5 + 10 * seconds, sanitizer())
+        return taken if result == "passed" else None
 
     @functools.lru_cache(maxsize=None)
     def code_lines(self, path):
@@ -248,14 +258,21 @@ class Bench:
 
 
 @functools.lru_cache(maxsize=None)
-def leak_sanitizer():
-    path = subprocess.run(["gcc", "-print-file-name=liblsan.so"], capture_output=True, text=True).stdout.strip()
-    return {"LD_PRELOAD": os.path.realpath(path)} if os.path.isabs(path) else {}
+def sanitizer():
+    """What a test needs in its environment to run with a sanitized library."""
+    path = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True).stdout.strip()
+    return {"LD_PRELOAD": os.path.realpath(path)}
 
 
 def limit(seconds):
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def outcome_of(status):
+    if status < 0:
+        return signal.Signals(-status).name
+    return "passed" if status == 0 else "failed"
 
 
 def kill_group(pid):

@@ -3,11 +3,14 @@ Mutation testing: changes one operator, constant or statement of a source file a
 notice. A mutant that no test notices shows what the tests do not check.
 
     mutate.py [--count N] [--seed N] [--jobs N] [--again] [--within SECONDS] [FILE | FOLDER]...
+    mutate.py --planted
 
 Draws N mutants at random (default 100) from the files, by default from the cores: format, reader/core and the writer up
 to writer/life. Prints each survivor; the last line is the score. A mutant whose code is the same as the original's does
 not count, nor does one that equivalent.txt lists with the reason why no test can notice it. --again tries what survived
-the last run. --within leaves out the tests that take longer: a quick look, with survivors that a full run may kill.
+the last run. --planted tries the bugs of planted.txt instead, and fails if the tests miss one. --within leaves out the
+tests that take longer: a quick look, with survivors that a full run may kill. What passes all tests is tried once more with
+AddressSanitizer and UndefinedBehaviorSanitizer.
 
 SPDX-License-Identifier: MIT
 """
@@ -28,6 +31,7 @@ import mutants
 CORES = ["format", "reader/core", "writer/base", "writer/file", "writer/pages", "writer/store", "writer/record",
          "writer/copy", "writer/life"]
 EQUIVALENT = "ninja/mutate/equivalent.txt"
+PLANTED = "ninja/mutate/planted.txt"
 SURVIVORS = f"{bench.FOLDER}/survivors.txt"
 
 
@@ -37,6 +41,32 @@ def listed_mutants(path):
         return set()
     with open(path, encoding="utf-8") as file:
         return {line.strip() for line in file if line.rstrip().endswith("]") and not line.startswith("#")}
+
+
+def planted_bugs(texts):
+    """The bugs that planted.txt describes, as mutants by name."""
+    with open(PLANTED, encoding="utf-8") as file:
+        entries = [entry for entry in file.read().split("\n\n") if not entry.startswith("#")]
+    bugs = {}
+    for entry in entries:
+        name, path, *lines = entry.strip("\n").split("\n")
+        old, new = ("\n".join(line[1:] for line in lines if line[0] == sign) for sign in "-+")
+        if texts[path].count(old) != 1:
+            sys.exit(f"tracebed: {PLANTED}: {path} does not have the lines of '{name}' once")
+        start = texts[path].index(old)
+        line = texts[path].count("\n", 0, start) + 1
+        bugs[name] = mutants.Mutant(path, line, "planted", start, start + len(old), old, new)
+    return bugs
+
+
+def try_planted(stage, facts, texts):
+    """Returns the exit status."""
+    worker, missed = Worker(0, stage, facts, texts), 0
+    for name, bug in planted_bugs(texts).items():
+        result, note = worker.judge(bug)
+        missed += result != "killed"
+        print(f"{'found' if result == 'killed' else 'MISSED'}  {name}  {note or result}", flush=True)
+    return 1 if missed else 0
 
 
 def code_line(texts, mutant):
@@ -70,11 +100,25 @@ class Worker:
             return "not compiled"
         if filecmp.cmp(target, self.original(mutant.path, source), shallow=False):
             return "same code"
-        own = bench.object_of("base", mutant.path)
+        return "ready" if self.link("base", mutant, target, self.folder, []) else "not compiled"
+
+    def link(self, folder, mutant, target, library, extra):
+        own = bench.object_of(folder, mutant.path)
         objects = [target if path == own else path for path in
-                   (bench.object_of("base", path) for path in self.stage.sources)]
-        done = bench.run(bench.link_library(objects, f"{self.folder}/libmutant.so"))
-        return "ready" if done.returncode == 0 else "not compiled"
+                   (bench.object_of(folder, path) for path in self.stage.sources)]
+        return bench.run(bench.link_library(objects, f"{library}/libmutant.so", extra)).returncode == 0
+
+    def build_sanitized(self, mutant):
+        """build(), once more, with the sanitizers; returns the folder of the library."""
+        source, folder = f"{self.folder}/{os.path.basename(mutant.path)}", f"{self.folder}/asan"
+        os.makedirs(folder, exist_ok=True)
+        target = f"{folder}/mutant.o"
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(mutants.apply(mutant, self.texts[mutant.path]))
+        bench.must(bench.compile_to(mutant.path, target, bench.SANITIZE, source))
+        if not self.link("asan", mutant, target, folder, bench.SANITIZE):
+            sys.exit(f"tracebed: {mutant.path} cannot be linked with the sanitizers")
+        return folder
 
     def original(self, path, source):
         """The object of the file without a change, compiled from the same place as the mutants."""
@@ -101,13 +145,19 @@ class Worker:
         tests = self.covering(mutant)
         if not tests:
             return "survived", "no test runs this line"
+        found = self.run(tests, "seconds", self.folder, None)
+        if found is None:
+            sanitized = [name for name in tests if self.facts[name]["sanitized_seconds"] is not None]
+            found = self.run(sanitized, "sanitized_seconds", self.build_sanitized(mutant), bench.sanitizer())
+        return ("killed", found) if found else ("survived", f"{len(tests)} tests run it")
+
+    def run(self, tests, time, library, environment):
+        """Returns which test fails and how, or None."""
         for name in tests:
-            fact = self.facts[name]
-            more = bench.leak_sanitizer() if fact["leaks"] else None
-            outcome = self.stage.run_test(name, self.folder, 5 + 4 * fact["seconds"], more)
+            outcome, _ = self.stage.run_test(name, library, 5 + 4 * self.facts[name][time], environment)
             if outcome != "passed":
-                return "killed", f"{name}: {outcome}"
-        return "survived", f"{len(tests)} tests run it"
+                return f"{name}: {outcome}"
+        return None
 
 
 def draw(paths, texts, seed):
@@ -161,6 +211,7 @@ def main():
     parser = argparse.ArgumentParser(prog="./run mutate", description="Mutation testing.")
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--again", action="store_true")
+    parser.add_argument("--planted", action="store_true")
     parser.add_argument("--within", type=float, default=bench.SLOW_SECONDS)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
@@ -174,7 +225,7 @@ def main():
         sys.exit("tracebed: another run of 'mutate' is under way in this tree")
     stage = bench.Bench()
     chosen = [path for path in stage.sources
-              if any(path == name or path.startswith(name.rstrip("/") + "/") for name in options.files)]
+              if options.planted or any(path == name or path.startswith(name.rstrip("/") + "/") for name in options.files)]
     if not chosen:
         sys.exit("tracebed: no source file of the libraries is named")
     stage.build()
@@ -183,6 +234,8 @@ def main():
     for path in chosen:
         with open(path, encoding="utf-8") as file:
             texts[path] = file.read()
+    if options.planted:
+        return try_planted(stage, facts, texts)
     order = draw(chosen, texts, options.seed)
     print(f"{len(order)} possible mutants of {len(chosen)} files; {len(facts)} tests take part", flush=True)
     if options.again:

@@ -580,6 +580,23 @@ static void interrupted_record_is_counted_and_not_read(void **state)
     trace_free(&trace);
 }
 
+static void an_interrupted_record_of_metadata_is_counted(void **state)
+{
+    struct trace trace = trace_make(2);
+    struct trace_block block = trace_block_begin(&trace, 1, TBED_BLOCK_RECORDS, 1, 0);
+    struct tbed_trace_info info;
+    (void)state;
+    trace_bind(&block, 100, 1, 5);
+    trace_word(&block, 0);
+    trace_word(&block, 200);
+    struct tbed_reader *reader = trace_open(&trace);
+    assert_int_equal(tbed_reader_verify(reader), TBED_OK);
+    tbed_reader_info(reader, &info);
+    assert_int_equal(info.interrupted_record_count, 1);
+    tbed_reader_close(reader);
+    trace_free(&trace);
+}
+
 static void unsealed_block_that_is_full_ends_with_itself(void **state)
 {
     struct trace trace = trace_make(2);
@@ -622,6 +639,7 @@ int main(void)
         cmocka_unit_test(stored_stack_with_a_wide_id_is_refused),
         cmocka_unit_test(ticks_that_decrease_are_read_and_counted),
         cmocka_unit_test(interrupted_record_is_counted_and_not_read),
+        cmocka_unit_test(an_interrupted_record_of_metadata_is_counted),
         cmocka_unit_test(unsealed_block_that_is_full_ends_with_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

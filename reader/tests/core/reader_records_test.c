@@ -216,6 +216,11 @@ static void locations_resolve_to_frames(void **state)
     assert_true(tbed_location_frame(&location, 1, &frame));
     assert_int_equal(frame.function_id, 40);
     assert_false(tbed_location_frame(&location, 2, &frame));
+    struct tbed_frame frames[2];
+    assert_int_equal(tbed_id_frames(records.reader, 5001, frames, 2), 2);
+    assert_true(frames[0].is_inlined);
+    assert_false(frames[1].is_inlined);
+    assert_int_equal(frames[0].line, 32);
     assert_true(tbed_location_resolve(records.reader, 5003, &location));
     assert_int_equal(location.frame_count, 0);
     assert_false(tbed_location_resolve(records.reader, 311, &location)); /* a string */
