@@ -61,7 +61,7 @@ static enum tbed_status number_processes(struct tbed_reader *reader, struct chro
         return TBED_ERR_MEMORY;
     if (taken->count > 0 && taken->items[taken->count - 1] >= next)
         next = taken->items[taken->count - 1] + 1;
-    for (size_t i = 0; i < threads->process_count && tbed_process_get(reader, i, &process); i++) {
+    for (size_t i = 0; tbed_process_get(reader, i, &process); i++) {
         threads->pids[i] = process.pid;
         if (is_taken(taken, process.pid)) {
             threads->pids[i] = next++;
@@ -98,7 +98,7 @@ static enum tbed_status list_threads(struct tbed_reader *reader, struct chrome_t
     threads->items = calloc(count + 1, sizeof *threads->items);
     if (threads->items == NULL)
         return TBED_ERR_MEMORY;
-    for (size_t i = 0; i < count && tbed_stream_get(reader, i, &stream); i++)
+    for (size_t i = 0; tbed_stream_get(reader, i, &stream); i++)
         threads->items[threads->count++] = (struct chrome_thread){
             .stream = stream.stream,
             .pid = pid_of(reader, threads, stream.process),

@@ -462,9 +462,8 @@ static void put_process(struct chrome *chrome, size_t index, const struct tbed_p
 static void put_metadata(struct chrome *chrome)
 {
     struct tbed_process_info process;
-    for (size_t i = 0; i < chrome->threads.process_count; i++)
-        if (tbed_process_get(chrome->reader, i, &process))
-            put_process(chrome, i, &process);
+    for (size_t i = 0; tbed_process_get(chrome->reader, i, &process); i++)
+        put_process(chrome, i, &process);
     for (size_t i = 0; i < chrome->threads.count; i++) {
         const struct chrome_thread *thread = &chrome->threads.items[i];
         if (thread->name_id == TBED_ID_INVALID)
@@ -476,22 +475,24 @@ static void put_metadata(struct chrome *chrome)
     }
 }
 
-static uint64_t first_begin(struct tbed_reader *reader, uint32_t stream, uint64_t first_tick)
+/* Lowers '*first_tick' to the stream's first begin. */
+static enum tbed_status find_begin(struct tbed_reader *reader, uint32_t stream, uint64_t *first_tick)
 {
     struct tbed_cursor *cursor;
     struct tbed_event event;
-    if (tbed_cursor_open(reader, stream, &cursor) != TBED_OK)
-        return first_tick;
+    enum tbed_status status = tbed_cursor_open(reader, stream, &cursor);
+    if (status != TBED_OK)
+        return status;
     while (tbed_cursor_next(cursor, &event) == TBED_OK) {
         uint64_t tick = event.tick;
         if (event.type == TBED_EVENT_SPAN)
             tick = event.of.span.begin_tick;
         else if (event.type == TBED_EVENT_END && event.of.end.begin_tick != 0)
             tick = event.of.end.begin_tick;
-        first_tick = tick < first_tick ? tick : first_tick;
+        *first_tick = tick < *first_tick ? tick : *first_tick;
     }
     tbed_cursor_close(cursor);
-    return first_tick;
+    return TBED_OK;
 }
 
 /*
@@ -503,18 +504,19 @@ struct start {
     bool has_realtime;
 };
 
-static struct start find_start(struct tbed_reader *reader)
+static enum tbed_status find_start(struct tbed_reader *reader, struct start *start_ret)
 {
     struct tbed_trace_info info;
     struct tbed_stream_info stream;
-    struct start start;
+    enum tbed_status status = TBED_OK;
     tbed_reader_info(reader, &info);
     uint64_t tick = info.first_tick;
-    for (size_t i = 0; info.ring_page_count != 0 && tbed_stream_get(reader, i, &stream); i++)
-        tick = first_begin(reader, stream.stream, tick);
-    start.ns = tbed_ticks_to_ns(reader, tick);
-    start.has_realtime = tbed_ticks_to_realtime_ns(reader, tick, &start.realtime_ns) == TBED_OK;
-    return start;
+    bool is_ring = info.ring_page_count != 0;
+    for (size_t i = 0; is_ring && status == TBED_OK && tbed_stream_get(reader, i, &stream); i++)
+        status = find_begin(reader, stream.stream, &tick);
+    start_ret->ns = tbed_ticks_to_ns(reader, tick);
+    start_ret->has_realtime = tbed_ticks_to_realtime_ns(reader, tick, &start_ret->realtime_ns) == TBED_OK;
+    return status;
 }
 
 /* The offset added to the trace's times: its start is 0, or later if another trace began before it. */
@@ -552,7 +554,7 @@ static enum tbed_status put_all(struct chrome *chrome, struct tbed_reader *const
     struct start *starts = calloc(count + 1, sizeof *starts);
     enum tbed_status status = starts != NULL ? TBED_OK : TBED_ERR_MEMORY;
     for (size_t i = 0; status == TBED_OK && i < count && !chrome->options.absolute; i++)
-        starts[i] = find_start(readers[i]);
+        status = find_start(readers[i], &starts[i]);
     for (size_t i = 0; i < count && status == TBED_OK; i++) {
         chrome->shift_ns = find_shift(&starts[i], starts, count);
         status = put_trace(chrome, readers[i]);

@@ -167,6 +167,35 @@ static int make_trace(void)
     return fd;
 }
 
+static uint64_t count_clock(void)
+{
+    static uint64_t tick = 1000;
+    return tick++;
+}
+
+/* A flight recorder that has the end of a span, but no longer its begin. Times count from there. */
+static int make_ring(void)
+{
+    struct tbed_writer_options options = {.size = sizeof options,
+                                          .no_helper = true,
+                                          .clock = TBED_CLOCK_USER,
+                                          .user_clock = count_clock,
+                                          .user_clock_unit = "calls",
+                                          .page_nbytes = 4096,
+                                          .ring_nbytes = 16384};
+    const struct tbed_argument value = {.type = TBED_ARG_U64, .name_id = TBED_ID_INVALID, .nbytes = 8};
+    struct tbed_writer *writer;
+    int fd = memfd_create("ring", MFD_CLOEXEC);
+    assert_int_equal(tbed_writer_open_fd(fd, &options, &writer, NULL), TBED_OK);
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
+    tbed_span_begin(recorder, 1);
+    for (int i = 0; i < 4000; i++)
+        tbed_instant_record(recorder, 2);
+    tbed_span_end_args(recorder, &value, 1); /* has the begin */
+    tbed_writer_free(writer);
+    return fd;
+}
+
 static int open_golden(const char *name)
 {
     char path[256];
@@ -178,12 +207,45 @@ static int open_golden(const char *name)
     return fd;
 }
 
+static void put(FILE *out, uint8_t tag, const char *magic, const void *bytes, uint32_t nbytes)
+{
+    uint32_t length = 8 + nbytes, version = 8;
+    fputc(tag, out);
+    fwrite(&length, 4, 1, out);
+    fwrite(magic, 1, 4, out);
+    fwrite(&version, 4, 1, out);
+    fwrite(bytes, 1, nbytes, out);
+}
+
+/* A profile with one event, whose name consists of so many references that an import stores them in parts. */
+static int make_profile(uint32_t reference_count)
+{
+    const uint32_t event[6] = {100000003 + 8, 100000003 + 8, 1, 10, 20, 0};
+    const uint32_t header[2] = {0x44504D4D, 8}; /* "MMPD" */
+    uint32_t nbytes = 5 * reference_count + 1;
+    uint8_t *text = test_calloc(1, nbytes);
+    for (uint32_t i = 0; i < reference_count; i++)
+        memcpy(text + 5 * i, "\xFE\x05\0\0", 5);
+    text[nbytes - 1] = 0xFF;
+    int fd = memfd_create("profile", MFD_CLOEXEC);
+    FILE *out = fdopen(dup(fd), "wb");
+    assert_non_null(out);
+    fwrite(header, sizeof header, 1, out);
+    put(out, 0, "MMES", event, sizeof event);
+    put(out, 1, "MMSD", text, nbytes);
+    put(out, 2, "MMSI", NULL, 0);
+    assert_int_equal(fclose(out), 0);
+    test_free(text);
+    return fd;
+}
+
 /* ---- Cases ---- */
 
 static void chrome_trace_events_are_complete_or_not_there(void **state)
 {
     (void)state;
     expect_all_or_nothing(make_trace(), export_chrome);
+    expect_all_or_nothing(make_ring(), export_chrome);
 }
 
 static void a_profile_is_complete_or_not_there(void **state)
@@ -198,6 +260,13 @@ static void an_imported_profile_is_complete_or_not_there(void **state)
     expect_all_or_nothing(open_golden("odd_names.mm_profdata"),
                           import);                                /* ids that are too high for a trace */
     expect_all_or_nothing(open_golden("v9.mm_profdata"), import); /* threads, and metadata */
+}
+
+static void an_entry_of_many_references_is_there_or_the_import_fails(void **state)
+{
+    (void)state;
+    expect_all_or_nothing(make_profile(16 * 1024 + 1),
+                          import); /* the last part makes the list of parts grow */
 }
 
 static int make_file(void **state)
@@ -219,6 +288,7 @@ int main(void)
         cmocka_unit_test(chrome_trace_events_are_complete_or_not_there),
         cmocka_unit_test(a_profile_is_complete_or_not_there),
         cmocka_unit_test(an_imported_profile_is_complete_or_not_there),
+        cmocka_unit_test(an_entry_of_many_references_is_there_or_the_import_fails),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
 }

@@ -51,8 +51,6 @@ static bool number_threads(struct events *events)
     for (size_t i = 0; is_used != NULL && i < events->track_count; i++) {
         struct track *track = &events->tracks[i];
         uint32_t *slot = bsearch(&track->thread, taken, events->track_count, sizeof *taken, compare_numbers);
-        if (slot == NULL)
-            continue;
         while (slot > taken && slot[-1] == *slot)
             slot--;
         if (!is_used[slot - taken]) {
@@ -78,7 +76,7 @@ static bool open_tracks(struct events *events)
     events->tracks = calloc(count + 1, sizeof *events->tracks);
     if (events->tracks == NULL)
         return false;
-    for (size_t i = 0; i < count && tbed_stream_get(events->export->reader, i, &stream); i++)
+    for (size_t i = 0; tbed_stream_get(events->export->reader, i, &stream); i++)
         events->tracks[i] = (struct track){.stream = stream.stream, .thread = stream.tid};
     events->track_count = count;
     return number_threads(events);

@@ -195,15 +195,11 @@ static void put_entry(struct export *export, uint32_t trace_id, const struct sin
     put_terminator(sink);
 }
 
-/* The text for an id without a string: the name of a code location, otherwise a stand-in. */
+/* The text for an id without a string, not INVALID: the name of a code location, otherwise a stand-in. */
 static uint64_t export_stand_in(struct export *export, uint32_t trace_id)
 {
     char text[TEXT_NBYTES_MAX];
-    size_t nbytes = 0;
-    if (trace_id != TBED_ID_INVALID)
-        nbytes = tbed_id_text(export->reader, trace_id, TBED_NAME_ALL, text, sizeof text);
-    else
-        tbed_string_resolve(export->reader, trace_id, text, sizeof text, &nbytes);
+    size_t nbytes = tbed_id_text(export->reader, trace_id, TBED_NAME_ALL, text, sizeof text);
     if (nbytes >= sizeof text)
         nbytes = sizeof text - 1;
     while (nbytes > 0 && nbytes == sizeof text - 1 && ((uint8_t)text[nbytes - 1] & 0x80) != 0)

@@ -25,6 +25,7 @@ struct index_entry {
 
 struct import_strings {
     struct import *import;
+    bool is_out_of_memory;     /* an entry was left out */
     bool is_told;              /* damage has been reported, if entries are read again */
     struct index_entry *index; /* by address */
     size_t index_count, index_at;
@@ -211,8 +212,10 @@ static uint32_t store_entry(struct import_strings *strings)
     struct tbed_writer *writer = strings->import->writer;
     if (strings->part_count == 0)
         return tbed_string_alloc(writer, strings->components, strings->component_count);
-    if (strings->component_count > 0 && !add_part(strings))
+    if (strings->component_count > 0 && !add_part(strings)) {
+        strings->is_out_of_memory = true;
         return TBED_ID_INVALID;
+    }
     return tbed_string_alloc(writer, strings->parts, strings->part_count);
 }
 
@@ -408,7 +411,7 @@ enum tbed_status tbed_import_strings(struct import *import)
 
 enum tbed_status tbed_import_strings_finish(struct import *import)
 {
-    if (!import_tails(import->strings))
+    if (!import_tails(import->strings) || import->strings->is_out_of_memory)
         return TBED_ERR_MEMORY;
     bind_index(import->strings);
     flush_batch(import->strings);
