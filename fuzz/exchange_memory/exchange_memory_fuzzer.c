@@ -224,6 +224,7 @@ static void import_failing(void *context)
 static void check_import(struct work work)
 {
     static const struct failing_plan each = {.run_count = RUNS_MAX};
+    static const struct failing_plan each_and_later = {.run_count = RUNS_MAX, .all_later = true};
     call(&work, false);
     if (work.reader != NULL)
         work.sum = sum_of_trace(work.reader);
@@ -232,6 +233,7 @@ static void check_import(struct work work)
     failing_run(&each, import_failing, &work);
     work.file_errno = file_errnos[work.nbytes % ERRNO_COUNT];
     failing_run(&each, import_failing, &work);
+    failing_run(&each_and_later, import_failing, &work);
 }
 
 static void check_imports(const uint8_t *data, size_t nbytes)

@@ -61,6 +61,18 @@ static void check_narrow(struct tbed_reader *reader, size_t room, int write_errn
     free(text.bytes);
 }
 
+/* Options that the library does not know are refused. */
+static void check_newer(struct tbed_reader *reader)
+{
+    struct {
+        struct tbed_chrome_options known;
+        uint64_t later;
+    } options = {.known.size = sizeof options, .later = 1};
+    struct tbed_error error = {.status = TBED_OK};
+    REQUIRE(tbed_export_chrome_stream(&reader, 1, stderr, &options.known, NULL, &error) == TBED_ERR_ARGUMENT);
+    REQUIRE(error.status == TBED_ERR_ARGUMENT);
+}
+
 /* Another trace, of a process with the same number, which began long before those of the corpus. */
 static struct tbed_reader *open_sample(void)
 {
@@ -95,6 +107,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     options.minimum_ns = 1000;
     check(&reader, 1, &options);
     check(&reader, 0, &options);
+    check_newer(reader);
     check_narrow(reader, data[nbytes / 2] * 64u, ENOSPC, false);
     check_narrow(reader, data[nbytes / 2] * 64u, 0, nbytes % 2 == 0);
     tbed_reader_close(reader);

@@ -22,8 +22,10 @@
 #include "fuzz/support/fuzz.h"
 #include "fuzz/support/scratch.h"
 #include "fuzz/support/strict.h"
+#include "reader/exchange/shared/new_file.h"
 
 #define OTHER_GROUP 1
+#define FILES_MAX   9 /* more than the library remembers */
 #define PAGE_NBYTES 4096
 
 enum format { CHROME, PROFILE, RTL_LOG, FORMAT_COUNT };
@@ -40,6 +42,7 @@ enum flag {
     NO_REPORT = 16,    /* neither report nor error */
     OTHER_OWNER = 32,  /* the trace belongs to another group */
     WITHOUT_FILE = 64, /* the trace is in memory */
+    INTERRUPT = 128,   /* the program ends while it has a file with a temporary name */
 };
 
 /* Options as a newer caller has them. */
@@ -199,6 +202,21 @@ static void export(const struct order *order, struct tbed_reader *reader)
         check_import(order, result.count);
 }
 
+/* As the handler of a signal does. */
+static void interrupt(const struct order *order)
+{
+    struct new_file files[FILES_MAX];
+    const char *to = destination_make(DESTINATION_FREE);
+    size_t count = 1 + order->number % FILES_MAX;
+    for (size_t i = 0; i < count; i++)
+        REQUIRE(tbed_new_file_open(to, false, 0600, &files[i], NULL) == TBED_OK &&
+                tbed_new_file_name(&files[i]));
+    tbed_new_files_remove();
+    for (size_t i = 0; i < count; i++)
+        tbed_new_file_abandon(&files[i]);
+    destination_check(DESTINATION_FREE, TBED_ERR_OPEN, 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
     struct order order = {0};
@@ -209,6 +227,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     order.format %= FORMAT_COUNT;
     order.destination %= DESTINATION_COUNT;
     signal(SIGXFSZ, SIG_IGN);
+    if ((order.flags & INTERRUPT) != 0)
+        interrupt(&order);
     struct tbed_reader *reader = open_trace(data, nbytes, &order);
     if (reader == NULL)
         return 0;

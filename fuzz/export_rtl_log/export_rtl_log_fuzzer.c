@@ -89,12 +89,25 @@ static void check_narrow(struct tbed_reader *reader, const struct text *log, siz
     free(stream.bytes);
 }
 
+/* Options that the library does not know are refused. */
+static void check_newer(struct tbed_reader *reader)
+{
+    struct {
+        struct tbed_rtl_options known;
+        uint64_t later;
+    } options = {.known.size = sizeof options, .later = 1};
+    struct tbed_error error = {.status = TBED_OK};
+    REQUIRE(tbed_export_rtl_log_stream(reader, stderr, &options.known, NULL, &error) == TBED_ERR_ARGUMENT);
+    REQUIRE(error.status == TBED_ERR_ARGUMENT);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
     struct tbed_rtl_report report;
     struct tbed_reader *reader = open_input(data, nbytes);
     if (reader == NULL)
         return 0;
+    check_newer(reader);
     struct text log = export(reader, &exact, &report);
     if (log.nbytes > 0) {
         go_back(&log);

@@ -56,6 +56,20 @@ static bool shows_ids(const struct tbed_statistics *statistics)
     return false;
 }
 
+/* Options that the library does not know are refused, and so is a file that is no profile. */
+static void check_refused(int fd)
+{
+    struct {
+        struct tbed_analysis_options known;
+        uint64_t later;
+    } options = {.known.size = sizeof options, .later = 1};
+    struct tbed_statistics *statistics = NULL;
+    enum tbed_status status = tbed_statistics_make_foreign_fd(fd, NULL, &statistics, NULL);
+    enum tbed_status expected = status == TBED_OK ? TBED_ERR_ARGUMENT : status;
+    tbed_statistics_close(statistics);
+    REQUIRE(tbed_statistics_make_foreign_fd(fd, &options.known, &statistics, NULL) == expected);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
     struct tbed_analysis_options options = {.size = sizeof options, .thread_count = 1};
@@ -71,6 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
             compare(in_place, imported, report.thread_count);
         tbed_reader_close(reader);
     }
+    check_refused(fd);
     tbed_statistics_close(imported);
     tbed_statistics_close(in_place);
     close(fd);
