@@ -11,6 +11,9 @@ with PREFIX. Tests start the programs and preloaded libraries of this variant, a
 
 --gate fails if a room covers less by the corpora than ninja/coverage.gate says; --write raises what it says.
 
+Inline functions of headers count for their header: a branch is taken if it is in any file that includes it.
+ninja/coverage.reasons says of functions that the corpora do not cover completely why that is.
+
 SPDX-License-Identifier: MIT
 """
 
@@ -24,6 +27,7 @@ import subprocess
 import sys
 
 BUILD, PAGE, GATE = "build/cov", "build/cov/coverage.html", "ninja/coverage.gate"
+REASONS = "ninja/coverage.reasons"
 PRELOADED = "build/cov-preload"
 # Tests in Python whose programs record, and what they need.
 SCRIPTS = ["writer/tests/worlds/worlds_test.py", "writer/tests/session/lifetimes_test.py",
@@ -37,23 +41,57 @@ PARTS = ("format/", "writer/", "reader/")
 # ---- Measuring ----
 
 class Counts:
-    """Of one file: line -> ran, and (line, number of the branch in it) -> taken."""
+    """Of one file: line -> ran, (line, number of the branch in it) -> taken, and line -> function."""
 
     def __init__(self):
-        self.lines, self.branches = {}, {}
+        self.lines, self.branches, self.functions, self.widths = {}, {}, {}, {}
 
-    def add(self, entries):
-        for entry in entries:
+    def add(self, file):
+        """Takes what gcov says of a file."""
+        for function in file["functions"]:
+            for line in range(function["start_line"], function["end_line"] + 1):
+                self.functions[line] = function["name"]
+        for entry in file["lines"]:
             line = entry["line_number"]
             self.lines[line] = self.lines.get(line, False) or entry["count"] > 0
-            for number, branch in enumerate(entry.get("branches", ())):
+            branches = entry.get("branches", ())
+            self.widths[line] = min(self.widths.get(line, len(branches)), len(branches))
+            for number, branch in enumerate(branches):
                 key = (line, number)
                 self.branches[key] = self.branches.get(key, False) or branch["count"] > 0
 
+    def fold(self):
+        """A function that is inlined more than once in another one has as many copies of each branch there."""
+        branches, self.branches = self.branches, {}
+        for (line, number), taken in branches.items():
+            key = (line, number % max(1, self.widths[line]))
+            self.branches[key] = self.branches.get(key, False) or taken
+
+    def join(self, other):
+        for mine, others in ((self.lines, other.lines), (self.branches, other.branches)):
+            for key, ran in others.items():
+                mine[key] = mine.get(key, False) or ran
+        self.functions.update(other.functions)
+        for line, width in other.widths.items():
+            self.widths[line] = min(self.widths.get(line, width), width)
+
+    def missed(self):
+        """The functions in which a line did not run or a branch was not taken."""
+        lines = {line for line, ran in self.lines.items() if not ran}
+        lines |= {line for (line, _), taken in self.branches.items() if not taken}
+        return {self.functions.get(line, "(inline)") for line in lines}
+
+
+def is_product(path):
+    return path.startswith(PARTS) and not {"tests", "examples", "ruby"} & set(path.split("/"))
+
 
 def count(path):
-    """By gcov, whose counts are beside the objects: those of the libraries, and of the same file in preloaded ones."""
-    counts = Counts()
+    """
+    Of a source file and the headers that it includes, by gcov, whose counts are beside the objects: those of the
+    libraries, and of the same file in preloaded ones.
+    """
+    found = {}
     for folder in (BUILD, PRELOADED):
         notes = os.path.join(folder, path.removesuffix(".c") + ".gcno")
         if not os.path.exists(notes):
@@ -61,21 +99,25 @@ def count(path):
         run = subprocess.run(["gcov", "-b", "--json-format", "--stdout", notes], capture_output=True, text=True)
         for part in map(json.loads, run.stdout.splitlines()):
             for file in part["files"]:
-                if os.path.normpath(file["file"]) == path:
-                    counts.add(file["lines"])
-    return counts
+                if is_product(os.path.normpath(file["file"])):
+                    found.setdefault(os.path.normpath(file["file"]), Counts()).add(file)
+    return found
 
 
 def source_files():
     paths = (path for part in PARTS for path in glob.glob(f"{part}**/*.c", recursive=True))
-    return sorted(path for path in paths if not {"tests", "examples", "ruby"} & set(path.split("/")))
+    return sorted(filter(is_product, paths))
 
 
 def measure(room):
+    counted = {}
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        paths = [path for path in source_files() if path.startswith(room)]
-        counted = dict(zip(paths, pool.map(count, paths)))
-    return {path: counts for path, counts in counted.items() if counts.lines}
+        for found in pool.map(count, source_files()):
+            for path, counts in found.items():
+                counted.setdefault(path, Counts()).join(counts)
+    for counts in counted.values():
+        counts.fold()
+    return {path: counted[path] for path in sorted(counted) if path.startswith(room) and counted[path].lines}
 
 
 def run(targets):
@@ -169,12 +211,14 @@ def print_table(measured):
         print(row(room, [table[room] for table in rooms]))
 
 
-def page_of(path, counts):
-    """The file's text, with lines that did not run and branches that were not taken marked."""
+def page_of(path, counts, reasons):
+    """The file's text, with lines that did not run and branches that were not taken marked, behind the reasons."""
     with open(path, encoding="utf-8") as file:
         text = file.read().splitlines()
     lines, branches = shares([counts])
-    parts = [f"<details><summary>{path}: {lines:.1f} % of lines, {branches:.1f} % of branches</summary><pre>"]
+    parts = [f"<details><summary>{path}: {lines:.1f} % of lines, {branches:.1f} % of branches</summary>"]
+    parts += [f"<p>{function}: {html.escape(reason)}" for (of, function), reason in reasons.items() if of == path]
+    parts.append("<pre>")
     for number, line in enumerate(text, 1):
         missed = [key for key, taken in counts.branches.items() if key[0] == number and not taken]
         kind = "no" if counts.lines.get(number) is False else "part" if missed else ""
@@ -184,9 +228,42 @@ def page_of(path, counts):
 
 def write_page(counted):
     style = "pre{line-height:1.2} .no{background:#fbb} .part{background:#fe9} summary{font-family:monospace}"
-    body = "\n".join(page_of(path, counts) for path, counts in counted.items())
+    _, reasons = read_reasons()
+    body = "\n".join(page_of(path, counts, reasons) for path, counts in counted.items())
     with open(PAGE, "w", encoding="utf-8") as file:
         file.write(f'<!DOCTYPE html><meta charset="utf-8"><title>Coverage</title><style>{style}</style>\n{body}\n')
+
+
+# ---- What is not covered, and why ----
+
+def read_reasons():
+    """The folders in which everything has a reason, and (path, function) -> reason."""
+    folders, reasons = (), {}
+    with open(REASONS, encoding="utf-8") as file:
+        for line in file.read().splitlines():
+            if line.startswith("complete: "):
+                folders = tuple(line.split()[1:])
+            elif line and not line.startswith("#"):
+                place, reason = line.split(": ", 1)
+                reasons[tuple(place.split())] = reason
+    return folders, reasons
+
+
+def explain(counted):
+    """Returns how many reasons are about functions that do not exist."""
+    folders, reasons = read_reasons()
+    missed = {(path, function) for path, counts in counted.items() for function in counts.missed()}
+    known = {(path, function) for path, counts in counted.items() for function in (*counts.functions.values(), "(inline)")}
+    print(f"{len(missed & set(reasons))} functions are not covered completely for reasons that {REASONS} gives")
+    for path, function in sorted(missed - set(reasons)):
+        if path.startswith(folders):
+            print(f"{path}: {function}() is not covered completely, and {REASONS} does not say why")
+    for path, function in sorted(set(reasons) & known - missed):
+        print(f"{REASONS}: {path}: {function}() is covered now; delete its line")
+    gone = sorted(set(reasons) - known)
+    for path, function in gone:
+        print(f"{REASONS}: {path} has no {function}()")
+    return len(gone)
 
 
 # ---- The gate ----
@@ -251,9 +328,10 @@ def main(arguments):
     write_page(list(measured.values())[-1])
     print(f"{PAGE} shows what did not run")
     rooms = rooms_of(list(measured.values())[0])
+    gone = explain(measured["corpora"]) if not options.room and not options.targets else 0
     if options.write:
         write_gate(rooms)
-    return 1 if options.gate and check_gate(rooms) else 0
+    return 1 if options.gate and check_gate(rooms) + gone else 0
 
 
 if __name__ == "__main__":
