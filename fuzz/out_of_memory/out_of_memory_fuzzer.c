@@ -191,18 +191,30 @@ static uint64_t use_cursors(struct tbed_reader *reader)
     return seen;
 }
 
-static uint64_t use_merge(struct tbed_reader *reader)
+/* 'streams' NULL: all. A merge looks for new events after a refresh. */
+static uint64_t merge(struct tbed_reader *reader, const uint32_t *streams, size_t count)
 {
     struct tbed_merge *merge;
     struct tbed_event event;
     uint64_t seen = 0;
-    enum tbed_status status = tbed_merge_open(reader, NULL, 0, &merge);
+    enum tbed_status status = tbed_merge_open(reader, streams, count, &merge);
     if (status != TBED_OK)
         return (uint64_t)status;
     for (int i = 0; i < SOME && (status = tbed_merge_next(merge, &event)) == TBED_OK; i++)
         seen = mix(seen, event.offset);
+    tbed_reader_refresh(reader, NULL);
+    seen = mix(seen, (uint64_t)status);
+    status = tbed_merge_next(merge, &event);
     tbed_merge_close(merge);
     return mix(seen, (uint64_t)status);
+}
+
+static uint64_t use_merge(struct tbed_reader *reader)
+{
+    uint32_t streams[SOME];
+    for (uint32_t i = 0; i < SOME; i++)
+        streams[i] = i;
+    return mix(merge(reader, NULL, 0), merge(reader, streams, SOME));
 }
 
 /* ---- Opening and refreshing ---- */
