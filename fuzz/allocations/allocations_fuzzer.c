@@ -139,6 +139,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     REQUIRE(memcmp(&totals, &sites, sizeof totals) == 0);
     check_moments(one, totals.count);
     compare_threads(one, three);
+    struct tbed_analysis_options none = {.size = 0};
+    struct tbed_allocations *refused = NULL;
+    REQUIRE(tbed_allocations_make(reader, &none, &refused) == TBED_ERR_ARGUMENT && refused == NULL);
+    tbed_allocations_close(NULL);
     tbed_allocations_close(three);
     tbed_allocations_close(one);
     tbed_reader_close(reader);

@@ -159,7 +159,7 @@ static uint64_t use_assembler(struct tbed_reader *reader, unsigned thread_count)
 
 /* ---- Comparisons: of the same run, several times ---- */
 
-enum { RUNS = 10 };
+enum { RUNS = 9 };
 
 static uint64_t mix_comparison(const struct tbed_comparison *comparison)
 {

@@ -39,21 +39,65 @@ static void take_runs(const uint8_t *data, size_t nbytes)
     run_count = run_count < RUNS_MAX ? run_count : RUNS_MAX;
 }
 
-static void add_run(struct tbed_comparison *comparison, size_t run)
+/* A label whose figure is odd also has an artifact, of that size. */
+static struct tbed_comparison_run make_run(size_t run)
 {
     static struct tbed_span_row rows[LABELS];
+    static struct tbed_artifact_row artifacts[LABELS];
     static char names[LABELS][2];
-    size_t count = 0;
+    size_t count = 0, artifact_count = 0;
     for (int label = 1; label < LABELS; label++) {
+        uint64_t figure = runs[run].self[label];
         names[label][0] = (char)label;
         if (runs[run].present[label])
-            rows[count++] = (struct tbed_span_row){.name = names[label],
-                                                   .name_nbytes = 1,
-                                                   .id = TBED_ID_INVALID,
-                                                   .self_ticks = runs[run].self[label]};
+            rows[count++] = (struct tbed_span_row){
+                .name = names[label], .name_nbytes = 1, .id = TBED_ID_INVALID, .self_ticks = figure};
+        if (figure % 2 == 1)
+            artifacts[artifact_count++] =
+                (struct tbed_artifact_row){.name = names[label], .name_nbytes = 1, .value = figure};
     }
-    struct tbed_comparison_run added = {.rows = rows, .row_count = count, .total = run};
+    return (struct tbed_comparison_run){.rows = rows,
+                                        .row_count = count,
+                                        .artifacts = artifacts,
+                                        .artifact_count = artifact_count,
+                                        .total = run};
+}
+
+static void add_run(struct tbed_comparison *comparison, size_t run)
+{
+    struct tbed_comparison_run added = make_run(run);
     REQUIRE(tbed_comparison_add_run(comparison, &added) == TBED_OK);
+    REQUIRE(tbed_comparison_total(comparison, run) == run);
+    REQUIRE(tbed_comparison_total(comparison, run + 1) == 0);
+}
+
+/* Rows must be in order, each label once, and fields of a later version are not known. */
+static void add_refused(struct tbed_comparison *comparison, size_t run)
+{
+    struct {
+        struct tbed_comparison_run run;
+        uint64_t of_a_later_version;
+    } later = {.run = make_run(run), .of_a_later_version = 1};
+    struct tbed_comparison_run added = later.run;
+    struct tbed_span_row twice[2] = {added.rows[0], added.rows[0]};
+    REQUIRE(tbed_comparison_add_run_sized(comparison, &later.run, sizeof later, sizeof(struct tbed_span_row),
+                                          sizeof(struct tbed_artifact_row)) == TBED_ERR_ARGUMENT);
+    added.rows = twice;
+    added.row_count = added.row_count > 0 ? 2 : 0;
+    if (added.row_count > 0)
+        REQUIRE(tbed_comparison_add_run(comparison, &added) == TBED_ERR_ARGUMENT);
+    REQUIRE(tbed_comparison_run_count(comparison) == run_count);
+}
+
+static void check_artifacts(const struct tbed_comparison *comparison)
+{
+    struct tbed_comparison_row row;
+    for (size_t i = 0; tbed_comparison_artifact(comparison, i, &row); i++)
+        for (size_t run = 0; run < run_count; run++) {
+            uint64_t figure = runs[run].self[(uint8_t)row.label[0]];
+            REQUIRE(tbed_comparison_size(comparison, i, run) == (figure % 2 == 1 ? figure : 0));
+        }
+    REQUIRE(!tbed_comparison_figures(comparison, LABELS, 0).present);
 }
 
 static void check_row(const struct tbed_comparison *comparison, size_t index, uint8_t label)
@@ -101,6 +145,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     for (size_t run = 0; run < run_count; run++)
         add_run(comparison, run);
     REQUIRE(tbed_comparison_run_count(comparison) == run_count);
+    if (run_count > 0)
+        add_refused(comparison, 0);
+    check_artifacts(comparison);
     uint8_t before = 0;
     for (size_t i = 0; tbed_comparison_row(comparison, i, &row); i++) {
         uint8_t label = (uint8_t)row.label[0];
@@ -110,5 +157,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
         check_spread(label);
     }
     tbed_comparison_close(comparison);
+    tbed_comparison_close(NULL);
+    struct tbed_spread spread;
+    tbed_spread_make(NULL, 0, NULL, &spread);
+    REQUIRE(spread.count == 0 && spread.outlier_count == 0);
     return 0;
 }

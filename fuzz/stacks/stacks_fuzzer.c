@@ -187,6 +187,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     struct tbed_stacks *one = make(reader, 1), *three = make(reader, 3);
     bool fits = check_rows(one);
     compare_threads(one, three);
+    struct tbed_stacks_options none = {.size = 0};
+    struct tbed_stacks *refused = NULL;
+    REQUIRE(tbed_stacks_make(reader, &none, &refused) == TBED_ERR_ARGUMENT && refused == NULL);
+    tbed_stacks_close(NULL);
     if (fits && options.streams == NULL)
         compare_statistics(reader, one);
     tbed_stacks_close(three);

@@ -2,7 +2,7 @@
  * The statistics of any trace: figures of a row are consistent with each other, rows are sorted, one thread counts the
  * same as three, and the assembler has the same spans.
  *
- * Behind the last whole page is a byte of options.
+ * Behind the last whole page are a byte of options and the number of threads plus 1, 0 for 3 threads.
  *
  * Mutator: trace
  * Seeds: spec/golden/valid
@@ -192,6 +192,31 @@ static void compare_assembler(struct tbed_reader *reader, const struct tbed_stat
     REQUIRE(counts[TBED_STEP_UNKNOWN] == totals->unknown_begin_count);
 }
 
+static void check_refusals(struct tbed_reader *reader)
+{
+    struct tbed_analysis_options none = {.size = 0};
+    struct tbed_statistics *statistics = NULL;
+    struct tbed_foreign_damage damage;
+    REQUIRE(tbed_statistics_make(reader, &none, &statistics) == TBED_ERR_ARGUMENT && statistics == NULL);
+    REQUIRE(tbed_statistics_make(reader, NULL, &statistics) == TBED_OK);
+    REQUIRE(!tbed_statistics_damage_get(statistics, 0, &damage));
+    tbed_statistics_close(statistics);
+    tbed_statistics_close(NULL);
+    tbed_assembler_close(NULL);
+}
+
+/* Its clock is not that of a trace which counts something else. */
+static struct tbed_statistics *other_statistics(void)
+{
+    struct tbed_statistics *statistics;
+    struct tbed_reader *reader;
+    uint8_t *file = one_block_file(TBED_BLOCK_RECORDS, true, NULL, 0);
+    REQUIRE(tbed_reader_open_memory(file, ONE_BLOCK_FILE_NBYTES, NULL, &reader, NULL) == TBED_OK);
+    REQUIRE(tbed_statistics_make(reader, NULL, &statistics) == TBED_OK);
+    tbed_reader_close(reader);
+    return statistics;
+}
+
 /* A run has the figures of its rows, and a comparison with something else is refused. */
 static void compare_runs(struct tbed_reader *reader, const struct tbed_statistics *statistics)
 {
@@ -212,6 +237,11 @@ static void compare_runs(struct tbed_reader *reader, const struct tbed_statistic
         REQUIRE(tbed_comparison_artifact(comparison, i, &row));
         REQUIRE(tbed_comparison_size(comparison, i, 0) == tbed_statistics_artifact(statistics, i)->value);
     }
+    struct tbed_statistics *other = other_statistics();
+    bool is_time = tbed_statistics_unit(statistics) == NULL;
+    REQUIRE(tbed_comparison_add(comparison, other, NULL) == (is_time ? TBED_OK : TBED_ERR_ARGUMENT));
+    REQUIRE(tbed_comparison_run_count(comparison) == 2 + (size_t)is_time);
+    tbed_statistics_close(other);
     tbed_comparison_close(comparison);
 }
 
@@ -222,7 +252,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     if (reader == NULL)
         return 0;
     choose(choice_at(data, nbytes, 0));
-    struct tbed_statistics *one = make(reader, 1), *three = make(reader, 3);
+    unsigned thread_count = choice_at(data, nbytes, 1);
+    struct tbed_statistics *one = make(reader, 1),
+                           *three = make(reader, thread_count > 0 ? thread_count - 1 : 3);
     tbed_statistics_totals(one, &totals);
     tbed_statistics_totals(three, &others);
     REQUIRE(memcmp(&totals, &others, sizeof totals) == 0);
@@ -233,6 +265,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     compare_threads(one, three);
     compare_assembler(reader, &totals);
     compare_runs(reader, one);
+    check_refusals(reader);
     tbed_statistics_close(three);
     tbed_statistics_close(one);
     tbed_reader_close(reader);

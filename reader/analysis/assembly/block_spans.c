@@ -100,7 +100,7 @@ static void take_event(struct reading *reading, const struct tbed_event *event)
         span.end_tick = tbed_stream_last_tick(spans->reader, spans->block.stream, event->tick);
     if (kind != TBED_STEP_BEGIN && kind != TBED_STEP_EVENT)
         add_ended(spans, &span, kind);
-    else if (kind == TBED_STEP_EVENT && spans->other != NULL)
+    else if (kind == TBED_STEP_EVENT)
         spans->other(spans->other_context, spans, event, (size_t)(reading->at - spans->block.words));
 }
 
@@ -161,8 +161,7 @@ static inline bool take_plain_counter(struct reading *reading, uint64_t word, ui
     counter->counter_value.name_id = head.name_id;
     counter->counter_value.value.u64 = tbed_word_load(reading->at + 3);
     pass_tick(reading, counter->tick);
-    if (spans->other != NULL)
-        spans->other(spans->other_context, spans, counter, (size_t)(reading->at - spans->block.words));
+    spans->other(spans->other_context, spans, counter, (size_t)(reading->at - spans->block.words));
     reading->at += 4;
     return true;
 }

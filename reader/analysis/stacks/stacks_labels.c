@@ -163,14 +163,6 @@ static enum tbed_status intern_of_id(struct stack_labels *labels, uint32_t id, c
     return status;
 }
 
-bool tbed_stack_label_find(const struct stack_labels *labels, const char *text, size_t nbytes,
-                           uint32_t *label_ret)
-{
-    uint32_t slot = *find_text(labels, text, nbytes);
-    *label_ret = slot - 1;
-    return slot != 0;
-}
-
 /* ---- Code locations: named together at the end ---- */
 
 static enum tbed_status number_place(struct stack_labels *labels, uint32_t id, uint32_t *label_ret)

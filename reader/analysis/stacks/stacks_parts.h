@@ -58,10 +58,6 @@ void tbed_stack_labels_close(struct stack_labels *labels);
 enum tbed_status tbed_stack_label_intern(struct stack_labels *labels, const char *text, size_t nbytes,
                                          uint32_t *label_ret);
 
-/* The number of an existing text. False: there is none. Only one thread may call it at a time. */
-bool tbed_stack_label_find(const struct stack_labels *labels, const char *text, size_t nbytes,
-                           uint32_t *label_ret);
-
 /* The number of the label of an id. Errors: ERR_MEMORY. */
 enum tbed_status tbed_stack_label_make(struct stack_labels *labels, uint32_t id, uint32_t *label_ret);
 
