@@ -51,8 +51,9 @@ bool tbed_stat_mark(struct stat_marks *marks, uint32_t row, struct stat_place pl
     if (mark == NULL || mark->place.stream != place.stream)
         mark = find_mark(marks, row, place.stream, &last);
     if (mark == NULL) {
-        *hint = marks->count + 1;
-        return add_mark(marks, row, place, last);
+        bool is_added = add_mark(marks, row, place, last);
+        *hint = is_added ? marks->count : 0;
+        return is_added;
     }
     *hint = (uint64_t)(mark - marks->list) + 1;
     mark->place.order = place.order > mark->place.order ? place.order : mark->place.order;

@@ -102,11 +102,48 @@ static void a_root_that_there_is_no_memory_to_name_gets_no_other_name(void **sta
     fixture_free(f);
 }
 
+/* A counter of cache hits with one argument. */
+static void count_hits(struct fixture *f, uint64_t tick, uint32_t label, uint32_t category)
+{
+    const uint64_t words[3] = {
+        tbed_extended_head_make((struct tbed_extended_head){
+            .type = TBED_EXT_COUNTER, .argument_count = 1, .nwords = 3, .aux = category}),
+        TBED_ARG_U64 | 8 << 8 | (uint64_t)TBED_ID_INVALID << 32, 7};
+    fixture_event(f, 1, tick, TBED_TAG_EXTENDED, label, words, 3);
+}
+
+static void cache_hits_that_there_is_no_memory_to_mark_are_reported(void **state)
+{
+    struct tbed_analysis_options options = {.size = sizeof options, .thread_count = 1};
+    struct tbed_statistics *statistics;
+    bool was_reached = true;
+    (void)state;
+    struct fixture *f = fixture_new(4096);
+    uint32_t label = fixture_string(f, "label"), category = fixture_string(f, "QueryCacheHitCount");
+    for (uint64_t tick = 1; tick <= 3; tick++)
+        count_hits(f, tick, label, category);
+    struct tbed_reader *reader = fixture_open(f);
+    for (int failed = 0; was_reached; failed++) {
+        calls_left = failed;
+        enum tbed_status status = tbed_statistics_make(reader, &options, &statistics);
+        was_reached = calls_left < 0;
+        calls_left = -1;
+        assert_true(status == TBED_OK || (was_reached && status == TBED_ERR_MEMORY));
+        if (status == TBED_OK) {
+            assert_int_equal(tbed_statistics_span(statistics, 0)->cache_hits, 21);
+            tbed_statistics_close(statistics);
+        }
+    }
+    tbed_reader_close(reader);
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(deep_spans_that_there_is_no_memory_to_find_are_not_left_out),
         cmocka_unit_test(a_root_that_there_is_no_memory_to_name_gets_no_other_name),
+        cmocka_unit_test(cache_hits_that_there_is_no_memory_to_mark_are_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
