@@ -63,9 +63,12 @@ static inline tbed_le64 tbed_le64_make(uint64_t v)
  */
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "tracebed runs on little-endian machines");
 
+/* Words are aligned by their size, which 32-bit machines do not ask of uint64_t. */
+typedef uint64_t tbed_aligned_word __attribute__((aligned(8)));
+
 static inline uint64_t tbed_word_load(const void *word)
 {
-    return __atomic_load_n((const uint64_t *)word, __ATOMIC_ACQUIRE);
+    return __atomic_load_n((const tbed_aligned_word *)word, __ATOMIC_ACQUIRE);
 }
 
 static inline uint32_t tbed_word32_load(const void *word)
@@ -75,7 +78,7 @@ static inline uint32_t tbed_word32_load(const void *word)
 
 static inline void tbed_word_store(void *word, uint64_t value)
 {
-    __atomic_store_n((uint64_t *)word, value, __ATOMIC_RELEASE);
+    __atomic_store_n((tbed_aligned_word *)word, value, __ATOMIC_RELEASE);
 }
 
 static inline bool tbed_bytes_are_zero(const void *bytes, size_t nbytes)

@@ -6,7 +6,7 @@
 #
 # SPDX-License-Identifier: MIT
 work=${WORK:-/tmp}/tracebed-objects
-flags="-std=gnu17 -D_GNU_SOURCE -pthread -I. -Iformat/include -Iwriter/include -Iwriter/capture/include -Ireader/include"
+flags="-std=gnu17 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -pthread -I. -Iformat/include -Iwriter/include -Iwriter/capture/include -Ireader/include"
 rooms="format writer/base writer/file writer/pages writer/store writer/record writer/copy writer/life writer/capture/launch
   reader/core reader/analysis reader/symbols reader/exchange reader/tools"
 # Debian and Ubuntu have static archives of elfutils; the machines that fuzz have no shared ones.
@@ -18,7 +18,8 @@ for name in malloc calloc realloc strdup asprintf vasprintf open_memstream mmap 
     access dup fclose fcntl fdopen fstat fstatfs getrandom linkat lseek memfd_create open pread rename renameat2 write; do
     wrap="$wrap -Wl,--wrap=$name"
 done
-# Only what reads traces, which needs no libraries.
+# Only what reads traces, which needs no libraries: all that is built for 32-bit machines, on which nothing is recorded.
+[ "${ARCHITECTURE:-}" != i386 ] || FUZZ_PART=reader
 if [ "${FUZZ_PART:-}" = reader ]; then
     rooms="format reader/core reader/analysis"
     targets=
@@ -92,8 +93,8 @@ for path in $targets; do
     for word in $(mark Mutator "$path"); do
         mutator="$mutator $(object_of "fuzz/support/${word}_mutator.c")"
     done
-    ${CXX:-$CC} ${CXXFLAGS:-$CFLAGS} -pthread "$(object_of "$path")" $mutator $LIB_FUZZING_ENGINE "$work/support.a" \
-        "$work/library.a" $system $wrap $(mark "Link with" "$path") -o "$OUT/${name}_fuzzer"
+    ${CXX:-$CC} ${CXXFLAGS:-$CFLAGS} -pthread "$(object_of "$path")" $mutator $LIB_FUZZING_ENGINE \
+        -Wl,--start-group "$work/support.a" "$work/library.a" -Wl,--end-group $system $wrap $(mark "Link with" "$path") -o "$OUT/${name}_fuzzer"
     put_seeds "$name" "fuzz/$name/corpus" $(mark Seeds "$path")
     put_options "$name"
     [ ! -f "fuzz/$name/$name.dict" ] || cp "fuzz/$name/$name.dict" "$OUT/"

@@ -47,8 +47,8 @@ static void check_row(const struct tbed_span_row *row)
     REQUIRE(row->open_count <= row->count && row->invocation_count <= row->count);
     REQUIRE(row->count > 0 || row->total_ticks == 0);
     check_percentiles(row);
-    unsigned __int128 most = (unsigned __int128)row->count * row->max_ticks;
-    if (most <= UINT64_MAX) /* otherwise the sums wrap */
+    uint64_t most;
+    if (!__builtin_mul_overflow(row->count, row->max_ticks, &most)) /* otherwise the sums wrap */
         REQUIRE(row->total_ticks <= most && row->max_ticks <= row->total_ticks &&
                 row->time_ticks <= row->total_ticks);
 }

@@ -38,7 +38,7 @@ struct stat_cell {
     uint64_t instant_count;
     uint32_t extra; /* index of the row's extra + 1; 0: none */
 };
-_Static_assert(sizeof(struct stat_cell) == 64, "one cache line");
+_Static_assert(sizeof(struct stat_cell) == 64 || sizeof(void *) < 8, "one cache line");
 
 /*
  * The position of an event, to decide which is last and which follows: by order in a stream, by tick between

@@ -18,7 +18,7 @@ struct tbed_mapping {
     size_t nbytes;
 };
 
-#define ROOM_TO_GROW_NBYTES ((size_t)1 << 30)
+#define ROOM_TO_GROW_NBYTES ((size_t)1 << (sizeof(void *) == 8 ? 30 : 24))
 
 static enum tbed_status fail(struct tbed_error *error, enum tbed_status status, int system_errno)
 {

@@ -18,9 +18,10 @@
 
 static bool take_copy(struct tbed_reader *reader, uint64_t offset)
 {
+    if (offset > reader->map.nbytes || reader->map.nbytes - offset < TBED_COPY_USED_NBYTES)
+        return false;
     const uint8_t *bytes = reader->map.bytes + offset;
-    if (offset > reader->map.nbytes || reader->map.nbytes - offset < TBED_COPY_USED_NBYTES ||
-        !tbed_header_copy_is_valid(bytes, offset, &reader->header))
+    if (!tbed_header_copy_is_valid(bytes, offset, &reader->header))
         return false;
     memcpy(reader->fixed, bytes + TBED_BLOCK_HEADER_NBYTES, reader->header.fixed_nbytes);
     reader->has_copy = true;

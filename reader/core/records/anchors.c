@@ -5,12 +5,11 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "reader/core/base/wide.h"
 #include "reader/core/file/reader_state.h"
 #include "reader/core/records/metadata.h"
 
 #include <stdlib.h>
-
-typedef __int128 int128;
 
 #define NS_PER_S        1000000000
 #define RATE_MIN_NS     1000000   /* anchors closer together give a worse rate than the header */
@@ -69,14 +68,14 @@ void tbed_anchors_arrange(struct tbed_vector *anchors)
 /* A line through (ticks, ns): ns = start_ns + (tick - start) * rise_ns / run_ticks. */
 struct line {
     uint64_t start;
-    int128 start_ns;
-    int128 rise_ns;
+    struct tbed_wide start_ns;
+    struct tbed_wide rise_ns; /* the difference of two numbers of 64 bits */
     uint64_t run_ticks;
 };
 
-static int128 anchor_ns(const struct tbed_anchor *anchor, bool realtime)
+static struct tbed_wide anchor_ns(const struct tbed_anchor *anchor, bool realtime)
 {
-    return realtime ? (int128)anchor->realtime_ns : (int128)anchor->monotonic_ns;
+    return realtime ? tbed_wide_extend(anchor->realtime_ns) : (struct tbed_wide){0, anchor->monotonic_ns};
 }
 
 /* The line for 'tick': through the two anchors around it or nearest to it; if there is one, at the header's rate. */
@@ -95,41 +94,44 @@ static struct line line_find(const struct tbed_reader *reader, uint64_t tick, bo
     const struct tbed_anchor *from = low == count && count > 1 ? near - 1 : near;
     if (count > 1)
         return (struct line){near->ticks, anchor_ns(near, realtime),
-                             anchor_ns(from + 1, realtime) - anchor_ns(from, realtime),
+                             tbed_wide_subtract(anchor_ns(from + 1, realtime), anchor_ns(from, realtime)),
                              from[1].ticks - from->ticks};
-    return (struct line){near->ticks, anchor_ns(near, realtime), NS_PER_S, reader->header.ticks_per_second};
+    return (struct line){
+        near->ticks, anchor_ns(near, realtime), {0, NS_PER_S}, reader->header.ticks_per_second};
 }
 
-/* floor(a * b / c) for c > 0, clamped to +-2^100 so that later arithmetic cannot overflow. */
-static int128 scale(int128 a, int128 b, uint64_t c)
+/* floor(a * b / c) for c > 0 and |a|, |b| < 2^64, clamped to +-2^100 so that later arithmetic cannot overflow. */
+static struct tbed_wide scale(struct tbed_wide a, struct tbed_wide b, uint64_t c)
 {
-    int128 product;
-    const int128 limit = (int128)1 << 100;
-    if (__builtin_mul_overflow(
-            a, b, &product)) /* only for values that no clock reaches, where full precision is not needed */
-        return (a < 0) == (b < 0) ? limit : -limit;
-    int128 quotient = product / c;
-    if (product % c < 0)
-        quotient--;
-    return quotient > limit ? limit : quotient < -limit ? -limit : quotient;
+    const struct tbed_wide limit = {UINT64_C(1) << 36, 0};
+    bool a_is_negative = a.high != 0, b_is_negative = b.high != 0,
+         is_negative = a_is_negative != b_is_negative;
+    uint64_t rest;
+    struct tbed_wide product =
+        tbed_wide_multiply(a_is_negative ? -a.low : a.low, b_is_negative ? -b.low : b.low);
+    struct tbed_wide quotient = tbed_wide_divide(product, c, &rest);
+    if (is_negative && rest != 0)
+        quotient = tbed_wide_add(quotient, (struct tbed_wide){0, 1});
+    if (quotient.high >= limit.high)
+        quotient = limit;
+    return is_negative ? tbed_wide_negate(quotient) : quotient;
 }
 
-static int128 tick_ns(const struct tbed_reader *reader, uint64_t tick, bool realtime)
+static struct tbed_wide tick_ns(const struct tbed_reader *reader, uint64_t tick, bool realtime)
 {
     struct line line = line_find(reader, tick, realtime);
-    return line.start_ns + scale((int128)tick - line.start, line.rise_ns, line.run_ticks);
-}
-
-static int64_t cut(int128 ns)
-{
-    return ns > INT64_MAX ? INT64_MAX : ns < INT64_MIN ? INT64_MIN : (int64_t)ns;
+    struct tbed_wide run = tbed_wide_subtract((struct tbed_wide){0, tick}, (struct tbed_wide){0, line.start});
+    return tbed_wide_add(line.start_ns, scale(run, line.rise_ns, line.run_ticks));
 }
 
 int64_t tbed_ticks_to_ns(const struct tbed_reader *reader, uint64_t tick)
 {
-    if (reader->header.clock == TBED_CLOCK_USER)
-        return cut((int128)tick - reader->origin_tick);
-    return cut(tick_ns(reader, tick, false) - tick_ns(reader, reader->origin_tick, false));
+    struct tbed_wide at = {0, tick}, origin = {0, reader->origin_tick};
+    if (reader->header.clock != TBED_CLOCK_USER) {
+        at = tick_ns(reader, tick, false);
+        origin = tick_ns(reader, reader->origin_tick, false);
+    }
+    return tbed_wide_clamp(tbed_wide_subtract(at, origin));
 }
 
 double tbed_tick_span_to_ns(const struct tbed_reader *reader, uint64_t ticks)
@@ -148,6 +150,6 @@ enum tbed_status tbed_ticks_to_realtime_ns(const struct tbed_reader *reader, uin
 {
     if (reader->header.clock == TBED_CLOCK_USER)
         return TBED_ERR_NO_TIME;
-    *ns_ret = cut(tick_ns(reader, tick, true));
+    *ns_ret = tbed_wide_clamp(tick_ns(reader, tick, true));
     return TBED_OK;
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
+#include "reader/core/base/wide.h"
 #include "reader/exchange/measureme/file/mm_internal.h"
 
 enum time_kind { TIME_START, TIME_END, TIME_INSTANT }; /* the time's two lowest bits */
@@ -64,8 +65,8 @@ static struct node *node_of(const struct pairing *pairing, uint32_t node)
 
 static uint64_t mix(uint64_t value, uint64_t secret)
 {
-    unsigned __int128 product = (unsigned __int128)(value ^ secret) * (secret | 1);
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
+    struct tbed_wide product = tbed_wide_multiply(value ^ secret, secret | 1);
+    return product.low ^ product.high;
 }
 
 /* The hash of an event's start, or of its thread. */
