@@ -1,0 +1,358 @@
+/*
+ * System calls and allocations that fail, each in its turn: an operation then fails with a status and leaves nothing
+ * half done, or does without. What was recorded before and is recorded afterwards can be read.
+ *
+ * Link with: -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=mmap,--wrap=open,--wrap=fstat,--wrap=ftruncate
+ * Link with: -Wl,--wrap=fallocate,--wrap=flock,--wrap=renameat2,--wrap=linkat,--wrap=pread,--wrap=madvise,--wrap=msync
+ * Link with: -Wl,--wrap=fcntl
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "writer/tests/support.h"
+
+/* ---- Calls that fail ---- */
+
+static int calls, fails_at; /* the call with this number fails; 0: none */
+
+static bool fails(int system_errno)
+{
+    if (fails_at == 0 || ++calls != fails_at)
+        return false;
+    errno = system_errno;
+    return true;
+}
+
+#define FAILING(type, name, parameters, arguments, failed, number)                                           \
+    type __real_##name parameters;                                                                           \
+    type __wrap_##name parameters;                                                                           \
+    type __wrap_##name parameters                                                                            \
+    {                                                                                                        \
+        return fails(number) ? failed : __real_##name arguments;                                             \
+    }
+
+FAILING(void *, malloc, (size_t nbytes), (nbytes), NULL, ENOMEM)
+FAILING(void *, calloc, (size_t count, size_t nbytes), (count, nbytes), NULL, ENOMEM)
+FAILING(void *, realloc, (void *old, size_t nbytes), (old, nbytes), NULL, ENOMEM)
+FAILING(void *, mmap, (void *at, size_t nbytes, int protection, int flags, int fd, off_t offset),
+        (at, nbytes, protection, flags, fd, offset), MAP_FAILED, ENOMEM)
+FAILING(int, open, (const char *path, int flags, mode_t mode), (path, flags, mode), -1, EMFILE)
+FAILING(int, fstat, (int fd, struct stat *status), (fd, status), -1, EIO)
+FAILING(int, ftruncate, (int fd, off_t nbytes), (fd, nbytes), -1, EIO)
+FAILING(int, fallocate, (int fd, int mode, off_t from, off_t nbytes), (fd, mode, from, nbytes), -1, ENOSPC)
+FAILING(int, flock, (int fd, int operation), (fd, operation), -1, EIO)
+FAILING(int, renameat2, (int from, const char *old, int to, const char *new, unsigned flags),
+        (from, old, to, new, flags), -1, EACCES)
+FAILING(int, linkat, (int from, const char *old, int to, const char *new, int flags),
+        (from, old, to, new, flags), -1, EACCES)
+FAILING(ssize_t, pread, (int fd, void *to, size_t nbytes, off_t offset), (fd, to, nbytes, offset), -1, EIO)
+FAILING(int, madvise, (void *at, size_t nbytes, int advice), (at, nbytes, advice), -1, EINVAL)
+FAILING(int, msync, (void *at, size_t nbytes, int flags), (at, nbytes, flags), -1, EIO)
+FAILING(int, fcntl, (int fd, int command, void *argument), (fd, command, argument), -1, EMFILE)
+
+/* ---- What is tried ---- */
+
+enum { PAGE_NBYTES = 4096, CALLS_MAX = 3000 };
+
+static char path[256], other[256], killed[256];
+static struct tbed_writer *writer;
+static struct tbed_recorder *recorder;
+static uint64_t event_count;
+
+static void record(int count)
+{
+    char text[32];
+    for (int i = 0; i < count; i++)
+        tbed_instant_record(recorder, 1);
+    event_count += (uint64_t)count;
+    tbed_string_intern(writer, text, (size_t)snprintf(text, sizeof text, "text %d", (int)event_count));
+}
+
+static void copy_file(const char *from, const char *to)
+{
+    uint8_t buffer[65536];
+    ssize_t nbytes;
+    int in = open(from, O_RDONLY | O_CLOEXEC, 0),
+        out = open(to, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    assert_true(in >= 0 && out >= 0);
+    while ((nbytes = read(in, buffer, sizeof buffer)) > 0)
+        assert_int_equal(write(out, buffer, (size_t)nbytes), nbytes);
+    close(in);
+    close(out);
+}
+
+static void expect_events(const char *name, uint64_t least)
+{
+    struct tbed_reader *reader = test_reader_open(name, true);
+    size_t count;
+    free(test_events(reader, test_stream_named(reader, "main"), &count));
+    assert_true(count >= least);
+    tbed_reader_close(reader);
+}
+
+/* One try: a status, with the number of its call that fails. */
+typedef enum tbed_status attempt(struct tbed_error *error);
+
+static void try_each_call(attempt *operation, void (*check)(enum tbed_status status))
+{
+    enum tbed_status status = TBED_ERR_MEMORY;
+    bool is_over = false;
+    int number = 1;
+    for (; !is_over && number < CALLS_MAX; number++) {
+        struct tbed_error error = {.status = TBED_OK};
+        calls = 0;
+        fails_at = number;
+        status = operation(&error);
+        is_over = calls < number;
+        fails_at = 0;
+        if (status != TBED_OK)
+            assert_int_equal(error.status, status);
+        check(status);
+    }
+    assert_true(number > 5 && number < CALLS_MAX);
+    assert_int_equal(status, TBED_OK); /* nothing has failed */
+}
+
+static int begin(void **state)
+{
+    struct tbed_writer_options options = {.page_nbytes = PAGE_NBYTES,
+                                          .no_helper = true,
+                                          .rotate = *state != NULL,
+                                          .rotate_keep = *state != NULL ? 2 : 0};
+    snprintf(path, sizeof path, "%s", test_path("trace.tbed"));
+    snprintf(other, sizeof other, "%s", test_path("other.tbed"));
+    snprintf(killed, sizeof killed, "%s", test_path("killed.tbed"));
+    event_count = 0;
+    writer = test_writer_open(path, &options);
+    recorder = tbed_recorder_open(writer, "main");
+    record(3000);
+    copy_file(path, killed);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    tbed_writer_free(writer);
+    unlink(other);
+    return 0;
+}
+
+/* ---- Copies ---- */
+
+static enum tbed_status make_snapshot(struct tbed_error *error)
+{
+    unlink(other);
+    return tbed_snapshot(writer, other, error);
+}
+
+static void check_snapshot(enum tbed_status status)
+{
+    if (status == TBED_OK)
+        expect_events(other, event_count);
+    else
+        assert_int_not_equal(access(other, F_OK), 0);
+}
+
+static void snapshot_fails_or_is_complete(void **state)
+{
+    (void)state;
+    try_each_call(make_snapshot, check_snapshot);
+}
+
+static enum tbed_status from_killed(struct tbed_error *error,
+                                    enum tbed_status (*copy)(int from, int to, struct tbed_error *error))
+{
+    int kept = fails_at;
+    fails_at = 0;
+    int from = open(killed, O_RDWR | O_CLOEXEC, 0),
+        to = open(other, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    fails_at = kept;
+    enum tbed_status status = copy(from, to, error);
+    close(from);
+    close(to);
+    return status;
+}
+
+static enum tbed_status recover_one(int from, int to, struct tbed_error *error)
+{
+    return tbed_trace_recover(from, to, NULL, error);
+}
+
+static enum tbed_status recover_killed(struct tbed_error *error)
+{
+    return from_killed(error, recover_one);
+}
+
+static enum tbed_status snapshot_one(int from, int to, struct tbed_error *error)
+{
+    uint64_t left_out;
+    return tbed_trace_snapshot(from, to, &left_out, error);
+}
+
+static enum tbed_status snapshot_killed(struct tbed_error *error)
+{
+    return from_killed(error, snapshot_one);
+}
+
+static void check_copy(enum tbed_status status)
+{
+    if (status == TBED_OK)
+        expect_events(other, event_count);
+}
+
+static void recovery_fails_or_is_complete(void **state)
+{
+    (void)state;
+    try_each_call(recover_killed, check_copy);
+}
+
+static void snapshot_of_a_killed_trace_fails_or_is_complete(void **state)
+{
+    (void)state;
+    try_each_call(snapshot_killed, check_copy);
+}
+
+static enum tbed_status seal_killed(struct tbed_error *error)
+{
+    int kept = fails_at;
+    fails_at = 0;
+    copy_file(killed, other);
+    fails_at = kept;
+    return tbed_trace_seal(other, error);
+}
+
+/* A seal that has failed can be tried again. */
+static void check_seal(enum tbed_status status)
+{
+    if (status != TBED_OK)
+        assert_int_equal(tbed_trace_seal(other, NULL), TBED_OK);
+    expect_events(other, event_count);
+}
+
+static void sealing_fails_or_is_complete(void **state)
+{
+    (void)state;
+    try_each_call(seal_killed, check_seal);
+}
+
+/* ---- A writer ---- */
+
+static enum tbed_status rotate(struct tbed_error *error)
+{
+    return tbed_rotate(writer, error);
+}
+
+/* In either case the trace goes on. */
+static void check_rotation(enum tbed_status status)
+{
+    (void)status;
+    record(100);
+    assert_int_equal(tbed_snapshot(writer, other, NULL), TBED_OK);
+    expect_events(other, 100);
+    unlink(other);
+    assert_int_equal(tbed_writer_drop_count(writer, TBED_DROP_IO_ERROR), 0);
+}
+
+static void rotation_fails_or_is_complete(void **state)
+{
+    (void)state;
+    try_each_call(rotate, check_rotation);
+}
+
+static struct tbed_writer *opened;
+
+static enum tbed_status open_other(struct tbed_error *error)
+{
+    struct tbed_writer_options options = {
+        .size = sizeof options, .no_helper = true, .guard = true, .rotate = true};
+    unlink(other);
+    return tbed_writer_open(other, &options, &opened, error);
+}
+
+static enum tbed_status open_ring(struct tbed_error *error)
+{
+    struct tbed_writer_options options = {
+        .size = sizeof options, .no_helper = true, .page_nbytes = PAGE_NBYTES, .ring_nbytes = 65536};
+    unlink(other);
+    return tbed_writer_open(other, &options, &opened, error);
+}
+
+static enum tbed_status join(struct tbed_error *error)
+{
+    struct tbed_writer_options options = {.size = sizeof options, .no_helper = true, .join = true};
+    return tbed_writer_open(path, &options, &opened, error);
+}
+
+static enum tbed_status open_fd(struct tbed_error *error)
+{
+    struct tbed_writer_options options = {.size = sizeof options, .no_helper = true};
+    int fd = memfd_create("opened", MFD_CLOEXEC);
+    enum tbed_status status = tbed_writer_open_fd(fd, &options, &opened, error);
+    struct stat info;
+    int kept = fails_at;
+    fails_at = 0;
+    assert_int_equal(fstat(fd, &info), 0);
+    fails_at = kept;
+    close(fd);
+    return status;
+}
+
+static void check_opened(enum tbed_status status)
+{
+    if (status == TBED_OK) {
+        tbed_instant_record(tbed_recorder_open(opened, "opened"), 1);
+        tbed_writer_free(opened);
+    } else {
+        assert_null(opened);
+    }
+}
+
+static void check_new(enum tbed_status status)
+{
+    check_opened(status);
+    if (status != TBED_OK)
+        assert_int_not_equal(access(other, F_OK), 0);
+}
+
+static void a_new_trace_is_opened_or_is_not_there(void **state)
+{
+    (void)state;
+    try_each_call(open_other, check_new);
+    try_each_call(open_ring, check_new);
+    try_each_call(open_fd, check_opened);
+}
+
+static void joining_fails_or_is_complete(void **state)
+{
+    (void)state;
+    try_each_call(join, check_opened);
+    record(10);
+    tbed_writer_close(writer);
+    expect_events(path, event_count);
+}
+
+int main(void)
+{
+    static bool rotates = true;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(snapshot_fails_or_is_complete, begin, end),
+        cmocka_unit_test_setup_teardown(recovery_fails_or_is_complete, begin, end),
+        cmocka_unit_test_setup_teardown(snapshot_of_a_killed_trace_fails_or_is_complete, begin, end),
+        cmocka_unit_test_setup_teardown(sealing_fails_or_is_complete, begin, end),
+        cmocka_unit_test_prestate_setup_teardown(rotation_fails_or_is_complete, begin, end, &rotates),
+        cmocka_unit_test_setup_teardown(a_new_trace_is_opened_or_is_not_there, begin, end),
+        cmocka_unit_test_setup_teardown(joining_fails_or_is_complete, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
