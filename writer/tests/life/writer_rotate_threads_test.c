@@ -202,6 +202,15 @@ static void wait_for_count(const struct worker *workers, uint64_t count)
             usleep(1000);
 }
 
+static void wait_for_progress(const struct worker *workers, uint64_t more)
+{
+    for (uint32_t i = 0; i < THREADS; i++) {
+        uint64_t from = __atomic_load_n(&workers[i].count, __ATOMIC_RELAXED);
+        while (__atomic_load_n(&workers[i].count, __ATOMIC_RELAXED) - from < more)
+            usleep(100);
+    }
+}
+
 /* 'by_call': tbed_rotate() again and again, else by size. */
 static void events_are_in_one_file_each(bool helper, bool by_call)
 {
@@ -226,7 +235,7 @@ static void events_are_in_one_file_each(bool helper, bool by_call)
         done += status == TBED_OK;
         if (status != TBED_OK && status != TBED_ERR_BUSY) /* a loaded machine */
             fail_msg("%s, errno %d", tbed_status_text(status), error.system_errno);
-        usleep(3000);
+        wait_for_progress(workers, 1);
     }
     wait_for_count(workers, by_call ? 10 : 100000);
     snprintf(second, sizeof second, "%s.000002", path);

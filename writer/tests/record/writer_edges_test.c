@@ -292,10 +292,26 @@ static void drops_of_a_child_do_not_damage_a_shut_file(void **state)
     tbed_reader_close(test_reader_open(path, false));
 }
 
+/* How far a thread is. */
+static uint32_t progress;
+
+static void progress_note(uint32_t count)
+{
+    __atomic_store_n(&progress, count, __ATOMIC_RELAXED);
+}
+
+static void progress_await(uint32_t count)
+{
+    while (__atomic_load_n(&progress, __ATOMIC_RELAXED) < count)
+        usleep(100);
+}
+
 static void *ask_for_drops(void *writer)
 {
-    for (int i = 0; i < 200000; i++)
+    for (uint32_t i = 0; i < 200000; i++) {
         tbed_writer_drop_count(writer, TBED_DROP_CLOSED);
+        progress_note(i);
+    }
     return NULL;
 }
 
@@ -305,8 +321,9 @@ static void drops_may_be_asked_for_while_the_writer_is_closed(void **state)
     for (int round = 0; round < 20; round++) {
         struct tbed_writer *writer = test_writer_open(test_path("asked.tbed"), NULL);
         pthread_t thread;
+        progress_note(0);
         pthread_create(&thread, NULL, ask_for_drops, writer);
-        usleep(200);
+        progress_await(1);
         tbed_writer_close(writer);
         pthread_join(thread, NULL);
     }
@@ -317,6 +334,7 @@ static void *record_until_cancelled(void *writer)
     struct tbed_recorder *recorder = tbed_recorder_open(writer, NULL);
     for (uint32_t i = 0;; i++) {
         tbed_instant_record(recorder, i);
+        progress_note(i);
         if (i % 1000000 == 0)
             pthread_testcancel();
     }
@@ -331,8 +349,9 @@ static void a_cancelled_thread_takes_no_lock_with_it(void **state)
     struct tbed_writer_options options = {.no_helper = true};
     struct tbed_writer *writer = test_writer_open(path, &options);
     pthread_t thread;
+    progress_note(0);
     pthread_create(&thread, NULL, record_until_cancelled, writer);
-    usleep(5000);
+    progress_await(1000);
     pthread_cancel(thread);
     pthread_join(thread, NULL);
     struct tbed_recorder *recorder = tbed_recorder_open(writer, NULL);
