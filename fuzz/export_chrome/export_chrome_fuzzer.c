@@ -109,6 +109,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     check(&reader, 0, &options);
     check_newer(reader);
     check_narrow(reader, data[nbytes / 2] * 64u, ENOSPC, false);
+    check_narrow(reader, data[nbytes / 2] * 64u, ENOSPC, true);
     check_narrow(reader, data[nbytes / 2] * 64u, 0, nbytes % 2 == 0);
     tbed_reader_close(reader);
     return 0;
