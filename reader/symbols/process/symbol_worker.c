@@ -42,6 +42,8 @@ struct worker {
 
 void (*tbed_symbol_worker_hook)(const char *path);
 
+static struct worker the_worker;
+
 /* ---- Bytes; without memory or a parent, exit ---- */
 
 static void *must_have(void *memory)
@@ -280,15 +282,29 @@ static void answer(struct worker *worker)
 
 _Noreturn void tbed_symbol_worker_run(int fd, const char *debug_directories)
 {
-    static struct worker worker;
-    worker.fd = fd;
-    worker.debug_directories = debug_directories;
+    struct worker *worker = &the_worker;
+    worker->fd = fd;
+    worker->debug_directories = debug_directories;
     if (elf_version(EV_CURRENT) == EV_NONE)
         _exit(1);
     tbed_symbol_jail_enter();
     for (;;) {
-        take(&worker, &worker.request, sizeof worker.request);
+        take(worker, &worker->request, sizeof worker->request);
         tbed_symbol_jail_limit_time(REQUEST_SECONDS);
-        answer(&worker);
+        answer(worker);
     }
+}
+
+void tbed_symbol_worker_forget(void)
+{
+    for (struct worker_module *module = the_worker.modules, *next; module != NULL; module = next) {
+        next = module->next;
+        if (module->has_debug)
+            tbed_debug_info_close(&module->debug);
+        tbed_symbol_table_close(&module->table);
+        free(module->key);
+        free(module);
+    }
+    free(the_worker.answer);
+    the_worker = (struct worker){0};
 }
