@@ -9,9 +9,9 @@ build/fuzz-corpus. It runs with the limits of fuzz/support/default.options and o
 reach new code are kept in build/fuzz-corpus, and with --merge in fuzz/NAME/corpus; both are minimized. An input that
 crashes or exceeds a limit is kept in build/fuzz-crashes under a name that says what happened.
 
---check keeps no inputs, starts from the same random numbers each time and tries few inputs: a look at every target in
-half a minute. The order of a folder's files still changes what it finds, so './run test' does not include it; that
-replays the corpora.
+--check keeps no inputs, starts from the same random numbers and the same list of seeds each time, and tries few inputs:
+a look at every target in half a minute. Targets without threads, clocks and random numbers then try the same inputs on
+every machine; TESTING.md says why './run test' does not include it.
 
 SPDX-License-Identifier: MIT
 """
@@ -152,14 +152,24 @@ def fuzz_once(target, outcome, folders, runs, seconds, seed, scratch):
     return status == 0 or len(real) < len(artifacts)
 
 
+def seed_list(target, scratch):
+    """A list of all seeds in the order of their names, which is not the order in which a folder has them."""
+    paths = [path for folder in target.seeds for path in sorted(glob.glob(f"{folder}/*")) if os.path.isfile(path)]
+    with open(f"{scratch}/seeds", "w", encoding="utf-8") as file:
+        file.write(",".join(paths))
+    return [f"-seed_inputs=@{scratch}/seeds"] * bool(paths), len(paths)
+
+
 def fuzz(target, seconds, seed, is_check):
     outcome = Outcome(target)
     os.makedirs(target.kept, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="tracebed-fuzz-") as scratch:
         new = f"{scratch}/new"
         os.mkdir(new)
-        folders = [new, *(() if is_check else [target.kept]), *target.seeds]
-        runs = CHECK_RUNS + sum(len(os.listdir(folder)) for folder in folders) if is_check else -1
+        folders, runs = [new, target.kept, *target.seeds], -1
+        if is_check:
+            given, count = seed_list(target, scratch)
+            folders, runs = [*given, new], CHECK_RUNS + count
         begin = time.monotonic()
         while (left := seconds - (time.monotonic() - begin)) > 0:
             was_quiet = fuzz_once(target, outcome, folders, runs, max(1, round(left)), seed, scratch)
