@@ -1,5 +1,6 @@
 /*
- * Leaving the file under a writer; the last to leave shuts it.
+ * Leaving the file under a writer; the last to leave shuts it. writer/tests/models/live_model_test.c has a model of
+ * this.
  *
  * Source: spec/format.md, section 11.
  *

@@ -1,6 +1,6 @@
 /*
  * Stopping all recorders of a process, for good or for a rotation, or moving them to new blocks for a sync, while their
- * threads go on.
+ * threads go on. writer/tests/models has models of a close and of a rotation.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -2,7 +2,8 @@
  * A cursor: the events of one stream, block after block.
  *
  * A sealed block says where it ends. One that is not sealed ends at its first zero word, where the cursor waits: the
- * writer may continue there, or a later block may show that it will not.
+ * writer may continue there, or a later block may show that it will not: one that was found before the zero word was
+ * loaded (writer/tests/models/append_model_test.c).
  *
  * SPDX-License-Identifier: MIT
  */
