@@ -96,8 +96,10 @@ static uint64_t use_parts(struct tbed_reader *reader, uint32_t id)
     for (int i = 0; i < SOME; i++) {
         status = tbed_event_parts_next(parts, &part);
         seen = mix(seen, (uint64_t)status);
-        if (status == TBED_END || status == TBED_ERR_MEMORY)
+        if (status == TBED_END || status == TBED_ERR_MEMORY) {
+            REQUIRE(tbed_event_parts_next(parts, &part) == status);
             break;
+        }
         if (status == TBED_OK)
             seen = mix_text(seen, part.text, part.nbytes);
     }

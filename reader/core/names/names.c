@@ -22,7 +22,7 @@ struct tbed_event_parts {
     struct tbed_string_walk walk;
     const char *rest; /* of the piece in which the last part ended */
     size_t rest_nbytes;
-    bool is_done;
+    enum tbed_status end;         /* TBED_OK: there are more parts */
     enum tbed_status part_status; /* the first error in the current part */
     struct tbed_name part;
     bool is_composed; /* the part is in 'bytes' */
@@ -36,7 +36,7 @@ static void parts_start(struct tbed_event_parts *parts, const struct tbed_reader
     tbed_string_walk_start(&parts->walk, reader, id, budget);
     parts->rest_nbytes = parts->capacity = 0;
     parts->rest = parts->bytes = NULL;
-    parts->is_done = false;
+    parts->end = TBED_OK;
 }
 
 static bool have_room(struct tbed_event_parts *parts, size_t nbytes)
@@ -114,7 +114,7 @@ static enum tbed_status part_next(struct tbed_event_parts *parts)
         parts->rest_nbytes = node.nbytes;
         status = part_take(parts, is_in_map(parts, node.text), &has_ended);
     }
-    parts->is_done = status == TBED_END; /* the last part ends with the string */
+    parts->end = status; /* the last part ends with the string */
     return status == TBED_END ? TBED_OK : status;
 }
 
@@ -135,8 +135,8 @@ enum tbed_status tbed_event_parts_open(const struct tbed_reader *reader, uint32_
 
 enum tbed_status tbed_event_parts_next(struct tbed_event_parts *parts, struct tbed_name *part_ret)
 {
-    if (parts->is_done)
-        return TBED_END;
+    if (parts->end != TBED_OK)
+        return parts->end;
     enum tbed_status status = part_next(parts);
     if (status != TBED_OK)
         return status;

@@ -183,6 +183,30 @@ static void merge_and_cursor_that_have_no_memory_say_so(void **state)
     trace_free(&trace);
 }
 
+static void parts_that_have_no_memory_end(void **state)
+{
+    struct trace trace = trace_make(3);
+    struct trace_block strings = trace_block_begin(&trace, 1, TBED_BLOCK_STRINGS, 1, 0);
+    uint32_t text = trace_string(&strings, "text"), argument = trace_string(&strings, "\x1E"
+                                                                                      "argument");
+    uint32_t id = trace_references(&strings, (uint32_t[]){text, text, argument}, 3);
+    struct tbed_event_parts *parts;
+    struct tbed_name part = {.text = "untouched"};
+    (void)state;
+    trace_seal(&strings);
+    trace_directory(&trace);
+    struct tbed_reader *reader = trace_open(&trace);
+    assert_int_equal(tbed_event_parts_open(reader, id, NULL, &parts), TBED_OK);
+    calls_left = 0;
+    assert_int_equal(tbed_event_parts_next(parts, &part), TBED_ERR_MEMORY);
+    assert_int_equal(calls_left, -1);
+    assert_int_equal(tbed_event_parts_next(parts, &part), TBED_ERR_MEMORY);
+    assert_string_equal(part.text, "untouched");
+    tbed_event_parts_close(parts);
+    tbed_reader_close(reader);
+    trace_free(&trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +214,7 @@ int main(void)
         cmocka_unit_test(damage_that_cannot_be_listed_is_damage_to_verify),
         cmocka_unit_test(refresh_that_has_no_memory_changes_nothing),
         cmocka_unit_test(merge_and_cursor_that_have_no_memory_say_so),
+        cmocka_unit_test(parts_that_have_no_memory_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
