@@ -53,7 +53,7 @@ static struct {
     struct tbed_writer *writer;
     struct stream streams[RECORDERS];
     uint32_t names[NAMES], interned[NAMES]; /* 'interned': by this writer in this process */
-    bool rotates;
+    bool rotates, forks, threads;
     bool is_left_open; /* a child ended without closing the file */
     uint8_t choice;
     unsigned rotation_count, child_count, fork_count, threaded_count;
@@ -335,7 +335,7 @@ static void check_own_file(pid_t pid, const struct child *child, bool is_closed)
 
 static void fork_child(struct stream *stream, uint8_t byte)
 {
-    if (!(model.choice & 8) || model.fork_count == FORKS_MAX)
+    if (!model.forks || model.fork_count == FORKS_MAX)
         return;
     struct child *child = &shared->children[model.child_count];
     child->stream.count = 0;
@@ -381,7 +381,7 @@ static void run_threads(uint8_t byte)
     pthread_t threads[THREADS];
     unsigned meanwhile = byte >> 4;
     enum tbed_status status = TBED_OK;
-    if (!(model.choice & 16) || model.threaded_count++ >= THREADED_MAX)
+    if (!model.threads || model.threaded_count++ >= THREADED_MAX)
         return;
     for (unsigned i = 0; i < THREADS; i++)
         REQUIRE(pthread_create(&threads[i], NULL, thread_run, &model.streams[(byte + i) % RECORDERS]) == 0);
@@ -434,6 +434,8 @@ static void begin(uint8_t choice)
     model.is_left_open = false;
     model.choice = choice;
     model.rotates = choice & 4;
+    model.forks = choice / 8 % 8 == 1 || choice / 8 % 8 == 3;
+    model.threads = choice / 8 % 8 == 2 || choice / 8 % 8 == 3;
     open_writer(false);
 }
 
