@@ -39,7 +39,7 @@ def u64(data, at):
 
 
 def is_zero(data, begin, end):
-    return data.count(0, begin, end) == end - begin
+    return data.count(0, begin, end) == max(end - begin, 0)
 
 
 def read_fixed(data):
