@@ -29,8 +29,11 @@ enum {
 
 enum afterwards { LEAVE, CRASH, TAKE_TOO_MUCH_TIME, HANG, AFTERWARDS };
 
+#define PADDED 128u /* in the same byte: zeros follow the answer */
+
 static unsigned choices;
 static enum afterwards afterwards;
+static bool is_padded;
 static const uint8_t *answer;
 static size_t answer_nbytes;
 
@@ -38,11 +41,13 @@ static size_t answer_nbytes;
 _Noreturn void tbed_symbol_worker_run(int fd, const char *debug_directories)
 {
     char request[4096];
+    static const char zeros[1 << 18];
     failing_stop();
     REQUIRE((strcmp(debug_directories, "/nowhere") == 0) == ((choices & OWN_DIRECTORY) != 0));
     signal(SIGABRT, SIG_DFL);
     do
-        if (read(fd, request, sizeof request) <= 0 || write(fd, answer, answer_nbytes) < 0)
+        if (read(fd, request, sizeof request) <= 0 || write(fd, answer, answer_nbytes) < 0 ||
+            (is_padded && write(fd, zeros, sizeof zeros) < 0))
             _exit(0);
     while ((choices & MANY_ANSWERS) != 0);
     if (afterwards == CRASH)
@@ -113,6 +118,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
         return 0;
     choices = data[0];
     afterwards = data[1] % AFTERWARDS;
+    is_padded = data[1] >= PADDED;
     struct failing_plan plan = {.first = data[2] > 0 ? data[2] - 1u : UINT32_MAX, .run_count = 1};
     answer = data + 3;
     answer_nbytes = nbytes - 3;
