@@ -443,7 +443,7 @@ def known(trace, id):
     """Returns the text of a string that a record names."""
     id = follow(trace, id)
     text = text_of(trace, id) if id > METADATA else None
-    return text.split("\0")[0] if text else None
+    return text and text.split("\0")[0] or None
 
 
 def line_of(trace, unit, pc):

@@ -121,14 +121,14 @@ void tbed_names_prepare(const struct tbed_reader *reader, const uint32_t *ids, s
 /* ---- Frames ---- */
 
 /*
- * The text of a string that a record refers to; NULL: it has none, or the reader does not keep it. No name consists of
- * places, so a hostile file cannot make names of each other.
+ * The text of a string that a record refers to, up to its first NUL; NULL: it has none, or the reader does not keep it.
+ * No name consists of places, so a hostile file cannot make names of each other.
  */
 static const char *keep_text(const struct tbed_reader *reader, uint32_t id)
 {
     struct tbed_name name;
     if (id == TBED_ID_INVALID || tbed_bindings_follow(reader, &id) != TBED_OK ||
-        tbed_kept_name(reader, id, tbed_resolve, &name) != TBED_OK || name.nbytes == 0)
+        tbed_kept_name(reader, id, tbed_resolve, &name) != TBED_OK || name.text[0] == '\0')
         return NULL;
     return name.text;
 }
