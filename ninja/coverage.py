@@ -146,7 +146,7 @@ def run_scripts(paths):
         add_runtime(f"{BUILD}/{name}")
     for path in paths:
         subprocess.run([sys.executable, path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                       env={**os.environ, "TBED_BUILD": BUILD})
+                       env={**os.environ, "TBED_BUILD": BUILD, "TBED_MUTANTS": "0"})
 
 
 def run_named(names):

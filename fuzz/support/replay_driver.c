@@ -1,5 +1,9 @@
 /*
- * Runs a fuzz target over files and folders of files, without libFuzzer, so that a bug found once is not missed again.
+ * Runs a fuzz target over files and folders of files, without libFuzzer, so that a bug found once is not missed again; and
+ * over mutants of each, which are the same everywhere because they depend on nothing but the file.
+ *
+ *     TBED_MUTANTS=N      mutants of each file (default 1)
+ *     TBED_MUTANT=FILE    stores each mutant here before it runs: after a crash, the one that caused it
  *
  * Each input gets one second of CPU time and 256 MiB, as with the fuzzer's limits. Sanitised programs need more of both
  * and get four times as much.
@@ -15,19 +19,90 @@
 #include "fuzz/support/fuzz.h"
 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t nbytes, size_t max_nbytes);
+/* A target's own mutator, if it has one. */
+__attribute__((weak)) size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t nbytes, size_t max_nbytes,
+                                                     unsigned seed);
 
 #define INPUT_NBYTES_MAX  ((size_t)4 << 20)
+#define MUTANT_NBYTES_MAX ((size_t)64 << 10) /* mutants of larger inputs take too long */
 #define SECONDS_MAX       4.0
 #define MEMORY_KBYTES_MAX (4 * 256 * 1024L)
 
 static int passed, failed;
+static uint64_t random_state;
 
-/* Mutators need it to link; nothing is mutated here. */
+/* ---- Mutants ---- */
+
+static size_t random_below(size_t limit)
+{
+    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+    return limit > 0 ? (size_t)((random_state >> 33) % limit) : 0;
+}
+
+static void change_byte(uint8_t *byte)
+{
+    static const uint8_t edges[] = {0, 1, 0x7F, 0x80, 0xFF};
+    switch (random_below(3)) {
+    case 0:
+        *byte ^= (uint8_t)(1u << random_below(8));
+        break;
+    case 1:
+        *byte = edges[random_below(sizeof edges)];
+        break;
+    default:
+        *byte = (uint8_t)random_below(256);
+    }
+}
+
+/* Changes, takes away, or inserts bytes, as libFuzzer's function of this name does. */
 size_t LLVMFuzzerMutate(uint8_t *data, size_t nbytes, size_t max_nbytes)
 {
-    (void)data;
-    return nbytes < max_nbytes ? nbytes : max_nbytes;
+    size_t at = random_below(nbytes), rest = nbytes - at, count = 1 + random_below(rest < 8 ? rest : 8);
+    switch (nbytes > 0 ? random_below(5) : 4) {
+    case 0:
+        memmove(data + at, data + at + count, rest - count);
+        return nbytes - count;
+    case 1:
+        memmove(data + at, data + random_below(nbytes - count + 1), count);
+        return nbytes;
+    case 4:
+        if (nbytes < max_nbytes) {
+            memmove(data + at + 1, data + at, rest);
+            data[at] = (uint8_t)random_below(256);
+            return nbytes + 1;
+        }
+        return nbytes;
+    default:
+        for (size_t i = 0; i < count; i++)
+            change_byte(&data[at + i]);
+        return nbytes;
+    }
 }
+
+static size_t mutate(uint8_t *data, size_t nbytes, unsigned seed)
+{
+    random_state = seed;
+    for (size_t i = 0; i < nbytes; i++)
+        random_state = (random_state ^ data[i]) * UINT64_C(0x100000001B3);
+    unsigned own_seed = (unsigned)(random_state >> 32);
+    if (LLVMFuzzerCustomMutator != NULL)
+        return LLVMFuzzerCustomMutator(data, nbytes, MUTANT_NBYTES_MAX, own_seed);
+    for (size_t count = 1 + random_below(4); count > 0; count--)
+        nbytes = LLVMFuzzerMutate(data, nbytes, MUTANT_NBYTES_MAX);
+    return nbytes;
+}
+
+static void keep_mutant(const uint8_t *data, size_t nbytes)
+{
+    const char *path = getenv("TBED_MUTANT");
+    FILE *out = path != NULL ? fopen(path, "wb") : NULL;
+    if (out != NULL) {
+        fwrite(data, 1, nbytes, out);
+        fclose(out);
+    }
+}
+
+/* ---- Runs ---- */
 
 static double processor_seconds(void)
 {
@@ -48,16 +123,38 @@ static void judge(const char *path, double seconds)
     }
 }
 
+static void run_input(const char *name, const uint8_t *data, size_t nbytes)
+{
+    double begin = processor_seconds();
+    fprintf(stderr, "%s\n", name); /* if an input crashes, it is the last one printed */
+    LLVMFuzzerTestOneInput(data, nbytes);
+    judge(name, processor_seconds() - begin);
+}
+
+static void run_mutants(const char *path, const uint8_t *data, size_t nbytes)
+{
+    const char *count = getenv("TBED_MUTANTS");
+    uint8_t *mutant = malloc(MUTANT_NBYTES_MAX);
+    REQUIRE(mutant != NULL);
+    for (long i = 1; nbytes <= MUTANT_NBYTES_MAX && i <= (count != NULL ? atol(count) : 1); i++) {
+        char name[4200];
+        memcpy(mutant, data, nbytes);
+        size_t mutant_nbytes = mutate(mutant, nbytes, (unsigned)i);
+        snprintf(name, sizeof name, "%s, mutant %ld", path, i);
+        keep_mutant(mutant, mutant_nbytes);
+        run_input(name, mutant, mutant_nbytes);
+    }
+    free(mutant);
+}
+
 static void run_file(const char *path)
 {
     FILE *in = fopen(path, "rb");
     uint8_t *data = malloc(INPUT_NBYTES_MAX);
     REQUIRE(in != NULL && data != NULL);
     size_t nbytes = fread(data, 1, INPUT_NBYTES_MAX, in);
-    double begin = processor_seconds();
-    fprintf(stderr, "%s\n", path); /* if an input crashes, it is the last one printed */
-    LLVMFuzzerTestOneInput(data, nbytes);
-    judge(path, processor_seconds() - begin);
+    run_input(path, data, nbytes);
+    run_mutants(path, data, nbytes);
     free(data);
     fclose(in);
 }

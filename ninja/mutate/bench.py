@@ -184,7 +184,7 @@ class Bench:
         Returns 'passed', or how it failed, and the seconds of a processor that it took. 'seconds' is how many it may take.
         """
         environment = dict(os.environ, LD_LIBRARY_PATH=os.path.abspath(library), TBED_BUILD=f"{FOLDER}/env",
-                           LC_ALL="C.UTF-8", **(more or {}))
+                           LC_ALL="C.UTF-8", TBED_MUTANTS="0", **(more or {}))
         with tempfile.TemporaryDirectory(prefix="tracebed-mutant-") as scratch:
             environment["TMPDIR"] = scratch
             child = subprocess.Popen(self.tests[name], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
