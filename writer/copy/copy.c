@@ -525,7 +525,8 @@ uint64_t tbed_copy_loss_pages(const struct tbed_copy *copy)
 
 static uint32_t loss_stream(const struct tbed_copy *copy)
 {
-    return (uint32_t)tbed_shared_load(&tbed_copy_source_header(copy)->next_stream);
+    uint64_t next = tbed_shared_load(&tbed_copy_source_header(copy)->next_stream);
+    return next < UINT32_MAX ? (uint32_t)next : UINT32_MAX - 1;
 }
 
 struct loss_records { /* the block that LOST records are added to */
