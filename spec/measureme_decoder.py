@@ -395,14 +395,13 @@ def listing(profile):
         yield {"text": profile.text_at(address)}
     streams = collections.defaultdict(list)
     numbers = {}
-    latest = 0
     for event in profile.events:
         number = numbers.setdefault(event.thread, min(len(numbers), THREAD_MAX))
-        latest = max(latest, event.end)  # 0 in a counter
-        streams[number].append((event, latest))
+        streams[number].append(event)
     for number, events in sorted(streams.items()):
-        for event, latest in events:
-            tick = latest if event.type == "counter" else event.end
+        tick = 0
+        for event in events:
+            tick = tick if event.type == "counter" else event.end
             line = {"stream": number, "tick": tick, "type": event.type, "name": profile.name(event.id),
                     "category_name": profile.name(event.kind)}
             if event.type == "span":

@@ -1,7 +1,7 @@
 /*
  * The statistics of a profile are the same whether they are made in place or from the imported trace, unless they show
- * numbers of ids: those of the trace are its own. Cache hits depend on the order of the file, which a trace keeps for one
- * thread only, or if times do not go back.
+ * numbers of ids: those of the trace are its own. Cache hits are only compared for one thread: they depend on the order of
+ * the events of all threads, which a trace does not keep.
  *
  * Seeds: fuzz/import/corpus spec/golden/measureme
  *

@@ -117,7 +117,7 @@ bool tbed_stat_is_followed(const struct stat_followers *followers, uint32_t row,
         return false;
     const struct stat_place *other =
         follower->latest.stream != place.stream ? &follower->latest : &follower->second;
-    if ((other != &follower->second || follower->count == 2) && other->tick >= place.tick)
+    if ((other != &follower->second || follower->count == 2) && is_later(other, &place))
         return true;
     uint32_t last;
     const struct stat_mark *own = find_mark(&followers->marks, row, place.stream, &last);

@@ -2,8 +2,8 @@
  * Cache hits are recorded either one by one or as counts: an instant of a label counts unless a
  * QueryCacheHitCount of the label follows it.
  *
- * "Follows" means: comes later in the same stream; or is in another stream at the same or a later tick. A foreign file
- * counts as one stream, in the order of the file.
+ * "Follows" means: comes later in the same stream; or is in another stream at a later tick, where the higher
+ * stream is the later one in a tie. A foreign file counts as one stream, in the order of the file.
  *
  * Which instants count is not known until all counts have been seen. So all instants are counted first, and for
  * labels that have both, they are counted again.

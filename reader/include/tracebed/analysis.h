@@ -168,7 +168,7 @@ static inline enum tbed_status tbed_assembler_next(struct tbed_assembler *assemb
  *   ArtifactSize (counter)          its value is summed up by label, in rows of their own
  * Load and hashing times do not include those of children. Negative values of counters count as 0. In a foreign file, "to
  * follow" refers to the order in the file. In a trace, an event follows another if it is later in the same stream, or in
- * another stream at the same or a later tick.
+ * another stream at a later tick, or at the same tick in a stream of a higher number.
  *
  * Source: spec/measureme.md, section "Profiles", which states the exact rules.
  */

@@ -308,7 +308,7 @@ static void hits_count_unless_a_number_of_them_follows(void **state)
     for (unsigned threads = 1; threads <= 3; threads++) {
         struct tbed_statistics *profile = end_trace(&trace, threads);
         assert_int_equal(row_of(profile, "a")->cache_hits, 8);
-        assert_int_equal(row_of(profile, "b")->cache_hits, 21);
+        assert_int_equal(row_of(profile, "b")->cache_hits, 22);
         assert_int_equal(row_of(profile, "c")->cache_hits, 1);
         assert_int_equal(row_of(profile, "d")->cache_hits, 5);
         assert_int_equal(totals_of(profile).counter_count, 4);

