@@ -33,7 +33,7 @@ static const char *folder(void)
 
 static const char *inside(const char *name)
 {
-    static char text[256];
+    static char text[600];
     snprintf(text, sizeof text, "%s/%s", folder(), name);
     return text;
 }
