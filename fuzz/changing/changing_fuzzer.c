@@ -224,11 +224,12 @@ static void read_all(struct tbed_reader *reader, bool verify)
 struct input {
     const uint8_t *data;
     size_t nbytes;
+    int fd;
     bool is_live;
 };
 
 /* The file is private to this process, and its writer and reader share its pages. */
-static void read_once(const struct input *input, int fd)
+static void read_once(const struct input *input)
 {
     struct tbed_disk_header *header = (struct tbed_disk_header *)file.map;
     struct tbed_reader *reader;
@@ -237,7 +238,7 @@ static void read_once(const struct input *input, int fd)
         header->state = tbed_le32_make(TBED_STATE_OPEN);
     file.calls = file.page = 0;
     file.is_on = true;
-    if (tbed_reader_open_fd(fd, NULL, &reader, NULL) == TBED_OK) {
+    if (tbed_reader_open_fd(input->fd, NULL, &reader, NULL) == TBED_OK) {
         read_all(reader, file.changed_call % 4 < 2);
         file.is_on = false;
         tbed_reader_refresh(reader, NULL);
@@ -247,21 +248,19 @@ static void read_once(const struct input *input, int fd)
     file.is_on = false;
 }
 
-static void try(const struct input *input, const struct failing_plan *plan, int fd)
+/* Returns whether there was such a call. */
+static bool read_changing(void *context, uint32_t place)
 {
-    bool was_reached = true;
-    for (uint32_t run = 0; run < plan->run_count && was_reached; run++) {
-        file.changed_call = plan->first + run;
-        read_once(input, fd);
-        was_reached = file.calls > file.changed_call;
-    }
+    file.changed_call = place;
+    read_once(context);
+    return file.calls > place;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
     size_t whole = nbytes;
     struct failing_plan plan = failing_plan_cut(data, &whole);
-    struct input input = {data, whole, false};
+    struct input input = {.data = data, .nbytes = whole};
     const struct tbed_disk_header *header = (const struct tbed_disk_header *)data;
     size_t rest = nbytes - whole > FAILING_PLAN_NBYTES ? nbytes - whole - FAILING_PLAN_NBYTES : 0;
     memset(&file, 0, sizeof file);
@@ -269,18 +268,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
         return 0;
     if (rest > 0)
         memcpy(file.change, data + nbytes - rest, rest < CHANGE_NBYTES ? rest : CHANGE_NBYTES);
-    int fd = file_of_input(data, whole);
+    input.fd = file_of_input(data, whole);
     file.nbytes = whole;
-    file.map = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    file.map = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_SHARED, input.fd, 0);
     REQUIRE(file.map != MAP_FAILED);
     bool is_ring = tbed_le32_load(header->ring_page_count) != 0;
     for (int what = is_ring ? TAKE_PAGE : WRITE_ON; what < WHAT_COUNT; what++) {
         file.what = (enum what)what;
         input.is_live = what != OPEN_FILE;
         if (what != STORE_WORD || rest > 0)
-            try(&input, &plan, fd);
+            failing_try_places(&plan, read_changing, &input);
     }
     munmap(file.map, whole);
-    close(fd);
+    close(input.fd);
     return 0;
 }

@@ -47,17 +47,53 @@ struct failing_plan failing_plan_cut(const uint8_t *data, size_t *nbytes)
     return failing_plan_of(data + *nbytes);
 }
 
+/* How many places a fuzzer tries of each plan; 0: all. */
+static uint32_t place_limit(void)
+{
+    const char *limit = getenv("TBED_FAILING_PLACES");
+    return limit != NULL ? (uint32_t)strtoul(limit, NULL, 10) : 0;
+}
+
+static uint32_t random_below(uint32_t end)
+{
+    static uint64_t state = 1;
+    state = state * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    return (uint32_t)((state >> 33) % end);
+}
+
+void failing_try_places(const struct failing_plan *plan, bool (*step)(void *context, uint32_t place),
+                        void *context)
+{
+    uint32_t limit = place_limit(), end = plan->run_count;
+    bool is_sample = limit != 0 && limit < end;
+    for (uint32_t run = 0; run < (is_sample ? limit : end) && end > 0; run++) {
+        uint32_t place = is_sample ? random_below(end) : run;
+        if (!step(context, plan->first + place))
+            end = place;
+    }
+}
+
+struct run {
+    void (*step)(void *context);
+    void *context;
+};
+
+/* Returns whether a call failed. */
+static bool run_once(void *context, uint32_t place)
+{
+    const struct run *run = context;
+    failing_call = place;
+    calls = failed_calls = 0;
+    run->step(run->context);
+    REQUIRE(!is_started);
+    return failed_calls > 0;
+}
+
 void failing_run(const struct failing_plan *plan, void (*step)(void *context), void *context)
 {
+    struct run run = {step, context};
     all_later = plan->all_later;
-    for (uint32_t run = 0; run < plan->run_count; run++) {
-        failing_call = plan->first + run;
-        calls = failed_calls = 0;
-        step(context);
-        REQUIRE(!is_started);
-        if (failed_calls == 0)
-            break;
-    }
+    failing_try_places(plan, run_once, &run);
 }
 
 void failing_start(void)

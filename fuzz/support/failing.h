@@ -31,7 +31,14 @@ struct failing_plan failing_plan_of(const uint8_t bytes[FAILING_PLAN_NBYTES]);
 /* Cuts the plan off that follows the last whole page of a trace. If there is none: the first 40 calls. */
 struct failing_plan failing_plan_cut(const uint8_t *data, size_t *nbytes);
 
-/* Runs 'step' as the plan says, until in one run no call has failed: then the step makes no more calls than that. */
+/*
+ * Calls 'step' for each place of the plan until it returns false: it does not get that far. With TBED_FAILING_PLACES=N in the
+ * environment, as './run fuzz' sets it, only N places are tried, chosen at random.
+ */
+void failing_try_places(const struct failing_plan *plan, bool (*step)(void *context, uint32_t place),
+                        void *context);
+
+/* The same, where a place is the call that fails. The last run is one in which no call has failed. */
 void failing_run(const struct failing_plan *plan, void (*step)(void *context), void *context);
 
 /* For the step: from here on, and up to here, calls are counted and may fail. */
