@@ -1,8 +1,8 @@
 /*
- * The allocations of any trace: every block is live or has ended, processes, sites and totals agree, and one thread
- * computes the same as three.
+ * Analyses the allocations of any trace. Every block must be live or freed, the sums by process and by site must equal
+ * the totals, and one thread must compute the same as three.
  *
- * Behind the last whole page is a byte of options.
+ * A byte of options follows the last complete page.
  *
  * Mutator: trace
  * Seeds: spec/golden/valid
@@ -96,7 +96,10 @@ static void compare_threads(const struct tbed_allocations *one, const struct tbe
 
 enum { MOMENTS = 15, OWN_NAMES = 16, LONG_NAMES = 32, PREPARED = 64 };
 
-/* A name that depends on the id only. A long one does not fit into the first buffer, and then gets longer still. */
+/*
+ * Returns a name that depends only on the id. A long name does not fit into the first buffer, and is longer still in
+ * the second call.
+ */
 static size_t own_name(void *context, uint32_t id, char *buffer, size_t buffer_nbytes)
 {
     static const char letters[] = "abcd";

@@ -1,8 +1,8 @@
 /*
- * Memory runs out while a trace is analysed: the analysis says so, or computes what it computes with enough memory. With
- * three threads, it also names places in code, which may then have no names and rows of their own.
+ * Analyses a trace while memory runs out. Each analysis must either return an error or compute the same as with enough
+ * memory. With one thread, names come from the target; with three, from the library, which also names code locations.
  *
- * Behind the last whole page of the trace is the plan, see fuzz/support/failing.h.
+ * The plan follows the last complete page of the trace; see fuzz/support/failing.h.
  *
  * Mutator: trace
  * Seeds: spec/golden/valid
@@ -157,7 +157,7 @@ static uint64_t use_assembler(struct tbed_reader *reader, unsigned thread_count)
     return status == TBED_END ? seen : NO_MEMORY;
 }
 
-/* ---- Comparisons: of the same run, several times ---- */
+/* ---- Comparisons of one run with itself ---- */
 
 enum { RUNS = 9 };
 
@@ -174,7 +174,7 @@ static uint64_t mix_comparison(const struct tbed_comparison *comparison)
     return seen;
 }
 
-/* A run that could not be added leaves everything as it was. */
+/* A run that could not be added must leave the comparison unchanged. */
 static uint64_t use_comparison(struct tbed_reader *reader, unsigned thread_count)
 {
     struct tbed_analysis_options options = {.size = sizeof options, .thread_count = 1, .name = own_name};
@@ -207,7 +207,7 @@ struct use {
     uint64_t expected;
 };
 
-/* A cursor skips a block of a flight recorder that it cannot copy, as if it had been overwritten. */
+/* If a cursor has no memory to copy a block of a flight recorder, it skips the block as if it had been overwritten. */
 static bool may_skip(struct tbed_reader *reader)
 {
     struct tbed_trace_info info;

@@ -1,10 +1,11 @@
 /*
- * A flight recorder whose writer takes a page away, or changes it, at a moment when a reader has looked at one part of it
- * and not yet at the next. Whatever the reader has, it is within the file, and it ends; a later look finds what is there.
+ * Reads a flight recorder whose writer reuses or changes a page after the reader has examined one part of it and before
+ * it examines the next. Whatever the reader returns must lie within the file, and reading must end, both then and
+ * after a refresh.
  *
- * The linker replaces the checks of format/ that a reader calls by the functions below, which change the file first. Behind
- * the last whole page of the trace is the plan, see fuzz/support/failing.h: it counts these calls. Up to 10 more bytes
- * are stored anywhere: the offset in words of 8 bytes, and the word.
+ * The linker replaces the checks of format/ that the reader calls by the functions below, which change the file before
+ * and after the check. The plan (fuzz/support/failing.h) follows the last complete page of the trace and counts these
+ * calls. Up to 10 more bytes are a word to store in the file: its offset in words of 8 bytes, and its value.
  *
  * Mutator: trace
  * Seeds: spec/golden/valid
@@ -27,19 +28,19 @@
 enum { PAGE = TBED_PAGE_NBYTES_MIN, CHANGE_NBYTES = 10, GARBAGE_ID = 0x25A5A5A5 };
 
 enum what {
-    TAKE_PAGE,   /* first the mark, then nothing in the page means anything */
+    TAKE_PAGE,   /* the mark is raised, then the page is overwritten */
     CLEAR_PAGE,  /* the mark is raised, and the block has no events yet */
-    WRITE_ON,    /* an event is stored behind the last one */
-    OTHER_BLOCK, /* the header is another one's, without a new mark */
-    STORE_WORD,  /* a word of the input */
-    OPEN_FILE,   /* a writer comes to a file that was shut */
+    WRITE_ON,    /* an event is appended */
+    OTHER_BLOCK, /* the header is another block's, but the mark is unchanged */
+    STORE_WORD,  /* a word of the input is stored */
+    OPEN_FILE,   /* a writer joins a file that was shut */
     WHAT_COUNT,
 };
 
 static struct {
     uint8_t *map;
     size_t nbytes;
-    uint32_t page; /* the one that was looked at last */
+    uint32_t page; /* the page that the reader examined last */
     uint32_t calls, changed_call;
     bool is_on;
     enum what what;
@@ -114,9 +115,9 @@ static void look_at(uint64_t page)
         change_file();
 }
 
-/* ---- When: before and after a check, which finds it, or no longer ---- */
+/* ---- When it happens: before and after each check of the reader ---- */
 
-/* A function of the library, and the page that it is about; 0: the same as before. */
+/* Wraps a function of the library; 'page' is the page that it checks, or 0 for the same as before. */
 #define CHANGING(type, name, page, parameters, arguments)                                                    \
     type __real_##name parameters;                                                                           \
     type __wrap_##name parameters;                                                                           \
@@ -153,7 +154,7 @@ static void check_event(const struct tbed_event *event)
     REQUIRE(file.what != TAKE_PAGE || event->id != GARBAGE_ID);
 }
 
-/* At the first end of a stream, the writer may come once more. */
+/* The writer may change the file again at the end of the stream, so the cursor is read to its end twice. */
 static void read_stream(struct tbed_reader *reader, uint32_t stream)
 {
     struct tbed_cursor *cursor;
@@ -228,7 +229,7 @@ struct input {
     bool is_live;
 };
 
-/* The file is private to this process, and its writer and reader share its pages. */
+/* The simulated writer changes the file through a map of its own, which shares its pages with the reader's. */
 static void read_once(const struct input *input)
 {
     struct tbed_disk_header *header = (struct tbed_disk_header *)file.map;

@@ -1,7 +1,8 @@
 /*
  * Comparisons of runs and the spread of figures, against obvious implementations.
  *
- * The input is a list of runs: for each label of one letter a figure of 8 bytes, in any order, which a byte of zero ends.
+ * The input is a list of runs: for each label of one letter a figure of 8 bytes, in any order, which a byte of zero
+ * ends.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -39,7 +40,7 @@ static void take_runs(const uint8_t *data, size_t nbytes)
     run_count = run_count < RUNS_MAX ? run_count : RUNS_MAX;
 }
 
-/* A label whose figure is odd also has an artifact, of that size. */
+/* Each label with an odd figure also gets an artifact of that size. */
 static struct tbed_comparison_run make_run(size_t run)
 {
     static struct tbed_span_row rows[LABELS];
@@ -71,7 +72,7 @@ static void add_run(struct tbed_comparison *comparison, size_t run)
     REQUIRE(tbed_comparison_total(comparison, run + 1) == 0);
 }
 
-/* Rows must be in order, each label once, and fields of a later version are not known. */
+/* Runs must be refused if their rows are not sorted, if a label occurs twice, or if a field is of a later version. */
 static void add_refused(struct tbed_comparison *comparison, size_t run)
 {
     struct {

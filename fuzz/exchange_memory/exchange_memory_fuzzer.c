@@ -1,8 +1,8 @@
 /*
- * Memory runs out, or a call for a file fails, while a foreign file is imported or a trace is exported: the call says so and
- * leaves nothing behind, or its result is what it always is.
+ * Imports a foreign file or exports a trace while memory runs out or a file call fails. The call must either return an
+ * error and leave nothing behind, or produce its usual result.
  *
- * The input is a foreign file, or a trace that may have a plan behind its last whole page (fuzz/support/failing.h).
+ * The input is a foreign file, or a trace that may be followed by a plan (fuzz/support/failing.h).
  *
  * Mutator: trace
  * Seeds: fuzz/import/corpus fuzz/rtl_log/corpus
@@ -28,22 +28,22 @@
 static const int file_errnos[] = {EIO, EEXIST, ENOSPC, EINTR};
 #define ERRNO_COUNT (sizeof file_errnos / sizeof file_errnos[0])
 
-/* What is done, and what comes of it when nothing fails. */
+/* An import or export, and its result when nothing fails. */
 struct work {
     enum tbed_status (*call)(struct work *work, const char *to, struct tbed_error *error);
     enum destination destination;
     bool makes_file;
     const uint8_t *data;
     size_t nbytes;
-    int fd;                     /* of a foreign file */
-    struct tbed_reader *reader; /* of a trace */
-    int file_errno;             /* of the call that fails; 0: memory runs out */
+    int fd;                     /* the foreign file of an import */
+    struct tbed_reader *reader; /* the trace of an export */
+    int file_errno;             /* the errno of failing file calls; 0: memory runs out */
     struct tbed_import_report report;
     enum tbed_status status;
     uint64_t sum;
 };
 
-/* ---- What comes of it ---- */
+/* ---- Results ---- */
 
 static uint64_t add(uint64_t sum, const void *bytes, size_t nbytes)
 {
@@ -168,9 +168,9 @@ static enum tbed_status export_rtl_log(struct work *work, const char *to, struct
     return tbed_export_rtl_log(work->reader, to, &options, NULL, error);
 }
 
-/* ---- With calls that fail ---- */
+/* ---- Injected failures ---- */
 
-/* A writer that cannot look at its descriptor does not close it: that may be another file's by now. */
+/* Not checked when file calls fail: a writer whose fstat() fails leaves its descriptor, which may be another file's. */
 static size_t count_descriptors(void)
 {
     size_t count = 0;
@@ -198,7 +198,7 @@ static void call(struct work *work, bool fails)
         work->sum = sum_of_file();
 }
 
-/* Where there was no memory for the index of a profile, this counts as damage. */
+/* A profile whose index cannot be built for lack of memory is reported as damaged; the result is then not compared. */
 static void expect(const struct work *work, const struct work *expected)
 {
     if (work->status == TBED_OK && work->report.damage_count > expected->report.damage_count)
@@ -253,7 +253,7 @@ static void check_imports(const uint8_t *data, size_t nbytes)
     close(work.fd);
 }
 
-/* With the same reader and enough memory, the next export is right. */
+/* After a failed export, the next one with the same reader must succeed. */
 static void export_failing(void *context)
 {
     const struct work *expected = context;

@@ -1,6 +1,6 @@
 /*
- * Whatever traces contain, the Chrome trace events made from them are JSON in UTF-8. A stream that takes only a part of
- * them gets a beginning, and the call fails.
+ * Whatever traces contain, the Chrome trace events exported from them are valid JSON in UTF-8. If the output stream
+ * runs out of room, the call fails, and what was written is a prefix of the complete output.
  *
  * Mutator: trace
  * Seeds: spec/golden/valid
@@ -17,7 +17,7 @@
 #include "fuzz/support/narrow_stream.h"
 #include "fuzz/support/strict.h"
 
-#define SAMPLE_PID 77 /* of traces in the corpus, too */
+#define SAMPLE_PID 77 /* traces in the corpus have it, too */
 
 struct text {
     char *bytes;
@@ -61,7 +61,7 @@ static void check_narrow(struct tbed_reader *reader, size_t room, int write_errn
     free(text.bytes);
 }
 
-/* Options that the library does not know are refused. */
+/* Options of a later version must be refused. */
 static void check_newer(struct tbed_reader *reader)
 {
     struct {
@@ -73,7 +73,7 @@ static void check_newer(struct tbed_reader *reader)
     REQUIRE(error.status == TBED_ERR_ARGUMENT);
 }
 
-/* Another trace, of a process with the same number, which began long before those of the corpus. */
+/* Opens a second trace, of a process with the same pid that began long before those of the corpus. */
 static struct tbed_reader *open_sample(void)
 {
     static struct tbed_reader *reader;

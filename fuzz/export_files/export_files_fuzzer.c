@@ -1,8 +1,8 @@
 /*
- * A trace is exported to a file, wherever that is to be and with any options: the file appears complete, with permissions
- * that the trace allows, or not at all, and then the call says why.
+ * Exports a trace to every kind of destination, with any options. The file must appear complete and with no more
+ * permissions than the trace, or not at all with an error.
  *
- * The options are in the bytes behind the last whole page of the trace. There are two of them: the trace, and nothing.
+ * The options are the bytes that follow the last complete page of the trace.
  *
  * Mutator: trace
  * Seeds: spec/golden/valid
@@ -25,7 +25,7 @@
 #include "reader/exchange/shared/new_file.h"
 
 #define OTHER_GROUP 1
-#define FILES_MAX   9 /* more than the library remembers */
+#define FILES_MAX   9 /* more than the library keeps track of */
 #define PAGE_NBYTES 4096
 
 enum format { CHROME, PROFILE, RTL_LOG, FORMAT_COUNT };
@@ -36,16 +36,16 @@ struct order {
 
 enum flag {
     OVERWRITE = 1,
-    FIRST = 2, /* options of the format */
+    FIRST = 2, /* FIRST and SECOND: options of the format */
     SECOND = 4,
-    LATER = 8,         /* the caller is newer than the library, and uses that */
-    NO_REPORT = 16,    /* neither report nor error */
+    LATER = 8,         /* a newer caller sets an option that the library does not know */
+    NO_REPORT = 16,    /* pass no report and no error */
     OTHER_OWNER = 32,  /* the trace belongs to another group */
     WITHOUT_FILE = 64, /* the trace is in memory */
-    INTERRUPT = 128,   /* the program ends while it has a file with a temporary name */
+    INTERRUPT = 128,   /* the program is interrupted while the file has a temporary name */
 };
 
-/* Options as a newer caller has them. */
+/* Options of a newer caller, whose struct is larger. */
 #define TAKEN(type)                                                                                          \
     struct {                                                                                                 \
         type known;                                                                                          \
@@ -60,7 +60,7 @@ static size_t size_of_options(const struct order *order, size_t known, size_t al
 struct result {
     enum tbed_status status;
     struct tbed_error error;
-    uint64_t count; /* of what was written */
+    uint64_t count; /* of events or lines written */
 };
 
 /* ---- Exports ---- */
@@ -120,7 +120,7 @@ static bool takes_options(const struct order *order)
     return (order->flags & LATER) == 0 && (order->format != PROFILE || has_version);
 }
 
-/* ---- What was written ---- */
+/* ---- Output ---- */
 
 static void check_json(void)
 {
@@ -148,7 +148,7 @@ static void check_import(const struct order *order, uint64_t count)
 
 /* ---- The call ---- */
 
-/* The trace in a file that has these permissions, or only in memory. */
+/* Opens the trace, from a file with the permissions that the order asks for or from memory. */
 static struct tbed_reader *open_trace(const uint8_t *data, size_t nbytes, const struct order *order)
 {
     struct tbed_reader_options options = {.size = sizeof options, .skip_hashes = true};
@@ -202,7 +202,7 @@ static void export(const struct order *order, struct tbed_reader *reader)
         check_import(order, result.count);
 }
 
-/* As the handler of a signal does. */
+/* Does what a signal handler would. */
 static void interrupt(const struct order *order)
 {
     struct new_file files[FILES_MAX];

@@ -1,5 +1,5 @@
 /*
- * Whatever a trace contains, the profile made from it is intact and has the events that the export reports.
+ * Whatever a trace contains, the profile exported from it is intact and has as many events as the export reports.
  *
  * Mutator: trace
  * Seeds: spec/golden/valid fuzz/export_chrome/corpus

@@ -1,6 +1,6 @@
 /*
- * Whatever a trace contains, the log made from it is read back as a log with as many lines, and exporting that one
- * returns the same log. A stream that takes only a part of it gets a beginning, and the call fails.
+ * Whatever a trace contains, the log exported from it can be imported and exported again to the same bytes. If the
+ * output stream runs out of room, the call fails, and what was written is a prefix of the complete output.
  *
  * Mutator: trace
  * Seeds: spec/golden/valid fuzz/export_chrome/corpus
@@ -54,7 +54,7 @@ static void go_back(const struct text *log)
     close(fd);
 }
 
-/* No terminal obeys anything in it. */
+/* The log must have no control characters, which a terminal might obey. */
 static void check_inert(const struct text *log, bool has_zeros)
 {
     for (size_t i = 0; i < log->nbytes; i++) {
@@ -64,7 +64,7 @@ static void check_inert(const struct text *log, bool has_zeros)
     }
 }
 
-/* With other options there are as many lines. */
+/* Other options must not change the number of lines. */
 static void vary(struct tbed_reader *reader, uint8_t choice, uint64_t line_count)
 {
     struct tbed_rtl_report report;
@@ -89,7 +89,7 @@ static void check_narrow(struct tbed_reader *reader, const struct text *log, siz
     free(stream.bytes);
 }
 
-/* Options that the library does not know are refused. */
+/* Options of a later version must be refused. */
 static void check_newer(struct tbed_reader *reader)
 {
     struct {

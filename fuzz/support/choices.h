@@ -1,5 +1,5 @@
 /*
- * Bytes that choose what a target does with a trace: those behind its last whole page.
+ * The bytes after the last complete page of a trace choose what a target does with it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,7 +11,7 @@
 
 #include "format/layout.h"
 
-/* Byte 'index' of them; 0 past the last. */
+/* Returns byte 'index' of these bytes, or 0 past the last. */
 static inline unsigned choice_at(const uint8_t *data, size_t nbytes, size_t index)
 {
     size_t count = nbytes % TBED_PAGE_NBYTES_MIN;

@@ -1,5 +1,5 @@
 /*
- * Places where a call is to make a file; see destination.h.
+ * Destinations for calls that create a file; see destination.h.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,7 +18,7 @@
 #define OTHER_GROUP 1
 #define OLD         "what was there before"
 
-static int current = -1; /* the folder of the process, while it is in the other one */
+static int current = -1; /* the working directory to return to after DESTINATION_RELATIVE */
 static char path[4096];
 
 static const char *folder(void)
@@ -43,7 +43,7 @@ const char *destination_path(void)
     return inside("x");
 }
 
-/* Also what an earlier call has left there. */
+/* Removes everything, including what an earlier call left behind. */
 static void clear(void)
 {
     DIR *entries = opendir(folder());

@@ -1,6 +1,6 @@
 /*
- * Places where a call is to make a file that appears complete or not at all: what is there before, and whether it is
- * right afterwards.
+ * Destinations for calls that create a file, which must appear complete or not at all. This sets up what exists at the
+ * destination before the call and checks what exists there afterwards.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,19 +22,20 @@ enum destination {
     DESTINATION_COUNT
 };
 
-/* Prepares it, in a folder of its own, and returns the path for the call. Valid until the next one. */
+/* Prepares a destination in a folder of its own and returns its path, which is valid until the next call. */
 const char *destination_make(enum destination destination);
 
-/* What the call must return if nothing else prevents it from making the file. */
+/* Returns the status that the call must return if nothing else prevents it from creating the file. */
 enum tbed_status destination_status(enum destination destination, bool overwrite);
 
 /*
- * Checks it after the call has returned 'status'. If it is TBED_OK, there is a new file, which returns true; nobody
- * may do with it what 'mode' does not allow to others. Otherwise everything is as it was. There is never anything else.
+ * Checks the destination after the call has returned 'status'. After TBED_OK it must have a new file, which gives
+ * others no permission that 'mode' does not, and true is returned. Otherwise it must be unchanged. Neither may leave
+ * other files.
  */
 bool destination_check(enum destination destination, enum tbed_status status, unsigned mode);
 
-/* A path of the file, from anywhere. */
+/* Returns an absolute path of the new file. */
 const char *destination_path(void);
 
 #endif

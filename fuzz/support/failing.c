@@ -1,8 +1,8 @@
 /*
- * Calls that fail, at a place that the input chooses; see failing.h.
+ * Injects failures into library calls at a point that the input chooses; see failing.h.
  *
- * The linker's option '--wrap=malloc' sends calls of malloc() to __wrap_malloc(), and those of __real_malloc() to the
- * function itself, which may be a sanitizer's.
+ * The linker's option '--wrap=malloc' redirects calls of malloc() to __wrap_malloc(), and calls of __real_malloc() to
+ * the original, which may be a sanitizer's.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -27,7 +27,7 @@ static atomic_bool is_started;
 static atomic_uint calls, failed_calls;
 static uint32_t failing_call;
 static bool all_later;
-static int file_errno; /* of calls that concern files; 0: those that take memory fail */
+static int file_errno; /* the errno of failing file calls; 0: allocations fail instead */
 
 /* ---- The plan ---- */
 
@@ -230,7 +230,7 @@ int __wrap_open(const char *path, int flags, ...)
     return file_fails() ? -1 : __real_open(path, flags, mode);
 }
 
-/* The stream is closed, as it is after a failure. */
+/* The stream is closed even if the call fails, as with the real fclose(). */
 int __real_fclose(FILE *stream);
 int __wrap_fclose(FILE *stream);
 int __wrap_fclose(FILE *stream)

@@ -1,5 +1,5 @@
 /*
- * A stream that refuses bytes beyond its room; see narrow_stream.h.
+ * A stream that fails like a full disk; see narrow_stream.h.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,7 +15,7 @@ static ssize_t take(void *cookie, const char *bytes, size_t nbytes)
 {
     struct narrow_stream *stream = cookie;
     if (nbytes > stream->room - stream->nbytes) {
-        stream->room = stream->nbytes; /* smaller writes do not fit either */
+        stream->room = stream->nbytes; /* smaller writes fail from now on, too */
         errno = stream->write_errno;
         return 0;
     }

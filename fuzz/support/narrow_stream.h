@@ -1,5 +1,5 @@
 /*
- * A stream that refuses a write beyond its room, and every one after it, as a full disk does.
+ * A stream that fails like a full disk: the first write that does not fit fails, and so does every later one.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,12 +10,12 @@
 #include <stdio.h>
 
 struct narrow_stream {
-    char *bytes; /* what it has taken; the caller frees it */
+    char *bytes; /* what was written; the caller frees it */
     size_t nbytes, room;
-    int write_errno; /* of a refusal; 0: it says nothing */
+    int write_errno; /* set by a failed write; 0: errno is left alone */
 };
 
-/* Opens it; 'bytes' and 'nbytes' are empty. Unbuffered, each write reaches it at once. */
+/* Opens the stream; the caller sets 'room' and 'write_errno' first. Without a buffer, each write reaches it at once. */
 FILE *narrow_stream_open(struct narrow_stream *stream, bool is_buffered);
 
 #endif

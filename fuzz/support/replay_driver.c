@@ -1,9 +1,9 @@
 /*
- * Runs a fuzz target over files and folders of files, without libFuzzer, so that a bug found once is not missed again; and
- * over mutants of each, which are the same everywhere because they depend on nothing but the file.
+ * Runs a fuzz target over files and folders of files, without libFuzzer, so that a bug found once is not missed again.
+ * It also runs mutants of each file, which depend only on the file's bytes and are therefore the same on every machine.
  *
  *     TBED_MUTANTS=N      mutants of each file (default 1)
- *     TBED_MUTANT=FILE    stores each mutant here before it runs: after a crash, the one that caused it
+ *     TBED_MUTANT=FILE    stores each mutant here before it runs, so that after a crash FILE is the one that caused it
  *
  * Each input gets one second of CPU time and 256 MiB, as with the fuzzer's limits. Sanitised programs need more of both
  * and get four times as much.
@@ -54,7 +54,7 @@ static void change_byte(uint8_t *byte)
     }
 }
 
-/* Changes, takes away, or inserts bytes, as libFuzzer's function of this name does. */
+/* Changes, removes or inserts bytes, like libFuzzer's function of the same name. */
 size_t LLVMFuzzerMutate(uint8_t *data, size_t nbytes, size_t max_nbytes)
 {
     size_t at = random_below(nbytes), rest = nbytes - at, count = 1 + random_below(rest < 8 ? rest : 8);
