@@ -1,9 +1,9 @@
 /*
- * A call that opens or reads the file fails, or finds another file, while a trace is opened, verified and refreshed: opening
- * and refreshing say so, and the next try succeeds.
+ * Opens, verifies and refreshes a trace while file calls fail or find a different file. Opening and refreshing must
+ * return an error, and the next attempt must succeed. The file has holes, both when it is opened and after it has
+ * grown.
  *
- * Behind the last whole page of the trace is the plan, see fuzz/support/failing.h.
- * The file has holes before it is opened and after it has grown.
+ * The plan follows the last complete page of the trace; see fuzz/support/failing.h.
  *
  * Seeds: spec/golden/valid
  *
@@ -80,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     struct file file = {.data = data, .nbytes = nbytes, .path = scratch_path("trace")};
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
         file.system_errno = errors[i];
-        plan.all_later = plan.all_later && errors[i] != EINTR; /* which would be tried again for ever */
+        plan.all_later = plan.all_later && errors[i] != EINTR; /* EINTR is retried until the call succeeds */
         for (int copy = 0; copy < 2; copy++) {
             file.copy = copy == 1;
             failing_run(&plan, step, &file);

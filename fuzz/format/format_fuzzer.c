@@ -1,5 +1,5 @@
 /*
- * The functions of format/ that readers never call, or not with such arguments.
+ * Tests functions of format/ that readers do not call, or not with such arguments.
  *
  * The input is a choice of 8 bytes, an entry of the directory, the fields of a header page, and a page with a block.
  *
@@ -22,7 +22,7 @@ struct input {
     uint64_t pages[2 * PAGE / 8];
 };
 
-/* Every known status has a name of its own. */
+/* Every known status must have a name of its own. */
 static void check_words(uint64_t choice)
 {
     enum tbed_status status = (enum tbed_status)(choice % 256);
@@ -40,7 +40,7 @@ static void check_words(uint64_t choice)
                 (type <= TBED_EXT_LEAVE || tbed_extended_fixed_nwords(type) == 0));
 }
 
-/* Text that is cut is as valid as it was before, and loses less than a code point. */
+/* Cutting must remove less than one code point and must not make valid text invalid. */
 static void check_cuts(const uint8_t *text, size_t nbytes)
 {
     size_t valid = tbed_utf8_valid_nbytes(text, nbytes);
@@ -52,7 +52,7 @@ static void check_cuts(const uint8_t *text, size_t nbytes)
     REQUIRE(tbed_utf8_step(text, 0) == 0);
 }
 
-/* An entry agrees with the block that it describes, and no longer if the block is another. */
+/* An entry must agree with the block that it describes, and with no other block. */
 static void check_entry(const struct input *input)
 {
     struct tbed_entry_fields entry = tbed_entry_load(&input->entry);
@@ -118,7 +118,7 @@ static void check_block(const struct input *input)
     }
 }
 
-/* What a ring's mark says of a page decides whether it has a block. */
+/* The state in a page's mark decides whether the page of a ring has a block. */
 static void check_marks(struct input *input)
 {
     uint8_t *map = (uint8_t *)input->pages;
@@ -136,7 +136,9 @@ static void check_marks(struct input *input)
     REQUIRE(tbed_mark_word(tbed_mark_of(input->choice)) == input->choice);
 }
 
-/* A directory that was built has valid entries wherever blocks are; pages with copies of the header are recognised. */
+/*
+ * A directory that was built must be valid and have an entry for each block; copies of the header must be recognised.
+ */
 static void check_directory(struct input *input)
 {
     uint8_t *map = (uint8_t *)input->pages, *page = map + PAGE;
@@ -155,7 +157,7 @@ static void check_directory(struct input *input)
     REQUIRE(!tbed_directory_page_is_valid(page, map, (uint32_t)tbed_directory_page(PAGE, 0)));
 }
 
-/* Copies the next bytes of the input, as far as there are some. */
+/* Copies the next bytes of the input, or fewer if it ends. */
 static void take(const uint8_t **data, size_t *nbytes, void *to, size_t to_nbytes)
 {
     size_t taken = *nbytes < to_nbytes ? *nbytes : to_nbytes;

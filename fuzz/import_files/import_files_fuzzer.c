@@ -1,10 +1,10 @@
 /*
- * A foreign file is imported to a file, wherever that is to be, from whatever it is said to be: the trace appears complete,
- * or not at all, and then the call says why. It has the events that an import to an unnamed file has.
+ * Imports a foreign file, from every kind of source to every kind of destination. The trace must appear complete, or
+ * not at all with an error, and must have the same events as an import to an unnamed file. It is then exported to a
+ * profile.
  *
- * The input is an order, in ORDER_NBYTES, and the three files of a profile in turn, each preceded by its size in 2 bytes;
- * a size of 0xFFFF means that the file does not exist. Other formats have only the first file. The trace that was made of
- * it goes back to a profile.
+ * The input is an order of ORDER_NBYTES bytes and the three files of a profile in turn, each preceded by its size in 2
+ * bytes; a size of 0xFFFF means that the file does not exist. Other formats have only the first file.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -30,7 +30,7 @@
 #define PAGE_HEADER_NBYTES 5
 #define LARGE_NBYTES       400000
 
-/* What is named as the file to import. */
+/* The source of the import. */
 enum from {
     FROM_PLAIN, /* a file whose name has no extension */
     FROM_EVENTS,
@@ -41,16 +41,16 @@ enum from {
     FROM_FIFO,
     FROM_NOWHERE,
     FROM_PIPE,              /* a descriptor */
-    FROM_FOLDER_DESCRIPTOR, /* open for reading */
+    FROM_FOLDER_DESCRIPTOR, /* a folder, open for reading */
     FROM_CLOSED_DESCRIPTOR,
     FROM_COUNT
 };
 
 enum flag {
     OVERWRITE = 1,
-    LATER = 2, /* the caller is newer than the library, and uses that */
+    LATER = 2, /* a newer caller sets an option that the library does not know */
     NO_REPORT = 4,
-    REPEAT = 8, /* the last page of a profile, until it is large */
+    REPEAT = 8, /* repeat the last page of a profile until it is large */
 };
 
 struct order {
@@ -60,7 +60,7 @@ struct order {
 };
 
 struct source {
-    const char *path; /* NULL: the descriptor */
+    const char *path; /* NULL: import from 'fd' */
     int fd;
 };
 
@@ -68,7 +68,7 @@ struct source {
 
 static const char *const names[] = {"from", "from.events", "from.string_data", "from.string_index"};
 
-/* Where the last page of a profile begins. */
+/* Returns the offset of a profile's last page. */
 static size_t find_last_page(const uint8_t *data, size_t nbytes)
 {
     size_t last = PAGED_START;
@@ -176,7 +176,7 @@ static uint64_t count_events(struct tbed_reader *reader)
     return count;
 }
 
-/* Imports it to an unnamed file. Returns the status, and the number of events if that is TBED_OK. */
+/* Imports to an unnamed file. Returns the status and, after TBED_OK, the number of events. */
 static enum tbed_status import_open(const struct source *source, uint64_t *count_ret)
 {
     struct tbed_import_report report;
@@ -196,7 +196,9 @@ static enum tbed_status import_open(const struct source *source, uint64_t *count
     return status;
 }
 
-/* The statistics in place are those of the imported trace as far as they can be; see the target 'profile'. */
+/*
+ * Computes statistics directly from the profile. The target 'profile' compares them with those of the imported trace.
+ */
 static void count_in_place(const struct source *source, enum tbed_status expected)
 {
     struct tbed_analysis_options options = {.size = sizeof options, .thread_count = 1};
@@ -224,7 +226,7 @@ static enum tbed_status import(const struct order *order, const struct source *s
     struct tbed_error error = {.status = TBED_OK};
     struct {
         struct tbed_import_options known;
-        uint64_t later; /* a newer caller's */
+        uint64_t later; /* an option of a newer version */
     } options = {.known.overwrite = order->flags & OVERWRITE, .later = 1};
     bool tells = (order->flags & NO_REPORT) == 0;
     options.known.size = (order->flags & LATER) != 0 ? sizeof options : sizeof options.known;
@@ -259,7 +261,7 @@ static void check_trace(uint64_t event_count)
     tbed_reader_close(reader);
 }
 
-/* A name is a format's, or there is no such format. */
+/* tbed_format_find() finds the format of exactly this name, or none. */
 static void look_up(const uint8_t *data, size_t nbytes)
 {
     char name[32];

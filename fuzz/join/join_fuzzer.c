@@ -1,6 +1,7 @@
 /*
- * Joining any file, to record or to annotate: a writer stays within the file, and what it adds to an intact trace can be
- * read back or is counted as dropped, also if a killed writer left the trace open and there are bytes behind its pages.
+ * Joins any file to record into it or to annotate it. The writer must stay within the file, and everything it adds to
+ * an intact trace must be readable or counted as dropped, even if a killed writer left the trace open with bytes after
+ * its last page.
  *
  * Mutator: trace
  * Seeds: spec/golden/valid
@@ -59,7 +60,7 @@ static bool is_intact(const char *path)
     return is_intact;
 }
 
-/* As a power cut may: the state is that of a running writer, and the bytes are those of a page whose claim was lost. */
+/* Does what a power cut may: the file stays open, and 'bytes' follow its pages as if the claim of a page was lost. */
 static void leave_open(const char *path, const uint8_t *bytes, size_t nbytes)
 {
     FILE *trace = fopen(path, "r+b");
@@ -83,7 +84,7 @@ static void check(const char *path, uint32_t id)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
     const char *path = scratch_path("trace");
-    for (int way = 0; nbytes > 0 && way < 4; way++) { /* it would wait for a creator of an empty file */
+    for (int way = 0; nbytes > 0 && way < 4; way++) { /* an empty file would make it wait for a creator */
         scratch_put(path, data, nbytes);
         bool was_intact = is_intact(path);
         if (was_intact && way >= 2)

@@ -1,7 +1,8 @@
 /*
- * The text of a message: a format and its arguments, whatever they are. It is the same for buffers of all sizes.
+ * Formats messages from any format and any arguments. The text must not depend on the size of the buffer.
  *
- * The input is the number of arguments, then for each its type and its 8 bytes, then the format; a 0x1E ends its context.
+ * The input is the number of arguments, then the type and 8 bytes of each, then the format, in which a 0x1E ends the
+ * context.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,7 +15,7 @@
 
 enum { ARGUMENTS_MAX = 8, ARGUMENT_NWORDS = 3, TEXT_NBYTES = 20000 };
 
-/* Types with which nothing is wrong take the 8 bytes as a value; others, such as texts, so many of 16. */
+/* Scalar types take all 8 bytes as their value. For other types, the first byte also chooses a length of up to 16. */
 static uint64_t *put_argument(uint64_t *at, const uint8_t *bytes, uint32_t name_id)
 {
     uint32_t type = bytes[0] % 16;

@@ -1,6 +1,6 @@
 /*
- * The calls of a reader with arguments that no sensible program passes: options of other sizes, budgets of nothing, ids
- * that do not exist, resolvers that know too little or too much.
+ * Calls the reader with arguments that no sensible program passes: options of unexpected sizes, tiny budgets, ids that
+ * do not exist, and resolvers that return too little or too much.
  *
  * Mutator: trace
  * Seeds: spec/golden/valid spec/golden/invalid
@@ -22,7 +22,7 @@ struct ids {
     size_t count;
 };
 
-/* Ids at the edges, those of the first strings, and some near them. */
+/* Returns ids at the limits, those of the first strings, and their neighbours. */
 static struct ids choose_ids(const struct tbed_reader *reader)
 {
     static const uint32_t edges[] = {0,
@@ -89,7 +89,7 @@ static void try_opening(const uint8_t *data, size_t nbytes)
     tbed_reader_close(NULL);
 }
 
-/* As a file with a hole where pages are zero, from which the file is read again as it grows. */
+/* Opens the input as a file that ends in a hole, and refreshes the readers after it has grown and after it was cut. */
 static void try_file(const uint8_t *data, size_t nbytes)
 {
     const char *path = scratch_path("trace");
@@ -203,7 +203,7 @@ static void compare_pairs(const struct tbed_reader *reader, const struct ids *id
     }
 }
 
-/* ---- Places in code ---- */
+/* ---- Code locations ---- */
 
 struct answer {
     size_t count;
@@ -220,7 +220,7 @@ static size_t answer(void *context, const struct tbed_unit_info *unit, const cha
     return answer->count;
 }
 
-/* Making such a text again and again takes long and shows nothing new. */
+/* Texts that are too long to be made over and over, which would be slow and test nothing new. */
 static bool is_long(const struct tbed_reader *reader, uint32_t id)
 {
     uint64_t nbytes;
@@ -247,7 +247,8 @@ static void name_all(struct tbed_reader *reader, const struct ids *ids)
             size_t nbytes = tbed_id_text(reader, id, (enum tbed_name_part)part, text, sizeof text);
             size_t again = tbed_id_text(reader, id, (enum tbed_name_part)part, NULL, 0);
             size_t cut = tbed_id_text(reader, id, (enum tbed_name_part)part, text, 3);
-            bool was_left_out = tbed_reader_texts_left_out(reader) > 0; /* perhaps only the second time */
+            /* The room for texts may run out between two calls. */
+            bool was_left_out = tbed_reader_texts_left_out(reader) > 0;
             REQUIRE(was_left_out || (again == nbytes && cut == nbytes));
             REQUIRE(strlen(text) <= 2);
         }

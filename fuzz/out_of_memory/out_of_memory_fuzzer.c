@@ -1,8 +1,8 @@
 /*
- * Memory runs out while a trace is opened, refreshed, recovered, verified, or read in any way: the call says so, or leaves
- * something out as its contract allows, and the next try with enough memory sees what it should.
+ * Opens, refreshes, recovers, verifies and reads a trace while memory runs out. Each call must either return an error
+ * or leave something out as its contract allows, and the next attempt with enough memory must return everything.
  *
- * Behind the last whole page of the trace is the plan, see fuzz/support/failing.h.
+ * The plan follows the last complete page of the trace; see fuzz/support/failing.h.
  *
  * Mutator: trace
  * Seeds: spec/golden/valid
@@ -18,9 +18,9 @@
 #include "fuzz/support/failing.h"
 #include "fuzz/support/fuzz.h"
 
-enum { SOME = 32 }; /* ids, events */
+enum { SOME = 32 }; /* of the ids and of the events, which is enough to reach each failure */
 
-/* A string of more components shows nothing new. */
+/* Longer strings would be slow and test nothing new. */
 static const struct tbed_string_budget budget = {.size = sizeof budget, .component_count = 200};
 
 static uint64_t mix(uint64_t seen, uint64_t value)
@@ -36,7 +36,7 @@ static uint64_t mix_text(uint64_t seen, const char *text, size_t nbytes)
     return mix(seen, nbytes);
 }
 
-/* ---- What is done with a reader ---- */
+/* ---- Uses of a reader ---- */
 
 static uint64_t verify(struct tbed_reader *reader)
 {
@@ -124,7 +124,7 @@ static uint64_t use_names(struct tbed_reader *reader)
     return seen;
 }
 
-/* The function of any address is known. */
+/* A resolver that knows a function for every address. */
 static size_t find_frames(void *context, const struct tbed_unit_info *unit, const char *path, uint64_t pc,
                           struct tbed_frame *frames, size_t capacity)
 {
@@ -193,7 +193,7 @@ static uint64_t use_cursors(struct tbed_reader *reader)
     return seen;
 }
 
-/* 'streams' NULL: all. A merge looks for new events after a refresh. */
+/* Merges 'streams' (NULL: all), and goes on after a refresh, which makes the merge look for new events. */
 static uint64_t merge(struct tbed_reader *reader, const uint32_t *streams, size_t count)
 {
     struct tbed_merge *merge;
@@ -227,7 +227,9 @@ struct file {
     struct tbed_reader_options options;
 };
 
-/* Opening and refreshing fail for want of memory only, and what was refreshed in the end is what was there before. */
+/*
+ * Only a lack of memory makes opening and refreshing fail. Another refresh then does not change what the reader sees.
+ */
 static void open_and_refresh(void *context)
 {
     const struct file *file = context;

@@ -1,7 +1,7 @@
 /*
- * The statistics of a profile are the same whether they are made in place or from the imported trace, unless they show
- * numbers of ids: those of the trace are its own. Cache hits are only compared for one thread: they depend on the order of
- * the events of all threads, which a trace does not keep.
+ * Statistics made directly from a profile must equal those of the imported trace, unless they show the numbers of ids,
+ * which the import assigns anew. Cache hits are compared only for profiles of one thread: they depend on the order of
+ * events across threads, which a trace does not keep.
  *
  * Seeds: fuzz/import/corpus spec/golden/measureme
  *
@@ -56,7 +56,7 @@ static bool shows_ids(const struct tbed_statistics *statistics)
     return false;
 }
 
-/* Options that the library does not know are refused, and so is a file that is no profile. */
+/* Options of a later version must be refused, and so must files that are not profiles. */
 static void check_refused(int fd)
 {
     struct {

@@ -1,8 +1,8 @@
 /*
- * The fields of a name and of a message: they are parts of the text, without the spaces around them, and a name that is
- * put together from them has the same fields.
+ * Splits a name and a message into fields. Each field must be a part of the text without surrounding spaces, and a name
+ * that is composed of the fields must have the same fields.
  *
- * The input is a name and, behind a newline, a message.
+ * The input is a name, a newline and a message.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,7 +16,7 @@ struct text {
     size_t nbytes;
 };
 
-/* An allocation of exactly its size, so that a sanitizer detects reads beyond its end. */
+/* Copies the text to an allocation of its exact size, so that a sanitizer detects reads beyond its end. */
 static struct text copy(const uint8_t *data, size_t nbytes)
 {
     struct text text = {malloc(nbytes + (nbytes == 0)), nbytes};
@@ -48,7 +48,7 @@ static void compare(const struct tbed_rtl_fields *a, const struct tbed_rtl_field
     REQUIRE(is_same(&a->function, &b->function));
 }
 
-/* The name that has these fields. */
+/* Composes a name of these fields. */
 static struct text put_together(const struct tbed_rtl_fields *fields)
 {
     struct text text = {0};

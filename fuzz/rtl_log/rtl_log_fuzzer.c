@@ -1,7 +1,7 @@
 /*
- * Whatever the bytes of an RTL_LOGFILE log are, verify finds nothing wrong with the imported trace, and exporting it
- * returns the log byte for byte. The sums over its spans equal what statistics and stacks count. With other options, the
- * log that is written has as many lines.
+ * Whatever an RTL_LOGFILE log contains, verify finds nothing wrong with the imported trace, and exporting it returns
+ * the log byte for byte, or with other options as many lines. The sums over its spans equal those of statistics and
+ * stacks.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -42,7 +42,7 @@ static void vary(struct tbed_reader *reader, uint8_t choice)
     free(log);
 }
 
-/* The classes of odd lines, in the report and in the trace. */
+/* The report and the trace must agree on the numbers of odd lines of each class. */
 static void check_odd(const struct tbed_reader *reader, const struct tbed_import_report *report)
 {
     REQUIRE(tbed_rtl_is_of_log(reader));

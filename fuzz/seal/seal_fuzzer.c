@@ -1,6 +1,6 @@
 /*
- * Sealing any file: it fails, or the trace is then closed and has every event that it had, whatever is damaged in it.
- * Sealing again changes no byte.
+ * Seals any file. Sealing must either fail or leave a closed trace that has every event it had before, whatever is
+ * damaged in it. Sealing it again must change no byte.
  *
  * Mutator: trace
  * Seeds: spec/golden/valid

@@ -1,8 +1,8 @@
 /*
- * Time by stack of any trace. The parts of a stack add up to its total, one thread computes the same as three, and the
- * stacks of a label have its time in the statistics.
+ * Computes time by stack for any trace. The parts of a stack must add up to its total, one thread must compute the same
+ * as three, and the stacks of a label must add up to the label's time in the statistics.
  *
- * Behind the last whole page is a byte of options, and the number of a stream.
+ * A byte of options and the number of a stream follow the last complete page.
  *
  * Mutator: trace
  * Seeds: spec/golden/valid spec/golden/invalid
@@ -16,7 +16,7 @@
 #include "fuzz/support/fuzz.h"
 
 #define LABEL_NBYTES_MAX 65535u
-#define NAME_NBYTES_MAX  4096u /* names of places in code are cut off */
+#define NAME_NBYTES_MAX  4096u /* names of code locations are cut off */
 
 enum { PER_THREAD = 1, ONE_STREAM = 2, OWN_ROOT = 4, OWN_NAMES = 8, PREPARED = 16 };
 
@@ -66,7 +66,7 @@ static void check_row(const struct tbed_stacks *stacks, size_t index, const stru
     REQUIRE(row->label_nbytes <= LABEL_NBYTES_MAX && row->label[row->label_nbytes] == 0);
 }
 
-/* True if no sum is too large. */
+/* Returns true if no sum overflows. */
 static bool check_rows(const struct tbed_stacks *stacks)
 {
     const struct tbed_stack_row *row;
@@ -103,7 +103,7 @@ struct label {
     uint64_t count, ticks, signed_self;
 };
 
-/* The index of the statistics' row; rows are sorted. SIZE_MAX: there is none. */
+/* Returns the index of the label's row in the statistics, which are sorted, or SIZE_MAX if there is none. */
 static size_t find_span(const struct tbed_statistics *statistics, size_t count, const char *label)
 {
     size_t low = 0, high = count;

@@ -1,8 +1,8 @@
 /*
- * The statistics of any trace: figures of a row are consistent with each other, rows are sorted, one thread counts the
- * same as three, and the assembler has the same spans.
+ * Computes statistics of any trace. The figures of each row must be consistent, rows must be sorted, one thread must
+ * count the same as three, and the assembler must produce the same spans.
  *
- * Behind the last whole page are a byte of options and the number of threads plus 1, 0 for 3 threads.
+ * A byte of options and the number of threads plus 1 (0: three threads) follow the last complete page.
  *
  * Mutator: trace
  * Seeds: spec/golden/valid
@@ -98,7 +98,7 @@ enum { SKIP_PERCENTILES = 1, OWN_NAMES = 2, LONG_NAMES = 4, GROUPS = 8, SEPARATO
 
 static unsigned choices;
 
-/* A name that depends on the id only; a long one does not fit into the first buffer. */
+/* Returns a name that depends only on the id. A long name does not fit into the first buffer. */
 static size_t own_name(void *context, uint32_t id, char *buffer, size_t buffer_nbytes)
 {
     char text[1000];
@@ -113,7 +113,7 @@ static void prepare(void *context, const uint32_t *ids, size_t count)
     REQUIRE(context == &choices && ids != NULL && count > 0);
 }
 
-/* The group is the first letter, or a longer name. */
+/* The group is the first letter, or a name longer than the label. */
 static size_t group(void *context, char *name, size_t nbytes, size_t room)
 {
     REQUIRE(context == &options && nbytes < room);
@@ -139,7 +139,7 @@ static void choose(unsigned byte)
     }
 }
 
-/* ---- The same in another way ---- */
+/* ---- Comparison with other ways to count ---- */
 
 static struct tbed_statistics *make(struct tbed_reader *reader, unsigned thread_count)
 {
@@ -149,7 +149,7 @@ static struct tbed_statistics *make(struct tbed_reader *reader, unsigned thread_
     return statistics;
 }
 
-/* Field by field: the rows have padding. */
+/* Compares field by field, since the rows have padding. */
 static void compare_rows(const struct tbed_span_row *row, const struct tbed_span_row *other)
 {
     REQUIRE(other != NULL && compare_names(row, other) == 0 && row->count == other->count);
@@ -205,7 +205,7 @@ static void check_refusals(struct tbed_reader *reader)
     tbed_assembler_close(NULL);
 }
 
-/* Its clock is not that of a trace which counts something else. */
+/* Returns statistics of a trace that counts time, which cannot be compared with a trace in another unit. */
 static struct tbed_statistics *other_statistics(void)
 {
     struct tbed_statistics *statistics;
@@ -217,7 +217,7 @@ static struct tbed_statistics *other_statistics(void)
     return statistics;
 }
 
-/* A run has the figures of its rows, and a comparison with something else is refused. */
+/* A run must have the figures of its rows, and a run in another unit must be refused. */
 static void compare_runs(struct tbed_reader *reader, const struct tbed_statistics *statistics)
 {
     struct tbed_comparison *comparison;

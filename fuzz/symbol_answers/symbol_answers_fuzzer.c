@@ -1,9 +1,9 @@
 /*
- * The process that reads debug files may be in the hands of a hostile file, so its answers are checked like a file. Memory
- * may run out meanwhile.
+ * A hostile file may control the process that reads debug files, so its answers are checked like a file. Memory may run
+ * out meanwhile.
  *
- * The input is a byte of options, a byte with what that process does after its answer, a byte that says which call fails (0:
- * none), and the answer. It answers each question the same, or only the first.
+ * The input is a byte of options, a byte for what that process does after its answer, a byte that chooses the call that
+ * fails (0: none), and the answer. The process gives this answer to every request, or only to the first.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -125,7 +125,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     if (choices & NO_SERVERS)
         unsetenv("DEBUGINFOD_URLS");
     else
-        setenv("DEBUGINFOD_URLS", " ", 1); /* none either: the client is not ours to fuzz */
+        setenv("DEBUGINFOD_URLS", " ", 1); /* no servers: elfutils' client is not what is tested */
     struct tbed_symbols_options options = {
         .size = sizeof options,
         .debug_directory = choices & OWN_DIRECTORY ? "/nowhere" : NULL,

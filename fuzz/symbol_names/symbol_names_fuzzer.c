@@ -1,6 +1,6 @@
 /*
- * Native code of any trace, named by symbols: whatever modules the trace has, every place gets the function and line that the
- * symbols say, unless the trace itself describes it.
+ * Names the native code locations of any trace from symbols. Whatever modules the trace has, every location must get
+ * the function and line that the symbols give, unless the trace itself describes it.
  *
  * Mutator: trace
  * Seeds: spec/golden/valid
@@ -22,7 +22,7 @@ static void put(char **at, const void *bytes, size_t nbytes)
     *at += nbytes;
 }
 
-/* Instead of the library's: all code is in one function. */
+/* Replaces the library's worker: all code is in one function. */
 _Noreturn void tbed_symbol_worker_run(int fd, const char *debug_directories)
 {
     static char request[1 << 20], answer[1 << 20];

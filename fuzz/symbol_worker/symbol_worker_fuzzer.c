@@ -1,10 +1,10 @@
 /*
- * What the symbol reader's process does, in this process and without its sandbox: it finds a module's files, reads them and
- * answers. The answers must be complete, and have the symbols that the module has. Then memory runs out while the files are
- * read.
+ * Runs the symbol worker in a thread of this process, without its sandbox: it finds a module's debug files, reads them
+ * and answers requests. The answers must be complete and have the module's symbols. Then memory runs out while the
+ * files are read.
  *
- * The input is a byte of what is asked for, a byte with the length of a build-id, the build-id, and files: for each its
- * place (enum place), two bytes of length, and its content. In it, HERE stands for the folder of the files.
+ * The input is a byte of request flags, a byte with the length of a build-id, the build-id, and files: for each its
+ * place (enum place), two bytes of length, and its content, in which HERE is replaced by the folder of the files.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -39,9 +39,9 @@ static struct {
     size_t pc_count;
 } question;
 
-/* ---- The sandbox, which cannot be left again ---- */
+/* ---- Stubs for the sandbox, which this process could not leave again ---- */
 
-static bool is_over; /* with the next request, before anything is done */
+static bool is_over; /* the worker's thread exits at the next request */
 
 void tbed_symbol_jail_enter(void) {}
 
@@ -123,7 +123,7 @@ static void take_input(const uint8_t *data, size_t nbytes)
     snprintf(question.directories, sizeof question.directories, ":/nowhere::%s", scratch_folder());
 }
 
-/* ---- The question ---- */
+/* ---- The request ---- */
 
 static void add_pc(uint64_t pc)
 {
@@ -131,7 +131,7 @@ static void add_pc(uint64_t pc)
         question.pcs[question.pc_count++] = pc;
 }
 
-/* Asks for places in all functions, in rising order. */
+/* Asks for addresses in all functions, in ascending order. */
 static void choose_pcs(const struct symbol_table *table)
 {
     add_pc(0);
@@ -168,7 +168,7 @@ static void ask(int fd)
 
 static void take(int fd, void *bytes, size_t nbytes)
 {
-    for (size_t at = 0; at < nbytes;) { /* the fuzzer's timer interrupts it */
+    for (size_t at = 0; at < nbytes;) { /* the fuzzer's timer interrupts reads */
         ssize_t got = recv(fd, (char *)bytes + at, nbytes - at, MSG_WAITALL);
         REQUIRE(got > 0 || (got < 0 && errno == EINTR));
         at += got > 0 ? (size_t)got : 0;
@@ -183,7 +183,7 @@ static const char *cut(const char **at, const char *end, size_t nbytes)
     return start;
 }
 
-/* A name without "//", and without "." and "..", which would not name the same file on every machine. */
+/* File names must be normalized, without "//", "." and "..", so that reports from different machines agree. */
 static void check_path(const char *path, size_t nbytes)
 {
     REQUIRE(nbytes == 0 || (memmem(path, nbytes, "//", 2) == NULL && memmem(path, nbytes, "/./", 3) == NULL));
@@ -231,14 +231,14 @@ static void check_answer(int fd, const struct symbol_table *table)
     free(bytes);
 }
 
-/* ---- Without memory ---- */
+/* ---- Out of memory ---- */
 
 struct files {
     const struct tbed_symbols_module *module;
     const struct symbol_places *places;
 };
 
-/* Fewer symbols and frames are found, or none. */
+/* Symbols and frames may be missing, but nothing may crash or leak. */
 static void read_files(void *context)
 {
     const struct files *files = context;
@@ -282,7 +282,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
     REQUIRE(pthread_create(&thread, NULL, work, &ends[1]) == 0);
     is_over = false;
-    for (int i = 0; i < 2; i++) { /* the second time, the module is known */
+    for (int i = 0; i < 2; i++) { /* the second request finds the module in the worker's cache */
         ask(ends[0]);
         check_answer(ends[0], &table);
     }

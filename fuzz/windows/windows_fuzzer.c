@@ -1,9 +1,9 @@
 /*
- * Cursors and merges that are limited to a window of time, or that seek, find all events in it, of chosen streams too; and
- * a struct of another size is filled as far as it goes.
+ * Cursors and merges that seek, or that are limited to a window of time or to some streams, must find all events there.
+ * A struct of another size must be filled as far as it goes.
  *
- * Behind the last whole page of the trace are up to two ticks, of 8 bytes each; without them, the window is the middle of
- * the trace.
+ * Up to two ticks of 8 bytes, the ends of the window, follow the last complete page of the trace; without them, the
+ * window is the middle of the trace.
  *
  * Mutator: trace
  * Seeds: spec/golden/valid spec/golden/invalid
@@ -65,7 +65,7 @@ static void try_stream(struct tbed_reader *reader, uint32_t stream, const struct
     tbed_cursor_close(cursor);
 }
 
-/* Half of an event, and an event of a later version. */
+/* Reads half an event, and an event of a later version. */
 static void try_sizes(struct tbed_reader *reader, uint32_t stream)
 {
     struct {
@@ -97,7 +97,7 @@ static uint64_t count_in(struct tbed_merge *merge, const struct window *window)
     return count;
 }
 
-/* 'streams' NULL: all. */
+/* 'streams' NULL: all streams. */
 static uint64_t try_merge(struct tbed_reader *reader, const uint32_t *streams, size_t count,
                           const struct window *window)
 {

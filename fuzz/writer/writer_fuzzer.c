@@ -1,9 +1,9 @@
 /*
- * Sequences of writer calls, compared with a model: a reader must find everything that was recorded, in every thread and
- * forked child, after a kill, a snapshot, a rotation, a close and a second join.
+ * Sequences of writer calls, compared with a model: a reader must find everything that was recorded, in every thread
+ * and forked child, after a kill, a snapshot, a rotation, a close and a second join.
  *
- * The input is a program of one byte each, see run_one(). The first byte chooses the options, and whether there are forks
- * and threads, which take longer than everything else.
+ * The input is a sequence of one-byte instructions, see run_one(). Its first byte chooses the options, and whether to
+ * fork and start threads, which takes longer than everything else.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -52,14 +52,14 @@ struct child {
 static struct {
     struct tbed_writer *writer;
     struct stream streams[RECORDERS];
-    uint32_t names[NAMES], interned[NAMES]; /* 'interned': by this writer in this process */
+    uint32_t names[NAMES], interned[NAMES]; /* 'interned': by this writer in this process; 'names': all ids */
     bool rotates, forks, threads;
     bool is_left_open; /* a child ended without closing the file */
     uint8_t choice;
     unsigned rotation_count, child_count, fork_count, threaded_count;
 } model;
 
-/* What the processes share. */
+/* Memory that the processes share. */
 static struct {
     uint64_t ticks;
     struct child children[FORKS_MAX];
@@ -70,7 +70,7 @@ static uint64_t next_tick(void)
     return __atomic_add_fetch(&shared->ticks, 1, __ATOMIC_RELAXED);
 }
 
-/* ---- Comparing ---- */
+/* ---- Comparison with the model ---- */
 
 static void check_names(struct tbed_reader *reader, const uint32_t *names)
 {
@@ -84,7 +84,7 @@ static void check_names(struct tbed_reader *reader, const uint32_t *names)
         }
 }
 
-/* The events in this file are the stream's first; returns how many there are. */
+/* Checks that the file has the stream's first events, in order, and returns their number. */
 static size_t check_first(struct tbed_reader *reader, const struct stream *stream)
 {
     struct tbed_cursor *cursor;
@@ -135,7 +135,7 @@ static void check_file(const char *path, bool is_closed)
     tbed_reader_close(reader);
 }
 
-/* A trace without writers, of which one may have been killed. */
+/* Checks a trace that has no writers any more; one of them may have been killed. */
 static void check_left(const char *path, bool is_left_open)
 {
     check_file(path, !is_left_open);
@@ -209,12 +209,12 @@ static void close_writer(void)
     tbed_writer_free(model.writer);
     check_left(scratch_path("trace"), model.is_left_open);
     model.is_left_open = false;
-    unlink(closed_path()); /* of earlier ones, none is kept */
+    unlink(closed_path()); /* the new writer numbers its closed files from the start */
     model.rotation_count = 0;
     forget_streams();
 }
 
-/* Names are the same in the file that is joined; streams are new. */
+/* Joining a file keeps its names and begins new streams; a series begins a new file. */
 static void close_and_join(void)
 {
     close_writer();
@@ -223,7 +223,7 @@ static void close_and_join(void)
         memset(model.names, 0, sizeof model.names);
 }
 
-/* Each stream goes on behind those of its events that are in the closed file. */
+/* Removes the events that are in the closed file from the model: the new file continues after them. */
 static void check_rotated(enum tbed_status status, bool is_alone)
 {
     if (status == TBED_ERR_BUSY && !is_alone) /* a thread was held up inside a record */
@@ -309,7 +309,7 @@ static void burst(struct stream *stream, unsigned what, uint32_t index)
 static int child_run(struct child *child, struct stream *stream, uint8_t byte)
 {
     child->stream.recorder = stream->recorder;
-    child->stream.depth = stream->depth; /* spans that are open belong to the child as well */
+    child->stream.depth = stream->depth; /* the child inherits open spans */
     memset(model.interned, 0, sizeof model.interned);
     for (unsigned i = 0; i < 1 + byte % 8u; i++)
         record(&child->stream, (byte + i) % 6, (byte + i) % NAMES);
@@ -321,7 +321,7 @@ static int child_run(struct child *child, struct stream *stream, uint8_t byte)
     return 0;
 }
 
-/* The child's file of a series has only the child's events. */
+/* In a series, a child has a file of its own, with only its own events. */
 static void check_own_file(pid_t pid, const struct child *child, bool is_closed)
 {
     char own[32];
@@ -345,7 +345,7 @@ static void fork_child(struct stream *stream, uint8_t byte)
     if (pid == 0)
         _exit(child_run(child, stream, byte));
     while (waitpid(pid, &status, 0) != pid)
-        REQUIRE(errno == EINTR); /* the fuzzer has a timer */
+        REQUIRE(errno == EINTR); /* the fuzzer's timer interrupts the call */
     REQUIRE(status == 0);
     model.fork_count++;
     bool is_closed = byte & 8;
@@ -365,7 +365,7 @@ static void *thread_run(void *argument)
     return NULL;
 }
 
-/* Of what threads recorded meanwhile, a snapshot has the first events of each. */
+/* A snapshot that was taken while threads recorded has a prefix of each thread's events. */
 static void check_early_snapshot(void)
 {
     struct tbed_reader *reader = open_verified(scratch_path("snapshot"), true);
@@ -375,7 +375,7 @@ static void check_early_snapshot(void)
     tbed_reader_close(reader);
 }
 
-/* Threads record; meanwhile this one rotates, takes a snapshot or forks, or does nothing. */
+/* Starts threads that record; meanwhile, this one rotates, takes a snapshot, forks, or just waits. */
 static void run_threads(uint8_t byte)
 {
     pthread_t threads[THREADS];
