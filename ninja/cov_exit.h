@@ -1,6 +1,6 @@
 /*
- * Included before every source file of the coverage variant: a process that leaves by _exit() keeps its counts. A
- * preloaded library also takes the place of the program's own _exit().
+ * Included before every source file of the coverage variant, so that a process that calls _exit() writes its counts
+ * first. In a preloaded library, it also replaces the program's _exit().
  *
  * SPDX-License-Identifier: MIT
  */

@@ -6,13 +6,13 @@ Measures which lines and branches run: './run cov'.
 First the fuzz corpora alone, then, unless --corpora is given, all tests too. Prints a table of the source files and their
 rooms, and writes build/cov/coverage.html, which shows the lines and branches that did not run.
 
-With TARGETs, runs only these fuzz targets, tests and scripts, by their names; --room shows only files whose paths start
-with PREFIX. Tests start the programs and preloaded libraries of this variant, and what those run counts too.
+With TARGETs, runs only the fuzz targets, tests and scripts of these names; --room shows only files whose paths start
+with PREFIX. Programs and preloaded libraries that tests start are measured as well.
 
 --gate fails if a room covers less by the corpora than ninja/coverage.gate says; --write raises what it says.
 
-Inline functions of headers count for their header: a branch is taken if it is in any file that includes it.
-ninja/coverage.reasons says of functions that the corpora do not cover completely why that is.
+Inline functions count for their header: a branch is taken if it is taken in any file that includes the header.
+ninja/coverage.reasons gives the reason for each function that the corpora do not cover completely.
 
 SPDX-License-Identifier: MIT
 """
@@ -29,7 +29,7 @@ import sys
 BUILD, PAGE, GATE = "build/cov", "build/cov/coverage.html", "ninja/coverage.gate"
 REASONS = "ninja/coverage.reasons"
 PRELOADED = "build/cov-preload"
-# Tests in Python whose programs record, and what they need.
+# Tests in Python that start recording programs, and the targets that they need.
 SCRIPTS = ["writer/tests/worlds/worlds_test.py", "writer/tests/session/lifetimes_test.py",
            "writer/tests/capture/functions_test.py", "writer/tests/capture/libraries_test.py"]
 SCRIPTS_NEED = [f"{BUILD}/programs", f"{BUILD}/libtracebed.so"]
@@ -41,13 +41,13 @@ PARTS = ("format/", "writer/", "reader/")
 # ---- Measuring ----
 
 class Counts:
-    """Of one file: line -> ran, (line, number of the branch in it) -> taken, and line -> function."""
+    """The coverage of one file: line -> ran, (line, number of the branch in it) -> taken, and line -> function."""
 
     def __init__(self):
         self.lines, self.branches, self.functions, self.widths = {}, {}, {}, {}
 
     def add(self, file):
-        """Takes what gcov says of a file."""
+        """Adds one file of gcov's output."""
         for function in file["functions"]:
             for line in range(function["start_line"], function["end_line"] + 1):
                 self.functions[line] = function["name"]
@@ -61,7 +61,7 @@ class Counts:
                 self.branches[key] = self.branches.get(key, False) or branch["count"] > 0
 
     def fold(self):
-        """A function that is inlined more than once in another one has as many copies of each branch there."""
+        """Merges the copies of branches: a function inlined several times into another has several copies of each."""
         branches, self.branches = self.branches, {}
         for (line, number), taken in branches.items():
             key = (line, number % max(1, self.widths[line]))
@@ -76,7 +76,7 @@ class Counts:
             self.widths[line] = min(self.widths.get(line, width), width)
 
     def missed(self):
-        """The functions in which a line did not run or a branch was not taken."""
+        """Returns the functions in which a line did not run or a branch was not taken."""
         lines = {line for line, ran in self.lines.items() if not ran}
         lines |= {line for (line, _), taken in self.branches.items() if not taken}
         return {self.functions.get(line, "(inline)") for line in lines}
@@ -88,8 +88,8 @@ def is_product(path):
 
 def count(path):
     """
-    Of a source file and the headers that it includes, by gcov, whose counts are beside the objects: those of the
-    libraries, and of the same file in preloaded ones.
+    Returns the coverage of a source file and of the headers that it includes, from gcov's counts beside the objects:
+    those for the libraries, and those for preloaded libraries.
     """
     found = {}
     for folder in (BUILD, PRELOADED):
@@ -128,7 +128,7 @@ def run(targets):
 
 
 def add_runtime(archive):
-    """Puts gcov's runtime into a library: scripts link programs that are not compiled for coverage themselves."""
+    """Adds gcov's runtime to a library, since scripts link it with programs that are not compiled for coverage."""
     runtime = subprocess.run(["gcc", "-print-file-name=libgcov.a"], capture_output=True, text=True).stdout.strip()
     text = f"open {archive}\naddlib {runtime}\nsave\nend\n"
     subprocess.run(["ar", "-M"], input=text, text=True, stdout=subprocess.DEVNULL)
@@ -212,7 +212,7 @@ def print_table(measured):
 
 
 def page_of(path, counts, reasons):
-    """The file's text, with lines that did not run and branches that were not taken marked, behind the reasons."""
+    """Returns the reasons, then the file's text, in which lines not run and branches not taken are marked."""
     with open(path, encoding="utf-8") as file:
         text = file.read().splitlines()
     lines, branches = shares([counts])
@@ -237,7 +237,7 @@ def write_page(counted):
 # ---- What is not covered, and why ----
 
 def read_reasons():
-    """The folders in which everything has a reason, and (path, function) -> reason."""
+    """Returns the folders for which the list must be complete, and (path, function) -> reason."""
     folders, reasons = (), {}
     with open(REASONS, encoding="utf-8") as file:
         for line in file.read().splitlines():
@@ -250,14 +250,14 @@ def read_reasons():
 
 
 def explain(counted):
-    """Returns how many reasons are about functions that do not exist."""
+    """Compares the reasons with what was measured. Returns how many are for functions that do not exist."""
     folders, reasons = read_reasons()
     missed = {(path, function) for path, counts in counted.items() for function in counts.missed()}
     known = {(path, function) for path, counts in counted.items() for function in (*counts.functions.values(), "(inline)")}
-    print(f"{len(missed & set(reasons))} functions are not covered completely for reasons that {REASONS} gives")
+    print(f"{len(missed & set(reasons))} functions are not covered completely, with a reason in {REASONS}")
     for path, function in sorted(missed - set(reasons)):
         if path.startswith(folders):
-            print(f"{path}: {function}() is not covered completely, and {REASONS} does not say why")
+            print(f"{path}: {function}() is not covered completely, without a reason in {REASONS}")
     for path, function in sorted(set(reasons) & known - missed):
         print(f"{REASONS}: {path}: {function}() is covered now; delete its line")
     gone = sorted(set(reasons) - known)
@@ -305,11 +305,11 @@ def main(arguments):
     parser.add_argument("--corpora", action="store_true", help="only by the fuzz corpora, not by all tests")
     parser.add_argument("--gate", action="store_true", help=f"fail if less is covered than {GATE} says")
     parser.add_argument("--write", action="store_true", help=f"raise what {GATE} says")
-    parser.add_argument("--room", metavar="PREFIX", default="", help="show only files whose paths start so")
+    parser.add_argument("--room", metavar="PREFIX", default="", help="show only files whose paths start with PREFIX")
     parser.add_argument("targets", metavar="TARGET", nargs="*", help="run only these fuzz targets, tests and scripts")
     options = parser.parse_args(arguments)
     if (options.gate or options.write) and (options.room or options.targets):
-        parser.error("the gate is about all targets and rooms")
+        parser.error("--gate and --write apply to all targets and rooms")
     forget()
     if options.targets:
         run_named(options.targets)

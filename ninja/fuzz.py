@@ -9,9 +9,9 @@ build/fuzz-corpus. It runs with the limits of fuzz/support/default.options and o
 reach new code are kept in build/fuzz-corpus, and with --merge in fuzz/NAME/corpus; both are minimized. An input that
 crashes or exceeds a limit is kept in build/fuzz-crashes under a name that says what happened.
 
---check keeps no inputs, starts from the same random numbers and the same list of seeds each time, and tries few inputs:
-a look at every target in half a minute. Targets without threads, clocks and random numbers then try the same inputs on
-every machine; TESTING.md says why './run test' does not include it.
+--check is a look at every target in half a minute: it tries few inputs and keeps none, and starts from the same random
+numbers and the same list of seeds each time. Targets that use no threads, clocks or random numbers then try the same
+inputs on every machine; TESTING.md explains why this is not part of './run test'.
 
 SPDX-License-Identifier: MIT
 """
@@ -153,7 +153,7 @@ def fuzz_once(target, outcome, folders, runs, seconds, seed, scratch):
 
 
 def seed_list(target, scratch):
-    """A list of all seeds in the order of their names, which is not the order in which a folder has them."""
+    """Lists all seeds in a file, sorted by name since a folder has no fixed order. Returns the option and the count."""
     paths = [path for folder in target.seeds for path in sorted(glob.glob(f"{folder}/*")) if os.path.isfile(path)]
     with open(f"{scratch}/seeds", "w", encoding="utf-8") as file:
         file.write(",".join(paths))

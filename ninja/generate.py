@@ -46,7 +46,7 @@ RUBY = "writer/capture/ruby/ext/tracebed"
 ALL_LIBRARIES = " ".join(f"$b/{name}.a" for name in reversed(LIBRARIES))
 TEST_CASES = "ninja/test_cases.c"
 SYSTEM = "-Wl,--as-needed -ldw -lelf -liberty -lm"
-# Calls that fuzz targets can make fail, see fuzz/support/failing.h.
+# Calls that fuzz targets can make fail; see fuzz/support/failing.h.
 FAILING = ["malloc", "calloc", "realloc", "strdup", "asprintf", "vasprintf", "open_memstream", "mmap",
            "pthread_mutex_init", "pthread_create", "access", "dup", "fclose", "fcntl", "fdopen", "fstat", "fstatfs",
            "getrandom", "linkat", "lseek", "memfd_create", "open", "pread", "rename", "renameat2", "write"]

@@ -12,13 +12,13 @@ rooms="format writer/base writer/file writer/pages writer/store writer/record wr
 # Debian and Ubuntu have static archives of elfutils; the machines that fuzz have no shared ones.
 targets=$(ls fuzz/*/*_fuzzer.c)
 system=${FUZZ_SYSTEM_LIBS:--l:libdw.a -l:libelf.a -l:libiberty.a -lz -l:libbz2.a -l:liblzma.a -lm}
-# Calls that targets can make fail, see fuzz/support/failing.h.
+# Calls that targets can make fail; see fuzz/support/failing.h.
 wrap=
 for name in malloc calloc realloc strdup asprintf vasprintf open_memstream mmap pthread_mutex_init pthread_create \
     access dup fclose fcntl fdopen fstat fstatfs getrandom linkat lseek memfd_create open pread rename renameat2 write; do
     wrap="$wrap -Wl,--wrap=$name"
 done
-# Only what reads traces, which needs no libraries: all that is built for 32-bit machines, on which nothing is recorded.
+# The part that reads traces needs no other libraries. It is all that is built for 32-bit machines, which cannot record.
 [ "${ARCHITECTURE:-}" != i386 ] || FUZZ_PART=reader
 if [ "${FUZZ_PART:-}" = reader ]; then
     rooms="format reader/core reader/analysis"
