@@ -3,8 +3,8 @@
 """mutation_test.py TRACEBED [COUNT [SEED]]: changes golden traces at random, and checks that the library and the independent
 decoder agree about each, as corpus_test.py does for the corpora.
 
-A change is one that checksums do not reveal: most are computed again. With the same SEED (default 1), the changes are the
-same everywhere, and a higher COUNT (default 150) continues a lower one. What differs is kept in /tmp.
+Most checksums are recomputed, so that they do not reveal the change. The same SEED (default 1) makes the same changes on
+every machine, and a higher COUNT (default 150) continues a lower one. Traces about which the two differ are kept in /tmp.
 
 Check: mutations-decoder build/release/tracebed
 Needs: $b/tracebed
@@ -35,7 +35,7 @@ def put(data, at, layout, *values):
 
 
 class Mutant:
-    """A trace that is being changed."""
+    """A trace and the changes made to it."""
 
     def __init__(self, content, random_numbers):
         self.data, self.random = bytearray(content), random_numbers
@@ -47,7 +47,7 @@ class Mutant:
         return range(1, self.page_count)
 
     def blocks(self):
-        """(start, size) of every block, as far as the pages say."""
+        """Returns (start, size) of every block, according to the headers of the pages."""
         for page in self.pages():
             start = page * self.size
             yield start, self.size
@@ -65,7 +65,7 @@ class Mutant:
     # ---- Changes ----
 
     def number(self, nbytes):
-        """One that is likely to matter."""
+        """Returns a value that is likely to matter."""
         kind = self.random.randrange(3)
         at = self.random.randrange(0, len(self.data) - 8, 4)
         value = (self.random.choice(ODD), self.random.getrandbits(8 * nbytes), u64(self.data, at))[kind]
@@ -110,7 +110,7 @@ class Mutant:
             put(self.data, size - 8, "<Q", xxh3_64(bytes(self.data[:size - 8])))
 
     def move_block(self):
-        """Copies a block or a page over another one, with its numbers set right or not."""
+        """Copies a block or a page over another one, and corrects its numbers or not."""
         blocks = list(self.blocks())
         start, size = self.random.choice(blocks)
         to, _ = self.random.choice([block for block in blocks if block[1] == size])
@@ -167,7 +167,7 @@ class Mutant:
             put(self.data, start + 56, "<Q", xxh3_64(bytes(self.data[start + 64:start + used]), seed))
 
     def mend_entry(self, page):
-        """The half of the checksum, and the check; sometimes all that the block's header says."""
+        """Recomputes half of the checksum and the check, and sometimes everything that the block's header says."""
         at = self.entry_at(page)
         if at is None or at + 64 > len(self.data) or self.data[at] != SEALED:
             return
@@ -227,9 +227,9 @@ def compare(tracebed, path, data):
     code, lines, names = decode(data)
     found_code, text = read(tracebed, ["dump", "--json", "--order=stream"], path)
     found = [json.loads(line) for line in text.splitlines()]
-    if code == 1:  # a gap may end at a damaged block: section 14
+    if code == 1:  # a reader may end a gap at a damaged block: section 14
         lines, found = ([line for line in each if "missing" not in line] for each in (lines, found))
-    if "DIRECTORY_ENTRY" in names:  # then a block may be lost: section 12.3
+    if "DIRECTORY_ENTRY" in names:  # a reader may lose a block then: section 12.3
         lines = found = []
     if 2 in (code, found_code):
         return None if code == found_code else "decoder exits %d, tracebed %d" % (code, found_code)

@@ -3,7 +3,7 @@ The bench that mutants are tried on: all sources of the libraries in one shared 
 
 A mutant then costs one compilation and one link, whatever the number of tests. Everything is in build/mutate:
 
-    base/       the objects as they are            tests/      the test programs
+    base/       the unchanged objects              tests/      the test programs
     cover/      the same with coverage             env/        what tests find under TBED_BUILD
     asan/       the same with sanitizers
     lines/      which lines each test runs         worker-N/   a worker's library with the mutant
@@ -32,8 +32,8 @@ COMPILE = ["gcc", "-std=gnu17", "-O1", "-w", "-fPIC", "-fno-semantic-interpositi
            "-I.", "-Iformat/include", "-Iwriter/include", "-Iwriter/capture/include", "-Ireader/include"]
 SYSTEM = ["-ldw", "-lelf", "-liberty", "-lm", "-pthread"]
 WRAP = [f"-Wl,--wrap={name}" for name in generate.FAILING]
-# The calls that tests and fuzz targets can make fail. The dynamic linker prefers the functions of a program that is linked
-# with --wrap to these, which only pass a call on.
+# Defaults for the calls that tests and fuzz targets can make fail: they only forward the call. The dynamic linker
+# prefers the functions of a program that is linked with --wrap.
 PASS_ON = """#ifdef __x86_64__
 #define JUMP "jmp "
 #define TO "@PLT"
@@ -45,7 +45,7 @@ PASS_ON = """#ifdef __x86_64__
     __asm__(".globl __wrap_" #name "\\n.type __wrap_" #name ", %function\\n" \
             "__wrap_" #name ": " JUMP "__real_" #name TO);
 """ + "".join(f"PASS_ON({name})\n" for name in generate.FAILING)
-# Counters are written at exit; so that those of forked children count too, also at _exit().
+# gcov writes its counters at exit(). Forked children leave by _exit(), which therefore writes them, too.
 COUNTING_EXIT = """#include <sys/syscall.h>
 #include <unistd.h>
 void __gcov_dump(void);
@@ -53,7 +53,7 @@ void _exit(int status) { __gcov_dump(); for (;;) syscall(SYS_exit_group, status)
 """
 REPLAY_DRIVER = "fuzz/support/replay_driver.c"
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-SLOW_SECONDS = 12  # of a processor; a test that takes longer does not take part
+SLOW_SECONDS = 12  # of CPU time; slower tests are left out
 
 
 def run(command, **options):
@@ -124,7 +124,7 @@ class Bench:
             must(link_library(objects, f"{FOLDER}/{folder}/libmutant.so", extra))
 
     def build_tests(self):
-        """The tests, and the fuzz targets with a driver that replays their seeds."""
+        """Builds the tests, and the fuzz targets with a driver that replays their seeds."""
         fuzz = [path for path in self.paths if path.startswith("fuzz/support/") and path.endswith(".c")
                 and not path.endswith(("replay_driver.c", "_mutator.c"))]
         program = [path for path in generate.sources(self.paths, generate.PROGRAM) if path != generate.MAIN]
@@ -181,7 +181,7 @@ class Bench:
 
     def run_test(self, name, library, seconds, more=None):
         """
-        Returns 'passed', or how it failed, and the seconds of a processor that it took. 'seconds' is how many it may take.
+        Returns 'passed', or how the test failed, and the CPU time that it took. 'seconds' is the limit.
         """
         environment = dict(os.environ, LD_LIBRARY_PATH=os.path.abspath(library), TBED_BUILD=f"{FOLDER}/env",
                            LC_ALL="C.UTF-8", TBED_MUTANTS="0", **(more or {}))
@@ -201,8 +201,8 @@ class Bench:
 
     def measure(self):
         """
-        Returns {test: {'seconds': S, 'sanitized_seconds': S or null, 'lines': {path: [line…]}}}, of a processor. Only what
-        has changed is measured again.
+        Returns {test: {'seconds': S, 'sanitized_seconds': S or null, 'lines': {path: [line…]}}}, in CPU time. Only
+        tests that have changed are measured again.
         """
         self.build_library("cover", ["--coverage"])
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -229,7 +229,7 @@ class Bench:
         return name, fact
 
     def measure_sanitized(self, name, seconds):
-        """How long a test takes with the sanitized library; None if it does not pass: some replace malloc()."""
+        """Returns a test's CPU time with the sanitized library, or None if it fails, as tests that replace malloc() do."""
         result, taken = self.run_test(name, f"{FOLDER}/asan", 5 + 10 * seconds, sanitizer())
         return taken if result == "passed" else None
 
@@ -259,7 +259,7 @@ class Bench:
 
 @functools.lru_cache(maxsize=None)
 def sanitizer():
-    """What a test needs in its environment to run with a sanitized library."""
+    """Returns the environment variables with which a test can use a sanitized library."""
     path = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True).stdout.strip()
     return {"LD_PRELOAD": os.path.realpath(path)}
 

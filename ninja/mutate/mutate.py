@@ -6,11 +6,11 @@ notice. A mutant that no test notices shows what the tests do not check.
     mutate.py --planted
 
 Draws N mutants at random (default 100) from the files, by default from the cores: format, reader/core and the writer up
-to writer/life. Prints each survivor; the last line is the score. A mutant whose code is the same as the original's does
-not count, nor does one that equivalent.txt lists with the reason why no test can notice it. --again tries what survived
-the last run. --planted tries the bugs of planted.txt instead, and fails if the tests miss one. --within leaves out the
-tests that take longer: a quick look, with survivors that a full run may kill. What passes all tests is tried once more with
-AddressSanitizer and UndefinedBehaviorSanitizer.
+to writer/life. Prints each survivor; the last line is the score. Mutants that compile to the original's code are not
+counted, nor are those that equivalent.txt lists with the reason why no test can notice them. A mutant that passes all
+tests is tried once more with AddressSanitizer and UndefinedBehaviorSanitizer. --again tries the survivors of the last
+run. --planted tries the bugs of planted.txt instead, and fails if the tests miss one. --within leaves out tests that
+take longer, for a quick look; a full run may kill more.
 
 SPDX-License-Identifier: MIT
 """
@@ -44,7 +44,7 @@ def listed_mutants(path):
 
 
 def planted_bugs(texts):
-    """The bugs that planted.txt describes, as mutants by name."""
+    """Returns the bugs of planted.txt: name -> mutant."""
     with open(PLANTED, encoding="utf-8") as file:
         entries = [entry for entry in file.read().split("\n\n") if not entry.startswith("#")]
     bugs = {}
@@ -60,7 +60,7 @@ def planted_bugs(texts):
 
 
 def try_planted(stage, facts, texts):
-    """Returns the exit status."""
+    """Prints whether the tests find each bug, and returns the exit status."""
     worker, missed = Worker(0, stage, facts, texts), 0
     for name, bug in planted_bugs(texts).items():
         result, note = worker.judge(bug)
