@@ -35,10 +35,10 @@ struct thread {
     uint8_t at, event_count;
 };
 
-static const char half_record[] = "a record is read without its end";
-static const char false_checksum[] = "a block that is intact was reported";
-static const char says_more[] = "the entry says more than there is";
-static const char passed_over[] = "an event was passed over";
+static const char half_record[] = "a record is read incompletely";
+static const char false_checksum[] = "an intact block was reported as damage";
+static const char says_more[] = "the entry claims more than is stored";
+static const char passed_over[] = "an event was skipped";
 static const char sealed_early[] = "a seal does not cover all events";
 
 /* ---- The recorder and the helper ---- */

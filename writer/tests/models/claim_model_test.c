@@ -44,8 +44,8 @@ struct file {
     uint8_t owner_counts[PAGES];
 };
 
-static const char two_owners[] = "two writers have the page";
-static const char is_strange[] = "a page of another writer is taken for strange bytes";
+static const char two_owners[] = "two writers own the page";
+static const char is_strange[] = "another writer's page is taken for stray bytes";
 static const char is_lost[] = "a page is lost according to its entry";
 static const char is_incomplete[] = "a block has an incomplete header";
 static const char differs[] = "an entry differs from its block";
@@ -317,7 +317,7 @@ static void bytes_of_another_writer_are_known_by_a_swap(void **state)
 {
     (void)state;
     assert_ptr_equal(
-        search("the count loaded again, as it was", (struct protocol){.loads_count_again = true}, is_strange),
+        search("the count loaded again (old protocol)", (struct protocol){.loads_count_again = true}, is_strange),
         is_strange);
 }
 

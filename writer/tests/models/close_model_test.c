@@ -39,7 +39,7 @@ struct recorder {
     bool is_dropped;
 };
 
-static const char behind_seal[] = "an event is behind the seal";
+static const char behind_seal[] = "an event is not covered by the seal";
 static const char unmapped[] = "the file is used after it was unmapped";
 
 static void use_map(struct model_run *run)
@@ -253,7 +253,7 @@ struct helper {
 };
 
 static const char sealed_early[] = "a block is sealed before its last event";
-static const char not_sealed_once[] = "a block was not sealed, or twice";
+static const char not_sealed_once[] = "a block was sealed twice or not at all";
 
 /* Seals all blocks that wait. */
 static bool queue_run(struct model_run *run, struct helper *self)
@@ -427,7 +427,7 @@ static void each_part_of_a_close_is_needed(void **state)
     assert_ptr_equal(search_closing("saw_close without release",
                                     (struct closing){.saw_close_is_relaxed = true}, behind_seal),
                      behind_seal);
-    assert_ptr_equal(search_closing("a new block without a look",
+    assert_ptr_equal(search_closing("a new block without a check",
                                     (struct closing){.end_is_not_checked = true}, behind_seal),
                      behind_seal);
 }
@@ -452,7 +452,7 @@ static void helper_seals_each_block_once_and_stops(void **state)
 
 static void each_part_of_the_helper_is_needed(void **state)
 {
-    static const char stuck[] = "no thread can go on";
+    static const char stuck[] = "no thread can continue";
     (void)state;
     assert_ptr_equal(
         search_helping("put without release", (struct helping){.puts_relaxed = true}, sealed_early),

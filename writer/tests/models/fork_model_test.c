@@ -325,10 +325,10 @@ static void child_with_threads_joins_once_and_can_be_closed(void **state)
 
 static void each_part_of_joining_is_needed(void **state)
 {
-    static const char stuck[] = "no thread can go on";
+    static const char stuck[] = "no thread can continue";
     (void)state;
     assert_string_equal(
-        search_joining("users set to 0, as it was", (struct joining){.resets_users = true}, stuck), stuck);
+        search_joining("users set to 0 (old protocol)", (struct joining){.resets_users = true}, stuck), stuck);
     assert_ptr_equal(search_joining("the same, closed", (struct joining){.resets_users = true}, unmapped),
                      unmapped);
     assert_string_equal(search_joining("users inherited", (struct joining){.inherits_users = true}, stuck),

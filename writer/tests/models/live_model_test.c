@@ -45,11 +45,11 @@ struct writer {
     bool has_lock;
 };
 
-static const char false_checksum[] = "a checksum that matched was reported";
-static const char false_size[] = "a size that was right was reported";
+static const char false_checksum[] = "a matching checksum was reported as damage";
+static const char false_size[] = "a correct size was reported as damage";
 static const char left_open[] = "the last writer has left the file open";
 static const char shut_in_use[] = "a file that has a writer is shut";
-static const char wrong_at_end[] = "a shut file is not what was closed";
+static const char wrong_at_end[] = "a shut file differs from what was closed";
 
 static uint16_t checksum_of(uint16_t pages)
 {
@@ -307,10 +307,10 @@ static void file_is_shut_by_whoever_is_last(void **state)
 static void each_lock_is_needed(void **state)
 {
     (void)state;
-    assert_ptr_equal(search("a failed try keeps the lock",
+    assert_ptr_equal(search("a failed attempt keeps the lock",
                             (struct protocol){.keeps_lock = true, .is_never_killed = true}, left_open),
                      left_open);
-    assert_ptr_equal(search("counted out after the try",
+    assert_ptr_equal(search("counted out after the attempt",
                             (struct protocol){.counts_late = true, .is_never_killed = true}, left_open),
                      left_open);
 }
@@ -319,12 +319,12 @@ static void refresh_notices_what_changes_under_it(void **state)
 {
     (void)state;
     assert_ptr_equal(
-        search("the size first, as it was", (struct protocol){.reads_size_first = true}, false_size),
+        search("the size first (old protocol)", (struct protocol){.reads_size_first = true}, false_size),
         false_size);
     assert_ptr_equal(
-        search("the state alone, as it was", (struct protocol){.checks_state_alone = true}, false_checksum),
+        search("the state alone (old protocol)", (struct protocol){.checks_state_alone = true}, false_checksum),
         false_checksum);
-    assert_ptr_equal(search("no fence, as it was", (struct protocol){.has_no_fence = true}, false_checksum),
+    assert_ptr_equal(search("no fence (old protocol)", (struct protocol){.has_no_fence = true}, false_checksum),
                      false_checksum);
 }
 
@@ -333,7 +333,7 @@ static void each_order_is_needed(void **state)
     (void)state;
     assert_ptr_equal(search("shut before the checksum", (struct protocol){.shuts_early = true}, NULL),
                      wrong_at_end);
-    assert_ptr_equal(search("open after all else", (struct protocol){.attaches_late = true}, false_checksum),
+    assert_ptr_equal(search("opened last", (struct protocol){.attaches_late = true}, false_checksum),
                      false_checksum);
 }
 

@@ -251,7 +251,7 @@ static void expand(struct search *search, struct model_run *run, const struct mo
             try_action(search, run, state, from, PUBLISHES, i);
     }
     if (!has_ended && !search->has_moved)
-        note_broken(search, "no thread can go on", from);
+        note_broken(search, "no thread can continue", from);
     for (int i = 0; i < MODEL_PROCESSES && !has_ended; i++)
         if ((search->model->can_be_killed >> i & 1) != 0 && (state->is_dead >> i & 1) == 0)
             try_action(search, run, state, from, DIES, i);

@@ -79,10 +79,10 @@ struct shared {
     uint16_t mark;
 };
 
-static const char two_owners[] = "two threads have the page";
-static const char mixed[] = "a block was read with events of another";
-static const char went_back[] = "the mark went back";
-static const char incomplete[] = "the mark shows a block that is not complete";
+static const char two_owners[] = "two threads own the page";
+static const char mixed[] = "a block was read with another block's events";
+static const char went_back[] = "the mark went backwards";
+static const char incomplete[] = "the mark shows an incomplete block";
 
 /* Loads the mark, and whatever says whether its page may be taken. */
 static bool look(struct model_run *run, struct taker *self, const struct protocol *protocol)
@@ -368,7 +368,7 @@ static void each_rule_is_needed(void **state)
         went_back);
     assert_ptr_equal(search("the same, read", (struct protocol){.give_back_resets = true}, mixed), mixed);
     assert_ptr_equal(
-        search("the reader does not look again", (struct protocol){.reader_looks_once = true}, mixed), mixed);
+        search("the reader does not check again", (struct protocol){.reader_looks_once = true}, mixed), mixed);
     assert_ptr_equal(
         search("zeroed before it is taken", (struct protocol){.clears_before_taken = true}, incomplete),
         incomplete);

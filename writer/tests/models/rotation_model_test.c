@@ -45,8 +45,8 @@ struct rotator {
     bool fails;
 };
 
-static const char behind_seal[] = "an event is behind the seal";
-static const char wrong_file[] = "an event is in another file than its block";
+static const char behind_seal[] = "an event is not covered by the seal";
+static const char wrong_file[] = "an event is in a different file than its block";
 
 /* ---- The recorder ---- */
 
@@ -264,8 +264,8 @@ static void each_part_of_a_rotation_is_needed(void **state)
     assert_non_null(
         search("idle without release", (struct protocol){.marks_idle_relaxed = true}, behind_seal));
     assert_non_null(
-        search("a new block without a look", (struct protocol){.end_is_not_checked = true}, behind_seal));
-    assert_non_null(search("looks once", (struct protocol){.looks_once = true}, behind_seal));
+        search("a new block without a check", (struct protocol){.end_is_not_checked = true}, behind_seal));
+    assert_non_null(search("checks once", (struct protocol){.looks_once = true}, behind_seal));
     assert_non_null(search("saw_close stays", (struct protocol){.saw_close_stays = true}, behind_seal));
     assert_non_null(
         search("saw_close without release", (struct protocol){.saw_close_is_relaxed = true}, behind_seal));
