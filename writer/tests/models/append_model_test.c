@@ -1,10 +1,10 @@
 /*
- * A model of appending: a thread records into a block and goes on in the next one, a helper seals the first, and a
+ * A model of appending: a thread records into a block and continues in the next one, a helper seals the first, and a
  * reader follows.
  *
  * It models tbed_recorder_commit() and tbed_record_head_store() of recorder_inline.h, hand_over() of
  * writer/record/recorder_blocks.c, tbed_entry_end() and tbed_entry_seal() of writer/pages/page_entry.c,
- * tbed_block_seal_alone() of block_write.c, and of the reader tbed_block_load() of format/block.c, the gateway
+ * tbed_block_seal_alone() of block_write.c, and in the reader tbed_block_load() of format/block.c, the gateway
  * (reader/core/file/gateway.c) and next_block() and pass_end() of reader/core/events/cursor.c.
  *
  * SPDX-License-Identifier: MIT
@@ -14,18 +14,18 @@
 
 struct protocol {
     bool commits_relaxed;  /* the first word of a record has no release order */
-    bool commits_early;    /* it is stored before the rest */
+    bool commits_early;    /* the first word is stored before the rest */
     bool queues_relaxed;   /* a block is handed to the helper without release order */
-    bool queues_early;     /* before its last event */
-    bool ends_early;       /* so the entry is ended */
+    bool queues_early;     /* a block is handed to the helper before its last event */
+    bool ends_early;       /* the entry is ended before the last event */
     bool seals_relaxed;    /* 'used' has no release order */
-    bool seals_backwards;  /* it is stored before the checksum */
+    bool seals_backwards;  /* 'used' is stored before the checksum */
     bool enters_early;     /* the entry is sealed before the block */
-    bool loads_used_late;  /* after the checksum */
-    bool looks_ahead_late; /* for the next block, after the end of this one was seen */
+    bool loads_used_late;  /* 'used' is loaded after the checksum */
+    bool looks_ahead_late; /* the reader looks for the next block after it has seen the end of this one */
 };
 
-/* The first block has an event of a word, and a record of two; of the second there is only its first word. */
+/* The first block has an event of one word and a record of two; only the first word of the second block is modelled. */
 enum { EVENT, RECORD, PAYLOAD, CHECKSUM, USED, ENTRY, QUEUE, NEXT, LOCATIONS };
 enum { BEGUN, ENDED, SEALED };
 enum { RECORDER, HELPER, READER, THREADS };
@@ -82,7 +82,7 @@ static bool record(struct model_run *run, const struct protocol *protocol)
     END(run, 0);
 }
 
-/* The checksum stands for how many of the words it covers. */
+/* The checksum is modelled as the number of words that it covers. */
 static bool seal(struct model_run *run, struct thread *self, const struct protocol *protocol)
 {
     BEGIN(run, 0);
@@ -128,7 +128,7 @@ static bool block_load(struct model_run *run, struct thread *self, const struct 
     END(run, 1);
 }
 
-/* Of a sealed block, the checksum is compared first. */
+/* A sealed block's checksum is compared before anything else. */
 static bool gateway(struct model_run *run, struct thread *self)
 {
     BEGIN(run, 1);
@@ -185,7 +185,7 @@ static bool follow(struct model_run *run, struct thread *self, const struct prot
     END(run, 0);
 }
 
-/* ---- The rules; what is there now is what a kill would leave behind ---- */
+/* ---- The rules, which hold in every state, since a kill may leave any state behind ---- */
 
 static const char *broken_rule(struct model_run *run)
 {

@@ -1,6 +1,6 @@
 /*
  * A model of claiming pages: two processes raise the count past a directory page and begin their blocks, while a reader
- * looks.
+ * refreshes.
  *
  * It models claim_number() of writer/pages/page.c, tbed_directory_page_begin(), tbed_entry_claim() and
  * tbed_entry_begin() of page_entry.c, page_begin() of block_write.c, and look_at_block() of
@@ -12,18 +12,18 @@
 #include "writer/tests/support.h"
 
 struct protocol {
-    bool claims_without_swap;     /* loads the count and stores it */
+    bool claims_without_swap;     /* the count is raised by a load and a store */
     bool counts_relaxed;          /* the swap of the count has no release order */
-    bool backs_late;              /* the disk is allocated after the claim */
+    bool backs_late;              /* disk space is allocated after the claim */
     bool has_directory_late;      /* the directory page is stored after the claim */
-    bool has_directory_backwards; /* its first word is stored first */
-    bool begins_early;            /* the entry says so before the header is there */
+    bool has_directory_backwards; /* the first word of the directory page is stored first */
+    bool begins_early;            /* the entry says that the block has begun before its header is stored */
     bool begins_relaxed;          /* the entry's state has no release order */
-    bool has_kind_relaxed;        /* nor has the first word of the header */
-    bool loads_count_again;       /* as it was: to tell the bytes of another writer from strange ones */
+    bool has_kind_relaxed;        /* the first word of the header has no release order */
+    bool loads_count_again;       /* old protocol: stray bytes are recognised by a load of the count */
 };
 
-/* Page 1 is a directory page, which has the entries of pages 2 and 3. */
+/* Page 1 is a directory page with the entries of pages 2 and 3. */
 enum { DIRECTORY_PAGE = 1, FIRST_PAGE, LAST_PAGE, PAGES };
 enum { COUNT, DIRECTORY, REST, ENTRIES, HEADERS = ENTRIES + 2, KINDS = HEADERS + 2, LOCATIONS = KINDS + 2 };
 enum { FREE, CLAIMED, BEGUN };
@@ -65,7 +65,7 @@ static void back(struct model_run *run, unsigned page)
         file->size = (uint8_t)(page + 1);
 }
 
-/* A page that has bytes is looked at again, unless they are nobody's: here they never are. */
+/* A page that has bytes must belong to the other writer, since no stray bytes exist here; the claim starts over. */
 static bool look_for_bytes(struct model_run *run, struct writer *self, const struct protocol *protocol)
 {
     uint16_t page;
@@ -195,7 +195,7 @@ static bool look_at_block(struct model_run *run, struct reader *self)
     self->kind = model_load(run, of_page(KINDS, self->page), ACQUIRE);
     STEP(run, 1);
     self->header = model_load(run, of_page(HEADERS, self->page), RELAXED);
-    if (self->kind != 0 && self->entry == 0) { /* has a writer begun the page meanwhile? */
+    if (self->kind != 0 && self->entry == 0) { /* a writer may have begun the page meanwhile */
         STEP(run, 1);
         self->entry = model_load(run, of_page(ENTRIES, self->page), ACQUIRE);
     }
@@ -223,7 +223,7 @@ static bool read_pages(struct model_run *run, struct reader *self)
     END(run, 0);
 }
 
-/* ---- The rules; what is there now is what a kill of all writers would leave behind ---- */
+/* ---- The rules, which hold in every state, since a kill of all writers may leave any state behind ---- */
 
 static const char *broken_in_page(const struct model_run *run, unsigned page)
 {
@@ -312,13 +312,13 @@ static void each_order_of_a_claim_is_needed(void **state)
                      is_incomplete);
 }
 
-/* A load may be stale; a swap that succeeds is not. */
+/* A load of the count may be stale; a swap that succeeds has seen the latest value. */
 static void bytes_of_another_writer_are_known_by_a_swap(void **state)
 {
     (void)state;
-    assert_ptr_equal(
-        search("the count loaded again (old protocol)", (struct protocol){.loads_count_again = true}, is_strange),
-        is_strange);
+    assert_ptr_equal(search("the count loaded again (old protocol)",
+                            (struct protocol){.loads_count_again = true}, is_strange),
+                     is_strange);
 }
 
 int main(void)

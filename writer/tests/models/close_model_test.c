@@ -1,10 +1,11 @@
 /*
- * Models of closing a writer while threads record, drop and count, and of stopping its helper thread.
+ * Models of closing a writer while threads record and count drops, and of stopping its helper thread.
  *
  * The first models the fast path of recorder_inline.h, refill(), next_block() and end_set() of
- * writer/record/recorder_blocks.c, tbed_recorders_stop() of recorder_stop.c, enter_map() and leave_map() of writer/file/usable.c and
- * stop_drops() of writer/life/writer.c. The second models writer/pages/seal_queue.c, tbed_helper_wake() of
- * helper_wake.c, and helper_run(), sleep_until_woken() and tbed_helper_stop() of writer/life/helper.c.
+ * writer/record/recorder_blocks.c, tbed_recorders_stop() of recorder_stop.c, enter_map() and leave_map() of
+ * writer/file/usable.c and stop_drops() of writer/life/writer.c. The second models writer/pages/seal_queue.c,
+ * tbed_helper_wake() of helper_wake.c, and helper_run(), sleep_until_woken() and tbed_helper_stop() of
+ * writer/life/helper.c.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,13 +15,13 @@
 /* ======== Recording and closing ======== */
 
 struct closing {
-    bool has_no_barrier;       /* between clearing 'end' and looking at the mark */
+    bool has_no_barrier;       /* no barrier between clearing 'end' and loading the mark */
     bool marks_idle_relaxed;   /* the mark between two records has no release order */
-    bool saw_close_is_relaxed; /* the flag that the owner has noticed has none */
-    bool end_is_not_checked;   /* a new block is used without another look at the flag */
-    bool counts_users_weakly;  /* of a drop, with acquire and release order only */
-    bool closes_weakly;        /* the same in stop_drops() */
-    bool does_not_wait;        /* for those who count */
+    bool saw_close_is_relaxed; /* nor has the flag that the owner has noticed the close */
+    bool end_is_not_checked;   /* a new block is used without checking the flag again */
+    bool counts_users_weakly;  /* users are counted with acquire and release order only */
+    bool closes_weakly;        /* the same for the flag in stop_drops() */
+    bool does_not_wait;        /* closing does not wait for users */
 };
 
 enum { MARK, END_OF_BLOCK, SAW_CLOSE, IS_CLOSING, BLOCK, CURSOR, WORD, USERS, IS_CLOSED, DROPS, LOCATIONS };
@@ -28,7 +29,7 @@ enum { READY, BUSY };
 enum { RECORDER, CLOSER };
 enum { EVENTS = 2, BLOCKS = 2 };
 
-struct map { /* what is in the file; and is it mapped? */
+struct map { /* the file's contents, and whether it is still mapped */
     uint8_t stored[BLOCKS], sealed[BLOCKS];
     bool is_unmapped;
 };
@@ -66,7 +67,7 @@ static bool drop(struct model_run *run, struct recorder *self, const struct clos
     END(run, 2);
 }
 
-/* The old block is handed over, and a new one begun. */
+/* Hands over the old block and begins a new one. */
 static void next_block(struct model_run *run, struct recorder *self)
 {
     ((struct map *)model_shared(run))->sealed[self->block] = self->cursor;
@@ -225,9 +226,9 @@ static const char *search_closing(const char *name, struct closing variant, cons
 
 struct helping {
     bool puts_relaxed;      /* the slot has no release order */
-    bool loads_wake_last;   /* after the flag that it must stop */
-    bool wakes_weakly;      /* whoever wakes loads 'is_asleep' without sequential consistency */
-    bool runs_no_last_time; /* whoever stops it leaves the queue alone */
+    bool loads_wake_last;   /* the helper loads 'wake' after the flag to stop */
+    bool wakes_weakly;      /* the waking thread loads 'is_asleep' without sequential consistency */
+    bool runs_no_last_time; /* the thread that stops the helper leaves the queue alone */
 };
 
 enum {
@@ -255,7 +256,7 @@ struct helper {
 static const char sealed_early[] = "a block is sealed before its last event";
 static const char not_sealed_once[] = "a block was sealed twice or not at all";
 
-/* Seals all blocks that wait. */
+/* Seals all blocks in the queue. */
 static bool queue_run(struct model_run *run, struct helper *self)
 {
     struct queue *queue = model_shared(run);
@@ -279,7 +280,7 @@ static bool queue_run(struct model_run *run, struct helper *self)
     END(run, 1);
 }
 
-/* The kernel compares the word and puts the thread to sleep in one, behind a fence. */
+/* The kernel executes a fence, then compares the word and puts the thread to sleep atomically. */
 static bool sleep_until_woken(struct model_run *run, struct helper *self)
 {
     struct queue *queue = model_shared(run);
@@ -327,7 +328,7 @@ static bool helper_run(struct model_run *run, struct helper *self, const struct 
     END(run, 0);
 }
 
-/* tbed_seal_queue_put(): another thread that takes the same place loses the swap, which the model leaves out. */
+/* tbed_seal_queue_put(), with a single producer: the model leaves out that competing threads retry the swap. */
 static bool put(struct model_run *run, struct helper *self, const struct helping *variant)
 {
     BEGIN(run, 1);

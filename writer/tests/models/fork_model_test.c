@@ -1,8 +1,8 @@
 /*
- * Models of a fork: which memory the child goes on with, and how two of its threads join the trace.
+ * Models of a fork: which of its parent's memory the child uses, and how two of its threads join the trace.
  *
- * The first models tbed_recorder_enter_slow(), refill(), hand_over() and next_block() of writer/record, with the copies of
- * a recorder's two halves and of the seal queue that the child has, and tbed_process_begin_child() of
+ * The first models tbed_recorder_enter_slow(), refill(), hand_over() and next_block() of writer/record, with the copies
+ * of a recorder's two halves and of the seal queue that the child has, and tbed_process_begin_child() of
  * writer/life/process.c. The second models tbed_is_usable(), enter_map() and leave_map() of writer/file/usable.c in a
  * child with two threads, and stop_drops() of writer/life/writer.c.
  *
@@ -14,27 +14,27 @@
 /* ======== Pages ======== */
 
 struct inheriting {
-    bool keeps_hot_half;   /* it is not wiped: the child goes on at the parent's cursor */
+    bool keeps_hot_half;   /* not wiped: the child continues at the parent's cursor */
     bool keeps_epoch;      /* the recorder's stream and block seem to be the child's */
-    bool keeps_seal_queue; /* the child seals what the parent's helper was to seal */
+    bool keeps_seal_queue; /* the child seals blocks that wait for the parent's helper */
 };
 
 enum { PAGE_COUNT, WORDS, PAGES = 4, PAGE_WORDS = 2, LOCATIONS = WORDS + PAGES };
 enum { PARENT, CHILD };
 enum { EVENTS = 3 };
 
-/* Who has claimed and sealed each page, and how many events the seal covers; 0: nobody. */
+/* Which thread has claimed and sealed each page (plus 1; 0: none), and how many events it has and its seal covers. */
 struct pages {
     uint8_t owner[PAGES], sealer[PAGES], sealed[PAGES], stored[PAGES];
     bool has_forked;
-    uint8_t page, cursor, queued; /* of the parent at the fork, plus 1 */
+    uint8_t page, cursor, queued; /* the parent's at the fork */
 };
 
 struct recorder {
     uint16_t next;
     uint8_t page, cursor, queued; /* pages are counted from 1; 0: none */
     uint8_t event, fork_at;
-    bool is_ours; /* the epoch is the process's */
+    bool is_ours; /* the epoch is this process's */
 };
 
 static const char not_own_page[] = "a process stores into another's page";
@@ -50,7 +50,7 @@ static void seal(struct model_run *run, unsigned page, unsigned cursor)
         model_fail(run, not_own_seal);
 }
 
-/* The helper's work, which it may do at any time. */
+/* Does the helper's work, which may happen at any time. */
 static void seal_queued(struct model_run *run, struct recorder *self)
 {
     if (self->queued != 0)
@@ -103,7 +103,7 @@ static void fork_now(struct model_run *run, const struct recorder *self)
     pages->queued = self->queued;
 }
 
-/* What the child finds in its memory. */
+/* Copies what the child inherits. */
 static void inherit(struct model_run *run, struct recorder *self, const struct inheriting *variant)
 {
     const struct pages *pages = model_shared(run);
@@ -111,8 +111,8 @@ static void inherit(struct model_run *run, struct recorder *self, const struct i
     self->cursor = pages->cursor;
     self->queued = variant->keeps_seal_queue ? pages->queued : 0;
     self->is_ours = variant->keeps_hot_half || variant->keeps_epoch;
-    if (!variant->keeps_hot_half &&
-        variant->keeps_epoch) /* no 'end': the slow path, with the parent's block */
+    /* Without 'end', the first event takes the slow path, with the parent's block. */
+    if (!variant->keeps_hot_half && variant->keeps_epoch)
         self->cursor = PAGE_WORDS;
 }
 
@@ -176,9 +176,9 @@ static const char *search_inheriting(const char *name, struct inheriting variant
 /* ======== Joining ======== */
 
 struct joining {
-    bool resets_users;   /* as it was: a child that joins sets their number to 0 */
-    bool inherits_users; /* those of the parent's threads stay counted */
-    bool has_no_lock;    /* each thread that finds the trace not joined joins */
+    bool resets_users;   /* old protocol: a child that joins sets the number of users to 0 */
+    bool inherits_users; /* the parent's users stay counted in the child */
+    bool has_no_lock;    /* every thread that finds the trace not joined joins it */
 };
 
 enum { ALIVE, USERS, IS_CLOSED, DROPS, JOINING_LOCATIONS };
@@ -261,7 +261,7 @@ static bool close_child(struct model_run *run, struct child_thread *self)
     END(run, 1);
 }
 
-/* One thread asks for drops and then records, the other joins, drops, and closes. */
+/* One thread asks for drops and then records; the other joins, counts a drop, and closes. */
 static bool live_in_child(struct model_run *run, struct child_thread *self, const struct joining *variant)
 {
     BEGIN(run, 0);
@@ -328,7 +328,8 @@ static void each_part_of_joining_is_needed(void **state)
     static const char stuck[] = "no thread can continue";
     (void)state;
     assert_string_equal(
-        search_joining("users set to 0 (old protocol)", (struct joining){.resets_users = true}, stuck), stuck);
+        search_joining("users set to 0 (old protocol)", (struct joining){.resets_users = true}, stuck),
+        stuck);
     assert_ptr_equal(search_joining("the same, closed", (struct joining){.resets_users = true}, unmapped),
                      unmapped);
     assert_string_equal(search_joining("users inherited", (struct joining){.inherits_users = true}, stuck),

@@ -1,5 +1,6 @@
 /*
- * The model checker itself: programs of a few accesses whose outcomes are known, and named in the literature.
+ * Tests the model checker itself with the litmus tests of the literature: programs of a few accesses whose possible
+ * outcomes are known.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,7 +22,7 @@ struct access {
     enum model_order order;
 };
 
-/* The outcome that is asked for: what each thread loaded, in order, and what is left. */
+/* The outcome to search for: the values that each thread loads, in order, and the final values. */
 struct outcome {
     uint16_t loaded[4][3];
     bool has_last;
@@ -138,7 +139,7 @@ static void fences_order_messages(void **state)
     assert_true(has_outcome("MP, a fence too early", &behind));
 }
 
-/* What is behind a release store may be seen before it. */
+/* Stores that follow a release store may be seen before it. */
 static void release_does_not_hold_back_what_follows(void **state)
 {
     (void)state;
@@ -203,7 +204,7 @@ static void fences_order_a_store_and_a_load(void **state)
     assert_false(has_outcome("SB, a fence and consistent accesses", &program));
 }
 
-/* membarrier(): one side pays for both. */
+/* membarrier() in one thread replaces fences in both. */
 static void barrier_orders_the_other_thread(void **state)
 {
     (void)state;
@@ -228,7 +229,7 @@ static void barrier_orders_the_other_thread(void **state)
     assert_false(has_outcome("SB, barrier", &whole));
 }
 
-/* A consistent load may be done before plain ones that precede it, as LDAR may before LDR. */
+/* A sequentially consistent load may take effect before earlier plain loads, as LDAR may before LDR. */
 static void consistent_load_may_be_early(void **state)
 {
     (void)state;
@@ -286,7 +287,7 @@ static void stores_of_two_locations_may_end_crosswise(void **state)
     assert_true(has_outcome("S", &s));
 }
 
-/* R: the order of a location is that of its consistent stores. */
+/* Test R: the modification order of a location agrees with the order of sequentially consistent stores. */
 static void consistent_stores_have_one_order(void **state)
 {
     (void)state;
@@ -390,7 +391,7 @@ static bool can_load_when_killed(uint16_t y, uint16_t is_dead, uint16_t x)
     return model_search(&model, "the outcome").broken != NULL;
 }
 
-/* Whoever knows of the death sees all that was stored before it; others may see it in any order. */
+/* A thread that knows of the death sees every store before it; other threads may see the stores in any order. */
 static void death_shows_what_was_stored(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
 /*
  * A model of a refresh while writers leave a file, shut it, and join it again.
  *
- * It models tbed_file_attach() of writer/file/file_map.c, shut_if_alone() and tbed_file_shut() of file_leave.c, the locks
- * of descriptor.c, and look_at_header() of reader/core/open/reader.c.
+ * It models tbed_file_attach() of writer/file/file_map.c, shut_if_alone() and tbed_file_shut() of file_leave.c, the
+ * locks of descriptor.c, and look_at_header() of reader/core/open/reader.c.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,30 +14,30 @@
 /* ---- The protocol's variants ---- */
 
 struct protocol {
-    bool reads_size_first;   /* as it was: the state is loaded after the file's size */
-    bool checks_state_alone; /* as it was: a writer that has come and gone is not noticed */
-    bool has_no_fence;       /* as it was: between the checksum and the state */
+    bool reads_size_first;   /* old protocol: the state is loaded after the file's size */
+    bool checks_state_alone; /* old protocol: a writer that joined and left goes unnoticed */
+    bool has_no_fence;       /* old protocol: no fence between the checksum and the state */
     bool shuts_early;        /* the state is stored before the checksum */
     bool attaches_late;      /* a writer that joins stores the state last */
-    bool keeps_lock;         /* a failed try to lock the file exclusively leaves the shared lock */
-    bool counts_late;        /* a writer is counted out after the try */
+    bool keeps_lock;         /* a failed attempt to lock the file exclusively keeps the shared lock */
+    bool counts_late;        /* a writer counts itself out after the attempt */
     bool is_never_killed;
 };
 
-/* ---- The file: the header's words, and what the kernel knows ---- */
+/* ---- The file: the header's words, and the kernel's state ---- */
 
-/* The kernel stores the size behind locks of its own, and loads it without. */
+/* The kernel stores the size under locks of its own, and loads it without them. */
 enum { STATE, CHECKSUM, WRITERS, PAGES, SIZE, LOCATIONS };
 enum { OPEN, SHUT };
 enum { FILE_LOCK };
 
-/* The writer that is there, one that comes, and a reader. */
+/* The current writer, one that joins, and a reader. */
 enum { LEAVER, JOINER, READER, THREADS };
 
 struct shared {
     uint8_t size;               /* of the file, in pages */
-    uint8_t sharing, exclusive; /* a bit for each process */
-    uint8_t has_written;        /* the writers, which are between joining and leaving */
+    uint8_t sharing, exclusive; /* the holders of the locks: a bit for each process */
+    uint8_t has_written;        /* the writers that have joined and not left */
 };
 
 struct writer {
@@ -112,7 +112,7 @@ static bool attach(struct model_run *run, struct writer *self, const struct prot
     END(run, 1);
 }
 
-/* Grows the file and claims a page, which stands for all that it changes. */
+/* Grows the file and claims a page, which stands for all of a writer's changes. */
 static bool record(struct model_run *run, struct writer *self)
 {
     BEGIN(run, 1);
@@ -120,7 +120,7 @@ static bool record(struct model_run *run, struct writer *self)
     self->pages = model_load(run, PAGES, ACQUIRE);
     do {
         STEP(run, 1);
-        model_store(run, SIZE, (uint16_t)(self->pages + 2), RELEASE); /* ahead of need */
+        model_store(run, SIZE, (uint16_t)(self->pages + 2), RELEASE); /* more than is needed yet */
         STEP(run, 1);
     } while (!model_swap(run, PAGES, &self->pages, (uint16_t)(self->pages + 1), ACQ_REL, ACQUIRE));
     END(run, 1);
@@ -151,7 +151,7 @@ static bool file_shut(struct model_run *run, struct writer *self, const struct p
     END(run, 2);
 }
 
-/* A try for the exclusive lock first gives up the shared one. */
+/* flock() gives up the shared lock before it tries to take the exclusive one. */
 static bool shut_if_alone(struct model_run *run, struct writer *self, const struct protocol *protocol)
 {
     BEGIN(run, 1);
@@ -204,7 +204,7 @@ struct reader {
     uint8_t size, matches;
 };
 
-/* The checksum is computed of memory that may change: what is loaded is not ordered. */
+/* The checksum is computed from memory that may change meanwhile, so its loads are unordered. */
 static bool look_at_header(struct model_run *run, struct reader *self, const struct protocol *protocol)
 {
     BEGIN(run, 0);
@@ -260,7 +260,7 @@ static const char *broken_rule(struct model_run *run)
                : NULL;
 }
 
-/* The file has been joined by one process at the start, as the kernel knows too. */
+/* At the start, one process has joined the file and holds the shared lock. */
 static bool step(struct model_run *run, int thread)
 {
     const struct protocol *protocol = model_variant(run);
@@ -321,11 +321,12 @@ static void refresh_notices_what_changes_under_it(void **state)
     assert_ptr_equal(
         search("the size first (old protocol)", (struct protocol){.reads_size_first = true}, false_size),
         false_size);
-    assert_ptr_equal(
-        search("the state alone (old protocol)", (struct protocol){.checks_state_alone = true}, false_checksum),
-        false_checksum);
-    assert_ptr_equal(search("no fence (old protocol)", (struct protocol){.has_no_fence = true}, false_checksum),
+    assert_ptr_equal(search("the state alone (old protocol)", (struct protocol){.checks_state_alone = true},
+                            false_checksum),
                      false_checksum);
+    assert_ptr_equal(
+        search("no fence (old protocol)", (struct protocol){.has_no_fence = true}, false_checksum),
+        false_checksum);
 }
 
 static void each_order_is_needed(void **state)

@@ -1,8 +1,8 @@
 /*
- * A small model checker: runs the steps of some threads in all orders, with all that a weak memory may show them.
+ * A small model checker: runs the steps of some threads in all orders, with every value that a weak memory may return.
  *
- * A model is a function for each thread that does one access of shared memory at a time, and rules that no state may
- * break. README.md beside this file says which memory this is, what a kill is, and what is not covered.
+ * A model is a function for each thread that makes one access to shared memory at a time, and rules that no state may
+ * break. README.md in this folder describes the memory model, kills, and what is not covered.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,11 +15,11 @@
 
 enum {
     MODEL_LOCATIONS = 12,
-    MODEL_MESSAGES = 14, /* of a location that some thread may still read */
+    MODEL_MESSAGES = 14, /* stores to a location that some thread may still read */
     MODEL_THREADS = 6,
     MODEL_PROCESSES = 4,
     MODEL_LOCKS = 4,
-    MODEL_DEPTH = 3, /* functions that a thread is in */
+    MODEL_DEPTH = 3, /* of nested calls in a thread */
     MODEL_LOCAL_NBYTES = 24,
     MODEL_SHARED_NBYTES = 48
 };
@@ -31,18 +31,18 @@ struct model_run;
 
 struct model {
     const char *name;
-    const void *variant; /* the model's own */
+    const void *variant; /* for the model's functions */
     int thread_count, location_count;
     uint16_t initial[MODEL_LOCATIONS];
     uint8_t process_of[MODEL_THREADS]; /* below MODEL_PROCESSES */
     uint8_t can_be_killed;             /* a bit for each process */
     /* Fills model_shared() before the first step. May be NULL. */
     void (*start)(struct model_run *run);
-    /* Goes on with the thread up to its next access; true when it has ended. */
+    /* Runs the thread up to its next access; returns true when it has ended. */
     bool (*step)(struct model_run *run, int thread);
-    /* The rule that the state breaks; NULL: none. May be NULL. */
+    /* Returns the rule that the state breaks; NULL: none. May be NULL. */
     const char *(*broken_rule)(struct model_run *run);
-    /* What the kernel does for a killed process. May be NULL. */
+    /* Does what the kernel does for a killed process. May be NULL. */
     void (*killed)(struct model_run *run, int process);
     const char *location_names[MODEL_LOCATIONS];
     const char *thread_names[MODEL_THREADS];
@@ -51,56 +51,56 @@ struct model {
 struct model_result {
     const char *broken; /* NULL: no rule was broken in any state */
     size_t state_count;
-    size_t step_count; /* to the broken rule, as few as there can be */
+    size_t step_count; /* the fewest steps to the broken rule */
 };
 
 /*
- * Runs all of it and prints what it found. 'wanted' is the rule that is looked for; NULL: any. A broken rule that was
- * not wanted is printed with its steps.
+ * Searches all states and prints the result. 'wanted' is the rule to look for; NULL: any. A broken rule that was not
+ * wanted is printed with its steps.
  */
 struct model_result model_search(const struct model *model, const char *wanted);
 
-/* ---- For steps: a step has one of these accesses at most ---- */
+/* ---- Accesses: at most one in each step ---- */
 
 uint16_t model_load(struct model_run *run, int location, enum model_order order);
 void model_store(struct model_run *run, int location, uint16_t value, enum model_order order);
-/* Compare-and-swap; on failure '*expected' is what was found. */
+/* Compare-and-swap; on failure '*expected' becomes the value that was found. */
 bool model_swap(struct model_run *run, int location, uint16_t *expected, uint16_t value,
                 enum model_order order, enum model_order failure);
 uint16_t model_add(struct model_run *run, int location, uint16_t value, enum model_order order);
 void model_fence(struct model_run *run, enum model_order order);
-/* For membarrier(): a full fence of another thread. */
+/* A full fence in another thread, for membarrier(). */
 void model_fence_other(struct model_run *run, int thread);
 
-/* Locks; the kernel's and futexes: they order as much as an acquire and a release. */
+/* Locks, futexes and locks of the kernel: taking one acquires, giving it releases. */
 void model_lock(struct model_run *run, int lock);
 bool model_try_lock(struct model_run *run, int lock);
 void model_unlock(struct model_run *run, int lock);
-/* A system call on something that the kernel protects: acquires what earlier callers knew, and releases. */
+/* A system call on an object that the kernel protects: synchronizes with all earlier callers. */
 void model_call_kernel(struct model_run *run, int lock);
-/* The process was killed, and the kernel says so: all that it stored is visible. */
+/* Returns whether the process was killed, as learned from the kernel; then all its stores become visible. */
 bool model_sees_death(struct model_run *run, int process);
 
-/* Any number below 'count'. */
+/* Returns any number below 'count'; the search tries each. */
 int model_choose(struct model_run *run, int count);
-/* The thread cannot go on now. */
+/* The thread cannot take this step now. */
 void model_wait(struct model_run *run);
 void model_fail(struct model_run *run, const char *rule);
 
-/* ---- What a model keeps ---- */
+/* ---- A model's variables ---- */
 
 const void *model_variant(const struct model_run *run);
-/* The thread's own variables: MODEL_LOCAL_NBYTES, zero at first. */
+/* The thread's own variables: MODEL_LOCAL_NBYTES, initially zero. */
 void *model_local(struct model_run *run, int thread);
-/* What all threads see at once, for rules, and for what the kernel knows: MODEL_SHARED_NBYTES, zero at first. */
+/* Variables that all threads see at once, for rules and for the kernel's state: MODEL_SHARED_NBYTES, initially zero. */
 void *model_shared(struct model_run *run);
-/* How far the thread is in the functions it is in, the outermost first. */
+/* The position in the thread's function at this depth; 0 is the outermost. */
 uint16_t *model_at(struct model_run *run, int depth);
 int model_thread(const struct model_run *run);
 
 /* ---- For rules ---- */
 
-/* The last store, which is what is left when all processes have ended or were killed. */
+/* The latest store, which is what remains when all processes have ended or were killed. */
 uint16_t model_latest(const struct model_run *run, int location);
 bool model_is_dead(const struct model_run *run, int process);
 bool model_has_ended(const struct model_run *run, int thread);
@@ -108,7 +108,7 @@ bool model_has_ended(const struct model_run *run, int thread);
 bool model_is_over(const struct model_run *run);
 
 /*
- * A function of a thread is written as it is in the product:
+ * A function of a thread is written like the product's:
  *
  *     BEGIN(run, 0);
  *     STEP(run, 0);
@@ -116,8 +116,8 @@ bool model_is_over(const struct model_run *run);
  *     ...
  *     END(run, 0);
  *
- * STEP() is where other threads may go on; variables that live across it belong to model_local(). CALL() goes into a
- * function that is itself written so, one level deeper.
+ * Other threads may run at each STEP(); variables that live across it must be in model_local(). CALL() calls a function
+ * written in the same way, one level deeper.
  */
 #define BEGIN(run, depth)                                                                                    \
     uint16_t *const at_##depth = model_at(run, depth);                                                       \

@@ -1,9 +1,8 @@
 /*
  * The memory of the model checker: messages and views.
  *
- * Each location has a history of stores, in modification order. A thread has a view of it: it may read any store that is
- * not older than that. Acquiring a store that was released joins the views. See README.md, which also says how this
- * compares with arm64.
+ * Each location has a history of stores, in modification order. A thread has a view of it: it may read any store that
+ * is not older than that. Acquiring a store that was released joins the views. README.md also compares this with arm64.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -63,7 +62,7 @@ static void each_message_view(struct model_state *state, int location, int locat
             change(&state->histories[i].messages[k].view, location, by);
 }
 
-/* ---- Printing, when a broken rule is shown ---- */
+/* ---- Printing the steps to a broken rule ---- */
 
 static void say(const struct model_run *run, const char *what, int location, uint16_t value)
 {
@@ -106,10 +105,10 @@ static struct message *insert(struct model_run *run, int location, unsigned at)
 static void count_access(struct model_run *run)
 {
     run->access_count++;
-    assert_true(run->access_count == 1); /* others could come in between: the model needs another STEP() */
+    assert_true(run->access_count == 1); /* otherwise the model needs another STEP() in between */
 }
 
-/* The position of the message that is read. */
+/* Returns the position of the message that is read. */
 static unsigned choose_message(struct model_run *run, int location, enum model_order order)
 {
     struct thread *thread = &run->state.threads[run->thread];
@@ -163,7 +162,7 @@ uint16_t model_load(struct model_run *run, int location, enum model_order order)
     return value;
 }
 
-/* Behind any store that the thread has seen, but not between a read-modify-write and what it read. */
+/* Inserts the store after any that the thread has seen, but not between a read-modify-write and what it read. */
 void model_store(struct model_run *run, int location, uint16_t value, enum model_order order)
 {
     struct thread *thread = &run->state.threads[run->thread];
@@ -188,11 +187,11 @@ static void exchange_at(struct model_run *run, int location, unsigned at, uint16
     store_at(run, location, at + 1, value, order);
     struct message *message = &run->state.histories[location].messages[at + 1];
     message->is_attached = true;
-    join(&message->view, &before); /* what was released before stays released */
+    join(&message->view, &before); /* continues the release sequence */
     say(run, "exchanges", location, value);
 }
 
-/* Two cannot have read the same message. */
+/* Two read-modify-writes cannot read the same message. */
 static bool can_exchange(const struct model_run *run, int location, unsigned at)
 {
     const struct history *history = &run->state.histories[location];
@@ -283,7 +282,7 @@ void model_fence_other(struct model_run *run, int thread)
         join(&run->state.fenced, &run->state.died[run->model->process_of[thread]]);
 }
 
-/* Stores take effect in the order of their location, so the one behind waits for the one before it. */
+/* Stores take effect in the modification order of their location, so a later one waits for an earlier one. */
 bool model_is_possible(const struct model_run *run)
 {
     for (int i = 0; i < run->model->thread_count; i++) {
@@ -346,7 +345,7 @@ bool model_sees_death(struct model_run *run, int process)
     return true;
 }
 
-/* What its processors have executed reaches memory; nothing after that is executed. */
+/* Everything that the process has executed reaches memory; nothing else is executed. */
 void model_kill(struct model_run *run, int process)
 {
     run->state.is_dead |= (uint8_t)(1u << process);
@@ -363,7 +362,7 @@ void model_kill(struct model_run *run, int process)
         thread->has_ended = true;
         memset(run->state.locals[i], 0, sizeof run->state.locals[i]);
     }
-    for (int k = 0; k < MODEL_LOCKS; k++) /* the kernel gives back what the process had of it */
+    for (int k = 0; k < MODEL_LOCKS; k++) /* the kernel releases the locks of the process */
         join(&run->state.locks[k].view, &run->state.died[process]);
     if (run->model->killed != NULL)
         run->model->killed(run, process);
@@ -399,7 +398,7 @@ static void forget_location(struct model_run *run, int location)
         return;
     history->count = (uint8_t)(history->count - oldest);
     memmove(history->messages, &history->messages[oldest], history->count * sizeof *history->messages);
-    history->messages[0].is_attached = false; /* nothing can come before it any more */
+    history->messages[0].is_attached = false; /* no store can be inserted before it any more */
     each_view(state, location, run->model->thread_count, shift_down, oldest);
     each_message_view(state, location, run->model->location_count, shift_down, oldest);
     for (int i = 0; i < run->model->thread_count; i++)

@@ -1,9 +1,10 @@
 /*
- * The search of the model checker: all orders of all steps, breadth first, so that what is found is as short as it can
- * be.
+ * The search of the model checker: all orders of all steps, breadth first, so that the sequence of steps that it finds
+ * is as short as possible.
  *
- * A state is known by a hash of 64 bits; two of a million states have the same with a probability of 1 in 10^7. States
- * themselves are kept only until they have been gone on from. What led to one is found again by repeating it.
+ * A known state is remembered as a hash of 64 bits; among a million states, two have the same hash with a probability
+ * of 1 in 10^7. The states themselves are kept only until their successors have been computed. The steps to a state are
+ * found by running them again.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,14 +19,14 @@
 
 enum action { STEPS, PUBLISHES, DIES };
 
-/* How a state was reached first. */
+/* How a state was first reached. */
 struct origin {
     uint32_t from;
     uint8_t action, who;
-    uint16_t outcome; /* of the thread's possible outcomes */
+    uint16_t outcome; /* which of the step's possible outcomes */
 };
 
-struct queue { /* of packed states, each after its size */
+struct queue { /* packed states, each preceded by its size */
     uint8_t *bytes;
     size_t nbytes, capacity;
 };
@@ -39,8 +40,8 @@ struct search {
     uint64_t *keys; /* a hash table; 0: free */
     size_t origin_capacity, key_capacity;
     struct queue now, next;
-    uint64_t key;   /* of the state that is looked at */
-    bool has_moved; /* it has led to another */
+    uint64_t key;   /* of the state being examined */
+    bool has_moved; /* a step has led from it to another state */
 };
 
 /* ---- Packed states ---- */
@@ -80,7 +81,7 @@ static void unpack(const uint8_t *at, int location_count, struct model_state *st
     }
 }
 
-/* Of the histories, only those of the model. */
+/* Copies only the histories that the model uses. */
 static void copy(struct model_state *to, const struct model_state *from, int location_count)
 {
     memcpy(to, from, fixed_nbytes() + (size_t)location_count * sizeof *from->histories);
@@ -140,7 +141,7 @@ int model_choose(struct model_run *run, int count)
     return run->choices[number];
 }
 
-/* The next combination of choices; false: there is none. */
+/* Moves on to the next combination of choices; returns false if there is none. */
 static bool choices_next(struct model_run *run)
 {
     for (int i = run->choice_count; i-- > 0;) {
@@ -214,8 +215,8 @@ static void add(struct search *search, const struct model_run *run, size_t from,
     if (search->count + 1 >= search->key_capacity / 2)
         keys_grow(search);
     bool is_known = !key_put(search->keys, search->key_capacity, key);
-    if (is_known &&
-        !is_wanted(search, run->broken)) /* a step may break a rule although where it leads is fine */
+    /* A step may break a rule although it leads to a known state that breaks none. */
+    if (is_known && !is_wanted(search, run->broken))
         return;
     assert_true(search->count < STATES_MAX);
     search->origins[search->count] =
@@ -257,7 +258,7 @@ static void expand(struct search *search, struct model_run *run, const struct mo
             try_action(search, run, state, from, DIES, i);
 }
 
-/* ---- What was found ---- */
+/* ---- Results ---- */
 
 static size_t path_to(const struct search *search, size_t at, uint32_t *path)
 {
@@ -345,7 +346,7 @@ struct model_result model_search(const struct model *model, const char *wanted)
     return (struct model_result){search.broken, search.count, step_count};
 }
 
-/* ---- What a model keeps ---- */
+/* ---- A model's variables ---- */
 
 const void *model_variant(const struct model_run *run)
 {

@@ -1,9 +1,9 @@
 /*
- * A model of how a ring's page changes hands, run through all interleavings, with a kill between any two steps.
+ * A model of how a page of a ring changes owners, with a kill between any two steps.
  *
  * It models page_take(), page_clear(), state_raise() and tbed_ring_give_back() of writer/pages/ring.c, page_begin() and
  * tbed_block_seal() of block_write.c, and tbed_page_load() and copy_from() of the reader; see section 10 of
- * spec/format.md, and README.md beside this file.
+ * spec/format.md, and README.md in this folder.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,21 +15,21 @@
 /* ---- The protocol's variants ---- */
 
 struct protocol {
-    bool mark_is_in_block;    /* as it was: a generation in the block's header, odd while the page is taken */
-    bool give_back_resets;    /* the mark of a page that is given back becomes 0 */
-    bool reader_looks_once;   /* and not again after it has read */
-    bool clears_before_taken; /* zeroes the block before the mark shows that */
-    bool has_no_fence;        /* between the swap of the mark and what follows */
+    bool mark_is_in_block; /* old protocol: a generation in the block's header, odd while the page is taken */
+    bool give_back_resets; /* the mark of a page that is given back becomes 0 */
+    bool reader_looks_once;   /* the reader does not check the mark again after reading */
+    bool clears_before_taken; /* the block is zeroed before the mark shows that it is taken */
+    bool has_no_fence;        /* no fence between the swap of the mark and later stores */
     bool shows_relaxed;       /* the mark becomes HELD without release order */
     bool reads_relaxed;       /* the reader copies without acquire order */
-    uint8_t who;              /* takes part: a bit for each thread; 0: all */
+    uint8_t who;              /* the threads that take part: a bit for each; 0: all */
 };
 
 /* ---- The page ---- */
 
 enum { MARK, ENTRY, KIND, HEADER, WORD, USED, LOCATIONS };
 
-/* A mark; of the old protocol 'count' is the generation, and there is no state. */
+/* The states of a mark. In the old protocol, a mark has no state, and its count is the generation. */
 enum { NEW, TAKEN, HELD, RELEASED };
 enum { FREE, CLAIMED, BEGUN, SEALED };
 
@@ -70,11 +70,11 @@ enum { TAKERS = 3, READER = TAKERS, THREADS };
 
 struct taker {
     uint16_t mark;
-    uint16_t tag; /* of its block, which header, entry and events carry; no two blocks have the same */
+    uint16_t tag; /* identifies the block: header, entry and events carry it */
     uint8_t process, used, has_dead_owner, owns;
 };
 
-/* For a rule: the mark that was there before. */
+/* The previous mark, for a rule. */
 struct shared {
     uint16_t mark;
 };
@@ -84,7 +84,7 @@ static const char mixed[] = "a block was read with another block's events";
 static const char went_back[] = "the mark went backwards";
 static const char incomplete[] = "the mark shows an incomplete block";
 
-/* Loads the mark, and whatever says whether its page may be taken. */
+/* Loads the mark, and everything that decides whether the page may be taken. */
 static bool look(struct model_run *run, struct taker *self, const struct protocol *protocol)
 {
     BEGIN(run, 1);
@@ -149,7 +149,7 @@ static bool page_clear(struct model_run *run, struct taker *self)
     END(run, 1);
 }
 
-/* The mark that the page gets; it is this thread's, so nobody else changes it. */
+/* Stores the page's next mark. The page is this thread's, so no other thread changes the mark. */
 static bool state_raise(struct model_run *run, struct taker *self, const struct protocol *protocol,
                         unsigned state)
 {
@@ -189,7 +189,7 @@ static bool page_begin(struct model_run *run, struct taker *self, const struct p
 static bool take(struct model_run *run, struct taker *self, const struct protocol *protocol)
 {
     BEGIN(run, 0);
-    self->tag = (uint16_t)(2 + model_thread(run)); /* the block that is there at the start has 1 */
+    self->tag = (uint16_t)(2 + model_thread(run)); /* the initial block has 1 */
     self->process = (uint8_t)(model_thread(run) == 2 ? 2 : 1);
     for (;;) {
         CALL(run, 0, look(run, self, protocol));
@@ -204,7 +204,7 @@ static bool take(struct model_run *run, struct taker *self, const struct protoco
             break;
     }
     CALL(run, 0, page_clear(run, self));
-    if (model_choose(run, 2) == 1) { /* a helper thread that stops */
+    if (model_choose(run, 2) == 1) { /* the page is given back, as by a helper thread that stops */
         STEP(run, 0);
         give_back(run, self, protocol);
         RETURN(run, 0);
@@ -222,7 +222,7 @@ static bool take(struct model_run *run, struct taker *self, const struct protoco
     END(run, 0);
 }
 
-/* ---- The reader looks at the page once; it starts over only by being another reader ---- */
+/* ---- The reader, which reads the page once; starting over would be the same as another reader ---- */
 
 struct reader {
     uint16_t mark, kind, header, word;
@@ -368,7 +368,8 @@ static void each_rule_is_needed(void **state)
         went_back);
     assert_ptr_equal(search("the same, read", (struct protocol){.give_back_resets = true}, mixed), mixed);
     assert_ptr_equal(
-        search("the reader does not check again", (struct protocol){.reader_looks_once = true}, mixed), mixed);
+        search("the reader does not check again", (struct protocol){.reader_looks_once = true}, mixed),
+        mixed);
     assert_ptr_equal(
         search("zeroed before it is taken", (struct protocol){.clears_before_taken = true}, incomplete),
         incomplete);

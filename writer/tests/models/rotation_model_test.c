@@ -1,8 +1,8 @@
 /*
  * A model of rotations while a thread records.
  *
- * It models the fast path of recorder_inline.h, refill(), wait_for_rotation(), may_go_on(), next_block() and end_set() of
- * writer/record/recorder_blocks.c, tbed_recorders_pause(), is_storing() and hand_over() of recorder_stop.c, and
+ * It models the fast path of recorder_inline.h, refill(), wait_for_rotation(), may_go_on(), next_block() and end_set()
+ * of writer/record/recorder_blocks.c, tbed_recorders_pause(), is_storing() and hand_over() of recorder_stop.c, and
  * pause_and_rotate() and leave_old() of writer/life/rotate.c.
  *
  * SPDX-License-Identifier: MIT
@@ -11,13 +11,13 @@
 #include "writer/tests/support.h"
 
 struct protocol {
-    bool has_no_barrier;       /* between clearing 'end' and looking at the mark */
-    bool does_not_wait;        /* for a recorder inside a record */
+    bool has_no_barrier;       /* no barrier between clearing 'end' and loading the mark */
+    bool does_not_wait;        /* the rotation does not wait for a recorder inside a record */
     bool marks_idle_relaxed;   /* the mark between two records has no release order */
-    bool end_is_not_checked;   /* a new block is used without another look at the flag */
-    bool looks_once;           /* a recorder that has waited does not look again */
-    bool saw_close_stays;      /* nor does it take back that it stays off the pages */
-    bool saw_close_is_relaxed; /* the flag has no release order */
+    bool end_is_not_checked;   /* a new block is used without checking the flag again */
+    bool looks_once;           /* a recorder that has waited does not check the flag again */
+    bool saw_close_stays;      /* nor does it take back its announcement that it stays off the pages */
+    bool saw_close_is_relaxed; /* that announcement has no release order */
     bool waits_for_nothing;    /* a recorder does not wait at 'pause_lock' */
 };
 
@@ -27,7 +27,7 @@ enum { PAUSE_LOCK };
 enum { RECORDER, ROTATOR };
 enum { EVENTS = 3, ROTATIONS = 2, FILES = ROTATIONS + 1 };
 
-/* A block's number is that of its file, plus 1. Events are stored by address: into whichever file is mapped there. */
+/* A block's number is that of its file plus 1. An event goes into the file that is mapped when it is stored. */
 struct files {
     uint8_t mapped;
     uint8_t stored[FILES], sealed[FILES];
@@ -98,7 +98,7 @@ static bool refill(struct model_run *run, struct recorder *self, const struct pr
     CALL(run, 1, wait_for_rotation(run, self, protocol));
     STEP(run, 1);
     self->block = (uint8_t)model_load(run, BLOCK, CONTROL);
-    if (self->block == 0) { /* a new one, in the file that is there */
+    if (self->block == 0) { /* begin a new block in the current file */
         self->block = (uint8_t)(((const struct files *)model_shared(run))->mapped + 1);
         self->cursor = 0;
         STEP(run, 1);
