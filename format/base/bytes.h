@@ -63,7 +63,7 @@ static inline tbed_le64 tbed_le64_make(uint64_t v)
  */
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "tracebed runs on little-endian machines");
 
-/* Words are aligned by their size, which 32-bit machines do not ask of uint64_t. */
+/* Words in a file are aligned to their size. On 32-bit machines, the alignment of uint64_t may be only 4. */
 typedef uint64_t tbed_aligned_word __attribute__((aligned(8)));
 
 static inline uint64_t tbed_word_load(const void *word)

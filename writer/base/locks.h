@@ -46,8 +46,8 @@ struct tbed_live {
     struct tbed_lock state_lock;
     struct tbed_lock grow_lock;
     struct tbed_lock census_lock;
-    bool is_rotating;   /* atomic: recorders wait */
-    uint32_t map_users; /* atomic: threads that have seen that the writer is not closed, and use the header */
+    bool is_rotating;   /* atomic: recorders must wait */
+    uint32_t map_users; /* atomic: threads that may be using the header; closing waits for them */
 };
 
 /*

@@ -14,8 +14,8 @@ struct tbed_kept_block { /* of the new file, not sealed yet */
     uint32_t nbytes, used_nbytes;
     uint32_t kind, stream, sequence;
     bool is_late; /* begins after the cut: not copied */
-    bool
-        is_lost; /* damaged or gone: not copied, but it has a number; only the next field and those above count */
+    /* Damaged or missing: not copied, but it has a number. Only the next field and those above are valid. */
+    bool is_lost;
     uint64_t first_tick;
 };
 

@@ -14,8 +14,8 @@
 #include "tracebed/recorder.h"
 
 struct tbed_found { /* a block */
-    uint64_t
-        offset; /* in the source; UINT64_MAX: a cells page whose header is lost, made anew for its cells */
+    /* In the source; UINT64_MAX: a new page for the cells of a cells page whose header is lost. */
+    uint64_t offset;
     uint32_t page, cell, kind, shift;
     uint32_t stream, sequence, string_page;
     uint32_t used_nbytes;
@@ -46,8 +46,8 @@ struct tbed_recover {
     uint32_t page_shift;
     bool is_ring;
     /* recover_entries.c */
-    const struct tbed_disk_header
-        *header;                /* the header page, if it is there, perhaps with a damaged fixed part */
+    /* The header page, if it exists; its fixed part may be damaged. */
+    const struct tbed_disk_header *header;
     bool counters_are_good;     /* those that the writers share, in 'header' */
     struct tbed_list directory; /* struct tbed_directory_part */
 

@@ -59,8 +59,8 @@ static enum tbed_status clear_unbegun(const struct sealing *sealing, uint8_t *bl
 }
 
 /*
- * The mark of a page of a ring may show that a writer had taken it, and was zeroing what had been there. What is in a page
- * that was never taken is no killed writer's: no reader of the open trace sees it, and sealing must not show it.
+ * Clears a page of a ring whose mark shows that a killed writer had taken it and was zeroing it. A page that was never
+ * taken must be zero: readers of the open trace ignore its contents, and sealing must not make them visible.
  */
 static enum tbed_status clear_taken(const struct sealing *sealing, struct tbed_disk_entry *entry,
                                     uint8_t *page)

@@ -107,7 +107,7 @@ static enum tbed_status join_file(struct tbed_file *file, const struct tbed_writ
     if (max_nbytes < (uint64_t)status.st_size)
         max_nbytes = (uint64_t)status.st_size;
     file->growth.backed_pages = (uint64_t)status.st_size >> file->page_shift;
-    file->growth.found_pages = file->growth.backed_pages + 1; /* the file may end inside a page */
+    file->growth.found_pages = file->growth.backed_pages + 1; /* + 1: the file may end inside a page */
     return tbed_file_map(file, max_nbytes, error);
 }
 

@@ -52,8 +52,8 @@ struct tbed_process {
 /* growth.c; the retry, page.c. */
 struct tbed_growth {
     uint64_t backed_pages; /* the disk below this is allocated; atomic, changed under grow_lock */
-    uint64_t
-        found_pages; /* a file that is joined may have bytes in the pages below this, even if they are not claimed */
+    /* A file that was joined may have bytes in pages below this that are not claimed. */
+    uint64_t found_pages;
     uint64_t step_nbytes;
     uint64_t retry_ns; /* atomic: no page before this time of CLOCK_MONOTONIC; 0: now */
     uint32_t retry_cause;

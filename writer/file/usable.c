@@ -59,14 +59,17 @@ void tbed_file_lose(struct tbed_file *file)
     file->hooks->stop_recorders(file);
 }
 
-/* Whether the map may be used: it then stays until leave_map(). writer/tests/models/close_model_test.c has a model. */
+/*
+ * Returns whether the map may be used; it then stays mapped until leave_map(), which must be called in either case.
+ * writer/tests/models/close_model_test.c has a model of this.
+ */
 static bool enter_map(struct tbed_file *file)
 {
     __atomic_fetch_add(&file->live->map_users, 1, __ATOMIC_SEQ_CST);
     return !__atomic_load_n(&file->is_closed, __ATOMIC_SEQ_CST);
 }
 
-/* A child that was forked by a signal handler in between has not entered. */
+/* The count may be 0: in a child that a signal handler forked in between, it was reset. */
 static void leave_map(struct tbed_file *file)
 {
     uint32_t *users = &file->live->map_users, count = __atomic_load_n(users, __ATOMIC_SEQ_CST);

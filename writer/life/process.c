@@ -55,8 +55,8 @@ static bool child_file(struct tbed_writer *writer)
 
 /*
  * Runs in a forked child. Its memory is a copy of the parent's, perhaps in the middle of a change by a thread that the
- * child does not have. So whatever such a thread may have been changing is not used again. Other threads of the child
- * may wait for 'fork_lock' here, or ask for drops; writer/tests/models/fork_model_test.c has a model of this.
+ * child does not have. So whatever such a thread may have been changing is not used again. Meanwhile, other threads of
+ * the child may wait for 'fork_lock' or ask for drops; writer/tests/models/fork_model_test.c has a model of this.
  */
 void tbed_process_begin_child(struct tbed_writer *writer)
 {

@@ -14,13 +14,14 @@
 #include "writer/file/file_guard.h"
 #include "writer/pages/pages.h"
 
-#define RESIDENT_NBYTES                                                                                      \
-    ((uint64_t)64 << 20)   /* given ticks: memory is released each time this much has been claimed */
-#define RETRY_NS 50000000u /* no page is tried for this long after a failure */
+/* With a clock given by the program, memory is released each time this much has been claimed. */
+#define RESIDENT_NBYTES ((uint64_t)64 << 20)
+/* After a failure, no page is tried for this long. */
+#define RETRY_NS 50000000u
 
 /*
- * Bytes behind the claimed pages of a file that is joined would become damage among our own, or are blocks whose claims
- * were lost in a power cut. They are nobody's to destroy.
+ * A file that is joined may have bytes after its claimed pages. Claiming such a page would turn them into damage, and
+ * they may be a block whose claim was lost in a power cut, so they must not be cleared either.
  */
 static bool has_strange_bytes(const struct tbed_file *file, uint64_t page, bool is_directory)
 {
@@ -45,9 +46,9 @@ static bool claim_number(struct tbed_file *file, uint64_t *page_ret, enum tbed_d
         bool is_directory = tbed_directory_has_page(file->page_nbytes, page);
         if (has_strange_bytes(file, page, is_directory)) {
             *cause_ret = TBED_DROP_IO_ERROR;
-            if (tbed_shared_swap(count, &page, page)) /* a mere load may be stale */
+            if (tbed_shared_swap(count, &page, page)) /* a load may be stale */
                 return false;
-            continue; /* they are those of another writer, which has claimed the page */
+            continue; /* another writer has claimed the page: the bytes are its own */
         }
         if (is_directory)
             tbed_directory_page_begin(file->map, file->page_nbytes, page);

@@ -15,9 +15,9 @@
 uint8_t *tbed_page_claim(struct tbed_file *file, enum tbed_drop_cause *cause_ret);
 
 /* ---- page_entry.c: what the directory says about a page; section 3.3 ---- */
-/* Stores what a directory page has from the start, again if another writer has done so. */
+/* Stores the header of a directory page. Several writers may do so: they store the same bytes. */
 void tbed_directory_page_begin(uint8_t *map, uint32_t page_nbytes, uint64_t page);
-/* Whether a directory page has nothing else, as far as it was begun. */
+/* Whether a directory page has nothing but its header, or only a part of that. */
 bool tbed_directory_page_is_fresh(const uint8_t *map, uint32_t page_nbytes, uint64_t page);
 /* The entry of the page that has the block. */
 struct tbed_disk_entry *tbed_entry_at(uint8_t *map, uint32_t page_nbytes, const uint8_t *block);

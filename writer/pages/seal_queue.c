@@ -1,5 +1,5 @@
 /*
- * Full pages that have ended and wait for their checksums: recorders put them in, the helper thread takes them out.
+ * A queue of full pages that wait for their checksums: recorders put them in, the helper thread takes them out.
  * writer/tests/models/close_model_test.c has a model of this, and of how the helper is stopped.
  *
  * SPDX-License-Identifier: MIT

@@ -28,16 +28,16 @@ struct look_back {
     size_t span_room, span_count;
     size_t replayed;         /* 0: none */
     uint64_t replayed_depth; /* spans below spans[0] */
-    bool is_out_of_memory;   /* something was not looked at */
+    bool is_out_of_memory;   /* something could not be examined */
 };
 
 /* From now on, calls are about the start of block 'index'. */
 void tbed_look_back_from(struct look_back *back, const struct tbed_block *block, size_t index);
 
 /*
- * The category of a span that has 'depth' spans around it; 'depth' must be lower than in the previous call for the
- * same block. INVALID if it has none or it is not known: the span began too far back or in a missing block, or
- * there was no memory, which 'is_out_of_memory' says.
+ * Returns the category of a span that has 'depth' spans around it; 'depth' must be lower than in the previous call for
+ * the same block. Returns INVALID if it has none, or if it is unknown because the span began too far back or in a
+ * missing block, or because memory ran out, which sets 'is_out_of_memory'.
  */
 uint32_t tbed_look_back_category(struct look_back *back, uint64_t depth, uint64_t begin_tick, uint32_t id);
 

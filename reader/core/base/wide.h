@@ -1,5 +1,5 @@
 /*
- * Integers of 128 bits, which compilers for 32-bit machines do not have: products of two of 64 bits, quotients, and sums.
+ * Integers of 128 bits, which compilers for 32-bit machines lack: sums, products of two integers of 64 bits, quotients.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Without a sign, or in two's complement. */
+/* Unsigned, or signed in two's complement. */
 struct tbed_wide {
     uint64_t high, low;
 };
@@ -30,13 +30,13 @@ static inline struct tbed_wide tbed_wide_subtract(struct tbed_wide a, struct tbe
     return tbed_wide_add(a, tbed_wide_negate(b));
 }
 
-/* Of a number with a sign. */
+/* Converts a signed integer. */
 static inline struct tbed_wide tbed_wide_extend(int64_t a)
 {
     return (struct tbed_wide){a < 0 ? UINT64_MAX : 0, (uint64_t)a};
 }
 
-/* A number with a sign, or the nearest of 64 bits. */
+/* Converts a signed integer to 64 bits, or to the nearest one that fits. */
 static inline int64_t tbed_wide_clamp(struct tbed_wide a)
 {
     bool is_negative = a.high >> 63 != 0;
@@ -45,7 +45,7 @@ static inline int64_t tbed_wide_clamp(struct tbed_wide a)
     return is_negative ? INT64_MIN : INT64_MAX;
 }
 
-/* The next two are for machines without such integers. */
+/* The next two are for compilers without integers of 128 bits; tests call them everywhere. */
 static inline struct tbed_wide tbed_wide_multiply_halves(uint64_t a, uint64_t b)
 {
     uint64_t a_low = (uint32_t)a, a_high = a >> 32, b_low = (uint32_t)b, b_high = b >> 32;
@@ -80,7 +80,7 @@ static inline struct tbed_wide tbed_wide_multiply(uint64_t a, uint64_t b)
 #endif
 }
 
-/* Without signs; 'b' is not 0. */
+/* Divides unsigned integers; 'b' must not be 0. */
 static inline struct tbed_wide tbed_wide_divide(struct tbed_wide a, uint64_t b, uint64_t *rest_ret)
 {
 #ifdef __SIZEOF_INT128__

@@ -1,9 +1,9 @@
 /*
  * A cursor: the events of one stream, block after block.
  *
- * A sealed block says where it ends. One that is not sealed ends at its first zero word, where the cursor waits: the
- * writer may continue there, or a later block may show that it will not: one that was found before the zero word was
- * loaded (writer/tests/models/append_model_test.c).
+ * A sealed block has its size in its header. An unsealed one ends at its first zero word. The cursor waits there,
+ * because the writer may append more events, until a later block shows that it will not. That block must have been
+ * found before the zero word was loaded; writer/tests/models/append_model_test.c has a model of this.
  *
  * SPDX-License-Identifier: MIT
  */

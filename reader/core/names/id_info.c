@@ -121,8 +121,9 @@ void tbed_names_prepare(const struct tbed_reader *reader, const uint32_t *ids, s
 /* ---- Frames ---- */
 
 /*
- * The text of a string that a record refers to, up to its first NUL; NULL: it has none, or the reader does not keep it.
- * No name consists of places, so a hostile file cannot make names of each other.
+ * Returns the text of a string that a record refers to, up to its first NUL, or NULL if it has none or the reader
+ * cannot keep it. The text never contains names of code locations, so a hostile file cannot make names refer to each
+ * other.
  */
 static const char *keep_text(const struct tbed_reader *reader, uint32_t id)
 {

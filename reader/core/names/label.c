@@ -93,8 +93,8 @@ static const char *find_separator(const struct tbed_label_component *component)
 }
 
 /*
- * Is a string intact, up to its own separator? A damaged one is missing, whatever is met before the damage. Damage behind
- * what no label reaches is not searched for. ERR_STRING_BYTES: the text has no more credit.
+ * Checks that a string is intact up to its own separator, because a damaged string counts as missing even if the damage
+ * comes late. Checks no further than a label can reach. Returns ERR_STRING_BYTES if the budget for text is used up.
  */
 static enum tbed_status check_string(struct expansion *expansion, struct tbed_label_walk walk)
 {
@@ -138,7 +138,7 @@ static enum tbed_status open_string(struct expansion *expansion, uint64_t id)
     return TBED_OK;
 }
 
-/* A string that is found to be damaged only now is dropped with everything read from it so far. */
+/* Drops a string that turns out to be damaged, with everything read from it so far. */
 static enum tbed_status drop_string(struct expansion *expansion, size_t depth, enum tbed_status status)
 {
     expansion->depth = depth;

@@ -47,7 +47,7 @@ static void put_id(struct text_out *out, const struct tbed_reader *reader, uint3
     put_quoted(out, name.text, name.nbytes, quoted && status == TBED_OK);
 }
 
-/* An argument has room for more than an id. */
+/* Arguments have 64 bits, so their value may exceed every id. */
 static void put_wide_id(struct text_out *out, const struct tbed_reader *reader, uint64_t id, bool quoted)
 {
     char text[48];

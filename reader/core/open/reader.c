@@ -53,7 +53,7 @@ static uint64_t pages_in_file(const struct tbed_reader *reader)
     return reader->map.nbytes / reader->header.page_nbytes;
 }
 
-/* What the last writer stored when it left. */
+/* What the last writer stores when it leaves. */
 struct closing {
     bool is_shut;
     uint64_t checksum;
@@ -67,8 +67,8 @@ static struct closing closing_load(const struct tbed_reader *reader)
 }
 
 /*
- * No writer has come since 'before', nor come and gone: all that was loaded in between is of the file as it was shut.
- * writer/tests/models/live_model_test.c has a model of this.
+ * Returns whether no writer has joined since 'before' was loaded, not even one that has left again. If so, everything
+ * loaded in between belongs to the shut file. writer/tests/models/live_model_test.c has a model of this.
  */
 static bool is_still_shut(const struct tbed_reader *reader, const struct closing *before)
 {
@@ -78,8 +78,8 @@ static bool is_still_shut(const struct tbed_reader *reader, const struct closing
 }
 
 /*
- * Sets whether the file is shut, and if it is, checks what the last writer said about it. 'before' was loaded before
- * anything that is checked here.
+ * Sets whether the file is shut and, if it is, checks the closing checksum and the file's size. 'before' must have been
+ * loaded before anything that is checked here.
  */
 static void check_closing(struct tbed_reader *reader, const struct closing *before, bool directory_is_intact)
 {

@@ -77,8 +77,8 @@ struct tbed_anchor {
 
 struct tbed_metadata {
     struct tbed_vector processes; /* struct tbed_keyed_process, one a key */
-    struct tbed_vector
-        streams; /* struct tbed_keyed_stream, one a key, including streams that only have blocks */
+    /* struct tbed_keyed_stream, one for each key, including streams that only have blocks. */
+    struct tbed_vector streams;
     struct tbed_vector units;    /* struct tbed_keyed_unit, disjoint, ascending */
     struct tbed_vector loads;    /* struct tbed_load_info, in file order */
     struct tbed_vector losses;   /* struct tbed_lost_info, in file order */

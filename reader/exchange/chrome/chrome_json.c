@@ -64,7 +64,7 @@ void tbed_chrome_value(struct tbed_text *text, const struct tbed_reader *reader,
         snprintf(pointer, sizeof pointer, "0x%llx", (unsigned long long)argument->value.u64);
         tbed_json_string(&json, NULL, pointer);
         break;
-    case TBED_ARG_ID: /* above all ids it is as unknown as INVALID is */
+    case TBED_ARG_ID: /* a value above all ids is shown like INVALID */
         id = argument->value.u64 <= TBED_ID_MAX ? argument->value.id : TBED_ID_INVALID;
         tbed_json_text(&json, NULL, buffer, tbed_chrome_resolve(reader, id, buffer));
         break;

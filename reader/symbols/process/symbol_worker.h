@@ -58,7 +58,7 @@ _Noreturn void tbed_symbol_worker_run(int fd, const char *debug_directories);
 /* For tests: called in the worker's process before each request is answered. */
 extern void (*tbed_symbol_worker_hook)(const char *path);
 
-/* For tests: frees what the worker of this process has read. It must be waiting for a request, or have ended. */
+/* For tests: frees the module cache of a worker in this process, which must have ended or be waiting for a request. */
 void tbed_symbol_worker_forget(void);
 
 /* symbol_jail.c: permanently gives up everything that reading files does not need. */

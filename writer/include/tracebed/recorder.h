@@ -370,8 +370,8 @@ struct tbed_unit_options {
     uint32_t first_line;
     const uint8_t *build_id;
     uint32_t build_id_nbytes;
-    bool
-        share; /* reuse the unit that another process registered for the same file, base, count and build-id */
+    /* Reuse the unit that another process registered for the same file, base, count and build-id. */
+    bool share;
     const uint32_t *lines; /* line_count pairs (pc, line) in ascending order of pc */
     size_t line_count;
 };

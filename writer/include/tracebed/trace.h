@@ -107,8 +107,8 @@ struct tbed_site {
 
 struct tbed_category {
     uint32_t generation; /* of the running trace; 0: disabled, or no trace is running */
-    uint32_t
-        is_stored; /* events carry the category; otherwise it is only a switch, and events are not longer */
+    /* Events carry the category. Otherwise it is only a switch, and does not make events longer. */
+    uint32_t is_stored;
     struct tbed_site site;
     struct tbed_category *next;
     uint32_t is_added;

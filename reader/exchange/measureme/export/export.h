@@ -41,8 +41,8 @@ struct export
     struct page_writer pages;
     struct tbed_export_report *report;
     bool is_out_of_memory;
-    bool
-        makes_metadata; /* the profile's METADATA is not the trace's, so references to that need another id */
+    /* The profile's METADATA is not the trace's, so references to the trace's need another id. */
+    bool makes_metadata;
 
     TBED_HASHMAP(struct export_id_slot) ids; /* facts about the trace's ids */
     uint64_t late_address;                   /* the address of the next string that is written on demand */
@@ -51,8 +51,8 @@ struct export
     bool are_strings_written;
     uint32_t *names; /* by ascending id: strings that only name processes, threads and units */
     size_t name_count;
-    uint32_t
-        *virtuals; /* virtual ids in use whose bindings are ranges or locations: they get index records */
+    /* Virtual ids in use whose bindings are ranges or locations: they get index records. */
+    uint32_t *virtuals;
     size_t virtual_count, virtual_capacity;
     uint64_t kind_ids[3];                 /* strings by enum export_kind; 0: not written yet */
     TBED_HASHMAP(struct export_cut) cuts; /* ids that may lead in a circle */

@@ -195,7 +195,7 @@ static void put_entry(struct export *export, uint32_t trace_id, const struct sin
     put_terminator(sink);
 }
 
-/* The text for an id without a string, not INVALID: the name of a code location, otherwise a stand-in. */
+/* Exports the text for an id other than INVALID that has no string: the name of a code location, or a stand-in. */
 static uint64_t export_stand_in(struct export *export, uint32_t trace_id)
 {
     char text[TEXT_NBYTES_MAX];

@@ -158,8 +158,8 @@ bool mm_string_address(const struct mm_file *file, uint64_t id, uint64_t *addres
 struct mm_component {
     bool is_reference;
     uint64_t id; /* of a reference */
-    const char
-        *text; /* otherwise a piece of text, valid UTF-8 except for a code point that two pieces may share */
+    /* Otherwise a piece of text: valid UTF-8, except for a code point that two pieces may share. */
+    const char *text;
     uint32_t nbytes; /* of the text; not 0, at most 2^30 */
 };
 

@@ -31,8 +31,8 @@ struct node {       /* number 0: none */
     uint32_t event; /* the number of the start; for a thread, of one of its events */
     uint32_t below; /* for a thread, its latest open start */
     uint32_t next;  /* in the chain */
-    uint32_t
-        check; /* bits of the hash, so that most events that differ need not be read; the lowest bit marks a thread */
+    /* Bits of the hash, so that most events that differ need not be read. The lowest bit marks a thread. */
+    uint32_t check;
 };
 _Static_assert(sizeof(struct node) == 16, "there may be two an event");
 

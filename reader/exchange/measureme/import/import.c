@@ -28,7 +28,7 @@ struct entry_text {
     bool is_whole;
 };
 
-/* The intact part of an entry's text, without its references. The caller frees it. False: no memory. */
+/* Reads the intact part of an entry's text, without its references. The caller frees it. False: no memory. */
 static bool read_text(const struct mm_file *file, uint64_t id, struct entry_text *text)
 {
     struct mm_string_walk walk;
