@@ -79,7 +79,7 @@ static void expect_the_same_stacks(struct tbed_reader *reader, const char *root)
 }
 
 /* It has blocks that store only the innermost of their open spans: where the others began is found further back. */
-static void deep_spans_that_there_is_no_memory_to_find_are_not_left_out(void **state)
+static void deep_spans_are_not_left_out_when_memory_runs_out(void **state)
 {
     struct tbed_reader *reader;
     (void)state;
@@ -88,7 +88,7 @@ static void deep_spans_that_there_is_no_memory_to_find_are_not_left_out(void **s
     tbed_reader_close(reader);
 }
 
-static void a_root_that_there_is_no_memory_to_name_gets_no_other_name(void **state)
+static void a_root_gets_no_other_name_when_memory_runs_out(void **state)
 {
     (void)state;
     struct fixture *f = fixture_new(4096);
@@ -112,7 +112,7 @@ static void count_hits(struct fixture *f, uint64_t tick, uint32_t label, uint32_
     fixture_event(f, 1, tick, TBED_TAG_EXTENDED, label, words, 3);
 }
 
-static void cache_hits_that_there_is_no_memory_to_mark_are_reported(void **state)
+static void cache_hits_are_complete_or_the_analysis_fails(void **state)
 {
     struct tbed_analysis_options options = {.size = sizeof options, .thread_count = 1};
     struct tbed_statistics *statistics;
@@ -141,9 +141,9 @@ static void cache_hits_that_there_is_no_memory_to_mark_are_reported(void **state
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(deep_spans_that_there_is_no_memory_to_find_are_not_left_out),
-        cmocka_unit_test(a_root_that_there_is_no_memory_to_name_gets_no_other_name),
-        cmocka_unit_test(cache_hits_that_there_is_no_memory_to_mark_are_reported),
+        cmocka_unit_test(deep_spans_are_not_left_out_when_memory_runs_out),
+        cmocka_unit_test(a_root_gets_no_other_name_when_memory_runs_out),
+        cmocka_unit_test(cache_hits_are_complete_or_the_analysis_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

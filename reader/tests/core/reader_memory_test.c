@@ -107,7 +107,7 @@ static void open_that_has_no_memory_says_so(void **state)
     trace_free(&trace);
 }
 
-static void damage_that_cannot_be_listed_is_damage_to_verify(void **state)
+static void verify_fails_if_damage_cannot_be_listed(void **state)
 {
     struct trace trace = trace_make(3);
     struct trace_block events = trace_block_begin(&trace, 1, TBED_BLOCK_EVENTS, 1, 0);
@@ -183,7 +183,7 @@ static void merge_and_cursor_that_have_no_memory_say_so(void **state)
     trace_free(&trace);
 }
 
-static void parts_that_have_no_memory_end(void **state)
+static void parts_end_when_memory_runs_out(void **state)
 {
     struct trace trace = trace_make(3);
     struct trace_block strings = trace_block_begin(&trace, 1, TBED_BLOCK_STRINGS, 1, 0);
@@ -211,10 +211,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(open_that_has_no_memory_says_so),
-        cmocka_unit_test(damage_that_cannot_be_listed_is_damage_to_verify),
+        cmocka_unit_test(verify_fails_if_damage_cannot_be_listed),
         cmocka_unit_test(refresh_that_has_no_memory_changes_nothing),
         cmocka_unit_test(merge_and_cursor_that_have_no_memory_say_so),
-        cmocka_unit_test(parts_that_have_no_memory_end),
+        cmocka_unit_test(parts_end_when_memory_runs_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,7 +62,7 @@ static void expect_quotient(native a, uint64_t b)
     assert_true(native_of(tbed_wide_divide_bits(wide_of(a), b, &rest)) == a / b && rest == a % b);
 }
 
-static void quotients_are_exact_and_have_a_rest(void **state)
+static void quotients_and_remainders_are_exact(void **state)
 {
     (void)state;
     for (size_t i = 0; i < EDGES + 20; i++)
@@ -85,7 +85,7 @@ static void sums_and_differences_carry(void **state)
     }
 }
 
-static void a_number_is_cut_to_64_bits(void **state)
+static void a_number_is_clamped_to_64_bits(void **state)
 {
     static const struct {
         struct tbed_wide from;
@@ -111,9 +111,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_have_all_128_bits),
-        cmocka_unit_test(quotients_are_exact_and_have_a_rest),
+        cmocka_unit_test(quotients_and_remainders_are_exact),
         cmocka_unit_test(sums_and_differences_carry),
-        cmocka_unit_test(a_number_is_cut_to_64_bits),
+        cmocka_unit_test(a_number_is_clamped_to_64_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -241,20 +241,20 @@ static int make_profile(uint32_t reference_count)
 
 /* ---- Cases ---- */
 
-static void chrome_trace_events_are_complete_or_not_there(void **state)
+static void chrome_trace_events_are_complete_or_the_export_fails(void **state)
 {
     (void)state;
     expect_all_or_nothing(make_trace(), export_chrome);
     expect_all_or_nothing(make_ring(), export_chrome);
 }
 
-static void a_profile_is_complete_or_not_there(void **state)
+static void a_profile_is_complete_or_the_export_fails(void **state)
 {
     (void)state;
     expect_all_or_nothing(make_trace(), export_profile);
 }
 
-static void an_imported_profile_is_complete_or_not_there(void **state)
+static void an_imported_profile_is_complete_or_the_import_fails(void **state)
 {
     (void)state;
     expect_all_or_nothing(open_golden("odd_names.mm_profdata"),
@@ -262,7 +262,7 @@ static void an_imported_profile_is_complete_or_not_there(void **state)
     expect_all_or_nothing(open_golden("v9.mm_profdata"), import); /* threads, and metadata */
 }
 
-static void an_entry_of_many_references_is_there_or_the_import_fails(void **state)
+static void an_entry_of_many_references_is_complete_or_the_import_fails(void **state)
 {
     (void)state;
     expect_all_or_nothing(make_profile(16 * 1024 + 1),
@@ -285,10 +285,10 @@ static int remove_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(chrome_trace_events_are_complete_or_not_there),
-        cmocka_unit_test(a_profile_is_complete_or_not_there),
-        cmocka_unit_test(an_imported_profile_is_complete_or_not_there),
-        cmocka_unit_test(an_entry_of_many_references_is_there_or_the_import_fails),
+        cmocka_unit_test(chrome_trace_events_are_complete_or_the_export_fails),
+        cmocka_unit_test(a_profile_is_complete_or_the_export_fails),
+        cmocka_unit_test(an_imported_profile_is_complete_or_the_import_fails),
+        cmocka_unit_test(an_entry_of_many_references_is_complete_or_the_import_fails),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
 }

@@ -424,7 +424,7 @@ static void names_are_taken_apart(void **state)
     }
 }
 
-static void the_byte_behind_a_name_is_not_read(void **state)
+static void the_byte_after_a_name_is_not_read(void **state)
 {
     (void)state;
     static const char name[] = "::D::g (lo119109)(";
@@ -770,7 +770,7 @@ int main(void)
         cmocka_unit_test(control_characters_of_a_log_are_escaped_unless_it_is_to_be_exact),
         cmocka_unit_test(pieces_are_cut_where_that_is_asked_for),
         cmocka_unit_test(names_are_taken_apart),
-        cmocka_unit_test(the_byte_behind_a_name_is_not_read),
+        cmocka_unit_test(the_byte_after_a_name_is_not_read),
         cmocka_unit_test(a_message_tells_the_function_that_its_context_does_not),
         cmocka_unit_test(events_become_the_bytes_of_the_vectors),
         cmocka_unit_test(every_verb_takes_a_log),

@@ -412,7 +412,7 @@ static bool is_shut(uint64_t claimed, int fd, uint64_t *nbytes_ret)
     return result;
 }
 
-static void a_file_is_shut_that_has_all_its_pages(void **state)
+static void a_file_is_shut_only_if_it_has_all_its_pages(void **state)
 {
     (void)state;
     uint64_t nbytes;
@@ -460,7 +460,7 @@ int main(void)
         cmocka_unit_test(a_closed_descriptor_is_opened_again),
         cmocka_unit_test(a_duplicate_is_of_our_file),
         cmocka_unit_test(a_process_lives_as_long_as_its_open_file),
-        cmocka_unit_test(a_file_is_shut_that_has_all_its_pages),
+        cmocka_unit_test(a_file_is_shut_only_if_it_has_all_its_pages),
         cmocka_unit_test(a_file_that_cannot_be_mapped_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -236,7 +236,7 @@ static void expect_nothing_lost(const struct trace *before)
 
 /* ---- Pages that are gone ---- */
 
-static void a_page_that_is_gone_is_described_by_its_entry(void **state)
+static void a_missing_page_is_described_by_its_entry(void **state)
 {
     (void)state;
     begin_with(&closed);
@@ -245,7 +245,7 @@ static void a_page_that_is_gone_is_described_by_its_entry(void **state)
     expect_losses(&lost, 1, 0);
 }
 
-static void pages_that_follow_one_another_are_one_loss(void **state)
+static void adjacent_missing_pages_are_one_loss(void **state)
 {
     (void)state;
     begin_with(&closed);
@@ -258,7 +258,7 @@ static void pages_that_follow_one_another_are_one_loss(void **state)
     expect_losses(&lost, 1, 0);
 }
 
-static void pages_with_another_between_them_are_two_losses(void **state)
+static void missing_pages_that_are_not_adjacent_are_two_losses(void **state)
 {
     (void)state;
     begin_with(&closed);
@@ -268,7 +268,7 @@ static void pages_with_another_between_them_are_two_losses(void **state)
 }
 
 /* Both the entry and the header say so. */
-static void a_damaged_page_is_one_loss(void **state)
+static void adjacent_damaged_pages_are_one_loss(void **state)
 {
     (void)state;
     begin_with(&closed);
@@ -303,7 +303,7 @@ static struct tbed_lost_info gap_at(uint32_t sequence)
 }
 
 /* That it is lost is known from the numbers of its neighbours, and when, from their ticks. */
-static void a_page_without_an_entry_is_known_from_the_numbers(void **state)
+static void a_missing_page_without_an_entry_is_found_by_its_sequence(void **state)
 {
     (void)state;
     begin_with(&closed);
@@ -345,7 +345,7 @@ static void pages_without_a_directory_page_are_counted(void **state)
 
 /* ---- Parts of a page ---- */
 
-static void a_page_that_was_not_sealed_yet_is_complete(void **state)
+static void an_unsealed_page_is_recovered_completely(void **state)
 {
     (void)state;
     begin_with(&closed);
@@ -354,7 +354,7 @@ static void a_page_that_was_not_sealed_yet_is_complete(void **state)
 }
 
 /* The entry says how long the block was, and it is lost from the last event on that is there. */
-static void the_end_of_a_page_is_lost_alone(void **state)
+static void only_the_zeroed_end_of_a_page_is_lost(void **state)
 {
     (void)state;
     enum { KEPT_NBYTES = 1000 };
@@ -371,7 +371,7 @@ static void the_end_of_a_page_is_lost_alone(void **state)
 }
 
 /* How much follows is not known: no entry says where the block ended. */
-static void a_damaged_word_ends_a_page_that_was_not_sealed(void **state)
+static void a_damaged_word_ends_an_unsealed_page(void **state)
 {
     (void)state;
     begin_with(&killed);
@@ -392,7 +392,7 @@ static void a_damaged_word_ends_a_page_that_was_not_sealed(void **state)
 }
 
 /* A record is complete when its first word is stored, which comes last. */
-static void a_record_that_was_begun_is_a_dropped_event(void **state)
+static void an_incomplete_record_is_a_dropped_event(void **state)
 {
     (void)state;
     uint64_t page = page_of(3), at = 1000;
@@ -406,7 +406,7 @@ static void a_record_that_was_begun_is_a_dropped_event(void **state)
 
 /* ---- Cells ---- */
 
-static void a_cell_that_is_gone_is_counted_by_its_page(void **state)
+static void a_missing_cell_is_also_a_loss_of_its_page(void **state)
 {
     (void)state;
     struct tbed_block_fields page = fields_of(1);
@@ -438,7 +438,7 @@ static uint64_t cells_page_numbered(uint32_t sequence)
     return 0;
 }
 
-static void a_cells_page_without_its_header_is_made_anew_from_its_entry(void **state)
+static void a_cells_page_without_its_header_is_rebuilt_from_its_entry(void **state)
 {
     (void)state;
     for (uint32_t sequence = 0; sequence < 3; sequence++) {
@@ -450,7 +450,7 @@ static void a_cells_page_without_its_header_is_made_anew_from_its_entry(void **s
 }
 
 /* Whose page it was is not known then: it becomes one of its first cell's stream, and its number is missing. */
-static void a_cells_page_without_its_entry_too_lacks_only_its_number(void **state)
+static void a_cells_page_without_header_and_entry_loses_only_its_sequence(void **state)
 {
     (void)state;
     struct tbed_block_fields first = fields_of(cells_page_numbered(0)),
@@ -464,7 +464,7 @@ static void a_cells_page_without_its_entry_too_lacks_only_its_number(void **stat
 }
 
 /* Two pages of the process are there; the third gets the number that is free. */
-static void a_cells_page_made_anew_takes_a_number_that_is_free(void **state)
+static void a_rebuilt_cells_page_takes_the_free_sequence(void **state)
 {
     (void)state;
     begin_with(&synced);
@@ -481,7 +481,7 @@ static void a_cells_page_made_anew_takes_a_number_that_is_free(void **state)
 }
 
 /* The entry's checksum does not hold, so its number is not taken. */
-static void an_impossible_entry_numbers_no_page(void **state)
+static void an_impossible_entry_gives_its_page_no_sequence(void **state)
 {
     (void)state;
     begin_with(&closed);
@@ -491,7 +491,7 @@ static void an_impossible_entry_numbers_no_page(void **state)
 }
 
 /* Of page 1 as well, where a part of the directory begins. */
-static void a_cells_page_made_anew_belongs_to_whom_its_entry_says(void **state)
+static void a_rebuilt_cells_page_has_the_stream_of_its_entry(void **state)
 {
     (void)state;
     struct tbed_block_fields page = fields_of(1);
@@ -510,7 +510,7 @@ static void a_cells_page_made_anew_belongs_to_whom_its_entry_says(void **state)
 /* ---- Headers ---- */
 
 /* Nothing is where pages begin. Of the copies of headers that are found, the first is that of another trace. */
-static void a_shifted_trace_is_known_by_most_copies_of_its_header(void **state)
+static void a_shifted_trace_is_identified_by_most_copies_of_its_header(void **state)
 {
     (void)state;
     struct tbed_recovery recovery;
@@ -530,7 +530,7 @@ static void a_shifted_trace_is_known_by_most_copies_of_its_header(void **state)
     close(fd);
 }
 
-static void a_block_in_the_place_of_a_directory_page_is_none(void **state)
+static void a_block_in_place_of_a_directory_page_is_ignored(void **state)
 {
     (void)state;
     uint64_t directory = directory_of(page_of(30));
@@ -541,7 +541,7 @@ static void a_block_in_the_place_of_a_directory_page_is_none(void **state)
 }
 
 /* Nothing but the header of a page: it says which trace that is, how large pages are, and what came before. */
-static void a_header_alone_is_recovered(void **state)
+static void the_header_of_a_page_alone_is_recovered(void **state)
 {
     (void)state;
     struct tbed_block_fields fields = fields_of(page_of(3));
@@ -587,7 +587,7 @@ static enum tbed_status snapshot(struct tbed_reader **reader_ret, struct tbed_er
 }
 
 /* A stream that nobody has begun is not believed, so nothing is known of the page. */
-static void a_page_of_a_stream_that_never_was_is_counted(void **state)
+static void a_page_of_a_stream_that_never_existed_is_counted(void **state)
 {
     (void)state;
     struct tbed_lost_info unknown = {0, TBED_BLOCK_NONE, 0, 1, 0, NEVER, 0};
@@ -607,7 +607,7 @@ static void a_page_of_a_stream_that_never_was_is_counted(void **state)
     }
 }
 
-static void an_impossible_count_of_pages_is_located(void **state)
+static void an_impossible_page_count_is_reported_with_its_offset(void **state)
 {
     (void)state;
     struct tbed_error error;
@@ -620,29 +620,29 @@ static void an_impossible_count_of_pages_is_located(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_page_that_is_gone_is_described_by_its_entry),
-        cmocka_unit_test(pages_that_follow_one_another_are_one_loss),
-        cmocka_unit_test(pages_with_another_between_them_are_two_losses),
-        cmocka_unit_test(a_damaged_page_is_one_loss),
+        cmocka_unit_test(a_missing_page_is_described_by_its_entry),
+        cmocka_unit_test(adjacent_missing_pages_are_one_loss),
+        cmocka_unit_test(missing_pages_that_are_not_adjacent_are_two_losses),
+        cmocka_unit_test(adjacent_damaged_pages_are_one_loss),
         cmocka_unit_test(a_damaged_page_without_an_entry_is_described_by_its_header),
-        cmocka_unit_test(a_page_without_an_entry_is_known_from_the_numbers),
+        cmocka_unit_test(a_missing_page_without_an_entry_is_found_by_its_sequence),
         cmocka_unit_test(a_page_with_an_impossible_entry_is_counted),
         cmocka_unit_test(pages_without_a_directory_page_are_counted),
-        cmocka_unit_test(a_page_that_was_not_sealed_yet_is_complete),
-        cmocka_unit_test(the_end_of_a_page_is_lost_alone),
-        cmocka_unit_test(a_damaged_word_ends_a_page_that_was_not_sealed),
-        cmocka_unit_test(a_record_that_was_begun_is_a_dropped_event),
-        cmocka_unit_test(a_cell_that_is_gone_is_counted_by_its_page),
-        cmocka_unit_test(a_cells_page_without_its_header_is_made_anew_from_its_entry),
-        cmocka_unit_test(a_cells_page_without_its_entry_too_lacks_only_its_number),
-        cmocka_unit_test(a_cells_page_made_anew_takes_a_number_that_is_free),
-        cmocka_unit_test(an_impossible_entry_numbers_no_page),
-        cmocka_unit_test(a_cells_page_made_anew_belongs_to_whom_its_entry_says),
-        cmocka_unit_test(a_shifted_trace_is_known_by_most_copies_of_its_header),
-        cmocka_unit_test(a_block_in_the_place_of_a_directory_page_is_none),
-        cmocka_unit_test(a_header_alone_is_recovered),
-        cmocka_unit_test(a_page_of_a_stream_that_never_was_is_counted),
-        cmocka_unit_test(an_impossible_count_of_pages_is_located),
+        cmocka_unit_test(an_unsealed_page_is_recovered_completely),
+        cmocka_unit_test(only_the_zeroed_end_of_a_page_is_lost),
+        cmocka_unit_test(a_damaged_word_ends_an_unsealed_page),
+        cmocka_unit_test(an_incomplete_record_is_a_dropped_event),
+        cmocka_unit_test(a_missing_cell_is_also_a_loss_of_its_page),
+        cmocka_unit_test(a_cells_page_without_its_header_is_rebuilt_from_its_entry),
+        cmocka_unit_test(a_cells_page_without_header_and_entry_loses_only_its_sequence),
+        cmocka_unit_test(a_rebuilt_cells_page_takes_the_free_sequence),
+        cmocka_unit_test(an_impossible_entry_gives_its_page_no_sequence),
+        cmocka_unit_test(a_rebuilt_cells_page_has_the_stream_of_its_entry),
+        cmocka_unit_test(a_shifted_trace_is_identified_by_most_copies_of_its_header),
+        cmocka_unit_test(a_block_in_place_of_a_directory_page_is_ignored),
+        cmocka_unit_test(the_header_of_a_page_alone_is_recovered),
+        cmocka_unit_test(a_page_of_a_stream_that_never_existed_is_counted),
+        cmocka_unit_test(an_impossible_page_count_is_reported_with_its_offset),
     };
     return cmocka_run_group_tests(tests, make_traces, free_traces);
 }

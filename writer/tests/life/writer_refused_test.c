@@ -76,7 +76,7 @@ static int sandboxed(void)
     return 0;
 }
 
-static void in_a_sandbox_nothing_is_opened_and_nothing_lost(void **state)
+static void a_sandbox_opens_no_file_and_loses_no_event(void **state)
 {
     (void)state;
     set_path("sandbox.tbed");
@@ -180,7 +180,7 @@ static void a_child_that_cannot_join_counts_its_events(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(in_a_sandbox_nothing_is_opened_and_nothing_lost),
+        cmocka_unit_test(a_sandbox_opens_no_file_and_loses_no_event),
         cmocka_unit_test(a_lost_file_is_not_touched_again),
         cmocka_unit_test(a_child_that_cannot_join_counts_its_events),
     };

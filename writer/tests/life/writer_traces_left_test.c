@@ -94,7 +94,7 @@ static void a_thread_can_be_cancelled_after_each_call(void **state)
 /* ---- In the recorder ---- */
 
 /* The mark says that it stays off the pages; with it, the next rotation would not wait for its record. */
-static void a_recorder_that_has_rotated_takes_its_mark_back(void **state)
+static void a_recorder_that_has_rotated_clears_saw_close(void **state)
 {
     (void)state;
     struct tbed_writer *writer = open_at("mark.tbed", (struct tbed_writer_options){.rotate_nbytes = 65536});
@@ -207,7 +207,7 @@ static int rotate_a_full_file(void)
     return tbed_writer_drop_count(writer, TBED_DROP_SIZE_LIMIT) != 0 ? 2 : 0;
 }
 
-static void the_file_after_one_that_was_full_grows_at_once(void **state)
+static void the_file_after_a_full_one_grows_immediately(void **state)
 {
     (void)state;
     succeeds_in_a_child(rotate_a_full_file);
@@ -269,7 +269,7 @@ static void a_location_may_have_the_highest_ids(void **state)
     tbed_writer_free(writer);
 }
 
-static void there_are_no_more_causes_than_are_named(void **state)
+static void unknown_causes_have_no_drops(void **state)
 {
     (void)state;
     struct tbed_writer *writer = open_at("causes.tbed", (struct tbed_writer_options){0});
@@ -299,7 +299,7 @@ static unsigned last_blocks(void)
 }
 
 /* Threads that have ended leave their pages to others first. */
-static void the_last_block_of_a_thread_says_so(void **state)
+static void the_last_block_of_a_thread_is_marked_in_its_entry(void **state)
 {
     (void)state;
     struct tbed_writer *writer =
@@ -315,7 +315,7 @@ static void the_last_block_of_a_thread_says_so(void **state)
 }
 
 /* Only in the entry of the block that was meant: it may have been given away meanwhile. */
-static void an_entry_is_marked_for_its_own_block(void **state)
+static void an_entry_is_marked_only_for_its_own_block(void **state)
 {
     (void)state;
     static const struct {
@@ -348,17 +348,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_thread_can_be_cancelled_after_each_call),
-        cmocka_unit_test(a_recorder_that_has_rotated_takes_its_mark_back),
+        cmocka_unit_test(a_recorder_that_has_rotated_clears_saw_close),
         cmocka_unit_test(a_rotation_leaves_no_descriptor_behind),
         cmocka_unit_test(a_file_may_have_the_descriptor_0),
         cmocka_unit_test(a_childs_file_rotates_when_it_has_doubled),
-        cmocka_unit_test(the_file_after_one_that_was_full_grows_at_once),
+        cmocka_unit_test(the_file_after_a_full_one_grows_immediately),
         cmocka_unit_test(strings_between_syncs_take_small_blocks),
         cmocka_unit_test(units_of_different_files_are_different),
         cmocka_unit_test(a_location_may_have_the_highest_ids),
-        cmocka_unit_test(there_are_no_more_causes_than_are_named),
-        cmocka_unit_test(the_last_block_of_a_thread_says_so),
-        cmocka_unit_test(an_entry_is_marked_for_its_own_block),
+        cmocka_unit_test(unknown_causes_have_no_drops),
+        cmocka_unit_test(the_last_block_of_a_thread_is_marked_in_its_entry),
+        cmocka_unit_test(an_entry_is_marked_only_for_its_own_block),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

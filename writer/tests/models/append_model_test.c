@@ -226,7 +226,7 @@ static const char *search(const char *name, struct protocol protocol, const char
 
 /* ---- Tests ---- */
 
-static void reader_follows_without_a_miss(void **state)
+static void reader_misses_no_event(void **state)
 {
     (void)state;
     assert_null(search("append", (struct protocol){.commits_early = false}, NULL));
@@ -266,7 +266,7 @@ static void each_order_of_an_append_is_needed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reader_follows_without_a_miss),
+        cmocka_unit_test(reader_misses_no_event),
         cmocka_unit_test(each_step_of_an_append_is_needed),
         cmocka_unit_test(each_order_of_an_append_is_needed),
     };

@@ -313,7 +313,7 @@ static void each_order_of_a_claim_is_needed(void **state)
 }
 
 /* A load of the count may be stale; a swap that succeeds has seen the latest value. */
-static void bytes_of_another_writer_are_known_by_a_swap(void **state)
+static void bytes_of_another_writer_are_recognised_by_a_swap(void **state)
 {
     (void)state;
     assert_ptr_equal(search("the count loaded again (old protocol)",
@@ -327,7 +327,7 @@ int main(void)
         cmocka_unit_test(pages_are_claimed_once_and_begun_in_order),
         cmocka_unit_test(each_step_of_a_claim_is_needed),
         cmocka_unit_test(each_order_of_a_claim_is_needed),
-        cmocka_unit_test(bytes_of_another_writer_are_known_by_a_swap),
+        cmocka_unit_test(bytes_of_another_writer_are_recognised_by_a_swap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -297,13 +297,13 @@ static const char *search_joining(const char *name, struct joining variant, cons
 
 /* ======== Tests ======== */
 
-static void child_goes_on_in_pages_of_its_own(void **state)
+static void child_continues_in_its_own_pages(void **state)
 {
     (void)state;
     assert_null(search_inheriting("fork", (struct inheriting){.keeps_epoch = false}, NULL));
 }
 
-static void what_a_child_must_not_inherit(void **state)
+static void each_wiped_part_is_needed(void **state)
 {
     (void)state;
     assert_ptr_equal(
@@ -341,8 +341,8 @@ static void each_part_of_joining_is_needed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(child_goes_on_in_pages_of_its_own),
-        cmocka_unit_test(what_a_child_must_not_inherit),
+        cmocka_unit_test(child_continues_in_its_own_pages),
+        cmocka_unit_test(each_wiped_part_is_needed),
         cmocka_unit_test(child_with_threads_joins_once_and_can_be_closed),
         cmocka_unit_test(each_part_of_joining_is_needed),
     };

@@ -140,7 +140,7 @@ static void fences_order_messages(void **state)
 }
 
 /* Stores that follow a release store may be seen before it. */
-static void release_does_not_hold_back_what_follows(void **state)
+static void later_stores_may_pass_a_release_store(void **state)
 {
     (void)state;
     struct program program = {
@@ -318,7 +318,7 @@ static void additions_and_swaps_are_atomic(void **state)
 
 /* ---- Release sequences ---- */
 
-static void addition_passes_a_release_on(void **state)
+static void addition_continues_a_release_sequence(void **state)
 {
     (void)state;
     struct program program = {
@@ -392,7 +392,7 @@ static bool can_load_when_killed(uint16_t y, uint16_t is_dead, uint16_t x)
 }
 
 /* A thread that knows of the death sees every store before it; other threads may see the stores in any order. */
-static void death_shows_what_was_stored(void **state)
+static void death_makes_stores_visible(void **state)
 {
     (void)state;
     assert_true(can_load_when_killed(1, 0, 0));
@@ -406,7 +406,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(message_needs_release_and_acquire),
         cmocka_unit_test(fences_order_messages),
-        cmocka_unit_test(release_does_not_hold_back_what_follows),
+        cmocka_unit_test(later_stores_may_pass_a_release_store),
         cmocka_unit_test(causes_are_seen_through_a_third_thread),
         cmocka_unit_test(store_and_load_need_sequential_consistency),
         cmocka_unit_test(fences_order_a_store_and_a_load),
@@ -416,10 +416,10 @@ int main(void)
         cmocka_unit_test(stores_of_two_locations_may_end_crosswise),
         cmocka_unit_test(consistent_stores_have_one_order),
         cmocka_unit_test(additions_and_swaps_are_atomic),
-        cmocka_unit_test(addition_passes_a_release_on),
+        cmocka_unit_test(addition_continues_a_release_sequence),
         cmocka_unit_test(independent_readers_may_disagree),
         cmocka_unit_test(store_that_may_overtake_a_load_is_refused),
-        cmocka_unit_test(death_shows_what_was_stored),
+        cmocka_unit_test(death_makes_stores_visible),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

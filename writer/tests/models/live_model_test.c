@@ -297,7 +297,7 @@ static const char *search(const char *name, struct protocol protocol, const char
 
 /* ---- Tests ---- */
 
-static void file_is_shut_by_whoever_is_last(void **state)
+static void last_writer_shuts_the_file(void **state)
 {
     (void)state;
     assert_null(search("leave, join and refresh", (struct protocol){.is_never_killed = true}, NULL));
@@ -315,7 +315,7 @@ static void each_lock_is_needed(void **state)
                      left_open);
 }
 
-static void refresh_notices_what_changes_under_it(void **state)
+static void refresh_notices_concurrent_changes(void **state)
 {
     (void)state;
     assert_ptr_equal(
@@ -341,9 +341,9 @@ static void each_order_is_needed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(file_is_shut_by_whoever_is_last),
+        cmocka_unit_test(last_writer_shuts_the_file),
         cmocka_unit_test(each_lock_is_needed),
-        cmocka_unit_test(refresh_notices_what_changes_under_it),
+        cmocka_unit_test(refresh_notices_concurrent_changes),
         cmocka_unit_test(each_order_is_needed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,7 +73,7 @@ static void a_trace_in_use_is_joined_unless_it_would_be_a_series(void **state)
 }
 
 /* Programs that a traced one starts have series of their own. */
-static void a_series_that_may_replace_nothing_takes_the_next_name(void **state)
+static void a_series_that_must_not_replace_a_file_takes_the_next_name(void **state)
 {
     (void)state;
     char second[300], third[300];
@@ -91,7 +91,7 @@ static void a_series_that_may_replace_nothing_takes_the_next_name(void **state)
     unlink(third);
 }
 
-static void what_is_no_trace_is_left_alone(void **state)
+static void a_file_that_is_not_a_trace_is_left_alone(void **state)
 {
     (void)state;
     set_path("text");
@@ -109,7 +109,7 @@ static void what_is_no_trace_is_left_alone(void **state)
     unlink(path);
 }
 
-static void a_unit_is_given_to_a_counter_and_a_pointer_to_a_message(void **state)
+static void counters_have_units_and_messages_store_pointers(void **state)
 {
     (void)state;
     set_path("values.tbed");
@@ -146,9 +146,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_old_trace_is_replaced),
         cmocka_unit_test(a_trace_in_use_is_joined_unless_it_would_be_a_series),
-        cmocka_unit_test(a_series_that_may_replace_nothing_takes_the_next_name),
-        cmocka_unit_test(what_is_no_trace_is_left_alone),
-        cmocka_unit_test(a_unit_is_given_to_a_counter_and_a_pointer_to_a_message),
+        cmocka_unit_test(a_series_that_must_not_replace_a_file_takes_the_next_name),
+        cmocka_unit_test(a_file_that_is_not_a_trace_is_left_alone),
+        cmocka_unit_test(counters_have_units_and_messages_store_pointers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
