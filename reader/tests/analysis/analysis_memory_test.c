@@ -1,6 +1,6 @@
 /*
- * Out of memory in analyses: each allocation fails in turn, once. The analysis must report it, or compute what it
- * computes with enough memory.
+ * Out of memory in analyses: each allocation fails in turn, once. The analysis must report it, or compute the same as
+ * with enough memory.
  *
  * The linker redirects the library's allocations to this file (--wrap); other allocations are unaffected.
  *
@@ -19,7 +19,7 @@ void *__wrap_malloc(size_t nbytes);
 void *__wrap_calloc(size_t count, size_t nbytes);
 void *__wrap_realloc(void *old, size_t nbytes);
 
-static int calls_left = -1; /* before the one that fails; below 0: none fails */
+static int calls_left = -1; /* allocations until one fails; below 0: none fails */
 
 static bool fails_now(void)
 {
@@ -41,7 +41,7 @@ void *__wrap_realloc(void *old, size_t nbytes)
     return fails_now() ? NULL : __real_realloc(old, nbytes);
 }
 
-/* The spans in all stacks and the label of the first root, or a status. */
+/* Returns the number of spans in all stacks and the label of the first root. */
 static enum tbed_status use_stacks(struct tbed_reader *reader, uint64_t *span_count_ret, char first_root[16])
 {
     struct tbed_stacks_options options = {.size = sizeof options, .thread_count = 1};
@@ -78,7 +78,7 @@ static void expect_the_same_stacks(struct tbed_reader *reader, const char *root)
     }
 }
 
-/* It has blocks that store only the innermost of their open spans: where the others began is found further back. */
+/* The trace has blocks that store only the innermost open spans; the others must be looked up in earlier blocks. */
 static void deep_spans_are_not_left_out_when_memory_runs_out(void **state)
 {
     struct tbed_reader *reader;
@@ -102,7 +102,7 @@ static void a_root_gets_no_other_name_when_memory_runs_out(void **state)
     fixture_free(f);
 }
 
-/* A counter of cache hits with one argument. */
+/* Records a counter of cache hits with one argument. */
 static void count_hits(struct fixture *f, uint64_t tick, uint32_t label, uint32_t category)
 {
     const uint64_t words[3] = {

@@ -209,7 +209,7 @@ static void page_of_a_ring_that_was_given_back_meanwhile_is_gone(void **state)
     mark_set(&trace, TBED_MARK_TAKEN, 3);
     mark_set(&trace, TBED_MARK_HELD, 3);
     assert_false(tbed_block_copy(reader, &block, copy));
-    trace_header(&trace)->ring_page_count = tbed_le32_make(0); /* changed since it was checked */
+    trace_header(&trace)->ring_page_count = tbed_le32_make(0); /* changed after the header was checked */
     assert_false(tbed_block_copy(reader, &block, copy));
     assert_int_equal(tbed_damage_count(reader), 0);
     tbed_reader_close(reader);

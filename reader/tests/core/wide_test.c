@@ -1,5 +1,5 @@
 /*
- * The integers of 128 bits against those of the compiler, at the edges of their halves and at random.
+ * Compares our integers of 128 bits with the compiler's, at the limits of their halves and for random values.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -26,7 +26,7 @@ static const uint64_t edges[] = {0,
                                  UINT64_MAX};
 enum { EDGES = sizeof edges / sizeof edges[0], RANDOM = 1000 };
 
-/* The edges, then numbers of any size. */
+/* Returns the limits first, then random numbers of all sizes. */
 static uint64_t number_at(size_t i)
 {
     static uint64_t state = 1;

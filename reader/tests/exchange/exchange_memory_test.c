@@ -1,6 +1,6 @@
 /*
- * Out of memory: each allocation of an import or export fails in turn, once. The call reports it, or its result is what it
- * always is; nothing is left out without a word.
+ * Out of memory: each allocation of an import or export fails in turn, once. The call must report it or produce its
+ * usual result; nothing may be left out silently.
  *
  * The linker redirects the library's allocations to this file (--wrap); other allocations are unaffected.
  *
@@ -34,7 +34,7 @@ void *__wrap_calloc(size_t count, size_t nbytes);
 void *__wrap_realloc(void *old, size_t nbytes);
 FILE *__wrap_open_memstream(char **text, size_t *nbytes);
 
-static int calls_left = -1; /* before the one that fails; below 0: none fails */
+static int calls_left = -1; /* allocations until one fails; below 0: none fails */
 
 static bool fails_now(void)
 {
@@ -66,7 +66,7 @@ struct text {
     size_t nbytes;
 };
 
-/* ---- What fails ---- */
+/* ---- Operations ---- */
 
 static char exported[] = "/tmp/exchange-memory-XXXXXX";
 
@@ -103,7 +103,7 @@ static enum tbed_status export_profile(int fd)
     return status;
 }
 
-/* Nothing fails in the export that shows what was imported. */
+/* Imports, then exports the result for comparison, without failures in the export. */
 static enum tbed_status import(int fd)
 {
     struct tbed_chrome_options options = {.size = sizeof options, .overwrite = true};
@@ -114,14 +114,14 @@ static enum tbed_status import(int fd)
     if (status != TBED_OK)
         return status;
     if (report.damage_count > 0)
-        status = TBED_ERR_MEMORY; /* it says that the index is missing */
+        status = TBED_ERR_MEMORY; /* reported as a missing index */
     else
         assert_int_equal(tbed_export_chrome(&reader, 1, exported, &options, NULL, NULL), TBED_OK);
     tbed_reader_close(reader);
     return status;
 }
 
-/* Expects the same bytes whenever it does not fail, and some failures. */
+/* Expects the same bytes whenever the call succeeds, and that it fails at least once. */
 static void expect_all_or_nothing(int fd, enum tbed_status (*call)(int fd))
 {
     unsigned failed_count = 0;
@@ -148,7 +148,7 @@ static void expect_all_or_nothing(int fd, enum tbed_status (*call)(int fd))
 
 /* ---- Files ---- */
 
-/* A trace that needs memory wherever an export does: a message, an id without text, no metadata. */
+/* Makes a trace that reaches every allocation of an export: a message, an id without text, no metadata. */
 static int make_trace(void)
 {
     struct tbed_writer_options options = {.size = sizeof options,
@@ -173,7 +173,7 @@ static uint64_t count_clock(void)
     return tick++;
 }
 
-/* A flight recorder that has the end of a span, but no longer its begin. Times count from there. */
+/* Makes a flight recorder that has a span's end but no longer its begin, from which times are counted. */
 static int make_ring(void)
 {
     struct tbed_writer_options options = {.size = sizeof options,
@@ -191,7 +191,7 @@ static int make_ring(void)
     tbed_span_begin(recorder, 1);
     for (int i = 0; i < 4000; i++)
         tbed_instant_record(recorder, 2);
-    tbed_span_end_args(recorder, &value, 1); /* has the begin */
+    tbed_span_end_args(recorder, &value, 1); /* the end has the tick of the begin */
     tbed_writer_free(writer);
     return fd;
 }
@@ -217,7 +217,7 @@ static void put(FILE *out, uint8_t tag, const char *magic, const void *bytes, ui
     fwrite(bytes, 1, nbytes, out);
 }
 
-/* A profile with one event, whose name consists of so many references that an import stores them in parts. */
+/* Makes a profile with one event whose name has so many references that an import stores them in parts. */
 static int make_profile(uint32_t reference_count)
 {
     const uint32_t event[6] = {100000003 + 8, 100000003 + 8, 1, 10, 20, 0};
@@ -257,16 +257,17 @@ static void a_profile_is_complete_or_the_export_fails(void **state)
 static void an_imported_profile_is_complete_or_the_import_fails(void **state)
 {
     (void)state;
-    expect_all_or_nothing(open_golden("odd_names.mm_profdata"),
-                          import);                                /* ids that are too high for a trace */
-    expect_all_or_nothing(open_golden("v9.mm_profdata"), import); /* threads, and metadata */
+    /* Ids that are too high for a trace. */
+    expect_all_or_nothing(open_golden("odd_names.mm_profdata"), import);
+    /* Threads and metadata. */
+    expect_all_or_nothing(open_golden("v9.mm_profdata"), import);
 }
 
 static void an_entry_of_many_references_is_complete_or_the_import_fails(void **state)
 {
     (void)state;
-    expect_all_or_nothing(make_profile(16 * 1024 + 1),
-                          import); /* the last part makes the list of parts grow */
+    /* The last part makes the list of parts grow. */
+    expect_all_or_nothing(make_profile(16 * 1024 + 1), import);
 }
 
 static int make_file(void **state)

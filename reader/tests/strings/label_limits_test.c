@@ -184,7 +184,7 @@ static void a_damaged_string_is_dropped_whole(void **state)
     expect(1, TBED_ERR_STRING_UTF8, "a<unknown>z");
     assert_false(label.is_unknown);
     strings[1].status = TBED_ERR_STRING_END;
-    expect(1, TBED_ERR_STRING_END, "<unknown>"); /* nothing in it is read */
+    expect(1, TBED_ERR_STRING_END, "<unknown>"); /* nothing in the string is used */
     assert_true(label.is_unknown);
 }
 

@@ -237,7 +237,7 @@ static void output_is_whole_or_not_there(void **state)
     EXPECT(2, "", "missing FILE operand", "export", "--to=chrome", "-o", out);
 }
 
-/* Says nothing about why. */
+/* Refuses every write without setting errno. */
 static ssize_t refuse(void *cookie, const char *bytes, size_t nbytes)
 {
     (void)cookie, (void)bytes, (void)nbytes;

@@ -386,7 +386,7 @@ static void a_process_lives_as_long_as_its_open_file(void **state)
     close(fd);
     assert_true(tbed_process_lives(&other, 5)); /* unknown counts as alive */
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    assert_int_equal(dup2(null, fd), fd); /* the number is another file's now */
+    assert_int_equal(dup2(null, fd), fd); /* the number belongs to another file now */
     assert_true(tbed_process_lives(&other, 5));
     close(null);
     close(fd);
@@ -394,7 +394,7 @@ static void a_process_lives_as_long_as_its_open_file(void **state)
 
 /* ---- Shutting and switching ---- */
 
-/* A file of two pages, of which 'claimed' are said to be claimed. 'fd': of this file; -1: it is open as that. */
+/* Shuts a file of two pages whose header says that 'claimed' are claimed, through 'fd' (-1: the file's own). */
 static bool is_shut(uint64_t claimed, int fd, uint64_t *nbytes_ret)
 {
     struct tbed_file file = file_of("shut");
@@ -418,9 +418,9 @@ static void a_file_is_shut_only_if_it_has_all_its_pages(void **state)
     uint64_t nbytes;
     assert_true(is_shut(2, -1, &nbytes));
     assert_int_equal(nbytes, 8192);
-    assert_true(is_shut(1, -1, &nbytes)); /* what nobody claimed is cut off */
+    assert_true(is_shut(1, -1, &nbytes)); /* the unclaimed page is cut off */
     assert_int_equal(nbytes, 4096);
-    assert_false(is_shut(3, -1, &nbytes)); /* somebody else has cut it */
+    assert_false(is_shut(3, -1, &nbytes)); /* a claimed page is missing */
     assert_int_equal(nbytes, 8192);
     struct tbed_file other = file_of("other");
     assert_false(is_shut(1, other.fd, &nbytes));

@@ -265,7 +265,7 @@ static void *guard_and_release(void *map)
     return NULL;
 }
 
-/* Many find the lock taken, by a thread that they do not have. */
+/* Many children inherit a lock that is held by a thread of the parent, which they do not have. */
 static int children_of_busy_threads(void)
 {
     pthread_t threads[2];
@@ -276,7 +276,7 @@ static int children_of_busy_threads(void)
         int status;
         pid_t child = fork();
         if (child == 0) {
-            alarm(10); /* if it waits for ever */
+            alarm(10); /* kills a child that waits forever */
             bool is_guarded = guard(own);
             tbed_guard_remove((uint8_t *)own);
             _exit(!is_guarded);

@@ -1,6 +1,6 @@
 /*
- * System calls and allocations that fail, each in its turn: an operation then fails with a status and leaves nothing
- * half done, or does without. What was recorded before and is recorded afterwards can be read.
+ * Fails each system call and each allocation of an operation in turn. The operation must either succeed without it, or
+ * return an error and leave nothing half done. Everything recorded before and afterwards must be readable.
  *
  * Link with: -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=mmap,--wrap=open,--wrap=fstat,--wrap=ftruncate
  * Link with: -Wl,--wrap=fallocate,--wrap=flock,--wrap=renameat2,--wrap=linkat,--wrap=pread,--wrap=madvise,--wrap=msync
@@ -21,9 +21,9 @@
 
 #include "writer/tests/support.h"
 
-/* ---- Calls that fail ---- */
+/* ---- Injected failures ---- */
 
-static int calls, fails_at; /* the call with this number fails; 0: none */
+static int calls, fails_at; /* fails the call with this number; 0: none */
 
 static bool fails(int system_errno)
 {
@@ -60,7 +60,7 @@ FAILING(int, madvise, (void *at, size_t nbytes, int advice), (at, nbytes, advice
 FAILING(int, msync, (void *at, size_t nbytes, int flags), (at, nbytes, flags), -1, EIO)
 FAILING(int, fcntl, (int fd, int command, void *argument), (fd, command, argument), -1, EMFILE)
 
-/* ---- What is tried ---- */
+/* ---- Support ---- */
 
 enum { PAGE_NBYTES = 4096, CALLS_MAX = 3000 };
 
@@ -100,7 +100,7 @@ static void expect_events(const char *name, uint64_t least)
     tbed_reader_close(reader);
 }
 
-/* One try: a status, with the number of its call that fails. */
+/* Runs the operation once, with one of its calls failing. */
 typedef enum tbed_status attempt(struct tbed_error *error);
 
 static void try_each_call(attempt *operation, void (*check)(enum tbed_status status))
@@ -120,7 +120,7 @@ static void try_each_call(attempt *operation, void (*check)(enum tbed_status sta
         check(status);
     }
     assert_true(number > 5 && number < CALLS_MAX);
-    assert_int_equal(status, TBED_OK); /* nothing has failed */
+    assert_int_equal(status, TBED_OK); /* the last attempt makes fewer calls, so none fails */
 }
 
 static int begin(void **state)
@@ -232,7 +232,7 @@ static enum tbed_status seal_killed(struct tbed_error *error)
     return tbed_trace_seal(other, error);
 }
 
-/* A seal that has failed can be tried again. */
+/* A failed seal can be repeated. */
 static void check_seal(enum tbed_status status)
 {
     if (status != TBED_OK)
@@ -253,7 +253,7 @@ static enum tbed_status rotate(struct tbed_error *error)
     return tbed_rotate(writer, error);
 }
 
-/* In either case the trace goes on. */
+/* Recording continues whether or not the rotation succeeded. */
 static void check_rotation(enum tbed_status status)
 {
     (void)status;

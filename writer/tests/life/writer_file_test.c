@@ -83,7 +83,10 @@ static void write_bytes(const char *path, const void *bytes, size_t nbytes)
     fclose(file);
 }
 
-/* Returns the pages that are claimed in the end. */
+/*
+ * Joins a trace that has a stray byte at 'offset', records, and checks that the byte is still there. Returns the number
+ * of claimed pages.
+ */
 static uint64_t join_with_stray_byte(const char *path, uint64_t offset, uint64_t *drop_count_ret)
 {
     struct tbed_writer_options options = {.size = sizeof options,
@@ -125,7 +128,7 @@ static void a_page_with_bytes_in_it_is_not_claimed(void **state)
     assert_true(drop_count > 0);
     assert_int_equal(join_with_stray_byte(path, 16 * 4096 + 512, &drop_count), 16);
     assert_true(drop_count > 0);
-    assert_true(join_with_stray_byte(path, 255 * 4096 + 1, &drop_count) > 20); /* which is not reached */
+    assert_true(join_with_stray_byte(path, 255 * 4096 + 1, &drop_count) > 20); /* not reached */
     assert_int_equal(drop_count, 0);
 }
 

@@ -216,7 +216,7 @@ static void join_while_asked(struct tbed_recorder *recorder)
     tbed_instant_record(recorder, MARK);
     __atomic_store_n(&is_over, 1, __ATOMIC_RELAXED);
     pthread_join(thread, NULL);
-    tbed_writer_close(asked); /* waits until nobody counts */
+    tbed_writer_close(asked); /* waits until no thread uses the header */
     _exit(0);
 }
 

@@ -1,8 +1,8 @@
 /*
- * What recovery says is lost, to the byte and the tick: the records that it adds are compared with what the undamaged
+ * The losses that recovery reports, to the byte and the tick: its LOST records are compared with what the undamaged
  * trace has in the same place.
  *
- * The clock is a counter, so every tick is known. Page 1 has cells; the thread's pages follow one another.
+ * The clock is a counter, so every tick is known. Page 1 has cells; the pages of the thread are adjacent.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -27,8 +27,8 @@ struct trace {
     size_t nbytes;
 };
 
-static struct trace closed, killed; /* of the same events; the second was never closed */
-static struct trace synced; /* of strings in small blocks: the cells of several pages are the process's */
+static struct trace closed, killed; /* with the same events; 'killed' was never closed */
+static struct trace synced;         /* with strings in small blocks, so the process has several cells pages */
 static struct trace damaged;
 static uint64_t now;
 
@@ -70,7 +70,7 @@ static void make_synced(void)
     synced = path_read(path);
 }
 
-/* Threads with one event each fill three pages with cells. */
+/* Threads with one event each fill three cells pages. */
 static int make_traces(void **state)
 {
     (void)state;
@@ -117,7 +117,7 @@ static struct tbed_block_fields fields_of(uint64_t page)
     return tbed_block_load(closed.bytes + page * PAGE_NBYTES);
 }
 
-/* The page of the thread's block with this number; the first is a cell. */
+/* Returns the page of the thread's block with this sequence number; block 0 is a cell. */
 static uint64_t page_of(uint32_t sequence)
 {
     for (uint64_t page = 1; page < closed.nbytes / PAGE_NBYTES; page++) {
@@ -144,13 +144,13 @@ static void zero_entry(uint64_t page)
     memset(entry_at(page), 0, TBED_ENTRY_NBYTES);
 }
 
-/* The directory page that has the entry. */
+/* Returns the directory page that has the page's entry. */
 static uint64_t directory_of(uint64_t page)
 {
     return tbed_directory_entry_offset(PAGE_NBYTES, page) / PAGE_NBYTES;
 }
 
-/* As its writer left it when it went on in another page. */
+/* Restores the state in which the writer left the page when it moved to the next. */
 static void unseal(uint64_t page)
 {
     struct tbed_disk_block *block = (struct tbed_disk_block *)(void *)page_at(page);
@@ -167,7 +167,7 @@ static struct tbed_lost_info loss_of(uint64_t page)
                                    fields.used_nbytes};
 }
 
-/* ---- Recovering ---- */
+/* ---- Recovery ---- */
 
 static int recover(const struct trace *trace, struct tbed_recovery *recovery)
 {
@@ -204,7 +204,7 @@ static void check_losses(struct tbed_reader *reader, const struct tbed_lost_info
     assert_false(tbed_lost_get(reader, count, &lost));
 }
 
-/* These losses and no others, in this order; 'drops' events were not complete. */
+/* Expects these losses and no others, in this order, and 'drops' incomplete events. */
 static void expect_losses(const struct tbed_lost_info *expected, size_t count, uint64_t drops)
 {
     struct tbed_recovery recovery;
@@ -224,7 +224,7 @@ static void expect_losses(const struct tbed_lost_info *expected, size_t count, u
     close(fd);
 }
 
-/* Everything is as in the recovery of the trace before it was damaged. */
+/* Expects the same recovered trace as without the damage. */
 static void expect_nothing_lost(const struct trace *before)
 {
     struct trace expected = recovered_bytes(before), found = recovered_bytes(&damaged);
@@ -234,7 +234,7 @@ static void expect_nothing_lost(const struct trace *before)
     free(found.bytes);
 }
 
-/* ---- Pages that are gone ---- */
+/* ---- Missing pages ---- */
 
 static void a_missing_page_is_described_by_its_entry(void **state)
 {
@@ -267,7 +267,7 @@ static void missing_pages_that_are_not_adjacent_are_two_losses(void **state)
     expect_losses((struct tbed_lost_info[]){loss_of(page_of(3)), loss_of(page_of(5))}, 2, 0);
 }
 
-/* Both the entry and the header say so. */
+/* Each page is described both by its entry and by its header, and must be counted once. */
 static void adjacent_damaged_pages_are_one_loss(void **state)
 {
     (void)state;
@@ -302,7 +302,7 @@ static struct tbed_lost_info gap_at(uint32_t sequence)
     return lost;
 }
 
-/* That it is lost is known from the numbers of its neighbours, and when, from their ticks. */
+/* The sequence numbers of the neighbours show that a page is missing, and their ticks show when. */
 static void a_missing_page_without_an_entry_is_found_by_its_sequence(void **state)
 {
     (void)state;
@@ -326,7 +326,7 @@ static void a_page_with_an_impossible_entry_is_counted(void **state)
     expect_losses(lost, 2, 0);
 }
 
-/* The counters of a trace that was not closed are believed: they say how many pages there were. */
+/* The counters of an unclosed trace are trusted: they tell how many pages there were. */
 static void pages_without_a_directory_page_are_counted(void **state)
 {
     (void)state;
@@ -353,7 +353,7 @@ static void an_unsealed_page_is_recovered_completely(void **state)
     expect_nothing_lost(&closed);
 }
 
-/* The entry says how long the block was, and it is lost from the last event on that is there. */
+/* The entry has the size of the block. The loss begins at the last event that is left. */
 static void only_the_zeroed_end_of_a_page_is_lost(void **state)
 {
     (void)state;
@@ -370,7 +370,7 @@ static void only_the_zeroed_end_of_a_page_is_lost(void **state)
     expect_losses(&lost, 1, 0);
 }
 
-/* How much follows is not known: no entry says where the block ended. */
+/* No entry has the size of the block, so it is unknown how much is lost. */
 static void a_damaged_word_ends_an_unsealed_page(void **state)
 {
     (void)state;
@@ -391,7 +391,7 @@ static void a_damaged_word_ends_an_unsealed_page(void **state)
     expect_losses(&lost, 1, 0);
 }
 
-/* A record is complete when its first word is stored, which comes last. */
+/* The first word of a record is stored last, and makes it complete. */
 static void an_incomplete_record_is_a_dropped_event(void **state)
 {
     (void)state;
@@ -449,7 +449,7 @@ static void a_cells_page_without_its_header_is_rebuilt_from_its_entry(void **sta
     }
 }
 
-/* Whose page it was is not known then: it becomes one of its first cell's stream, and its number is missing. */
+/* The owner of the page is unknown then: the page gets the stream of its first cell, and its sequence is missing. */
 static void a_cells_page_without_header_and_entry_loses_only_its_sequence(void **state)
 {
     (void)state;
@@ -463,7 +463,7 @@ static void a_cells_page_without_header_and_entry_loses_only_its_sequence(void *
     expect_losses(&lost, 1, 0);
 }
 
-/* Two pages of the process are there; the third gets the number that is free. */
+/* Two pages of the process are left; the third gets the missing sequence number. */
 static void a_rebuilt_cells_page_takes_the_free_sequence(void **state)
 {
     (void)state;
@@ -480,7 +480,7 @@ static void a_rebuilt_cells_page_takes_the_free_sequence(void **state)
     fail();
 }
 
-/* The entry's checksum does not hold, so its number is not taken. */
+/* The entry's checksum does not match, so its sequence number is not used. */
 static void an_impossible_entry_gives_its_page_no_sequence(void **state)
 {
     (void)state;
@@ -490,7 +490,7 @@ static void an_impossible_entry_gives_its_page_no_sequence(void **state)
     expect_losses(NULL, 0, 0);
 }
 
-/* Of page 1 as well, where a part of the directory begins. */
+/* Page 1 is the first page of a part of the directory. */
 static void a_rebuilt_cells_page_has_the_stream_of_its_entry(void **state)
 {
     (void)state;
@@ -509,7 +509,7 @@ static void a_rebuilt_cells_page_has_the_stream_of_its_entry(void **state)
 
 /* ---- Headers ---- */
 
-/* Nothing is where pages begin. Of the copies of headers that are found, the first is that of another trace. */
+/* Shifts all pages by an odd number of bytes, behind a copy of another trace's header. */
 static void a_shifted_trace_is_identified_by_most_copies_of_its_header(void **state)
 {
     (void)state;
@@ -540,7 +540,9 @@ static void a_block_in_place_of_a_directory_page_is_ignored(void **state)
     expect_losses(NULL, 0, 0);
 }
 
-/* Nothing but the header of a page: it says which trace that is, how large pages are, and what came before. */
+/*
+ * The header of a page has the file id, the page size and the sequence number, which shows what is missing before it.
+ */
 static void the_header_of_a_page_alone_is_recovered(void **state)
 {
     (void)state;
@@ -586,7 +588,7 @@ static enum tbed_status snapshot(struct tbed_reader **reader_ret, struct tbed_er
     return status;
 }
 
-/* A stream that nobody has begun is not believed, so nothing is known of the page. */
+/* An entry with a stream that was never begun is not trusted, so nothing is known about its page. */
 static void a_page_of_a_stream_that_never_existed_is_counted(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /*
- * A reader that looks at a file at the very moment at which writers leave or join it.
+ * A reader that refreshes at the moment at which writers leave or join the file.
  *
- * The reader's fstat() is where they do it; writer/tests/models/live_model_test.c has all other moments.
+ * They do so during the reader's fstat(); writer/tests/models/live_model_test.c covers all other moments.
  *
  * Link with: -Wl,--wrap=fstat
  *
@@ -14,7 +14,7 @@
 int __real_fstat(int fd, struct stat *status);
 int __wrap_fstat(int fd, struct stat *status);
 
-/* What happens when the reader has just learned the file's size; NULL: nothing. */
+/* Runs when the reader has just learned the file's size; NULL: nothing. */
 static void (*after_size)(void);
 static struct tbed_writer *writer;
 static const char *path;
@@ -60,7 +60,7 @@ static void refresh_during(struct tbed_reader *reader, void (*act)(void))
     if (tbed_damage_get(reader, 0, &damage))
         fail_msg("%s at %llu", tbed_status_name(damage.status), (unsigned long long)damage.offset);
     tbed_reader_info(reader, &info);
-    assert_false(info.shut); /* not what was looked at */
+    assert_false(info.shut); /* the file changed during the refresh, so it counts as open */
     assert_int_equal(tbed_reader_refresh(reader, NULL), TBED_OK);
     tbed_reader_info(reader, &info);
     assert_true(info.shut);

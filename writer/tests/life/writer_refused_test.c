@@ -1,7 +1,8 @@
 /*
- * What is refused, and counted: in a sandbox, after the file was lost, in a forked child that cannot join.
+ * Calls that are refused and events that are dropped: in a sandbox, after the file was lost, and in a forked child that
+ * cannot join.
  *
- * Each case runs in a child, because most of it cannot be undone.
+ * Each case runs in a child process, because its effects cannot be undone.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -31,7 +32,7 @@ static int in_child(int (*body)(void))
         _exit(body());
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));
-    return WEXITSTATUS(status); /* else a line of this file, modulo 256 */
+    return WEXITSTATUS(status); /* 0, or the line that failed, modulo 256 */
 }
 
 static void set_path(const char *name)
@@ -63,7 +64,7 @@ static int sandboxed(void)
     struct tbed_recorder *recorder = begin((struct tbed_writer_options){.rotate = true}, &writer);
     record(recorder, 20000); /* starts the helper */
     NEED(tbed_sandbox_enter(writer, 1 << 20) >= 1 << 20);
-    NEED(tbed_sandbox_enter(writer, 1 << 20) == 0); /* it is in one already */
+    NEED(tbed_sandbox_enter(writer, 1 << 20) == 0); /* already entered */
     record(recorder, 20000);
     NEED(tbed_rotate(writer, &error) == TBED_ERR_WRITE && error.system_errno == EPERM);
     NEED(tbed_writer_open(path, NULL, &second, &error) == TBED_ERR_OPEN && error.system_errno == EPERM);
@@ -110,7 +111,7 @@ static int lost(void)
     NEED(waitpid(child, &status, 0) == child && status == 0);
     tbed_writer_free(writer);
     struct stat file;
-    NEED(stat(path, &file) == 0 && file.st_size == 0); /* it is not touched again */
+    NEED(stat(path, &file) == 0 && file.st_size == 0); /* closing did not write to the file */
     return 0;
 }
 
@@ -123,7 +124,7 @@ static void a_lost_file_is_not_touched_again(void **state)
 
 /* ---- A child ---- */
 
-/* Neither by a descriptor nor by its path. */
+/* The child can reach the file neither by a descriptor nor by its path. */
 static int child_without_a_way(struct tbed_writer *writer, struct tbed_recorder *recorder)
 {
     for (int fd = 3; fd < 1200; fd++)
@@ -150,7 +151,7 @@ static int forks_without_a_file(bool rotates)
         _exit(child_without_a_way(writer, recorder));
     NEED(waitpid(child, &status, 0) == child && WIFEXITED(status));
     NEED(WEXITSTATUS(status) == 0);
-    record(recorder, 10); /* the parent goes on */
+    record(recorder, 10); /* the parent still records */
     NEED(tbed_writer_drop_count(writer, TBED_DROP_CLOSED) == 0);
     tbed_writer_free(writer);
     return 0;

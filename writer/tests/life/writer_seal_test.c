@@ -361,7 +361,7 @@ static void a_block_that_has_ended_is_complete(void **state)
     }
 }
 
-/* Readers of the open trace do not look into it; once the trace is shut, they would find its block. */
+/* Readers of the open trace ignore such a page, but would find its block once the trace is shut. */
 static void a_block_in_a_page_of_a_ring_that_was_never_taken_is_refused(void **state)
 {
     struct tbed_writer_options options = {.size = sizeof options,
@@ -374,7 +374,7 @@ static void a_block_in_a_page_of_a_ring_that_was_never_taken_is_refused(void **s
     snprintf(path, sizeof path, "%s", test_path("ring.tbed"));
     struct tbed_writer *writer = test_writer_open(path, &options);
     struct tbed_recorder *recorder = tbed_recorder_open(writer, "thread");
-    for (int i = 0; i < 200; i++) /* so few that the block is not a cell, and is not sealed */
+    for (int i = 0; i < 200; i++) /* enough to leave the cell, too few to seal the block */
         tbed_instant_record(recorder, 1);
     struct trace left = trace_read();
     tbed_writer_free(writer);

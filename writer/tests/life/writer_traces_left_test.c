@@ -1,5 +1,5 @@
 /*
- * What calls leave behind: in the thread that called, among the descriptors, in the marks of recorders and pages.
+ * The state that calls leave behind: in the calling thread, the descriptors, recorders, files and pages.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -77,7 +77,7 @@ static void a_thread_can_be_cancelled_after_each_call(void **state)
     struct tbed_writer *writer = open_at("cancel.tbed", (struct tbed_writer_options){.rotate_nbytes = 65536});
     struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
     assert_true(can_be_cancelled());
-    record(recorder, 20000); /* rotates by itself */
+    record(recorder, 20000); /* enough to rotate */
     assert_int_equal(access(closed_path(1), F_OK), 0);
     assert_true(can_be_cancelled());
     assert_int_equal(tbed_rotate(writer, NULL), TBED_OK);
@@ -93,7 +93,7 @@ static void a_thread_can_be_cancelled_after_each_call(void **state)
 
 /* ---- In the recorder ---- */
 
-/* The mark says that it stays off the pages; with it, the next rotation would not wait for its record. */
+/* With 'saw_close' still set, the next rotation would not wait for a record under way. */
 static void a_recorder_that_has_rotated_clears_saw_close(void **state)
 {
     (void)state;
@@ -105,7 +105,7 @@ static void a_recorder_that_has_rotated_clears_saw_close(void **state)
     tbed_writer_free(writer);
 }
 
-/* ---- In the folder ---- */
+/* ---- In the folder and the descriptors ---- */
 
 static int rotate_without_standard_input(void)
 {
@@ -118,14 +118,14 @@ static int rotate_without_standard_input(void)
     return fcntl(0, F_GETFD) >= 0 ? 2 : 0;
 }
 
-/* The files that were closed are looked at before they are removed. */
+/* A rotation opens the files that it removes, to check that they are its own. */
 static void a_rotation_leaves_no_descriptor_behind(void **state)
 {
     (void)state;
     succeeds_in_a_child(rotate_without_standard_input);
 }
 
-/* With a limit of descriptors, the writer's are not moved out of the way; 0 is as good as any. */
+/* With a low limit of descriptors, the writer cannot move its own to high numbers, and must work with number 0. */
 static int work_with_descriptor_0(void)
 {
     struct tbed_writer_options options = {.size = sizeof options, .rotate = true, .no_helper = true};
@@ -141,7 +141,7 @@ static int work_with_descriptor_0(void)
     record(recorder, 10);
     if (tbed_rotate(writer, &error) != TBED_OK)
         return 2;
-    if (tbed_rotate(writer, &error) != TBED_OK) /* one of the two files had the number */
+    if (tbed_rotate(writer, &error) != TBED_OK) /* one of the two files has descriptor 0 */
         return 3;
     tbed_writer_free(writer);
     options = (struct tbed_writer_options){.size = sizeof options, .join = true, .no_helper = true};
@@ -173,7 +173,7 @@ static struct tbed_writer *with_many_strings(struct tbed_writer_options options)
     return writer;
 }
 
-/* Its file begins with what the parent's knew, so it is larger than 64 KiB at once. */
+/* The child's file begins with the parent's strings, so it is larger than 64 KiB from the start. */
 static void a_childs_file_rotates_when_it_has_doubled(void **state)
 {
     (void)state;
@@ -203,7 +203,7 @@ static int rotate_a_full_file(void)
     uint64_t before = tbed_writer_drop_count(writer, TBED_DROP_SIZE_LIMIT);
     if (before == 0 || tbed_rotate(writer, NULL) != TBED_OK)
         return 1;
-    record(recorder, 40000); /* there is room for them */
+    record(recorder, 40000); /* they fit into the new file */
     return tbed_writer_drop_count(writer, TBED_DROP_SIZE_LIMIT) != 0 ? 2 : 0;
 }
 
@@ -225,7 +225,7 @@ static void strings_between_syncs_take_small_blocks(void **state)
         assert_int_equal(tbed_sync(writer, NULL), TBED_OK);
     }
     tbed_writer_free(writer);
-    assert_true(pages_of(path) <= 6); /* the header's, and seven blocks in each of the others */
+    assert_true(pages_of(path) <= 6); /* the header page, and seven blocks in each of the others */
 }
 
 static void units_of_different_files_are_different(void **state)
@@ -280,7 +280,7 @@ static void unknown_causes_have_no_drops(void **state)
 
 /* ---- In the pages of a flight recorder ---- */
 
-/* How many pages have a last block of a stream. Those that are full say when they were. */
+/* Returns how many pages have the last block of a stream. Checks that exactly the ended blocks have an age. */
 static unsigned last_blocks(void)
 {
     unsigned count = 0;
@@ -298,7 +298,7 @@ static unsigned last_blocks(void)
     return count;
 }
 
-/* Threads that have ended leave their pages to others first. */
+/* The pages of threads that have ended are reused first. */
 static void the_last_block_of_a_thread_is_marked_in_its_entry(void **state)
 {
     (void)state;
@@ -314,7 +314,7 @@ static void the_last_block_of_a_thread_is_marked_in_its_entry(void **state)
     tbed_writer_free(writer);
 }
 
-/* Only in the entry of the block that was meant: it may have been given away meanwhile. */
+/* The page may have been reused by another block meanwhile, whose entry must not be marked. */
 static void an_entry_is_marked_only_for_its_own_block(void **state)
 {
     (void)state;

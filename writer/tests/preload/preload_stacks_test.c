@@ -317,7 +317,7 @@ static pid_t start_forever(void)
     _exit(99);
 }
 
-/* Until the trace has events, which come after its strings and records. */
+/* Waits until the trace has events, which are stored after its strings and records. */
 static void await_events(void)
 {
     struct tbed_reader *reader;

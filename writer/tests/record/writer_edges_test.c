@@ -292,7 +292,7 @@ static void drops_of_a_child_do_not_damage_a_shut_file(void **state)
     tbed_reader_close(test_reader_open(path, false));
 }
 
-/* How far a thread is. */
+/* How many steps a thread has made. */
 static uint32_t progress;
 
 static void progress_note(uint32_t count)

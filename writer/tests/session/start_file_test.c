@@ -1,6 +1,6 @@
 /*
- * What a program finds at the path of its trace: an old trace, another program's, its own child's, or something else.
- * And values that are described rather than recorded.
+ * What a program may find at the path of its trace: an old trace, one in use, or another file. Also the units of
+ * counters and pointers in messages.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -48,7 +48,7 @@ static void an_old_trace_is_replaced(void **state)
     (void)state;
     set_path("old.tbed");
     assert_int_equal(start_and_end(false, false), TBED_OK);
-    int kept = open(path, O_RDONLY | O_CLOEXEC); /* so that its number is not used again */
+    int kept = open(path, O_RDONLY | O_CLOEXEC); /* keeps the inode number from being reused */
     ino_t old = inode_of(path);
     assert_int_equal(start_and_end(false, false), TBED_OK);
     assert_int_not_equal(inode_of(path), old);
@@ -72,7 +72,7 @@ static void a_trace_in_use_is_joined_unless_it_would_be_a_series(void **state)
     tbed_writer_free(first);
 }
 
-/* Programs that a traced one starts have series of their own. */
+/* A program that a traced program starts has a series of its own. */
 static void a_series_that_must_not_replace_a_file_takes_the_next_name(void **state)
 {
     (void)state;

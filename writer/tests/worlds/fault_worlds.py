@@ -77,7 +77,7 @@ NUMBER(flock, -1) NUMBER(madvise, -1) NUMBER(msync, -1) NUMBER(fsync, -1) NUMBER
 NUMBER(renameat2, -1) NUMBER(unlink, -1) NUMBER(getrlimit, -1) NUMBER(statvfs, -1) NUMBER(pthread_create, EAGAIN)
 NUMBER(pthread_sigmask, EINVAL) NUMBER(sigaction, -1) NUMBER(clock_gettime, -1) NUMBER(prctl, -1) NUMBER(access, -1)
 NUMBER(fchmod, -1) NUMBER(fdatasync, -1) NUMBER(shmget, -1) NUMBER(pthread_key_create, EAGAIN)
-/* In a coverage build our library contains gcov's runtime, which asks for the lock of its file until it gets it. */
+/* In a coverage build our library contains gcov's runtime, which retries fcntl() until it gets the lock of its file. */
 static int is_of_gcov(int fd)
 {
     char name[32], path[4096];
