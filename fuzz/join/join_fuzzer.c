@@ -22,7 +22,7 @@ static uint64_t count_drops(const struct tbed_writer *writer)
     return count;
 }
 
-/* Returns the id of a text that was added, or INVALID if there was no room for it. */
+/* Joins the trace and adds a text. Returns its id, or INVALID if there was no room for it. */
 static uint32_t add(const char *path, bool annotate)
 {
     struct tbed_writer_options options = {.size = sizeof options,
@@ -77,7 +77,7 @@ static void check(const char *path, uint32_t id)
     REQUIRE(tbed_reader_open(path, NULL, &reader, NULL) == TBED_OK);
     REQUIRE(tbed_string_resolve(reader, id, text, sizeof text, &text_nbytes) == TBED_OK);
     REQUIRE(strcmp(text, "added") == 0);
-    walk_everything(reader); /* what looked like a page being begun may be damage now */
+    walk_everything(reader); /* a page that seemed to be still beginning may count as damage now */
     tbed_reader_close(reader);
 }
 

@@ -54,7 +54,7 @@ static void check_odd(const struct tbed_reader *reader, const struct tbed_import
     REQUIRE(tbed_rtl_odd_count(reader, TBED_RTL_ODD_COUNT) == 0);
 }
 
-/* The sums over the assembler's steps. */
+/* Sums over the assembler's steps. */
 struct told {
     uint64_t begin_count, end_count;
     uint64_t ticks; /* truncated to milliseconds */

@@ -29,7 +29,7 @@ static struct bytes read_bytes(const char *path)
     return bytes;
 }
 
-/* Every event of 'trace' is in 'sealed', in the same place. */
+/* Checks that 'sealed' has every event of 'trace' at the same position. */
 static void compare_stream(struct tbed_reader *trace, struct tbed_reader *sealed, uint32_t stream)
 {
     struct tbed_cursor *expected_at, *at;
@@ -56,7 +56,7 @@ static void compare(const struct bytes *before, const char *path)
     REQUIRE(tbed_reader_open_memory(aligned, before->nbytes, NULL, &trace, NULL) == TBED_OK);
     REQUIRE(tbed_reader_open(path, NULL, &sealed, NULL) == TBED_OK);
     tbed_reader_info(trace, &info);
-    bool was_shut = info.shut; /* then nothing is done */
+    bool was_shut = info.shut; /* sealing then does nothing */
     tbed_reader_info(sealed, &info);
     REQUIRE(info.shut && (was_shut || info.unsealed_block_count == 0));
     for (size_t i = 0; tbed_stream_get(trace, i, &stream); i++)

@@ -37,7 +37,7 @@ static bool is_padded;
 static const uint8_t *answer;
 static size_t answer_nbytes;
 
-/* Instead of the library's: runs in the forked process. */
+/* Replaces the library's worker, in the forked process. */
 _Noreturn void tbed_symbol_worker_run(int fd, const char *debug_directories)
 {
     char request[4096];

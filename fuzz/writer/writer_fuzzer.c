@@ -35,7 +35,7 @@ struct event {
     uint32_t id;
 };
 
-/* One recorder of the model: its events, from the file that is running on. */
+/* A recorder and the events that the model expects from it in the current file. */
 struct stream {
     struct tbed_recorder *recorder;
     uint32_t number;
@@ -145,7 +145,7 @@ static void check_left(const char *path, bool is_left_open)
     }
 }
 
-/* Copies the file in its present state, which is what a kill would leave. */
+/* Checks a copy of the file in its present state, which is what a kill would leave behind. */
 static void check_killed(void)
 {
     uint8_t buffer[65536];
@@ -399,7 +399,7 @@ static void run_threads(uint8_t byte)
         check_early_snapshot();
 }
 
-/* The high four bits say what to do; the low four on which stream, and with which name. */
+/* The high four bits choose the action; the low four choose the stream and the name. */
 static void run_one(uint8_t byte)
 {
     struct stream *stream = &model.streams[byte % RECORDERS];

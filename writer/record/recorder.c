@@ -104,7 +104,7 @@ void tbed_recorder_close(struct tbed_recorder *recorder)
     if (cold == NULL || !tbed_state_lock(tbed_cold_file(cold)))
         return;
     if (cold->is_open) {
-        /* This comes first: a signal handler that interrupts us must not store behind the seal. */
+        /* First, since a signal handler that interrupts us must not store after the seal. */
         __atomic_store_n(&recorder->mark, TBED_MARK_STOPPED, __ATOMIC_RELAXED);
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
         tbed_recorder_finish(recorder);

@@ -24,7 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* In a child, for what cannot be undone. */
+/* For checks in a child process, where most of this runs because it cannot be undone. */
 #define NEED(holds)                                                                                          \
     do {                                                                                                     \
         if (!(holds))                                                                                        \
@@ -39,7 +39,7 @@ static void passes_in_a_child(int (*body)(void))
         _exit(body());
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0); /* else a line of this file, modulo 256 */
+    assert_int_equal(WEXITSTATUS(status), 0); /* 0, or the line that failed, modulo 256 */
 }
 
 static int new_file(const char *name, char path[256])
@@ -62,7 +62,7 @@ static bool is_open(int fd)
 
 /* ---- Growing ---- */
 
-/* A file system, or a kernel, without fallocate(). */
+/* Simulates a file system or a kernel without fallocate(). */
 static bool refuse_fallocate(uint32_t system_errno)
 {
     struct sock_filter code[] = {
@@ -76,7 +76,9 @@ static bool refuse_fallocate(uint32_t system_errno)
            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-/* From every size to every size around the pages of the file system, what is there kept and the rest zero. */
+/*
+ * Grows files between all sizes around multiples of the page size; old bytes must be kept, and new ones must be zero.
+ */
 static int grow_by_steps(void)
 {
     static const uint64_t sizes[] = {0, 1, 4095, 4096, 4097, 12288, 20000};
@@ -106,7 +108,7 @@ static int grow_with_fallocate(void)
     struct stat status;
     int fd = new_file("allocated", path);
     NEED(tbed_file_extend(fd, 0, 1 << 20) == 0 && fstat(fd, &status) == 0);
-    NEED(status.st_blocks * 512 >= 1 << 20); /* no store into it will need the disk */
+    NEED(status.st_blocks * 512 >= 1 << 20); /* the disk space is allocated */
     NEED(tbed_file_extend(-1, 0, 4096) == EBADF);
     return grow_by_steps();
 }
@@ -117,7 +119,7 @@ static int grow_without_fallocate(uint32_t system_errno)
     int fd = new_file("written", path);
     NEED(refuse_fallocate(system_errno));
     NEED(tbed_file_extend(fd, 0, 8192) == 0 && size_of(fd) == 8192);
-    NEED(tbed_file_extend(fd, 0, 4096) == 0 && size_of(fd) == 8192); /* another process was faster */
+    NEED(tbed_file_extend(fd, 0, 4096) == 0 && size_of(fd) == 8192); /* it has grown already */
     int locked = fcntl(fd, F_GETLK, &(struct flock){.l_type = F_WRLCK, .l_len = 1});
     NEED(locked == 0);
     int read_only = open(path, O_RDONLY | O_CLOEXEC);
@@ -144,7 +146,7 @@ static int grow_on_a_full_disk(void)
     return 0;
 }
 
-/* By a timer's signal, for example, that is faster than the file system. The lock of the file's size is held meanwhile. */
+/* A timer may signal faster than the file system can allocate. The lock of the file's size is held meanwhile. */
 static int grow_where_every_call_is_interrupted(void)
 {
     char path[256];
@@ -154,7 +156,7 @@ static int grow_where_every_call_is_interrupted(void)
     return 0;
 }
 
-/* The lock is given back, so the next process does not wait. */
+/* The lock must be released, so that the next process does not wait. */
 static int two_grow_one_after_the_other(void)
 {
     char path[256];
@@ -174,14 +176,14 @@ static int grow_up_to_the_limit(void)
 {
     char path[256];
     int fd = new_file("limited", path);
-    signal(SIGXFSZ, SIG_DFL); /* would kill */
+    signal(SIGXFSZ, SIG_DFL); /* the default action kills the process */
     NEED(setrlimit(RLIMIT_FSIZE, &(struct rlimit){8192, 8192}) == 0);
     NEED(tbed_file_extend(fd, 0, 8192) == 0 && size_of(fd) == 8192);
     NEED(tbed_file_extend(fd, 8192, 8193) == EFBIG && size_of(fd) == 8192);
     return 0;
 }
 
-/* Where there is no room for a step, there may be room for a page: nothing is dropped before the last one is used. */
+/* If there is no room for a step, there may be room for a page: events are dropped only when the last page is full. */
 static int record_up_to_the_limit(void)
 {
     const uint64_t limit = (5 << 20) + 3 * 65536 + 100;
@@ -256,7 +258,7 @@ static int raise_where_numbers_end_early(void)
     NEED(tbed_descriptor_raise(fd) == fd && is_open(fd));
     int copy = tbed_descriptor_copy(fd);
     NEED(copy >= 0 && copy < 100 && copy != fd);
-    NEED(tbed_descriptor_borrow(&file) == fd); /* there is no other */
+    NEED(tbed_descriptor_borrow(&file) == fd); /* no other descriptor is available */
     tbed_descriptor_return(&file, fd);
     NEED(is_open(fd));
     close(fd);
@@ -282,7 +284,7 @@ static void a_borrowed_descriptor_is_given_back(void **state)
     assert_true(is_open(file.fd));
     fd = tbed_descriptor_borrow(&file);
     int other = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    assert_int_equal(dup2(other, fd), fd); /* the program has closed it, and opened a file of its own */
+    assert_int_equal(dup2(other, fd), fd); /* the program closed it and opened a file of its own */
     tbed_descriptor_return(&file, fd);
     assert_true(is_open(fd));
     assert_int_equal(dup2(other, file.fd), file.fd);
@@ -311,7 +313,7 @@ static void a_file_is_known_by_its_id(void **state)
     close(file.fd);
 }
 
-/* Another process's shared lock is on the open file, so an exclusive one fails. */
+/* Returns whether the file has a shared lock, which makes an exclusive one fail. */
 static bool is_locked(const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -325,7 +327,7 @@ static void a_closed_descriptor_is_opened_again(void **state)
     (void)state;
     struct tbed_file file = file_of("again");
     int old = file.fd;
-    assert_true(tbed_descriptor_reopen(&file)); /* another open file, with a lock of its own */
+    assert_true(tbed_descriptor_reopen(&file)); /* a new open file description, with a lock of its own */
     assert_true(tbed_descriptor_is_ours(&file) && file.fd >= 500 && is_locked(file.path));
     assert_false(file.fd != old && is_open(old));
     assert_int_equal(file.growth.backed_pages, 2);
@@ -336,10 +338,10 @@ static void a_closed_descriptor_is_opened_again(void **state)
     unlink(file.path);
     assert_true(tbed_descriptor_reopen(&file)); /* by its descriptor */
     assert_true(tbed_descriptor_is_ours(&file));
-    int held = dup(file.fd); /* like the map: no other file gets its number */
+    int held = dup(file.fd); /* keeps the inode from being reused, as the map does */
     close(file.fd);
     assert_false(tbed_descriptor_reopen(&file));
-    close(open(file.path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600)); /* another file has the name */
+    close(open(file.path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600)); /* the path now names another file */
     assert_false(tbed_descriptor_reopen(&file));
     assert_int_equal(file.fd, -1);
     close(held);

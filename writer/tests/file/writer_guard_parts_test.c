@@ -1,6 +1,6 @@
 /*
- * The guard of mapped files without a writer: what it does when the kernel refuses something, and the chain of actions
- * that a library between the program and the kernel sees.
+ * The guard of mapped files without a writer: its behaviour when the kernel refuses a call, and the signal actions that
+ * a library between the program and the kernel sees.
  *
  * Each case runs in a process of its own, because it changes the action of a signal or a limit.
  *
@@ -44,7 +44,7 @@ static int in_child(int (*body)(void))
     return status;
 }
 
-/* A map of a file that has no bytes any more. */
+/* Maps a file and truncates it. */
 static volatile uint8_t *lost_map(void)
 {
     int fd = open(test_path("lost"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -60,7 +60,7 @@ static bool guard(volatile uint8_t *map)
     return tbed_guard_add(&(struct tbed_guarded){(uint8_t *)map, NBYTES, WINDOW, (bool *)&is_lost, NULL});
 }
 
-/* mmap() of this size is refused; of any size if it is 0. */
+/* Makes mmap() of this size fail, or of any size if it is 0. */
 static bool refuse_mapping(uint32_t nbytes)
 {
     struct sock_filter code[] = {
@@ -78,7 +78,7 @@ static bool refuse_mapping(uint32_t nbytes)
 
 /* ---- Faults ---- */
 
-/* How many bytes of the map are memory now. */
+/* Returns how many bytes of the map the guard has replaced by memory. */
 static size_t rescued_nbytes(volatile uint8_t *map)
 {
     size_t count = 0;
@@ -183,7 +183,7 @@ static int the_kernel_refuses_the_handler(void)
     }
     calls_left = 2;
     NEED(guard(map) && has_handler() && calls_left == 0);
-    NEED(guard(lost_map())); /* it is there already */
+    NEED(guard(lost_map())); /* already installed */
     map[0] = 1;
     NEED(map[0] == 1);
     return 0;
@@ -208,7 +208,7 @@ static int a_library_sees_the_programs_actions(void)
 {
     struct sigaction old = {.sa_flags = 77}, new = {.sa_handler = on_signal};
     volatile uint8_t *map = lost_map();
-    NEED(!tbed_guard_chain(&new, &old)); /* nothing is installed: it is the kernel's */
+    NEED(!tbed_guard_chain(&new, &old)); /* without our handler, the action is left to the kernel */
     sigaction(SIGBUS, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
     NEED(guard(map));
     NEED(tbed_guard_chain(NULL, &old) && old.sa_handler == SIG_IGN);
@@ -221,7 +221,7 @@ static int a_library_sees_the_programs_actions(void)
     }
     tbed_guard_remove((uint8_t *)map);
     sigaction(SIGBUS, NULL, &old);
-    NEED(old.sa_handler == on_signal); /* what the program set last */
+    NEED(old.sa_handler == on_signal); /* the program's latest action */
     NEED(!tbed_guard_chain(NULL, NULL));
     tbed_guard_remove(NULL);
     tbed_guard_remove((uint8_t *)map);

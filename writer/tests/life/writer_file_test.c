@@ -1,5 +1,5 @@
 /*
- * The file under a writer: creating, joining and filling it, and what a full disk does to the program.
+ * The file under a writer: creating, joining and filling it, and the effects of a full disk.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -172,7 +172,7 @@ static void options_that_make_no_sense_are_refused(void **state)
     assert_int_not_equal(access(path, F_OK), 0);
 }
 
-/* The ticks of a counter that this process does not have, or of another boot, would mean something else. */
+/* Ticks of a clock that this process cannot read, or of another boot, cannot be compared with its own. */
 static void a_trace_with_another_clock_is_not_joined(void **state)
 {
     (void)state;
@@ -197,7 +197,7 @@ static void record_much(struct tbed_writer *writer, uint64_t count)
     }
 }
 
-/* Stored and dropped together are what was recorded: nothing is lost without being counted. */
+/* Every recorded event must be stored or counted as dropped. */
 static void assert_all_accounted(const char *path, uint64_t recorded, enum tbed_drop_cause cause)
 {
     struct tbed_reader *reader = test_reader_open(path, true);
@@ -269,7 +269,7 @@ static void a_full_disk_drops_and_counts_and_goes_on_when_there_is_room(void **s
     struct tbed_recorder *later = tbed_recorder_open(writer, "later");
     for (uint32_t i = 0; i < 1000; i++)
         tbed_instant_record(later, 6);
-    tbed_span_begin(later, 1); /* dropped: so is its end */
+    tbed_span_begin(later, 1); /* dropped, and so is its end */
     unlink(ballast);
     usleep(100000);
     tbed_span_end(later);
@@ -291,7 +291,7 @@ static void a_full_disk_drops_and_counts_and_goes_on_when_there_is_room(void **s
     umount(folder);
 }
 
-/* A daemon closes every descriptor and opens its own files under our number. */
+/* A daemon may close all descriptors and then open files of its own that get our number. */
 static void a_program_that_closes_all_descriptors_keeps_its_files_and_its_trace(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /*
- * Spans that are open at a fork: what the child's stream stores of them, and what a report makes of it.
+ * Spans that are open at a fork: what the child's stream stores about them, and how a report shows them.
  *
  * The clock is a counter that all processes share, so that every time is known.
  *
@@ -127,7 +127,7 @@ static void a_span_of_the_childs_own_that_never_ends_is_open(void **state)
     if (child == 0) {
         end_at(recorder, 3000);
         begin_at(recorder, OWN, 3010);
-        for (uint64_t tick = 3011; tick < 33000; tick++) /* several blocks, each with the stack */
+        for (uint64_t tick = 3011; tick < 33000; tick++) /* several blocks, each with the open spans */
             mark_at(recorder, tick);
         _exit(0);
     }

@@ -1,6 +1,6 @@
 /*
- * A series of files while threads record: every event is in one file, exactly, in order; spans that are open over the
- * border, names and stream numbers go on. Runs under TSan too.
+ * A series of files while threads record. Every event must be in exactly one file, in order; open spans, names and
+ * stream numbers must continue in the next file. Runs under TSan too.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -28,8 +28,8 @@ struct worker {
 };
 
 /*
- * The value counts up by one. Around it spans grow deep and are ended again; some values are told a second time by an
- * instant with a new name.
+ * The value counts up by one, inside spans that nest deeply and end again; some values are repeated by an instant with
+ * a new name.
  */
 static void record_step(struct worker *worker, struct tbed_recorder *recorder, uint64_t i, uint32_t *depth)
 {
@@ -67,7 +67,7 @@ static void *count_up(void *argument)
     return NULL;
 }
 
-/* Short threads: a recorder each, three events in a cell, the last one's name interned just before. */
+/* Short threads: each has a recorder with three events in a cell, and interns the name of the last. */
 static void *come_and_go(void *argument)
 {
     struct worker *worker = argument;
@@ -83,7 +83,7 @@ static void *come_and_go(void *argument)
     return NULL;
 }
 
-/* ---- The oracle: what each thread must have said, file after file ---- */
+/* ---- The oracle: the events that each thread must have in each file ---- */
 
 struct told {
     uint32_t stream;
@@ -143,7 +143,7 @@ static void check_thread(struct tbed_reader *reader, uint32_t number, struct tol
     free(events);
 }
 
-/* Streams of short threads have all their events in one file. */
+/* Counts streams of short threads, which must have all their events in one file. */
 static uint64_t count_short(struct tbed_reader *reader)
 {
     struct tbed_stream_info info;
@@ -211,7 +211,7 @@ static void wait_for_progress(const struct worker *workers, uint64_t more)
     }
 }
 
-/* 'by_call': tbed_rotate() again and again, else by size. */
+/* 'by_call': calls tbed_rotate() repeatedly; otherwise rotates by size. */
 static void events_are_in_one_file_each(bool helper, bool by_call)
 {
     const char *path =
@@ -315,8 +315,8 @@ static uint64_t sum_series(const char *path, uint64_t drops[TBED_DROP_CAUSE_COUN
 }
 
 /*
- * As a daemon rotates by SIGHUP: the handler asks, a thread does it. The handler records, too, in whatever step of a
- * rotation it interrupts its thread.
+ * Rotates like a daemon at SIGHUP: the handler asks for it, and a thread does it. The handler also records, whatever
+ * step of a rotation it interrupts.
  */
 static void handlers_ask_for_rotations_and_record_during_them(void **state)
 {

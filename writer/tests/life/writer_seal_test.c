@@ -1,6 +1,6 @@
 /*
- * Sealing a killed program's trace makes it clean only if nothing is lost: a trace without a page or an entry of the
- * directory stays open, and its damaged pages are not changed.
+ * Sealing a killed program's trace makes it clean only if nothing is lost: a trace that lacks a page or a directory
+ * entry stays open, and its damaged pages are not changed.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -105,7 +105,7 @@ static struct tbed_disk_entry *entry_of(uint64_t page)
     return (struct tbed_disk_entry *)(void *)(damaged.bytes + tbed_directory_entry_offset(PAGE_NBYTES, page));
 }
 
-/* Sealing fails so, the file stays open, and the page has the bytes that it had. */
+/* Expects that sealing fails with this status, leaves the file open, and does not change the page. */
 static void assert_refused(uint64_t page, enum tbed_status expected)
 {
     struct tbed_error error = {0};
@@ -152,7 +152,7 @@ static void a_page_without_its_kind_keeps_its_events(void **state)
         page_of(page)[0] = TBED_BLOCK_NONE;
         assert_refused(page, TBED_ERR_BLOCK_LOST);
         entry_of(page)->state =
-            TBED_ENTRY_CLAIMED; /* as if killed while it was begun; but there is too much */
+            TBED_ENTRY_CLAIMED; /* as if killed while it was begun, but with too many bytes */
         bool is_full = !tbed_bytes_are_zero(page_of(page) + PAGE_NBYTES / 2, PAGE_NBYTES / 2);
         if (is_full)
             assert_refused(page, TBED_ERR_BLOCK_NOT_ZERO);
@@ -244,7 +244,7 @@ static void a_file_that_was_cut_is_refused(void **state)
     }
 }
 
-/* What a kill can leave of a page: claimed or not even that, and part of its header and its stack. */
+/* A kill can leave a page with a part of its header and its stack, claimed or not. */
 static void a_page_that_was_about_to_begin_is_cleared(void **state)
 {
     (void)state;
@@ -324,7 +324,7 @@ static void one_interrupted_record_is_cleared(void **state)
     words_end(page)[1] = TBED_EXT_END | 5 << 16;
     words_end(page)[5] = 7;
     assert_int_equal(seal_and_count_interrupted(), 1);
-    words_end(page)[6] = 7; /* behind it */
+    words_end(page)[6] = 7; /* after the interrupted record */
     assert_refused(page, TBED_ERR_EVENT_ZERO);
     words_end(page)[1] = TBED_EXT_END | UINT64_C(0xFFFF) << 16; /* it would not fit */
     assert_refused(page, TBED_ERR_EVENT_ZERO);

@@ -1,6 +1,6 @@
 /*
- * Are the stacks of recorded allocations the ones that there were? A program logs each as the C library's unwinder sees
- * it. And light recording, operators of C++, and traces of programs that were killed.
+ * Compares the stacks of recorded allocations with those that a program logs by means of the C library's unwinder. Also
+ * light recording, C++ operators, and traces of killed programs.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -94,7 +94,7 @@ static void stacks_are_those_of_the_c_library(void **state)
 {
     (void)state;
 #if !defined(__x86_64__)
-    skip(); /* by frame pointers only, which the C library does not have */
+    skip(); /* unwinds by frame pointers only, which the C library lacks */
 #endif
     const char *argv[] = {preload_path("preload_stacks_helper"), log_path, NULL};
     struct tbed_reader *reader = run_recorded(argv, "TRACEBED_PRELOAD_MODE=stacks=32");
@@ -161,7 +161,7 @@ static void compile(const char *source, const char *const *argv)
     free(outcome.output);
 }
 
-/* Every size from 'first' to 'first' + 'count' was allocated once, from a unit of this name, and freed. */
+/* Expects one allocation of each size in [first, first + count), made by a unit of this name, and freed. */
 static void assert_blocks(struct tbed_reader *reader, const char *unit_name, uint64_t first, size_t count)
 {
     struct tbed_merge *merge;
@@ -229,7 +229,7 @@ static void caller_of_new_is_told_and_not_the_library(void **state)
     tbed_reader_close(reader);
 }
 
-/* A C++ library in a program that has no C++ at all: what it needs is not where RTLD_NEXT looks. */
+/* A C++ library in a program without C++: RTLD_NEXT does not find the operators that it needs. */
 static void library_that_was_loaded_for_itself_has_its_operators(void **state)
 {
     (void)state;
@@ -250,7 +250,7 @@ static void library_that_was_loaded_for_itself_has_its_operators(void **state)
     tbed_reader_close(reader);
 }
 
-/* Its own operators are called, and with a header before each block: addresses differ from malloc's. */
+/* The program's operators put a header before each block, so addresses differ from malloc's. */
 static void program_with_operators_of_its_own_has_them_called(void **state)
 {
     (void)state;
@@ -273,7 +273,7 @@ static void program_with_operators_of_its_own_has_them_called(void **state)
     tbed_reader_close(reader);
 }
 
-/* tcmalloc's operators call no malloc: they themselves are what is recorded then. */
+/* tcmalloc's operators do not call malloc(), so the operators themselves must be recorded. */
 static void operators_of_an_allocator_are_called(void **state)
 {
     (void)state;

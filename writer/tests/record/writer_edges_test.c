@@ -1,6 +1,6 @@
 /*
- * What went wrong once: limits of the format, forks and closes at the worst moment, handlers, disks that were
- * full for a while.
+ * Regressions: limits of the format, forks and closes at the worst moment, signal handlers, disks that were full for a
+ * while.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -57,7 +57,7 @@ static void a_record_of_more_than_65536_words_is_dropped_wherever_it_would_fit(v
 }
 
 /*
- * A span whose begin was dropped leaves its place on the stack to the next one, whose end has arguments, and whose
+ * After a dropped begin, the next span takes its place on the stack. The end of that span has arguments, and its
  * recorder may be another thread's.
  */
 static void a_dropped_begin_does_not_cost_a_later_span_its_end(void **state)
@@ -72,7 +72,7 @@ static void a_dropped_begin_does_not_cost_a_later_span_its_end(void **state)
         struct tbed_recorder *recorder = tbed_recorder_open(writer, round == 0 ? "first" : "second");
         tbed_span_begin(recorder, 1);
         tbed_span_begin_args(recorder, 2, &large, 1);
-        if (round == 0) /* the other is closed inside it */
+        if (round == 0) /* the other recorder is closed inside the span */
             tbed_span_end(recorder);
         else
             tbed_recorder_close(recorder);
@@ -100,7 +100,7 @@ static void a_dropped_begin_does_not_cost_a_later_span_its_end(void **state)
     free(text);
 }
 
-/* Without memory for the stack a span is counted only, also across a new block. */
+/* Without memory for the stack, a span is only counted, even if a new block begins meanwhile. */
 static void spans_deeper_than_the_memory_are_survived(void **state)
 {
     (void)state;
@@ -124,7 +124,7 @@ static void spans_deeper_than_the_memory_are_survived(void **state)
 
 /* ---- A file that outgrows a map, a disk that was full ---- */
 
-/* Another process may have a higher limit; the child of one with a lower limit meets a longer file. */
+/* A process with a higher limit may make the file longer than this process's map. */
 static void a_file_longer_than_the_map_drops_and_counts(void **state)
 {
     (void)state;
@@ -158,7 +158,7 @@ static void a_file_longer_than_the_map_drops_and_counts(void **state)
     tbed_reader_close(reader);
 }
 
-/* Neither string pages nor streams are used up by what could not be stored. */
+/* Strings and streams that could not be stored use up no ordinals or numbers. */
 static void a_full_disk_uses_up_no_numbers(void **state)
 {
     (void)state;
@@ -198,7 +198,7 @@ static void a_full_disk_uses_up_no_numbers(void **state)
 
 /* ---- Closing and forking ---- */
 
-/* Both leave properly, so the last one marks the file, even if each meets the other's lock. */
+/* The last one must mark the file as shut, even if each finds the other's lock. */
 static void two_processes_that_close_at_once_leave_a_clean_file(void **state)
 {
     (void)state;
@@ -234,7 +234,7 @@ static void *close_writer(void *writer)
     return NULL;
 }
 
-/* A child that was forked in the middle of a close cannot leave, so it must not join. */
+/* A child that was forked during a close cannot leave the file, so it must not join it. */
 static void a_fork_during_a_close_leaves_a_clean_file(void **state)
 {
     (void)state;
@@ -262,7 +262,7 @@ static void a_fork_during_a_close_leaves_a_clean_file(void **state)
     }
 }
 
-/* Nothing of a child that has not joined may reach a file that was shut meanwhile. */
+/* A child that has not joined must not write to a file that was shut meanwhile. */
 static void drops_of_a_child_do_not_damage_a_shut_file(void **state)
 {
     (void)state;
@@ -277,7 +277,7 @@ static void drops_of_a_child_do_not_damage_a_shut_file(void **state)
     char go;
     assert_int_equal(pipe(pipes), 0);
     tbed_instant_record(recorder, 1);
-    tbed_span_begin_args(recorder, 2, &large, 1); /* dropped: so is its end */
+    tbed_span_begin_args(recorder, 2, &large, 1); /* dropped, and so is its end */
     pid_t child = fork();
     if (child == 0) {
         if (read(pipes[0], &go, 1) != 1 || tbed_recorder_stream(recorder) != 0)
@@ -375,7 +375,7 @@ static void record_from_handler(int signal)
     if (handler_recorder != NULL)
         tbed_instant_record(handler_recorder, 100);
     if (handled < 2000 && pool[handled] != NULL)
-        tbed_instant_record(pool[handled], 1); /* its first: a lock is taken */
+        tbed_instant_record(pool[handled], 1); /* the recorder's first event takes a lock */
     handled++;
 }
 
@@ -397,7 +397,7 @@ static void stop_timer(const struct sigaction *before)
     memset(pool, 0, sizeof pool);
 }
 
-/* A handler that comes while its recorder is being closed stores nothing behind the seal. */
+/* A handler that runs while its recorder is being closed must not store after the seal. */
 static void a_handler_during_a_recorders_close_damages_nothing(void **state)
 {
     (void)state;
@@ -419,7 +419,7 @@ static void a_handler_during_a_recorders_close_damages_nothing(void **state)
     tbed_reader_close(test_reader_open(path, true));
 }
 
-/* Nor does it wait for the lock that its own thread is just taking or giving. */
+/* Nor may it wait for a lock that its own thread is taking or releasing. */
 static void a_handler_never_waits_for_its_own_thread(void **state)
 {
     (void)state;
