@@ -17,8 +17,8 @@
 /* Fills the caller's struct. An older one gets the fields that it has; a newer one gets zeros in the unknown fields. */
 static inline void tbed_sized_give(void *to, size_t to_nbytes, const void *from, size_t from_nbytes)
 {
-    if (to_nbytes ==
-        from_nbytes) { /* 'from_nbytes' is a constant, so this is a few moves instead of a call */
+    /* 'from_nbytes' is a constant, so this compiles to a few moves instead of a call. */
+    if (to_nbytes == from_nbytes) {
         memcpy(to, from, from_nbytes);
         return;
     }

@@ -107,8 +107,8 @@ struct tbed_block_fields tbed_entry_block(const struct tbed_entry_fields *entry,
 {
     return (struct tbed_block_fields){
         .kind = entry->kind,
-        .shift =
-            entry->kind == TBED_BLOCK_CELLS ? TBED_CELL_SHIFT_MIN : shift, /* which entries do not have */
+        /* The shift is not stored in entries. */
+        .shift = entry->kind == TBED_BLOCK_CELLS ? TBED_CELL_SHIFT_MIN : shift,
         .page = page,
         .file_id = file_id,
         .stream = entry->stream,

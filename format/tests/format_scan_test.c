@@ -80,8 +80,8 @@ static void stored_stack_is_stepped_over(void **state)
 {
     struct block block = block_make(TBED_BLOCK_EVENTS);
     (void)state;
-    ((struct tbed_disk_block *)block.bytes)->depth =
-        tbed_le32_make(1000); /* 512 / 64 are stored, all zero here */
+    /* 512 / 64 spans are stored, all zero here. */
+    ((struct tbed_disk_block *)block.bytes)->depth = tbed_le32_make(1000);
     block.at += 8 * 16;
     add(&block, tbed_event_make(TBED_TAG_INSTANT, 1, 5));
     assert_int_equal(scan_block(&block, TBED_OK).end_nbytes, block.at);

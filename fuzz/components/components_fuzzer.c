@@ -553,8 +553,8 @@ static void compare_walk(const struct tbed_reader *reader, const struct asked *a
 static void compare_label(const struct tbed_reader *reader, const struct asked *asked)
 {
     struct tbed_name label, again;
-    if (asked->refused != TBED_OK &&
-        asked->id % 8 != 0) /* it would cost a millisecond and show nothing new */
+    /* Asking for each would cost a millisecond and test nothing new. */
+    if (asked->refused != TBED_OK && asked->id % 8 != 0)
         return;
     enum tbed_status status = tbed_event_label(reader, asked->id, &label);
     if (asked->refused != TBED_OK)

@@ -66,8 +66,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     enum tbed_status status;
     if (nbytes == 0 || nbytes > CONTENT_NBYTES_MAX)
         return 0;
-    uint8_t *content = guarded_copy(data, nbytes) +
-                       (-nbytes & 7); /* needs no alignment, so it ends flush with the guard page */
+    /* The content needs no alignment, so it ends flush with the guard page. */
+    uint8_t *content = guarded_copy(data, nbytes) + (-nbytes & 7);
     memcpy(content, data, nbytes);
     check_utf8(content, nbytes);
     while ((status = tbed_content_next(content, (uint32_t)nbytes, &at, &component)) == TBED_OK) {

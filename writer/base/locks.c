@@ -31,8 +31,8 @@ static __thread uint32_t tbed_locks_mine;
 
 static uint32_t bit_of(const struct tbed_lock *lock)
 {
-    return 1u << ((uintptr_t)lock / sizeof *lock %
-                  32); /* a lock's page holds nothing else, so the bits do not clash */
+    /* A lock's page holds nothing else, so the bits do not clash. */
+    return 1u << ((uintptr_t)lock / sizeof *lock % 32);
 }
 
 bool tbed_lock_take(struct tbed_lock *lock)

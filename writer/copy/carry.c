@@ -264,8 +264,8 @@ static uint64_t pages_needed(const struct carry *carry)
     uint64_t count = 2; /* the header, and the SERIES record */
     for (uint64_t page = 1; page < carry->copy.page_count; page++) {
         uint32_t kind = (uint8_t)tbed_word_load(carry->copy.map + page * carry->copy.fields.page_nbytes);
-        bool may_be_cells =
-            kind == TBED_BLOCK_CELLS || kind == TBED_BLOCK_NONE; /* another process may be filling it */
+        /* A page of unknown kind counts, too: another process may be filling it. */
+        bool may_be_cells = kind == TBED_BLOCK_CELLS || kind == TBED_BLOCK_NONE;
         count += may_be_cells ? 2 : kind != TBED_BLOCK_EVENTS;
     }
     return with_directory(carry->copy.fields.page_nbytes, count);

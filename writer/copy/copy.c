@@ -97,8 +97,8 @@ static bool find_end(struct tbed_copy *copy, const uint8_t *block, const struct 
     } else {
         enum tbed_status status =
             tbed_block_scan(block, kept->nbytes, (enum tbed_block_kind)fields->kind, &scan);
-        kept->used_nbytes =
-            status == TBED_OK ? scan.end_nbytes : kept->nbytes; /* damage stays, for readers to report */
+        /* Damage stays, for readers to report. */
+        kept->used_nbytes = status == TBED_OK ? scan.end_nbytes : kept->nbytes;
         kept->last_tick = scan.last_tick;
     }
     if (fields->kind == TBED_BLOCK_EVENTS && kept->last_tick > copy->cut_tick)

@@ -108,8 +108,8 @@ int tbed_descriptor_raise(int fd)
 int tbed_descriptor_duplicate(struct tbed_file *file)
 {
     errno = EBUSY;
-    if (!tbed_lock_take(
-            &file->live->rotate_lock)) /* or the descriptor might come to mean another file in between */
+    /* Without the lock, the descriptor might come to mean another file in between. */
+    if (!tbed_lock_take(&file->live->rotate_lock))
         return -1;
     int fd = tbed_descriptor_is_ours(file) ? fcntl(file->fd, F_DUPFD_CLOEXEC, DESCRIPTOR_FLOOR)
                                            : open(file->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);

@@ -54,8 +54,8 @@ static enum tbed_status create_file(struct tbed_file *file, const struct tbed_wr
     uint64_t least_nbytes = (ring_page_count + 1) * page_nbytes;
     if (max_nbytes < least_nbytes)
         return tbed_fail(error, TBED_ERR_ARGUMENT, 0);
-    uint64_t first_nbytes =
-        least_nbytes + page_nbytes; /* one page of cells is all that a small process needs */
+    /* One page of cells is all that a small process needs. */
+    uint64_t first_nbytes = least_nbytes + page_nbytes;
     if (max_nbytes < first_nbytes)
         first_nbytes = least_nbytes;
     int result = tbed_file_extend(file->fd, 0, first_nbytes);

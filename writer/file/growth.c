@@ -57,8 +57,8 @@ int tbed_file_extend(int fd, uint64_t start, uint64_t end)
 {
     if (is_past_resource_limit(end))
         return EFBIG;
-    int result =
-        EINTR; /* some file systems give up for any signal, and start over: perhaps never to finish */
+    /* Some file systems give up at any signal and start over, perhaps never to finish. */
+    int result = EINTR;
     for (int i = 0; i < TRIES_MAX && result == EINTR; i++)
         result = fallocate(fd, 0, (off_t)start, (off_t)(end - start)) == 0 ? 0 : errno;
     return result == EOPNOTSUPP || result == ENOSYS ? extend_by_writing(fd, end) : result;

@@ -87,8 +87,8 @@ static bool populate_step(struct tbed_helper *helper)
         return tbed_ring_make_ready(file);
     uint64_t claimed = claimed_page_count(file);
     if (link->populated_pages < claimed) {
-        if (link->populated_pages != 0 &&
-            helper->thread.lead_ns < LEAD_NS_MAX) /* overtaken: the lead is too short */
+        /* The recorders have overtaken the helper: its lead is too short. */
+        if (link->populated_pages != 0 && helper->thread.lead_ns < LEAD_NS_MAX)
             helper->thread.lead_ns *= 2;
         __atomic_store_n(&link->populated_pages, claimed, __ATOMIC_RELEASE);
     }
@@ -212,8 +212,8 @@ static void *helper_run(void *argument)
 static bool is_only_thread(void)
 {
     struct stat tasks;
-    return stat("/proc/self/task", &tasks) == 0 &&
-           tasks.st_nlink == 3; /* one link for each thread's folder, and two of its own */
+    /* One link for each thread's folder, and two of its own. */
+    return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == 3;
 }
 
 /*

@@ -74,8 +74,8 @@ void tbed_process_begin_child(struct tbed_writer *writer)
     file->growth.retry_ns = 0;
     file->process.given_pid = 0;
     file->process.epoch++;
-    if (file->is_closing ||
-        tbed_is_lost(file)) { /* a parent that was closing has no thread here that goes on */
+    /* A parent that was closing has no thread here that would finish that. */
+    if (file->is_closing || tbed_is_lost(file)) {
         file->is_closed = true;
         return;
     }

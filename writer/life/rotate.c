@@ -259,8 +259,8 @@ enum tbed_status tbed_rotate(struct tbed_writer *writer, struct tbed_error *erro
         return tbed_fail(error, TBED_ERR_BUSY, 0);
     int kept_errno = errno, cancel_state = tbed_cancel_disable();
     writer->rotation.by_helper = false;
-    bool is_closed =
-        __atomic_load_n(&file->is_closing, __ATOMIC_ACQUIRE); /* closed while we waited for the lock */
+    /* The writer may have been closed while we waited for the lock. */
+    bool is_closed = __atomic_load_n(&file->is_closing, __ATOMIC_ACQUIRE);
     enum tbed_status status = is_closed ? tbed_fail(error, TBED_ERR_ARGUMENT, 0) : rotate(writer, error);
     if (!is_closed)
         tbed_helper_start(&writer->helper); /* the rotation stopped it */

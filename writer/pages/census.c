@@ -161,8 +161,8 @@ static void count_block(struct tbed_file *file, uint32_t page, uint32_t now, uin
         stream->has_ended = true;
         --*living_count;
     }
-    if (seen.state < TBED_ENTRY_ENDED &&
-        !is_of_dead) /* it is being written, and is not one of those to be kept yet */
+    /* The page is being written, and is not one of those to be kept yet. */
+    if (seen.state < TBED_ENTRY_ENDED && !is_of_dead)
         return;
     uint32_t age = age_of(file, page, &seen, now);
     if (!stream->has_block || (int32_t)(seen.sequence - stream->newest) > 0)

@@ -21,8 +21,8 @@ enum tbed_keep {
     TBED_KEEP_NOTHING = 0,
     TBED_KEEP_ENDED = 1,  /* one of the newest blocks of a thread that ended not long ago */
     TBED_KEEP_LIVING = 2, /* one of the newest blocks of a thread that lives */
-    TBED_KEEP_NEWEST =
-        3, /* the very newest, which may have all that it recorded lately; or newer than the census */
+    /* The very newest, which may have all that it recorded lately; or newer than the census. */
+    TBED_KEEP_NEWEST = 3,
 };
 
 /* Maps its memory; without memory nothing is kept. For files that are no flight recorder, nothing happens. */

@@ -23,8 +23,8 @@ struct tbed_cursor {
     uint32_t depth;
     uint32_t cell;
     uint64_t *copy; /* of the block, in a live ring; NULL: none needed so far */
-    struct tbed_block
-        origin;     /* the block that was copied, as long as it may grow; otherwise its 'bytes' are NULL */
+    /* The block that was copied, as long as it may grow; otherwise its 'bytes' are NULL. */
+    struct tbed_block origin;
     bool is_sealed; /* if set, a zero word is damage, not the end of what has been written */
 
     tbed_block_entered *entered; /* NULL: not needed */

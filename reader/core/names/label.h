@@ -57,8 +57,8 @@ struct tbed_label {
     size_t nbytes, room;
     enum tbed_status status; /* OK; the error of a part without text; or why there is only a stand-in */
     bool is_unknown;         /* the id itself has no text */
-    bool
-        lends; /* any intact string that begins with a reference to the id, and has no other, has the same label */
+    /* Any intact string that begins with a reference to the id, and has no other, has the same label. */
+    bool lends;
     uint64_t lowest_id; /* of those visited */
 };
 

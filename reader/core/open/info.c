@@ -103,7 +103,7 @@ void tbed_reader_info_sized(const struct tbed_reader *reader, struct tbed_trace_
     if (info.first_tick > info.last_tick) /* no event blocks */
         info.first_tick = info.last_tick = 0;
     else if (reader->header.anchor_monotonic_ns == 0 && reader->header.anchor_ticks < info.first_tick)
-        info.first_tick =
-            reader->header.anchor_ticks; /* given ticks start at the anchor; the first may be an end */
+        /* Ticks that a program gives start at the anchor; the first event may be an end. */
+        info.first_tick = reader->header.anchor_ticks;
     tbed_sized_give(info_ret, info_nbytes, &info, sizeof info);
 }

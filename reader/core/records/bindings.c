@@ -25,8 +25,8 @@ struct sweep {
     const struct tbed_binding_info *bindings;
     struct start *starts;
     size_t start_count;
-    struct start *
-        heap; /* bindings that have begun, the highest position on top; ended ones are removed when they get there */
+    /* Bindings that have begun, the highest position on top; ended ones are removed when they get there. */
+    struct start *heap;
     size_t heap_count;
 };
 

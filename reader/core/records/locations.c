@@ -130,9 +130,8 @@ bool tbed_location_resolve_sized(const struct tbed_reader *reader, uint32_t id,
     /* Strings and cycles have no unit; an id that is not bound may have one. */
     location.has_unit = tbed_bindings_follow(reader, &location.id) == TBED_ERR_STRING_UNBOUND &&
                         tbed_location_find(reader, location.id, &location.unit, &location.pc);
-    if (!is_given &&
-        location.id <=
-            TBED_ID_MAX_RESERVED) /* frames of a string describe the string, not the ids bound to it */
+    /* Frames of a string describe the string, not the ids bound to it. */
+    if (!is_given && location.id <= TBED_ID_MAX_RESERVED)
         is_given = frames_find(reader, location.id, &location);
     if (!is_given && location.has_unit && location.unit.kind == TBED_UNIT_BYTECODE)
         frame_from_unit(reader, &location);

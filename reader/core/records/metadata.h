@@ -91,8 +91,8 @@ struct tbed_metadata {
     struct tbed_vector bindings; /* struct tbed_binding_run, in file order */
     struct tbed_vector runs; /* struct tbed_binding_run, ascending: runs that share no id with any other */
     struct tbed_vector segments; /* struct tbed_segment, from all other bindings */
-    struct tbed_vector
-        anchors; /* struct tbed_anchor by ascending ticks, including the header's; monotonic_ns ascends too */
+    /* struct tbed_anchor by ascending ticks, including the header's; monotonic_ns ascends too. */
+    struct tbed_vector anchors;
     uint64_t series_id, previous_file_id;
     uint32_t series_number; /* 0: no SERIES record */
     uint32_t series_failed_count;

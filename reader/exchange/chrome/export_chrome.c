@@ -93,8 +93,8 @@ static int64_t ns_of(const struct chrome *chrome, uint64_t tick)
     if (chrome->options.absolute && tbed_ticks_to_realtime_ns(chrome->reader, tick, &ns) == TBED_OK)
         return ns;
     if (chrome->options.absolute)
-        return tick > INT64_MAX ? INT64_MAX
-                                : (int64_t)tick; /* no time, hence no wall clock: ticks unchanged */
+        /* Without time there is no wall clock: ticks stay unchanged. */
+        return tick > INT64_MAX ? INT64_MAX : (int64_t)tick;
     if (__builtin_add_overflow(tbed_ticks_to_ns(chrome->reader, tick), chrome->shift_ns, &ns))
         return chrome->shift_ns < 0 ? INT64_MIN : INT64_MAX;
     return ns;

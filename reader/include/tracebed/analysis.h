@@ -91,8 +91,8 @@ struct tbed_assembled {
     uint32_t stream;
     uint32_t id;       /* may be INVALID for UNKNOWN */
     uint32_t category; /* INVALID: none, or unknown */
-    bool
-        was_begun; /* its BEGIN or SPAN is in the trace; otherwise only later blocks or its END give its begin */
+    /* Its BEGIN or SPAN is in the trace; otherwise only later blocks or its END give its begin. */
+    bool was_begun;
     bool is_inherited;       /* a parent process began it before the fork */
     uint32_t argument_count; /* of its BEGIN or SPAN */
     struct tbed_arguments arguments;
@@ -231,8 +231,8 @@ struct tbed_artifact_row {
 
 struct tbed_statistics_totals {
     uint64_t block_count; /* event blocks that were read */
-    uint64_t
-        bad_block_count; /* event blocks that the gateway rejected, or that were reused while being read */
+    /* Event blocks that the gateway rejected, or that were reused while being read. */
+    uint64_t bad_block_count;
     uint64_t event_count;
     uint64_t begin_count, end_count, instant_count, counter_count, message_count;
     uint64_t allocation_event_count; /* ALLOC, FREE, REALLOC */
@@ -258,8 +258,8 @@ struct tbed_statistics_totals {
 
     uint64_t foreign_version; /* of the foreign format; 0 for a trace */
     uint64_t foreign_nbytes;  /* the size of the foreign file */
-    uint64_t
-        foreign_damage_count; /* see tbed_statistics_damage_get(); the damage of a trace is listed by its reader */
+    /* See tbed_statistics_damage_get(); the damage of a trace is listed by its reader. */
+    uint64_t foreign_damage_count;
     uint64_t foreign_texts_left_out; /* long labels, limited as by tbed_reader_limit_text(reader, 0) */
 };
 
@@ -420,9 +420,9 @@ struct tbed_allocation_sums {
     uint64_t count, nbytes;  /* allocations that succeeded */
     uint64_t freed_count;    /* blocks freed by FREE or REALLOC */
     uint64_t replaced_count; /* blocks whose address was allocated again without a recorded free */
-    uint64_t
-        temporary_count;   /* blocks freed by the next allocation event of the thread that allocated them */
-    uint64_t failed_count; /* allocations that failed */
+    /* Blocks freed by the next allocation event of the thread that allocated them. */
+    uint64_t temporary_count;
+    uint64_t failed_count;            /* allocations that failed */
     uint64_t live_count, live_nbytes; /* at the end of the trace */
     uint64_t peak_nbytes; /* for a process: the most bytes live at one time. For a site: its bytes live
                              when its process had its peak */
@@ -442,8 +442,8 @@ struct tbed_allocation_process {
     struct tbed_allocation_sums sums;
     uint64_t peak_tick;
     uint64_t inherited_free_count; /* frees of blocks of its ancestors */
-    uint64_t
-        unknown_free_count;   /* frees of other addresses that this process did not allocate in the trace */
+    /* Frees of other addresses that this process did not allocate in the trace. */
+    uint64_t unknown_free_count;
     uint64_t null_free_count; /* frees of address 0, which do nothing */
     uint64_t event_count;     /* ALLOC, FREE and REALLOC events */
 };

@@ -234,8 +234,8 @@ struct tbed_chrome_options {
     size_t size;    /* sizeof(struct tbed_chrome_options) */
     bool overwrite; /* replace an existing file; otherwise that is ERR_EXISTS */
     bool absolute;  /* write whole microseconds of CLOCK_REALTIME, rounded down, as measureme's crox does */
-    bool
-        collapse_threads; /* let a thread reuse the number of a thread of its process that ended before it began */
+    /* Let a thread reuse the number of a thread of its process that ended before it began. */
+    bool collapse_threads;
     uint64_t minimum_ns; /* leave out shorter spans */
 };
 
@@ -249,8 +249,8 @@ struct tbed_chrome_report {
     uint64_t allocation_count; /* left out: ALLOC, FREE, REALLOC */
     uint64_t unknown_count;    /* left out: events of later versions or of applications */
     uint64_t argument_count; /* left out: arguments of counters, which viewers would show as more counters */
-    uint64_t
-        renumbered_count; /* processes whose pid an earlier trace uses for another process; they get a free one */
+    /* Processes whose pid an earlier trace uses for another process; they get a free one. */
+    uint64_t renumbered_count;
     uint64_t clipped_count; /* among them: spans with a time above 63 bits, written as the highest possible */
 };
 
@@ -291,8 +291,8 @@ enum tbed_rtl_tid { TBED_RTL_TID_AUTO, TBED_RTL_TID_NATIVE, TBED_RTL_TID_ORDINAL
 struct tbed_rtl_options {
     size_t size;    /* sizeof(struct tbed_rtl_options) */
     bool overwrite; /* replace an existing file; otherwise that is ERR_EXISTS */
-    enum tbed_rtl_rebase
-        rebase; /* where 0 ms is: at the start of the program's timer, or at the first line */
+    /* Where 0 ms is: at the start of the program's timer, or at the first line. */
+    enum tbed_rtl_rebase rebase;
     /* Thread numbers: the system's, or 1, 2, 3 in order of their first lines. AUTO: those of an imported log, otherwise
      * ordinal. */
     enum tbed_rtl_tid tid;

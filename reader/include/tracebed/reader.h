@@ -99,8 +99,8 @@ struct tbed_trace_info {
     uint32_t series_number;
     uint64_t series_id, previous_file_id; /* the latter is 0 in the first file */
     uint32_t series_failed_count; /* rotations that failed while this file was running; a lower bound */
-    uint64_t
-        resolution_ticks; /* precision of times; smaller differences only give the order. 1: exact to the tick */
+    /* Precision of times; smaller differences only give the order. 1: exact to the tick. */
+    uint64_t resolution_ticks;
 };
 static inline void tbed_reader_info(const struct tbed_reader *reader, struct tbed_trace_info *info_ret);
 
@@ -296,8 +296,8 @@ static inline enum tbed_status tbed_event_block_get(const struct tbed_reader *re
 void tbed_stream_blocks(const struct tbed_reader *reader, uint32_t stream, size_t *first_ret,
                         size_t *count_ret);
 
-struct
-    tbed_ring_gap { /* event blocks of a stream that are gone, between two that are there: no damage in a ring */
+/* Event blocks of a stream that are missing between two others. In a ring this is not damage. */
+struct tbed_ring_gap {
     uint32_t stream, first_sequence, block_count;
     uint64_t first_tick, last_tick; /* they were recorded between these */
 };
@@ -438,8 +438,8 @@ void tbed_merge_close(struct tbed_merge *merge);
  */
 struct tbed_string_budget {
     size_t size; /* sizeof(struct tbed_string_budget) */
-    uint32_t
-        depth; /* ids open at once, not counting bound ones, of which there may be as many; 64, the maximum */
+    /* Ids open at once, not counting bound ones, of which there may be as many; 64, the maximum. */
+    uint32_t depth;
     uint64_t component_count; /* texts and references; 2^20 */
     uint64_t nbytes;          /* of text; 2^24 */
 };
@@ -674,8 +674,8 @@ uint64_t tbed_reader_texts_left_out(const struct tbed_reader *reader);
 struct tbed_name {
     const char *text;
     size_t nbytes; /* the text may hold zeros */
-    uint32_t
-        id; /* for a label: the string with exactly this text, INVALID if there is none. For a name: the id */
+    /* For a label: the string with exactly this text, INVALID if there is none. For a name: the id. */
+    uint32_t id;
 };
 
 /* A reader keeps names of up to TBED_NAME_NBYTES_MAX bytes each, and TBED_NAMES_NBYTES_MAX in all, with its tables. */

@@ -15,8 +15,8 @@
 static struct trace_block start(struct trace *trace)
 {
     *trace = trace_make(3);
-    struct trace_block events =
-        trace_block_begin(trace, 2, TBED_BLOCK_EVENTS, 1, 0); /* the first tick is 1000 */
+    /* The first tick is 1000. */
+    struct trace_block events = trace_block_begin(trace, 2, TBED_BLOCK_EVENTS, 1, 0);
     trace_seal(&events);
     return trace_block_begin(trace, 1, TBED_BLOCK_RECORDS, 1, 0);
 }

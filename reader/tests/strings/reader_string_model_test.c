@@ -146,8 +146,8 @@ static void make_table(struct table *table)
     for (size_t i = RESERVED; i < IDS - 1; i++)
         make_entry(table, &contents[i], i);
     struct content *damaged = &contents[IDS - 2];
-    table->strings.bytes[table->strings.at - 8] ^=
-        damaged->count > 0; /* its content no longer has its hash */
+    /* The content then no longer matches its hash. */
+    table->strings.bytes[table->strings.at - 8] ^= damaged->count > 0;
     if (damaged->count > 0)
         *damaged = (struct content){.id = damaged->id, .status = TBED_ERR_STRING_HASH};
     for (uint32_t id = 0; id < RESERVED; id++)

@@ -465,8 +465,8 @@ static void entry_past_the_end_of_the_block_is_refused(void **state)
     trace_string(&table.strings, "x");
     uint32_t at = table.strings.at;
     uint32_t id = trace_string(&table.strings, "yyyy");
-    ((struct tbed_disk_string *)(table.strings.bytes + at))->nbytes =
-        tbed_le32_make(9); /* used ends after 8 */
+    /* 'used' ends after 8. */
+    ((struct tbed_disk_string *)(table.strings.bytes + at))->nbytes = tbed_le32_make(9);
     table_open(&table);
     expect_text(&table, id, TBED_ERR_STRING_LENGTH, "<damaged id 536870922>");
     assert_int_equal(tbed_reader_verify(table.reader), TBED_ERR_STRING_LENGTH);
@@ -578,8 +578,8 @@ static void nesting_of_64_resolves_and_of_65_does_not(void **state)
     for (int i = 0; i < 63; i++)
         id = trace_references(&table.strings, &id, 1);
     uint32_t deeper = trace_references(&table.strings, &id, 1);
-    uint32_t both =
-        trace_references(&table.strings, (uint32_t[]){id, id}, 2); /* the second time by its measure */
+    /* The second reference is resolved from its measure. */
+    uint32_t both = trace_references(&table.strings, (uint32_t[]){id, id}, 2);
     table_open(&table);
     expect_text(&table, id, TBED_OK, "x");
     expect_text(&table, deeper, TBED_ERR_STRING_DEPTH, "<too deep>");

@@ -101,8 +101,8 @@ static void take_message_part(const char *unit, const char *end, struct tbed_rtl
 static size_t take_part(enum group_by by, char *name, size_t nbytes)
 {
     struct tbed_rtl_fields fields;
-    const char *unit =
-        memchr(name, UNIT, nbytes); /* a message, or a pair of messages: grouped by its context */
+    /* A message, or a pair of messages, is grouped by its context. */
+    const char *unit = memchr(name, UNIT, nbytes);
     tbed_rtl_fields(name, unit != NULL ? (size_t)(unit - name) : nbytes, &fields);
     take_message_part(unit, name + nbytes, &fields);
     struct tbed_rtl_part part = by == GROUP_BY_MODULE   ? fields.module

@@ -21,8 +21,8 @@
 
 static volatile sig_atomic_t pipe_is_broken;
 static int output_errno;
-static bool
-    is_terminal; /* standard output; determined once, because isatty() costs a system call and sets errno */
+/* Of standard output. Determined once, because isatty() costs a system call and sets errno. */
+static bool is_terminal;
 static enum { COLOR_AUTO, COLOR_NEVER, COLOR_ALWAYS } color_mode;
 
 static void remember_broken_pipe(int signal_number)

@@ -38,8 +38,8 @@ void preload_record_alloc(enum tbed_alloc_function function, const void *address
 void preload_record_free(const void *address, const uintptr_t *frame)
 {
     struct preload_thread *thread = &preload_thread;
-    if (preload_mode.is_light ||
-        preload_writer == NULL) /* a free does not open the trace: dlsym() may be the caller */
+    /* A free does not open the trace: dlsym() may be the caller. */
+    if (preload_mode.is_light || preload_writer == NULL)
         return;
     frame = preload_outer_take(thread, frame);
     struct tbed_recorder *recorder = preload_enter(thread);

@@ -197,8 +197,8 @@ static void publish(struct table *list)
     lock_take();
     uint64_t version = preload_modules_version;
     struct table *old = current_table(version), *new = current_table(version + 1);
-    bool is_newer = version == 0 ||
-                    list->changes > old->changes; /* otherwise another thread has published a newer list */
+    /* If it is not, another thread has published a newer list. */
+    bool is_newer = version == 0 || list->changes > old->changes;
     if (is_newer && make_room(new, list->count)) {
         carry_over(old, list);
         fill(new, list);

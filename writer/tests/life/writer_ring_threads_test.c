@@ -315,8 +315,8 @@ static void full_disk_is_told_at_the_start(void **state)
     struct tbed_error error;
     options.max_file_nbytes = (uint64_t)1 << 46;
     enum tbed_status status = tbed_writer_open(path, &options, &writer, &error);
-    assert_true(status == TBED_ERR_DISK_FULL ||
-                status == TBED_ERR_WRITE); /* EFBIG: no file may be as large */
+    /* WRITE with EFBIG: no file may be that large. */
+    assert_true(status == TBED_ERR_DISK_FULL || status == TBED_ERR_WRITE);
     assert_null(writer);
     assert_int_equal(access(path, F_OK), -1);
     options.ring_nbytes = (uint64_t)1 << 46;
@@ -495,8 +495,8 @@ static void check_killed(const char *path, const struct shared_counts *shared, u
     for (uint32_t i = 0; i < THREADS; i++) {
         struct follower follower;
         check_stream(reader, i, &follower);
-        uint64_t told =
-            shared->counts[i]; /* groups that were complete before the kill: at most one more was begun */
+        /* Groups that were complete before the kill; at most one more was begun. */
+        uint64_t told = shared->counts[i];
         assert_true(follower.last_id >= told - 1 && follower.last_id <= told + 1);
         assert_true(follower.last_id != told - 1 || follower.last_type == TBED_EVENT_END);
         assert_in_range(follower.run_count, kept < GROUP_EVENTS * told ? kept : GROUP_EVENTS * told,

@@ -496,8 +496,8 @@ static void a_kill_at_any_moment_loses_nothing(void **state)
         waitpid(child, NULL, 0);
         uint64_t next = 0;
         unsigned open_count = 0, number = 1;
-        bool has_next_first =
-            false; /* killed before the names were exchanged: the last number is the next file */
+        /* If it was killed before the names were exchanged, the last number is the next file. */
+        bool has_next_first = false;
         for (; access(closed_path(number), F_OK) == 0; number++)
             has_next_first = has_no_events(closed_path(number));
         for (unsigned i = 1; i + has_next_first < number; i++)

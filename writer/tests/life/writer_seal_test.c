@@ -151,8 +151,8 @@ static void a_page_without_its_kind_keeps_its_events(void **state)
         restore();
         page_of(page)[0] = TBED_BLOCK_NONE;
         assert_refused(page, TBED_ERR_BLOCK_LOST);
-        entry_of(page)->state =
-            TBED_ENTRY_CLAIMED; /* as if killed while it was begun, but with too many bytes */
+        /* As if killed while it was begun, but with too many bytes. */
+        entry_of(page)->state = TBED_ENTRY_CLAIMED;
         bool is_full = !tbed_bytes_are_zero(page_of(page) + PAGE_NBYTES / 2, PAGE_NBYTES / 2);
         if (is_full)
             assert_refused(page, TBED_ERR_BLOCK_NOT_ZERO);

@@ -255,8 +255,8 @@ static void a_record_may_fill_a_block_and_no_more(void **state)
         uint64_t before = tbed_writer_drop_count(writer, TBED_DROP_TOO_LARGE);
         tbed_message_record(recorder, TBED_SEVERITY_NONE, text, nbytes);
         bool is_dropped = tbed_writer_drop_count(writer, TBED_DROP_TOO_LARGE) > before;
-        assert_true(is_dropped ==
-                    (nbytes > 4096 - 64 - 24 - 24)); /* the header, the record's words, and room to end */
+        /* The header, the record's words, and room to end. */
+        assert_true(is_dropped == (nbytes > 4096 - 64 - 24 - 24));
         fitting += !is_dropped;
     }
     tbed_message_record(recorder, TBED_SEVERITY_NONE, text, SIZE_MAX);

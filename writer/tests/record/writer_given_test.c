@@ -108,8 +108,8 @@ static void assert_as_given(const struct tbed_event *event, const struct tbed_gi
     assert_int_equal(event->id, given->id);
     if (!ends_span(given->type))
         assert_int_equal(event->category, given->category);
-    if (given->type == TBED_GIVEN_BEGIN ||
-        given->type == TBED_GIVEN_INSTANT) /* a word where that is enough */
+    /* Stored in a single word where that is enough. */
+    if (given->type == TBED_GIVEN_BEGIN || given->type == TBED_GIVEN_INSTANT)
         assert_int_equal(event->extended, given->category != TBED_ID_INVALID || given->argument_count > 0);
     if (given->type == TBED_GIVEN_SPAN)
         assert_true(event->of.span.begin_tick == given->begin_tick);

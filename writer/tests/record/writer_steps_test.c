@@ -176,8 +176,8 @@ static void assert_all_is_there_or_counted(const char *path)
         if (events[i].type == TBED_EVENT_GAP)
             continue;
         tbed_string_resolve(reader, events[i].id, text, sizeof text, &nbytes);
-        bool is_unnamed =
-            events[i].id == TBED_ID_INVALID; /* the handler came while its thread stored a name */
+        /* The handler ran while its thread stored a name. */
+        bool is_unnamed = events[i].id == TBED_ID_INVALID;
         bool is_handlers = is_unnamed || strstr(text, "handler") != NULL;
         unnamed += is_unnamed;
         handled += is_handlers;

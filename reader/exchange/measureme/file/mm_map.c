@@ -110,8 +110,8 @@ enum tbed_status tbed_mm_sources_open(const char *path, struct mm_source sources
         return status;
     enum mm_stream given = extension_of(path);
     bool is_paged = source.nbytes >= 4 && memcmp(source.bytes, "MMPD", 4) == 0;
-    bool is_trace = source.nbytes >= 8 &&
-                    memcmp(source.bytes, "tracebed", 8) == 0; /* regardless of other files in its folder */
+    /* A trace is recognised regardless of other files in its folder. */
+    bool is_trace = source.nbytes >= 8 && memcmp(source.bytes, "tracebed", 8) == 0;
     if (is_paged || is_trace || given == MM_STREAM_COUNT) {
         sources_ret[MM_EVENTS] = source;
         return TBED_OK;

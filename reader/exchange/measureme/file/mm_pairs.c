@@ -189,8 +189,8 @@ static bool event_take(struct pairing *pairing, uint64_t number)
 
 static bool pairing_start(struct pairing *pairing, uint64_t count)
 {
-    if (count >
-        UINT32_MAX) /* event numbers would overflow: a file of 100 GB, in a format whose files have at most 4 GB */
+    /* Event numbers would overflow: a file of 100 GB, in a format whose files have at most 4 GB. */
+    if (count > UINT32_MAX)
         return false;
     pairing->head_bits = 4;
     while (pairing->head_bits < 31 && UINT64_C(1) << pairing->head_bits < count)

@@ -182,8 +182,8 @@ static void skip_sound(struct mm_string_walk *walk)
     const uint8_t *at = position->at, *end = position->end;
     if (encoding < MM_MARKED_4 || walk->utf8.left > 0)
         return;
-    while ((size_t)(end - at) >
-           reference) { /* so that a byte remains: the last entry has to be seen to end */
+    /* A byte must remain, which shows that the last entry ends. */
+    while ((size_t)(end - at) > reference) {
         if (*at == REFERENCE)
             at += reference;
         else if (*at == TERMINATOR)

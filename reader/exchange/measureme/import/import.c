@@ -62,8 +62,8 @@ bool tbed_import_metadata_read(const struct mm_file *file, uint64_t id, struct i
     free(text.text);
     if (text.is_whole)
         return has_memory;
-    metadata_ret->has_start =
-        false; /* without metadata, the trace cannot record that its ticks are the profile's */
+    /* Without metadata, the trace cannot record that its ticks are the profile's. */
+    metadata_ret->has_start = false;
     metadata_ret->start_realtime_ns = 0;
     return has_memory;
 }

@@ -28,9 +28,9 @@ __thread struct ruby_thread ruby_thread __attribute__((tls_model("initial-exec")
 
 static struct ruby_track **tracks; /* the tracks of this recording; they never move */
 static size_t track_count, track_capacity;
-static struct ruby_track lost = {.owner =
-                                     Qtrue}; /* shared by threads and fibers for which there is no memory */
-static struct ruby_table fibers;             /* fiber -> track */
+/* Shared by threads and fibers for which there is no memory. */
+static struct ruby_track lost = {.owner = Qtrue};
+static struct ruby_table fibers; /* fiber -> track */
 
 /* ---- Tracks ---- */
 
