@@ -249,7 +249,7 @@ static void read_once(const struct input *input)
     file.is_on = false;
 }
 
-/* Returns whether there was such a call. */
+/* Reads the file, which changes at call 'place'. Returns whether there was such a call. */
 static bool read_changing(void *context, uint32_t place)
 {
     file.changed_call = place;

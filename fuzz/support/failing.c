@@ -47,7 +47,7 @@ struct failing_plan failing_plan_cut(const uint8_t *data, size_t *nbytes)
     return failing_plan_of(data + *nbytes);
 }
 
-/* How many places a fuzzer tries of each plan; 0: all. */
+/* Returns the number of places to try for each plan; 0: all. */
 static uint32_t place_limit(void)
 {
     const char *limit = getenv("TBED_FAILING_PLACES");
@@ -78,7 +78,7 @@ struct run {
     void *context;
 };
 
-/* Returns whether a call failed. */
+/* Runs the step with call 'place' failing. Returns whether a call failed. */
 static bool run_once(void *context, uint32_t place)
 {
     const struct run *run = context;
