@@ -451,7 +451,7 @@ static void drop_older(struct tbed_copy *copy, struct tbed_kept_block *kept)
 {
     if (!kept->is_lost)
         memset(copy->out + kept->offset, 0, kept->nbytes);
-    kept->is_lost = false; /* as what a ring has overwritten */
+    kept->is_lost = false; /* treated like a block that the ring has overwritten */
 }
 
 static void header_begin(const struct tbed_copy *copy)

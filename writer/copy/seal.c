@@ -43,7 +43,7 @@ static uint64_t offset_of(const struct sealing *sealing, const uint8_t *block)
     return (uint64_t)(block - sealing->map);
 }
 
-/* ---- What was never begun ---- */
+/* ---- Blocks and pages that were never begun ---- */
 
 /*
  * A writer that was killed while it began a block has stored less than a header and its stack, or a copy of the header
@@ -129,7 +129,7 @@ static enum tbed_status seal_block(struct sealing *sealing, uint8_t *block)
 
 /* ---- Pages and their entries ---- */
 
-/* A block that was begun, and that its entry agrees with; or none, and no entry that says there was one. */
+/* Accepts a block that its entry agrees with, or a page without a block whose entry does not say that it has begun. */
 static enum tbed_status check_entry(const struct sealing *sealing, const struct tbed_disk_entry *entry,
                                     const uint8_t *block, const struct tbed_block_fields *fields)
 {
@@ -161,7 +161,7 @@ static void seal_entry(struct tbed_disk_entry *entry, const uint8_t *block, uint
     *entry = sealed;
 }
 
-/* Fewer cells than were begun: some are lost, and nothing in the page is touched. */
+/* A page with fewer cells than were begun has lost some, and is not changed. */
 static enum tbed_status check_cells(const struct sealing *sealing, const struct tbed_disk_entry *entry,
                                     const uint8_t *page, uint32_t cell_nbytes)
 {
@@ -257,7 +257,7 @@ static uint64_t closing_checksum(const struct sealing *sealing)
                                  claimed < in_file ? claimed : in_file);
 }
 
-/* A file that is already shut is only checked: sealing it again would hide what is wrong with it. */
+/* A file that is already shut is only checked: sealing it again would hide its damage. */
 static enum tbed_status check_shut(const struct sealing *sealing, uint64_t file_nbytes)
 {
     struct tbed_disk_header *shared = shared_of(sealing);

@@ -15,7 +15,7 @@
 #include "writer/file/file.h"
 
 #define DESCRIPTOR_FLOOR     500  /* above the numbers that programs expect for their own files */
-#define TRIES_MAX            1000 /* of a call that signals interrupt */
+#define TRIES_MAX            1000 /* attempts at a call that signals interrupt */
 #define SHARE_WAIT_MS        3000
 #define PROCESS_BYTES_OFFSET ((off_t)1 << 62)
 #define MAP_NBYTES_MIN       ((uint64_t)64 << 20)
@@ -54,7 +54,7 @@ bool tbed_descriptor_is_ours(const struct tbed_file *file)
     return is_file(file->fd, file);
 }
 
-/* If no more descriptors can be had, this is the one that we have. */
+/* If no other descriptor is available, keeps this one. */
 int tbed_descriptor_borrow(const struct tbed_file *file)
 {
     int number = DESCRIPTOR_FLOOR + 1 + (int)(tbed_monotonic_ns() / 128 % 400);
@@ -100,7 +100,7 @@ int tbed_descriptor_raise(int fd)
     int high = fcntl(fd, F_DUPFD_CLOEXEC, DESCRIPTOR_FLOOR);
     if (high < 0)
         return fd;
-    if (are_same_file(fd, high)) /* or another thread has closed it, and opened a file of its own */
+    if (are_same_file(fd, high)) /* otherwise another thread has closed it and opened a file of its own */
         close(fd);
     return high;
 }
@@ -156,7 +156,7 @@ enum tbed_status tbed_descriptor_remember(struct tbed_file *file, struct tbed_er
     return TBED_OK;
 }
 
-/* ---- Flight recorders: which processes live ---- */
+/* ---- Flight recorders: which processes are alive ---- */
 
 /*
  * A lock on a byte far beyond the file's end. It belongs to the open file that the map was made from, so it outlives
@@ -176,7 +176,7 @@ void tbed_process_announce(struct tbed_file *file)
             return;
 }
 
-/* When in doubt the answer is yes, which only keeps its pages for it. */
+/* When in doubt, the process counts as alive, which only keeps its pages from being reused. */
 bool tbed_process_lives(const struct tbed_file *file, uint32_t process)
 {
     struct flock range = process_byte(process);

@@ -36,9 +36,9 @@ bool tbed_file_shut(uint8_t *map, uint64_t map_nbytes, uint32_t page_nbytes, int
 }
 
 /*
- * Every process that leaves tries, whichever was counted out last: two that leave at once may meet each other's lock.
- * A failed try gives up the lock, so the last try succeeds. The file is mapped anew because the old map is gone, and
- * with it the lock that it held.
+ * Every process that leaves tries to shut the file, not only the one that was counted out last, because two that leave
+ * at once may find each other's lock. A failed attempt gives up the lock, so the last attempt succeeds. The file is
+ * mapped again because the old map is gone, and with it the lock that it held.
  */
 static void shut_if_alone(const struct tbed_file *file, int fd)
 {
@@ -72,7 +72,7 @@ void tbed_file_leave(const struct tbed_file *file, int fd, uint64_t file_id)
 
 /*
  * A recorder that could not be stopped may still store into the map. The map then stays, and this process stays
- * counted as a writer. So it does if the file was lost: not all that it recorded is there.
+ * counted as a writer. The process also stays counted if the file was lost, because some of its events are missing.
  */
 void tbed_file_detach(struct tbed_file *file, bool keeps_map)
 {

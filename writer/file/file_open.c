@@ -162,7 +162,7 @@ static void remember_path(struct tbed_file *file, const char *path)
     size_t prefix = 0;
     if (path[0] != '/') {
         if (getcwd(file->path, sizeof file->path) == NULL)
-            return; /* then the file cannot be reopened by name, which is rarely needed */
+            return; /* the file cannot be reopened by name then, which is rarely needed */
         prefix = strlen(file->path);
         file->path[prefix++] = '/';
     }

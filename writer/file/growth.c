@@ -1,5 +1,5 @@
 /*
- * The disk under a file, allocated ahead of use, so that no store into the map can fail.
+ * Disk space for a file, allocated ahead of use, so that no store into the map can fail.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,7 +15,7 @@
 #include "writer/file/file_guard.h"
 #include "writer/file/usable.h"
 
-#define TRIES_MAX       20 /* of a call that signals interrupt */
+#define TRIES_MAX       20 /* attempts at a call that signals interrupt */
 #define GROW_NBYTES_MAX ((uint64_t)64 << 20)
 
 /* For file systems without fallocate(): writes zeros beyond the end, where no page has been claimed yet. */
@@ -79,8 +79,8 @@ static enum tbed_drop_cause cause_of(int system_errno)
 
 /*
  * No page is claimed before the file has it, so a file that is shorter than its claimed pages was truncated, or its
- * header overwritten. Growing it again would fill a damaged file, perhaps up to a page number that is garbage. A
- * descriptor that the program has just closed, or put another file at, says nothing.
+ * header overwritten. Growing it again would fill a damaged file, perhaps up to a page number that is garbage. Nothing
+ * follows from a descriptor that the program has just closed or reused for another file.
  */
 static bool is_cut(const struct tbed_file *file, int fd)
 {
@@ -90,7 +90,7 @@ static bool is_cut(const struct tbed_file *file, int fd)
            (uint64_t)status.st_size >> file->page_shift < claimed;
 }
 
-/* To '*end' if possible, otherwise to 'needed'. */
+/* Grows the file to '*end' if possible, otherwise to 'needed'. */
 static int extend(struct tbed_file *file, int fd, uint64_t start, uint64_t needed, uint64_t *end)
 {
     if (is_cut(file, fd)) {
@@ -104,8 +104,8 @@ static int extend(struct tbed_file *file, int fd, uint64_t start, uint64_t neede
 }
 
 /*
- * Grows in proportion to the file, or by a single page where that is too much. The first time it is a single page as
- * well: most processes that join a trace need only one.
+ * Grows in proportion to the file, or by a single page if that is too much. The first time, it grows by a single page
+ * as well, because most processes that join a trace need only one.
  */
 static int grow_locked(struct tbed_file *file, uint64_t page)
 {

@@ -24,7 +24,7 @@
 struct tbed_census;
 struct tbed_file;
 
-/* What the lower rooms ask of the top one. */
+/* Calls from the lower rooms to the top one. */
 struct tbed_hooks {
     /* In a forked child that uses the writer for the first time: it gets pages of its own, or is closed. */
     void (*begin_child)(struct tbed_file *file);
@@ -46,7 +46,7 @@ struct tbed_process {
     uint32_t stream;
     uint32_t claimed_pages; /* atomic */
     uint32_t given_pid;     /* as in the options */
-    bool annotates;         /* it adds to a trace that it is no process of */
+    bool annotates;         /* it adds to a trace without being one of its processes */
 };
 
 /* growth.c; the retry, page.c. */
@@ -66,7 +66,7 @@ struct tbed_drops {
     uint64_t at_faults; /* atomic: stores that found no file, not counted in the map yet */
 };
 
-/* What recorders and the helper thread tell each other (helper_wake.c, life/helper.c); all atomic. */
+/* Shared by recorders and the helper thread (helper_wake.c, life/helper.c); all atomic. */
 struct tbed_helper_link {
     bool is_running;
     bool is_asleep;
@@ -75,7 +75,7 @@ struct tbed_helper_link {
     uint64_t ahead_nbytes;    /* the lead that the helper keeps */
 };
 
-/* seal_queue.c: many put, one takes. */
+/* seal_queue.c: many producers, one consumer. */
 struct tbed_seal_queue {
     uint64_t head, tail;
     uint64_t slots[TBED_SEAL_QUEUE_COUNT]; /* page << 32 | used; 0: not there yet */
@@ -86,7 +86,7 @@ struct tbed_ring {
     uint64_t ready_head, ready_tail;       /* atomic */
     uint32_t ready[TBED_RING_READY_COUNT]; /* pages taken and zeroed ahead */
     uint64_t retry_ns;                     /* atomic: all pages were held */
-    bool keeps_no_ended;                   /* atomic: nothing else was left, by the last census */
+    bool keeps_no_ended; /* atomic: according to the last census, no other pages were left */
 };
 
 struct tbed_file {

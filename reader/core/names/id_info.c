@@ -1,5 +1,5 @@
 /*
- * What an id means: a string, or a place in code with its function, file, line and module.
+ * What an id means: a string, or a code location with its function, file, line and module.
  *
  * The file is asked first. Native code that the file does not describe is looked up by the reader's resolver, if it has
  * one; this library has none of its own.
@@ -51,7 +51,7 @@ enum tbed_status tbed_reader_set_resolver(struct tbed_reader *reader, const stru
     }
     tbed_lookup_free(reader->lookup);
     reader->lookup = lookup;
-    reader->epoch++; /* names of places are made again */
+    reader->epoch++; /* names of code locations are made again */
     return TBED_OK;
 }
 
@@ -72,7 +72,7 @@ static size_t look_up(const struct tbed_reader *reader, const struct tbed_locati
 
 /* ---- Many at once ---- */
 
-/* 'ids' are locations of one unit, rising. */
+/* 'ids' are locations of one unit, in ascending order. */
 static void prepare_unit(const struct tbed_reader *reader, const uint32_t *ids, size_t count)
 {
     const struct tbed_resolver *resolver = &reader->lookup->resolver;
@@ -80,7 +80,7 @@ static void prepare_unit(const struct tbed_reader *reader, const uint32_t *ids, 
     char path[PATH_NBYTES] = "";
     uint64_t *pcs = malloc(count * sizeof *pcs);
     if (pcs == NULL)
-        return; /* then each is looked up when it is named */
+        return; /* each location is looked up when it is named */
     for (size_t i = 0; i < count; i++)
         tbed_location_find(reader, ids[i], &unit, &pcs[i]);
     tbed_string_resolve(reader, unit.file_id, path, sizeof path, NULL);
@@ -90,7 +90,7 @@ static void prepare_unit(const struct tbed_reader *reader, const uint32_t *ids, 
     free(pcs);
 }
 
-/* How many of the ids are of the first one's unit. */
+/* Returns how many of the ids belong to the first one's unit. */
 static size_t count_of_unit(const struct tbed_reader *reader, const uint32_t *ids, size_t count)
 {
     struct tbed_unit_info unit;
@@ -214,7 +214,7 @@ bool tbed_id_resolve_sized(const struct tbed_reader *reader, uint32_t id, struct
                            size_t info_nbytes)
 {
     struct tbed_id_info info = {.kind = TBED_ID_KIND_STRING, .id = id};
-    /* Most ids are strings of which no more is known. */
+    /* Most ids are plain strings. */
     if (id <= TBED_ID_INVALID || reader->metadata->frames.count > 0)
         info = describe(reader, id);
     tbed_sized_give(info_ret, info_nbytes, &info, sizeof info);

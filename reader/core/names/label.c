@@ -190,7 +190,7 @@ bool tbed_label_make(const struct tbed_label_strings *strings, uint64_t id, stru
         label->status = refused;
         return refused != TBED_ERR_MEMORY && replace(label, tbed_refusal_text(refused));
     }
-    /* One more string, of a reference and perhaps a text, stays within the limits. */
+    /* Returns whether one more string, of a reference and perhaps a text, is within the limits. */
     label->lends = expansion.depth_reached < TBED_LABEL_DEPTH_MAX &&
                    expansion.component_count + 2 <= TBED_LABEL_COMPONENTS_MAX;
     return true;
@@ -215,7 +215,7 @@ bool tbed_label_make_row(const struct tbed_label_strings *strings, uint64_t id, 
 struct trace_walk {
     struct tbed_meaning meaning; /* an entry or a location */
     uint32_t at;
-    char text[TBED_STAND_IN_NBYTES]; /* of a place */
+    char text[TBED_STAND_IN_NBYTES]; /* of a code location */
 };
 _Static_assert(sizeof(struct trace_walk) <= sizeof(struct tbed_label_walk), "a walk fits");
 

@@ -1,8 +1,8 @@
 /*
- * What an event says, in words: its arguments, and messages, whose format strings were stored and never formatted.
+ * Events as text: their arguments, and messages, whose format strings were stored without being formatted.
  *
- * The formatter follows printf(), but a directive is a wish and the argument's own type decides: nothing in a file can
- * make it read what is not there. Nothing is allocated, except for a format that the reader does not keep.
+ * The formatter follows printf(), but the type of the argument decides, not the directive, so no file can make it read
+ * out of bounds. Nothing is allocated, except for a format that the reader does not keep.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -57,7 +57,7 @@ static void put_wide_id(struct text_out *out, const struct tbed_reader *reader, 
         tbed_out_put(out, text, (size_t)snprintf(text, sizeof text, "<dangling id %" PRIu64 ">", id));
 }
 
-/* For people; texts in quotes if 'quoted'. */
+/* Formats the value for people; texts are in quotes if 'quoted'. */
 static void put_value(struct text_out *out, const struct tbed_reader *reader,
                       const struct tbed_argument *argument, bool quoted)
 {
@@ -215,8 +215,8 @@ static const char *printf_format(const struct directive *directive, const char *
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 
 /*
- * What printf takes from an int of the directive's size. A value that no int of C's call can have been is shown whole:
- * then the directive is wrong, not the value.
+ * Returns the value that printf() would take from an int of the directive's size. A value that cannot have been an int
+ * in the C call is returned unchanged: in that case the directive is wrong, not the value.
  */
 static uint64_t cut_to_size(const struct directive *directive, uint64_t value, bool *negative)
 {
@@ -289,7 +289,7 @@ static void put_text(struct message *message, const struct directive *directive,
     pad(message, directive, nbytes, false);
 }
 
-/* What the directive does not fit, as if it were none. */
+/* Formats an argument whose type does not fit the directive by its own type. */
 static void put_plain(struct message *message, const struct directive *directive,
                       const struct tbed_argument *argument)
 {
@@ -325,7 +325,7 @@ static void put_argument(struct message *message, const struct directive *direct
         put_plain(message, directive, argument);
 }
 
-/* message->format stands behind a '%'. */
+/* 'message->format' points after a '%'. */
 static void put_directive(struct message *message)
 {
     const char *start = message->format - 1;
@@ -370,7 +370,7 @@ static void take_context(struct message *message, enum tbed_message_part part)
 
 /* ---- Messages ---- */
 
-/* The whole format, perhaps in memory of the call: '*own_ret'. */
+/* Returns the complete format. If it had to be allocated, it is '*own_ret', which the caller frees. */
 static struct tbed_name find_format(const struct tbed_reader *reader, uint32_t id, char **own_ret)
 {
     static const char trouble[] = "<no memory>";
@@ -384,7 +384,7 @@ static struct tbed_name find_format(const struct tbed_reader *reader, uint32_t i
     char *text = nbytes < SIZE_MAX ? malloc(nbytes + 1) : NULL;
     if (text == NULL)
         return (struct tbed_name){trouble, sizeof trouble - 1, id};
-    /* A file that is still written may give the id a longer meaning in between. */
+    /* If the file is still being written, the id may get a longer meaning in between. */
     size_t room = nbytes + 1;
     tbed_string_resolve(reader, id, text, room, &nbytes);
     *own_ret = text;

@@ -154,7 +154,7 @@ void tbed_event_parts_close(struct tbed_event_parts *parts)
 
 /* ---- Labels ---- */
 
-/* Does the label end at 'at'? */
+/* Returns whether the label ends at 'at'. */
 static bool label_ends(const struct tbed_string_entry *entry, uint32_t at)
 {
     return entry->content[at] == PART_DIVIDER || at == entry->nbytes - 1;

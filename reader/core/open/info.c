@@ -1,5 +1,5 @@
 /*
- * Facts about a trace as a whole: its clock, its extent, counts.
+ * Facts about an entire trace: its clock, its extent, counts.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -41,7 +41,7 @@ static void check_blocks(struct tbed_reader *reader, enum tbed_block_kind kind)
         struct tbed_block_scan scan;
         if (tbed_gateway(reader, kind, entry, true, &block) != TBED_OK || block.sealed)
             continue;
-        uint32_t ended = ended_nbytes(reader, &block); /* if it has, all of it is there */
+        uint32_t ended = ended_nbytes(reader, &block); /* loaded first: an ended block is complete */
         if (tbed_block_scan(block.bytes, block.nbytes, kind, &scan) != TBED_OK)
             continue; /* reported when it is read */
         enum tbed_status status = tbed_block_end_check(block.bytes, block.nbytes, kind, &scan, ended);
@@ -74,7 +74,7 @@ static bool is_unknown(const struct tbed_event *event)
     return event->type == TBED_EVENT_UNKNOWN && !is_application;
 }
 
-/* What the header of the cursor's block says of its events. */
+/* What the header of the cursor's block says about its events. */
 struct limits {
     uint64_t last_tick; /* UINT64_MAX: nothing, or it has been reported */
     uint32_t cell;

@@ -13,7 +13,7 @@
 
 #define NS_PER_S        1000000000
 #define RATE_MIN_NS     1000000   /* anchors closer together give a worse rate than the header */
-#define DISTANCE_MIN_NS 100000000 /* a line through closer ones shows how precisely clocks are read */
+#define DISTANCE_MIN_NS 100000000 /* a line through closer ones only shows the jitter of reading clocks */
 
 static int compare_anchors(const void *a, const void *b)
 {
@@ -23,7 +23,7 @@ static int compare_anchors(const void *a, const void *b)
     return x->monotonic_ns < y->monotonic_ns ? -1 : x->monotonic_ns > y->monotonic_ns;
 }
 
-/* Leaves those that contradict none before them. */
+/* Keeps those that do not contradict earlier ones. */
 static size_t keep_consistent(struct tbed_anchor *items, size_t count)
 {
     size_t kept = 0;
@@ -40,7 +40,7 @@ static bool is_apart(const struct tbed_anchor *a, const struct tbed_anchor *b, u
     return b->monotonic_ns - a->monotonic_ns >= distance_ns;
 }
 
-/* Leaves the first, the last, and in between those that are far enough from their neighbours. */
+/* Keeps the first, the last, and those in between that are far enough from their neighbours. */
 static size_t keep_distant(struct tbed_anchor *items, size_t count)
 {
     const struct tbed_anchor last = items[count - 1];

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Does the id have a text of its own, perhaps with stand-ins in it? */
+/* Returns whether the id has a text of its own, perhaps with stand-ins in it. */
 static bool has_text(const struct tbed_reader *reader, uint32_t id)
 {
     struct tbed_string_component component;

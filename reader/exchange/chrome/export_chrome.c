@@ -80,7 +80,7 @@ static const struct chrome_name *find_name(struct chrome *chrome, uint32_t id)
     return tbed_chrome_name(&chrome->names, chrome->reader, id, chrome->buffer);
 }
 
-/* The whole text of an id in quotes. */
+/* Writes the complete text of an id in quotes. */
 static void put_id_text(struct chrome *chrome, uint32_t id)
 {
     size_t nbytes = tbed_chrome_resolve(chrome->reader, id, chrome->buffer);

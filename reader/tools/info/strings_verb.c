@@ -202,10 +202,10 @@ static void list_bindings(struct listing *listing)
 
 /* ---- Unresolved ids ---- */
 
-/* The ids that events name, and how often. */
+/* Counts how often events name the id. */
 static void count_id(struct used_ids *used, uint32_t id)
 {
-    if (id != TBED_ID_INVALID) /* says itself that it means nothing */
+    if (id != TBED_ID_INVALID) /* INVALID means nothing by definition */
         used_ids_add(used, id);
 }
 

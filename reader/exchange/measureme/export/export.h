@@ -21,11 +21,11 @@
 
 #define MM_TIME_MAX UINT64_C(0xFFFFFFFFFFFF)
 
-/* What is written for a reference that may lead in a circle. */
+/* What is written for a reference that may be part of a cycle. */
 struct export_cut {
     uint64_t key;
-    uint64_t profile_id; /* of a stand-in; 0: it leads in none */
-    bool is_whole;       /* nothing that refers to it has a text: a circle, or too deep */
+    uint64_t profile_id; /* of a stand-in; 0: it is part of no cycle */
+    bool is_whole;       /* nothing that refers to it has a text: a cycle, or too deep */
 };
 
 struct export_id_slot {
@@ -55,7 +55,7 @@ struct export
     uint32_t *virtuals;
     size_t virtual_count, virtual_capacity;
     uint64_t kind_ids[3];                 /* strings by enum export_kind; 0: not written yet */
-    TBED_HASHMAP(struct export_cut) cuts; /* ids that may lead in a circle */
+    TBED_HASHMAP(struct export_cut) cuts; /* ids that may be part of a cycle */
     bool has_whole_cut;
 };
 
@@ -76,7 +76,7 @@ struct export_id {
 };
 struct export_id tbed_export_id(struct export *export, uint32_t trace_id);
 
-/* The same for what an event shows: if there is no whole text, as in a circle, the stand-in that analyses show too. */
+/* The same for what an event shows: if the text is incomplete, as in a cycle, the stand-in that analyses show too. */
 struct export_id tbed_export_name(struct export *export, uint32_t trace_id);
 
 /* The concrete id that the trace's id is bound to; 0: it has no text. */

@@ -56,7 +56,7 @@ static void read_facts(struct tbed_reader *reader, struct facts *facts)
         *start_ns = 0;
 }
 
-/* Would an import of this metadata, written verbatim, restore the same trace? */
+/* Returns whether an import of this metadata, written verbatim, would restore the same trace. */
 static bool says_all(const struct import_metadata *found, const struct facts *facts)
 {
     bool is_count = facts->info.clock == TBED_CLOCK_USER;

@@ -15,7 +15,7 @@
 #define REFERENCE_MARK  0xFE
 #define TERMINATOR      0xFF
 #define CHAIN_MAX       64   /* bindings of bindings */
-#define LOOKS_MAX       4096 /* components looked at for a circle */
+#define LOOKS_MAX       4096 /* components examined for a cycle */
 #define TEXT_NBYTES_MAX 4096 /* of a stand-in for an id without a string */
 
 /* ---- Facts about ids ---- */
@@ -145,7 +145,7 @@ static struct export_cut cut_make(struct export *export, uint32_t trace_id)
     }
 }
 
-/* Looks through an id, once. */
+/* Examines an id, once. */
 static struct export_cut cut_of(struct export *export, uint32_t trace_id)
 {
     uint64_t key = tbed_hashmap_key32(trace_id);
@@ -164,8 +164,9 @@ static struct export_cut cut_of(struct export *export, uint32_t trace_id)
 }
 
 /*
- * measureme's tools follow references without a limit, so no circle must be written. Each has a reference to a reserved
- * id, or to an entry that is not before the one that refers to it; there it is cut, as is what cannot be looked through.
+ * measureme's tools follow references without a limit, so no cycle must be written. Every cycle has a reference to a
+ * reserved id, or to an entry that is not before the one that refers to it. The cycle is cut there; references that
+ * cannot be examined completely are cut, too.
  */
 static uint64_t reference_of(struct export *export, uint32_t from, uint32_t to)
 {

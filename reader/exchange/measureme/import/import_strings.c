@@ -355,7 +355,7 @@ static bool import_tails(struct import_strings *strings)
     return true;
 }
 
-/* Does the string data have an entry at a record's address? */
+/* Returns whether the string data has an entry at a record's address. */
 static bool has_string(const struct import_strings *strings, uint64_t address)
 {
     const struct index_entry key = {.address = address};

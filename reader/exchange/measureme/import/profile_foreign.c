@@ -245,8 +245,8 @@ static bool is_string_at(const struct mm_file *file, uint64_t address, uint64_t 
 }
 
 /*
- * Does any id have a meaning? The total read for the index's records is bounded, because each byte of a long string
- * may be pointed to.
+ * Returns whether any id has a meaning. The total read for the index's records is bounded, because each byte of a long
+ * string may be pointed to.
  */
 static bool has_strings(const struct mm_file *file, const struct mm_info *info)
 {
