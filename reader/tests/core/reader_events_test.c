@@ -43,7 +43,7 @@ static void pair_close(struct pair *pair)
     trace_free(&pair->trace);
 }
 
-/* One event was stored before the one after: it, decoded. */
+/* Returns the only event of the test's block, decoded. */
 static const struct tbed_event *the_event(const struct pair *pair)
 {
     assert_int_equal(pair->count, 2);
@@ -193,7 +193,7 @@ static void whole_spans_are_no_part_of_the_stack(void **state)
     pair_close(&pair);
 }
 
-/* 0, INVALID and what is no id are none; END and all the others have none, whatever their aux. */
+/* 0, INVALID and values that are not ids mean no category. END and the other types have none, whatever their aux. */
 static void categories_are_read_where_there_are_any(void **state)
 {
     static const uint32_t types[] = {TBED_EXT_BEGIN, TBED_EXT_INSTANT, TBED_EXT_SPAN};
@@ -359,7 +359,7 @@ static void what_is_unknown_is_skipped_and_told_by_number(void **state)
     }
     assert_int_equal(tbed_reader_verify(pair.reader), TBED_OK);
     tbed_reader_info(pair.reader, &info);
-    assert_int_equal(info.unknown_event_count, 3); /* the application's own is known to it */
+    assert_int_equal(info.unknown_event_count, 3); /* the application's own types are not unknown */
     pair_close(&pair);
 }
 
@@ -374,10 +374,10 @@ static void depth_follows_begins_and_ends_and_each_blocks_start(void **state)
     struct tbed_event event;
     static const uint32_t depths[] = {0, 1, 2, 4, 5};
     (void)state;
-    trace_event(&first, TBED_TAG_END, 1, 1); /* of nothing */
+    trace_event(&first, TBED_TAG_END, 1, 1); /* without a begin */
     trace_event(&first, TBED_TAG_BEGIN, 1, 2);
     trace_extended(&first, 1, 3, (struct tbed_extended_head){TBED_EXT_BEGIN, 0, 1, 0}, NULL);
-    trace_event(&second, TBED_TAG_END, 1, 1); /* of 5 that the block says are open */
+    trace_event(&second, TBED_TAG_END, 1, 1); /* one of the 5 spans that are open according to the block */
     trace_event(&second, TBED_TAG_BEGIN, 1, 1);
     trace_seal(&first);
     trace_seal(&second);
@@ -394,7 +394,7 @@ static void depth_follows_begins_and_ends_and_each_blocks_start(void **state)
 
 /* ---- Checks of section 12 ---- */
 
-/* After a good BEGIN, what the test has stored since is damage with 'status' at its first word. */
+/* Expects that the words stored after a good BEGIN are damage with 'status', located at their first word. */
 static void expect_damage(struct pair *pair, enum tbed_status status, uint32_t at)
 {
     struct tbed_damage damage;
@@ -548,7 +548,7 @@ static void ticks_that_decrease_are_read_and_counted(void **state)
     trace_event(&pair.block, TBED_TAG_INSTANT, 1, 50);
     trace_event(&pair.block, TBED_TAG_INSTANT, 2, 40);
     pair_read(&pair);
-    assert_int_equal(pair.count, 3);          /* the one of the next block is at 1000, below both */
+    assert_int_equal(pair.count, 3);          /* the event of the next block is at 1000, before both */
     for (int again = 0; again < 2; again++) { /* counted anew each time */
         assert_int_equal(tbed_reader_verify(pair.reader), TBED_OK);
         tbed_reader_info(pair.reader, &info);
@@ -566,7 +566,7 @@ static void interrupted_record_is_counted_and_not_read(void **state)
     struct tbed_trace_info info;
     (void)state;
     trace_event(&block, TBED_TAG_INSTANT, 1, 1);
-    trace_word(&block, 0); /* the first word of a record was to come last */
+    trace_word(&block, 0); /* the first word of a record, which is stored last */
     trace_word(&block, 0x00010001);
     struct tbed_reader *reader = trace_open(&trace);
     assert_int_equal(trace_events(reader, 1, NULL, 0), 1);

@@ -1,6 +1,6 @@
 /*
  * Files that are being written: everything stored is visible, nothing unfinished counts as damage, and pointers
- * handed out before stay valid.
+ * handed out earlier stay valid.
  *
  * The test itself acts as the writer, with the order of stores required by section 4, and stops between any two of
  * them.
@@ -43,7 +43,7 @@ static void cursor_goes_on_where_a_block_ended(void **state)
     assert_int_equal(tbed_cursor_open(reader, 1, &cursor), TBED_OK);
     assert_int_equal(tbed_cursor_next(cursor, &event), TBED_END); /* claimed, not begun */
     struct trace_block first = trace_block_begin(&trace, 1, TBED_BLOCK_EVENTS, 1, 0);
-    assert_int_equal(tbed_cursor_next(cursor, &event), TBED_END); /* not looked at again */
+    assert_int_equal(tbed_cursor_next(cursor, &event), TBED_END); /* not examined again */
     refresh(reader);
     assert_int_equal(tbed_cursor_next(cursor, &event), TBED_END); /* begun, empty */
     trace_event(&first, TBED_TAG_INSTANT, 11, 1);
@@ -150,7 +150,7 @@ static struct trace_block ring_block_begin(struct trace *trace, uint32_t in_ring
     return block;
 }
 
-/* The ring of three pages of a writer that goes on. */
+/* Makes a ring of three pages whose writer is still recording. */
 static struct trace ring_make(void)
 {
     struct trace trace = trace_make(4);
@@ -193,8 +193,8 @@ static void page_of_a_ring_that_was_reused_is_gone(void **state)
 }
 
 /*
- * The page is taken, given back, and taken again by a third process, whose block says everything that the first said
- * about itself, while a reader copies it.
+ * While a reader copies the page, it is taken, given back, and taken again by a third process, whose block has the same
+ * header as the first.
  */
 static void page_of_a_ring_that_was_given_back_meanwhile_is_gone(void **state)
 {
@@ -241,7 +241,7 @@ static void file_that_is_closed_while_it_is_read_becomes_shut(void **state)
     trace_free(&trace);
 }
 
-/* Stops the writer after each 8-byte store of a block's life: at all moments the file reads without damage. */
+/* Stops the writer after each 8-byte store of a block's life; the file must always read without damage. */
 static void file_is_readable_after_every_store(void **state)
 {
     struct trace whole = trace_make(2), half = trace_make(2);

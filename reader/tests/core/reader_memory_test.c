@@ -23,7 +23,7 @@ void *__wrap_malloc(size_t nbytes);
 void *__wrap_calloc(size_t count, size_t nbytes);
 void *__wrap_realloc(void *old, size_t nbytes);
 
-static int calls_left = -1; /* before the one that fails; below 0: none fails */
+static int calls_left = -1; /* allocations until one fails; below 0: none fails */
 
 static bool fails_now(void)
 {
@@ -45,7 +45,7 @@ void *__wrap_realloc(void *old, size_t nbytes)
     return fails_now() ? NULL : __real_realloc(old, nbytes);
 }
 
-/* A trace that makes every part of the index and of the metadata grow. */
+/* Makes a trace that makes every part of the index and of the metadata grow. */
 static struct trace busy_trace(void)
 {
     struct trace trace = trace_make(45);
@@ -92,7 +92,7 @@ static void open_that_has_no_memory_says_so(void **state)
         enum tbed_status status = tbed_reader_open_memory(trace.bytes, trace.nbytes, NULL, &reader, &error);
         bool was_reached = calls_left < 0;
         calls_left = -1;
-        if (status == TBED_OK) { /* the list of damage does without, and counts */
+        if (status == TBED_OK) { /* without memory, damage is only counted */
             assert_int_equal(tbed_damage_count(reader), 5);
             tbed_reader_close(reader);
         } else {

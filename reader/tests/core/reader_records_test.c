@@ -120,7 +120,7 @@ static void units_loads_lines_and_counters_are_found(void **state)
     RECORD(&records, TBED_RECORD_LOAD, 5, 1000, 0x1000, 0x7F00, 64, 0, 70, 0);
     RECORD(&records, TBED_RECORD_UNLOAD, 5, 1000, 90, 0);
     RECORD(&records, TBED_RECORD_LINES, 1000, 3, 10, 100, 20, 101, 30, 99);
-    RECORD(&records, TBED_RECORD_LINES, 1000, 2, 20, 201, 40, 202); /* of pc 20 the later counts */
+    RECORD(&records, TBED_RECORD_LINES, 1000, 2, 20, 201, 40, 202); /* for pc 20, the later pair counts */
     RECORD(&records, TBED_RECORD_COUNTER, 60, 61, 0, 0);
     RECORD(&records, TBED_RECORD_COUNTER, 60, 62, 0, 0);
     records_open(&records);
@@ -281,7 +281,7 @@ static void records_of_later_versions_are_skipped(void **state)
     RECORD(&records, 1000, 1, 2, 3, 4);
     trace_record(&records.block, 100, NULL, 0); /* the first word alone */
     RECORD(&records, TBED_RECORD_PROCESS, 5, 300, 1, 20, 66, 0, 0, 0, 99,
-           99); /* longer than this version's */
+           99); /* longer than in this version */
     records_open(&records);
     assert_true(tbed_process_get(records.reader, 0, &process));
     assert_int_equal(process.pid, 300);
@@ -291,7 +291,7 @@ static void records_of_later_versions_are_skipped(void **state)
 
 /* ---- Checks of section 12 ---- */
 
-/* A record that is damage, and a good PROCESS after it, which is still read unless the length was the damage. */
+/* Expects that a record is damage, and that the good PROCESS after it is read unless the length was damaged. */
 static void expect_damage(struct records *records, enum tbed_status status)
 {
     struct tbed_damage damage;
@@ -415,7 +415,7 @@ static void ranges_outside_the_reserved_ids_are_refused(void **state)
     EXPECT_DAMAGE(RANGE, TBED_RECORD_STACKS, 10, 1, 1, TBED_ID_METADATA);
 }
 
-/* Against the obvious way: units and stacks one by one, each compared with all that were kept. */
+/* Compares with the obvious algorithm: takes units and stacks one by one, and compares each with all kept so far. */
 static void overlapping_ranges_agree_with_the_slow_way(void **state)
 {
     enum { RANGES = 70 };

@@ -69,7 +69,7 @@ static void values_of_each_kind_are_written(void **state)
     free(bytes);
 }
 
-/* What JSON and terminals obey is escaped; bytes outside of code points become U+FFFD; everything else is verbatim. */
+/* Control characters are escaped, bytes outside of code points become U+FFFD, and everything else is verbatim. */
 static void texts_are_escaped(void **state)
 {
     static const struct {

@@ -75,7 +75,7 @@ static void expect_odd(const char *lines, size_t nbytes, enum tbed_rtl_odd odd, 
 
 #define EXPECT_ODD(lines, odd, count) expect_odd(lines, sizeof(lines) - 1, odd, count)
 
-/* ---- What the program writes ---- */
+/* ---- Lines that the program writes ---- */
 
 static const char whole_log[] =
     RTL_HEADER RTL_FIRST_LINE RTL_LINES "1000001 2 { unotools ( ??? ) ::SvtUndoOptions_Impl::ctor()\n"
@@ -189,7 +189,7 @@ static void every_line_becomes_its_event(void **state)
     free_imported(&imported);
 }
 
-/* ---- What it does not write ---- */
+/* ---- Lines that it does not write ---- */
 
 static void what_is_odd_is_counted_and_comes_back(void **state)
 {
@@ -233,7 +233,7 @@ static void a_header_that_is_not_whole_is_counted(void **state)
     }
 }
 
-/* One piece of 4096 bytes and more: 4095 bytes and a zero, the newline is lost. */
+/* The program cuts a piece of 4096 bytes or more to 4095 bytes and a zero, and loses the newline. */
 static void a_line_that_the_program_cut_comes_back(void **state)
 {
     (void)state;
@@ -484,7 +484,7 @@ static void give(struct tbed_recorder *recorder, enum tbed_given_type type, uint
     tbed_event_record_given(recorder, &event);
 }
 
-/* The calls of the original macros, as events that no log was imported from. */
+/* Records the calls of the original macros as events, without an imported log. */
 static void make_trace(const char *path)
 {
     struct tbed_writer_options options = {.size = sizeof options,
@@ -566,7 +566,7 @@ static void every_verb_takes_a_log(void **state)
     EXPECT(0, "0 of 3 labels differ", "", "diff", log, log);
 }
 
-/* They are instants and messages, not spans, so the tables of spans do not show them. */
+/* Such ends are instants and messages, so the tables of spans do not show them. */
 static void ends_that_match_no_begin_are_mentioned(void **state)
 {
     (void)state;
@@ -659,7 +659,7 @@ static void calls_are_listed_with_pairs_of_messages(void **state)
     EXPECT(0, ";b;a : calc 400000000\n", "spans that never ended, drawn until", "flame", "--folded", path);
 }
 
-/* For viewers: spans that nest belong to the thread, others are shown beside it. */
+/* In viewers, spans that nest belong to the thread; others are shown beside it. */
 static void pairs_of_messages_are_spans_for_viewers(void **state)
 {
     (void)state;
@@ -690,7 +690,7 @@ static void pairs_of_messages_are_spans_for_viewers(void **state)
     end_run(&run);
 }
 
-/* Pairs of messages that a program records with its own formats. */
+/* A program may record pairs of messages with its own formats. */
 static void messages_of_a_program_are_no_spans(void **state)
 {
     (void)state;

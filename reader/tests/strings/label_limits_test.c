@@ -1,6 +1,6 @@
 /*
- * Labels from strings that this test makes up: each limit just kept and just exceeded, and what a label says about
- * itself. That traces and profiles agree is tested in labels_test.c.
+ * Labels of artificial strings, just at each limit and just beyond it, and the flags of a label. labels_test.c tests
+ * that traces and profiles agree.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -129,7 +129,7 @@ static void a_label_has_65535_bytes_at_most(void **state)
         }
     memset(rest, 'c', sizeof rest - 1);
     forget();
-    add(1, "short\x1E"); /* what follows the label is not counted */
+    add(1, "short\x1E"); /* components after the label are not counted */
     add(1, rest);
     expect(1, TBED_OK, "short");
     assert_true(label.lends);
@@ -151,7 +151,7 @@ static void what_has_no_meaning_has_a_stand_in(void **state)
     expect(5, TBED_ERR_STRING_UNBOUND, "a<id 7><id 3>b");
     expect(7, TBED_ERR_STRING_UNBOUND, "<id 7>");
     expect(INVALID, TBED_ERR_STRING_UNBOUND, "<unknown>");
-    add(6, "c"); /* nothing of what was before stays */
+    add(6, "c"); /* the partial text is dropped */
     expect(6, TBED_OK, "c");
     assert_true(!label.is_unknown && label.lends && label.lowest_id == 6);
 }
@@ -188,7 +188,7 @@ static void a_damaged_string_is_dropped_whole(void **state)
     assert_true(label.is_unknown);
 }
 
-/* A label that ends inside: the strings around it must be intact as far as they are looked at. */
+/* If a label ends in an inner string, the strings around it must be intact as far as they are examined. */
 static void damage_behind_the_end_counts_up_to_the_next_divider(void **state)
 {
     (void)state;
@@ -197,15 +197,15 @@ static void damage_behind_the_end_counts_up_to_the_next_divider(void **state)
     add(1, "rest");
     add(2, "label\x1E"
            "argument");
-    strings[2].status = TBED_ERR_STRING_UTF8; /* behind the label of its own */
+    strings[2].status = TBED_ERR_STRING_UTF8; /* after the end of its own label */
     expect(1, TBED_OK, "label");
     strings[1].status = TBED_ERR_STRING_END;
     expect(1, TBED_ERR_STRING_END, "<unknown>");
     assert_true(label.is_unknown);
-    strings[1].parts[1].text = "x\x1E"; /* behind its own divider as well */
+    strings[1].parts[1].text = "x\x1E"; /* after its own divider as well */
     strings[1].parts[1].nbytes = 2;
     expect(1, TBED_OK, "label");
-    forget(); /* the outermost goes on after the one that is dropped */
+    forget(); /* the outermost string continues after the dropped one */
     refer(1, 2);
     add(1, "!");
     refer(2, 3);

@@ -1,5 +1,5 @@
 /*
- * The rules of labels in a profile of measureme read in place, in its import, and in stacks, which must agree.
+ * The rules of labels, in a profile of measureme, in its import, and in stacks, which must all agree.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,7 +13,7 @@
 #define METADATA "{ \"start_time\": 1700000000000000000, \"process_id\": 42, \"cmd\": \"rustc x.rs \" }"
 #define END      "\x1E"
 
-/* ---- One event, and what it is called ---- */
+/* ---- One event and its label ---- */
 
 static struct profile start(void)
 {
@@ -42,7 +42,7 @@ static void expect_stack(struct tbed_reader *reader, const char *label)
     tbed_stacks_close(stacks);
 }
 
-/* The labels of all its events, in the order of their bytes. Ends the profile. */
+/* Expects these labels of the profile's events, in the order of their bytes. Ends the profile. */
 static void expect_labels(struct profile *profile, const char *const *labels, size_t count, bool counts)
 {
     const char *path = in_folder("labels.mm_profdata");
@@ -150,7 +150,7 @@ static void a_circle_has_no_label(void **state)
     expect_label(&profile, first, "<cycle>");
 }
 
-/* Strings that refer each to the one before: the last is 'count' deep. */
+/* Adds strings that each refer to the one before; the last is 'count' deep. */
 static uint64_t add_chain(struct profile *profile, size_t count)
 {
     uint64_t id = profile_string(profile, "x");
@@ -184,7 +184,10 @@ static uint64_t add_many(struct profile *profile, uint64_t id, size_t count)
     return all;
 }
 
-/* "x", composed of 4,093 components, and of more that are empty; no string is so long that a trace would split it. */
+/*
+ * Adds "x", composed of 4,093 components and 'more' empty ones, in strings short enough that a trace does not split
+ * them.
+ */
 static uint64_t add_components(struct profile *profile, size_t more)
 {
     uint64_t empty = profile_string(profile, ""), x = profile_string(profile, "x");
@@ -238,7 +241,7 @@ static void what_is_damaged_behind_its_label_keeps_it(void **state)
         struct profile profile = start();
         uint64_t a = profile_string(&profile, "a");
         uint64_t id = add_pair(&profile, a, 0, END), other = add_pair(&profile, a, 0, "b" END);
-        profile.streams[1].nbytes--; /* its end, which the text takes the place of */
+        profile.streams[1].nbytes--; /* the text replaces its end */
         profile_text(&profile, behind[i]);
         profile_terminate(&profile);
         profile_event(&profile, 0, id, 1, 0, 5);

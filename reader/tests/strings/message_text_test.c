@@ -46,7 +46,7 @@ static uint32_t intern(const char *text)
     return tbed_string_intern(writer, text, strlen(text));
 }
 
-/* The one message that was recorded. */
+/* Returns a reader of the trace and its only message. */
 static struct tbed_reader *read_message(struct tbed_event *event)
 {
     struct tbed_reader *reader;
@@ -64,7 +64,7 @@ static struct tbed_reader *read_message(struct tbed_event *event)
     return reader;
 }
 
-/* Into every size of buffer: what fits, terminated, and nothing behind it. */
+/* Expects in buffers of all sizes as much of the text as fits, terminated, and nothing written after it. */
 static void expect_text(const struct tbed_reader *reader, const struct tbed_event *event,
                         enum tbed_message_part part, const char *expected)
 {
@@ -152,7 +152,7 @@ static const struct message_case {
     uint32_t count;
     struct tbed_argument arguments[3];
 } cases[] = {
-    /* an integer is cut to the directive's size, unless C's call cannot have had it */
+    /* an integer is cut to the directive's size, unless it cannot have been passed in C */
     {"%d", "-1", 1, {U64(UINT32_MAX)}},
     {"%d", "4294967296", 1, {U64(UINT64_C(1) << 32)}},
     {"%i", "-2147483648", 1, {I64(INT32_MIN)}},
@@ -186,7 +186,7 @@ static const struct message_case {
     {"%.0s|%4.1s|%-4.1s|", "|   a|a   |", 3, {TEXT("ab"), TEXT("ab"), TEXT("ab")}},
     {"%2s|%3d|%.1c", "ab| ab|ab", 3, {TEXT("ab"), TEXT("ab"), TEXT("ab")}},
     {"%c|%3c|%-3c|", "A|  B|C  |", 3, {U64('A'), I64('B'), U64('C')}},
-    /* what the directive does not fit is shown by its own type */
+    /* an argument that does not fit its directive is shown by its own type */
     {"%s|%5s|%-5s|", "-1|   -2|-3   |", 3, {I64(-1), I64(-2), I64(-3)}},
     {"%f|%5f|%x", "1|    2|0.5", 3, {U64(1), U64(2), F64(0.5)}},
     {"%s|%d|%c", "true|0|0.5", 3, {BOOL(1), BOOL(0), F64(0.5)}},
@@ -197,14 +197,14 @@ static const struct message_case {
      "00ff1a|  00ff1a|00ff1a  |",
      3,
      {BYTES("\0\xFF\x1A"), BYTES("\0\xFF\x1A"), BYTES("\0\xFF\x1A")}},
-    /* what is no directive, or has no argument */
+    /* invalid directives, and those without an argument */
     {"%", "%", 0, {I64(0)}},
     {"100%% %5%", "100% %", 0, {I64(0)}},
     {"%y|%5l|%d", "%y|%5l|1", 1, {I64(1)}},
     {"%l", "%l 1", 1, {I64(1)}},
     {"%d %d|%5s|", "1 %d|%5s|", 1, {I64(1)}},
     {"%n", "%n 1", 1, {I64(1)}},
-    /* what no directive takes */
+    /* arguments without a directive */
     {"", " 1 -2 0.5", 3, {U64(1), I64(-2), F64(0.5)}},
     {"x", "x true 0x1f \"a\"", 3, {BOOL(1), POINTER(31), TEXT("a")}},
     {"%d", "1 00ff \"\"", 3, {I64(1), BYTES("\0\xFF"), TEXT("")}},
@@ -325,7 +325,7 @@ static void an_empty_context_is_not_shown(void **state)
     }
 }
 
-/* The reader keeps no text of that size. */
+/* The reader does not keep a text of that size. */
 static void a_format_of_a_mebibyte_is_formatted(void **state)
 {
     enum { NBYTES = 1 << 20, PIECES = 32 };

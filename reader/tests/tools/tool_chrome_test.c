@@ -9,7 +9,7 @@
 #include <math.h>
 #include <tracebed/exchange.h>
 
-#define TRACES "../shared/traces" /* is not everywhere: what needs it is skipped without it */
+#define TRACES "../shared/traces" /* tests that need this folder are skipped if it does not exist */
 
 /* The output of check_chrome.py for the file; fails if the script does. The caller frees it. */
 static char *check(const char *what, const char *path, const char *more)
@@ -167,7 +167,7 @@ static void times_count_from_the_start_of_the_trace(void **state)
 
 /* ---- Several traces, many threads ---- */
 
-/* Threads one after another: 'count' of them, each with one span, of which every other overlaps the next. */
+/* Makes 'count' threads with one span each; every other span overlaps the next. */
 static const char *make_threads(const char *name, unsigned count)
 {
     const char *path = in_folder(name);
