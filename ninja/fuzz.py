@@ -34,7 +34,7 @@ from generate import seeds
 CRASHES, KEPT, LOGS = "build/fuzz-crashes", "build/fuzz-corpus", "build/fuzz-logs"
 ARTIFACT = re.compile(r"Test unit written to (\S+)")
 SECONDS_DEFAULT = 60
-CHECK_RUNS = 200  # of new inputs
+CHECK_RUNS = 200  # new inputs
 
 
 class Target:
@@ -84,7 +84,7 @@ def read(path):
 # ---- One target ----
 
 class Outcome:
-    """What came of a target: coverage before and after, inputs per second, reproducers."""
+    """The results of a target: coverage before and after, inputs per second, reproducers."""
 
     def __init__(self, target):
         self.target = target
@@ -122,7 +122,7 @@ def describe(text):
 
 
 def is_noise(target, artifact, scratch):
-    """Whether an input that took too long did so only because the machine was busy."""
+    """Returns whether an input took too long only because the machine was busy."""
     if "-timeout-" not in artifact:
         return False
     status, seconds = run([*target.command(), "-timeout=100", artifact], f"{scratch}/replay.log")
@@ -138,7 +138,7 @@ def keep_reproducer(target, artifact, text):
 
 
 def fuzz_once(target, outcome, folders, runs, seconds, seed, scratch):
-    """Runs until the time is over or something is found; 'runs' -1: as often as it can. Returns whether nothing was."""
+    """Runs until the time is over or a failure is found; 'runs' -1: any number of inputs. Returns whether none was."""
     log = f"{LOGS}/{target.name}.log"
     status, _ = run(target.command(f"-max_total_time={seconds}", f"-runs={runs}", f"-seed={seed}", "-print_final_stats=1",
                                    f"-artifact_prefix={scratch}/{target.name}-", *folders), log)

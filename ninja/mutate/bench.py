@@ -165,7 +165,7 @@ class Bench:
                  *generate.mark(path, "Link with").split()]]
 
     def build_environment(self):
-        """build/release, but with a program that uses the shared library."""
+        """Makes a copy of build/release in which the program uses the shared library."""
         folder = f"{FOLDER}/env"
         shutil.rmtree(folder, ignore_errors=True)
         os.makedirs(folder)
@@ -235,14 +235,14 @@ class Bench:
 
     @functools.lru_cache(maxsize=None)
     def code_lines(self, path):
-        """The lines of a source that have code."""
+        """Returns the lines of a source that have code."""
         notes = os.path.abspath(object_of("cover", path).removesuffix(".o") + ".gcno")
         done = subprocess.run(["gcov", "--json-format", "--stdout", notes], capture_output=True)
         return {item["line_number"] for line in done.stdout.splitlines() for file in json.loads(line)["files"]
                 if os.path.normpath(file["file"]) == path for item in file["lines"]}
 
     def lines_of(self, folder):
-        """Which lines of which sources ran, from the counters below 'folder'."""
+        """Returns which lines of which sources ran, from the counters below 'folder'."""
         ran = {}
         for path in self.sources:
             counters = f"{folder}/{object_of('cover', path).removesuffix('.o')}.gcda"

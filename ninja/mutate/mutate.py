@@ -36,7 +36,7 @@ SURVIVORS = f"{bench.FOLDER}/survivors.txt"
 
 
 def listed_mutants(path):
-    """The mutants that a file lists as name_of() writes them; other lines are reasons and comments."""
+    """Returns the mutants that a file lists in the form of name_of(); other lines are reasons and comments."""
     if not os.path.exists(path):
         return set()
     with open(path, encoding="utf-8") as file:
@@ -74,7 +74,7 @@ def code_line(texts, mutant):
 
 
 def name_of(texts, mutant, change=None):
-    """What a mutant is called in lists: it has no line number, so that it outlives changes elsewhere in the file."""
+    """Returns a mutant's name in lists, without a line number, so that it survives changes elsewhere in the file."""
     return f"{mutant.path}: {code_line(texts, mutant)}   [{change or f'{mutant.old} -> {mutant.new}'}]"
 
 
@@ -109,7 +109,7 @@ class Worker:
         return bench.run(bench.link_library(objects, f"{library}/libmutant.so", extra)).returncode == 0
 
     def build_sanitized(self, mutant):
-        """build(), once more, with the sanitizers; returns the folder of the library."""
+        """Builds the mutant again, with the sanitizers; returns the folder of the library."""
         source, folder = f"{self.folder}/{os.path.basename(mutant.path)}", f"{self.folder}/asan"
         os.makedirs(folder, exist_ok=True)
         target = f"{folder}/mutant.o"
@@ -121,7 +121,7 @@ class Worker:
         return folder
 
     def original(self, path, source):
-        """The object of the file without a change, compiled from the same place as the mutants."""
+        """Returns the object of the unchanged file, compiled in the same folder as the mutants."""
         target = f"{self.folder}/{path.replace('/', '-')}.o"
         if bench.is_older(target, self.stage.newest):
             with open(source, "w", encoding="utf-8") as file:

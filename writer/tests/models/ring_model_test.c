@@ -353,7 +353,7 @@ static void mark_in_the_entry_breaks_no_rule(void **state)
 {
     (void)state;
     if (getenv("TBED_LONG") != NULL)
-        assert_null(search("the mark in the entry, all", (struct protocol){.who = 0}, NULL));
+        assert_null(search("the mark in the entry, all four", (struct protocol){.who = 0}, NULL));
     assert_null(search("the mark in the entry, three take", (struct protocol){.who = 0x7}, NULL));
     assert_null(search("the mark in the entry, two processes", (struct protocol){.who = 0xD}, NULL));
     assert_null(search("the mark in the entry, two threads", (struct protocol){.who = 0xB}, NULL));
