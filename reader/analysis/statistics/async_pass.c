@@ -185,9 +185,11 @@ static bool merge_async(struct tbed_merge *merge, struct stat_worker *worker, st
 {
     struct async_table table = {0};
     struct tbed_event event;
+    enum tbed_status status = TBED_OK;
     bool fine = true;
-    while (fine && tbed_merge_next(merge, &event) == TBED_OK)
+    while (fine && (status = tbed_merge_next(merge, &event)) == TBED_OK)
         fine = take_async(&table, worker, cells, &event);
+    fine = fine && status == TBED_END;
     if (fine)
         count_open(&table, worker, cells);
     free(table.opens);

@@ -121,8 +121,8 @@ static bool is_outside(const struct tbed_cursor *cursor, struct tbed_indexed *en
     return cursor->window_first > 0 && tbed_indexed_ends_before(cursor->reader, entry, cursor->window_first);
 }
 
-/* Moves to the next readable block. False: there is none now, and the cursor stays where it is. */
-static bool next_block(struct tbed_cursor *cursor)
+/* Moves to the next readable block. END: there is none now, and the cursor stays where it is; ERR_MEMORY. */
+static enum tbed_status next_block(struct tbed_cursor *cursor)
 {
     struct tbed_indexed *entry;
     struct tbed_block block;
@@ -132,12 +132,16 @@ static bool next_block(struct tbed_cursor *cursor)
             tbed_gateway(cursor->reader, TBED_BLOCK_EVENTS, entry, false, &block) != TBED_OK)
             continue;
         cursor->origin.bytes = NULL;
-        if (tbed_reader_is_reused(cursor->reader) && copy_block(cursor, &block) != TBED_OK)
-            continue;
-        enter_block(cursor, &block);
-        return true;
+        enum tbed_status status =
+            tbed_reader_is_reused(cursor->reader) ? copy_block(cursor, &block) : TBED_OK;
+        if (status == TBED_OK)
+            enter_block(cursor, &block);
+        if (status == TBED_ERR_MEMORY) /* the block stays the next one */
+            cursor->next_sequence = entry->sequence;
+        if (status != TBED_ERR_CHANGED)
+            return status;
     }
-    return false;
+    return TBED_END;
 }
 
 /* Reports the damage and skips the rest of the block. */
@@ -147,12 +151,12 @@ static void skip_damage(struct tbed_cursor *cursor, enum tbed_status status, uin
     cursor->at = cursor->end;
 }
 
-/* Handles a zero word or the block's end. False: there are no more events. */
-static bool pass_end(struct tbed_cursor *cursor)
+/* Handles a zero word or the block's end. END: there are no more events; ERR_MEMORY. */
+static enum tbed_status pass_end(struct tbed_cursor *cursor)
 {
     if (cursor->at != cursor->end && cursor->is_sealed)
         skip_damage(cursor, TBED_ERR_EVENT_ZERO, 0);
-    return copy_more(cursor) || next_block(cursor);
+    return copy_more(cursor) ? TBED_OK : next_block(cursor);
 }
 
 static void pass_time(struct tbed_cursor *cursor, uint64_t word)
@@ -213,8 +217,9 @@ enum tbed_status tbed_cursor_next_sized(struct tbed_cursor *cursor, struct tbed_
     for (;;) {
         uint64_t word = cursor->at == cursor->end ? 0 : tbed_word_load(cursor->at);
         if (word == 0) {
-            if (!pass_end(cursor))
-                return TBED_END;
+            enum tbed_status status = pass_end(cursor);
+            if (status != TBED_OK)
+                return status;
             continue;
         }
         uint32_t tag = tbed_event_tag(word);

@@ -32,8 +32,9 @@ struct tbed_merge {
     uint64_t epoch;
     tbed_block_entered *entered; /* as of a cursor */
     void *entered_context;
-    bool is_taken; /* the first of the heap was handed out, and is advanced only by the next call */
-    bool all;      /* new streams join */
+    bool is_out_of_memory; /* a source could not be read on */
+    bool is_taken;         /* the first of the heap was handed out, and is advanced only by the next call */
+    bool all;              /* new streams join */
 };
 
 static bool is_before(const struct place *a, const struct place *b)
@@ -75,7 +76,9 @@ static struct source *source_get(struct tbed_merge *merge, uint32_t source)
 static void poll_source(struct tbed_merge *merge, uint32_t number)
 {
     struct source *source = source_get(merge, number);
-    if (tbed_cursor_next(&source->cursor, &source->event) != TBED_OK) {
+    enum tbed_status status = tbed_cursor_next(&source->cursor, &source->event);
+    merge->is_out_of_memory |= status == TBED_ERR_MEMORY;
+    if (status != TBED_OK) {
         merge->idle[merge->idle_count++] = number;
         return;
     }
@@ -182,7 +185,7 @@ enum tbed_status tbed_merge_open_watched(const struct tbed_reader *reader, const
     merge->window_last = UINT64_MAX;
     merge->all = streams == NULL;
     bool is_whole = merge->all || add_named_streams(merge, streams, stream_count);
-    if (!is_whole || look_again(merge) != TBED_OK) {
+    if (!is_whole || look_again(merge) != TBED_OK || merge->is_out_of_memory) {
         tbed_merge_close(merge);
         return TBED_ERR_MEMORY;
     }
@@ -202,7 +205,9 @@ static void advance_first(struct tbed_merge *merge)
     struct place *top = &merge->heap[0];
     struct source *source = source_get(merge, top->source);
     merge->is_taken = false;
-    if (tbed_cursor_next(&source->cursor, &source->event) == TBED_OK) {
+    enum tbed_status status = tbed_cursor_next(&source->cursor, &source->event);
+    merge->is_out_of_memory |= status == TBED_ERR_MEMORY;
+    if (status == TBED_OK) {
         top->tick = source->event.tick;
     } else {
         merge->idle[merge->idle_count++] = top->source;
@@ -221,6 +226,8 @@ enum tbed_status tbed_merge_next_sized(struct tbed_merge *merge, struct tbed_eve
         if (status != TBED_OK)
             return status;
     }
+    if (merge->is_out_of_memory)
+        return TBED_ERR_MEMORY;
     if (merge->heap_count == 0)
         return TBED_END;
     tbed_sized_give(event_ret, event_nbytes, &source_get(merge, merge->heap[0].source)->event,
@@ -234,7 +241,7 @@ static void poll_all(struct tbed_merge *merge)
 {
     merge->heap_count = 0;
     merge->idle_count = 0;
-    merge->is_taken = false;
+    merge->is_taken = merge->is_out_of_memory = false;
     for (uint32_t i = 0; i < merge->sources.count; i++)
         poll_source(merge, i);
 }

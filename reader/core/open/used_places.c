@@ -26,10 +26,10 @@ static enum tbed_status use_stream(struct tbed_native_ids *set, struct tbed_read
     enum tbed_status status = tbed_cursor_open(reader, stream, &cursor);
     if (status != TBED_OK)
         return status;
-    while (tbed_cursor_next(cursor, &event) == TBED_OK)
+    while ((status = tbed_cursor_next(cursor, &event)) == TBED_OK)
         use_event(set, reader, &event);
     tbed_cursor_close(cursor);
-    return TBED_OK;
+    return status == TBED_END ? TBED_OK : status;
 }
 
 static bool has_native_code(const struct tbed_reader *reader)

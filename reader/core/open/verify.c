@@ -96,22 +96,25 @@ static void check_tick(const struct tbed_reader *reader, const struct tbed_event
     limits->last_tick = UINT64_MAX;
 }
 
-static void check_stream(struct tbed_reader *reader, uint32_t stream)
+/* Errors: ERR_MEMORY. */
+static enum tbed_status check_stream(struct tbed_reader *reader, uint32_t stream)
 {
     struct limits limits = {.last_tick = UINT64_MAX};
     struct tbed_cursor cursor;
     struct tbed_event event;
     uint64_t last_tick = 0;
+    enum tbed_status status;
     tbed_cursor_init(&cursor, reader, stream);
     cursor.entered = load_limits;
     cursor.entered_context = &limits;
-    while (tbed_cursor_next(&cursor, &event) == TBED_OK) {
+    while ((status = tbed_cursor_next(&cursor, &event)) == TBED_OK) {
         check_tick(reader, &event, &limits);
         reader->tick_decrease_count += event.tick < last_tick;
         reader->unknown_event_count += is_unknown(&event);
         last_tick = event.tick;
     }
     tbed_cursor_release(&cursor);
+    return status == TBED_END ? TBED_OK : status;
 }
 
 enum tbed_status tbed_reader_verify(struct tbed_reader *reader)
@@ -125,7 +128,8 @@ enum tbed_status tbed_reader_verify(struct tbed_reader *reader)
     if (reader->shut)
         tbed_index_check_unwritten(reader);
     check_strings(reader);
-    for (size_t i = 0; i < reader->index.stream_ranges.count; i++)
-        check_stream(reader, ranges[i].stream);
-    return tbed_damage_first(reader);
+    enum tbed_status status = TBED_OK;
+    for (size_t i = 0; status == TBED_OK && i < reader->index.stream_ranges.count; i++)
+        status = check_stream(reader, ranges[i].stream);
+    return status == TBED_OK ? tbed_damage_first(reader) : status;
 }

@@ -115,7 +115,7 @@ static enum tbed_status measure(struct tbed_reader *reader, struct chrome_thread
     enum tbed_status status = tbed_cursor_open(reader, thread->stream, &cursor);
     if (status != TBED_OK)
         return status;
-    while (tbed_cursor_next(cursor, &event) == TBED_OK) {
+    while ((status = tbed_cursor_next(cursor, &event)) == TBED_OK) {
         uint64_t begin = event.type == TBED_EVENT_SPAN ? event.of.span.begin_tick : event.tick;
         uint64_t first = begin < event.tick ? begin : event.tick;
         if (!thread->has_events || first < thread->first_tick)
@@ -125,7 +125,7 @@ static enum tbed_status measure(struct tbed_reader *reader, struct chrome_thread
         thread->has_events = true;
     }
     tbed_cursor_close(cursor);
-    return TBED_OK;
+    return status == TBED_END ? TBED_OK : status;
 }
 
 static int compare_first(const void *left, const void *right)

@@ -483,7 +483,7 @@ static enum tbed_status find_begin(struct tbed_reader *reader, uint32_t stream, 
     enum tbed_status status = tbed_cursor_open(reader, stream, &cursor);
     if (status != TBED_OK)
         return status;
-    while (tbed_cursor_next(cursor, &event) == TBED_OK) {
+    while ((status = tbed_cursor_next(cursor, &event)) == TBED_OK) {
         uint64_t tick = event.tick;
         if (event.type == TBED_EVENT_SPAN)
             tick = event.of.span.begin_tick;
@@ -492,7 +492,7 @@ static enum tbed_status find_begin(struct tbed_reader *reader, uint32_t stream, 
         *first_tick = tick < *first_tick ? tick : *first_tick;
     }
     tbed_cursor_close(cursor);
-    return TBED_OK;
+    return status == TBED_END ? TBED_OK : status;
 }
 
 /*

@@ -398,8 +398,8 @@ void tbed_argument_next(struct tbed_arguments *at, struct tbed_argument *argumen
 /*
  * A cursor reads the events of one stream in order.
  *
- * Errors: tbed_cursor_next() returns TBED_END at the end; after tbed_reader_refresh() there may be more. Damage is
- *         skipped and added to the damage list; it is not an error.
+ * Errors: tbed_cursor_next() returns END at the end; after tbed_reader_refresh() there may be more. ERR_MEMORY, in a flight
+ *         recorder. Damage is not an error: it is skipped and added to the damage list.
  */
 enum tbed_status tbed_cursor_open(struct tbed_reader *reader, uint32_t stream,
                                   struct tbed_cursor **cursor_ret);

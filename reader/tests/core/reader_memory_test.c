@@ -183,6 +183,38 @@ static void merge_and_cursor_that_have_no_memory_say_so(void **state)
     trace_free(&trace);
 }
 
+/* A cursor in a flight recorder that is being written reads from a copy of the block. */
+static void cursor_without_memory_for_its_copy_skips_nothing(void **state)
+{
+    struct tbed_reader *reader;
+    struct tbed_cursor *cursor;
+    struct tbed_merge *merge;
+    struct tbed_event event;
+    int count = 0;
+    (void)state;
+    assert_int_equal(tbed_reader_open("spec/golden/valid/taken.tbed", NULL, &reader, NULL), TBED_OK);
+    assert_int_equal(tbed_cursor_open(reader, 2, &cursor), TBED_OK);
+    calls_left = 0;
+    assert_int_equal(tbed_cursor_next(cursor, &event), TBED_ERR_MEMORY);
+    for (bool was_reached = true; was_reached;) {
+        calls_left = count++;
+        enum tbed_status status = tbed_merge_open(reader, NULL, 0, &merge);
+        was_reached = calls_left < 0;
+        calls_left = -1;
+        assert_int_equal(status, was_reached ? TBED_ERR_MEMORY : TBED_OK);
+    }
+    tbed_merge_close(merge);
+    calls_left = 0;
+    assert_int_equal(tbed_reader_verify(reader), TBED_ERR_MEMORY);
+    calls_left = -1;
+    count = 0;
+    while (tbed_cursor_next(cursor, &event) == TBED_OK)
+        count++;
+    assert_int_equal(count, 3);
+    tbed_cursor_close(cursor);
+    tbed_reader_close(reader);
+}
+
 static void parts_end_when_memory_runs_out(void **state)
 {
     struct trace trace = trace_make(3);
@@ -214,6 +246,7 @@ int main(void)
         cmocka_unit_test(verify_fails_if_damage_cannot_be_listed),
         cmocka_unit_test(refresh_that_has_no_memory_changes_nothing),
         cmocka_unit_test(merge_and_cursor_that_have_no_memory_say_so),
+        cmocka_unit_test(cursor_without_memory_for_its_copy_skips_nothing),
         cmocka_unit_test(parts_end_when_memory_runs_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
