@@ -89,7 +89,7 @@ class Outcome:
     def __init__(self, target):
         self.target = target
         self.before = self.after = self.runs = self.peak_mb = self.new_count = 0
-        self.seconds = 0.0
+        self.seconds = 0.0  # of a processor
         self.found, self.note = [], ""
 
     def take(self, text):
@@ -140,10 +140,11 @@ def keep_reproducer(target, artifact, text):
 def fuzz_once(target, outcome, folders, runs, seconds, seed, scratch):
     """Runs until the time is over or a failure is found; 'runs' -1: any number of inputs. Returns whether none was."""
     log = f"{LOGS}/{target.name}.log"
-    status, _ = run(target.command(f"-max_total_time={seconds}", f"-runs={runs}", f"-seed={seed}", "-print_final_stats=1",
+    status, used = run(target.command(f"-max_total_time={seconds}", f"-runs={runs}", f"-seed={seed}", "-print_final_stats=1",
                                    f"-artifact_prefix={scratch}/{target.name}-", *folders), log)
     text = read(log)
     outcome.take(text)
+    outcome.seconds += used
     artifacts = [path for path in ARTIFACT.findall(text) if os.path.exists(path)]
     real = [path for path in artifacts if not is_noise(target, path, scratch)]
     outcome.found += [keep_reproducer(target, path, text) for path in real]
@@ -176,7 +177,6 @@ def fuzz(target, seconds, seed, is_check):
             if not was_quiet or is_check or left < 1.5:
                 break
             seed += 1
-        outcome.seconds = time.monotonic() - begin
         if not is_check:
             for name in os.listdir(new):
                 shutil.move(f"{new}/{name}", f"{target.kept}/{name}")
@@ -279,6 +279,7 @@ def main(arguments):
     for outcome in bad:
         for path in outcome.found:
             print(f"to replay: setarch -R {outcome.target.program} {path}")
+    print(f"{sum(outcome.seconds for outcome in outcomes) / 60:.0f} minutes of a processor")
     print(f"{len(outcomes) - len(bad)} passed, {len(bad)} failed")
     return 1 if bad else 0
 
