@@ -9,6 +9,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -203,6 +204,49 @@ static void header_may_be_larger(void **state)
                      TBED_ERR_HEADER_SIZE);
 }
 
+/* ---- The closing checksum ---- */
+
+static void each_directory_page_counts_in_the_closing_checksum(void **state)
+{
+    enum { NBYTES = 4096 };
+    uint64_t page_count = tbed_directory_page(NBYTES, 2) + 1;
+    uint8_t *map = calloc(page_count, NBYTES);
+    struct tbed_disk_header header = {0};
+    (void)state;
+    assert_non_null(map);
+    uint64_t expected = tbed_closing_checksum(&header, map, NBYTES, page_count);
+    for (uint64_t i = 0; i < 3; i++) {
+        uint8_t *last = map + (tbed_directory_page(NBYTES, i) + 1) * NBYTES - 1;
+        *last = 1;
+        assert_int_not_equal(tbed_closing_checksum(&header, map, NBYTES, page_count), expected);
+        *last = 0;
+    }
+    assert_int_equal(tbed_closing_checksum(&header, map, NBYTES, page_count), expected);
+    free(map);
+}
+
+/* ---- Entries built from blocks ---- */
+
+/* The header's field for the checksum may hold anything until the block is sealed. */
+static void entry_of_an_unsealed_block_has_no_checksum(void **state)
+{
+    enum { NBYTES = 4096 };
+    static uint64_t words[2 * NBYTES / 8];
+    uint8_t *map = (uint8_t *)words;
+    struct tbed_disk_block *block = (struct tbed_disk_block *)(void *)(map + NBYTES);
+    (void)state;
+    block->kind = TBED_BLOCK_EVENTS;
+    block->shift = 12;
+    block->stream = tbed_le32_make(3);
+    block->checksum = tbed_le64_make(0x1122334455667788u);
+    tbed_directory_build_page(map, NBYTES, 1);
+    const struct tbed_disk_entry *entry =
+        (const struct tbed_disk_entry *)(const void *)(map + tbed_directory_entry_offset(NBYTES, 1));
+    assert_int_equal(entry->state, TBED_ENTRY_BEGUN);
+    assert_int_equal(tbed_le32_load(entry->checksum), 0);
+    assert_int_equal(tbed_le32_load(entry->check), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -210,6 +254,8 @@ int main(void)
         cmocka_unit_test(highest_pages_have_entries),        cmocka_unit_test(entry_says_what_its_block_says),
         cmocka_unit_test(each_bit_of_a_sealed_entry_counts), cmocka_unit_test(unsealed_entries_need_a_kind),
         cmocka_unit_test(directory_page_has_the_header),     cmocka_unit_test(header_may_be_larger),
+        cmocka_unit_test(each_directory_page_counts_in_the_closing_checksum),
+        cmocka_unit_test(entry_of_an_unsealed_block_has_no_checksum),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

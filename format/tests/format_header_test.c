@@ -245,6 +245,9 @@ static void a_file_that_ends_in_its_header_is_cut(void **state)
         assert_int_equal(tbed_header_check(page, at + 1, &fields, &error), TBED_ERR_NOT_A_TRACE);
         assert_true(error.offset == 0 && error.detail == 0);
         assert_int_equal(tbed_header_check(page, PAGE, &fields, &error), TBED_ERR_NOT_A_TRACE);
+        assert_true(error.offset == 0 && error.detail == 0);
+        assert_int_equal(tbed_header_fixed_check(page, &fields, &error), TBED_ERR_NOT_A_TRACE);
+        assert_true(error.offset == 0 && error.detail == 0);
         page[at] ^= 1;
     }
 }

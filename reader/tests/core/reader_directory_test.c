@@ -380,7 +380,10 @@ static void header_that_has_no_copy_is_refused(void **state)
 
 /* ---- Sparse files ---- */
 
-/* The trace at the start of a file of 1 TiB, all of which was claimed; it must be on disk only where it has data. */
+/*
+ * The trace at the start of a file of 1 TiB, all of which was claimed; it must be on disk only where it has data. A page
+ * of zeros is on disk as well, just behind a directory page that is not.
+ */
 static struct tbed_reader *open_sparse(struct trace *trace)
 {
     uint64_t nbytes = UINT64_C(1) << 40;
@@ -393,6 +396,9 @@ static struct tbed_reader *open_sparse(struct trace *trace)
         fclose(file);
         skip();
     }
+    static const uint8_t zeros[PAGE_NBYTES];
+    off_t behind = (off_t)(tbed_directory_page(PAGE_NBYTES, 5) + 1) * PAGE_NBYTES;
+    assert_int_equal(pwrite(fileno(file), zeros, sizeof zeros, behind), sizeof zeros);
     assert_int_equal(tbed_reader_open_fd(fileno(file), NULL, &reader, NULL), TBED_OK);
     fclose(file);
     return reader;
