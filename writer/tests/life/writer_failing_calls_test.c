@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "format/block.h"
 #include "writer/tests/support.h"
 
 /* ---- Injected failures ---- */
@@ -217,6 +218,93 @@ static void recovery_fails_or_is_complete(void **state)
     try_each_call(recover_killed, check_copy);
 }
 
+static char *file_read(const char *name, size_t *nbytes_ret)
+{
+    int fd = open(name, O_RDONLY | O_CLOEXEC, 0);
+    struct stat status;
+    assert_true(fd >= 0 && fstat(fd, &status) == 0);
+    char *bytes = malloc((size_t)status.st_size);
+    *nbytes_ret = (size_t)status.st_size;
+    assert_int_equal(pread(fd, bytes, *nbytes_ret, 0), *nbytes_ret);
+    close(fd);
+    return bytes;
+}
+
+static char *complete;
+static size_t complete_nbytes;
+
+static void check_equal(enum tbed_status status)
+{
+    size_t nbytes;
+    if (status != TBED_OK)
+        return;
+    char *bytes = file_read(other, &nbytes);
+    assert_int_equal(nbytes, complete_nbytes);
+    assert_memory_equal(bytes, complete, nbytes);
+    free(bytes);
+}
+
+static void each_recovery_fails_or_is_the_same(void)
+{
+    struct tbed_error error;
+    assert_int_equal(recover_killed(&error), TBED_OK);
+    complete = file_read(other, &complete_nbytes);
+    try_each_call(recover_killed, check_equal);
+    free(complete);
+}
+
+/* Of this page, the directory shows that it is lost. */
+static void zero_page_of_killed(uint64_t page)
+{
+    static const uint8_t zeros[PAGE_NBYTES];
+    int fd = open(killed, O_RDWR | O_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    assert_int_equal(pwrite(fd, zeros, sizeof zeros, (off_t)page * PAGE_NBYTES), sizeof zeros);
+    close(fd);
+}
+
+static void recovery_of_a_damaged_trace_fails_or_is_complete(void **state)
+{
+    (void)state;
+    zero_page_of_killed(4);
+    each_recovery_fails_or_is_the_same();
+}
+
+/* An event block is cut where a word in it is damaged. */
+static void recovery_of_a_cut_block_fails_or_is_complete(void **state)
+{
+    (void)state;
+    uint64_t page = 0;
+    size_t nbytes;
+    char *bytes = file_read(killed, &nbytes);
+    for (size_t i = 1; i < nbytes / PAGE_NBYTES; i++) {
+        const struct tbed_disk_block *block = (const void *)(bytes + i * PAGE_NBYTES);
+        if (block->kind == TBED_BLOCK_EVENTS && tbed_le32_load(block->used_nbytes) == 0)
+            page = i;
+    }
+    free(bytes);
+    assert_int_not_equal(page, 0);
+    int fd = open(killed, O_RDWR | O_CLOEXEC, 0);
+    assert_int_equal(pwrite(fd, "\1\1\1\1\1\1\1\1", 8, (off_t)page * PAGE_NBYTES + 128), 8);
+    close(fd);
+    each_recovery_fails_or_is_the_same();
+}
+
+/* The blocks of a ring are numbered anew. */
+static void recovery_of_a_ring_fails_or_is_complete(void **state)
+{
+    struct tbed_writer_options options = {
+        .page_nbytes = PAGE_NBYTES, .no_helper = true, .ring_nbytes = 16 * PAGE_NBYTES};
+    (void)state;
+    tbed_writer_free(writer);
+    unlink(path);
+    writer = test_writer_open(path, &options);
+    recorder = tbed_recorder_open(writer, "main");
+    record(20000);
+    copy_file(path, killed);
+    each_recovery_fails_or_is_the_same();
+}
+
 static void snapshot_of_a_killed_trace_fails_or_is_complete(void **state)
 {
     (void)state;
@@ -348,6 +436,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(snapshot_fails_or_is_complete, begin, end),
         cmocka_unit_test_setup_teardown(recovery_fails_or_is_complete, begin, end),
+        cmocka_unit_test_setup_teardown(recovery_of_a_damaged_trace_fails_or_is_complete, begin, end),
+        cmocka_unit_test_setup_teardown(recovery_of_a_cut_block_fails_or_is_complete, begin, end),
+        cmocka_unit_test_setup_teardown(recovery_of_a_ring_fails_or_is_complete, begin, end),
         cmocka_unit_test_setup_teardown(snapshot_of_a_killed_trace_fails_or_is_complete, begin, end),
         cmocka_unit_test_setup_teardown(sealing_fails_or_is_complete, begin, end),
         cmocka_unit_test_prestate_setup_teardown(rotation_fails_or_is_complete, begin, end, &rotates),

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "format/checksum.h"
 #include "format/event.h"
 #include "format/file/directory.h"
 #include "writer/tests/support.h"
@@ -87,7 +88,7 @@ static int make_traces(void **state)
     tbed_writer_free(writer);
     closed = path_read(path);
     make_synced();
-    damaged.bytes = malloc(killed.nbytes + closed.nbytes + synced.nbytes);
+    damaged.bytes = malloc(killed.nbytes + closed.nbytes + synced.nbytes + PAGE_NBYTES);
     return damaged.bytes != NULL ? 0 : -1;
 }
 
@@ -291,6 +292,21 @@ static void a_damaged_page_without_an_entry_is_described_by_its_header(void **st
     expect_losses(&lost, 1, 0);
 }
 
+/* The intact block is chosen. The damaged one, which has another page, adds no missing block. */
+static void a_damaged_second_block_of_a_number_is_no_missing_block(void **state)
+{
+    (void)state;
+    begin_with(&closed);
+    uint64_t copy = damaged.nbytes / PAGE_NBYTES;
+    memcpy(page_at(copy), page_at(page_of(3)), PAGE_NBYTES);
+    ((struct tbed_disk_block *)(void *)page_at(copy))->page = tbed_le32_make((uint32_t)copy);
+    page_at(copy)[100] ^= 1;
+    damaged.nbytes += PAGE_NBYTES;
+    struct tbed_lost_info lost = loss_of(page_of(3));
+    lost.count = 0;
+    expect_losses(&lost, 1, 0);
+}
+
 /* ---- Gaps ---- */
 
 static struct tbed_lost_info gap_at(uint32_t sequence)
@@ -449,6 +465,30 @@ static void a_cells_page_without_its_header_is_rebuilt_from_its_entry(void **sta
     }
 }
 
+/* No id of a string is in such a page, so a block that names it counts as missing. */
+static void a_block_with_an_impossible_string_page_is_not_used(void **state)
+{
+    (void)state;
+    uint32_t cell_nbytes = 1u << fields_of(1).shift;
+    for (uint32_t cell = 0; cell < PAGE_NBYTES / cell_nbytes; cell++) {
+        begin_with(&killed);
+        uint8_t *at = page_at(1) + cell * cell_nbytes;
+        uint32_t kind = tbed_block_load(at).kind;
+        if (kind != TBED_BLOCK_CELLS && kind != TBED_BLOCK_STRINGS)
+            continue;
+        memset(at, 0, TBED_BLOCK_HEADER_NBYTES);
+        struct trace expected = recovered_bytes(&damaged);
+        begin_with(&killed);
+        ((struct tbed_disk_block *)(void *)at)->string_page =
+            tbed_le32_make((uint32_t)((UINT64_C(1) << 32) / PAGE_NBYTES));
+        struct trace found = recovered_bytes(&damaged);
+        assert_int_equal(found.nbytes, expected.nbytes);
+        assert_memory_equal(found.bytes, expected.bytes, expected.nbytes);
+        free(expected.bytes);
+        free(found.bytes);
+    }
+}
+
 /* The owner of the page is unknown then: the page gets the stream of its first cell, and its sequence is missing. */
 static void a_cells_page_without_header_and_entry_loses_only_its_sequence(void **state)
 {
@@ -570,6 +610,27 @@ static void the_header_of_a_page_alone_is_recovered(void **state)
     close(fd);
 }
 
+/* A block with its correct checksum that is larger than its page comes first, and is no page of a trace. */
+static void pages_at_odd_offsets_are_recovered_without_any_copy_of_the_header(void **state)
+{
+    (void)state;
+    enum { BLOCK_COUNT = 3, FALSE_NBYTES = 2 * PAGE_NBYTES };
+    struct tbed_recovery recovery;
+    begin_with(&closed);
+    memcpy(page_at(0), page_at(page_of(2)), FALSE_NBYTES);
+    struct tbed_disk_block *block = (struct tbed_disk_block *)(void *)page_at(0);
+    block->file_id = tbed_le64_make(99);
+    block->used_nbytes = tbed_le32_make(FALSE_NBYTES);
+    block->checksum = tbed_le64_make(tbed_block_checksum(page_at(0), FALSE_NBYTES));
+    memmove(page_at(0) + 1, page_at(0), FALSE_NBYTES);
+    for (uint32_t i = 0; i < BLOCK_COUNT; i++)
+        memcpy(page_at(2 + i) + 1, closed.bytes + page_of(3 + i) * PAGE_NBYTES, PAGE_NBYTES);
+    damaged.nbytes = FALSE_NBYTES + BLOCK_COUNT * PAGE_NBYTES + 1;
+    close(recover(&damaged, &recovery));
+    assert_int_equal(recovery.header, TBED_RECOVERED_HEADER_MADE_UP);
+    assert_int_equal(recovery.block_count, BLOCK_COUNT);
+}
+
 /* ---- Snapshots of a damaged trace ---- */
 
 static enum tbed_status snapshot(struct tbed_reader **reader_ret, struct tbed_error *error)
@@ -627,6 +688,7 @@ int main(void)
         cmocka_unit_test(missing_pages_that_are_not_adjacent_are_two_losses),
         cmocka_unit_test(adjacent_damaged_pages_are_one_loss),
         cmocka_unit_test(a_damaged_page_without_an_entry_is_described_by_its_header),
+        cmocka_unit_test(a_damaged_second_block_of_a_number_is_no_missing_block),
         cmocka_unit_test(a_missing_page_without_an_entry_is_found_by_its_sequence),
         cmocka_unit_test(a_page_with_an_impossible_entry_is_counted),
         cmocka_unit_test(pages_without_a_directory_page_are_counted),
@@ -636,6 +698,7 @@ int main(void)
         cmocka_unit_test(an_incomplete_record_is_a_dropped_event),
         cmocka_unit_test(a_missing_cell_is_also_a_loss_of_its_page),
         cmocka_unit_test(a_cells_page_without_its_header_is_rebuilt_from_its_entry),
+        cmocka_unit_test(a_block_with_an_impossible_string_page_is_not_used),
         cmocka_unit_test(a_cells_page_without_header_and_entry_loses_only_its_sequence),
         cmocka_unit_test(a_rebuilt_cells_page_takes_the_free_sequence),
         cmocka_unit_test(an_impossible_entry_gives_its_page_no_sequence),
@@ -643,6 +706,7 @@ int main(void)
         cmocka_unit_test(a_shifted_trace_is_identified_by_most_copies_of_its_header),
         cmocka_unit_test(a_block_in_place_of_a_directory_page_is_ignored),
         cmocka_unit_test(the_header_of_a_page_alone_is_recovered),
+        cmocka_unit_test(pages_at_odd_offsets_are_recovered_without_any_copy_of_the_header),
         cmocka_unit_test(a_page_of_a_stream_that_never_existed_is_counted),
         cmocka_unit_test(an_impossible_page_count_is_reported_with_its_offset),
     };
