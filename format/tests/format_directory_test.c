@@ -250,10 +250,14 @@ static void entry_of_an_unsealed_block_has_no_checksum(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_of_the_specification_hold), cmocka_unit_test(every_page_has_the_next_entry),
-        cmocka_unit_test(highest_pages_have_entries),        cmocka_unit_test(entry_says_what_its_block_says),
-        cmocka_unit_test(each_bit_of_a_sealed_entry_counts), cmocka_unit_test(unsealed_entries_need_a_kind),
-        cmocka_unit_test(directory_page_has_the_header),     cmocka_unit_test(header_may_be_larger),
+        cmocka_unit_test(numbers_of_the_specification_hold),
+        cmocka_unit_test(every_page_has_the_next_entry),
+        cmocka_unit_test(highest_pages_have_entries),
+        cmocka_unit_test(entry_says_what_its_block_says),
+        cmocka_unit_test(each_bit_of_a_sealed_entry_counts),
+        cmocka_unit_test(unsealed_entries_need_a_kind),
+        cmocka_unit_test(directory_page_has_the_header),
+        cmocka_unit_test(header_may_be_larger),
         cmocka_unit_test(each_directory_page_counts_in_the_closing_checksum),
         cmocka_unit_test(entry_of_an_unsealed_block_has_no_checksum),
     };
