@@ -111,6 +111,26 @@ static void blocks_before_a_window_are_not_touched(void **state)
     trace_free(&trace);
 }
 
+static void blocks_without_entries_are_read_from_the_one_that_ends_in_the_window(void **state)
+{
+    struct trace trace = blocks_make(10, false);
+    struct tbed_cursor *cursor;
+    struct tbed_event event;
+    size_t count = 0;
+    (void)state;
+    for (uint32_t page = 1; page <= 10; page++)
+        memset(entry_at(&trace, page), 0, TBED_ENTRY_NBYTES);
+    struct tbed_reader *reader = trace_open(&trace);
+    assert_int_equal(tbed_cursor_open(reader, 7, &cursor), TBED_OK);
+    tbed_cursor_limit(cursor, 1025, UINT64_MAX); /* the last event of block 5 */
+    while (tbed_cursor_next(cursor, &event) == TBED_OK)
+        count++;
+    assert_int_equal(count, 10);
+    tbed_cursor_close(cursor);
+    tbed_reader_close(reader);
+    trace_free(&trace);
+}
+
 /* ---- Pages that are gone ---- */
 
 static void expect_lost(struct trace *trace, enum tbed_status status)
@@ -378,6 +398,52 @@ static void header_that_has_no_copy_is_refused(void **state)
     trace_free(&trace);
 }
 
+static void damaged_blocks_are_not_counted_in_the_gaps_of_a_ring(void **state)
+{
+    struct trace trace = blocks_make(6, false);
+    struct tbed_ring_gap gap;
+    size_t position = 0;
+    (void)state;
+    trace_header(&trace)->ring_page_count = tbed_le32_make(1);
+    trace_header_mend(&trace);
+    for (uint32_t page = 3; page <= 5; page++)
+        memset(entry_at(&trace, page), 0, TBED_ENTRY_NBYTES);
+    ((struct tbed_disk_block *)(void *)page_at(&trace, 3))->shift = 99;
+    memset(page_at(&trace, 4), 0, 2 * PAGE_NBYTES);
+    struct tbed_reader *reader = trace_open(&trace);
+    assert_true(tbed_ring_gap_next(reader, &position, &gap));
+    assert_int_equal(gap.first_sequence, 2);
+    assert_int_equal(gap.block_count, 2); /* 3 and 4 */
+    assert_false(tbed_ring_gap_next(reader, &position, &gap));
+    tbed_reader_close(reader);
+    trace_free(&trace);
+}
+
+static void impossible_entry_of_an_intact_block_is_reported_once(void **state)
+{
+    struct trace trace = blocks_make(2, false);
+    (void)state;
+    entry_at(&trace, 1)->stream = tbed_le32_make(8);
+    struct tbed_reader *reader = trace_open(&trace);
+    assert_int_equal(trace_events(reader, 7, NULL, 0), 4);
+    only_damage(reader, TBED_ERR_DIRECTORY_ENTRY);
+    tbed_reader_close(reader);
+    trace_free(&trace);
+}
+
+static void damaged_block_says_nothing_about_its_entry(void **state)
+{
+    struct trace trace = blocks_make(2, false);
+    (void)state;
+    memset(entry_at(&trace, 1), 0, TBED_ENTRY_NBYTES);
+    page_at(&trace, 1)[TBED_BLOCK_HEADER_NBYTES] ^= 1;
+    struct tbed_reader *reader = trace_open(&trace);
+    assert_int_equal(trace_events(reader, 7, NULL, 0), 2);
+    only_damage(reader, TBED_ERR_BLOCK_CHECKSUM);
+    tbed_reader_close(reader);
+    trace_free(&trace);
+}
+
 /* ---- Sparse files ---- */
 
 /*
@@ -440,6 +506,7 @@ int main(void)
         cmocka_unit_test(opening_a_closed_trace_touches_no_block),
         cmocka_unit_test(opening_a_killed_trace_touches_no_sealed_block),
         cmocka_unit_test(blocks_before_a_window_are_not_touched),
+        cmocka_unit_test(blocks_without_entries_are_read_from_the_one_that_ends_in_the_window),
         cmocka_unit_test(zeroed_page_of_a_closed_trace_is_lost),
         cmocka_unit_test(zeroed_page_of_a_killed_trace_is_lost),
         cmocka_unit_test(page_that_was_replaced_by_another_is_reported_as_what_it_was),
@@ -456,6 +523,9 @@ int main(void)
         cmocka_unit_test(trace_without_a_header_page_is_read_by_a_cells_page),
         cmocka_unit_test(trace_without_a_header_page_is_read_by_a_directory_page),
         cmocka_unit_test(header_that_has_no_copy_is_refused),
+        cmocka_unit_test(damaged_blocks_are_not_counted_in_the_gaps_of_a_ring),
+        cmocka_unit_test(impossible_entry_of_an_intact_block_is_reported_once),
+        cmocka_unit_test(damaged_block_says_nothing_about_its_entry),
         cmocka_unit_test(killed_trace_is_read_where_it_has_data),
         cmocka_unit_test(closed_trace_is_read_where_it_has_data),
     };

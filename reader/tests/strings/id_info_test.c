@@ -35,7 +35,7 @@ static void begin(struct fixture *f)
     f->path = trace_string(strings, "/usr/lib/libc.so.6");
     f->load = trace_string(strings, "load");
     f->script = trace_string(strings, "a.rb");
-    f->inner = trace_string(strings, "inner");
+    f->inner = trace_string(strings, "f");
     f->outer = trace_string(strings, "outer");
     f->source = trace_string(strings, "/src/a.c");
     f->span = trace_string(strings, "step\x1E"
@@ -131,13 +131,13 @@ static void frames_name_a_place_by_its_innermost_function(void **state)
     expect_info(&f, STACK,
                 &(struct tbed_id_info){.kind = TBED_ID_KIND_NATIVE,
                                        .id = NATIVE + 1,
-                                       .function = "inner",
+                                       .function = "f",
                                        .file = "/src/a.c",
                                        .line = 5,
                                        .module = "libc.so.6",
                                        .pc = 0x2004,
                                        .frame_count = 2});
-    expect_name(&f, STACK, "inner /src/a.c:5");
+    expect_name(&f, STACK, "f /src/a.c:5");
     expect_name(&f, NATIVE + 2, "libc.so.6!outer");
     expect_name(&f, 77, "outer /src/a.c:3");
     tbed_id_text(f.table.reader, STACK, TBED_NAME_FUNCTION, buffer, sizeof buffer);

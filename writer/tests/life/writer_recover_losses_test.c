@@ -670,6 +670,24 @@ static void a_page_of_a_stream_that_never_existed_is_counted(void **state)
     }
 }
 
+/* The entries of pages 17 and later are in page 16, so only page 15 is known to be missing. */
+static void pages_behind_a_cut_are_reported_as_far_as_their_entries_are_there(void **state)
+{
+    (void)state;
+    struct tbed_reader *reader;
+    struct tbed_error error;
+    begin_with(&killed);
+    assert_int_equal(directory_of(17), 16);
+    damaged.nbytes = 15 * PAGE_NBYTES;
+    assert_int_equal(snapshot(&reader, &error), TBED_OK);
+    struct tbed_lost_info lost;
+    assert_true(tbed_lost_get(reader, 0, &lost));
+    assert_int_equal(lost.first_sequence, fields_of(15).sequence);
+    assert_int_equal(lost.count, 1);
+    assert_false(tbed_lost_get(reader, 1, &lost));
+    tbed_reader_close(reader);
+}
+
 static void an_impossible_page_count_is_reported_with_its_offset(void **state)
 {
     (void)state;
@@ -708,6 +726,7 @@ int main(void)
         cmocka_unit_test(the_header_of_a_page_alone_is_recovered),
         cmocka_unit_test(pages_at_odd_offsets_are_recovered_without_any_copy_of_the_header),
         cmocka_unit_test(a_page_of_a_stream_that_never_existed_is_counted),
+        cmocka_unit_test(pages_behind_a_cut_are_reported_as_far_as_their_entries_are_there),
         cmocka_unit_test(an_impossible_page_count_is_reported_with_its_offset),
     };
     return cmocka_run_group_tests(tests, make_traces, free_traces);

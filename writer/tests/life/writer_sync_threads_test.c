@@ -6,6 +6,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "writer/life/writer.h"
 #include "writer/tests/support.h"
 
 #include <errno.h>
@@ -331,6 +332,32 @@ static void the_helper_syncs_and_nobody_else(void **state)
     expect_after_cuts((uint64_t[THREADS]){worker.count}, &random);
 }
 
+/* Calls what the helper calls. Bit 0 of 'what': there is a new event; bit 1: there is a new string. */
+static void only_what_is_new_is_synced_at_intervals(void **state)
+{
+    (void)state;
+    static char path[256];
+    snprintf(path, sizeof path, "%s", test_path("new.tbed"));
+    disk_begin(path);
+    struct tbed_writer *writer = test_writer_open(path, &(struct tbed_writer_options){.no_helper = true});
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, "alone");
+    writer->syncing.interval_ns = UINT64_C(3600000000000);
+    assert_in_range(tbed_sync_if_due(writer), UINT64_C(3500000000000), UINT64_C(3600000000000));
+    assert_int_equal(disk.page_calls, 0);
+    assert_int_equal(tbed_sync(writer, NULL), TBED_OK);
+    for (unsigned what = 0; what < 4; what++) {
+        if (what & 1)
+            tbed_instant_record(recorder, 1);
+        if (what & 2)
+            tbed_string_intern(writer, what == 2 ? "2" : "3", 1);
+        unsigned before = disk.page_calls;
+        writer->syncing.next_ns = 2; /* long ago */
+        tbed_sync_if_due(writer);
+        assert_int_equal(disk.page_calls - before, what != 0);
+    }
+    tbed_writer_free(writer);
+}
+
 static void intervals_that_cannot_be_are_refused(void **state)
 {
     (void)state;
@@ -495,6 +522,7 @@ int main(void)
         cmocka_unit_test(synced_events_survive_a_power_cut),
         cmocka_unit_test(slow_threads_take_little),
         cmocka_unit_test(the_helper_syncs_and_nobody_else),
+        cmocka_unit_test(only_what_is_new_is_synced_at_intervals),
         cmocka_unit_test(intervals_that_cannot_be_are_refused),
         cmocka_unit_test(after_a_failure_every_call_fails),
         cmocka_unit_test(a_failure_of_the_helper_is_found_out_by_a_call),

@@ -304,6 +304,16 @@ static void a_string_without_room_is_one_drop_and_no_id(void **state)
     free(text);
 }
 
+static void a_string_after_the_close_is_one_drop_and_no_id(void **state)
+{
+    (void)state;
+    struct tbed_writer *writer = test_writer_open(test_path("closed.tbed"), NULL);
+    tbed_writer_close(writer);
+    assert_int_equal(tbed_string_intern(writer, "after", 5), TBED_ID_INVALID);
+    assert_int_equal(tbed_writer_drop_count(writer, TBED_DROP_CLOSED), 1);
+    tbed_writer_free(writer);
+}
+
 /* Ids of the application's own, handed out ones, METADATA; before or after what refers to them. */
 static void strings_are_allocated_under_reserved_ids(void **state)
 {
@@ -497,6 +507,11 @@ static void units_resolve_to_name_and_pc_and_line(void **state)
     uint32_t lib = tbed_unit_register(writer, &native);
     assert_int_equal(tbed_unit_register(writer, &native), lib); /* shared */
     assert_int_equal(lib, fib + 12);
+    struct tbed_unit_options empty = native;
+    empty.pc_count = 0;
+    assert_int_equal(tbed_unit_register(writer, &empty), TBED_ID_INVALID);
+    for (unsigned cause = 0; cause < TBED_DROP_CAUSE_COUNT; cause++)
+        assert_int_equal(tbed_writer_drop_count(writer, (enum tbed_drop_cause)cause), 0);
     const struct tbed_unit handed = {.first_id = lib, .id_count = 0x201, .pc_shift = 2, .base = 0x1000},
                            none = {.first_id = TBED_ID_INVALID, .id_count = 0x201, .base = 0x1000};
     assert_int_equal(tbed_unit_location(&handed, 0x1000), lib);
@@ -567,6 +582,7 @@ int main(void)
         cmocka_unit_test(ids_run_out_without_wrapping),
         cmocka_unit_test(strings_of_more_parts_than_an_entry_holds_come_back_whole),
         cmocka_unit_test(a_string_without_room_is_one_drop_and_no_id),
+        cmocka_unit_test(a_string_after_the_close_is_one_drop_and_no_id),
         cmocka_unit_test(strings_are_allocated_under_reserved_ids),
         cmocka_unit_test(event_ids_are_a_label_and_arguments),
         cmocka_unit_test(another_thread_binds_late),
