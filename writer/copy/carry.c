@@ -423,7 +423,6 @@ enum tbed_status tbed_carry(const struct tbed_store *store, int fd, uint64_t fil
     struct carry carry = carry_begin(store, error);
     struct tbed_copy *copy = &carry.copy;
     copy->fields.file_id = tbed_le64_load(tbed_shared(file)->file_id);
-    copy->cut_tick = UINT64_MAX;
     copy->file_id = file_id;
     copy->strings_only = true;
     copy->out_page_count = 1;

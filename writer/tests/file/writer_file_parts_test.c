@@ -313,6 +313,43 @@ static void a_file_is_known_by_its_id(void **state)
     close(file.fd);
 }
 
+static void a_new_file_replaces_and_follows_nothing(void **state)
+{
+    char path[256], link[256];
+    struct stat status;
+    (void)state;
+    snprintf(path, sizeof path, "%s", test_path("created"));
+    snprintf(link, sizeof link, "%s", test_path("link"));
+    unlink(path);
+    unlink(link);
+    assert_int_equal(symlink(path, link), 0);
+    assert_int_equal(tbed_file_create(link), -1);
+    int fd = tbed_file_create(path);
+    assert_true(fd >= 0 && fstat(fd, &status) == 0);
+    assert_int_equal(status.st_mode & 07777, 0600);
+    assert_int_equal(write(fd, "x", 1), 1);
+    assert_int_equal(tbed_file_create(path), -1);
+    assert_int_equal(size_of(fd), 1);
+    close(fd);
+}
+
+/* The first page alone, because many processes need no more. */
+static void a_file_grows_in_steps_after_its_first_page(void **state)
+{
+    (void)state;
+    struct tbed_writer_options options = {.page_nbytes = 4096, .no_helper = true};
+    struct tbed_writer *writer = test_writer_open(test_path("steps.tbed"), &options);
+    struct tbed_file *file = tbed_file_of(writer);
+    enum tbed_drop_cause cause;
+    uint64_t before = file->growth.backed_pages;
+    file->growth.step_nbytes = 0;
+    assert_true(tbed_file_back(file, before, &cause));
+    assert_int_equal(file->growth.backed_pages, before + 1);
+    assert_true(tbed_file_back(file, before + 1, &cause));
+    assert_true(file->growth.backed_pages > before + 2);
+    tbed_writer_free(writer);
+}
+
 /* Returns whether the file has a shared lock, which makes an exclusive one fail. */
 static bool is_locked(const char *path)
 {
@@ -459,6 +496,8 @@ int main(void)
         cmocka_unit_test(with_few_descriptors_any_number_will_do),
         cmocka_unit_test(a_borrowed_descriptor_is_given_back),
         cmocka_unit_test(a_file_is_known_by_its_id),
+        cmocka_unit_test(a_new_file_replaces_and_follows_nothing),
+        cmocka_unit_test(a_file_grows_in_steps_after_its_first_page),
         cmocka_unit_test(a_closed_descriptor_is_opened_again),
         cmocka_unit_test(a_duplicate_is_of_our_file),
         cmocka_unit_test(a_process_lives_as_long_as_its_open_file),
