@@ -310,6 +310,23 @@ static void pointers_stay_valid_when_the_file_outgrows_its_map(void **state)
     trace_free(&trace);
 }
 
+/* Whatever the header's field holds. */
+static void block_that_is_not_sealed_has_no_last_tick(void **state)
+{
+    struct trace trace = trace_make(2);
+    struct trace_block built = trace_block_begin(&trace, 1, TBED_BLOCK_EVENTS, 7, 0);
+    struct tbed_block block;
+    (void)state;
+    trace_event(&built, TBED_TAG_INSTANT, 1, 5);
+    trace_block_header(&built)->last_tick = tbed_le64_make(1005);
+    struct tbed_reader *reader = trace_open(&trace);
+    assert_int_equal(tbed_event_block_get(reader, 0, &block), TBED_OK);
+    assert_false(block.sealed);
+    assert_int_equal(block.last_tick, 0);
+    tbed_reader_close(reader);
+    trace_free(&trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -322,6 +339,7 @@ int main(void)
         cmocka_unit_test(file_that_is_closed_while_it_is_read_becomes_shut),
         cmocka_unit_test(file_is_readable_after_every_store),
         cmocka_unit_test(pointers_stay_valid_when_the_file_outgrows_its_map),
+        cmocka_unit_test(block_that_is_not_sealed_has_no_last_tick),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
