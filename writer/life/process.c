@@ -19,6 +19,13 @@ static const char *kernel_name(char buffer[17])
     return prctl(PR_GET_NAME, buffer) == 0 ? buffer : "";
 }
 
+/* The process's number, among those of streams; 0: they are used up, and nothing can be recorded. */
+static uint32_t take_number(struct tbed_file *file)
+{
+    uint64_t number = tbed_shared_add(&tbed_shared(file)->next_stream, 1);
+    return number <= UINT32_MAX ? (uint32_t)number : 0;
+}
+
 /* Gives the process a number and a record of itself. The caller holds 'state_lock'. */
 void tbed_process_begin(struct tbed_writer *writer, const char *name, uint32_t forked_from)
 {
@@ -27,7 +34,7 @@ void tbed_process_begin(struct tbed_writer *writer, const char *name, uint32_t f
     char comm[17] = "";
     if (name == NULL)
         name = kernel_name(comm);
-    file->process.stream = (uint32_t)tbed_shared_add(&tbed_shared(file)->next_stream, 1);
+    file->process.stream = take_number(file);
     store->strings = (struct tbed_block_writer){.kind = TBED_BLOCK_STRINGS};
     store->records = (struct tbed_block_writer){.kind = TBED_BLOCK_RECORDS};
     store->cells.page = NULL;

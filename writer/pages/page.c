@@ -96,7 +96,8 @@ static bool lead_is_low(const struct tbed_file *file, uint64_t page)
 uint8_t *tbed_page_claim(struct tbed_file *file, enum tbed_drop_cause *cause_ret)
 {
     uint64_t page;
-    if (is_too_early(file, cause_ret))
+    *cause_ret = TBED_DROP_IDS_EXHAUSTED;
+    if (file->process.stream == 0 || is_too_early(file, cause_ret))
         return NULL;
     if (!claim_number(file, &page, cause_ret)) {
         if (*cause_ret != TBED_DROP_INTERRUPTED && *cause_ret != TBED_DROP_SANDBOX)

@@ -51,14 +51,17 @@ static bool find_in_directory(struct tbed_reader *reader)
 
 enum tbed_status tbed_header_find(struct tbed_reader *reader, struct tbed_error *error)
 {
+    struct tbed_error wrong;
     enum tbed_status status =
-        tbed_header_check(reader->map.bytes, reader->map.nbytes, &reader->header, error);
+        tbed_header_check(reader->map.bytes, reader->map.nbytes, &reader->header, &wrong);
     if (status == TBED_OK) {
         memcpy(reader->fixed, reader->map.bytes, reader->header.fixed_nbytes);
         return TBED_OK;
     }
-    if (!find_at_start(reader) && !find_in_directory(reader))
+    if (!find_at_start(reader) && !find_in_directory(reader)) {
+        *error = wrong;
         return status;
-    tbed_damage_tell_page(reader, status, 0, 0, error->offset, error->detail);
+    }
+    tbed_damage_tell_page(reader, status, 0, 0, wrong.offset, wrong.detail);
     return TBED_OK;
 }

@@ -415,6 +415,28 @@ static void a_shut_trace_is_joined_again_and_again(void **state)
     tbed_reader_close(reader);
 }
 
+/* Its counter is protected only while the file is shut, and nothing else notices. */
+static void a_writer_without_a_stream_number_drops_everything(void **state)
+{
+    (void)state;
+    const char *path = test_path("numbers.tbed");
+    const uint64_t next_stream = UINT64_C(1) << 32;
+    struct tbed_writer_options options = {.join = true};
+    tbed_writer_close(test_writer_open(path, &options));
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, 576, SEEK_SET), 0);
+    assert_int_equal(fwrite(&next_stream, 8, 1, file), 1);
+    fclose(file);
+    struct tbed_writer *writer = test_writer_open(path, &options);
+    uint64_t drops = tbed_writer_drop_count(writer, TBED_DROP_IDS_EXHAUSTED);
+    assert_int_equal(tbed_string_intern(writer, "text", 4), TBED_ID_INVALID);
+    tbed_instant_record(tbed_recorder_open(writer, NULL), 1);
+    assert_true(tbed_writer_drop_count(writer, TBED_DROP_IDS_EXHAUSTED) > drops);
+    tbed_writer_close(writer);
+    tbed_reader_close(test_reader_open(path, true));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -426,6 +448,7 @@ int main(void)
         cmocka_unit_test(sealing_waits_for_no_living_writer),
         cmocka_unit_test(sealing_refuses_damage_and_leaves_it_as_it_is),
         cmocka_unit_test(a_shut_trace_is_joined_again_and_again),
+        cmocka_unit_test(a_writer_without_a_stream_number_drops_everything),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
