@@ -350,6 +350,30 @@ static void a_file_grows_in_steps_after_its_first_page(void **state)
     tbed_writer_free(writer);
 }
 
+static void a_sandbox_has_the_bytes_that_it_was_promised(void **state)
+{
+    (void)state;
+    struct tbed_writer_options options = {.page_nbytes = 4096, .no_helper = true};
+    for (uint64_t nbytes = 1; nbytes < 200 * 4096; nbytes = 3 * nbytes + 4096) {
+        struct tbed_writer *writer = test_writer_open(test_path("sandbox.tbed"), &options);
+        uint64_t ready = tbed_sandbox_enter(writer, nbytes);
+        tbed_sandbox_leave();
+        assert_in_range(ready, nbytes, 16 << 20);
+        tbed_writer_free(writer);
+    }
+}
+
+static void a_ring_of_too_many_pages_is_refused(void **state)
+{
+    (void)state;
+    struct tbed_writer_options options = {.size = sizeof options,
+                                          .page_nbytes = 4096,
+                                          .ring_nbytes = UINT32_MAX / 2 * UINT64_C(4096),
+                                          .max_file_nbytes = UINT64_C(1) << 46};
+    struct tbed_writer *writer;
+    assert_int_equal(tbed_writer_open(test_path("ring.tbed"), &options, &writer, NULL), TBED_ERR_ARGUMENT);
+}
+
 /* Returns whether the file has a shared lock, which makes an exclusive one fail. */
 static bool is_locked(const char *path)
 {
@@ -498,6 +522,8 @@ int main(void)
         cmocka_unit_test(a_file_is_known_by_its_id),
         cmocka_unit_test(a_new_file_replaces_and_follows_nothing),
         cmocka_unit_test(a_file_grows_in_steps_after_its_first_page),
+        cmocka_unit_test(a_sandbox_has_the_bytes_that_it_was_promised),
+        cmocka_unit_test(a_ring_of_too_many_pages_is_refused),
         cmocka_unit_test(a_closed_descriptor_is_opened_again),
         cmocka_unit_test(a_duplicate_is_of_our_file),
         cmocka_unit_test(a_process_lives_as_long_as_its_open_file),

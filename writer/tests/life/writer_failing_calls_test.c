@@ -50,7 +50,6 @@ FAILING(void *, mmap, (void *at, size_t nbytes, int protection, int flags, int f
 FAILING(int, open, (const char *path, int flags, mode_t mode), (path, flags, mode), -1, EMFILE)
 FAILING(int, fstat, (int fd, struct stat *status), (fd, status), -1, EIO)
 FAILING(int, ftruncate, (int fd, off_t nbytes), (fd, nbytes), -1, EIO)
-FAILING(int, fallocate, (int fd, int mode, off_t from, off_t nbytes), (fd, mode, from, nbytes), -1, ENOSPC)
 FAILING(int, flock, (int fd, int operation), (fd, operation), -1, EIO)
 FAILING(int, renameat2, (int from, const char *old, int to, const char *new, unsigned flags),
         (from, old, to, new, flags), -1, EACCES)
@@ -60,6 +59,25 @@ FAILING(ssize_t, pread, (int fd, void *to, size_t nbytes, off_t offset), (fd, to
 FAILING(int, madvise, (void *at, size_t nbytes, int advice), (at, nbytes, advice), -1, EINVAL)
 FAILING(int, msync, (void *at, size_t nbytes, int flags), (at, nbytes, flags), -1, EIO)
 FAILING(int, fcntl, (int fd, int command, void *argument), (fd, command, argument), -1, EMFILE)
+
+/* If 'steals' is set, the program closes the descriptor meanwhile, and uses its number for another file. */
+static bool steals;
+static int stolen = -1;
+
+int __real_fallocate(int fd, int mode, off_t from, off_t nbytes);
+int __wrap_fallocate(int fd, int mode, off_t from, off_t nbytes);
+int __wrap_fallocate(int fd, int mode, off_t from, off_t nbytes)
+{
+    if (!fails(ENOSPC))
+        return __real_fallocate(fd, mode, from, nbytes);
+    if (steals) {
+        int null = __real_open("/dev/null", O_RDONLY | O_CLOEXEC, 0);
+        stolen = dup2(null, fd);
+        close(null);
+        errno = ENOSPC;
+    }
+    return -1;
+}
 
 /* ---- Support ---- */
 
@@ -358,6 +376,25 @@ static void rotation_fails_or_is_complete(void **state)
     try_each_call(rotate, check_rotation);
 }
 
+static void check_stolen(enum tbed_status status)
+{
+    if (stolen < 0)
+        return;
+    assert_int_equal(status, TBED_ERR_DISK_FULL);
+    assert_true(fcntl(stolen, F_GETFD, NULL) >= 0);
+    close(stolen);
+    stolen = -1;
+    steals = false; /* once is enough: what follows fails in other ways */
+}
+
+static void a_failed_rotation_closes_no_file_of_the_program(void **state)
+{
+    (void)state;
+    steals = true;
+    try_each_call(rotate, check_stolen);
+    assert_false(steals);
+}
+
 static struct tbed_writer *opened;
 
 static enum tbed_status open_other(struct tbed_error *error)
@@ -442,6 +479,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(snapshot_of_a_killed_trace_fails_or_is_complete, begin, end),
         cmocka_unit_test_setup_teardown(sealing_fails_or_is_complete, begin, end),
         cmocka_unit_test_prestate_setup_teardown(rotation_fails_or_is_complete, begin, end, &rotates),
+        cmocka_unit_test_prestate_setup_teardown(a_failed_rotation_closes_no_file_of_the_program, begin, end,
+                                                 &rotates),
         cmocka_unit_test_setup_teardown(a_new_trace_is_opened_or_is_not_there, begin, end),
         cmocka_unit_test_setup_teardown(joining_fails_or_is_complete, begin, end),
     };
