@@ -688,6 +688,30 @@ static void pages_behind_a_cut_are_reported_as_far_as_their_entries_are_there(vo
     tbed_reader_close(reader);
 }
 
+static void a_snapshot_has_the_highest_string_page_that_is_possible(void **state)
+{
+    (void)state;
+    uint32_t last = (uint32_t)((UINT64_C(1) << 32) / PAGE_NBYTES) - 2, cell_nbytes = 1u << fields_of(1).shift;
+    uint64_t left_out;
+    begin_with(&killed);
+    ((struct tbed_disk_header *)(void *)damaged.bytes)->next_string_page = tbed_le64_make(last + 1);
+    for (uint32_t cell = 0; cell < PAGE_NBYTES / cell_nbytes; cell++) {
+        struct tbed_disk_block *block = (struct tbed_disk_block *)(void *)(page_at(1) + cell * cell_nbytes);
+        uint32_t used_nbytes = tbed_le32_load(block->used_nbytes);
+        if (block->kind != TBED_BLOCK_CELLS && block->kind != TBED_BLOCK_STRINGS)
+            continue;
+        block->string_page = tbed_le32_make(last);
+        if (used_nbytes != 0)
+            block->checksum = tbed_le64_make(tbed_block_checksum(block, used_nbytes));
+    }
+    int from = memfd_create("trace", MFD_CLOEXEC), to = memfd_create("snapshot", MFD_CLOEXEC);
+    assert_int_equal(pwrite(from, damaged.bytes, damaged.nbytes, 0), damaged.nbytes);
+    assert_int_equal(tbed_trace_snapshot(from, to, &left_out, NULL), TBED_OK);
+    assert_int_equal(left_out, 0);
+    close(from);
+    close(to);
+}
+
 static void an_impossible_page_count_is_reported_with_its_offset(void **state)
 {
     (void)state;
@@ -727,6 +751,7 @@ int main(void)
         cmocka_unit_test(pages_at_odd_offsets_are_recovered_without_any_copy_of_the_header),
         cmocka_unit_test(a_page_of_a_stream_that_never_existed_is_counted),
         cmocka_unit_test(pages_behind_a_cut_are_reported_as_far_as_their_entries_are_there),
+        cmocka_unit_test(a_snapshot_has_the_highest_string_page_that_is_possible),
         cmocka_unit_test(an_impossible_page_count_is_reported_with_its_offset),
     };
     return cmocka_run_group_tests(tests, make_traces, free_traces);
