@@ -434,6 +434,32 @@ static void impossible_entry_of_an_intact_block_is_reported_once(void **state)
     trace_free(&trace);
 }
 
+/* The block cannot be put in order by its entry. */
+static void block_of_another_string_page_than_its_entry_is_lost(void **state)
+{
+    struct trace trace = trace_make(3);
+    struct trace_block first = trace_block_begin(&trace, 1, TBED_BLOCK_STRINGS, 1, 0);
+    struct trace_block second = trace_block_begin(&trace, 2, TBED_BLOCK_STRINGS, 1, 1);
+    uint32_t id = trace_string(&first, "first"), other = trace_string(&second, "second");
+    (void)state;
+    trace_seal(&first);
+    trace_seal(&second);
+    trace_directory(&trace);
+    trace.keeps_directory = true;
+    struct tbed_disk_entry *entry = entry_at(&trace, 2);
+    entry->depth = tbed_le32_make(2); /* its string page */
+    entry->check = tbed_le32_make(tbed_entry_check_make(entry));
+    struct tbed_reader *reader = trace_open(&trace);
+    uint32_t by_entry = other + (other - id); /* at the same place of string page 2 */
+    size_t nbytes;
+    assert_int_equal(tbed_string_resolve(reader, id, NULL, 0, &nbytes), TBED_OK);
+    assert_int_not_equal(tbed_string_resolve(reader, other, NULL, 0, &nbytes), TBED_OK);
+    assert_int_not_equal(tbed_string_resolve(reader, by_entry, NULL, 0, &nbytes), TBED_OK);
+    only_damage(reader, TBED_ERR_DIRECTORY_ENTRY);
+    tbed_reader_close(reader);
+    trace_free(&trace);
+}
+
 static void damaged_block_says_nothing_about_its_entry(void **state)
 {
     struct trace trace = blocks_make(2, false);
@@ -528,6 +554,7 @@ int main(void)
         cmocka_unit_test(header_that_has_no_copy_is_refused),
         cmocka_unit_test(damaged_blocks_are_not_counted_in_the_gaps_of_a_ring),
         cmocka_unit_test(impossible_entry_of_an_intact_block_is_reported_once),
+        cmocka_unit_test(block_of_another_string_page_than_its_entry_is_lost),
         cmocka_unit_test(damaged_block_says_nothing_about_its_entry),
         cmocka_unit_test(killed_trace_is_read_where_it_has_data),
         cmocka_unit_test(closed_trace_is_read_where_it_has_data),
