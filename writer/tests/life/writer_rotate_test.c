@@ -363,6 +363,37 @@ static void a_folder_that_is_read_only_is_told_in_the_file_that_goes_on(void **s
     assert_int_equal(info.series_failed_count, 0);
 }
 
+/* The first, the second, the fourth and so on. */
+static void fewer_and_fewer_failures_are_noted(void **state)
+{
+    static const uint32_t noted[] = {1, 2, 2, 4, 4, 4, 4, 8, 8};
+    (void)state;
+    struct tbed_writer *writer = open_series("noted.tbed", (struct tbed_writer_options){.no_helper = true});
+    for (size_t i = 0; i < sizeof noted / sizeof noted[0]; i++) {
+        folder_lock(true);
+        expect_failure(writer, TBED_ERR_OPEN);
+        folder_lock(false);
+        assert_int_equal(info_of(path, false).series_failed_count, noted[i]);
+    }
+    tbed_writer_free(writer);
+}
+
+static void a_sandboxed_process_does_not_rotate(void **state)
+{
+    (void)state;
+    struct tbed_writer *writer = open_series(
+        "sandbox.tbed",
+        (struct tbed_writer_options){.page_nbytes = 4096, .rotate_nbytes = 32768, .no_helper = true});
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
+    tbed_sandbox_enter(writer, 1 << 20);
+    for (unsigned i = 0; i < 9999; i++) /* far beyond the limit */
+        tbed_instant_record(recorder, 1);
+    tbed_sandbox_leave();
+    assert_int_not_equal(access(closed_path(1), F_OK), 0);
+    tbed_writer_free(writer);
+    assert_int_equal(event_count(path, true), 9999);
+}
+
 static void what_cannot_be_a_series_is_refused(void **state)
 {
     (void)state;
@@ -520,6 +551,8 @@ int main(void)
         cmocka_unit_test(a_path_that_is_gone_or_of_others),
         cmocka_unit_test(a_full_disk_changes_nothing),
         cmocka_unit_test(a_folder_that_is_read_only_is_told_in_the_file_that_goes_on),
+        cmocka_unit_test(fewer_and_fewer_failures_are_noted),
+        cmocka_unit_test(a_sandboxed_process_does_not_rotate),
         cmocka_unit_test(what_cannot_be_a_series_is_refused),
         cmocka_unit_test(a_forked_child_begins_a_series_of_its_own),
         cmocka_unit_test(a_kill_at_any_moment_loses_nothing),
