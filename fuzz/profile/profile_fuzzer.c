@@ -51,7 +51,7 @@ static bool shows_ids(const struct tbed_statistics *statistics)
 {
     const struct tbed_span_row *row;
     for (size_t i = 0; (row = tbed_statistics_span(statistics, i)) != NULL; i++)
-        if (strncmp(row->name, "<id ", 4) == 0)
+        if (strstr(row->name, "<id ") != NULL) /* also within a label */
             return true;
     return false;
 }
