@@ -188,6 +188,22 @@ static void extreme_ticks_are_cut_not_wrapped(void **state)
     trace_free(&trace);
 }
 
+/* The product then needs 128 bits: as a signed number it would be negative. */
+static void the_steepest_rate_is_cut_not_wrapped(void **state)
+{
+    struct trace trace;
+    struct trace_block block = start(&trace);
+    (void)state;
+    add_anchor(&block, 1001, 5000000001, UINT64_MAX); /* 1 tick and almost 2^64 ns after the header's */
+    struct tbed_reader *reader = trace_open(&trace);
+    assert_true(tbed_ticks_to_ns(reader, 1000) == 0);
+    assert_true(tbed_ticks_to_ns(reader, 1001) == INT64_MAX);
+    assert_true(tbed_ticks_to_ns(reader, UINT64_MAX) == INT64_MAX);
+    assert_true(tbed_ticks_to_ns(reader, 0) == INT64_MIN);
+    tbed_reader_close(reader);
+    trace_free(&trace);
+}
+
 static void clock_of_the_users_counts_ticks(void **state)
 {
     struct trace trace;
@@ -221,6 +237,7 @@ int main(void)
         cmocka_unit_test(times_count_from_the_first_event_when_there_is_one),
         cmocka_unit_test(time_never_goes_back_whatever_the_anchors_say),
         cmocka_unit_test(extreme_ticks_are_cut_not_wrapped),
+        cmocka_unit_test(the_steepest_rate_is_cut_not_wrapped),
         cmocka_unit_test(clock_of_the_users_counts_ticks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
