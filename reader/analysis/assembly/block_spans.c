@@ -64,11 +64,39 @@ static bool have_room(struct block_spans *spans, const struct tbed_block *block)
 
 /* ---- Items ---- */
 
-static inline void add_item(struct block_spans *spans, const struct tbed_assembled *span,
-                            enum tbed_step_kind kind)
+/* What ended a span. */
+enum ended_by { BY_END, BY_ITSELF, BY_NOTHING };
+
+static void count_ends(struct block_spans *spans, const struct block_span *span, enum ended_by by)
 {
-    spans->items[spans->count++] =
-        (struct block_span){span->begin_tick, span->end_tick, span->id, span->category, kind};
+    spans->whole_count += by == BY_ITSELF && tbed_filter_has_tick(spans->filter, span->end_tick);
+    spans->end_count += by == BY_END && tbed_filter_has_tick(spans->filter, span->end_tick);
+    spans->begin_count += by != BY_ITSELF && span->kind != TBED_STEP_UNKNOWN &&
+                          tbed_filter_has_tick(spans->filter, span->begin_tick);
+}
+
+/* Whether the filter takes the span, which is cut to its window. */
+static bool is_taken(struct block_spans *spans, struct block_span *span, enum ended_by by)
+{
+    struct block_span whole = *span;
+    bool is_cut = false;
+    if (span->kind == TBED_STEP_UNKNOWN
+            ? !tbed_filter_takes_unknown(spans->filter, spans->block.stream, span->id, span->end_tick)
+            : !tbed_filter_takes_span(spans->filter, spans->block.stream, span->id, span->category,
+                                      &span->begin_tick, &span->end_tick, &is_cut))
+        return false;
+    if (is_cut)
+        span->kind = TBED_STEP_END;
+    count_ends(spans, &whole, by);
+    return true;
+}
+
+static inline void add_item(struct block_spans *spans, const struct tbed_assembled *span,
+                            enum tbed_step_kind kind, enum ended_by by)
+{
+    struct block_span item = {span->begin_tick, span->end_tick, span->id, span->category, kind};
+    if (spans->filter == NULL || is_taken(spans, &item, by))
+        spans->items[spans->count++] = item;
 }
 
 /* The span has been removed from the stack and began before the block. */
@@ -79,29 +107,41 @@ static void find_category(struct block_spans *spans, struct tbed_assembled *span
         span->category = tbed_look_back_category(&spans->back, depth, span->begin_tick, span->id);
 }
 
-static inline void add_ended(struct block_spans *spans, struct tbed_assembled *span, enum tbed_step_kind kind)
+static inline void add_ended(struct block_spans *spans, struct tbed_assembled *span, enum tbed_step_kind kind,
+                             enum ended_by by)
 {
     if (!span->was_begun)
         find_category(spans, span);
-    add_item(spans, span, kind);
+    add_item(spans, span, kind, by);
 }
 
 /* ---- Events ---- */
+
+static void take_other(struct reading *reading, const struct tbed_event *event)
+{
+    struct block_spans *spans = reading->spans;
+    if (tbed_filter_takes_event(spans->filter, event))
+        spans->other(spans->other_context, spans, event, (size_t)(reading->at - spans->block.words));
+}
 
 static void take_event(struct reading *reading, const struct tbed_event *event)
 {
     struct block_spans *spans = reading->spans;
     struct tbed_assembled span;
     enum tbed_step_kind kind = tbed_open_stack_take(&spans->stack, event, &span);
-    spans->begin_count += kind == TBED_STEP_BEGIN;
-    spans->whole_count += event->type == TBED_EVENT_SPAN;
-    spans->end_count += event->type == TBED_EVENT_END;
+    if (spans->filter == NULL) {
+        spans->begin_count += kind == TBED_STEP_BEGIN;
+        spans->whole_count += event->type == TBED_EVENT_SPAN;
+        spans->end_count += event->type == TBED_EVENT_END;
+    }
     if (kind == TBED_STEP_OPEN)
         span.end_tick = tbed_stream_last_tick(spans->reader, spans->block.stream, event->tick);
-    if (kind != TBED_STEP_BEGIN && kind != TBED_STEP_EVENT)
-        add_ended(spans, &span, kind);
-    else if (kind == TBED_STEP_EVENT)
-        spans->other(spans->other_context, spans, event, (size_t)(reading->at - spans->block.words));
+    if (kind == TBED_STEP_UNKNOWN)
+        span.end_tick = event->tick;
+    if (kind == TBED_STEP_EVENT)
+        take_other(reading, event);
+    else if (kind != TBED_STEP_BEGIN)
+        add_ended(spans, &span, kind, event->type == TBED_EVENT_SPAN ? BY_ITSELF : BY_END);
 }
 
 static inline void pass_tick(struct reading *reading, uint64_t tick)
@@ -139,9 +179,11 @@ static inline void take_plain_span(struct reading *reading, uint64_t word, uint3
 {
     struct block_spans *spans = reading->spans;
     uint64_t tick = reading->base + tbed_event_delta(word);
-    spans->items[spans->count++] = (struct block_span){tbed_word_load(reading->at + 2), tick,
-                                                       tbed_event_id(word), category_of(aux), TBED_STEP_END};
-    spans->whole_count++;
+    struct block_span span = {tbed_word_load(reading->at + 2), tick, tbed_event_id(word), category_of(aux),
+                              TBED_STEP_END};
+    spans->whole_count += spans->filter == NULL;
+    if (spans->filter == NULL || is_taken(spans, &span, BY_ITSELF))
+        spans->items[spans->count++] = span;
     pass_tick(reading, tick);
     reading->at += 3;
 }
@@ -150,7 +192,6 @@ static inline void take_plain_span(struct reading *reading, uint64_t word, uint3
 static inline bool take_plain_counter(struct reading *reading, uint64_t word, uint32_t aux)
 {
     struct tbed_argument_head head = tbed_argument_head_load(tbed_word_load(reading->at + 2));
-    struct block_spans *spans = reading->spans;
     struct tbed_event *counter = &reading->counter;
     if (!tbed_argument_is_number(head.type) || head.nbytes != 8 || head.name_id > TBED_ID_MAX)
         return false;
@@ -161,7 +202,7 @@ static inline bool take_plain_counter(struct reading *reading, uint64_t word, ui
     counter->counter_value.name_id = head.name_id;
     counter->counter_value.value.u64 = tbed_word_load(reading->at + 3);
     pass_tick(reading, counter->tick);
-    spans->other(spans->other_context, spans, counter, (size_t)(reading->at - spans->block.words));
+    take_other(reading, counter);
     reading->at += 4;
     return true;
 }
@@ -273,27 +314,39 @@ static bool have_items(struct block_spans *spans, size_t count)
     return true;
 }
 
+/* The spans that the next block goes on with, beyond the filter's window: they end with the window. */
+static void cut_off(struct block_spans *spans, struct open_span *open)
+{
+    open->span.end_tick = UINT64_MAX;
+    if (open->is_known)
+        add_ended(spans, &open->span, TBED_STEP_END, BY_NOTHING);
+}
+
 /* If the next block continues this one, only spans that this one stores need comparing. */
 static bool leave_open(struct reading *reading)
 {
     struct block_spans *spans = reading->spans;
     struct open_stack *stack = &spans->stack;
     struct tbed_block next;
-    if (!tbed_block_after(spans->reader, &spans->block, reading->index, &next))
+    bool has_next = tbed_block_after(spans->reader, &spans->block, reading->index, &next);
+    if (!has_next)
         next = (struct tbed_block){.depth = 0};
-    uint32_t stored = tbed_block_stored_depth(&next);
+    bool is_last = has_next && tbed_filter_ends_before(spans->filter, spans->reader, &next);
+    uint32_t stored = is_last ? 0 : tbed_block_stored_depth(&next);
     bool is_sure = stack->deep <= stored || tbed_reader_is_reused(spans->reader) ||
-                   tbed_open_stack_continues(stack, spans->block.sequence, &next);
+                   (!is_last && tbed_open_stack_continues(stack, spans->block.sequence, &next));
     if (!is_sure && !find_deep(reading, stored))
         return false;
     if (!have_items(spans, spans->count + stack->count))
         return false;
     while (stack->count > 0) {
         struct open_span *open = &stack->items[--stack->count];
-        if (!tbed_open_stack_is_left(stack, stack->count, &next))
-            continue;
-        open->span.end_tick = reading->last_tick;
-        add_ended(spans, &open->span, tbed_open_span_left(open));
+        if (tbed_open_stack_is_left(stack, stack->count, &next)) {
+            open->span.end_tick = reading->last_tick;
+            add_ended(spans, &open->span, tbed_open_span_left(open), BY_NOTHING);
+        } else if (is_last) {
+            cut_off(spans, open);
+        }
     }
     if (stack->deep > next.depth)
         spans->unnamed_count += stack->deep - next.depth;

@@ -10,6 +10,7 @@
 
 #include "reader/analysis/assembly/look_back.h"
 #include "reader/analysis/assembly/open_stack.h"
+#include "reader/analysis/filter/filter.h"
 
 /* END, OPEN or UNKNOWN. */
 struct block_span {
@@ -21,17 +22,19 @@ struct block_span {
 struct block_spans {
     struct block_span *items; /* in the assembler's order */
     size_t count, room;
-    uint64_t begin_count, end_count, whole_count; /* events */
-    uint64_t decrease_count;                      /* events with a tick below the one before */
-    uint64_t unnamed_count; /* spans left open that no block identifies; not among the items */
+    uint64_t begin_count, end_count,
+        whole_count;         /* events; with a filter, those in its window of spans that it takes */
+    uint64_t decrease_count; /* events with a tick below the one before */
+    uint64_t unnamed_count;  /* spans left open that no block identifies; not among the items */
     struct tbed_block block;
     bool is_damaged; /* part of the block could not be read */
 
     /* The caller's, before the first block. */
     const struct tbed_reader *reader;
-    bool has_categories; /* also wanted for spans that began before the block */
+    const struct tbed_filter *filter; /* may be NULL */
+    bool has_categories;              /* also wanted for spans that began before the block */
     /*
-     * Called for every event that neither begins nor ends a span; may be NULL. 'word' is its position in the
+     * Called for every event that neither begins nor ends a span and that the filter takes. 'word' is its position in the
      * block.
      */
     void (*other)(void *context, const struct block_spans *spans, const struct tbed_event *event,

@@ -182,7 +182,7 @@ static enum tbed_status walk_back(struct stream_walk *walk)
 {
     enum tbed_status status = TBED_OK;
     size_t first, count;
-    tbed_stream_blocks(walk->job->reader, walk->item->stream, &first, &count);
+    tbed_filter_blocks(walk->job->options->filter, walk->job->reader, walk->item->stream, &first, &count);
     for (size_t i = count; i-- > 0 && status == TBED_OK;)
         status = take_block(walk, first + i);
     return status;
@@ -264,6 +264,8 @@ static enum tbed_status open_worker(struct worker *worker, const struct job *job
 {
     worker->spans.reader = worker->spans.back.reader = job->reader;
     worker->spans.back.passages = job->passages;
+    worker->spans.filter = job->options->filter;
+    worker->spans.has_categories = job->options->filter != NULL;
     worker->spans.other = count_other;
     worker->spans.other_context = worker;
     return tbed_stack_tree_open(&worker->tree);
@@ -358,6 +360,8 @@ static enum tbed_status label_thread(const struct job *job, const struct tbed_st
 
 static bool is_wanted(const struct tbed_stacks_options *options, uint32_t stream)
 {
+    if (!tbed_filter_has_stream(options->filter, stream))
+        return false;
     for (size_t i = 0; options->streams != NULL && i < options->stream_count; i++)
         if (options->streams[i] == stream)
             return true;
@@ -419,6 +423,8 @@ static enum tbed_status make(struct tbed_stacks *stacks, struct tbed_reader *rea
         status = list_items(&job, options, root);
     if (status == TBED_OK)
         status = read_all(stacks, &job, root, tbed_worker_count(options->thread_count, job.item_count));
+    if (status == TBED_OK && tbed_filter_has_failed(options->filter))
+        status = TBED_ERR_MEMORY;
     free(job.items);
     free(job.passages);
     return status;

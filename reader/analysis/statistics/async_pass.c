@@ -6,6 +6,7 @@
 #include "reader/analysis/statistics/async_pass.h"
 
 #include "reader/analysis/assembly/neighbours.h"
+#include "reader/analysis/filter/filter.h"
 #include "reader/analysis/statistics/maker.h"
 
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 /* An open span. Spans with the same id and key form a list, the newest first. */
 struct async_open {
     uint64_t key, begin_tick;
-    uint32_t id, stream;
+    uint32_t id, stream, category;
     uint32_t older; /* index + 1, 0: none. In an unused entry: the next unused one */
 };
 
@@ -109,13 +110,14 @@ static bool begin_async(struct async_table *table, const struct tbed_event *even
                                                .begin_tick = event->tick,
                                                .id = event->id,
                                                .stream = event->stream,
+                                               .category = event->category,
                                                .older = table->places[place]};
     table->places[place] = at;
     return true;
 }
 
 /* False: none was open. */
-static bool end_async(struct async_table *table, const struct tbed_event *event, uint64_t *begin_tick_ret)
+static bool end_async(struct async_table *table, const struct tbed_event *event, struct async_open *open_ret)
 {
     if (table->place_count == 0)
         return false;
@@ -124,7 +126,7 @@ static bool end_async(struct async_table *table, const struct tbed_event *event,
     if (at == 0)
         return false;
     struct async_open *open = &table->opens[at - 1];
-    *begin_tick_ret = open->begin_tick;
+    *open_ret = *open;
     table->places[place] = open->older;
     if (open->older == 0) {
         open->older = table->free_list;
@@ -137,28 +139,38 @@ static bool end_async(struct async_table *table, const struct tbed_event *event,
     return true;
 }
 
-static void count_span(struct stat_worker *worker, struct stat_cells *cells, uint32_t id, uint64_t begin_tick,
+/* Returns whether the filter takes the span and it does not go on beyond its window. */
+static bool count_span(struct stat_worker *worker, struct stat_cells *cells, const struct async_open *open,
                        uint64_t end_tick)
 {
-    uint32_t cell = stat_cell_index(stat_row(worker, id) & STAT_ROW_MAX, STAT_OTHER);
+    uint64_t begin_tick = open->begin_tick;
+    bool is_cut;
+    if (!tbed_filter_takes_span(worker->maker->source->filter, open->stream, open->id, open->category,
+                                &begin_tick, &end_tick, &is_cut))
+        return false;
+    uint32_t cell = stat_cell_index(stat_row(worker, open->id) & STAT_ROW_MAX, STAT_OTHER);
     if (tbed_stat_grow_cells(cells, cell))
         stat_cell_end(cells, &cells->cells[cell],
                       tbed_ticks_between(cells->resolution, begin_tick, end_tick));
+    return !is_cut;
 }
 
 /* Adds the event to the cells. False: no memory. */
 static bool take_async(struct async_table *table, struct stat_worker *worker, struct stat_cells *cells,
                        const struct tbed_event *event)
 {
-    uint64_t begin_tick;
+    const struct tbed_filter *filter = worker->maker->source->filter;
+    struct async_open open;
     if (event->type == TBED_EVENT_ASYNC_BEGIN)
-        return begin_async(table, event);
+        return !tbed_filter_takes_event(filter, event) || begin_async(table, event);
     if (event->type != TBED_EVENT_ASYNC_END)
         return true;
-    if (end_async(table, event, &begin_tick)) {
-        count_span(worker, cells, event->id, begin_tick, event->tick);
+    if (end_async(table, event, &open)) {
+        count_span(worker, cells, &open, event->tick);
         return true;
     }
+    if (!tbed_filter_takes_unknown(filter, event->stream, event->id, event->tick))
+        return true;
     struct stat_extra *extra = tbed_stat_extra(cells, stat_row(worker, event->id) & STAT_ROW_MAX);
     if (extra != NULL)
         extra->unknown_count++;
@@ -172,11 +184,10 @@ static void count_open(const struct async_table *table, struct stat_worker *work
     for (size_t i = 0; i < table->place_count; i++)
         for (uint32_t at = table->places[i]; at != 0; at = table->opens[at - 1].older) {
             const struct async_open *open = &table->opens[at - 1];
+            uint64_t last_tick = tbed_stream_last_tick(reader, open->stream, open->begin_tick);
             uint32_t row = stat_row(worker, open->id) & STAT_ROW_MAX;
             struct stat_extra *extra = tbed_stat_extra(cells, row);
-            count_span(worker, cells, open->id, open->begin_tick,
-                       tbed_stream_last_tick(reader, open->stream, open->begin_tick));
-            if (extra != NULL)
+            if (count_span(worker, cells, open, last_tick) && extra != NULL)
                 extra->open_count++;
         }
 }
@@ -208,7 +219,7 @@ static uint32_t *list_streams(const struct stat_maker *maker, size_t *count_ret)
     for (size_t i = 0; streams != NULL && i < maker->source->chunk_count; i++) {
         struct tbed_block block;
         if (!(maker->chunk_marks[i] & STAT_CHUNK_HAS_ASYNCS) ||
-            tbed_event_block_get(maker->source->reader, i, &block) != TBED_OK ||
+            tbed_event_block_get(maker->source->reader, maker->source->blocks[i], &block) != TBED_OK ||
             (count > 0 && streams[count - 1] == block.stream))
             continue;
         if (count == room) {
@@ -236,6 +247,7 @@ bool tbed_async_pass(struct stat_worker *worker, struct stat_cells *cells)
     free(streams);
     if (!fine)
         return false;
+    tbed_filter_limit_merge(worker->maker->source->filter, merge);
     fine = merge_async(merge, worker, cells);
     tbed_merge_close(merge);
     return fine;

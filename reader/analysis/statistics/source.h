@@ -46,8 +46,10 @@ struct stat_source {
     bool (*must_repeat)(const void *context);
 
     struct tbed_reader *reader; /* of a trace, for names of messages and asynchronous spans; else NULL */
-    uint64_t resolution;        /* ticks */
-    const char *unit;           /* what ticks count; NULL: time */
+    const size_t *blocks;       /* of a trace: the event block that each chunk is */
+    const struct tbed_filter *filter; /* applied by the source, except to asynchronous spans; NULL: none */
+    uint64_t resolution;              /* ticks */
+    const char *unit;                 /* what ticks count; NULL: time */
 };
 
 /* Errors: ERR_MEMORY. */

@@ -28,6 +28,7 @@ struct scan {
     uint64_t previous; /* tick of the previous event */
     uint64_t hull_begin, hull_end;
     struct regular_frame *top;
+    const struct tbed_filter *filter; /* a window; NULL: none */
     bool is_irregular;
 };
 
@@ -69,31 +70,53 @@ static inline bool known_cell(const struct stat_worker *worker, uint32_t id, uin
     return row - 1 < STAT_UNRESOLVED - 1 && *cell_ret < room;
 }
 
+/* Whether the tick counts. */
+static inline bool is_in_window(const struct scan *scan, uint64_t tick)
+{
+    return scan->filter == NULL || tbed_filter_has_tick(scan->filter, tick);
+}
+
+/* Whether the span counts, which is cut to the window. */
+static inline bool cut_to_window(const struct scan *scan, uint64_t *begin_tick, uint64_t *end_tick,
+                                 bool *is_cut_ret)
+{
+    *is_cut_ret = false;
+    return scan->filter == NULL || tbed_filter_cut(scan->filter, begin_tick, end_tick, is_cut_ret);
+}
+
 static void begin_span(struct scan *scan, uint32_t id, uint64_t tick)
 {
     *++scan->top = (struct regular_frame){tick, id, cell_of(scan->worker, id)};
-    scan->worker->totals.begin_count++;
+    scan->worker->totals.begin_count += is_in_window(scan, tick);
 }
 
-static void end_known(struct scan *scan, uint64_t tick)
+/* Ends the innermost span. Returns whether it counts and does not go on beyond the window. */
+static bool end_known(struct scan *scan, uint64_t tick)
 {
     struct stat_cells *cells = &scan->worker->cells;
     struct regular_frame *frame = scan->top--;
-    uint64_t ticks = tbed_ticks_between(cells->resolution, frame->begin_tick, tick);
+    uint64_t begin_tick = frame->begin_tick;
+    bool is_cut;
+    if (!cut_to_window(scan, &begin_tick, &tick, &is_cut))
+        return false;
+    uint64_t ticks = tbed_ticks_between(cells->resolution, begin_tick, tick);
     stat_cell_end(cells, &cells->cells[frame->cell], ticks);
     cells->cells[scan->top->cell].children += ticks;
     scan->worker->totals.span_count++;
-    scan->hull_begin = frame->begin_tick < scan->hull_begin ? frame->begin_tick : scan->hull_begin;
+    scan->hull_begin = begin_tick < scan->hull_begin ? begin_tick : scan->hull_begin;
     scan->hull_end = tick > scan->hull_end ? tick : scan->hull_end;
+    return !is_cut;
 }
 
 static void end_span(struct scan *scan, const struct tbed_event *event)
 {
-    scan->worker->totals.end_count++;
+    scan->worker->totals.end_count += is_in_window(scan, event->tick);
     if (event->of.end.leaves)
         scan->is_irregular = true;
     else if (scan->top > scan->trace->frames)
         end_known(scan, event->tick);
+    else if (!is_in_window(scan, event->tick))
+        return;
     else if (event->of.end.begin_tick == 0)
         tbed_stat_take_unknown(scan->worker, event->id);
     else
@@ -112,18 +135,19 @@ static void take_event(struct scan *scan, const struct tbed_event *event)
             kind = stat_kind(worker, event->category);
         scan->is_irregular |= kind != STAT_OTHER;
         begin_span(scan, event->id, event->tick);
-        worker->totals.event_count++;
+        worker->totals.event_count += is_in_window(scan, event->tick);
         break;
     case TBED_EVENT_END:
         end_span(scan, event);
-        worker->totals.event_count++;
+        worker->totals.event_count += is_in_window(scan, event->tick);
         break;
     case TBED_EVENT_SPAN:
         scan->is_irregular = true;
         break;
     default:
-        tbed_stat_take_other(scan->trace, event, scan->block->stream,
-                             (size_t)(scan->at - scan->block->words));
+        if (tbed_filter_takes_event(scan->filter, event))
+            tbed_stat_take_other(scan->trace, event, scan->block->stream,
+                                 (size_t)(scan->at - scan->block->words));
     }
     scan->is_irregular |= event->tick < scan->previous;
     scan->previous = event->tick;
@@ -266,11 +290,47 @@ static uint64_t run_coarse(struct scan *scan)
     return run_regular(scan, true, true);
 }
 
+/*
+ * The same for blocks of which the filter takes a part. Only the spans that overlap the window count, with their part in
+ * it; of the other events, those in it.
+ */
+static uint64_t run_window(struct scan *scan)
+{
+    struct tbed_statistics_totals *totals = &scan->worker->totals;
+    struct stat_cells *cells = &scan->worker->cells;
+    for (; scan->at < scan->end; scan->at++) {
+        uint64_t word = tbed_word_load(scan->at), tick = scan->base + tbed_event_delta(word);
+        uint32_t tag = tbed_event_tag(word), id = tbed_event_id(word);
+        bool is_taken = is_in_window(scan, tick);
+        if (tag == TBED_TAG_BEGIN) {
+            begin_span(scan, id, tick);
+            totals->event_count += is_taken;
+        } else if (tag == TBED_TAG_END && scan->top != scan->trace->frames) {
+            end_known(scan, tick);
+            totals->end_count += is_taken;
+            totals->event_count += is_taken;
+        } else if (tag == TBED_TAG_INSTANT) {
+            uint32_t cell = is_taken ? cell_of(scan->worker, id) : 0;
+            cells->cells[cell].instant_count += is_taken;
+            totals->instant_count += is_taken;
+            totals->event_count += is_taken;
+        } else {
+            return word;
+        }
+        scan->is_irregular |= tick < scan->previous;
+        scan->previous = tick;
+    }
+    return 0;
+}
+
 static void scan_words(struct scan *scan)
 {
     bool sealed = scan->block->sealed, coarse = scan->worker->cells.resolution > 1;
     while (scan->at < scan->end && !scan->is_irregular) {
-        uint64_t word = coarse ? run_coarse(scan) : sealed ? run_sealed(scan) : run_live(scan);
+        uint64_t word = scan->filter != NULL ? run_window(scan)
+                        : coarse             ? run_coarse(scan)
+                        : sealed             ? run_sealed(scan)
+                                             : run_live(scan);
         if (scan->at == scan->end || !take_other(scan, word))
             return;
     }
@@ -348,21 +408,26 @@ static void leave_open(struct scan *scan)
 {
     struct tbed_block next = {.depth = 0};
     size_t kept = 0;
+    bool is_last = false;
     if (tbed_block_after(scan->trace->source->reader, scan->block, scan->trace->index, &next)) {
         uint64_t begin_tick;
         uint32_t id;
         kept = kept_frames(scan, &next);
+        is_last = tbed_filter_ends_before(scan->filter, scan->trace->source->reader, &next);
         scan->is_irregular |= next.depth != next.stored_count || next.first_tick < scan->previous;
         if (kept < next.stored_count) {
             tbed_block_open_span(&next, (uint32_t)kept, &begin_tick, &id);
             scan->is_irregular |= begin_tick <= scan->previous;
         }
     }
-    for (; scan->top > scan->trace->frames + kept && !scan->is_irregular;) {
-        if (!is_inherited(scan))
-            tbed_stat_count_open(scan->worker, scan->top->id);
-        end_known(scan, scan->previous);
+    while (scan->top > scan->trace->frames + kept && !scan->is_irregular) {
+        uint32_t id = scan->top->id;
+        bool ends = is_inherited(scan);
+        if (end_known(scan, scan->previous) && !ends)
+            tbed_stat_count_open(scan->worker, id);
     }
+    while (is_last && scan->top > scan->trace->frames && !scan->is_irregular)
+        end_known(scan, UINT64_MAX); /* the window ends it */
 }
 
 /* The stream's spans take no part in the merge, but their extent in time does. */
@@ -394,6 +459,7 @@ bool tbed_stat_take_regular(struct trace_worker *trace, size_t index)
                         .end = block.words_end,
                         .base = block.first_tick,
                         .previous = block.first_tick,
+                        .filter = trace->source->options.filter,
                         .hull_begin = UINT64_MAX};
     trace->index = index;
     load_stack(&scan);

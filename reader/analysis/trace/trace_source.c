@@ -51,6 +51,7 @@ static struct trace_worker *trace_worker_of(struct stat_worker *worker)
         trace->source = source;
         trace->spans.reader = source->reader;
         trace->spans.has_categories = true;
+        trace->spans.filter = source->options.filter;
         trace->spans.other_context = trace;
         trace->spans.back.reader = source->reader;
         trace->spans.back.passages = source->passages;
@@ -119,10 +120,11 @@ static uint8_t *way_of(const struct trace_source *source, size_t index)
     return &source->is_general[first];
 }
 
-static void take_block(struct stat_worker *worker, size_t index)
+static void take_block(struct stat_worker *worker, size_t chunk)
 {
     struct trace_worker *trace = trace_worker_of(worker);
     struct trace_source *source = (void *)worker->context;
+    size_t index = source->blocks[chunk];
     uint8_t *way = trace != NULL ? way_of(source, index) : NULL;
     if (way == NULL) {
         worker->totals.bad_block_count++;
@@ -142,11 +144,12 @@ static bool must_repeat(const void *context)
     return __atomic_exchange_n(&source->must_repeat, false, __ATOMIC_RELAXED);
 }
 
-static void recount_block(struct stat_worker *worker, size_t index)
+static void recount_block(struct stat_worker *worker, size_t chunk)
 {
     struct trace_worker *trace = trace_worker_of(worker);
     if (trace == NULL)
         return;
+    size_t index = trace->source->blocks[chunk];
     trace->index = index;
     trace->spans.other = recount_other;
     trace->spans.has_categories = false;
@@ -158,13 +161,14 @@ static void recount_block(struct stat_worker *worker, size_t index)
 static void guess_ways(const struct trace_source *source)
 {
     struct tbed_block block;
-    size_t count = tbed_event_block_count(source->reader), first, stream_count;
-    for (size_t i = 0; i < count; i++) {
-        if (tbed_event_block_get(source->reader, i, &block) != TBED_OK)
+    size_t first, stream_count;
+    for (size_t i = 0; i < source->block_count; i++) {
+        if (tbed_event_block_get(source->reader, source->blocks[i], &block) != TBED_OK)
             continue;
         tbed_stream_blocks(source->reader, block.stream, &first, &stream_count);
         source->is_general[first] = source->is_general[first] != 0 || !tbed_stat_looks_regular(&block);
-        i = first + stream_count - 1;
+        while (i + 1 < source->block_count && source->blocks[i + 1] < first + stream_count)
+            i++;
     }
 }
 
@@ -232,7 +236,9 @@ static enum tbed_status make(struct trace_source *trace, struct tbed_statistics 
     tbed_reader_info(trace->reader, &info);
     struct stat_source source = {
         .context = trace,
-        .chunk_count = tbed_event_block_count(trace->reader),
+        .chunk_count = trace->block_count,
+        .blocks = trace->blocks,
+        .filter = options->filter,
         .take = take_block,
         .recount = recount_block,
         .must_repeat = must_repeat,
@@ -246,7 +252,11 @@ static enum tbed_status make(struct trace_source *trace, struct tbed_statistics 
         .unit = info.clock == TBED_CLOCK_USER ? info.clock_unit : NULL,
     };
     guess_ways(trace);
-    return tbed_stat_run(&source, options, statistics_ret);
+    enum tbed_status status = tbed_stat_run(&source, options, statistics_ret);
+    if (status != TBED_OK || !tbed_filter_has_failed(options->filter))
+        return status;
+    tbed_statistics_close(*statistics_ret);
+    return TBED_ERR_MEMORY;
 }
 
 enum tbed_status tbed_stat_make_trace(struct tbed_reader *reader, const struct tbed_analysis_options *given,
@@ -257,13 +267,16 @@ enum tbed_status tbed_stat_make_trace(struct tbed_reader *reader, const struct t
     enum tbed_status status = tbed_analysis_options_load(given, &trace.options);
     if (status != TBED_OK)
         return status;
+    all_general |= trace.options.filter != NULL && !tbed_filter_is_window(trace.options.filter);
     trace.passages = calloc(block_count + 1, sizeof *trace.passages);
     trace.is_general = calloc(block_count + 1, sizeof *trace.is_general);
+    trace.blocks = tbed_filter_list_blocks(trace.options.filter, reader, &trace.block_count);
     status = TBED_ERR_MEMORY;
     if (trace.is_general != NULL)
         memset(trace.is_general, all_general, block_count + 1);
-    if (trace.passages != NULL && trace.is_general != NULL)
+    if (trace.passages != NULL && trace.is_general != NULL && trace.blocks != NULL)
         status = make(&trace, statistics_ret);
+    free(trace.blocks);
     free(trace.passages);
     free(trace.is_general);
     return status;

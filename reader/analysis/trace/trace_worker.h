@@ -21,6 +21,8 @@ struct trace_source {
     uint32_t *passages;  /* struct look_back */
     uint8_t *is_general; /* by the number of a stream's first block; atomic */
     bool must_repeat;    /* atomic: a stream that was taken as regular turned out not to be */
+    size_t *blocks;      /* the numbers of those that are read: the chunks */
+    size_t block_count;
 };
 
 #define TRACE_STRING_BLOCKS 16u

@@ -20,18 +20,12 @@
 #ifndef TRACEBED_ANALYSIS_H
 #define TRACEBED_ANALYSIS_H
 
+#include <tracebed/filter.h>
 #include <tracebed/reader.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/*
- * Writes the text of an id like snprintf(): at most 'buffer_nbytes' bytes, terminated; returns the full length. It is
- * called by the thread that requested the analysis, after the events have been read, for each id, and again if the text
- * was longer than the buffer or several processes use the id.
- */
-typedef size_t (*tbed_name_function)(void *context, uint32_t id, char *buffer, size_t buffer_nbytes);
 
 /* Replaces a name by the one under which it is counted. 'name' has 'nbytes' bytes, and room for 'room', which is more.
  * Returns the new length. */
@@ -55,6 +49,8 @@ struct tbed_analysis_options {
     void *group_context;
     tbed_prepare_function prepare; /* called before 'name'; may be NULL */
     bool skip_percentiles;         /* rows have none, which saves time and memory */
+    /* For all of them: what counts; NULL: everything. Not for foreign files read in place. */
+    const struct tbed_filter *filter;
 };
 
 /* ---- The assembler: the spans of a trace one by one ---- */
@@ -356,7 +352,8 @@ struct tbed_stacks_options {
     const char *root;        /* a name for every process; NULL: as described above */
     tbed_name_function name; /* for places in code, called once for each; NULL: tbed_id_text() */
     void *name_context;
-    tbed_prepare_function prepare; /* called before 'name'; may be NULL */
+    tbed_prepare_function prepare;    /* called before 'name'; may be NULL */
+    const struct tbed_filter *filter; /* what counts; NULL: everything */
 };
 
 struct tbed_stack_row {

@@ -1,0 +1,96 @@
+/*
+ * Which blocks a filter needs; see filter.h.
+ *
+ * Where the writer took the ticks from a clock, they do not go back in a stream, so a block covers the time from its first
+ * tick to that of the next block. Ticks that were given to the writer may go back, so all blocks are read.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/analysis/filter/filter.h"
+
+#include "reader/core/file/gateway.h"
+#include "reader/core/file/reader_state.h"
+
+static struct tbed_indexed *entry_at(const struct tbed_reader *reader, size_t at)
+{
+    return tbed_index_at(&reader->index, TBED_BLOCK_EVENTS, at);
+}
+
+/* The first block of the range whose first tick is not below 'tick'; 'end' if there is none. */
+static size_t block_from(const struct tbed_reader *reader, size_t first, size_t end, uint64_t tick)
+{
+    while (first < end && entry_at(reader, first)->first_tick < tick)
+        first++;
+    return first;
+}
+
+static bool has_own_clock(const struct tbed_reader *reader)
+{
+    return reader->header.anchor_monotonic_ns != 0;
+}
+
+/* The last good block before block 'at', which tells what is open there, and blocks before it that also reach 'tick'. */
+static size_t block_before(const struct tbed_reader *reader, size_t first, size_t at, uint64_t tick)
+{
+    struct tbed_block block;
+    while (at > first && tbed_event_block_get(reader, --at, &block) != TBED_OK)
+        ;
+    while (at > first && !tbed_indexed_ends_before(reader, entry_at(reader, at - 1), tick))
+        at--;
+    return at;
+}
+
+/* Do the first ticks never go back? */
+static bool is_in_order(const struct tbed_reader *reader, size_t first, size_t count)
+{
+    for (size_t i = first + 1; i < first + count; i++)
+        if (entry_at(reader, i)->first_tick < entry_at(reader, i - 1)->first_tick)
+            return false;
+    return true;
+}
+
+void tbed_filter_blocks(const struct tbed_filter *filter, const struct tbed_reader *reader, uint32_t stream,
+                        size_t *first_ret, size_t *count_ret)
+{
+    size_t first, count;
+    tbed_stream_blocks(reader, stream, &first, &count);
+    if (!tbed_filter_has_stream(filter, stream))
+        count = 0;
+    if (filter != NULL && has_own_clock(reader) && is_in_order(reader, first, count)) {
+        size_t end = first + count;
+        if (filter->has_end)
+            end = block_from(reader, first, end, filter->end);
+        if (filter->begin > 0 && end > first)
+            first = block_before(reader, first, block_from(reader, first, end, filter->begin), filter->begin);
+        count = end - first;
+    }
+    *first_ret = first;
+    *count_ret = count;
+}
+
+size_t *tbed_filter_list_blocks(const struct tbed_filter *filter, const struct tbed_reader *reader,
+                                size_t *count_ret)
+{
+    const struct tbed_vector *ranges = &reader->index.stream_ranges;
+    size_t *blocks = calloc(tbed_event_block_count(reader) + 1, sizeof *blocks), total = 0, first, count;
+    for (size_t i = 0; blocks != NULL && i < ranges->count; i++) {
+        tbed_filter_blocks(filter, reader, ((const struct tbed_stream_range *)ranges->items)[i].stream,
+                           &first, &count);
+        for (size_t k = 0; k < count; k++)
+            blocks[total++] = first + k;
+    }
+    *count_ret = total;
+    return blocks;
+}
+
+bool tbed_filter_ends_before(const struct tbed_filter *filter, const struct tbed_reader *reader,
+                             const struct tbed_block *next)
+{
+    return filter != NULL && filter->has_end && has_own_clock(reader) && next->first_tick >= filter->end;
+}
+
+void tbed_filter_limit_merge(const struct tbed_filter *filter, struct tbed_merge *merge)
+{
+    if (filter != NULL)
+        tbed_merge_limit(merge, filter->begin, filter->has_end ? filter->end - 1 : UINT64_MAX);
+}
