@@ -331,7 +331,7 @@ static bool leave_open(struct reading *reading)
     bool has_next = tbed_block_after(spans->reader, &spans->block, reading->index, &next);
     if (!has_next)
         next = (struct tbed_block){.depth = 0};
-    bool is_last = has_next && tbed_filter_ends_before(spans->filter, spans->reader, &next);
+    bool is_last = has_next && tbed_filter_is_last(spans->filter, spans->reader, reading->index, &next);
     uint32_t stored = is_last ? 0 : tbed_block_stored_depth(&next);
     bool is_sure = stack->deep <= stored || tbed_reader_is_reused(spans->reader) ||
                    (!is_last && tbed_open_stack_continues(stack, spans->block.sequence, &next));

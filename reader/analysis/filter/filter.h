@@ -98,9 +98,9 @@ void tbed_filter_blocks(const struct tbed_filter *filter, const struct tbed_read
 size_t *tbed_filter_list_blocks(const struct tbed_filter *filter, const struct tbed_reader *reader,
                                 size_t *count_ret);
 
-/* Does the stream go on beyond the window with block 'next', which need not be read? */
-bool tbed_filter_ends_before(const struct tbed_filter *filter, const struct tbed_reader *reader,
-                             const struct tbed_block *next);
+/* Is block 'index' the last of these, although 'next' follows it in the stream? */
+bool tbed_filter_is_last(const struct tbed_filter *filter, const struct tbed_reader *reader, size_t index,
+                         const struct tbed_block *next);
 
 /* Lets a merge skip blocks without events in the window, which may still list open spans. */
 void tbed_filter_limit_merge(const struct tbed_filter *filter, struct tbed_merge *merge);

@@ -40,6 +40,22 @@ static size_t block_before(const struct tbed_reader *reader, size_t first, size_
     return at;
 }
 
+/* Is what came before the block known, so that it lists no open span that would otherwise be missed? */
+static bool follows_good(const struct tbed_reader *reader, size_t first, size_t at)
+{
+    struct tbed_block before;
+    return at > first && entry_at(reader, at - 1)->sequence + 1 == entry_at(reader, at)->sequence &&
+           tbed_event_block_get(reader, at - 1, &before) == TBED_OK;
+}
+
+/* The end of a range whose first block beyond the window is 'at'. Spans that begin in a gap are known from the next block. */
+static size_t end_at(const struct tbed_reader *reader, size_t first, size_t at, size_t end)
+{
+    while (at < end && !follows_good(reader, first, at))
+        at++;
+    return at;
+}
+
 /* Do the first ticks never go back? */
 static bool is_in_order(const struct tbed_reader *reader, size_t first, size_t count)
 {
@@ -59,7 +75,7 @@ void tbed_filter_blocks(const struct tbed_filter *filter, const struct tbed_read
     if (filter != NULL && has_own_clock(reader) && is_in_order(reader, first, count)) {
         size_t end = first + count;
         if (filter->has_end)
-            end = block_from(reader, first, end, filter->end);
+            end = end_at(reader, first, block_from(reader, first, end, filter->end), end);
         if (filter->begin > 0 && end > first)
             first = block_before(reader, first, block_from(reader, first, end, filter->begin), filter->begin);
         count = end - first;
@@ -83,10 +99,14 @@ size_t *tbed_filter_list_blocks(const struct tbed_filter *filter, const struct t
     return blocks;
 }
 
-bool tbed_filter_ends_before(const struct tbed_filter *filter, const struct tbed_reader *reader,
-                             const struct tbed_block *next)
+bool tbed_filter_is_last(const struct tbed_filter *filter, const struct tbed_reader *reader, size_t index,
+                         const struct tbed_block *next)
 {
-    return filter != NULL && filter->has_end && has_own_clock(reader) && next->first_tick >= filter->end;
+    size_t first, count;
+    if (filter == NULL || !filter->has_end || next->first_tick < filter->end)
+        return false;
+    tbed_filter_blocks(filter, reader, next->stream, &first, &count);
+    return index + 1 == first + count;
 }
 
 void tbed_filter_limit_merge(const struct tbed_filter *filter, struct tbed_merge *merge)

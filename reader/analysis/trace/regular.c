@@ -413,7 +413,7 @@ static void leave_open(struct scan *scan)
         uint64_t begin_tick;
         uint32_t id;
         kept = kept_frames(scan, &next);
-        is_last = tbed_filter_ends_before(scan->filter, scan->trace->source->reader, &next);
+        is_last = tbed_filter_is_last(scan->filter, scan->trace->source->reader, scan->trace->index, &next);
         scan->is_irregular |= next.depth != next.stored_count || next.first_tick < scan->previous;
         if (kept < next.stored_count) {
             tbed_block_open_span(&next, (uint32_t)kept, &begin_tick, &id);

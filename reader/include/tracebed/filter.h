@@ -33,7 +33,8 @@ struct tbed_filter;
  *
  * Time:     an event counts if its tick is in [begin_tick, end_tick). A span counts if it overlaps this window, with the
  *           part of it that lies within; a span without duration counts like an event. If it goes on beyond the end, it is
- *           not open: it ends with the window. Only blocks that may have events in the window are read.
+ *           not open: it ends with the window. Only blocks that reach into the window are read: where events are
+ *           missing, a span whose begin is known from its END alone counts only if that is in the window.
  * Streams:  one of 'streams'.
  * Names:    the label, which is the name before the first U+001E, matches one of 'names' and none of 'excluded_names'. These
  *           are extended regular expressions of POSIX, and match anywhere in the label.

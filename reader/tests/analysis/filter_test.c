@@ -1,0 +1,230 @@
+/*
+ * Filters of every kind, alone and combined, on random traces: what statistics and stacks say is what a list of all spans
+ * says from which the others were taken.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/tests/analysis/span_list.h"
+
+#include <stdio.h>
+#include <tracebed/analysis.h>
+
+/* The same conditions as a filter's, in the form that the oracle applies. */
+struct conditions {
+    uint64_t begin, end, minimum; /* end 0: none */
+    uint32_t stream;              /* 0: all */
+    uint32_t names, excluded;     /* sets of ids; 0: not asked for */
+    uint32_t inside;              /* an id; 0: none */
+};
+
+/* ---- The oracle ---- */
+
+static bool is_in_window(const struct conditions *c, uint64_t tick)
+{
+    return tick >= c->begin && (c->end == 0 || tick < c->end);
+}
+
+/* Cuts the span to the window. False: nothing of it is left. */
+static bool cut(const struct conditions *c, struct listed *span)
+{
+    uint64_t end = c->end != 0 ? c->end : UINT64_MAX;
+    if (span->begin == span->end)
+        return is_in_window(c, span->end);
+    if (span->end <= c->begin || span->begin >= end)
+        return false;
+    span->is_open &= span->end <= end;
+    span->begin = span->begin > c->begin ? span->begin : c->begin;
+    span->end = span->end < end ? span->end : end;
+    return true;
+}
+
+static bool has_name(const struct conditions *c, uint32_t id)
+{
+    return (c->names == 0 || c->names >> id & 1) && !(c->excluded >> id & 1);
+}
+
+/* Is every tick of the span one of a span of the id? */
+static bool is_inside(const struct list *cut_spans, uint32_t id, const struct listed *span)
+{
+    uint64_t reached = span->begin;
+    bool has_first = false, has_moved = true;
+    for (; has_moved;) {
+        has_moved = false;
+        for (size_t i = 0; i < cut_spans->count; i++) {
+            const struct listed *other = &cut_spans->items[i];
+            if (other->is_unknown || other->id != id || other->stream != span->stream ||
+                other->begin > reached || other->end < reached)
+                continue;
+            has_first = true;
+            has_moved |= other->end > reached;
+            reached = other->end > reached ? other->end : reached;
+        }
+    }
+    return has_first && reached >= span->end;
+}
+
+static void keep_cut(const struct conditions *c, struct list *list)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < list->count; i++)
+        if ((c->stream == 0 || list->items[i].stream == c->stream) && cut(c, &list->items[i]))
+            list->items[count++] = list->items[i];
+    list->count = count;
+}
+
+static void keep_matching(const struct conditions *c, struct list *list)
+{
+    struct list cut_spans = {.items = malloc((list->count + 1) * sizeof *list->items), .count = list->count};
+    size_t count = 0;
+    assert_non_null(cut_spans.items);
+    memcpy(cut_spans.items, list->items, list->count * sizeof *list->items);
+    for (size_t i = 0; i < list->count; i++) {
+        const struct listed *span = &cut_spans.items[i];
+        if (span->end - span->begin >= c->minimum && has_name(c, span->id) &&
+            (c->inside == 0 || is_inside(&cut_spans, c->inside, span)))
+            list->items[count++] = *span;
+    }
+    list->count = count;
+    free(cut_spans.items);
+}
+
+/* ---- The filter ---- */
+
+/* A name is "<id 7>". */
+static const char *pattern_of(char pattern[128], uint32_t ids)
+{
+    size_t used = (size_t)sprintf(pattern, "^<id (0");
+    for (uint32_t id = 1; id <= IDS; id++)
+        if (ids >> id & 1)
+            used += (size_t)sprintf(pattern + used, "|%u", id);
+    strcpy(pattern + used, ")>$");
+    return pattern;
+}
+
+static struct tbed_filter *filter_of(struct tbed_reader *reader, const struct conditions *c)
+{
+    char names[128], excluded[128], inside[32], problem[TBED_FILTER_PROBLEM_NBYTES];
+    const char *const name[] = {pattern_of(names, c->names)}, *const out[] = {
+                                                                  pattern_of(excluded, c->excluded)};
+    const char *const around[] = {inside};
+    struct tbed_filter *filter;
+    sprintf(inside, "<id %u>", c->inside);
+    struct tbed_filter_options options = {.size = sizeof options,
+                                          .begin_tick = c->begin,
+                                          .end_tick = c->end,
+                                          .streams = c->stream != 0 ? &c->stream : NULL,
+                                          .stream_count = 1,
+                                          .names = name,
+                                          .name_count = c->names != 0,
+                                          .excluded_names = out,
+                                          .excluded_name_count = c->excluded != 0,
+                                          .minimum_ticks = c->minimum,
+                                          .inside = around,
+                                          .inside_count = c->inside != 0};
+    assert_int_equal(tbed_filter_make(reader, &options, &filter, problem), TBED_OK);
+    assert_string_equal(problem, "");
+    return filter;
+}
+
+/* ---- Comparing ---- */
+
+static void expect_filtered(struct tbed_reader *reader, const struct conditions *c)
+{
+    struct tbed_filter *filter = filter_of(reader, c);
+    struct tbed_analysis_options options = {.size = sizeof options, .thread_count = 1, .filter = filter};
+    struct tbed_stacks_options stacks = {.size = sizeof stacks, .thread_count = 2, .filter = filter};
+    struct tbed_statistics *statistics, *other;
+    struct list list;
+    list_spans(&list, reader);
+    keep_cut(c, &list);
+    keep_matching(c, &list);
+    find_parents(&list);
+    assert_int_equal(tbed_statistics_make(reader, &options, &statistics), TBED_OK);
+    options.thread_count = 3;
+    assert_int_equal(tbed_statistics_make(reader, &options, &other), TBED_OK);
+    expect_same(statistics, other);
+    for (uint32_t id = 1; id <= IDS; id++)
+        expect_listed(&list, statistics, id);
+    expect_stacks(statistics, reader, &stacks);
+    tbed_statistics_close(statistics);
+    tbed_statistics_close(other);
+    free(list.items);
+    tbed_filter_close(filter);
+}
+
+static struct conditions random_conditions(uint64_t *random)
+{
+    uint32_t kinds = fixture_random(random) % 64;
+    struct conditions c = {0};
+    if (kinds & 1)
+        c.begin = 900 + fixture_random(random) % 14000;
+    if (kinds & 2)
+        c.end = c.begin + 1 + fixture_random(random) % (fixture_random(random) % 2 ? 100 : 9000);
+    if (kinds & 4)
+        c.names = fixture_random(random) & ((1u << (IDS + 1)) - 2);
+    if (kinds & 8)
+        c.excluded = fixture_random(random) & fixture_random(random) & ((1u << (IDS + 1)) - 2);
+    if (kinds & 16)
+        c.minimum = fixture_random(random) % 60;
+    if (kinds & 32)
+        c.inside = 1 + fixture_random(random) % IDS;
+    if (fixture_random(random) % 3 == 0)
+        c.stream = 1 + fixture_random(random) % STREAMS;
+    return c;
+}
+
+static void run(unsigned odd, uint32_t depth_max, bool loses)
+{
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        uint64_t random = seed * 977 + odd;
+        struct fixture *f = random_trace(odd, depth_max, loses, seed);
+        /* Which spans begin in a gap and are too deep for a later block to list, is known from all blocks only. */
+        f->has_clock = seed % 2 == 0 && odd != ODD_BACK && !(loses && depth_max > 64);
+        /* Which spans begin in a gap and are too deep for a later block to list, is known from all blocks only. */
+        f->has_clock = seed % 2 == 0 && odd != ODD_BACK && !(loses && depth_max > 64);
+        struct tbed_reader *reader = fixture_open(f);
+        for (int i = 0; i < 12; i++) {
+            struct conditions conditions = random_conditions(&random);
+            expect_filtered(reader, &conditions);
+        }
+        tbed_reader_close(reader);
+        fixture_free(f);
+    }
+}
+
+static void filters_of_begins_and_ends_are_right(void **state)
+{
+    (void)state;
+    run(ODD_NOTHING, 40, false);
+}
+
+static void filters_of_deep_spans_are_right(void **state)
+{
+    (void)state;
+    run(ODD_NOTHING, 200, false);
+}
+
+static void filters_where_blocks_are_missing_are_right(void **state)
+{
+    (void)state;
+    run(ODD_NOTHING, 40, true);
+    run(ODD_NOTHING, 200, true);
+}
+
+static void filters_of_other_streams_are_right(void **state)
+{
+    (void)state;
+    for (unsigned odd = ODD_WHOLE; odd < ODD_COUNT; odd++)
+        run(odd, 40, odd % 2 == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(filters_of_begins_and_ends_are_right),
+        cmocka_unit_test(filters_of_deep_spans_are_right),
+        cmocka_unit_test(filters_where_blocks_are_missing_are_right),
+        cmocka_unit_test(filters_of_other_streams_are_right),
+    };
+    return cmocka_run_group_tests_name("filter", tests, NULL, NULL);
+}

@@ -1,0 +1,20 @@
+/*
+ * Random traces with everything that distinguishes one way of reading spans from another.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_RANDOM_TRACE_H
+#define TRACEBED_RANDOM_TRACE_H
+
+#include "reader/tests/analysis/analysis_fixture.h"
+
+#define IDS     12u
+#define STREAMS 3u
+
+/* What happens now and then in stream 2. */
+enum { ODD_NOTHING, ODD_WHOLE, ODD_BACK, ODD_UNKNOWN, ODD_LEAVE, ODD_CATEGORY, ODD_COUNTER, ODD_COUNT };
+
+/* Streams 1 to STREAMS; the first goes on with spans of a parent process. If it loses blocks, the file was not closed. */
+struct fixture *random_trace(unsigned odd, uint32_t depth_max, bool loses, uint64_t seed);
+
+#endif
