@@ -9,6 +9,7 @@
 #include "format/base/sized.h"
 #include "reader/analysis/assembly/neighbours.h"
 #include "reader/analysis/assembly/open_stack.h"
+#include "reader/analysis/assembly/step_filter.h"
 #include "reader/analysis/shared/number_map.h"
 #include "reader/core/events/cursor.h"
 #include "reader/core/file/reader_state.h"
@@ -34,6 +35,8 @@ struct tbed_assembler {
     struct tbed_assembled span;
     bool has_event, is_at_end, is_out_of_memory;
     bool is_reused; /* blocks may be overwritten during the merge, so arguments are not kept */
+    const struct tbed_filter *filter; /* NULL: none */
+    struct step_filter steps;
 };
 
 /* ---- Spans that are left open ---- */
@@ -64,6 +67,7 @@ static void leave(struct tbed_assembler *assembler, const struct track *track, c
         struct open_span *open = &assembler->left[assembler->left_count++];
         *open = stack->items[i];
         open->span.end_tick = track->last_tick;
+        open->depth = stack->deep + i;
     }
 }
 
@@ -110,26 +114,73 @@ static void enter_block(void *context, const struct tbed_block *block)
     track->last_tick = block->first_tick;
 }
 
+/* The block of the track's stream that the filter leaves out first. False: the stream ends before. */
+static bool next_left_out(const struct tbed_assembler *assembler, const struct track *track,
+                          struct tbed_block *next_ret)
+{
+    struct tbed_block last;
+    size_t first, count;
+    tbed_filter_blocks(assembler->filter, assembler->reader, track->stream, &first, &count);
+    return count > 0 && tbed_event_block_get(assembler->reader, first + count - 1, &last) == TBED_OK &&
+           tbed_block_after(assembler->reader, &last, first + count - 1, next_ret) &&
+           tbed_filter_is_last(assembler->filter, assembler->reader, first + count - 1, next_ret);
+}
+
+/* Spans that go on beyond the filter's window end with it. */
+static void leave_at_window(struct tbed_assembler *assembler, struct track *track,
+                            const struct tbed_block *next)
+{
+    struct open_stack *stack = &track->stack;
+    leave(assembler, track, next);
+    if (!have_left(assembler, stack->count))
+        return;
+    for (size_t i = stack->count; i-- > 0;) {
+        if (tbed_open_stack_is_left(stack, i, next) || !stack->items[i].is_known)
+            continue;
+        struct open_span *open = &assembler->left[assembler->left_count++];
+        *open = stack->items[i];
+        open->span.end_tick = UINT64_MAX;
+        open->depth = stack->deep + i;
+        open->span.is_inherited = true; /* so that it ends, and is not open */
+    }
+}
+
 static void leave_all(struct tbed_assembler *assembler)
 {
     static const struct tbed_block none; /* in which no span is open */
-    for (size_t i = 0; i < assembler->track_count; i++)
-        leave(assembler, &assembler->tracks[i], &none);
+    for (size_t i = 0; i < assembler->track_count; i++) {
+        struct track *track = &assembler->tracks[i];
+        struct tbed_block next;
+        if (assembler->filter != NULL && next_left_out(assembler, track, &next))
+            leave_at_window(assembler, track, &next);
+        else
+            leave(assembler, track, &none);
+    }
     assembler->is_at_end = true;
 }
 
 /* ---- Opening and closing ---- */
 
-enum tbed_status tbed_assembler_open(struct tbed_reader *reader, const uint32_t *streams, size_t stream_count,
-                                     struct tbed_assembler **assembler_ret)
+static void range_of(void *context, uint32_t stream, uint64_t *first_ret, uint64_t *end_ret)
+{
+    const struct tbed_assembler *assembler = context;
+    tbed_filter_sequences(assembler->filter, assembler->reader, stream, first_ret, end_ret);
+}
+
+enum tbed_status tbed_assembler_open_filtered(struct tbed_reader *reader, const uint32_t *streams,
+                                              size_t stream_count, const struct tbed_filter *filter,
+                                              struct tbed_assembler **assembler_ret)
 {
     struct tbed_assembler *assembler = calloc(1, sizeof *assembler);
     if (assembler == NULL)
         return TBED_ERR_MEMORY;
     assembler->reader = reader;
     assembler->is_reused = tbed_reader_is_reused(reader);
+    assembler->filter = filter;
+    tbed_step_filter_open(&assembler->steps, filter, assembler->is_reused);
+    struct tbed_merge_watch watch = {enter_block, filter != NULL ? range_of : NULL, assembler};
     enum tbed_status status =
-        tbed_merge_open_watched(reader, streams, stream_count, enter_block, assembler, &assembler->merge);
+        tbed_merge_open_watched(reader, streams, stream_count, &watch, &assembler->merge);
     if (status == TBED_OK)
         *assembler_ret = assembler;
     else
@@ -137,10 +188,17 @@ enum tbed_status tbed_assembler_open(struct tbed_reader *reader, const uint32_t 
     return status;
 }
 
+enum tbed_status tbed_assembler_open(struct tbed_reader *reader, const uint32_t *streams, size_t stream_count,
+                                     struct tbed_assembler **assembler_ret)
+{
+    return tbed_assembler_open_filtered(reader, streams, stream_count, NULL, assembler_ret);
+}
+
 void tbed_assembler_close(struct tbed_assembler *assembler)
 {
     if (assembler == NULL)
         return;
+    tbed_step_filter_close(&assembler->steps);
     tbed_merge_close(assembler->merge);
     for (size_t i = 0; i < assembler->track_count; i++)
         tbed_open_stack_free(&assembler->tracks[i].stack);
@@ -179,7 +237,8 @@ static void give_left(struct tbed_assembler *assembler, struct tbed_step *step_r
 {
     const struct open_span *open = &assembler->left[assembler->left_at++];
     assembler->span = open->span;
-    *step_ret = (struct tbed_step){.kind = tbed_open_span_left(open), .span = &assembler->span};
+    *step_ret = (struct tbed_step){
+        .kind = tbed_open_span_left(open), .span = &assembler->span, .depth = (size_t)open->depth};
 }
 
 /* Reads the next event, or the spans that all streams leave open. */
@@ -212,11 +271,28 @@ static enum tbed_status assembler_next(struct tbed_assembler *assembler, struct 
     }
 }
 
+/* The same with a filter: steps go in as they come, and those that it takes come out. */
+static enum tbed_status next_taken(struct tbed_assembler *assembler, struct tbed_step *step_ret)
+{
+    struct tbed_step step;
+    while (!tbed_step_filter_next(&assembler->steps, step_ret)) {
+        enum tbed_status status = assembler_next(assembler, &step);
+        if (status == TBED_END && tbed_step_filter_end(&assembler->steps))
+            continue;
+        if (status == TBED_OK)
+            status = tbed_step_filter_take(&assembler->steps, &step);
+        if (status != TBED_OK)
+            return status;
+    }
+    return tbed_filter_has_failed(assembler->filter) ? TBED_ERR_MEMORY : TBED_OK;
+}
+
 enum tbed_status tbed_assembler_next_sized(struct tbed_assembler *assembler, struct tbed_step *step_ret,
                                            size_t step_nbytes)
 {
     struct tbed_step step;
-    enum tbed_status status = assembler_next(assembler, &step);
+    enum tbed_status status =
+        assembler->filter != NULL ? next_taken(assembler, &step) : assembler_next(assembler, &step);
     if (status == TBED_OK)
         tbed_sized_give(step_ret, step_nbytes, &step, sizeof step);
     return status;

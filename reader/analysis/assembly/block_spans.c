@@ -293,7 +293,7 @@ static bool find_deep(struct reading *reading, uint64_t deep)
                                           .id = before[count].id,
                                           .category = TBED_ID_INVALID,
                                           .is_inherited = before[count].is_inherited};
-            stack->items[stack->count++] = (struct open_span){span, span.begin_tick != 0};
+            stack->items[stack->count++] = (struct open_span){.span = span, .is_known = span.begin_tick != 0};
         }
     }
     reverse(stack->items, stack->count);

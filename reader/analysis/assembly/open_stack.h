@@ -12,7 +12,8 @@
 
 struct open_span {
     struct tbed_assembled span;
-    bool is_known; /* its begin tick is known */
+    bool is_known;  /* its begin tick is known */
+    uint64_t depth; /* set when it is left open: spans around it */
 };
 
 /* Must be zeroed before use; freed by tbed_open_stack_free(). */
@@ -86,7 +87,7 @@ static inline enum tbed_step_kind tbed_open_stack_take(struct open_stack *stack,
     switch (event->type) {
     case TBED_EVENT_BEGIN:
         *span_ret = tbed_span_of_event(event);
-        stack->items[stack->count++] = (struct open_span){*span_ret, true};
+        stack->items[stack->count++] = (struct open_span){.span = *span_ret, .is_known = true};
         return TBED_STEP_BEGIN;
     case TBED_EVENT_END:
         return tbed_open_stack_end(stack, event, span_ret);

@@ -12,9 +12,9 @@
 
 #include <pthread.h>
 #include <regex.h>
-#include <tracebed/filter.h>
+#include <tracebed/analysis.h>
 
-/* The time of spans with a label of 'inside', by stream: disjoint, in order of time. */
+/* The time of spans with a label of 'inside', by stream, in order; they may touch, but do not overlap. */
 struct filter_range {
     uint64_t begin, end; /* inclusive */
 };
@@ -54,6 +54,7 @@ struct tbed_filter {
     size_t ranges_count;
     struct number_map ranges_of; /* by stream */
     bool has_ranges;             /* they have been found: the condition applies */
+    bool has_whole_spans;        /* atomic; there are spans that need not nest */
 };
 
 /* What a filter asks of an id. */
@@ -78,6 +79,16 @@ bool tbed_filter_takes_event(const struct tbed_filter *filter, const struct tbed
 bool tbed_filter_takes_span(const struct tbed_filter *filter, uint32_t stream, uint32_t id, uint32_t category,
                             uint64_t *begin_tick, uint64_t *end_tick, bool *is_cut_ret);
 
+/* What is known when a span begins. */
+enum filter_begin {
+    FILTER_BEGIN_OUT,
+    FILTER_BEGIN_IN,
+    FILTER_BEGIN_LONG, /* it counts if it takes at least 'minimum' */
+    FILTER_BEGIN_END,  /* whether it counts depends on its end */
+};
+enum filter_begin tbed_filter_takes_begin(const struct tbed_filter *filter,
+                                          const struct tbed_assembled *span);
+
 /* Whether a span whose begin is not known counts, which ended at 'tick'. */
 bool tbed_filter_takes_unknown(const struct tbed_filter *filter, uint32_t stream, uint32_t id, uint64_t tick);
 
@@ -94,6 +105,10 @@ bool tbed_filter_has_tick(const struct tbed_filter *filter, uint64_t tick);
 void tbed_filter_blocks(const struct tbed_filter *filter, const struct tbed_reader *reader, uint32_t stream,
                         size_t *first_ret, size_t *count_ret);
 
+/* Their sequences: from 'first' up to before 'end'. */
+void tbed_filter_sequences(const struct tbed_filter *filter, const struct tbed_reader *reader,
+                           uint32_t stream, uint64_t *first_ret, uint64_t *end_ret);
+
 /* The numbers of these blocks of all streams, in order; the caller frees them. NULL: no memory. */
 size_t *tbed_filter_list_blocks(const struct tbed_filter *filter, const struct tbed_reader *reader,
                                 size_t *count_ret);
@@ -104,6 +119,9 @@ bool tbed_filter_is_last(const struct tbed_filter *filter, const struct tbed_rea
 
 /* Lets a merge skip blocks without events in the window, which may still list open spans. */
 void tbed_filter_limit_merge(const struct tbed_filter *filter, struct tbed_merge *merge);
+
+/* Did the writer take the ticks from a clock, so that they do not go back in a stream? */
+bool tbed_filter_has_clock(const struct tbed_filter *filter);
 
 /* Are there conditions on time and streams only? */
 bool tbed_filter_is_window(const struct tbed_filter *filter);

@@ -24,9 +24,9 @@ static size_t block_from(const struct tbed_reader *reader, size_t first, size_t 
     return first;
 }
 
-static bool has_own_clock(const struct tbed_reader *reader)
+bool tbed_filter_has_clock(const struct tbed_filter *filter)
 {
-    return reader->header.anchor_monotonic_ns != 0;
+    return filter->reader->header.anchor_monotonic_ns != 0;
 }
 
 /* The last good block before block 'at', which tells what is open there, and blocks before it that also reach 'tick'. */
@@ -72,7 +72,7 @@ void tbed_filter_blocks(const struct tbed_filter *filter, const struct tbed_read
     tbed_stream_blocks(reader, stream, &first, &count);
     if (!tbed_filter_has_stream(filter, stream))
         count = 0;
-    if (filter != NULL && has_own_clock(reader) && is_in_order(reader, first, count)) {
+    if (filter != NULL && tbed_filter_has_clock(filter) && is_in_order(reader, first, count)) {
         size_t end = first + count;
         if (filter->has_end)
             end = end_at(reader, first, block_from(reader, first, end, filter->end), end);
@@ -82,6 +82,29 @@ void tbed_filter_blocks(const struct tbed_filter *filter, const struct tbed_read
     }
     *first_ret = first;
     *count_ret = count;
+}
+
+/* The last block up to 'at' that lists all spans that are open at its start; the first one if none does. */
+static size_t complete_before(const struct tbed_reader *reader, size_t first, size_t at)
+{
+    struct tbed_block block;
+    while (at > first &&
+           (tbed_event_block_get(reader, at, &block) != TBED_OK || block.depth > block.stored_count))
+        at--;
+    return at;
+}
+
+void tbed_filter_sequences(const struct tbed_filter *filter, const struct tbed_reader *reader,
+                           uint32_t stream, uint64_t *first_ret, uint64_t *end_ret)
+{
+    size_t first, count, stream_first, stream_count;
+    tbed_filter_blocks(filter, reader, stream, &first, &count);
+    tbed_stream_blocks(reader, stream, &stream_first, &stream_count);
+    *first_ret = *end_ret = 0;
+    if (count == 0)
+        return;
+    *end_ret = (uint64_t)entry_at(reader, first + count - 1)->sequence + 1;
+    *first_ret = entry_at(reader, complete_before(reader, stream_first, first))->sequence;
 }
 
 size_t *tbed_filter_list_blocks(const struct tbed_filter *filter, const struct tbed_reader *reader,

@@ -61,7 +61,7 @@ void tbed_filter_ranges_join(struct filter_ranges *ranges)
         qsort(ranges->items, ranges->count, sizeof *ranges->items, compare_ranges);
     for (size_t i = 0; i < ranges->count; i++) {
         struct filter_range *range = &ranges->items[i], *last = &ranges->items[count - (count > 0)];
-        if (count == 0 || range->begin > last->end)
+        if (count == 0 || range->begin >= last->end)
             ranges->items[count++] = *range;
         else if (range->end > last->end)
             last->end = range->end;
@@ -69,25 +69,29 @@ void tbed_filter_ranges_join(struct filter_ranges *ranges)
     ranges->count = count;
 }
 
+/* The last range of 'inside' that has the tick, or NULL. */
+static const struct filter_range *range_at(const struct tbed_filter *filter, uint32_t stream, uint64_t tick)
+{
+    uint32_t number = tbed_number_map_find(&filter->ranges_of, stream);
+    const struct filter_ranges *ranges = number != NUMBER_MAP_NONE ? &filter->ranges[number] : NULL;
+    size_t low = 0, high = ranges != NULL ? ranges->count : 0;
+    while (low < high) { /* the first range that begins after the tick */
+        size_t middle = low + (high - low) / 2;
+        if (ranges->items[middle].begin <= tick)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 && tick <= ranges->items[low - 1].end ? &ranges->items[low - 1] : NULL;
+}
+
 static bool is_inside(const struct tbed_filter *filter, uint32_t stream, uint64_t begin_tick,
                       uint64_t end_tick)
 {
     if (!filter->has_ranges)
         return true;
-    uint32_t number = tbed_number_map_find(&filter->ranges_of, stream);
-    if (number == NUMBER_MAP_NONE)
-        return false;
-    const struct filter_ranges *ranges = &filter->ranges[number];
-    size_t low = 0, high = ranges->count;
-    while (low < high) { /* the first range that ends at or after the begin */
-        size_t middle = low + (high - low) / 2;
-        if (ranges->items[middle].end < begin_tick)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < ranges->count && ranges->items[low].begin <= begin_tick &&
-           end_tick <= ranges->items[low].end;
+    const struct filter_range *range = range_at(filter, stream, begin_tick);
+    return range != NULL && end_tick <= range->end;
 }
 
 /* ---- Spans and events ---- */
@@ -141,6 +145,24 @@ bool tbed_filter_takes_span(const struct tbed_filter *filter, uint32_t stream, u
            tbed_filter_cut(filter, begin_tick, end_tick, is_cut_ret) &&
            *end_tick - *begin_tick >= filter->minimum && is_inside(filter, stream, *begin_tick, *end_tick) &&
            has_name(filter, id) && has_category(filter, category);
+}
+
+enum filter_begin tbed_filter_takes_begin(const struct tbed_filter *filter, const struct tbed_assembled *span)
+{
+    if (!tbed_filter_has_tick(filter, span->begin_tick) || !tbed_filter_has_stream(filter, span->stream) ||
+        !has_name(filter, span->id) || !has_category(filter, span->category))
+        return FILTER_BEGIN_OUT;
+    if (filter->has_ranges) {
+        const struct filter_range *range = range_at(filter, span->stream, span->begin_tick);
+        if (range == NULL)
+            return FILTER_BEGIN_OUT;
+        /* A span that begins within one on the stack ends within it. */
+        bool is_within = (span->begin_tick > range->begin && span->begin_tick < range->end) ||
+                         tbed_filter_ask(filter, FILTER_INSIDE, span->id);
+        if (filter->has_whole_spans || !is_within)
+            return FILTER_BEGIN_END;
+    }
+    return filter->minimum > 0 ? FILTER_BEGIN_LONG : FILTER_BEGIN_IN;
 }
 
 bool tbed_filter_takes_unknown(const struct tbed_filter *filter, uint32_t stream, uint32_t id, uint64_t tick)

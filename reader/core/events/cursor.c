@@ -17,8 +17,11 @@
 
 void tbed_cursor_init(struct tbed_cursor *cursor, const struct tbed_reader *reader, uint32_t stream)
 {
-    *cursor = (struct tbed_cursor){
-        .reader = reader, .stream = stream, .is_sealed = true, .window_last = UINT64_MAX};
+    *cursor = (struct tbed_cursor){.reader = reader,
+                                   .stream = stream,
+                                   .is_sealed = true,
+                                   .window_last = UINT64_MAX,
+                                   .end_sequence = UINT64_MAX};
 }
 
 enum tbed_status tbed_cursor_open(struct tbed_reader *reader, uint32_t stream,
@@ -127,6 +130,8 @@ static enum tbed_status next_block(struct tbed_cursor *cursor)
     struct tbed_indexed *entry;
     struct tbed_block block;
     while ((entry = entry_from(cursor, cursor->next_sequence)) != NULL) {
+        if (entry->sequence >= cursor->end_sequence)
+            return TBED_END;
         cursor->next_sequence = (uint64_t)entry->sequence + 1;
         if (is_outside(cursor, entry) ||
             tbed_gateway(cursor->reader, TBED_BLOCK_EVENTS, entry, false, &block) != TBED_OK)

@@ -18,6 +18,7 @@ struct tbed_cursor {
     uint64_t base;                      /* tick of delta 0 */
     uint64_t offset_bias;               /* a word's address + this is its offset in the file */
     uint64_t next_sequence;             /* the lowest that the next block may have */
+    uint64_t end_sequence;              /* above any that it may have */
     uint64_t window_first, window_last; /* blocks outside it are skipped; inclusive */
     uint32_t stream;
     uint32_t depth;
@@ -36,9 +37,17 @@ void tbed_cursor_release(struct tbed_cursor *cursor);
 
 void tbed_cursor_init(struct tbed_cursor *cursor, const struct tbed_reader *reader, uint32_t stream);
 
-/* Like tbed_merge_open(), with 'entered' called for the blocks of all its streams. */
+/* What a merge tells, and asks, about the blocks of its streams. */
+struct tbed_merge_watch {
+    tbed_block_entered *entered; /* NULL: not needed */
+    /* The sequences from which and up to which blocks are read; NULL: all. */
+    void (*range)(void *context, uint32_t stream, uint64_t *first_ret, uint64_t *end_ret);
+    void *context;
+};
+
+/* Like tbed_merge_open(). */
 enum tbed_status tbed_merge_open_watched(const struct tbed_reader *reader, const uint32_t *streams,
-                                         size_t stream_count, tbed_block_entered *entered,
-                                         void *entered_context, struct tbed_merge **merge_ret);
+                                         size_t stream_count, const struct tbed_merge_watch *watch,
+                                         struct tbed_merge **merge_ret);
 
 #endif

@@ -30,8 +30,7 @@ struct tbed_merge {
     size_t idle_count;
     uint64_t window_first, window_last; /* as of a cursor */
     uint64_t epoch;
-    tbed_block_entered *entered; /* as of a cursor */
-    void *entered_context;
+    struct tbed_merge_watch watch;
     bool is_out_of_memory; /* a source could not be read on */
     bool is_taken;         /* the first of the heap was handed out, and is advanced only by the next call */
     bool all;              /* new streams join */
@@ -120,8 +119,11 @@ static bool add_source(struct tbed_merge *merge, uint32_t stream)
     }
     tbed_cursor_init(&source->cursor, merge->reader, stream);
     tbed_cursor_limit(&source->cursor, merge->window_first, merge->window_last);
-    source->cursor.entered = merge->entered;
-    source->cursor.entered_context = merge->entered_context;
+    source->cursor.entered = merge->watch.entered;
+    source->cursor.entered_context = merge->watch.context;
+    if (merge->watch.range != NULL)
+        merge->watch.range(merge->watch.context, stream, &source->cursor.next_sequence,
+                           &source->cursor.end_sequence);
     merge->idle[merge->idle_count++] = (uint32_t)merge->sources.count - 1;
     return true;
 }
@@ -173,15 +175,14 @@ static bool add_named_streams(struct tbed_merge *merge, const uint32_t *streams,
 }
 
 enum tbed_status tbed_merge_open_watched(const struct tbed_reader *reader, const uint32_t *streams,
-                                         size_t stream_count, tbed_block_entered *entered,
-                                         void *entered_context, struct tbed_merge **merge_ret)
+                                         size_t stream_count, const struct tbed_merge_watch *watch,
+                                         struct tbed_merge **merge_ret)
 {
     struct tbed_merge *merge = calloc(1, sizeof *merge);
     if (merge == NULL)
         return TBED_ERR_MEMORY;
     merge->reader = reader;
-    merge->entered = entered;
-    merge->entered_context = entered_context;
+    merge->watch = *watch;
     merge->window_last = UINT64_MAX;
     merge->all = streams == NULL;
     bool is_whole = merge->all || add_named_streams(merge, streams, stream_count);
@@ -196,7 +197,8 @@ enum tbed_status tbed_merge_open_watched(const struct tbed_reader *reader, const
 enum tbed_status tbed_merge_open(struct tbed_reader *reader, const uint32_t *streams, size_t stream_count,
                                  struct tbed_merge **merge_ret)
 {
-    return tbed_merge_open_watched(reader, streams, stream_count, NULL, NULL, merge_ret);
+    static const struct tbed_merge_watch none;
+    return tbed_merge_open_watched(reader, streams, stream_count, &none, merge_ret);
 }
 
 /* Advances the source whose event was handed out. */

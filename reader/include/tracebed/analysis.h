@@ -118,6 +118,17 @@ struct tbed_step {
  */
 enum tbed_status tbed_assembler_open(struct tbed_reader *reader, const uint32_t *streams, size_t stream_count,
                                      struct tbed_assembler **assembler_ret);
+/*
+ * The same for what a filter takes. A span that began before the window has no BEGIN, and its END says that it begins with the
+ * window; one that goes on beyond the window ends with it, after all events, and no event ends it. Depths are those of
+ * the whole trace.
+ *
+ * A BEGIN is held back, with all that follows it, until it is known whether its span counts: that takes as long as the least
+ * duration that the filter asks for. In a flight recorder that is being written, events that were held back have no arguments.
+ */
+enum tbed_status tbed_assembler_open_filtered(struct tbed_reader *reader, const uint32_t *streams,
+                                              size_t stream_count, const struct tbed_filter *filter,
+                                              struct tbed_assembler **assembler_ret);
 void tbed_assembler_close(struct tbed_assembler *assembler); /* NULL is allowed */
 
 /*

@@ -5,6 +5,21 @@
  */
 #include "reader/tests/analysis/span_list.h"
 
+struct listed listed_of(const struct tbed_step *step)
+{
+    const struct tbed_assembled *span = step->span;
+    struct listed item = {.begin = span->begin_tick,
+                          .end = span->end_tick,
+                          .id = span->id,
+                          .stream = span->stream,
+                          .is_open = step->kind == TBED_STEP_OPEN,
+                          .is_unknown = step->kind == TBED_STEP_UNKNOWN};
+    item.begin = item.begin > item.end ? item.end : item.begin;
+    if (item.is_unknown)
+        item.begin = item.end = step->event != NULL ? step->event->tick : span->end_tick;
+    return item;
+}
+
 void list_spans(struct list *list, struct tbed_reader *reader)
 {
     struct tbed_assembler *assembler;
@@ -18,15 +33,39 @@ void list_spans(struct list *list, struct tbed_reader *reader)
         if (list->count == room)
             list->items = realloc(list->items, (room = room * 2 + 64) * sizeof *list->items);
         assert_non_null(list->items);
-        struct listed *item = &list->items[list->count++];
-        *item = (struct listed){
-            step.span->begin_tick,       step.span->end_tick,           0, step.span->id, step.span->stream,
-            step.kind == TBED_STEP_OPEN, step.kind == TBED_STEP_UNKNOWN};
-        item->begin = item->begin > item->end ? item->end : item->begin;
-        if (item->is_unknown)
-            item->begin = item->end = step.event != NULL ? step.event->tick : step.span->end_tick;
+        list->items[list->count++] = listed_of(&step);
     }
     tbed_assembler_close(assembler);
+}
+
+static int compare_listed(const void *left, const void *right)
+{
+    const struct listed *a = left, *b = right;
+    if (a->stream != b->stream)
+        return a->stream < b->stream ? -1 : 1;
+    if (a->end != b->end)
+        return a->end < b->end ? -1 : 1;
+    if (a->begin != b->begin)
+        return a->begin < b->begin ? -1 : 1;
+    if (a->id != b->id)
+        return a->id < b->id ? -1 : 1;
+    return (a->is_open + 2 * a->is_unknown) - (b->is_open + 2 * b->is_unknown);
+}
+
+void expect_same_spans(struct list *left, const struct list *right)
+{
+    struct listed *sorted = malloc((right->count + 1) * sizeof *sorted);
+    assert_non_null(sorted);
+    assert_int_equal(left->count, right->count);
+    if (right->count > 0)
+        memcpy(sorted, right->items, right->count * sizeof *sorted);
+    if (left->count > 1) {
+        qsort(left->items, left->count, sizeof *sorted, compare_listed);
+        qsort(sorted, left->count, sizeof *sorted, compare_listed);
+    }
+    for (size_t i = 0; i < left->count; i++)
+        assert_int_equal(compare_listed(&left->items[i], &sorted[i]), 0);
+    free(sorted);
 }
 
 /* Backwards, with a stack. */

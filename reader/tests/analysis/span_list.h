@@ -21,6 +21,12 @@ struct list {
     size_t count;
 };
 
+/* The span of a step that ends one. */
+struct listed listed_of(const struct tbed_step *step);
+
+/* Both lists have the same spans, whose order may differ. */
+void expect_same_spans(struct list *left, const struct list *right);
+
 void list_spans(struct list *list, struct tbed_reader *reader);
 
 /* Adds up the time of children, as <tracebed/analysis.h> describes nesting. */

@@ -6,7 +6,7 @@
 #ifndef TRACEBED_DUMP_H
 #define TRACEBED_DUMP_H
 
-#include "reader/tools/shared/streams.h"
+#include "reader/tools/filter/streams.h"
 
 #include "reader/tools/shared/tool_places.h"
 

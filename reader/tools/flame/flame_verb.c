@@ -5,8 +5,8 @@
  */
 #define _GNU_SOURCE 1
 #include "reader/exchange/shared/new_file.h"
+#include "reader/tools/filter/streams.h"
 #include "reader/tools/flame/flame.h"
-#include "reader/tools/shared/streams.h"
 
 #include <errno.h>
 #include <math.h>

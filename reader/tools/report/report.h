@@ -7,6 +7,7 @@
 #ifndef TRACEBED_REPORT_H
 #define TRACEBED_REPORT_H
 
+#include "reader/tools/filter/tool_filter.h"
 #include "reader/tools/report/group.h"
 #include "reader/tools/shared/tool_places.h"
 
@@ -44,6 +45,7 @@ struct report_options {
     enum tbed_name_part by;
     bool by_stack;
     struct group group;
+    struct tool_filter filter;
     uint32_t moment_count; /* parts of --over-time; 0: not shown */
     size_t limit;          /* rows of each table */
     size_t process_limit;  /* rows of the table of processes */
@@ -59,7 +61,7 @@ struct report_table {
 };
 
 struct report {
-    const struct report_options *options;
+    struct report_options *options;
     const char *path;
     struct tbed_reader *reader; /* NULL: a foreign profile, read directly */
     struct tool_places places;

@@ -39,10 +39,10 @@ static const char help[] =
     "                         p50, p90, p99, p999, max or name; allocations by bytes\n"
     "                         (default of sites), peak (default of processes), count,\n"
     "                         live, freed, temporary or name\n"
-    "  -n, --limit=N          show N rows of each table; 0 shows all (default: 30, 10\n"
+    "  -l, --limit=N          show N rows of each table; 0 shows all (default: 30, 10\n"
     "                         for processes, all with --json)\n"
-    "  -p, --percent-above=P  hide labels whose self time is below P % of the total\n"
-    "\n"
+    "      --percent-above=P  hide labels whose self time is below P % of the total\n"
+    "\n" TOOL_FILTER_HELP "\n"
     "      --no-symbols       show addresses instead of looking up symbols\n"
     "      --json             print one JSON object per file, each on one line\n"
     "  -j, --jobs=N           use N threads (default: one per processor)\n"
@@ -68,15 +68,24 @@ static const char help[] =
     "\n"
     "Examples:\n"
     "  tracebed report run.tbed\n"
-    "  tracebed report --sort=p99 -n 10 run.tbed\n"
-    "  tracebed report -p 1 hello-12345.mm_profdata\n"
+    "  tracebed report --sort=p99 -l 10 run.tbed\n"
+    "  tracebed report -b 10% -e 20% --inside=parse run.tbed\n"
+    "  tracebed report --percent-above=1 hello-12345.mm_profdata\n"
     "  tracebed report --allocations --sort=peak --by=function run.tbed\n"
     "  tracebed report --json run.tbed | jq '.spans[] | select(.count > 1000)'\n"
     "\n"
     "Exit status: 0 on success; 1 if a file is damaged (everything intact is\n"
     "reported); 2 if the usage is wrong or a file cannot be read.\n";
 
-enum { OPTION_JSON = 2000, OPTION_SPANS, OPTION_ALLOCATIONS, OPTION_BY, OPTION_OVER_TIME, OPTION_NO_SYMBOLS };
+enum {
+    OPTION_JSON = 2000,
+    OPTION_SPANS,
+    OPTION_ALLOCATIONS,
+    OPTION_BY,
+    OPTION_OVER_TIME,
+    OPTION_NO_SYMBOLS,
+    OPTION_PERCENT
+};
 
 /* ---- Names ---- */
 
@@ -157,6 +166,7 @@ static bool make_statistics(struct report *report)
     options.name = name_site;
     options.name_context = report;
     options.prepare = prepare;
+    options.filter = report->options->filter.filter;
     enum tbed_status status = tbed_statistics_make(report->reader, &options, &report->statistics);
     if (status != TBED_OK) {
         tool_complain("%s: %s", tool_path(report->path), tbed_status_text(status));
@@ -175,6 +185,7 @@ static bool make_allocations(struct report *report)
                                             .name = name_site,
                                             .name_context = report,
                                             .moment_count = report->options->moment_count,
+                                            .filter = report->options->filter.filter,
                                             .prepare = prepare};
     enum tbed_status status = tbed_allocations_make(report->reader, &options, &report->allocations);
     if (status != TBED_OK)
@@ -184,11 +195,13 @@ static bool make_allocations(struct report *report)
 
 static bool make_report(struct report *report)
 {
-    const struct report_options *options = report->options;
+    struct report_options *options = report->options;
     tbed_reader_info(report->reader, &report->info);
     report->places = (struct tool_places){.reader = report->reader, .part = options->by};
     if (!options->no_symbols)
         tool_places_open(&report->places, report->reader, options->by);
+    if (tool_filter_open(&options->filter, report->path, report->reader, &report->places, options->jobs) >= 0)
+        return false;
     if (options->spans && !make_statistics(report))
         return false;
     /* If both are requested, the statistics already know whether there are any. */
@@ -211,7 +224,7 @@ static struct tbed_trace_info foreign_info(const struct tbed_statistics *statist
 }
 
 /* Reports on a foreign profile without importing it. */
-static int report_foreign(const struct report_options *options, const char *path)
+static int report_foreign(struct report_options *options, const char *path)
 {
     struct report report = {.options = options, .path = path, .is_profile = true};
     struct tbed_analysis_options analysis = statistics_options(options, true);
@@ -251,7 +264,7 @@ static const struct tool_option_scope contents[] = {
     {OPTION_OVER_TIME, "allocations", NULL},
     {'s', "allocations", "bytes, live, peak, freed, temporary"},
     {'s', "spans", "total, self, min, mean, p50, p90, p99, p999, max"},
-    {'p', "spans", NULL},
+    {OPTION_PERCENT, "spans", NULL},
     {GROUP_OPTION_INCLUDE, "spans, messages", NULL},
     {GROUP_OPTION_EXCLUDE, "spans, messages", NULL},
 };
@@ -268,12 +281,12 @@ static bool contents_apply(const struct report *report)
            tool_options_apply(contents, sizeof contents / sizeof contents[0], what, report->path);
 }
 
-static int report_file(const struct report_options *options, const char *path)
+static int report_file(struct report_options *options, const char *path)
 {
     const struct tbed_format *format = tool_format(path);
     if (!tool_options_apply(scopes, sizeof scopes / sizeof scopes[0], tool_format_name(format), path))
         return TOOL_TROUBLE;
-    if (format != NULL && format->has_profile)
+    if (format != NULL && format->has_profile && !tool_filter_is_given(&options->filter))
         return report_foreign(options, path);
     struct report report = {.options = options, .path = path, .reader = tool_open(path)};
     int exit = TOOL_TROUBLE;
@@ -350,6 +363,8 @@ static bool parse_percent(const char *text, double *percent_ret)
 static const char *take_option(struct report_options *options, int option, const char *argument)
 {
     uint64_t jobs;
+    if (tool_filter_has_option(option))
+        return tool_filter_take_option(&options->filter, option, argument);
     switch (option) {
     case OPTION_JSON:
         options->json = true;
@@ -373,9 +388,9 @@ static const char *take_option(struct report_options *options, int option, const
         return group_take_option(&options->group, option, argument);
     case 's':
         return report_sort_parse(argument, &options->sort);
-    case 'p':
+    case OPTION_PERCENT:
         return parse_percent(argument, &options->percent_above) ? NULL : "--percent-above takes a percentage";
-    case 'n':
+    case 'l':
         return parse_limit(argument, &options->limit) ? NULL : "--limit takes a number of rows";
     default: /* 'j' */
         if (!tool_parse_u64(argument, JOBS_MAX, &jobs))
@@ -393,19 +408,20 @@ static int take_options(struct report_options *options, int argc, char **argv)
         {"spans", no_argument, NULL, OPTION_SPANS},
         {"allocations", no_argument, NULL, OPTION_ALLOCATIONS},
         {"sort", required_argument, NULL, 's'},
-        {"limit", required_argument, NULL, 'n'},
-        {"percent-above", required_argument, NULL, 'p'},
+        {"limit", required_argument, NULL, 'l'},
+        {"percent-above", required_argument, NULL, OPTION_PERCENT},
         {"by", required_argument, NULL, OPTION_BY},
         {"over-time", optional_argument, NULL, OPTION_OVER_TIME},
         GROUP_OPTIONS,
+        TOOL_FILTER_OPTIONS,
         {"no-symbols", no_argument, NULL, OPTION_NO_SYMBOLS},
         {"jobs", required_argument, NULL, 'j'},
         TOOL_COMMON_OPTIONS,
         {0},
     };
     int option, exit = -1;
-    while ((option = tool_option_next(&tool_verb_report, argc, argv, "hs:n:p:j:", long_options, &exit)) !=
-           -1) {
+    while ((option = tool_option_next(&tool_verb_report, argc, argv, "hs:l:j:" TOOL_FILTER_SHORTS,
+                                      long_options, &exit)) != -1) {
         const char *problem = take_option(options, option, optarg);
         if (problem != NULL)
             return tool_usage(&tool_verb_report, problem);
@@ -439,6 +455,7 @@ static int run(int argc, char **argv)
     if (exit < 0)
         exit = report_files(&options, argc, argv);
     group_free(&options.group);
+    tool_filter_close(&options.filter);
     return exit;
 }
 

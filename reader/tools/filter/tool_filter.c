@@ -1,0 +1,146 @@
+/*
+ * The options that choose a part of a trace; see tool_filter.h.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/tools/filter/tool_filter.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+bool tool_filter_has_option(int option)
+{
+    switch (option) {
+    case 'b':
+    case 'e':
+    case 't':
+    case 'p':
+    case 'n':
+    case TOOL_FILTER_STREAM:
+    case TOOL_FILTER_EXCLUDE:
+    case TOOL_FILTER_CATEGORY:
+    case TOOL_FILTER_MINIMUM:
+    case TOOL_FILTER_INSIDE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static const char *add(struct tool_filter_list *list, const char *item)
+{
+    list->items = tool_realloc(list->items, (list->count + 1) * sizeof *list->items);
+    list->items[list->count++] = item;
+    return NULL;
+}
+
+/* "--begin: ", and what is wrong. Valid until the next call. */
+static const char *explain(const char *option, const char *problem)
+{
+    static char text[160];
+    if (problem == NULL)
+        return NULL;
+    snprintf(text, sizeof text, "--%s: %s", option, problem);
+    return text;
+}
+
+const char *tool_filter_take_option(struct tool_filter *filter, int option, const char *argument)
+{
+    switch (option) {
+    case 'b':
+        return explain("begin", filter_time_parse(argument, &filter->begin));
+    case 'e':
+        return explain("end", filter_time_parse(argument, &filter->end));
+    case 'n':
+        return add(&filter->names, argument);
+    case TOOL_FILTER_EXCLUDE:
+        return add(&filter->excluded, argument);
+    case TOOL_FILTER_CATEGORY:
+        return add(&filter->categories, argument);
+    case TOOL_FILTER_MINIMUM:
+        return explain("minimum-duration", filter_duration_parse(argument, &filter->minimum));
+    case TOOL_FILTER_INSIDE:
+        return add(&filter->inside, argument);
+    default:
+        return streams_take_option(&filter->streams, option == TOOL_FILTER_STREAM ? 's' : option, argument);
+    }
+}
+
+bool tool_filter_is_given(const struct tool_filter *filter)
+{
+    return filter->begin.kind != FILTER_TIME_NONE || filter->end.kind != FILTER_TIME_NONE ||
+           filter->minimum.kind != FILTER_TIME_NONE || streams_are_asked_for(&filter->streams) ||
+           filter->names.count + filter->excluded.count + filter->categories.count + filter->inside.count > 0;
+}
+
+/* Sets the times of the options. Returns NULL, or what is wrong. */
+static const char *set_times(const struct tool_filter *filter, const struct tbed_reader *reader,
+                             struct tbed_filter_options *options)
+{
+    const char *problem = NULL;
+    bool is_never = false;
+    if (filter->begin.kind != FILTER_TIME_NONE)
+        is_never = !filter_time_tick(&filter->begin, reader, &options->begin_tick, &problem);
+    if (problem == NULL && is_never) /* the window begins when no clock goes any more */
+        options->begin_tick = UINT64_MAX;
+    if (problem == NULL && filter->end.kind != FILTER_TIME_NONE &&
+        !filter_time_tick(&filter->end, reader, &options->end_tick, &problem))
+        options->end_tick = 0;
+    else if (problem == NULL && filter->end.kind != FILTER_TIME_NONE && options->end_tick == 0)
+        options->end_tick = 1;
+    if (problem == NULL && filter->minimum.kind != FILTER_TIME_NONE)
+        options->minimum_ticks = filter_duration_ticks(&filter->minimum, reader, &problem);
+    if (problem == NULL && options->end_tick != 0 && options->end_tick <= options->begin_tick)
+        problem = "--end is not after --begin";
+    return problem;
+}
+
+int tool_filter_open(struct tool_filter *filter, const char *path, struct tbed_reader *reader,
+                     struct tool_places *places, unsigned jobs)
+{
+    struct tbed_filter_options options = {.size = sizeof options, .thread_count = jobs};
+    char why[TBED_FILTER_PROBLEM_NBYTES];
+    tbed_filter_close(filter->filter);
+    filter->filter = NULL;
+    if (!tool_filter_is_given(filter))
+        return -1;
+    const char *problem = set_times(filter, reader, &options);
+    if (problem != NULL) {
+        tool_complain("%s: %s", tool_path(path), problem);
+        return TOOL_TROUBLE;
+    }
+    int exit = streams_choose(&filter->streams, path, reader);
+    if (exit >= 0)
+        return exit;
+    options.streams = streams_are_asked_for(&filter->streams) ? filter->streams.chosen.numbers : NULL;
+    options.stream_count = filter->streams.chosen.count;
+    options.names = filter->names.items;
+    options.name_count = filter->names.count;
+    options.excluded_names = filter->excluded.items;
+    options.excluded_name_count = filter->excluded.count;
+    options.categories = filter->categories.items;
+    options.category_count = filter->categories.count;
+    options.inside = filter->inside.items;
+    options.inside_count = filter->inside.count;
+    options.name = tool_places_name;
+    options.name_context = places;
+    if (options.name_count + options.excluded_name_count + options.inside_count > 0)
+        tool_places_prepare_all(places);
+    enum tbed_status status = tbed_filter_make(reader, &options, &filter->filter, why);
+    if (status == TBED_OK)
+        return -1;
+    tool_complain("%s%s%s", status == TBED_ERR_ARGUMENT ? "" : tool_path(path),
+                  status == TBED_ERR_ARGUMENT ? "" : ": ",
+                  status == TBED_ERR_ARGUMENT ? why : tbed_status_text(status));
+    return TOOL_TROUBLE;
+}
+
+void tool_filter_close(struct tool_filter *filter)
+{
+    tbed_filter_close(filter->filter);
+    streams_free(&filter->streams);
+    free(filter->names.items);
+    free(filter->excluded.items);
+    free(filter->categories.items);
+    free(filter->inside.items);
+}
