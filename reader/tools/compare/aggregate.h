@@ -28,7 +28,7 @@ struct aggregate_row {
 };
 
 struct aggregate {
-    const struct compare_options *options;
+    struct compare_options *options;
     const struct tbed_comparison *comparison;
     enum tbed_figure figure;
     enum aggregate_sort sort;
@@ -38,7 +38,7 @@ struct aggregate {
     double *scratch;
     struct tbed_spread total;
     size_t *outlier_counts;     /* the number of labels in which each run is an outlier */
-    struct aggregate_row *rows; /* not hidden by --exclude and -p, in the order in which they are shown */
+    struct aggregate_row *rows; /* not hidden by --percent-above, in the order in which they are shown */
     size_t row_count, row_shown;
     size_t label_count;  /* including hidden ones */
     size_t differ_count; /* rows whose counts differ between runs */

@@ -174,8 +174,6 @@ static void put_artifacts(const struct aggregate *aggregate)
     struct tbed_comparison_row row;
     size_t shown = 0, count = 0;
     for (size_t i = 0; tbed_comparison_artifact(aggregate->comparison, i, &row); i++) {
-        if (compare_is_excluded(aggregate->options, &row))
-            continue;
         count++;
         if (shown == aggregate->options->limit)
             continue;
@@ -268,7 +266,7 @@ void aggregate_print_text(const struct aggregate *aggregate)
     if (aggregate->label_count == 0)
         fputs("\nNothing to compare: no run has a span that ended.\n", stdout);
     else if (aggregate->row_count == 0)
-        printf("\n--exclude and --percent-above leave none of %s labels.\n",
+        printf("\n--percent-above leaves none of %s labels.\n",
                tool_format_count(buffer, aggregate->label_count));
 }
 
@@ -333,8 +331,6 @@ static void json_artifacts(struct tbed_json *json, const struct aggregate *aggre
     struct tbed_comparison_row row;
     tbed_json_array_open(json, "artifacts");
     for (size_t i = 0; tbed_comparison_artifact(aggregate->comparison, i, &row); i++) {
-        if (compare_is_excluded(aggregate->options, &row))
-            continue;
         struct tbed_spread spread = spread_sizes(aggregate, i);
         tbed_json_object_open(json, NULL);
         compare_json_name(json, aggregate->options, &row);

@@ -23,9 +23,6 @@ static const char help[] =
     "                         them all\n"
     "  -s, --sort=KEY         sort by variance (default), cv, mean, median, min, max,\n"
     "                         outliers, runs (fewest first) or name\n"
-    "  -e, --exclude=LABEL    hide the label of exactly this name, or all labels that\n"
-    "                         match if it contains * (any text) or ? (any character);\n"
-    "                         may be repeated\n"
     "      --by=WHAT          group spans by scope, module, author or function, for\n"
     "                         names of the form 'MODULE (AUTHOR) FUNCTION'\n"
     "      --include-from=FILE\n"
@@ -33,15 +30,15 @@ static const char help[] =
     "                         extended regular expression; the others form one row\n"
     "      --exclude-from=FILE\n"
     "                         and of these, only names that match no line of FILE\n"
-    "  -n, --limit=N          show N rows of each table; 0 shows all (default: 30,\n"
+    "  -l, --limit=N          show N rows of each table; 0 shows all (default: 30,\n"
     "                         all with --json)\n"
-    "  -p, --percent-above=P  hide labels whose mean self time is below P percent of\n"
+    "      --percent-above=P  hide labels whose mean self time is below P percent of\n"
     "                         the mean total time\n"
     "      --json             print one JSON object on one line\n"
     "  -j, --jobs=N           use N threads (default: one per processor)\n"
     "      --color=WHEN       use color: never, auto or always\n"
     "  -h, --help             print this help\n"
-    "\n"
+    "\n" TOOL_FILTER_HELP "\n"
     "A label that does not occur in a run counts as 0 there. 'std dev' is that of a\n"
     "sample (n - 1), and 'cv' is the coefficient of variation, std dev / mean.\n"
     "\n"
@@ -54,7 +51,7 @@ static const char help[] =
     "\n"
     "Examples:\n"
     "  tracebed aggregate run-*.tbed\n"
-    "  tracebed aggregate --sort=cv -p 1 *.mm_profdata\n"
+    "  tracebed aggregate --sort=cv --name=mir_ *.mm_profdata\n"
     "  tracebed aggregate --json *.tbed | jq '.rows[] | select(.counts_differ)'\n"
     "\n"
     "Exit status: 0 on success; 1 if a file is damaged (everything intact is used);\n"
@@ -79,8 +76,6 @@ static bool do_counts_differ(const struct aggregate *aggregate, size_t index)
 
 static bool is_wanted(const struct aggregate *aggregate, const struct aggregate_row *row)
 {
-    if (compare_is_excluded(aggregate->options, &row->label))
-        return false;
     if (aggregate->options->percent <= 0)
         return true;
     struct tbed_spread self = aggregate_spread(aggregate, row->index, TBED_FIGURE_SELF);

@@ -64,19 +64,20 @@ static bool add_run(struct tbed_comparison *comparison, enum tbed_status made,
     return made == TBED_OK;
 }
 
-static struct tbed_analysis_options analysis_of(const struct compare_options *options)
+static struct tbed_analysis_options analysis_of(struct compare_options *options)
 {
     return (struct tbed_analysis_options){.size = sizeof(struct tbed_analysis_options),
                                           .thread_count = options->jobs,
                                           .group = options->by_scope ? group_name : NULL,
                                           .group_context = (void *)&options->group,
+                                          .filter = options->filter.filter,
                                           .skip_percentiles = true};
 }
 
 /* ---- Traces ---- */
 
 static bool add_trace(struct tbed_comparison *comparison, struct tool_places *places,
-                      const struct compare_options *options, const struct compare_run *first,
+                      struct compare_options *options, const struct compare_run *first,
                       struct compare_run *run)
 {
     struct tbed_analysis_options analysis = analysis_of(options);
@@ -87,7 +88,7 @@ static bool add_trace(struct tbed_comparison *comparison, struct tool_places *pl
     return added;
 }
 
-static bool load_trace(struct tbed_comparison *comparison, const struct compare_options *options,
+static bool load_trace(struct tbed_comparison *comparison, struct compare_options *options,
                        const struct compare_run *first, struct compare_run *run)
 {
     struct tbed_reader *reader = tool_open(run->path);
@@ -96,7 +97,8 @@ static bool load_trace(struct tbed_comparison *comparison, const struct compare_
     if (reader == NULL)
         return false;
     tool_places_open(&places, reader, TBED_NAME_ALL);
-    bool added = add_trace(comparison, &places, options, first, run);
+    bool added = tool_filter_open(&options->filter, run->path, reader, &places, options->jobs) < 0 &&
+                 add_trace(comparison, &places, options, first, run);
     if (added) {
         tbed_reader_info(reader, &info);
         run->resolution_ns = tbed_tick_span_to_ns(reader, info.resolution_ticks);
@@ -112,7 +114,7 @@ static bool load_trace(struct tbed_comparison *comparison, const struct compare_
 
 /* ---- Foreign files ---- */
 
-static bool load_foreign(struct tbed_comparison *comparison, const struct compare_options *options,
+static bool load_foreign(struct tbed_comparison *comparison, struct compare_options *options,
                          const struct compare_run *first, struct compare_run *run)
 {
     struct tbed_analysis_options analysis = analysis_of(options);
@@ -133,11 +135,12 @@ static bool load_foreign(struct tbed_comparison *comparison, const struct compar
     return added;
 }
 
-bool compare_load(struct tbed_comparison *comparison, const char *path, const struct compare_options *options,
+bool compare_load(struct tbed_comparison *comparison, const char *path, struct compare_options *options,
                   const struct compare_run *first, struct compare_run *run_ret)
 {
     *run_ret = (struct compare_run){.path = path};
     const struct tbed_format *format = tool_format(path);
-    return format != NULL && format->has_profile ? load_foreign(comparison, options, first, run_ret)
-                                                 : load_trace(comparison, options, first, run_ret);
+    bool is_in_place = format != NULL && format->has_profile && !tool_filter_is_given(&options->filter);
+    return is_in_place ? load_foreign(comparison, options, first, run_ret)
+                       : load_trace(comparison, options, first, run_ret);
 }

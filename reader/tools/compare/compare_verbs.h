@@ -6,6 +6,7 @@
 #ifndef TRACEBED_COMPARE_VERBS_H
 #define TRACEBED_COMPARE_VERBS_H
 
+#include "reader/tools/filter/tool_filter.h"
 #include "reader/tools/report/group.h"
 
 #include <getopt.h>
@@ -15,30 +16,27 @@
 
 struct compare_options {
     bool json;
-    size_t limit;          /* rows of a table; 0 until the option or the default is set */
-    double percent;        /* of the total; rows below are hidden */
-    const char **excludes; /* labels, or patterns for labels */
-    size_t exclude_count;
+    size_t limit;   /* rows of a table; 0 until the option or the default is set */
+    double percent; /* of the total; rows below are hidden */
+    struct tool_filter filter;
     unsigned jobs;
     bool by_scope; /* compare the grouped scopes of 'report' instead of labels */
     struct group group;
 };
 
-enum { COMPARE_OPTION_JSON = 2000, COMPARE_OPTION_BY, COMPARE_OPTION_LAST };
+enum { COMPARE_OPTION_JSON = 2000, COMPARE_OPTION_BY, COMPARE_OPTION_PERCENT, COMPARE_OPTION_LAST };
 
-#define COMPARE_SHORT_OPTIONS "he:n:p:j:"
+#define COMPARE_SHORT_OPTIONS "hl:j:" TOOL_FILTER_SHORTS
 #define COMPARE_OPTIONS                                                                                      \
-    {"exclude", required_argument, NULL, 'e'}, {"limit", required_argument, NULL, 'n'},                      \
-        {"percent-above", required_argument, NULL, 'p'}, {"jobs", required_argument, NULL, 'j'},             \
+    {"limit", required_argument, NULL, 'l'},                                                                 \
+        {"percent-above", required_argument, NULL, COMPARE_OPTION_PERCENT},                                  \
+        {"jobs", required_argument, NULL, 'j'}, TOOL_FILTER_OPTIONS,                                         \
         {"json", no_argument, NULL, COMPARE_OPTION_JSON},                                                    \
         {"by", required_argument, NULL, COMPARE_OPTION_BY}, GROUP_OPTIONS, TOOL_COMMON_OPTIONS
 
 /* Returns NULL, or what is wrong with the option. */
 const char *compare_take_option(struct compare_options *options, int option, const char *argument);
 void compare_free_options(struct compare_options *options);
-
-/* Returns whether --exclude names this label. */
-bool compare_is_excluded(const struct compare_options *options, const struct tbed_comparison_row *row);
 
 /* ---- Runs ---- */
 
@@ -61,7 +59,7 @@ bool compare_check_paths(const struct tool_verb *verb, char **paths, size_t coun
  * Adds the run in 'path' to the comparison and reports damage. 'first' is the first run, whose clock it must match, or
  * NULL for the first run itself. False after a complaint.
  */
-bool compare_load(struct tbed_comparison *comparison, const char *path, const struct compare_options *options,
+bool compare_load(struct tbed_comparison *comparison, const char *path, struct compare_options *options,
                   const struct compare_run *first, struct compare_run *run_ret);
 
 /* Prints what is missing from the figures of a run, one line each. */

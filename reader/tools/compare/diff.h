@@ -21,10 +21,10 @@ struct diff_artifact {
 };
 
 struct diff {
-    const struct compare_options *options;
+    struct compare_options *options;
     const struct tbed_comparison *comparison;
     struct compare_run runs[2];
-    struct diff_row *rows; /* not hidden by --exclude and -p, in the order in which they are shown */
+    struct diff_row *rows; /* not hidden by --percent-above, in the order in which they are shown */
     size_t row_count, row_shown;
     struct diff_artifact *artifacts;
     size_t artifact_count, artifact_shown;

@@ -181,8 +181,7 @@ void diff_print_text(const struct diff *diff)
     if (diff->label_count == 0)
         fputs("Nothing to compare: neither has a span that ended.\n", stdout);
     else if (diff->row_count == 0)
-        printf("--exclude and --percent-above leave none of %s labels.\n",
-               tool_format_count(buffer, diff->label_count));
+        printf("--percent-above leaves none of %s labels.\n", tool_format_count(buffer, diff->label_count));
 }
 
 /* ---- JSON ---- */

@@ -11,51 +11,48 @@
 
 #define TEXT_LIMIT 30
 
-static const char help[] =
-    "usage: tracebed diff [OPTION]... BEFORE AFTER\n"
-    "\n"
-    "Compare two traces by the labels of their spans: how much more or less time\n"
-    "AFTER spent in each, largest change of self time first. One of the two may be\n"
-    "'-' for standard input.\n"
-    "\n"
-    "  -e, --exclude=LABEL    hide the label of exactly this name, or all labels that\n"
-    "                         match if it contains * (any text) or ? (any character);\n"
-    "                         may be repeated\n"
-    "      --by=WHAT          group spans by scope, module, author or function, for\n"
-    "                         names of the form 'MODULE (AUTHOR) FUNCTION'\n"
-    "      --include-from=FILE\n"
-    "                         compare only names that match a line of FILE, a POSIX\n"
-    "                         extended regular expression; the others form one row\n"
-    "      --exclude-from=FILE\n"
-    "                         and of these, only names that match no line of FILE\n"
-    "  -n, --limit=N          show N rows of each table; 0 shows all (default: 30,\n"
-    "                         all with --json)\n"
-    "  -p, --percent-above=P  hide labels whose self time changed by less than P\n"
-    "                         percent of the total time of BEFORE\n"
-    "      --exit-code        exit with status 1 if anything differs; see below\n"
-    "      --json             print one JSON object on one line\n"
-    "  -j, --jobs=N           use N threads (default: one per processor)\n"
-    "      --color=WHEN       use color: never, auto or always\n"
-    "  -h, --help             print this help\n"
-    "\n"
-    "All figures are AFTER minus BEFORE. 'total' is the time from the first begin to\n"
-    "the last end, summed over all threads. A label that occurs only in AFTER is\n"
-    "'new', one that occurs only in BEFORE is 'gone'. Columns without changes are\n"
-    "omitted. Artifacts are sizes recorded by the program.\n"
-    "\n"
-    "tracebed-diff(1) documents the keys of --json.\n"
-    "\n"
-    "Examples:\n"
-    "  tracebed diff before.tbed after.tbed\n"
-    "  tracebed diff -e 'LLVM_*' -p 0.5 before.mm_profdata after.mm_profdata\n"
-    "  tracebed diff --by=module old_4711.log new_4712.log\n"
-    "  tracebed diff --exit-code -p 1 before.tbed after.tbed\n"
-    "  tracebed diff --json a.tbed b.tbed | jq '.rows[] | select(.state == \"new\")'\n"
-    "\n"
-    "Exit status: 0 on success, whether or not the traces differ; 1 if a file is\n"
-    "damaged (everything intact is compared), or, with --exit-code, if a label that\n"
-    "is not hidden, or without -p an artifact, differs; 2 if the usage is wrong, a\n"
-    "file cannot be read, or the clocks of the files count different things.\n";
+static const char help[] = "usage: tracebed diff [OPTION]... BEFORE AFTER\n"
+                           "\n"
+                           "Compare two traces by the labels of their spans: how much more or less time\n"
+                           "AFTER spent in each, largest change of self time first. One of the two may be\n"
+                           "'-' for standard input.\n"
+                           "\n"
+                           "      --by=WHAT          group spans by scope, module, author or function, for\n"
+                           "                         names of the form 'MODULE (AUTHOR) FUNCTION'\n"
+                           "      --include-from=FILE\n"
+                           "                         compare only names that match a line of FILE, a POSIX\n"
+                           "                         extended regular expression; the others form one row\n"
+                           "      --exclude-from=FILE\n"
+                           "                         and of these, only names that match no line of FILE\n"
+                           "  -l, --limit=N          show N rows of each table; 0 shows all (default: 30,\n"
+                           "                         all with --json)\n"
+                           "      --percent-above=P  hide labels whose self time changed by less than P\n"
+                           "                         percent of the total time of BEFORE\n"
+                           "      --exit-code        exit with status 1 if anything differs; see below\n"
+                           "      --json             print one JSON object on one line\n"
+                           "  -j, --jobs=N           use N threads (default: one per processor)\n"
+                           "      --color=WHEN       use color: never, auto or always\n"
+                           "  -h, --help             print this help\n"
+                           "\n" TOOL_FILTER_HELP "\n"
+                           "All figures are AFTER minus BEFORE. 'total' is the time from the first begin to\n"
+                           "the last end, summed over all threads. A label that occurs only in AFTER is\n"
+                           "'new', one that occurs only in BEFORE is 'gone'. Columns without changes are\n"
+                           "omitted. Artifacts are sizes recorded by the program.\n"
+                           "\n"
+                           "tracebed-diff(1) documents the keys of --json.\n"
+                           "\n"
+                           "Examples:\n"
+                           "  tracebed diff before.tbed after.tbed\n"
+                           "  tracebed diff --exclude=LLVM_ --percent-above=1 a.mm_profdata b.mm_profdata\n"
+                           "  tracebed diff --by=module old_4711.log new_4712.log\n"
+                           "  tracebed diff --exit-code --percent-above=1 before.tbed after.tbed\n"
+                           "  tracebed diff --json a.tbed b.tbed | jq '.rows[] | select(.state == \"new\")'\n"
+                           "\n"
+                           "Exit status: 0 on success, whether or not the traces differ; 1 if a file is\n"
+                           "damaged (everything intact is compared), or, with --exit-code, if a label that\n"
+                           "is not hidden, or without --percent-above an artifact, differs; 2 if the usage\n"
+                           "is wrong, a file cannot be read, or the clocks of the files count different\n"
+                           "things.\n";
 
 enum { OPTION_EXIT_CODE = COMPARE_OPTION_LAST };
 
@@ -91,8 +88,7 @@ static bool is_wanted(const struct diff *diff, const struct diff_row *row)
     uint64_t whole = tbed_comparison_total(diff->comparison, 0);
     if (whole == 0)
         whole = tbed_comparison_total(diff->comparison, 1);
-    return !compare_is_excluded(diff->options, &row->label) &&
-           (double)self_size(row) * 100 >= diff->options->percent * (double)whole;
+    return (double)self_size(row) * 100 >= diff->options->percent * (double)whole;
 }
 
 static void collect_rows(struct diff *diff)
@@ -137,8 +133,6 @@ static void collect_artifacts(struct diff *diff)
                                           .before = tbed_comparison_size(diff->comparison, i, 0),
                                           .after = tbed_comparison_size(diff->comparison, i, 1)};
         tbed_comparison_artifact(diff->comparison, i, &artifact.label);
-        if (compare_is_excluded(diff->options, &artifact.label))
-            continue;
         diff->artifacts_differ |= artifact.before != artifact.after;
         diff->artifacts[diff->artifact_count++] = artifact;
     }
@@ -164,7 +158,7 @@ static bool load(struct tbed_comparison *comparison, struct diff *diff, char **p
     return true;
 }
 
-static int diff_files(const struct compare_options *options, char **paths, bool wants_exit_code)
+static int diff_files(struct compare_options *options, char **paths, bool wants_exit_code)
 {
     struct tbed_comparison *comparison = compare_open();
     struct diff diff = {.options = options, .comparison = comparison};

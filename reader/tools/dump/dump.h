@@ -6,7 +6,7 @@
 #ifndef TRACEBED_DUMP_H
 #define TRACEBED_DUMP_H
 
-#include "reader/tools/filter/streams.h"
+#include "reader/tools/filter/tool_filter.h"
 
 #include "reader/tools/shared/tool_places.h"
 
@@ -22,11 +22,10 @@ struct dump {
     bool json, by_stream, absolute, indent, no_symbols;
     struct tbed_trace_info info;
 
-    struct streams streams; /* those chosen, in order of number */
-
-    bool has_end;
-    uint64_t begin_tick, end_tick;
-    uint64_t left; /* events left to print */
+    struct tool_filter filter;
+    struct streams all;          /* nothing was asked for, so all are chosen */
+    const struct streams *shown; /* those of the filter, or all */
+    uint64_t left;               /* events left to print */
 
     struct dump_label *labels; /* one per chosen stream */
     size_t label_width, time_width;

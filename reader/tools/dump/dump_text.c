@@ -73,7 +73,7 @@ static void append_number(struct dump_label *label)
 /* Threads with the same name are distinguished by their stream numbers. */
 static void number_twins(struct dump *dump)
 {
-    size_t count = dump->streams.chosen.count;
+    size_t count = dump->shown->chosen.count;
     struct dump_label **sorted = tool_realloc(NULL, count * sizeof *sorted);
     bool *twin = tool_realloc(NULL, count * sizeof *twin);
     for (size_t i = 0; i < count; i++)
@@ -110,12 +110,12 @@ void dump_text_prepare(struct dump *dump)
     struct tbed_stream_info stream;
     size_t at = 0;
     dump->time_width = time_width(dump);
-    dump->labels = tool_realloc(NULL, dump->streams.chosen.count * sizeof *dump->labels);
-    for (size_t i = 0; tbed_stream_get(dump->reader, i, &stream) && at < dump->streams.chosen.count; i++)
-        if (stream.stream == dump->streams.chosen.numbers[at])
+    dump->labels = tool_realloc(NULL, dump->shown->chosen.count * sizeof *dump->labels);
+    for (size_t i = 0; tbed_stream_get(dump->reader, i, &stream) && at < dump->shown->chosen.count; i++)
+        if (stream.stream == dump->shown->chosen.numbers[at])
             make_label(dump, at++, &stream);
     number_twins(dump);
-    for (size_t i = 0; i < dump->streams.chosen.count; i++) {
+    for (size_t i = 0; i < dump->shown->chosen.count; i++) {
         size_t width = tool_text_width(dump->labels[i].text, dump->labels[i].nbytes);
         width = width < LABEL_COLUMNS_MAX ? width : LABEL_COLUMNS_MAX;
         dump->label_width = width > dump->label_width ? width : dump->label_width;
@@ -124,7 +124,7 @@ void dump_text_prepare(struct dump *dump)
 
 void dump_text_free(struct dump *dump)
 {
-    for (size_t i = 0; dump->labels != NULL && i < dump->streams.chosen.count; i++)
+    for (size_t i = 0; dump->labels != NULL && i < dump->shown->chosen.count; i++)
         free(dump->labels[i].text);
     free(dump->labels);
     free(dump->line.bytes);
@@ -135,9 +135,9 @@ static const struct dump_label *find_label(struct dump *dump, uint32_t stream)
 {
     static char question[] = "?";
     static const struct dump_label none = {0, question, 1};
-    if (dump->label_last < dump->streams.chosen.count && dump->labels[dump->label_last].stream == stream)
+    if (dump->label_last < dump->shown->chosen.count && dump->labels[dump->label_last].stream == stream)
         return &dump->labels[dump->label_last];
-    size_t low = 0, high = dump->streams.chosen.count;
+    size_t low = 0, high = dump->shown->chosen.count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (dump->labels[middle].stream < stream)
@@ -145,7 +145,7 @@ static const struct dump_label *find_label(struct dump *dump, uint32_t stream)
         else
             high = middle;
     }
-    if (low == dump->streams.chosen.count || dump->labels[low].stream != stream)
+    if (low == dump->shown->chosen.count || dump->labels[low].stream != stream)
         return &none;
     dump->label_last = low;
     return &dump->labels[low];

@@ -7,6 +7,7 @@
 #ifndef TRACEBED_FLAME_H
 #define TRACEBED_FLAME_H
 
+#include "reader/tools/filter/tool_filter.h"
 #include "reader/tools/shared/tool.h"
 #include "reader/tools/shared/tool_places.h"
 
@@ -36,6 +37,7 @@ struct flame {
     /* For memory: the rows, whose ticks are bytes or allocations, and the owners of their labels. */
     struct tbed_stack_row *rows;
     size_t row_count, row_room;
+    struct tool_filter filter;
     struct tbed_allocations *allocations;
     struct tbed_statistics *instants;
 };

@@ -136,6 +136,7 @@ enum tbed_status flame_memory_make(struct flame *flame, const char *root)
     struct tbed_analysis_options options = {.size = sizeof options,
                                             .name = stack_name,
                                             .name_context = &flame->places,
+                                            .filter = flame->filter.filter,
                                             .prepare = tool_places_prepare_stacks};
     const struct tbed_allocation_site *site;
     size_t last_at[TBED_STACK_DEPTH_MAX];

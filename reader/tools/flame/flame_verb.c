@@ -5,7 +5,6 @@
  */
 #define _GNU_SOURCE 1
 #include "reader/exchange/shared/new_file.h"
-#include "reader/tools/filter/streams.h"
 #include "reader/tools/flame/flame.h"
 
 #include <errno.h>
@@ -30,14 +29,11 @@ static const char help[] =
     "                      count, peak (live when the process had the most) or leaked\n"
     "                      (never freed)\n"
     "      --per-thread    draw a root for each thread\n"
-    "  -s, --stream=N      draw only stream N ('tracebed info' lists them); may be\n"
-    "                      repeated\n"
-    "  -t, --thread=TID    draw only threads with this id; may be repeated\n"
     "  -m, --minimum=P     hide frames below P percent (default: 0.02)\n"
     "      --root=NAME     name the root NAME instead of after its process\n"
     "      --color=WHEN    use color: never, auto or always\n"
     "  -h, --help          print this help\n"
-    "\n"
+    "\n" TOOL_FILTER_HELP "\n"
     "Examples:\n"
     "  tracebed flame run.tbed                          # writes run.svg\n"
     "  tracebed flame --per-thread -o - run.tbed > x.svg\n"
@@ -52,7 +48,6 @@ enum { OPTION_FOLDED = 2000, OPTION_PER_THREAD, OPTION_ROOT };
 struct options {
     const char *output; /* NULL: by the trace's name */
     bool force, folded, has_minimum;
-    struct streams streams;
     struct tbed_stacks_options stacks;
 };
 
@@ -61,6 +56,8 @@ struct options {
 /* Returns NULL, or what is wrong with the option. */
 static const char *take_option(struct flame *flame, struct options *options, int option)
 {
+    if (tool_filter_has_option(option))
+        return tool_filter_take_option(&flame->filter, option, optarg);
     switch (option) {
     case 'o':
         options->output = optarg;
@@ -68,9 +65,6 @@ static const char *take_option(struct flame *flame, struct options *options, int
     case 'f':
         options->force = true;
         return NULL;
-    case 's':
-    case 't':
-        return streams_take_option(&options->streams, option, optarg);
     case 'm':
         options->has_minimum = true;
         return tool_parse_percent(optarg, &flame->minimum) ? NULL : "-m takes a percentage";
@@ -94,27 +88,24 @@ static int parse(int argc, char **argv, struct flame *flame, struct options *opt
                                           {"force", no_argument, NULL, 'f'},
                                           {"folded", no_argument, NULL, OPTION_FOLDED},
                                           {"per-thread", no_argument, NULL, OPTION_PER_THREAD},
-                                          {"stream", required_argument, NULL, 's'},
-                                          {"thread", required_argument, NULL, 't'},
-                                          {"tid", required_argument, NULL, 't'},
+                                          TOOL_FILTER_OPTIONS,
                                           {"minimum", required_argument, NULL, 'm'},
                                           {"weight", required_argument, NULL, 'w'},
                                           {"root", required_argument, NULL, OPTION_ROOT},
                                           TOOL_COMMON_OPTIONS,
                                           {0}};
     int option, exit;
-    while ((option = tool_option_next(&tool_verb_flame, argc, argv, "o:fs:t:m:w:h", longs, &exit)) != -1) {
+    while ((option = tool_option_next(&tool_verb_flame, argc, argv, "o:fm:w:h" TOOL_FILTER_SHORTS, longs,
+                                      &exit)) != -1) {
         const char *wrong = take_option(flame, options, option);
         if (wrong != NULL)
             return tool_usage(&tool_verb_flame, wrong);
     }
     if (exit >= 0)
         return exit;
-    bool is_chosen = options->stacks.per_thread || streams_are_asked_for(&options->streams);
-    if (flame->weight != FLAME_TIME && is_chosen)
-        return tool_usage(
-            &tool_verb_flame,
-            "--per-thread, --stream and --thread do not apply to --weight=bytes, count, peak and leaked");
+    if (flame->weight != FLAME_TIME && options->stacks.per_thread)
+        return tool_usage(&tool_verb_flame,
+                          "--per-thread does not apply to --weight=bytes, count, peak and leaked");
     if (options->folded && options->has_minimum)
         return tool_usage(&tool_verb_flame,
                           "--minimum cannot be combined with --folded, which prints every stack");
@@ -288,15 +279,14 @@ static int run(int argc, char **argv)
         flame.title = slash != NULL ? slash + 1 : tool_path(flame.path);
         tbed_reader_info(flame.reader, &flame.info);
         flame.root_depth = options.stacks.per_thread ? 2 : 1;
-        exit = streams_choose(&options.streams, flame.path, flame.reader);
-    }
-    if (exit < 0 && streams_are_asked_for(&options.streams)) {
-        options.stacks.streams = options.streams.chosen.numbers;
-        options.stacks.stream_count = options.streams.chosen.count;
     }
     if (exit < 0) {
         tool_places_open(&flame.places, flame.reader,
                          flame.weight == FLAME_TIME ? TBED_NAME_ALL : TBED_NAME_FUNCTION);
+        exit = tool_filter_open(&flame.filter, flame.path, flame.reader, &flame.places, 0);
+    }
+    if (exit < 0) {
+        options.stacks.filter = flame.filter.filter;
         options.stacks.name = tool_places_name;
         options.stacks.name_context = &flame.places;
         options.stacks.prepare = tool_places_prepare;
@@ -306,7 +296,7 @@ static int run(int argc, char **argv)
     tbed_stacks_close(flame.stacks);
     flame_memory_close(&flame);
     tbed_reader_close(flame.reader);
-    streams_free(&options.streams);
+    tool_filter_close(&flame.filter);
     return exit;
 }
 

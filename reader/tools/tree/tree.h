@@ -6,6 +6,7 @@
 #ifndef TRACEBED_TREE_H
 #define TRACEBED_TREE_H
 
+#include "reader/tools/filter/tool_filter.h"
 #include "reader/tools/report/group.h"
 #include "reader/tools/shared/tool_places.h"
 
@@ -17,7 +18,8 @@ struct tree {
     bool calls, paths; /* requested; neither: depends on the trace */
     uint64_t depth_max;
     double minimum; /* of the root */
-    struct group filter;
+    struct group group;
+    struct tool_filter filter;
     struct tbed_reader *reader;
     struct tbed_trace_info info;
     struct tbed_stacks_options options;

@@ -55,7 +55,8 @@ static enum tbed_status take_stream(struct calls *calls, uint32_t stream)
 {
     struct tbed_assembler *assembler;
     struct tbed_step step;
-    enum tbed_status status = tbed_assembler_open(calls->tree->reader, &stream, 1, &assembler);
+    enum tbed_status status =
+        tbed_assembler_open_filtered(calls->tree->reader, &stream, 1, calls->tree->filter.filter, &assembler);
     calls->count = 0;
     if (status != TBED_OK)
         return status;
@@ -111,7 +112,7 @@ static bool takes(struct calls *calls, const struct call *call)
         return false;
     calls->name.nbytes = 0;
     tool_append_name(&calls->name, tree->reader, call->id);
-    return group_takes(&tree->filter, calls->name.bytes,
+    return group_takes(&tree->group, calls->name.bytes,
                        tool_label_nbytes(calls->name.bytes, calls->name.nbytes));
 }
 

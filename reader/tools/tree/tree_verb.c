@@ -33,7 +33,7 @@ static const char help[] = "usage: tracebed tree [OPTION]... FILE\n"
                            "      --json             print one JSON object\n"
                            "      --color=WHEN       use color: never, auto or always\n"
                            "  -h, --help             print this help\n"
-                           "\n"
+                           "\n" TOOL_FILTER_HELP "\n"
                            "A span that never ended lasts until the last event of its stream and is marked\n"
                            "'[never ended]'. --calls keeps the calls of one thread in memory.\n"
                            "\n"
@@ -54,6 +54,8 @@ enum { OPTION_PER_THREAD = 2000, OPTION_CALLS, OPTION_PATHS, OPTION_JSON };
 /* Returns NULL, or what is wrong with the option. */
 static const char *take_option(struct tree *tree, int option)
 {
+    if (tool_filter_has_option(option))
+        return tool_filter_take_option(&tree->filter, option, optarg);
     switch (option) {
     case 'd':
         return tool_parse_u64(optarg, UINT32_MAX, &tree->depth_max) ? NULL : "-d takes a number of levels";
@@ -70,7 +72,7 @@ static const char *take_option(struct tree *tree, int option)
         return NULL;
     case GROUP_OPTION_INCLUDE:
     case GROUP_OPTION_EXCLUDE:
-        return group_take_option(&tree->filter, option, optarg);
+        return group_take_option(&tree->group, option, optarg);
     default:
         tree->json = true;
         return NULL;
@@ -82,6 +84,7 @@ static int parse(int argc, char **argv, struct tree *tree)
     static const struct option longs[] = {{"calls", no_argument, NULL, OPTION_CALLS},
                                           {"paths", no_argument, NULL, OPTION_PATHS},
                                           GROUP_OPTIONS,
+                                          TOOL_FILTER_OPTIONS,
                                           {"per-thread", no_argument, NULL, OPTION_PER_THREAD},
                                           {"depth", required_argument, NULL, 'd'},
                                           {"minimum", required_argument, NULL, 'm'},
@@ -89,7 +92,8 @@ static int parse(int argc, char **argv, struct tree *tree)
                                           TOOL_COMMON_OPTIONS,
                                           {0}};
     int option, exit;
-    while ((option = tool_option_next(&tool_verb_tree, argc, argv, "d:m:h", longs, &exit)) != -1) {
+    while ((option = tool_option_next(&tool_verb_tree, argc, argv, "d:m:h" TOOL_FILTER_SHORTS, longs,
+                                      &exit)) != -1) {
         const char *wrong = take_option(tree, option);
         if (wrong != NULL)
             return tool_usage(&tool_verb_tree, wrong);
@@ -270,9 +274,15 @@ static enum tbed_status tree_paths(struct tree *tree)
 static int print(struct tree *tree)
 {
     bool calls = tree->calls || (!tree->paths && tbed_rtl_is_of_log(tree->reader));
-    if (!calls && (tree->filter.include.is_given || tree->filter.exclude.is_given))
+    if (!calls && (tree->group.include.is_given || tree->group.exclude.is_given))
         return tool_usage(&tool_verb_tree, "--include-from and --exclude-from require --calls");
     tool_places_open(&tree->places, tree->reader, TBED_NAME_ALL);
+    int exit = tool_filter_open(&tree->filter, tree->path, tree->reader, &tree->places, 0);
+    if (exit >= 0) {
+        tool_places_close(&tree->places);
+        return exit;
+    }
+    tree->options.filter = tree->filter.filter;
     enum tbed_status status = calls ? tree_calls(tree) : tree_paths(tree);
     if (calls && tree->json)
         tool_json_end_lines(tree->reader);
@@ -300,7 +310,8 @@ static int run(int argc, char **argv)
     }
     tbed_stacks_close(tree.stacks);
     tbed_reader_close(tree.reader);
-    group_free(&tree.filter);
+    group_free(&tree.group);
+    tool_filter_close(&tree.filter);
     free(tree.first);
     free(tree.next);
     return exit;
