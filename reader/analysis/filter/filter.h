@@ -69,6 +69,12 @@ bool tbed_filter_ask(const struct tbed_filter *filter, enum filter_question ques
 
 bool tbed_filter_has_stream(const struct tbed_filter *filter, uint32_t stream);
 
+/* Whether an event without a label counts. */
+bool tbed_filter_takes_point(const struct tbed_filter *filter, uint32_t stream, uint64_t tick);
+
+/* Are there conditions on labels, categories or durations, which do not apply to allocations? */
+bool tbed_filter_has_labels(const struct tbed_filter *filter);
+
 /* Whether an event counts that is not the begin or end of a span. */
 bool tbed_filter_takes_event(const struct tbed_filter *filter, const struct tbed_event *event);
 
@@ -116,6 +122,9 @@ size_t *tbed_filter_list_blocks(const struct tbed_filter *filter, const struct t
 /* Is block 'index' the last of these, although 'next' follows it in the stream? */
 bool tbed_filter_is_last(const struct tbed_filter *filter, const struct tbed_reader *reader, size_t index,
                          const struct tbed_block *next);
+
+/* Cuts the first and last tick of a trace to the window. */
+void tbed_filter_times(const struct tbed_filter *filter, struct tbed_trace_info *info);
 
 /* Lets a merge skip blocks without events in the window, which may still list open spans. */
 void tbed_filter_limit_merge(const struct tbed_filter *filter, struct tbed_merge *merge);

@@ -137,3 +137,15 @@ void tbed_filter_limit_merge(const struct tbed_filter *filter, struct tbed_merge
     if (filter != NULL)
         tbed_merge_limit(merge, filter->begin, filter->has_end ? filter->end - 1 : UINT64_MAX);
 }
+
+void tbed_filter_times(const struct tbed_filter *filter, struct tbed_trace_info *info)
+{
+    if (filter == NULL)
+        return;
+    if (filter->begin > info->first_tick)
+        info->first_tick = filter->begin;
+    if (filter->has_end && filter->end - 1 < info->last_tick)
+        info->last_tick = filter->end - 1;
+    if (info->last_tick < info->first_tick)
+        info->last_tick = info->first_tick;
+}

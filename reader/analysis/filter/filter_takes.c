@@ -124,15 +124,19 @@ static bool has_no_label(enum tbed_event_type type)
     }
 }
 
+bool tbed_filter_takes_point(const struct tbed_filter *filter, uint32_t stream, uint64_t tick)
+{
+    return tbed_filter_has_tick(filter, tick) && tbed_filter_has_stream(filter, stream) &&
+           is_inside(filter, stream, tick, tick);
+}
+
 bool tbed_filter_takes_event(const struct tbed_filter *filter, const struct tbed_event *event)
 {
     if (filter == NULL)
         return true;
-    if (!tbed_filter_has_tick(filter, event->tick) || !tbed_filter_has_stream(filter, event->stream) ||
-        !is_inside(filter, event->stream, event->tick, event->tick))
-        return false;
-    return has_no_label(event->type) ||
-           (has_name(filter, event->id) && has_category(filter, event->category));
+    return tbed_filter_takes_point(filter, event->stream, event->tick) &&
+           (has_no_label(event->type) ||
+            (has_name(filter, event->id) && has_category(filter, event->category)));
 }
 
 bool tbed_filter_takes_span(const struct tbed_filter *filter, uint32_t stream, uint32_t id, uint32_t category,
@@ -174,8 +178,13 @@ bool tbed_filter_takes_unknown(const struct tbed_filter *filter, uint32_t stream
            has_name(filter, id);
 }
 
+bool tbed_filter_has_labels(const struct tbed_filter *filter)
+{
+    return filter != NULL && (filter->names.count + filter->excluded.count + filter->categories.count > 0 ||
+                              filter->minimum > 0);
+}
+
 bool tbed_filter_is_window(const struct tbed_filter *filter)
 {
-    return filter->names.count + filter->excluded.count + filter->categories.count == 0 &&
-           filter->minimum == 0 && !filter->has_ranges;
+    return !tbed_filter_has_labels(filter) && !filter->has_ranges;
 }

@@ -8,6 +8,7 @@
 #define TRACEBED_ALLOCATION_SOURCE_H
 
 #include "format/event.h"
+#include "reader/analysis/filter/filter.h"
 #include "reader/analysis/memory/heap.h"
 #include "reader/core/events/decode.h"
 #include "reader/core/file/reader_state.h"
@@ -22,7 +23,8 @@ struct allocation_slots {
 
 struct allocation_source {
     struct tbed_reader *reader;
-    size_t next_block, block_end; /* by number */
+    const struct tbed_filter *filter; /* NULL: none */
+    size_t next_block, block_end;     /* by number */
     struct tbed_block block;
     const uint64_t *at, *end; /* in the block */
     uint64_t base;
@@ -32,11 +34,11 @@ struct allocation_source {
 };
 
 static inline void tbed_allocation_source_open(struct allocation_source *source, struct tbed_reader *reader,
-                                               uint32_t stream)
+                                               uint32_t stream, const struct tbed_filter *filter)
 {
     size_t count;
-    *source = (struct allocation_source){.reader = reader, .event.stream = stream};
-    tbed_stream_blocks(reader, stream, &source->next_block, &count);
+    *source = (struct allocation_source){.reader = reader, .filter = filter, .event.stream = stream};
+    tbed_filter_blocks(filter, reader, stream, &source->next_block, &count);
     source->block_end = source->next_block + count;
 }
 
@@ -186,8 +188,8 @@ static inline bool tbed_allocation_source_pair(struct allocation_source *source,
     return true;
 }
 
-/* Moves on to the next allocation event. False: there is none. */
-static inline bool tbed_allocation_source_next(struct allocation_source *source)
+/* Moves on to the next allocation event, whether the filter takes it or not. False: there is none. */
+static inline bool tbed_allocation_source_any(struct allocation_source *source)
 {
     if ((source->slots.bits | source->slots.nbytes) != 0 && tbed_allocation_source_slot(source))
         return true;
@@ -206,6 +208,16 @@ static inline bool tbed_allocation_source_next(struct allocation_source *source)
         else if (tbed_allocation_source_other(source, word))
             return true;
     }
+}
+
+/* Moves on to the next allocation event. False: there is none. */
+static inline bool tbed_allocation_source_next(struct allocation_source *source)
+{
+    while (tbed_allocation_source_any(source))
+        if (source->filter == NULL ||
+            tbed_filter_takes_point(source->filter, source->event.stream, source->event.tick))
+            return true;
+    return false;
 }
 
 /* The address in the eighth event from here if all events are pairs of words; otherwise meaningless. */

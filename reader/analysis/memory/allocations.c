@@ -34,6 +34,7 @@ struct turn {
 struct allocation_work {
     struct tbed_work work;
     struct tbed_reader *reader;
+    const struct tbed_filter *filter;
     uint32_t *streams;    /* of all processes, one after the other */
     size_t *first_stream; /* of each heap; one more at the end */
     struct heap *heaps;
@@ -100,7 +101,7 @@ static bool follow_sources(struct heap *heap, struct allocation_source **sources
 }
 
 /* False: no memory. */
-static bool follow_streams(struct tbed_reader *reader, struct heap *heap, const uint32_t *streams,
+static bool follow_streams(const struct allocation_work *shared, struct heap *heap, const uint32_t *streams,
                            size_t count)
 {
     struct allocation_source *all = calloc(count, sizeof *all);
@@ -108,7 +109,7 @@ static bool follow_streams(struct tbed_reader *reader, struct heap *heap, const 
     size_t used = 0;
     bool fine = all != NULL && sources != NULL;
     for (size_t i = 0; fine && i < count; i++) {
-        tbed_allocation_source_open(&all[i], reader, streams[i]);
+        tbed_allocation_source_open(&all[i], shared->reader, streams[i], shared->filter);
         if (tbed_allocation_source_next(&all[i]))
             sources[used++] = &all[i];
     }
@@ -126,8 +127,7 @@ static void follow_processes(struct tbed_work *work, unsigned worker)
     while (tbed_work_take(work, &item)) {
         size_t index = shared->turns[item].heap, first = shared->first_stream[index];
         struct heap *heap = &shared->heaps[index];
-        if (!follow_streams(shared->reader, heap, &shared->streams[first],
-                            shared->first_stream[index + 1] - first))
+        if (!follow_streams(shared, heap, &shared->streams[first], shared->first_stream[index + 1] - first))
             __atomic_store_n(&shared->status, TBED_ERR_MEMORY, __ATOMIC_RELAXED);
         tbed_heap_finish(heap);
     }
@@ -215,6 +215,7 @@ static bool make_moments(struct tbed_allocations *allocations, struct allocation
 {
     struct tbed_trace_info info;
     tbed_reader_info(shared->reader, &info);
+    tbed_filter_times(shared->filter, &info);
     uint64_t ticks_each = count > 1 ? (info.last_tick - info.first_tick) / count + 1 : UINT64_MAX;
     allocations->moments = calloc(count + 1, sizeof *allocations->moments);
     for (size_t i = 0; count > 0 && i < shared->heap_count; i++) {
@@ -423,8 +424,11 @@ enum tbed_status tbed_allocations_make(struct tbed_reader *reader, const struct 
     struct tbed_analysis_options options;
     struct allocation_work shared = {.reader = reader};
     enum tbed_status status = tbed_analysis_options_load(given, &options);
+    if (status == TBED_OK && tbed_filter_has_labels(options.filter))
+        status = TBED_ERR_ARGUMENT;
     if (status != TBED_OK)
         return status;
+    shared.filter = options.filter;
     struct tbed_allocations *allocations = calloc(1, sizeof *allocations);
     status = allocations == NULL ? TBED_ERR_MEMORY : follow_all(allocations, &shared, &options);
     for (size_t i = 0; i < shared.heap_count; i++) {

@@ -478,7 +478,8 @@ struct tbed_allocation_site {
  * tbed_allocations_make() follows all blocks of memory in order of time, each process by itself and several processes in
  * parallel. For processes with forked children, it remembers every address ever allocated.
  *
- * Ownership, errors and threads as for tbed_statistics_make().
+ * Ownership, errors and threads as for tbed_statistics_make(); ERR_ARGUMENT also for a filter with conditions on labels,
+ * categories or durations.
  */
 enum tbed_status tbed_allocations_make(struct tbed_reader *reader,
                                        const struct tbed_analysis_options *options,

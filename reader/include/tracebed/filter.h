@@ -43,7 +43,8 @@ struct tbed_filter;
  * Inside:   a span or an event lies, in its stream, within the time of a span that has one of the labels 'inside'. Such a span
  *           itself counts.
  *
- * Allocations have no labels: conditions on names and categories do not apply to events of allocation, gaps and flows.
+ * Allocations, gaps and flows have no labels: conditions on names and categories do not apply to them, and an analysis of
+ * allocations refuses such a filter, and one with a least duration.
  */
 struct tbed_filter_options {
     size_t size;             /* sizeof(struct tbed_filter_options) */

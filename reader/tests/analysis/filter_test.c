@@ -249,6 +249,128 @@ static void filters_of_other_streams_are_right(void **state)
         run(odd, 40, odd % 2 == 0);
 }
 
+/* ---- Allocations ---- */
+
+/* Random allocations and frees; with conditions, only the events that they take are recorded. */
+static struct fixture *random_allocations(uint64_t seed, const struct conditions *c)
+{
+    struct fixture *f = fixture_new(4096);
+    uint64_t tick = 1000, random = seed * 31 + 7;
+    f->has_clock = seed % 2 == 0;
+    for (int i = 0; i < 6000; i++) {
+        uint32_t stream = 1 + fixture_random(&random) % STREAMS, dice = fixture_random(&random) % 100;
+        uint64_t address = 4096 + 16 * (fixture_random(&random) % 400);
+        uint32_t nbytes = 16 + fixture_random(&random) % 64;
+        tick += fixture_random(&random) % 5;
+        if (c != NULL && (!is_in_window(c, tick) || (c->stream != 0 && c->stream != stream)))
+            continue;
+        if (dice < 55)
+            fixture_alloc(f, stream, tick, 1 + dice % 5, address, nbytes);
+        else
+            fixture_release(f, stream, tick, address);
+    }
+    return f;
+}
+
+static void expect_same_sums(const struct tbed_allocation_sums *a, const struct tbed_allocation_sums *b)
+{
+    assert_memory_equal(a, b, sizeof *a);
+}
+
+static void filters_of_allocations_are_right(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        struct conditions c = {.begin = 1000 + seed * 300, .end = 1000 + seed * 600, .stream = seed % 4};
+        struct fixture *all = random_allocations(seed, NULL), *part = random_allocations(seed, &c);
+        struct tbed_reader *reader = fixture_open(all), *expected_reader = fixture_open(part);
+        struct tbed_filter *filter = filter_of(reader, &c);
+        struct tbed_analysis_options options = {.size = sizeof options, .thread_count = 2};
+        struct tbed_allocations *expected, *allocations;
+        struct tbed_allocation_sums a, b;
+        const struct tbed_allocation_site *site, *expected_site;
+        assert_int_equal(tbed_allocations_make(expected_reader, &options, &expected), TBED_OK);
+        options.filter = filter;
+        assert_int_equal(tbed_allocations_make(reader, &options, &allocations), TBED_OK);
+        tbed_allocations_totals(allocations, &a);
+        tbed_allocations_totals(expected, &b);
+        expect_same_sums(&a, &b);
+        assert_true(a.count > 0);
+        for (size_t i = 0; (expected_site = tbed_allocations_site(expected, i)) != NULL; i++) {
+            site = tbed_allocations_site(allocations, i);
+            assert_non_null(site);
+            assert_string_equal(site->name, expected_site->name);
+            expect_same_sums(&site->sums, &expected_site->sums);
+        }
+        tbed_allocations_close(allocations);
+        tbed_allocations_close(expected);
+        tbed_filter_close(filter);
+        tbed_reader_close(reader);
+        tbed_reader_close(expected_reader);
+        fixture_free(all);
+        fixture_free(part);
+    }
+}
+
+static void filters_of_labels_are_refused_by_allocations(void **state)
+{
+    (void)state;
+    struct fixture *f = random_allocations(1, NULL);
+    struct tbed_reader *reader = fixture_open(f);
+    struct conditions c = {.names = 6};
+    struct tbed_filter *filter = filter_of(reader, &c);
+    struct tbed_analysis_options options = {.size = sizeof options, .filter = filter};
+    struct tbed_allocations *allocations;
+    assert_int_equal(tbed_allocations_make(reader, &options, &allocations), TBED_ERR_ARGUMENT);
+    tbed_filter_close(filter);
+    tbed_reader_close(reader);
+    fixture_free(f);
+}
+
+/* ---- Blocks ---- */
+
+static void only_blocks_of_the_window_are_read(void **state)
+{
+    (void)state;
+    struct fixture *f = fixture_new(4096);
+    f->has_clock = true;
+    for (uint32_t i = 0; i < 50000; i++) {
+        fixture_begin(f, 1, 1000 + 2 * i, 1);
+        fixture_end(f, 1, 1001 + 2 * i, false);
+    }
+    struct tbed_reader *reader = fixture_open(f);
+    struct conditions c = {.begin = 50000, .end = 51000};
+    struct tbed_filter *filter = filter_of(reader, &c);
+    struct tbed_analysis_options options = {.size = sizeof options, .filter = filter};
+    struct tbed_statistics_totals totals;
+    struct tbed_statistics *statistics;
+    assert_int_equal(tbed_statistics_make(reader, &options, &statistics), TBED_OK);
+    tbed_statistics_totals(statistics, &totals);
+    assert_int_equal(totals.span_count, 500);
+    assert_in_range(totals.block_count, 2, 4);
+    tbed_statistics_close(statistics);
+    tbed_filter_close(filter);
+    tbed_reader_close(reader);
+    fixture_free(f);
+}
+
+static void bad_expressions_are_refused(void **state)
+{
+    (void)state;
+    struct fixture *f = fixture_new(4096);
+    struct tbed_reader *reader = fixture_open(f);
+    const char *const names[] = {"fine", "a(b"};
+    struct tbed_filter_options options = {.size = sizeof options, .names = names, .name_count = 2};
+    struct tbed_filter *filter = NULL;
+    char problem[TBED_FILTER_PROBLEM_NBYTES];
+    assert_int_equal(tbed_filter_make(reader, &options, &filter, problem), TBED_ERR_ARGUMENT);
+    assert_non_null(strstr(problem, "'a(b' is no regular expression: "));
+    assert_int_equal(tbed_filter_make(reader, &options, &filter, NULL), TBED_ERR_ARGUMENT);
+    assert_null(filter);
+    tbed_reader_close(reader);
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -256,6 +378,10 @@ int main(void)
         cmocka_unit_test(filters_of_deep_spans_are_right),
         cmocka_unit_test(filters_where_blocks_are_missing_are_right),
         cmocka_unit_test(filters_of_other_streams_are_right),
+        cmocka_unit_test(filters_of_allocations_are_right),
+        cmocka_unit_test(filters_of_labels_are_refused_by_allocations),
+        cmocka_unit_test(only_blocks_of_the_window_are_read),
+        cmocka_unit_test(bad_expressions_are_refused),
     };
     return cmocka_run_group_tests_name("filter", tests, NULL, NULL);
 }

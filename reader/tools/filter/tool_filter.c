@@ -66,11 +66,17 @@ const char *tool_filter_take_option(struct tool_filter *filter, int option, cons
     }
 }
 
+bool tool_filter_asks_for_labels(const struct tool_filter *filter)
+{
+    return filter->minimum.kind != FILTER_TIME_NONE ||
+           filter->names.count + filter->excluded.count + filter->categories.count > 0;
+}
+
 bool tool_filter_is_given(const struct tool_filter *filter)
 {
     return filter->begin.kind != FILTER_TIME_NONE || filter->end.kind != FILTER_TIME_NONE ||
-           filter->minimum.kind != FILTER_TIME_NONE || streams_are_asked_for(&filter->streams) ||
-           filter->names.count + filter->excluded.count + filter->categories.count + filter->inside.count > 0;
+           streams_are_asked_for(&filter->streams) || filter->inside.count > 0 ||
+           tool_filter_asks_for_labels(filter);
 }
 
 /* Sets the times of the options. Returns NULL, or what is wrong. */

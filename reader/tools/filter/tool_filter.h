@@ -68,6 +68,9 @@ bool tool_filter_has_option(int option);
 /* Returns NULL, or what is wrong with the argument. */
 const char *tool_filter_take_option(struct tool_filter *filter, int option, const char *argument);
 
+/* Were conditions asked for that do not apply to allocations? */
+bool tool_filter_asks_for_labels(const struct tool_filter *filter);
+
 bool tool_filter_is_given(const struct tool_filter *filter);
 
 /*

@@ -106,6 +106,10 @@ static int parse(int argc, char **argv, struct flame *flame, struct options *opt
     if (flame->weight != FLAME_TIME && options->stacks.per_thread)
         return tool_usage(&tool_verb_flame,
                           "--per-thread does not apply to --weight=bytes, count, peak and leaked");
+    if (flame->weight != FLAME_TIME && tool_filter_asks_for_labels(&flame->filter))
+        return tool_usage(&tool_verb_flame,
+                          "--name, --exclude, --category and --minimum-duration do not apply to "
+                          "--weight=bytes, count, peak and leaked");
     if (options->folded && options->has_minimum)
         return tool_usage(&tool_verb_flame,
                           "--minimum cannot be combined with --folded, which prints every stack");

@@ -13,6 +13,7 @@
 #define TEXT_LIMIT         30
 #define TEXT_PROCESS_LIMIT 10
 #define JOBS_MAX           1024
+#define LABEL_OPTIONS      "--name, --exclude, --category and --minimum-duration"
 
 static const char help[] =
     "usage: tracebed report [OPTION]... FILE...\n"
@@ -206,7 +207,11 @@ static bool make_report(struct report *report)
         return false;
     /* If both are requested, the statistics already know whether there are any. */
     bool has_any = !options->spans || report->totals.allocation_event_count > 0;
-    if (options->allocations && has_any && !make_allocations(report))
+    bool are_left_out = has_any && tool_filter_asks_for_labels(&options->filter);
+    if (options->allocations && are_left_out)
+        tool_complain("%s: allocations are not shown: " LABEL_OPTIONS " do not apply to them",
+                      tool_path(report->path));
+    if (options->allocations && has_any && !are_left_out && !make_allocations(report))
         return false;
     report_sort_tables(report);
     return true;
@@ -428,6 +433,8 @@ static int take_options(struct report_options *options, int argc, char **argv)
     }
     if (exit >= 0)
         return exit;
+    if (options->allocations && !options->spans && tool_filter_asks_for_labels(&options->filter))
+        return tool_usage(&tool_verb_report, LABEL_OPTIONS " do not apply to --allocations");
     return optind < argc ? -1 : tool_usage(&tool_verb_report, "missing FILE operand");
 }
 
