@@ -150,7 +150,7 @@ static bool count_span(struct stat_worker *worker, struct stat_cells *cells, con
         return false;
     uint32_t cell = stat_cell_index(stat_row(worker, open->id) & STAT_ROW_MAX, STAT_OTHER);
     if (tbed_stat_grow_cells(cells, cell))
-        stat_cell_end(cells, &cells->cells[cell],
+        stat_cell_end(cells, stat_cell(cells, cell),
                       tbed_ticks_between(cells->resolution, begin_tick, end_tick));
     return !is_cut;
 }

@@ -179,7 +179,7 @@ static inline bool stat_contains(const struct stat_span *outer, uint64_t begin, 
 /* Removes a span from its stack because it does not contain the span being taken. */
 static inline void stat_pop(struct stat_cells *cells, const struct stat_span *span)
 {
-    struct stat_cell *cell = &cells->cells[span->cell];
+    struct stat_cell *cell = stat_cell(cells, span->cell);
     cell->children += span->children;
     stat_cell_end(cells, cell, tbed_ticks_between(cells->resolution, span->begin, span->end));
 }
@@ -237,7 +237,8 @@ static inline __attribute__((always_inline)) void stat_take_span(struct stat_wor
     worker->totals.inverted_count += end < begin;
     begin = end < begin ? end : begin;
     uint32_t cell = stat_cell_index(row & STAT_ROW_MAX, of_kind);
-    if (__builtin_expect(cell >= worker->cells.room, 0) && !tbed_stat_grow_cells(&worker->cells, cell))
+    if (__builtin_expect(!stat_cell_exists(&worker->cells, cell), 0) &&
+        !tbed_stat_grow_cells(&worker->cells, cell))
         return;
     struct stat_span *top = part->top;
     while (!stat_contains(top, begin, end)) { /* spans[0] contains everything */

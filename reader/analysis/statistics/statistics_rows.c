@@ -100,8 +100,8 @@ static void add_row(struct row_sums *sums, struct stat_cells *cells, uint32_t ro
 {
     const struct stat_extra *extra = tbed_stat_extra_known(cells, row);
     for (uint32_t kind = 0; kind < STAT_SPAN_KINDS; kind++)
-        if (stat_cell_index(row, kind) < cells->room)
-            tbed_stat_cell_add(cells, &sums->cells[kind], &cells->cells[stat_cell_index(row, kind)]);
+        if (row < cells->rooms[kind])
+            tbed_stat_cell_add(cells, &sums->cells[kind], &cells->of_kind[kind][row]);
     if (extra != NULL)
         tbed_stat_extra_add(&sums->extra, extra);
 }
@@ -177,7 +177,7 @@ static void fill_span(struct tbed_statistics *statistics, struct stat_cells *cel
     };
     fill_percentiles(cells, &all, row);
     fill_kinds(sums, row);
-    tbed_histogram_free(all.histogram);
+    tbed_histogram_free(&cells->histograms, all.histogram);
 }
 
 static bool is_span(const struct row_sums *sums)

@@ -39,7 +39,7 @@ static struct stat_stream *find_stream(struct stat_merge *merge, uint64_t thread
 static void pop(struct stat_merge *merge, struct stat_stream *stream)
 {
     const struct stat_span *span = &stream->spans[--stream->depth];
-    if (span->cell < merge->cells.room || tbed_stat_grow_cells(&merge->cells, span->cell))
+    if (tbed_stat_grow_cells(&merge->cells, span->cell))
         stat_pop(&merge->cells, span);
 }
 

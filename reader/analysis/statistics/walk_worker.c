@@ -187,7 +187,7 @@ void tbed_stat_take_instant(struct stat_worker *worker, uint64_t kind, uint64_t 
     worker->totals.instant_count++;
     if (!tbed_stat_grow_cells(&worker->cells, cell))
         return;
-    worker->cells.cells[cell].instant_count++;
+    stat_cell(&worker->cells, cell)->instant_count++;
     if (stat_kind(worker, kind) != STAT_HIT)
         return;
     struct stat_extra *extra = tbed_stat_extra(&worker->cells, row & STAT_ROW_MAX);

@@ -8,43 +8,46 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ROWS_MIN    64u
+#define ROWS_DOUBLE 65536u /* up to here the room doubles; then it grows by half, to waste less */
+
 bool tbed_stat_grow_cells(struct stat_cells *cells, uint32_t cell)
 {
-    uint64_t room = cells->room == 0 ? 64 * STAT_SPAN_KINDS : cells->room;
-    if (cell < cells->room)
+    uint32_t kind = cell >> STAT_CELL_ROW_BITS, row = stat_cell_row(cell), *old = &cells->rooms[kind];
+    uint64_t room = *old == 0 ? ROWS_MIN : *old;
+    if (row < *old)
         return true;
-    while (room <= cell)
-        room *= 2;
-    struct stat_cell *larger = room <= UINT32_MAX ? realloc(cells->cells, room * sizeof *larger) : NULL;
+    while (room <= row)
+        room += room < ROWS_DOUBLE ? room : room / 2;
+    struct stat_cell *larger = room <= SIZE_MAX / sizeof *larger
+                                   ? realloc(cells->of_kind[kind], (size_t)room * sizeof *larger)
+                                   : NULL;
     cells->is_out_of_memory |= larger == NULL;
     if (larger == NULL)
         return false;
-    memset(larger + cells->room, 0, (room - cells->room) * sizeof *larger);
-    cells->cells = larger;
-    cells->room = (uint32_t)room;
+    memset(larger + *old, 0, (size_t)(room - *old) * sizeof *larger);
+    cells->of_kind[kind] = larger;
+    *old = (uint32_t)room;
     return true;
-}
-
-bool tbed_stat_start_histogram(struct stat_cells *cells, struct stat_cell *cell)
-{
-    cell->histogram = tbed_histogram_new();
-    cells->is_out_of_memory |= cell->histogram == NULL;
-    return cell->histogram != NULL;
 }
 
 void tbed_stat_cells_clear(struct stat_cells *cells)
 {
-    for (uint32_t i = 0; i < cells->room; i++)
-        tbed_histogram_free(cells->cells[i].histogram);
-    if (cells->room > 0)
-        memset(cells->cells, 0, cells->room * sizeof *cells->cells);
+    for (unsigned kind = 0; kind < STAT_SPAN_KINDS; kind++) {
+        for (uint32_t row = 0; row < cells->rooms[kind]; row++)
+            tbed_histogram_free(&cells->histograms, cells->of_kind[kind][row].histogram);
+        if (cells->rooms[kind] > 0)
+            memset(cells->of_kind[kind], 0, cells->rooms[kind] * sizeof *cells->of_kind[kind]);
+    }
+    tbed_histograms_close(&cells->histograms);
     cells->extra_count = 0;
 }
 
 void tbed_stat_cells_free(struct stat_cells *cells)
 {
     tbed_stat_cells_clear(cells);
-    free(cells->cells);
+    for (unsigned kind = 0; kind < STAT_SPAN_KINDS; kind++)
+        free(cells->of_kind[kind]);
     free(cells->extras);
 }
 
@@ -55,8 +58,8 @@ struct stat_extra *tbed_stat_extra(struct stat_cells *cells, uint32_t row)
     uint32_t cell = stat_cell_index(row, STAT_OTHER);
     if (!tbed_stat_grow_cells(cells, cell))
         return NULL;
-    if (cells->cells[cell].extra != 0)
-        return &cells->extras[cells->cells[cell].extra - 1];
+    if (stat_cell(cells, cell)->extra != 0)
+        return &cells->extras[stat_cell(cells, cell)->extra - 1];
     if (cells->extra_count == cells->extra_room) {
         size_t room = cells->extra_room == 0 ? 64 : cells->extra_room * 2;
         struct stat_extra *extras = realloc(cells->extras, room * sizeof *extras);
@@ -68,14 +71,14 @@ struct stat_extra *tbed_stat_extra(struct stat_cells *cells, uint32_t row)
     }
     struct stat_extra *extra = &cells->extras[cells->extra_count++];
     memset(extra, 0, sizeof *extra);
-    cells->cells[cell].extra = (uint32_t)cells->extra_count;
+    stat_cell(cells, cell)->extra = (uint32_t)cells->extra_count;
     return extra;
 }
 
 const struct stat_extra *tbed_stat_extra_known(const struct stat_cells *cells, uint32_t row)
 {
     uint32_t cell = stat_cell_index(row, STAT_OTHER);
-    uint32_t extra = cell < cells->room ? cells->cells[cell].extra : 0;
+    uint32_t extra = stat_cell_exists(cells, cell) ? stat_cell(cells, cell)->extra : 0;
     return extra != 0 ? &cells->extras[extra - 1] : NULL;
 }
 
@@ -134,8 +137,9 @@ static void add_histogram(struct stat_cells *cells, struct stat_cell *into, stru
     if (from->histogram == NULL)
         return;
     if (into->histogram != NULL) {
-        cells->is_out_of_memory |= !tbed_histogram_merge(into->histogram, from->histogram);
-        tbed_histogram_free(from->histogram);
+        cells->is_out_of_memory |=
+            !tbed_histogram_merge(&cells->histograms, &into->histogram, from->histogram);
+        tbed_histogram_free(&cells->histograms, from->histogram);
     } else {
         into->histogram = from->histogram;
     }
@@ -153,17 +157,25 @@ void tbed_stat_cell_add(struct stat_cells *cells, struct stat_cell *into, struct
     add_histogram(cells, into, from);
 }
 
-void tbed_stat_cells_add(struct stat_cells *cells, struct stat_cells *from)
+static void add_kind(struct stat_cells *cells, struct stat_cells *from, enum stat_kind kind)
 {
-    cells->is_out_of_memory |= from->is_out_of_memory;
-    if (from->room > 0 && !tbed_stat_grow_cells(cells, from->room - 1))
+    uint32_t room = from->rooms[kind];
+    if (room > 0 && !tbed_stat_grow_cells(cells, stat_cell_index(room - 1, kind)))
         return;
-    for (uint32_t i = 0; i < from->room; i++) {
-        struct stat_cell *cell = &from->cells[i];
+    for (uint32_t row = 0; row < room; row++) {
+        struct stat_cell *cell = &from->of_kind[kind][row];
         if ((cell->count | cell->children | cell->instant_count) != 0)
-            tbed_stat_cell_add(cells, &cells->cells[i], cell);
-        struct stat_extra *extra = cell->extra != 0 ? tbed_stat_extra(cells, i / STAT_SPAN_KINDS) : NULL;
+            tbed_stat_cell_add(cells, &cells->of_kind[kind][row], cell);
+        struct stat_extra *extra = cell->extra != 0 ? tbed_stat_extra(cells, row) : NULL;
         if (extra != NULL)
             tbed_stat_extra_add(extra, &from->extras[cell->extra - 1]);
     }
+}
+
+void tbed_stat_cells_add(struct stat_cells *cells, struct stat_cells *from)
+{
+    cells->is_out_of_memory |= from->is_out_of_memory;
+    tbed_histograms_take(&cells->histograms, &from->histograms);
+    for (unsigned kind = 0; kind < STAT_SPAN_KINDS; kind++)
+        add_kind(cells, from, kind);
 }

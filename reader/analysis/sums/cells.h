@@ -60,10 +60,14 @@ struct stat_extra {
     struct stat_place counter_place;
 };
 
-/* Must be zeroed before use. */
+/*
+ * Must be zeroed before use. The cells of a kind are an array by row, which is empty as long as no span has this kind: few
+ * traces have any but STAT_OTHER.
+ */
 struct stat_cells {
-    struct stat_cell *cells; /* row * STAT_SPAN_KINDS + kind */
-    uint32_t room;
+    struct stat_cell *of_kind[STAT_SPAN_KINDS];
+    uint32_t rooms[STAT_SPAN_KINDS];
+    struct tbed_histograms histograms;
     struct stat_extra *extras;
     size_t extra_count, extra_room;
     uint64_t resolution; /* ticks; times are rounded down to it before durations are computed */
@@ -71,14 +75,33 @@ struct stat_cells {
     bool is_out_of_memory; /* once set, the sums are unusable */
 };
 
+/* Rows have 28 bits. The number of a row's first cell is that of the row. */
+#define STAT_CELL_ROW_BITS 28
+
 static inline uint32_t stat_cell_index(uint32_t row, enum stat_kind kind)
 {
-    return row * STAT_SPAN_KINDS + kind;
+    return (uint32_t)kind << STAT_CELL_ROW_BITS | row;
+}
+
+static inline uint32_t stat_cell_row(uint32_t cell)
+{
+    return cell & ((1u << STAT_CELL_ROW_BITS) - 1);
+}
+
+/* Whether there is room for the cell. */
+static inline bool stat_cell_exists(const struct stat_cells *cells, uint32_t cell)
+{
+    return stat_cell_row(cell) < cells->rooms[cell >> STAT_CELL_ROW_BITS];
+}
+
+/* A cell that exists. */
+static inline struct stat_cell *stat_cell(const struct stat_cells *cells, uint32_t cell)
+{
+    return &cells->of_kind[cell >> STAT_CELL_ROW_BITS][stat_cell_row(cell)];
 }
 
 /* Makes room for the cell. False: no memory. */
 bool tbed_stat_grow_cells(struct stat_cells *cells, uint32_t cell);
-bool tbed_stat_start_histogram(struct stat_cells *cells, struct stat_cell *cell);
 void tbed_stat_cells_free(struct stat_cells *cells);
 void tbed_stat_cells_clear(struct stat_cells *cells); /* keeps the allocated room */
 
@@ -112,13 +135,12 @@ stat_cell_add(struct stat_cells *cells, struct stat_cell *cell, uint64_t ticks, 
 {
     cell->count++;
     cell->total += ticks;
-    cell->max = ticks > cell->max ? ticks : cell->max;
-    cell->max_inverse = ~ticks > cell->max_inverse ? ~ticks : cell->max_inverse;
-    if (!has_histograms)
-        return;
-    if (__builtin_expect(cell->histogram == NULL, 0) && !tbed_stat_start_histogram(cells, cell))
-        return;
-    if (__builtin_expect(!tbed_histogram_add(cell->histogram, ticks), 0))
+    if (__builtin_expect(ticks > cell->max, 0))
+        cell->max = ticks;
+    if (__builtin_expect(~ticks > cell->max_inverse, 0))
+        cell->max_inverse = ~ticks;
+    if (has_histograms &&
+        __builtin_expect(!tbed_histogram_add(&cells->histograms, &cell->histogram, ticks), 0))
         cells->is_out_of_memory = true;
 }
 

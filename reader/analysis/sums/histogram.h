@@ -1,7 +1,10 @@
 /*
- * Durations counted in a log-linear histogram: 64 buckets per octave, so that a bucket's middle differs by at
- * most 1/128 from any value in it. Octaves are allocated when first hit, since the durations of one name span
- * few of them.
+ * Durations counted in a log-linear histogram: 64 buckets per octave, so that a bucket's middle differs by at most
+ * 1/128 from any value in it.
+ *
+ * A name that is rarely used has a short sorted list of its buckets, since a trace may have millions of names. If it is
+ * used often, it gets a table of 32-bit counts from its lowest octave to its highest one, in which counting is one
+ * increment. A count that leaves 32 bits gets a second half.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,38 +19,80 @@
 #define TBED_HISTOGRAM_SUBS     (1u << TBED_HISTOGRAM_SUB_BITS)
 /* Octave 0 holds 0 … 63 exactly; octave n > 0 holds [2^(n+5), 2^(n+6)). */
 #define TBED_HISTOGRAM_OCTAVES (64 - TBED_HISTOGRAM_SUB_BITS + 1)
+#define TBED_HISTOGRAM_BUCKETS (TBED_HISTOGRAM_OCTAVES * TBED_HISTOGRAM_SUBS)
 
 struct tbed_histogram {
-    uint64_t *octaves[TBED_HISTOGRAM_OCTAVES];
+    uint16_t first;        /* a table: the bucket of its first count; a list: the number of its entries */
+    uint16_t bucket_count; /* of a table; 0: a list */
+    uint16_t added;        /* to a list */
+    uint8_t size_class;    /* of the memory */
+    bool is_wide;          /* the table is followed by the upper halves of its counts */
+    uint32_t counts[];     /* in a list: bucket << 20 | count */
 };
 
-/* Allocates the octave; NULL: no memory. */
-uint64_t *tbed_histogram_grow(struct tbed_histogram *histogram, unsigned octave);
+/* Where histograms have their memory; must be zeroed before use. */
+#define TBED_HISTOGRAM_CLASSES 18u
+struct tbed_histograms {
+    void *unused[TBED_HISTOGRAM_CLASSES]; /* lists of freed pieces */
+    uint8_t *at, *end;                    /* the rest of the newest slab */
+    struct histogram_slab *slabs, *oldest;
+};
 
-/* False: no memory; the value was not counted. */
-static inline bool tbed_histogram_add(struct tbed_histogram *histogram, uint64_t value)
+static inline unsigned tbed_histogram_bucket(uint64_t value)
 {
     unsigned top = 63u - (unsigned)__builtin_clzll(value | (TBED_HISTOGRAM_SUBS - 1));
     unsigned octave = top - (TBED_HISTOGRAM_SUB_BITS - 1);
     /* In octave 0 the value is its own bucket; above, the leading bit is dropped. */
     unsigned shift = octave - (octave != 0);
-    uint64_t *counts = histogram->octaves[octave];
-    if (__builtin_expect(counts == NULL, 0)) {
-        counts = tbed_histogram_grow(histogram, octave);
-        if (counts == NULL)
-            return false;
-    }
-    counts[(value >> shift) & (TBED_HISTOGRAM_SUBS - 1)]++;
-    return true;
+    return octave * TBED_HISTOGRAM_SUBS + ((unsigned)(value >> shift) & (TBED_HISTOGRAM_SUBS - 1));
+}
+
+/* The bucket's count in a table; NULL: it has none yet. */
+static inline uint32_t *tbed_histogram_place(struct tbed_histogram *histogram, unsigned bucket)
+{
+    if (histogram == NULL)
+        return NULL;
+    unsigned index = bucket - histogram->first;
+    return index < histogram->bucket_count ? &histogram->counts[index] : NULL;
+}
+
+/*
+ * Adds to any bucket. '*histogram' is NULL until something is added, and may move. False: no memory; nothing was
+ * counted.
+ */
+bool tbed_histogram_count(struct tbed_histograms *all, struct tbed_histogram **histogram, unsigned bucket,
+                          uint64_t count);
+
+/* To be called when an increment of the bucket's place made it 0. False: no memory. */
+bool tbed_histogram_carry(struct tbed_histograms *all, struct tbed_histogram **histogram, unsigned bucket);
+
+/* False: no memory; the value was not counted. */
+static inline bool tbed_histogram_add(struct tbed_histograms *all, struct tbed_histogram **histogram,
+                                      uint64_t value)
+{
+    unsigned bucket = tbed_histogram_bucket(value);
+    uint32_t *place = tbed_histogram_place(*histogram, bucket);
+    if (__builtin_expect(place == NULL, 0))
+        return tbed_histogram_count(all, histogram, bucket, 1);
+    return __builtin_expect(++*place != 0, 1) || tbed_histogram_carry(all, histogram, bucket);
 }
 
 /* Adds the counts of 'from'. False: no memory. */
-bool tbed_histogram_merge(struct tbed_histogram *into, const struct tbed_histogram *from);
+bool tbed_histogram_merge(struct tbed_histograms *all, struct tbed_histogram **into,
+                          const struct tbed_histogram *from);
 
-/* The value that a 'fraction' (0 … 1) of all values are at or below; 'count' is the number of values added. */
+/*
+ * The value that a 'fraction' (0 … 1) of all values are at or below; 'count' is the number of values added. NULL: nothing
+ * was added.
+ */
 uint64_t tbed_histogram_percentile(const struct tbed_histogram *histogram, uint64_t count, double fraction);
 
-struct tbed_histogram *tbed_histogram_new(void);
-void tbed_histogram_free(struct tbed_histogram *histogram);
+void tbed_histogram_free(struct tbed_histograms *all, struct tbed_histogram *histogram);
+
+/* Takes over the memory of all histograms of 'from', which is left empty. */
+void tbed_histograms_take(struct tbed_histograms *all, struct tbed_histograms *from);
+
+/* Frees the memory. Every histogram must have been freed before, except short lists. */
+void tbed_histograms_close(struct tbed_histograms *all);
 
 #endif

@@ -100,8 +100,8 @@ static bool end_known(struct scan *scan, uint64_t tick)
     if (!cut_to_window(scan, &begin_tick, &tick, &is_cut))
         return false;
     uint64_t ticks = tbed_ticks_between(cells->resolution, begin_tick, tick);
-    stat_cell_end(cells, &cells->cells[frame->cell], ticks);
-    cells->cells[scan->top->cell].children += ticks;
+    stat_cell_end(cells, stat_cell(cells, frame->cell), ticks);
+    stat_cell(cells, scan->top->cell)->children += ticks;
     scan->worker->totals.span_count++;
     scan->hull_begin = begin_tick < scan->hull_begin ? begin_tick : scan->hull_begin;
     scan->hull_end = tick > scan->hull_end ? tick : scan->hull_end;
@@ -215,13 +215,13 @@ static inline __attribute__((always_inline)) uint64_t run_regular(struct scan *s
     struct scan s = *scan; /* in registers */
     struct stat_worker *worker = s.worker;
     struct stat_cells *cells = &worker->cells;
-    struct stat_cell *base = cells->cells; /* moves when a new row is created */
+    struct stat_cell *base = cells->of_kind[STAT_OTHER]; /* moves when a new row is created */
     const uint64_t resolution = coarse ? cells->resolution : 1;
     const int order = live ? __ATOMIC_ACQUIRE : __ATOMIC_RELAXED;
     const struct regular_frame *bottom = s.trace->frames;
     const uint64_t *start = s.at;
     uint64_t begins = 0, instants = 0, allocations = 0, word = 0;
-    uint32_t room = cells->room, cell;
+    uint32_t room = cells->rooms[STAT_OTHER], cell;
     const bool has_histograms = cells->has_histograms;
     bool decreases = false;
     for (; s.at < s.end; s.at++) {
@@ -232,8 +232,8 @@ static inline __attribute__((always_inline)) uint64_t run_regular(struct scan *s
             uint32_t id = tbed_event_id(word);
             if (__builtin_expect(!known_cell(worker, id, room, &cell), 0)) {
                 cell = cell_of(worker, id);
-                base = cells->cells;
-                room = cells->room;
+                base = cells->of_kind[STAT_OTHER];
+                room = cells->rooms[STAT_OTHER];
             }
             *++s.top = (struct regular_frame){tick, id, cell};
             begins++;
@@ -249,8 +249,8 @@ static inline __attribute__((always_inline)) uint64_t run_regular(struct scan *s
         } else if (tag == TBED_TAG_INSTANT) {
             if (__builtin_expect(!known_cell(worker, tbed_event_id(word), room, &cell), 0)) {
                 cell = cell_of(worker, tbed_event_id(word));
-                base = cells->cells;
-                room = cells->room;
+                base = cells->of_kind[STAT_OTHER];
+                room = cells->rooms[STAT_OTHER];
             }
             base[cell].instant_count++;
             instants++;
@@ -311,7 +311,7 @@ static uint64_t run_window(struct scan *scan)
             totals->event_count += is_taken;
         } else if (tag == TBED_TAG_INSTANT) {
             uint32_t cell = is_taken ? cell_of(scan->worker, id) : 0;
-            cells->cells[cell].instant_count += is_taken;
+            stat_cell(cells, cell)->instant_count += is_taken;
             totals->instant_count += is_taken;
             totals->event_count += is_taken;
         } else {
