@@ -13,8 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LEAF_COUNT (STAT_TABLE_IDS >> STAT_LEAF_BITS)
-
 /* How many chunks may wait to be merged, per worker. */
 #define WINDOW_PER_WORKER 4u
 
@@ -92,7 +90,7 @@ static bool open_worker(struct stat_worker *worker, struct stat_maker *maker)
 {
     worker->maker = maker;
     worker->context = maker->source->context;
-    worker->id_leaves = maker->id_leaves;
+    worker->ids = maker->ids;
     worker->id_slots = calloc(STAT_ID_SLOTS, sizeof *worker->id_slots);
     return worker->id_slots != NULL && open_cells(maker, &worker->cells);
 }
@@ -108,6 +106,14 @@ static void close_worker(struct stat_worker *worker)
     tbed_stat_marks_free(&worker->marks);
 }
 
+/* Only touched pages take memory. */
+static bool open_ids(struct stat_ids *ids)
+{
+    ids->leaves = calloc(STAT_LEAF_INDEX * 8, sizeof *ids->leaves);
+    ids->rows = calloc((STAT_LEAF_MAX + 1) * STAT_LEAF_IDS, sizeof *ids->rows);
+    return ids->leaves != NULL && ids->rows != NULL;
+}
+
 static bool open_maker(struct stat_maker *maker, const struct stat_source *source,
                        const struct tbed_analysis_options *options)
 {
@@ -117,11 +123,10 @@ static bool open_maker(struct stat_maker *maker, const struct stat_source *sourc
     pthread_cond_init(&maker->moved, NULL);
     maker->worker_count = tbed_worker_count(options->thread_count, source->chunk_count);
     maker->window = (size_t)maker->worker_count * WINDOW_PER_WORKER;
-    maker->id_leaves = calloc(LEAF_COUNT, sizeof *maker->id_leaves); /* only touched pages take memory */
     maker->workers = calloc(maker->worker_count, sizeof *maker->workers);
     maker->results = calloc(maker->window, sizeof *maker->results);
     maker->chunk_marks = calloc(source->chunk_count + 1, 1);
-    if (!tbed_stat_labels_open(&maker->labels, source) || maker->id_leaves == NULL ||
+    if (!tbed_stat_labels_open(&maker->labels, source) || !open_ids(&maker->ids) ||
         maker->workers == NULL || maker->results == NULL || maker->chunk_marks == NULL ||
         !open_cells(maker, &maker->merge.cells))
         return false;
@@ -145,24 +150,14 @@ static void close_results(struct stat_maker *maker)
     free(maker->results);
 }
 
-static void close_leaves(struct stat_maker *maker)
-{
-    uint64_t left = maker->id_leaf_count;
-    for (size_t i = 0; maker->id_leaves != NULL && i < LEAF_COUNT && left > 0; i++)
-        if (maker->id_leaves[i] != NULL) {
-            free(maker->id_leaves[i]);
-            left--;
-        }
-    free(maker->id_leaves);
-}
-
 static void close_maker(struct stat_maker *maker)
 {
     for (unsigned i = 0; maker->workers != NULL && i < maker->worker_count; i++)
         close_worker(&maker->workers[i]);
     free(maker->workers);
     close_results(maker);
-    close_leaves(maker);
+    free(maker->ids.leaves);
+    free(maker->ids.rows);
     free(maker->chunk_marks);
     tbed_stat_merge_free(&maker->merge);
     tbed_stat_followers_free(&maker->followers);

@@ -13,8 +13,7 @@ struct stat_maker {
     const struct stat_source *source;
     const struct tbed_analysis_options *options;
     struct stat_labels labels;
-    uint32_t **id_leaves; /* atomic, like their contents */
-    size_t id_leaf_count; /* atomic */
+    struct stat_ids ids;
     struct stat_worker *workers;
     unsigned worker_count;
 

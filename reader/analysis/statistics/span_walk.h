@@ -63,13 +63,23 @@ struct stat_marks {
 };
 
 /*
- * The rows of ids are kept in a tree of two levels whose leaves are all shared, because the ids in events are
- * close together. Its memory is bounded; for higher ids, each worker has a small cache.
+ * The rows of ids are kept in a tree of two levels that all workers share, because the ids in events are close together.
+ * Its memory is bounded; for other ids, each worker has a small cache.
+ *
+ * The upper level is indexed by an event's tag and the upper bits of its id, so that one look-up tells whether a word begins
+ * or ends a span with a known id. All leaves are one array, in which leaf 0 is empty.
  */
-#define STAT_LEAF_BITS 10
-#define STAT_LEAF_IDS  (1u << STAT_LEAF_BITS)
-#define STAT_LEAF_MAX  6144u /* 24 MiB */
-#define STAT_TABLE_IDS (UINT64_C(1) << 30)
+#define STAT_LEAF_BITS  10
+#define STAT_LEAF_IDS   (1u << STAT_LEAF_BITS)
+#define STAT_LEAF_MAX   6144u /* 24 MiB */
+#define STAT_TABLE_IDS  (UINT64_C(1) << TBED_ID_BITS)
+#define STAT_LEAF_INDEX (STAT_TABLE_IDS >> STAT_LEAF_BITS) /* leaves for each tag */
+
+struct stat_ids {
+    uint16_t *leaves; /* numbers; atomic */
+    uint32_t *rows;   /* atomic */
+    uint32_t leaf_count;
+};
 
 #define STAT_ID_SLOTS   (1u << 14)
 #define STAT_KIND_SLOTS 64u
@@ -94,7 +104,7 @@ struct stat_worker {
     struct stat_maker *maker;
     const void *context; /* the source's */
     struct stat_cells cells;
-    uint32_t **id_leaves;          /* shared; rows of the ids below STAT_TABLE_IDS */
+    struct stat_ids ids;           /* a copy; the arrays are shared. Rows of the ids below STAT_TABLE_IDS */
     struct stat_id_slot *id_slots; /* of the other ids, as far as they fit */
     struct stat_kind_slot kind_slots[STAT_KIND_SLOTS];
     struct stat_result *result;
@@ -135,8 +145,9 @@ static inline uint32_t *stat_row_place(const struct stat_worker *worker, uint64_
 {
     if (id >= STAT_TABLE_IDS)
         return NULL;
-    uint32_t *leaf = __atomic_load_n(&worker->id_leaves[id >> STAT_LEAF_BITS], __ATOMIC_ACQUIRE);
-    return leaf != NULL ? &leaf[id % STAT_LEAF_IDS] : NULL;
+    size_t index = STAT_LEAF_INDEX * TBED_TAG_BEGIN + (id >> STAT_LEAF_BITS);
+    size_t leaf = __atomic_load_n(&worker->ids.leaves[index], __ATOMIC_RELAXED);
+    return leaf != 0 ? &worker->ids.rows[leaf * STAT_LEAF_IDS + id % STAT_LEAF_IDS] : NULL;
 }
 
 /* The cached row of an id; 0: none. */
@@ -180,8 +191,9 @@ static inline bool stat_contains(const struct stat_span *outer, uint64_t begin, 
 static inline void stat_pop(struct stat_cells *cells, const struct stat_span *span)
 {
     struct stat_cell *cell = stat_cell(cells, span->cell);
-    cell->children += span->children;
-    stat_cell_end(cells, cell, tbed_ticks_between(cells->resolution, span->begin, span->end));
+    uint64_t ticks = tbed_ticks_between(cells->resolution, span->begin, span->end);
+    cell->self += ticks - span->children;
+    stat_cell_end(cells, cell, ticks);
 }
 
 /* Do they overlap, neither containing the other? 'outer' is known not to contain the other. */

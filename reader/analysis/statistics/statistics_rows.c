@@ -112,11 +112,6 @@ static uint64_t settle(uint64_t signed_sum)
     return signed_sum > INT64_MAX ? 0 : signed_sum;
 }
 
-static uint64_t self_of(const struct stat_cell *cell)
-{
-    return cell->total - cell->children;
-}
-
 static uint64_t percentile(const struct stat_cells *cells, const struct stat_cell *cell, double fraction)
 {
     uint64_t resolution = cells->resolution > 0 ? cells->resolution : 1;
@@ -145,8 +140,8 @@ static void fill_kinds(const struct row_sums *sums, struct tbed_span_row *row)
     row->cache_misses = cells[STAT_QUERY].count;
     row->cache_hits = stat_sum(sums->extra.hit_count, sums->extra.counted_hits);
     row->blocked_ticks = cells[STAT_BLOCKED].total;
-    row->load_ticks = settle(self_of(&cells[STAT_LOAD]));
-    row->hashing_ticks = settle(self_of(&cells[STAT_HASHING]));
+    row->load_ticks = settle(cells[STAT_LOAD].self);
+    row->hashing_ticks = settle(cells[STAT_HASHING].self);
 }
 
 /* Moves the histograms of the sums into one. */
@@ -162,7 +157,7 @@ static void fill_span(struct tbed_statistics *statistics, struct stat_cells *cel
                       const struct ordered *label, struct row_sums *sums, struct tbed_span_row *row)
 {
     struct stat_cell all = all_kinds(cells, sums);
-    statistics->totals.negative_count += self_of(&all) > INT64_MAX;
+    statistics->totals.negative_count += all.self > INT64_MAX;
     *row = (struct tbed_span_row){
         .name = label->text,
         .name_nbytes = label->nbytes,
@@ -171,7 +166,7 @@ static void fill_span(struct tbed_statistics *statistics, struct stat_cells *cel
         .unknown_count = sums->extra.unknown_count,
         .open_count = sums->extra.open_count,
         .total_ticks = all.total,
-        .self_ticks = settle(self_of(&all)),
+        .self_ticks = settle(all.self),
         .min_ticks = stat_cell_min(&all),
         .max_ticks = all.max,
     };

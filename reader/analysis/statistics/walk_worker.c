@@ -78,20 +78,20 @@ struct stat_part *tbed_stat_find_part(struct stat_worker *worker, uint64_t threa
 /* The slot in the tree, created if needed; NULL: it cannot be had. */
 static uint32_t *make_place(struct stat_worker *worker, uint64_t id)
 {
-    struct stat_maker *maker = worker->maker;
-    uint32_t *place = stat_row_place(worker, id), *none = NULL;
+    struct stat_ids *ids = &worker->maker->ids;
+    uint32_t *place = stat_row_place(worker, id);
     if (place != NULL || id >= STAT_TABLE_IDS)
         return place;
-    if (__atomic_fetch_add(&maker->id_leaf_count, 1, __ATOMIC_RELAXED) >= STAT_LEAF_MAX) {
-        __atomic_store_n(&maker->id_leaf_count, STAT_LEAF_MAX, __ATOMIC_RELAXED);
+    uint32_t leaf = __atomic_fetch_add(&ids->leaf_count, 1, __ATOMIC_RELAXED) + 1;
+    if (leaf > STAT_LEAF_MAX) {
+        __atomic_store_n(&ids->leaf_count, STAT_LEAF_MAX, __ATOMIC_RELAXED);
         return NULL;
     }
-    uint32_t *leaf = calloc(STAT_LEAF_IDS, sizeof *leaf);
-    if (leaf == NULL)
-        return NULL;
-    if (!__atomic_compare_exchange_n(&maker->id_leaves[id >> STAT_LEAF_BITS], &none, leaf, false,
-                                     __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-        free(leaf); /* another thread was faster */
+    uint16_t *begins = &ids->leaves[STAT_LEAF_INDEX * TBED_TAG_BEGIN + (id >> STAT_LEAF_BITS)], none = 0;
+    uint16_t *ends = begins + STAT_LEAF_INDEX * (TBED_TAG_END - TBED_TAG_BEGIN);
+    /* If another thread was faster, this leaf stays unused. */
+    if (__atomic_compare_exchange_n(begins, &none, (uint16_t)leaf, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        __atomic_store_n(ends, (uint16_t)leaf, __ATOMIC_RELAXED);
     return stat_row_place(worker, id);
 }
 

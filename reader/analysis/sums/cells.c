@@ -152,7 +152,7 @@ void tbed_stat_cell_add(struct stat_cells *cells, struct stat_cell *into, struct
     into->max_inverse = from->max_inverse > into->max_inverse ? from->max_inverse : into->max_inverse;
     into->count += from->count;
     into->total += from->total;
-    into->children += from->children;
+    into->self += from->self;
     into->instant_count += from->instant_count;
     add_histogram(cells, into, from);
 }
@@ -164,7 +164,7 @@ static void add_kind(struct stat_cells *cells, struct stat_cells *from, enum sta
         return;
     for (uint32_t row = 0; row < room; row++) {
         struct stat_cell *cell = &from->of_kind[kind][row];
-        if ((cell->count | cell->children | cell->instant_count) != 0)
+        if ((cell->count | cell->self | cell->instant_count) != 0)
             tbed_stat_cell_add(cells, &cells->of_kind[kind][row], cell);
         struct stat_extra *extra = cell->extra != 0 ? tbed_stat_extra(cells, row) : NULL;
         if (extra != NULL)

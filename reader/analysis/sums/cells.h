@@ -32,7 +32,7 @@ enum stat_kind {
  */
 struct stat_cell {
     uint64_t count, total;
-    uint64_t children;         /* ticks of the spans' children: may be more than 'total' */
+    uint64_t self;             /* 'total' less the ticks of the spans' children: may be negative */
     uint64_t max, max_inverse; /* the minimum is ~max_inverse, so that a zeroed cell is a valid start */
     struct tbed_histogram *histogram; /* NULL until it is needed */
     uint64_t instant_count;

@@ -101,7 +101,8 @@ static bool end_known(struct scan *scan, uint64_t tick)
         return false;
     uint64_t ticks = tbed_ticks_between(cells->resolution, begin_tick, tick);
     stat_cell_end(cells, stat_cell(cells, frame->cell), ticks);
-    stat_cell(cells, scan->top->cell)->children += ticks;
+    stat_cell(cells, frame->cell)->self += ticks;
+    stat_cell(cells, scan->top->cell)->self -= ticks;
     scan->worker->totals.span_count++;
     scan->hull_begin = begin_tick < scan->hull_begin ? begin_tick : scan->hull_begin;
     scan->hull_end = tick > scan->hull_end ? tick : scan->hull_end;
@@ -240,8 +241,9 @@ static inline __attribute__((always_inline)) uint64_t run_regular(struct scan *s
         } else if (tag == TBED_TAG_END && s.top != bottom) {
             uint64_t begin = s.top->begin_tick, ticks = tbed_ticks_between(resolution, begin, tick);
             stat_cell_add(cells, &base[s.top->cell], ticks, has_histograms);
+            base[s.top->cell].self += ticks;
             s.top--;
-            base[s.top->cell].children += ticks;
+            base[s.top->cell].self -= ticks;
             if (s.top == bottom) { /* its contents need not be looked at */
                 s.hull_begin = begin < s.hull_begin ? begin : s.hull_begin;
                 s.hull_end = tick;
