@@ -126,9 +126,8 @@ static bool open_maker(struct stat_maker *maker, const struct stat_source *sourc
     maker->workers = calloc(maker->worker_count, sizeof *maker->workers);
     maker->results = calloc(maker->window, sizeof *maker->results);
     maker->chunk_marks = calloc(source->chunk_count + 1, 1);
-    if (!tbed_stat_labels_open(&maker->labels, source) || !open_ids(&maker->ids) ||
-        maker->workers == NULL || maker->results == NULL || maker->chunk_marks == NULL ||
-        !open_cells(maker, &maker->merge.cells))
+    if (!tbed_stat_labels_open(&maker->labels, source) || !open_ids(&maker->ids) || maker->workers == NULL ||
+        maker->results == NULL || maker->chunk_marks == NULL || !open_cells(maker, &maker->merge.cells))
         return false;
     for (unsigned i = 0; i < maker->worker_count; i++)
         if (!open_worker(&maker->workers[i], maker))

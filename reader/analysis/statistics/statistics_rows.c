@@ -115,7 +115,7 @@ static uint64_t settle(uint64_t signed_sum)
 static uint64_t percentile(const struct stat_cells *cells, const struct stat_cell *cell, double fraction)
 {
     uint64_t resolution = cells->resolution > 0 ? cells->resolution : 1;
-    uint64_t ticks = tbed_histogram_percentile(cell->histogram, cell->count, fraction);
+    uint64_t ticks = tbed_histogram_percentile(&cell->histogram, cell->count, fraction);
     ticks = (ticks + resolution / 2) / resolution * resolution;
     ticks = ticks < stat_cell_min(cell) ? stat_cell_min(cell) : ticks;
     return ticks > cell->max ? cell->max : ticks;
@@ -124,7 +124,7 @@ static uint64_t percentile(const struct stat_cells *cells, const struct stat_cel
 static void fill_percentiles(const struct stat_cells *cells, const struct stat_cell *all,
                              struct tbed_span_row *row)
 {
-    if (all->histogram == NULL)
+    if (all->histogram.counts == NULL)
         return;
     row->p50_ticks = percentile(cells, all, 0.5);
     row->p90_ticks = percentile(cells, all, 0.9);
@@ -172,7 +172,7 @@ static void fill_span(struct tbed_statistics *statistics, struct stat_cells *cel
     };
     fill_percentiles(cells, &all, row);
     fill_kinds(sums, row);
-    tbed_histogram_free(&cells->histograms, all.histogram);
+    tbed_histogram_free(&cells->histograms, &all.histogram);
 }
 
 static bool is_span(const struct row_sums *sums)

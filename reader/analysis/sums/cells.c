@@ -35,12 +35,14 @@ void tbed_stat_cells_clear(struct stat_cells *cells)
 {
     for (unsigned kind = 0; kind < STAT_SPAN_KINDS; kind++) {
         for (uint32_t row = 0; row < cells->rooms[kind]; row++)
-            tbed_histogram_free(&cells->histograms, cells->of_kind[kind][row].histogram);
+            tbed_histogram_free(&cells->histograms, &cells->of_kind[kind][row].histogram);
         if (cells->rooms[kind] > 0)
             memset(cells->of_kind[kind], 0, cells->rooms[kind] * sizeof *cells->of_kind[kind]);
     }
     tbed_histograms_close(&cells->histograms);
     cells->extra_count = 0;
+    if (cells->extra_row_room > 0)
+        memset(cells->extra_of_row, 0, cells->extra_row_room * sizeof *cells->extra_of_row);
 }
 
 void tbed_stat_cells_free(struct stat_cells *cells)
@@ -49,17 +51,33 @@ void tbed_stat_cells_free(struct stat_cells *cells)
     for (unsigned kind = 0; kind < STAT_SPAN_KINDS; kind++)
         free(cells->of_kind[kind]);
     free(cells->extras);
+    free(cells->extra_of_row);
 }
 
 /* ---- Extras ---- */
 
+static bool grow_extra_rows(struct stat_cells *cells, uint32_t row)
+{
+    uint32_t old = cells->extra_row_room;
+    if (row < old)
+        return true;
+    size_t room = (size_t)row + row / 2 + 64;
+    uint32_t *larger = realloc(cells->extra_of_row, room * sizeof *larger);
+    cells->is_out_of_memory |= larger == NULL;
+    if (larger == NULL)
+        return false;
+    memset(larger + old, 0, (room - old) * sizeof *larger);
+    cells->extra_of_row = larger;
+    cells->extra_row_room = (uint32_t)room;
+    return true;
+}
+
 struct stat_extra *tbed_stat_extra(struct stat_cells *cells, uint32_t row)
 {
-    uint32_t cell = stat_cell_index(row, STAT_OTHER);
-    if (!tbed_stat_grow_cells(cells, cell))
+    if (!grow_extra_rows(cells, row))
         return NULL;
-    if (stat_cell(cells, cell)->extra != 0)
-        return &cells->extras[stat_cell(cells, cell)->extra - 1];
+    if (cells->extra_of_row[row] != 0)
+        return &cells->extras[cells->extra_of_row[row] - 1];
     if (cells->extra_count == cells->extra_room) {
         size_t room = cells->extra_room == 0 ? 64 : cells->extra_room * 2;
         struct stat_extra *extras = realloc(cells->extras, room * sizeof *extras);
@@ -71,14 +89,13 @@ struct stat_extra *tbed_stat_extra(struct stat_cells *cells, uint32_t row)
     }
     struct stat_extra *extra = &cells->extras[cells->extra_count++];
     memset(extra, 0, sizeof *extra);
-    stat_cell(cells, cell)->extra = (uint32_t)cells->extra_count;
+    cells->extra_of_row[row] = (uint32_t)cells->extra_count;
     return extra;
 }
 
 const struct stat_extra *tbed_stat_extra_known(const struct stat_cells *cells, uint32_t row)
 {
-    uint32_t cell = stat_cell_index(row, STAT_OTHER);
-    uint32_t extra = stat_cell_exists(cells, cell) ? stat_cell(cells, cell)->extra : 0;
+    uint32_t extra = row < cells->extra_row_room ? cells->extra_of_row[row] : 0;
     return extra != 0 ? &cells->extras[extra - 1] : NULL;
 }
 
@@ -132,20 +149,6 @@ void tbed_stat_extra_add(struct stat_extra *into, const struct stat_extra *from)
     add_counters(into, from);
 }
 
-static void add_histogram(struct stat_cells *cells, struct stat_cell *into, struct stat_cell *from)
-{
-    if (from->histogram == NULL)
-        return;
-    if (into->histogram != NULL) {
-        cells->is_out_of_memory |=
-            !tbed_histogram_merge(&cells->histograms, &into->histogram, from->histogram);
-        tbed_histogram_free(&cells->histograms, from->histogram);
-    } else {
-        into->histogram = from->histogram;
-    }
-    from->histogram = NULL;
-}
-
 void tbed_stat_cell_add(struct stat_cells *cells, struct stat_cell *into, struct stat_cell *from)
 {
     into->max = from->max > into->max ? from->max : into->max;
@@ -154,7 +157,7 @@ void tbed_stat_cell_add(struct stat_cells *cells, struct stat_cell *into, struct
     into->total += from->total;
     into->self += from->self;
     into->instant_count += from->instant_count;
-    add_histogram(cells, into, from);
+    cells->is_out_of_memory |= !tbed_histogram_merge(&cells->histograms, &into->histogram, &from->histogram);
 }
 
 static void add_kind(struct stat_cells *cells, struct stat_cells *from, enum stat_kind kind)
@@ -166,9 +169,6 @@ static void add_kind(struct stat_cells *cells, struct stat_cells *from, enum sta
         struct stat_cell *cell = &from->of_kind[kind][row];
         if ((cell->count | cell->self | cell->instant_count) != 0)
             tbed_stat_cell_add(cells, &cells->of_kind[kind][row], cell);
-        struct stat_extra *extra = cell->extra != 0 ? tbed_stat_extra(cells, row) : NULL;
-        if (extra != NULL)
-            tbed_stat_extra_add(extra, &from->extras[cell->extra - 1]);
     }
 }
 
@@ -178,4 +178,10 @@ void tbed_stat_cells_add(struct stat_cells *cells, struct stat_cells *from)
     tbed_histograms_take(&cells->histograms, &from->histograms);
     for (unsigned kind = 0; kind < STAT_SPAN_KINDS; kind++)
         add_kind(cells, from, kind);
+    for (uint32_t row = 0; row < from->extra_row_room; row++) {
+        const struct stat_extra *known = tbed_stat_extra_known(from, row);
+        struct stat_extra *extra = known != NULL ? tbed_stat_extra(cells, row) : NULL;
+        if (extra != NULL)
+            tbed_stat_extra_add(extra, known);
+    }
 }

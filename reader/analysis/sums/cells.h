@@ -26,17 +26,13 @@ enum stat_kind {
     STAT_ARTIFACT,
 };
 
-/*
- * The spans of one row and kind; one cache line. 'instant_count' and 'extra' are used in a row's first cell
- * only.
- */
+/* The spans of one row and kind; one cache line. 'instant_count' is used in a row's first cell only. */
 struct stat_cell {
     uint64_t count, total;
     uint64_t self;             /* 'total' less the ticks of the spans' children: may be negative */
     uint64_t max, max_inverse; /* the minimum is ~max_inverse, so that a zeroed cell is a valid start */
-    struct tbed_histogram *histogram; /* NULL until it is needed */
+    struct tbed_histogram histogram;
     uint64_t instant_count;
-    uint32_t extra; /* index of the row's extra + 1; 0: none */
 };
 _Static_assert(sizeof(struct stat_cell) == 64 || sizeof(void *) < 8, "one cache line");
 
@@ -70,6 +66,8 @@ struct stat_cells {
     struct tbed_histograms histograms;
     struct stat_extra *extras;
     size_t extra_count, extra_room;
+    uint32_t *extra_of_row; /* index of the row's extra + 1; 0: none */
+    uint32_t extra_row_room;
     uint64_t resolution; /* ticks; times are rounded down to it before durations are computed */
     bool has_histograms;
     bool is_out_of_memory; /* once set, the sums are unusable */
@@ -126,12 +124,7 @@ static inline uint64_t stat_sum(uint64_t left, uint64_t right)
     return right > UINT64_MAX - left ? UINT64_MAX : left + right;
 }
 
-/*
- * Adds a span of 'ticks' to the cell, which must exist. 'has_histograms' is the cells' own, passed in so that a
- * loop can keep it in a register.
- */
-static inline __attribute__((always_inline)) void
-stat_cell_add(struct stat_cells *cells, struct stat_cell *cell, uint64_t ticks, bool has_histograms)
+static inline void stat_cell_add_sums(struct stat_cell *cell, uint64_t ticks)
 {
     cell->count++;
     cell->total += ticks;
@@ -139,14 +132,15 @@ stat_cell_add(struct stat_cells *cells, struct stat_cell *cell, uint64_t ticks, 
         cell->max = ticks;
     if (__builtin_expect(~ticks > cell->max_inverse, 0))
         cell->max_inverse = ~ticks;
-    if (has_histograms &&
-        __builtin_expect(!tbed_histogram_add(&cells->histograms, &cell->histogram, ticks), 0))
-        cells->is_out_of_memory = true;
 }
 
+/* Adds a span of 'ticks' to the cell, which must exist. */
 static inline void stat_cell_end(struct stat_cells *cells, struct stat_cell *cell, uint64_t ticks)
 {
-    stat_cell_add(cells, cell, ticks, cells->has_histograms);
+    stat_cell_add_sums(cell, ticks);
+    if (cells->has_histograms &&
+        __builtin_expect(!tbed_histogram_add(&cells->histograms, &cell->histogram, ticks), 0))
+        cells->is_out_of_memory = true;
 }
 
 /* The shortest span of the cell; 0: it has none. */

@@ -10,13 +10,8 @@
 
 /* ---- Memory ---- */
 
-/*
- * Lists have sizes of 16 << n and 24 << n bytes, by class. Small ones come from slabs, which saves malloc()'s headers; a
- * table is on its own.
- */
-#define SLAB_NBYTES    ((size_t)1 << 20)
-#define SLAB_CLASSES   11u /* up to 512 bytes */
-#define CLASS_OF_TABLE TBED_HISTOGRAM_CLASSES
+/* Lists have sizes of 16 << n and 24 << n bytes, by class, and come from slabs, which saves malloc()'s headers. */
+#define SLAB_NBYTES ((size_t)1 << 20)
 
 struct histogram_slab {
     struct histogram_slab *older;
@@ -57,27 +52,19 @@ static void *take_piece(struct tbed_histograms *all, unsigned size_class)
     return piece;
 }
 
-/* NULL: no memory. */
-static struct tbed_histogram *new_list(struct tbed_histograms *all, unsigned size_class)
+static void give_piece(struct tbed_histograms *all, void *piece, unsigned size_class)
 {
-    struct tbed_histogram *list =
-        size_class < SLAB_CLASSES ? take_piece(all, size_class) : malloc(class_nbytes(size_class));
-    if (list != NULL)
-        *list = (struct tbed_histogram){.size_class = (uint8_t)size_class};
-    return list;
+    memcpy(piece, &all->unused[size_class], sizeof(void *));
+    all->unused[size_class] = piece;
 }
 
 void tbed_histogram_free(struct tbed_histograms *all, struct tbed_histogram *histogram)
 {
-    if (histogram == NULL)
-        return;
-    unsigned size_class = histogram->size_class;
-    if (size_class >= SLAB_CLASSES) {
-        free(histogram);
-        return;
-    }
-    memcpy(histogram, &all->unused[size_class], sizeof(void *));
-    all->unused[size_class] = histogram;
+    if (histogram->bucket_count == 0 && histogram->counts != NULL)
+        give_piece(all, histogram->counts, histogram->size_class);
+    else
+        free(histogram->counts);
+    *histogram = (struct tbed_histogram){.counts = NULL};
 }
 
 void tbed_histograms_take(struct tbed_histograms *all, struct tbed_histograms *from)
@@ -112,51 +99,44 @@ static unsigned octave_begin(unsigned bucket)
 
 static size_t table_nbytes(unsigned bucket_count, bool is_wide)
 {
-    return sizeof(struct tbed_histogram) + sizeof(uint32_t) * bucket_count * (is_wide ? 2 : 1);
+    return sizeof(uint32_t) * bucket_count * (is_wide ? 2 : 1);
 }
 
-static struct tbed_histogram *new_table(unsigned first, unsigned bucket_count, bool is_wide)
+/* Makes a table of all buckets from 'first' to before 'end'. False: no memory. */
+static bool new_table(struct tbed_histogram *table, unsigned first, unsigned end, bool is_wide)
 {
-    struct tbed_histogram *table = calloc(1, table_nbytes(bucket_count, is_wide));
-    if (table != NULL)
-        *table = (struct tbed_histogram){.first = (uint16_t)first,
-                                         .bucket_count = (uint16_t)bucket_count,
-                                         .size_class = CLASS_OF_TABLE,
-                                         .is_wide = is_wide};
-    return table;
+    *table = (struct tbed_histogram){.counts = calloc(1, table_nbytes(end - first, is_wide)),
+                                     .first = (uint16_t)first,
+                                     .bucket_count = (uint16_t)(end - first),
+                                     .is_wide = is_wide};
+    return table->counts != NULL;
 }
 
-/* Replaces the table by one that has all buckets from 'first' to before 'end', and perhaps wide counts. */
-static bool replace_table(struct tbed_histogram **histogram, unsigned first, unsigned end, bool is_wide)
+/* Replaces the table by a larger one. */
+static bool replace_table(struct tbed_histogram *histogram, unsigned first, unsigned end, bool is_wide)
 {
-    struct tbed_histogram *old = *histogram;
-    struct tbed_histogram *table = new_table(first, end - first, is_wide);
-    if (table == NULL)
+    struct tbed_histogram old = *histogram, table;
+    if (!new_table(&table, first, end, is_wide))
         return false;
-    uint32_t *into = table->counts + (old->first - first);
-    memcpy(into, old->counts, old->bucket_count * sizeof *into);
-    if (old->is_wide)
-        memcpy(into + table->bucket_count, old->counts + old->bucket_count, old->bucket_count * sizeof *into);
-    free(old);
+    uint32_t *into = table.counts + (old.first - first);
+    memcpy(into, old.counts, old.bucket_count * sizeof *into);
+    if (old.is_wide)
+        memcpy(into + table.bucket_count, old.counts + old.bucket_count, old.bucket_count * sizeof *into);
+    free(old.counts);
     *histogram = table;
     return true;
 }
 
-static bool count_in_table(struct tbed_histogram **histogram, unsigned bucket, uint64_t count)
+static bool count_in_table(struct tbed_histogram *table, unsigned bucket, uint64_t count)
 {
-    struct tbed_histogram *table = *histogram;
-    unsigned first = table->first, end = first + table->bucket_count;
-    bool is_wide = table->is_wide;
-    first = octave_begin(bucket) < first ? octave_begin(bucket) : first;
-    end = bucket >= end ? octave_begin(bucket) + TBED_HISTOGRAM_SUBS : end;
-    if (first == table->first && end == first + table->bucket_count)
-        is_wide |= count > UINT32_MAX - table->counts[bucket - first];
-    else
-        is_wide |= count > UINT32_MAX;
+    unsigned old_end = table->first + table->bucket_count;
+    unsigned first = octave_begin(bucket) < table->first ? octave_begin(bucket) : table->first;
+    unsigned end = bucket >= old_end ? octave_begin(bucket) + TBED_HISTOGRAM_SUBS : old_end;
+    const uint32_t *known = tbed_histogram_place(table, bucket);
+    bool is_wide = table->is_wide || count > UINT32_MAX - (known != NULL ? *known : 0);
     if ((end - first != table->bucket_count || is_wide != table->is_wide) &&
-        !replace_table(histogram, first, end, is_wide))
+        !replace_table(table, first, end, is_wide))
         return false;
-    table = *histogram;
     uint32_t *low = &table->counts[bucket - first];
     count += *low;
     *low = (uint32_t)count;
@@ -165,13 +145,10 @@ static bool count_in_table(struct tbed_histogram **histogram, unsigned bucket, u
     return true;
 }
 
-bool tbed_histogram_carry(struct tbed_histograms *all, struct tbed_histogram **histogram, unsigned bucket)
+bool tbed_histogram_carry(struct tbed_histogram *table, unsigned bucket)
 {
-    struct tbed_histogram *table = *histogram;
-    (void)all;
-    if (!table->is_wide && !replace_table(histogram, table->first, table->first + table->bucket_count, true))
+    if (!table->is_wide && !replace_table(table, table->first, table->first + table->bucket_count, true))
         return false;
-    table = *histogram;
     table->counts[bucket - table->first + table->bucket_count]++;
     return true;
 }
@@ -180,16 +157,16 @@ bool tbed_histogram_carry(struct tbed_histograms *all, struct tbed_histogram **h
 
 #define LIST_COUNT_BITS 20
 #define LIST_COUNT_MAX  ((1u << LIST_COUNT_BITS) - 1)
-#define LIST_ADDED_MAX  4096u /* from then on a table is faster; its size is a small part of the events' */
+#define LIST_ADDED_MAX  4096u
 
 static unsigned list_bucket(uint32_t entry)
 {
     return entry >> LIST_COUNT_BITS;
 }
 
-static unsigned list_room(unsigned size_class)
+static unsigned list_room(const struct tbed_histogram *list)
 {
-    return (unsigned)((class_nbytes(size_class) - sizeof(struct tbed_histogram)) / sizeof(uint32_t));
+    return list->counts != NULL ? (unsigned)(class_nbytes(list->size_class) / sizeof(uint32_t)) : 0;
 }
 
 /* The number of entries below the bucket. */
@@ -206,82 +183,86 @@ static unsigned list_find(const struct tbed_histogram *list, unsigned bucket)
     return low;
 }
 
-/* Makes the list, which is not empty, a table. */
-static bool make_table(struct tbed_histograms *all, struct tbed_histogram **histogram)
+/* Makes the list a table that has also the bucket. */
+static bool make_table(struct tbed_histograms *all, struct tbed_histogram *histogram, unsigned bucket)
 {
-    struct tbed_histogram *list = *histogram;
-    unsigned first = octave_begin(list_bucket(list->counts[0]));
-    unsigned last = octave_begin(list_bucket(list->counts[list->first - 1]));
-    struct tbed_histogram *table = new_table(first, last + TBED_HISTOGRAM_SUBS - first, false);
-    if (table == NULL)
+    struct tbed_histogram list = *histogram, table;
+    unsigned lowest = bucket, highest = bucket;
+    if (list.first > 0) {
+        lowest = list_bucket(list.counts[0]) < bucket ? list_bucket(list.counts[0]) : bucket;
+        highest = list_bucket(list.counts[list.first - 1]);
+        highest = highest > bucket ? highest : bucket;
+    }
+    if (!new_table(&table, octave_begin(lowest), octave_begin(highest) + TBED_HISTOGRAM_SUBS, false))
         return false;
-    for (unsigned i = 0; i < list->first; i++)
-        table->counts[list_bucket(list->counts[i]) - first] = list->counts[i] & LIST_COUNT_MAX;
-    tbed_histogram_free(all, list);
+    for (unsigned i = 0; i < list.first; i++)
+        table.counts[list_bucket(list.counts[i]) - table.first] = list.counts[i] & LIST_COUNT_MAX;
+    tbed_histogram_free(all, &list);
     *histogram = table;
     return true;
 }
 
-/* Whether a table takes no more memory than the list would with one more entry. */
-static bool is_list_too_large(const struct tbed_histogram *list)
+/*
+ * Whether the list must become a table: it is full, and a table takes no more memory than a longer list; or it is used so
+ * often that a table is a small part of what the trace needs for its spans.
+ */
+static bool must_be_table(const struct tbed_histogram *list, uint64_t count)
 {
+    if (count > LIST_ADDED_MAX - list->added)
+        return true;
+    if (list->first == 0)
+        return false;
     unsigned first = octave_begin(list_bucket(list->counts[0]));
     unsigned last = octave_begin(list_bucket(list->counts[list->first - 1]));
-    return list->size_class + 1u == TBED_HISTOGRAM_CLASSES ||
-           table_nbytes(last + TBED_HISTOGRAM_SUBS - first, false) <= class_nbytes(list->size_class + 1u);
+    size_t nbytes = table_nbytes(last + TBED_HISTOGRAM_SUBS - first, false);
+    unsigned next_class = list->size_class + 1u;
+    return nbytes <= (size_t)list->added * 4 ||
+           (list->first == list_room(list) &&
+            (next_class == TBED_HISTOGRAM_CLASSES || nbytes <= class_nbytes(next_class)));
 }
 
-static bool grow_list(struct tbed_histograms *all, struct tbed_histogram **histogram)
+static bool grow_list(struct tbed_histograms *all, struct tbed_histogram *list)
 {
-    struct tbed_histogram *old = *histogram;
-    struct tbed_histogram *list = new_list(all, old != NULL ? old->size_class + 1u : 0);
-    if (list == NULL)
+    unsigned size_class = list->counts != NULL ? list->size_class + 1u : 0;
+    uint32_t *counts = take_piece(all, size_class);
+    if (counts == NULL)
         return false;
-    if (old != NULL) {
-        list->first = old->first;
-        list->added = old->added;
-        memcpy(list->counts, old->counts, old->first * sizeof *list->counts);
-        tbed_histogram_free(all, old);
+    if (list->counts != NULL) {
+        memcpy(counts, list->counts, list->first * sizeof *counts);
+        give_piece(all, list->counts, list->size_class);
     }
-    *histogram = list;
+    list->counts = counts;
+    list->size_class = (uint8_t)size_class;
     return true;
 }
 
-/* Adds to the list, which has room for one more entry. */
-static void count_in_list(struct tbed_histogram *list, unsigned bucket, uint32_t count)
+static bool count_in_list(struct tbed_histograms *all, struct tbed_histogram *list, unsigned bucket,
+                          uint32_t count)
 {
     unsigned at = list_find(list, bucket);
+    bool is_new = at == list->first || list_bucket(list->counts[at]) != bucket;
+    if (is_new && list->first == list_room(list) && !grow_list(all, list))
+        return false;
     list->added = (uint16_t)(list->added + count);
-    if (at < list->first && list_bucket(list->counts[at]) == bucket) {
+    if (!is_new) {
         list->counts[at] += count;
-        return;
+        return true;
     }
     memmove(&list->counts[at + 1], &list->counts[at], (list->first - at) * sizeof *list->counts);
     list->counts[at] = bucket << LIST_COUNT_BITS | count;
     list->first++;
+    return true;
 }
 
-bool tbed_histogram_count(struct tbed_histograms *all, struct tbed_histogram **histogram, unsigned bucket,
+bool tbed_histogram_count(struct tbed_histograms *all, struct tbed_histogram *histogram, unsigned bucket,
                           uint64_t count)
 {
-    const struct tbed_histogram *list = *histogram;
-    if (list == NULL && count > LIST_ADDED_MAX) {
-        *histogram = new_table(octave_begin(bucket), TBED_HISTOGRAM_SUBS, false);
-        return *histogram != NULL && count_in_table(histogram, bucket, count);
-    }
-    if (list != NULL && list->bucket_count == 0) {
-        bool is_full = list->first == list_room(list->size_class);
-        if ((count > LIST_ADDED_MAX - list->added || (is_full && is_list_too_large(list))) &&
-            !make_table(all, histogram))
-            return false;
-    }
-    list = *histogram;
-    if (list != NULL && list->bucket_count != 0)
-        return count_in_table(histogram, bucket, count);
-    if ((list == NULL || list->first == list_room(list->size_class)) && !grow_list(all, histogram))
+    if (histogram->bucket_count == 0 && must_be_table(histogram, count) &&
+        !make_table(all, histogram, bucket))
         return false;
-    count_in_list(*histogram, bucket, (uint32_t)count);
-    return true;
+    if (histogram->bucket_count == 0)
+        return count_in_list(all, histogram, bucket, (uint32_t)count);
+    return count_in_table(histogram, bucket, count);
 }
 
 /* ---- Both ---- */
@@ -289,8 +270,6 @@ bool tbed_histogram_count(struct tbed_histograms *all, struct tbed_histogram **h
 /* The number of entries, of which some may be zero, and each of them. */
 static unsigned entry_count(const struct tbed_histogram *histogram)
 {
-    if (histogram == NULL)
-        return 0;
     return histogram->bucket_count != 0 ? histogram->bucket_count : histogram->first;
 }
 
@@ -307,16 +286,22 @@ static uint64_t entry_get(const struct tbed_histogram *histogram, unsigned index
     return (uint64_t)histogram->counts[histogram->bucket_count + index] << 32 | low;
 }
 
-bool tbed_histogram_merge(struct tbed_histograms *all, struct tbed_histogram **into,
-                          const struct tbed_histogram *from)
+bool tbed_histogram_merge(struct tbed_histograms *all, struct tbed_histogram *into,
+                          struct tbed_histogram *from)
 {
-    for (unsigned i = 0; i < entry_count(from); i++) {
+    bool fine = true;
+    if (into->counts == NULL) {
+        *into = *from;
+        *from = (struct tbed_histogram){.counts = NULL};
+        return true;
+    }
+    for (unsigned i = 0; i < entry_count(from) && fine; i++) {
         unsigned bucket;
         uint64_t count = entry_get(from, i, &bucket);
-        if (count != 0 && !tbed_histogram_count(all, into, bucket, count))
-            return false;
+        fine = count == 0 || tbed_histogram_count(all, into, bucket, count);
     }
-    return true;
+    tbed_histogram_free(all, from);
+    return fine;
 }
 
 /* The middle of the bucket, or its only value. */

@@ -21,13 +21,14 @@
 #define TBED_HISTOGRAM_OCTAVES (64 - TBED_HISTOGRAM_SUB_BITS + 1)
 #define TBED_HISTOGRAM_BUCKETS (TBED_HISTOGRAM_OCTAVES * TBED_HISTOGRAM_SUBS)
 
+/* Must be zeroed before use: then it is an empty list. */
 struct tbed_histogram {
+    uint32_t *counts;      /* in a list: bucket << 20 | count */
     uint16_t first;        /* a table: the bucket of its first count; a list: the number of its entries */
     uint16_t bucket_count; /* of a table; 0: a list */
     uint16_t added;        /* to a list */
-    uint8_t size_class;    /* of the memory */
+    uint8_t size_class;    /* of a list that is not empty */
     bool is_wide;          /* the table is followed by the upper halves of its counts */
-    uint32_t counts[];     /* in a list: bucket << 20 | count */
 };
 
 /* Where histograms have their memory; must be zeroed before use. */
@@ -40,59 +41,53 @@ struct tbed_histograms {
 
 static inline unsigned tbed_histogram_bucket(uint64_t value)
 {
-    unsigned top = 63u - (unsigned)__builtin_clzll(value | (TBED_HISTOGRAM_SUBS - 1));
-    unsigned octave = top - (TBED_HISTOGRAM_SUB_BITS - 1);
-    /* In octave 0 the value is its own bucket; above, the leading bit is dropped. */
-    unsigned shift = octave - (octave != 0);
-    return octave * TBED_HISTOGRAM_SUBS + ((unsigned)(value >> shift) & (TBED_HISTOGRAM_SUBS - 1));
+    /* Below 128 the value is its own bucket; above, the seven leading bits, the first of which is always set, remain. */
+    unsigned top = 63u ^ (unsigned)__builtin_clzll(value | (2 * TBED_HISTOGRAM_SUBS - 1));
+    unsigned shift = top - TBED_HISTOGRAM_SUB_BITS;
+    return shift * TBED_HISTOGRAM_SUBS + (unsigned)(value >> shift);
 }
 
 /* The bucket's count in a table; NULL: it has none yet. */
-static inline uint32_t *tbed_histogram_place(struct tbed_histogram *histogram, unsigned bucket)
+static inline uint32_t *tbed_histogram_place(const struct tbed_histogram *histogram, unsigned bucket)
 {
-    if (histogram == NULL)
-        return NULL;
     unsigned index = bucket - histogram->first;
     return index < histogram->bucket_count ? &histogram->counts[index] : NULL;
 }
 
-/*
- * Adds to any bucket. '*histogram' is NULL until something is added, and may move. False: no memory; nothing was
- * counted.
- */
-bool tbed_histogram_count(struct tbed_histograms *all, struct tbed_histogram **histogram, unsigned bucket,
+/* Adds to any bucket; all places may move. False: no memory; nothing was counted. */
+bool tbed_histogram_count(struct tbed_histograms *all, struct tbed_histogram *histogram, unsigned bucket,
                           uint64_t count);
 
-/* To be called when an increment of the bucket's place made it 0. False: no memory. */
-bool tbed_histogram_carry(struct tbed_histograms *all, struct tbed_histogram **histogram, unsigned bucket);
+/* To be called when an increment of the bucket's place made it 0; all places may move. False: no memory. */
+bool tbed_histogram_carry(struct tbed_histogram *histogram, unsigned bucket);
 
 /* False: no memory; the value was not counted. */
-static inline bool tbed_histogram_add(struct tbed_histograms *all, struct tbed_histogram **histogram,
+static inline bool tbed_histogram_add(struct tbed_histograms *all, struct tbed_histogram *histogram,
                                       uint64_t value)
 {
     unsigned bucket = tbed_histogram_bucket(value);
-    uint32_t *place = tbed_histogram_place(*histogram, bucket);
+    uint32_t *place = tbed_histogram_place(histogram, bucket);
     if (__builtin_expect(place == NULL, 0))
         return tbed_histogram_count(all, histogram, bucket, 1);
-    return __builtin_expect(++*place != 0, 1) || tbed_histogram_carry(all, histogram, bucket);
+    return __builtin_expect(++*place != 0, 1) || tbed_histogram_carry(histogram, bucket);
 }
 
-/* Adds the counts of 'from'. False: no memory. */
-bool tbed_histogram_merge(struct tbed_histograms *all, struct tbed_histogram **into,
-                          const struct tbed_histogram *from);
+/* Moves the counts of 'from', which is left empty, to 'into'. False: no memory. */
+bool tbed_histogram_merge(struct tbed_histograms *all, struct tbed_histogram *into,
+                          struct tbed_histogram *from);
 
 /*
- * The value that a 'fraction' (0 … 1) of all values are at or below; 'count' is the number of values added. NULL: nothing
- * was added.
+ * The value that a 'fraction' (0 … 1) of all values are at or below; 'count' is the number of values added.
  */
 uint64_t tbed_histogram_percentile(const struct tbed_histogram *histogram, uint64_t count, double fraction);
 
+/* Empties it. */
 void tbed_histogram_free(struct tbed_histograms *all, struct tbed_histogram *histogram);
 
 /* Takes over the memory of all histograms of 'from', which is left empty. */
 void tbed_histograms_take(struct tbed_histograms *all, struct tbed_histograms *from);
 
-/* Frees the memory. Every histogram must have been freed before, except short lists. */
+/* Frees the memory. Every table must have been freed before. */
 void tbed_histograms_close(struct tbed_histograms *all);
 
 #endif

@@ -8,11 +8,13 @@
 
 #include "reader/analysis/assembly/block_spans.h"
 #include "reader/analysis/statistics/span_walk.h"
+#include "reader/analysis/sums/ended.h"
 
 /* A span that is open in the regular loop. */
 struct regular_frame {
     uint64_t begin_tick;
-    uint32_t id, cell;
+    uint64_t self; /* ticks for which it was the innermost one; used by one of the loops */
+    uint32_t id, row;
 };
 
 struct trace_source {
@@ -34,6 +36,12 @@ struct trace_worker {
     struct block_spans spans;
     struct regular_frame *frames; /* [0] stands for everything around the known spans */
     size_t frame_room;
+    struct stat_ended ended[STAT_ENDED_MAX]; /* not yet added to their cells */
+    size_t ended_count;
+    uint8_t next_tags[4096]; /* regular_loops.c: a guess at which loop is the faster one */
+    uint32_t look_stream;
+    uint32_t look_count;
+    bool is_predictable;
     uint64_t *copy;                                 /* of a block that may be reused meanwhile */
     struct tbed_block strings[TRACE_STRING_BLOCKS]; /* the string blocks of earlier lookups, by their page */
 };
