@@ -55,6 +55,53 @@ void tbed_scan_stop(struct scan *scan)
     stop_by_time(scan);
 }
 
+/* ---- Single spans ---- */
+
+/* The innermost span was so until 'tick'. */
+static void pass_time(struct scan *scan, uint64_t tick)
+{
+    scan->top->self += tick - scan->mark;
+    scan->mark = tick;
+}
+
+void tbed_scan_begin(struct scan *scan, uint32_t id, uint64_t tick)
+{
+    uint32_t row = scan_row(scan->worker, id);
+    if (scan->by_time)
+        pass_time(scan, tick);
+    *++scan->top = (struct regular_frame){.begin_tick = tick, .id = id, .row = row};
+    scan->worker->totals.begin_count += scan_has_tick(scan, tick);
+}
+
+/* Whether the span counts, which is cut to the window. */
+static bool cut_to_window(const struct scan *scan, uint64_t *begin_tick, uint64_t *end_tick, bool *is_cut_ret)
+{
+    *is_cut_ret = false;
+    return scan->filter == NULL || tbed_filter_cut(scan->filter, begin_tick, end_tick, is_cut_ret);
+}
+
+bool tbed_scan_end(struct scan *scan, uint64_t tick)
+{
+    struct stat_cells *cells = &scan->worker->cells;
+    struct stat_cell *cell = scan_cell(scan, scan->top);
+    uint64_t begin_tick = scan->top->begin_tick;
+    bool is_cut;
+    if (scan->by_time)
+        pass_time(scan, tick);
+    scan->top--;
+    if (!cut_to_window(scan, &begin_tick, &tick, &is_cut))
+        return false;
+    uint64_t ticks = tbed_ticks_between(cells->resolution, begin_tick, tick);
+    stat_cell_end(cells, cell, ticks);
+    if (!scan->by_time)
+        scan_cell(scan, scan->top)->self -= ticks;
+    cell->self += scan->by_time ? scan->top[1].self : ticks;
+    scan->worker->totals.span_count++;
+    scan->hull_begin = begin_tick < scan->hull_begin ? begin_tick : scan->hull_begin;
+    scan->hull_end = tick > scan->hull_end ? tick : scan->hull_end;
+    return !is_cut;
+}
+
 /* ---- The loop that branches ---- */
 
 /* The row of an id that has been met before, has a text, and has room here. False: any of these may not hold. */
