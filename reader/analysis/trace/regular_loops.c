@@ -43,10 +43,8 @@ static void stop_by_time(struct scan *scan)
         return;
     scan->by_time = false;
     add_open_time(scan, false);
-    for (struct regular_frame *frame = scan->top; frame > scan->trace->frames; frame--) {
+    for (const struct regular_frame *frame = scan->top; frame > scan->trace->frames; frame--)
         scan_cell(scan, frame)->self += frame->self;
-        frame->self = 0;
-    }
 }
 
 void tbed_scan_stop(struct scan *scan)
