@@ -157,8 +157,8 @@ static void limit_stops_after_so_many(void **state)
     static const char *const orders[] = {"--order=time", "--order=stream"};
     (void)state;
     for (size_t i = 0; i < 2; i++) {
-        struct run none = RUN("dump", orders[i], "-n", "0", path),
-                   three = RUN("dump", orders[i], "-n3", path);
+        struct run none = RUN("dump", orders[i], "-l", "0", path),
+                   three = RUN("dump", orders[i], "-l3", path);
         struct run all = RUN("dump", orders[i], "--limit=18446744073709551615", path);
         assert_string_equal(none.out, "");
         assert_int_equal(count_lines(three.out), 3);
@@ -228,12 +228,12 @@ static void what_is_no_number_is_wrong_usage(void **state)
                                            {"-e", "nan"},
                                            {"-e", "inf"},
                                            {"-e", "1e30"},
-                                           {"-n", "-1"},
-                                           {"-n", "1x"},
-                                           {"-n", ""},
-                                           {"-n", "99999999999999999999"},
-                                           {"-s", "4294967296"},
-                                           {"-t", "main"}};
+                                           {"-l", "-1"},
+                                           {"-l", "1x"},
+                                           {"-l", ""},
+                                           {"-l", "99999999999999999999"},
+                                           {"--stream", "4294967296"},
+                                           {"--minimum-duration", "10%"}};
     const char *path = make_small("numbers.tbed", true);
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
@@ -253,11 +253,11 @@ static void streams_are_chosen_by_number_or_thread(void **state)
     snprintf(number, sizeof number, "%u", tbed_recorder_stream(second));
     snprintf(tid, sizeof tid, "%d", gettid());
     tbed_writer_close(writer);
-    struct run by_number = RUN("dump", "-s", number, path), by_tid = RUN("dump", "-t", tid, path);
+    struct run by_number = RUN("dump", "--stream", number, path), by_tid = RUN("dump", "-t", tid, path);
     assert_int_equal(count_lines(by_number.out), 1);
     assert_says(by_number.out, "two");
     assert_says(by_tid.out, "one");
-    EXPECT(2, "", "no such stream or thread", "dump", "-s", "4000000", path);
+    EXPECT(2, "", "no such stream, thread or process", "dump", "--stream=4000000", path);
     end_run(&by_number);
     end_run(&by_tid);
 }

@@ -47,8 +47,8 @@ static void threads_and_roots_are_as_asked_for(void **state)
     const char *path = NESTED("threads.tbed", "a");
     EXPECT(0, "test 0\ntest;main 0\ntest;main;a 10\n", "", "flame", "--folded", "--per-thread", path);
     EXPECT(0, "r 0\nr;a 10\n", "", "flame", "--folded", "--root=r", path);
-    EXPECT(0, "test;a 10\n", "", "flame", "--folded", "-s", "2", path);
-    EXPECT(2, "", "no such stream or thread", "flame", "--folded", "-s", "77", path);
+    EXPECT(0, "test;a 10\n", "", "flame", "--folded", "--stream=2", path);
+    EXPECT(2, "", "no such stream, thread or process", "flame", "--folded", "--stream=77", path);
 }
 
 static int compare_lines(const void *left, const void *right)

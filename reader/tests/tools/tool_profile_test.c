@@ -132,10 +132,10 @@ static void small_labels_are_left_out_as_asked(void **state)
     assert_silent_on(run.out, "| mir .");
     assert_says(run.out, "1 more label");
     end_run(&run);
-    EXPECT(0, "| mir ", "", "report", "-p", "0.1", path);
-    EXPECT(0, "\"rows_left_out\":1", "", "report", "--json", "-n", "1", path);
-    EXPECT(2, "", "--percent-above", "report", "-p", "much", path);
-    EXPECT(2, "", "--percent-above", "report", "-p", "101", path);
+    EXPECT(0, "| mir ", "", "report", "--percent-above=0.1", path);
+    EXPECT(0, "\"rows_left_out\":1", "", "report", "--json", "-l", "1", path);
+    EXPECT(2, "", "--percent-above", "report", "--percent-above=much", path);
+    EXPECT(2, "", "--percent-above", "report", "--percent-above=101", path);
 }
 
 static const char expected_json[] =

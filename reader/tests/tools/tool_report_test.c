@@ -72,13 +72,13 @@ static void rows_are_limited_and_the_rest_is_told(void **state)
     assert_says(run.out, "name11");
     assert_silent_on(run.out, "name10");
     end_run(&run);
-    EXPECT(0, "37 more spans", "", "report", "-n3", path);
+    EXPECT(0, "37 more spans", "", "report", "-l3", path);
     run = RUN("report", "--limit=0", path);
     assert_silent_on(run.out, "more spans");
     assert_says(run.out, "name01");
     end_run(&run);
     EXPECT(0, "\"left_out\":{\"spans\":0", "", "report", "--json", path);
-    EXPECT(0, "\"left_out\":{\"spans\":38", "", "report", "--json", "-n", "2", path);
+    EXPECT(0, "\"left_out\":{\"spans\":38", "", "report", "--json", "-l", "2", path);
 }
 
 static void rows_are_sorted_as_asked(void **state)
@@ -124,7 +124,7 @@ static void allocations_stand_in_tables(void **state)
            "\"failed_count\":1,\"live_count\":1,\"live_bytes\":300,\"peak_bytes\":1000}",
            "", "report", "--json", path);
     EXPECT(0, "\"unknown_free_count\":1", "", "report", "--json", path);
-    EXPECT(0, "{\"name\":\"load\",\"count\":1,\"bytes\":300", "", "report", "--json", "--sort=live", "-n1",
+    EXPECT(0, "{\"name\":\"load\",\"count\":1,\"bytes\":300", "", "report", "--json", "--sort=live", "-l1",
            path);
 }
 
@@ -167,7 +167,7 @@ static void many_processes_make_a_short_table(void **state)
     assert_says(run.out, "5 more processes; --limit=15 shows all");
     assert_silent_on(run.out, "not seen to be allocated");
     end_run(&run);
-    EXPECT(0, "12 more processes; ", "", "report", "-n3", path);
+    EXPECT(0, "12 more processes; ", "", "report", "-l3", path);
     EXPECT(0, "\"inherited_free_count\":1,\"unknown_free_count\":0", "", "report", "--json", path);
 }
 
