@@ -1,7 +1,7 @@
 """
 Checks that all places that list the options of a command list the same ones: the table for getopt_long() in the
-sources, the help text, the manual page, and the completion for bash. The help texts fit in 80 columns, and the manual
-pages are rendered without a warning.
+sources, the help text, the manual page, and the completion for bash. The help texts fit in 80 columns. The section
+"Part of the trace" is the same in all manual pages that have it, and all pages are rendered without a warning.
 
 A second name for an option, such as --tid for --thread, has to be in the manual page only. Without bash the completion
 is not checked, and without groff the pages are not rendered.
@@ -50,20 +50,26 @@ def expand(text):
     return re.sub(r"\b[A-Z]\w+\b", lambda match: expand(MACROS[match[0]]) if "{" in MACROS.get(match[0], "") else match[0], text)
 
 
+def short_text(text):
+    """The letters in strings and macros: '"l:h" TOOL_FILTER_SHORTS'."""
+    parts = re.findall(r'"([^"]*)"|(\w+)', text)
+    return "".join(letters if not macro else short_text(MACROS[macro]) for letters, macro in parts)
+
+
 def table_of(path):
     """The options of a file's table, and the short ones that it gives to getopt."""
     text = tree.read(path)
     if "tool_from_to(&" in text:
         text = tree.read(TOOLS + "shared/tool_options.c")
     table = re.search(r"static const struct option \w+\[\] = \{(.*?)\{0\}", text, re.S)
-    call = re.search(r"tool_option_next\([^;]*?argv,\s*((?:\w+\s*)?\"[^\"]*\"|\w+),\s*\w+,\s*&", text)
-    shorts = re.sub(r"\b([A-Z]\w+)\s*", lambda match: MACROS[match[1]].strip(), call[1])
+    call = re.search(r"tool_option_next\([^;]*?argv,\s*((?:(?:\w+|\"[^\"]*\")\s*)+),\s*\w+,\s*&", text)
+    shorts = short_text(call[1])
     options = {}
     for name, argument, value in ENTRY.findall(expand(table[1])):
         letter = value.strip("'") if value.startswith("'") else None
         names = [*options[value].names, name] if value in options else [name]
         options[value] = Option(names, letter, argument)
-    return list(options.values()), re.findall(r"\w:*", shorts.replace('"', ""))
+    return list(options.values()), re.findall(r"\w:*", shorts)
 
 
 def check_letters(options, shorts):
@@ -148,6 +154,16 @@ def check_verb(verb, path):
     return [f"{verb}: {problem}" for problem in problems]
 
 
+def check_part():
+    """One text about the options of a filter, the same in all pages that have it."""
+    sections = collections.defaultdict(list)
+    for path in tree.files(".1"):
+        for section in re.findall(r"^\.Ss Part of the trace\n.*?(?=^\.S[sh] )", tree.read(path), re.S | re.M):
+            sections[section].append(path)
+    pages = sorted(sections.values(), key=len)
+    return [f"{path}: 'Part of the trace' is not as in {pages[-1][0]}" for paths in pages[:-1] for path in paths]
+
+
 def check_pages():
     for path in tree.files(".1"):
         run = subprocess.run(["groff", "-mdoc", "-Tutf8", "-ww", "-z", path], capture_output=True, text=True)
@@ -166,6 +182,7 @@ def main():
                 if path.startswith(TOOLS) and path not in found.values()]
     for verb, path in sorted(found.items()):
         problems += check_verb(verb, path)
+    problems += check_part()
     if shutil.which("groff"):
         problems += check_pages()
     for tool in ("bash", "groff"):
