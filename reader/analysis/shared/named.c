@@ -41,6 +41,15 @@ static bool have_room(struct named_texts *texts, size_t nbytes)
     return true;
 }
 
+char *tbed_named_texts_take(struct named_texts *texts, size_t nbytes)
+{
+    if (!have_room(texts, nbytes))
+        return NULL;
+    char *text = texts->pieces->bytes + texts->pieces->used;
+    texts->pieces->used += nbytes;
+    return text;
+}
+
 size_t tbed_named_text(const struct tbed_reader *reader, const struct tbed_analysis_options *options,
                        uint32_t id, char *buffer, size_t buffer_nbytes)
 {

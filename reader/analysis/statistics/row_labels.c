@@ -6,6 +6,8 @@
 #define _GNU_SOURCE 1
 #include "reader/analysis/statistics/row_labels.h"
 
+#include "reader/core/base/text.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,94 +37,114 @@ size_t tbed_stat_text(const struct stat_source *source, uint64_t id, char *buffe
 
 /* ---- Rows ---- */
 
-static uint64_t hash_text(const char *text, size_t nbytes)
+#define SLOTS_MIN 128u
+
+static uint32_t hash_text(const char *text, size_t nbytes)
 {
     uint64_t hash = 0xCBF29CE484222325u;
     for (size_t i = 0; i < nbytes; i++)
         hash = (hash ^ (unsigned char)text[i]) * 0x100000001B3u;
-    return hash;
-}
-
-static bool has_text(const struct stat_label *label, const char *text, size_t nbytes)
-{
-    return label->text != NULL && label->nbytes == nbytes && memcmp(label->text, text, nbytes) == 0;
+    return (uint32_t)(hash ^ hash >> 32);
 }
 
 static bool have_row(struct stat_labels *labels)
 {
     if (labels->count < labels->room)
         return true;
-    uint32_t room = labels->room * 2;
+    uint64_t room = labels->room < 65536 ? labels->room * 2u : labels->room + labels->room / 4u;
     struct stat_label *rows = room <= STAT_ROW_MAX ? realloc(labels->rows, room * sizeof *rows) : NULL;
     if (rows == NULL)
         return false;
     labels->rows = rows;
-    labels->room = room;
+    labels->room = (uint32_t)room;
     return true;
 }
 
-/* Creates a row and returns its number, 0: no memory. 'text' NULL: it will be named later. */
-static uint32_t add_row(struct stat_labels *labels, uint64_t hash, uint32_t next, const char *text,
+/* The slot of the first row with this hash, or of the one after 'slot'; a free slot: there is none. */
+static uint32_t find_slot(const struct stat_labels *labels, uint32_t hash, uint32_t slot)
+{
+    uint32_t mask = labels->slot_count - 1;
+    for (slot &= mask; labels->slots[slot] != 0; slot = (slot + 1) & mask)
+        if (labels->rows[labels->slots[slot]].hash == hash)
+            break;
+    return slot;
+}
+
+/* Keeps half of the slots free. */
+static bool have_slots(struct stat_labels *labels)
+{
+    uint32_t old_count = labels->slot_count, *old = labels->slots;
+    if (labels->count < old_count / 2)
+        return true;
+    uint32_t count = old_count == 0 ? SLOTS_MIN : old_count * 2, mask = count - 1;
+    labels->slots = calloc(count, sizeof *labels->slots);
+    if (labels->slots == NULL) {
+        labels->slots = old;
+        return false;
+    }
+    labels->slot_count = count;
+    for (uint32_t row = 1; row < labels->count; row++) {
+        uint32_t slot = labels->rows[row].hash & mask;
+        while (labels->slots[slot] != 0)
+            slot = (slot + 1) & mask;
+        labels->slots[slot] = row;
+    }
+    free(old);
+    return true;
+}
+
+/* Copies the text. NULL: no memory. */
+static const char *keep_text(struct stat_labels *labels, const char *text, size_t nbytes)
+{
+    char *copy = nbytes <= TBED_LABELS_NBYTES_MAX - labels->nbytes
+                     ? tbed_named_texts_take(&labels->texts, nbytes + 1)
+                     : NULL;
+    if (copy == NULL)
+        return NULL;
+    memcpy(copy, text, nbytes);
+    copy[nbytes] = '\0';
+    labels->nbytes += nbytes;
+    return copy;
+}
+
+/* Creates a row in a free slot and returns its number, 0: no memory. 'text' NULL: it will be named later. */
+static uint32_t add_row(struct stat_labels *labels, uint32_t hash, uint32_t slot, const char *text,
                         size_t nbytes, uint64_t id)
 {
-    char *copy = NULL;
-    if (!have_row(labels))
+    if (!have_row(labels) || (text != NULL && (text = keep_text(labels, text, nbytes)) == NULL))
         return 0;
-    if (text != NULL) {
-        copy = nbytes <= TBED_LABELS_NBYTES_MAX - labels->nbytes ? malloc(nbytes + 1) : NULL;
-        if (copy == NULL)
-            return 0;
-        memcpy(copy, text, nbytes);
-        copy[nbytes] = '\0';
-    }
-    uint32_t row = labels->count;
-    if (next == 0 && !tbed_number_map_add(&labels->by_hash, hash, row)) {
-        free(copy);
-        return 0;
-    }
-    labels->rows[row] = (struct stat_label){copy, nbytes, id, 0};
-    if (next != 0)
-        labels->rows[next].next = row;
-    labels->count++;
-    labels->nbytes += nbytes;
-    return row;
+    labels->rows[labels->count] = (struct stat_label){text, id, (uint32_t)nbytes, hash};
+    labels->slots[slot] = labels->count;
+    return labels->count++;
 }
 
 static uint32_t find_row(struct stat_labels *labels, const char *text, size_t nbytes, uint64_t id)
 {
-    uint64_t hash = hash_text(text, nbytes);
-    uint32_t last = 0;
-    pthread_mutex_lock(&labels->lock);
-    uint32_t row = tbed_number_map_find(&labels->by_hash, hash);
-    for (row = row == NUMBER_MAP_NONE ? 0 : row; row != 0; row = labels->rows[row].next) {
-        if (has_text(&labels->rows[row], text, nbytes))
-            break;
-        last = row;
+    uint32_t hash = hash_text(text, nbytes), row, slot;
+    if (!have_slots(labels))
+        return 0;
+    for (slot = find_slot(labels, hash, hash); (row = labels->slots[slot]) != 0;
+         slot = find_slot(labels, hash, slot + 1)) {
+        struct stat_label *label = &labels->rows[row];
+        if (label->text == NULL || label->nbytes != nbytes || memcmp(label->text, text, nbytes) != 0)
+            continue;
+        label->id = id < label->id ? id : label->id;
+        return row;
     }
-    if (row == 0)
-        row = add_row(labels, hash, last, text, nbytes, id);
-    else if (id < labels->rows[row].id)
-        labels->rows[row].id = id;
-    pthread_mutex_unlock(&labels->lock);
-    return row;
+    return add_row(labels, hash, slot, text, nbytes, id);
 }
 
 /* A row of the id's own, whose text is set at the end. */
 static uint32_t find_named(struct stat_labels *labels, uint64_t id)
 {
-    uint64_t hash = id * 0xD6E8FEB86659FD93u + 1;
-    uint32_t last = 0;
-    pthread_mutex_lock(&labels->lock);
-    uint32_t row = tbed_number_map_find(&labels->by_hash, hash);
-    for (row = row == NUMBER_MAP_NONE ? 0 : row; row != 0; row = labels->rows[row].next) {
+    uint32_t hash = (uint32_t)(id * 0xD6E8FEB86659FD93u >> 32), row, slot;
+    if (!have_slots(labels))
+        return 0;
+    for (slot = find_slot(labels, hash, hash); (row = labels->slots[slot]) != 0;
+         slot = find_slot(labels, hash, slot + 1))
         if (labels->rows[row].text == NULL && labels->rows[row].id == id)
-            break;
-        last = row;
-    }
-    if (row == 0)
-        row = add_row(labels, hash, last, NULL, 0, id);
-    pthread_mutex_unlock(&labels->lock);
-    return row;
+            return row;
+    return add_row(labels, hash, slot, NULL, 0, id);
 }
 
 /* The usual form: a reference to the label, followed by nothing or by a separator. */
@@ -147,10 +169,17 @@ uint32_t tbed_stat_label_find(struct stat_labels *labels, uint64_t id)
     const struct stat_source *source = labels->source;
     struct tbed_label label = {0};
     uint32_t row = 0;
-    if (source->is_named != NULL && source->is_named(source->context, id))
-        return find_named(labels, id);
-    if (tbed_label_make_row(&source->strings, id, &label))
+    if (source->is_named != NULL && source->is_named(source->context, id)) {
+        pthread_mutex_lock(&labels->lock);
+        row = find_named(labels, id);
+        pthread_mutex_unlock(&labels->lock);
+        return row;
+    }
+    if (tbed_label_make_row(&source->strings, id, &label)) {
+        pthread_mutex_lock(&labels->lock);
         row = find_row(labels, label.text, label.nbytes, id);
+        pthread_mutex_unlock(&labels->lock);
+    }
     free(label.text);
     if (row == 0)
         return 0;
@@ -160,25 +189,24 @@ uint32_t tbed_stat_label_find(struct stat_labels *labels, uint64_t id)
 /* ---- Names supplied by the source ---- */
 
 /* The name as the caller supplies it, which may have several lines, up to the first U+001E. */
-static bool name_row(const struct stat_source *source, struct stat_label *label)
+static bool name_row(struct stat_labels *labels, struct stat_label *label, struct tbed_text *buffer)
 {
-    size_t room = 256, nbytes;
-    char *text = NULL;
-    for (;; room = nbytes + 1) {
-        char *larger = realloc(text, room);
-        if (larger == NULL)
-            break;
-        text = larger;
-        nbytes = source->name(source->context, label->id, text, room);
-        if (nbytes < room)
-            break;
-    }
-    label->text = text;
-    if (text == NULL)
+    size_t nbytes = 255;
+    do {
+        buffer->nbytes = 0;
+        if (!tbed_text_reserve(buffer, nbytes + 1))
+            return false;
+        nbytes = labels->source->name(labels->source->context, label->id, buffer->bytes, buffer->room);
+    } while (nbytes >= buffer->room);
+    char *text = buffer->bytes, *separator = memchr(text, SEPARATOR, strlen(text));
+    size_t length = separator != NULL ? (size_t)(separator - text) : strlen(text);
+    char *copy = length <= UINT32_MAX ? tbed_named_texts_take(&labels->texts, length + 1) : NULL;
+    if (copy == NULL)
         return false;
-    const char *separator = memchr(text, SEPARATOR, strlen(text));
-    label->nbytes = separator != NULL ? (size_t)(separator - text) : strlen(text);
-    text[label->nbytes] = '\0';
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    label->text = copy;
+    label->nbytes = (uint32_t)length;
     return true;
 }
 
@@ -199,12 +227,16 @@ static bool prepare(const struct stat_labels *labels)
 
 bool tbed_stat_labels_name(struct stat_labels *labels)
 {
-    if (!prepare(labels))
-        return false;
-    for (uint32_t row = 1; row < labels->count; row++)
-        if (labels->rows[row].text == NULL && !name_row(labels->source, &labels->rows[row]))
-            return false;
-    return true;
+    struct tbed_text buffer = {0};
+    bool fine = prepare(labels);
+    free(labels->slots);
+    labels->slots = NULL;
+    labels->slot_count = 0;
+    for (uint32_t row = 1; row < labels->count && fine; row++)
+        if (labels->rows[row].text == NULL)
+            fine = name_row(labels, &labels->rows[row], &buffer);
+    free(buffer.bytes);
+    return fine;
 }
 
 bool tbed_stat_labels_open(struct stat_labels *labels, const struct stat_source *source)
@@ -221,9 +253,8 @@ void tbed_stat_labels_close(struct stat_labels *labels)
 {
     if (labels->rows == NULL)
         return;
-    for (uint32_t row = 1; row < labels->count; row++)
-        free(labels->rows[row].text);
+    tbed_named_texts_free(&labels->texts);
     free(labels->rows);
-    tbed_number_map_free(&labels->by_hash);
+    free(labels->slots);
     pthread_mutex_destroy(&labels->lock);
 }

@@ -8,16 +8,18 @@
 #ifndef TRACEBED_STAT_LABELS_H
 #define TRACEBED_STAT_LABELS_H
 
+#include "reader/analysis/shared/named.h"
 #include "reader/analysis/shared/number_map.h"
 #include "reader/analysis/statistics/source.h"
 
 #include <pthread.h>
 
+/* Small, since there may be millions. */
 struct stat_label {
-    char *text; /* NUL-terminated; NULL: the source's name() supplies it at the end */
-    size_t nbytes;
-    uint64_t id;   /* the lowest id that this label was looked up by */
-    uint32_t next; /* row with the same hash, 0: none */
+    const char *text; /* NUL-terminated; NULL: the source's name() supplies it at the end */
+    uint64_t id;      /* the lowest id that this label was looked up by */
+    uint32_t nbytes;
+    uint32_t hash;
 };
 
 struct stat_labels {
@@ -26,7 +28,9 @@ struct stat_labels {
     struct stat_label *rows; /* row 0 is unused */
     uint32_t count, room;
     size_t nbytes; /* of all texts */
-    struct number_map by_hash;
+    struct named_texts texts;
+    uint32_t *slots;     /* a hash table of rows; 0: free */
+    uint32_t slot_count; /* a power of two */
 };
 
 bool tbed_stat_labels_open(struct stat_labels *labels, const struct stat_source *source);
@@ -47,7 +51,7 @@ uint32_t tbed_stat_label_find(struct stat_labels *labels, uint64_t id);
  */
 size_t tbed_stat_text(const struct stat_source *source, uint64_t id, char *buffer, size_t buffer_nbytes);
 
-/* To be called after the events: asks for the missing names. False: no memory. */
+/* To be called after the events: asks for the missing names; no label can be found any more. False: no memory. */
 bool tbed_stat_labels_name(struct stat_labels *labels);
 
 #endif

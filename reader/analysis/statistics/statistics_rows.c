@@ -38,38 +38,25 @@ static bool is_same(const struct ordered *left, const struct ordered *right)
 #define GROUP_ROOM 256u /* room for a group's name beyond the length of its label */
 
 /* Replaces the label's text by the name of its group. False: no memory. */
-static bool group_label(const struct tbed_analysis_options *options, struct stat_label *label)
+static bool group_label(const struct tbed_analysis_options *options, struct named_texts *texts,
+                        struct stat_label *label)
 {
     size_t room = label->nbytes + GROUP_ROOM;
-    char *text = malloc(room);
+    char *text = tbed_named_texts_take(texts, room);
     if (text == NULL)
         return false;
     memcpy(text, label->text, label->nbytes + 1);
-    label->nbytes = options->group(options->group_context, text, label->nbytes, room);
-    free(label->text);
+    label->nbytes = (uint32_t)options->group(options->group_context, text, label->nbytes, room);
     label->text = text;
     return true;
 }
 
-static bool group_labels(const struct stat_maker *maker)
+static bool group_labels(struct stat_maker *maker)
 {
-    const struct stat_labels *labels = &maker->labels;
+    struct stat_labels *labels = &maker->labels;
     for (uint32_t row = 1; maker->options->group != NULL && row < labels->count; row++)
-        if (!group_label(maker->options, &labels->rows[row]))
+        if (!group_label(maker->options, &labels->texts, &labels->rows[row]))
             return false;
-    return true;
-}
-
-/* Takes ownership of the texts. */
-static bool take_texts(struct tbed_statistics *statistics, struct stat_labels *labels)
-{
-    statistics->texts = calloc(labels->count, sizeof *statistics->texts);
-    if (statistics->texts == NULL)
-        return false;
-    for (uint32_t row = 1; row < labels->count; row++) {
-        statistics->texts[statistics->text_count++] = labels->rows[row].text;
-        labels->rows[row].text = NULL;
-    }
     return true;
 }
 
@@ -296,7 +283,9 @@ bool tbed_stat_make_rows(struct tbed_statistics *statistics, struct stat_maker *
     struct stat_cells *cells = &maker->workers[0].cells;
     bool fine = group_labels(maker) && have_lists(statistics, count + 1) && make_messages(statistics, maker);
     struct ordered *ordered = fine ? order_labels(maker) : NULL;
-    fine = ordered != NULL && take_texts(statistics, &maker->labels);
+    fine = ordered != NULL;
+    statistics->texts = maker->labels.texts;
+    maker->labels.texts = (struct named_texts){NULL};
     for (uint32_t i = 0, next; fine && i < count; i = next) {
         struct row_sums sums = {0}, async_sums = {0};
         for (next = i; next < count && is_same(&ordered[i], &ordered[next]); next++) {
@@ -330,9 +319,7 @@ void tbed_statistics_close(struct tbed_statistics *statistics)
 {
     if (statistics == NULL)
         return;
-    for (size_t i = 0; i < statistics->text_count; i++)
-        free(statistics->texts[i]);
-    free(statistics->texts);
+    tbed_named_texts_free(&statistics->texts);
     tbed_named_texts_free(&statistics->message_texts);
     free(statistics->spans);
     free(statistics->asyncs);

@@ -17,8 +17,7 @@ struct tbed_statistics {
     struct tbed_message_row *messages;
     struct tbed_artifact_row *artifacts;
     size_t span_count, async_count, instant_count, counter_count, message_count, artifact_count;
-    char **texts; /* of all rows except messages */
-    size_t text_count;
+    struct named_texts texts; /* of all rows except messages */
     struct named_texts message_texts;
     struct tbed_foreign_damage *damages;
     size_t damage_count;
