@@ -149,14 +149,20 @@ static void close_results(struct stat_maker *maker)
     free(maker->results);
 }
 
+static void close_ids(struct stat_maker *maker)
+{
+    free(maker->ids.leaves);
+    free(maker->ids.rows);
+    maker->ids = (struct stat_ids){.leaves = NULL};
+}
+
 static void close_maker(struct stat_maker *maker)
 {
     for (unsigned i = 0; maker->workers != NULL && i < maker->worker_count; i++)
         close_worker(&maker->workers[i]);
     free(maker->workers);
     close_results(maker);
-    free(maker->ids.leaves);
-    free(maker->ids.rows);
+    close_ids(maker);
     free(maker->chunk_marks);
     tbed_stat_merge_free(&maker->merge);
     tbed_stat_followers_free(&maker->followers);
@@ -178,6 +184,8 @@ static bool add_workers(struct stat_maker *maker)
         struct stat_worker *worker = &maker->workers[i];
         TBED_COUNTS_ADD(&first->totals, &worker->totals);
         tbed_stat_cells_add(&first->cells, &worker->cells);
+        tbed_stat_cells_free(&worker->cells);
+        worker->cells = (struct stat_cells){0};
         fine = !worker->out_of_memory && tbed_stat_marks_add(&first->marks, &worker->marks) &&
                tbed_stat_messages_add(&first->messages, &worker->messages);
     }
@@ -286,6 +294,7 @@ static bool run(struct stat_maker *maker, struct tbed_statistics *statistics)
     statistics->totals = first->totals;
     if (maker->source->unit != NULL)
         snprintf(statistics->unit, sizeof statistics->unit, "%s", maker->source->unit);
+    close_ids(maker);
     fine = fine && tbed_stat_make_rows(statistics, maker, &asyncs);
     tbed_stat_cells_free(&asyncs);
     return fine;

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#define _GNU_SOURCE 1
 #include "reader/analysis/statistics/statistics_rows.h"
 
 #include "format/base/sized.h"
@@ -10,16 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A label as its rows show it, and the position of its cells. */
-struct ordered {
-    const char *text;
-    size_t nbytes;
-    uint32_t row, id;
-};
-
-static int compare_ordered(const void *left, const void *right)
+/* By text, then by id. */
+static int compare_labels(const void *left, const void *right, void *context)
 {
-    const struct ordered *a = left, *b = right;
+    const struct stat_labels *labels = context;
+    const struct stat_label *a = &labels->rows[*(const uint32_t *)left];
+    const struct stat_label *b = &labels->rows[*(const uint32_t *)right];
     int order = memcmp(a->text, b->text, a->nbytes < b->nbytes ? a->nbytes : b->nbytes);
     if (order != 0)
         return order;
@@ -28,7 +25,7 @@ static int compare_ordered(const void *left, const void *right)
     return a->id < b->id ? -1 : a->id > b->id;
 }
 
-static bool is_same(const struct ordered *left, const struct ordered *right)
+static bool is_same(const struct stat_label *left, const struct stat_label *right)
 {
     return left->nbytes == right->nbytes && memcmp(left->text, right->text, left->nbytes) == 0;
 }
@@ -60,145 +57,62 @@ static bool group_labels(struct stat_maker *maker)
     return true;
 }
 
-/* All labels, sorted. NULL: no memory. */
-static struct ordered *order_labels(const struct stat_maker *maker)
+/* The rows of all labels, sorted. NULL: no memory. */
+static uint32_t *order_labels(struct stat_labels *labels)
 {
-    const struct stat_labels *labels = &maker->labels;
-    struct ordered *ordered = calloc(labels->count, sizeof *ordered);
-    for (uint32_t row = 1; ordered != NULL && row < labels->count; row++) {
-        const struct stat_label *label = &labels->rows[row];
-        uint32_t id = maker->source->reader != NULL ? (uint32_t)label->id : TBED_ID_INVALID;
-        ordered[row - 1] = (struct ordered){label->text, label->nbytes, row, id};
+    uint32_t *order = calloc(labels->count, sizeof *order);
+    for (uint32_t row = 1; order != NULL && row < labels->count; row++)
+        order[row - 1] = row;
+    if (order != NULL && labels->count > 2)
+        qsort_r(order, labels->count - 1, sizeof *order, compare_labels, labels);
+    return order;
+}
+
+/* Adds rows with the same label to the first of them, and returns how many rows remain in the order. */
+static uint32_t join_labels(struct stat_maker *maker, struct stat_cells *asyncs, uint32_t *order)
+{
+    const struct stat_label *rows = maker->labels.rows;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i + 1 < maker->labels.count; i++) {
+        if (count == 0 || !is_same(&rows[order[count - 1]], &rows[order[i]])) {
+            order[count++] = order[i];
+            continue;
+        }
+        tbed_stat_cells_join(&maker->workers[0].cells, order[count - 1], order[i]);
+        tbed_stat_cells_join(asyncs, order[count - 1], order[i]);
     }
-    if (ordered != NULL && labels->count > 2)
-        qsort(ordered, labels->count - 1, sizeof *ordered, compare_ordered);
-    return ordered;
+    return count;
 }
 
-/* ---- Figures ---- */
+/* ---- Rows of other events than spans ---- */
 
-/* The sums of the cells of all rows with the same label. */
-struct row_sums {
-    struct stat_cell cells[STAT_SPAN_KINDS];
-    struct stat_extra extra;
-};
-
-static void add_row(struct row_sums *sums, struct stat_cells *cells, uint32_t row)
+/* Makes up to three rows of one label; the lists have room. */
+static void make_other(struct tbed_statistics *statistics, const struct stat_maker *maker, uint32_t number)
 {
-    const struct stat_extra *extra = tbed_stat_extra_known(cells, row);
-    for (uint32_t kind = 0; kind < STAT_SPAN_KINDS; kind++)
-        if (row < cells->rooms[kind])
-            tbed_stat_cell_add(cells, &sums->cells[kind], &cells->of_kind[kind][row]);
-    if (extra != NULL)
-        tbed_stat_extra_add(&sums->extra, extra);
-}
-
-/* The value of a sum that should not be negative: a negative one becomes 0. */
-static uint64_t settle(uint64_t signed_sum)
-{
-    return signed_sum > INT64_MAX ? 0 : signed_sum;
-}
-
-static uint64_t percentile(const struct stat_cells *cells, const struct stat_cell *cell, double fraction)
-{
-    uint64_t resolution = cells->resolution > 0 ? cells->resolution : 1;
-    uint64_t ticks = tbed_histogram_percentile(&cell->histogram, cell->count, fraction);
-    ticks = (ticks + resolution / 2) / resolution * resolution;
-    ticks = ticks < stat_cell_min(cell) ? stat_cell_min(cell) : ticks;
-    return ticks > cell->max ? cell->max : ticks;
-}
-
-static void fill_percentiles(const struct stat_cells *cells, const struct stat_cell *all,
-                             struct tbed_span_row *row)
-{
-    if (all->histogram.counts == NULL)
-        return;
-    row->p50_ticks = percentile(cells, all, 0.5);
-    row->p90_ticks = percentile(cells, all, 0.9);
-    row->p99_ticks = percentile(cells, all, 0.99);
-    row->p999_ticks = percentile(cells, all, 0.999);
-}
-
-static void fill_kinds(const struct row_sums *sums, struct tbed_span_row *row)
-{
-    const struct stat_cell *cells = sums->cells;
-    row->time_ticks = row->total_ticks - cells[STAT_HASHING].total;
-    row->invocation_count = cells[STAT_OTHER].count + cells[STAT_QUERY].count;
-    row->cache_misses = cells[STAT_QUERY].count;
-    row->cache_hits = stat_sum(sums->extra.hit_count, sums->extra.counted_hits);
-    row->blocked_ticks = cells[STAT_BLOCKED].total;
-    row->load_ticks = settle(cells[STAT_LOAD].self);
-    row->hashing_ticks = settle(cells[STAT_HASHING].self);
-}
-
-/* Moves the histograms of the sums into one. */
-static struct stat_cell all_kinds(struct stat_cells *cells, struct row_sums *sums)
-{
-    struct stat_cell all = {0};
-    for (unsigned kind = 0; kind < STAT_SPAN_KINDS; kind++)
-        tbed_stat_cell_add(cells, &all, &sums->cells[kind]);
-    return all;
-}
-
-static void fill_span(struct tbed_statistics *statistics, struct stat_cells *cells,
-                      const struct ordered *label, struct row_sums *sums, struct tbed_span_row *row)
-{
-    struct stat_cell all = all_kinds(cells, sums);
-    statistics->totals.negative_count += all.self > INT64_MAX;
-    *row = (struct tbed_span_row){
-        .name = label->text,
-        .name_nbytes = label->nbytes,
-        .id = label->id,
-        .count = all.count,
-        .unknown_count = sums->extra.unknown_count,
-        .open_count = sums->extra.open_count,
-        .total_ticks = all.total,
-        .self_ticks = settle(all.self),
-        .min_ticks = stat_cell_min(&all),
-        .max_ticks = all.max,
-    };
-    fill_percentiles(cells, &all, row);
-    fill_kinds(sums, row);
-    tbed_histogram_free(&cells->histograms, &all.histogram);
-}
-
-static bool is_span(const struct row_sums *sums)
-{
-    uint64_t count = sums->extra.unknown_count + sums->extra.hit_count + sums->extra.hit_marks;
-    for (unsigned kind = 0; kind < STAT_SPAN_KINDS; kind++)
-        count += sums->cells[kind].count;
-    return count > 0;
-}
-
-/* Makes up to four rows of one label; the lists have room. */
-static void make_rows(struct tbed_statistics *statistics, struct stat_cells *cells,
-                      const struct ordered *label, struct row_sums *sums)
-{
-    const struct stat_extra *extra = &sums->extra;
-    uint64_t instant_count = sums->cells[STAT_OTHER].instant_count;
+    const struct stat_cells *cells = &maker->workers[0].cells;
+    const struct stat_label *label = &maker->labels.rows[number];
+    const struct stat_extra *extra = tbed_stat_extra_known(cells, number);
+    uint32_t id = stat_label_id(maker, label);
+    uint64_t instant_count =
+        number < cells->rooms[STAT_OTHER] ? cells->of_kind[STAT_OTHER][number].instant_count : 0;
     if (instant_count > 0)
         statistics->instants[statistics->instant_count++] =
-            (struct tbed_instant_row){label->text, label->nbytes, label->id, instant_count};
-    if (extra->counter_count > 0)
+            (struct tbed_instant_row){label->text, label->nbytes, id, instant_count};
+    if (extra != NULL && extra->counter_count > 0)
         statistics->counters[statistics->counter_count++] = (struct tbed_counter_row){
-            label->text,         label->nbytes,      label->id,         extra->counter_count,
-            extra->counter_last, extra->counter_min, extra->counter_max};
-    if (extra->artifact_count > 0)
+            label->text,        label->nbytes,     id, extra->counter_count, extra->counter_last,
+            extra->counter_min, extra->counter_max};
+    if (extra != NULL && extra->artifact_count > 0)
         statistics->artifacts[statistics->artifact_count++] = (struct tbed_artifact_row){
             label->text, label->nbytes, extra->artifact_count, extra->artifact_value};
-    if (is_span(sums))
-        fill_span(statistics, cells, label, sums, &statistics->spans[statistics->span_count++]);
 }
 
 static bool have_lists(struct tbed_statistics *statistics, size_t count)
 {
-    statistics->spans = calloc(count, sizeof *statistics->spans);
-    statistics->asyncs = calloc(count, sizeof *statistics->asyncs);
     statistics->instants = calloc(count, sizeof *statistics->instants);
     statistics->counters = calloc(count, sizeof *statistics->counters);
     statistics->artifacts = calloc(count, sizeof *statistics->artifacts);
-    return statistics->spans != NULL && statistics->asyncs != NULL && statistics->instants != NULL &&
-           statistics->counters != NULL && statistics->artifacts != NULL;
+    return statistics->instants != NULL && statistics->counters != NULL && statistics->artifacts != NULL;
 }
 
 /* ---- Messages ---- */
@@ -265,37 +179,27 @@ static bool make_messages(struct tbed_statistics *statistics, const struct stat_
 
 /* ---- All of them ---- */
 
-/* 'asyncs' contains only cells of spans, which have no self time. */
-static void make_async(struct tbed_statistics *statistics, struct stat_cells *asyncs,
-                       const struct ordered *label, struct row_sums *sums)
-{
-    if (!is_span(sums))
-        return;
-    struct tbed_span_row *row = &statistics->asyncs[statistics->async_count++];
-    fill_span(statistics, asyncs, label, sums, row);
-    row->self_ticks = 0;
-}
-
 bool tbed_stat_make_rows(struct tbed_statistics *statistics, struct stat_maker *maker,
                          struct stat_cells *asyncs)
 {
-    uint32_t count = maker->labels.count - 1;
     struct stat_cells *cells = &maker->workers[0].cells;
-    bool fine = group_labels(maker) && have_lists(statistics, count + 1) && make_messages(statistics, maker);
-    struct ordered *ordered = fine ? order_labels(maker) : NULL;
-    fine = ordered != NULL;
+    bool fine = group_labels(maker) && have_lists(statistics, maker->labels.count) &&
+                make_messages(statistics, maker);
+    uint32_t *order = fine ? order_labels(&maker->labels) : NULL, count = 0;
     statistics->texts = maker->labels.texts;
-    maker->labels.texts = (struct named_texts){NULL};
-    for (uint32_t i = 0, next; fine && i < count; i = next) {
-        struct row_sums sums = {0}, async_sums = {0};
-        for (next = i; next < count && is_same(&ordered[i], &ordered[next]); next++) {
-            add_row(&sums, cells, ordered[next].row);
-            add_row(&async_sums, asyncs, ordered[next].row);
-        }
-        make_rows(statistics, cells, &ordered[i], &sums);
-        make_async(statistics, asyncs, &ordered[i], &async_sums);
-    }
-    free(ordered);
+    maker->labels.texts = (struct named_texts){.pieces = NULL};
+    if (order == NULL)
+        return false;
+    count = join_labels(maker, asyncs, order);
+    for (uint32_t i = 0; i < count; i++)
+        make_other(statistics, maker, order[i]);
+    fine = tbed_stat_make_span_rows(maker, asyncs, order, count, &statistics->asyncs,
+                                    &statistics->async_count) &&
+           tbed_stat_make_span_rows(maker, cells, order, count, &statistics->spans, &statistics->span_count);
+    for (size_t i = 0; i < statistics->async_count; i++)
+        statistics->asyncs[i].self_ticks = 0;
+    statistics->totals.negative_count = maker->workers[0].totals.negative_count;
+    free(order);
     return fine && !cells->is_out_of_memory && !asyncs->is_out_of_memory;
 }
 

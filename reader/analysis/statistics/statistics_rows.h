@@ -31,4 +31,17 @@ struct tbed_statistics {
 bool tbed_stat_make_rows(struct tbed_statistics *statistics, struct stat_maker *maker,
                          struct stat_cells *asyncs);
 
+/*
+ * Makes the rows of spans from the cells, which it uses up, in the order of their labels. '*rows_ret' is the caller's, also on
+ * failure. False: no memory.
+ */
+bool tbed_stat_make_span_rows(struct stat_maker *maker, struct stat_cells *cells, const uint32_t *order,
+                              uint32_t order_count, struct tbed_span_row **rows_ret, size_t *count_ret);
+
+/* The id that a row shows. */
+static inline uint32_t stat_label_id(const struct stat_maker *maker, const struct stat_label *label)
+{
+    return maker->source->reader != NULL ? (uint32_t)label->id : TBED_ID_INVALID;
+}
+
 #endif

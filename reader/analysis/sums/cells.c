@@ -185,3 +185,21 @@ void tbed_stat_cells_add(struct stat_cells *cells, struct stat_cells *from)
             tbed_stat_extra_add(extra, known);
     }
 }
+
+void tbed_stat_cells_join(struct stat_cells *cells, uint32_t into, uint32_t from)
+{
+    const struct stat_extra *known = tbed_stat_extra_known(cells, from);
+    for (unsigned kind = 0; kind < STAT_SPAN_KINDS; kind++) {
+        if (from >= cells->rooms[kind] || !tbed_stat_grow_cells(cells, stat_cell_index(into, kind)))
+            continue;
+        struct stat_cell *cell = &cells->of_kind[kind][from];
+        tbed_stat_cell_add(cells, &cells->of_kind[kind][into], cell);
+        *cell = (struct stat_cell){.count = 0};
+    }
+    if (known == NULL)
+        return;
+    struct stat_extra copy = *known, *extra = tbed_stat_extra(cells, into);
+    if (extra != NULL)
+        tbed_stat_extra_add(extra, &copy);
+    cells->extra_of_row[from] = 0;
+}

@@ -31,7 +31,10 @@ struct stat_cell {
     uint64_t count, total;
     uint64_t self;             /* 'total' less the ticks of the spans' children: may be negative */
     uint64_t max, max_inverse; /* the minimum is ~max_inverse, so that a zeroed cell is a valid start */
-    struct tbed_histogram histogram;
+    union {
+        struct tbed_histogram histogram;
+        uint16_t percentiles[4]; /* buckets + 1, 0: none; when rows are made from the cells */
+    };
     uint64_t instant_count;
 };
 _Static_assert(sizeof(struct stat_cell) == 64 || sizeof(void *) < 8, "one cache line");
@@ -113,6 +116,9 @@ void tbed_stat_add_counter(struct stat_extra *extra, double value, struct stat_p
 
 /* Adds all of 'from', and takes over its histograms. */
 void tbed_stat_cells_add(struct stat_cells *cells, struct stat_cells *from);
+
+/* Adds one row to another one, and empties it. */
+void tbed_stat_cells_join(struct stat_cells *cells, uint32_t into, uint32_t from);
 
 /* Add one cell, taking over its histogram, and one extra. */
 void tbed_stat_cell_add(struct stat_cells *cells, struct stat_cell *into, struct stat_cell *from);

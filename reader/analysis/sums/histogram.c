@@ -304,8 +304,7 @@ bool tbed_histogram_merge(struct tbed_histograms *all, struct tbed_histogram *in
     return fine;
 }
 
-/* The middle of the bucket, or its only value. */
-static uint64_t bucket_middle(unsigned bucket)
+uint64_t tbed_histogram_middle(unsigned bucket)
 {
     unsigned octave = bucket / TBED_HISTOGRAM_SUBS, sub = bucket % TBED_HISTOGRAM_SUBS;
     if (octave <= 1)
@@ -315,19 +314,23 @@ static uint64_t bucket_middle(unsigned bucket)
     return low + ((uint64_t)1 << (shift - 1));
 }
 
-uint64_t tbed_histogram_percentile(const struct tbed_histogram *histogram, uint64_t count, double fraction)
+unsigned tbed_histogram_percentile_bucket(const struct tbed_histogram *histogram, uint64_t count,
+                                          double fraction)
 {
     double wanted = (double)count * fraction;
-    uint64_t rank = (uint64_t)wanted;
+    uint64_t rank = (uint64_t)wanted, seen = 0;
+    unsigned found = 0;
     rank += (double)rank < wanted || rank == 0; /* round up: the rank-th smallest, from 1 */
-    uint64_t seen = 0, value = 0;
     for (unsigned i = 0; i < entry_count(histogram) && seen < rank; i++) {
         unsigned bucket;
         uint64_t here = entry_get(histogram, i, &bucket);
-        if (here == 0)
-            continue;
-        value = bucket_middle(bucket);
         seen += here;
+        found = here != 0 ? bucket : found;
     }
-    return value;
+    return found;
+}
+
+uint64_t tbed_histogram_percentile(const struct tbed_histogram *histogram, uint64_t count, double fraction)
+{
+    return tbed_histogram_middle(tbed_histogram_percentile_bucket(histogram, count, fraction));
 }

@@ -81,6 +81,11 @@ bool tbed_histogram_merge(struct tbed_histograms *all, struct tbed_histogram *in
  */
 uint64_t tbed_histogram_percentile(const struct tbed_histogram *histogram, uint64_t count, double fraction);
 
+/* The same, but its bucket; and a bucket's middle, or its only value. */
+unsigned tbed_histogram_percentile_bucket(const struct tbed_histogram *histogram, uint64_t count,
+                                          double fraction);
+uint64_t tbed_histogram_middle(unsigned bucket);
+
 /* Empties it. */
 void tbed_histogram_free(struct tbed_histograms *all, struct tbed_histogram *histogram);
 
