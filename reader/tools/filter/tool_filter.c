@@ -79,25 +79,40 @@ bool tool_filter_is_given(const struct tool_filter *filter)
            tool_filter_asks_for_labels(filter);
 }
 
+/* Without a tick for its begin, the window begins when no clock goes any more. Returns NULL, or what is wrong. */
+static const char *set_begin(const struct tool_filter *filter, const struct tbed_reader *reader,
+                             uint64_t *tick)
+{
+    const char *problem = NULL;
+    if (filter->begin.kind != FILTER_TIME_NONE && !filter_time_tick(&filter->begin, reader, tick, &problem))
+        *tick = UINT64_MAX;
+    return problem;
+}
+
+/* An end without a tick is none. The window before tick 0 is empty, as one that begins at no tick. */
+static const char *set_end(const struct tool_filter *filter, const struct tbed_reader *reader,
+                           struct tbed_filter_options *options)
+{
+    const char *problem = NULL;
+    if (filter->end.kind == FILTER_TIME_NONE ||
+        !filter_time_tick(&filter->end, reader, &options->end_tick, &problem))
+        return problem;
+    if (filter->begin.kind != FILTER_TIME_NONE && options->end_tick <= options->begin_tick)
+        return "--end is not after --begin";
+    if (options->end_tick == 0)
+        options->begin_tick = UINT64_MAX;
+    return NULL;
+}
+
 /* Sets the times of the options. Returns NULL, or what is wrong. */
 static const char *set_times(const struct tool_filter *filter, const struct tbed_reader *reader,
                              struct tbed_filter_options *options)
 {
-    const char *problem = NULL;
-    bool is_never = false;
-    if (filter->begin.kind != FILTER_TIME_NONE)
-        is_never = !filter_time_tick(&filter->begin, reader, &options->begin_tick, &problem);
-    if (problem == NULL && is_never) /* the window begins when no clock goes any more */
-        options->begin_tick = UINT64_MAX;
-    if (problem == NULL && filter->end.kind != FILTER_TIME_NONE &&
-        !filter_time_tick(&filter->end, reader, &options->end_tick, &problem))
-        options->end_tick = 0;
-    else if (problem == NULL && filter->end.kind != FILTER_TIME_NONE && options->end_tick == 0)
-        options->end_tick = 1;
+    const char *problem = set_begin(filter, reader, &options->begin_tick);
+    if (problem == NULL)
+        problem = set_end(filter, reader, options);
     if (problem == NULL && filter->minimum.kind != FILTER_TIME_NONE)
         options->minimum_ticks = filter_duration_ticks(&filter->minimum, reader, &problem);
-    if (problem == NULL && options->end_tick != 0 && options->end_tick <= options->begin_tick)
-        problem = "--end is not after --begin";
     return problem;
 }
 
