@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Checks that all verbs agree about what the options of a filter take, and with an oracle that shares no code with them.
+
+    filters_test.py [SEED...]
+
+Each seed gives a random trace and a few random combinations of the options. The oracle reads all spans of the trace,
+removes and cuts those that the options leave out, and adds up what is left, as agreement_test.py does without options.
+What is no span is compared between report and dump. report with one thread and with two has to give the same bytes.
+
+Check: filters
+Needs: $b/tracebed $b/reader/tests/agreement/agreement_program
+Slow: runs every verb for some hundred combinations of options
+"""
+import collections
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+import agreement_test as views
+import oracle
+
+SEED_COUNT = 300 if views.IS_LONG else 36
+FILTERS_OF_EACH = 6
+
+# Without blocks that are missing: there it depends on the blocks that are read what is known of a span.
+PROGRAMS = ("given", "given open", "given whole", "given others open", "given whole categories others", "counts given",
+            "counts whole given", "given deep", "given forks", "given back", "given whole back categories", "given categories")
+CATEGORIES = ("Query", "GenericActivity", "QueryBlocked", "IncrementalLoadResult", "other")
+POINTS = ("instant", "counter", "message")
+
+
+class Part:
+    """One combination of options: their words, and what they take."""
+
+    def __init__(self, chance, facts):
+        self.words, self.chance, self.unit = [], chance, "" if facts.is_count else "ns"
+        spans = [span for spans in facts.streams.values() for span in spans]
+        ticks = sorted(tick for span in spans for tick in (span.begin, span.end)) or [0]
+        self.begin, self.end, self.minimum = 0, None, 0
+        self.streams, self.regex, self.exclude, self.categories, self.inside = None, None, None, None, None
+        while not self.words:
+            self.choose_time(ticks)
+            self.choose_kinds(facts)
+
+    def flip(self):
+        return self.chance.random() < 0.4
+
+    def choose_time(self, ticks):
+        begin, end = sorted((self.chance.choice(ticks), self.chance.choice(ticks) + self.chance.randrange(2)))
+        if self.flip():
+            self.begin = begin
+            self.words.append(f"--begin={begin}{self.unit}")
+        if self.flip() and end > self.begin:
+            self.end = end
+            self.words += ["-e", f"{end}{self.unit}"]
+        if self.flip():
+            self.minimum = self.chance.choice((0, 1, 40, 500))
+            self.words.append(f"--minimum-duration={self.minimum}{self.unit}")
+
+    def choose_kinds(self, facts):
+        if self.flip() and facts.streams:
+            self.streams = self.chance.sample(sorted(facts.streams), self.chance.randint(1, len(facts.streams)))
+            self.words += [f"--stream={number}" for number in self.streams]
+        if self.flip():
+            self.regex = self.chance.choice(("[0-3]$", "^label (1|4|5|6)", "l 2|l 5", "."))
+            self.words += ["-n", self.regex]
+        if self.flip():
+            self.exclude = self.chance.choice(("[0-3]$", "label 6", "none"))
+            self.words.append("--exclude=" + self.exclude)
+        if self.flip():
+            self.categories = self.chance.sample(CATEGORIES, self.chance.randint(1, 3))
+            self.words += ["--category=" + name for name in self.categories]
+        if self.flip():
+            self.inside = [f"label {number}" for number in self.chance.sample(range(7), self.chance.randint(1, 3))]
+            self.words += ["--inside=" + name for name in self.inside]
+
+    # ---- What it takes ----
+
+    def cut(self, span):
+        """The part of a span in the window, or None."""
+        begin, end = min(span.begin, span.end), span.end
+        last = self.end if self.end is not None else float("inf")
+        if begin == end:
+            return oracle.Span(span.label, span.begin, end, span.category, span.is_open) if self.begin <= end < last else None
+        if end <= self.begin or begin >= last:
+            return None
+        return oracle.Span(span.label, max(begin, self.begin), min(end, last), span.category, span.is_open and end <= last)
+
+    def ranges(self, spans):
+        """The time of the spans of --inside: those that overlap are one, but those that only touch are not."""
+        found = []
+        for span in sorted((span for span in spans if span.label in self.inside), key=lambda span: min(span.begin, span.end)):
+            begin = min(span.begin, span.end)
+            if found and begin < found[-1][1]:
+                found[-1][1] = max(found[-1][1], span.end)
+            else:
+                found.append([begin, span.end])
+        return found
+
+    def takes(self, span, ranges):
+        begin = min(span.begin, span.end)
+        return (span.end - begin >= self.minimum and
+                (self.regex is None or re.search(self.regex, span.label) is not None) and
+                (self.exclude is None or re.search(self.exclude, span.label) is None) and
+                (self.categories is None or span.category in self.categories) and
+                (self.inside is None or any(first <= begin and span.end <= last for first, last in ranges)))
+
+    def apply(self, facts):
+        for number, spans in list(facts.streams.items()):
+            spans = [cut for cut in map(self.cut, spans) if cut is not None]
+            ranges = self.ranges(spans) if self.inside is not None else []
+            spans = [span for span in spans if self.takes(span, ranges)]
+            facts.streams[number] = spans if self.streams is None or number in self.streams else []
+
+
+def check_calls(case, path):
+    _, tree = views.run_json("tree", "--calls", "--json", path)
+    rows = [row for thread in tree["threads"] for row in thread["calls"]]
+    case.compare("tree --calls", views.sum_rows(rows, lambda row: (row["name"], {
+        "count": 1, "total": views.nanoseconds(row, "duration"), "open": row["never_ended"]})))
+
+
+def check_points(case, path):
+    """What is no span, as dump prints it and report counts it."""
+    counts = collections.Counter(json.loads(line)["type"] for line in views.run("dump", "--json", path)[1].splitlines())
+    by_stream = collections.Counter(json.loads(line).get("type") for line in
+                                    views.run("dump", "--json", "--order=stream", path)[1].splitlines())
+    totals = views.run_json("report", "--json", path)[1]["totals"]
+    for kind in POINTS:
+        if not counts[kind] == by_stream[kind] == totals[kind + "_count"]:
+            case.fail("dump", kind, "%d, by stream %d, report has %d" % (counts[kind], by_stream[kind], totals[kind + "_count"]))
+
+
+def check_jobs(case, path):
+    texts = [views.run("report", "--json", "--jobs=%d" % jobs, path)[1] for jobs in (1, 2)]
+    if texts[0] != texts[1]:
+        case.fail("report", "--jobs", "one thread and two give different results")
+
+
+def check_part(path, part):
+    """Returns the failures."""
+    facts = oracle.read(path)
+    part.apply(facts)
+    case, run = views.Case(path + " " + " ".join(part.words), facts), views.run
+    views.run = lambda verb, *words: run(verb, *part.words, *words)
+    try:
+        views.check_views(case, path, {})
+        check_calls(case, path)
+        check_points(case, path)
+        check_jobs(case, path)
+    except views.Refused as refused:
+        case.fail("refused", "exit code", str(refused))
+    finally:
+        views.run = run
+    return case.failures
+
+
+def main():
+    failures, count = [], 0
+    program = os.path.join(views.BUILD, "reader/tests/agreement/agreement_program")
+    with tempfile.TemporaryDirectory(prefix="tracebed-filters-") as folder:
+        for seed in map(int, sys.argv[1:] or range(SEED_COUNT)):
+            options = PROGRAMS[seed % len(PROGRAMS)].split()
+            path = os.path.join(folder, "%d %s.tbed" % (seed, " ".join(options)))
+            subprocess.run([program, str(seed), path, *options], check=True)
+            facts, chance = oracle.read(path), random.Random(seed)
+            for _ in range(FILTERS_OF_EACH):
+                failures += check_part(path, Part(chance, facts))
+                count += 1
+            os.remove(path)
+    print("\n".join(failures))
+    print("%d combinations, %d differences" % (count, len(failures)))
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
