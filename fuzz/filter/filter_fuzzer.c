@@ -1,0 +1,253 @@
+/*
+ * A part of any trace: statistics, stacks, allocations and the assembler agree on what a filter takes, with one thread as with
+ * three; and in an intact trace it is what a list of all spans says.
+ *
+ * Behind the last whole page of the trace are seven bytes: the begin and the end of the window in parts of 255, the least
+ * duration as a power of two, which conditions there are, which stream, and which labels are meant.
+ *
+ * Mutator: trace
+ * Seeds: spec/golden/valid fuzz/statistics/corpus
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <string.h>
+#include <tracebed/analysis.h>
+
+#include "fuzz/support/choices.h"
+#include "fuzz/support/fuzz.h"
+
+enum { BEGIN = 1, END = 2, MINIMUM = 4, STREAM = 8, NAME = 16, EXCLUDE = 32, CATEGORY = 64, INSIDE = 128 };
+
+static const char *const patterns[] = {".",      "^<", "[a-m]",        "o|e",
+                                       "x{2,3}", "^$", "[[:digit:]]$", "(un)?known"};
+static const char *const categories[] = {"Query", "cat", "<unknown>", "net"};
+#define PATTERN_COUNT (sizeof patterns / sizeof patterns[0])
+
+struct conditions {
+    unsigned kinds;
+    uint64_t begin, end, minimum; /* ticks; end 0: none */
+    uint32_t stream;              /* 0: all */
+    const char *name, *exclude, *category, *inside;
+};
+
+/* ---- Conditions ---- */
+
+/* The label of a span, as long as there are any. The statistics own it. */
+static const char *label_of(const struct tbed_statistics *statistics, unsigned choice)
+{
+    size_t count = 0;
+    while (tbed_statistics_span(statistics, count) != NULL)
+        count++;
+    return count > 0 ? tbed_statistics_span(statistics, choice % count)->name : "none";
+}
+
+static struct conditions choose(const struct tbed_reader *reader, const struct tbed_statistics *statistics,
+                                const uint8_t *data, size_t nbytes)
+{
+    struct conditions c = {.kinds = choice_at(data, nbytes, 3)};
+    struct tbed_trace_info info;
+    struct tbed_stream_info stream;
+    tbed_reader_info(reader, &info);
+    uint64_t part = (info.last_tick - info.first_tick) / 255;
+    if (c.kinds & BEGIN)
+        c.begin = info.first_tick + part * choice_at(data, nbytes, 0);
+    if (c.kinds & END)
+        c.end = info.first_tick + part * choice_at(data, nbytes, 1) + 1;
+    if (c.kinds & MINIMUM)
+        c.minimum = UINT64_C(1) << (choice_at(data, nbytes, 2) % 64);
+    if (c.kinds & STREAM && tbed_stream_get(reader, choice_at(data, nbytes, 4), &stream))
+        c.stream = stream.stream;
+    unsigned which = choice_at(data, nbytes, 5);
+    c.name = c.kinds & NAME ? patterns[which % PATTERN_COUNT] : NULL;
+    c.exclude = c.kinds & EXCLUDE ? patterns[which / PATTERN_COUNT % PATTERN_COUNT] : NULL;
+    c.category = c.kinds & CATEGORY ? categories[which / 64] : NULL;
+    c.inside = c.kinds & INSIDE ? label_of(statistics, choice_at(data, nbytes, 6)) : NULL;
+    return c;
+}
+
+static struct tbed_filter *filter_of(struct tbed_reader *reader, const struct conditions *c)
+{
+    struct tbed_filter *filter;
+    char problem[TBED_FILTER_PROBLEM_NBYTES];
+    struct tbed_filter_options options = {.size = sizeof options,
+                                          .begin_tick = c->begin,
+                                          .end_tick = c->end,
+                                          .streams = c->stream != 0 ? &c->stream : NULL,
+                                          .stream_count = 1,
+                                          .names = &c->name,
+                                          .name_count = c->name != NULL,
+                                          .excluded_names = &c->exclude,
+                                          .excluded_name_count = c->exclude != NULL,
+                                          .categories = &c->category,
+                                          .category_count = c->category != NULL,
+                                          .minimum_ticks = c->minimum,
+                                          .inside = &c->inside,
+                                          .inside_count = c->inside != NULL};
+    REQUIRE(tbed_filter_make(reader, &options, &filter, problem) == TBED_OK && problem[0] == '\0');
+    return filter;
+}
+
+/* ---- What the filter takes ---- */
+
+struct taken {
+    uint64_t spans, open, unknown, ticks, begins;
+};
+
+static void add_span(struct taken *taken, const struct tbed_step *step)
+{
+    const struct tbed_assembled *span = step->span;
+    taken->spans += step->kind == TBED_STEP_END || step->kind == TBED_STEP_OPEN;
+    taken->open += step->kind == TBED_STEP_OPEN;
+    taken->unknown += step->kind == TBED_STEP_UNKNOWN;
+    taken->begins += step->kind == TBED_STEP_BEGIN;
+    if (step->kind != TBED_STEP_UNKNOWN && step->kind != TBED_STEP_BEGIN && span->end_tick > span->begin_tick)
+        taken->ticks += span->end_tick - span->begin_tick;
+}
+
+static struct taken take_steps(struct tbed_reader *reader, const struct tbed_filter *filter)
+{
+    struct tbed_assembler *assembler;
+    struct tbed_step step;
+    struct taken taken = {0};
+    enum tbed_status status;
+    REQUIRE(tbed_assembler_open_filtered(reader, NULL, 0, filter, &assembler) == TBED_OK);
+    while ((status = tbed_assembler_next(assembler, &step)) == TBED_OK)
+        if (step.span != NULL)
+            add_span(&taken, &step);
+    REQUIRE(status == TBED_END && tbed_assembler_next(assembler, &step) == TBED_END);
+    tbed_assembler_close(assembler);
+    return taken;
+}
+
+/* Cuts the span to the window. False: it does not count, as far as times and streams tell. */
+static bool cut(const struct conditions *c, struct tbed_assembled *span, bool *is_cut)
+{
+    uint64_t end = c->end != 0 ? c->end : UINT64_MAX;
+    *is_cut = c->end != 0 && span->end_tick > end;
+    if (span->begin_tick >= span->end_tick) {
+        span->begin_tick = span->end_tick;
+        if (span->end_tick < c->begin || (c->end != 0 && span->end_tick >= end))
+            return false;
+    } else if (span->end_tick <= c->begin || (c->end != 0 && span->begin_tick >= end)) {
+        return false;
+    }
+    span->begin_tick = span->begin_tick > c->begin ? span->begin_tick : c->begin;
+    span->end_tick = *is_cut ? end : span->end_tick;
+    if (span->begin_tick > span->end_tick)
+        span->begin_tick = span->end_tick;
+    return (c->stream == 0 || span->stream == c->stream) && span->end_tick - span->begin_tick >= c->minimum;
+}
+
+/* The same from the list of all spans, without conditions on labels. */
+static struct taken take_listed(struct tbed_reader *reader, const struct conditions *c)
+{
+    struct tbed_assembler *assembler;
+    struct tbed_step step;
+    struct taken taken = {0};
+    bool is_cut;
+    REQUIRE(tbed_assembler_open(reader, NULL, 0, &assembler) == TBED_OK);
+    while (tbed_assembler_next(assembler, &step) == TBED_OK) {
+        if (step.kind != TBED_STEP_END && step.kind != TBED_STEP_OPEN)
+            continue;
+        struct tbed_assembled span = *step.span;
+        if (!cut(c, &span, &is_cut))
+            continue;
+        step.span = &span;
+        step.kind = is_cut ? TBED_STEP_END : step.kind;
+        add_span(&taken, &step);
+    }
+    tbed_assembler_close(assembler);
+    return taken;
+}
+
+/* ---- Comparing ---- */
+
+static struct tbed_statistics *make(struct tbed_reader *reader, const struct tbed_filter *filter,
+                                    unsigned threads)
+{
+    struct tbed_analysis_options options = {
+        .size = sizeof options, .thread_count = threads, .filter = filter};
+    struct tbed_statistics *statistics;
+    REQUIRE(tbed_statistics_make(reader, &options, &statistics) == TBED_OK);
+    return statistics;
+}
+
+static uint64_t ticks_of(const struct tbed_statistics *statistics)
+{
+    uint64_t ticks = 0;
+    for (size_t i = 0; tbed_statistics_span(statistics, i) != NULL; i++)
+        ticks += tbed_statistics_span(statistics, i)->total_ticks;
+    return ticks;
+}
+
+static void check_stacks(struct tbed_reader *reader, const struct tbed_filter *filter, uint64_t span_count)
+{
+    struct tbed_stacks_options options = {.size = sizeof options, .thread_count = 1, .filter = filter};
+    struct tbed_stacks_totals totals;
+    struct tbed_stacks *stacks;
+    REQUIRE(tbed_stacks_make(reader, &options, &stacks) == TBED_OK);
+    tbed_stacks_totals(stacks, &totals);
+    REQUIRE(totals.span_count == span_count);
+    tbed_stacks_close(stacks);
+}
+
+static void check_allocations(struct tbed_reader *reader, const struct tbed_filter *filter,
+                              const struct conditions *c)
+{
+    struct tbed_analysis_options options = {
+        .size = sizeof options, .thread_count = 1, .filter = filter, .moment_count = 3};
+    struct tbed_allocations *allocations = NULL;
+    bool has_labels = c->name != NULL || c->exclude != NULL || c->category != NULL || c->minimum > 0;
+    enum tbed_status status = tbed_allocations_make(reader, &options, &allocations);
+    REQUIRE(status == (has_labels ? TBED_ERR_ARGUMENT : TBED_OK));
+    tbed_allocations_close(allocations);
+}
+
+/* Is everything known of all spans, so that no other part of the trace says more? */
+static bool is_intact(struct tbed_reader *reader)
+{
+    struct tbed_trace_info info;
+    bool is_good = tbed_reader_verify(reader) == TBED_OK;
+    tbed_reader_info(reader, &info);
+    return is_good && info.tick_decrease_count == 0 && info.ring_page_count == 0 &&
+           info.resolution_ticks <= 1;
+}
+
+static void check(struct tbed_reader *reader, const struct tbed_filter *filter, const struct conditions *c)
+{
+    struct tbed_statistics *one = make(reader, filter, 1), *three = make(reader, filter, 3);
+    struct tbed_statistics_totals totals, others;
+    tbed_statistics_totals(one, &totals);
+    tbed_statistics_totals(three, &others);
+    REQUIRE(memcmp(&totals, &others, sizeof totals) == 0);
+    REQUIRE(ticks_of(one) == ticks_of(three));
+    check_stacks(reader, filter, totals.span_count);
+    check_allocations(reader, filter, c);
+    struct taken taken = take_steps(reader, filter);
+    if (is_intact(reader)) {
+        REQUIRE(taken.spans == totals.span_count && taken.open == totals.open_span_count);
+        REQUIRE(taken.unknown == totals.unknown_begin_count && taken.ticks == ticks_of(one));
+        REQUIRE(taken.begins <= taken.spans);
+        struct taken listed = take_listed(reader, c);
+        bool is_by_time = (c->kinds & (NAME | EXCLUDE | CATEGORY | INSIDE)) == 0;
+        REQUIRE(!is_by_time ||
+                (taken.spans == listed.spans && taken.open == listed.open && taken.ticks == listed.ticks));
+    }
+    tbed_statistics_close(one);
+    tbed_statistics_close(three);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
+{
+    struct tbed_reader *reader = open_input(data, nbytes);
+    if (reader == NULL)
+        return 0;
+    struct tbed_statistics *all = make(reader, NULL, 1);
+    struct conditions conditions = choose(reader, all, data, nbytes);
+    struct tbed_filter *filter = filter_of(reader, &conditions);
+    check(reader, filter, &conditions);
+    tbed_filter_close(filter);
+    tbed_statistics_close(all);
+    tbed_reader_close(reader);
+    return 0;
+}

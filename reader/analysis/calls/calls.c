@@ -1,0 +1,237 @@
+/*
+ * Single spans: each worker keeps the first of those that it has met, in a heap with the last of them on top.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "format/base/sized.h"
+#include "reader/analysis/assembly/block_spans.h"
+#include "reader/analysis/shared/resolution.h"
+#include "reader/analysis/shared/workers.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <tracebed/calls.h>
+
+struct order {
+    enum tbed_calls_order by;
+    uint64_t tick;
+};
+
+struct finder {
+    struct block_spans spans;
+    struct tbed_call *heap;
+    size_t count;
+    uint64_t total;
+    bool is_out_of_memory;
+};
+
+struct search {
+    struct tbed_work work;
+    struct tbed_reader *reader;
+    const struct tbed_calls_options *options;
+    struct order order;
+    uint64_t resolution;
+    size_t wanted;
+    size_t *blocks;
+    uint32_t *passages; /* struct look_back */
+    struct finder *finders;
+};
+
+/* ---- The order ---- */
+
+static uint64_t distance(const struct tbed_call *call, uint64_t tick)
+{
+    if (call->begin_tick > tick)
+        return call->begin_tick - tick;
+    return call->end_tick < tick ? tick - call->end_tick : 0;
+}
+
+static int compare_u64(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+/* Below 0: 'a' comes first. */
+static int compare_calls(const struct order *order, const struct tbed_call *a, const struct tbed_call *b)
+{
+    int result = 0;
+    if (order->by == TBED_CALLS_NEAREST)
+        result = compare_u64(distance(a, order->tick), distance(b, order->tick));
+    if (result == 0)
+        result = order->by == TBED_CALLS_SLOWEST ? compare_u64(b->ticks, a->ticks)
+                                                 : compare_u64(a->ticks, b->ticks);
+    if (result == 0)
+        result = compare_u64(a->begin_tick, b->begin_tick);
+    if (result == 0)
+        result = compare_u64(a->stream, b->stream);
+    if (result == 0)
+        result = compare_u64(a->end_tick, b->end_tick);
+    return result != 0 ? result : compare_u64(a->id, b->id);
+}
+
+/* ---- The heap: the last one on top ---- */
+
+static void sift_down(const struct order *order, struct tbed_call *heap, size_t count)
+{
+    struct tbed_call moving = heap[0];
+    size_t at = 0;
+    for (size_t child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && compare_calls(order, &heap[child], &heap[child + 1]) < 0)
+            child++;
+        if (compare_calls(order, &moving, &heap[child]) >= 0)
+            break;
+        heap[at] = heap[child];
+    }
+    heap[at] = moving;
+}
+
+static void push(const struct order *order, struct tbed_call *heap, size_t at, const struct tbed_call *call)
+{
+    for (; at > 0 && compare_calls(order, &heap[(at - 1) / 2], call) < 0; at = (at - 1) / 2)
+        heap[at] = heap[(at - 1) / 2];
+    heap[at] = *call;
+}
+
+static void keep(const struct search *search, struct finder *finder, const struct tbed_call *call)
+{
+    if (finder->count < search->wanted) {
+        push(&search->order, finder->heap, finder->count++, call);
+    } else if (search->wanted > 0 && compare_calls(&search->order, call, &finder->heap[0]) < 0) {
+        finder->heap[0] = *call;
+        sift_down(&search->order, finder->heap, finder->count);
+    }
+}
+
+/* ---- Workers ---- */
+
+static void skip_other(void *context, const struct block_spans *spans, const struct tbed_event *event,
+                       size_t word)
+{
+    (void)context;
+    (void)spans;
+    (void)event;
+    (void)word;
+}
+
+static void take_span(const struct search *search, struct finder *finder, const struct block_span *span)
+{
+    struct tbed_call call = {.begin_tick =
+                                 span->begin_tick < span->end_tick ? span->begin_tick : span->end_tick,
+                             .end_tick = span->end_tick,
+                             .stream = finder->spans.block.stream,
+                             .id = span->id,
+                             .category = span->category,
+                             .is_open = span->kind == TBED_STEP_OPEN};
+    if (span->kind == TBED_STEP_UNKNOWN)
+        return;
+    call.ticks = tbed_ticks_between(search->resolution, call.begin_tick, call.end_tick);
+    finder->total++;
+    keep(search, finder, &call);
+}
+
+static void find_in_blocks(struct tbed_work *work, unsigned number)
+{
+    const struct search *search = work->context;
+    struct finder *finder = &search->finders[number];
+    size_t at;
+    while (!finder->is_out_of_memory && tbed_work_take(work, &at)) {
+        enum tbed_status status = tbed_block_spans_read(&finder->spans, search->blocks[at]);
+        finder->is_out_of_memory = status == TBED_ERR_MEMORY;
+        for (size_t i = 0; status == TBED_OK && i < finder->spans.count; i++)
+            take_span(search, finder, &finder->spans.items[i]);
+    }
+}
+
+static bool open_finder(const struct search *search, struct finder *finder)
+{
+    finder->spans.reader = finder->spans.back.reader = search->reader;
+    finder->spans.back.passages = search->passages;
+    finder->spans.filter = search->options->filter;
+    finder->spans.has_categories = true;
+    finder->spans.other = skip_other;
+    finder->heap = calloc(search->wanted + 1, sizeof *finder->heap);
+    return finder->heap != NULL;
+}
+
+static void close_finders(struct search *search, unsigned count)
+{
+    for (unsigned i = 0; search->finders != NULL && i < count; i++) {
+        tbed_block_spans_free(&search->finders[i].spans);
+        free(search->finders[i].heap);
+    }
+    free(search->finders);
+    free(search->blocks);
+    free(search->passages);
+}
+
+/* Adds all to the first one. */
+static bool join(struct search *search, unsigned count)
+{
+    struct finder *first = &search->finders[0];
+    bool fine = !first->is_out_of_memory;
+    for (unsigned i = 1; i < count && fine; i++) {
+        const struct finder *other = &search->finders[i];
+        fine = !other->is_out_of_memory;
+        first->total += other->total;
+        for (size_t k = 0; k < other->count; k++)
+            keep(search, first, &other->heap[k]);
+    }
+    return fine && !tbed_filter_has_failed(search->options->filter);
+}
+
+/* Takes the last of the heap again and again. */
+static void sort(const struct order *order, struct tbed_call *heap, size_t count)
+{
+    while (count > 1) {
+        struct tbed_call last = heap[0];
+        heap[0] = heap[--count];
+        sift_down(order, heap, count);
+        heap[count] = last;
+    }
+}
+
+static bool search_all(struct search *search, unsigned count)
+{
+    search->finders = calloc(count, sizeof *search->finders);
+    bool fine = search->finders != NULL;
+    for (unsigned i = 0; i < count && fine; i++)
+        fine = open_finder(search, &search->finders[i]);
+    if (!fine)
+        return false;
+    search->work.run = find_in_blocks;
+    search->work.context = search;
+    tbed_work_run(&search->work, count);
+    return join(search, count);
+}
+
+enum tbed_status tbed_calls_find(struct tbed_reader *reader, const struct tbed_calls_options *given,
+                                 struct tbed_call *calls, size_t count, size_t *found_ret,
+                                 uint64_t *total_ret)
+{
+    struct tbed_calls_options options;
+    struct tbed_trace_info info;
+    if (!tbed_options_take(&options, sizeof options, given) || options.order > TBED_CALLS_NEAREST)
+        return TBED_ERR_ARGUMENT;
+    tbed_reader_info(reader, &info);
+    struct search search = {.reader = reader,
+                            .options = &options,
+                            .order = {options.order, options.tick},
+                            .resolution = info.resolution_ticks,
+                            .wanted = count};
+    search.blocks = tbed_filter_list_blocks(options.filter, reader, &search.work.item_count);
+    search.passages = calloc(tbed_event_block_count(reader) + 1, sizeof *search.passages);
+    unsigned worker_count = tbed_worker_count(options.thread_count, search.work.item_count);
+    bool fine = search.blocks != NULL && search.passages != NULL && search_all(&search, worker_count);
+    if (fine) {
+        struct finder *first = &search.finders[0];
+        sort(&search.order, first->heap, first->count);
+        if (first->count > 0)
+            memcpy(calls, first->heap, first->count * sizeof *calls);
+        if (found_ret != NULL)
+            *found_ret = first->count;
+        if (total_ret != NULL)
+            *total_ret = first->total;
+    }
+    close_finders(&search, worker_count);
+    return fine ? TBED_OK : TBED_ERR_MEMORY;
+}

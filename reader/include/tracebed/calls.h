@@ -1,0 +1,56 @@
+/*
+ * tracebed/calls.h: single spans of a trace, such as the slowest calls of a function.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_CALLS_H
+#define TRACEBED_CALLS_H
+
+#include <tracebed/filter.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum tbed_calls_order {
+    TBED_CALLS_SLOWEST,
+    TBED_CALLS_FASTEST,
+    TBED_CALLS_NEAREST, /* to a tick: those that contain it first, then by how far away they are */
+};
+
+struct tbed_calls_options {
+    size_t size;                      /* sizeof(struct tbed_calls_options) */
+    unsigned thread_count;            /* 0: one per processor */
+    const struct tbed_filter *filter; /* which spans, such as those of one name; NULL: all */
+    enum tbed_calls_order order;
+    uint64_t tick; /* for NEAREST */
+};
+
+/* A span, cut to the window of the filter. One that ends before it begins has no time, at its end. */
+struct tbed_call {
+    uint64_t begin_tick, end_tick;
+    uint64_t ticks; /* its duration, from times rounded down to the resolution of the trace */
+    uint32_t stream;
+    uint32_t id;
+    uint32_t category; /* INVALID: none, or not known */
+    bool is_open;      /* it never ended */
+};
+
+/*
+ * Finds the first 'count' spans in this order, and stores them in 'calls', which has room for as many. Equal ones come in order
+ * of begin, then stream, then end, then id, whatever the number of threads. '*found_ret' is how many were stored, and
+ * '*total_ret' how many spans the filter takes; both may be NULL. A span whose begin is not known is not found.
+ *
+ * Memory grows with 'count', and with the spans that are open at one time.
+ *
+ * Errors: ERR_MEMORY, ERR_ARGUMENT. Damage is not an error: everything readable is read, and the rest is added to the
+ *         damage list.
+ */
+enum tbed_status tbed_calls_find(struct tbed_reader *reader, const struct tbed_calls_options *options,
+                                 struct tbed_call *calls, size_t count, size_t *found_ret,
+                                 uint64_t *total_ret);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,446 @@
+/*
+ * tracebed slowest: show single calls, the slowest first: when, where, what they did, and what else ran.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "reader/tools/filter/tool_filter.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <tracebed/analysis.h>
+#include <tracebed/calls.h>
+
+#define LIMIT_DEFAULT 10
+#define PARTS_MAX     4 /* labels shown of what happened during a call */
+#define JOBS_MAX      1024
+
+static const char help[] =
+    "usage: tracebed slowest [OPTION]... FILE [NAME]\n"
+    "\n"
+    "Show the slowest calls one by one: when each was, in which thread, with which\n"
+    "arguments, where its time went, and what the other threads did meanwhile. NAME\n"
+    "chooses the calls as --name does. FILE may be '-' for standard input.\n"
+    "\n"
+    "      --fastest          the fastest calls instead\n"
+    "      --around=T         the calls at time T, or nearest to it, instead\n"
+    "  -l, --limit=N          show N calls (default: 10)\n"
+    "      --no-symbols       show addresses instead of looking up symbols\n"
+    "      --json             print one JSON object on one line\n"
+    "  -j, --jobs=N           use N threads (default: one per processor)\n"
+    "      --color=WHEN       use color: never, auto or always\n"
+    "  -h, --help             print this help\n"
+    "\n" TOOL_FILTER_HELP "\n"
+    "'time' lists where the time of the call went, by self time, the call's own\n"
+    "included; 'others' the same for all other threads. A call that -b or -e cuts\n"
+    "counts with the part that is left.\n"
+    "\n"
+    "tracebed-slowest(1) documents the keys of --json.\n"
+    "\n"
+    "Examples:\n"
+    "  tracebed slowest run.tbed parse\n"
+    "  tracebed slowest --inside='handle request' -l 3 run.tbed\n"
+    "  tracebed slowest --around=1.25 run.tbed '^load$'\n"
+    "\n"
+    "Exit status: 0 on success; 1 if the file is damaged (everything intact is used);\n"
+    "2 if the usage is wrong or the file cannot be read.\n";
+
+enum { OPTION_FASTEST = 2000, OPTION_AROUND, OPTION_NO_SYMBOLS, OPTION_JSON };
+
+struct slowest {
+    const char *path;
+    struct tbed_reader *reader;
+    struct tool_places places;
+    struct tool_filter filter;
+    struct filter_time around;
+    struct tbed_calls_options options;
+    struct tbed_trace_info info;
+    struct tbed_call *calls;
+    size_t limit, count;
+    uint64_t total;
+    bool no_symbols, json;
+    struct tool_buffer arguments; /* of the current call */
+};
+
+/* ---- The command line ---- */
+
+static const char *take_number(const char *text, uint64_t max, size_t *number_ret, const char *problem)
+{
+    uint64_t number;
+    if (!tool_parse_u64(text, max, &number))
+        return problem;
+    *number_ret = (size_t)number;
+    return NULL;
+}
+
+static const char *take_option(struct slowest *slowest, int option)
+{
+    size_t jobs = 0;
+    const char *problem;
+    if (tool_filter_has_option(option))
+        return tool_filter_take_option(&slowest->filter, option, optarg);
+    switch (option) {
+    case OPTION_FASTEST:
+        slowest->options.order = TBED_CALLS_FASTEST;
+        return NULL;
+    case OPTION_AROUND:
+        slowest->options.order = TBED_CALLS_NEAREST;
+        return filter_time_parse(optarg, &slowest->around);
+    case OPTION_NO_SYMBOLS:
+        slowest->no_symbols = true;
+        return NULL;
+    case OPTION_JSON:
+        slowest->json = true;
+        return NULL;
+    case 'l':
+        return take_number(optarg, 1000000, &slowest->limit, "--limit takes a number of calls up to 1000000");
+    default: /* 'j' */
+        problem = take_number(optarg, JOBS_MAX, &jobs, "--jobs takes a number of threads up to 1024");
+        slowest->options.thread_count = (unsigned)jobs;
+        return problem;
+    }
+}
+
+static int parse(int argc, char **argv, struct slowest *slowest)
+{
+    static const struct option longs[] = {{"fastest", no_argument, NULL, OPTION_FASTEST},
+                                          {"around", required_argument, NULL, OPTION_AROUND},
+                                          {"limit", required_argument, NULL, 'l'},
+                                          {"no-symbols", no_argument, NULL, OPTION_NO_SYMBOLS},
+                                          {"json", no_argument, NULL, OPTION_JSON},
+                                          {"jobs", required_argument, NULL, 'j'},
+                                          TOOL_FILTER_OPTIONS,
+                                          TOOL_COMMON_OPTIONS,
+                                          {0}};
+    int option, exit;
+    bool has_fastest = false;
+    while ((option = tool_option_next(&tool_verb_slowest, argc, argv, "hl:j:" TOOL_FILTER_SHORTS, longs,
+                                      &exit)) != -1) {
+        const char *wrong = take_option(slowest, option);
+        has_fastest |= option == OPTION_FASTEST;
+        if (wrong != NULL)
+            return tool_usage(&tool_verb_slowest, wrong);
+    }
+    if (exit >= 0)
+        return exit;
+    if (has_fastest && slowest->around.kind != FILTER_TIME_NONE)
+        return tool_usage(&tool_verb_slowest, "--fastest cannot be combined with --around");
+    if (optind >= argc || argc - optind > 2)
+        return tool_usage(&tool_verb_slowest, optind < argc ? "too many operands" : "missing FILE operand");
+    slowest->path = argv[optind];
+    return optind + 1 < argc && tool_filter_take_option(&slowest->filter, 'n', argv[optind + 1]) != NULL
+               ? TOOL_TROUBLE
+               : -1;
+}
+
+/* ---- What happened during a call ---- */
+
+/* The labels of a part of the trace with the most self time. */
+struct parts {
+    struct tbed_statistics *statistics;
+    const struct tbed_span_row *rows[PARTS_MAX];
+    size_t count;
+};
+
+static void add_part(struct parts *parts, const struct tbed_span_row *row)
+{
+    size_t at = parts->count < PARTS_MAX ? parts->count++ : PARTS_MAX;
+    if (at == PARTS_MAX && parts->rows[--at]->self_ticks >= row->self_ticks)
+        return;
+    for (; at > 0 && parts->rows[at - 1]->self_ticks < row->self_ticks; at--)
+        parts->rows[at] = parts->rows[at - 1];
+    parts->rows[at] = row;
+}
+
+/* The streams of the call's process, either only its own or all others. The caller frees them. */
+static uint32_t *list_streams(const struct slowest *slowest, uint32_t own, bool others, size_t *count_ret)
+{
+    struct tbed_stream_info stream;
+    size_t room = 1, count = 0;
+    while (tbed_stream_get(slowest->reader, room - 1, &stream))
+        room++;
+    uint32_t *streams = tool_realloc(NULL, room * sizeof *streams);
+    for (size_t i = 0; tbed_stream_get(slowest->reader, i, &stream); i++)
+        if ((stream.stream == own) != others)
+            streams[count++] = stream.stream;
+    *count_ret = count;
+    return streams;
+}
+
+static enum tbed_status find_parts(struct slowest *slowest, const struct tbed_call *call, bool others,
+                                   struct parts *parts)
+{
+    size_t count;
+    uint32_t *streams = list_streams(slowest, call->stream, others, &count);
+    struct tbed_filter_options which = {.size = sizeof which,
+                                        .begin_tick = call->begin_tick,
+                                        .end_tick = call->end_tick > 0 ? call->end_tick : 1,
+                                        .streams = streams,
+                                        .stream_count = count};
+    struct tbed_filter *filter = NULL;
+    struct tbed_analysis_options options = {.size = sizeof options,
+                                            .thread_count = 1,
+                                            .name = tool_places_name,
+                                            .name_context = &slowest->places,
+                                            .prepare = tool_places_prepare,
+                                            .skip_percentiles = true};
+    const struct tbed_span_row *row;
+    enum tbed_status status = tbed_filter_make(slowest->reader, &which, &filter, NULL);
+    options.filter = filter;
+    if (status == TBED_OK)
+        status = tbed_statistics_make(slowest->reader, &options, &parts->statistics);
+    for (size_t i = 0; status == TBED_OK && (row = tbed_statistics_span(parts->statistics, i)) != NULL; i++)
+        if (row->self_ticks > 0)
+            add_part(parts, row);
+    tbed_filter_close(filter);
+    free(streams);
+    return status;
+}
+
+/* The step that has the arguments of the call, its BEGIN or its SPAN. */
+static bool has_arguments(const struct tbed_call *call, const struct tbed_step *step)
+{
+    if (step->event == NULL || step->span == NULL || step->span->id != call->id)
+        return false;
+    if (step->kind == TBED_STEP_BEGIN)
+        return step->span->begin_tick == call->begin_tick;
+    return step->event->type == TBED_EVENT_SPAN && step->span->begin_tick == call->begin_tick &&
+           step->span->end_tick == call->end_tick;
+}
+
+/* Looks for the arguments at one tick of the call's stream. */
+static enum tbed_status find_arguments(struct slowest *slowest, const struct tbed_call *call, uint64_t tick)
+{
+    struct tbed_filter_options which = {.size = sizeof which,
+                                        .begin_tick = tick,
+                                        .end_tick = tick + 1,
+                                        .streams = &call->stream,
+                                        .stream_count = 1};
+    struct tbed_filter *filter = NULL;
+    struct tbed_assembler *assembler = NULL;
+    struct tbed_step step;
+    enum tbed_status status = tbed_filter_make(slowest->reader, &which, &filter, NULL);
+    if (status == TBED_OK)
+        status = tbed_assembler_open_filtered(slowest->reader, NULL, 0, filter, &assembler);
+    while (status == TBED_OK && (status = tbed_assembler_next(assembler, &step)) == TBED_OK)
+        if (has_arguments(call, &step)) {
+            slowest->arguments.nbytes = 0;
+            tool_append_arguments(&slowest->arguments, slowest->reader, step.event);
+            break;
+        }
+    tbed_assembler_close(assembler);
+    tbed_filter_close(filter);
+    return status == TBED_END ? TBED_OK : status;
+}
+
+/* ---- Text ---- */
+
+static const char *format_ticks(const struct slowest *slowest, char buffer[32], uint64_t ticks)
+{
+    if (slowest->info.clock == TBED_CLOCK_USER)
+        return tool_format_count(buffer, ticks);
+    return tool_format_time(buffer, tbed_tick_span_to_ns(slowest->reader, ticks),
+                            tbed_tick_span_to_ns(slowest->reader, slowest->info.resolution_ticks));
+}
+
+static void put_thread(const struct slowest *slowest, uint32_t number)
+{
+    struct tbed_stream_info stream;
+    for (size_t i = 0; tbed_stream_get(slowest->reader, i, &stream); i++) {
+        if (stream.stream != number)
+            continue;
+        printf(stream.tid != 0 ? "thread %u" : "stream %u", stream.tid != 0 ? stream.tid : number);
+        if (stream.name_id != TBED_ID_INVALID) {
+            putchar(' ');
+            tool_print_name(stdout, slowest->reader, stream.name_id, 0);
+        }
+        return;
+    }
+}
+
+static void put_parts(const struct slowest *slowest, const char *title, const struct parts *parts)
+{
+    char ticks[32];
+    if (parts->count == 0)
+        return;
+    printf("              %s%-7s%s", tool_dim(), title, tool_plain());
+    for (size_t i = 0; i < parts->count; i++) {
+        printf("%s%s ", i > 0 ? ", " : "", format_ticks(slowest, ticks, parts->rows[i]->self_ticks));
+        tool_print_text(stdout, parts->rows[i]->name, parts->rows[i]->name_nbytes, 40);
+    }
+    putchar('\n');
+}
+
+static void put_call(struct slowest *slowest, const struct tbed_call *call, const struct parts *inside,
+                     const struct parts *others)
+{
+    char ticks[32], begin[32], name[512];
+    printf("%s%12s%s  ", tool_bold(), format_ticks(slowest, ticks, call->ticks), tool_plain());
+    size_t nbytes = tool_places_name(&slowest->places, call->id, name, sizeof name);
+    tool_print_text(stdout, name, nbytes < sizeof name ? nbytes : sizeof name - 1, 0);
+    tool_print_text(stdout, slowest->arguments.bytes, slowest->arguments.nbytes, 0);
+    printf("%s\n              ", call->is_open ? "  [never ended]" : "");
+    if (slowest->info.clock == TBED_CLOCK_USER)
+        printf("at %s", tool_format_count(begin, call->begin_tick));
+    else
+        printf("at %.9f s", (double)tbed_ticks_to_ns(slowest->reader, call->begin_tick) / 1e9);
+    fputs(", ", stdout);
+    put_thread(slowest, call->stream);
+    putchar('\n');
+    put_parts(slowest, "time", inside);
+    put_parts(slowest, "others", others);
+}
+
+/* ---- JSON ---- */
+
+static void json_ticks(const struct slowest *slowest, struct tbed_json *json, const char *what,
+                       uint64_t ticks)
+{
+    char key[32];
+    bool is_time = slowest->info.clock != TBED_CLOCK_USER;
+    snprintf(key, sizeof key, is_time ? "%s_ns" : "%s_ticks", what);
+    tbed_json_f64(json, key, is_time ? tbed_tick_span_to_ns(slowest->reader, ticks) : (double)ticks);
+}
+
+static void json_parts(const struct slowest *slowest, struct tbed_json *json, const char *key,
+                       const struct parts *parts)
+{
+    tbed_json_array_open(json, key);
+    for (size_t i = 0; i < parts->count; i++) {
+        const struct tbed_span_row *row = parts->rows[i];
+        tbed_json_object_open(json, NULL);
+        tool_json_row_name(json, slowest->reader, row->id, TBED_NAME_ALL, row->name, row->name_nbytes);
+        tbed_json_u64(json, "count", row->count);
+        json_ticks(slowest, json, "self", row->self_ticks);
+        tbed_json_object_close(json);
+    }
+    tbed_json_array_close(json);
+}
+
+static void json_call(struct slowest *slowest, struct tbed_json *json, const struct tbed_call *call,
+                      const struct parts *inside, const struct parts *others)
+{
+    char name[512];
+    bool is_time = slowest->info.clock != TBED_CLOCK_USER;
+    size_t nbytes = tool_places_name(&slowest->places, call->id, name, sizeof name);
+    tbed_json_object_open(json, NULL);
+    tool_json_event_name(json, slowest->reader, call->id, name,
+                         nbytes < sizeof name ? nbytes : sizeof name - 1);
+    if (is_time)
+        tbed_json_i64(json, "begin_ns", tbed_ticks_to_ns(slowest->reader, call->begin_tick));
+    else
+        tbed_json_u64(json, "begin_ticks", call->begin_tick);
+    json_ticks(slowest, json, "duration", call->ticks);
+    tbed_json_u64(json, "stream", call->stream);
+    tbed_json_bool(json, "never_ended", call->is_open);
+    size_t from = slowest->arguments.nbytes > 0; /* without the space before the first */
+    tbed_json_text(json, "arguments", slowest->arguments.nbytes > 0 ? slowest->arguments.bytes + from : "",
+                   slowest->arguments.nbytes - from);
+    json_parts(slowest, json, "time", inside);
+    json_parts(slowest, json, "others", others);
+    tbed_json_object_close(json);
+}
+
+/* ---- All of them ---- */
+
+static enum tbed_status show_call(struct slowest *slowest, struct tbed_json *json,
+                                  const struct tbed_call *call)
+{
+    struct parts inside = {0}, others = {0};
+    slowest->arguments.nbytes = 0;
+    enum tbed_status status = find_arguments(slowest, call, call->begin_tick);
+    if (status == TBED_OK && slowest->arguments.nbytes == 0)
+        status = find_arguments(slowest, call, call->end_tick);
+    if (status == TBED_OK)
+        status = find_parts(slowest, call, false, &inside);
+    if (status == TBED_OK)
+        status = find_parts(slowest, call, true, &others);
+    if (status == TBED_OK && json != NULL)
+        json_call(slowest, json, call, &inside, &others);
+    else if (status == TBED_OK)
+        put_call(slowest, call, &inside, &others);
+    tbed_statistics_close(inside.statistics);
+    tbed_statistics_close(others.statistics);
+    return status;
+}
+
+static const char *title_of(enum tbed_calls_order order)
+{
+    return order == TBED_CALLS_NEAREST ? "nearest" : order == TBED_CALLS_FASTEST ? "fastest" : "slowest";
+}
+
+static enum tbed_status show_all(struct slowest *slowest)
+{
+    struct tbed_json json = {.out = stdout};
+    char shown[32], total[32];
+    enum tbed_status status = TBED_OK;
+    if (slowest->json) {
+        tbed_json_object_open(&json, NULL);
+        tbed_json_string(&json, "file", slowest->path);
+        tbed_json_string(&json, "order", title_of(slowest->options.order));
+        tbed_json_u64(&json, "total_count", slowest->total);
+        tbed_json_array_open(&json, "calls");
+    } else {
+        tool_print_text(stdout, tool_path(slowest->path), strlen(tool_path(slowest->path)), 0);
+        printf(": the %s %s of %s calls\n\n", tool_format_count(shown, slowest->count),
+               title_of(slowest->options.order), tool_format_count(total, slowest->total));
+    }
+    for (size_t i = 0; status == TBED_OK && i < slowest->count && !tool_output_failed(); i++)
+        status = show_call(slowest, slowest->json ? &json : NULL, &slowest->calls[i]);
+    if (slowest->json) {
+        tbed_json_array_close(&json);
+        tbed_json_object_close(&json);
+        tbed_json_line(&json);
+    }
+    return status;
+}
+
+static int find_and_show(struct slowest *slowest)
+{
+    const char *problem = NULL;
+    if (slowest->around.kind != FILTER_TIME_NONE &&
+        !filter_time_tick(&slowest->around, slowest->reader, &slowest->options.tick, &problem))
+        slowest->options.tick = UINT64_MAX;
+    if (problem != NULL) {
+        tool_complain("%s: %s", tool_path(slowest->path), problem);
+        return TOOL_TROUBLE;
+    }
+    slowest->options.filter = slowest->filter.filter;
+    slowest->calls = tool_realloc(NULL, (slowest->limit + 1) * sizeof *slowest->calls);
+    enum tbed_status status = tbed_calls_find(slowest->reader, &slowest->options, slowest->calls,
+                                              slowest->limit, &slowest->count, &slowest->total);
+    if (status == TBED_OK)
+        status = show_all(slowest);
+    tool_tell_damage(slowest->path, slowest->reader);
+    if (status != TBED_OK) {
+        tool_complain("%s: %s", tool_path(slowest->path), tbed_status_text(status));
+        return TOOL_TROUBLE;
+    }
+    return tool_finish(tool_damage_count(slowest->reader) > 0 ? TOOL_FOUND : TOOL_FINE);
+}
+
+static int run(int argc, char **argv)
+{
+    struct slowest slowest = {.limit = LIMIT_DEFAULT, .options = {.size = sizeof slowest.options}};
+    int exit = parse(argc, argv, &slowest);
+    if (exit < 0 && (slowest.reader = tool_open(slowest.path)) == NULL)
+        exit = TOOL_TROUBLE;
+    if (exit < 0) {
+        tbed_reader_info(slowest.reader, &slowest.info);
+        slowest.places = (struct tool_places){.reader = slowest.reader, .part = TBED_NAME_ALL};
+        if (!slowest.no_symbols)
+            tool_places_open(&slowest.places, slowest.reader, TBED_NAME_ALL);
+        exit = tool_filter_open(&slowest.filter, slowest.path, slowest.reader, &slowest.places,
+                                slowest.options.thread_count);
+    }
+    if (exit < 0)
+        exit = find_and_show(&slowest);
+    free(slowest.calls);
+    free(slowest.arguments.bytes);
+    tool_filter_close(&slowest.filter);
+    tool_places_close(&slowest.places);
+    tbed_reader_close(slowest.reader);
+    return exit;
+}
+
+const struct tool_verb tool_verb_slowest = {"slowest", "show the slowest calls one by one", help, run};
