@@ -127,9 +127,9 @@ def check_calls(case, path):
 
 def check_points(case, path):
     """What is no span, as dump prints it and report counts it."""
-    counts = collections.Counter(json.loads(line)["type"] for line in views.run("dump", "--json", path)[1].splitlines())
-    by_stream = collections.Counter(json.loads(line).get("type") for line in
-                                    views.run("dump", "--json", "--order=stream", path)[1].splitlines())
+    counts, by_stream = (
+        collections.Counter(json.loads(line).get("type") for line in views.run("dump", "--json", order, path)[1].splitlines())
+        for order in ("--order=time", "--order=stream"))
     totals = views.run_json("report", "--json", path)[1]["totals"]
     for kind in POINTS:
         if not counts[kind] == by_stream[kind] == totals[kind + "_count"]:

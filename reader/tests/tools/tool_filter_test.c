@@ -289,6 +289,80 @@ static void inside_is_the_time_of_a_span(void **state)
            path);
 }
 
+/* ---- What is said about it ---- */
+
+static void text_says_that_only_a_part_is_shown(void **state)
+{
+    const char *path = make_parts("said.tbed"), *counts = make_small("steps.tbed", true);
+    (void)state;
+    EXPECT(0, "said.tbed: 10 events in 1.00 s, 2 streams\n", "", "report", path);
+    EXPECT(0, "said.tbed: 2 events in 10.0 ms of 1.00 s, 2 streams (only a part)\n", "", "report", "-b495ms",
+           "-e505ms", path);
+    EXPECT(0, "said.tbed: 2 events in 1.00 s, 1 of 2 streams (only a part)\n", "", "report", "-thelper",
+           path);
+    EXPECT(0, "said.tbed: 500 ms of 1.00 s, 2 streams (only a part)\n     total", "", "tree", "-b0.5", path);
+    EXPECT(0, "said.tbed: 500 ms of 1.00 s, 2 streams (only a part)\nthread", "", "tree", "--calls", "-b0.5",
+           path);
+    EXPECT(0, " spans in 2 streams (only a part)\n", "", "diff", "--exclude=line", path, path);
+    EXPECT(0, "1 run: total 1.30 s (only a part of each)\n", "", "aggregate", "--exclude=line", path);
+    EXPECT(
+        0,
+        "steps.tbed: 8 events in 70 of 70 steps (all times below are in this unit), 1 stream (only a part)\n",
+        "", "report", "-b0%", counts);
+}
+
+/* Complete spans are shown in measureme's columns, and so is a part of the trace that has none. */
+static void a_part_is_shown_in_the_form_of_the_whole(void **state)
+{
+    const char *path = make_parts("form.tbed");
+    (void)state;
+    EXPECT(0, "| parse line ", "", "report", path);
+    EXPECT(0, "| parse line ", "", "report", "-n", "parse line", path);
+}
+
+/* No tick is so late. */
+static void an_end_beyond_all_ticks_is_null(void **state)
+{
+    const char *path = in_folder("late.tbed");
+    struct tbed_writer_options options = {
+        .size = sizeof options, .given_ticks = true, .given_ticks_per_second = 1000000000000};
+    struct tbed_writer *writer;
+    (void)state;
+    assert_int_equal(tbed_writer_open(path, &options, &writer, NULL), TBED_OK);
+    put(tbed_recorder_open_given(writer, "main", 1), TBED_GIVEN_INSTANT, intern(writer, "mark"), 1);
+    tbed_writer_close(writer);
+    EXPECT(0, "{\"filter\":{\"begin_tick\":0,\"end_tick\":null}}\n{\"stream\"", "", "dump", "--json", "-b0",
+           "-e10000h", path);
+    EXPECT(0, "{\"filter\":{\"begin_tick\":18446744073709551615}}\n", "", "dump", "--json", "-b10000h", path);
+}
+
+static void json_has_the_conditions(void **state)
+{
+    static const char all[] =
+        "\"filter\":{\"begin_tick\":100000000,\"end_tick\":900000001,\"threads\":[\"main\","
+        "\"12\"],\"processes\":[\"test\"],\"streams\":[77],\"names\":[\"a|r\"],"
+        "\"excluded_names\":[\"\\\"\"],\"categories\":[\"io\"],\"minimum_ticks\":2000000,"
+        "\"inside\":[\"read\"]}";
+    static const char *const verbs[] = {"report", "tree", "aggregate", "dump"};
+    const char *path = make_parts("conditions.tbed");
+    (void)state;
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
+        EXPECT(0, all, "", verbs[i], "--json", "-b", "100ms", "-e90%", "-tmain", "-t12", "-ptest",
+               "--stream=77", "-na|r", "--exclude=\"", "--category=io", "--minimum-duration=2ms",
+               "--inside=read", path);
+        struct run run = RUN(verbs[i], "--json", path);
+        assert_silent_on(run.out, "\"filter\"");
+        end_run(&run);
+    }
+    EXPECT(0, "\"filter\":{\"begin_tick\":0}", "", "tree", "--calls", "--json", "-b0", path);
+    EXPECT(0, "{\"filter\":{\"inside\":[\"work\"]}}\n", "", "dump", "--json", "--order=stream",
+           "--inside=work", path);
+    struct run run = RUN("diff", "--json", "-b50%", path, make_small("other.tbed", false));
+    assert_says(run.out, "\"filter\":{\"begin_tick\":500000001}");
+    assert_says(strstr(run.out, "\"after\":{"), "\"filter\":{\"begin_tick\":");
+    end_run(&run);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -304,6 +378,10 @@ int main(void)
         cmocka_unit_test(names_are_chosen_by_regular_expressions),
         cmocka_unit_test(categories_and_durations_are_conditions),
         cmocka_unit_test(inside_is_the_time_of_a_span),
+        cmocka_unit_test(text_says_that_only_a_part_is_shown),
+        cmocka_unit_test(a_part_is_shown_in_the_form_of_the_whole),
+        cmocka_unit_test(json_has_the_conditions),
+        cmocka_unit_test(an_end_beyond_all_ticks_is_null),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

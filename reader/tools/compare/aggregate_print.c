@@ -247,7 +247,7 @@ static void put_head(const struct aggregate *aggregate)
         fputs("; in ", stdout);
         tool_print_text(stdout, first->unit, strlen(first->unit), 0);
     }
-    putchar('\n');
+    puts(tool_filter_is_given(&aggregate->options->filter) ? " (only a part of each)" : "");
     put_counts(aggregate);
     if (!has_outliers(aggregate))
         printf("%sWith fewer than %u runs nothing is called an outlier.%s\n", tool_dim(),
@@ -348,7 +348,7 @@ static void json_runs(struct tbed_json *json, const struct aggregate *aggregate)
     for (size_t run = 0; run < aggregate->run_count; run++) {
         uint64_t total = tbed_comparison_total(aggregate->comparison, run);
         aggregate->values[run] = total;
-        compare_json_run(json, NULL, &aggregate->runs[run], total);
+        compare_json_run(json, NULL, aggregate->options, &aggregate->runs[run], total);
     }
     tbed_json_array_close(json);
     tbed_json_array_open(json, "outlier_label_counts");

@@ -101,6 +101,7 @@ static bool load_trace(struct tbed_comparison *comparison, struct compare_option
                  add_trace(comparison, &places, options, first, run);
     if (added) {
         tbed_reader_info(reader, &info);
+        run->window = options->filter.window;
         run->resolution_ns = tbed_tick_span_to_ns(reader, info.resolution_ticks);
         run->drop_count = tool_drops_total(info.drops);
         run->damage_count = tool_damage_count(reader);

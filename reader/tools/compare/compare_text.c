@@ -84,12 +84,14 @@ double compare_variation(const struct tbed_spread *spread)
     return spread->mean > 0 ? compare_deviation(spread) / spread->mean : 0;
 }
 
-void compare_json_run(struct tbed_json *json, const char *key, const struct compare_run *run, uint64_t total)
+void compare_json_run(struct tbed_json *json, const char *key, const struct compare_options *options,
+                      const struct compare_run *run, uint64_t total)
 {
     const struct tbed_statistics_totals *totals = &run->totals;
     bool counts = run->unit[0] != '\0';
     tbed_json_object_open(json, key);
     tbed_json_string(json, "file", tool_path(run->path));
+    tool_filter_json(json, &options->filter, &run->window);
     tbed_json_string(json, "tick_unit", counts ? run->unit : NULL);
     tbed_json_u64(json, counts ? "total_ticks" : "total_ns", total);
     tbed_json_u64(json, "span_count", totals->span_count);

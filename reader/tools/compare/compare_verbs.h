@@ -46,7 +46,8 @@ struct compare_run {
     struct tbed_statistics_totals totals;
     char unit[17]; /* the unit of a clock that counts; "" if the clock measures time */
     uint64_t drop_count, damage_count, texts_left_out;
-    double resolution_ns; /* digits below this are not shown */
+    struct tool_filter_window window; /* of the options in this file */
+    double resolution_ns;             /* digits below this are not shown */
 };
 
 /* Creates a comparison without runs; exits with status 2 if there is no memory. */
@@ -85,7 +86,8 @@ double compare_deviation(const struct tbed_spread *spread);
 double compare_variation(const struct tbed_spread *spread);
 
 /* The object that describes a run and what is missing from it. 'key' is NULL in an array. */
-void compare_json_run(struct tbed_json *json, const char *key, const struct compare_run *run, uint64_t total);
+void compare_json_run(struct tbed_json *json, const char *key, const struct compare_options *options,
+                      const struct compare_run *run, uint64_t total);
 
 /* The name of a row, with its other known fields unless scopes were grouped by something else. */
 void compare_json_name(struct tbed_json *json, const struct compare_options *options,

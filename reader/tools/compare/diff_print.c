@@ -149,8 +149,9 @@ static void put_run(const struct diff *diff, size_t i, const char *what)
     }
     printf(", %s span%s", tool_format_count(buffer, run->totals.span_count),
            run->totals.span_count == 1 ? "" : "s");
-    printf(" in %s stream%s\n", tool_format_count(buffer, run->totals.stream_count),
-           run->totals.stream_count == 1 ? "" : "s");
+    printf(" in %s stream%s%s\n", tool_format_count(buffer, run->totals.stream_count),
+           run->totals.stream_count == 1 ? "" : "s",
+           tool_filter_is_given(&diff->options->filter) ? " (only a part)" : "");
     compare_put_warnings(run);
 }
 
@@ -248,8 +249,8 @@ void diff_print_json(const struct diff *diff)
     uint64_t after = tbed_comparison_total(diff->comparison, 1);
     bool counts = diff->runs[0].unit[0] != '\0';
     tbed_json_object_open(&json, NULL);
-    compare_json_run(&json, "before", &diff->runs[0], before);
-    compare_json_run(&json, "after", &diff->runs[1], after);
+    compare_json_run(&json, "before", diff->options, &diff->runs[0], before);
+    compare_json_run(&json, "after", diff->options, &diff->runs[1], after);
     tbed_json_i64(&json, counts ? "total_ticks_change" : "total_ns_change",
                   tbed_figure_change(before, after));
     json_percent(&json, "total_percent_change", true, before, after);

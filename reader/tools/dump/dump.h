@@ -42,6 +42,7 @@ void dump_text_free(struct dump *dump);
 
 /* All string entries, then all bindings; see spec/format.md, section 14. */
 void dump_json_strings(struct dump *dump);
+void dump_json_filter(struct dump *dump); /* the options that choose a part of the trace */
 /* The gaps of a flight recorder. */
 void dump_json_gaps(struct dump *dump);
 void dump_json_event(struct dump *dump, const struct tbed_event *event);

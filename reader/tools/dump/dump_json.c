@@ -168,6 +168,16 @@ void dump_json_event(struct dump *dump, const struct tbed_event *event)
     tbed_json_line(out);
 }
 
+void dump_json_filter(struct dump *dump)
+{
+    if (!tool_filter_is_given(&dump->filter))
+        return;
+    tbed_json_object_open(&dump->out, NULL);
+    tool_filter_json(&dump->out, &dump->filter, &dump->filter.window);
+    tbed_json_object_close(&dump->out);
+    tbed_json_line(&dump->out);
+}
+
 void dump_json_strings(struct dump *dump)
 {
     struct tbed_json *out = &dump->out;

@@ -189,6 +189,8 @@ static enum tbed_status walk(struct dump *dump)
 {
     if (!dump->json)
         dump_text_prepare(dump);
+    else
+        dump_json_filter(dump);
     if (dump->json && dump->by_stream)
         dump_json_strings(dump);
     if (dump->json)

@@ -27,7 +27,7 @@ bool tool_filter_has_option(int option)
     }
 }
 
-static const char *add(struct tool_filter_list *list, const char *item)
+const char *tool_filter_list_add(struct tool_filter_list *list, const char *item)
 {
     list->items = tool_realloc(list->items, (list->count + 1) * sizeof *list->items);
     list->items[list->count++] = item;
@@ -52,15 +52,15 @@ const char *tool_filter_take_option(struct tool_filter *filter, int option, cons
     case 'e':
         return explain("end", filter_time_parse(argument, &filter->end));
     case 'n':
-        return add(&filter->names, argument);
+        return tool_filter_list_add(&filter->names, argument);
     case TOOL_FILTER_EXCLUDE:
-        return add(&filter->excluded, argument);
+        return tool_filter_list_add(&filter->excluded, argument);
     case TOOL_FILTER_CATEGORY:
-        return add(&filter->categories, argument);
+        return tool_filter_list_add(&filter->categories, argument);
     case TOOL_FILTER_MINIMUM:
         return explain("minimum-duration", filter_duration_parse(argument, &filter->minimum));
     case TOOL_FILTER_INSIDE:
-        return add(&filter->inside, argument);
+        return tool_filter_list_add(&filter->inside, argument);
     default:
         return streams_take_option(&filter->streams, option == TOOL_FILTER_STREAM ? 's' : option, argument);
     }
@@ -130,6 +130,7 @@ int tool_filter_open(struct tool_filter *filter, const char *path, struct tbed_r
         tool_complain("%s: %s", tool_path(path), problem);
         return TOOL_TROUBLE;
     }
+    filter->window = (struct tool_filter_window){options.begin_tick, options.end_tick, options.minimum_ticks};
     int exit = streams_choose(&filter->streams, path, reader);
     if (exit >= 0)
         return exit;

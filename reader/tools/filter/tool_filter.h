@@ -55,12 +55,21 @@ struct tool_filter_list {
     size_t count;
 };
 
+/* Appends; returns NULL. */
+const char *tool_filter_list_add(struct tool_filter_list *list, const char *item);
+
+/* What the times are in one trace, as in struct tbed_filter_options. */
+struct tool_filter_window {
+    uint64_t begin_tick, end_tick, minimum_ticks;
+};
+
 /* All zeros: everything. */
 struct tool_filter {
     struct filter_time begin, end, minimum;
     struct streams streams;
     struct tool_filter_list names, excluded, categories, inside;
-    struct tbed_filter *filter; /* made by tool_filter_open(); NULL: nothing was asked for */
+    struct tool_filter_window window; /* set by tool_filter_open() */
+    struct tbed_filter *filter;       /* made by tool_filter_open(); NULL: nothing was asked for */
 };
 
 bool tool_filter_has_option(int option);
@@ -79,6 +88,16 @@ bool tool_filter_is_given(const struct tool_filter *filter);
  */
 int tool_filter_open(struct tool_filter *filter, const char *path, struct tbed_reader *reader,
                      struct tool_places *places, unsigned jobs);
+
+/* Prints "2.96 ms of 296 ms", or "296 ms" if the options say nothing of time. */
+void tool_filter_put_time(const struct tool_filter *filter, const struct tbed_reader *reader,
+                          const struct tbed_trace_info *info);
+/* Prints "1 of 3 streams", or "3 streams" if none were asked for. */
+void tool_filter_put_streams(const struct tool_filter *filter, const struct tbed_trace_info *info);
+
+/* The object "filter" with what was asked for; nothing if no option was given. */
+void tool_filter_json(struct tbed_json *json, const struct tool_filter *filter,
+                      const struct tool_filter_window *window);
 
 /* Frees everything. */
 void tool_filter_close(struct tool_filter *filter);

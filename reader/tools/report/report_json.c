@@ -231,6 +231,7 @@ void report_print_json(const struct report *report)
         report_profile_json(&json, report);
     tbed_json_string(&json, "file", tool_path(report->path));
     tbed_json_string(&json, "tick_unit", info->clock == TBED_CLOCK_USER ? info->clock_unit : NULL);
+    tool_filter_json(&json, &report->options->filter, &report->options->filter.window);
     if (report->reader != NULL)
         json_trace(&json, report);
     else

@@ -422,23 +422,6 @@ static void put_allocations(const struct report *report)
 
 /* ---- The head ---- */
 
-static void put_duration(const struct report *report)
-{
-    const struct tbed_trace_info *info = &report->info;
-    char buffer[32];
-    if (info->clock == TBED_CLOCK_USER) {
-        printf(" in %s ", tool_format_count(buffer, info->last_tick - info->first_tick));
-        tool_print_text(stdout, info->clock_unit, strlen(info->clock_unit), 0);
-        fputs(" (all times below are in this unit)", stdout);
-    } else {
-        uint64_t ticks = info->last_tick - info->last_tick % info->resolution_ticks;
-        printf(" in %s", tool_format_time(buffer,
-                                          (double)(tbed_ticks_to_ns(report->reader, ticks) -
-                                                   tbed_ticks_to_ns(report->reader, info->first_tick)),
-                                          resolution_ns(report)));
-    }
-}
-
 /* Prominent, because the figures below are too low. */
 static void put_drops(const struct report *report)
 {
@@ -498,6 +481,7 @@ static void put_warnings(const struct report *report)
 
 static void put_head(const struct report *report)
 {
+    const struct tool_filter *filter = &report->options->filter;
     const char *path = tool_path(report->path);
     fputs(tool_bold(), stdout);
     tool_print_text(stdout, path, strlen(path), 0);
@@ -506,10 +490,13 @@ static void put_head(const struct report *report)
         put_number(report->totals.event_count, "event", "events");
     else
         put_number(report->info.event_block_count, "block of events", "blocks of events");
-    put_duration(report);
+    fputs(" in ", stdout);
+    tool_filter_put_time(filter, report->reader, &report->info);
+    if (report->info.clock == TBED_CLOCK_USER)
+        fputs(" (all times below are in this unit)", stdout);
     fputs(", ", stdout);
-    put_number(report->info.stream_count, "stream", "streams");
-    putchar('\n');
+    tool_filter_put_streams(filter, &report->info);
+    puts(tool_filter_is_given(filter) ? " (only a part)" : "");
     put_inherited(report->totals.inherited_count);
     put_warnings(report);
     if (report->is_profile)

@@ -141,11 +141,14 @@ static bool has_categories(const struct report *report)
     return tbed_statistics_artifact(report->statistics, 0) != NULL;
 }
 
-/* Imported profiles and traces with complete spans or with measureme's categories are shown as profiles. */
-static bool is_profile(const struct report *report)
+/*
+ * Imported profiles and traces with complete spans or with measureme's categories are shown as profiles, also if the part
+ * that is shown has no complete spans.
+ */
+static bool is_profile(const struct report *report, bool has_whole)
 {
     const struct tbed_import_report *foreign = tool_foreign_report(report->reader);
-    return (foreign != NULL && foreign->kind == TBED_FOREIGN_PROFILE) ||
+    return (foreign != NULL && foreign->kind == TBED_FOREIGN_PROFILE) || has_whole ||
            report->totals.whole_span_count > 0 || report->has_categories;
 }
 
@@ -162,8 +165,8 @@ static struct tbed_analysis_options statistics_options(const struct report_optio
 
 static bool make_statistics(struct report *report)
 {
-    struct tbed_analysis_options options =
-        statistics_options(report->options, has_whole_spans(report->reader));
+    bool has_whole = has_whole_spans(report->reader);
+    struct tbed_analysis_options options = statistics_options(report->options, has_whole);
     options.name = name_site;
     options.name_context = report;
     options.prepare = prepare;
@@ -175,7 +178,7 @@ static bool make_statistics(struct report *report)
     }
     tbed_statistics_totals(report->statistics, &report->totals);
     report->has_categories = has_categories(report);
-    report->is_profile = is_profile(report);
+    report->is_profile = is_profile(report, has_whole);
     return true;
 }
 

@@ -10,6 +10,7 @@
 #include "reader/tools/report/group.h"
 #include "reader/tools/shared/tool_places.h"
 
+#include <string.h>
 #include <tracebed/analysis.h>
 
 struct tree {
@@ -36,6 +37,22 @@ static inline const char *tree_format_ticks(const struct tree *tree, char buffer
         return tool_format_count(buffer, ticks);
     return tool_format_time(buffer, tbed_tick_span_to_ns(tree->reader, ticks),
                             tbed_tick_span_to_ns(tree->reader, tree->info.resolution_ticks));
+}
+
+/* Says that only a part of the trace is shown: a line of text, or an object. */
+static inline void tree_put_part(const struct tree *tree, struct tbed_json *json)
+{
+    if (json != NULL) {
+        tool_filter_json(json, &tree->filter, &tree->filter.window);
+    } else if (tool_filter_is_given(&tree->filter)) {
+        const char *path = tool_path(tree->path);
+        tool_print_text(stdout, path, strlen(path), 0);
+        fputs(": ", stdout);
+        tool_filter_put_time(&tree->filter, tree->reader, &tree->info);
+        fputs(", ", stdout);
+        tool_filter_put_streams(&tree->filter, &tree->info);
+        fputs(" (only a part)\n", stdout);
+    }
 }
 
 /* Prints all calls, thread by thread. Errors: ERR_MEMORY. */

@@ -229,7 +229,10 @@ enum tbed_status tree_calls(struct tree *tree)
     if (tree->json) {
         tbed_json_object_open(&json, NULL);
         tbed_json_string(&json, "file", tree->path);
+        tree_put_part(tree, &json);
         tbed_json_array_open(&json, "threads");
+    } else {
+        tree_put_part(tree, NULL);
     }
     tool_places_prepare_all(&tree->places);
     enum tbed_status status = put_all(&calls, tree->json ? &json : NULL);

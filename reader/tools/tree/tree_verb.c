@@ -240,6 +240,7 @@ static void print_all(const struct tree *tree)
         struct tbed_json json = {.out = stdout};
         tbed_json_object_open(&json, NULL);
         tbed_json_string(&json, "file", tree->path);
+        tree_put_part(tree, &json);
         tbed_json_u64(&json, "spans", totals.span_count);
         tbed_json_u64(&json, "never_ended", totals.open_count);
         tbed_json_u64(&json, "begin_unknown", totals.unknown_count);
@@ -251,6 +252,7 @@ static void print_all(const struct tree *tree)
         putchar('\n');
         return;
     }
+    tree_put_part(tree, NULL);
     printf("%10s %8s %10s %10s  %s\n", "total", "of all", "self", "count", "span");
     walk(tree, NULL);
     if (totals.span_count == 0)
