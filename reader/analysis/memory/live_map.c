@@ -6,17 +6,15 @@
 #include "reader/analysis/memory/live_map.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #define ROOM_BITS_MIN 10u
+
+#define MAPPED_NBYTES_MIN ((size_t)8 << 20)
 
 void tbed_live_map_open(struct live_map *map)
 {
     *map = (struct live_map){.shift = 64};
-}
-
-void tbed_live_map_close(struct live_map *map)
-{
-    free(map->blocks);
 }
 
 static size_t map_mask(const struct live_map *map)
@@ -40,25 +38,55 @@ struct live_block *tbed_live_map_find(const struct live_map *map, uint64_t addre
     return block->address != 0 ? block : NULL;
 }
 
+/*
+ * Zeroed blocks. Most look-ups in a large map miss the processor's cache, and with small pages its page tables as well; the
+ * advice to use huge ones may be refused. NULL: no memory.
+ */
+static struct live_block *new_blocks(size_t count)
+{
+    size_t nbytes = count * sizeof(struct live_block);
+    if (nbytes < MAPPED_NBYTES_MIN)
+        return calloc(count, sizeof(struct live_block));
+    void *blocks = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (blocks == MAP_FAILED)
+        return NULL;
+    madvise(blocks, nbytes, MADV_HUGEPAGE);
+    return blocks;
+}
+
+static void free_blocks(const struct live_map *map)
+{
+    size_t nbytes = map->blocks != NULL ? (map_mask(map) + 1) * sizeof *map->blocks : 0;
+    if (nbytes < MAPPED_NBYTES_MIN)
+        free(map->blocks);
+    else
+        munmap(map->blocks, nbytes);
+}
+
+void tbed_live_map_close(struct live_map *map)
+{
+    free_blocks(map);
+}
+
 static bool grow(struct live_map *map)
 {
     struct live_map larger = {.count = map->count};
     larger.shift = map->blocks == NULL ? 64 - ROOM_BITS_MIN : map->shift - 1;
-    larger.blocks = calloc(map_mask(&larger) + 1, sizeof *larger.blocks);
+    larger.blocks = new_blocks(map_mask(&larger) + 1);
     if (larger.blocks == NULL)
         return false;
     for (size_t i = 0; map->blocks != NULL && i <= map_mask(map); i++)
         if (map->blocks[i].address != 0)
             *probe(&larger, map->blocks[i].address) = map->blocks[i];
-    free(map->blocks);
+    free_blocks(map);
     *map = larger;
     return true;
 }
 
 bool tbed_live_map_add(struct live_map *map, const struct live_block *block)
 {
-    /* At most 5/8 full. */
-    if ((map->blocks == NULL || map->count >= (map_mask(map) + 1) / 8 * 5) && !grow(map))
+    /* At most half full. */
+    if ((map->blocks == NULL || map->count >= (map_mask(map) + 1) / 2) && !grow(map))
         return false;
     *probe(map, block->address) = *block;
     map->count++;

@@ -28,12 +28,13 @@ struct live_map {
 };
 
 /*
- * The home slot of an address. Addresses are multiples of 8 or 16 and close together; the multiplication spreads
- * them.
+ * The home slot of an address. Blocks that are used together are often close together, and so are their slots: the
+ * multiplication spreads pieces of 1 KiB, each of which has 32 slots in a row.
  */
 static inline size_t tbed_address_home(uint64_t address, unsigned shift)
 {
-    return (size_t)((address * 0x9E3779B97F4A7C15u) >> shift);
+    size_t piece = (size_t)(((address >> 10) * 0x9E3779B97F4A7C15u) >> shift);
+    return (piece + (address >> 5) % 32) & (((size_t)1 << (64 - shift)) - 1);
 }
 
 void tbed_live_map_open(struct live_map *map);
