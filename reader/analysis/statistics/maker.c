@@ -173,19 +173,25 @@ static void close_maker(struct stat_maker *maker)
 
 /* ---- Sums ---- */
 
+/* There may be millions of cells: those that have been added are freed at once. */
+static void use_up(struct stat_cells *cells, struct stat_cells *from)
+{
+    tbed_stat_cells_add(cells, from);
+    tbed_stat_cells_free(from);
+    *from = (struct stat_cells){.is_out_of_memory = false};
+}
+
 /* Adds everything to worker 0. */
 static bool add_workers(struct stat_maker *maker)
 {
     struct stat_worker *first = &maker->workers[0];
     bool fine = !maker->merge.out_of_memory && !first->out_of_memory;
     first->totals.overlap_count += maker->merge.overlap_count;
-    tbed_stat_cells_add(&first->cells, &maker->merge.cells);
+    use_up(&first->cells, &maker->merge.cells);
     for (unsigned i = 1; i < maker->worker_count && fine; i++) {
         struct stat_worker *worker = &maker->workers[i];
         TBED_COUNTS_ADD(&first->totals, &worker->totals);
-        tbed_stat_cells_add(&first->cells, &worker->cells);
-        tbed_stat_cells_free(&worker->cells);
-        worker->cells = (struct stat_cells){0};
+        use_up(&first->cells, &worker->cells);
         fine = !worker->out_of_memory && tbed_stat_marks_add(&first->marks, &worker->marks) &&
                tbed_stat_messages_add(&first->messages, &worker->messages);
     }
@@ -279,8 +285,6 @@ static void count_streams(struct stat_maker *maker)
     struct tbed_statistics_totals *totals = &maker->workers[0].totals;
     totals->span_ticks = tbed_stat_merge_finish(&maker->merge);
     totals->stream_count = maker->merge.stream_count;
-    if (maker->source->reader == NULL)
-        totals->whole_span_count = totals->span_count;
 }
 
 static bool run(struct stat_maker *maker, struct tbed_statistics *statistics)
@@ -292,6 +296,8 @@ static bool run(struct stat_maker *maker, struct tbed_statistics *statistics)
     bool fine = open_cells(maker, &asyncs) && add_workers(maker) && recount_hits(maker) &&
                 tbed_async_pass(first, &asyncs) && tbed_stat_labels_name(&maker->labels);
     statistics->totals = first->totals;
+    if (maker->source->reader == NULL)
+        statistics->totals.whole_span_count = first->totals.span_count;
     if (maker->source->unit != NULL)
         snprintf(statistics->unit, sizeof statistics->unit, "%s", maker->source->unit);
     close_ids(maker);

@@ -29,16 +29,16 @@ static bool is_span(const struct stat_cells *cells, uint32_t row)
 
 /* ---- Percentiles ---- */
 
-/* Replaces the histograms of all kinds by the buckets of the row's percentiles, in its first cell. */
-static void settle_percentiles(struct stat_cells *cells, uint32_t row)
+/* Replaces the histograms of all kinds by the buckets of the row's percentiles, in the cell of this kind. */
+static void settle_percentiles(struct stat_cells *cells, unsigned main_kind, uint32_t row)
 {
     static const double fractions[] = {0.5, 0.9, 0.99, 0.999};
-    struct stat_cell *first = &cells->of_kind[STAT_OTHER][row];
+    struct stat_cell *first = &cells->of_kind[main_kind][row];
     uint64_t count = first->count;
     uint16_t buckets[4] = {0};
-    for (unsigned kind = STAT_OTHER + 1; kind < STAT_SPAN_KINDS; kind++) {
+    for (unsigned kind = 0; kind < STAT_SPAN_KINDS; kind++) {
         struct stat_cell *cell = row < cells->rooms[kind] ? &cells->of_kind[kind][row] : NULL;
-        if (cell == NULL)
+        if (cell == NULL || kind == main_kind)
             continue;
         count += cell->count;
         cells->is_out_of_memory |=
@@ -69,20 +69,20 @@ static uint64_t settle(uint64_t signed_sum)
     return signed_sum > INT64_MAX ? 0 : signed_sum;
 }
 
-/* 'first' is the row's first cell. */
-static void sum_row(const struct stat_cells *cells, uint32_t row, const struct stat_cell *first,
-                    struct row_sums *sums)
+/* 'first' is the row's cell of the main kind, whose cells are being replaced. */
+static void sum_row(const struct stat_cells *cells, uint32_t row, unsigned main_kind,
+                    const struct stat_cell *first, struct row_sums *sums)
 {
     static const struct stat_extra none;
     const struct stat_extra *extra = tbed_stat_extra_known(cells, row);
+    struct stat_cell *all = &sums->all;
     *sums = (struct row_sums){.extra = extra != NULL ? extra : &none};
     for (unsigned kind = 0; kind < STAT_SPAN_KINDS; kind++) {
-        const struct stat_cell *cell = kind == STAT_OTHER         ? first
-                                       : row < cells->rooms[kind] ? &cells->of_kind[kind][row]
-                                                                  : NULL;
+        const struct stat_cell *cell = first;
+        if (kind != main_kind)
+            cell = row < cells->rooms[kind] ? &cells->of_kind[kind][row] : NULL;
         if (cell == NULL)
             continue;
-        struct stat_cell *all = &sums->all;
         sums->cells[kind] = *cell;
         all->max = cell->max > all->max ? cell->max : all->max;
         all->max_inverse = cell->max_inverse > all->max_inverse ? cell->max_inverse : all->max_inverse;
@@ -90,7 +90,7 @@ static void sum_row(const struct stat_cells *cells, uint32_t row, const struct s
         all->total += cell->total;
         all->self += cell->self;
     }
-    memcpy(sums->all.percentiles, first->percentiles, sizeof first->percentiles);
+    memcpy(all->percentiles, first->percentiles, sizeof first->percentiles);
 }
 
 static void fill_kinds(const struct row_sums *sums, struct tbed_span_row *row)
@@ -130,19 +130,19 @@ static void fill_row(const struct row_sums *sums, const struct stat_label *label
 /* ---- All rows ---- */
 
 /*
- * Replaces the first cells by the rows of the same numbers, as far as they have a place. From the last to the first, since
+ * Replaces the cells of a kind by the rows of the same numbers, as far as they have a place. From the last to the first, since
  * the cells from the current one on have been used where its row is put. NULL: no memory.
  */
-static struct tbed_span_row *expand(struct stat_maker *maker, struct stat_cells *cells,
+static struct tbed_span_row *expand(struct stat_maker *maker, struct stat_cells *cells, unsigned main_kind,
                                     const uint32_t *places)
 {
-    uint32_t label_count = maker->labels.count, known_count = cells->rooms[STAT_OTHER];
+    uint32_t label_count = maker->labels.count, known_count = cells->rooms[main_kind];
     known_count = known_count < label_count ? known_count : label_count;
-    struct tbed_span_row *rows = realloc(cells->of_kind[STAT_OTHER], label_count * sizeof *rows);
+    struct tbed_span_row *rows = realloc(cells->of_kind[main_kind], label_count * sizeof *rows);
     if (rows == NULL)
         return NULL;
-    cells->of_kind[STAT_OTHER] = NULL;
-    cells->rooms[STAT_OTHER] = 0;
+    cells->of_kind[main_kind] = NULL;
+    cells->rooms[main_kind] = 0;
     for (uint32_t row = label_count; row-- > 0;) {
         const struct stat_label *label = &maker->labels.rows[row];
         struct stat_cell first = {.count = 0};
@@ -151,7 +151,7 @@ static struct tbed_span_row *expand(struct stat_maker *maker, struct stat_cells 
             continue;
         if (row < known_count)
             memcpy(&first, (const char *)rows + row * sizeof first, sizeof first);
-        sum_row(cells, row, &first, &sums);
+        sum_row(cells, row, main_kind, &first, &sums);
         maker->workers[0].totals.negative_count += sums.all.self > INT64_MAX;
         fill_row(&sums, label, cells->resolution, &rows[row]);
         rows[row].id = stat_label_id(maker, label);
@@ -176,10 +176,21 @@ static struct tbed_span_row *arrange(struct tbed_span_row *rows, uint32_t *place
     return cut != NULL ? cut : rows;
 }
 
+/* The kind that most rows have. */
+static unsigned find_main_kind(const struct stat_cells *cells)
+{
+    unsigned main_kind = 0;
+    for (unsigned kind = 1; kind < STAT_SPAN_KINDS; kind++)
+        if (cells->rooms[kind] > cells->rooms[main_kind])
+            main_kind = kind;
+    return main_kind;
+}
+
 bool tbed_stat_make_span_rows(struct stat_maker *maker, struct stat_cells *cells, const uint32_t *order,
                               uint32_t order_count, struct tbed_span_row **rows_ret, size_t *count_ret)
 {
     uint32_t count = 0, label_count = maker->labels.count, last = 0;
+    unsigned main_kind = find_main_kind(cells);
     uint32_t *places = malloc(label_count * sizeof *places);
     if (places == NULL)
         return false;
@@ -190,13 +201,13 @@ bool tbed_stat_make_span_rows(struct stat_maker *maker, struct stat_cells *cells
         places[order[i]] = count++;
         last = order[i] > last ? order[i] : last;
     }
-    bool fine = count == 0 || tbed_stat_grow_cells(cells, stat_cell_index(last, STAT_OTHER));
+    bool fine = count == 0 || tbed_stat_grow_cells(cells, stat_cell_index(last, main_kind));
     for (uint32_t row = 0; row < label_count && fine; row++)
         if (places[row] != NOWHERE)
-            settle_percentiles(cells, row);
+            settle_percentiles(cells, main_kind, row);
     tbed_histograms_close(&cells->histograms);
     if (count > 0 && fine) {
-        *rows_ret = expand(maker, cells, places);
+        *rows_ret = expand(maker, cells, main_kind, places);
         fine = *rows_ret != NULL;
     }
     if (count > 0 && fine)

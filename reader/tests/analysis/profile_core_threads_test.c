@@ -326,6 +326,7 @@ static void assert_as_oracle(const struct program *program, unsigned thread_coun
     for (unsigned label = 0; label <= LABEL_COUNT; label++)
         assert_label(oracle, profile, label);
     assert_int_equal(totals.event_count, program->event_count);
+    assert_int_equal(totals.whole_span_count, totals.span_count);
     assert_int_equal(totals.span_ticks, total);
     assert_int_equal(totals.overlap_count, oracle->overlaps);
     assert_int_equal(totals.inverted_count, oracle->inverted);
