@@ -34,10 +34,13 @@ struct chrome_pids {
     size_t count, room;
 };
 
-/* Errors: ERR_MEMORY. The caller frees with tbed_chrome_threads_free(), also after a failure. */
-enum tbed_status tbed_chrome_threads_make(struct tbed_reader *reader, bool collapse,
-                                          struct chrome_pids *taken, uint64_t *renumbered_count,
-                                          struct chrome_threads *threads_ret);
+/*
+ * The threads that the filter takes. The caller frees with tbed_chrome_threads_free(), also after a failure. Errors:
+ * ERR_MEMORY.
+ */
+enum tbed_status tbed_chrome_threads_make(struct tbed_reader *reader, const struct tbed_filter *filter,
+                                          bool collapse, struct chrome_pids *taken,
+                                          uint64_t *renumbered_count, struct chrome_threads *threads_ret);
 void tbed_chrome_threads_free(struct chrome_threads *threads);
 
 /*

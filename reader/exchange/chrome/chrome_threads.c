@@ -4,6 +4,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "reader/analysis/filter/filter.h"
 #include "reader/exchange/chrome/chrome.h"
 
 #include <stdlib.h>
@@ -89,7 +90,8 @@ static uint64_t pid_of(struct tbed_reader *reader, const struct chrome_threads *
 
 /* ---- Threads ---- */
 
-static enum tbed_status list_threads(struct tbed_reader *reader, struct chrome_threads *threads)
+static enum tbed_status list_threads(struct tbed_reader *reader, const struct tbed_filter *filter,
+                                     struct chrome_threads *threads)
 {
     struct tbed_stream_info stream;
     size_t count = 0;
@@ -99,31 +101,55 @@ static enum tbed_status list_threads(struct tbed_reader *reader, struct chrome_t
     if (threads->items == NULL)
         return TBED_ERR_MEMORY;
     for (size_t i = 0; tbed_stream_get(reader, i, &stream); i++)
-        threads->items[threads->count++] = (struct chrome_thread){
-            .stream = stream.stream,
-            .pid = pid_of(reader, threads, stream.process),
-            .tid = stream.kind == TBED_STREAM_THREAD ? stream.tid : TRACK_TID_BASE + stream.stream,
-            .name_id = stream.name_id,
-        };
+        if (tbed_filter_has_stream(filter, stream.stream))
+            threads->items[threads->count++] = (struct chrome_thread){
+                .stream = stream.stream,
+                .pid = pid_of(reader, threads, stream.process),
+                .tid = stream.kind == TBED_STREAM_THREAD ? stream.tid : TRACK_TID_BASE + stream.stream,
+                .name_id = stream.name_id,
+            };
     return TBED_OK;
 }
 
-static enum tbed_status measure(struct tbed_reader *reader, struct chrome_thread *thread)
+static void widen(struct chrome_thread *thread, uint64_t begin, uint64_t end)
+{
+    uint64_t first = begin < end ? begin : end;
+    if (!thread->has_events || first < thread->first_tick)
+        thread->first_tick = first;
+    if (!thread->has_events || end > thread->last_tick)
+        thread->last_tick = end;
+    thread->has_events = true;
+}
+
+static enum tbed_status measure_filtered(struct tbed_reader *reader, const struct tbed_filter *filter,
+                                         struct chrome_thread *thread)
+{
+    struct tbed_assembler *assembler;
+    struct tbed_step step;
+    enum tbed_status status = tbed_assembler_open_filtered(reader, &thread->stream, 1, filter, &assembler);
+    if (status != TBED_OK)
+        return status;
+    while ((status = tbed_assembler_next(assembler, &step)) == TBED_OK)
+        if (step.kind == TBED_STEP_END || step.kind == TBED_STEP_OPEN)
+            widen(thread, step.span->begin_tick, step.span->end_tick);
+        else if (step.kind == TBED_STEP_EVENT)
+            widen(thread, step.event->tick, step.event->tick);
+    tbed_assembler_close(assembler);
+    return status == TBED_END ? TBED_OK : status;
+}
+
+static enum tbed_status measure(struct tbed_reader *reader, const struct tbed_filter *filter,
+                                struct chrome_thread *thread)
 {
     struct tbed_cursor *cursor;
     struct tbed_event event;
+    if (filter != NULL)
+        return measure_filtered(reader, filter, thread);
     enum tbed_status status = tbed_cursor_open(reader, thread->stream, &cursor);
     if (status != TBED_OK)
         return status;
-    while ((status = tbed_cursor_next(cursor, &event)) == TBED_OK) {
-        uint64_t begin = event.type == TBED_EVENT_SPAN ? event.of.span.begin_tick : event.tick;
-        uint64_t first = begin < event.tick ? begin : event.tick;
-        if (!thread->has_events || first < thread->first_tick)
-            thread->first_tick = first;
-        if (!thread->has_events || event.tick > thread->last_tick)
-            thread->last_tick = event.tick;
-        thread->has_events = true;
-    }
+    while ((status = tbed_cursor_next(cursor, &event)) == TBED_OK)
+        widen(thread, event.type == TBED_EVENT_SPAN ? event.of.span.begin_tick : event.tick, event.tick);
     tbed_cursor_close(cursor);
     return status == TBED_END ? TBED_OK : status;
 }
@@ -170,14 +196,15 @@ static void share_places(struct chrome_thread **by_first, struct chrome_thread *
     }
 }
 
-static enum tbed_status collapse(struct tbed_reader *reader, struct chrome_threads *threads)
+static enum tbed_status collapse(struct tbed_reader *reader, const struct tbed_filter *filter,
+                                 struct chrome_threads *threads)
 {
     struct chrome_thread **by_first = calloc(threads->count + 1, sizeof *by_first);
     struct chrome_thread **by_last = calloc(threads->count + 1, sizeof *by_last);
     enum tbed_status status = by_first != NULL && by_last != NULL ? TBED_OK : TBED_ERR_MEMORY;
     size_t count = 0;
     for (size_t i = 0; i < threads->count && status == TBED_OK; i++) {
-        status = measure(reader, &threads->items[i]);
+        status = measure(reader, filter, &threads->items[i]);
         if (status == TBED_OK && threads->items[i].has_events)
             by_first[count++] = &threads->items[i];
     }
@@ -192,16 +219,16 @@ static enum tbed_status collapse(struct tbed_reader *reader, struct chrome_threa
     return status;
 }
 
-enum tbed_status tbed_chrome_threads_make(struct tbed_reader *reader, bool collapses,
-                                          struct chrome_pids *taken, uint64_t *renumbered_count,
-                                          struct chrome_threads *threads_ret)
+enum tbed_status tbed_chrome_threads_make(struct tbed_reader *reader, const struct tbed_filter *filter,
+                                          bool collapses, struct chrome_pids *taken,
+                                          uint64_t *renumbered_count, struct chrome_threads *threads_ret)
 {
     memset(threads_ret, 0, sizeof *threads_ret);
     enum tbed_status status = number_processes(reader, taken, renumbered_count, threads_ret);
     if (status == TBED_OK)
-        status = list_threads(reader, threads_ret);
+        status = list_threads(reader, filter, threads_ret);
     if (status == TBED_OK && collapses)
-        status = collapse(reader, threads_ret);
+        status = collapse(reader, filter, threads_ret);
     return status;
 }
 

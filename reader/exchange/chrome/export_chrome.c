@@ -34,6 +34,7 @@ struct chrome {
 
     /* of the current trace */
     struct tbed_reader *reader;
+    const struct tbed_filter *filter; /* NULL: everything */
     struct chrome_threads threads;
     int64_t shift_ns; /* added to its times */
 
@@ -416,7 +417,8 @@ static enum tbed_status put_stream(struct chrome *chrome, const struct chrome_th
 {
     struct tbed_assembler *assembler;
     struct tbed_step step;
-    enum tbed_status status = tbed_assembler_open(chrome->reader, &thread->stream, 1, &assembler);
+    enum tbed_status status =
+        tbed_assembler_open_filtered(chrome->reader, &thread->stream, 1, chrome->filter, &assembler);
     if (status != TBED_OK)
         return status;
     chrome->thread = thread;
@@ -459,11 +461,21 @@ static void put_process(struct chrome *chrome, size_t index, const struct tbed_p
     tbed_text_puts(text, "}}");
 }
 
+/* Is a thread of the process written? */
+static bool has_thread(const struct chrome *chrome, uint64_t pid)
+{
+    for (size_t i = 0; i < chrome->threads.count; i++)
+        if (chrome->threads.items[i].pid == pid)
+            return true;
+    return chrome->filter == NULL;
+}
+
 static void put_metadata(struct chrome *chrome)
 {
     struct tbed_process_info process;
     for (size_t i = 0; tbed_process_get(chrome->reader, i, &process); i++)
-        put_process(chrome, i, &process);
+        if (has_thread(chrome, chrome->threads.pids[i]))
+            put_process(chrome, i, &process);
     for (size_t i = 0; i < chrome->threads.count; i++) {
         const struct chrome_thread *thread = &chrome->threads.items[i];
         if (thread->name_id == TBED_ID_INVALID)
@@ -531,12 +543,14 @@ static int64_t find_shift(const struct start *start, const struct start *starts,
     return __builtin_sub_overflow(late, start->ns, &shift) ? 0 : shift;
 }
 
-static enum tbed_status put_trace(struct chrome *chrome, struct tbed_reader *reader)
+static enum tbed_status put_trace(struct chrome *chrome, struct tbed_reader *reader,
+                                  const struct tbed_filter *filter)
 {
     chrome->reader = reader;
+    chrome->filter = filter;
     tbed_chrome_names_clear(&chrome->names); /* ids of another trace have other meanings */
     enum tbed_status status =
-        tbed_chrome_threads_make(reader, chrome->options.collapse_threads, &chrome->taken,
+        tbed_chrome_threads_make(reader, filter, chrome->options.collapse_threads, &chrome->taken,
                                  &chrome->report.renumbered_count, &chrome->threads);
     if (status == TBED_OK)
         put_metadata(chrome);
@@ -557,7 +571,8 @@ static enum tbed_status put_all(struct chrome *chrome, struct tbed_reader *const
         status = find_start(readers[i], &starts[i]);
     for (size_t i = 0; i < count && status == TBED_OK; i++) {
         chrome->shift_ns = find_shift(&starts[i], starts, count);
-        status = put_trace(chrome, readers[i]);
+        status = put_trace(chrome, readers[i],
+                           chrome->options.filters != NULL ? chrome->options.filters[i] : NULL);
     }
     free(starts);
     return status;

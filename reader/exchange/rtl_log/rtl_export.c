@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE 1
 #include "format/base/sized.h"
+#include "reader/analysis/filter/filter.h"
 #include "reader/core/base/inert.h"
 #include "reader/exchange/rtl_log/rtl_log.h"
 #include "reader/exchange/shared/message_put.h"
@@ -29,17 +30,25 @@ struct rtl_stream {
     size_t depth, room;
 };
 
+/* A span that began before a filter's window, and is written as if it had begun with it. */
+struct rtl_cut {
+    struct tbed_event begin;
+    struct rtl_span span;
+};
+
 struct rtl_export {
     struct tbed_reader *reader;
     FILE *out;
     struct tbed_rtl_options options;
     struct tbed_rtl_report report;
     struct rtl_facts facts;
-    bool is_ordinal, has_line;
+    bool is_ordinal, has_header, has_line;
     uint64_t base_ms, last_ms;  /* time of the first line, if that is the new zero; time of the last one */
     struct rtl_stream *streams; /* by ascending number */
     size_t stream_count, last_stream;
     uint32_t ordinal_count;
+    struct rtl_cut *cuts; /* in the order in which they end */
+    size_t cut_count, cut_room;
     struct tbed_text piece, message;
     char *name; /* TEXT_NBYTES_MAX bytes, for names that the reader does not cache */
     int write_errno;
@@ -144,11 +153,11 @@ static uint32_t tid_of(struct rtl_export *export, uint32_t number)
 }
 
 /* Is it a span that was imported from messages? */
-static bool is_pair(struct rtl_export *export, const struct tbed_event *event)
+static bool is_pair(struct rtl_export *export, uint32_t category_id)
 {
-    if (!export->facts.is_import || event->category == TBED_ID_INVALID)
+    if (!export->facts.is_import || category_id == TBED_ID_INVALID)
         return false;
-    struct rtl_text category = name_of(export, event->category);
+    struct rtl_text category = name_of(export, category_id);
     return category.nbytes == strlen(RTL_CATEGORY_PAIR) &&
            memcmp(category.bytes, RTL_CATEGORY_PAIR, category.nbytes) == 0;
 }
@@ -447,16 +456,10 @@ static void write_edge(struct rtl_export *export, const struct tbed_event *event
         write_name(export, event, span->id, begins ? "{ " : "} ", carried);
 }
 
-static void write_event(struct rtl_export *export, const struct tbed_event *event,
+/* 'span': that which begins or ends. */
+static void write_event(struct rtl_export *export, const struct tbed_event *event, struct rtl_span span,
                         const struct carried *carried)
 {
-    struct rtl_span span = {event->id, false};
-    if (event->type == TBED_EVENT_BEGIN) {
-        span.is_pair = is_pair(export, event);
-        push(export, event->stream, span);
-    } else if (event->type == TBED_EVENT_END) {
-        span = pop(export, event);
-    }
     if (event->type == TBED_EVENT_END && event->of.end.leaves)
         return;
     if (carried->line.bytes != NULL)
@@ -474,25 +477,124 @@ static void write_event(struct rtl_export *export, const struct tbed_event *even
 /* ---- Driver ---- */
 
 /* The header is written when the first event is known, because it may need its time. */
+static void take_event(struct rtl_export *export, const struct tbed_event *event, struct rtl_span span)
+{
+    struct carried carried = look_at(export, event);
+    if (!export->has_header)
+        write_header(export, ms_of(export, event, &carried));
+    export->has_header = true;
+    write_event(export, event, span, &carried);
+}
+
+static struct rtl_span span_of(struct rtl_export *export, const struct tbed_event *event)
+{
+    struct rtl_span span = {event->id, false};
+    if (event->type == TBED_EVENT_BEGIN) {
+        span.is_pair = is_pair(export, event->category);
+        push(export, event->stream, span);
+    } else if (event->type == TBED_EVENT_END) {
+        span = pop(export, event);
+    }
+    return span;
+}
+
 static enum tbed_status write_events(struct rtl_export *export)
 {
     struct tbed_merge *merge;
     struct tbed_event event;
-    bool has_header = false;
     enum tbed_status status = tbed_merge_open(export->reader, NULL, 0, &merge);
     if (status != TBED_OK)
         return status;
-    while ((status = tbed_merge_next(merge, &event)) == TBED_OK && export->write_errno == 0) {
-        struct carried carried = look_at(export, &event);
-        if (!has_header)
-            write_header(export, ms_of(export, &event, &carried));
-        has_header = true;
-        write_event(export, &event, &carried);
-    }
+    while ((status = tbed_merge_next(merge, &event)) == TBED_OK && export->write_errno == 0)
+        take_event(export, &event, span_of(export, &event));
     tbed_merge_close(merge);
-    if (!has_header)
-        write_header(export, 0);
     return status == TBED_END ? TBED_OK : status;
+}
+
+/* ---- What a filter takes ---- */
+
+/* Was the span cut where the window begins? Complete spans may have an event, and have no lines. */
+static bool began_before(const struct rtl_export *export, const struct tbed_step *step)
+{
+    bool is_whole = step->event != NULL && step->event->type == TBED_EVENT_SPAN;
+    return (step->kind == TBED_STEP_END || step->kind == TBED_STEP_OPEN) && !is_whole &&
+           !step->span->was_begun && export->options.filter->begin > 0 &&
+           step->span->begin_tick == export->options.filter->begin;
+}
+
+static struct rtl_span span_of_step(struct rtl_export *export, const struct tbed_step *step)
+{
+    if (step->span == NULL)
+        return (struct rtl_span){step->event->id, false};
+    return (struct rtl_span){step->span->id, is_pair(export, step->span->category)};
+}
+
+/* The line where the filter cut the span. */
+static struct tbed_event edge_of(const struct tbed_assembled *span, enum tbed_event_type type)
+{
+    return (struct tbed_event){.type = type,
+                               .stream = span->stream,
+                               .id = span->id,
+                               .category = span->category,
+                               .tick = type == TBED_EVENT_BEGIN ? span->begin_tick : span->end_tick};
+}
+
+/* Remembers the span if it began before the window. */
+static enum tbed_status note_cut(struct rtl_export *export, const struct tbed_step *step)
+{
+    if (!began_before(export, step))
+        return TBED_OK;
+    if (export->cut_count == export->cut_room) {
+        size_t room = export->cut_room * 2 + 16;
+        struct rtl_cut *cuts = realloc(export->cuts, room * sizeof *cuts);
+        if (cuts == NULL)
+            return TBED_ERR_MEMORY;
+        export->cuts = cuts;
+        export->cut_room = room;
+    }
+    export->cuts[export->cut_count++] =
+        (struct rtl_cut){edge_of(step->span, TBED_EVENT_BEGIN), span_of_step(export, step)};
+    return TBED_OK;
+}
+
+static enum tbed_status write_step(struct rtl_export *export, const struct tbed_step *step)
+{
+    struct tbed_event end;
+    if (step->event != NULL) {
+        take_event(export, step->event, span_of_step(export, step));
+    } else if (step->kind == TBED_STEP_END && (step->span->was_begun || began_before(export, step))) {
+        end = edge_of(step->span, TBED_EVENT_END); /* goes on beyond the window */
+        take_event(export, &end, span_of_step(export, step));
+    } else {
+        export->report.left_out_count += step->kind == TBED_STEP_END;
+    }
+    return export->write_errno == 0 ? TBED_OK : TBED_END;
+}
+
+static enum tbed_status walk_steps(struct rtl_export *export,
+                                   enum tbed_status (*take)(struct rtl_export *, const struct tbed_step *))
+{
+    struct tbed_assembler *assembler;
+    struct tbed_step step;
+    enum tbed_status status =
+        tbed_assembler_open_filtered(export->reader, NULL, 0, export->options.filter, &assembler);
+    if (status != TBED_OK)
+        return status;
+    while (status == TBED_OK && (status = tbed_assembler_next(assembler, &step)) == TBED_OK)
+        status = take(export, &step);
+    tbed_assembler_close(assembler);
+    return status == TBED_END ? TBED_OK : status;
+}
+
+/* Spans that began before the window are known where they end, so that is read twice. The outermost come first. */
+static enum tbed_status write_filtered(struct rtl_export *export)
+{
+    enum tbed_status status = TBED_OK;
+    if (export->options.filter->begin > 0)
+        status = walk_steps(export, note_cut);
+    for (size_t i = export->cut_count; status == TBED_OK && i-- > 0;)
+        take_event(export, &export->cuts[i].begin, export->cuts[i].span);
+    return status == TBED_OK ? walk_steps(export, write_step) : status;
 }
 
 static enum tbed_status write_all(struct rtl_export *export)
@@ -511,7 +613,9 @@ static enum tbed_status write_all(struct rtl_export *export)
     export->name = malloc(TEXT_NBYTES_MAX);
     if (export->name == NULL || !streams_read(export))
         return TBED_ERR_MEMORY;
-    enum tbed_status status = write_events(export);
+    enum tbed_status status = export->options.filter != NULL ? write_filtered(export) : write_events(export);
+    if (!export->has_header)
+        write_header(export, 0);
     write_trailer(export);
     if (export->write_errno == 0 && (ferror(export->out) || fflush(export->out) != 0))
         export->write_errno = errno != 0 ? errno : EIO;
@@ -526,6 +630,7 @@ static void free_all(struct rtl_export *export)
     for (size_t i = 0; i < export->stream_count; i++)
         free(export->streams[i].open);
     free(export->streams);
+    free(export->cuts);
     free(export->piece.bytes);
     free(export->message.bytes);
     free(export->name);

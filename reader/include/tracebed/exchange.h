@@ -15,6 +15,7 @@
 #define TRACEBED_EXCHANGE_H
 
 #include <stdio.h>
+#include <tracebed/filter.h>
 #include <tracebed/reader.h>
 
 #ifdef __cplusplus
@@ -193,6 +194,7 @@ struct tbed_profile_export_options {
     size_t size;
     uint32_t version; /* 8 or 9; 0: 9 */
     bool overwrite;
+    const struct tbed_filter *filter; /* what to write, see <tracebed/filter.h>; NULL: everything */
 };
 
 /* What was written, and what was left out because the format cannot hold it. */
@@ -237,6 +239,8 @@ struct tbed_chrome_options {
     /* Let a thread reuse the number of a thread of its process that ended before it began. */
     bool collapse_threads;
     uint64_t minimum_ns; /* leave out shorter spans */
+    /* What to write of each trace, see <tracebed/filter.h>; NULL, or NULL for a trace: everything. Times stay the same. */
+    const struct tbed_filter *const *filters;
 };
 
 /* What was written, and what was left out. */
@@ -298,6 +302,8 @@ struct tbed_rtl_options {
     enum tbed_rtl_tid tid;
     bool quirks; /* cut pieces of 4096 bytes and more to 4095 bytes and a zero byte, as the program did */
     bool exact;  /* write the texts of an imported log verbatim, with their control characters */
+    /* What to write, see <tracebed/filter.h>; NULL: everything. A span that is cut has lines where it was cut. */
+    const struct tbed_filter *filter;
 };
 
 /* What was written, and what was left out. */

@@ -142,17 +142,34 @@ def check_jobs(case, path):
         case.fail("report", "--jobs", "one thread and two give different results")
 
 
-def check_part(path, part):
+def check_logs(case, path):
+    """Each span has two lines in a log, in the order of time; complete spans and those that never ended have not."""
+    depths = collections.Counter()
+    code, text, _ = views.run("export", "--to=rtl-log", "-o", "-", path)
+    for line in text.splitlines():
+        _, _, thread, brace = re.fullmatch(r"((\d+) (\d+) ([{}|]).*|.*)", line).groups()
+        depths[thread] += {"{": 1, "}": -1}.get(brace, 0)
+        if depths[thread] < 0:
+            case.fail("rtl-log", "order", "more ends than begins at " + line)
+    opened = sum(row.open for row in case.rows.values())
+    if code != 2 and sum(depths.values()) != opened:
+        case.fail("rtl-log", "lines", "%d begins without an end, of %d" % (sum(depths.values()), opened))
+
+
+def check_part(path, part, folder):
     """Returns the failures."""
     facts = oracle.read(path)
     part.apply(facts)
     case, run = views.Case(path + " " + " ".join(part.words), facts), views.run
-    views.run = lambda verb, *words: run(verb, *part.words, *words)
+    views.run = lambda verb, *words: run(verb, *(part.words if path in words else ()), *words)  # not for what was exported
     try:
         views.check_views(case, path, {})
         check_calls(case, path)
         check_points(case, path)
         check_jobs(case, path)
+        views.check_exports(case, path, folder, {})
+        if not facts.is_count and "forks" not in path:  # a span that goes on in a child has no begin there
+            check_logs(case, path)
     except views.Refused as refused:
         case.fail("refused", "exit code", str(refused))
     finally:
@@ -170,7 +187,7 @@ def main():
             subprocess.run([program, str(seed), path, *options], check=True)
             facts, chance = oracle.read(path), random.Random(seed)
             for _ in range(FILTERS_OF_EACH):
-                failures += check_part(path, Part(chance, facts))
+                failures += check_part(path, Part(chance, facts), folder)
                 count += 1
             os.remove(path)
     print("\n".join(failures))

@@ -60,7 +60,7 @@ OPTIONS = [
     ("export", "--to=chrome -o -", "--minimum-duration=1s", SPANS),
     ("export", "--to=chrome -o -", "--rebase=first", set()),
     ("export", "--to=rtl-log -o -", "--absolute", set()),
-    ("export", "--to=rtl-log -o -", "--minimum-duration=1s", set()),
+    ("export", "--to=rtl-log -o -", "--minimum-duration=1s", {"spans"} | LOGS),
     ("export", "--to=chrome -o -", "--format-version=8", set()),
     ("export", "--to=chrome -o -", "--quirks", set()),
 ]

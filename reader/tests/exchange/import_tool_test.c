@@ -294,13 +294,13 @@ static void export_says_what_it_left_out(void **state)
     const char *from = make_small("small.tbed", false), *to = in_folder("small.mm_profdata");
     (void)state;
     EXPECT(0, "small.mm_profdata: exported: 3 events, ", "", "export", "--to=mm_profdata", from, "-o", to);
-    EXPECT(2, "", "Use --force to replace it.", "export", "-t", "mm_profdata", from, "-o", to);
-    EXPECT(0, "\n  3 events omitted, not supported by the format\n", "", "export", "-f", "-t", "mm_profdata",
+    EXPECT(2, "", "Use --force to replace it.", "export", "--to=mm_profdata", from, "-o", to);
+    EXPECT(0, "\n  3 events omitted, not supported by the format\n", "", "export", "-f", "--to=mm_profdata",
            from, "-o", to);
-    EXPECT(0, "exported", "", "export", "-ft", "mm_profdata", "--format-version=8", from, "-o", to);
+    EXPECT(0, "exported", "", "export", "-f", "--to=mm_profdata", "--format-version=8", from, "-o", to);
     EXPECT(0, "intact: 3 events", "", "verify", to);
     const char *cut = make_profile("cut2.mm_profdata", TIME, 1);
-    EXPECT(1, "exported: 3 events", "damaged in ", "export", "-f", "-t", "mm_profdata", cut, "-o", to);
+    EXPECT(1, "exported: 3 events", "damaged in ", "export", "-f", "--to=mm_profdata", cut, "-o", to);
 }
 
 static void what_is_read_is_not_replaced(void **state)
@@ -312,8 +312,10 @@ static void what_is_read_is_not_replaced(void **state)
     free(read_whole(trace, &before));
     assert_int_equal(symlink(trace, other), 0);
     EXPECT(2, "", "output and input are the same file\n  Use -o FILE", "import", "-f", from, "-o", from);
-    EXPECT(2, "", "output and input are the same file", "export", "-ft", "mm_profdata", trace, "-o", trace);
-    EXPECT(2, "", "output and input are the same file", "export", "-ft", "chrome", from, trace, "-o", other);
+    EXPECT(2, "", "output and input are the same file", "export", "-f", "--to=mm_profdata", trace, "-o",
+           trace);
+    EXPECT(2, "", "output and input are the same file", "export", "-f", "--to=chrome", from, trace, "-o",
+           other);
     EXPECT(2, "", "output and input are the same file", "flame", "-f", trace, "-o", trace);
     free(read_whole(trace, &after));
     assert_int_equal(before, after);
@@ -366,13 +368,13 @@ static void wrong_usage_is_told(void **state)
     EXPECT(2, "", "cannot be opened: No such file", "import", "/no/such/file", "-o", to);
     EXPECT(2, "", "/no/where.tbed: cannot be opened", "import", from, "-o", "/no/where.tbed");
     EXPECT(2, "", "import: a trace cannot be written", "import", from, "-o", "-");
-    EXPECT(2, "", "export: this format cannot be written to standard output", "export", "-t", "mm_profdata",
+    EXPECT(2, "", "export: this format cannot be written to standard output", "export", "--to=mm_profdata",
            trace, "-o", "-");
     EXPECT(2, "", "export: missing option --to=FORMAT", "export", trace, "-o", to);
     EXPECT(2, "", "export: --to: unknown format", "export", "--to=no", trace, "-o", to);
-    EXPECT(2, "", "--format-version: the format cannot be written", "export", "-t", "mm_profdata",
+    EXPECT(2, "", "--format-version: the format cannot be written", "export", "--to=mm_profdata",
            "--format-version=7", trace, "-o", to);
-    EXPECT(2, "", "export: missing option -o OUT", "export", "-t", "mm_profdata", trace);
+    EXPECT(2, "", "export: missing option -o OUT", "export", "--to=mm_profdata", trace);
     assert_int_equal(access(to, F_OK), -1);
     EXPECT(0, "usage: tracebed import", "", "import", "-h");
     EXPECT(0, "usage: tracebed export", "", "help", "export");

@@ -289,6 +289,88 @@ static void inside_is_the_time_of_a_span(void **state)
            path);
 }
 
+/* ---- Exports ---- */
+
+static const char log_part[] = "opening log file 997000000.123456 seconds past January 1st 1970\n"
+                               "corresponding to 0 ms after timer start\n"
+                               "Process id is 4711\n"
+                               "000030 1 { vcl (ss112471) ::SVMain\n"
+                               "000030 1 { desktop (cd100003) ::Desktop::Init\n"
+                               "000030 1 | desktop (cd100003) ::Desktop::Init : { lengthy calculation\n"
+                               "000040 1 | desktop (cd100003) ::Desktop::Init : } lengthy calculation\n"
+                               "000041 1 } desktop (cd100003) ::Desktop::Init\n"
+                               "000042 2 { a : b\n"
+                               "000043 2 | a : b : c : d\n"
+                               "000043 2 | a : b : 100%\n"
+                               "000043 2 | a : b : \n"
+                               "000044 2 } a : b\n"
+                               "000050 1 | package (mg115289) : { ZipPackage::initialize\n"
+                               "000060 1 | package (mg115289) : } ZipPackage::initialize\n"
+                               "000060 1 } vcl (ss112471) ::SVMain\n"
+                               "closing log file at 000101";
+
+static void spans_of_a_log_begin_and_end_where_they_are_cut(void **state)
+{
+    const char *log = "reader/tests/logs/canonical.log";
+    (void)state;
+    struct run run = RUN("export", "--to=rtl-log", "-o-", "-b30%", "-e60%", log);
+    assert_string_equal(run.out, log_part);
+    assert_string_equal(run.err, "");
+    end_run(&run);
+    run = RUN("export", "--to=rtl-log", "-o-", "-b0%", log); /* the exact log */
+    char *whole = read_whole(log, NULL);
+    assert_string_equal(run.out, whole);
+    free(whole);
+    end_run(&run);
+}
+
+static void left_out_threads_have_no_names_in_chrome(void **state)
+{
+    const char *path = make_parts("chrome.tbed");
+    (void)state;
+    struct run run = RUN("export", "--to=chrome", "-o-", "-t", "helper", path);
+    assert_says(run.out, "\"process_name\"");
+    assert_says(run.out, "{\"name\":\"helper\"}");
+    assert_silent_on(run.out, "{\"name\":\"main\"}");
+    assert_says(run.out, "\"name\":\"read\"");
+    assert_silent_on(run.out, "\"name\":\"work\"");
+    assert_string_equal(run.err, "");
+    end_run(&run);
+}
+
+/* The last 0.03 % are the end of "work" in one file and two of four marks in the other. */
+static void each_exported_file_has_a_part_of_its_own(void **state)
+{
+    const char *path = make_parts("first.tbed"), *second = in_folder("second.tbed"),
+               *out = in_folder("both.json");
+    struct tbed_writer_options options = {
+        .size = sizeof options, .given_ticks = true, .given_ticks_per_second = 1000000000};
+    struct tbed_writer *writer;
+    (void)state;
+    assert_int_equal(tbed_writer_open(second, &options, &writer, NULL), TBED_OK);
+    struct tbed_recorder *recorder = tbed_recorder_open_given(writer, "main", 1);
+    for (uint64_t ms = 5000; ms < 5004; ms++)
+        put(recorder, TBED_GIVEN_INSTANT, intern(writer, "mark"), ms);
+    tbed_writer_close(writer);
+    EXPECT(0, ": exported: 1 event\n", "", "export", "--to=chrome", "-b99.97%", "-o", out, path);
+    EXPECT(0, ": exported: 2 events\n", "", "export", "--to=chrome", "-b99.97%", "-f", "-o", out, second);
+    EXPECT(0, ": exported: 3 events\n", "", "export", "--to=chrome", "-b99.97%", "-f", "-o", out, path,
+           second);
+}
+
+static void an_export_does_not_count_what_was_not_chosen(void **state)
+{
+    const char *path = make_parts("uncounted.tbed"), *out = in_folder("out.mm_profdata");
+    (void)state;
+    EXPECT(0, ": exported: 1 event, ", "", "export", "--to=mm_profdata", "-n", "line", "-o", out, path);
+    EXPECT(0, "| parse line ", "", "report", out);
+    struct run run = RUN("export", "--to=rtl-log", "-f", "-n", "line", "-o", out, path);
+    assert_says(run.out, ": exported: 2 lines\n");
+    assert_silent_on(run.out, "omitted");
+    end_run(&run);
+    EXPECT(2, "", "'(' is no regular expression", "export", "--to=chrome", "-n(", "-o-", path);
+}
+
 /* ---- What is said about it ---- */
 
 static void text_says_that_only_a_part_is_shown(void **state)
@@ -378,6 +460,10 @@ int main(void)
         cmocka_unit_test(names_are_chosen_by_regular_expressions),
         cmocka_unit_test(categories_and_durations_are_conditions),
         cmocka_unit_test(inside_is_the_time_of_a_span),
+        cmocka_unit_test(spans_of_a_log_begin_and_end_where_they_are_cut),
+        cmocka_unit_test(left_out_threads_have_no_names_in_chrome),
+        cmocka_unit_test(each_exported_file_has_a_part_of_its_own),
+        cmocka_unit_test(an_export_does_not_count_what_was_not_chosen),
         cmocka_unit_test(text_says_that_only_a_part_is_shown),
         cmocka_unit_test(a_part_is_shown_in_the_form_of_the_whole),
         cmocka_unit_test(json_has_the_conditions),

@@ -27,7 +27,8 @@ enum tool_exit export_rtl_log(const struct export_request *request)
                                        .rebase = request->rebase,
                                        .tid = request->tid,
                                        .quirks = request->quirks,
-                                       .exact = request->exact};
+                                       .exact = request->exact,
+                                       .filter = request->filters[0]};
     struct tbed_rtl_report report = {0};
     struct tbed_error error = {.offset = UINT64_MAX};
     bool is_piped = strcmp(request->to, "-") == 0;

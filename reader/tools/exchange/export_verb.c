@@ -6,7 +6,6 @@
 #define _GNU_SOURCE 1
 #include "reader/tools/exchange/export_verb.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +18,7 @@ static const char help[] =
     "Formats:\n"
     "@export\n"
     "\n"
-    "  -t, --to=FORMAT           write one of these formats; --format is the same\n"
+    "      --to=FORMAT           write one of these formats; --format is the same\n"
     "  -o, --output=OUT          write to OUT; chrome and rtl-log accept '-' for\n"
     "                            standard output\n"
     "  -f, --force               replace OUT if it exists\n"
@@ -31,8 +30,6 @@ static const char help[] =
     "\n"
     "chrome (accepts several FILEs):\n"
     "      --collapse-threads    let threads that follow one another share a row\n"
-    "      --minimum-duration=D  omit spans shorter than D: 5ms, 300us, 1s; a number\n"
-    "                            without a unit is in microseconds\n"
     "      --absolute            write whole microseconds since 1970 instead of the\n"
     "                            time since the start\n"
     "\n"
@@ -47,7 +44,7 @@ static const char help[] =
     "                            and a zero byte, as OpenOffice did\n"
     "      --exact               restore an imported log byte for byte, with its\n"
     "                            control characters (default: escaped as \\xHH)\n"
-    "\n"
+    "\n" TOOL_FILTER_HELP "\n"
     "Examples:\n"
     "  tracebed export --to=mm_profdata run.tbed -o run.mm_profdata\n"
     "  tracebed export --to=chrome --minimum-duration=1ms a.tbed b.tbed -o both.json\n"
@@ -60,8 +57,8 @@ static const char help[] =
 
 enum {
     OPTION_FORMAT_VERSION = 2000,
+    OPTION_TO,
     OPTION_COLLAPSE,
-    OPTION_MINIMUM,
     OPTION_ABSOLUTE,
     OPTION_REBASE,
     OPTION_TID,
@@ -73,7 +70,6 @@ enum {
 static const struct tool_option_scope scopes[] = {
     {OPTION_FORMAT_VERSION, "mm_profdata", NULL},
     {OPTION_COLLAPSE, "chrome", NULL},
-    {OPTION_MINIMUM, "chrome", NULL},
     {OPTION_ABSOLUTE, "chrome", NULL},
     {OPTION_REBASE, "rtl-log", NULL},
     {OPTION_TID, "rtl-log", NULL},
@@ -85,8 +81,10 @@ static const struct tool_option_scope scopes[] = {
 
 static enum tool_exit export_measureme(const struct export_request *request)
 {
-    struct tbed_profile_export_options options = {
-        .size = sizeof options, .version = request->version, .overwrite = request->overwrite};
+    struct tbed_profile_export_options options = {.size = sizeof options,
+                                                  .version = request->version,
+                                                  .overwrite = request->overwrite,
+                                                  .filter = request->filters[0]};
     struct tbed_export_report report;
     struct tbed_error error;
     char events[32], strings[32];
@@ -131,28 +129,11 @@ struct options {
     const char *to, *out;
     const struct tbed_format *format;
     bool overwrite, absolute, collapse_threads, quirks, exact;
-    uint64_t version, minimum_ns;
+    uint64_t version;
+    struct tool_filter filter;
     enum tbed_rtl_rebase rebase;
     enum tbed_rtl_tid tid;
 };
-
-/* Whole microseconds, or a number with a unit. */
-static bool parse_duration(const char *text, uint64_t *ns_ret)
-{
-    static const struct {
-        const char *name;
-        uint64_t ns;
-    } units[] = {{"", 1000}, {"ns", 1}, {"us", 1000}, {"µs", 1000}, {"ms", 1000000}, {"s", 1000000000}};
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || errno != 0)
-        return false;
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-        if (strcmp(end, units[i].name) == 0)
-            return !__builtin_mul_overflow(value, units[i].ns, ns_ret);
-    return false;
-}
 
 static int finish_files(struct export_request *request, char **paths, int exit)
 {
@@ -161,34 +142,51 @@ static int finish_files(struct export_request *request, char **paths, int exit)
             exit = TOOL_FOUND;
         tool_tell_damage(paths[i], request->readers[i]);
         tool_places_close(&request->places[i]);
+        tbed_filter_close(request->filters[i]);
         tbed_reader_close(request->readers[i]);
     }
+    free(request->filters);
     free(request->places);
     free(request->readers);
     return tool_finish(exit);
 }
 
-static int export_files(char **paths, size_t count, const struct options *options)
+/* The reader is the last of the request. Returns -1, or the exit status after a complaint. */
+static int open_filter(struct export_request *request, const char *path, struct tool_filter *filter)
+{
+    size_t at = request->reader_count - 1;
+    int exit = tool_filter_open(filter, path, request->reader, &request->places[at], 0);
+    request->filters[at] = filter->filter; /* each trace has one of its own */
+    filter->filter = NULL;
+    return exit;
+}
+
+static int export_files(char **paths, size_t count, struct options *options)
 {
     struct export_request request = {.to = options->out,
                                      .overwrite = options->overwrite,
                                      .version = (uint32_t)options->version,
                                      .absolute = options->absolute,
                                      .collapse_threads = options->collapse_threads,
-                                     .minimum_ns = options->minimum_ns,
                                      .rebase = options->rebase,
                                      .tid = options->tid,
                                      .quirks = options->quirks,
                                      .exact = options->exact};
     request.readers = tool_realloc(NULL, count * sizeof *request.readers);
     request.places = tool_realloc(NULL, count * sizeof *request.places);
-    for (; request.reader_count < count; request.reader_count++) {
-        request.reader = tool_open(paths[request.reader_count]);
+    request.filters = tool_realloc(NULL, count * sizeof *request.filters);
+    while (request.reader_count < count) {
+        size_t at = request.reader_count;
+        request.reader = tool_open(paths[at]);
         if (request.reader == NULL)
             return finish_files(&request, paths, TOOL_TROUBLE);
-        request.readers[request.reader_count] = request.reader;
-        tool_places_open(&request.places[request.reader_count], request.reader, TBED_NAME_ALL);
-        tool_places_prepare_all(&request.places[request.reader_count]);
+        request.readers[at] = request.reader;
+        tool_places_open(&request.places[at], request.reader, TBED_NAME_ALL);
+        tool_places_prepare_all(&request.places[at]);
+        request.reader_count++;
+        int exit = open_filter(&request, paths[at], &options->filter);
+        if (exit >= 0)
+            return finish_files(&request, paths, exit);
     }
     request.reader = request.readers[0];
     return finish_files(&request, paths, export_as(options->format, &request));
@@ -234,7 +232,9 @@ static const char *take_format(struct options *options, const char *argument)
 /* Returns NULL, or what is wrong with the option. */
 static const char *take_option(struct options *options, int option, const char *argument)
 {
-    if (option == 't')
+    if (tool_filter_has_option(option))
+        return tool_filter_take_option(&options->filter, option, argument);
+    if (option == OPTION_TO)
         return take_format(options, argument);
     if (option == OPTION_REBASE || option == OPTION_TID || option == OPTION_QUIRKS || option == OPTION_EXACT)
         return take_rtl_option(options, option, argument);
@@ -246,10 +246,6 @@ static const char *take_option(struct options *options, int option, const char *
         options->collapse_threads = true;
     else if (option == OPTION_ABSOLUTE)
         options->absolute = true;
-    else if (option == OPTION_MINIMUM)
-        return parse_duration(argument, &options->minimum_ns)
-                   ? NULL
-                   : "--minimum-duration: expected a time, for example 5ms";
     else if (!tool_parse_u64(argument, UINT32_MAX, &options->version) || options->version == 0)
         return "--format-version: expected a number";
     return NULL;
@@ -270,15 +266,16 @@ static const char *check_options(const struct options *options, int file_count)
     return file_count == 1 || format->exports_many ? NULL : "too many FILE operands";
 }
 
-static int run(int argc, char **argv)
+/* Returns -1 to continue, with 'optind' at the first file, or the exit status. */
+static int take_options(struct options *options, int argc, char **argv)
 {
-    static const struct option longs[] = {{"to", required_argument, NULL, 't'},
-                                          {"format", required_argument, NULL, 't'},
+    static const struct option longs[] = {{"to", required_argument, NULL, OPTION_TO},
+                                          {"format", required_argument, NULL, OPTION_TO},
                                           {"output", required_argument, NULL, 'o'},
                                           {"force", no_argument, NULL, 'f'},
                                           {"format-version", required_argument, NULL, OPTION_FORMAT_VERSION},
                                           {"collapse-threads", no_argument, NULL, OPTION_COLLAPSE},
-                                          {"minimum-duration", required_argument, NULL, OPTION_MINIMUM},
+                                          TOOL_FILTER_OPTIONS,
                                           {"rebase", required_argument, NULL, OPTION_REBASE},
                                           {"tid", required_argument, NULL, OPTION_TID},
                                           {"quirks", no_argument, NULL, OPTION_QUIRKS},
@@ -286,26 +283,36 @@ static int run(int argc, char **argv)
                                           {"absolute", no_argument, NULL, OPTION_ABSOLUTE},
                                           TOOL_COMMON_OPTIONS,
                                           {0}};
-    struct options options = {0};
     int option, exit;
-    while ((option = tool_option_next(&tool_verb_export, argc, argv, "t:o:fh", longs, &exit)) != -1) {
-        const char *trouble = take_option(&options, option, optarg);
+    while ((option = tool_option_next(&tool_verb_export, argc, argv, "o:fh" TOOL_FILTER_SHORTS, longs,
+                                      &exit)) != -1) {
+        const char *trouble = take_option(options, option, optarg);
         if (trouble != NULL)
             return tool_usage(&tool_verb_export, trouble);
     }
     if (exit >= 0)
         return exit;
-    if (options.format == NULL)
+    if (options->format == NULL)
         return tool_usage(&tool_verb_export, "missing option --to=FORMAT");
-    if (!tool_options_apply(scopes, sizeof scopes / sizeof scopes[0], options.format->name, NULL))
+    if (!tool_options_apply(scopes, sizeof scopes / sizeof scopes[0], options->format->name, NULL))
         return TOOL_TROUBLE;
-    const char *trouble = check_options(&options, argc - optind);
+    const char *trouble = check_options(options, argc - optind);
     if (trouble != NULL)
         return tool_usage(&tool_verb_export, trouble);
-    for (int i = optind; i < argc && strcmp(options.out, "-") != 0; i++)
-        if (tool_is_input(options.out, argv[i]))
+    for (int i = optind; i < argc && strcmp(options->out, "-") != 0; i++)
+        if (tool_is_input(options->out, argv[i]))
             return TOOL_TROUBLE;
-    return export_files(argv + optind, (size_t)(argc - optind), &options);
+    return -1;
+}
+
+static int run(int argc, char **argv)
+{
+    struct options options = {0};
+    int exit = take_options(&options, argc, argv);
+    if (exit < 0)
+        exit = export_files(argv + optind, (size_t)(argc - optind), &options);
+    tool_filter_close(&options.filter);
+    return exit;
 }
 
 const struct tool_verb tool_verb_export = {"export", "convert a trace to the format of another tool", help,

@@ -6,6 +6,7 @@
 #ifndef TRACEBED_EXPORT_VERB_H
 #define TRACEBED_EXPORT_VERB_H
 
+#include "reader/tools/filter/tool_filter.h"
 #include "reader/tools/shared/tool.h"
 #include "reader/tools/shared/tool_places.h"
 
@@ -13,13 +14,13 @@ struct export_request {
     struct tbed_reader *reader; /* the first, or only one */
     struct tbed_reader **readers;
     struct tool_places *places; /* one per reader */
+    struct tbed_filter **filters;
     size_t reader_count;
     const char *to;
     bool overwrite;
     uint32_t version;                /* version of the format; 0: the newest */
     bool absolute, collapse_threads; /* for chrome */
-    uint64_t minimum_ns;
-    enum tbed_rtl_rebase rebase; /* for rtl-log */
+    enum tbed_rtl_rebase rebase;     /* for rtl-log */
     enum tbed_rtl_tid tid;
     bool quirks, exact;
 };

@@ -37,6 +37,7 @@ struct export_id_slot {
 struct export
 {
     struct tbed_reader *reader;
+    const struct tbed_filter *filter; /* NULL: everything */
     uint32_t version;
     struct page_writer pages;
     struct tbed_export_report *report;

@@ -207,7 +207,8 @@ static enum tbed_status export_steps(struct events *events)
     struct export *export = events->export;
     struct tbed_assembler *assembler;
     struct tbed_step step;
-    enum tbed_status status = tbed_assembler_open(export->reader, NULL, 0, &assembler);
+    enum tbed_status status =
+        tbed_assembler_open_filtered(export->reader, NULL, 0, export->filter, &assembler);
     if (status != TBED_OK)
         return status;
     while (!export->is_out_of_memory && export->pages.failed_errno == 0 &&

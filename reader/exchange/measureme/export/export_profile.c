@@ -174,10 +174,13 @@ static enum tbed_status export_all(struct export *export)
     return export->is_out_of_memory ? TBED_ERR_MEMORY : TBED_OK;
 }
 
-static enum tbed_status export_into(struct tbed_reader *reader, int fd, uint32_t version,
+static enum tbed_status export_into(struct tbed_reader *reader, int fd,
+                                    const struct tbed_profile_export_options *options,
                                     struct tbed_export_report *report, struct tbed_error *error)
 {
-    struct export export = {.reader = reader, .version = version, .report = report};
+    uint32_t version = options->version;
+    struct export export = {
+        .reader = reader, .filter = options->filter, .version = version, .report = report};
     errno = ENOMEM;
     if (!tbed_page_writer_open(&export.pages, fd, version))
         return tbed_exchange_fail(error, TBED_ERR_MEMORY);
@@ -200,14 +203,14 @@ enum tbed_status tbed_export_profile_sized(struct tbed_reader *reader, const cha
     struct tbed_profile_export_options options;
     errno = 0;
     bool is_taken = tbed_options_take(&options, sizeof options, given);
-    uint32_t version = options.version != 0 ? options.version : 9;
-    if (!is_taken || (version != 8 && version != 9))
+    options.version = options.version != 0 ? options.version : 9;
+    if (!is_taken || (options.version != 8 && options.version != 9))
         return tbed_exchange_fail(error_ret, TBED_ERR_ARGUMENT);
     enum tbed_status status = tbed_new_file_open(path, options.overwrite,
                                                  tbed_new_file_mode_of_readers(&reader, 1), &file, error_ret);
     if (status != TBED_OK)
         return status;
-    status = export_into(reader, file.fd, version, &report, error_ret);
+    status = export_into(reader, file.fd, &options, &report, error_ret);
     if (status == TBED_OK)
         status = tbed_new_file_commit(&file, error_ret);
     else
