@@ -1,9 +1,10 @@
 /*
  * Measures how fast a trace is read, compared with only summing its 8-byte words.
  *
- * There are two traces in the page cache: regular pairs with few names, and random trees with 1000 names. Every pass
- * opens the file again, so the time includes mapping it and verifying checksums. The limit of a row is the plain sum
- * over a fresh map on the same number of threads, in the same round.
+ * The traces are in the page cache: regular pairs with few names, a tree of calls that repeats, with 1000 names, random
+ * trees with few and with many names, and allocations. Every pass opens the file again, so the time includes mapping it and
+ * verifying checksums. The limit of a row is the plain sum over a fresh map on the same number of threads, in the same
+ * round. The first row is the memory that a million names take.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,7 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <tracebed/analysis.h>
@@ -27,11 +30,16 @@
 #define RANDOM_DEPTH_MAX 20
 #define NAME_COUNT_MAX   1000
 #define END_STEP         UINT32_MAX
+#define MANY_NAMES       1000000u
+#define MANY_SPANS       3u /* of each name */
+#define LIVE_BLOCKS      ((size_t)1 << 17)
+#define BLOCK_NBYTES     64u
 
 struct trace {
     const char *name;
     uint32_t name_count;
-    bool is_random;
+    void (*record)(struct tbed_recorder *recorder, const uint32_t *ids, uint32_t name_count, size_t count);
+    double goal; /* for statistics on one thread, of the limit; 0: none */
     const char *path;
     size_t event_count;
     size_t nbytes;
@@ -39,7 +47,7 @@ struct trace {
 
 /* ---- Making a trace ---- */
 
-static void intern_names(struct tbed_writer *writer, uint32_t count, uint32_t ids[NAME_COUNT_MAX])
+static void intern_names(struct tbed_writer *writer, uint32_t count, uint32_t *ids)
 {
     for (uint32_t i = 0; i < count; i++) {
         char name[32];
@@ -55,6 +63,26 @@ static void record_regular(struct tbed_recorder *recorder, const uint32_t *ids, 
         tbed_span_begin(recorder, ids[i / 2 % name_count]);
         tbed_span_end(recorder);
     }
+}
+
+/* Calls of a tree with three branches of two leaves, each time of other functions. */
+static void record_tree(struct tbed_recorder *recorder, const uint32_t *ids, uint32_t name_count,
+                        size_t count)
+{
+    size_t call = 0;
+    for (size_t i = 0; i + 20 <= count; i += 20, call++) {
+        tbed_span_begin(recorder, ids[call % name_count]);
+        for (size_t branch = 0; branch < 3; branch++) {
+            tbed_span_begin(recorder, ids[(call * 3 + branch) % name_count]);
+            for (size_t leaf = 0; leaf < 2; leaf++) {
+                tbed_span_begin(recorder, ids[(call * 7 + branch * 2 + leaf) % name_count]);
+                tbed_span_end(recorder);
+            }
+            tbed_span_end(recorder);
+        }
+        tbed_span_end(recorder);
+    }
+    record_regular(recorder, ids, name_count, count % 20);
 }
 
 static uint64_t random_next(uint64_t *state)
@@ -93,24 +121,46 @@ static void record_random(struct tbed_recorder *recorder, const uint32_t *ids, u
     free(steps);
 }
 
+/* Random blocks of a heap are allocated and freed; half of them are live. */
+static void record_allocations(struct tbed_recorder *recorder, const uint32_t *ids, uint32_t name_count,
+                               size_t count)
+{
+    bool *is_live = calloc(2 * LIVE_BLOCKS, sizeof *is_live);
+    uint64_t state = 1;
+    if (is_live == NULL)
+        abort();
+    for (size_t i = 0; i < count; i++) {
+        size_t block = random_next(&state) % (2 * LIVE_BLOCKS);
+        uint64_t address = UINT64_C(0x7F0000000000) + block * BLOCK_NBYTES;
+        uint32_t id = ids[block % name_count];
+        if (is_live[block])
+            tbed_free_record(recorder, id, TBED_FUNCTION_MALLOC, address);
+        else
+            tbed_alloc_record(recorder, id, TBED_FUNCTION_MALLOC, address, BLOCK_NBYTES);
+        is_live[block] = !is_live[block];
+    }
+    free(is_live);
+}
+
 static bool trace_make(struct trace *trace)
 {
     struct tbed_writer_options options = {.size = sizeof options, .overwrite = true};
     struct tbed_writer *writer;
     struct tbed_error error;
     struct stat status;
-    uint32_t ids[NAME_COUNT_MAX];
+    uint32_t *ids = malloc(trace->name_count * sizeof *ids);
+    if (ids == NULL)
+        abort();
     if (tbed_writer_open(trace->path, &options, &writer, &error) != TBED_OK) {
         fprintf(stderr, "scanning_bench: %s: %s\n", trace->path, tbed_status_text(error.status));
+        free(ids);
         return false;
     }
     intern_names(writer, trace->name_count, ids);
     struct tbed_recorder *recorder = tbed_recorder_open(writer, "worker");
-    if (trace->is_random)
-        record_random(recorder, ids, trace->name_count, trace->event_count);
-    else
-        record_regular(recorder, ids, trace->name_count, trace->event_count);
+    trace->record(recorder, ids, trace->name_count, trace->event_count);
     tbed_writer_close(writer);
+    free(ids);
     if (stat(trace->path, &status) != 0)
         return false;
     trace->nbytes = (size_t)status.st_size;
@@ -219,6 +269,19 @@ static size_t pass_statistics(struct tbed_reader *reader, unsigned thread_count)
     return totals.event_count;
 }
 
+static size_t pass_allocations(struct tbed_reader *reader, unsigned thread_count)
+{
+    struct tbed_analysis_options options = {.size = sizeof options, .thread_count = thread_count};
+    struct tbed_allocations *allocations;
+    size_t count = 0;
+    if (tbed_allocations_make(reader, &options, &allocations) != TBED_OK)
+        return 0;
+    for (size_t i = 0; tbed_allocations_process(allocations, i) != NULL; i++)
+        count += tbed_allocations_process(allocations, i)->event_count;
+    tbed_allocations_close(allocations);
+    return count;
+}
+
 struct pass {
     const char *name;
     size_t (*run)(struct tbed_reader *reader, unsigned thread_count); /* NULL: only open the file */
@@ -236,6 +299,9 @@ static const struct pass passes[] = {
     {"statistics, no checksums, all cores", pass_statistics, true, true},
 };
 #define PASS_COUNT (sizeof passes / sizeof passes[0])
+
+static const struct pass statistics_pass = {"statistics", pass_statistics, false, false};
+static const struct pass allocations_pass = {"allocations", pass_allocations, false, false};
 
 /* Returns nanoseconds, or 0 if the pass did not see every event. */
 static double pass_ns(const struct trace *trace, const struct pass *pass, unsigned thread_count)
@@ -287,34 +353,124 @@ static void pass_rows(const struct trace *trace, const struct pass *pass, const 
 {
     const struct bench_goal none = {BENCH_NO_GOAL, 0};
     char name[64];
+    const struct bench_goal share = {BENCH_RATIO_AT_LEAST, trace->goal};
+    bool has_goal = trace->goal > 0 && pass->run == pass_statistics && !pass->all_cores && !pass->skip_hashes;
     snprintf(name, sizeof name, "%s: %s", trace->name, pass->name);
     if (pass->run == NULL) {
         bench_row(name, "ms", &measured->ms, none);
         return;
     }
     bench_row(name, "GB/s", &measured->gigabytes, none);
-    bench_row(name, "Mevents/s", &measured->million_events, none);
+    bench_row(name, "Mevents/s", &measured->million_events, has_goal ? share : none);
+}
+
+/* Two threads in proportion to one, by elapsed time. */
+static void measure_threads(const struct bench_options *options, const struct trace *trace)
+{
+    static struct bench_pairs pairs;
+    char name[64];
+    memset(&pairs, 0, sizeof pairs);
+    for (unsigned round = 0; round < options->rounds; round++) {
+        double ns[2];
+        for (unsigned i = 0; i < 2; i++) {
+            struct tbed_reader *reader;
+            uint64_t begin_ns = bench_ns(CLOCK_MONOTONIC);
+            if (tbed_reader_open(trace->path, NULL, &reader, NULL) != TBED_OK)
+                return;
+            pass_statistics(reader, i + 1);
+            tbed_reader_close(reader);
+            ns[i] = (double)(bench_ns(CLOCK_MONOTONIC) - begin_ns);
+        }
+        double million_events = (double)trace->event_count * 1e3;
+        bench_pair_add(&pairs, million_events / ns[0], million_events / ns[1]);
+    }
+    snprintf(name, sizeof name, "%s: statistics, two threads for one", trace->name);
+    bench_row(name, "Mevents/s", &pairs, (struct bench_goal){BENCH_RATIO_AT_LEAST, 1.8});
+}
+
+/* Makes the trace and has it in the page cache. */
+static bool prepare(const struct bench_options *options, struct trace *trace)
+{
+    static char path[4096];
+    if (!bench_is_wanted(options, trace->name))
+        return false;
+    snprintf(path, sizeof path, "%s", bench_path(options, FILE_NAME));
+    trace->path = path;
+    bench_memory_warm(options, trace->event_count * 10);
+    if (!trace_make(trace))
+        return false;
+    plain_sum_ns(trace, 1);
+    return true;
 }
 
 static void measure_trace(const struct bench_options *options, struct trace *trace)
 {
     static struct measured measured[PASS_COUNT];
-    char path[4096];
-    if (!bench_is_wanted(options, trace->name))
+    if (!prepare(options, trace))
         return;
-    snprintf(path, sizeof path, "%s", bench_path(options, FILE_NAME));
-    trace->path = path;
-    bench_memory_warm(options, trace->event_count * 10);
-    if (!trace_make(trace))
-        return;
-    plain_sum_ns(trace, 1);
     memset(measured, 0, sizeof measured);
     for (unsigned round = 0; round < options->rounds; round++)
         for (size_t i = 0; i < PASS_COUNT; i++)
             measure_pass(trace, &passes[i], &measured[i]);
     for (size_t i = 0; i < PASS_COUNT; i++)
         pass_rows(trace, &passes[i], &measured[i]);
-    unlink(path);
+    if (core_count() > 1)
+        measure_threads(options, trace);
+    unlink(trace->path);
+}
+
+static void measure_allocations(const struct bench_options *options, size_t event_count)
+{
+    struct trace trace = {.name = "allocations", .name_count = 300, .record = record_allocations};
+    trace.event_count = event_count;
+    static struct measured measured;
+    if (!prepare(options, &trace))
+        return;
+    for (unsigned round = 0; round < options->rounds; round++)
+        measure_pass(&trace, &allocations_pass, &measured);
+    pass_rows(&trace, &allocations_pass, &measured);
+    unlink(trace.path);
+}
+
+/* ---- Memory ---- */
+
+/* In processes of their own, whose memory counts. Returns whether 'run' did. */
+static bool run_apart(bool (*run)(const struct bench_options *options, struct trace *trace),
+                      const struct bench_options *options, struct trace *trace, struct rusage *usage_ret)
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(!run(options, trace));
+    return child > 0 && wait4(child, &status, 0, usage_ret) == child && status == 0;
+}
+
+static bool make_statistics(const struct bench_options *options, struct trace *trace)
+{
+    (void)options;
+    return pass_ns(trace, &statistics_pass, 1) != 0;
+}
+
+/* The most memory that a process has while it makes the statistics, less the file. */
+static void measure_memory(const struct bench_options *options)
+{
+    struct trace trace = {.name = "1,000,000 names", .name_count = MANY_NAMES, .record = record_regular};
+    static struct bench_pairs pairs;
+    struct rusage usage;
+    struct stat status;
+    trace.event_count = (size_t)MANY_NAMES * MANY_SPANS * 2;
+    if (!bench_is_wanted(options, trace.name) || !run_apart(prepare, options, &trace, &usage))
+        return;
+    trace.path = bench_path(options, FILE_NAME);
+    if (stat(trace.path, &status) != 0)
+        return;
+    double file_mb = (double)status.st_size / 1e6;
+    for (unsigned round = 0; round < options->rounds; round++)
+        if (run_apart(make_statistics, options, &trace, &usage))
+            bench_pair_add(&pairs, file_mb, (double)usage.ru_maxrss * 1024 / 1e6 - file_mb);
+    bench_row("1,000,000 names: memory besides the file, and it", "MB", &pairs,
+              (struct bench_goal){BENCH_VALUE_AT_MOST, 256});
+    unlink(trace.path);
 }
 
 int main(int argc, char **argv)
@@ -325,12 +481,17 @@ int main(int argc, char **argv)
         return 0;
     size_t rounds_of_walk = options.quick ? 12 : 128; /* 134 M events, 1 GiB */
     struct trace traces[] = {
-        {.name = "regular", .name_count = 8, .event_count = rounds_of_walk * RANDOM_STEPS},
-        {.name = "random", .name_count = NAME_COUNT_MAX, .is_random = true},
+        {.name = "regular", .name_count = 8, .record = record_regular},
+        {.name = "tree", .name_count = NAME_COUNT_MAX, .record = record_tree, .goal = 1.0 / 3},
+        {.name = "random, 300 names", .name_count = 300, .record = record_random, .goal = 1.0 / 6},
+        {.name = "random, 1000 names", .name_count = NAME_COUNT_MAX, .record = record_random},
     };
-    traces[1].event_count = traces[0].event_count;
     bench_table_head("Scanning: the limit is a plain sum of the file's words on the same number of threads");
-    for (size_t i = 0; i < sizeof traces / sizeof traces[0]; i++)
+    measure_memory(&options); /* before this process is large */
+    for (size_t i = 0; i < sizeof traces / sizeof traces[0]; i++) {
+        traces[i].event_count = rounds_of_walk * RANDOM_STEPS;
         measure_trace(&options, &traces[i]);
+    }
+    measure_allocations(&options, rounds_of_walk * RANDOM_STEPS / 4);
     return 0;
 }
