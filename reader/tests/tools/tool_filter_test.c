@@ -371,6 +371,81 @@ static void an_export_does_not_count_what_was_not_chosen(void **state)
     EXPECT(2, "", "'(' is no regular expression", "export", "--to=chrome", "-n(", "-o-", path);
 }
 
+/* ---- Strings ---- */
+
+static void expect_text(const char *const words[], const char *text)
+{
+    struct run run = run_with(&(struct run_with){0}, words);
+    assert_int_equal(run.exit, 0);
+    assert_string_equal(run.err, "");
+    assert_string_equal(run.out, text);
+    end_run(&run);
+}
+#define STRINGS(text, ...) expect_text((const char *const[]){"strings", __VA_ARGS__, NULL}, text)
+
+/* Events name id 42, which is bound to a string that refers to "label" and to id 41, which is bound to "answer". */
+static void strings_are_those_that_the_events_use(void **state)
+{
+    const char *path = "spec/golden/valid/given.tbed";
+    (void)state;
+    STRINGS(
+        " 536870988  Query\n 536870990  answer\n 536870992  label\n 536870994  label\\x1eanswer\\x1eanswer\n",
+        "-b25ns", "-e45ns", path);
+    STRINGS(" 536870988  \"Query\"\n 536870990  \"answer\"\n 536870992  \"label\"\n"
+            " 536870994  <536870992> \"\\x1e\" <41> \"\\x1e\" <41>\n",
+            "--raw", "-b25ns", "-e45ns", path);
+}
+
+static void strings_of_no_event_are_left_out(void **state)
+{
+    const char *path = make_parts("strings.tbed"), *golden = "spec/golden/valid/given.tbed";
+    (void)state;
+    struct run helper = RUN("strings", "-thelper", path), line = RUN("strings", "-nline", "--json", path);
+    assert_int_equal(count_lines(helper.out), 3);
+    assert_says(helper.out, "  io\n");
+    assert_says(helper.out, "  mark\n");
+    assert_says(helper.out, "  read\n");
+    assert_ptr_equal(strstr(line.out, "{\"filter\":{\"names\":[\"line\"]}}\n{\"string\":"), line.out);
+    assert_int_equal(count_lines(line.out), 2);
+    assert_says(line.out, "\"text\":\"parse line\"}");
+    end_run(&helper);
+    end_run(&line);
+    STRINGS("", "-b2", path);
+    STRINGS("                   41   536870990  answer\n                   42   536870994  "
+            "label\\x1eanswer\\x1eanswer\n",
+            "--bindings", "-nlabel", golden);
+    STRINGS("", "--bindings", "-nnone", golden);
+    EXPECT(2, "", "--tree cannot be combined with options for a part", "strings", "--tree=41", "-t1", golden);
+}
+
+/* A span that is cut at both ends has no event in the window. */
+static void a_span_that_goes_on_all_the_time_uses_its_strings(void **state)
+{
+    const char *path = make_parts("throughout.tbed");
+    (void)state;
+    EXPECT(0, "  work\n", "", "strings", "-b910ms", "-e920ms", path);
+}
+
+/* Ids without a text that the chosen events use, and no others. */
+static void unresolved_ids_are_those_of_the_events(void **state)
+{
+    const char *path = in_folder("unresolved.tbed");
+    struct tbed_writer_options options = {
+        .size = sizeof options, .given_ticks = true, .given_ticks_per_second = 1000000000};
+    struct tbed_writer *writer;
+    (void)state;
+    assert_int_equal(tbed_writer_open(path, &options, &writer, NULL), TBED_OK);
+    struct tbed_recorder *recorder = tbed_recorder_open_given(writer, "main", 1);
+    put(recorder, TBED_GIVEN_INSTANT, 4711, 1);
+    put(recorder, TBED_GIVEN_INSTANT, 4712, 2);
+    tbed_writer_close(writer);
+    EXPECT(0, "4711  named by events 1 time", "", "strings", "--unresolved", path);
+    struct run run = RUN("strings", "--unresolved", "-b2ms", path);
+    assert_says(run.out, "4712  named by events 1 time");
+    assert_silent_on(run.out, "4711");
+    end_run(&run);
+}
+
 /* ---- What is said about it ---- */
 
 static void text_says_that_only_a_part_is_shown(void **state)
@@ -464,6 +539,10 @@ int main(void)
         cmocka_unit_test(left_out_threads_have_no_names_in_chrome),
         cmocka_unit_test(each_exported_file_has_a_part_of_its_own),
         cmocka_unit_test(an_export_does_not_count_what_was_not_chosen),
+        cmocka_unit_test(strings_are_those_that_the_events_use),
+        cmocka_unit_test(strings_of_no_event_are_left_out),
+        cmocka_unit_test(a_span_that_goes_on_all_the_time_uses_its_strings),
+        cmocka_unit_test(unresolved_ids_are_those_of_the_events),
         cmocka_unit_test(text_says_that_only_a_part_is_shown),
         cmocka_unit_test(a_part_is_shown_in_the_form_of_the_whole),
         cmocka_unit_test(json_has_the_conditions),

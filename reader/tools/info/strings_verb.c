@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
+#include "reader/tools/filter/tool_filter.h"
 #include "reader/tools/info/strings_ids.h"
 
 #include <stdlib.h>
@@ -26,6 +27,9 @@ static const char help[] =
     "      --json          print one JSON object per line\n"
     "      --color=WHEN    use color: never, auto or always\n"
     "  -h, --help          print this help\n"
+    "\n" TOOL_FILTER_HELP "\n"
+    "With these, only strings are printed that the events of that part use, and the\n"
+    "strings to which they refer.\n"
     "\n"
     "Examples:\n"
     "  tracebed strings run.tbed | grep alloc\n"
@@ -43,7 +47,21 @@ struct listing {
     bool is_json;
     struct tbed_json json;
     uint32_t tree_id;
+    struct tool_filter filter;
+    struct used_ids used;       /* by the events that the filter takes, if there is one */
+    struct strings_shown shown; /* these and what they refer to */
 };
+
+static bool is_shown(const struct listing *listing, uint32_t id)
+{
+    return strings_shown_has(&listing->shown, id, 1);
+}
+
+static bool is_binding_shown(const struct listing *listing, const struct tbed_binding_info *binding)
+{
+    return strings_shown_has(&listing->shown, binding->first_id, binding->id_count) &&
+           is_shown(listing, binding->string_id);
+}
 
 /* ---- Entries ---- */
 
@@ -143,7 +161,8 @@ static void put_raw(struct listing *listing, uint32_t id)
 static void list_entries(struct listing *listing, void (*put)(struct listing *, uint32_t))
 {
     for (uint32_t id = 0; tbed_string_next(listing->reader, &id) && !tool_output_failed();)
-        put(listing, id);
+        if (is_shown(listing, id))
+            put(listing, id);
 }
 
 static void list_whole(struct listing *listing)
@@ -197,43 +216,11 @@ static void list_bindings(struct listing *listing)
 {
     struct tbed_binding_info binding;
     for (size_t i = 0; tbed_binding_get(listing->reader, i, &binding) && !tool_output_failed(); i++)
-        put_binding(listing, &binding);
+        if (is_binding_shown(listing, &binding))
+            put_binding(listing, &binding);
 }
 
 /* ---- Unresolved ids ---- */
-
-/* Counts how often events name the id. */
-static void count_id(struct used_ids *used, uint32_t id)
-{
-    if (id != TBED_ID_INVALID) /* INVALID means nothing by definition */
-        used_ids_add(used, id);
-}
-
-static void count_event(struct used_ids *used, const struct tbed_event *event)
-{
-    struct tbed_arguments at = event->arguments;
-    if (event->type != TBED_EVENT_UNKNOWN && event->type != TBED_EVENT_GAP)
-        count_id(used, event->id);
-    count_id(used, event->category);
-    for (uint32_t i = 0; i < event->argument_count; i++) {
-        struct tbed_argument argument;
-        tbed_argument_next(&at, &argument);
-        count_id(used, argument.name_id);
-        if (argument.type == TBED_ARG_ID && argument.value.u64 <= UINT32_MAX)
-            count_id(used, argument.value.id);
-    }
-}
-
-static void count_stream(struct tbed_reader *reader, uint32_t stream, struct used_ids *used)
-{
-    struct tbed_cursor *cursor;
-    struct tbed_event event;
-    if (tbed_cursor_open(reader, stream, &cursor) != TBED_OK)
-        return;
-    while (tbed_cursor_next(cursor, &event) == TBED_OK)
-        count_event(used, &event);
-    tbed_cursor_close(cursor);
-}
 
 static void put_unresolved(struct listing *listing, const char *what, uint32_t id, uint64_t uses)
 {
@@ -270,27 +257,27 @@ static int compare_used(const void *left, const void *right)
 
 static void list_used(struct listing *listing)
 {
-    struct used_ids used = {0};
-    struct tbed_stream_info stream;
-    for (size_t i = 0; tbed_stream_get(listing->reader, i, &stream); i++)
-        count_stream(listing->reader, stream.stream, &used);
-    size_t slot_count = tbed_hashmap_capacity(&used.ids.map); /* sorting destroys the map */
+    struct used_ids *used = &listing->used;
+    if (!listing->shown.is_part)
+        strings_used_count(listing->reader, NULL, used);
+    size_t slot_count = tbed_hashmap_capacity(&used->ids.map); /* sorting destroys the map */
     if (slot_count > 0)
-        qsort(used.ids.slots, slot_count, sizeof *used.ids.slots, compare_used);
+        qsort(used->ids.slots, slot_count, sizeof *used->ids.slots, compare_used);
     for (size_t i = 0; i < slot_count; i++)
-        if (used.ids.slots[i].key != 0)
-            put_unresolved(listing, "named by events", (uint32_t)used.ids.slots[i].key,
-                           used.ids.slots[i].count);
-    used_ids_free(&used);
+        if (used->ids.slots[i].key != 0)
+            put_unresolved(listing, "named by events", (uint32_t)used->ids.slots[i].key,
+                           used->ids.slots[i].count);
 }
 
 static void list_unresolved(struct listing *listing)
 {
     struct tbed_binding_info binding;
     for (uint32_t id = 0; tbed_string_next(listing->reader, &id);)
-        put_unresolved(listing, "entry", id, 0);
+        if (is_shown(listing, id))
+            put_unresolved(listing, "entry", id, 0);
     for (size_t i = 0; tbed_binding_get(listing->reader, i, &binding); i++)
-        put_unresolved(listing, "bound to", binding.string_id, 0);
+        if (is_binding_shown(listing, &binding))
+            put_unresolved(listing, "bound to", binding.string_id, 0);
     list_used(listing);
 }
 
@@ -310,54 +297,110 @@ static bool parse_id(const char *text, uint32_t *id_ret)
     return true;
 }
 
-static int show(const char *path, const struct listing *what, void (*list)(struct listing *))
+/* Returns -1, or the exit status after a complaint. */
+static int choose(struct listing *listing, const char *path)
 {
-    struct listing listing = *what;
-    listing.reader = tool_open(path);
-    listing.json.out = stdout;
-    if (listing.reader == NULL)
+    struct tool_places places;
+    if (!tool_filter_is_given(&listing->filter))
+        return -1;
+    tool_places_open(&places, listing->reader, TBED_NAME_ALL);
+    int exit = tool_filter_open(&listing->filter, path, listing->reader, &places, 0);
+    if (exit < 0) {
+        strings_used_count(listing->reader, listing->filter.filter, &listing->used);
+        listing->shown = strings_used_follow(listing->reader, &listing->used);
+    }
+    tool_places_close(&places);
+    return exit;
+}
+
+static void put_filter(struct listing *listing)
+{
+    struct tbed_json *json = &listing->json;
+    if (!listing->is_json || !listing->shown.is_part)
+        return;
+    tbed_json_object_open(json, NULL);
+    tool_filter_json(json, &listing->filter, &listing->filter.window);
+    tbed_json_object_close(json);
+    tbed_json_line(json);
+}
+
+static int show(const char *path, struct listing *listing, void (*list)(struct listing *))
+{
+    listing->reader = tool_open(path);
+    listing->json.out = stdout;
+    if (listing->reader == NULL)
         return TOOL_TROUBLE;
-    list(&listing);
-    if (listing.is_json)
-        tool_json_end_lines(listing.reader);
-    int exit = tool_damage_count(listing.reader) > 0 ? TOOL_FOUND : TOOL_FINE;
-    tool_tell_damage(path, listing.reader);
-    tbed_reader_close(listing.reader);
+    int exit = choose(listing, path);
+    if (exit >= 0)
+        return exit;
+    put_filter(listing);
+    list(listing);
+    if (listing->is_json)
+        tool_json_end_lines(listing->reader);
+    exit = tool_damage_count(listing->reader) > 0 ? TOOL_FOUND : TOOL_FINE;
+    tool_tell_damage(path, listing->reader);
     return tool_finish(exit);
 }
 
-static int run(int argc, char **argv)
+/* Returns NULL, or what is wrong with the option. '*list_ret' is NULL until one of several lists is asked for. */
+static const char *take_option(struct listing *what, int option, void (**list_ret)(struct listing *))
+{
+    static void (*const lists[])(struct listing *) = {list_raw, list_bindings, list_unresolved, list_tree};
+    if (tool_filter_has_option(option))
+        return tool_filter_take_option(&what->filter, option, optarg);
+    if (option == OPTION_JSON) {
+        what->is_json = true;
+        return NULL;
+    }
+    if (*list_ret != NULL)
+        return "--raw, --bindings, --tree and --unresolved cannot be combined";
+    *list_ret = lists[option - OPTION_RAW];
+    return option != OPTION_TREE || parse_id(optarg, &what->tree_id)
+               ? NULL
+               : "--tree: invalid id; expected a number up to 1073741823 or 'metadata'";
+}
+
+/* Returns -1 to continue, with 'optind' at the file, or the exit status. */
+static int take_options(struct listing *what, void (**list_ret)(struct listing *), int argc, char **argv)
 {
     static const struct option longs[] = {{"raw", no_argument, NULL, OPTION_RAW},
                                           {"bindings", no_argument, NULL, OPTION_BINDINGS},
                                           {"unresolved", no_argument, NULL, OPTION_UNRESOLVED},
                                           {"tree", required_argument, NULL, OPTION_TREE},
+                                          TOOL_FILTER_OPTIONS,
                                           {"json", no_argument, NULL, OPTION_JSON},
                                           TOOL_COMMON_OPTIONS,
                                           {0}};
-    static void (*const lists[])(struct listing *) = {list_raw, list_bindings, list_unresolved, list_tree};
-    void (*list)(struct listing *) = list_whole;
-    struct listing what = {.reader = NULL};
     int option, exit;
-    while ((option = tool_option_next(&tool_verb_strings, argc, argv, "h", longs, &exit)) != -1) {
-        if (option == OPTION_JSON)
-            what.is_json = true;
-        else {
-            if (list != list_whole)
-                return tool_usage(&tool_verb_strings,
-                                  "--raw, --bindings, --tree and --unresolved cannot be combined");
-            list = lists[option - OPTION_RAW];
-            if (option == OPTION_TREE && !parse_id(optarg, &what.tree_id))
-                return tool_usage(&tool_verb_strings,
-                                  "--tree: invalid id; expected a number up to 1073741823 or 'metadata'");
-        }
+    while ((option = tool_option_next(&tool_verb_strings, argc, argv, "h" TOOL_FILTER_SHORTS, longs,
+                                      &exit)) != -1) {
+        const char *wrong = take_option(what, option, list_ret);
+        if (wrong != NULL)
+            return tool_usage(&tool_verb_strings, wrong);
     }
     if (exit >= 0)
         return exit;
+    if (*list_ret == list_tree && tool_filter_is_given(&what->filter))
+        return tool_usage(&tool_verb_strings,
+                          "--tree cannot be combined with options for a part of the trace");
     if (optind != argc - 1)
         return tool_usage(&tool_verb_strings,
                           optind < argc ? "too many FILE operands" : "missing FILE operand");
-    return show(argv[optind], &what, list);
+    return -1;
+}
+
+static int run(int argc, char **argv)
+{
+    struct listing listing = {.reader = NULL};
+    void (*list)(struct listing *) = NULL;
+    int exit = take_options(&listing, &list, argc, argv);
+    if (exit < 0)
+        exit = show(argv[optind], &listing, list != NULL ? list : list_whole);
+    used_ids_free(&listing.used);
+    free(listing.shown.ids);
+    tool_filter_close(&listing.filter);
+    tbed_reader_close(listing.reader);
+    return exit;
 }
 
 const struct tool_verb tool_verb_strings = {"strings", "print the string table", help, run};
