@@ -108,6 +108,7 @@ static bool load_trace(struct tbed_comparison *comparison, struct compare_option
         run->texts_left_out = tbed_reader_texts_left_out(reader);
         tool_tell_damage(run->path, reader);
     }
+    tool_filter_end(&options->filter);
     tool_places_close(&places);
     tbed_reader_close(reader);
     return added;

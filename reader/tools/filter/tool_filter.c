@@ -121,8 +121,7 @@ int tool_filter_open(struct tool_filter *filter, const char *path, struct tbed_r
 {
     struct tbed_filter_options options = {.size = sizeof options, .thread_count = jobs};
     char why[TBED_FILTER_PROBLEM_NBYTES];
-    tbed_filter_close(filter->filter);
-    filter->filter = NULL;
+    tool_filter_end(filter);
     if (!tool_filter_is_given(filter))
         return -1;
     const char *problem = set_times(filter, reader, &options);
@@ -157,9 +156,15 @@ int tool_filter_open(struct tool_filter *filter, const char *path, struct tbed_r
     return TOOL_TROUBLE;
 }
 
-void tool_filter_close(struct tool_filter *filter)
+void tool_filter_end(struct tool_filter *filter)
 {
     tbed_filter_close(filter->filter);
+    filter->filter = NULL;
+}
+
+void tool_filter_close(struct tool_filter *filter)
+{
+    tool_filter_end(filter);
     streams_free(&filter->streams);
     free(filter->names.items);
     free(filter->excluded.items);

@@ -99,6 +99,9 @@ void tool_filter_put_streams(const struct tool_filter *filter, const struct tbed
 void tool_filter_json(struct tbed_json *json, const struct tool_filter *filter,
                       const struct tool_filter_window *window);
 
+/* Closes the filter for a trace, before its reader is closed. */
+void tool_filter_end(struct tool_filter *filter);
+
 /* Frees everything. */
 void tool_filter_close(struct tool_filter *filter);
 

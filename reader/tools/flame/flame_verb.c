@@ -299,8 +299,8 @@ static int run(int argc, char **argv)
     tool_places_close(&flame.places);
     tbed_stacks_close(flame.stacks);
     flame_memory_close(&flame);
-    tbed_reader_close(flame.reader);
     tool_filter_close(&flame.filter);
+    tbed_reader_close(flame.reader);
     return exit;
 }
 

@@ -312,6 +312,7 @@ static int report_file(struct report_options *options, const char *path)
     report_free_tables(&report);
     tbed_allocations_close(report.allocations);
     tbed_statistics_close(report.statistics);
+    tool_filter_end(&options->filter);
     tool_places_close(&report.places);
     tbed_reader_close(report.reader);
     return exit;

@@ -311,9 +311,9 @@ static int run(int argc, char **argv)
         exit = print(&tree);
     }
     tbed_stacks_close(tree.stacks);
+    tool_filter_close(&tree.filter);
     tbed_reader_close(tree.reader);
     group_free(&tree.group);
-    tool_filter_close(&tree.filter);
     free(tree.first);
     free(tree.next);
     return exit;
