@@ -12,6 +12,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 /* How many chunks may wait to be merged, per worker. */
 #define WINDOW_PER_WORKER 4u
@@ -106,12 +107,26 @@ static void close_worker(struct stat_worker *worker)
     tbed_stat_marks_free(&worker->marks);
 }
 
-/* Only touched pages take memory. */
+#define ROWS_NBYTES   ((size_t)(STAT_LEAF_MAX + 1) * STAT_LEAF_IDS * sizeof(uint32_t))
+#define LEAVES_NBYTES ((size_t)STAT_LEAF_INDEX * 8 * sizeof(uint16_t))
+
+/* Of this much memory only touched pages are taken. */
 static bool open_ids(struct stat_ids *ids)
 {
-    ids->leaves = calloc(STAT_LEAF_INDEX * 8, sizeof *ids->leaves);
-    ids->rows = calloc((STAT_LEAF_MAX + 1) * STAT_LEAF_IDS, sizeof *ids->rows);
-    return ids->leaves != NULL && ids->rows != NULL;
+    void *memory = mmap(NULL, ROWS_NBYTES + LEAVES_NBYTES, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        return false;
+    ids->rows = memory;
+    ids->leaves = (uint16_t *)((char *)memory + ROWS_NBYTES);
+    return true;
+}
+
+static void close_ids(struct stat_ids *ids)
+{
+    if (ids->rows != NULL)
+        munmap(ids->rows, ROWS_NBYTES + LEAVES_NBYTES);
+    *ids = (struct stat_ids){.leaves = NULL};
 }
 
 static bool open_maker(struct stat_maker *maker, const struct stat_source *source,
@@ -149,20 +164,13 @@ static void close_results(struct stat_maker *maker)
     free(maker->results);
 }
 
-static void close_ids(struct stat_maker *maker)
-{
-    free(maker->ids.leaves);
-    free(maker->ids.rows);
-    maker->ids = (struct stat_ids){.leaves = NULL};
-}
-
 static void close_maker(struct stat_maker *maker)
 {
     for (unsigned i = 0; maker->workers != NULL && i < maker->worker_count; i++)
         close_worker(&maker->workers[i]);
     free(maker->workers);
     close_results(maker);
-    close_ids(maker);
+    close_ids(&maker->ids);
     free(maker->chunk_marks);
     tbed_stat_merge_free(&maker->merge);
     tbed_stat_followers_free(&maker->followers);
@@ -300,7 +308,7 @@ static bool run(struct stat_maker *maker, struct tbed_statistics *statistics)
         statistics->totals.whole_span_count = first->totals.span_count;
     if (maker->source->unit != NULL)
         snprintf(statistics->unit, sizeof statistics->unit, "%s", maker->source->unit);
-    close_ids(maker);
+    close_ids(&maker->ids);
     fine = fine && tbed_stat_make_rows(statistics, maker, &asyncs);
     tbed_stat_cells_free(&asyncs);
     return fine;

@@ -109,21 +109,20 @@ static void fill_row(const struct row_sums *sums, const struct stat_label *label
                      struct tbed_span_row *row)
 {
     const struct stat_cell *all = &sums->all;
-    *row = (struct tbed_span_row){
-        .name = label->text,
-        .name_nbytes = label->nbytes,
-        .count = all->count,
-        .unknown_count = sums->extra->unknown_count,
-        .open_count = sums->extra->open_count,
-        .total_ticks = all->total,
-        .self_ticks = settle(all->self),
-        .min_ticks = stat_cell_min(all),
-        .max_ticks = all->max,
-        .p50_ticks = percentile(all, resolution, all->percentiles[0]),
-        .p90_ticks = percentile(all, resolution, all->percentiles[1]),
-        .p99_ticks = percentile(all, resolution, all->percentiles[2]),
-        .p999_ticks = percentile(all, resolution, all->percentiles[3]),
-    };
+    memset(row, 0, sizeof *row); /* with the padding, for those who compare rows */
+    row->name = label->text;
+    row->name_nbytes = label->nbytes;
+    row->count = all->count;
+    row->unknown_count = sums->extra->unknown_count;
+    row->open_count = sums->extra->open_count;
+    row->total_ticks = all->total;
+    row->self_ticks = settle(all->self);
+    row->min_ticks = stat_cell_min(all);
+    row->max_ticks = all->max;
+    row->p50_ticks = percentile(all, resolution, all->percentiles[0]);
+    row->p90_ticks = percentile(all, resolution, all->percentiles[1]);
+    row->p99_ticks = percentile(all, resolution, all->percentiles[2]);
+    row->p999_ticks = percentile(all, resolution, all->percentiles[3]);
     fill_kinds(sums, row);
 }
 
@@ -140,10 +139,10 @@ static struct tbed_span_row *expand(struct stat_maker *maker, struct stat_cells 
     known_count = known_count < label_count ? known_count : label_count;
     struct tbed_span_row *rows = realloc(cells->of_kind[main_kind], label_count * sizeof *rows);
     if (rows == NULL)
-        return NULL;
+        free(cells->of_kind[main_kind]); /* they have no histograms any more */
     cells->of_kind[main_kind] = NULL;
     cells->rooms[main_kind] = 0;
-    for (uint32_t row = label_count; row-- > 0;) {
+    for (uint32_t row = label_count; row-- > 0 && rows != NULL;) {
         const struct stat_label *label = &maker->labels.rows[row];
         struct stat_cell first = {.count = 0};
         struct row_sums sums;
@@ -202,11 +201,11 @@ bool tbed_stat_make_span_rows(struct stat_maker *maker, struct stat_cells *cells
         last = order[i] > last ? order[i] : last;
     }
     bool fine = count == 0 || tbed_stat_grow_cells(cells, stat_cell_index(last, main_kind));
-    for (uint32_t row = 0; row < label_count && fine; row++)
-        if (places[row] != NOWHERE)
-            settle_percentiles(cells, main_kind, row);
-    tbed_histograms_close(&cells->histograms);
     if (count > 0 && fine) {
+        for (uint32_t row = 0; row < label_count; row++)
+            if (places[row] != NOWHERE)
+                settle_percentiles(cells, main_kind, row);
+        tbed_histograms_close(&cells->histograms);
         *rows_ret = expand(maker, cells, main_kind, places);
         fine = *rows_ret != NULL;
     }
