@@ -512,6 +512,8 @@ static void json_has_the_conditions(void **state)
         end_run(&run);
     }
     EXPECT(0, "\"filter\":{\"begin_tick\":0}", "", "tree", "--calls", "--json", "-b0", path);
+    EXPECT(0, ",\"filter\":{\"excluded_names\":[\"line\"]},", "", "slowest", "--json", "--exclude=line",
+           path);
     EXPECT(0, "{\"filter\":{\"inside\":[\"work\"]}}\n", "", "dump", "--json", "--order=stream",
            "--inside=work", path);
     struct run run = RUN("diff", "--json", "-b50%", path, make_small("other.tbed", false));

@@ -377,6 +377,7 @@ static enum tbed_status show_all(struct slowest *slowest)
     if (slowest->json) {
         tbed_json_object_open(&json, NULL);
         tbed_json_string(&json, "file", slowest->path);
+        tool_filter_json(&json, &slowest->filter, &slowest->filter.window);
         tbed_json_string(&json, "order", title_of(slowest->options.order));
         tbed_json_u64(&json, "total_count", slowest->total);
         tbed_json_array_open(&json, "calls");
