@@ -50,7 +50,7 @@ static enum tbed_status compile(struct filter_patterns *patterns, const char *co
             continue;
         regerror(result, pattern, why, sizeof why);
         if (problem != NULL)
-            snprintf(problem, TBED_FILTER_PROBLEM_NBYTES, "'%.100s' is no regular expression: %s",
+            snprintf(problem, TBED_FILTER_PROBLEM_NBYTES, "invalid regular expression '%.100s': %s",
                      given[patterns->count], why);
         return TBED_ERR_ARGUMENT;
     }

@@ -258,8 +258,8 @@ static void names_are_chosen_by_regular_expressions(void **state)
     STACKS("test;work 998000000\ntest;work;parse line 2000000\n", "--name=line", "-n", "wor[k]", path);
     STACKS("test;read 300000000\ntest;work 900000000\ntest;work;read 100000000\n", "--exclude=parse", "-t11",
            "-t12", "-p", "test", "--stream=7777", path);
-    EXPECT(2, "", "'(' is no regular expression: ", "report", "-n", "(", path);
-    EXPECT(2, "", "'[a' is no regular expression: ", "dump", "--exclude=[a", path);
+    EXPECT(2, "", "invalid regular expression '(': ", "report", "-n", "(", path);
+    EXPECT(2, "", "invalid regular expression '[a': ", "dump", "--exclude=[a", path);
 }
 
 static void categories_and_durations_are_conditions(void **state)
@@ -368,7 +368,7 @@ static void an_export_does_not_count_what_was_not_chosen(void **state)
     assert_says(run.out, ": exported: 2 lines\n");
     assert_silent_on(run.out, "omitted");
     end_run(&run);
-    EXPECT(2, "", "'(' is no regular expression", "export", "--to=chrome", "-n(", "-o-", path);
+    EXPECT(2, "", "invalid regular expression '('", "export", "--to=chrome", "-n(", "-o-", path);
 }
 
 /* ---- Strings ---- */

@@ -81,7 +81,7 @@ static void other_orders_can_be_asked_for(void **state)
     EXPECT(2, "", "--limit takes a number", "slowest", "-l", "many", path);
     EXPECT(2, "", "missing FILE operand", "slowest");
     EXPECT(2, "", "too many operands", "slowest", path, "a", "b");
-    EXPECT(2, "", "is no regular expression", "slowest", path, "(");
+    EXPECT(2, "", "invalid regular expression '('", "slowest", path, "(");
 }
 
 static void a_filter_cuts_calls(void **state)
