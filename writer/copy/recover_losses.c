@@ -303,11 +303,12 @@ static bool read_known(struct tbed_recover *recover, const struct tbed_found *fo
     while (found->used_nbytes - at >= TBED_RECORD_HEAD_NBYTES) {
         uint64_t head = tbed_word_load(recover->scratch + at);
         const struct tbed_disk_lost *lost = (const struct tbed_disk_lost *)(void *)(recover->scratch + at);
+        uint64_t detail;
         if (tbed_record_head_check(head, found->used_nbytes - at) != TBED_OK)
             return true;
-        struct tbed_loss loss = {
-            .stream = tbed_record_head_type(head) == TBED_RECORD_LOST ? tbed_le32_load(lost->stream) : 0,
-        };
+        bool is_lost = tbed_record_head_type(head) == TBED_RECORD_LOST &&
+                       tbed_record_check(recover->scratch + at, head, &detail) == TBED_OK;
+        struct tbed_loss loss = {.stream = is_lost ? tbed_le32_load(lost->stream) : 0};
         if (loss.stream != 0) {
             loss.kind = tbed_le32_load(lost->kind);
             loss.first_sequence = tbed_le32_load(lost->first_sequence);
