@@ -276,7 +276,10 @@ void tbed_cursor_seek(struct tbed_cursor *cursor, uint64_t tick)
         else
             high = middle;
     }
-    if (low > range.first) /* the block before it may extend to the tick */
+    if (low > range.first) /* the block before it may extend to the tick, and so may others before that */
+        low--;
+    while (low > range.first &&
+           !tbed_indexed_ends_before(cursor->reader, tbed_index_at(index, TBED_BLOCK_EVENTS, low - 1), tick))
         low--;
     struct tbed_cursor old = *cursor;
     tbed_cursor_init(cursor, old.reader, old.stream);
