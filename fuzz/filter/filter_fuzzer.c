@@ -1,9 +1,9 @@
 /*
- * A part of any trace: statistics, stacks, allocations and the assembler agree on what a filter takes, with one thread as with
- * three; and in an intact trace it is what a list of all spans says.
+ * A part of any trace: statistics, stacks, single calls and the assembler agree on what a filter takes, with one thread as
+ * with three; and in an intact trace it is what a list of all spans says.
  *
- * Behind the last whole page of the trace are seven bytes: the begin and the end of the window in parts of 255, the least
- * duration as a power of two, which conditions there are, which stream, and which labels are meant.
+ * Behind the last whole page of the trace are seven bytes: the begin and the end of the window in parts of 255, the
+ * least duration as a power of two, which conditions there are, which stream, and which labels are meant.
  *
  * Mutator: trace
  * Seeds: spec/golden/valid fuzz/statistics/corpus
@@ -12,6 +12,7 @@
  */
 #include <string.h>
 #include <tracebed/analysis.h>
+#include <tracebed/calls.h>
 
 #include "fuzz/support/choices.h"
 #include "fuzz/support/fuzz.h"
@@ -203,6 +204,26 @@ static void check_allocations(struct tbed_reader *reader, const struct tbed_filt
     tbed_allocations_close(allocations);
 }
 
+/* The slowest call takes as long as the maximum of all rows. */
+static void check_calls(struct tbed_reader *reader, const struct tbed_filter *filter,
+                        const struct tbed_statistics *statistics, uint64_t span_count)
+{
+    struct tbed_calls_options options = {.size = sizeof options, .thread_count = 2, .filter = filter};
+    struct tbed_call calls[5];
+    uint64_t total, max = 0;
+    size_t found;
+    for (size_t i = 0; tbed_statistics_span(statistics, i) != NULL; i++)
+        if (tbed_statistics_span(statistics, i)->max_ticks > max)
+            max = tbed_statistics_span(statistics, i)->max_ticks;
+    REQUIRE(tbed_calls_find(reader, &options, calls, 5, &found, &total) == TBED_OK);
+    REQUIRE(total == span_count && found == (total < 5 ? total : 5));
+    REQUIRE(found == 0 || calls[0].ticks == max);
+    for (size_t i = 1; i < found; i++)
+        REQUIRE(calls[i].ticks <= calls[i - 1].ticks);
+    for (options.order = TBED_CALLS_FASTEST; options.order <= TBED_CALLS_NEAREST; options.order++)
+        REQUIRE(tbed_calls_find(reader, &options, calls, 5, NULL, &total) == TBED_OK && total == span_count);
+}
+
 /* Is everything known of all spans, so that no other part of the trace says more? */
 static bool is_intact(struct tbed_reader *reader)
 {
@@ -223,6 +244,7 @@ static void check(struct tbed_reader *reader, const struct tbed_filter *filter, 
     REQUIRE(ticks_of(one) == ticks_of(three));
     check_stacks(reader, filter, totals.span_count);
     check_allocations(reader, filter, c);
+    check_calls(reader, filter, one, totals.span_count);
     struct taken taken = take_steps(reader, filter);
     if (is_intact(reader)) {
         REQUIRE(taken.spans == totals.span_count && taken.open == totals.open_span_count);
