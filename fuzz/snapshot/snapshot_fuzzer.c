@@ -3,7 +3,7 @@
  * does not contain.
  *
  * Mutator: trace
- * Seeds: fuzz/reader/corpus spec/golden/valid spec/golden/invalid
+ * Seeds: fuzz/reader/corpus spec/golden/valid spec/golden/invalid fuzz/odd_calls/corpus
  *
  * SPDX-License-Identifier: MIT
  */

@@ -143,9 +143,27 @@ static struct tbed_block_fields source_load(const struct tbed_copy *copy, const 
                : tbed_page_load(copy->map, place->page_nbytes, reused_page_count(copy), place->page);
 }
 
-/* Copies to 'to', which is zero and stays so if nothing is copied. */
+/* Does a reader look for another block in the page than the one with this header, and so lose both? */
+static bool is_other(const struct tbed_copy *copy, const struct tbed_block_place *place,
+                     const struct tbed_entry_fields *entry, const struct tbed_block_fields *fields)
+{
+    uint32_t field;
+    uint64_t detail;
+    if (entry == NULL || !copy->believes_entries || entry->state != TBED_ENTRY_SEALED ||
+        entry->used_nbytes == 0 || entry->kind == TBED_BLOCK_CELLS)
+        return false;
+    struct tbed_block_fields expected =
+        tbed_entry_block(entry, place->file_id, place->page, (uint32_t)__builtin_ctz(place->page_nbytes));
+    bool is_same = fields->kind == expected.kind && fields->stream == expected.stream &&
+                   fields->sequence == expected.sequence &&
+                   (fields->kind != TBED_BLOCK_STRINGS || fields->string_page == expected.string_page);
+    return !is_same && tbed_block_header_check(&expected, place, &field, &detail) == TBED_OK;
+}
+
+/* Copies to 'to', which is zero and stays so if nothing is copied. 'entry' is NULL if the page has none. */
 static enum copied copy_whole(struct tbed_copy *copy, const uint8_t *from, uint8_t *to,
-                              const struct tbed_block_place *place, struct tbed_kept_block *kept)
+                              const struct tbed_block_place *place, const struct tbed_entry_fields *entry,
+                              struct tbed_kept_block *kept)
 {
     struct tbed_block_fields fields = source_load(copy, from, place);
     struct tbed_block_place now = *place;
@@ -155,7 +173,8 @@ static enum copied copy_whole(struct tbed_copy *copy, const uint8_t *from, uint8
     now.next_string_page = tbed_shared_load(&tbed_copy_source_header(copy)->next_string_page);
     if (fields.kind == TBED_BLOCK_NONE)
         return NOT_THERE;
-    if (tbed_block_header_check(&fields, &now, &field, &detail) != TBED_OK)
+    if (tbed_block_header_check(&fields, &now, &field, &detail) != TBED_OK ||
+        is_other(copy, &now, entry, &fields))
         return DAMAGED;
     uint8_t bit = ordinal_bit(&fields, place), *bits = &copy->ordinals[bit != 0 ? fields.string_page / 8 : 0];
     if (*bits & bit)
@@ -231,7 +250,7 @@ static bool copy_block(struct tbed_copy *copy, const uint8_t *from, uint8_t *to,
     struct tbed_kept_block kept = {.offset = (uint64_t)(to - copy->out),
                                    .source_offset = (uint64_t)(from - copy->map),
                                    .nbytes = place->nbytes};
-    enum copied copied = copy_whole(copy, from, to, place, &kept);
+    enum copied copied = copy_whole(copy, from, to, place, has_entry ? &entry : NULL, &kept);
     *kind_ret = TBED_BLOCK_NONE;
     if (copied != COPIED) {
         memset(to, 0, place->nbytes);
@@ -318,12 +337,22 @@ static bool is_of_ring(const struct tbed_copy *copy, uint64_t page)
     return fields.kind == TBED_BLOCK_EVENTS || fields.kind == TBED_BLOCK_NONE;
 }
 
+/* A writer that left the file closed protected the entries; those of an open file are believed as they are. */
+static bool are_entries_believed(const struct tbed_copy *copy)
+{
+    const struct tbed_disk_header *header = tbed_copy_source_header(copy);
+    return tbed_word32_load(&header->state) != TBED_STATE_SHUT ||
+           tbed_word_load(&header->closing_checksum) ==
+               tbed_closing_checksum(header, copy->map, copy->fields.page_nbytes, copy->page_count);
+}
+
 /*
  * Copies a ring starting with its oldest page, ahead of the threads that take pages. Everything else follows in file
  * order, including pages that do not belong in a ring: of two pages with the same ordinal the first counts.
  */
 bool tbed_copy_pages(struct tbed_copy *copy)
 {
+    copy->believes_entries = are_entries_believed(copy);
     if (copy->ordinals == NULL)
         copy->ordinals = tbed_pages_alloc(ORDINALS_NBYTES);
     else

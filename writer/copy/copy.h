@@ -31,6 +31,7 @@ struct tbed_copy {
     uint8_t *out;            /* zeros */
     uint64_t out_page_count; /* starts at 1 */
     uint64_t left_out_count; /* damaged blocks, and those that are gone */
+    bool believes_entries;   /* a reader finds blocks by their entries; set when the copy begins */
     bool tells_losses;       /* they get numbers, and LOST records */
     uint64_t unknown_count;  /* of these, pages and cells of which nothing else is known */
     struct tbed_kept_block *kept;
