@@ -22,7 +22,13 @@ struct finder {
     struct tbed_call *heap;
     size_t count;
     uint64_t total;
+    uint64_t *counts, *ticks; /* of the bounds, if there are any */
     bool is_out_of_memory;
+};
+
+struct bounds {
+    const uint64_t *items; /* NULL: spans are kept, not counted */
+    size_t count;
 };
 
 struct search {
@@ -32,6 +38,7 @@ struct search {
     struct order order;
     uint64_t resolution;
     size_t wanted;
+    struct bounds bounds;
     size_t *blocks;
     uint32_t *passages; /* struct look_back */
     struct finder *finders;
@@ -102,6 +109,29 @@ static void keep(const struct search *search, struct finder *finder, const struc
     }
 }
 
+/* ---- Counting ---- */
+
+static uint64_t sum(uint64_t left, uint64_t right)
+{
+    return right > UINT64_MAX - left ? UINT64_MAX : left + right;
+}
+
+static void count_duration(const struct bounds *bounds, struct finder *finder, uint64_t ticks)
+{
+    size_t low = 0, high = bounds->count;
+    while (low < high) { /* the first bound above */
+        size_t middle = low + (high - low) / 2;
+        if (bounds->items[middle] <= ticks)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0)
+        return;
+    finder->counts[low - 1]++;
+    finder->ticks[low - 1] = sum(finder->ticks[low - 1], ticks);
+}
+
 /* ---- Workers ---- */
 
 static void skip_other(void *context, const struct block_spans *spans, const struct tbed_event *event,
@@ -126,7 +156,10 @@ static void take_span(const struct search *search, struct finder *finder, const 
         return;
     call.ticks = tbed_ticks_between(search->resolution, call.begin_tick, call.end_tick);
     finder->total++;
-    keep(search, finder, &call);
+    if (search->bounds.items != NULL)
+        count_duration(&search->bounds, finder, call.ticks);
+    else
+        keep(search, finder, &call);
 }
 
 static void find_in_blocks(struct tbed_work *work, unsigned number)
@@ -150,7 +183,9 @@ static bool open_finder(const struct search *search, struct finder *finder)
     finder->spans.has_categories = true;
     finder->spans.other = skip_other;
     finder->heap = calloc(search->wanted + 1, sizeof *finder->heap);
-    return finder->heap != NULL;
+    finder->counts = calloc(search->bounds.count + 1, sizeof *finder->counts);
+    finder->ticks = calloc(search->bounds.count + 1, sizeof *finder->ticks);
+    return finder->heap != NULL && finder->counts != NULL && finder->ticks != NULL;
 }
 
 static void close_finders(struct search *search, unsigned count)
@@ -158,6 +193,8 @@ static void close_finders(struct search *search, unsigned count)
     for (unsigned i = 0; search->finders != NULL && i < count; i++) {
         tbed_block_spans_free(&search->finders[i].spans);
         free(search->finders[i].heap);
+        free(search->finders[i].counts);
+        free(search->finders[i].ticks);
     }
     free(search->finders);
     free(search->blocks);
@@ -175,6 +212,10 @@ static bool join(struct search *search, unsigned count)
         first->total += other->total;
         for (size_t k = 0; k < other->count; k++)
             keep(search, first, &other->heap[k]);
+        for (size_t k = 0; k < search->bounds.count; k++) {
+            first->counts[k] += other->counts[k];
+            first->ticks[k] = sum(first->ticks[k], other->ticks[k]);
+        }
     }
     return fine && !tbed_filter_has_failed(search->options->filter);
 }
@@ -204,24 +245,41 @@ static bool search_all(struct search *search, unsigned count)
     return join(search, count);
 }
 
+/* Sets what is the same for both questions. False: no memory, or the search has none to work with. */
+static bool run(struct search *search, unsigned *worker_count_ret)
+{
+    const struct tbed_calls_options *options = search->options;
+    search->blocks = tbed_filter_list_blocks(options->filter, search->reader, &search->work.item_count);
+    search->passages = calloc(tbed_event_block_count(search->reader) + 1, sizeof *search->passages);
+    *worker_count_ret = tbed_worker_count(options->thread_count, search->work.item_count);
+    return search->blocks != NULL && search->passages != NULL && search_all(search, *worker_count_ret);
+}
+
+static bool start(struct search *search, struct tbed_reader *reader, const struct tbed_calls_options *given,
+                  struct tbed_calls_options *options)
+{
+    struct tbed_trace_info info;
+    if (!tbed_options_take(options, sizeof *options, given) || options->order > TBED_CALLS_NEAREST)
+        return false;
+    tbed_reader_info(reader, &info);
+    *search = (struct search){.reader = reader,
+                              .options = options,
+                              .order = {options->order, options->tick},
+                              .resolution = info.resolution_ticks};
+    return true;
+}
+
 enum tbed_status tbed_calls_find(struct tbed_reader *reader, const struct tbed_calls_options *given,
                                  struct tbed_call *calls, size_t count, size_t *found_ret,
                                  uint64_t *total_ret)
 {
     struct tbed_calls_options options;
-    struct tbed_trace_info info;
-    if (!tbed_options_take(&options, sizeof options, given) || options.order > TBED_CALLS_NEAREST)
+    struct search search;
+    unsigned worker_count;
+    if (!start(&search, reader, given, &options))
         return TBED_ERR_ARGUMENT;
-    tbed_reader_info(reader, &info);
-    struct search search = {.reader = reader,
-                            .options = &options,
-                            .order = {options.order, options.tick},
-                            .resolution = info.resolution_ticks,
-                            .wanted = count};
-    search.blocks = tbed_filter_list_blocks(options.filter, reader, &search.work.item_count);
-    search.passages = calloc(tbed_event_block_count(reader) + 1, sizeof *search.passages);
-    unsigned worker_count = tbed_worker_count(options.thread_count, search.work.item_count);
-    bool fine = search.blocks != NULL && search.passages != NULL && search_all(&search, worker_count);
+    search.wanted = count;
+    bool fine = run(&search, &worker_count);
     if (fine) {
         struct finder *first = &search.finders[0];
         sort(&search.order, first->heap, first->count);
@@ -232,6 +290,33 @@ enum tbed_status tbed_calls_find(struct tbed_reader *reader, const struct tbed_c
         if (total_ret != NULL)
             *total_ret = first->total;
     }
+    close_finders(&search, worker_count);
+    return fine ? TBED_OK : TBED_ERR_MEMORY;
+}
+
+static bool do_rise(const uint64_t *bounds, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        if (bounds[i] <= bounds[i - 1])
+            return false;
+    return count > 0;
+}
+
+enum tbed_status tbed_calls_count(struct tbed_reader *reader, const struct tbed_calls_options *given,
+                                  const uint64_t *bounds, size_t bound_count, uint64_t *counts,
+                                  uint64_t *ticks)
+{
+    struct tbed_calls_options options;
+    struct search search;
+    unsigned worker_count;
+    if (!do_rise(bounds, bound_count) || !start(&search, reader, given, &options))
+        return TBED_ERR_ARGUMENT;
+    search.bounds = (struct bounds){bounds, bound_count};
+    bool fine = run(&search, &worker_count);
+    if (fine)
+        memcpy(counts, search.finders[0].counts, bound_count * sizeof *counts);
+    if (fine && ticks != NULL)
+        memcpy(ticks, search.finders[0].ticks, bound_count * sizeof *ticks);
     close_finders(&search, worker_count);
     return fine ? TBED_OK : TBED_ERR_MEMORY;
 }

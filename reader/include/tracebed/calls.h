@@ -50,6 +50,17 @@ enum tbed_status tbed_calls_find(struct tbed_reader *reader, const struct tbed_c
                                  struct tbed_call *calls, size_t count, size_t *found_ret,
                                  uint64_t *total_ret);
 
+/*
+ * Counts the spans by duration: counts[i] is how many take at least bounds[i] ticks and less than bounds[i + 1], the last
+ * one how many take at least that; ticks[i], if 'ticks' is not NULL, is how long they take together. Spans below bounds[0]
+ * are not counted. The bounds rise. 'order' and 'tick' of the options are ignored.
+ *
+ * Errors: ERR_MEMORY, ERR_ARGUMENT.
+ */
+enum tbed_status tbed_calls_count(struct tbed_reader *reader, const struct tbed_calls_options *options,
+                                  const uint64_t *bounds, size_t bound_count, uint64_t *counts,
+                                  uint64_t *ticks);
+
 #ifdef __cplusplus
 }
 #endif

@@ -56,6 +56,30 @@ static void expect_calls(struct tbed_reader *reader, const struct list *list, si
     free(calls);
 }
 
+static void expect_counts(struct tbed_reader *reader, const struct list *list, unsigned threads)
+{
+    static const uint64_t bounds[] = {1, 2, 10, 50, 51, 1000};
+    enum { COUNT = sizeof bounds / sizeof bounds[0] };
+    struct tbed_calls_options options = {.size = sizeof options, .thread_count = threads};
+    uint64_t counts[COUNT], ticks[COUNT], expected[COUNT] = {0}, expected_ticks[COUNT] = {0};
+    for (size_t i = 0; i < list->count; i++) {
+        uint64_t duration = list->items[i].end - list->items[i].begin;
+        for (size_t k = COUNT; k-- > 0;)
+            if (duration >= bounds[k]) {
+                expected[k]++;
+                expected_ticks[k] += duration;
+                break;
+            }
+    }
+    assert_int_equal(tbed_calls_count(reader, &options, bounds, COUNT, counts, ticks), TBED_OK);
+    assert_memory_equal(counts, expected, sizeof counts);
+    assert_memory_equal(ticks, expected_ticks, sizeof ticks);
+    assert_int_equal(tbed_calls_count(reader, &options, bounds, COUNT, counts, NULL), TBED_OK);
+    assert_int_equal(tbed_calls_count(reader, &options, bounds, 0, counts, NULL), TBED_ERR_ARGUMENT);
+    assert_int_equal(tbed_calls_count(reader, &options, (uint64_t[]){5, 5}, 2, counts, NULL),
+                     TBED_ERR_ARGUMENT);
+}
+
 static void run(unsigned odd, uint32_t depth_max, bool loses)
 {
     static const size_t counts[] = {0, 1, 7, 100, 100000};
@@ -74,6 +98,7 @@ static void run(unsigned odd, uint32_t depth_max, bool loses)
         qsort(list.items, list.count, sizeof *list.items, compare);
         for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
             expect_calls(reader, &list, counts[i], (unsigned)(i % 3 + 1));
+        expect_counts(reader, &list, (unsigned)(seed % 3 + 1));
         free(list.items);
         tbed_reader_close(reader);
         fixture_free(f);

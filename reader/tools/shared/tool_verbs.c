@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 static const struct tool_verb *const verbs[] = {
-    &tool_verb_record,  &tool_verb_info,      &tool_verb_dump,      &tool_verb_report,
-    &tool_verb_diff,    &tool_verb_aggregate, &tool_verb_flame,     &tool_verb_tree,
-    &tool_verb_slowest, &tool_verb_strings,   &tool_verb_verify,    &tool_verb_import,
-    &tool_verb_export,  &tool_verb_snapshot,  &tool_verb_symbolize, &tool_verb_recover,
+    &tool_verb_record,    &tool_verb_info,    &tool_verb_dump,   &tool_verb_report,  &tool_verb_diff,
+    &tool_verb_aggregate, &tool_verb_flame,   &tool_verb_tree,   &tool_verb_slowest, &tool_verb_histogram,
+    &tool_verb_strings,   &tool_verb_verify,  &tool_verb_import, &tool_verb_export,  &tool_verb_snapshot,
+    &tool_verb_symbolize, &tool_verb_recover,
 };
 #define VERB_COUNT (sizeof verbs / sizeof verbs[0])
 
@@ -32,7 +32,7 @@ static int print_help(FILE *out)
           "Record what a program does, and show where its time and memory went.\n\n",
           out);
     for (size_t i = 0; i < VERB_COUNT; i++)
-        fprintf(out, "  %-9s %s\n", verbs[i]->name, verbs[i]->summary);
+        fprintf(out, "  %-10s %s\n", verbs[i]->name, verbs[i]->summary);
     fputs("\n"
           "FILE may be '-' for standard input. Every command accepts -h and\n"
           "--color=never|auto|always.\n\n"
