@@ -120,7 +120,7 @@ static inline void add_ended(struct block_spans *spans, struct tbed_assembled *s
 static void take_other(struct reading *reading, const struct tbed_event *event)
 {
     struct block_spans *spans = reading->spans;
-    if (tbed_filter_takes_event(spans->filter, event))
+    if (spans->other != NULL && tbed_filter_takes_event(spans->filter, event))
         spans->other(spans->other_context, spans, event, (size_t)(reading->at - spans->block.words));
 }
 

@@ -34,8 +34,8 @@ struct block_spans {
     const struct tbed_filter *filter; /* may be NULL */
     bool has_categories;              /* also wanted for spans that began before the block */
     /*
-     * Called for every event that neither begins nor ends a span and that the filter takes. 'word' is its position in the
-     * block.
+     * Called for every event that neither begins nor ends a span and that the filter takes; may be NULL. 'word' is its
+     * position in the block.
      */
     void (*other)(void *context, const struct block_spans *spans, const struct tbed_event *event,
                   size_t word);

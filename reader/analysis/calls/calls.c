@@ -7,6 +7,7 @@
 #include "reader/analysis/assembly/block_spans.h"
 #include "reader/analysis/shared/resolution.h"
 #include "reader/analysis/shared/workers.h"
+#include "reader/analysis/sums/cells.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -111,11 +112,6 @@ static void keep(const struct search *search, struct finder *finder, const struc
 
 /* ---- Counting ---- */
 
-static uint64_t sum(uint64_t left, uint64_t right)
-{
-    return right > UINT64_MAX - left ? UINT64_MAX : left + right;
-}
-
 static void count_duration(const struct bounds *bounds, struct finder *finder, uint64_t ticks)
 {
     size_t low = 0, high = bounds->count;
@@ -129,19 +125,10 @@ static void count_duration(const struct bounds *bounds, struct finder *finder, u
     if (low == 0)
         return;
     finder->counts[low - 1]++;
-    finder->ticks[low - 1] = sum(finder->ticks[low - 1], ticks);
+    finder->ticks[low - 1] = stat_sum(finder->ticks[low - 1], ticks);
 }
 
 /* ---- Workers ---- */
-
-static void skip_other(void *context, const struct block_spans *spans, const struct tbed_event *event,
-                       size_t word)
-{
-    (void)context;
-    (void)spans;
-    (void)event;
-    (void)word;
-}
 
 static void take_span(const struct search *search, struct finder *finder, const struct block_span *span)
 {
@@ -181,7 +168,6 @@ static bool open_finder(const struct search *search, struct finder *finder)
     finder->spans.back.passages = search->passages;
     finder->spans.filter = search->options->filter;
     finder->spans.has_categories = true;
-    finder->spans.other = skip_other;
     finder->heap = calloc(search->wanted + 1, sizeof *finder->heap);
     finder->counts = calloc(search->bounds.count + 1, sizeof *finder->counts);
     finder->ticks = calloc(search->bounds.count + 1, sizeof *finder->ticks);
@@ -214,7 +200,7 @@ static bool join(struct search *search, unsigned count)
             keep(search, first, &other->heap[k]);
         for (size_t k = 0; k < search->bounds.count; k++) {
             first->counts[k] += other->counts[k];
-            first->ticks[k] = sum(first->ticks[k], other->ticks[k]);
+            first->ticks[k] = stat_sum(first->ticks[k], other->ticks[k]);
         }
     }
     return fine && !tbed_filter_has_failed(search->options->filter);

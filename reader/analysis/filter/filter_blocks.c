@@ -29,7 +29,10 @@ bool tbed_filter_has_clock(const struct tbed_filter *filter)
     return filter->reader->header.anchor_monotonic_ns != 0;
 }
 
-/* The last good block before block 'at', which tells what is open there, and blocks before it that also reach 'tick'. */
+/*
+ * Where reading has to begin for block 'at': at the last good block before it, whose spans may still be open, or earlier, as
+ * long as the blocks before that also have events at 'tick' or later.
+ */
 static size_t block_before(const struct tbed_reader *reader, size_t first, size_t at, uint64_t tick)
 {
     struct tbed_block block;

@@ -31,15 +31,6 @@ static bool add_range(struct filter_ranges *ranges, const struct block_span *spa
     return true;
 }
 
-static void skip_other(void *context, const struct block_spans *spans, const struct tbed_event *event,
-                       size_t word)
-{
-    (void)context;
-    (void)spans;
-    (void)event;
-    (void)word;
-}
-
 /* The spans of a block are already cut to the window. */
 static bool take_spans(const struct tbed_filter *filter, const struct block_spans *spans,
                        struct filter_ranges *ranges)
@@ -59,7 +50,6 @@ static bool search_stream(const struct search *search, uint32_t stream, struct f
     const struct tbed_filter *filter = search->filter;
     struct block_spans spans = {.reader = filter->reader,
                                 .filter = filter,
-                                .other = skip_other,
                                 .back = {.reader = filter->reader, .passages = search->passages}};
     bool fine = true;
     size_t first, count;
