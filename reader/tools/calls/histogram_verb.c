@@ -15,7 +15,6 @@
 #define ROWS_MAX     1000
 #define BAR_WIDTH    24
 #define TRACES_MAX   2
-#define JOBS_MAX     1024
 
 static const char help[] =
     "usage: tracebed histogram [OPTION]... NAME FILE [FILE]\n"
@@ -95,10 +94,7 @@ static const char *take_option(struct histogram *histogram, int option)
         histogram->json = true;
         return NULL;
     default: /* 'j' */
-        if (!tool_parse_u64(optarg, JOBS_MAX, &number))
-            return "--jobs takes a number of threads up to 1024";
-        histogram->jobs = (unsigned)number;
-        return NULL;
+        return tool_parse_jobs(optarg, &histogram->jobs);
     }
 }
 

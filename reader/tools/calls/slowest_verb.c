@@ -12,8 +12,8 @@
 #include <tracebed/calls.h>
 
 #define LIMIT_DEFAULT 10
+#define LIMIT_MAX     1000000
 #define PARTS_MAX     4 /* labels shown of what happened during a call */
-#define JOBS_MAX      1024
 
 static const char help[] =
     "usage: tracebed slowest [OPTION]... FILE [NAME]\n"
@@ -64,19 +64,9 @@ struct slowest {
 
 /* ---- The command line ---- */
 
-static const char *take_number(const char *text, uint64_t max, size_t *number_ret, const char *problem)
-{
-    uint64_t number;
-    if (!tool_parse_u64(text, max, &number))
-        return problem;
-    *number_ret = (size_t)number;
-    return NULL;
-}
-
 static const char *take_option(struct slowest *slowest, int option)
 {
-    size_t jobs = 0;
-    const char *problem;
+    uint64_t limit;
     if (tool_filter_has_option(option))
         return tool_filter_take_option(&slowest->filter, option, optarg);
     switch (option) {
@@ -93,11 +83,12 @@ static const char *take_option(struct slowest *slowest, int option)
         slowest->json = true;
         return NULL;
     case 'l':
-        return take_number(optarg, 1000000, &slowest->limit, "--limit takes a number of calls up to 1000000");
+        if (!tool_parse_u64(optarg, LIMIT_MAX, &limit))
+            return "--limit takes a number of calls up to 1000000";
+        slowest->limit = (size_t)limit;
+        return NULL;
     default: /* 'j' */
-        problem = take_number(optarg, JOBS_MAX, &jobs, "--jobs takes a number of threads up to 1024");
-        slowest->options.thread_count = (unsigned)jobs;
-        return problem;
+        return tool_parse_jobs(optarg, &slowest->options.thread_count);
     }
 }
 
@@ -237,10 +228,7 @@ static enum tbed_status find_arguments(struct slowest *slowest, const struct tbe
 
 static const char *format_ticks(const struct slowest *slowest, char buffer[32], uint64_t ticks)
 {
-    if (slowest->info.clock == TBED_CLOCK_USER)
-        return tool_format_count(buffer, ticks);
-    return tool_format_time(buffer, tbed_tick_span_to_ns(slowest->reader, ticks),
-                            tbed_tick_span_to_ns(slowest->reader, slowest->info.resolution_ticks));
+    return tool_format_ticks(buffer, slowest->reader, &slowest->info, ticks);
 }
 
 static void put_thread(const struct slowest *slowest, uint32_t number)

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define JOBS_MAX 1024
-
 static bool parse_percent(const char *text, double *percent_ret)
 {
     char *end;
@@ -46,10 +44,7 @@ const char *compare_take_option(struct compare_options *options, int option, con
     case COMPARE_OPTION_PERCENT:
         return parse_percent(argument, &options->percent) ? NULL : "--percent-above takes a percentage";
     default: /* 'j' */
-        if (!tool_parse_u64(argument, JOBS_MAX, &value))
-            return "--jobs takes a number of threads up to 1024";
-        options->jobs = (unsigned)value;
-        return NULL;
+        return tool_parse_jobs(argument, &options->jobs);
     }
 }
 

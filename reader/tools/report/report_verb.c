@@ -12,7 +12,6 @@
 
 #define TEXT_LIMIT         30
 #define TEXT_PROCESS_LIMIT 10
-#define JOBS_MAX           1024
 #define LABEL_OPTIONS      "--name, --exclude, --category and --minimum-duration"
 
 static const char help[] =
@@ -371,7 +370,6 @@ static bool parse_percent(const char *text, double *percent_ret)
 /* Returns NULL, or what is wrong with the option. */
 static const char *take_option(struct report_options *options, int option, const char *argument)
 {
-    uint64_t jobs;
     if (tool_filter_has_option(option))
         return tool_filter_take_option(&options->filter, option, argument);
     switch (option) {
@@ -402,10 +400,7 @@ static const char *take_option(struct report_options *options, int option, const
     case 'l':
         return parse_limit(argument, &options->limit) ? NULL : "--limit takes a number of rows";
     default: /* 'j' */
-        if (!tool_parse_u64(argument, JOBS_MAX, &jobs))
-            return "--jobs takes a number of threads up to 1024";
-        options->jobs = (unsigned)jobs;
-        return NULL;
+        return tool_parse_jobs(argument, &options->jobs);
     }
 }
 

@@ -237,6 +237,9 @@ void *tool_realloc(void *old, size_t nbytes);
 /* Parses 'text' as a decimal or 0x… number up to 'max'. False if it is invalid. */
 bool tool_parse_u64(const char *text, uint64_t max, uint64_t *value_ret);
 
+/* Parses the argument of --jobs. Returns NULL, or what is wrong with it. */
+const char *tool_parse_jobs(const char *text, unsigned *jobs_ret);
+
 /* Prints text with control bytes and invalid UTF-8 as \xHH, cut to 'width' columns unless that is 0. */
 void tool_print_text(FILE *out, const char *text, size_t nbytes, size_t width);
 
@@ -288,6 +291,9 @@ const char *tool_format_ns(char buffer[32], double ns);
 const char *tool_format_time(char buffer[32], double ns, double resolution_ns);
 const char *tool_format_bytes(char buffer[32], double nbytes);
 const char *tool_format_count(char buffer[32], uint64_t count);
+/* A span of ticks as a time, or as a count if the program gave the ticks. */
+const char *tool_format_ticks(char buffer[32], const struct tbed_reader *reader,
+                              const struct tbed_trace_info *info, uint64_t ticks);
 
 /* The sum of all drops of a trace; and the text of a cause, NULL for causes of later versions. */
 uint64_t tool_drops_total(const uint64_t drops[TBED_DROP_CAUSE_COUNT]);

@@ -28,6 +28,15 @@ bool tool_parse_u64(const char *text, uint64_t max, uint64_t *value_ret)
     return true;
 }
 
+const char *tool_parse_jobs(const char *text, unsigned *jobs_ret)
+{
+    uint64_t jobs;
+    if (!tool_parse_u64(text, 1024, &jobs))
+        return "--jobs takes a number of threads up to 1024";
+    *jobs_ret = (unsigned)jobs;
+    return NULL;
+}
+
 bool tool_parse_percent(const char *text, double *part_ret)
 {
     char *end;
@@ -105,6 +114,15 @@ const char *tool_format_count(char buffer[32], uint64_t count)
     }
     buffer[at] = '\0';
     return buffer;
+}
+
+const char *tool_format_ticks(char buffer[32], const struct tbed_reader *reader,
+                              const struct tbed_trace_info *info, uint64_t ticks)
+{
+    if (info->clock == TBED_CLOCK_USER)
+        return tool_format_count(buffer, ticks);
+    return tool_format_time(buffer, tbed_tick_span_to_ns(reader, ticks),
+                            tbed_tick_span_to_ns(reader, info->resolution_ticks));
 }
 
 const char *tool_format_wall(char buffer[48], int64_t realtime_ns)

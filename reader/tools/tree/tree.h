@@ -33,10 +33,7 @@ struct tree {
 /* Formats ticks as a time or as a count. */
 static inline const char *tree_format_ticks(const struct tree *tree, char buffer[32], uint64_t ticks)
 {
-    if (tree->info.clock == TBED_CLOCK_USER)
-        return tool_format_count(buffer, ticks);
-    return tool_format_time(buffer, tbed_tick_span_to_ns(tree->reader, ticks),
-                            tbed_tick_span_to_ns(tree->reader, tree->info.resolution_ticks));
+    return tool_format_ticks(buffer, tree->reader, &tree->info, ticks);
 }
 
 /* Says that only a part of the trace is shown: a line of text, or an object. */
