@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -408,6 +409,64 @@ static void a_closed_descriptor_is_opened_again(void **state)
     close(held);
 }
 
+static int reopen_as_number_zero(void)
+{
+    struct tbed_file file = file_of("zero");
+    close(0);
+    NEED(tbed_descriptor_reopen(&file));
+    NEED(!is_open(0)); /* the number that the system gave was raised, and nothing else was opened */
+    return 0;
+}
+
+static int close_as_number_zero(void)
+{
+    struct tbed_writer_options options = {.size = sizeof options, .no_helper = true};
+    struct tbed_disk_header header;
+    struct tbed_writer *writer = NULL;
+    const char *path = test_path("zero.tbed");
+    for (int i = 0; i < 500; i++)
+        close(i);
+    NEED(setrlimit(RLIMIT_NOFILE, &(struct rlimit){1, 1}) == 0);
+    NEED(tbed_writer_open(path, &options, &writer, NULL) == TBED_OK);
+    NEED(tbed_file_of(writer)->fd == 0);
+    tbed_writer_close(writer);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    NEED(fd == 0 && pread(fd, &header, sizeof header, 0) == sizeof header);
+    NEED(tbed_le32_load(header.state) == TBED_STATE_SHUT);
+    return 0;
+}
+
+/* A program that has closed its standard input gets 0 from open(). */
+static void zero_is_a_descriptor_like_others(void **state)
+{
+    (void)state;
+    passes_in_a_child(reopen_as_number_zero);
+    passes_in_a_child(close_as_number_zero);
+}
+
+/* 50 ms, in which a loop without pauses would use up its attempts. */
+static void *unlock_after_a_while(void *fd)
+{
+    usleep(50000);
+    flock(*(const int *)fd, LOCK_UN);
+    return NULL;
+}
+
+static void a_lock_that_another_holds_for_a_moment_is_waited_for(void **state)
+{
+    (void)state;
+    struct tbed_file file = file_of("held");
+    int holder = open(file.path, O_RDONLY | O_CLOEXEC);
+    pthread_t thread;
+    assert_int_equal(flock(holder, LOCK_EX), 0);
+    assert_int_equal(pthread_create(&thread, NULL, unlock_after_a_while, &holder), 0);
+    assert_int_equal(tbed_descriptor_share(file.fd), 0);
+    assert_true(is_locked(file.path));
+    pthread_join(thread, NULL);
+    close(holder);
+    close(file.fd);
+}
+
 static void a_duplicate_is_of_our_file(void **state)
 {
     (void)state;
@@ -525,6 +584,8 @@ int main(void)
         cmocka_unit_test(a_sandbox_has_the_bytes_that_it_was_promised),
         cmocka_unit_test(a_ring_of_too_many_pages_is_refused),
         cmocka_unit_test(a_closed_descriptor_is_opened_again),
+        cmocka_unit_test(zero_is_a_descriptor_like_others),
+        cmocka_unit_test(a_lock_that_another_holds_for_a_moment_is_waited_for),
         cmocka_unit_test(a_duplicate_is_of_our_file),
         cmocka_unit_test(a_process_lives_as_long_as_its_open_file),
         cmocka_unit_test(a_file_is_shut_only_if_it_has_all_its_pages),
