@@ -84,6 +84,8 @@ static void use_store(struct tbed_writer *writer)
     uint32_t first = tbed_id_reserve(writer, 100);
     tbed_id_bind(writer, first, 50, long_id);
     tbed_id_bind_list(writer, (const uint32_t[]){first + 60, first + 61}, (const uint32_t[]){a, a}, 2);
+    for (uint32_t i = 0; i < 400; i++) /* more than fit into a page when a rotation looks through the records */
+        tbed_id_bind(writer, tbed_id_reserve(writer, 1), 1, a);
     struct tbed_unit_options unit = {
         .size = sizeof unit, .kind = TBED_UNIT_NATIVE, .name = "module", .pc_count = 4096};
     uint32_t unit_id = tbed_unit_register(writer, &unit);
@@ -190,13 +192,13 @@ static void rotate_a_series(void)
 static void take_snapshots(void)
 {
     struct tbed_writer *writer;
-    struct tbed_writer_options options = {.size = sizeof options, .overwrite = true};
+    struct tbed_writer_options options = {.size = sizeof options, .overwrite = true, .page_nbytes = 4096};
     char path[256], folder[256];
     snprintf(path, sizeof path, "%s", test_path("copy"));
     snprintf(folder, sizeof folder, "%s", test_path("no folder/copy"));
     assert_int_equal(tbed_writer_open(test_path("round"), &options, &writer, NULL), TBED_OK);
     use_store(writer);
-    use_recorders(writer, 1000);
+    use_recorders(writer, 30000); /* so many blocks that their list grows */
     unlink(path);
     assert_int_equal(tbed_snapshot(writer, path, NULL), TBED_OK);
     assert_int_not_equal(tbed_snapshot(writer, path, NULL), TBED_OK); /* it is there */
