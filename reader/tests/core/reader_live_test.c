@@ -327,6 +327,39 @@ static void block_that_is_not_sealed_has_no_last_tick(void **state)
     trace_free(&trace);
 }
 
+static uint64_t last_tick_of(const struct tbed_reader *reader)
+{
+    struct tbed_trace_info info;
+    tbed_reader_info(reader, &info);
+    return info.last_tick;
+}
+
+/* A reader that has not looked at the file since then checks the block as it checks all others. */
+static void block_sealed_meanwhile_is_checked(void **state)
+{
+    enum { INTACT, DAMAGED, DAMAGED_UNCHECKED, CASES };
+    static const uint64_t expected[] = {[INTACT] = 1009, [DAMAGED] = 0, [DAMAGED_UNCHECKED] = 1009};
+    (void)state;
+    for (int i = 0; i < CASES; i++) {
+        struct tbed_reader_options options = {.size = sizeof options, .skip_hashes = i == DAMAGED_UNCHECKED};
+        struct trace trace = trace_make(2);
+        struct trace_block built = trace_block_begin(&trace, 1, TBED_BLOCK_EVENTS, 7, 0);
+        struct tbed_reader *reader;
+        struct tbed_error error;
+        trace_event(&built, TBED_TAG_INSTANT, 1, 5);
+        trace_directory(&trace);
+        assert_int_equal(tbed_reader_open_memory(trace.bytes, trace.nbytes, &options, &reader, &error),
+                         TBED_OK);
+        assert_int_equal(last_tick_of(reader), 1005);
+        trace_event(&built, TBED_TAG_INSTANT, 2, 9);
+        trace_seal(&built);
+        built.bytes[built.at - 8] ^= i != INTACT;
+        assert_int_equal(last_tick_of(reader), expected[i]);
+        tbed_reader_close(reader);
+        trace_free(&trace);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -340,6 +373,7 @@ int main(void)
         cmocka_unit_test(file_is_readable_after_every_store),
         cmocka_unit_test(pointers_stay_valid_when_the_file_outgrows_its_map),
         cmocka_unit_test(block_that_is_not_sealed_has_no_last_tick),
+        cmocka_unit_test(block_sealed_meanwhile_is_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

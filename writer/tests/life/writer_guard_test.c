@@ -6,6 +6,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "writer/life/rotation.h"
 #include "writer/tests/support.h"
 
 #include <fcntl.h>
@@ -104,6 +105,25 @@ static void lose_series(void)
     lose_and_go_on((struct tbed_writer_options){.rotate_nbytes = 1 << 20});
 }
 
+/* A rotation would begin a file whose names and open spans are unknown. */
+static void lose_series_when_it_is_due(void)
+{
+    struct tbed_writer_options options = {.rotate_nbytes = 1 << 20, .no_helper = true};
+    struct tbed_writer *writer = guarded_open("due.tbed", options);
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, "thread");
+    char closed[300];
+    snprintf(closed, sizeof closed, "%s.000000", trace);
+    unlink(closed);
+    while (!tbed_series_is_due(writer))
+        record(recorder, 1, 1);
+    need(truncate(trace, tbed_file_of(writer)->page_nbytes) == 0, "truncate"); /* the count of pages stays */
+    record(recorder, 1, EVENTS);
+    need(tbed_writer_drop_count(writer, TBED_DROP_IO_ERROR) >= EVENTS, "the events are lost");
+    need(access(closed, F_OK) != 0, "no rotation");
+    tbed_writer_close(writer);
+    need(access(closed, F_OK) != 0, "no rotation at the close");
+}
+
 static void a_truncated_file_costs_events_only(void **state)
 {
     (void)state;
@@ -111,6 +131,7 @@ static void a_truncated_file_costs_events_only(void **state)
     assert_int_equal(in_child(lose_without_helper), 0);
     assert_int_equal(in_child(lose_ring), 0);
     assert_int_equal(in_child(lose_series), 0);
+    assert_int_equal(in_child(lose_series_when_it_is_due), 0);
 }
 
 static struct tbed_writer *shared_writer;
