@@ -16,6 +16,7 @@ import functools
 import glob
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -31,8 +32,11 @@ FOLDER = "build/mutate"
 COMPILE = ["gcc", "-std=gnu17", "-O1", "-w", "-fPIC", "-fno-semantic-interposition", "-pthread", "-D_GNU_SOURCE",
            "-I.", "-Iformat/include", "-Iwriter/include", "-Iwriter/capture/include", "-Ireader/include"]
 SYSTEM = ["-ldw", "-lelf", "-liberty", "-lm", "-pthread"]
-WRAP = [f"-Wl,--wrap={name}" for name in generate.FAILING]
-# Defaults for the calls that tests and fuzz targets can make fail: they only forward the call. The dynamic linker
+WRAPPED = sorted({*generate.FAILING,
+                  *(name for path in generate.walk()[1] if path.endswith("_test.c")
+                    for name in re.findall(r"--wrap=(\w+)", generate.mark(path, "Link with")))})
+WRAP = [f"-Wl,--wrap={name}" for name in WRAPPED]
+# Defaults for the calls that tests and fuzz targets can wrap: they only forward the call. The dynamic linker
 # prefers the functions of a program that is linked with --wrap.
 PASS_ON = """#ifdef __x86_64__
 #define JUMP "jmp "
@@ -44,7 +48,7 @@ PASS_ON = """#ifdef __x86_64__
 #define PASS_ON(name) \
     __asm__(".globl __wrap_" #name "\\n.type __wrap_" #name ", %function\\n" \
             "__wrap_" #name ": " JUMP "__real_" #name TO);
-""" + "".join(f"PASS_ON({name})\n" for name in generate.FAILING)
+""" + "".join(f"PASS_ON({name})\n" for name in WRAPPED)
 # gcov writes its counters at exit(). Forked children leave by _exit(), which therefore writes them, too.
 COUNTING_EXIT = """#include <sys/syscall.h>
 #include <unistd.h>

@@ -48,7 +48,6 @@ static bool place_is_possible(const struct tbed_recover *recover, const struct t
 /* What the reader's checks of a header ask for, apart from its place and the file's counters. */
 static bool header_is_possible(const struct tbed_recover *recover, const struct tbed_block_fields *fields)
 {
-    bool has_string_page = fields->kind == TBED_BLOCK_STRINGS || fields->kind == TBED_BLOCK_CELLS;
     if (!place_is_possible(recover, fields) || fields->stream == UINT32_MAX)
         return false;
     struct tbed_block_place place = {
@@ -65,7 +64,9 @@ static bool header_is_possible(const struct tbed_recover *recover, const struct 
     uint64_t detail;
     if (tbed_block_header_check(fields, &place, &field, &detail) != TBED_OK)
         return false;
-    return !has_string_page || fields->string_page < (UINT64_C(1) << 32) >> recover->page_shift;
+    /* A string block in a cell was compared with itself. */
+    return fields->kind != TBED_BLOCK_STRINGS ||
+           fields->string_page < (UINT64_C(1) << 32) >> recover->page_shift;
 }
 
 /* Loads a header at 'offset', if there can be one. */
