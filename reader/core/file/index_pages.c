@@ -147,7 +147,7 @@ static void compare_with_entry(const struct tbed_index_update *update, uint64_t 
 {
     struct tbed_entry_fields fields = entry->fields;
     bool is_sealed = fields.state == TBED_ENTRY_SEALED;
-    if (!entry->is_there || !fields.is_valid || tbed_page_was_taken(update->reader, page, entry))
+    if (!fields.is_valid || tbed_page_was_taken(update->reader, page, entry)) /* not valid: or not there */
         return;
     if (fields.state == TBED_ENTRY_FREE) { /* has a writer begun the page meanwhile? */
         fields = tbed_page_entry_load(update->reader, page).fields;

@@ -167,8 +167,7 @@ uint64_t tbed_map_data_from(const struct tbed_map *map, struct tbed_extent *know
 
 void tbed_map_prefetch(const struct tbed_map *map, uint64_t offset, size_t nbytes)
 {
-    if (map->fd >= 0)
-        posix_fadvise(map->fd, (off_t)offset, (off_t)nbytes, POSIX_FADV_WILLNEED);
+    posix_fadvise(map->fd, (off_t)offset, (off_t)nbytes, POSIX_FADV_WILLNEED); /* refused without a file */
 }
 
 void tbed_map_close(struct tbed_map *map)

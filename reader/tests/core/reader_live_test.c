@@ -10,6 +10,7 @@
 #include "format/file/directory.h"
 #include "format/file/mark.h"
 #include "reader/core/file/gateway.h"
+#include "reader/core/strings/string_table.h"
 #include "reader/tests/core/trace_builder.h"
 
 #include <fcntl.h>
@@ -112,6 +113,25 @@ static void new_strings_and_bindings_are_seen_after_a_refresh(void **state)
     refresh(reader);
     assert_int_equal(tbed_string_resolve(reader, 5, buffer, sizeof buffer, NULL), TBED_OK);
     assert_string_equal(buffer, "late");
+    tbed_reader_close(reader);
+    trace_free(&trace);
+}
+
+/* Whoever keeps a block between two strings sees the damage all the same. */
+static void block_of_strings_that_is_sealed_meanwhile_is_checked(void **state)
+{
+    struct trace trace = trace_make(2);
+    struct trace_block strings = trace_block_begin(&trace, 1, TBED_BLOCK_STRINGS, 1, 0);
+    struct tbed_block block = {0};
+    struct tbed_string_entry entry;
+    (void)state;
+    uint32_t first = trace_string(&strings, "first"), second = trace_string(&strings, "second");
+    struct tbed_reader *reader = trace_open(&trace);
+    assert_int_equal(tbed_string_find_near(reader, first, &block, &entry), TBED_OK);
+    assert_false(block.sealed);
+    trace_seal(&strings);
+    strings.bytes[tbed_string_id_address(first) % 4096 + 8] ^= 1;
+    assert_int_equal(tbed_string_find_near(reader, second, &block, &entry), TBED_ERR_STRING_ID);
     tbed_reader_close(reader);
     trace_free(&trace);
 }
@@ -366,6 +386,7 @@ int main(void)
         cmocka_unit_test(cursor_goes_on_where_a_block_ended),
         cmocka_unit_test(merge_takes_new_events_and_new_streams),
         cmocka_unit_test(new_strings_and_bindings_are_seen_after_a_refresh),
+        cmocka_unit_test(block_of_strings_that_is_sealed_meanwhile_is_checked),
         cmocka_unit_test(cells_that_are_begun_later_are_found),
         cmocka_unit_test(page_of_a_ring_that_was_reused_is_gone),
         cmocka_unit_test(page_of_a_ring_that_was_given_back_meanwhile_is_gone),

@@ -84,7 +84,8 @@ static void use_store(struct tbed_writer *writer)
     uint32_t first = tbed_id_reserve(writer, 100);
     tbed_id_bind(writer, first, 50, long_id);
     tbed_id_bind_list(writer, (const uint32_t[]){first + 60, first + 61}, (const uint32_t[]){a, a}, 2);
-    for (uint32_t i = 0; i < 400; i++) /* more than fit into a page when a rotation looks through the records */
+    for (uint32_t i = 0; i < 400;
+         i++) /* more than fit into a page when a rotation looks through the records */
         tbed_id_bind(writer, tbed_id_reserve(writer, 1), 1, a);
     struct tbed_unit_options unit = {
         .size = sizeof unit, .kind = TBED_UNIT_NATIVE, .name = "module", .pc_count = 4096};
