@@ -507,6 +507,24 @@ static enum tbed_status find_begin(struct tbed_reader *reader, uint32_t stream, 
     return status == TBED_END ? TBED_OK : status;
 }
 
+/* Lowers '*first_tick' to the first begin of a span that is open in some block, although the begin itself may be lost. */
+static void find_open_begin(struct tbed_reader *reader, size_t block_count, uint64_t *first_tick)
+{
+    for (size_t i = 0; i < block_count; i++) {
+        struct tbed_block block;
+        uint64_t first = UINT64_MAX, begin_tick;
+        uint32_t id;
+        if (tbed_event_block_get(reader, i, &block) != TBED_OK)
+            continue; /* reported by the cursors of the export */
+        for (uint32_t span = 0; span < block.stored_count; span++) {
+            tbed_block_open_span(&block, span, &begin_tick, &id);
+            first = begin_tick < first ? begin_tick : first;
+        }
+        bool was_reused = tbed_event_block_get(reader, i, &block) != TBED_OK; /* meanwhile, in a live ring */
+        *first_tick = !was_reused && first < *first_tick ? first : *first_tick;
+    }
+}
+
 /*
  * When the trace began, by its clock and, if known, by the wall clock. The first event left in a ring may be the end
  * of a span.
@@ -524,6 +542,7 @@ static enum tbed_status find_start(struct tbed_reader *reader, struct start *sta
     tbed_reader_info(reader, &info);
     uint64_t tick = info.first_tick;
     bool is_ring = info.ring_page_count != 0;
+    find_open_begin(reader, info.event_block_count, &tick);
     for (size_t i = 0; is_ring && status == TBED_OK && tbed_stream_get(reader, i, &stream); i++)
         status = find_begin(reader, stream.stream, &tick);
     start_ret->ns = tbed_ticks_to_ns(reader, tick);

@@ -165,6 +165,34 @@ static void times_count_from_the_start_of_the_trace(void **state)
     free(text);
 }
 
+/* The begin of the outer span has been overwritten, but each block has its tick. */
+static void a_span_longer_than_a_flight_recorder_begins_at_0(void **state)
+{
+    (void)state;
+    for (int ends = 0; ends < 2; ends++) {
+        const char *path = in_folder("long.tbed"), *out = in_folder("long.json");
+        struct tbed_writer_options options = {.size = sizeof options,
+                                              .overwrite = true,
+                                              .no_helper = true,
+                                              .ring_nbytes = 1 << 18,
+                                              .page_nbytes = 4096};
+        struct tbed_writer *writer;
+        assert_int_equal(tbed_writer_open(path, &options, &writer, NULL), TBED_OK);
+        struct tbed_recorder *recorder = tbed_recorder_open(writer, "thread");
+        tbed_span_begin(recorder, intern(writer, "outer"));
+        for (uint32_t i = 0; i < 100000; i++)
+            tbed_instant_record(recorder, 1);
+        if (ends)
+            tbed_span_end(recorder);
+        tbed_writer_close(writer);
+        EXPECT(0, "exported", "", "export", "--to=chrome", path, "-f", "-o", out);
+        char *text = read_whole(out, NULL);
+        assert_says(strstr(text, "\"outer\""), "\"ts\":0,");
+        assert_null(strstr(text, "\"ts\":-"));
+        free(text);
+    }
+}
+
 /* ---- Several traces, many threads ---- */
 
 /* Makes 'count' threads with one span each; every other span overlaps the next. */
@@ -269,6 +297,7 @@ int main(void)
         TEST(every_kind_of_event_is_written_or_counted),
         TEST(short_spans_are_left_out),
         TEST(times_count_from_the_start_of_the_trace),
+        TEST(a_span_longer_than_a_flight_recorder_begins_at_0),
         TEST(threads_that_follow_one_another_share_a_row),
         TEST(several_traces_go_into_one_and_keep_apart),
         TEST(output_is_whole_or_not_there),
