@@ -36,7 +36,7 @@ HEADERS = ["format", "recorder", "trace", "logfile", "reader", "filter", "analys
 HANDED_OUT = {
     "tbed_span_row", "tbed_instant_row", "tbed_counter_row", "tbed_message_row",
     "tbed_artifact_row", "tbed_stack_row", "tbed_allocation_process", "tbed_allocation_moment",
-    "tbed_allocation_site", "tbed_assembled", "tbed_format",
+    "tbed_allocation_site", "tbed_assembled", "tbed_format", "tbed_difference",
 }  # fmt: skip
 NEVER_CHANGES = {
     # Values.

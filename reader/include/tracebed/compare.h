@@ -3,7 +3,8 @@
  *
  * A comparison takes the profiles of several runs of the same work and joins their rows by label. tbed_figure_change()
  * then computes the change between two runs, and tbed_spread_make() the distribution over many. In a run that lacks a
- * label, all figures of that label are 0: it spent no time there.
+ * label, all figures of that label are 0: it spent no time there. tbed_differences_make() says which labels differ
+ * between two sets of runs by more than the runs of each set do.
  *
  * Units:     times are nanoseconds, or counts if the profiles' clocks count something else. A comparison holds either.
  * Ownership: labels belong to the comparison and are valid until the next run is added or it is closed. The comparison
@@ -141,6 +142,66 @@ struct tbed_spread {
 void tbed_spread_make(const uint64_t *values, size_t count, double *scratch, struct tbed_spread *spread_ret);
 
 bool tbed_spread_is_outlier(const struct tbed_spread *spread, uint64_t value);
+
+/* ---- Two sets of runs ---- */
+
+/*
+ * Which labels differ between the first runs of a comparison, BEFORE, and the others, AFTER.
+ *
+ * Values:   the logarithm of the label's figure in each run, so that changes are ratios and a run twice as long does not
+ *           count more. If a label has none of it in some run, the figure itself, in units of its mean.
+ * Shift:    a busy machine makes whole runs slower. The shift of a run is the median of its labels' distances from their
+ *           own medians over all runs, in which steady labels count more. It is taken out of all values, so labels are
+ *           compared with what the run had in common, and the difference of the shifts of both sets is a row of its own:
+ *           tbed_differences_common(). Less than five labels that are in all runs have no shift.
+ * Test:     Yuen's: Welch's t test without the largest and the smallest fifth of each set, and with all values for sets
+ *           of less than eight runs.
+ * Many:     probabilities are corrected for the number of labels by Holm's method: if nothing has changed, 'alpha' is the
+ *           chance that any label at all is marked.
+ * Rounding: the variance of a set is at least that of times rounded to the resolution of the clock.
+ */
+struct tbed_difference_options {
+    size_t size; /* sizeof(struct tbed_difference_options) */
+    size_t before_count;
+    enum tbed_figure figure;
+    double alpha;      /* 0: 0.01 */
+    double threshold;  /* the least change that is marked, as a part of BEFORE; 0: any */
+    double resolution; /* of the clock, in the units of the comparison; 0: exact */
+    bool keep_shift;   /* compare the figures as they are */
+};
+
+/* Changes are parts of BEFORE: 0.05 is 5 % more. They are INFINITY for a label that is only in AFTER. */
+struct tbed_difference {
+    size_t before_run_count, after_run_count; /* runs that have the label */
+    double before_mean, after_mean;           /* of the figure over all runs of the set, with its shifts */
+    /* Both sets have at least two runs, and any run has some of the figure. If not, 'p' is 1 and there is no change. */
+    bool is_tested;
+    bool is_marked;        /* 'p_corrected' is at most alpha, and the change at least the threshold */
+    double change;         /* of the trimmed mean */
+    double low, high;      /* its confidence interval, of 1 - alpha, for this label alone */
+    double effect;         /* the difference in standard deviations of single runs; INFINITY if these are 0 */
+    double p, p_corrected; /* the probability of such a difference if nothing has changed */
+};
+
+struct tbed_differences;
+
+/*
+ * Ownership: '*differences_ret' is the caller's; free it with tbed_differences_close(), before or after the comparison.
+ * Errors:    ERR_MEMORY, ERR_ARGUMENT.
+ */
+enum tbed_status tbed_differences_make(const struct tbed_comparison *comparison,
+                                       const struct tbed_difference_options *options,
+                                       struct tbed_differences **differences_ret);
+void tbed_differences_close(struct tbed_differences *differences); /* NULL is allowed */
+
+/* By the index of tbed_comparison_row(); NULL past the last. */
+const struct tbed_difference *tbed_differences_row(const struct tbed_differences *differences, size_t index);
+/* What all labels have in common: the shifts, whose means are 0; NULL if they were not taken out. */
+const struct tbed_difference *tbed_differences_common(const struct tbed_differences *differences);
+/* How much longer a run took than the others, as a part: 0.05 is 5 %. 0 past the last. */
+double tbed_differences_shift(const struct tbed_differences *differences, size_t run);
+/* How many labels were tested. */
+size_t tbed_differences_tested_count(const struct tbed_differences *differences);
 
 /* ---- Structs that may grow: these calls pass the caller's size on, see "ABI" in format.h ---- */
 
