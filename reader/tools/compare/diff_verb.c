@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE 1
 #include "reader/tools/compare/diff.h"
+#include "reader/tools/compare/sets.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +13,12 @@
 #define TEXT_LIMIT 30
 
 static const char help[] = "usage: tracebed diff [OPTION]... BEFORE AFTER\n"
+                           "  or:  tracebed diff [OPTION]... BEFORE... --with AFTER...\n"
                            "\n"
                            "Compare two traces by the labels of their spans: how much more or less time\n"
-                           "AFTER spent in each, largest change of self time first. One of the two may be\n"
-                           "'-' for standard input.\n"
+                           "AFTER spent in each, largest change of self time first. With several runs of\n"
+                           "each, show which labels differ by more than the runs do among themselves. One\n"
+                           "file may be '-' for standard input.\n"
                            "\n"
                            "      --by=WHAT          group spans by scope, module, author or function, for\n"
                            "                         names of the form 'MODULE (AUTHOR) FUNCTION'\n"
@@ -28,6 +31,14 @@ static const char help[] = "usage: tracebed diff [OPTION]... BEFORE AFTER\n"
                            "                         all with --json)\n"
                            "      --percent-above=P  hide labels whose self time changed by less than P\n"
                            "                         percent of the total time of BEFORE\n"
+                           "      --with             compare the runs before this word with those after it;\n"
+                           "                         at least two of each\n"
+                           "      --threshold=P      with --with, mark changes of self time of at least P\n"
+                           "                         percent (default: 2)\n"
+                           "      --alpha=P          with --with, allow for a false mark in P percent of\n"
+                           "                         comparisons of equal runs (default: 1)\n"
+                           "      --keep-shift       with --with, compare self times as they are, without\n"
+                           "                         taking out what all labels of a run have in common\n"
                            "      --exit-code        exit with status 1 if anything differs; see below\n"
                            "      --json             print one JSON object on one line\n"
                            "  -j, --jobs=N           use N threads (default: one per processor)\n"
@@ -39,22 +50,34 @@ static const char help[] = "usage: tracebed diff [OPTION]... BEFORE AFTER\n"
                            "'new', one that occurs only in BEFORE is 'gone'. Columns without changes are\n"
                            "omitted. Artifacts are sizes recorded by the program.\n"
                            "\n"
+                           "With --with, the column 'self %' has the change of self time, 'from' and 'to'\n"
+                           "the interval in which it lies (with 99 percent, or 100 - alpha), and\n"
+                           "'deviations' its size in standard deviations of a run. 'p' is the probability\n"
+                           "of such a difference between equal runs, corrected for the number of labels.\n"
+                           "\n"
                            "tracebed-diff(1) documents the keys of --json.\n"
                            "\n"
                            "Examples:\n"
                            "  tracebed diff before.tbed after.tbed\n"
                            "  tracebed diff --exclude=LLVM_ --percent-above=1 a.mm_profdata b.mm_profdata\n"
                            "  tracebed diff --by=module old_4711.log new_4712.log\n"
+                           "  tracebed diff old-*.tbed --with new-*.tbed\n"
                            "  tracebed diff --exit-code --percent-above=1 before.tbed after.tbed\n"
                            "  tracebed diff --json a.tbed b.tbed | jq '.rows[] | select(.state == \"new\")'\n"
                            "\n"
                            "Exit status: 0 on success, whether or not the traces differ; 1 if a file is\n"
                            "damaged (everything intact is compared), or, with --exit-code, if a label that\n"
-                           "is not hidden, or without --percent-above an artifact, differs; 2 if the usage\n"
-                           "is wrong, a file cannot be read, or the clocks of the files count different\n"
-                           "things.\n";
+                           "is not hidden, or without --percent-above an artifact, differs (with --with: if\n"
+                           "a label, or all of them together, are marked); 2 if the usage is wrong, a file\n"
+                           "cannot be read, or the clocks of the files count different things.\n";
 
-enum { OPTION_EXIT_CODE = COMPARE_OPTION_LAST };
+enum {
+    OPTION_EXIT_CODE = COMPARE_OPTION_LAST,
+    OPTION_WITH,
+    OPTION_THRESHOLD,
+    OPTION_ALPHA,
+    OPTION_KEEP_SHIFT,
+};
 
 /* ---- Rows ---- */
 
@@ -180,42 +203,105 @@ static int diff_files(struct compare_options *options, char **paths, bool wants_
 
 /* ---- Options ---- */
 
-/* Returns -1 to continue, with 'optind' at the first file, or the exit status. */
-static int take_options(struct compare_options *options, bool *wants_exit_code_ret, int argc, char **argv)
+struct command {
+    struct compare_options options;
+    struct sets sets;
+    bool wants_exit_code, has_with, has_sets_option;
+};
+
+/* Returns NULL, or what is wrong with the option. */
+static const char *take_option(struct command *command, int option)
 {
-    static const struct option long_options[] = {
-        COMPARE_OPTIONS, {"exit-code", no_argument, NULL, OPTION_EXIT_CODE}, {0}};
+    struct sets *sets = &command->sets;
+    command->has_sets_option |= option >= OPTION_THRESHOLD;
+    switch (option) {
+    case 1: /* an operand */
+        sets->paths[sets->run_count++] = optarg;
+        return NULL;
+    case OPTION_WITH:
+        if (command->has_with)
+            return "--with can be given only once";
+        command->has_with = true;
+        sets->before_count = sets->run_count;
+        return NULL;
+    case OPTION_EXIT_CODE:
+        command->wants_exit_code = true;
+        return NULL;
+    case OPTION_KEEP_SHIFT:
+        sets->keep_shift = true;
+        return NULL;
+    case OPTION_THRESHOLD:
+        return tool_parse_percent(optarg, &sets->threshold) ? NULL : "--threshold takes a percentage";
+    case OPTION_ALPHA:
+        return tool_parse_percent(optarg, &sets->alpha) && sets->alpha > 0 && sets->alpha < 1
+                   ? NULL
+                   : "--alpha takes a percentage between 0 and 100";
+    default:
+        return compare_take_option(&command->options, option, optarg);
+    }
+}
+
+/* Returns NULL, or what is wrong. */
+static const char *check_operands(const struct command *command)
+{
+    size_t count = command->sets.run_count, before = command->sets.before_count;
+    if (command->has_with)
+        return before >= 2 && count - before >= 2 ? NULL
+                                                  : "--with requires two or more FILE operands on each side";
+    if (command->has_sets_option)
+        return "--threshold, --alpha and --keep-shift require --with";
+    if (count != 2)
+        return count < 2
+                   ? "expected two FILE operands"
+                   : "too many FILE operands; put --with between the runs to be compared, or use 'tracebed "
+                     "aggregate'";
+    return NULL;
+}
+
+/* Returns -1 to continue, or the exit status. */
+static int take_options(struct command *command, int argc, char **argv)
+{
+    static const struct option long_options[] = {COMPARE_OPTIONS,
+                                                 {"exit-code", no_argument, NULL, OPTION_EXIT_CODE},
+                                                 {"with", no_argument, NULL, OPTION_WITH},
+                                                 {"threshold", required_argument, NULL, OPTION_THRESHOLD},
+                                                 {"alpha", required_argument, NULL, OPTION_ALPHA},
+                                                 {"keep-shift", no_argument, NULL, OPTION_KEEP_SHIFT},
+                                                 {0}};
     int option, exit = -1;
-    while ((option = tool_option_next(&tool_verb_diff, argc, argv, COMPARE_SHORT_OPTIONS, long_options,
+    /* '-': operands come in their places among the options. */
+    while ((option = tool_option_next(&tool_verb_diff, argc, argv, "-" COMPARE_SHORT_OPTIONS, long_options,
                                       &exit)) != -1) {
-        if (option == OPTION_EXIT_CODE) {
-            *wants_exit_code_ret = true;
-            continue;
-        }
-        const char *problem = compare_take_option(options, option, optarg);
+        const char *problem = take_option(command, option);
         if (problem != NULL)
             return tool_usage(&tool_verb_diff, problem);
     }
     if (exit >= 0)
         return exit;
-    if (argc - optind != 2)
-        return tool_usage(&tool_verb_diff,
-                          argc - optind < 2
-                              ? "expected two FILE operands"
-                              : "too many FILE operands; 'tracebed aggregate' compares more than two");
-    return compare_check_paths(&tool_verb_diff, argv + optind, 2) ? -1 : TOOL_TROUBLE;
+    while (optind < argc)
+        command->sets.paths[command->sets.run_count++] = argv[optind++];
+    const char *problem = check_operands(command);
+    if (problem != NULL)
+        return tool_usage(&tool_verb_diff, problem);
+    return compare_check_paths(&tool_verb_diff, command->sets.paths, command->sets.run_count) ? -1
+                                                                                              : TOOL_TROUBLE;
 }
 
 static int run(int argc, char **argv)
 {
-    struct compare_options options = {0};
-    bool wants_exit_code = false;
-    int exit = take_options(&options, &wants_exit_code, argc, argv);
-    if (options.limit == 0)
-        options.limit = options.json ? SIZE_MAX : TEXT_LIMIT;
+    struct command command = {.sets = {.alpha = 0.01, .threshold = 0.02}};
+    struct compare_options *options = &command.options;
+    command.sets.options = options;
+    command.sets.paths = tool_realloc(NULL, (size_t)argc * sizeof *command.sets.paths);
+    int exit = take_options(&command, argc, argv);
+    if (options->limit == 0)
+        options->limit = options->json ? SIZE_MAX : TEXT_LIMIT;
     if (exit < 0)
-        exit = tool_finish(diff_files(&options, argv + optind, wants_exit_code));
-    compare_free_options(&options);
+        exit =
+            tool_finish(command.has_with ? sets_compare(&command.sets, command.wants_exit_code)
+                                         : diff_files(options, command.sets.paths, command.wants_exit_code));
+    free(command.sets.paths);
+    compare_free_options(options);
     return exit;
 }
 
