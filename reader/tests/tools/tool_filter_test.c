@@ -269,6 +269,7 @@ static void categories_and_durations_are_conditions(void **state)
     STACKS("test;read 400000000\n", "--category=io", path);
     STACKS("test;read 400000000\n", "--category=none", "--category=io", path);
     STACKS("", "--category=i", path);
+    EXPECT(0, "\"event_count\":0,", "", "report", "--json", "--category=", path);
     STACKS("test;read 300000000\ntest;work 700000000\ntest;work;parse file 300000000\n",
            "--minimum-duration=100001us", path);
     STACKS("test;work 700000000\ntest;work;parse file 300000000\n", "--minimum-duration=0.3", "-t11", path);

@@ -96,7 +96,7 @@ int tool_from_to(const struct tool_verb *verb, int argc, char **argv, struct too
 static bool has_word(const char *words, const char *word)
 {
     size_t nbytes = strlen(word);
-    for (const char *at = words; (at = strstr(at, word)) != NULL; at += nbytes)
+    for (const char *at = words; nbytes > 0 && (at = strstr(at, word)) != NULL; at += nbytes)
         if ((at == words || at[-1] == ' ') && (at[nbytes] == ',' || at[nbytes] == '\0'))
             return true;
     return false;
