@@ -499,6 +499,17 @@ const struct tbed_allocation_site *tbed_allocations_site(const struct tbed_alloc
 const struct tbed_allocation_moment *tbed_allocations_moment(const struct tbed_allocations *allocations,
                                                              size_t index);
 
+/* ---- The clock ---- */
+
+/*
+ * How many ticks the clock moves at a time: its resolution if the trace states one, else as estimated from the distances of
+ * the first events; 1 if it moves by single ticks, or if they do not show it. A duration below it was not measured: both
+ * events have the same time.
+ *
+ * Threads: any number.
+ */
+uint64_t tbed_clock_step(struct tbed_reader *reader);
+
 /* ---- Structs that may grow: these calls pass the caller's size on, see "ABI" in format.h ---- */
 
 void tbed_statistics_totals_sized(const struct tbed_statistics *statistics,

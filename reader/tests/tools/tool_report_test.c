@@ -288,6 +288,33 @@ static void an_empty_trace_says_so(void **state)
     EXPECT(0, "Nothing to report", "", "report", path);
 }
 
+/* Spans of one step of the clock, except one whose events have the same time: they are a tick apart. */
+static void a_time_below_the_step_of_the_clock_is_not_shown(void **state)
+{
+    (void)state;
+    const char *path = in_folder("step.tbed");
+    struct tbed_writer_options options = {.size = sizeof options,
+                                          .overwrite = true,
+                                          .given_ticks = true,
+                                          .given_ticks_per_second = 1000000000,
+                                          .page_nbytes = 4096};
+    struct tbed_writer *writer = NULL;
+    assert_int_equal(tbed_writer_open(path, &options, &writer, NULL), TBED_OK);
+    struct tbed_recorder *recorder = tbed_recorder_open_given(writer, "main", 1);
+    for (uint32_t i = 0; i < 200; i++) {
+        struct tbed_given_event event = {.type = i % 2 == 0 ? TBED_GIVEN_BEGIN : TBED_GIVEN_END,
+                                         .id = intern(writer, "call"),
+                                         .category = TBED_ID_INVALID,
+                                         .tick = 26 * i - (i == 101 ? 25 : 0)};
+        tbed_event_record_given(recorder, &event);
+    }
+    tbed_writer_close(writer);
+    EXPECT(0, "The clock has steps of 26 ns; shorter times were not measured.\n", "", "report", path);
+    EXPECT(0, "100     <26 ns", "", "report", path);
+    EXPECT(0, "\"clock_step_ns\":26.0,", "", "report", "--json", path);
+    EXPECT(0, "\"min_ns\":1,", "", "report", "--json", path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -306,6 +333,7 @@ int main(void)
         cmocka_unit_test(wrong_usage_is_exit_2),
         cmocka_unit_test(help_is_at_most_100_columns_wide),
         cmocka_unit_test(an_empty_trace_says_so),
+        cmocka_unit_test(a_time_below_the_step_of_the_clock_is_not_shown),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -41,7 +41,8 @@ static const char help[] =
     "  tracebed flame --folded run.tbed | sort -k 2 -n -t ' '\n"
     "\n"
     "Exit status: 0 on success; 1 if the file is damaged (everything intact is\n"
-    "drawn); 2 if the usage is wrong or a file cannot be read or written.\n";
+    "drawn); 2 if the usage is wrong, a file cannot be read or written, or there is\n"
+    "nothing to draw.\n";
 
 enum { OPTION_FOLDED = 2000, OPTION_PER_THREAD, OPTION_ROOT };
 
@@ -255,7 +256,7 @@ static int draw(struct flame *flame, const struct options *options)
     }
     if (flame->weight == FLAME_TIME)
         tbed_stacks_totals(flame->stacks, &flame->totals);
-    int exit = TOOL_FINE;
+    int exit = flame->totals.span_count > 0 || options->folded ? TOOL_FINE : TOOL_TROUBLE;
     char *output = options->output != NULL ? NULL : default_output(flame->path);
     const char *name = options->output != NULL ? options->output : options->folded ? "-" : output;
     if (flame->totals.span_count == 0)

@@ -72,6 +72,7 @@ struct report {
     struct tbed_allocation_sums sums; /* over all processes */
     struct report_table spans, asyncs, instants, counters, messages, processes, sites;
     uint64_t self_ticks; /* over all spans */
+    uint64_t step_ticks; /* of the clock; shorter durations were not measured */
 
     bool is_profile;            /* shown by label, with the columns of measureme's summarize */
     bool has_categories;        /* measureme's categories: instants and counters are shown in their columns */

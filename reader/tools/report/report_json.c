@@ -209,6 +209,8 @@ static void json_trace(struct tbed_json *json, const struct report *report)
 {
     const struct tbed_trace_info *info = &report->info;
     json_ticks(json, report, "duration", info->last_tick - info->first_tick);
+    if (info->clock != TBED_CLOCK_USER)
+        tbed_json_f64(json, "clock_step_ns", tbed_tick_span_to_ns(report->reader, report->step_ticks));
     tbed_json_u64(json, "stream_count", info->stream_count);
     tbed_json_bool(json, "shut", info->shut);
     tool_json_drops(json, "drops", info->drops);

@@ -64,6 +64,19 @@ static void put_ticks(const struct report *report, double ticks)
                                     resolution_ns(report)));
 }
 
+/* A duration below the step of the clock was not measured. */
+static void put_duration(const struct report *report, uint64_t ticks)
+{
+    char buffer[40] = "<";
+    if (report->info.clock == TBED_CLOCK_USER || report->step_ticks <= 1 || ticks >= report->step_ticks) {
+        put_ticks(report, (double)ticks);
+        return;
+    }
+    tool_format_time(buffer + 1, tbed_tick_span_to_ns(report->reader, report->step_ticks),
+                     resolution_ns(report));
+    put_column(buffer);
+}
+
 static void put_share(double part, double whole)
 {
     char buffer[32];
@@ -130,11 +143,11 @@ static void put_durations(const struct report *report, const struct tbed_span_ro
             put_column("-");
         return;
     }
-    put_ticks(report, (double)row->min_ticks);
+    put_duration(report, row->min_ticks);
     put_ticks(report, (double)row->total_ticks / (double)row->count);
-    put_ticks(report, (double)row->p50_ticks);
-    put_ticks(report, (double)row->p99_ticks);
-    put_ticks(report, (double)row->max_ticks);
+    put_duration(report, row->p50_ticks);
+    put_duration(report, row->p99_ticks);
+    put_duration(report, row->max_ticks);
 }
 
 static void put_span(const struct report *report, const struct tbed_span_row *row, bool has_self)
@@ -453,6 +466,21 @@ static void put_inherited(uint64_t count)
            count == 1 ? "counts" : "count");
 }
 
+/* Says so if the clock is coarser than some of the times. */
+static void put_step(const struct report *report)
+{
+    char step[32];
+    bool is_needed = false;
+    for (size_t i = 0; i < report->spans.shown; i++) {
+        const struct tbed_span_row *row = report->spans.rows[i];
+        is_needed |= row->count > 0 && row->min_ticks < report->step_ticks;
+    }
+    if (is_needed && report->step_ticks > 1 && report->info.clock != TBED_CLOCK_USER)
+        printf("The clock has steps of %s; shorter times were not measured.\n",
+               tool_format_time(step, tbed_tick_span_to_ns(report->reader, report->step_ticks),
+                                resolution_ns(report)));
+}
+
 static void put_gaps(const struct report *report)
 {
     uint64_t count = report->reader != NULL ? tool_count_gone(report->reader) : 0;
@@ -498,6 +526,7 @@ static void put_head(const struct report *report)
     tool_filter_put_streams(filter, &report->info);
     puts(tool_filter_is_given(filter) ? " (only a part)" : "");
     put_inherited(report->totals.inherited_count);
+    put_step(report);
     put_warnings(report);
     if (report->is_profile)
         report_profile_warnings(report);

@@ -200,6 +200,7 @@ static bool make_report(struct report *report)
 {
     struct report_options *options = report->options;
     tbed_reader_info(report->reader, &report->info);
+    report->step_ticks = tbed_clock_step(report->reader);
     report->places = (struct tool_places){.reader = report->reader, .part = options->by};
     if (!options->no_symbols)
         tool_places_open(&report->places, report->reader, options->by);
