@@ -201,9 +201,12 @@ def write_golden(paths):
 def write_benches(paths):
     support = [path for path in paths if path.startswith("bench/support/") and path.endswith(".c")]
     lines = compile_all(support) + build("$b/bench.a", "ar", objects(support)) + [""]
-    subject = "$b/bench/peers/peer_subject"
-    lines += build(subject, "program", ["bench/peers/peer_subject.c", "$b/libtracebed.a"])
-    programs, runs = [subject], []
+    subjects = []
+    for path in paths:
+        if re.fullmatch(r"bench/\w+/\w+_subject\.c", path):
+            subjects.append(f"$b/{path[:-2]}")
+            lines += build(subjects[-1], "program", [path, "$b/libtracebed.a"])
+    programs, runs = list(subjects), []
     for path in paths:
         match = re.fullmatch(r"bench/(\w+_bench)\.(c|py)", path)
         if match is None:
@@ -213,7 +216,7 @@ def write_benches(paths):
             started = f"$b/bench/{match.group(1)}"
             lines += build(started, "program", [path, "$b/bench.a", *ALL_LIBRARIES.split()], libs=SYSTEM)
             programs.append(started)
-        lines += build(f"$b/bench/{match.group(1)}.run", "bench", [started], ["$b/programs", subject])
+        lines += build(f"$b/bench/{match.group(1)}.run", "bench", [started], ["$b/programs", *subjects])
         runs.append(f"$b/bench/{match.group(1)}.run")
     lines += [""] + build("$b/bench-programs", "phony", ["$b/programs", *programs])
     return lines + build("$b/run-bench", "phony", runs)
