@@ -43,7 +43,7 @@ NEVER_CHANGES = {
     "tbed_error", "tbed_argument", "tbed_arguments", "tbed_component", "tbed_frame_names", "tbed_unit",
     "tbed_unit_info", "tbed_frame_info", "tbed_binding_info", "tbed_string_component", "tbed_string_node", "tbed_name",
     "tbed_allocation_sums", "tbed_spread", "tbed_import_damage", "tbed_rtl_part", "tbed_rtl_fields",
-    "tbed_symbols_module", "tbed_frame", "tbed_call",
+    "tbed_symbols_module", "tbed_frame", "tbed_call", "tbed_duration_count", "tbed_durations",
     # Used by inline functions and macros.
     "tbed_recorder", "tbed_recorder_kept", "tbed_open_span", "tbed_site", "tbed_category", "tbed_track", "tbed_thread",
     "tbed_span", "tbed_id", "tbed_logfile_site", "tbed_logfile_scope",

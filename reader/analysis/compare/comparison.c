@@ -31,7 +31,8 @@ struct label {
 
 /* The figures of one run. */
 struct cells {
-    struct tbed_figures *figures; /* by number */
+    struct tbed_figures *figures;     /* by number */
+    struct tbed_durations *durations; /* by number; empty where they are not known */
     size_t count;
 };
 
@@ -58,6 +59,7 @@ struct item {
     size_t nbytes;
     struct tbed_id_info id; /* zeros where they are not known */
     struct tbed_figures figures;
+    struct tbed_durations durations;
 };
 
 /* The contents of a table once the run has been added. */
@@ -86,6 +88,14 @@ static void free_label(struct label *label)
     free(label->place.module);
 }
 
+static void free_cells(struct cells *cells)
+{
+    for (size_t i = 0; cells->durations != NULL && i < cells->count; i++)
+        free((void *)cells->durations[i].counts);
+    free(cells->durations);
+    free(cells->figures);
+}
+
 void tbed_comparison_close(struct tbed_comparison *comparison)
 {
     if (comparison == NULL)
@@ -95,7 +105,7 @@ void tbed_comparison_close(struct tbed_comparison *comparison)
         for (size_t label = 0; label < table->label_count; label++)
             free_label(&table->labels[label]);
         for (size_t run = 0; run < comparison->run_count; run++)
-            free(table->runs[run].figures);
+            free_cells(&table->runs[run]);
         free(table->labels);
         free(table->runs);
     }
@@ -160,7 +170,20 @@ static void drop_merged(struct merged *merged, size_t first_new)
         if (merged->labels[i].number >= first_new)
             free_label(&merged->labels[i]);
     free(merged->labels);
-    free(merged->cells.figures);
+    free_cells(&merged->cells);
+}
+
+/* False: no memory. */
+static bool copy_durations(const struct tbed_durations *from, struct tbed_durations *to)
+{
+    if (from->count == 0)
+        return true;
+    struct tbed_duration_count *counts = calloc(from->count, sizeof *counts);
+    if (counts == NULL)
+        return false;
+    memcpy(counts, from->counts, from->count * sizeof *counts);
+    *to = (struct tbed_durations){counts, from->count};
+    return true;
 }
 
 static bool put_item(struct merged *merged, const struct label *known, const struct item *item)
@@ -174,6 +197,7 @@ static bool put_item(struct merged *merged, const struct label *known, const str
         label->run_count++;
         merged->cells.figures[label->number] = item->figures;
         merged->cells.figures[label->number].present = true;
+        return copy_durations(&item->durations, &merged->cells.durations[label->number]);
     }
     return true;
 }
@@ -184,8 +208,10 @@ static bool merge_items(const struct table *table, const struct item *items, siz
 {
     size_t most = table->label_count + count, old = 0, new = 0;
     *merged = (struct merged){.labels = calloc(most + 1, sizeof *merged->labels),
-                              .cells = {calloc(most + 1, sizeof *merged->cells.figures), table->label_count}};
-    if (merged->labels == NULL || merged->cells.figures == NULL)
+                              .cells = {.figures = calloc(most + 1, sizeof *merged->cells.figures),
+                                        .durations = calloc(most + 1, sizeof *merged->cells.durations),
+                                        .count = table->label_count}};
+    if (merged->labels == NULL || merged->cells.figures == NULL || merged->cells.durations == NULL)
         return false;
     while (old < table->label_count || new < count) {
         const struct label *label = old < table->label_count ? &table->labels[old] : NULL;
@@ -246,9 +272,10 @@ static enum tbed_status add_items(struct tbed_comparison *comparison, struct ite
     return fits ? TBED_OK : TBED_ERR_MEMORY;
 }
 
-static struct item item_of_row(const struct tbed_reader *reader, struct tbed_span_row row)
+static struct item item_of_row(const struct tbed_reader *reader, struct tbed_span_row row,
+                               struct tbed_durations durations)
 {
-    struct item item = {.label = row.name, .nbytes = row.name_nbytes};
+    struct item item = {.label = row.name, .nbytes = row.name_nbytes, .durations = durations};
     if (reader != NULL && row.id != TBED_ID_INVALID)
         tbed_id_resolve(reader, row.id, &item.id);
     item.figures.of[TBED_FIGURE_SELF] = row.self_ticks;
@@ -303,7 +330,9 @@ enum tbed_status tbed_comparison_add_run_sized(struct tbed_comparison *compariso
         items[i] = calloc(counts[i] + 1, sizeof *items[i]);
     if (items[ROWS] != NULL && items[ARTIFACTS] != NULL) {
         for (size_t i = 0; i < run->row_count; i++)
-            items[ROWS][i] = item_of_row(run->reader, row_at(run->rows, row_nbytes, i));
+            items[ROWS][i] =
+                item_of_row(run->reader, row_at(run->rows, row_nbytes, i),
+                            run->durations != NULL ? run->durations[i] : (struct tbed_durations){0});
         for (size_t i = 0; i < run->artifact_count; i++)
             items[ARTIFACTS][i] = item_of_artifact(artifact_at(run->artifacts, artifact_nbytes, i));
         status = add_items(comparison, items, counts, run->total);
@@ -366,6 +395,41 @@ static bool load_rows(const struct tbed_statistics *statistics, struct scale sca
     return true;
 }
 
+/* The durations of all rows, converted; nothing if there are none. They are in one piece. False: no memory. */
+static bool load_durations(const struct tbed_statistics *statistics, struct scale scale,
+                           struct tbed_comparison_run *run)
+{
+    size_t count = 0, at = 0;
+    for (size_t i = 0; i < run->row_count; i++)
+        count += tbed_statistics_durations(statistics, i).count;
+    if (count == 0)
+        return true;
+    struct tbed_durations *durations = calloc(run->row_count, sizeof *durations);
+    struct tbed_duration_count *counts = calloc(count, sizeof *counts);
+    run->durations = durations;
+    if (durations == NULL || counts == NULL) {
+        free(counts);
+        return false;
+    }
+    for (size_t i = 0; i < run->row_count; i++) {
+        struct tbed_durations of_row = tbed_statistics_durations(statistics, i);
+        durations[i] = (struct tbed_durations){counts + at, of_row.count};
+        for (size_t k = 0; k < of_row.count; k++)
+            counts[at++] =
+                (struct tbed_duration_count){scaled(scale, of_row.counts[k].ticks), of_row.counts[k].count};
+    }
+    return true;
+}
+
+static void free_run(struct tbed_comparison_run *run)
+{
+    if (run->durations != NULL)
+        free((void *)run->durations[0].counts);
+    free((void *)run->durations);
+    free((void *)run->rows);
+    free((void *)run->artifacts);
+}
+
 enum tbed_status tbed_comparison_add(struct tbed_comparison *comparison,
                                      const struct tbed_statistics *statistics,
                                      const struct tbed_reader *reader)
@@ -380,10 +444,9 @@ enum tbed_status tbed_comparison_add(struct tbed_comparison *comparison,
     struct scale scale = scale_of(reader, counts);
     struct tbed_comparison_run run = {.total = scaled(scale, totals.span_ticks), .reader = reader};
     enum tbed_status status = TBED_ERR_MEMORY;
-    if (load_rows(statistics, scale, &run))
+    if (load_rows(statistics, scale, &run) && load_durations(statistics, scale, &run))
         status = tbed_comparison_add_run(comparison, &run);
-    free((void *)run.rows);
-    free((void *)run.artifacts);
+    free_run(&run);
     if (status == TBED_OK) {
         comparison->counts = counts;
         snprintf(comparison->unit, sizeof comparison->unit, "%s", unit);
@@ -444,6 +507,17 @@ void tbed_comparison_figures_sized(const struct tbed_comparison *comparison, siz
 {
     struct tbed_figures figures = get_figures(comparison, ROWS, index, run);
     tbed_sized_give(figures_ret, figures_nbytes, &figures, sizeof figures);
+}
+
+struct tbed_durations tbed_comparison_durations(const struct tbed_comparison *comparison, size_t index,
+                                                size_t run)
+{
+    const struct table *table = &comparison->tables[ROWS];
+    if (index >= table->label_count || run >= comparison->run_count)
+        return (struct tbed_durations){0};
+    const struct cells *cells = &table->runs[run];
+    size_t number = table->labels[index].number;
+    return number < cells->count ? cells->durations[number] : (struct tbed_durations){0};
 }
 
 uint64_t tbed_comparison_size(const struct tbed_comparison *comparison, size_t index, size_t run)

@@ -8,10 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-struct weighed {
-    double value, weight;
-};
-
 struct finder {
     const double *logs;
     size_t label_count, run_count, before_count;
@@ -29,8 +25,7 @@ static int compare_items(const void *left, const void *right)
     return (a->weight > b->weight) - (a->weight < b->weight);
 }
 
-/* Sorts. If the halves have the same weight, it is the middle between them. */
-static double weighed_median(struct weighed *items, size_t count)
+double tbed_weighed_median(struct weighed *items, size_t count)
 {
     double all = 0, sum = 0;
     qsort(items, count, sizeof *items, compare_items);
@@ -56,7 +51,7 @@ static void find_middles(struct finder *finder)
     for (size_t label = 0; label < finder->label_count; label++) {
         for (size_t run = 0; run < finder->run_count; run++)
             finder->items[run] = (struct weighed){value_at(finder, label, run), 1};
-        finder->middles[label] = weighed_median(finder->items, finder->run_count);
+        finder->middles[label] = tbed_weighed_median(finder->items, finder->run_count);
     }
 }
 
@@ -66,7 +61,7 @@ static void find_shifts(struct finder *finder)
         for (size_t label = 0; label < finder->label_count; label++)
             finder->items[label] = (struct weighed){value_at(finder, label, run) - finder->middles[label],
                                                     finder->weights[label]};
-        finder->shifts[run] = weighed_median(finder->items, finder->label_count);
+        finder->shifts[run] = tbed_weighed_median(finder->items, finder->label_count);
     }
 }
 
@@ -76,30 +71,26 @@ static double deviation_of(struct finder *finder, size_t label, size_t from, siz
     size_t count = to - from;
     for (size_t run = from; run < to; run++)
         finder->items[run - from] = (struct weighed){value_at(finder, label, run) - finder->shifts[run], 1};
-    double middle = weighed_median(finder->items, count);
+    double middle = tbed_weighed_median(finder->items, count);
     for (size_t i = 0; i < count; i++)
         finder->items[i].value = fabs(finder->items[i].value - middle);
-    return weighed_median(finder->items, count);
+    return tbed_weighed_median(finder->items, count);
 }
 
-/* No label has more than a fifth of the sum of all weights: the heaviest ones, at most four, are cut to what fits. */
-static void limit_weights(struct finder *finder)
+double tbed_weight_limit(struct weighed *items, size_t count)
 {
     double rest = 0, limit = INFINITY;
-    for (size_t i = 0; i < finder->label_count; i++) {
-        finder->items[i] = (struct weighed){finder->weights[i], 1};
-        rest += finder->weights[i];
-    }
-    qsort(finder->items, finder->label_count, sizeof *finder->items, compare_items);
+    for (size_t i = 0; i < count; i++)
+        rest += items[i].value;
+    qsort(items, count, sizeof *items, compare_items);
     for (size_t cut = 0; cut < RUN_SHIFT_LABELS_MIN; cut++) {
-        double heaviest = finder->items[finder->label_count - 1 - cut].value;
+        double heaviest = items[count - 1 - cut].value;
         limit = rest / (double)(RUN_SHIFT_LABELS_MIN - cut);
         if (heaviest <= limit)
             break;
         rest -= heaviest;
     }
-    for (size_t i = 0; i < finder->label_count; i++)
-        finder->weights[i] = fmin(finder->weights[i], limit);
+    return limit;
 }
 
 static void weigh_labels(struct finder *finder)
@@ -109,7 +100,11 @@ static void weigh_labels(struct finder *finder)
         double after = deviation_of(finder, label, finder->before_count, finder->run_count);
         finder->weights[label] = 1 / fmax(sqrt(before * before + after * after), 1e-6);
     }
-    limit_weights(finder);
+    for (size_t i = 0; i < finder->label_count; i++)
+        finder->items[i] = (struct weighed){finder->weights[i], 1};
+    double limit = tbed_weight_limit(finder->items, finder->label_count);
+    for (size_t i = 0; i < finder->label_count; i++)
+        finder->weights[i] = fmin(finder->weights[i], limit);
 }
 
 bool tbed_run_shifts_find(const double *logs, size_t label_count, size_t run_count, size_t before_count,

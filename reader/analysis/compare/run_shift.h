@@ -12,6 +12,19 @@
 /* With fewer labels, a change of one of them could be taken for a change of the run. */
 #define RUN_SHIFT_LABELS_MIN 5u
 
+struct weighed {
+    double value, weight;
+};
+
+/* Sorts. If the halves have the same weight, it is the middle between them. 'count' is not 0. */
+double tbed_weighed_median(struct weighed *items, size_t count);
+
+/*
+ * What the heaviest weights, at most four, are cut to so that none is more than a fifth of all. The weights are the values of
+ * the items, which are sorted; there are at least RUN_SHIFT_LABELS_MIN.
+ */
+double tbed_weight_limit(struct weighed *items, size_t count);
+
 /*
  * Estimates the shifts of the runs from 'logs', the logarithms of the times of 'label_count' labels, 'run_count' of each.
  * The first 'before_count' runs are one set, the others the second one. Both sets have at least two runs.

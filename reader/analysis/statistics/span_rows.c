@@ -29,8 +29,35 @@ static bool is_span(const struct stat_cells *cells, uint32_t row)
 
 /* ---- Percentiles ---- */
 
-/* Replaces the histograms of all kinds by the buckets of the row's percentiles, in the cell of this kind. */
-static void settle_percentiles(struct stat_cells *cells, unsigned main_kind, uint32_t row)
+/* Keeps all counts of a row's histogram. False: no memory. */
+static bool keep_durations(struct stat_durations *durations, uint32_t place,
+                           const struct tbed_histogram *histogram)
+{
+    unsigned at = 0, bucket;
+    uint64_t count;
+    durations->parts[place].first = durations->count;
+    while (tbed_histogram_next(histogram, &at, &bucket, &count)) {
+        if (durations->count == durations->room) {
+            size_t room = durations->room * 2 + 256;
+            struct tbed_duration_count *counts = realloc(durations->counts, room * sizeof *counts);
+            if (counts == NULL)
+                return false;
+            durations->counts = counts;
+            durations->room = room;
+        }
+        durations->counts[durations->count++] =
+            (struct tbed_duration_count){tbed_histogram_middle(bucket), count};
+    }
+    durations->parts[place].count = durations->count - durations->parts[place].first;
+    return true;
+}
+
+/*
+ * Replaces the histograms of all kinds by the buckets of the row's percentiles, in the cell of this kind. 'durations' may be
+ * NULL.
+ */
+static void settle_percentiles(struct stat_cells *cells, unsigned main_kind, uint32_t row, uint32_t place,
+                               struct stat_durations *durations)
 {
     static const double fractions[] = {0.5, 0.9, 0.99, 0.999};
     struct stat_cell *first = &cells->of_kind[main_kind][row];
@@ -46,6 +73,8 @@ static void settle_percentiles(struct stat_cells *cells, unsigned main_kind, uin
     }
     for (unsigned i = 0; i < 4 && first->histogram.counts != NULL; i++)
         buckets[i] = (uint16_t)(tbed_histogram_percentile_bucket(&first->histogram, count, fractions[i]) + 1);
+    if (durations != NULL && first->histogram.counts != NULL)
+        cells->is_out_of_memory |= !keep_durations(durations, place, &first->histogram);
     tbed_histogram_free(&cells->histograms, &first->histogram);
     memcpy(first->percentiles, buckets, sizeof buckets);
 }
@@ -186,7 +215,8 @@ static unsigned find_main_kind(const struct stat_cells *cells)
 }
 
 bool tbed_stat_make_span_rows(struct stat_maker *maker, struct stat_cells *cells, const uint32_t *order,
-                              uint32_t order_count, struct tbed_span_row **rows_ret, size_t *count_ret)
+                              uint32_t order_count, struct tbed_span_row **rows_ret, size_t *count_ret,
+                              struct stat_durations *durations)
 {
     uint32_t count = 0, label_count = maker->labels.count, last = 0;
     unsigned main_kind = find_main_kind(cells);
@@ -201,10 +231,15 @@ bool tbed_stat_make_span_rows(struct stat_maker *maker, struct stat_cells *cells
         last = order[i] > last ? order[i] : last;
     }
     bool fine = count == 0 || tbed_stat_grow_cells(cells, stat_cell_index(last, main_kind));
+    if (durations != NULL) {
+        durations->parts = calloc((size_t)count + 1, sizeof *durations->parts);
+        durations->part_count = durations->parts != NULL ? count : 0;
+        fine &= durations->parts != NULL;
+    }
     if (count > 0 && fine) {
         for (uint32_t row = 0; row < label_count; row++)
             if (places[row] != NOWHERE)
-                settle_percentiles(cells, main_kind, row);
+                settle_percentiles(cells, main_kind, row, places[row], durations);
         tbed_histograms_close(&cells->histograms);
         *rows_ret = expand(maker, cells, main_kind, places);
         fine = *rows_ret != NULL;

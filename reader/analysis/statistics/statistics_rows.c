@@ -194,8 +194,9 @@ bool tbed_stat_make_rows(struct tbed_statistics *statistics, struct stat_maker *
     for (uint32_t i = 0; i < count; i++)
         make_other(statistics, maker, order[i]);
     fine = tbed_stat_make_span_rows(maker, asyncs, order, count, &statistics->asyncs,
-                                    &statistics->async_count) &&
-           tbed_stat_make_span_rows(maker, cells, order, count, &statistics->spans, &statistics->span_count);
+                                    &statistics->async_count, NULL) &&
+           tbed_stat_make_span_rows(maker, cells, order, count, &statistics->spans, &statistics->span_count,
+                                    maker->options->keep_durations ? &statistics->durations : NULL);
     for (size_t i = 0; i < statistics->async_count; i++)
         statistics->asyncs[i].self_ticks = 0;
     statistics->totals.negative_count = maker->workers[0].totals.negative_count;
@@ -226,6 +227,8 @@ void tbed_statistics_close(struct tbed_statistics *statistics)
     tbed_named_texts_free(&statistics->texts);
     tbed_named_texts_free(&statistics->message_texts);
     free(statistics->spans);
+    free(statistics->durations.parts);
+    free(statistics->durations.counts);
     free(statistics->asyncs);
     free(statistics->instants);
     free(statistics->counters);
@@ -244,6 +247,15 @@ void tbed_statistics_totals_sized(const struct tbed_statistics *statistics,
 const struct tbed_span_row *tbed_statistics_span(const struct tbed_statistics *statistics, size_t index)
 {
     return index < statistics->span_count ? &statistics->spans[index] : NULL;
+}
+
+struct tbed_durations tbed_statistics_durations(const struct tbed_statistics *statistics, size_t index)
+{
+    const struct stat_durations *durations = &statistics->durations;
+    if (index >= durations->part_count)
+        return (struct tbed_durations){0};
+    const struct stat_row_durations *part = &durations->parts[index];
+    return (struct tbed_durations){durations->counts + part->first, part->count};
 }
 
 const struct tbed_span_row *tbed_statistics_async(const struct tbed_statistics *statistics, size_t index)

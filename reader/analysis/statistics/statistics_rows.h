@@ -9,6 +9,16 @@
 #include "reader/analysis/shared/named.h"
 #include "reader/analysis/statistics/maker.h"
 
+/* The durations of all rows, one row's after the other's. */
+struct stat_durations {
+    struct stat_row_durations {
+        size_t first, count;
+    } * parts; /* by row; NULL: not kept */
+    size_t part_count;
+    struct tbed_duration_count *counts;
+    size_t count, room;
+};
+
 struct tbed_statistics {
     struct tbed_statistics_totals totals;
     struct tbed_span_row *spans, *asyncs;
@@ -16,6 +26,7 @@ struct tbed_statistics {
     struct tbed_counter_row *counters;
     struct tbed_message_row *messages;
     struct tbed_artifact_row *artifacts;
+    struct stat_durations durations; /* of the spans */
     size_t span_count, async_count, instant_count, counter_count, message_count, artifact_count;
     struct named_texts texts; /* of all rows except messages */
     struct named_texts message_texts;
@@ -33,10 +44,11 @@ bool tbed_stat_make_rows(struct tbed_statistics *statistics, struct stat_maker *
 
 /*
  * Makes the rows of spans from the cells, which it uses up, in the order of their labels. '*rows_ret' is the caller's, also on
- * failure. False: no memory.
+ * failure; so are the durations, which are kept unless 'durations' is NULL. False: no memory.
  */
 bool tbed_stat_make_span_rows(struct stat_maker *maker, struct stat_cells *cells, const uint32_t *order,
-                              uint32_t order_count, struct tbed_span_row **rows_ret, size_t *count_ret);
+                              uint32_t order_count, struct tbed_span_row **rows_ret, size_t *count_ret,
+                              struct stat_durations *durations);
 
 /* The id that a row shows. */
 static inline uint32_t stat_label_id(const struct stat_maker *maker, const struct stat_label *label)

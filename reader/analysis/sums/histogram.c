@@ -314,6 +314,17 @@ uint64_t tbed_histogram_middle(unsigned bucket)
     return low + ((uint64_t)1 << (shift - 1));
 }
 
+bool tbed_histogram_next(const struct tbed_histogram *histogram, unsigned *at, unsigned *bucket_ret,
+                         uint64_t *count_ret)
+{
+    while (*at < entry_count(histogram)) {
+        *count_ret = entry_get(histogram, (*at)++, bucket_ret);
+        if (*count_ret != 0)
+            return true;
+    }
+    return false;
+}
+
 unsigned tbed_histogram_percentile_bucket(const struct tbed_histogram *histogram, uint64_t count,
                                           double fraction)
 {

@@ -86,6 +86,10 @@ unsigned tbed_histogram_percentile_bucket(const struct tbed_histogram *histogram
                                           double fraction);
 uint64_t tbed_histogram_middle(unsigned bucket);
 
+/* The next bucket that has a count, in ascending order; '*at' is 0 at first. False after the last. */
+bool tbed_histogram_next(const struct tbed_histogram *histogram, unsigned *at, unsigned *bucket_ret,
+                         uint64_t *count_ret);
+
 /* Empties it. */
 void tbed_histogram_free(struct tbed_histograms *all, struct tbed_histogram *histogram);
 

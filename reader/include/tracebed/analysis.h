@@ -51,6 +51,7 @@ struct tbed_analysis_options {
     bool skip_percentiles;         /* rows have none, which saves time and memory */
     /* For all of them: what counts; NULL: everything. Not for foreign files read in place. */
     const struct tbed_filter *filter;
+    bool keep_durations; /* for statistics: tbed_statistics_durations(); not with 'skip_percentiles' */
 };
 
 /* ---- The assembler: the spans of a trace one by one ---- */
@@ -317,6 +318,19 @@ const struct tbed_message_row *tbed_statistics_message(const struct tbed_statist
                                                        size_t index);
 const struct tbed_artifact_row *tbed_statistics_artifact(const struct tbed_statistics *statistics,
                                                          size_t index);
+
+/* How many spans take how long. */
+struct tbed_duration_count {
+    uint64_t ticks; /* the middle of a range, accurate to 1 % */
+    uint64_t count;
+};
+struct tbed_durations {
+    const struct tbed_duration_count *counts; /* in ascending order of 'ticks' */
+    size_t count;
+};
+
+/* The durations of the spans of a row. Empty past the last row, and if the options did not ask for them. */
+struct tbed_durations tbed_statistics_durations(const struct tbed_statistics *statistics, size_t index);
 
 /* What ticks count if they do not measure time, for example "instructions"; NULL if they do. */
 const char *tbed_statistics_unit(const struct tbed_statistics *statistics);

@@ -80,8 +80,9 @@ struct tbed_comparison_run {
     size_t row_count;
     const struct tbed_artifact_row *artifacts;
     size_t artifact_count;
-    uint64_t total;                   /* 'span_ticks' of struct tbed_statistics_totals */
-    const struct tbed_reader *reader; /* for the ids of the rows; NULL: they are meaningless */
+    uint64_t total;                         /* 'span_ticks' of struct tbed_statistics_totals */
+    const struct tbed_reader *reader;       /* for the ids of the rows; NULL: they are meaningless */
+    const struct tbed_durations *durations; /* of the rows; NULL: not known */
 };
 /* Adds such a run. Errors: ERR_MEMORY; ERR_ARGUMENT if rows are out of order. */
 static inline enum tbed_status tbed_comparison_add_run(struct tbed_comparison *comparison,
@@ -100,6 +101,9 @@ static inline bool tbed_comparison_artifact(const struct tbed_comparison *compar
 /* The figures of a row in 'run', which counts from 0. All 0, and not 'present', past the last row or run. */
 static inline struct tbed_figures tbed_comparison_figures(const struct tbed_comparison *comparison,
                                                           size_t index, size_t run);
+/* The durations of a row's spans in 'run', if its statistics kept them; otherwise empty. */
+struct tbed_durations tbed_comparison_durations(const struct tbed_comparison *comparison, size_t index,
+                                                size_t run);
 /* For an artifact: the sum of its sizes. */
 uint64_t tbed_comparison_size(const struct tbed_comparison *comparison, size_t index, size_t run);
 
