@@ -56,11 +56,9 @@ static const struct exchange_format *format_of(const char *path, int fd)
     size_t nbytes = fd >= 0 ? start_read(fd, start) : 0;
     for (size_t i = 0; i < FORMAT_COUNT; i++) {
         const struct exchange_format *format = formats[i];
-        bool is_of_path = path != NULL && format->has_path != NULL;
-        bool is_found = is_of_path
-                            ? format->has_path(path)
-                            : nbytes > 0 && format->has_start != NULL && format->has_start(start, nbytes);
-        if (is_found)
+        /* The start decides even if there is no memory to look at what else the path leads to. */
+        if ((nbytes > 0 && format->has_start != NULL && format->has_start(start, nbytes)) ||
+            (path != NULL && format->has_path != NULL && format->has_path(path)))
             return format;
     }
     return NULL;
