@@ -5,6 +5,7 @@
  */
 #include "reader/analysis/memory/allocation_source.h"
 #include "reader/analysis/memory/heap.h"
+#include "reader/analysis/memory/stack_sites.h"
 #include "reader/analysis/shared/named.h"
 #include "reader/analysis/shared/workers.h"
 #include "reader/core/records/metadata.h"
@@ -396,6 +397,33 @@ static bool make_sites(struct tbed_allocations *allocations, const struct alloca
     return true;
 }
 
+/* The same for stacks, which stay without a name. */
+static bool make_stack_sites(struct tbed_allocations *allocations, const struct allocation_work *shared,
+                             const struct tbed_analysis_options *options)
+{
+    size_t total = 0, at = 0;
+    for (size_t i = 0; i < shared->heap_count; i++)
+        total += shared->heaps[i].site_count;
+    uint32_t *ids = calloc(total + 1, sizeof *ids), *ranks = NULL;
+    for (size_t i = 0; ids != NULL && i < shared->heap_count; i++)
+        for (size_t j = 0; j < shared->heaps[i].site_count; j++)
+            ids[at++] = shared->heaps[i].sites[j].id;
+    if (ids != NULL && tbed_stack_sites_rank(shared->reader, options, ids, total, &ranks,
+                                             &allocations->site_count) == TBED_OK)
+        allocations->sites = calloc(allocations->site_count + 1, sizeof *allocations->sites);
+    for (size_t i = 0; allocations->sites != NULL && i < allocations->site_count; i++)
+        allocations->sites[i].id = UINT32_MAX;
+    for (size_t i = 0, site = 0; allocations->sites != NULL && i < shared->heap_count; i++)
+        for (size_t j = 0; j < shared->heaps[i].site_count; j++, site++) {
+            struct tbed_allocation_site *into = &allocations->sites[ranks[site]];
+            into->id = ids[site] < into->id ? ids[site] : into->id;
+            add_sums(&into->sums, &shared->heaps[i].sites[j].sums);
+        }
+    free(ids);
+    free(ranks);
+    return allocations->sites != NULL;
+}
+
 static enum tbed_status follow_all(struct tbed_allocations *allocations, struct allocation_work *shared,
                                    const struct tbed_analysis_options *options)
 {
@@ -414,7 +442,9 @@ static enum tbed_status follow_all(struct tbed_allocations *allocations, struct 
     if (shared->status != TBED_OK)
         return shared->status;
     add_moments(allocations, shared);
-    fine = make_processes(allocations, shared) && make_sites(allocations, shared, options);
+    fine = make_processes(allocations, shared) &&
+           (options->by_stack ? make_stack_sites(allocations, shared, options)
+                              : make_sites(allocations, shared, options));
     return fine ? TBED_OK : TBED_ERR_MEMORY;
 }
 

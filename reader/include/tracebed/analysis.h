@@ -44,6 +44,7 @@ struct tbed_analysis_options {
     tbed_name_function name; /* NULL: tbed_id_text() */
     void *name_context;
     uint32_t moment_count; /* for allocations: the number of moments; 0: none */
+    bool by_stack;         /* for allocations: sites are call stacks; only their frames are named */
     /* For statistics: */
     tbed_group_function group; /* for all labels; NULL: labels count as they are */
     void *group_context;
@@ -482,9 +483,9 @@ struct tbed_allocation_moment {
 };
 
 struct tbed_allocation_site {
-    const char *name; /* terminated */
+    const char *name; /* terminated; NULL with 'by_stack': tbed_stack_locations() has the frames of 'id' */
     size_t name_nbytes;
-    uint32_t id;                      /* the lowest id with this name */
+    uint32_t id;                      /* the lowest id with this name, or whose frames have these names */
     struct tbed_allocation_sums sums; /* over all processes */
 };
 
@@ -504,7 +505,8 @@ void tbed_allocations_close(struct tbed_allocations *allocations);
 void tbed_allocations_totals(const struct tbed_allocations *allocations,
                              struct tbed_allocation_sums *sums_ret);
 
-/* Processes with allocation events, in order of their numbers; sites, sorted by text. NULL past the last. */
+/* Processes with allocation events, in order of their numbers; sites, sorted by text, or, if they are stacks, by that of
+ * their frames, the innermost first. NULL past the last. */
 const struct tbed_allocation_process *tbed_allocations_process(const struct tbed_allocations *allocations,
                                                                size_t index);
 const struct tbed_allocation_site *tbed_allocations_site(const struct tbed_allocations *allocations,

@@ -84,7 +84,10 @@ void report_sort_tables(struct report *report);
 void report_free_tables(struct report *report);
 
 /* report_memory.c: the name of an id as its complete stack, one line per frame, innermost first. */
-size_t report_stack_name(struct tool_places *places, uint32_t id, char *buffer, size_t buffer_nbytes);
+size_t report_stack_name(const struct tool_places *places, uint32_t id, char *buffer, size_t buffer_nbytes);
+/* The name of a site. If it is a stack, it is made in 'text', which starts zeroed, and whose bytes the caller frees. */
+struct tbed_name report_site_name(const struct report *report, const struct tbed_allocation_site *site,
+                                  struct tool_buffer *text);
 void report_moments_text(const struct report *report);
 void report_moments_json(struct tbed_json *json, const struct report *report);
 

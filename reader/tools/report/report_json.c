@@ -7,6 +7,7 @@
 #define _GNU_SOURCE 1
 #include "reader/tools/report/report.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* "self" becomes "self_ns" or "self_ticks". */
@@ -140,15 +141,18 @@ static void json_allocations(struct tbed_json *json, const struct report *report
     for (size_t i = 0; i < report->processes.shown; i++)
         json_process(json, report, report->processes.rows[i]);
     tbed_json_array_close(json);
+    struct tool_buffer text = {0};
     tbed_json_array_open(json, "sites");
     for (size_t i = 0; i < report->sites.shown; i++) {
         const struct tbed_allocation_site *site = report->sites.rows[i];
+        struct tbed_name name = report_site_name(report, site, &text);
         tbed_json_object_open(json, NULL);
-        report_json_name(json, report, site->id, site->name, site->name_nbytes);
+        report_json_name(json, report, site->id, name.text, name.nbytes);
         json_sums(json, &site->sums);
         tbed_json_object_close(json);
     }
     tbed_json_array_close(json);
+    free(text.bytes);
     if (report->options->moment_count > 0)
         report_moments_json(json, report);
 }

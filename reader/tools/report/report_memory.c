@@ -19,14 +19,15 @@ static void clean(char *text, size_t nbytes)
         *at = ' ';
 }
 
-size_t report_stack_name(struct tool_places *places, uint32_t id, char *buffer, size_t buffer_nbytes)
+size_t report_stack_name(const struct tool_places *places, uint32_t id, char *buffer, size_t buffer_nbytes)
 {
     size_t nbytes = 0;
     uint32_t frame, parent = TBED_ID_INVALID;
     for (unsigned depth = 0; depth < TBED_STACK_DEPTH_MAX; depth++) {
         bool is_stack = tbed_stack_get(places->reader, id, &frame, &parent);
         size_t room = nbytes < buffer_nbytes ? buffer_nbytes - nbytes : 0;
-        size_t own = tool_places_name(places, is_stack ? frame : id, room > 0 ? buffer + nbytes : NULL, room);
+        size_t own = tbed_id_text(places->reader, is_stack ? frame : id, places->part,
+                                  room > 0 ? buffer + nbytes : NULL, room);
         if (own < room)
             clean(buffer + nbytes, own);
         nbytes += own;
@@ -38,6 +39,20 @@ size_t report_stack_name(struct tool_places *places, uint32_t id, char *buffer, 
         id = parent;
     }
     return nbytes;
+}
+
+struct tbed_name report_site_name(const struct report *report, const struct tbed_allocation_site *site,
+                                  struct tool_buffer *text)
+{
+    if (site->name != NULL)
+        return (struct tbed_name){.text = site->name, .nbytes = site->name_nbytes};
+    size_t nbytes;
+    while ((nbytes = report_stack_name(&report->places, site->id, text->bytes, text->capacity)) >=
+           text->capacity) {
+        text->capacity = 2 * nbytes + 256;
+        text->bytes = tool_realloc(text->bytes, text->capacity);
+    }
+    return (struct tbed_name){.text = text->bytes, .nbytes = nbytes};
 }
 
 /* ---- Over time ---- */

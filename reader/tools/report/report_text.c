@@ -362,7 +362,8 @@ static void put_processes(const struct report *report)
     printf("  all %zu processes, each at its own peak\n", table->count);
 }
 
-static void put_site(const struct report *report, const struct tbed_allocation_site *site)
+static void put_site(const struct report *report, const struct tbed_allocation_site *site,
+                     const struct tbed_name *name)
 {
     const struct tbed_allocation_sums *sums = &site->sums;
     char failed[32];
@@ -373,7 +374,7 @@ static void put_site(const struct report *report, const struct tbed_allocation_s
     put_bytes(sums->peak_nbytes);
     put_share((double)sums->peak_nbytes, (double)report->sums.peak_nbytes);
     put_count(sums->temporary_count);
-    put_frames(site->name, site->name_nbytes);
+    put_frames(name->text, name->nbytes);
     if (sums->failed_count != 0)
         printf("  %s[%s failed]%s", tool_dim(), tool_format_count(failed, sums->failed_count), tool_plain());
     putchar('\n');
@@ -427,8 +428,12 @@ static void put_allocations(const struct report *report)
         return;
     put_heading("bytes", "count", "live", "live count", "at peak", "peak %", "temporary",
                 report->options->by_stack ? "stack" : names[report->options->by], NULL);
-    for (size_t i = 0; i < table->shown && !tool_output_failed(); i++)
-        put_site(report, table->rows[i]);
+    struct tool_buffer text = {0};
+    for (size_t i = 0; i < table->shown && !tool_output_failed(); i++) {
+        struct tbed_name name = report_site_name(report, table->rows[i], &text);
+        put_site(report, table->rows[i], &name);
+    }
+    free(text.bytes);
     put_rest(table, "sites");
     put_module_notes(report);
 }

@@ -185,11 +185,12 @@ static bool make_allocations(struct report *report)
 {
     struct tbed_analysis_options options = {.size = sizeof options,
                                             .thread_count = report->options->jobs,
-                                            .name = name_site,
-                                            .name_context = report,
+                                            .name = tool_places_name,
+                                            .name_context = &report->places,
                                             .moment_count = report->options->moment_count,
+                                            .by_stack = report->options->by_stack,
                                             .filter = report->options->filter.filter,
-                                            .prepare = prepare};
+                                            .prepare = tool_places_prepare};
     enum tbed_status status = tbed_allocations_make(report->reader, &options, &report->allocations);
     if (status != TBED_OK)
         tool_complain("%s: %s", tool_path(report->path), tbed_status_text(status));
