@@ -243,7 +243,13 @@ const char *tool_parse_jobs(const char *text, unsigned *jobs_ret);
 /* Prints text with control bytes and invalid UTF-8 as \xHH, cut to 'width' columns unless that is 0. */
 void tool_print_text(FILE *out, const char *text, size_t nbytes, size_t width);
 
-/* The same, cut or padded to exactly 'width' columns. */
+/* The same, but cut in the middle, where long names differ least. */
+void tool_print_middle(FILE *out, const char *text, size_t nbytes, size_t width);
+
+/* The columns of the terminal that standard output is; 0: it is none. */
+size_t tool_terminal_width(void);
+
+/* Like tool_print_text(), cut or padded to exactly 'width' columns. */
 void tool_print_column(FILE *out, const char *text, size_t nbytes, size_t width);
 
 /* The number of columns that tool_print_text() prints. */

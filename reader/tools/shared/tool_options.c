@@ -102,6 +102,20 @@ static bool has_word(const char *words, const char *word)
     return false;
 }
 
+/* The same for a list of words without spaces, such as "-word,+word": whether any of them is. */
+static bool has_any_word(const char *words, const char *list)
+{
+    char word[64];
+    for (size_t nbytes; *list != '\0'; list += nbytes + (list[nbytes] == ',')) {
+        nbytes = strcspn(list, ",");
+        size_t sign = *list == '-' || *list == '+';
+        snprintf(word, sizeof word, "%.*s", (int)(nbytes - sign), list + sign);
+        if (has_word(words, word))
+            return true;
+    }
+    return false;
+}
+
 /* The scope that excludes the format, or NULL. */
 static const struct tool_option_scope *refusal_find(const struct tool_option_scope *scopes, size_t count,
                                                     size_t at, const char *format)
@@ -109,7 +123,7 @@ static const struct tool_option_scope *refusal_find(const struct tool_option_sco
     for (size_t i = 0; i < count; i++) {
         const struct tool_option_scope *scope = &scopes[i];
         bool is_about_it = scope->arguments == NULL ||
-                           (given[at].argument != NULL && has_word(scope->arguments, given[at].argument));
+                           (given[at].argument != NULL && has_any_word(scope->arguments, given[at].argument));
         if (scope->option == given[at].option && is_about_it && !has_word(scope->formats, format))
             return scope;
     }

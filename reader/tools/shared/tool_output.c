@@ -14,6 +14,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -196,6 +197,14 @@ static bool wants_color(void)
     if ((no_color != NULL && *no_color != '\0') || term == NULL || strcmp(term, "dumb") == 0)
         return false;
     return is_terminal;
+}
+
+size_t tool_terminal_width(void)
+{
+    struct winsize size;
+    if (!is_terminal || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0)
+        return 0;
+    return size.ws_col;
 }
 
 static const char *sequence(const char *text)

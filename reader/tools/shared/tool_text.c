@@ -125,6 +125,40 @@ void tool_print_text(FILE *out, const char *text, size_t nbytes, size_t width)
         print_cut(out, (const uint8_t *)text, nbytes, width);
 }
 
+/* How many bytes at the start have at most 'width' columns. */
+static size_t head_nbytes(const uint8_t *at, size_t nbytes, size_t width)
+{
+    size_t end = 0;
+    while (end < nbytes) {
+        struct glyph glyph = glyph_at(at + end, nbytes - end);
+        if (glyph.columns > width)
+            break;
+        width -= glyph.columns;
+        end += glyph.nbytes;
+    }
+    return end;
+}
+
+void tool_print_middle(FILE *out, const char *text, size_t nbytes, size_t width)
+{
+    const uint8_t *at = (const uint8_t *)text;
+    size_t columns = width > 0 ? measure(at, nbytes, SIZE_MAX - 16) : 0;
+    if (columns <= width) {
+        print_whole(out, at, nbytes);
+        return;
+    }
+    size_t head = head_nbytes(at, nbytes, width / 2), tail = head;
+    size_t left = columns - measure(at, head, SIZE_MAX - 16), fits = width - 1 - width / 2;
+    while (left > fits) { /* what precedes the tail is left out */
+        struct glyph glyph = glyph_at(at + tail, nbytes - tail);
+        left -= glyph.columns;
+        tail += glyph.nbytes;
+    }
+    print_whole(out, at, head);
+    fputs_unlocked("…", out);
+    print_whole(out, at + tail, nbytes - tail);
+}
+
 void tool_print_column(FILE *out, const char *text, size_t nbytes, size_t width)
 {
     if (width == 0)

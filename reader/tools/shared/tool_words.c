@@ -57,7 +57,7 @@ size_t tool_word_find(const char *const *words, size_t count, const char *word)
 
 static const char *unknown_word(const char *what, const char *const *words, size_t count, const char *word)
 {
-    static char message[512];
+    static char message[1024];
     const char *near = tool_word_nearest(words, count, word);
     int nbytes = snprintf(message, sizeof message, "%s '%.64s'", what, word);
     size_t at = (size_t)nbytes;

@@ -1,0 +1,274 @@
+/*
+ * Tables for people: figures with units to the right, names to the left. On a terminal, a name that does not fit into the
+ * line is shortened in the middle; nowhere else.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "reader/tools/table/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define COLUMN_WIDTH 11
+#define NAME_MIN     16 /* columns that a name has, however narrow the terminal is */
+
+struct layout {
+    const struct table *table;
+    const struct table_column *columns[TABLE_KEYS_MAX];
+    size_t widths[TABLE_KEYS_MAX]; /* of texts that are not last */
+    size_t count;
+    size_t terminal; /* columns; 0: no terminal */
+    struct tool_buffer cell, notes;
+};
+
+/* ---- Cells ---- */
+
+static double ns_of(const struct table_clock *clock, double ticks)
+{
+    return clock->reader == NULL ? ticks : ticks * tbed_tick_span_to_ns(clock->reader, 1000000) / 1e6;
+}
+
+static void format_ticks(const struct table_clock *clock, char buffer[32], double ticks)
+{
+    if (clock->is_time)
+        tool_format_time(buffer, ns_of(clock, ticks), clock->resolution_ns);
+    else
+        tool_format_count(buffer, (uint64_t)ticks);
+}
+
+static void format_duration(const struct table_clock *clock, char buffer[40], const struct table_value *value)
+{
+    bool is_short = clock->is_time && clock->step_ticks > 1 && value->whole < clock->step_ticks;
+    buffer[0] = '<';
+    format_ticks(clock, buffer + is_short, is_short ? (double)clock->step_ticks : value->number);
+}
+
+static void format_figure(const struct table *table, const struct table_column *column,
+                          const struct table_value *value, char buffer[48])
+{
+    switch (column->unit) {
+    case TABLE_TICKS:
+        format_ticks(table->clock, buffer, value->number);
+        break;
+    case TABLE_DURATION:
+        format_duration(table->clock, buffer, value);
+        break;
+    case TABLE_BYTES:
+        tool_format_bytes(buffer, value->number);
+        break;
+    case TABLE_PERCENT:
+        snprintf(buffer, 48, "%.1f %%", value->number);
+        break;
+    case TABLE_NUMBER:
+        snprintf(buffer, 48, "%.6g", value->number);
+        break;
+    default:
+        tool_format_count(buffer, value->whole);
+    }
+}
+
+/* Fills 'cell' with the text of a cell; 'empty' stands for what is not known. */
+static void fill_cell(struct layout *layout, const struct table_column *column, const void *row,
+                      const char *empty)
+{
+    char buffer[48];
+    layout->cell.nbytes = 0;
+    if (column->show != NULL) {
+        column->show(layout->table, row, &layout->cell);
+        return;
+    }
+    struct table_value value = column->get(layout->table, row);
+    if (value.is_unknown) {
+        tool_append(&layout->cell, empty, strlen(empty));
+    } else if (column->unit == TABLE_TEXT) {
+        tool_append(&layout->cell, value.text, value.nbytes);
+    } else {
+        format_figure(layout->table, column, &value, buffer);
+        tool_append(&layout->cell, buffer, strlen(buffer));
+    }
+}
+
+/* ---- Columns ---- */
+
+static const char *title_of(const struct table_column *column)
+{
+    return column->title != NULL ? column->title : column->key;
+}
+
+static bool is_last(const struct layout *layout, size_t at)
+{
+    return at + 1 == layout->count;
+}
+
+static void measure(struct layout *layout)
+{
+    for (size_t k = 0; k + 1 < layout->count; k++) {
+        const struct table_column *column = layout->columns[k];
+        if (column->unit != TABLE_TEXT)
+            continue;
+        layout->widths[k] = strlen(title_of(column));
+        for (size_t i = 0; i < layout->table->shown; i++) {
+            fill_cell(layout, column, layout->table->rows[i], "-");
+            size_t width = tool_text_width(layout->cell.bytes, layout->cell.nbytes);
+            layout->widths[k] = width > layout->widths[k] ? width : layout->widths[k];
+        }
+    }
+}
+
+/* Text columns that are too wide for a terminal share what the figures leave. */
+static void fit(struct layout *layout)
+{
+    size_t figures = 0, texts = 0;
+    for (size_t k = 0; k < layout->count; k++) {
+        texts += layout->columns[k]->unit == TABLE_TEXT;
+        figures += layout->columns[k]->unit == TABLE_TEXT ? 2 : COLUMN_WIDTH;
+    }
+    if (layout->terminal == 0 || texts == 0)
+        return;
+    size_t each = layout->terminal > figures ? (layout->terminal - figures) / texts : 0;
+    each = each < NAME_MIN ? NAME_MIN : each;
+    for (size_t k = 0; k + 1 < layout->count; k++)
+        layout->widths[k] = layout->widths[k] > each ? each : layout->widths[k];
+}
+
+static void open_layout(struct layout *layout, const struct table *table, const struct table_keys *columns)
+{
+    *layout = (struct layout){.table = table, .terminal = tool_terminal_width()};
+    layout->count = table_choose(table, columns, table->text_columns, layout->columns);
+    measure(layout);
+    fit(layout);
+}
+
+static void close_layout(struct layout *layout)
+{
+    free(layout->cell.bytes);
+    free(layout->notes.bytes);
+}
+
+/* ---- Lines ---- */
+
+static void put_padding(size_t width, size_t used)
+{
+    while (used++ < width)
+        putchar(' ');
+}
+
+static void put_heading(const struct layout *layout)
+{
+    printf("\n%s", tool_bold());
+    for (size_t k = 0; k < layout->count; k++) {
+        const char *title = title_of(layout->columns[k]);
+        if (layout->columns[k]->unit != TABLE_TEXT) {
+            printf("%*s", COLUMN_WIDTH, title);
+            continue;
+        }
+        printf("  %s", title);
+        if (!is_last(layout, k))
+            put_padding(layout->widths[k], strlen(title));
+    }
+    printf("%s\n", tool_plain());
+}
+
+/* What the line has left for a name at column 'used' with notes behind it; 0: as much as it needs. */
+static size_t room_for_name(const struct layout *layout, size_t used, size_t notes_width)
+{
+    if (layout->terminal == 0)
+        return 0;
+    return layout->terminal > used + notes_width + NAME_MIN ? layout->terminal - used - notes_width
+                                                            : NAME_MIN;
+}
+
+/* The first line of a name; the others follow below it, indented as far. */
+static void put_name(const struct layout *layout, size_t used)
+{
+    const char *name = layout->cell.bytes, *end = name + layout->cell.nbytes, *line = NULL;
+    size_t notes_width = tool_text_width(layout->notes.bytes, layout->notes.nbytes);
+    if (layout->table->has_frames && layout->cell.nbytes > 0)
+        line = memchr(name, '\n', layout->cell.nbytes);
+    tool_print_middle(stdout, name, (size_t)((line != NULL ? line : end) - name),
+                      room_for_name(layout, used, line != NULL ? 0 : notes_width));
+    while (line != NULL) {
+        const char *from = line + 1;
+        line = memchr(from, '\n', (size_t)(end - from));
+        printf("\n%*s%s", (int)used, "", tool_dim());
+        tool_print_middle(stdout, from, (size_t)((line != NULL ? line : end) - from),
+                          room_for_name(layout, used, line != NULL ? 0 : notes_width));
+        fputs(tool_plain(), stdout);
+    }
+}
+
+static void put_text(struct layout *layout, size_t at, size_t used)
+{
+    size_t width = layout->widths[at];
+    fputs("  ", stdout);
+    if (is_last(layout, at)) {
+        put_name(layout, used + 2);
+        return;
+    }
+    size_t own = tool_text_width(layout->cell.bytes, layout->cell.nbytes);
+    tool_print_middle(stdout, layout->cell.bytes, layout->cell.nbytes, layout->terminal > 0 ? width : 0);
+    put_padding(width, own < width ? own : width);
+}
+
+/* 'name' replaces that of the row, if it is not NULL. */
+static void put_row(struct layout *layout, const void *row, const char *empty, const char *name)
+{
+    size_t used = 0;
+    layout->notes.nbytes = 0;
+    if (layout->table->notes != NULL && name == NULL)
+        layout->table->notes(layout->table, row, &layout->notes);
+    for (size_t k = 0; k < layout->count; k++) {
+        const struct table_column *column = layout->columns[k];
+        bool is_name = name != NULL && strcmp(column->key, "name") == 0;
+        if (is_name)
+            layout->cell.nbytes = 0;
+        if (is_name)
+            tool_append(&layout->cell, name, strlen(name));
+        else
+            fill_cell(layout, column, row, empty);
+        if (column->unit == TABLE_TEXT)
+            put_text(layout, k, used);
+        else
+            printf("%*.*s", COLUMN_WIDTH, (int)layout->cell.nbytes, layout->cell.bytes);
+        used += column->unit == TABLE_TEXT ? 2 + layout->widths[k] : COLUMN_WIDTH;
+    }
+    if (layout->notes.nbytes > 0) {
+        fputs(tool_dim(), stdout);
+        tool_print_text(stdout, layout->notes.bytes, layout->notes.nbytes, 0);
+        fputs(tool_plain(), stdout);
+    }
+    putchar('\n');
+}
+
+static void put_rest(const struct table *table)
+{
+    char left[32];
+    if (table->shown < table->count)
+        printf("%s%*s more %s; --limit=%zu shows all%s\n", tool_dim(), COLUMN_WIDTH,
+               tool_format_count(left, table->count - table->shown), table->what, table->count, tool_plain());
+}
+
+void table_print_text(const struct table *table, const struct table_keys *columns)
+{
+    struct layout layout;
+    if (table->count == 0 || !table_is_asked_for(table, columns))
+        return;
+    open_layout(&layout, table, columns);
+    put_heading(&layout);
+    for (size_t i = 0; i < table->shown && !tool_output_failed(); i++)
+        put_row(&layout, table->rows[i], "-", NULL);
+    put_rest(table);
+    close_layout(&layout);
+}
+
+void table_print_total(const struct table *table, const struct table_keys *columns, const void *row,
+                       const char *name)
+{
+    struct layout layout;
+    if (table->count == 0 || !table_is_asked_for(table, columns))
+        return;
+    open_layout(&layout, table, columns);
+    put_row(&layout, row, "", name);
+    close_layout(&layout);
+}
