@@ -1,6 +1,6 @@
 /*
- * Shared by the files of 'tracebed report': report_verb.c queries the library, report_sort.c sorts the rows, and
- * report_text.c, report_profile.c and report_json.c print them.
+ * Shared by the files of 'tracebed report': report_verb.c queries the library, report_columns.c describes the tables,
+ * report_sort.c sorts their rows, and report_text.c, report_profile.c and report_json.c print them.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,38 +10,28 @@
 #include "reader/tools/filter/tool_filter.h"
 #include "reader/tools/report/group.h"
 #include "reader/tools/shared/tool_places.h"
+#include "reader/tools/table/table.h"
 
 #include <tracebed/analysis.h>
 
-/* In the order of the words in report_sort_parse(). */
-enum report_sort {
-    REPORT_SORT_DEFAULT, /* whatever suits the table */
-    REPORT_SORT_SELF,
-    REPORT_SORT_TOTAL,
-    REPORT_SORT_COUNT,
-    REPORT_SORT_MIN,
-    REPORT_SORT_MEAN,
-    REPORT_SORT_P50,
-    REPORT_SORT_P90,
-    REPORT_SORT_P99,
-    REPORT_SORT_P999,
-    REPORT_SORT_MAX,
-    REPORT_SORT_BYTES,
-    REPORT_SORT_PEAK,
-    REPORT_SORT_LIVE,
-    REPORT_SORT_FREED,
-    REPORT_SORT_TEMPORARY,
-    REPORT_SORT_NAME,
+enum report_table {
+    REPORT_SPANS,
+    REPORT_ASYNCS,
+    REPORT_INSTANTS,
+    REPORT_COUNTERS,
+    REPORT_MESSAGES,
+    REPORT_PROCESSES,
+    REPORT_SITES,
+    REPORT_LABELS, /* the rows of spans, in the table of a profile */
+    REPORT_TABLE_COUNT,
 };
 
-/* Returns NULL, or what is wrong with the key. */
-const char *report_sort_parse(const char *text, enum report_sort *sort_ret);
-
 struct report_options {
-    bool json;
-    bool spans, allocations; /* what to show; both: everything there is */
+    bool json, csv;
+    bool has_header, is_time; /* of CSV: printed, and the unit of its times */
+    bool spans, allocations;  /* what to show; both: everything there is */
     bool no_symbols;
-    enum report_sort sort;
+    struct table_keys sort, columns;
     enum tbed_name_part by;
     bool by_stack;
     struct group group;
@@ -51,13 +41,6 @@ struct report_options {
     size_t process_limit;  /* rows of the table of processes */
     unsigned jobs;
     double percent_above; /* labels with a smaller share of the total self time are hidden */
-};
-
-/* The rows of one table in the order in which they are shown. */
-struct report_table {
-    const void **rows;
-    size_t count; /* including hidden ones */
-    size_t shown;
 };
 
 struct report {
@@ -70,14 +53,21 @@ struct report {
     struct tbed_allocations *allocations; /* NULL: not requested, or the trace has none */
     struct tbed_statistics_totals totals;
     struct tbed_allocation_sums sums; /* over all processes */
-    struct report_table spans, asyncs, instants, counters, messages, processes, sites;
-    uint64_t self_ticks; /* over all spans */
-    uint64_t step_ticks; /* of the clock; shorter durations were not measured */
+    struct table tables[REPORT_TABLE_COUNT];
+    struct table_clock clock;
+    struct tool_buffer stack; /* the name of one */
+    uint64_t self_ticks;      /* over all spans */
+    uint64_t step_ticks;      /* of the clock; shorter durations were not measured */
 
-    bool is_profile;            /* shown by label, with the columns of measureme's summarize */
-    bool has_categories;        /* measureme's categories: instants and counters are shown in their columns */
-    struct report_table labels; /* the rows of spans, for a profile */
+    bool is_profile;     /* shown by label, with the columns of measureme's summarize */
+    bool has_categories; /* measureme's categories: instants and counters are shown in their columns */
 };
+
+/* report_columns.c: NULL, or what is wrong with an argument. */
+const char *report_columns_parse(struct table_keys *keys, const char *text);
+const char *report_sort_parse(struct table_keys *keys, const char *text);
+/* Sets what the tables of 'report' consist of. */
+void report_tables_open(struct report *report);
 
 /* Fills the tables of 'report' from its results. */
 void report_sort_tables(struct report *report);
@@ -93,6 +83,8 @@ void report_moments_json(struct tbed_json *json, const struct report *report);
 
 void report_print_text(const struct report *report);
 void report_print_json(const struct report *report);
+/* False, after a complaint, if it does not fit under the header. */
+bool report_print_csv(const struct report *report);
 /* The name of a row and its other known fields. */
 void report_json_name(struct tbed_json *json, const struct report *report, uint32_t id, const char *name,
                       size_t nbytes);

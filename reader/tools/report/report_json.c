@@ -1,5 +1,5 @@
 /*
- * A report for programs: one JSON object per file, each on one line. Keys are stable. A time's key ends in its unit:
+ * A report for programs, as CSV or as one JSON object per file, each on one line. Keys are stable. A time's key ends in its unit:
  * '_ns', or '_ticks' if the trace's clock does not measure time.
  *
  * SPDX-License-Identifier: MIT
@@ -7,7 +7,6 @@
 #define _GNU_SOURCE 1
 #include "reader/tools/report/report.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* "self" becomes "self_ns" or "self_ticks". */
@@ -20,85 +19,6 @@ static void json_ticks(struct tbed_json *json, const struct report *report, cons
         tbed_json_u64(json, key, report_ns(report, ticks));
     else
         tbed_json_u64(json, key, ticks);
-}
-
-static void json_span(struct tbed_json *json, const struct report *report, const struct tbed_span_row *row)
-{
-    tbed_json_object_open(json, NULL);
-    report_json_name(json, report, row->id, row->name, row->name_nbytes);
-    tbed_json_u64(json, "count", row->count);
-    json_ticks(json, report, "total", row->total_ticks);
-    json_ticks(json, report, "self", row->self_ticks);
-    json_ticks(json, report, "min", row->min_ticks);
-    json_ticks(json, report, "mean", row->count == 0 ? 0 : row->total_ticks / row->count);
-    json_ticks(json, report, "p50", row->p50_ticks);
-    json_ticks(json, report, "p90", row->p90_ticks);
-    json_ticks(json, report, "p99", row->p99_ticks);
-    json_ticks(json, report, "p999", row->p999_ticks);
-    json_ticks(json, report, "max", row->max_ticks);
-    tbed_json_u64(json, "never_ended_count", row->open_count);
-    tbed_json_u64(json, "unknown_begin_count", row->unknown_count);
-    tbed_json_object_close(json);
-}
-
-static void json_spans(struct tbed_json *json, const struct report *report, const char *key,
-                       const struct report_table *table)
-{
-    tbed_json_array_open(json, key);
-    for (size_t i = 0; i < table->shown; i++)
-        json_span(json, report, table->rows[i]);
-    tbed_json_array_close(json);
-}
-
-static void json_instants(struct tbed_json *json, const struct report *report)
-{
-    const struct report_table *table = &report->instants;
-    tbed_json_array_open(json, "instants");
-    for (size_t i = 0; i < table->shown; i++) {
-        const struct tbed_instant_row *row = table->rows[i];
-        tbed_json_object_open(json, NULL);
-        report_json_name(json, report, row->id, row->name, row->name_nbytes);
-        tbed_json_u64(json, "count", row->count);
-        tbed_json_object_close(json);
-    }
-    tbed_json_array_close(json);
-}
-
-static void json_counters(struct tbed_json *json, const struct report *report)
-{
-    tbed_json_array_open(json, "counters");
-    for (size_t i = 0; i < report->counters.shown; i++) {
-        const struct tbed_counter_row *row = report->counters.rows[i];
-        uint32_t unit = report->reader != NULL ? tbed_counter_unit(report->reader, row->id) : TBED_ID_INVALID;
-        tbed_json_object_open(json, NULL);
-        report_json_name(json, report, row->id, row->name, row->name_nbytes);
-        if (unit != TBED_ID_INVALID)
-            tool_json_name(json, "unit", report->reader, unit);
-        else
-            tbed_json_string(json, "unit", NULL);
-        tbed_json_u64(json, "count", row->count);
-        tbed_json_f64(json, "last", row->last);
-        tbed_json_f64(json, "min", row->min);
-        tbed_json_f64(json, "max", row->max);
-        tbed_json_object_close(json);
-    }
-    tbed_json_array_close(json);
-}
-
-static void json_messages(struct tbed_json *json, const struct report *report)
-{
-    const struct report_table *table = &report->messages;
-    tbed_json_array_open(json, "messages");
-    for (size_t i = 0; i < table->shown; i++) {
-        const struct tbed_message_row *row = table->rows[i];
-        tbed_json_object_open(json, NULL);
-        report_json_name(json, report, row->id, row->name, row->name_nbytes);
-        tbed_json_u64(json, "count", row->count);
-        tbed_json_u64(json, "error_count", row->severity_counts[TBED_SEVERITY_ERROR]);
-        tbed_json_u64(json, "warning_count", row->severity_counts[TBED_SEVERITY_WARNING]);
-        tbed_json_object_close(json);
-    }
-    tbed_json_array_close(json);
 }
 
 static void json_sums(struct tbed_json *json, const struct tbed_allocation_sums *sums)
@@ -114,22 +34,9 @@ static void json_sums(struct tbed_json *json, const struct tbed_allocation_sums 
     tbed_json_u64(json, "peak_bytes", sums->peak_nbytes);
 }
 
-static void json_process(struct tbed_json *json, const struct report *report,
-                         const struct tbed_allocation_process *process)
+static void json_table(struct tbed_json *json, const struct report *report, enum report_table table)
 {
-    tbed_json_object_open(json, NULL);
-    tbed_json_u64(json, "process", process->process);
-    tbed_json_u64(json, "forked_from", process->forked_from);
-    tbed_json_u64(json, "pid", process->pid);
-    tool_json_name(json, "name", report->reader, process->name_id);
-    json_sums(json, &process->sums);
-    json_ticks(json, report, "peak_time",
-               process->sums.peak_nbytes == 0 ? 0 : process->peak_tick - report->info.first_tick);
-    tbed_json_u64(json, "inherited_free_count", process->inherited_free_count);
-    tbed_json_u64(json, "unknown_free_count", process->unknown_free_count);
-    tbed_json_u64(json, "null_free_count", process->null_free_count);
-    tbed_json_u64(json, "event_count", process->event_count);
-    tbed_json_object_close(json);
+    table_print_json(json, &report->tables[table], &report->options->columns);
 }
 
 static void json_allocations(struct tbed_json *json, const struct report *report)
@@ -137,22 +44,8 @@ static void json_allocations(struct tbed_json *json, const struct report *report
     tbed_json_object_open(json, "allocations");
     json_sums(json, &report->sums);
     tbed_json_object_close(json);
-    tbed_json_array_open(json, "processes");
-    for (size_t i = 0; i < report->processes.shown; i++)
-        json_process(json, report, report->processes.rows[i]);
-    tbed_json_array_close(json);
-    struct tool_buffer text = {0};
-    tbed_json_array_open(json, "sites");
-    for (size_t i = 0; i < report->sites.shown; i++) {
-        const struct tbed_allocation_site *site = report->sites.rows[i];
-        struct tbed_name name = report_site_name(report, site, &text);
-        tbed_json_object_open(json, NULL);
-        report_json_name(json, report, site->id, name.text, name.nbytes);
-        json_sums(json, &site->sums);
-        tbed_json_object_close(json);
-    }
-    tbed_json_array_close(json);
-    free(text.bytes);
+    json_table(json, report, REPORT_PROCESSES);
+    json_table(json, report, REPORT_SITES);
     if (report->options->moment_count > 0)
         report_moments_json(json, report);
 }
@@ -181,31 +74,18 @@ static void json_totals(struct tbed_json *json, const struct tbed_statistics_tot
     tbed_json_object_close(json);
 }
 
-static void json_left_out(struct tbed_json *json, const char *key, const struct report_table *table)
-{
-    tbed_json_u64(json, key, table->count - table->shown);
-}
-
 static void json_statistics(struct tbed_json *json, const struct report *report)
 {
     json_totals(json, &report->totals);
-    json_spans(json, report, "spans", &report->spans);
-    json_spans(json, report, "async_spans", &report->asyncs);
-    json_instants(json, report);
-    json_counters(json, report);
-    json_messages(json, report);
+    for (unsigned i = REPORT_SPANS; i <= REPORT_MESSAGES; i++)
+        json_table(json, report, i);
 }
 
 static void json_left_out_all(struct tbed_json *json, const struct report *report)
 {
     tbed_json_object_open(json, "left_out");
-    json_left_out(json, "spans", &report->spans);
-    json_left_out(json, "async_spans", &report->asyncs);
-    json_left_out(json, "instants", &report->instants);
-    json_left_out(json, "counters", &report->counters);
-    json_left_out(json, "messages", &report->messages);
-    json_left_out(json, "processes", &report->processes);
-    json_left_out(json, "sites", &report->sites);
+    for (unsigned i = REPORT_SPANS; i <= REPORT_SITES; i++)
+        tbed_json_u64(json, report->tables[i].key, report->tables[i].count - report->tables[i].shown);
     tbed_json_object_close(json);
 }
 
@@ -233,7 +113,7 @@ void report_print_json(const struct report *report)
     struct tbed_json json = {.out = stdout};
     const struct tbed_trace_info *info = &report->info;
     tbed_json_object_open(&json, NULL);
-    if (report->is_profile)
+    if (report->is_profile && report->options->columns.count == 0)
         report_profile_json(&json, report);
     tbed_json_string(&json, "file", tool_path(report->path));
     tbed_json_string(&json, "tick_unit", info->clock == TBED_CLOCK_USER ? info->clock_unit : NULL);
@@ -251,4 +131,34 @@ void report_print_json(const struct report *report)
                                                            : report->totals.foreign_texts_left_out);
     tbed_json_object_close(&json);
     tbed_json_line(&json);
+}
+
+/* ---- CSV ---- */
+
+/* The tables that were asked for, whether or not the trace has anything for them. */
+static size_t choose_tables(const struct report *report, const struct table *chosen[REPORT_TABLE_COUNT])
+{
+    const struct report_options *options = report->options;
+    size_t count = 0;
+    for (unsigned i = REPORT_SPANS; i <= REPORT_SITES; i++) {
+        bool is_wanted = i < REPORT_PROCESSES ? options->spans : options->allocations;
+        if (is_wanted && table_is_asked_for(&report->tables[i], &options->columns))
+            chosen[count++] = &report->tables[i];
+    }
+    return count;
+}
+
+bool report_print_csv(const struct report *report)
+{
+    const struct table *chosen[REPORT_TABLE_COUNT];
+    struct report_options *options = report->options;
+    if (options->has_header && options->is_time != report->clock.is_time) {
+        tool_complain("%s: its times have another unit than those of the files before it",
+                      tool_path(report->path));
+        return false;
+    }
+    table_print_csv(chosen, choose_tables(report, chosen), &options->columns, !options->has_header);
+    options->has_header = true;
+    options->is_time = report->clock.is_time;
+    return true;
 }

@@ -113,7 +113,7 @@ static uint64_t column_value(const struct tbed_span_row *row, enum column column
     }
 }
 
-struct table {
+struct label_table {
     const struct report *report;
     const struct tbed_span_row **rows;
     size_t row_count;
@@ -160,17 +160,17 @@ static void format_cell(const struct report *report, const struct tbed_span_row 
 }
 
 /* Dots lead from each label to its figures. */
-static size_t dot_count(const struct table *table, const struct tbed_span_row *row)
+static size_t dot_count(const struct label_table *table, const struct tbed_span_row *row)
 {
     return table->label_nbytes > row->name_nbytes ? table->label_nbytes - row->name_nbytes - 1 : 0;
 }
 
-static size_t item_width(const struct table *table, const struct tbed_span_row *row)
+static size_t item_width(const struct label_table *table, const struct tbed_span_row *row)
 {
     return tool_text_width(row->name, row->name_nbytes) + 1 + dot_count(table, row);
 }
 
-static void measure_rows(struct table *table)
+static void measure_rows(struct label_table *table)
 {
     for (size_t i = 0; i < table->row_count; i++) {
         const struct tbed_span_row *row = table->rows[i];
@@ -218,7 +218,7 @@ static void put_cell(const char *text, size_t width)
     put_repeated(' ', width - own + 1);
 }
 
-static void put_item(const struct table *table, const struct tbed_span_row *row)
+static void put_item(const struct label_table *table, const struct tbed_span_row *row)
 {
     fputs("| ", stdout);
     tool_print_text(stdout, row->name, row->name_nbytes, 0);
@@ -227,7 +227,7 @@ static void put_item(const struct table *table, const struct tbed_span_row *row)
     put_repeated(' ', table->widths[COLUMN_ITEM] - item_width(table, row) + 1);
 }
 
-static void put_row(const struct table *table, const struct tbed_span_row *row)
+static void put_row(const struct label_table *table, const struct tbed_span_row *row)
 {
     char buffer[32];
     put_item(table, row);
@@ -241,9 +241,9 @@ static void put_row(const struct table *table, const struct tbed_span_row *row)
 
 static void put_table(const struct report *report)
 {
-    struct table table = {.report = report,
-                          .rows = (const struct tbed_span_row **)report->labels.rows,
-                          .row_count = report->labels.shown};
+    struct label_table table = {.report = report,
+                                .rows = (const struct tbed_span_row **)report->tables[REPORT_LABELS].rows,
+                                .row_count = report->tables[REPORT_LABELS].shown};
     measure_rows(&table);
     put_rule(table.widths, table.shown, COLUMN_COUNT_ALL);
     fputs(tool_bold(), stdout);
@@ -260,7 +260,7 @@ static void put_table(const struct report *report)
 /* The sum of the hidden rows. */
 static void put_left_out(const struct report *report)
 {
-    const struct report_table *table = &report->labels;
+    const struct table *table = &report->tables[REPORT_LABELS];
     char count[32];
     double shown = 0;
     if (table->shown == table->count)
@@ -394,7 +394,8 @@ static void json_totals(struct tbed_json *json, const struct report *report)
     tbed_json_string(
         json, "unit",
         tbed_statistics_unit(report->statistics) != NULL ? tbed_statistics_unit(report->statistics) : "ns");
-    tbed_json_u64(json, "rows_left_out", report->labels.count - report->labels.shown);
+    tbed_json_u64(json, "rows_left_out",
+                  report->tables[REPORT_LABELS].count - report->tables[REPORT_LABELS].shown);
     tbed_json_u64(json, "streams_with_spans", totals->stream_count);
     tbed_json_u64(json, "overlaps", totals->overlap_count);
     tbed_json_u64(json, "inverted", totals->inverted_count);
@@ -409,8 +410,8 @@ void report_profile_json(struct tbed_json *json, const struct report *report)
     const struct tbed_artifact_row *artifact;
     tbed_json_u64(json, "total_ns", report_ns(report, report->totals.span_ticks));
     tbed_json_array_open(json, "rows");
-    for (size_t i = 0; i < report->labels.shown; i++)
-        json_row(json, report, report->labels.rows[i]);
+    for (size_t i = 0; i < report->tables[REPORT_LABELS].shown; i++)
+        json_row(json, report, report->tables[REPORT_LABELS].rows[i]);
     tbed_json_array_close(json);
     tbed_json_array_open(json, "artifacts");
     for (size_t i = 0; (artifact = tbed_statistics_artifact(report->statistics, i)) != NULL; i++) {

@@ -35,15 +35,22 @@ static const char help[] =
     "                         expression; the others form one row\n"
     "      --exclude-from=FILE\n"
     "                         and of these, only names that match no line of FILE\n"
-    "  -s, --sort=KEY         sort spans by self (default), total, count, min, mean,\n"
-    "                         p50, p90, p99, p999, max or name; allocations by bytes\n"
-    "                         (default of sites), peak (default of processes), count,\n"
-    "                         live, freed, temporary or name\n"
+    "  -s, --sort=KEY[,...]   sort by these columns: figures fall and names rise, or\n"
+    "                         as '+' (rise) or '-' (fall) before KEY says; default:\n"
+    "                         spans by self, sites by bytes, processes by peak\n"
+    "      --columns=KEY[,...]\n"
+    "                         show these columns of each table that has any:\n"
+    "                         self, total, count, min, mean, p50, p90, p99, p999,\n"
+    "                         max, open, unknown, name, share; for profiles time,\n"
+    "                         invocations, misses, hits, blocked, load, hashing; for\n"
+    "                         counters last, unit; for messages errors, warnings; for\n"
+    "                         allocations bytes, peak, live, freed, temporary, ...\n"
     "  -l, --limit=N          show N rows of each table; 0 shows all (default: 30, 10\n"
-    "                         for processes, all with --json)\n"
+    "                         for processes, all with --json and --csv)\n"
     "      --percent-above=P  hide labels whose self time is below P % of the total\n"
     "\n" TOOL_FILTER_HELP "\n"
     "      --no-symbols       show addresses instead of looking up symbols\n"
+    "      --csv              print rows as comma-separated values\n"
     "      --json             print one JSON object per file, each on one line\n"
     "  -j, --jobs=N           use N threads (default: one per processor)\n"
     "      --color=WHEN       use color: never, auto or always\n"
@@ -64,11 +71,12 @@ static const char help[] =
     "module!function if the line is unknown. A forked process is shown with its own\n"
     "allocations; blocks it inherited belong to its parent.\n"
     "\n"
-    "tracebed-report(1) documents the keys of --json.\n"
+    "tracebed-report(1) documents all columns and the keys of --json.\n"
     "\n"
     "Examples:\n"
     "  tracebed report run.tbed\n"
-    "  tracebed report --sort=p99 -l 10 run.tbed\n"
+    "  tracebed report --sort=p99,-count -l 10 run.tbed\n"
+    "  tracebed report --spans --columns=name,count,p99 --csv run.tbed\n"
     "  tracebed report -b 10% -e 20% --inside=parse run.tbed\n"
     "  tracebed report --percent-above=1 hello-12345.mm_profdata\n"
     "  tracebed report --allocations --sort=peak --by=function run.tbed\n"
@@ -79,6 +87,8 @@ static const char help[] =
 
 enum {
     OPTION_JSON = 2000,
+    OPTION_CSV,
+    OPTION_COLUMNS,
     OPTION_SPANS,
     OPTION_ALLOCATIONS,
     OPTION_BY,
@@ -111,8 +121,11 @@ static void prepare(void *context, const uint32_t *ids, size_t count)
 /* Percentiles cost time and memory, and the table of a profile does not show them. */
 static bool needs_percentiles(const struct report_options *options, bool is_profile)
 {
-    return options->json || !is_profile ||
-           (options->sort >= REPORT_SORT_P50 && options->sort <= REPORT_SORT_P999);
+    static const char *const keys[] = {"p50", "p90", "p99", "p999"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (table_keys_have(&options->sort, keys[i]) || table_keys_have(&options->columns, keys[i]))
+            return true;
+    return options->columns.count == 0 && (options->json || options->csv || !is_profile);
 }
 
 /* Returns whether the trace begins with complete spans, as imported profiles do. */
@@ -232,6 +245,18 @@ static struct tbed_trace_info foreign_info(const struct tbed_statistics *statist
     return info;
 }
 
+/* False after a complaint. */
+static bool print(const struct report *report)
+{
+    if (report->options->csv)
+        return report_print_csv(report);
+    if (report->options->json)
+        report_print_json(report);
+    else
+        report_print_text(report);
+    return true;
+}
+
 /* Reports on a foreign profile without importing it. */
 static int report_foreign(struct report_options *options, const char *path)
 {
@@ -247,14 +272,11 @@ static int report_foreign(struct report_options *options, const char *path)
     report.has_categories = has_categories(&report);
     report.info = foreign_info(report.statistics);
     report_sort_tables(&report);
-    if (options->json)
-        report_print_json(&report);
-    else
-        report_print_text(&report);
+    bool fine = print(&report);
     tool_tell_profile_damage(path, report.statistics);
     report_free_tables(&report);
     tbed_statistics_close(report.statistics);
-    return report.totals.foreign_damage_count > 0 ? TOOL_FOUND : TOOL_FINE;
+    return !fine ? TOOL_TROUBLE : report.totals.foreign_damage_count > 0 ? TOOL_FOUND : TOOL_FINE;
 }
 
 /* Profiles have no allocations. */
@@ -302,13 +324,10 @@ static int report_file(struct report_options *options, const char *path)
     if (report.reader == NULL)
         return exit;
     if (make_report(&report) && contents_apply(&report)) {
-        if (options->json)
-            report_print_json(&report);
-        else
-            report_print_text(&report);
+        bool fine = print(&report);
         tool_tell_orphans(path, report.reader);
         tool_tell_damage(path, report.reader);
-        exit = tool_damage_count(report.reader) > 0 ? TOOL_FOUND : TOOL_FINE;
+        exit = !fine ? TOOL_TROUBLE : tool_damage_count(report.reader) > 0 ? TOOL_FOUND : TOOL_FINE;
     }
     report_free_tables(&report);
     tbed_allocations_close(report.allocations);
@@ -396,7 +415,12 @@ static const char *take_option(struct report_options *options, int option, const
     case GROUP_OPTION_EXCLUDE:
         return group_take_option(&options->group, option, argument);
     case 's':
-        return report_sort_parse(argument, &options->sort);
+        return report_sort_parse(&options->sort, argument);
+    case OPTION_COLUMNS:
+        return report_columns_parse(&options->columns, argument);
+    case OPTION_CSV:
+        options->csv = true;
+        return NULL;
     case OPTION_PERCENT:
         return parse_percent(argument, &options->percent_above) ? NULL : "--percent-above takes a percentage";
     case 'l':
@@ -411,6 +435,8 @@ static int take_options(struct report_options *options, int argc, char **argv)
 {
     static const struct option long_options[] = {
         {"json", no_argument, NULL, OPTION_JSON},
+        {"csv", no_argument, NULL, OPTION_CSV},
+        {"columns", required_argument, NULL, OPTION_COLUMNS},
         {"spans", no_argument, NULL, OPTION_SPANS},
         {"allocations", no_argument, NULL, OPTION_ALLOCATIONS},
         {"sort", required_argument, NULL, 's'},
@@ -436,6 +462,10 @@ static int take_options(struct report_options *options, int argc, char **argv)
         return exit;
     if (options->allocations && !options->spans && tool_filter_asks_for_labels(&options->filter))
         return tool_usage(&tool_verb_report, LABEL_OPTIONS " do not apply to --allocations");
+    if (options->json && options->csv)
+        return tool_usage(&tool_verb_report, "--csv cannot be combined with --json");
+    if (options->csv && options->moment_count > 0)
+        return tool_usage(&tool_verb_report, "--csv cannot be combined with --over-time");
     return optind < argc ? -1 : tool_usage(&tool_verb_report, "missing FILE operand");
 }
 
@@ -443,7 +473,7 @@ static int report_files(struct report_options *options, int argc, char **argv)
 {
     int exit = TOOL_FINE;
     for (int i = optind; i < argc && !tool_output_failed(); i++) {
-        if (i > optind && !options->json)
+        if (i > optind && !options->json && !options->csv)
             putchar('\n');
         int one = report_file(options, argv[i]);
         exit = one > exit ? one : exit;
@@ -455,14 +485,17 @@ static int run(int argc, char **argv)
 {
     struct report_options options = {0};
     int exit = take_options(&options, argc, argv);
-    options.process_limit = options.limit != 0 ? options.limit : options.json ? SIZE_MAX : TEXT_PROCESS_LIMIT;
+    bool is_data = options.json || options.csv;
+    options.process_limit = options.limit != 0 ? options.limit : is_data ? SIZE_MAX : TEXT_PROCESS_LIMIT;
     if (options.limit == 0)
-        options.limit = options.json ? SIZE_MAX : TEXT_LIMIT;
+        options.limit = is_data ? SIZE_MAX : TEXT_LIMIT;
     if (!options.spans && !options.allocations)
         options.spans = options.allocations = true;
     if (exit < 0)
         exit = report_files(&options, argc, argv);
     group_free(&options.group);
+    table_keys_free(&options.sort);
+    table_keys_free(&options.columns);
     tool_filter_close(&options.filter);
     return exit;
 }

@@ -36,6 +36,7 @@ struct table;
 struct table_column {
     const char *key, *field, *title; /* NULL: 'field' and 'title' are the key */
     enum table_unit unit;
+    bool is_in_order; /* rows are given in the order of this column, by address */
     struct table_value (*get)(const struct table *table, const void *row);
     /* The text for people, if it is not the value's; may be NULL. */
     void (*show)(const struct table *table, const void *row, struct tool_buffer *text);

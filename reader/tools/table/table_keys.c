@@ -168,6 +168,8 @@ static int compare_texts(const struct table_value *left, const struct table_valu
 static int compare_values(const struct order *order, size_t at, const void *left, const void *right)
 {
     const struct table_column *column = order->columns[at];
+    if (column->is_in_order)
+        return ((const char *)left > (const char *)right) == order->rises[at] ? 1 : -1;
     struct table_value a = column->get(order->table, left), b = column->get(order->table, right);
     int result =
         column->unit == TABLE_TEXT ? compare_texts(&a, &b) : (a.number > b.number) - (a.number < b.number);

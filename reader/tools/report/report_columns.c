@@ -1,0 +1,566 @@
+/*
+ * The tables of a report: what their columns are called, and where their values come from.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/tools/report/report.h"
+
+#include <string.h>
+
+#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
+
+static const struct report *report_of(const struct table *table)
+{
+    return table->context;
+}
+
+static struct table_value whole(uint64_t value)
+{
+    return (struct table_value){.number = (double)value, .whole = value};
+}
+
+/* A figure that a row without spans does not have. */
+static struct table_value whole_if(bool is_known, uint64_t value)
+{
+    return (struct table_value){.is_unknown = !is_known, .number = (double)value, .whole = value};
+}
+
+static struct table_value share(double part, double of)
+{
+    return (struct table_value){.number = of > 0 ? 100 * part / of : 0};
+}
+
+static struct table_value text(const char *text, size_t nbytes)
+{
+    return (struct table_value){.text = text, .nbytes = nbytes};
+}
+
+/* A getter of one member, 'row', of a row. */
+#define GETTER(getter, type, value)                                                                          \
+    static struct table_value getter(const struct table *table, const void *of)                              \
+    {                                                                                                        \
+        const struct type *row = of;                                                                         \
+        (void)table;                                                                                         \
+        return value;                                                                                        \
+    }
+
+/* A getter of the name, and what JSON has of it. */
+#define NAMED(getter, type)                                                                                  \
+    GETTER(getter, type, text(row->name, row->name_nbytes))                                                  \
+    static void getter##_json(struct tbed_json *json, const struct table *table, const void *of)             \
+    {                                                                                                        \
+        const struct type *row = of;                                                                         \
+        report_json_name(json, report_of(table), row->id, row->name, row->name_nbytes);                      \
+    }
+
+/* ---- Spans ---- */
+
+NAMED(span_name, tbed_span_row)
+GETTER(span_count, tbed_span_row, whole(row->count))
+GETTER(span_total, tbed_span_row, whole(row->total_ticks))
+GETTER(span_self, tbed_span_row, whole(row->self_ticks))
+GETTER(span_min, tbed_span_row, whole_if(row->count > 0, row->min_ticks))
+GETTER(span_p50, tbed_span_row, whole_if(row->count > 0, row->p50_ticks))
+GETTER(span_p90, tbed_span_row, whole_if(row->count > 0, row->p90_ticks))
+GETTER(span_p99, tbed_span_row, whole_if(row->count > 0, row->p99_ticks))
+GETTER(span_p999, tbed_span_row, whole_if(row->count > 0, row->p999_ticks))
+GETTER(span_max, tbed_span_row, whole_if(row->count > 0, row->max_ticks))
+GETTER(span_open, tbed_span_row, whole(row->open_count))
+GETTER(span_unknown, tbed_span_row, whole(row->unknown_count))
+GETTER(span_time, tbed_span_row, whole(row->time_ticks))
+GETTER(span_invocations, tbed_span_row, whole(row->invocation_count))
+GETTER(span_misses, tbed_span_row, whole(row->cache_misses))
+GETTER(span_hits, tbed_span_row, whole(row->cache_hits))
+GETTER(span_blocked, tbed_span_row, whole(row->blocked_ticks))
+GETTER(span_load, tbed_span_row, whole(row->load_ticks))
+GETTER(span_hashing, tbed_span_row, whole(row->hashing_ticks))
+
+static struct table_value span_mean(const struct table *table, const void *of)
+{
+    const struct tbed_span_row *row = of;
+    (void)table;
+    if (row->count == 0)
+        return (struct table_value){.is_unknown = true};
+    return (struct table_value){.number = (double)row->total_ticks / (double)row->count,
+                                .whole = row->total_ticks / row->count};
+}
+
+/* Of the time that the rows above account for together; for profiles, of the time of all threads. */
+static struct table_value span_share(const struct table *table, const void *of)
+{
+    const struct report *report = report_of(table);
+    const struct tbed_span_row *row = of;
+    return share((double)row->self_ticks,
+                 (double)(report->is_profile ? report->totals.span_ticks : report->self_ticks));
+}
+
+#define SPAN_FIGURES                                                                                         \
+    {.key = "total", .unit = TABLE_TICKS, .get = span_total},                                                \
+        {.key = "count", .unit = TABLE_COUNT, .get = span_count},                                            \
+        {.key = "min", .unit = TABLE_DURATION, .get = span_min},                                             \
+        {.key = "mean", .unit = TABLE_TICKS, .get = span_mean},                                              \
+        {.key = "p50", .unit = TABLE_DURATION, .get = span_p50},                                             \
+        {.key = "p90", .unit = TABLE_DURATION, .get = span_p90},                                             \
+        {.key = "p99", .unit = TABLE_DURATION, .get = span_p99},                                             \
+        {.key = "p999", .unit = TABLE_DURATION, .get = span_p999},                                           \
+        {.key = "max", .unit = TABLE_DURATION, .get = span_max},                                             \
+        {.key = "open", .field = "never_ended_count", .unit = TABLE_COUNT, .get = span_open},                \
+    {                                                                                                        \
+        .key = "unknown", .field = "unknown_begin_count", .unit = TABLE_COUNT, .get = span_unknown           \
+    }
+
+#define SPAN_DATA "name,count,total,self,min,mean,p50,p90,p99,p999,max,open,unknown"
+
+static const struct table_column span_columns[] = {
+    {.key = "self", .unit = TABLE_TICKS, .get = span_self},
+    SPAN_FIGURES,
+    {.key = "name",
+     .title = "span",
+     .unit = TABLE_TEXT,
+     .is_in_order = true,
+     .get = span_name,
+     .json = span_name_json},
+    {.key = "share", .field = "self_percent", .title = "self %", .unit = TABLE_PERCENT, .get = span_share},
+    {.key = "time", .unit = TABLE_TICKS, .get = span_time},
+    {.key = "invocations", .unit = TABLE_COUNT, .get = span_invocations},
+    {.key = "misses", .field = "cache_misses", .unit = TABLE_COUNT, .get = span_misses},
+    {.key = "hits", .field = "cache_hits", .unit = TABLE_COUNT, .get = span_hits},
+    {.key = "blocked", .unit = TABLE_TICKS, .get = span_blocked},
+    {.key = "load", .field = "incremental_load", .unit = TABLE_TICKS, .get = span_load},
+    {.key = "hashing", .field = "incremental_hashing", .unit = TABLE_TICKS, .get = span_hashing},
+};
+
+/* Asynchronous spans have no time of their own. */
+static const struct table_column async_columns[] = {
+    SPAN_FIGURES,
+    {.key = "name",
+     .title = "asynchronous span",
+     .unit = TABLE_TEXT,
+     .is_in_order = true,
+     .get = span_name,
+     .json = span_name_json},
+    {.key = "self", .unit = TABLE_TICKS, .get = span_self},
+};
+
+/* The columns of measureme's summarize, for the order of its table. */
+static const struct table_column label_columns[] = {
+    {.key = "self", .unit = TABLE_TICKS, .get = span_self},
+    {.key = "total", .unit = TABLE_TICKS, .get = span_time},
+    {.key = "count", .unit = TABLE_COUNT, .get = span_invocations},
+    {.key = "min", .unit = TABLE_DURATION, .get = span_min},
+    {.key = "mean", .unit = TABLE_TICKS, .get = span_mean},
+    {.key = "p50", .unit = TABLE_DURATION, .get = span_p50},
+    {.key = "p90", .unit = TABLE_DURATION, .get = span_p90},
+    {.key = "p99", .unit = TABLE_DURATION, .get = span_p99},
+    {.key = "p999", .unit = TABLE_DURATION, .get = span_p999},
+    {.key = "max", .unit = TABLE_DURATION, .get = span_max},
+    {.key = "name", .unit = TABLE_TEXT, .is_in_order = true, .get = span_name},
+    {.key = "share", .unit = TABLE_TICKS, .get = span_self},
+    {.key = "time", .unit = TABLE_TICKS, .get = span_time},
+    {.key = "invocations", .unit = TABLE_COUNT, .get = span_invocations},
+    {.key = "misses", .unit = TABLE_COUNT, .get = span_misses},
+    {.key = "hits", .unit = TABLE_COUNT, .get = span_hits},
+    {.key = "blocked", .unit = TABLE_TICKS, .get = span_blocked},
+    {.key = "load", .unit = TABLE_TICKS, .get = span_load},
+    {.key = "hashing", .unit = TABLE_TICKS, .get = span_hashing},
+};
+
+static void note(struct tool_buffer *notes, uint64_t count, const char *what)
+{
+    char figure[32], line[96];
+    if (count == 0)
+        return;
+    int nbytes = snprintf(line, sizeof line, "%s%s %s", notes->nbytes == 0 ? "  [" : ", ",
+                          tool_format_count(figure, count), what);
+    tool_append(notes, line, (size_t)nbytes);
+}
+
+static void end_notes(struct tool_buffer *notes)
+{
+    if (notes->nbytes > 0)
+        tool_append(notes, "]", 1);
+}
+
+static void span_notes(const struct table *table, const void *of, struct tool_buffer *notes)
+{
+    const struct tbed_span_row *row = of;
+    (void)table;
+    note(notes, row->open_count, "never ended");
+    note(notes, row->unknown_count, "with an unknown begin");
+    end_notes(notes);
+}
+
+/* ---- Instants, counters, messages ---- */
+
+NAMED(instant_name, tbed_instant_row)
+GETTER(instant_count, tbed_instant_row, whole(row->count))
+
+static const struct table_column instant_columns[] = {
+    {.key = "count", .unit = TABLE_COUNT, .get = instant_count},
+    {.key = "name",
+     .title = "instant",
+     .unit = TABLE_TEXT,
+     .is_in_order = true,
+     .get = instant_name,
+     .json = instant_name_json},
+};
+
+NAMED(counter_name, tbed_counter_row)
+GETTER(counter_count, tbed_counter_row, whole(row->count))
+GETTER(counter_last, tbed_counter_row, (struct table_value){.number = row->last})
+GETTER(counter_min, tbed_counter_row, (struct table_value){.number = row->min})
+GETTER(counter_max, tbed_counter_row, (struct table_value){.number = row->max})
+
+static uint32_t unit_id(const struct report *report, uint32_t id)
+{
+    return report->reader != NULL ? tbed_counter_unit(report->reader, id) : TBED_ID_INVALID;
+}
+
+static struct table_value counter_unit(const struct table *table, const void *of)
+{
+    const struct report *report = report_of(table);
+    uint32_t id = unit_id(report, ((const struct tbed_counter_row *)of)->id);
+    struct tbed_name name;
+    if (id == TBED_ID_INVALID || tbed_name_get(report->reader, id, &name) != TBED_OK)
+        return (struct table_value){.is_unknown = true};
+    return text(name.text, name.nbytes);
+}
+
+/* With its unit. */
+static void show_counter(const struct table *table, const void *of, struct tool_buffer *shown)
+{
+    const struct tbed_counter_row *row = of;
+    uint32_t unit = unit_id(report_of(table), row->id);
+    tool_append(shown, row->name, row->name_nbytes);
+    if (unit == TBED_ID_INVALID)
+        return;
+    tool_append(shown, ", ", 2);
+    tool_append_name(shown, report_of(table)->reader, unit);
+}
+
+static const struct table_column counter_columns[] = {
+    {.key = "last", .unit = TABLE_NUMBER, .get = counter_last},
+    {.key = "min", .unit = TABLE_NUMBER, .get = counter_min},
+    {.key = "max", .unit = TABLE_NUMBER, .get = counter_max},
+    {.key = "count", .unit = TABLE_COUNT, .get = counter_count},
+    {.key = "name",
+     .title = "counter",
+     .unit = TABLE_TEXT,
+     .is_in_order = true,
+     .get = counter_name,
+     .show = show_counter,
+     .json = counter_name_json},
+    {.key = "unit", .unit = TABLE_TEXT, .get = counter_unit},
+};
+
+NAMED(message_name, tbed_message_row)
+GETTER(message_count, tbed_message_row, whole(row->count))
+GETTER(message_errors, tbed_message_row, whole(row->severity_counts[TBED_SEVERITY_ERROR]))
+GETTER(message_warnings, tbed_message_row, whole(row->severity_counts[TBED_SEVERITY_WARNING]))
+
+/* The context of a message's format is shown as in the message. */
+static void show_message(const struct table *table, const void *of, struct tool_buffer *shown)
+{
+    const struct tbed_message_row *row = of;
+    const char *unit = memchr(row->name, '\x1e', row->name_nbytes);
+    size_t context = unit != NULL ? (size_t)(unit - row->name) : 0;
+    (void)table;
+    if (context > 0) {
+        tool_append(shown, row->name, context);
+        tool_append(shown, " : ", 3);
+    }
+    context += unit != NULL;
+    tool_append(shown, row->name + context, row->name_nbytes - context);
+}
+
+static const struct table_column message_columns[] = {
+    {.key = "count", .unit = TABLE_COUNT, .get = message_count},
+    {.key = "errors", .field = "error_count", .unit = TABLE_COUNT, .get = message_errors},
+    {.key = "warnings", .field = "warning_count", .unit = TABLE_COUNT, .get = message_warnings},
+    {.key = "name",
+     .title = "message",
+     .unit = TABLE_TEXT,
+     .is_in_order = true,
+     .get = message_name,
+     .show = show_message,
+     .json = message_name_json},
+};
+
+/* ---- Allocations ---- */
+
+#define SUMS(prefix, type)                                                                                   \
+    GETTER(prefix##_count, type, whole(row->sums.count))                                                     \
+    GETTER(prefix##_bytes, type, whole(row->sums.nbytes))                                                    \
+    GETTER(prefix##_freed, type, whole(row->sums.freed_count))                                               \
+    GETTER(prefix##_temporary, type, whole(row->sums.temporary_count))                                       \
+    GETTER(prefix##_replaced, type, whole(row->sums.replaced_count))                                         \
+    GETTER(prefix##_failed, type, whole(row->sums.failed_count))                                             \
+    GETTER(prefix##_live_count, type, whole(row->sums.live_count))                                           \
+    GETTER(prefix##_live, type, whole(row->sums.live_nbytes))                                                \
+    GETTER(prefix##_peak, type, whole(row->sums.peak_nbytes))
+
+#define SUM_COLUMNS(prefix, peak_title)                                                                      \
+    {.key = "bytes", .unit = TABLE_BYTES, .get = prefix##_bytes},                                            \
+        {.key = "peak",                                                                                      \
+         .field = "peak_bytes",                                                                              \
+         .title = (peak_title),                                                                              \
+         .unit = TABLE_BYTES,                                                                                \
+         .get = prefix##_peak},                                                                              \
+        {.key = "live", .field = "live_bytes", .unit = TABLE_BYTES, .get = prefix##_live},                   \
+        {.key = "freed", .field = "freed_count", .unit = TABLE_COUNT, .get = prefix##_freed},                \
+        {.key = "temporary", .field = "temporary_count", .unit = TABLE_COUNT, .get = prefix##_temporary},    \
+        {.key = "count", .unit = TABLE_COUNT, .get = prefix##_count},                                        \
+        {.key = "live_count", .title = "live count", .unit = TABLE_COUNT, .get = prefix##_live_count},       \
+        {.key = "replaced", .field = "replaced_count", .unit = TABLE_COUNT, .get = prefix##_replaced},       \
+    {                                                                                                        \
+        .key = "failed", .field = "failed_count", .unit = TABLE_COUNT, .get = prefix##_failed                \
+    }
+
+#define SUM_DATA "count,bytes,freed,temporary,replaced,failed,live_count,live,peak"
+
+SUMS(process, tbed_allocation_process)
+GETTER(process_number, tbed_allocation_process, whole(row->process))
+GETTER(process_pid, tbed_allocation_process, whole(row->pid))
+GETTER(process_parent, tbed_allocation_process, whole(row->forked_from))
+GETTER(process_inherited, tbed_allocation_process, whole(row->inherited_free_count))
+GETTER(process_unknown, tbed_allocation_process, whole(row->unknown_free_count))
+GETTER(process_null, tbed_allocation_process, whole(row->null_free_count))
+GETTER(process_events, tbed_allocation_process, whole(row->event_count))
+
+static struct table_value process_name(const struct table *table, const void *of)
+{
+    const struct tbed_allocation_process *row = of;
+    struct tbed_name name;
+    if (row->name_id == TBED_ID_INVALID ||
+        tbed_name_get(report_of(table)->reader, row->name_id, &name) != TBED_OK)
+        return (struct table_value){.is_unknown = true, .text = ""};
+    return text(name.text, name.nbytes);
+}
+
+static void process_name_json(struct tbed_json *json, const struct table *table, const void *of)
+{
+    tool_json_name(json, "name", report_of(table)->reader,
+                   ((const struct tbed_allocation_process *)of)->name_id);
+}
+
+/* With its pid. */
+static void show_process(const struct table *table, const void *of, struct tool_buffer *shown)
+{
+    const struct tbed_allocation_process *row = of;
+    char pid[32];
+    size_t before = shown->nbytes;
+    if (row->name_id != TBED_ID_INVALID)
+        tool_append_name(shown, report_of(table)->reader, row->name_id);
+    if (shown->nbytes == before)
+        tool_append(shown, "unknown", strlen("unknown"));
+    if (row->pid != 0)
+        tool_append(shown, pid, (size_t)snprintf(pid, sizeof pid, " (%u)", row->pid));
+}
+
+/* Since the start of the trace. */
+static struct table_value process_peak_at(const struct table *table, const void *of)
+{
+    const struct tbed_allocation_process *row = of;
+    bool has_peak = row->sums.peak_nbytes != 0 && row->event_count != 0; /* the row of all has none */
+    return whole_if(has_peak, has_peak ? row->peak_tick - report_of(table)->info.first_tick : 0);
+}
+
+/* The pid of a process; 0: unknown. */
+static uint32_t pid_of(const struct report *report, uint32_t process)
+{
+    struct tbed_process_info info;
+    for (size_t i = 0; tbed_process_get(report->reader, i, &info); i++)
+        if (info.stream == process)
+            return info.pid;
+    return 0;
+}
+
+/* Anything unusual; counts of 0 are not mentioned. */
+static void process_notes(const struct table *table, const void *of, struct tool_buffer *notes)
+{
+    const struct tbed_allocation_process *row = of;
+    char line[48];
+    if (row->forked_from != 0) {
+        uint32_t pid = pid_of(report_of(table), row->forked_from);
+        int nbytes = snprintf(line, sizeof line, pid != 0 ? "  [forked from %u" : "  [forked", pid);
+        tool_append(notes, line, (size_t)nbytes);
+    }
+    note(notes, row->sums.failed_count, "failed");
+    note(notes, row->unknown_free_count, "freed that were not seen to be allocated");
+    note(notes, row->sums.replaced_count, "replaced with no free seen");
+    end_notes(notes);
+}
+
+static const struct table_column process_columns[] = {
+    SUM_COLUMNS(process, NULL),
+    {.key = "peak_at", .field = "peak_time", .title = "peak at", .unit = TABLE_TICKS, .get = process_peak_at},
+    {.key = "name",
+     .title = "process",
+     .unit = TABLE_TEXT,
+     .get = process_name,
+     .show = show_process,
+     .json = process_name_json},
+    {.key = "process", .title = "number", .unit = TABLE_COUNT, .get = process_number},
+    {.key = "forked_from", .title = "forked", .unit = TABLE_COUNT, .get = process_parent},
+    {.key = "pid", .unit = TABLE_COUNT, .get = process_pid},
+    {.key = "inherited_frees",
+     .field = "inherited_free_count",
+     .title = "inherited",
+     .unit = TABLE_COUNT,
+     .get = process_inherited},
+    {.key = "unknown_frees",
+     .field = "unknown_free_count",
+     .title = "unknown",
+     .unit = TABLE_COUNT,
+     .get = process_unknown},
+    {.key = "null_frees",
+     .field = "null_free_count",
+     .title = "null frees",
+     .unit = TABLE_COUNT,
+     .get = process_null},
+    {.key = "events", .field = "event_count", .unit = TABLE_COUNT, .get = process_events},
+};
+
+SUMS(site, tbed_allocation_site)
+
+/* A stack is named when it is shown. */
+static struct table_value site_name(const struct table *table, const void *of)
+{
+    struct report *report = (struct report *)table->context;
+    struct tbed_name name = report_site_name(report, of, &report->stack);
+    return text(name.text, name.nbytes);
+}
+
+static void site_name_json(struct tbed_json *json, const struct table *table, const void *of)
+{
+    struct table_value name = site_name(table, of);
+    report_json_name(json, report_of(table), ((const struct tbed_allocation_site *)of)->id, name.text,
+                     name.nbytes);
+}
+
+static struct table_value site_share(const struct table *table, const void *of)
+{
+    const struct tbed_allocation_site *row = of;
+    return share((double)row->sums.peak_nbytes, (double)report_of(table)->sums.peak_nbytes);
+}
+
+static void site_notes(const struct table *table, const void *of, struct tool_buffer *notes)
+{
+    (void)table;
+    note(notes, ((const struct tbed_allocation_site *)of)->sums.failed_count, "failed");
+    end_notes(notes);
+}
+
+#define SITE_COLUMNS(what)                                                                                   \
+    {                                                                                                        \
+        SUM_COLUMNS(site, "at peak"),                                                                        \
+            {.key = "name",                                                                                  \
+             .title = (what),                                                                                \
+             .unit = TABLE_TEXT,                                                                             \
+             .is_in_order = true,                                                                            \
+             .get = site_name,                                                                               \
+             .json = site_name_json},                                                                        \
+        {                                                                                                    \
+            .key = "share", .field = "peak_percent", .title = "peak %", .unit = TABLE_PERCENT,               \
+            .get = site_share                                                                                \
+        }                                                                                                    \
+    }
+
+static const struct table_column site_columns[] = SITE_COLUMNS("site"),
+                                 symbol_columns[] = SITE_COLUMNS("symbol"),
+                                 module_columns[] = SITE_COLUMNS("module"),
+                                 stack_columns[] = SITE_COLUMNS("stack");
+
+/* ---- The tables ---- */
+
+#define COLUMNS(array) .columns = (array), .column_count = COUNT_OF(array)
+
+static const struct table tables[REPORT_TABLE_COUNT] = {
+    [REPORT_SPANS] = {.key = "spans",
+                      .what = "spans",
+                      COLUMNS(span_columns),
+                      .text_columns = "self,share,total,count,min,mean,p50,p99,max,name",
+                      .data_columns = SPAN_DATA,
+                      .order = "self",
+                      .notes = span_notes},
+    [REPORT_ASYNCS] = {.key = "async_spans",
+                       .what = "asynchronous spans",
+                       COLUMNS(async_columns),
+                       .text_columns = "total,count,min,mean,p50,p99,max,name",
+                       .data_columns = SPAN_DATA,
+                       .order = "total",
+                       .notes = span_notes},
+    [REPORT_INSTANTS] = {.key = "instants",
+                         .what = "instants",
+                         COLUMNS(instant_columns),
+                         .text_columns = "count,name",
+                         .data_columns = "name,count",
+                         .order = "count",
+                         .has_frames = true},
+    [REPORT_COUNTERS] = {.key = "counters",
+                         .what = "counters",
+                         COLUMNS(counter_columns),
+                         .text_columns = "last,min,max,count,name",
+                         .data_columns = "name,unit,count,last,min,max"},
+    [REPORT_MESSAGES] = {.key = "messages",
+                         .what = "messages",
+                         COLUMNS(message_columns),
+                         .text_columns = "count,errors,warnings,name",
+                         .data_columns = "name,count,errors,warnings",
+                         .order = "count"},
+    [REPORT_PROCESSES] = {.key = "processes",
+                          .what = "processes",
+                          COLUMNS(process_columns),
+                          .text_columns = "peak,peak_at,live,live_count,bytes,count,freed,temporary,name",
+                          .data_columns = "process,forked_from,pid,name," SUM_DATA
+                                          ",peak_at,inherited_frees,unknown_frees,null_frees,events",
+                          .order = "peak",
+                          .notes = process_notes},
+    [REPORT_SITES] = {.key = "sites",
+                      .what = "sites",
+                      COLUMNS(site_columns),
+                      .text_columns = "bytes,count,live,live_count,peak,share,temporary,name",
+                      .data_columns = "name," SUM_DATA,
+                      .order = "bytes",
+                      .has_frames = true,
+                      .notes = site_notes},
+    [REPORT_LABELS] = {.key = "rows", .what = "labels", COLUMNS(label_columns), .order = "self"},
+};
+
+const char *report_columns_parse(struct table_keys *keys, const char *text)
+{
+    return table_columns_parse(keys, tables, REPORT_TABLE_COUNT, text);
+}
+
+const char *report_sort_parse(struct table_keys *keys, const char *text)
+{
+    return table_sort_parse(keys, tables, REPORT_TABLE_COUNT, text);
+}
+
+static const struct table_column *site_columns_of(const struct report_options *options)
+{
+    if (options->by_stack)
+        return stack_columns;
+    return options->by == TBED_NAME_FUNCTION ? symbol_columns
+           : options->by == TBED_NAME_MODULE ? module_columns
+                                             : site_columns;
+}
+
+void report_tables_open(struct report *report)
+{
+    const struct tbed_trace_info *info = &report->info;
+    bool is_ns = report->reader == NULL || info->ticks_per_second == 1000000000;
+    report->clock = (struct table_clock){
+        .reader = is_ns ? NULL : report->reader,
+        .is_time = info->clock != TBED_CLOCK_USER,
+        .resolution_ns =
+            report->reader != NULL ? tbed_tick_span_to_ns(report->reader, info->resolution_ticks) : 1,
+        .step_ticks = report->step_ticks};
+    for (size_t i = 0; i < REPORT_TABLE_COUNT; i++) {
+        report->tables[i] = tables[i];
+        report->tables[i].context = report;
+        report->tables[i].file = tool_path(report->path);
+        report->tables[i].clock = &report->clock;
+    }
+    report->tables[REPORT_SITES].columns = site_columns_of(report->options);
+}
