@@ -25,6 +25,9 @@ _tracebed()
     --rebase) COMPREPLY=($(compgen -W "timer first" -- "$word")); return ;;
     --tid) COMPREPLY=($(compgen -W "native ordinal" -- "$word")); return ;;
     --weight) COMPREPLY=($(compgen -W "time bytes count peak leaked" -- "$word")); return ;;
+    --sort | --columns)
+        [[ $verb == report ]] && COMPREPLY=($(compgen -W "self total count min mean p50 p90 p99 p999 max bytes peak live freed temporary name" -- "$word"))
+        return ;;
     --by) COMPREPLY=($(compgen -W "site stack function module scope author" -- "$word")); return ;;
     --format-version) COMPREPLY=($(compgen -W "8 9" -- "$word")); return ;;
     --order) COMPREPLY=($(compgen -W "time stream" -- "$word")); return ;;

@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""
+The tables of 'tracebed report': --columns, --sort, --csv and --json show the same figures, in the order that was asked for,
+on a terminal as wide as it is.
+
+The rows of --json are the oracle for CSV and for the order: Python reads the CSV with its own reader and sorts the rows with
+its own sort.
+
+    python3 reader/tests/tools/tables_test.py
+
+Check: tables
+Needs: $b/tracebed $b/reader/tests/agreement/agreement_program
+"""
+
+import csv
+import fcntl
+import io
+import json
+import os
+import random
+import struct
+import subprocess
+import sys
+import termios
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), *[os.pardir] * 3, "ninja", "checks"))
+import cases
+
+TABLES = ("spans", "async_spans", "instants", "counters", "messages", "processes", "sites")
+PROGRAM = cases.BUILD / "reader/tests/agreement/agreement_program"
+TRACES = ("given", "given open", "counts given", "given whole categories others", "counts given others", "talks")
+
+
+def report(*words):
+    """Its output as it is, ends of lines included."""
+    done = subprocess.run([cases.TRACEBED, "report", *map(str, words)], capture_output=True)
+    cases.need(done.returncode == 0, f"report {words}: exit status {done.returncode}\n{done.stderr.decode()}")
+    return done.stdout.decode()
+
+
+def refused(*words):
+    done = subprocess.run([cases.TRACEBED, "report", *map(str, words)], capture_output=True, text=True)
+    cases.need(done.returncode == 2 and done.stdout == "", f"report {words}: exit status {done.returncode}\n{done.stdout}")
+    return done.stderr
+
+
+def read_csv(text):
+    """The rows, which have to be as RFC 4180 says."""
+    cases.need(text.endswith("\r\n"), "the last line has no CRLF")
+    rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+    cases.need(all(len(row) == len(rows[0]) for row in rows), "rows of different lengths")
+    cases.need(len(set(rows[0])) == len(rows[0]), f"a field twice: {rows[0]}")
+    return [dict(zip(rows[0], row)) for row in rows[1:]]
+
+
+def traces(folder):
+    for seed, words in enumerate(TRACES):
+        path = os.path.join(folder, f"{seed}.tbed")
+        subprocess.run([PROGRAM, str(seed), path, *words.split()], check=True)
+        yield path
+    path = os.path.join(folder, "allocations.tbed")
+    cases.output_of(folder, cases.TRACEBED, "record", "-o", path, "--", "/bin/sh", "-c", "ls; ls")
+    yield path
+
+
+def write_log(folder, *names):
+    """A log with a scope of each name, one after the other."""
+    path = os.path.join(folder, "names.log")
+    with open(path, "w", encoding="utf-8") as file:
+        for i, name in enumerate(names):
+            file.write(f"{i * 10:06d} 1 {{ {name}\n{i * 10 + 7:06d} 1 }} {name}\n")
+    return path
+
+
+# ---- CSV ----
+
+def expected_cell(value):
+    if isinstance(value, str):  # control bytes are escaped
+        return "".join(f"\\x{ord(c):02x}" if c < " " and c != "\n" else c for c in value)
+    return "" if value is None else json.dumps(value)
+
+
+def test_csv_has_the_figures_of_json(folder):
+    for path in traces(folder):
+        data, rows = json.loads(report("--json", path)), read_csv(report("--csv", path))
+        for table in TABLES:
+            found = [row for row in rows if row["table"] == table]
+            wanted = data.get(table, [])
+            cases.need(len(found) == len(wanted), f"{path}: {len(found)} rows of {table} instead of {len(wanted)}")
+            for row, fields in zip(found, wanted):
+                for field in fields.keys() & row.keys():
+                    is_unknown = row[field] == "" and fields[field] in (0, "", None)  # such as the minimum of no span
+                    cases.need(is_unknown or row[field] == expected_cell(fields[field]),
+                               f"{path}: {table}, {field}: {row[field]} instead of {fields[field]}")
+                missing = fields.keys() - row.keys() - {"function", "file", "line", "module"}
+                cases.need(not missing, f"{path}: {table}: no field {missing}")
+
+
+def test_csv_quotes_what_needs_it(folder):
+    names = ["a, b", 'say "no"', '"', "plain", "ends in ,", "=1+1", "ünï"]
+    rows = read_csv(report("--csv", "--sort=-name", "--columns=name,count", write_log(folder, *names)))
+    cases.need([row["name"] for row in rows] == sorted(names, key=str.encode, reverse=True), str(rows))
+
+
+def test_csv_of_several_files_has_one_header(folder):
+    path = write_log(folder, "a", "b")
+    rows = read_csv(report("--csv", path, path))
+    cases.need([(row["trace"], row["name"]) for row in rows] == [(path, name) for name in "abab"], str(rows))
+    counts = next(path for path in traces(folder) if path.endswith("2.tbed"))
+    cases.need("another unit" in refused_after_header(path, counts), "files with other units")
+
+
+def refused_after_header(*words):
+    done = subprocess.run([cases.TRACEBED, "report", "--csv", *words], capture_output=True, text=True)
+    cases.need(done.returncode == 2, str(done))
+    return done.stderr
+
+
+# ---- Columns ----
+
+def test_columns_are_those_asked_for_in_this_order(folder):
+    path = write_log(folder, "a", "b")
+    cases.need(report("--columns=count,name,max", "--csv", "--spans", path).startswith("count,name,max_ns,max\r\n"), "header")
+    text = report("--columns=count,name,max", path).splitlines()
+    cases.need(text[2].split() == ["count", "span", "max"] and text[3].split() == ["1", "a", "7", "ms"], "\n".join(text))
+    data = json.loads(report("--columns=max,name", "--json", path))
+    cases.need([list(row) for row in data["spans"]] == [["max_ns", "name"]] * 2, str(data["spans"]))
+
+
+def test_tables_without_the_columns_are_left_out(folder):
+    path = os.path.join(folder, "others.tbed")
+    subprocess.run([PROGRAM, "3", path, "given", "others"], check=True)
+    tables = {row["table"] for row in read_csv(report("--csv", "--columns=table,name,last", path))}
+    cases.need(tables == {"counters"}, str(tables))
+    cases.need("instant\n" not in report("--columns=name,last", path), "instants have no 'last'")
+    cases.need("instant\n" in report("--columns=name", path), "all tables have a name")
+
+
+def test_columns_of_a_profile(folder):
+    path = cases.ROOT / "spec/golden/measureme/v9.mm_profdata"
+    wanted = json.loads(report("--json", path))["rows"]
+    rows = read_csv(report("--csv", "--columns=name,self,time,invocations,misses,hits,blocked,load,hashing", path))
+    keys = {"self_ns": "self_ns", "time_ns": "time_ns", "invocations": "invocations", "cache_misses": "cache_misses",
+            "cache_hits": "cache_hits", "blocked_ns": "blocked_ns", "incremental_load_ns": "incremental_load_ns",
+            "incremental_hashing_ns": "incremental_hashing_ns"}
+    cases.need(bool(wanted) and [{key: row[key] for key in ("name", *keys)} for row in rows] ==
+               [{"name": row["name"], **{key: str(row[of]) for key, of in keys.items()}} for row in wanted], str(rows))
+
+
+# ---- The order ----
+
+def test_rows_are_in_the_order_asked_for(folder):
+    chance = random.Random(5)
+    fields = {"name": "name", "count": "count", "total": "total_{}", "self": "self_{}", "min": "min_{}", "max": "max_{}",
+              "p50": "p50_{}", "open": "never_ended_count"}
+    for path in traces(folder):
+        data = json.loads(report("--json", "--sort=name", path))
+        unit = "ns" if data["tick_unit"] is None else "ticks"
+        for _ in range(12 if data["spans"] else 0):
+            keys = chance.sample(sorted(fields), chance.randint(1, 3))
+            signs = [chance.choice(("", "-", "+")) for _ in keys]
+            rows = sorted(data["spans"], key=lambda row: row["name"].encode())
+            for key, sign in reversed(list(zip(keys, signs))):
+                field = fields[key].format(unit)
+                rows.sort(key=lambda row: row[field].encode() if key == "name" else row[field],
+                          reverse=sign == "-" or (sign == "" and key != "name"))
+            words = "--sort=" + ",".join(sign + key for key, sign in zip(keys, signs))
+            found = json.loads(report("--json", words, path))["spans"]
+            cases.need(found == rows, f"{path} {words}: {[row['name'] for row in found]}, not {[row['name'] for row in rows]}")
+
+
+def test_stacks_are_sorted_by_their_names(folder):
+    path = os.path.join(folder, "stacks.tbed")
+    cases.output_of(folder, cases.TRACEBED, "record", "--stacks=3", "-o", path, "--", "/bin/ls")
+    rising, falling = ([row["name"] for row in json.loads(report("--json", "--by=stack", "--sort=" + sign + "name", path))["sites"]]
+                       for sign in "+-")
+    cases.need(len(rising) > 1 and rising == sorted(rising, key=str.encode) == falling[::-1], str(rising))
+
+
+def test_mistakes_are_named(folder):
+    path = write_log(folder, "a")
+    for words, text in ((["--sort=count,tota"], "--sort: unknown key 'tota'; did you mean 'total'? (expected self, total, "),
+                        (["--sort="], "--sort: unknown key ''"), (["--sort=--count"], "unknown key '-count'"),
+                        (["--columns=name,,count"], "--columns: unknown column ''"),
+                        (["--columns=nam"], "--columns: unknown column 'nam'; did you mean 'name'? (expected self, "),
+                        (["--columns=-name"], "unknown column '-name'"),
+                        (["--csv", "--json"], "--csv cannot be combined with --json"),
+                        (["--sort=-bytes,count"], "--sort=-bytes,count does not apply to")):
+        found = refused(*words, path)
+        cases.need(text in found, f"{words}: {found}")
+
+
+# ---- A terminal ----
+
+def on_terminal(width, *words):
+    """The lines that a terminal gets which has this many columns."""
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
+    with subprocess.Popen([cases.TRACEBED, "report", "--color=never", *words], stdout=theirs) as process:
+        os.close(theirs)
+        text = b""
+        try:
+            while part := os.read(ours, 65536):
+                text += part
+        except OSError:  # the other end is closed
+            pass
+    os.close(ours)
+    return text.decode().replace("\r\n", "\n").splitlines()
+
+
+def test_long_names_are_shortened_on_a_terminal(folder):
+    name = "first_" + "x" * 100 + "_last"
+    path = write_log(folder, name, "short")
+    cases.need(name in report("--spans", path), "shortened without a terminal")
+    for width in (130, 121, 150):
+        lines = on_terminal(width, path)[3:]
+        cases.need(max(map(len, lines)) == width, f"{width}: {[len(line) for line in lines]}")
+        cases.need(any("first_x" in line and "…" in line and line.endswith("x_last") for line in lines), str(lines))
+    cases.need(name in "\n".join(on_terminal(300, path)), "shortened although it fits")
+    narrow = on_terminal(40, path)[3:]
+    cases.need(any(line.endswith("x_last") and len(line) == 101 + 16 for line in narrow), str([len(line) for line in narrow]))
+
+
+def test_two_columns_of_names_share_the_terminal(folder):
+    path = write_log(folder, "a" * 90, "b" * 60)
+    lines = on_terminal(80, "--columns=name,trace,count", path)[2:]
+    cases.need(max(map(len, lines)) <= 80 and len({line.rindex(" ") for line in lines}) <= 2, str(lines))
+
+
+if __name__ == "__main__":
+    sys.exit(cases.run_all(globals()))
