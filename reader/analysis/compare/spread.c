@@ -5,19 +5,13 @@
  */
 #include <tracebed/compare.h>
 
-#include <math.h> /* INFINITY only */
+#include <math.h>
 #include <stdlib.h>
 
 /* Factors from an absolute deviation to the standard deviation, for normally distributed values. */
 #define MEDIAN_DEVIATION_SCALE 1.482602218505602 /* 1 / quantile(3/4) */
 #define MEAN_DEVIATION_SCALE   1.253314137315500 /* sqrt(pi / 2) */
 #define OUTLIER_DEVIATIONS     3.5
-
-/* The library does not link libm. */
-static double absolute(double value)
-{
-    return value < 0 ? -value : value;
-}
 
 static int compare_doubles(const void *left, const void *right)
 {
@@ -56,7 +50,7 @@ static double outlier_distance(double *values, const struct tbed_spread *spread)
     if (spread->count < TBED_OUTLIER_RUNS_MIN)
         return INFINITY;
     for (size_t i = 0; i < spread->count; i++) {
-        values[i] = absolute(values[i] - spread->median);
+        values[i] = fabs(values[i] - spread->median);
         sum += values[i];
     }
     double deviation = median_of(values, spread->count) * MEDIAN_DEVIATION_SCALE;
@@ -67,7 +61,7 @@ static double outlier_distance(double *values, const struct tbed_spread *spread)
 
 bool tbed_spread_is_outlier(const struct tbed_spread *spread, uint64_t value)
 {
-    return absolute((double)value - spread->median) > spread->outlier_distance;
+    return fabs((double)value - spread->median) > spread->outlier_distance;
 }
 
 void tbed_spread_make(const uint64_t *values, size_t count, double *scratch, struct tbed_spread *spread_ret)

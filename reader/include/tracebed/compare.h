@@ -207,6 +207,66 @@ double tbed_differences_shift(const struct tbed_differences *differences, size_t
 /* How many labels were tested. */
 size_t tbed_differences_tested_count(const struct tbed_differences *differences);
 
+/* ---- The calls of two runs ---- */
+
+/*
+ * Which labels have calls of other durations in run AFTER of a comparison than in BEFORE. Both runs need durations; see
+ * tbed_comparison_durations(). They include the time of nested calls.
+ *
+ * Change:   the median of the ratios of all pairs of calls, one of each run (Hodges and Lehmann). Durations are accurate
+ *           to 1 %, and so is the change.
+ * Effect:   how many more of these pairs have the longer call in AFTER than in BEFORE, as a part of all (Cliff's delta):
+ *           from -1 to 1. Calls that differ by less than the accuracy are equal.
+ * Test:     Mann and Whitney's, corrected for the number of labels by Holm's method.
+ * Shift:    the median of the changes, weighted by time, but no label counts for more than a fifth. It is taken out of the
+ *           changes and the tests. With less than five labels it is 0.
+ *
+ * The test is about calls, not about runs: from one run of each it cannot be said how much runs differ anyway, and with
+ * very many calls any difference is significant. Choose a threshold above the differences of equal runs, or compare sets
+ * of runs by tbed_differences_make().
+ */
+struct tbed_call_difference_options {
+    size_t size; /* sizeof(struct tbed_call_difference_options) */
+    size_t before_run, after_run;
+    double alpha;     /* 0: 0.01 */
+    double threshold; /* the least change that is marked, as a part of BEFORE; 0: any */
+    bool keep_shift;  /* compare the durations as they are */
+};
+
+/* In the units of the comparison. */
+struct tbed_call_durations {
+    uint64_t count; /* of calls */
+    uint64_t p50, p90, p99;
+};
+
+struct tbed_call_difference {
+    struct tbed_call_durations before, after;
+    bool is_tested; /* both runs have calls */
+    bool is_marked; /* 'p_corrected' is at most alpha, and the change at least the threshold */
+    double change;  /* 0.05 is 5 % longer */
+    double effect;
+    double p, p_corrected; /* the probability of such a difference between calls of the same distribution */
+};
+
+struct tbed_call_differences;
+
+/*
+ * Ownership: '*differences_ret' is the caller's; free it with tbed_call_differences_close(), before or after the
+ *            comparison.
+ * Errors:    ERR_MEMORY, ERR_ARGUMENT.
+ */
+enum tbed_status tbed_call_differences_make(const struct tbed_comparison *comparison,
+                                            const struct tbed_call_difference_options *options,
+                                            struct tbed_call_differences **differences_ret);
+void tbed_call_differences_close(struct tbed_call_differences *differences); /* NULL is allowed */
+
+/* By the index of tbed_comparison_row(); NULL past the last. */
+const struct tbed_call_difference *tbed_call_differences_row(const struct tbed_call_differences *differences,
+                                                             size_t index);
+double tbed_call_differences_shift(const struct tbed_call_differences *differences);
+/* How many labels were tested. */
+size_t tbed_call_differences_tested_count(const struct tbed_call_differences *differences);
+
 /* ---- Structs that may grow: these calls pass the caller's size on, see "ABI" in format.h ---- */
 
 bool tbed_comparison_row_sized(const struct tbed_comparison *comparison, size_t index,
