@@ -1,7 +1,8 @@
 /*
- * tracebed diff --with: two sets of runs, made by hand, as text and JSON; its options, and what it refuses.
+ * tracebed diff --with and --calls: two sets of runs, and the calls of two runs, made by hand, as text and JSON; their
+ * options, and what they refuse.
  *
- * How often it marks the wrong thing is the matter of differences_test.
+ * How often they mark the wrong thing is the matter of differences_test and call_differences_test.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -184,6 +185,84 @@ static void number_of_threads_changes_nothing(void **state)
     end_run(&two);
 }
 
+/* ---- Single calls ---- */
+
+/* Of each of six labels 40 calls; those of "e" take longer by 'percent', those of all by 'slower' percent. */
+static const char *make_calls(const char *name, unsigned percent, unsigned slower)
+{
+    static const char *const labels[LABELS] = {"a", "b", "c", "d", "e", "f"};
+    const char *path = in_folder(name);
+    struct tbed_writer_options options = {.size = sizeof options,
+                                          .overwrite = true,
+                                          .no_helper = true,
+                                          .page_nbytes = 4096,
+                                          .given_ticks = true,
+                                          .given_ticks_per_second = NS};
+    struct tbed_writer *writer = NULL;
+    uint64_t now = 1000;
+    assert_int_equal(tbed_writer_open(path, &options, &writer, NULL), TBED_OK);
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
+    for (unsigned i = 0; i < 40 * LABELS; i++) {
+        uint64_t ticks = 1000000 + i * 7919 % 101 * 1000;
+        ticks = ticks * (100 + slower) / 100 * (i % LABELS == 4 ? 100 + percent : 100) / 100;
+        struct tbed_given_event event = {.type = TBED_GIVEN_SPAN,
+                                         .id = intern(writer, labels[i % LABELS]),
+                                         .category = TBED_ID_INVALID,
+                                         .begin_tick = now,
+                                         .tick = now + ticks};
+        tbed_event_record_given(recorder, &event);
+        now += ticks;
+    }
+    tbed_writer_close(writer);
+    return path;
+}
+
+static void longer_calls_are_marked(void **state)
+{
+    const char *before = make_calls("calls.tbed", 0, 0), *after = make_calls("calls2.tbed", 10, 20);
+    (void)state;
+    struct run run = RUN("diff", "--calls", before, after);
+    assert_int_equal(run.exit, 0);
+    assert_string_equal(run.err, "");
+    assert_says(run.out, "calls.tbed: 240 calls\n");
+    assert_says(run.out, "all labels together: +20.");
+    assert_says(run.out, "1 of 6 labels marked with '*': at least 5 % change, p at most 0.01 for 6 tests\n");
+    assert_says(run.out,
+                " p50 before  p50 after    calls %      p90 %      p99 %     effect          p  label, "
+                "by change of time\n    1.06 ms    1.38 ms    +10.");
+    assert_says(run.out, " *e\n");
+    end_run(&run);
+    EXPECT(1, "1 of 6 labels marked", "", "diff", "--calls", "--exit-code", before, after);
+    EXPECT(0, "0 of 6 labels marked", "", "diff", "--calls", "--exit-code", before, before);
+    EXPECT(0, "0 of 6 labels marked", "", "diff", "--calls", "--threshold=20", before, after);
+    EXPECT(0, "0 of 6 labels marked", "", "diff", "--calls", "--alpha=1e-20", before, after);
+    EXPECT(0, "6 of 6 labels marked", "", "diff", "--calls", "--keep-shift", before, after);
+    EXPECT(0, "2 of 2 labels marked", "", "diff", "--calls", "--name=^[de]$", before, after);
+    EXPECT(0, "5 more labels; --limit=6 shows all", "", "diff", "--calls", "-l1", before, after);
+    EXPECT(0, "--percent-above leaves none of 6 labels.\n", "", "diff", "--calls", "--percent-above=90",
+           before, after);
+}
+
+static void calls_have_json(void **state)
+{
+    const char *before = make_calls("calls.tbed", 0, 0), *after = make_calls("calls2.tbed", 10, 0);
+    (void)state;
+    struct run one = RUN("diff", "--calls", "--json", "-j1", before, after);
+    struct run two = RUN("diff", "--calls", "--json", "-j2", before, after);
+    assert_int_equal(one.exit, 0);
+    assert_string_equal(one.out, two.out);
+    assert_says(one.out, "\"alpha\":0.01,\"threshold_percent\":5.0,\"test_count\":6,\"marked_count\":1,");
+    assert_says(one.out, "\"rows\":[{\"name\":\"e\",\"state\":\"both\",\"marked\":true,\"percent_change\":");
+    assert_says(one.out, ",\"count\":[40,40],\"p50_ns\":[10");
+    assert_says(one.out, "\"left_out\":{\"rows\":0}}\n");
+    end_run(&one);
+    end_run(&two);
+    EXPECT(0, "        new          -          -          -          -  a\n", "", "diff", "--calls",
+           make_small("small.tbed", false), after);
+    EXPECT(0, "\"state\":\"gone\",\"marked\":false,\"percent_change\":null,", "", "diff", "--calls", "--json",
+           make_small("small.tbed", false), after);
+}
+
 static void wrong_usage_is_refused(void **state)
 {
     const char *path = make_run("x.tbed", NS, 0, 500000, 0);
@@ -193,12 +272,15 @@ static void wrong_usage_is_refused(void **state)
     EXPECT(2, "", "--with requires two or more FILE operands on each side", "diff", path, "--with", path,
            path);
     EXPECT(2, "", "--with can be given only once", "diff", path, "--with", path, "--with");
-    EXPECT(2, "", "--threshold, --alpha and --keep-shift require --with", "diff", "--threshold=1", path,
-           path);
-    EXPECT(2, "", "--threshold, --alpha and --keep-shift require --with", "diff", "--keep-shift", path, path);
+    EXPECT(2, "", "--threshold, --alpha and --keep-shift require --with or --calls", "diff", "--threshold=1",
+           path, path);
+    EXPECT(2, "", "--threshold, --alpha and --keep-shift require --with or --calls", "diff", "--keep-shift",
+           path, path);
     EXPECT(2, "", "--threshold takes a percentage", "diff", "--threshold=x", path);
     EXPECT(2, "", "--alpha takes a percentage between 0 and 100", "diff", "--alpha=0", path);
     EXPECT(2, "", "--alpha takes a percentage between 0 and 100", "diff", "--alpha=100", path);
+    EXPECT(2, "", "--calls cannot be combined with --with", "diff", "--calls", path, path, "--with", path,
+           path);
     EXPECT(2, "", "only one FILE can be standard input", "diff", "-", path, "--with", "-", path);
     EXPECT(2, "", "put --with between the runs to be compared", "diff", path, path, path);
     EXPECT(0, "0 of 6 labels marked", "", "diff", path, path, "--with", "--", path, path);
@@ -211,6 +293,7 @@ static void set_without_spans_is_empty(void **state)
     tbed_writer_close(open_writer(path, false));
     EXPECT(0, "Nothing to compare: no run has a span that ended.\n", "", "diff", path, path, "--with", path,
            path);
+    EXPECT(0, "Nothing to compare: neither has a span that ended.\n", "", "diff", "--calls", path, path);
     EXPECT(0, "\"common\":null,\"rows\":[],", "", "diff", "--json", path, path, "--with", path, path);
 }
 
@@ -224,6 +307,8 @@ int main(void)
         cmocka_unit_test(new_and_gone_labels_are_marked),
         cmocka_unit_test(clocks_that_count_are_compared_too),
         cmocka_unit_test(number_of_threads_changes_nothing),
+        cmocka_unit_test(longer_calls_are_marked),
+        cmocka_unit_test(calls_have_json),
         cmocka_unit_test(wrong_usage_is_refused),
         cmocka_unit_test(set_without_spans_is_empty),
     };

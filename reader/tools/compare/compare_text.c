@@ -56,6 +56,14 @@ const char *compare_format_percent(char buffer[32], double percent)
     return buffer;
 }
 
+const char *compare_format_probability(char buffer[32], double p)
+{
+    if (p < 1e-12)
+        return p > 0 ? "<1e-12" : "0";
+    snprintf(buffer, 32, p >= 0.0995 ? "%.2f" : p >= 0.00095 ? "%.3f" : "%.1e", p);
+    return buffer;
+}
+
 const char *compare_key(char buffer[48], const struct compare_run *run, enum tbed_figure figure,
                         const char *suffix)
 {

@@ -22,6 +22,7 @@ struct compare_options {
     unsigned jobs;
     bool by_scope; /* compare the grouped scopes of 'report' instead of labels */
     struct group group;
+    bool keep_durations; /* of the calls of each label */
 };
 
 enum { COMPARE_OPTION_JSON = 2000, COMPARE_OPTION_BY, COMPARE_OPTION_PERCENT, COMPARE_OPTION_LAST };
@@ -76,6 +77,9 @@ const char *compare_format_change(char buffer[32], const struct compare_run *run
                                   int64_t change);
 /* "+38.8 %" */
 const char *compare_format_percent(char buffer[32], double percent);
+
+/* "0.034", or "1.2e-05" */
+const char *compare_format_probability(char buffer[32], double p);
 
 /* "self" becomes "self_ns" or "self_ticks"; counts have no unit. */
 const char *compare_key(char buffer[48], const struct compare_run *run, enum tbed_figure figure,

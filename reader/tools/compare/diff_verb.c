@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE 1
 #include "reader/tools/compare/diff.h"
+#include "reader/tools/compare/diff_calls.h"
 #include "reader/tools/compare/sets.h"
 
 #include <stdlib.h>
@@ -12,68 +13,81 @@
 
 #define TEXT_LIMIT 30
 
-static const char help[] = "usage: tracebed diff [OPTION]... BEFORE AFTER\n"
-                           "  or:  tracebed diff [OPTION]... BEFORE... --with AFTER...\n"
-                           "\n"
-                           "Compare two traces by the labels of their spans: how much more or less time\n"
-                           "AFTER spent in each, largest change of self time first. With several runs of\n"
-                           "each, show which labels differ by more than the runs do among themselves. One\n"
-                           "file may be '-' for standard input.\n"
-                           "\n"
-                           "      --by=WHAT          group spans by scope, module, author or function, for\n"
-                           "                         names of the form 'MODULE (AUTHOR) FUNCTION'\n"
-                           "      --include-from=FILE\n"
-                           "                         compare only names that match a line of FILE, a POSIX\n"
-                           "                         extended regular expression; the others form one row\n"
-                           "      --exclude-from=FILE\n"
-                           "                         and of these, only names that match no line of FILE\n"
-                           "  -l, --limit=N          show N rows of each table; 0 shows all (default: 30,\n"
-                           "                         all with --json)\n"
-                           "      --percent-above=P  hide labels whose self time changed by less than P\n"
-                           "                         percent of the total time of BEFORE\n"
-                           "      --with             compare the runs before this word with those after it;\n"
-                           "                         at least two of each\n"
-                           "      --threshold=P      with --with, mark changes of self time of at least P\n"
-                           "                         percent (default: 2)\n"
-                           "      --alpha=P          with --with, allow for a false mark in P percent of\n"
-                           "                         comparisons of equal runs (default: 1)\n"
-                           "      --keep-shift       with --with, compare self times as they are, without\n"
-                           "                         taking out what all labels of a run have in common\n"
-                           "      --exit-code        exit with status 1 if anything differs; see below\n"
-                           "      --json             print one JSON object on one line\n"
-                           "  -j, --jobs=N           use N threads (default: one per processor)\n"
-                           "      --color=WHEN       use color: never, auto or always\n"
-                           "  -h, --help             print this help\n"
-                           "\n" TOOL_FILTER_HELP "\n"
-                           "All figures are AFTER minus BEFORE. 'total' is the time from the first begin to\n"
-                           "the last end, summed over all threads. A label that occurs only in AFTER is\n"
-                           "'new', one that occurs only in BEFORE is 'gone'. Columns without changes are\n"
-                           "omitted. Artifacts are sizes recorded by the program.\n"
-                           "\n"
-                           "With --with, the column 'self %' has the change of self time, 'from' and 'to'\n"
-                           "the interval in which it lies (with 99 percent, or 100 - alpha), and\n"
-                           "'deviations' its size in standard deviations of a run. 'p' is the probability\n"
-                           "of such a difference between equal runs, corrected for the number of labels.\n"
-                           "\n"
-                           "tracebed-diff(1) documents the keys of --json.\n"
-                           "\n"
-                           "Examples:\n"
-                           "  tracebed diff before.tbed after.tbed\n"
-                           "  tracebed diff --exclude=LLVM_ --percent-above=1 a.mm_profdata b.mm_profdata\n"
-                           "  tracebed diff --by=module old_4711.log new_4712.log\n"
-                           "  tracebed diff old-*.tbed --with new-*.tbed\n"
-                           "  tracebed diff --exit-code --percent-above=1 before.tbed after.tbed\n"
-                           "  tracebed diff --json a.tbed b.tbed | jq '.rows[] | select(.state == \"new\")'\n"
-                           "\n"
-                           "Exit status: 0 on success, whether or not the traces differ; 1 if a file is\n"
-                           "damaged (everything intact is compared), or, with --exit-code, if a label that\n"
-                           "is not hidden, or without --percent-above an artifact, differs (with --with: if\n"
-                           "a label, or all of them together, are marked); 2 if the usage is wrong, a file\n"
-                           "cannot be read, or the clocks of the files count different things.\n";
+/* The least changes that are marked. One run of each does not show how much runs differ anyway. */
+#define SETS_THRESHOLD  0.02
+#define CALLS_THRESHOLD 0.05
+
+static const char help[] =
+    "usage: tracebed diff [OPTION]... BEFORE AFTER\n"
+    "  or:  tracebed diff [OPTION]... BEFORE... --with AFTER...\n"
+    "\n"
+    "Compare two traces by the labels of their spans: how much more or less time\n"
+    "AFTER spent in each, largest change of self time first. With several runs of\n"
+    "each, show which labels differ by more than the runs do among themselves. One\n"
+    "file may be '-' for standard input.\n"
+    "\n"
+    "      --by=WHAT          group spans by scope, module, author or function, for\n"
+    "                         names of the form 'MODULE (AUTHOR) FUNCTION'\n"
+    "      --include-from=FILE\n"
+    "                         compare only names that match a line of FILE, a POSIX\n"
+    "                         extended regular expression; the others form one row\n"
+    "      --exclude-from=FILE\n"
+    "                         and of these, only names that match no line of FILE\n"
+    "  -l, --limit=N          show N rows of each table; 0 shows all (default: 30,\n"
+    "                         all with --json)\n"
+    "      --percent-above=P  hide labels whose self time changed by less than P\n"
+    "                         percent of the total time of BEFORE\n"
+    "      --with             compare the runs before this word with those after it;\n"
+    "                         at least two of each\n"
+    "      --calls            compare the durations of single calls of two traces\n"
+    "      --threshold=P      with --with and --calls, mark changes of at least P\n"
+    "                         percent (default: 2 with --with, 5 with --calls)\n"
+    "      --alpha=P          with --with and --calls, allow for a false mark in P\n"
+    "                         percent of comparisons of equal runs (default: 1)\n"
+    "      --keep-shift       with --with and --calls, compare times as they are,\n"
+    "                         without taking out what all labels have in common\n"
+    "      --exit-code        exit with status 1 if anything differs; see below\n"
+    "      --json             print one JSON object on one line\n"
+    "  -j, --jobs=N           use N threads (default: one per processor)\n"
+    "      --color=WHEN       use color: never, auto or always\n"
+    "  -h, --help             print this help\n"
+    "\n" TOOL_FILTER_HELP "\n"
+    "All figures are AFTER minus BEFORE. 'total' is the time from the first begin to\n"
+    "the last end, summed over all threads. A label that occurs only in AFTER is\n"
+    "'new', one that occurs only in BEFORE is 'gone'. Columns without changes are\n"
+    "omitted. Artifacts are sizes recorded by the program.\n"
+    "\n"
+    "With --with, the column 'self %' has the change of self time, 'from' and 'to'\n"
+    "the interval in which it lies (with 99 percent, or 100 - alpha), and\n"
+    "'deviations' its size in standard deviations of a run. 'p' is the probability\n"
+    "of such a difference between equal runs, corrected for the number of labels.\n"
+    "\n"
+    "With --calls, 'calls %' is the median change of all pairs of calls, one of each\n"
+    "trace, and 'effect' how many more of the pairs have the longer call in AFTER\n"
+    "than in BEFORE: from -1 to 1. Nested calls are included, and marks are about\n"
+    "calls: only several runs show how much runs differ when nothing has changed.\n"
+    "\n"
+    "tracebed-diff(1) documents the keys of --json.\n"
+    "\n"
+    "Examples:\n"
+    "  tracebed diff before.tbed after.tbed\n"
+    "  tracebed diff --exclude=LLVM_ --percent-above=1 a.mm_profdata b.mm_profdata\n"
+    "  tracebed diff --by=module old_4711.log new_4712.log\n"
+    "  tracebed diff old-*.tbed --with new-*.tbed\n"
+    "  tracebed diff --calls before.tbed after.tbed\n"
+    "  tracebed diff --exit-code --percent-above=1 before.tbed after.tbed\n"
+    "  tracebed diff --json a.tbed b.tbed | jq '.rows[] | select(.state == \"new\")'\n"
+    "\n"
+    "Exit status: 0 on success, whether or not the traces differ; 1 if a file is\n"
+    "damaged (everything intact is compared), or, with --exit-code, if a label that\n"
+    "is not hidden, or without --percent-above an artifact, differs (with --with and\n"
+    "--calls: if anything is marked); 2 if the usage is wrong, a file cannot be read,\n"
+    "or the clocks of the files count different things.\n";
 
 enum {
     OPTION_EXIT_CODE = COMPARE_OPTION_LAST,
     OPTION_WITH,
+    OPTION_CALLS,
     OPTION_THRESHOLD,
     OPTION_ALPHA,
     OPTION_KEEP_SHIFT,
@@ -205,15 +219,17 @@ static int diff_files(struct compare_options *options, char **paths, bool wants_
 
 struct command {
     struct compare_options options;
-    struct sets sets;
-    bool wants_exit_code, has_with, has_sets_option;
+    struct sets sets; /* of one run each without --with */
+    bool wants_exit_code, has_with, calls;
+    bool has_test_option, has_threshold;
 };
 
 /* Returns NULL, or what is wrong with the option. */
 static const char *take_option(struct command *command, int option)
 {
     struct sets *sets = &command->sets;
-    command->has_sets_option |= option >= OPTION_THRESHOLD;
+    command->has_test_option |=
+        option == OPTION_THRESHOLD || option == OPTION_ALPHA || option == OPTION_KEEP_SHIFT;
     switch (option) {
     case 1: /* an operand */
         sets->paths[sets->run_count++] = optarg;
@@ -224,6 +240,9 @@ static const char *take_option(struct command *command, int option)
         command->has_with = true;
         sets->before_count = sets->run_count;
         return NULL;
+    case OPTION_CALLS:
+        command->calls = true;
+        return NULL;
     case OPTION_EXIT_CODE:
         command->wants_exit_code = true;
         return NULL;
@@ -231,6 +250,7 @@ static const char *take_option(struct command *command, int option)
         sets->keep_shift = true;
         return NULL;
     case OPTION_THRESHOLD:
+        command->has_threshold = true;
         return tool_parse_percent(optarg, &sets->threshold) ? NULL : "--threshold takes a percentage";
     case OPTION_ALPHA:
         return tool_parse_percent(optarg, &sets->alpha) && sets->alpha > 0 && sets->alpha < 1
@@ -245,11 +265,13 @@ static const char *take_option(struct command *command, int option)
 static const char *check_operands(const struct command *command)
 {
     size_t count = command->sets.run_count, before = command->sets.before_count;
+    if (command->has_with && command->calls)
+        return "--calls cannot be combined with --with";
     if (command->has_with)
         return before >= 2 && count - before >= 2 ? NULL
                                                   : "--with requires two or more FILE operands on each side";
-    if (command->has_sets_option)
-        return "--threshold, --alpha and --keep-shift require --with";
+    if (command->has_test_option && !command->calls)
+        return "--threshold, --alpha and --keep-shift require --with or --calls";
     if (count != 2)
         return count < 2
                    ? "expected two FILE operands"
@@ -264,6 +286,7 @@ static int take_options(struct command *command, int argc, char **argv)
     static const struct option long_options[] = {COMPARE_OPTIONS,
                                                  {"exit-code", no_argument, NULL, OPTION_EXIT_CODE},
                                                  {"with", no_argument, NULL, OPTION_WITH},
+                                                 {"calls", no_argument, NULL, OPTION_CALLS},
                                                  {"threshold", required_argument, NULL, OPTION_THRESHOLD},
                                                  {"alpha", required_argument, NULL, OPTION_ALPHA},
                                                  {"keep-shift", no_argument, NULL, OPTION_KEEP_SHIFT},
@@ -287,9 +310,29 @@ static int take_options(struct command *command, int argc, char **argv)
                                                                                               : TOOL_TROUBLE;
 }
 
+static int diff_calls(struct command *command)
+{
+    const struct sets *sets = &command->sets;
+    struct diff_calls diff = {.options = &command->options,
+                              .alpha = sets->alpha,
+                              .threshold = command->has_threshold ? sets->threshold : CALLS_THRESHOLD,
+                              .keep_shift = sets->keep_shift,
+                              .paths = sets->paths};
+    return diff_calls_compare(&diff, command->wants_exit_code);
+}
+
+static int compare(struct command *command)
+{
+    if (command->has_with)
+        return sets_compare(&command->sets, command->wants_exit_code);
+    if (command->calls)
+        return diff_calls(command);
+    return diff_files(&command->options, command->sets.paths, command->wants_exit_code);
+}
+
 static int run(int argc, char **argv)
 {
-    struct command command = {.sets = {.alpha = 0.01, .threshold = 0.02}};
+    struct command command = {.sets = {.alpha = 0.01, .threshold = SETS_THRESHOLD}};
     struct compare_options *options = &command.options;
     command.sets.options = options;
     command.sets.paths = tool_realloc(NULL, (size_t)argc * sizeof *command.sets.paths);
@@ -297,9 +340,7 @@ static int run(int argc, char **argv)
     if (options->limit == 0)
         options->limit = options->json ? SIZE_MAX : TEXT_LIMIT;
     if (exit < 0)
-        exit =
-            tool_finish(command.has_with ? sets_compare(&command.sets, command.wants_exit_code)
-                                         : diff_files(options, command.sets.paths, command.wants_exit_code));
+        exit = tool_finish(compare(&command));
     free(command.sets.paths);
     compare_free_options(options);
     return exit;

@@ -95,12 +95,8 @@ static void put_effect(const struct tbed_difference *difference)
 static void put_probability(const struct tbed_difference *difference)
 {
     char buffer[32];
-    double p = difference->p_corrected;
-    snprintf(buffer, sizeof buffer, p >= 0.0995 ? "%.2f" : p >= 0.00095 ? "%.3f" : "%.1e", p);
-    compare_put_column("", !difference->is_tested ? "-"
-                           : p > 0 && p < 1e-12   ? "<1e-12"
-                           : p > 0                ? buffer
-                                                  : "0");
+    const char *text = compare_format_probability(buffer, difference->p_corrected);
+    compare_put_column("", difference->is_tested ? text : "-");
 }
 
 static void put_row(const struct sets *sets, const struct sets_row *row)
