@@ -7,12 +7,14 @@
 #include "writer/base/locks.h"
 #include "writer/base/memory.h"
 #include "writer/base/sandbox_state.h"
+#include "writer/base/say.h"
 #include "writer/base/table.h"
 #include "writer/tests/support.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -399,6 +401,45 @@ static void only_a_trace_with_the_same_clock_is_joined(void **state)
     assert_false(tbed_clock_join(&user, &fields));
 }
 
+/* ---- Saying something ---- */
+
+static void expect_mask(const sigset_t *expected)
+{
+    sigset_t now;
+    assert_int_equal(pthread_sigmask(SIG_BLOCK, NULL, &now), 0);
+    for (int number = 1; number < NSIG; number++)
+        assert_int_equal(sigismember(&now, number), sigismember(expected, number));
+}
+
+/* The program does not notice: its mask of signals stays, and none is raised or taken from it. */
+static void a_line_that_nobody_reads_costs_the_program_nothing(void **state)
+{
+    int ends[2], standard_error = dup(STDERR_FILENO);
+    sigset_t before, pipe_only, pending;
+    (void)state;
+    sigemptyset(&pipe_only);
+    sigaddset(&pipe_only, SIGPIPE);
+    assert_int_equal(pthread_sigmask(SIG_BLOCK, NULL, &before), 0);
+    assert_int_equal(pipe(ends), 0);
+    dup2(ends[1], STDERR_FILENO);
+    close(ends[1]);
+    tbed_say("read\n", 5);
+    close(ends[0]);
+    tbed_say("not read\n", 9); /* SIGPIPE would kill us */
+    expect_mask(&before);
+    assert_int_equal(pthread_sigmask(SIG_BLOCK, &pipe_only, NULL), 0);
+    for (int was_raised = 0; was_raised < 2; was_raised++) {
+        tbed_say("not read\n", 9);
+        sigpending(&pending);
+        assert_int_equal(sigismember(&pending, SIGPIPE), was_raised);
+        raise(SIGPIPE);
+    }
+    assert_int_equal(sigtimedwait(&pipe_only, NULL, &(struct timespec){0}), SIGPIPE);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    dup2(standard_error, STDERR_FILENO);
+    close(standard_error);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -416,6 +457,7 @@ int main(void)
         cmocka_unit_test(given_ticks_read_no_clock),
         cmocka_unit_test(a_clock_has_its_rate),
         cmocka_unit_test(only_a_trace_with_the_same_clock_is_joined),
+        cmocka_unit_test(a_line_that_nobody_reads_costs_the_program_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
