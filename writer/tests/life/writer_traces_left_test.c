@@ -315,6 +315,30 @@ static void the_last_block_of_a_thread_is_marked_in_its_entry(void **state)
     tbed_writer_free(writer);
 }
 
+/*
+ * The page with the mark may be reused before the others of its thread, so a census marks these too. Here the recorder that
+ * goes on takes all free pages, and then looks for one that may be reused.
+ */
+static void a_census_marks_all_blocks_of_a_thread_that_has_ended(void **state)
+{
+    (void)state;
+    struct tbed_writer *writer =
+        open_at("census.tbed", (struct tbed_writer_options){.ring_nbytes = 12 * PAGE_NBYTES});
+    struct tbed_recorder *ended = tbed_recorder_open(writer, "ended"),
+                         *other = tbed_recorder_open(writer, "other");
+    record(ended, 3 * PAGE_NBYTES / 8);
+    tbed_recorder_close(ended);
+    unsigned most = last_blocks();
+    assert_int_equal(most, 1);
+    for (unsigned i = 0; i < 12 * PAGE_NBYTES / 8; i++) {
+        record(other, 1);
+        unsigned now = i % 16 == 0 ? last_blocks() : 0;
+        most = now > most ? now : most;
+    }
+    assert_true(most > 1);
+    tbed_writer_free(writer);
+}
+
 /* The page may have been reused by another block meanwhile, whose entry must not be marked. */
 static void an_entry_is_marked_only_for_its_own_block(void **state)
 {
@@ -359,6 +383,7 @@ int main(void)
         cmocka_unit_test(a_location_may_have_the_highest_ids),
         cmocka_unit_test(unknown_causes_have_no_drops),
         cmocka_unit_test(the_last_block_of_a_thread_is_marked_in_its_entry),
+        cmocka_unit_test(a_census_marks_all_blocks_of_a_thread_that_has_ended),
         cmocka_unit_test(an_entry_is_marked_only_for_its_own_block),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
