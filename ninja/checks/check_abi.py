@@ -36,7 +36,8 @@ HEADERS = ["format", "recorder", "trace", "logfile", "reader", "filter", "analys
 HANDED_OUT = {
     "tbed_span_row", "tbed_instant_row", "tbed_counter_row", "tbed_message_row",
     "tbed_artifact_row", "tbed_stack_row", "tbed_allocation_process", "tbed_allocation_moment",
-    "tbed_allocation_site", "tbed_assembled", "tbed_format", "tbed_difference", "tbed_call_difference",
+    "tbed_allocation_site", "tbed_assembled", "tbed_format", "tbed_difference",
+    "tbed_call_difference", "tbed_stack_difference",
 }  # fmt: skip
 NEVER_CHANGES = {
     # Values.
@@ -44,7 +45,7 @@ NEVER_CHANGES = {
     "tbed_unit_info", "tbed_frame_info", "tbed_binding_info", "tbed_string_component", "tbed_string_node", "tbed_name",
     "tbed_allocation_sums", "tbed_spread", "tbed_import_damage", "tbed_rtl_part", "tbed_rtl_fields",
     "tbed_symbols_module", "tbed_frame", "tbed_call", "tbed_duration_count", "tbed_durations",
-    "tbed_call_durations",
+    "tbed_call_durations", "tbed_stack_figures",
     # Used by inline functions and macros.
     "tbed_recorder", "tbed_recorder_kept", "tbed_open_span", "tbed_site", "tbed_category", "tbed_track", "tbed_thread",
     "tbed_span", "tbed_id", "tbed_logfile_site", "tbed_logfile_scope",

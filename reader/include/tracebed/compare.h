@@ -267,6 +267,45 @@ double tbed_call_differences_shift(const struct tbed_call_differences *differenc
 /* How many labels were tested. */
 size_t tbed_call_differences_tested_count(const struct tbed_call_differences *differences);
 
+/* ---- The stacks of two traces ---- */
+
+/* Of a path in one of the traces, like those of struct tbed_stack_row; all 0 if it has no such path. */
+struct tbed_stack_figures {
+    bool present;
+    uint64_t count;
+    uint64_t self, total; /* nanoseconds, or ticks of a clock that does not measure time */
+};
+
+struct tbed_stack_difference {
+    const char *label; /* terminated */
+    size_t label_nbytes;
+    size_t parent;  /* the index of its row; SIZE_MAX: none */
+    uint32_t depth; /* 0: a root */
+    struct tbed_stack_figures before, after;
+};
+
+struct tbed_stack_differences;
+
+/*
+ * tbed_stack_differences_make() has a row for each path of labels that is in one of the two. Paths of the same labels share
+ * a row, and if each of the two has a single root, these do so under any name. The readers, which may be NULL, are those
+ * that the stacks were made from; their clocks convert the ticks. It is up to the caller that both count the same.
+ *
+ * Ownership: '*differences_ret' is the caller's; free it with tbed_stack_differences_close(). The labels are those of the
+ *            stacks, which have to live as long. The readers need not.
+ * Errors:    ERR_MEMORY.
+ */
+enum tbed_status tbed_stack_differences_make(const struct tbed_stacks *before,
+                                             const struct tbed_reader *before_reader,
+                                             const struct tbed_stacks *after,
+                                             const struct tbed_reader *after_reader,
+                                             struct tbed_stack_differences **differences_ret);
+void tbed_stack_differences_close(struct tbed_stack_differences *differences); /* NULL is allowed */
+
+/* NULL past the last. Each row is followed by its children, which are sorted by the bytes of their labels. */
+const struct tbed_stack_difference *
+tbed_stack_differences_row(const struct tbed_stack_differences *differences, size_t index);
+
 /* ---- Structs that may grow: these calls pass the caller's size on, see "ABI" in format.h ---- */
 
 bool tbed_comparison_row_sized(const struct tbed_comparison *comparison, size_t index,
