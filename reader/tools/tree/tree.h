@@ -1,5 +1,6 @@
 /*
- * Shared by the files of 'tracebed tree': tree_verb.c combines the calls of each path, tree_calls.c prints single calls.
+ * Shared by the files of 'tracebed tree': tree_verb.c combines the calls of each path, tree_calls.c prints single calls,
+ * tree_diff.c compares two traces.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,6 +10,7 @@
 #include "reader/tools/filter/tool_filter.h"
 #include "reader/tools/report/group.h"
 #include "reader/tools/shared/tool_places.h"
+#include "reader/tools/tree/old_stacks.h"
 
 #include <string.h>
 #include <tracebed/analysis.h>
@@ -26,7 +28,8 @@ struct tree {
     struct tbed_stacks_options options;
     struct tbed_stacks *stacks;
     struct tool_places places;
-    size_t *first, *next; /* per row: the first child and the next sibling, longest first; 'count': none */
+    struct old_stacks old; /* of --diff */
+    size_t *first, *next;  /* per row: the first child and the next sibling, longest first; 'count': none */
     size_t count;
 };
 
@@ -54,5 +57,8 @@ static inline void tree_put_part(const struct tree *tree, struct tbed_json *json
 
 /* Prints all calls, thread by thread. Errors: ERR_MEMORY. */
 enum tbed_status tree_calls(struct tree *tree);
+
+/* Prints the changes since the old trace. Errors: ERR_MEMORY. */
+enum tbed_status tree_diff(struct tree *tree);
 
 #endif

@@ -11,43 +11,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char help[] = "usage: tracebed tree [OPTION]... FILE\n"
-                           "\n"
-                           "Print spans, such as function calls, as a tree: what they were nested in, how\n"
-                           "often, and how long they took. Spans with the same name in the same place form\n"
-                           "one line. FILE may be '-' for standard input.\n"
-                           "\n"
-                           "      --calls            print each span by itself, thread by thread, with its\n"
-                           "                         begin and duration (default for RTL_LOGFILE logs)\n"
-                           "      --paths            combine spans with the same name in the same place\n"
-                           "                         (default for all other traces)\n"
-                           "      --include-from=FILE\n"
-                           "                         with --calls, print only names that match a line of\n"
-                           "                         FILE, a POSIX extended regular expression\n"
-                           "      --exclude-from=FILE\n"
-                           "                         and of these, only names that match no line of FILE\n"
-                           "      --per-thread       print a tree for each thread\n"
-                           "  -d, --depth=N          print only N levels\n"
-                           "  -m, --minimum=P        hide what took less than P percent of its process or\n"
-                           "                         thread (default: 0)\n"
-                           "      --json             print one JSON object\n"
-                           "      --color=WHEN       use color: never, auto or always\n"
-                           "  -h, --help             print this help\n"
-                           "\n" TOOL_FILTER_HELP "\n"
-                           "A span that never ended lasts until the last event of its stream and is marked\n"
-                           "'[never ended]'. --calls keeps the calls of one thread in memory.\n"
-                           "\n"
-                           "tracebed-tree(1) documents the keys of --json.\n"
-                           "\n"
-                           "Examples:\n"
-                           "  tracebed tree run.tbed\n"
-                           "  tracebed tree soffice_4711.log\n"
-                           "  tracebed tree --per-thread --depth=3 --minimum=1 run.tbed\n"
-                           "\n"
-                           "Exit status: 0 on success; 1 if the file is damaged (everything intact is\n"
-                           "printed); 2 if the usage is wrong or the file cannot be read.\n";
+static const char help[] =
+    "usage: tracebed tree [OPTION]... FILE\n"
+    "\n"
+    "Print spans, such as function calls, as a tree: what they were nested in, how\n"
+    "often, and how long they took. Spans with the same name in the same place form\n"
+    "one line. FILE may be '-' for standard input.\n"
+    "\n"
+    "      --calls            print each span by itself, thread by thread, with its\n"
+    "                         begin and duration (default for RTL_LOGFILE logs)\n"
+    "      --paths            combine spans with the same name in the same place\n"
+    "                         (default for all other traces)\n"
+    "      --include-from=FILE\n"
+    "                         with --calls, print only names that match a line of\n"
+    "                         FILE, a POSIX extended regular expression\n"
+    "      --exclude-from=FILE\n"
+    "                         and of these, only names that match no line of FILE\n"
+    "      --per-thread       print a tree for each thread\n"
+    "  -d, --depth=N          print only N levels\n"
+    "  -m, --minimum=P        hide what took less than P percent of its process or\n"
+    "                         thread (default: 0)\n"
+    "      --diff=OLD         print what changed since the trace OLD, where self time\n"
+    "                         changed most first; --minimum hides paths in which\n"
+    "                         it changed by less than P percent\n"
+    "      --json             print one JSON object\n"
+    "      --color=WHEN       use color: never, auto or always\n"
+    "  -h, --help             print this help\n"
+    "\n" TOOL_FILTER_HELP "\n"
+    "A span that never ended lasts until the last event of its stream and is marked\n"
+    "'[never ended]'. --calls keeps the calls of one thread in memory.\n"
+    "\n"
+    "tracebed-tree(1) documents the keys of --json.\n"
+    "\n"
+    "Examples:\n"
+    "  tracebed tree run.tbed\n"
+    "  tracebed tree soffice_4711.log\n"
+    "  tracebed tree --diff=old.tbed --minimum=1 new.tbed\n"
+    "  tracebed tree --per-thread --depth=3 --minimum=1 run.tbed\n"
+    "\n"
+    "Exit status: 0 on success; 1 if the file is damaged (everything intact is\n"
+    "printed); 2 if the usage is wrong or the file cannot be read.\n";
 
-enum { OPTION_PER_THREAD = 2000, OPTION_CALLS, OPTION_PATHS, OPTION_JSON };
+enum { OPTION_PER_THREAD = 2000, OPTION_CALLS, OPTION_PATHS, OPTION_DIFF, OPTION_JSON };
 
 /* ---- The command line ---- */
 
@@ -67,6 +72,9 @@ static const char *take_option(struct tree *tree, int option)
     case OPTION_CALLS:
         tree->calls = true;
         return NULL;
+    case OPTION_DIFF:
+        tree->old.path = optarg;
+        return NULL;
     case OPTION_PATHS:
         tree->paths = true;
         return NULL;
@@ -83,6 +91,7 @@ static int parse(int argc, char **argv, struct tree *tree)
 {
     static const struct option longs[] = {{"calls", no_argument, NULL, OPTION_CALLS},
                                           {"paths", no_argument, NULL, OPTION_PATHS},
+                                          {"diff", required_argument, NULL, OPTION_DIFF},
                                           GROUP_OPTIONS,
                                           TOOL_FILTER_OPTIONS,
                                           {"per-thread", no_argument, NULL, OPTION_PER_THREAD},
@@ -100,13 +109,16 @@ static int parse(int argc, char **argv, struct tree *tree)
     }
     if (exit >= 0)
         return exit;
-    if (tree->calls && (tree->paths || tree->options.per_thread || tree->minimum > 0))
+    if (tree->calls &&
+        (tree->paths || tree->options.per_thread || tree->minimum > 0 || tree->old.path != NULL))
         return tool_usage(&tool_verb_tree,
-                          "--calls cannot be combined with --paths, --per-thread or --minimum");
-    tree->paths |= tree->options.per_thread || tree->minimum > 0;
+                          "--calls cannot be combined with --paths, --per-thread, --minimum or --diff");
+    tree->paths |= tree->options.per_thread || tree->minimum > 0 || tree->old.path != NULL;
     if (optind != argc - 1)
         return tool_usage(&tool_verb_tree, optind < argc ? "too many FILE operands" : "missing FILE operand");
     tree->path = argv[optind];
+    if (tree->old.path != NULL && strcmp(tree->old.path, "-") == 0 && strcmp(tree->path, "-") == 0)
+        return tool_usage(&tool_verb_tree, "only one FILE can be standard input");
     return -1;
 }
 
@@ -268,6 +280,8 @@ static enum tbed_status tree_paths(struct tree *tree)
     enum tbed_status status = tbed_stacks_make(tree->reader, &tree->options, &tree->stacks);
     if (status != TBED_OK)
         return status;
+    if (tree->old.path != NULL)
+        return TBED_OK;
     link_rows(tree);
     print_all(tree);
     return TBED_OK;
@@ -286,6 +300,10 @@ static int print(struct tree *tree)
     }
     tree->options.filter = tree->filter.filter;
     enum tbed_status status = calls ? tree_calls(tree) : tree_paths(tree);
+    if (status == TBED_OK && tree->old.path != NULL) {
+        exit = old_stacks_open(&tree->old, &tree->filter, tree->options, tree->path, &tree->info);
+        status = exit < 0 ? tree_diff(tree) : TBED_OK;
+    }
     if (calls && tree->json)
         tool_json_end_lines(tree->reader);
     tool_places_close(&tree->places);
@@ -293,9 +311,16 @@ static int print(struct tree *tree)
         tool_complain("%s: %s", tool_path(tree->path), tbed_status_text(status));
         return TOOL_TROUBLE;
     }
+    if (exit >= 0)
+        return exit;
     tool_tell_orphans(tree->path, tree->reader);
     tool_tell_damage(tree->path, tree->reader);
-    return tool_finish(tool_damage_count(tree->reader) > 0 ? TOOL_FOUND : TOOL_FINE);
+    bool is_damaged = tool_damage_count(tree->reader) > 0;
+    if (tree->old.reader != NULL) {
+        tool_tell_damage(tree->old.path, tree->old.reader);
+        is_damaged |= tool_damage_count(tree->old.reader) > 0;
+    }
+    return tool_finish(is_damaged ? TOOL_FOUND : TOOL_FINE);
 }
 
 static int run(int argc, char **argv)
@@ -311,6 +336,7 @@ static int run(int argc, char **argv)
         exit = print(&tree);
     }
     tbed_stacks_close(tree.stacks);
+    old_stacks_close(&tree.old);
     tool_filter_close(&tree.filter);
     tbed_reader_close(tree.reader);
     group_free(&tree.group);
