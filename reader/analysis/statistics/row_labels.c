@@ -200,9 +200,12 @@ static bool name_row(struct stat_labels *labels, struct stat_label *label, struc
     } while (nbytes >= buffer->room);
     char *text = buffer->bytes, *separator = memchr(text, SEPARATOR, strlen(text));
     size_t length = separator != NULL ? (size_t)(separator - text) : strlen(text);
-    char *copy = length <= UINT32_MAX ? tbed_named_texts_take(&labels->texts, length + 1) : NULL;
+    bool fits =
+        label->id < STAT_KEY_FIRST ? length <= UINT32_MAX : length <= TBED_LABELS_NBYTES_MAX - labels->nbytes;
+    char *copy = fits ? tbed_named_texts_take(&labels->texts, length + 1) : NULL;
     if (copy == NULL)
         return false;
+    labels->nbytes += label->id < STAT_KEY_FIRST ? 0 : length;
     memcpy(copy, text, length);
     copy[length] = '\0';
     label->text = copy;
@@ -217,7 +220,8 @@ static bool prepare(const struct stat_labels *labels)
         return true;
     uint32_t *ids = malloc(labels->count * sizeof *ids);
     for (uint32_t row = 1; ids != NULL && row < labels->count; row++)
-        if (labels->rows[row].text == NULL)
+        if (labels->rows[row].text == NULL &&
+            (labels->rows[row].id < STAT_KEY_FIRST || labels->source->has_ids_in_keys))
             ids[count++] = (uint32_t)labels->rows[row].id;
     if (count > 0)
         labels->source->prepare(labels->source->context, ids, count);

@@ -13,6 +13,9 @@
 
 struct stat_worker;
 
+/* Numbers from here on take the place of ids, for rows that do not stand for labels. */
+#define STAT_KEY_FIRST (UINT64_C(1) << 62)
+
 struct stat_source {
     const void *context;
     size_t chunk_count; /* numbered so that later events of a stream are in higher chunks */
@@ -32,10 +35,11 @@ struct stat_source {
      */
     bool (*label_of)(struct stat_worker *worker, uint64_t id, uint64_t *label_id_ret);
 
-    /* True if the id is a code location that the caller names, through name(). NULL: there are none. */
+    /* True if the id is a code location or a key, which are named through name(). NULL: there are none. */
     bool (*is_named)(const void *context, uint64_t id);
     /* Like tbed_name_function. Called by the thread that asked for the statistics, after the events. */
     size_t (*name)(const void *context, uint64_t id, char *buffer, size_t buffer_nbytes);
+    bool has_ids_in_keys; /* their lower 32 bits */
     /* Like tbed_prepare_function; may be NULL. */
     void (*prepare)(const void *context, const uint32_t *ids, size_t count);
 

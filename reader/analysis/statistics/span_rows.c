@@ -183,6 +183,7 @@ static struct tbed_span_row *expand(struct stat_maker *maker, struct stat_cells 
         maker->workers[0].totals.negative_count += sums.all.self > INT64_MAX;
         fill_row(&sums, label, cells->resolution, &rows[row]);
         rows[row].id = stat_label_id(maker, label);
+        rows[row].part = stat_label_part(maker, label);
     }
     return rows;
 }

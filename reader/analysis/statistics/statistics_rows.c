@@ -96,8 +96,8 @@ static void make_other(struct tbed_statistics *statistics, const struct stat_mak
     uint64_t instant_count =
         number < cells->rooms[STAT_OTHER] ? cells->of_kind[STAT_OTHER][number].instant_count : 0;
     if (instant_count > 0)
-        statistics->instants[statistics->instant_count++] =
-            (struct tbed_instant_row){label->text, label->nbytes, id, instant_count};
+        statistics->instants[statistics->instant_count++] = (struct tbed_instant_row){
+            label->text, label->nbytes, id, instant_count, stat_label_part(maker, label)};
     if (extra != NULL && extra->counter_count > 0)
         statistics->counters[statistics->counter_count++] = (struct tbed_counter_row){
             label->text,        label->nbytes,     id, extra->counter_count, extra->counter_last,

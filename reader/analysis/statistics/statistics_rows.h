@@ -53,7 +53,14 @@ bool tbed_stat_make_span_rows(struct stat_maker *maker, struct stat_cells *cells
 /* The id that a row shows. */
 static inline uint32_t stat_label_id(const struct stat_maker *maker, const struct stat_label *label)
 {
-    return maker->source->reader != NULL ? (uint32_t)label->id : TBED_ID_INVALID;
+    bool is_id = maker->source->reader != NULL && label->id < STAT_KEY_FIRST;
+    return is_id ? (uint32_t)label->id : TBED_ID_INVALID;
+}
+
+/* The part of time that a row stands for. */
+static inline uint64_t stat_label_part(const struct stat_maker *maker, const struct stat_label *label)
+{
+    return maker->options->by == TBED_BY_TIME && label->id >= STAT_KEY_FIRST ? label->id - STAT_KEY_FIRST : 0;
 }
 
 #endif

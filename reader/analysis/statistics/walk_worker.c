@@ -131,7 +131,7 @@ uint32_t tbed_stat_find_row(struct stat_worker *worker, uint64_t id)
 {
     if (worker->out_of_memory)
         return 0; /* the result is lost: the remaining events are skipped quickly */
-    uint32_t row = borrow_row(worker, id);
+    uint32_t row = id < STAT_KEY_FIRST ? borrow_row(worker, id) : 0;
     if (row == 0)
         row = tbed_stat_label_find(&worker->maker->labels, id);
     if (row == 0)
@@ -188,7 +188,7 @@ void tbed_stat_take_instant(struct stat_worker *worker, uint64_t kind, uint64_t 
     if (!tbed_stat_grow_cells(&worker->cells, cell))
         return;
     stat_cell(&worker->cells, cell)->instant_count++;
-    if (stat_kind(worker, kind) != STAT_HIT)
+    if (id >= STAT_KEY_FIRST || stat_kind(worker, kind) != STAT_HIT)
         return;
     struct stat_extra *extra = tbed_stat_extra(&worker->cells, row & STAT_ROW_MAX);
     if (extra != NULL)
@@ -215,7 +215,7 @@ void tbed_stat_take_counter(struct stat_worker *worker, uint64_t kind, uint64_t 
         return;
     tbed_stat_add_counter(extra, value->number, place);
     uint32_t of_kind = stat_kind(worker, kind);
-    if (of_kind == STAT_HIT_COUNT) {
+    if (of_kind == STAT_HIT_COUNT && worker->maker->options->by == TBED_BY_LABEL) {
         mark_hits(worker, row & STAT_ROW_MAX, extra, value->whole, place);
     } else if (of_kind == STAT_ARTIFACT) {
         extra->artifact_value = stat_sum(extra->artifact_value, value->whole);

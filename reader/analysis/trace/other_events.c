@@ -63,7 +63,9 @@ void tbed_stat_take_other(struct trace_worker *trace, const struct tbed_event *e
     totals->event_count++;
     switch (event->type) {
     case TBED_EVENT_INSTANT:
-        tbed_stat_take_instant(worker, event->category, event->id);
+        tbed_stat_take_instant(
+            worker, event->category,
+            row_key(&trace->source->keys, stream, event->id, event->category, event->tick));
         break;
     case TBED_EVENT_COUNTER:
         count_counter(trace, event, stream, word);

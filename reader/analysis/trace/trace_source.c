@@ -77,15 +77,24 @@ static void count_block(struct stat_worker *worker, const struct block_spans *sp
     totals->unnamed_open_count += spans->unnamed_count;
 }
 
+/* A span of which the begin is not known, or that ends before it begins, belongs to the time of its end. */
+static uint64_t key_of(const struct trace_source *source, uint32_t stream, const struct block_span *span)
+{
+    bool has_begin = span->kind != TBED_STEP_UNKNOWN && span->begin_tick < span->end_tick;
+    return row_key(&source->keys, stream, span->id, span->category,
+                   has_begin ? span->begin_tick : span->end_tick);
+}
+
 static void take_item(struct stat_worker *worker, uint32_t stream, const struct block_span *span)
 {
+    uint64_t id = key_of(worker->context, stream, span);
     if (span->kind == TBED_STEP_UNKNOWN) {
-        tbed_stat_take_unknown(worker, span->id);
+        tbed_stat_take_unknown(worker, id);
         return;
     }
-    stat_take_span(worker, stream, span->category, span->id, span->begin_tick, span->end_tick);
+    stat_take_span(worker, stream, span->category, id, span->begin_tick, span->end_tick);
     if (span->kind == TBED_STEP_OPEN)
-        tbed_stat_count_open(worker, span->id);
+        tbed_stat_count_open(worker, id);
 }
 
 static void take_general(struct trace_worker *trace, size_t index)
@@ -209,12 +218,15 @@ static bool is_named(const void *context, uint64_t id)
 {
     const struct trace_source *source = context;
     struct tbed_location location;
-    return id <= TBED_ID_MAX_RESERVED && tbed_location_resolve(source->reader, (uint32_t)id, &location);
+    return id >= STAT_KEY_FIRST ||
+           (id <= TBED_ID_MAX_RESERVED && tbed_location_resolve(source->reader, (uint32_t)id, &location));
 }
 
 static size_t name(const void *context, uint64_t id, char *buffer, size_t buffer_nbytes)
 {
     const struct trace_source *source = context;
+    if (id >= STAT_KEY_FIRST)
+        return tbed_row_key_name(&source->keys, id, buffer, buffer_nbytes);
     if (source->options.name == NULL)
         return tbed_id_text(source->reader, (uint32_t)id, TBED_NAME_ALL, buffer, buffer_nbytes);
     return source->options.name(source->options.name_context, (uint32_t)id, buffer, buffer_nbytes);
@@ -247,6 +259,7 @@ static enum tbed_status make(struct trace_source *trace, struct tbed_statistics 
         .is_named = is_named,
         .name = name,
         .prepare = prepare,
+        .has_ids_in_keys = row_keys_have_ids(&trace->keys),
         .reader = trace->reader,
         .resolution = info.resolution_ticks,
         .unit = info.clock == TBED_CLOCK_USER ? info.clock_unit : NULL,
@@ -265,8 +278,11 @@ enum tbed_status tbed_stat_make_trace(struct tbed_reader *reader, const struct t
     struct trace_source trace = {.reader = reader};
     size_t block_count = tbed_event_block_count(reader);
     enum tbed_status status = tbed_analysis_options_load(given, &trace.options);
+    if (status == TBED_OK)
+        status = tbed_row_keys_open(&trace.keys, reader, &trace.options);
     if (status != TBED_OK)
         return status;
+    all_general |= trace.options.by != TBED_BY_LABEL; /* the other way looks at ids only */
     all_general |= trace.options.filter != NULL && !tbed_filter_is_window(trace.options.filter);
     trace.passages = calloc(block_count + 1, sizeof *trace.passages);
     trace.is_general = calloc(block_count + 1, sizeof *trace.is_general);

@@ -9,6 +9,7 @@
 #include "reader/analysis/assembly/block_spans.h"
 #include "reader/analysis/statistics/span_walk.h"
 #include "reader/analysis/sums/ended.h"
+#include "reader/analysis/trace/row_keys.h"
 
 /* A span that is open in the regular loop. */
 struct regular_frame {
@@ -20,6 +21,7 @@ struct regular_frame {
 struct trace_source {
     struct tbed_reader *reader;
     struct tbed_analysis_options options;
+    struct row_keys keys;
     uint32_t *passages;  /* struct look_back */
     uint8_t *is_general; /* by the number of a stream's first block; atomic */
     bool must_repeat;    /* atomic: a stream that was taken as regular turned out not to be */

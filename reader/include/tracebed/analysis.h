@@ -38,6 +38,24 @@ typedef size_t (*tbed_group_function)(void *context, char *name, size_t nbytes, 
  */
 typedef void (*tbed_prepare_function)(void *context, const uint32_t *ids, size_t count);
 
+/*
+ * What rows of spans and instants stand for. Asynchronous spans, counters, messages and artifacts always stand for labels.
+ * Whatever the key, a row has the figures of its spans, self times included: added up over all rows, counts, totals and self
+ * times are the same for each key, unless a row's self time would be negative.
+ *
+ * With another key than the label, cache hits are not counted, and 'unnamed_count' is 0.
+ */
+enum tbed_row_key {
+    TBED_BY_LABEL,
+    TBED_BY_ARGUMENTS, /* the name with the arguments behind its U+001E, as label arg0="…" */
+    TBED_BY_LOCATION, /* the place in code; for a string, the place that uses it as a name; "<no location>" */
+    TBED_BY_FILE,     /* the file of that place, or "<no file>" */
+    TBED_BY_THREAD,   /* name and id */
+    TBED_BY_PROCESS,  /* name and id, or "<no process>" */
+    TBED_BY_CATEGORY, /* or "<no category>" */
+    TBED_BY_TIME,     /* the part of the trace's time, 'by_ticks' long, in which it begins */
+};
+
 struct tbed_analysis_options {
     size_t size;             /* sizeof(struct tbed_analysis_options) */
     unsigned thread_count;   /* 0: one per processor */
@@ -52,7 +70,9 @@ struct tbed_analysis_options {
     bool skip_percentiles;         /* rows have none, which saves time and memory */
     /* For all of them: what counts; NULL: everything. Not for foreign files read in place. */
     const struct tbed_filter *filter;
-    bool keep_durations; /* for statistics: tbed_statistics_durations(); not with 'skip_percentiles' */
+    bool keep_durations;  /* for statistics: tbed_statistics_durations(); not with 'skip_percentiles' */
+    enum tbed_row_key by; /* for statistics of traces */
+    uint64_t by_ticks;    /* for TBED_BY_TIME: at least a millionth of the trace's time */
 };
 
 /* ---- The assembler: the spans of a trace one by one ---- */
@@ -190,7 +210,7 @@ struct tbed_statistics;
 struct tbed_span_row {
     const char *name; /* terminated */
     size_t name_nbytes;
-    uint32_t id;            /* an id with this label; INVALID for a foreign file */
+    uint32_t id;            /* an id with this label; INVALID for a foreign file, and with other keys */
     uint64_t count;         /* spans with a known begin */
     uint64_t unknown_count; /* spans without a known begin; counted only here */
     uint64_t open_count;    /* among 'count': spans that never ended */
@@ -203,6 +223,8 @@ struct tbed_span_row {
     uint64_t invocation_count; /* 'count' without spans of blocked, load and hashing time */
     uint64_t cache_misses, cache_hits;
     uint64_t blocked_ticks, load_ticks, hashing_ticks;
+
+    uint64_t part; /* with TBED_BY_TIME: the number of the part of time, from 0 */
 };
 
 struct tbed_instant_row {
@@ -210,6 +232,7 @@ struct tbed_instant_row {
     size_t name_nbytes;
     uint32_t id;
     uint64_t count;
+    uint64_t part; /* as above */
 };
 
 /* 'last' is the value with the highest tick. Values are doubles: integers above 2^53 are rounded. */
@@ -292,7 +315,8 @@ enum tbed_status tbed_statistics_make(struct tbed_reader *reader, const struct t
  * Ticks are nanoseconds unless tbed_statistics_unit() returns a unit. The result is the same as that of
  * tbed_statistics_make() for the imported file.
  *
- * Errors: those of opening a file; ERR_NOT_A_TRACE if it is not a profile; ERR_PROFILE_VERSION, ERR_MEMORY, ERR_ARGUMENT.
+ * Errors: those of opening a file; ERR_NOT_A_TRACE if it is not a profile; ERR_PROFILE_VERSION, ERR_MEMORY, ERR_ARGUMENT
+ *            (also for another key than the label).
  *         Damage is not an error; see tbed_statistics_damage_get().
  */
 enum tbed_status tbed_statistics_make_foreign(const char *path, const struct tbed_analysis_options *options,

@@ -326,7 +326,7 @@ static enum tbed_status make(struct mm_file *file, const struct tbed_analysis_op
     struct tbed_analysis_options options;
     struct import_metadata metadata;
     struct mm_info info;
-    if (!tbed_options_take(&options, sizeof options, given))
+    if (!tbed_options_take(&options, sizeof options, given) || options.by != TBED_BY_LABEL)
         return TBED_ERR_ARGUMENT;
     mm_info(file, &info);
     tbed_text_budget_limit(budget, tbed_text_budget_usual(info.file_nbytes));
