@@ -28,7 +28,11 @@ _tracebed()
     --sort | --columns)
         [[ $verb == report ]] && COMPREPLY=($(compgen -W "self total count min mean p50 p90 p99 p999 max bytes peak live freed temporary name" -- "$word"))
         return ;;
-    --by) COMPREPLY=($(compgen -W "site stack function module scope author" -- "$word")); return ;;
+    --by)
+        local by="module scope author function"
+        [[ $verb == report ]] && by+=" label argument thread process category location file second minute hour site stack"
+        COMPREPLY=($(compgen -W "$by" -- "$word"))
+        return ;;
     --format-version) COMPREPLY=($(compgen -W "8 9" -- "$word")); return ;;
     --order) COMPREPLY=($(compgen -W "time stream" -- "$word")); return ;;
     --ruby) COMPREPLY=($(compgen -W "light full none calls" -- "$word")); return ;;

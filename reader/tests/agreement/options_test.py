@@ -43,6 +43,8 @@ OPTIONS = [
     ("flame", "--folded --weight=bytes", "--per-thread", set()),
     ("report", "", "--over-time", {"allocations"}),
     ("report", "", "--by=stack", set(), {"allocations"}),
+    ("report", "", "--by=thread", SPANS, {"messages"}),
+    ("report", "", "--by=hour", SPANS, {"messages", "allocations"}),
     ("report", "", "--sort=bytes", set(), {"allocations"}),
     ("report", "", "--sort=peak", {"allocations"}),
     ("report", "", "--sort=total", SPANS - SMALL, SMALL),

@@ -191,6 +191,50 @@ def test_mistakes_are_named(folder):
         cases.need(text in found, f"{words}: {found}")
 
 
+# ---- What rows stand for ----
+
+def test_rows_stand_for_places(folder):
+    source = os.path.join(folder, "two.c")
+    with open(source, "w", encoding="ascii") as file:
+        file.write("__attribute__((noinline)) void leaf(int n)\n{\n    for (volatile int i = 0; i < n; i++)\n        ;\n}\n"
+                   "int main(void)\n{\n    for (int i = 0; i < 5; i++)\n        leaf(i);\n}\n")
+    cases.output_of(folder, "cc", "-g", "-finstrument-functions", source, "-o", "two")
+    cases.output_of(folder, cases.TRACEBED, "record", "--functions", "-o", "two.tbed", "--", "./two")
+    path = os.path.join(folder, "two.tbed")
+    rows = lambda key: {row["name"]: row["count"] for row in json.loads(report("--json", "--by=" + key, path))["spans"]}
+    cases.need(rows("file") == {source: 6}, str(rows("file")))
+    cases.need(rows("location") == rows("label") and sorted(rows("label").values()) == [1, 5], str(rows("location")))
+    cases.need(rows("module") == {"two": 6}, str(rows("module")))
+    cases.need(list(rows("process")) and next(iter(rows("process"))).startswith("two ("), str(rows("process")))
+
+
+def test_rows_stand_for_arguments_of_a_profile(folder):
+    path = cases.ROOT / "spec/golden/measureme/v9.mm_profdata"
+    rows = {row["name"]: row["count"] for row in json.loads(report("--json", "--by=argument", path))["spans"]}
+    cases.need(any(' arg0="' in name for name in rows), str(rows))
+    labels = {row["name"]: row["count"] for row in json.loads(report("--json", path))["spans"]}
+    found = {}
+    for name, count in rows.items():
+        found[name.split(' arg0="')[0]] = found.get(name.split(' arg0="')[0], 0) + count
+    cases.need(sum(found.values()) == sum(labels.values()) and len(rows) >= len(labels), f"{found} {labels}")
+
+
+def test_rows_stand_for_times_in_order(folder):
+    path = write_log(folder, *(str(i) for i in range(40)))  # one of 7 ms every 10 ms
+    rows = json.loads(report("--json", "--by=100ms", path))["spans"]
+    cases.need([(row["name"], row["start_ns"], row["count"], row["total_ns"]) for row in rows] ==
+               [(f"0.{i} s", i * 100000000, 10, 70000000) for i in range(4)], str(rows))
+    seconds = json.loads(report("--json", "--by=second", path))["spans"]
+    cases.need([(row["name"], row["count"]) for row in seconds] == [("0 s", 40)], str(seconds))
+    text = report("--by=100ms", path).splitlines()
+    cases.need([line.split("  ")[-1] for line in text[2:]] == ["begins at", "0.0 s", "0.1 s", "0.2 s", "0.3 s"], str(text))
+    for words, what in ((["--by=0ms"], "a duration above 0 is expected"), (["--by=3x"], "a duration above 0 is expected"),
+                        (["--by=100ns", "--by=seconds"], "did you mean 'second'?"),
+                        (["--by=10ms", "--include-from=/dev/null"], "apply to labels")):
+        cases.need(what in refused(*words, path), str(words))
+    cases.need("more than a million parts" in refused("--by=100ns", path), "390 ms of 100 ns")
+
+
 # ---- A terminal ----
 
 def on_terminal(width, *words):

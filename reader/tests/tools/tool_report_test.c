@@ -259,7 +259,7 @@ static void wrong_usage_is_exit_2(void **state)
     EXPECT(2, "", "--sort: unknown key 'totla'; did you mean 'total'? (expected self, total, ", "report",
            "--sort=totla", "x");
     EXPECT(2, "",
-           "--by: unknown group 'colour' (expected site, stack, function, symbol, module, scope, author)",
+           "--by: unknown group 'colour' (expected site, stack, function, symbol, module, file, location, ",
            "report", "--by=colour", "x");
     EXPECT(2, "", "--limit", "report", "--limit=x", "x");
     EXPECT(2, "", "--jobs", "report", "--jobs=many", "x");

@@ -7,6 +7,7 @@
 #ifndef TRACEBED_REPORT_H
 #define TRACEBED_REPORT_H
 
+#include "reader/tools/filter/filter_time.h"
 #include "reader/tools/filter/tool_filter.h"
 #include "reader/tools/report/group.h"
 #include "reader/tools/shared/tool_places.h"
@@ -33,7 +34,9 @@ struct report_options {
     bool no_symbols;
     struct table_keys sort, columns;
     enum tbed_name_part by;
-    bool by_stack;
+    bool by_stack, by_file;
+    enum tbed_row_key key;     /* what spans and instants are grouped by */
+    struct filter_time period; /* for TBED_BY_TIME */
     struct group group;
     struct tool_filter filter;
     uint32_t moment_count; /* parts of --over-time; 0: not shown */
@@ -57,6 +60,7 @@ struct report {
     struct table_clock clock;
     struct tool_buffer stack; /* the name of one */
     uint64_t self_ticks;      /* over all spans */
+    uint64_t period_ticks;    /* for TBED_BY_TIME */
     uint64_t step_ticks;      /* of the clock; shorter durations were not measured */
 
     bool is_profile;     /* shown by label, with the columns of measureme's summarize */
@@ -75,6 +79,8 @@ void report_free_tables(struct report *report);
 
 /* report_memory.c: the name of an id as its complete stack, one line per frame, innermost first. */
 size_t report_stack_name(const struct tool_places *places, uint32_t id, char *buffer, size_t buffer_nbytes);
+/* The file of a place in code. */
+size_t report_file_name(const struct tool_places *places, uint32_t id, char *buffer, size_t buffer_nbytes);
 /* The name of a site. If it is a stack, it is made in 'text', which starts zeroed, and whose bytes the caller frees. */
 struct tbed_name report_site_name(const struct report *report, const struct tbed_allocation_site *site,
                                   struct tool_buffer *text);

@@ -94,6 +94,18 @@ static struct table_value span_share(const struct table *table, const void *of)
                  (double)(report->is_profile ? report->totals.span_ticks : report->self_ticks));
 }
 
+/* Of the time that a row stands for, since the start of the trace. */
+static struct table_value start_of(const struct table *table, uint64_t part)
+{
+    const struct report *report = report_of(table);
+    return whole_if(report->options->key == TBED_BY_TIME, part * report->period_ticks);
+}
+
+static struct table_value span_start(const struct table *table, const void *of)
+{
+    return start_of(table, ((const struct tbed_span_row *)of)->part);
+}
+
 #define SPAN_FIGURES                                                                                         \
     {.key = "total", .unit = TABLE_TICKS, .get = span_total},                                                \
         {.key = "count", .unit = TABLE_COUNT, .get = span_count},                                            \
@@ -121,6 +133,7 @@ static const struct table_column span_columns[] = {
      .get = span_name,
      .json = span_name_json},
     {.key = "share", .field = "self_percent", .title = "self %", .unit = TABLE_PERCENT, .get = span_share},
+    {.key = "start", .unit = TABLE_TICKS, .get = span_start},
     {.key = "time", .unit = TABLE_TICKS, .get = span_time},
     {.key = "invocations", .unit = TABLE_COUNT, .get = span_invocations},
     {.key = "misses", .field = "cache_misses", .unit = TABLE_COUNT, .get = span_misses},
@@ -195,7 +208,13 @@ static void span_notes(const struct table *table, const void *of, struct tool_bu
 NAMED(instant_name, tbed_instant_row)
 GETTER(instant_count, tbed_instant_row, whole(row->count))
 
+static struct table_value instant_start(const struct table *table, const void *of)
+{
+    return start_of(table, ((const struct tbed_instant_row *)of)->part);
+}
+
 static const struct table_column instant_columns[] = {
+    {.key = "start", .unit = TABLE_TICKS, .get = instant_start},
     {.key = "count", .unit = TABLE_COUNT, .get = instant_count},
     {.key = "name",
      .title = "instant",
@@ -451,25 +470,11 @@ static void site_notes(const struct table *table, const void *of, struct tool_bu
     end_notes(notes);
 }
 
-#define SITE_COLUMNS(what)                                                                                   \
-    {                                                                                                        \
-        SUM_COLUMNS(site, "at peak"),                                                                        \
-            {.key = "name",                                                                                  \
-             .title = (what),                                                                                \
-             .unit = TABLE_TEXT,                                                                             \
-             .is_in_order = true,                                                                            \
-             .get = site_name,                                                                               \
-             .json = site_name_json},                                                                        \
-        {                                                                                                    \
-            .key = "share", .field = "peak_percent", .title = "peak %", .unit = TABLE_PERCENT,               \
-            .get = site_share                                                                                \
-        }                                                                                                    \
-    }
-
-static const struct table_column site_columns[] = SITE_COLUMNS("site"),
-                                 symbol_columns[] = SITE_COLUMNS("symbol"),
-                                 module_columns[] = SITE_COLUMNS("module"),
-                                 stack_columns[] = SITE_COLUMNS("stack");
+static const struct table_column site_columns[] = {
+    SUM_COLUMNS(site, "at peak"),
+    {.key = "name", .unit = TABLE_TEXT, .is_in_order = true, .get = site_name, .json = site_name_json},
+    {.key = "share", .field = "peak_percent", .title = "peak %", .unit = TABLE_PERCENT, .get = site_share},
+};
 
 /* ---- The tables ---- */
 
@@ -537,13 +542,35 @@ const char *report_sort_parse(struct table_keys *keys, const char *text)
     return table_sort_parse(keys, tables, REPORT_TABLE_COUNT, text);
 }
 
-static const struct table_column *site_columns_of(const struct report_options *options)
+static const char *site_title(const struct report_options *options)
 {
-    if (options->by_stack)
-        return stack_columns;
-    return options->by == TBED_NAME_FUNCTION ? symbol_columns
-           : options->by == TBED_NAME_MODULE ? module_columns
-                                             : site_columns;
+    if (options->by_stack || options->by_file)
+        return options->by_stack ? "stack" : "file";
+    return options->by == TBED_NAME_FUNCTION ? "symbol" : options->by == TBED_NAME_MODULE ? "module" : "site";
+}
+
+/* What rows of spans and instants stand for; NULL: labels. */
+static const char *key_title(enum tbed_row_key key)
+{
+    static const char *const titles[] = {
+        [TBED_BY_LABEL] = NULL,          [TBED_BY_ARGUMENTS] = NULL,   [TBED_BY_LOCATION] = "location",
+        [TBED_BY_FILE] = "file",         [TBED_BY_THREAD] = "thread",  [TBED_BY_PROCESS] = "process",
+        [TBED_BY_CATEGORY] = "category", [TBED_BY_TIME] = "begins at",
+    };
+    return titles[key];
+}
+
+/* The rows of spans and of instants have the same keys, so their titles say what they are. */
+static void set_key(struct report *report)
+{
+    enum tbed_row_key key = report->options->key;
+    struct table *spans = &report->tables[REPORT_SPANS], *instants = &report->tables[REPORT_INSTANTS];
+    spans->name_title = instants->name_title = key_title(key);
+    if (key != TBED_BY_TIME)
+        return;
+    spans->order = instants->order = "+start";
+    spans->data_columns = "start," SPAN_DATA;
+    instants->data_columns = "start,name,count";
 }
 
 void report_tables_open(struct report *report)
@@ -562,5 +589,6 @@ void report_tables_open(struct report *report)
         report->tables[i].file = tool_path(report->path);
         report->tables[i].clock = &report->clock;
     }
-    report->tables[REPORT_SITES].columns = site_columns_of(report->options);
+    report->tables[REPORT_SITES].name_title = site_title(report->options);
+    set_key(report);
 }

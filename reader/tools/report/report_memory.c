@@ -41,6 +41,13 @@ size_t report_stack_name(const struct tool_places *places, uint32_t id, char *bu
     return nbytes;
 }
 
+size_t report_file_name(const struct tool_places *places, uint32_t id, char *buffer, size_t buffer_nbytes)
+{
+    struct tbed_id_info info;
+    tbed_id_resolve(places->reader, id, &info);
+    return (size_t)snprintf(buffer, buffer_nbytes, "%s", info.file != NULL ? info.file : "<no file>");
+}
+
 struct tbed_name report_site_name(const struct report *report, const struct tbed_allocation_site *site,
                                   struct tool_buffer *text)
 {

@@ -9,7 +9,7 @@
 void report_json_name(struct tbed_json *json, const struct report *report, uint32_t id, const char *name,
                       size_t nbytes)
 {
-    bool is_grouped = report->options->group.by != GROUP_BY_SCOPE;
+    bool is_grouped = report->options->group.by != GROUP_BY_SCOPE || report->options->key != TBED_BY_LABEL;
     if (report->reader == NULL) {
         tbed_json_text(json, "name", name, nbytes);
         return;

@@ -12,6 +12,7 @@
 
 #define TEXT_LIMIT         30
 #define TEXT_PROCESS_LIMIT 10
+#define PERIODS_MAX        1000000
 #define LABEL_OPTIONS      "--name, --exclude, --category and --minimum-duration"
 
 static const char help[] =
@@ -23,10 +24,12 @@ static const char help[] =
     "What to show:\n"
     "      --spans            only spans, instants, counters and messages\n"
     "      --allocations      only allocations\n"
-    "      --by=WHAT          group allocations by site (default), stack, function or\n"
-    "                         module; group spans by scope (default), module, author\n"
-    "                         or function, for names of the form\n"
-    "                         'MODULE (AUTHOR) FUNCTION' as in RTL_LOGFILE\n"
+    "      --by=WHAT          group allocations by site (default), stack, function,\n"
+    "                         file or module; group spans by label (default),\n"
+    "                         argument, thread, process, category, location, file,\n"
+    "                         the time in which they begin (10ms, second, minute,\n"
+    "                         ...), or module, author or function, also for names of\n"
+    "                         the form 'MODULE (AUTHOR) FUNCTION' as in RTL_LOGFILE\n"
     "      --over-time[=N]    show how much memory was live in each of N (default 20)\n"
     "                         equal parts of the time\n"
     "      --include-from=FILE\n"
@@ -78,6 +81,7 @@ static const char help[] =
     "  tracebed report --sort=p99,-count -l 10 run.tbed\n"
     "  tracebed report --spans --columns=name,count,p99 --csv run.tbed\n"
     "  tracebed report -b 10% -e 20% --inside=parse run.tbed\n"
+    "  tracebed report --by=thread --inside='handle request' run.tbed\n"
     "  tracebed report --percent-above=1 hello-12345.mm_profdata\n"
     "  tracebed report --allocations --sort=peak --by=function run.tbed\n"
     "  tracebed report --json run.tbed | jq '.spans[] | select(.count > 1000)'\n"
@@ -102,6 +106,8 @@ enum {
 static size_t name_site(void *context, uint32_t id, char *buffer, size_t buffer_nbytes)
 {
     struct report *report = context;
+    if (report->options->by_file)
+        return report_file_name(&report->places, id, buffer, buffer_nbytes);
     if (report->options->by_stack)
         return report_stack_name(&report->places, id, buffer, buffer_nbytes);
     return tool_places_name(&report->places, id, buffer, buffer_nbytes);
@@ -114,6 +120,19 @@ static void prepare(void *context, const uint32_t *ids, size_t count)
         tool_places_prepare_stacks(&report->places, ids, count);
     else
         tool_places_prepare(&report->places, ids, count);
+}
+
+/* The same for allocations; of stacks, only frames are named. */
+static size_t name_of_site(void *context, uint32_t id, char *buffer, size_t buffer_nbytes)
+{
+    struct report *report = context;
+    return report->options->by_file ? report_file_name(&report->places, id, buffer, buffer_nbytes)
+                                    : tool_places_name(&report->places, id, buffer, buffer_nbytes);
+}
+
+static void prepare_sites(void *context, const uint32_t *ids, size_t count)
+{
+    tool_places_prepare(&((struct report *)context)->places, ids, count);
 }
 
 /* ---- One file ---- */
@@ -172,6 +191,7 @@ static struct tbed_analysis_options statistics_options(const struct report_optio
                                           .thread_count = options->jobs,
                                           .group = is_grouped ? group_name : NULL,
                                           .group_context = (void *)group,
+                                          .by = options->key,
                                           .skip_percentiles = !needs_percentiles(options, is_profile)};
 }
 
@@ -183,14 +203,15 @@ static bool make_statistics(struct report *report)
     options.name_context = report;
     options.prepare = prepare;
     options.filter = report->options->filter.filter;
+    options.by_ticks = report->period_ticks;
     enum tbed_status status = tbed_statistics_make(report->reader, &options, &report->statistics);
     if (status != TBED_OK) {
         tool_complain("%s: %s", tool_path(report->path), tbed_status_text(status));
         return false;
     }
     tbed_statistics_totals(report->statistics, &report->totals);
-    report->has_categories = has_categories(report);
-    report->is_profile = is_profile(report, has_whole);
+    report->has_categories = report->options->key == TBED_BY_LABEL && has_categories(report);
+    report->is_profile = report->options->key == TBED_BY_LABEL && is_profile(report, has_whole);
     return true;
 }
 
@@ -198,16 +219,32 @@ static bool make_allocations(struct report *report)
 {
     struct tbed_analysis_options options = {.size = sizeof options,
                                             .thread_count = report->options->jobs,
-                                            .name = tool_places_name,
-                                            .name_context = &report->places,
+                                            .name = name_of_site,
+                                            .name_context = report,
                                             .moment_count = report->options->moment_count,
                                             .by_stack = report->options->by_stack,
                                             .filter = report->options->filter.filter,
-                                            .prepare = tool_places_prepare};
+                                            .prepare = prepare_sites};
     enum tbed_status status = tbed_allocations_make(report->reader, &options, &report->allocations);
     if (status != TBED_OK)
         tool_complain("%s: %s", tool_path(report->path), tbed_status_text(status));
     return status == TBED_OK;
+}
+
+/* False after a complaint. */
+static bool set_period(struct report *report)
+{
+    const char *problem = NULL;
+    const struct tbed_trace_info *info = &report->info;
+    report->period_ticks = filter_duration_ticks(&report->options->period, report->reader, &problem);
+    uint64_t time = info->last_tick > info->first_tick ? info->last_tick - info->first_tick : 0;
+    if (problem == NULL && report->period_ticks == 0)
+        problem = "is no time of this clock";
+    if (problem == NULL && time / report->period_ticks >= PERIODS_MAX)
+        problem = "divides the trace into more than a million parts";
+    if (problem != NULL)
+        tool_complain("%s: --by: the time %s", tool_path(report->path), problem);
+    return problem == NULL;
 }
 
 static bool make_report(struct report *report)
@@ -215,6 +252,8 @@ static bool make_report(struct report *report)
     struct report_options *options = report->options;
     tbed_reader_info(report->reader, &report->info);
     report->step_ticks = tbed_clock_step(report->reader);
+    if (options->key == TBED_BY_TIME && !set_period(report))
+        return false;
     report->places = (struct tool_places){.reader = report->reader, .part = options->by};
     if (!options->no_symbols)
         tool_places_open(&report->places, report->reader, options->by);
@@ -290,8 +329,9 @@ static const struct tool_option_scope scopes[] = {
 /* The same for the contents of a trace. If it has both spans and allocations, everything applies. */
 static const struct tool_option_scope contents[] = {
     {OPTION_BY, "allocations", "site, symbol, stack"},
-    {OPTION_BY, "spans, messages", "scope, author"},
-    {OPTION_BY, "spans, messages, allocations", "module, function"},
+    {OPTION_BY, "spans, messages", "scope, name, label, author, argument, thread, process, category"},
+    {OPTION_BY, "spans, messages", "millisecond, second, minute, hour"},
+    {OPTION_BY, "spans, messages, allocations", "module, function, file, location"},
     {OPTION_OVER_TIME, "allocations", NULL},
     {'s', "allocations", "bytes, live, peak, freed, temporary"},
     {'s', "spans", "total, self, min, mean, p50, p90, p99, p999, max"},
@@ -317,7 +357,8 @@ static int report_file(struct report_options *options, const char *path)
     const struct tbed_format *format = tool_format(path);
     if (!tool_options_apply(scopes, sizeof scopes / sizeof scopes[0], tool_format_name(format), path))
         return TOOL_TROUBLE;
-    if (format != NULL && format->has_profile && !tool_filter_is_given(&options->filter))
+    if (format != NULL && format->has_profile && !tool_filter_is_given(&options->filter) &&
+        options->key == TBED_BY_LABEL)
         return report_foreign(options, path);
     struct report report = {.options = options, .path = path, .reader = tool_open(path)};
     int exit = TOOL_TROUBLE;
@@ -340,23 +381,64 @@ static int report_file(struct report_options *options, const char *path)
 
 /* ---- Options ---- */
 
-/* "module" and "function" group both allocations and spans. */
+static const char *parse_period(const char *text, struct report_options *options)
+{
+    static const struct {
+        const char *word, *text;
+    } units[] = {{"millisecond", "1ms"}, {"second", "1s"}, {"minute", "1min"}, {"hour", "1h"}};
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (strcmp(text, units[i].word) == 0)
+            text = units[i].text;
+    if (*text < '0' || *text > '9')
+        return "";
+    options->key = TBED_BY_TIME;
+    return filter_duration_parse(text, &options->period) != NULL || !(options->period.value > 0)
+               ? "--by: a duration above 0 is expected, such as 10ms or 1.5s"
+               : NULL;
+}
+
+/* "module", "function" and "file" group both allocations and spans. */
 static const char *parse_by(const char *text, struct report_options *options)
 {
-    static const char *const names[] = {"site", "stack", "function", "symbol", "module", "scope", "author"};
-    static const enum tbed_name_part parts[] = {TBED_NAME_ALL, TBED_NAME_ALL, TBED_NAME_FUNCTION,
-                                                TBED_NAME_FUNCTION, TBED_NAME_MODULE};
-    size_t at, group = tool_word_find(group_by_words, GROUP_BY_COUNT, text);
-    const char *problem =
-        tool_word_choose("--by: unknown group", names, sizeof names / sizeof names[0], text, &at);
+    static const struct {
+        enum tbed_row_key key;
+        enum tbed_name_part part;
+        enum group_by group;
+        bool by_stack, by_file;
+    } ways[] = {
+        {.part = TBED_NAME_ALL},
+        {.by_stack = true},
+        {.part = TBED_NAME_FUNCTION, .group = GROUP_BY_FUNCTION},
+        {.part = TBED_NAME_FUNCTION},
+        {.part = TBED_NAME_MODULE, .group = GROUP_BY_MODULE},
+        {.by_file = true, .key = TBED_BY_FILE},
+        {.key = TBED_BY_LOCATION},
+        {.group = GROUP_BY_SCOPE},
+        {.group = GROUP_BY_SCOPE},
+        {.group = GROUP_BY_SCOPE},
+        {.group = GROUP_BY_AUTHOR},
+        {.key = TBED_BY_ARGUMENTS},
+        {.key = TBED_BY_THREAD},
+        {.key = TBED_BY_PROCESS},
+        {.key = TBED_BY_CATEGORY},
+    };
+    static const char *const names[] = {"site",        "stack",    "function", "symbol",  "module",
+                                        "file",        "location", "scope",    "name",    "label",
+                                        "author",      "argument", "thread",   "process", "category",
+                                        "millisecond", "second",   "minute",   "hour"};
+    size_t at;
+    options->key = TBED_BY_LABEL;
+    const char *problem = parse_period(text, options);
+    if (problem == NULL || *problem != '\0')
+        return problem;
+    problem = tool_word_choose("--by: unknown group", names, sizeof names / sizeof names[0], text, &at);
     if (problem != NULL)
         return problem;
-    if (at < sizeof parts / sizeof parts[0]) {
-        options->by = parts[at];
-        options->by_stack = at == 1;
-    }
-    if (group < GROUP_BY_COUNT)
-        options->group.by = (enum group_by)group;
+    options->by = ways[at].part;
+    options->by_stack = ways[at].by_stack;
+    options->by_file = ways[at].by_file;
+    options->group.by = ways[at].group;
+    options->key = ways[at].key;
     return NULL;
 }
 
@@ -462,6 +544,9 @@ static int take_options(struct report_options *options, int argc, char **argv)
         return exit;
     if (options->allocations && !options->spans && tool_filter_asks_for_labels(&options->filter))
         return tool_usage(&tool_verb_report, LABEL_OPTIONS " do not apply to --allocations");
+    if (options->key != TBED_BY_LABEL && (options->group.include.is_given || options->group.exclude.is_given))
+        return tool_usage(&tool_verb_report,
+                          "--include-from and --exclude-from apply to labels; use --name and --exclude");
     if (options->json && options->csv)
         return tool_usage(&tool_verb_report, "--csv cannot be combined with --json");
     if (options->csv && options->moment_count > 0)

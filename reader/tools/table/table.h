@@ -56,10 +56,11 @@ struct table {
     const char *what; /* in text, such as "asynchronous spans" */
     const struct table_column *columns;
     size_t column_count;
+    const char *name_title;                  /* of the column "name", if it is not the usual one */
     const char *text_columns, *data_columns; /* shown by default: keys, separated by commas */
-    const char *order;                       /* sorted by, by default; NULL: as given */
-    bool has_frames;                         /* each line of a name is shown on one of its own */
-    const void *context;                     /* the command's */
+    const char *order;   /* sorted by, by default; '+' before it: rising; NULL: as given */
+    bool has_frames;     /* each line of a name is shown on one of its own */
+    const void *context; /* the command's */
     const char *file;
     const struct table_clock *clock;
     /* Remarks behind the last column, in text; may be NULL. */

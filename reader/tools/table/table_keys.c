@@ -202,8 +202,9 @@ void table_sort(struct table *table, const struct table_keys *keys)
     struct order order = {.table = table};
     for (size_t i = 0; i < keys->count; i++)
         add_key(&order, keys->items[i].key, keys->items[i].sign);
+    bool rises = table->order != NULL && table->order[0] == '+';
     if (order.count == 0 && table->order != NULL)
-        add_key(&order, table->order, 0);
+        add_key(&order, table->order + rises, rises);
     if (table->count > 1)
         qsort_r(table->rows, table->count, sizeof *table->rows, compare_rows, &order);
 }

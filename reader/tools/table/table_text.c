@@ -91,8 +91,10 @@ static void fill_cell(struct layout *layout, const struct table_column *column, 
 
 /* ---- Columns ---- */
 
-static const char *title_of(const struct table_column *column)
+static const char *title_of(const struct layout *layout, const struct table_column *column)
 {
+    if (layout->table->name_title != NULL && strcmp(column->key, "name") == 0)
+        return layout->table->name_title;
     return column->title != NULL ? column->title : column->key;
 }
 
@@ -107,7 +109,7 @@ static void measure(struct layout *layout)
         const struct table_column *column = layout->columns[k];
         if (column->unit != TABLE_TEXT)
             continue;
-        layout->widths[k] = strlen(title_of(column));
+        layout->widths[k] = strlen(title_of(layout, column));
         for (size_t i = 0; i < layout->table->shown; i++) {
             fill_cell(layout, column, layout->table->rows[i], "-");
             size_t width = tool_text_width(layout->cell.bytes, layout->cell.nbytes);
@@ -158,7 +160,7 @@ static void put_heading(const struct layout *layout)
 {
     printf("\n%s", tool_bold());
     for (size_t k = 0; k < layout->count; k++) {
-        const char *title = title_of(layout->columns[k]);
+        const char *title = title_of(layout, layout->columns[k]);
         if (layout->columns[k]->unit != TABLE_TEXT) {
             printf("%*s", COLUMN_WIDTH, title);
             continue;
