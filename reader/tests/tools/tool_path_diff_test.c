@@ -1,5 +1,6 @@
 /*
- * tracebed tree --diff: what changed by path, as text and JSON, for hand-made traces.
+ * tracebed tree --diff and flame --diff: what changed by path, as text, JSON, drawing and folded stacks, for hand-made
+ * traces.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -157,6 +158,75 @@ static void traces_without_spans_are_told(void **state)
     EXPECT(0, "gone", "", "tree", "--diff", make_old(), none);
 }
 
+/* ---- flame ---- */
+
+static void frames_have_the_color_of_their_change(void **state)
+{
+    const char *old = make_old(), *new = make_new();
+    (void)state;
+    struct run run = RUN("flame", "--diff", old, "-o", "-", new);
+    assert_int_equal(run.exit, 0);
+    assert_string_equal(run.err, "");
+    assert_says(run.out, ">new.tbed compared with old.tbed</text>");
+    assert_says(run.out,
+                "2.78 us in 1 thread: 8 spans; red frames took more time themselves than before, blue ones "
+                "less (up to 600 ns)</text>");
+    /* The largest change has the full color, a sixth of it the square root of that. */
+    assert_says(run.out,
+                "<title>parse\n1.20 us, 43.17 % of all, 60.00 % of its parent; itself 1.20 us (+600 ns, "
+                "+100.0 %); 2 spans</title><rect x=\"10.00\" y=\"108\" width=\"509.35\" height=\"18\" "
+                "fill=\"#fa5c4a\"/>");
+    assert_says(run.out, "itself 200 ns (-100 ns, -33.3 %); 1 span</title><rect x=\"858.92\" y=\"108\" "
+                         "width=\"84.89\" height=\"18\" fill=\"#afc9ef\"/>");
+    assert_says(run.out,
+                "<title>load\n2.00 us, 71.94 % of all, 71.94 % of its parent; itself 800 ns (+0 ns, +0.0 %)");
+    assert_says(run.out, "itself 30 ns (new); 1 span</title>");
+    assert_says(run.out, ">1 stack that took 100 ns itself is gone. </text>");
+    end_run(&run);
+}
+
+static void folded_stacks_have_both_times(void **state)
+{
+    const char *old = make_old(), *new = make_new();
+    (void)state;
+    struct run run = RUN("flame", "--diff", old, "--folded", new);
+    assert_int_equal(run.exit, 0);
+    assert_string_equal(run.out, "program 2 0 0\n"
+                                 "program 2;draw 500 500\n"
+                                 "program 2;draw;parse 300 200\n"
+                                 "program 2;fresh 0 30\n"
+                                 "program 2;load 800 800\n"
+                                 "program 2;load;gone 100 0\n"
+                                 "program 2;load;parse 600 1200\n"
+                                 "program 2;same 50 50\n");
+    end_run(&run);
+}
+
+static void equal_totals_leave_the_shares(void **state)
+{
+    const char *old = TRACE("x.tbed", "x", NULL, {"a", NULL, 1000, 0}, {"b", NULL, 3000, 0});
+    const char *new = TRACE("x2.tbed", "x", NULL, {"a", NULL, 2000, 0}, {"b", NULL, 6000, 0});
+    (void)state;
+    EXPECT(0, "x;a 1000 2000\nx;b 3000 6000\n", "", "flame", "--diff", old, "--folded", new);
+    EXPECT(0, "x;a 2000 2000\nx;b 6000 6000\n", "", "flame", "--diff", old, "--folded", "--normalized", new);
+    EXPECT(0, "(up to 0 ns, with equal totals)", "", "flame", "--diff", old, "-o", "-", "--normalized", new);
+    EXPECT(0, "x;b 3000 6000\n", "", "flame", "--diff", old, "--folded", "--name=b", new);
+}
+
+static void drawing_has_a_name_of_its_own(void **state)
+{
+    const char *old = make_old(), *new = make_new();
+    (void)state;
+    EXPECT(0, "new.diff.svg: ", "", "flame", "--diff", old, new);
+    assert_int_equal(access(in_folder("new.diff.svg"), R_OK), 0);
+    assert_int_not_equal(access(in_folder("new.svg"), R_OK), 0);
+    EXPECT(2, "", "output and input are the same file", "flame", "--diff", old, "-f", "-o", old, new);
+    EXPECT(2, "", "--normalized requires --diff", "flame", "--normalized", new);
+    EXPECT(2, "", "--diff does not apply to --weight", "flame", "--diff", old, "--weight=bytes", new);
+    EXPECT(2, "", "only one FILE can be standard input", "flame", "--diff=-", "-");
+    EXPECT(2, "", "missing.tbed: ", "flame", "--diff", in_folder("missing.tbed"), new);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -166,6 +236,10 @@ int main(void)
         cmocka_unit_test(clocks_that_count_are_shown_as_counts),
         cmocka_unit_test(wrong_usage_is_refused),
         cmocka_unit_test(traces_without_spans_are_told),
+        cmocka_unit_test(frames_have_the_color_of_their_change),
+        cmocka_unit_test(folded_stacks_have_both_times),
+        cmocka_unit_test(equal_totals_leave_the_shares),
+        cmocka_unit_test(drawing_has_a_name_of_its_own),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -1,6 +1,6 @@
 /*
  * Shared by the files of 'tracebed flame': flame_verb.c handles options and output, flame_memory.c makes stacks of
- * allocations, flame_folded.c prints folded stacks, and flame_svg.c draws, with the script and style in flame_script.c.
+ * allocations, flame_diff.c compares two traces, flame_folded.c prints folded stacks, and flame_svg.c draws, with the script and style in flame_script.c.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,6 +10,7 @@
 #include "reader/tools/filter/tool_filter.h"
 #include "reader/tools/shared/tool.h"
 #include "reader/tools/shared/tool_places.h"
+#include "reader/tools/tree/old_stacks.h"
 
 #include <tracebed/analysis.h>
 
@@ -30,7 +31,7 @@ struct flame {
     struct tbed_stacks_totals totals;
     FILE *out;
     double minimum; /* as a fraction of the whole; narrower frames are not drawn */
-    const char *title;
+    const char *title, *old_title;
     uint32_t root_depth; /* rows above this depth are processes and threads */
     enum flame_weight weight;
 
@@ -40,12 +41,21 @@ struct flame {
     struct tool_filter filter;
     struct tbed_allocations *allocations;
     struct tbed_statistics *instants;
+
+    /* For a comparison: the rows, whose ticks are nanoseconds or ticks of a clock that does not measure time. */
+    struct old_stacks old;
+    struct tbed_stack_figures *olds; /* by row; NULL: nothing is compared */
+    bool is_normalized;
+    double old_scale;      /* the times of the old trace are multiplied by this */
+    double largest_change; /* of self time */
+    size_t gone_count;     /* paths that only the old trace has, and their self time */
+    double gone_self;
 };
 
 /* Returns NULL after the last row. */
 static inline const struct tbed_stack_row *flame_row(const struct flame *flame, size_t index)
 {
-    if (flame->weight == FLAME_TIME)
+    if (flame->weight == FLAME_TIME && flame->olds == NULL)
         return tbed_stacks_row(flame->stacks, index);
     return index < flame->row_count ? &flame->rows[index] : NULL;
 }
@@ -60,17 +70,26 @@ const char *flame_weight_text(enum flame_weight weight);
 enum tbed_status flame_memory_make(struct flame *flame, const char *root);
 void flame_memory_close(struct flame *flame);
 
+/* ---- flame_diff.c ---- */
+
+/* Makes the rows of a comparison; those of paths that only the old trace has on request. Errors: ERR_MEMORY. */
+enum tbed_status flame_diff_make(struct flame *flame, bool with_gone);
+/* How much more self time a row has than in the old trace. */
+double flame_self_change(const struct flame *flame, size_t index);
+/* Red: more, blue: less. */
+void flame_diff_put_color(const struct flame *flame, size_t index);
+
 /* Ticks in nanoseconds; unchanged if the clock does not measure time. */
 static inline uint64_t flame_value(const struct flame *flame, uint64_t ticks)
 {
-    if (flame->weight != FLAME_TIME || flame->info.clock == TBED_CLOCK_USER ||
+    if (flame->weight != FLAME_TIME || flame->olds != NULL || flame->info.clock == TBED_CLOCK_USER ||
         flame->info.ticks_per_second == 1000000000)
         return ticks; /* exactly */
     double ns = tbed_tick_span_to_ns(flame->reader, ticks);
     return ns >= 0x1p64 ? UINT64_MAX : (uint64_t)(ns + 0.5);
 }
 
-/* Prints one line per stack: "a;b;c N". */
+/* Prints one line per stack: "a;b;c N", or "a;b;c OLD NEW" for a comparison. */
 void flame_folded(const struct flame *flame);
 
 struct flame_drawn {

@@ -43,8 +43,9 @@ static void keep_end(struct line *line, uint32_t depth)
 }
 
 /* Rows follow their parents, so the line up to this depth is the path to this row. */
-static void put_row(const struct flame *flame, struct line *line, const struct tbed_stack_row *row)
+static void put_row(const struct flame *flame, struct line *line, size_t index)
 {
+    const struct tbed_stack_row *row = flame_row(flame, index);
     fseek(line->out, row->depth == 0 ? 0 : (long)line->ends[row->depth - 1], SEEK_SET);
     if (row->depth > 0)
         putc_unlocked(';', line->out);
@@ -54,6 +55,11 @@ static void put_row(const struct flame *flame, struct line *line, const struct t
     char digits[20];
     fwrite_unlocked(line->bytes, 1, line->ends[row->depth], flame->out);
     putc_unlocked(' ', flame->out);
+    if (flame->olds != NULL) {
+        uint64_t old = tbed_round_u64((double)flame->olds[index].self * flame->old_scale);
+        fwrite_unlocked(digits, 1, tbed_format_u64(digits, old), flame->out);
+        putc_unlocked(' ', flame->out);
+    }
     fwrite_unlocked(digits, 1, tbed_format_u64(digits, flame_value(flame, row->self_ticks)), flame->out);
     putc_unlocked('\n', flame->out);
 }
@@ -61,12 +67,11 @@ static void put_row(const struct flame *flame, struct line *line, const struct t
 void flame_folded(const struct flame *flame)
 {
     struct line line = {0};
-    const struct tbed_stack_row *row;
     line.out = open_memstream(&line.bytes, &line.nbytes);
-    for (size_t i = 0; line.out != NULL && (row = flame_row(flame, i)) != NULL; i++) {
+    for (size_t i = 0; line.out != NULL && flame_row(flame, i) != NULL; i++) {
         if (ferror(flame->out))
             break;
-        put_row(flame, &line, row);
+        put_row(flame, &line, i);
     }
     if (line.out != NULL)
         fclose(line.out);

@@ -7,6 +7,7 @@
 #define _GNU_SOURCE 1
 #include "reader/tools/flame/flame.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -167,10 +168,15 @@ static void measure(struct drawing *drawing, size_t count)
 
 /* ---- Frames ---- */
 
-/* A pale color derived from the label; roots are gray. */
-static void put_color(const struct flame *flame, const struct tbed_stack_row *row)
+/* A pale color derived from the label; roots are gray. In a comparison, that of the change. */
+static void put_color(const struct flame *flame, size_t index)
 {
+    const struct tbed_stack_row *row = flame_row(flame, index);
     FILE *out = flame->out;
+    if (flame->olds != NULL) {
+        flame_diff_put_color(flame, index);
+        return;
+    }
     uint32_t hash = 2166136261u;
     for (size_t i = 0; i < row->label_nbytes; i++)
         hash = (hash ^ (uint8_t)row->label[i]) * 16777619u;
@@ -181,8 +187,25 @@ static void put_color(const struct flame *flame, const struct tbed_stack_row *ro
         fprintf(out, "hsl(%u,%u%%,%u%%)", hash % 360, 55 + (hash >> 9) % 20, 72 + (hash >> 16) % 9);
 }
 
-static void put_title(const struct drawing *drawing, const struct tbed_stack_row *row)
+/* How the self time of a row changed, in its title. */
+static void put_self_change(const struct flame *flame, size_t index)
 {
+    double change = flame_self_change(flame, index);
+    double old = (double)flame->olds[index].self * flame->old_scale;
+    if (!flame->olds[index].present) {
+        fputs(" (new)", flame->out);
+        return;
+    }
+    fprintf(flame->out, " (%s", change < 0 ? "-" : "+");
+    put_amount(flame, tbed_round_u64(fabs(change)));
+    if (old > 0)
+        fprintf(flame->out, ", %+.1f %%", 100 * change / old);
+    putc_unlocked(')', flame->out);
+}
+
+static void put_title(const struct drawing *drawing, size_t index)
+{
+    const struct tbed_stack_row *row = row_at(drawing, index);
     const struct flame *flame = drawing->flame;
     FILE *out = flame->out;
     char figure[32];
@@ -198,6 +221,8 @@ static void put_title(const struct drawing *drawing, const struct tbed_stack_row
                 above > 0 ? 100 * (double)row->total_ticks / (double)above : 0);
     fputs("; itself ", out);
     put_amount(flame, row->self_ticks);
+    if (flame->olds != NULL)
+        put_self_change(flame, index);
     const char *counted = row->depth < flame->root_depth ? "thread" : "span";
     fprintf(out, "; %s %s%s</title>", tool_format_count(figure, row->count),
             flame->weight != FLAME_TIME ? "allocation" : counted, row->count == 1 ? "" : "s");
@@ -212,9 +237,9 @@ static void put_frame(const struct drawing *drawing, size_t index)
     unsigned y = FRAMES_TOP + row->depth * FRAME_HEIGHT;
     fprintf(out, "<g class=\"f\" data-x=\"%.9f\" data-w=\"%.9f\" data-d=\"%u\">", spot->x, spot->width,
             row->depth);
-    put_title(drawing, row);
+    put_title(drawing, index);
     fprintf(out, "<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%u\" fill=\"", x, y, width, FRAME_HEIGHT);
-    put_color(drawing->flame, row);
+    put_color(drawing->flame, index);
     fputs("\"/>", out);
     if (width >= 2 * CHAR_WIDTH + 6) {
         fprintf(out, "<text x=\"%.2f\" y=\"%u\">", x + 3, y + 13);
@@ -225,6 +250,13 @@ static void put_frame(const struct drawing *drawing, size_t index)
 }
 
 /* ---- The page ---- */
+
+static void put_legend(const struct flame *flame)
+{
+    fputs("; red frames took more time themselves than before, blue ones less (up to ", flame->out);
+    put_amount(flame, tbed_round_u64(flame->largest_change));
+    fputs(flame->is_normalized ? ", with equal totals)" : ")", flame->out);
+}
 
 static void put_head(const struct drawing *drawing)
 {
@@ -240,14 +272,21 @@ static void put_head(const struct drawing *drawing)
             "<text class=\"h\" x=\"%u\" y=\"24\">",
             WIDTH, height, WIDTH, height, flame_style, MARGIN);
     put_xml(out, flame->title, strlen(flame->title), 100);
+    if (flame->olds != NULL) {
+        fputs(" compared with ", out);
+        put_xml(out, flame->old_title, strlen(flame->old_title), 100);
+    }
     fprintf(out, "</text>\n<text class=\"s\" x=\"%u\" y=\"43\">", MARGIN);
     put_amount(flame, drawing->all);
     if (flame->weight != FLAME_TIME)
-        fprintf(out, " %s</text>\n", flame_weight_text(flame->weight));
+        fprintf(out, " %s", flame_weight_text(flame->weight));
     else
-        fprintf(out, " in %s thread%s: %s span%s</text>\n", tool_format_count(streams, totals->stream_count),
+        fprintf(out, " in %s thread%s: %s span%s", tool_format_count(streams, totals->stream_count),
                 totals->stream_count == 1 ? "" : "s", tool_format_count(spans, totals->span_count),
                 totals->span_count == 1 ? "" : "s");
+    if (flame->olds != NULL)
+        put_legend(flame);
+    fputs("</text>\n", out);
     fprintf(out,
             "<text class=\"s b\" id=\"reset\" x=\"%u\" y=\"62\" style=\"display:none\">show all</text>\n"
             "<text class=\"s\" id=\"detail\" x=\"%u\" y=\"62\"/>\n"
@@ -264,6 +303,13 @@ static void put_foot(const struct drawing *drawing)
     if (drawing->drawn.narrow_count > 0)
         fprintf(flame->out, "%s stacks of less than %.3g %% are not drawn. ",
                 tool_format_count(figure, drawing->drawn.narrow_count), flame->minimum * 100);
+    if (flame->gone_count > 0) {
+        bool is_one = flame->gone_count == 1;
+        fprintf(flame->out, "%s stack%s that took ", tool_format_count(figure, flame->gone_count),
+                is_one ? "" : "s");
+        put_amount(flame, tbed_round_u64(flame->gone_self));
+        fputs(is_one ? " itself is gone. " : " themselves are gone. ", flame->out);
+    }
     if (flame->totals.negative_count > 0)
         fprintf(flame->out, "Spans overlap without nesting in %s stacks: they look longer than they were. ",
                 tool_format_count(figure, flame->totals.negative_count));

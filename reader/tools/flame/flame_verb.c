@@ -28,6 +28,10 @@ static const char help[] =
     "  -w, --weight=WHAT   draw time (default), or memory by allocating stack: bytes,\n"
     "                      count, peak (live when the process had the most) or leaked\n"
     "                      (never freed)\n"
+    "      --diff=OLD      draw FILE, compared with the trace OLD: frames that took\n"
+    "                      more time themselves are red, less blue;\n"
+    "                      --folded prints 'a;b;c OLD NEW'\n"
+    "      --normalized    with --diff, compare as if both had taken the same time\n"
     "      --per-thread    draw a root for each thread\n"
     "  -m, --minimum=P     hide frames below P percent (default: 0.02)\n"
     "      --root=NAME     name the root NAME instead of after its process\n"
@@ -37,6 +41,7 @@ static const char help[] =
     "Examples:\n"
     "  tracebed flame run.tbed                          # writes run.svg\n"
     "  tracebed flame --per-thread -o - run.tbed > x.svg\n"
+    "  tracebed flame --diff=old.tbed new.tbed          # writes new.diff.svg\n"
     "  tracebed flame --weight=peak run.tbed            # recorded with --stacks\n"
     "  tracebed flame --folded run.tbed | sort -k 2 -n -t ' '\n"
     "\n"
@@ -44,7 +49,7 @@ static const char help[] =
     "drawn); 2 if the usage is wrong, a file cannot be read or written, or there is\n"
     "nothing to draw.\n";
 
-enum { OPTION_FOLDED = 2000, OPTION_PER_THREAD, OPTION_ROOT };
+enum { OPTION_FOLDED = 2000, OPTION_PER_THREAD, OPTION_ROOT, OPTION_DIFF, OPTION_NORMALIZED };
 
 struct options {
     const char *output; /* NULL: by the trace's name */
@@ -74,6 +79,12 @@ static const char *take_option(struct flame *flame, struct options *options, int
     case OPTION_PER_THREAD:
         options->stacks.per_thread = true;
         return NULL;
+    case OPTION_DIFF:
+        flame->old.path = optarg;
+        return NULL;
+    case OPTION_NORMALIZED:
+        flame->is_normalized = true;
+        return NULL;
     case OPTION_ROOT:
         options->stacks.root = optarg;
         return NULL;
@@ -92,6 +103,8 @@ static int parse(int argc, char **argv, struct flame *flame, struct options *opt
                                           TOOL_FILTER_OPTIONS,
                                           {"minimum", required_argument, NULL, 'm'},
                                           {"weight", required_argument, NULL, 'w'},
+                                          {"diff", required_argument, NULL, OPTION_DIFF},
+                                          {"normalized", no_argument, NULL, OPTION_NORMALIZED},
                                           {"root", required_argument, NULL, OPTION_ROOT},
                                           TOOL_COMMON_OPTIONS,
                                           {0}};
@@ -111,6 +124,11 @@ static int parse(int argc, char **argv, struct flame *flame, struct options *opt
         return tool_usage(&tool_verb_flame,
                           "--name, --exclude, --category and --minimum-duration do not apply to "
                           "--weight=bytes, count, peak and leaked");
+    if (flame->weight != FLAME_TIME && flame->old.path != NULL)
+        return tool_usage(&tool_verb_flame,
+                          "--diff does not apply to --weight=bytes, count, peak and leaked");
+    if (flame->is_normalized && flame->old.path == NULL)
+        return tool_usage(&tool_verb_flame, "--normalized requires --diff");
     if (options->folded && options->has_minimum)
         return tool_usage(&tool_verb_flame,
                           "--minimum cannot be combined with --folded, which prints every stack");
@@ -118,21 +136,24 @@ static int parse(int argc, char **argv, struct flame *flame, struct options *opt
         return tool_usage(&tool_verb_flame,
                           optind < argc ? "too many FILE operands" : "missing FILE operand");
     flame->path = argv[optind];
+    if (flame->old.path != NULL && strcmp(flame->old.path, "-") == 0 && strcmp(flame->path, "-") == 0)
+        return tool_usage(&tool_verb_flame, "only one FILE can be standard input");
     return -1;
 }
 
 /* ---- The output ---- */
 
-/* "dir/run.tbed" becomes "dir/run.svg". The caller frees it. */
-static char *default_output(const char *path)
+/* "dir/run.tbed" becomes "dir/run.svg", or "dir/run.diff.svg" for a comparison. The caller frees it. */
+static char *default_output(const struct flame *flame)
 {
+    const char *path = flame->path, *end = flame->old.path != NULL ? ".diff.svg" : ".svg";
     const char *from = strcmp(path, "-") == 0 ? "flame" : path;
     const char *slash = strrchr(from, '/'), *name = slash != NULL ? slash + 1 : from;
     const char *dot = strrchr(name, '.');
     size_t nbytes = dot != NULL && dot > name ? (size_t)(dot - from) : strlen(from);
-    char *output = tool_realloc(NULL, nbytes + sizeof ".svg");
+    char *output = tool_realloc(NULL, nbytes + strlen(end) + 1);
     memcpy(output, from, nbytes);
-    memcpy(output + nbytes, ".svg", sizeof ".svg");
+    memcpy(output + nbytes, end, strlen(end) + 1);
     return output;
 }
 
@@ -227,7 +248,8 @@ static int put_all(struct flame *flame, const struct options *options, const cha
 {
     struct flame_drawn drawn = {0};
     struct new_file file;
-    if (strcmp(output, "-") != 0 && tool_is_input(output, flame->path))
+    if (strcmp(output, "-") != 0 && (tool_is_input(output, flame->path) ||
+                                     (flame->old.path != NULL && tool_is_input(output, flame->old.path))))
         return TOOL_TROUBLE;
     flame->out = open_output(flame, output, options->force, &file);
     if (flame->out == NULL)
@@ -245,19 +267,33 @@ static int put_all(struct flame *flame, const struct options *options, const cha
     return exit;
 }
 
-static int draw(struct flame *flame, const struct options *options)
+/* Makes the stacks, or the rows. Returns -1 to continue, or the exit status after a complaint. */
+static int make(struct flame *flame, const struct options *options)
 {
+    int exit = -1;
     enum tbed_status status = flame->weight != FLAME_TIME
                                   ? flame_memory_make(flame, options->stacks.root)
                                   : tbed_stacks_make(flame->reader, &options->stacks, &flame->stacks);
+    if (status == TBED_OK && flame->old.path != NULL) {
+        exit = old_stacks_open(&flame->old, &flame->filter, options->stacks, flame->path, &flame->info);
+        status = exit < 0 ? flame_diff_make(flame, options->folded) : TBED_OK;
+    }
     if (status != TBED_OK) {
         tool_complain("%s: %s", tool_path(flame->path), tbed_status_text(status));
         return TOOL_TROUBLE;
     }
     if (flame->weight == FLAME_TIME)
         tbed_stacks_totals(flame->stacks, &flame->totals);
-    int exit = flame->totals.span_count > 0 || options->folded ? TOOL_FINE : TOOL_TROUBLE;
-    char *output = options->output != NULL ? NULL : default_output(flame->path);
+    return exit;
+}
+
+static int draw(struct flame *flame, const struct options *options)
+{
+    int exit = make(flame, options);
+    if (exit >= 0)
+        return exit;
+    exit = flame->totals.span_count > 0 || options->folded ? TOOL_FINE : TOOL_TROUBLE;
+    char *output = options->output != NULL ? NULL : default_output(flame);
     const char *name = options->output != NULL ? options->output : options->folded ? "-" : output;
     if (flame->totals.span_count == 0)
         tell_no_spans(flame, options->folded);
@@ -267,9 +303,20 @@ static int draw(struct flame *flame, const struct options *options)
     }
     free(output);
     tool_tell_damage(flame->path, flame->reader);
-    if (exit == TOOL_FINE && tool_damage_count(flame->reader) > 0)
+    bool is_damaged = tool_damage_count(flame->reader) > 0;
+    if (flame->old.reader != NULL) {
+        tool_tell_damage(flame->old.path, flame->old.reader);
+        is_damaged |= tool_damage_count(flame->old.reader) > 0;
+    }
+    if (exit == TOOL_FINE && is_damaged)
         exit = TOOL_FOUND;
     return tool_finish(exit);
+}
+
+static const char *title_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : tool_path(path);
 }
 
 static int run(int argc, char **argv)
@@ -280,8 +327,8 @@ static int run(int argc, char **argv)
     if (exit < 0 && (flame.reader = tool_open(flame.path)) == NULL)
         exit = TOOL_TROUBLE;
     if (exit < 0) {
-        const char *slash = strrchr(flame.path, '/');
-        flame.title = slash != NULL ? slash + 1 : tool_path(flame.path);
+        flame.title = title_of(flame.path);
+        flame.old_title = flame.old.path != NULL ? title_of(flame.old.path) : NULL;
         tbed_reader_info(flame.reader, &flame.info);
         flame.root_depth = options.stacks.per_thread ? 2 : 1;
     }
@@ -299,6 +346,8 @@ static int run(int argc, char **argv)
     }
     tool_places_close(&flame.places);
     tbed_stacks_close(flame.stacks);
+    old_stacks_close(&flame.old);
+    free(flame.olds);
     flame_memory_close(&flame);
     tool_filter_close(&flame.filter);
     tbed_reader_close(flame.reader);
