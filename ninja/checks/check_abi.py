@@ -29,7 +29,7 @@ ROOT = pathlib.Path.cwd()
 BUILD = ROOT / os.environ.get("TBED_BUILD", "build/release")
 LAYOUT = "ninja/checks/abi.txt"
 FOLDERS = ["format/include", "writer/include", "writer/capture/include", "reader/include"]
-HEADERS = ["format", "recorder", "trace", "logfile", "reader", "filter", "analysis", "calls", "compare", "symbols",
+HEADERS = ["format", "recorder", "trace", "logfile", "reader", "filter", "analysis", "calls", "follow", "compare", "symbols",
            "exchange"]
 
 # Handed out as pointers to const, or to a function of the caller's.
@@ -38,6 +38,7 @@ HANDED_OUT = {
     "tbed_artifact_row", "tbed_stack_row", "tbed_allocation_process", "tbed_allocation_moment",
     "tbed_allocation_site", "tbed_assembled", "tbed_format", "tbed_difference",
     "tbed_call_difference", "tbed_stack_difference",
+    "tbed_follow_thread", "tbed_follow_label",
 }  # fmt: skip
 NEVER_CHANGES = {
     # Values.
@@ -45,7 +46,7 @@ NEVER_CHANGES = {
     "tbed_unit_info", "tbed_frame_info", "tbed_binding_info", "tbed_string_component", "tbed_string_node", "tbed_name",
     "tbed_allocation_sums", "tbed_spread", "tbed_import_damage", "tbed_rtl_part", "tbed_rtl_fields",
     "tbed_symbols_module", "tbed_frame", "tbed_call", "tbed_duration_count", "tbed_durations",
-    "tbed_call_durations", "tbed_stack_figures",
+    "tbed_call_durations", "tbed_stack_figures", "tbed_follow_span",
     # Used by inline functions and macros.
     "tbed_recorder", "tbed_recorder_kept", "tbed_open_span", "tbed_site", "tbed_category", "tbed_track", "tbed_thread",
     "tbed_span", "tbed_id", "tbed_logfile_site", "tbed_logfile_scope",
