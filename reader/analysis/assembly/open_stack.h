@@ -73,7 +73,8 @@ static inline struct tbed_assembled tbed_span_of_event(const struct tbed_event *
                                    .category = event->category,
                                    .was_begun = true,
                                    .argument_count = event->argument_count,
-                                   .arguments = event->arguments};
+                                   .arguments = event->arguments,
+                                   .is_whole = event->type == TBED_EVENT_SPAN};
 }
 
 /*

@@ -114,6 +114,7 @@ struct tbed_assembled {
     bool is_inherited;       /* a parent process began it before the fork */
     uint32_t argument_count; /* of its BEGIN or SPAN */
     struct tbed_arguments arguments;
+    bool is_whole; /* a SPAN event, which need not nest */
 };
 
 enum tbed_step_kind {
