@@ -66,6 +66,7 @@ ROOMS = {
     "reader/exchange/measureme/export": ["reader/exchange/measureme/import"],
     "reader/exchange/chrome": ["reader/exchange/shared"],
     "reader/exchange/rtl_log": ["reader/exchange/shared"],
+    "reader/exchange/traces": ["reader/exchange/shared"],
     "reader/exchange/registry": ["reader/exchange/measureme", "reader/exchange/chrome", "reader/exchange/rtl_log"],
     "reader/tools": ["reader/exchange", "reader/symbols", "writer/capture/launch"],
 }
