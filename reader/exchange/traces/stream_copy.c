@@ -1,0 +1,249 @@
+/*
+ * Copies the steps of one stream; see stream_copy.h.
+ *
+ * What begins and ends in the part that is copied is copied event by event. Spans that began before it are found by a first
+ * pass, and are open at the start of the first block. One that began in events that are missing becomes a SPAN where it
+ * ends.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/exchange/traces/stream_copy.h"
+
+#include "reader/analysis/filter/filter.h"
+#include "reader/exchange/traces/event_copy.h"
+
+#include <errno.h>
+
+/* ---- The first pass ---- */
+
+struct first_pass {
+    struct stream_copy *copy;
+    uint32_t inherited_depth; /* spans outside it were inherited */
+    uint64_t first_tick;      /* of the stream's events that are copied */
+    bool has_event;
+};
+
+/* The number of inherited spans at the stream's start; '*is_needed_ret': any spans are open there. */
+static uint32_t count_inherited(const struct copy_source *source, uint32_t stream, bool *is_needed_ret)
+{
+    struct tbed_block block;
+    size_t first, count;
+    uint32_t inherited = 0;
+    tbed_filter_blocks(source->filter, source->reader, stream, &first, &count);
+    *is_needed_ret = source->filter != NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (tbed_event_block_get(source->reader, first + i, &block) != TBED_OK)
+            continue;
+        *is_needed_ret |= block.depth > 0;
+        for (uint32_t j = 0; j < block.stored_count; j++)
+            if (tbed_block_span_is_inherited(&block, j))
+                inherited = block.depth - block.stored_count + j + 1;
+        break;
+    }
+    return inherited;
+}
+
+/* Was it open before the first event? */
+static bool is_initial(const struct first_pass *pass, const struct tbed_step *step)
+{
+    if (step->span == NULL || step->span->was_begun || step->span->is_whole ||
+        (step->kind != TBED_STEP_END && step->kind != TBED_STEP_OPEN))
+        return false;
+    return step->depth < pass->inherited_depth || !pass->has_event ||
+           step->span->begin_tick <= pass->first_tick;
+}
+
+static enum tbed_status add_initial(struct first_pass *pass, const struct tbed_step *step)
+{
+    struct initial_span *initial = TBED_VECTOR_PUSH(&pass->copy->initial);
+    if (initial == NULL)
+        return TBED_ERR_MEMORY;
+    *initial = (struct initial_span){*step->span, step->depth, step->depth < pass->inherited_depth};
+    return TBED_OK;
+}
+
+/* Finds the spans that are open at the stream's start; they end, or are left open, from the innermost to the outermost. */
+static enum tbed_status find_initial(struct stream_copy *copy, uint32_t stream)
+{
+    struct first_pass pass = {.copy = copy};
+    struct copy_source *source = copy->source;
+    struct tbed_assembler *assembler = NULL;
+    struct tbed_step step;
+    bool is_needed;
+    copy->initial.count = 0;
+    pass.inherited_depth = count_inherited(source, stream, &is_needed);
+    if (!is_needed)
+        return TBED_OK;
+    enum tbed_status status =
+        tbed_assembler_open_filtered(source->reader, &stream, 1, source->filter, &assembler);
+    while (status == TBED_OK && (status = tbed_assembler_next(assembler, &step)) == TBED_OK) {
+        if (step.event != NULL && !pass.has_event) {
+            pass.first_tick = step.event->tick;
+            pass.has_event = true;
+        }
+        if (is_initial(&pass, &step))
+            status = add_initial(&pass, &step);
+    }
+    tbed_assembler_close(assembler);
+    return status == TBED_END ? TBED_OK : status;
+}
+
+/*
+ * Opens them in the first block, or with a BEGIN if there is more to say than the block can: then those within need one
+ * too.
+ */
+static void open_initial(struct stream_copy *copy)
+{
+    bool needs_begin = false;
+    for (size_t i = copy->initial.count; i-- > 0;) {
+        const struct initial_span *initial = &copy->initial.items[i];
+        struct out_span span = {.begin_tick = tbed_copy_tick(copy->source, initial->span.begin_tick),
+                                .id = tbed_id_map(copy->strings, &copy->source->ids, initial->span.id),
+                                .is_inherited = initial->is_inherited,
+                                .was_open = true,
+                                .depth = initial->depth};
+        needs_begin |= initial->span.category != TBED_ID_INVALID || initial->span.argument_count > 0;
+        if (needs_begin)
+            tbed_event_copy_begin(copy, &initial->span);
+        tbed_block_out_push(&copy->out, &span);
+    }
+}
+
+/* ---- Spans that no event ends ---- */
+
+static void note_last_tick(struct stream_copy *copy, uint64_t tick)
+{
+    copy->last_tick = tick > copy->last_tick ? tick : copy->last_tick;
+}
+
+static void add_pending(struct stream_copy *copy, const struct tbed_step *step)
+{
+    struct tbed_assembled *span = TBED_VECTOR_PUSH(&copy->pending);
+    bool *is_open = TBED_VECTOR_PUSH(&copy->pending_is_open);
+    if (span == NULL || is_open == NULL) {
+        tbed_trace_file_fail(copy->out.file, TBED_ERR_MEMORY, ENOMEM);
+        return;
+    }
+    *span = *step->span;
+    *is_open = step->kind == TBED_STEP_OPEN;
+}
+
+/* More events follow, so their spans end here. */
+static void end_pending(struct stream_copy *copy)
+{
+    for (size_t i = 0; i < copy->pending.count && copy->out.stack.count > 0; i++) {
+        tbed_event_put_leave(copy, tbed_copy_tick(copy->source, copy->pending.items[i].end_tick));
+        copy->closed_count += copy->pending_is_open.items[i];
+    }
+    copy->pending.count = copy->pending_is_open.count = 0;
+}
+
+/* Nothing follows. */
+static void close_pending(struct stream_copy *copy)
+{
+    struct block_out *out = &copy->out;
+    bool is_left = false; /* the innermost span stays open, and so do those around it */
+    for (size_t i = 0; i < copy->pending.count && out->stack.count > 0; i++) {
+        uint64_t end_tick = tbed_copy_tick(copy->source, copy->pending.items[i].end_tick);
+        const struct out_span *span = &out->stack.items[out->stack.count - 1];
+        bool ends_with_stream = span->is_inherited && end_tick <= out->latest_tick;
+        is_left = is_left || copy->pending_is_open.items[i] || ends_with_stream;
+        note_last_tick(copy, end_tick);
+        if (is_left)
+            continue;
+        if (end_tick >= out->latest_tick)
+            tbed_block_out_end_span(out, end_tick);
+        else
+            tbed_event_put_leave(copy, end_tick);
+    }
+    copy->pending.count = copy->pending_is_open.count = 0;
+}
+
+/* ---- Steps ---- */
+
+static void copy_begin(struct stream_copy *copy, const struct tbed_step *step)
+{
+    struct out_span span = {.begin_tick = tbed_copy_tick(copy->source, step->span->begin_tick),
+                            .id = tbed_id_map(copy->strings, &copy->source->ids, step->span->id),
+                            .depth = step->depth};
+    tbed_event_copy(copy, step->event);
+    tbed_block_out_push(&copy->out, &span);
+}
+
+/* Is it the innermost span of the stack? */
+static bool is_on_stack(const struct stream_copy *copy, const struct tbed_step *step)
+{
+    const struct block_out *out = &copy->out;
+    size_t left = copy->pending.count; /* the innermost are pending */
+    if (step->span->is_whole || out->stack.count <= left)
+        return false;
+    const struct out_span *span = &out->stack.items[out->stack.count - 1 - left];
+    return step->span->was_begun || (span->was_open && span->depth == step->depth);
+}
+
+static void copy_end(struct stream_copy *copy, const struct tbed_step *step)
+{
+    struct block_out *out = &copy->out;
+    if (step->kind == TBED_STEP_OPEN)
+        note_last_tick(copy, tbed_copy_tick(copy->source, step->span->end_tick));
+    if (!is_on_stack(copy, step)) {
+        end_pending(copy);
+        tbed_event_copy_span(copy, step->span, step->event);
+        copy->closed_count += step->kind == TBED_STEP_OPEN;
+    } else if (step->event == NULL) {
+        add_pending(copy, step);
+    } else {
+        tbed_event_copy_end(copy, step->event, out->stack.items[out->stack.count - 1].begin_tick);
+    }
+}
+
+/* An END without a begin. */
+static void copy_unknown(struct stream_copy *copy, const struct tbed_step *step)
+{
+    if (step->event == NULL || copy->out.stack.count > 0)
+        copy->unknown_count++;
+    else
+        tbed_event_copy(copy, step->event);
+}
+
+static void copy_step(struct stream_copy *copy, const struct tbed_step *step)
+{
+    if (step->event != NULL)
+        end_pending(copy);
+    switch (step->kind) {
+    case TBED_STEP_BEGIN:
+        copy_begin(copy, step);
+        break;
+    case TBED_STEP_END:
+    case TBED_STEP_OPEN:
+        copy_end(copy, step);
+        break;
+    case TBED_STEP_UNKNOWN:
+        copy_unknown(copy, step);
+        break;
+    case TBED_STEP_EVENT:
+        tbed_event_copy(copy, step->event);
+        break;
+    }
+    if (copy->strings->waiting.count > 0)
+        tbed_strings_out_settle(copy->strings);
+}
+
+enum tbed_status tbed_stream_copy(struct stream_copy *copy, uint32_t stream)
+{
+    struct tbed_assembler *assembler = NULL;
+    struct tbed_step step;
+    copy->last_tick = 0;
+    enum tbed_status status = find_initial(copy, stream);
+    open_initial(copy);
+    if (status == TBED_OK)
+        status =
+            tbed_assembler_open_filtered(copy->source->reader, &stream, 1, copy->source->filter, &assembler);
+    while (status == TBED_OK && copy->out.file->status == TBED_OK &&
+           (status = tbed_assembler_next(assembler, &step)) == TBED_OK)
+        copy_step(copy, &step);
+    tbed_assembler_close(assembler);
+    close_pending(copy);
+    tbed_block_out_close(&copy->out, copy->last_tick);
+    return status == TBED_END ? TBED_OK : status;
+}

@@ -1,0 +1,51 @@
+/*
+ * Copies the steps of one stream, as the assembler shows them, into event blocks of a new trace.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_STREAM_COPY_H
+#define TRACEBED_STREAM_COPY_H
+
+#include "reader/exchange/traces/block_out.h"
+#include "reader/exchange/traces/id_map.h"
+
+#include <tracebed/analysis.h>
+
+/* One source of a new trace. */
+struct copy_source {
+    struct tbed_reader *reader;
+    const struct tbed_filter *filter; /* NULL: everything */
+    struct id_map ids;
+    uint32_t first_stream; /* what is added to its numbers of streams */
+    /* The new tick of a tick; NULL: ticks stay. */
+    uint64_t (*tick)(const struct copy_source *source, uint64_t tick);
+    int64_t shift_ns; /* for 'tick' */
+};
+
+static inline uint64_t tbed_copy_tick(const struct copy_source *source, uint64_t tick)
+{
+    return source->tick != NULL ? source->tick(source, tick) : tick;
+}
+
+struct initial_span {
+    struct tbed_assembled span;
+    size_t depth;
+    bool is_inherited;
+};
+
+struct stream_copy {
+    struct copy_source *source;
+    struct strings_out *strings;
+    struct block_out out;
+    uint64_t last_tick;                       /* the stream lasts until then */
+    TBED_VECTOR(struct initial_span) initial; /* open at the start, the innermost first */
+    /* Spans without a known begin that could not be copied; spans that never ended, and end before a gap now. */
+    uint64_t unknown_count, closed_count;
+    TBED_VECTOR(struct tbed_assembled) pending; /* spans at the end of the stream, the innermost first */
+    TBED_VECTOR(bool) pending_is_open;
+};
+
+/* Errors: ERR_MEMORY; others are in the file. */
+enum tbed_status tbed_stream_copy(struct stream_copy *copy, uint32_t stream);
+
+#endif
