@@ -113,13 +113,13 @@ static bool header_is_valid(const struct tbed_recover *recover, uint64_t offset,
            tbed_header_fixed_check(recover->map + offset, fields_ret, &error) == TBED_OK;
 }
 
-/* Calls 'see' for each copy, wherever it is, until it returns false. */
+/* Calls 'see' for each copy, wherever it is, until it returns false. The header page itself is none. */
 static void each_copy(struct tbed_recover *recover,
                       bool (*see)(struct tbed_recover *recover, const struct tbed_header_fields *fields,
                                   void *context),
                       void *context)
 {
-    const uint8_t *at = recover->map, *end = recover->map + recover->nbytes;
+    const uint8_t *at = recover->map + 1, *end = recover->map + recover->nbytes;
     struct tbed_header_fields fields;
     while ((at = memmem(at, (size_t)(end - at), TBED_MAGIC, sizeof TBED_MAGIC - 1)) != NULL) {
         if (header_is_valid(recover, (uint64_t)(at - recover->map), &fields) &&
@@ -178,8 +178,10 @@ enum tbed_status tbed_recover_identify(struct tbed_recover *recover)
     if (!header_is_valid(recover, 0, &header))
         header = (struct tbed_header_fields){0};
     uint64_t file_id = most_common_file_id(recover, header.file_id);
+    /* A file that is smaller than its header page: readers believe a copy rather than that. */
+    bool is_cut = header.page_nbytes > recover->nbytes;
     recover->result.header = TBED_RECOVERED_HEADER_COPY;
-    if (file_id == header.file_id || !find_copy(recover, file_id)) {
+    if ((file_id == header.file_id && !is_cut) || !find_copy(recover, file_id)) {
         recover->fields = header;
         recover->result.header = TBED_RECOVERED_HEADER_INTACT;
     }

@@ -622,6 +622,24 @@ static void the_header_of_a_page_alone_is_recovered(void **state)
     close(fd);
 }
 
+/* A header page with a correct checksum says that pages are larger than the file. Readers believe a copy, too. */
+static void a_header_page_that_the_file_has_no_room_for_is_not_believed(void **state)
+{
+    (void)state;
+    struct tbed_recovery expected, found;
+    begin_with(&closed);
+    close(recover(&damaged, &expected));
+    struct tbed_disk_header *header = (struct tbed_disk_header *)(void *)damaged.bytes;
+    assert_true(damaged.nbytes < TBED_PAGE_NBYTES_MAX);
+    header->page_nbytes = tbed_le32_make(TBED_PAGE_NBYTES_MAX);
+    header->checksum = tbed_le64_make(tbed_header_checksum(header, TBED_HEADER_FIXED_NBYTES));
+    close(recover(&damaged, &found));
+    assert_int_equal(found.header, TBED_RECOVERED_HEADER_COPY);
+    assert_int_equal(found.block_count, expected.block_count);
+    assert_int_equal(found.moved_count, 0);
+    assert_int_equal(found.loss_count, 0);
+}
+
 /* A block with its correct checksum that is larger than its page comes first, and is no page of a trace. */
 static void pages_at_odd_offsets_are_recovered_without_any_copy_of_the_header(void **state)
 {
@@ -756,6 +774,7 @@ int main(void)
         cmocka_unit_test(a_shifted_trace_is_identified_by_most_copies_of_its_header),
         cmocka_unit_test(a_block_in_place_of_a_directory_page_is_ignored),
         cmocka_unit_test(the_header_of_a_page_alone_is_recovered),
+        cmocka_unit_test(a_header_page_that_the_file_has_no_room_for_is_not_believed),
         cmocka_unit_test(pages_at_odd_offsets_are_recovered_without_any_copy_of_the_header),
         cmocka_unit_test(a_page_of_a_stream_that_never_existed_is_counted),
         cmocka_unit_test(pages_behind_a_cut_are_reported_as_far_as_their_entries_are_there),
