@@ -37,7 +37,7 @@ HANDED_OUT = {
     "tbed_span_row", "tbed_instant_row", "tbed_counter_row", "tbed_message_row",
     "tbed_artifact_row", "tbed_stack_row", "tbed_allocation_process", "tbed_allocation_moment",
     "tbed_allocation_site", "tbed_assembled", "tbed_format", "tbed_difference",
-    "tbed_call_difference", "tbed_stack_difference",
+    "tbed_call_difference", "tbed_stack_difference", "tbed_divergence",
     "tbed_follow_thread", "tbed_follow_label",
 }  # fmt: skip
 NEVER_CHANGES = {

@@ -306,6 +306,66 @@ void tbed_stack_differences_close(struct tbed_stack_differences *differences); /
 const struct tbed_stack_difference *
 tbed_stack_differences_row(const struct tbed_stack_differences *differences, size_t index);
 
+/* ---- Positions in runs that do the same ---- */
+
+/*
+ * A deterministic program begins and ends the same spans in the same order in every run. So the n-th interval between two
+ * such points of a thread, or instants, is the same work in all runs, and its time should be the same too. Positions show
+ * where it is not, even if a label takes as long in total.
+ *
+ * Threads are the streams that have an interval, in order of their numbers; that of one run is compared with that of the
+ * same rank in the others. Spans nest as in statistics. If a run differs from the first one, the positions of that thread
+ * count only up to there.
+ *
+ * Memory: proportional to the points of a run.
+ */
+struct tbed_positions;
+
+enum tbed_point_kind {
+    TBED_POINT_NONE, /* the end */
+    TBED_POINT_BEGIN,
+    TBED_POINT_END,
+    TBED_POINT_INSTANT,
+};
+
+/* Times are nanoseconds, or ticks of a clock that does not measure time. */
+struct tbed_position {
+    enum tbed_point_kind from, to; /* the points around the interval */
+    const char *from_label, *to_label;
+    const char *inside; /* the label of the innermost span around it; NULL: none */
+    uint64_t min, max;
+    double mean, variance; /* with the divisor count - 1; 0 for a single run */
+};
+
+/* Where a run differs from the first one: the point that was expected, and the one that was found. */
+struct tbed_divergence {
+    bool differs;
+    size_t thread, number; /* of the position; they count from 0 */
+    enum tbed_point_kind expected, found;
+    const char *expected_label, *found_label; /* NULL: the end */
+};
+
+/*
+ * tbed_positions_add() adds a run. Of the options, only the names and the filter are used. It is up to the caller that the
+ * clocks of all runs count the same.
+ *
+ * Ownership: '*positions_ret' is the caller's; free it with tbed_positions_close(). Labels belong to it.
+ * Errors:    ERR_MEMORY, ERR_ARGUMENT. After an error it can only be closed.
+ */
+enum tbed_status tbed_positions_open(struct tbed_positions **positions_ret);
+enum tbed_status tbed_positions_add(struct tbed_positions *positions, struct tbed_reader *reader,
+                                    const struct tbed_stacks_options *options);
+void tbed_positions_close(struct tbed_positions *positions); /* NULL is allowed */
+
+/* The threads of the first run, and how many of their positions are the same in all runs. */
+size_t tbed_positions_thread_count(const struct tbed_positions *positions);
+size_t tbed_positions_count(const struct tbed_positions *positions, size_t thread);
+/* A position; they are in order of time. Returns false past the last. */
+static inline bool tbed_positions_get(const struct tbed_positions *positions, size_t thread, size_t number,
+                                      struct tbed_position *position_ret);
+/* NULL past the last run. */
+const struct tbed_divergence *tbed_positions_divergence(const struct tbed_positions *positions, size_t run);
+
 /* ---- Structs that may grow: these calls pass the caller's size on, see "ABI" in format.h ---- */
 
 bool tbed_comparison_row_sized(const struct tbed_comparison *comparison, size_t index,
@@ -342,6 +402,14 @@ static inline struct tbed_figures tbed_comparison_figures(const struct tbed_comp
     struct tbed_figures figures;
     tbed_comparison_figures_sized(comparison, index, run, &figures, sizeof figures);
     return figures;
+}
+
+bool tbed_positions_get_sized(const struct tbed_positions *positions, size_t thread, size_t number,
+                              struct tbed_position *position_ret, size_t position_nbytes);
+static inline bool tbed_positions_get(const struct tbed_positions *positions, size_t thread, size_t number,
+                                      struct tbed_position *position_ret)
+{
+    return tbed_positions_get_sized(positions, thread, number, position_ret, sizeof *position_ret);
 }
 
 #ifdef __cplusplus
