@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE 1
 #include "reader/tools/compare/aggregate.h"
+#include "reader/tools/positions/positions_table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,8 @@ static const char help[] =
     "      --of=FIGURE        tabulate self (self time, default), time, count,\n"
     "                         misses, hits, blocked, load or hashing; --json has\n"
     "                         them all\n"
+    "      --positions        tabulate the intervals of each thread between begins\n"
+    "                         and ends of spans, in runs that do exactly the same\n"
     "  -s, --sort=KEY         sort by variance (default), cv, mean, median, min, max,\n"
     "                         outliers, runs (fewest first) or name\n"
     "      --by=WHAT          group spans by scope, module, author or function, for\n"
@@ -52,13 +55,14 @@ static const char help[] =
     "Examples:\n"
     "  tracebed aggregate run-*.tbed\n"
     "  tracebed aggregate --sort=cv --name=mir_ *.mm_profdata\n"
+    "  tracebed aggregate --positions --sort=cv run-*.tbed\n"
     "  tracebed aggregate --json *.tbed | jq '.rows[] | select(.counts_differ)'\n"
     "\n"
     "Exit status: 0 on success; 1 if a file is damaged (everything intact is used);\n"
     "2 if the usage is wrong, a file cannot be read, or the clocks of the files count\n"
     "different things.\n";
 
-enum { OPTION_OF = COMPARE_OPTION_LAST };
+enum { OPTION_OF = COMPARE_OPTION_LAST, OPTION_POSITIONS };
 
 /* ---- Rows ---- */
 
@@ -225,11 +229,27 @@ static const char *take_option(struct compare_options *options, struct aggregate
     switch (option) {
     case 's':
         return parse_sort(argument, &aggregate->sort);
+    case OPTION_POSITIONS:
+        aggregate->by_position = true;
+        return NULL;
     case OPTION_OF:
+        aggregate->has_figure = true;
         return parse_figure(argument, &aggregate->figure);
     default:
         return compare_take_option(options, option, argument);
     }
+}
+
+/* Returns NULL, or what is wrong. */
+static const char *check_positions(const struct compare_options *options, const struct aggregate *aggregate)
+{
+    bool has_key = aggregate->sort == AGGREGATE_SORT_MEDIAN || aggregate->sort >= AGGREGATE_SORT_OUTLIERS;
+    if (!aggregate->by_position)
+        return NULL;
+    if (aggregate->has_figure || options->by_scope || options->percent > 0)
+        return "--positions cannot be combined with --of, --by, --include-from, --exclude-from or "
+               "--percent-above";
+    return has_key ? "--positions can be sorted by variance, cv, mean, min and max" : NULL;
 }
 
 /* Returns -1 to continue, with 'optind' at the first file, or the exit status. */
@@ -238,6 +258,7 @@ static int take_options(struct compare_options *options, struct aggregate *aggre
     static const struct option long_options[] = {COMPARE_OPTIONS,
                                                  {"sort", required_argument, NULL, 's'},
                                                  {"of", required_argument, NULL, OPTION_OF},
+                                                 {"positions", no_argument, NULL, OPTION_POSITIONS},
                                                  {0}};
     int option, exit = -1;
     while ((option = tool_option_next(&tool_verb_aggregate, argc, argv,
@@ -250,8 +271,20 @@ static int take_options(struct compare_options *options, struct aggregate *aggre
         return exit;
     if (optind == argc)
         return tool_usage(&tool_verb_aggregate, "missing FILE operands");
+    const char *problem = check_positions(options, aggregate);
+    if (problem != NULL)
+        return tool_usage(&tool_verb_aggregate, problem);
     aggregate->run_count = (size_t)(argc - optind);
     return compare_check_paths(&tool_verb_aggregate, argv + optind, aggregate->run_count) ? -1 : TOOL_TROUBLE;
+}
+
+static int aggregate_positions(const struct aggregate *aggregate, char **paths)
+{
+    struct positions_table table = {.options = aggregate->options,
+                                    .sort = aggregate->sort,
+                                    .paths = paths,
+                                    .run_count = aggregate->run_count};
+    return positions_aggregate(&table);
 }
 
 static int run(int argc, char **argv)
@@ -262,7 +295,8 @@ static int run(int argc, char **argv)
     if (options.limit == 0)
         options.limit = options.json ? SIZE_MAX : TEXT_LIMIT;
     if (exit < 0)
-        exit = tool_finish(aggregate_files(&aggregate, argv + optind));
+        exit = tool_finish(aggregate.by_position ? aggregate_positions(&aggregate, argv + optind)
+                                                 : aggregate_files(&aggregate, argv + optind));
     compare_free_options(&options);
     return exit;
 }
