@@ -43,6 +43,7 @@ struct tbed_follow {
     TBED_HASHMAP(struct label_slot) labels; /* of this update */
     TBED_VECTOR(struct tbed_follow_label) sorted;
     struct tbed_follow_totals totals;
+    uint64_t highest_tick; /* of all events so far; given ticks may go back */
     bool is_out_of_memory;
 };
 
@@ -176,6 +177,8 @@ static void take(struct tbed_follow *follow, struct thread *thread, const struct
         take_whole(follow, thread, event);
     thread->public.event_count++;
     thread->public.last_tick = event->tick;
+    if (event->tick > follow->highest_tick)
+        follow->highest_tick = event->tick;
     thread->newest[thread->newest_count++ % TBED_FOLLOW_NEWEST_MAX] = event->tick;
 }
 
@@ -279,12 +282,11 @@ static bool sort_labels(struct tbed_follow *follow)
 /* Spans that are open take time up to now. */
 static void close_update(struct tbed_follow *follow)
 {
-    uint64_t before = follow->totals.now_tick, now = before;
+    uint64_t before = follow->totals.now_tick, now = follow->highest_tick;
     for (size_t i = 0; i < follow->threads.count; i++) {
         const struct tbed_follow_thread *thread = &follow->threads.items[i]->public;
         follow->totals.event_count += thread->event_count;
         follow->totals.span_count += thread->span_count;
-        now = thread->last_tick > now ? thread->last_tick : now;
     }
     for (size_t i = 0; i < follow->threads.count; i++) {
         struct thread *thread = follow->threads.items[i];

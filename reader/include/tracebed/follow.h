@@ -32,7 +32,7 @@ struct tbed_follow;
 struct tbed_follow_totals {
     uint64_t event_count;
     uint64_t span_count; /* spans that ended */
-    uint64_t now_tick;   /* of the newest event of all threads, including those before this update */
+    uint64_t now_tick;   /* the highest of all events so far */
     uint64_t ticks;      /* how far it moved */
 };
 
