@@ -209,7 +209,8 @@ static bool label_of(struct stat_worker *worker, uint64_t id, uint64_t *label_id
            tbed_binding_find(trace->source->reader->metadata, (uint32_t)id, &string_id) &&
            tbed_string_find_near(trace->source->reader, string_id, string_block(trace, string_id), &entry) ==
                TBED_OK &&
-           is_reference(entry.content, entry.nbytes, label_id_ret);
+           is_reference(entry.content, entry.nbytes, label_id_ret) &&
+           tbed_content_check(entry.content, entry.nbytes) == TBED_OK; /* a damaged string has no label */
 }
 
 /* ---- Names of code locations ---- */
