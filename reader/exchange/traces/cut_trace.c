@@ -6,26 +6,10 @@
 #include "format/base/sized.h"
 #include "reader/analysis/filter/filter.h"
 #include "reader/core/file/reader_state.h"
-#include "reader/core/records/metadata.h"
 #include "reader/exchange/shared/new_file.h"
 #include "reader/exchange/traces/trace_copy.h"
 
 #include <errno.h>
-
-/* The new header needs an anchor that readers use, or one that changes nothing. */
-static void choose_anchor(const struct tbed_reader *reader, struct tbed_header_fields *fields)
-{
-    const struct tbed_anchor *anchors = reader->metadata->anchors.items;
-    for (size_t i = 0; i < reader->metadata->anchors.count; i++)
-        if (anchors[i].ticks == fields->anchor_ticks &&
-            anchors[i].monotonic_ns == fields->anchor_monotonic_ns)
-            return;
-    if (reader->metadata->anchors.count == 0 || fields->anchor_monotonic_ns == 0)
-        return;
-    fields->anchor_ticks = anchors[0].ticks;
-    fields->anchor_realtime_ns = anchors[0].realtime_ns;
-    fields->anchor_monotonic_ns = anchors[0].monotonic_ns;
-}
 
 enum tbed_status tbed_trace_cut_sized(struct tbed_reader *reader, const char *path,
                                       const struct tbed_cut_options *given,
@@ -43,7 +27,7 @@ enum tbed_status tbed_trace_cut_sized(struct tbed_reader *reader, const char *pa
     if (status != TBED_OK)
         return tbed_exchange_fail(error_ret, status);
     copy.fields.ring_page_count = 0;
-    choose_anchor(reader, &copy.fields);
+    tbed_trace_copy_choose_anchor(reader, &copy.fields);
     status = tbed_trace_copy_to(&copy, path, options.overwrite, &report, error_ret);
     tbed_copy_source_free(&source);
     if (status == TBED_OK && report_ret != NULL)

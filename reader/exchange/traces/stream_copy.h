@@ -6,8 +6,8 @@
 #ifndef TRACEBED_STREAM_COPY_H
 #define TRACEBED_STREAM_COPY_H
 
-#include "reader/exchange/traces/block_out.h"
-#include "reader/exchange/traces/id_map.h"
+#include "reader/exchange/traces/out/block_out.h"
+#include "reader/exchange/traces/out/id_map.h"
 
 #include <tracebed/analysis.h>
 

@@ -107,6 +107,20 @@ void tbed_copy_source_free(struct copy_source *source)
     tbed_id_map_free(&source->ids);
 }
 
+void tbed_trace_copy_choose_anchor(const struct tbed_reader *reader, struct tbed_header_fields *fields)
+{
+    const struct tbed_anchor *anchors = reader->metadata->anchors.items;
+    for (size_t i = 0; i < reader->metadata->anchors.count; i++)
+        if (anchors[i].ticks == fields->anchor_ticks &&
+            anchors[i].monotonic_ns == fields->anchor_monotonic_ns)
+            return;
+    if (reader->metadata->anchors.count == 0 || fields->anchor_monotonic_ns == 0)
+        return;
+    fields->anchor_ticks = anchors[0].ticks;
+    fields->anchor_realtime_ns = anchors[0].realtime_ns;
+    fields->anchor_monotonic_ns = anchors[0].monotonic_ns;
+}
+
 /* ---- One attempt ---- */
 
 struct attempt {

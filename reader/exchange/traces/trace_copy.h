@@ -30,6 +30,9 @@ enum tbed_status tbed_trace_copy_add(struct trace_copy *copy, struct copy_source
 /* Frees what tbed_trace_copy_add() made. */
 void tbed_copy_source_free(struct copy_source *source);
 
+/* Where ticks stay: the new header needs an anchor that readers use, or one that changes nothing. */
+void tbed_trace_copy_choose_anchor(const struct tbed_reader *reader, struct tbed_header_fields *fields);
+
 /* Writes it to 'fd', a new file, whose content is replaced. */
 enum tbed_status tbed_trace_copy(struct trace_copy *copy, int fd, struct tbed_copy_report *report,
                                  struct tbed_error *error);

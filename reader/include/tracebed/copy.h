@@ -32,6 +32,9 @@ struct tbed_copy_report {
     uint64_t closed_count;  /* spans that never ended, and now end where events of their stream are missing */
     uint64_t dropped_count; /* events and strings that are too large for a page of the new trace */
     uint64_t metadata_count; /* further metadata, left out: a trace has one */
+    /* Of a merge. Events of different sources that are less than this apart may be in the wrong order; 0: one clock. */
+    uint64_t uncertainty_ns;
+    bool is_one_clock; /* all ticks come from one clock, and are kept */
 };
 
 /* ---- A part of a trace ---- */
@@ -61,6 +64,60 @@ static inline enum tbed_status tbed_trace_cut(struct tbed_reader *reader, const 
                                               struct tbed_copy_report *report_ret,
                                               struct tbed_error *error_ret);
 
+/* ---- Several traces in one ---- */
+
+/*
+ * How well the times of a trace are known on the wall clock of its machine.
+ *
+ * The trace has anchors: ticks together with the time of CLOCK_REALTIME when they were read. Between two of them a time is
+ * known as precisely as they were read, for which one microsecond is assumed. With a single anchor nothing is known of
+ * the rate of the clock except what the header says, for which an error of 100 ppm is assumed. Whether the wall clocks
+ * of two machines agree is not recorded in a trace.
+ */
+struct tbed_clock_quality {
+    bool has_wall_clock;   /* if not, the rest is 0 */
+    uint32_t anchor_count; /* those that readers use */
+    double
+        drift_ppm; /* by how much ticks are faster than the header says, in millionths; with one anchor, unknown: 0 */
+    uint64_t uncertainty_ns; /* of the times of its events */
+};
+static inline void tbed_clock_quality_get(const struct tbed_reader *reader,
+                                          struct tbed_clock_quality *quality_ret);
+
+enum tbed_merge_time {
+    TBED_MERGE_WALL_CLOCK = 0, /* by the anchors, unless all sources have the ticks of one clock */
+    TBED_MERGE_SAME_CLOCK = 1, /* ticks are comparable, and kept */
+    TBED_MERGE_SAME_START = 2, /* all sources started at the same moment */
+};
+
+struct tbed_merge_options {
+    size_t size; /* sizeof(struct tbed_merge_options) */
+    enum tbed_merge_time time;
+    const int64_t *shifts_ns; /* added to the times of each source; NULL: nothing */
+    bool overwrite;
+};
+
+/*
+ * tbed_traces_merge() writes all events of several traces to one new trace, with the streams, processes and ids of the
+ * sources under new numbers.
+ *
+ * Sources have the ticks of one clock if their anchors say that they come from the same clock since the same start of
+ * the machine; their order is then exact. Otherwise the ticks of the new trace are nanoseconds, each source's by its own
+ * anchors, which removes the drift of its clock, and its resolution is that of the least precise source.
+ *
+ * Unless a source has metadata, the metadata of the new trace are a JSON object: "merged" has for each source "file_id",
+ * "first_stream" (what was added to its numbers of streams), "first_id" (the same for reserved ids), "anchors",
+ * "drift_ppm" and "uncertainty_ns"; "one_clock" and "uncertainty_ns" are as in the report.
+ *
+ * Errors: those of tbed_trace_cut(); ERR_NO_TIME: a source, '*source_ret', has no wall-clock time; ERR_CLOCK_DIFFERS: it was
+ *         to have the clock of the first, and does not, or it was to be shifted; ERR_ARGUMENT: no sources, or one twice, or
+ *         more streams or ids than a trace can have. 'source_ret' may be NULL.
+ */
+static inline enum tbed_status tbed_traces_merge(struct tbed_reader *const *readers, size_t count,
+                                                 const char *path, const struct tbed_merge_options *options,
+                                                 struct tbed_copy_report *report_ret, size_t *source_ret,
+                                                 struct tbed_error *error_ret);
+
 /* ---- Structs that may grow: these calls pass the caller's size on, see "ABI" in format.h ---- */
 
 enum tbed_status tbed_trace_cut_sized(struct tbed_reader *reader, const char *path,
@@ -73,6 +130,27 @@ static inline enum tbed_status tbed_trace_cut(struct tbed_reader *reader, const 
                                               struct tbed_error *error_ret)
 {
     return tbed_trace_cut_sized(reader, path, options, report_ret, error_ret, sizeof *report_ret);
+}
+
+void tbed_clock_quality_get_sized(const struct tbed_reader *reader, struct tbed_clock_quality *quality_ret,
+                                  size_t quality_nbytes);
+static inline void tbed_clock_quality_get(const struct tbed_reader *reader,
+                                          struct tbed_clock_quality *quality_ret)
+{
+    tbed_clock_quality_get_sized(reader, quality_ret, sizeof *quality_ret);
+}
+
+enum tbed_status tbed_traces_merge_sized(struct tbed_reader *const *readers, size_t count, const char *path,
+                                         const struct tbed_merge_options *options,
+                                         struct tbed_copy_report *report_ret, size_t *source_ret,
+                                         struct tbed_error *error_ret, size_t report_nbytes);
+static inline enum tbed_status tbed_traces_merge(struct tbed_reader *const *readers, size_t count,
+                                                 const char *path, const struct tbed_merge_options *options,
+                                                 struct tbed_copy_report *report_ret, size_t *source_ret,
+                                                 struct tbed_error *error_ret)
+{
+    return tbed_traces_merge_sized(readers, count, path, options, report_ret, source_ret, error_ret,
+                                   sizeof *report_ret);
 }
 
 #ifdef __cplusplus

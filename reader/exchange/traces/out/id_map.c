@@ -6,7 +6,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "reader/exchange/traces/id_map.h"
+#include "reader/exchange/traces/out/id_map.h"
 
 #include "format/checksum.h"
 #include "format/string.h"

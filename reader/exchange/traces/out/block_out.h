@@ -9,7 +9,7 @@
 #define TRACEBED_BLOCK_OUT_H
 
 #include "format/event.h"
-#include "reader/exchange/traces/trace_file.h"
+#include "reader/exchange/traces/out/trace_file.h"
 
 struct out_span {
     uint64_t begin_tick;

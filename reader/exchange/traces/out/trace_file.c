@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
-#include "reader/exchange/traces/trace_file.h"
+#include "reader/exchange/traces/out/trace_file.h"
 
 #include "format/checksum.h"
 #include "format/file/directory.h"

@@ -10,7 +10,7 @@
 #define TRACEBED_ID_MAP_H
 
 #include "reader/analysis/shared/number_map.h"
-#include "reader/exchange/traces/trace_file.h"
+#include "reader/exchange/traces/out/trace_file.h"
 
 #include <tracebed/reader.h>
 

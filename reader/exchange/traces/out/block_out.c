@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "reader/exchange/traces/block_out.h"
+#include "reader/exchange/traces/out/block_out.h"
 
 #include <errno.h>
 
