@@ -61,7 +61,7 @@ struct tbed_analysis_options {
     unsigned thread_count;   /* 0: one per processor */
     tbed_name_function name; /* NULL: tbed_id_text() */
     void *name_context;
-    uint32_t moment_count; /* for allocations: the number of moments; 0: none */
+    uint32_t moment_count; /* for allocations and timelines: the number of moments; 0: none */
     bool by_stack;         /* for allocations: sites are call stacks; only their frames are named */
     /* For statistics: */
     tbed_group_function group; /* for all labels; NULL: labels count as they are */
