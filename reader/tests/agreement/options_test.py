@@ -41,7 +41,7 @@ OPTIONS = [
     ("flame", "--folded", "--root=another", SPANS),
     ("flame", "-o -", "--minimum=50", SPANS),
     ("flame", "--folded --weight=bytes", "--per-thread", set()),
-    ("report", "", "--over-time", {"allocations"}),
+    ("report", "", "--over-time", SPANS | {"allocations"}),
     ("report", "", "--by=stack", set(), {"allocations"}),
     ("report", "", "--by=thread", SPANS, {"messages"}),
     ("report", "", "--by=hour", SPANS, {"messages", "allocations"}),

@@ -326,8 +326,9 @@ static void what_is_read_is_not_replaced(void **state)
 static void an_option_that_does_not_apply_to_a_format_is_refused(void **state)
 {
     const char *from = make_profile("apply.mm_profdata", TIME, 0), *trace = make_small("apply.tbed", false);
-    static const char *const options[] = {"--by=stack", "--over-time=4", "--sort=peak", "--allocations"};
-    static const char *const others[] = {"--by=function", "--sort=p99", "--include-from=/dev/null"};
+    static const char *const options[] = {"--by=stack", "--sort=peak", "--allocations"};
+    static const char *const others[] = {"--by=function", "--sort=p99", "--include-from=/dev/null",
+                                         "--over-time=4"};
     (void)state;
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
         EXPECT(2, "", "does not apply to mm_profdata (it applies to: trace, rtl-log)", "report", options[i],

@@ -235,6 +235,31 @@ def test_rows_stand_for_times_in_order(folder):
     cases.need("more than a million parts" in refused("--by=100ns", path), "390 ms of 100 ns")
 
 
+# ---- Over time ----
+
+def test_time_is_divided_into_lines_of_bars(folder):
+    """In the first half one thread is in a span, in the last quarter another one."""
+    path = os.path.join(folder, "halves.log")
+    with open(path, "w", encoding="ascii") as file:
+        file.write("000000 1 { first\n000400 1 } first\n000600 2 { last\n000800 2 } last\n")
+    for locale, bar, levels in (("C", "#" * 40, ("@@@@    ", "      @@")), ("C.UTF-8", "█" * 40, ("████    ", "      ██"))):
+        text = cases.output_of(folder, cases.TRACEBED, "report", "--over-time=8", path, LC_ALL=locale)
+        lines = [line for line in text.splitlines() if line.endswith(bar) or line.endswith("       0.00  ")]
+        cases.need([line.split()[-2] for line in lines if line.endswith(bar)] == ["1.00"] * 6 and len(lines) == 8, text)
+        for name, level in zip(("first", "last"), levels):
+            cases.need(any(line.endswith(f"  {level}  {name}") for line in text.splitlines()), text)
+    cases.need("apply to labels" in refused("--over-time", "--by=thread", path) or
+               "--over-time applies to" in refused("--over-time", "--by=thread", path), "keys and times")
+    cases.need("a number up to" in refused("--over-time=0", path), "no parts")
+
+
+def test_levels_of_many_parts_share_columns(folder):
+    path = write_log(folder, *"abcdefgh")
+    text = cases.output_of(folder, cases.TRACEBED, "report", "--over-time=1000", path, LC_ALL="C")
+    wide = [line for line in text.splitlines() if line.endswith("  a")]
+    cases.need(any(len(line) == 22 + 2 + 60 + 3 and "@" in line for line in wide), text)
+
+
 # ---- A terminal ----
 
 def on_terminal(width, *words):

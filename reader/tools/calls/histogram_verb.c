@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE 1
 #include "reader/tools/filter/tool_filter.h"
+#include "reader/tools/table/table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -298,32 +299,6 @@ static enum tbed_status count(struct histogram *histogram, struct trace *trace)
 
 /* ---- Text ---- */
 
-static bool has_utf8(void)
-{
-    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const char *value = getenv(names[i]);
-        if (value != NULL && value[0] != '\0')
-            return strcasestr(value, "utf-8") != NULL || strcasestr(value, "utf8") != NULL;
-    }
-    return false;
-}
-
-/* A bar of up to 'width' columns, in eighths of a column where the terminal has them. */
-static void put_bar(double part, size_t width)
-{
-    static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-    size_t all = (size_t)(part * (double)width * 8 + 0.5);
-    if (!has_utf8()) {
-        for (size_t i = 0; i < (all + 4) / 8; i++)
-            putchar('#');
-        return;
-    }
-    for (size_t i = 0; i < all / 8; i++)
-        fputs("█", stdout);
-    fputs(eighths[all % 8], stdout);
-}
-
 static const char *format_value(const struct trace *trace, char buffer[32], double value)
 {
     if (!is_time(trace))
@@ -367,7 +342,7 @@ static void put_row(const struct histogram *histogram, size_t row, double most)
                share(trace->ticks[row], trace->all_ticks));
         if (histogram->trace_count == 1) {
             fputs("  ", stdout);
-            put_bar(most > 0 ? part / most : 0, width);
+            table_put_bar(most > 0 ? part / most : 0, width);
         }
     }
     putchar('\n');

@@ -14,6 +14,7 @@
 #include "reader/tools/table/table.h"
 
 #include <tracebed/analysis.h>
+#include <tracebed/timeline.h>
 
 enum report_table {
     REPORT_SPANS,
@@ -23,6 +24,10 @@ enum report_table {
     REPORT_MESSAGES,
     REPORT_PROCESSES,
     REPORT_SITES,
+    REPORT_MOMENTS, /* of allocations; this and the following with --over-time */
+    REPORT_BUSY_MOMENTS,
+    REPORT_SPAN_MOMENTS,
+    REPORT_COUNTER_MOMENTS,
     REPORT_LABELS, /* the rows of spans, in the table of a profile */
     REPORT_TABLE_COUNT,
 };
@@ -54,14 +59,16 @@ struct report {
     struct tbed_trace_info info;
     struct tbed_statistics *statistics;   /* NULL: not requested */
     struct tbed_allocations *allocations; /* NULL: not requested, or the trace has none */
+    struct tbed_timeline *timeline;       /* NULL: not requested */
     struct tbed_statistics_totals totals;
     struct tbed_allocation_sums sums; /* over all processes */
     struct table tables[REPORT_TABLE_COUNT];
     struct table_clock clock;
-    struct tool_buffer stack; /* the name of one */
-    uint64_t self_ticks;      /* over all spans */
-    uint64_t period_ticks;    /* for TBED_BY_TIME */
-    uint64_t step_ticks;      /* of the clock; shorter durations were not measured */
+    struct report_moment *moments; /* the rows of the last tables */
+    struct tool_buffer stack;      /* the name of one */
+    uint64_t self_ticks;           /* over all spans */
+    uint64_t period_ticks;         /* for TBED_BY_TIME */
+    uint64_t step_ticks;           /* of the clock; shorter durations were not measured */
 
     bool is_profile;     /* shown by label, with the columns of measureme's summarize */
     bool has_categories; /* measureme's categories: instants and counters are shown in their columns */
@@ -85,7 +92,21 @@ size_t report_file_name(const struct tool_places *places, uint32_t id, char *buf
 struct tbed_name report_site_name(const struct report *report, const struct tbed_allocation_site *site,
                                   struct tool_buffer *text);
 void report_moments_text(const struct report *report);
-void report_moments_json(struct tbed_json *json, const struct report *report);
+
+/* report_over_time.c: spans and counters over time, and the rows of all moments. */
+struct report_moment {
+    const char *name;
+    size_t name_nbytes;
+    uint32_t id;
+    size_t part;
+    uint64_t tick;
+    const struct tbed_timeline_spans *spans;
+    const struct tbed_timeline_values *values;
+    const struct tbed_allocation_moment *memory;
+};
+extern const struct table report_moment_tables[REPORT_LABELS - REPORT_MOMENTS];
+void report_collect_moments(struct report *report);
+void report_over_time_text(const struct report *report);
 
 void report_print_text(const struct report *report);
 void report_print_json(const struct report *report);

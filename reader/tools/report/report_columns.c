@@ -14,11 +14,6 @@ static const struct report *report_of(const struct table *table)
     return table->context;
 }
 
-static struct table_value whole(uint64_t value)
-{
-    return (struct table_value){.number = (double)value, .whole = value};
-}
-
 /* A figure that a row without spans does not have. */
 static struct table_value whole_if(bool is_known, uint64_t value)
 {
@@ -56,24 +51,24 @@ static struct table_value text(const char *text, size_t nbytes)
 /* ---- Spans ---- */
 
 NAMED(span_name, tbed_span_row)
-GETTER(span_count, tbed_span_row, whole(row->count))
-GETTER(span_total, tbed_span_row, whole(row->total_ticks))
-GETTER(span_self, tbed_span_row, whole(row->self_ticks))
+GETTER(span_count, tbed_span_row, table_value_of(row->count))
+GETTER(span_total, tbed_span_row, table_value_of(row->total_ticks))
+GETTER(span_self, tbed_span_row, table_value_of(row->self_ticks))
 GETTER(span_min, tbed_span_row, whole_if(row->count > 0, row->min_ticks))
 GETTER(span_p50, tbed_span_row, whole_if(row->count > 0, row->p50_ticks))
 GETTER(span_p90, tbed_span_row, whole_if(row->count > 0, row->p90_ticks))
 GETTER(span_p99, tbed_span_row, whole_if(row->count > 0, row->p99_ticks))
 GETTER(span_p999, tbed_span_row, whole_if(row->count > 0, row->p999_ticks))
 GETTER(span_max, tbed_span_row, whole_if(row->count > 0, row->max_ticks))
-GETTER(span_open, tbed_span_row, whole(row->open_count))
-GETTER(span_unknown, tbed_span_row, whole(row->unknown_count))
-GETTER(span_time, tbed_span_row, whole(row->time_ticks))
-GETTER(span_invocations, tbed_span_row, whole(row->invocation_count))
-GETTER(span_misses, tbed_span_row, whole(row->cache_misses))
-GETTER(span_hits, tbed_span_row, whole(row->cache_hits))
-GETTER(span_blocked, tbed_span_row, whole(row->blocked_ticks))
-GETTER(span_load, tbed_span_row, whole(row->load_ticks))
-GETTER(span_hashing, tbed_span_row, whole(row->hashing_ticks))
+GETTER(span_open, tbed_span_row, table_value_of(row->open_count))
+GETTER(span_unknown, tbed_span_row, table_value_of(row->unknown_count))
+GETTER(span_time, tbed_span_row, table_value_of(row->time_ticks))
+GETTER(span_invocations, tbed_span_row, table_value_of(row->invocation_count))
+GETTER(span_misses, tbed_span_row, table_value_of(row->cache_misses))
+GETTER(span_hits, tbed_span_row, table_value_of(row->cache_hits))
+GETTER(span_blocked, tbed_span_row, table_value_of(row->blocked_ticks))
+GETTER(span_load, tbed_span_row, table_value_of(row->load_ticks))
+GETTER(span_hashing, tbed_span_row, table_value_of(row->hashing_ticks))
 
 static struct table_value span_mean(const struct table *table, const void *of)
 {
@@ -206,7 +201,7 @@ static void span_notes(const struct table *table, const void *of, struct tool_bu
 /* ---- Instants, counters, messages ---- */
 
 NAMED(instant_name, tbed_instant_row)
-GETTER(instant_count, tbed_instant_row, whole(row->count))
+GETTER(instant_count, tbed_instant_row, table_value_of(row->count))
 
 static struct table_value instant_start(const struct table *table, const void *of)
 {
@@ -225,7 +220,7 @@ static const struct table_column instant_columns[] = {
 };
 
 NAMED(counter_name, tbed_counter_row)
-GETTER(counter_count, tbed_counter_row, whole(row->count))
+GETTER(counter_count, tbed_counter_row, table_value_of(row->count))
 GETTER(counter_last, tbed_counter_row, (struct table_value){.number = row->last})
 GETTER(counter_min, tbed_counter_row, (struct table_value){.number = row->min})
 GETTER(counter_max, tbed_counter_row, (struct table_value){.number = row->max})
@@ -273,9 +268,9 @@ static const struct table_column counter_columns[] = {
 };
 
 NAMED(message_name, tbed_message_row)
-GETTER(message_count, tbed_message_row, whole(row->count))
-GETTER(message_errors, tbed_message_row, whole(row->severity_counts[TBED_SEVERITY_ERROR]))
-GETTER(message_warnings, tbed_message_row, whole(row->severity_counts[TBED_SEVERITY_WARNING]))
+GETTER(message_count, tbed_message_row, table_value_of(row->count))
+GETTER(message_errors, tbed_message_row, table_value_of(row->severity_counts[TBED_SEVERITY_ERROR]))
+GETTER(message_warnings, tbed_message_row, table_value_of(row->severity_counts[TBED_SEVERITY_WARNING]))
 
 /* The context of a message's format is shown as in the message. */
 static void show_message(const struct table *table, const void *of, struct tool_buffer *shown)
@@ -308,15 +303,15 @@ static const struct table_column message_columns[] = {
 /* ---- Allocations ---- */
 
 #define SUMS(prefix, type)                                                                                   \
-    GETTER(prefix##_count, type, whole(row->sums.count))                                                     \
-    GETTER(prefix##_bytes, type, whole(row->sums.nbytes))                                                    \
-    GETTER(prefix##_freed, type, whole(row->sums.freed_count))                                               \
-    GETTER(prefix##_temporary, type, whole(row->sums.temporary_count))                                       \
-    GETTER(prefix##_replaced, type, whole(row->sums.replaced_count))                                         \
-    GETTER(prefix##_failed, type, whole(row->sums.failed_count))                                             \
-    GETTER(prefix##_live_count, type, whole(row->sums.live_count))                                           \
-    GETTER(prefix##_live, type, whole(row->sums.live_nbytes))                                                \
-    GETTER(prefix##_peak, type, whole(row->sums.peak_nbytes))
+    GETTER(prefix##_count, type, table_value_of(row->sums.count))                                            \
+    GETTER(prefix##_bytes, type, table_value_of(row->sums.nbytes))                                           \
+    GETTER(prefix##_freed, type, table_value_of(row->sums.freed_count))                                      \
+    GETTER(prefix##_temporary, type, table_value_of(row->sums.temporary_count))                              \
+    GETTER(prefix##_replaced, type, table_value_of(row->sums.replaced_count))                                \
+    GETTER(prefix##_failed, type, table_value_of(row->sums.failed_count))                                    \
+    GETTER(prefix##_live_count, type, table_value_of(row->sums.live_count))                                  \
+    GETTER(prefix##_live, type, table_value_of(row->sums.live_nbytes))                                       \
+    GETTER(prefix##_peak, type, table_value_of(row->sums.peak_nbytes))
 
 #define SUM_COLUMNS(prefix, peak_title)                                                                      \
     {.key = "bytes", .unit = TABLE_BYTES, .get = prefix##_bytes},                                            \
@@ -338,13 +333,13 @@ static const struct table_column message_columns[] = {
 #define SUM_DATA "count,bytes,freed,temporary,replaced,failed,live_count,live,peak"
 
 SUMS(process, tbed_allocation_process)
-GETTER(process_number, tbed_allocation_process, whole(row->process))
-GETTER(process_pid, tbed_allocation_process, whole(row->pid))
-GETTER(process_parent, tbed_allocation_process, whole(row->forked_from))
-GETTER(process_inherited, tbed_allocation_process, whole(row->inherited_free_count))
-GETTER(process_unknown, tbed_allocation_process, whole(row->unknown_free_count))
-GETTER(process_null, tbed_allocation_process, whole(row->null_free_count))
-GETTER(process_events, tbed_allocation_process, whole(row->event_count))
+GETTER(process_number, tbed_allocation_process, table_value_of(row->process))
+GETTER(process_pid, tbed_allocation_process, table_value_of(row->pid))
+GETTER(process_parent, tbed_allocation_process, table_value_of(row->forked_from))
+GETTER(process_inherited, tbed_allocation_process, table_value_of(row->inherited_free_count))
+GETTER(process_unknown, tbed_allocation_process, table_value_of(row->unknown_free_count))
+GETTER(process_null, tbed_allocation_process, table_value_of(row->null_free_count))
+GETTER(process_events, tbed_allocation_process, table_value_of(row->event_count))
 
 static struct table_value process_name(const struct table *table, const void *of)
 {
@@ -476,6 +471,9 @@ static const struct table_column site_columns[] = {
     {.key = "share", .field = "peak_percent", .title = "peak %", .unit = TABLE_PERCENT, .get = site_share},
 };
 
+/* For --columns. */
+static const struct table_column moment_keys[] = {{.key = "at"}, {.key = "busy"}};
+
 /* ---- The tables ---- */
 
 #define COLUMNS(array) .columns = (array), .column_count = COUNT_OF(array)
@@ -529,6 +527,8 @@ static const struct table tables[REPORT_TABLE_COUNT] = {
                       .order = "bytes",
                       .has_frames = true,
                       .notes = site_notes},
+    /* Of the moments, report_over_time.c has the columns; these are their keys. */
+    [REPORT_MOMENTS] = {.key = "moments", COLUMNS(moment_keys)},
     [REPORT_LABELS] = {.key = "rows", .what = "labels", COLUMNS(label_columns), .order = "self"},
 };
 
@@ -584,7 +584,8 @@ void report_tables_open(struct report *report)
             report->reader != NULL ? tbed_tick_span_to_ns(report->reader, info->resolution_ticks) : 1,
         .step_ticks = report->step_ticks};
     for (size_t i = 0; i < REPORT_TABLE_COUNT; i++) {
-        report->tables[i] = tables[i];
+        bool is_moment = i >= REPORT_MOMENTS && i < REPORT_LABELS;
+        report->tables[i] = is_moment ? report_moment_tables[i - REPORT_MOMENTS] : tables[i];
         report->tables[i].context = report;
         report->tables[i].file = tool_path(report->path);
         report->tables[i].clock = &report->clock;

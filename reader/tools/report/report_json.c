@@ -47,7 +47,7 @@ static void json_allocations(struct tbed_json *json, const struct report *report
     json_table(json, report, REPORT_PROCESSES);
     json_table(json, report, REPORT_SITES);
     if (report->options->moment_count > 0)
-        report_moments_json(json, report);
+        json_table(json, report, REPORT_MOMENTS);
 }
 
 static void json_totals(struct tbed_json *json, const struct tbed_statistics_totals *totals)
@@ -78,6 +78,8 @@ static void json_statistics(struct tbed_json *json, const struct report *report)
 {
     json_totals(json, &report->totals);
     for (unsigned i = REPORT_SPANS; i <= REPORT_MESSAGES; i++)
+        json_table(json, report, i);
+    for (unsigned i = REPORT_BUSY_MOMENTS; i < REPORT_LABELS && report->timeline != NULL; i++)
         json_table(json, report, i);
 }
 
@@ -135,13 +137,16 @@ void report_print_json(const struct report *report)
 
 /* ---- CSV ---- */
 
-/* The tables that were asked for, whether or not the trace has anything for them. */
+/* The tables that were asked for, whether or not the trace has anything for them: with --over-time, only moments. */
 static size_t choose_tables(const struct report *report, const struct table *chosen[REPORT_TABLE_COUNT])
 {
     const struct report_options *options = report->options;
     size_t count = 0;
-    for (unsigned i = REPORT_SPANS; i <= REPORT_SITES; i++) {
-        bool is_wanted = i < REPORT_PROCESSES ? options->spans : options->allocations;
+    unsigned first = options->moment_count > 0 ? REPORT_MOMENTS : REPORT_SPANS;
+    unsigned end = options->moment_count > 0 ? REPORT_LABELS : REPORT_MOMENTS;
+    for (unsigned i = first; i < end; i++) {
+        bool is_memory = i == REPORT_PROCESSES || i == REPORT_SITES || i == REPORT_MOMENTS;
+        bool is_wanted = is_memory ? options->allocations : options->spans;
         if (is_wanted && table_is_asked_for(&report->tables[i], &options->columns))
             chosen[count++] = &report->tables[i];
     }

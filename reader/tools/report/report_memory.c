@@ -1,5 +1,5 @@
 /*
- * Parts of a report on allocations: the names of stacks, and live memory over time.
+ * Parts of a report on allocations: the names of sites, and live memory over time.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -95,23 +95,4 @@ void report_moments_text(const struct report *report)
         printf("\n%s%11s%11s%11s%11s%s\n", tool_bold(), "from", "live", "peak", "count", tool_plain());
     for (size_t i = 0; (moment = tbed_allocations_moment(report->allocations, i)) != NULL; i++)
         put_moment(report, moment, most);
-}
-
-void report_moments_json(struct tbed_json *json, const struct report *report)
-{
-    const struct tbed_allocation_moment *moment;
-    bool is_time = report->info.clock != TBED_CLOCK_USER;
-    tbed_json_array_open(json, "moments");
-    for (size_t i = 0; (moment = tbed_allocations_moment(report->allocations, i)) != NULL; i++) {
-        tbed_json_object_open(json, NULL);
-        if (is_time)
-            tbed_json_u64(json, "time_ns", (uint64_t)moment_ns(report, moment));
-        else
-            tbed_json_u64(json, "time_ticks", moment->tick - report->info.first_tick);
-        tbed_json_u64(json, "live_bytes", moment->live_nbytes);
-        tbed_json_u64(json, "peak_bytes", moment->peak_nbytes);
-        tbed_json_u64(json, "count", moment->count);
-        tbed_json_object_close(json);
-    }
-    tbed_json_array_close(json);
 }

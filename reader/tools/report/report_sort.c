@@ -61,6 +61,15 @@ static void sort_labels(struct report *report)
         labels->shown = report->options->limit;
 }
 
+static void collect_allocations(struct report *report)
+{
+    tbed_allocations_totals(report->allocations, &report->sums);
+    COLLECT(&report->tables[REPORT_PROCESSES], tbed_allocations_process, report->allocations);
+    COLLECT(&report->tables[REPORT_SITES], tbed_allocations_site, report->allocations);
+    sort_table(report, &report->tables[REPORT_PROCESSES], report->options->process_limit);
+    sort_table(report, &report->tables[REPORT_SITES], report->options->limit);
+}
+
 void report_sort_tables(struct report *report)
 {
     report_tables_open(report);
@@ -71,13 +80,9 @@ void report_sort_tables(struct report *report)
         leave_out_small(report, &report->tables[REPORT_SPANS],
                         report->is_profile ? report->totals.span_ticks : report->self_ticks);
     }
-    if (report->allocations == NULL)
-        return;
-    tbed_allocations_totals(report->allocations, &report->sums);
-    COLLECT(&report->tables[REPORT_PROCESSES], tbed_allocations_process, report->allocations);
-    COLLECT(&report->tables[REPORT_SITES], tbed_allocations_site, report->allocations);
-    sort_table(report, &report->tables[REPORT_PROCESSES], report->options->process_limit);
-    sort_table(report, &report->tables[REPORT_SITES], report->options->limit);
+    if (report->allocations != NULL)
+        collect_allocations(report);
+    report_collect_moments(report);
 }
 
 void report_free_tables(struct report *report)
@@ -85,4 +90,5 @@ void report_free_tables(struct report *report)
     for (size_t i = 0; i < REPORT_TABLE_COUNT; i++)
         free(report->tables[i].rows);
     free(report->stack.bytes);
+    free(report->moments);
 }

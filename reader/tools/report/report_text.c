@@ -209,6 +209,7 @@ void report_print_text(const struct report *report)
         put_table(report, REPORT_COUNTERS);
     }
     put_table(report, REPORT_MESSAGES);
+    report_over_time_text(report);
     put_allocations(report);
     if (has_no_rows(report))
         fputs("Nothing to report: no spans, no allocations. 'tracebed dump' shows what there is.\n", stdout);

@@ -30,8 +30,8 @@ static const char help[] =
     "                         the time in which they begin (10ms, second, minute,\n"
     "                         ...), or module, author or function, also for names of\n"
     "                         the form 'MODULE (AUTHOR) FUNCTION' as in RTL_LOGFILE\n"
-    "      --over-time[=N]    show how much memory was live in each of N (default 20)\n"
-    "                         equal parts of the time\n"
+    "      --over-time[=N]    also show each of N (default 20) equal parts of the\n"
+    "                         time: spans, counters and live memory\n"
     "      --include-from=FILE\n"
     "                         show only spans, instants and messages whose names\n"
     "                         match a line of FILE, a POSIX extended regular\n"
@@ -215,6 +215,24 @@ static bool make_statistics(struct report *report)
     return true;
 }
 
+/* Only of what there is. */
+static bool make_timeline(struct report *report)
+{
+    struct tbed_analysis_options options = statistics_options(report->options, false);
+    options.name = name_site;
+    options.name_context = report;
+    options.prepare = prepare;
+    options.filter = report->options->filter.filter;
+    options.moment_count = report->options->moment_count;
+    if (options.moment_count == 0 || (tbed_statistics_span(report->statistics, 0) == NULL &&
+                                      tbed_statistics_counter(report->statistics, 0) == NULL))
+        return true;
+    enum tbed_status status = tbed_timeline_make(report->reader, &options, &report->timeline);
+    if (status != TBED_OK)
+        tool_complain("%s: %s", tool_path(report->path), tbed_status_text(status));
+    return status == TBED_OK;
+}
+
 static bool make_allocations(struct report *report)
 {
     struct tbed_analysis_options options = {.size = sizeof options,
@@ -259,7 +277,7 @@ static bool make_report(struct report *report)
         tool_places_open(&report->places, report->reader, options->by);
     if (tool_filter_open(&options->filter, report->path, report->reader, &report->places, options->jobs) >= 0)
         return false;
-    if (options->spans && !make_statistics(report))
+    if (options->spans && !(make_statistics(report) && make_timeline(report)))
         return false;
     /* If both are requested, the statistics already know whether there are any. */
     bool has_any = !options->spans || report->totals.allocation_event_count > 0;
@@ -321,7 +339,6 @@ static int report_foreign(struct report_options *options, const char *path)
 /* Profiles have no allocations. */
 static const struct tool_option_scope scopes[] = {
     {OPTION_BY, "trace, rtl-log", "site, symbol, stack"},
-    {OPTION_OVER_TIME, "trace, rtl-log", NULL},
     {OPTION_ALLOCATIONS, "trace, rtl-log", NULL},
     {'s', "trace, rtl-log", "bytes, live, peak, freed, temporary"},
 };
@@ -329,15 +346,16 @@ static const struct tool_option_scope scopes[] = {
 /* The same for the contents of a trace. If it has both spans and allocations, everything applies. */
 static const struct tool_option_scope contents[] = {
     {OPTION_BY, "allocations", "site, symbol, stack"},
-    {OPTION_BY, "spans, messages", "scope, name, label, author, argument, thread, process, category"},
-    {OPTION_BY, "spans, messages", "millisecond, second, minute, hour"},
-    {OPTION_BY, "spans, messages, allocations", "module, function, file, location"},
-    {OPTION_OVER_TIME, "allocations", NULL},
+    {OPTION_BY, "spans, counters, messages",
+     "scope, name, label, author, argument, thread, process, category"},
+    {OPTION_BY, "spans, counters, messages", "millisecond, second, minute, hour"},
+    {OPTION_BY, "spans, counters, messages, allocations", "module, function, file, location"},
+    {OPTION_OVER_TIME, "spans, counters, allocations", NULL},
     {'s', "allocations", "bytes, live, peak, freed, temporary"},
     {'s', "spans", "total, self, min, mean, p50, p90, p99, p999, max"},
     {OPTION_PERCENT, "spans", NULL},
-    {GROUP_OPTION_INCLUDE, "spans, messages", NULL},
-    {GROUP_OPTION_EXCLUDE, "spans, messages", NULL},
+    {GROUP_OPTION_INCLUDE, "spans, counters, messages", NULL},
+    {GROUP_OPTION_EXCLUDE, "spans, counters, messages", NULL},
 };
 
 static bool contents_apply(const struct report *report)
@@ -347,7 +365,11 @@ static bool contents_apply(const struct report *report)
                                             tbed_statistics_async(statistics, 0) != NULL);
     bool has_allocations =
         report->allocations != NULL && tbed_allocations_process(report->allocations, 0) != NULL;
-    const char *what = has_spans ? "spans" : has_allocations ? "allocations" : "messages";
+    bool has_counters = statistics != NULL && tbed_statistics_counter(statistics, 0) != NULL;
+    const char *what = has_spans         ? "spans"
+                       : has_allocations ? "allocations"
+                       : has_counters    ? "counters"
+                                         : "messages";
     return (has_spans && has_allocations) ||
            tool_options_apply(contents, sizeof contents / sizeof contents[0], what, report->path);
 }
@@ -358,7 +380,7 @@ static int report_file(struct report_options *options, const char *path)
     if (!tool_options_apply(scopes, sizeof scopes / sizeof scopes[0], tool_format_name(format), path))
         return TOOL_TROUBLE;
     if (format != NULL && format->has_profile && !tool_filter_is_given(&options->filter) &&
-        options->key == TBED_BY_LABEL)
+        options->key == TBED_BY_LABEL && options->moment_count == 0)
         return report_foreign(options, path);
     struct report report = {.options = options, .path = path, .reader = tool_open(path)};
     int exit = TOOL_TROUBLE;
@@ -373,6 +395,7 @@ static int report_file(struct report_options *options, const char *path)
     report_free_tables(&report);
     tbed_allocations_close(report.allocations);
     tbed_statistics_close(report.statistics);
+    tbed_timeline_close(report.timeline);
     tool_filter_end(&options->filter);
     tool_places_close(&report.places);
     tbed_reader_close(report.reader);
@@ -549,8 +572,9 @@ static int take_options(struct report_options *options, int argc, char **argv)
                           "--include-from and --exclude-from apply to labels; use --name and --exclude");
     if (options->json && options->csv)
         return tool_usage(&tool_verb_report, "--csv cannot be combined with --json");
-    if (options->csv && options->moment_count > 0)
-        return tool_usage(&tool_verb_report, "--csv cannot be combined with --over-time");
+    if (options->key != TBED_BY_LABEL && options->moment_count > 0)
+        return tool_usage(&tool_verb_report,
+                          "--over-time applies to labels, modules, authors, functions and sites");
     return optind < argc ? -1 : tool_usage(&tool_verb_report, "missing FILE operand");
 }
 

@@ -31,6 +31,11 @@ struct table_value {
     size_t nbytes;
 };
 
+static inline struct table_value table_value_of(uint64_t whole)
+{
+    return (struct table_value){.number = (double)whole, .whole = whole};
+}
+
 struct table;
 
 struct table_column {
@@ -113,6 +118,11 @@ void table_print_json(struct tbed_json *json, const struct table *table, const s
 /* The rows of several tables have all of their columns; 'has_header' is false for a second file. */
 void table_print_csv(const struct table *const *tables, size_t count, const struct table_keys *columns,
                      bool has_header);
+
+/* A bar of up to 'width' columns, in eighths of a column where the terminal has them. */
+void table_put_bar(double part, size_t width);
+/* A line of bars beside each other, each of a part of 1; 0 is empty. At most 'width' columns. */
+void table_put_levels(const double *parts, size_t count, size_t width);
 
 /* For the files of this folder. */
 size_t table_choose(const struct table *table, const struct table_keys *columns, const char *defaults,
