@@ -4,6 +4,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "format/tests/sanitizer.h"
 #include "writer/file/file.h"
 #include "writer/tests/support.h"
 
@@ -551,6 +552,32 @@ static void a_file_is_shut_only_if_it_has_all_its_pages(void **state)
     close(other.fd);
 }
 
+/* A map of 32 MiB would do for the moment, but not for what is recorded. */
+static int map_where_memory_is_short(void)
+{
+    struct tbed_writer_options options = {.size = sizeof options, .no_helper = true};
+    struct tbed_writer *writer = NULL;
+    struct tbed_error error;
+    unsigned long pages = 0;
+    FILE *statm = fopen("/proc/self/statm", "r");
+    NEED(statm != NULL && fscanf(statm, "%lu", &pages) == 1);
+    fclose(statm);
+    rlim_t most = (rlim_t)pages * 4096 + ((rlim_t)48 << 20);
+    NEED(setrlimit(RLIMIT_AS, &(struct rlimit){most, most}) == 0);
+    NEED(tbed_writer_open(test_path("short"), &options, &writer, &error) == TBED_ERR_MAP);
+    NEED(writer == NULL && error.system_errno == ENOMEM);
+    return 0;
+}
+
+static void a_small_map_will_not_do(void **state)
+{
+    (void)state;
+#if TEST_IS_SANITIZED
+    skip(); /* the sanitizer needs the address space */
+#endif
+    passes_in_a_child(map_where_memory_is_short);
+}
+
 static void a_file_that_cannot_be_mapped_changes_nothing(void **state)
 {
     (void)state;
@@ -589,6 +616,7 @@ int main(void)
         cmocka_unit_test(a_duplicate_is_of_our_file),
         cmocka_unit_test(a_process_lives_as_long_as_its_open_file),
         cmocka_unit_test(a_file_is_shut_only_if_it_has_all_its_pages),
+        cmocka_unit_test(a_small_map_will_not_do),
         cmocka_unit_test(a_file_that_cannot_be_mapped_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,9 +12,11 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -254,6 +256,25 @@ static void fail_to_open(void)
     assert_null(writer);
 }
 
+static void fail_to_rotate(void)
+{
+    struct tbed_writer_options options = {
+        .size = sizeof options, .overwrite = true, .rotate = true, .no_helper = true};
+    struct tbed_writer *writer;
+    struct rlimit limit, small;
+    assert_int_equal(tbed_writer_open(test_path("full"), &options, &writer, NULL), TBED_OK);
+    use_store(writer);
+    getrlimit(RLIMIT_FSIZE, &limit);
+    small = limit;
+    small.rlim_cur = 100000;
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &small);
+    for (int i = 0; i < 3; i++)
+        assert_int_not_equal(tbed_rotate(writer, NULL), TBED_OK);
+    setrlimit(RLIMIT_FSIZE, &limit);
+    tbed_writer_free(writer);
+}
+
 static void *record_in_thread(void *writer)
 {
     struct tbed_recorder *recorder = tbed_recorder_open(writer, "thread");
@@ -294,6 +315,7 @@ static void what_fails_keeps_nothing(void **state)
 {
     (void)state;
     gives_back_all(fail_to_open);
+    gives_back_all(fail_to_rotate);
     gives_back_all(seal_files);
 }
 
