@@ -337,6 +337,64 @@ static void snapshot_of_a_cut_trace_says_what_it_lacks(void **state)
     close(to);
 }
 
+/* A flight recorder of two threads, of which the first one's oldest blocks are gone. */
+static struct trace ring_make(void)
+{
+    const char *path = test_path("ring.tbed");
+    struct tbed_writer_options options = {
+        .page_nbytes = PAGE_NBYTES, .no_helper = true, .ring_nbytes = 16 * PAGE_NBYTES};
+    struct tbed_writer *writer = test_writer_open(path, &options);
+    struct tbed_recorder *recorders[] = {tbed_recorder_open(writer, "a"), tbed_recorder_open(writer, "b")};
+    for (uint32_t i = 0; i < 40 * PAGE_NBYTES / 8; i++)
+        tbed_instant_record(recorders[i / 512 % 2], i);
+    tbed_writer_free(writer);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct trace ring = fd_read(fd);
+    close(fd);
+    return ring;
+}
+
+/* What is left is numbered from 0, and a block that was damaged has its number between the blocks around it. */
+static void a_lost_block_of_a_flight_recorder_keeps_its_place(void **state)
+{
+    (void)state;
+    struct trace ring = ring_make();
+    unsigned tried = 0;
+    for (uint64_t page = 1; page <= 16; page++) {
+        struct tbed_block_fields lost = tbed_block_load(ring.bytes + page * PAGE_NBYTES);
+        uint32_t before = 0, after = 0;
+        if (lost.kind != TBED_BLOCK_EVENTS)
+            continue;
+        for (uint64_t other = 1; other < ring.nbytes / PAGE_NBYTES; other++) {
+            struct tbed_block_fields fields = tbed_block_load(ring.bytes + other * PAGE_NBYTES);
+            bool is_same = fields.kind == TBED_BLOCK_EVENTS && fields.stream == lost.stream;
+            before += is_same && fields.sequence < lost.sequence;
+            after += is_same && fields.sequence > lost.sequence;
+        }
+        if (before == 0 || after == 0)
+            continue;
+        struct trace copy = {malloc(ring.nbytes), ring.nbytes};
+        struct tbed_recovery recovery;
+        struct tbed_reader *reader;
+        struct tbed_lost_info info;
+        memcpy(copy.bytes, ring.bytes, ring.nbytes);
+        memset(copy.bytes + page * PAGE_NBYTES, 0, PAGE_NBYTES);
+        int fd = recover(&copy, TBED_OK, &recovery);
+        assert_int_equal(tbed_reader_open_fd(fd, NULL, &reader, NULL), TBED_OK);
+        assert_int_equal(tbed_reader_verify(reader), TBED_OK);
+        assert_true(tbed_lost_get(reader, 0, &info));
+        assert_int_equal(info.stream, lost.stream);
+        assert_int_equal(info.first_sequence, before);
+        assert_int_equal(info.count, 1);
+        tbed_reader_close(reader);
+        close(fd);
+        free(copy.bytes);
+        tried++;
+    }
+    assert_true(tried > 3);
+    free(ring.bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -351,6 +409,7 @@ int main(void)
         cmocka_unit_test(nothing_is_recovered_from_anything_else),
         cmocka_unit_test(snapshot_of_a_damaged_trace_says_what_it_lacks),
         cmocka_unit_test(snapshot_of_a_cut_trace_says_what_it_lacks),
+        cmocka_unit_test(a_lost_block_of_a_flight_recorder_keeps_its_place),
     };
     return cmocka_run_group_tests(tests, make_original, free_original);
 }
