@@ -1,5 +1,6 @@
 /*
- * Comparisons of runs and the spread of figures, against obvious implementations.
+ * Comparisons of runs and the spread of figures, against obvious implementations; and what differs between the first
+ * half of the runs and the rest, and between the calls of the first and the last.
  *
  * The input is a list of runs: for each label of one letter a figure of 8 bytes, in any order, which a byte of zero
  * ends.
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <tracebed/compare.h>
 
+#include "fuzz/support/differences.h"
 #include "fuzz/support/fuzz.h"
 
 enum { LABELS = 256, RUNS_MAX = 16 };
@@ -45,11 +47,18 @@ static struct tbed_comparison_run make_run(size_t run)
 {
     static struct tbed_span_row rows[LABELS];
     static struct tbed_artifact_row artifacts[LABELS];
+    static struct tbed_durations durations[LABELS];
+    static struct tbed_duration_count counts[LABELS][2];
     static char names[LABELS][2];
     size_t count = 0, artifact_count = 0;
     for (int label = 1; label < LABELS; label++) {
         uint64_t figure = runs[run].self[label];
         names[label][0] = (char)label;
+        if (runs[run].present[label]) {
+            counts[label][0] = (struct tbed_duration_count){figure >> 8, 1 + figure % 7};
+            counts[label][1] = (struct tbed_duration_count){(figure >> 8) + 1 + figure % 11, 1 + figure % 5};
+            durations[count] = (struct tbed_durations){counts[label], figure % 3};
+        }
         if (runs[run].present[label])
             rows[count++] = (struct tbed_span_row){
                 .name = names[label], .name_nbytes = 1, .id = TBED_ID_INVALID, .self_ticks = figure};
@@ -61,7 +70,8 @@ static struct tbed_comparison_run make_run(size_t run)
                                         .row_count = count,
                                         .artifacts = artifacts,
                                         .artifact_count = artifact_count,
-                                        .total = run};
+                                        .total = run,
+                                        .durations = durations};
 }
 
 static void add_run(struct tbed_comparison *comparison, size_t run)
@@ -156,6 +166,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
         before = label;
         check_row(comparison, i, label);
         check_spread(label);
+    }
+    check_differences(comparison, run_count / 2, TBED_FIGURE_SELF, (unsigned)nbytes);
+    check_call_differences(comparison, 0, run_count, (unsigned)nbytes, false);
+    if (run_count > 0) {
+        check_call_differences(comparison, 0, run_count - 1, (unsigned)nbytes, false);
+        check_call_differences(comparison, 0, 0, (unsigned)nbytes, true);
     }
     tbed_comparison_close(comparison);
     tbed_comparison_close(NULL);

@@ -252,7 +252,7 @@ const struct tbed_span_row *tbed_statistics_span(const struct tbed_statistics *s
 struct tbed_durations tbed_statistics_durations(const struct tbed_statistics *statistics, size_t index)
 {
     const struct stat_durations *durations = &statistics->durations;
-    if (index >= durations->part_count)
+    if (index >= durations->part_count || durations->parts[index].count == 0)
         return (struct tbed_durations){0};
     const struct stat_row_durations *part = &durations->parts[index];
     return (struct tbed_durations){durations->counts + part->first, part->count};
