@@ -142,7 +142,9 @@ static void end_pending(struct stream_copy *copy)
 static void close_pending(struct stream_copy *copy)
 {
     struct block_out *out = &copy->out;
-    bool is_left = false; /* the innermost span stays open, and so do those around it */
+    bool is_left = false;                       /* the innermost span stays open, and so do those around it */
+    if (out->stack.count > copy->pending.count) /* forgotten */
+        copy->closed_count += out->stack.count - copy->pending.count;
     for (size_t i = 0; i < copy->pending.count && out->stack.count > 0; i++) {
         uint64_t end_tick = tbed_copy_tick(copy->source, copy->pending.items[i].end_tick);
         const struct out_span *span = &out->stack.items[out->stack.count - 1];
@@ -170,15 +172,28 @@ static void copy_begin(struct stream_copy *copy, const struct tbed_step *step)
     tbed_block_out_push(&copy->out, &span);
 }
 
-/* Is it the innermost span of the stack? */
+/* Is it the innermost span of the stack, apart from those that are pending? */
 static bool is_on_stack(const struct stream_copy *copy, const struct tbed_step *step)
 {
     const struct block_out *out = &copy->out;
-    size_t left = copy->pending.count; /* the innermost are pending */
+    size_t left = copy->pending.count;
     if (step->span->is_whole || out->stack.count <= left)
         return false;
     const struct out_span *span = &out->stack.items[out->stack.count - 1 - left];
-    return step->span->was_begun || (span->was_open && span->depth == step->depth);
+    return span->depth == step->depth && (step->span->was_begun || span->was_open);
+}
+
+/*
+ * Where blocks are damaged or contradict each other, the assembler may forget spans. They end here, so that those around
+ * them do not end too early.
+ */
+static void end_forgotten(struct stream_copy *copy, size_t depth)
+{
+    const struct block_out *out = &copy->out;
+    while (out->stack.count > 0 && out->stack.items[out->stack.count - 1].depth >= depth) {
+        tbed_event_put_leave(copy, out->latest_tick);
+        copy->closed_count++;
+    }
 }
 
 static void copy_end(struct stream_copy *copy, const struct tbed_step *step)
@@ -208,8 +223,11 @@ static void copy_unknown(struct stream_copy *copy, const struct tbed_step *step)
 
 static void copy_step(struct stream_copy *copy, const struct tbed_step *step)
 {
-    if (step->event != NULL)
+    if (step->event != NULL) {
+        bool is_end = step->kind == TBED_STEP_END || step->kind == TBED_STEP_OPEN;
         end_pending(copy);
+        end_forgotten(copy, step->depth + (is_end && !step->span->is_whole));
+    }
     switch (step->kind) {
     case TBED_STEP_BEGIN:
         copy_begin(copy, step);

@@ -1,8 +1,9 @@
 /*
  * tracebed/copy.h: traces made from traces: a part of one, or several in one.
  *
- * Events keep their arguments, and ids their meaning. The new trace has only the strings that it needs. It is in append
- * mode, closed cleanly, and has a file id of its own. It has no SERIES and UNLOAD records.
+ * Events keep their arguments, and ids their meaning. The new trace has only the strings that it needs; ids of strings
+ * that cannot be read become TBED_ID_INVALID. It is in append mode, closed cleanly, and has a file id of its own. It has no
+ * SERIES and UNLOAD records.
  *
  * What the source lacks, because it is damaged or was a flight recorder, is described in the new trace by LOST records,
  * which tbed_lost_get() lists.

@@ -1,0 +1,139 @@
+/*
+ * A part of any trace as a trace: it is intact, all ways to read it agree, and it has what the assembler shows of
+ * the part, if the trace is intact.
+ *
+ * fuzz/support/conditions.h says what the bytes behind the last whole page mean.
+ *
+ * Mutator: trace
+ * Seeds: spec/golden/valid fuzz/filter/corpus
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <string.h>
+#include <tracebed/copy.h>
+#include <unistd.h>
+
+#include "fuzz/support/conditions.h"
+#include "fuzz/support/fuzz.h"
+#include "fuzz/support/scratch.h"
+
+/* Is everything known of all spans? In a trace that was not closed, a block may be missing without damage. */
+static bool is_intact(struct tbed_reader *reader)
+{
+    struct tbed_trace_info info;
+    struct tbed_lost_info lost;
+    bool is_good = tbed_reader_verify(reader) == TBED_OK;
+    tbed_reader_info(reader, &info);
+    return is_good && info.shut && info.tick_decrease_count == 0 && info.ring_page_count == 0 &&
+           !tbed_lost_get(reader, 0, &lost);
+}
+
+/* ---- Steps ---- */
+
+struct sums {
+    uint64_t spans, open, unknown, ticks, labels, begins, events[TBED_EVENT_UNKNOWN + 1];
+};
+
+/* A number for the label; unreadable ones have one number, because a copy makes them one id. */
+static uint64_t label_number(const struct tbed_reader *reader, uint32_t id)
+{
+    struct tbed_name name;
+    uint64_t hash = 14695981039346656037u;
+    if (tbed_event_label(reader, id, &name) != TBED_OK)
+        return id < TBED_ID_METADATA ? id : 0;
+    for (size_t i = 0; i < name.nbytes; i++)
+        hash = (hash ^ (uint8_t)name.text[i]) * 1099511628211u;
+    return hash;
+}
+
+static void add(struct sums *sums, const struct tbed_reader *reader, const struct tbed_step *step)
+{
+    const struct tbed_assembled *span = step->span;
+    if (step->kind == TBED_STEP_EVENT) {
+        sums->events[step->event->type]++;
+        sums->labels += label_number(reader, step->event->id);
+        return;
+    }
+    sums->begins += step->kind == TBED_STEP_BEGIN;
+    sums->unknown += step->kind == TBED_STEP_UNKNOWN;
+    sums->open += step->kind == TBED_STEP_OPEN;
+    if (step->kind == TBED_STEP_BEGIN || step->kind == TBED_STEP_UNKNOWN)
+        return;
+    sums->spans++;
+    sums->ticks += span->end_tick > span->begin_tick ? span->end_tick - span->begin_tick : 0;
+    sums->labels += label_number(reader, span->id) * (span->begin_tick | 1);
+}
+
+static struct sums sum_steps(struct tbed_reader *reader, const struct tbed_filter *filter)
+{
+    struct tbed_assembler *assembler;
+    struct tbed_step step;
+    struct sums sums = {0};
+    REQUIRE(tbed_assembler_open_filtered(reader, NULL, 0, filter, &assembler) == TBED_OK);
+    while (tbed_assembler_next(assembler, &step) == TBED_OK)
+        add(&sums, reader, &step);
+    tbed_assembler_close(assembler);
+    sums.begins = 0; /* a span that is cut at the begin has none, or a new one */
+    return sums;
+}
+
+/* ---- The cut ---- */
+
+static struct tbed_statistics *make(struct tbed_reader *reader)
+{
+    struct tbed_analysis_options options = {.size = sizeof options, .thread_count = 1};
+    struct tbed_statistics *statistics = NULL;
+    REQUIRE(tbed_statistics_make(reader, &options, &statistics) == TBED_OK);
+    return statistics;
+}
+
+/* All ways to read the cut agree. */
+static void check_statistics(struct tbed_reader *cut, const struct sums *sums)
+{
+    struct tbed_statistics *statistics = make(cut);
+    struct tbed_statistics_totals totals;
+    tbed_statistics_totals(statistics, &totals);
+    REQUIRE(totals.span_count == sums->spans && totals.open_span_count == sums->open);
+    REQUIRE(totals.unknown_begin_count == sums->unknown);
+    REQUIRE(totals.instant_count == sums->events[TBED_EVENT_INSTANT]);
+    REQUIRE(totals.counter_count == sums->events[TBED_EVENT_COUNTER]);
+    REQUIRE(totals.message_count == sums->events[TBED_EVENT_MESSAGE]);
+    REQUIRE(totals.bad_block_count + totals.damaged_block_count == 0);
+    tbed_statistics_close(statistics);
+}
+
+static void check(struct tbed_reader *reader, const struct tbed_filter *filter, const char *path,
+                  const struct tbed_copy_report *report)
+{
+    struct tbed_reader *cut;
+    REQUIRE(tbed_reader_open(path, NULL, &cut, NULL) == TBED_OK);
+    REQUIRE(tbed_reader_verify(cut) == TBED_OK);
+    struct sums sums = sum_steps(cut, NULL);
+    check_statistics(cut, &sums);
+    if (is_intact(reader) && report->unknown_count + report->closed_count + report->dropped_count == 0) {
+        struct sums expected = sum_steps(reader, filter);
+        REQUIRE(memcmp(&expected, &sums, sizeof sums) == 0);
+    }
+    tbed_reader_close(cut);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
+{
+    struct tbed_reader *reader = open_input(data, nbytes);
+    struct tbed_copy_report report;
+    if (reader == NULL)
+        return 0;
+    struct tbed_statistics *all = make(reader);
+    struct conditions conditions = choose_conditions(reader, all, data, nbytes);
+    struct tbed_filter *filter = filter_of_conditions(reader, &conditions);
+    struct tbed_cut_options options = {.size = sizeof options, .filter = filter, .overwrite = true};
+    const char *path = scratch_path("cut.tbed");
+    enum tbed_status status = tbed_trace_cut(reader, path, &options, &report, NULL);
+    REQUIRE(status == TBED_OK || status == TBED_ERR_BUSY || status == TBED_ERR_WRITE);
+    if (status == TBED_OK)
+        check(reader, filter, path, &report);
+    tbed_filter_close(filter);
+    tbed_statistics_close(all);
+    tbed_reader_close(reader);
+    return 0;
+}
