@@ -46,9 +46,10 @@ def compare(sides, extra):
 def show(what, round_number, found):
     rows = {row["name"]: row for row in found["rows"]}
     row, common = rows[SLOWER], found["common"]
+    figure = next(key for key in row if key.endswith("_percent_change")).removesuffix("_percent_change")
     marked = [row["name"] for row in found["rows"] if row["marked"]]
-    low, high = row["self_percent_interval"]
-    change = f"{row['self_percent_change']:+.1f} % ({low:+.1f} to {high:+.1f})"
+    low, high = row[f"{figure}_percent_interval"]
+    change = f"{row[f'{figure}_percent_change']:+.1f} % ({low:+.1f} to {high:+.1f})"
     names = ", ".join(marked) or "none"
     print(f"| {what} {round_number} | {names} | {change} | {row['p_corrected']:.1e} "
           f"| {common['percent_change']:+.1f} % |", flush=True)  # fmt: skip

@@ -286,6 +286,7 @@ static struct item item_of_row(const struct tbed_reader *reader, struct tbed_spa
     item.figures.of[TBED_FIGURE_BLOCKED] = row.blocked_ticks;
     item.figures.of[TBED_FIGURE_LOAD] = row.load_ticks;
     item.figures.of[TBED_FIGURE_HASHING] = row.hashing_ticks;
+    item.figures.of[TBED_FIGURE_P50] = row.p50_ticks;
     return item;
 }
 
@@ -371,6 +372,7 @@ static void scale_row(struct scale scale, struct tbed_span_row *row)
     row->blocked_ticks = scaled(scale, row->blocked_ticks);
     row->load_ticks = scaled(scale, row->load_ticks);
     row->hashing_ticks = scaled(scale, row->hashing_ticks);
+    row->p50_ticks = scaled(scale, row->p50_ticks);
 }
 
 static bool load_rows(const struct tbed_statistics *statistics, struct scale scale,

@@ -11,7 +11,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define ALPHA_DEFAULT 0.01
+#define ALPHA_DEFAULT    0.01
+#define PERCENTILE_RANGE (1 / 64.0) /* as a part of the percentile */
 
 struct tbed_differences {
     struct tbed_difference *rows;
@@ -56,10 +57,15 @@ static double mean_of(const double *values, size_t from, size_t to)
     return to > from ? sum / (double)(to - from) : 0;
 }
 
-/* The variance of one value that comes from rounding: each end of a span is off by up to one step. */
-static double rounding_of(const struct maker *maker, size_t index)
+/*
+ * The variance of one value that comes from rounding: each end of a span is off by up to one step, and a percentile is
+ * anywhere in its range, as large as 'mean' is.
+ */
+static double rounding_of(const struct maker *maker, size_t index, double mean)
 {
-    double calls = 0;
+    double calls = 0, step = maker->options.resolution;
+    if (maker->options.figure == TBED_FIGURE_P50)
+        return mean * mean * PERCENTILE_RANGE * PERCENTILE_RANGE / 12 + (step > 0 ? step * step / 6 : 0);
     if (!tbed_figure_is_time(maker->options.figure) || !(maker->options.resolution > 0))
         return 0;
     for (size_t run = 0; run < maker->run_count; run++)
@@ -141,10 +147,11 @@ static void make_row(const struct maker *maker, size_t index, struct tbed_differ
     }
     if (!is_anywhere || !can_test(maker))
         return;
+    double rounding = rounding_of(maker, index, mean_of(maker->values, 0, maker->run_count));
     if (is_everywhere)
-        test_logs(maker, rounding_of(maker, index), row);
+        test_logs(maker, rounding, row);
     else
-        test_amounts(maker, rounding_of(maker, index), row);
+        test_amounts(maker, rounding, row);
 }
 
 static void mark(const struct maker *maker, struct tbed_difference *row)

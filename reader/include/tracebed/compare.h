@@ -33,8 +33,9 @@ enum tbed_figure {
     TBED_FIGURE_BLOCKED,
     TBED_FIGURE_LOAD,
     TBED_FIGURE_HASHING,
+    TBED_FIGURE_P50, /* the median duration of a span; 0 if the statistics have no percentiles */
 };
-#define TBED_FIGURE_COUNT 8u
+#define TBED_FIGURE_COUNT 9u
 
 /* Whether the figure is a time (or a count of the clock), rather than a number of events. */
 static inline bool tbed_figure_is_time(enum tbed_figure figure)
@@ -162,7 +163,8 @@ bool tbed_spread_is_outlier(const struct tbed_spread *spread, uint64_t value);
  *           of less than eight runs.
  * Many:     probabilities are corrected for the number of labels by Holm's method: if nothing has changed, 'alpha' is the
  *           chance that any label at all is marked.
- * Rounding: the variance of a set is at least that of times rounded to the resolution of the clock.
+ * Rounding: the variance of a set is at least that of times rounded to the resolution of the clock, and of a percentile, that
+ *           of its accuracy.
  */
 struct tbed_difference_options {
     size_t size; /* sizeof(struct tbed_difference_options) */

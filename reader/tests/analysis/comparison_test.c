@@ -97,10 +97,11 @@ static void each_figure_has_its_place(void **state)
                                       .cache_hits = 5,
                                       .blocked_ticks = 6,
                                       .load_ticks = 7,
-                                      .hashing_ticks = 8};
+                                      .hashing_ticks = 8,
+                                      .p50_ticks = 9};
     static const enum tbed_figure figures[] = {
-        TBED_FIGURE_SELF, TBED_FIGURE_TIME,    TBED_FIGURE_INVOCATIONS, TBED_FIGURE_MISSES,
-        TBED_FIGURE_HITS, TBED_FIGURE_BLOCKED, TBED_FIGURE_LOAD,        TBED_FIGURE_HASHING};
+        TBED_FIGURE_SELF,    TBED_FIGURE_TIME, TBED_FIGURE_INVOCATIONS, TBED_FIGURE_MISSES, TBED_FIGURE_HITS,
+        TBED_FIGURE_BLOCKED, TBED_FIGURE_LOAD, TBED_FIGURE_HASHING,     TBED_FIGURE_P50};
     struct tbed_comparison *comparison = open_comparison();
     (void)state;
     add(comparison, &row, 1, 0);
@@ -301,7 +302,8 @@ static void add_random(struct tbed_comparison *comparison, struct table *table, 
                                                .cache_hits = cell->of[TBED_FIGURE_HITS],
                                                .blocked_ticks = cell->of[TBED_FIGURE_BLOCKED],
                                                .load_ticks = cell->of[TBED_FIGURE_LOAD],
-                                               .hashing_ticks = cell->of[TBED_FIGURE_HASHING]};
+                                               .hashing_ticks = cell->of[TBED_FIGURE_HASHING],
+                                               .p50_ticks = cell->of[TBED_FIGURE_P50]};
     }
     qsort(rows, count, sizeof rows[0], compare_rows);
     add(comparison, rows, count, run * 7);

@@ -69,6 +69,7 @@ static struct tbed_comparison *compare(const struct table *table)
                 rows[count++] = (struct tbed_span_row){.name = names[i],
                                                        .name_nbytes = 3,
                                                        .self_ticks = (uint64_t)table->self[i][run],
+                                                       .p50_ticks = (uint64_t)table->self[i][run],
                                                        .invocation_count = table->calls};
         }
         struct tbed_comparison_run added = {.rows = rows, .row_count = count, .total = 1};
@@ -319,6 +320,20 @@ static void change_below_the_threshold_is_not_marked(void **state)
     tbed_differences_close(differences);
 }
 
+static void percentiles_are_no_better_than_their_accuracy(void **state)
+{
+    struct table table = {.label_count = 1, .run_count = 4, .calls = 1};
+    (void)state;
+    fill(&table, 0, 1000000, 1016000); /* the next range, in every run */
+    struct tbed_differences *differences = DIFFER(&table, .figure = TBED_FIGURE_P50);
+    assert_true(tbed_differences_row(differences, 0)->p > 0.01);
+    tbed_differences_close(differences);
+    fill(&table, 0, 1000000, 1100000);
+    differences = DIFFER(&table, .figure = TBED_FIGURE_P50);
+    assert_true(tbed_differences_row(differences, 0)->p < 0.01);
+    tbed_differences_close(differences);
+}
+
 static void other_figures_can_be_compared(void **state)
 {
     struct table table = {.label_count = 6, .run_count = 8, .calls = 3};
@@ -372,6 +387,7 @@ int main(void)
         cmocka_unit_test(single_runs_are_not_tested),
         cmocka_unit_test(clock_that_is_coarse_makes_no_difference),
         cmocka_unit_test(change_below_the_threshold_is_not_marked),
+        cmocka_unit_test(percentiles_are_no_better_than_their_accuracy),
         cmocka_unit_test(other_figures_can_be_compared),
         cmocka_unit_test(impossible_options_are_refused),
     };

@@ -97,7 +97,7 @@ static void function_that_is_slower_is_marked(void **state)
     assert_says(run.out, "all labels together: 0.0 % (");
     assert_says(run.out, "which is not significant; it is taken out of the rows\n");
     assert_says(run.out, "1 of 6 labels marked with '*': at least 2 % change, p at most 0.01 for 6 tests\n");
-    assert_says(run.out, "     before      after     self %       from         to deviations          p  "
+    assert_says(run.out, "     before      after   change %       from         to deviations          p  "
                          "label, by self time\n");
     assert_says(run.out, "     500 us     525 us     +5.0 %     +5.0 %     +5.0 %");
     assert_says(run.out, " *e\n");
@@ -159,6 +159,20 @@ static void new_and_gone_labels_are_marked(void **state)
     make_sets(NS, 500000, 0, 0);
     expect_diff(NULL, NULL, 0, "       gone       gone       gone");
     expect_diff("--json", NULL, 0, "\"state\":\"gone\",\"marked\":true,\"self_percent_change\":-100.0,");
+}
+
+static void other_figures_can_be_compared(void **state)
+{
+    (void)state;
+    make_sets(NS, 500000, 550000, 0);
+    expect_diff("--of=time", NULL, 0, "2 of 6 labels marked" /* and what it is nested in */);
+    expect_diff("--of=time", NULL, 0, "label, by total time\n");
+    expect_diff("--of=count", NULL, 0, "0 of 6 labels marked");
+    expect_diff("--of=p50", NULL, 0, "2 of 6 labels marked");
+    expect_diff("--of=p50", "--json", 0, "\"marked\":true,\"p50_percent_change\":");
+    expect_diff("--of=p50", "--json", 0, ",\"p50_ns_mean\":[50");
+    expect_diff("--of=count", "--json", 0,
+                ",\"invocations_mean\":[1.0,1.0],\"invocations\":[[1,1,1,1],[1,1,1,1]]}");
 }
 
 static void clocks_that_count_are_compared_too(void **state)
@@ -279,6 +293,10 @@ static void wrong_usage_is_refused(void **state)
     EXPECT(2, "", "--threshold takes a percentage", "diff", "--threshold=x", path);
     EXPECT(2, "", "--alpha takes a percentage between 0 and 100", "diff", "--alpha=0", path);
     EXPECT(2, "", "--alpha takes a percentage between 0 and 100", "diff", "--alpha=100", path);
+    EXPECT(2, "", "--of requires --with", "diff", "--of=self", path, path);
+    EXPECT(2, "", "--of: unknown figure 'selff'; did you mean 'self'?", "diff", "--of=selff", path, path);
+    EXPECT(2, "", "--percent-above applies to --of=self and time", "diff", "--percent-above=1", "--of=p50",
+           path, path, "--with", path, path);
     EXPECT(2, "", "--calls cannot be combined with --with", "diff", "--calls", path, path, "--with", path,
            path);
     EXPECT(2, "", "only one FILE can be standard input", "diff", "-", path, "--with", "-", path);
@@ -305,6 +323,7 @@ int main(void)
         cmocka_unit_test(slower_machine_is_told_apart),
         cmocka_unit_test(options_decide_what_is_marked),
         cmocka_unit_test(new_and_gone_labels_are_marked),
+        cmocka_unit_test(other_figures_can_be_compared),
         cmocka_unit_test(clocks_that_count_are_compared_too),
         cmocka_unit_test(number_of_threads_changes_nothing),
         cmocka_unit_test(longer_calls_are_marked),

@@ -30,10 +30,8 @@ struct aggregate_row {
 struct aggregate {
     struct compare_options *options;
     const struct tbed_comparison *comparison;
-    enum tbed_figure figure;
     enum aggregate_sort sort;
     bool by_position; /* see positions_table.h */
-    bool has_figure;
     struct compare_run *runs;
     size_t run_count;
     uint64_t *values; /* one per run, reused for each row */

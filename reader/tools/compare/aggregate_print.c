@@ -89,7 +89,7 @@ static void note_outliers(const struct aggregate *aggregate, const struct aggreg
     size_t told = 0;
     if (row->spread.outlier_count == 0)
         return;
-    aggregate_spread(aggregate, row->index, aggregate->figure);
+    aggregate_spread(aggregate, row->index, aggregate->options->figure);
     open_note(open);
     printf("outlier%s:", row->spread.outlier_count == 1 ? "" : "s");
     for (size_t run = 0; run < aggregate->run_count && told < OUTLIERS_TOLD_MAX; run++) {
@@ -97,7 +97,7 @@ static void note_outliers(const struct aggregate *aggregate, const struct aggreg
         if (!tbed_spread_is_outlier(&row->spread, value))
             continue;
         printf("%s run %zu with %s", told++ == 0 ? "" : ",", run + 1,
-               compare_format(buffer, aggregate->runs, aggregate->figure, (double)value));
+               compare_format(buffer, aggregate->runs, aggregate->options->figure, (double)value));
     }
     if (told < row->spread.outlier_count)
         printf(" and %zu more", row->spread.outlier_count - told);
@@ -106,7 +106,7 @@ static void note_outliers(const struct aggregate *aggregate, const struct aggreg
 static void put_row(const struct aggregate *aggregate, const struct aggregate_row *row)
 {
     bool open = false;
-    put_spread(aggregate, aggregate->figure, &row->spread);
+    put_spread(aggregate, aggregate->options->figure, &row->spread);
     compare_put_label(row->label.label, row->label.label_nbytes);
     if (row->label.run_count < aggregate->run_count) {
         open_note(&open);
@@ -122,17 +122,9 @@ static void put_row(const struct aggregate *aggregate, const struct aggregate_ro
 
 static void put_rows(const struct aggregate *aggregate)
 {
-    static const char *const names[TBED_FIGURE_COUNT] = {"label, by self time",
-                                                         "label, by total time",
-                                                         "label, by invocations",
-                                                         "label, by cache misses",
-                                                         "label, by cache hits",
-                                                         "label, by blocked time",
-                                                         "label, by incremental load time",
-                                                         "label, by incremental hashing time"};
     if (aggregate->row_count == 0)
         return;
-    put_headings(spread_headings, 6, names[aggregate->figure]);
+    put_headings(spread_headings, 6, compare_figure_heading(aggregate->options->figure));
     for (size_t i = 0; i < aggregate->row_shown && !tool_output_failed(); i++)
         put_row(aggregate, &aggregate->rows[i]);
     compare_put_rest(aggregate->row_shown, aggregate->row_count, "labels");
@@ -320,6 +312,8 @@ static void json_row(struct tbed_json *json, const struct aggregate *aggregate,
     tbed_json_u64(json, "run_count", row->label.run_count);
     tbed_json_bool(json, "counts_differ", row->counts_differ);
     for (enum tbed_figure figure = 0; figure < TBED_FIGURE_COUNT; figure++) {
+        if (figure == TBED_FIGURE_P50 && aggregate->options->figure != figure)
+            continue; /* not computed */
         struct tbed_spread spread = aggregate_spread(aggregate, row->index, figure);
         json_spread(json, aggregate, compare_key(key, aggregate->runs, figure, ""), &spread);
     }

@@ -20,8 +20,8 @@ static const char help[] =
     "counts differ that should not. One FILE may be '-' for standard input.\n"
     "\n"
     "      --of=FIGURE        tabulate self (self time, default), time, count,\n"
-    "                         misses, hits, blocked, load or hashing; --json has\n"
-    "                         them all\n"
+    "                         misses, hits, blocked, load, hashing or p50 (the\n"
+    "                         median duration of a call); --json has all but p50\n"
     "      --positions        tabulate the intervals of each thread between begins\n"
     "                         and ends of spans, in runs that do exactly the same\n"
     "  -s, --sort=KEY         sort by variance (default), cv, mean, median, min, max,\n"
@@ -62,7 +62,7 @@ static const char help[] =
     "2 if the usage is wrong, a file cannot be read, or the clocks of the files count\n"
     "different things.\n";
 
-enum { OPTION_OF = COMPARE_OPTION_LAST, OPTION_POSITIONS };
+enum { OPTION_POSITIONS = COMPARE_OPTION_LAST };
 
 /* ---- Rows ---- */
 
@@ -140,7 +140,7 @@ static void collect_rows(struct aggregate *aggregate)
         tbed_comparison_row(aggregate->comparison, i, &row.label);
         if (!is_wanted(aggregate, &row))
             continue;
-        row.spread = aggregate_spread(aggregate, i, aggregate->figure);
+        row.spread = aggregate_spread(aggregate, i, aggregate->options->figure);
         count_outliers(aggregate, &row.spread);
         aggregate->differ_count += row.counts_differ;
         aggregate->rows[aggregate->row_count++] = row;
@@ -212,16 +212,6 @@ static const char *parse_sort(const char *text, enum aggregate_sort *sort_ret)
     return problem;
 }
 
-static const char *parse_figure(const char *text, enum tbed_figure *figure_ret)
-{
-    static const char *const names[TBED_FIGURE_COUNT] = {"self", "time",    "count", "misses",
-                                                         "hits", "blocked", "load",  "hashing"};
-    size_t at = *figure_ret;
-    const char *problem = tool_word_choose("--of: unknown figure", names, TBED_FIGURE_COUNT, text, &at);
-    *figure_ret = (enum tbed_figure)at;
-    return problem;
-}
-
 /* Returns NULL, or what is wrong with the option. */
 static const char *take_option(struct compare_options *options, struct aggregate *aggregate, int option,
                                const char *argument)
@@ -232,9 +222,6 @@ static const char *take_option(struct compare_options *options, struct aggregate
     case OPTION_POSITIONS:
         aggregate->by_position = true;
         return NULL;
-    case OPTION_OF:
-        aggregate->has_figure = true;
-        return parse_figure(argument, &aggregate->figure);
     default:
         return compare_take_option(options, option, argument);
     }
@@ -246,7 +233,7 @@ static const char *check_positions(const struct compare_options *options, const 
     bool has_key = aggregate->sort == AGGREGATE_SORT_MEDIAN || aggregate->sort >= AGGREGATE_SORT_OUTLIERS;
     if (!aggregate->by_position)
         return NULL;
-    if (aggregate->has_figure || options->by_scope || options->percent > 0)
+    if (options->has_figure || options->by_scope || options->percent > 0)
         return "--positions cannot be combined with --of, --by, --include-from, --exclude-from or "
                "--percent-above";
     return has_key ? "--positions can be sorted by variance, cv, mean, min and max" : NULL;
@@ -257,7 +244,6 @@ static int take_options(struct compare_options *options, struct aggregate *aggre
 {
     static const struct option long_options[] = {COMPARE_OPTIONS,
                                                  {"sort", required_argument, NULL, 's'},
-                                                 {"of", required_argument, NULL, OPTION_OF},
                                                  {"positions", no_argument, NULL, OPTION_POSITIONS},
                                                  {0}};
     int option, exit = -1;

@@ -71,7 +71,8 @@ static struct tbed_analysis_options analysis_of(struct compare_options *options)
                                           .group = options->by_scope ? group_name : NULL,
                                           .group_context = (void *)&options->group,
                                           .filter = options->filter.filter,
-                                          .skip_percentiles = !options->keep_durations,
+                                          .skip_percentiles =
+                                              !options->keep_durations && options->figure != TBED_FIGURE_P50,
                                           .keep_durations = options->keep_durations};
 }
 

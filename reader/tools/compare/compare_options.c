@@ -20,6 +20,16 @@ static bool parse_percent(const char *text, double *percent_ret)
     return true;
 }
 
+static const char *parse_figure(const char *text, enum tbed_figure *figure_ret)
+{
+    static const char *const names[TBED_FIGURE_COUNT] = {"self",    "time", "count",   "misses", "hits",
+                                                         "blocked", "load", "hashing", "p50"};
+    size_t at = *figure_ret;
+    const char *problem = tool_word_choose("--of: unknown figure", names, TBED_FIGURE_COUNT, text, &at);
+    *figure_ret = (enum tbed_figure)at;
+    return problem;
+}
+
 const char *compare_take_option(struct compare_options *options, int option, const char *argument)
 {
     uint64_t value;
@@ -29,6 +39,9 @@ const char *compare_take_option(struct compare_options *options, int option, con
     case COMPARE_OPTION_JSON:
         options->json = true;
         return NULL;
+    case COMPARE_OPTION_OF:
+        options->has_figure = true;
+        return parse_figure(argument, &options->figure);
     case COMPARE_OPTION_BY:
         options->by_scope = true;
         return group_parse_by(argument, &options->group.by);

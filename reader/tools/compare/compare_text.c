@@ -64,8 +64,7 @@ const char *compare_format_probability(char buffer[32], double p)
     return buffer;
 }
 
-const char *compare_key(char buffer[48], const struct compare_run *run, enum tbed_figure figure,
-                        const char *suffix)
+const char *compare_figure_name(enum tbed_figure figure)
 {
     static const char *const names[TBED_FIGURE_COUNT] = {
         [TBED_FIGURE_SELF] = "self",
@@ -76,9 +75,32 @@ const char *compare_key(char buffer[48], const struct compare_run *run, enum tbe
         [TBED_FIGURE_BLOCKED] = "blocked",
         [TBED_FIGURE_LOAD] = "incremental_load",
         [TBED_FIGURE_HASHING] = "incremental_hashing",
+        [TBED_FIGURE_P50] = "p50",
     };
+    return names[figure];
+}
+
+const char *compare_figure_heading(enum tbed_figure figure)
+{
+    static const char *const headings[TBED_FIGURE_COUNT] = {
+        [TBED_FIGURE_SELF] = "label, by self time",
+        [TBED_FIGURE_TIME] = "label, by total time",
+        [TBED_FIGURE_INVOCATIONS] = "label, by invocations",
+        [TBED_FIGURE_MISSES] = "label, by cache misses",
+        [TBED_FIGURE_HITS] = "label, by cache hits",
+        [TBED_FIGURE_BLOCKED] = "label, by blocked time",
+        [TBED_FIGURE_LOAD] = "label, by incremental load time",
+        [TBED_FIGURE_HASHING] = "label, by incremental hashing time",
+        [TBED_FIGURE_P50] = "label, by median duration",
+    };
+    return headings[figure];
+}
+
+const char *compare_key(char buffer[48], const struct compare_run *run, enum tbed_figure figure,
+                        const char *suffix)
+{
     const char *unit = !tbed_figure_is_time(figure) ? "" : is_time(run, figure) ? "_ns" : "_ticks";
-    snprintf(buffer, 48, "%s%s%s", names[figure], unit, suffix);
+    snprintf(buffer, 48, "%s%s%s", compare_figure_name(figure), unit, suffix);
     return buffer;
 }
 

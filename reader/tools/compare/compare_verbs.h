@@ -23,9 +23,17 @@ struct compare_options {
     bool by_scope; /* compare the grouped scopes of 'report' instead of labels */
     struct group group;
     bool keep_durations; /* of the calls of each label */
+    enum tbed_figure figure;
+    bool has_figure; /* asked for */
 };
 
-enum { COMPARE_OPTION_JSON = 2000, COMPARE_OPTION_BY, COMPARE_OPTION_PERCENT, COMPARE_OPTION_LAST };
+enum {
+    COMPARE_OPTION_JSON = 2000,
+    COMPARE_OPTION_BY,
+    COMPARE_OPTION_OF,
+    COMPARE_OPTION_PERCENT,
+    COMPARE_OPTION_LAST
+};
 
 #define COMPARE_SHORT_OPTIONS "hl:j:" TOOL_FILTER_SHORTS
 #define COMPARE_OPTIONS                                                                                      \
@@ -33,6 +41,7 @@ enum { COMPARE_OPTION_JSON = 2000, COMPARE_OPTION_BY, COMPARE_OPTION_PERCENT, CO
         {"percent-above", required_argument, NULL, COMPARE_OPTION_PERCENT},                                  \
         {"jobs", required_argument, NULL, 'j'}, TOOL_FILTER_OPTIONS,                                         \
         {"json", no_argument, NULL, COMPARE_OPTION_JSON},                                                    \
+        {"of", required_argument, NULL, COMPARE_OPTION_OF},                                                  \
         {"by", required_argument, NULL, COMPARE_OPTION_BY}, GROUP_OPTIONS, TOOL_COMMON_OPTIONS
 
 /* Returns NULL, or what is wrong with the option. */
@@ -80,6 +89,11 @@ const char *compare_format_percent(char buffer[32], double percent);
 
 /* "0.034", or "1.2e-05" */
 const char *compare_format_probability(char buffer[32], double p);
+
+/* "self", "p50" */
+const char *compare_figure_name(enum tbed_figure figure);
+/* "label, by self time" */
+const char *compare_figure_heading(enum tbed_figure figure);
 
 /* "self" becomes "self_ns" or "self_ticks"; counts have no unit. */
 const char *compare_key(char buffer[48], const struct compare_run *run, enum tbed_figure figure,

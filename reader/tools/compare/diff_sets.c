@@ -66,6 +66,7 @@ static bool load(struct sets *sets, struct tbed_comparison *comparison)
 {
     struct tbed_difference_options options = {.size = sizeof options,
                                               .before_count = sets->before_count,
+                                              .figure = sets->options->figure,
                                               .alpha = sets->alpha,
                                               .threshold = sets->threshold,
                                               .keep_shift = sets->keep_shift};

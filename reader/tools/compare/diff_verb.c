@@ -39,6 +39,9 @@ static const char help[] =
     "                         percent of the total time of BEFORE\n"
     "      --with             compare the runs before this word with those after it;\n"
     "                         at least two of each\n"
+    "      --of=FIGURE        with --with, compare self (self time, default), time,\n"
+    "                         count, misses, hits, blocked, load, hashing or p50 (the\n"
+    "                         median duration of a call)\n"
     "      --calls            compare the durations of single calls of two traces\n"
     "      --threshold=P      with --with and --calls, mark changes of at least P\n"
     "                         percent (default: 2 with --with, 5 with --calls)\n"
@@ -57,7 +60,7 @@ static const char help[] =
     "'new', one that occurs only in BEFORE is 'gone'. Columns without changes are\n"
     "omitted. Artifacts are sizes recorded by the program.\n"
     "\n"
-    "With --with, the column 'self %' has the change of self time, 'from' and 'to'\n"
+    "With --with, the column 'change %' has the change of the figure, 'from' and 'to'\n"
     "the interval in which it lies (with 99 percent, or 100 - alpha), and\n"
     "'deviations' its size in standard deviations of a run. 'p' is the probability\n"
     "of such a difference between equal runs, corrected for the number of labels.\n"
@@ -265,6 +268,10 @@ static const char *take_option(struct command *command, int option)
 static const char *check_operands(const struct command *command)
 {
     size_t count = command->sets.run_count, before = command->sets.before_count;
+    if (command->options.has_figure && !command->has_with)
+        return "--of requires --with";
+    if (command->options.percent > 0 && command->options.figure > TBED_FIGURE_TIME)
+        return "--percent-above applies to --of=self and time";
     if (command->has_with && command->calls)
         return "--calls cannot be combined with --with";
     if (command->has_with)

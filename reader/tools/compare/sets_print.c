@@ -104,8 +104,8 @@ static void put_row(const struct sets *sets, const struct sets_row *row)
     const struct tbed_difference *difference = row->difference;
     const struct compare_run *first = sets->runs;
     char buffer[32];
-    compare_put_column("", compare_format(buffer, first, TBED_FIGURE_SELF, difference->before_mean));
-    compare_put_column("", compare_format(buffer, first, TBED_FIGURE_SELF, difference->after_mean));
+    compare_put_column("", compare_format(buffer, first, sets->options->figure, difference->before_mean));
+    compare_put_column("", compare_format(buffer, first, sets->options->figure, difference->after_mean));
     put_change(difference, difference->change, color_of(difference));
     put_change(difference, difference->low, "");
     put_change(difference, difference->high, "");
@@ -121,13 +121,13 @@ static void put_row(const struct sets *sets, const struct sets_row *row)
 
 static void put_rows(const struct sets *sets)
 {
-    static const char *const headings[] = {"before", "after", "self %", "from", "to", "deviations", "p"};
+    static const char *const headings[] = {"before", "after", "change %", "from", "to", "deviations", "p"};
     if (sets->row_count == 0)
         return;
     printf("\n%s", tool_bold());
     for (size_t i = 0; i < sizeof headings / sizeof headings[0]; i++)
         printf("%*s", COMPARE_COLUMN_WIDTH, headings[i]);
-    printf("  label, by self time%s\n", tool_plain());
+    printf("  %s%s\n", compare_figure_heading(sets->options->figure), tool_plain());
     for (size_t i = 0; i < sets->row_shown && !tool_output_failed(); i++)
         put_row(sets, &sets->rows[i]);
     compare_put_rest(sets->row_shown, sets->row_count, "labels");
@@ -161,7 +161,7 @@ static void json_result(struct tbed_json *json, const char *key, const struct tb
 static void json_difference(struct tbed_json *json, const char *prefix,
                             const struct tbed_difference *difference)
 {
-    char key[48];
+    char key[64];
     tbed_json_bool(json, "marked", difference->is_marked);
     snprintf(key, sizeof key, "%spercent_change", prefix);
     json_result(json, key, difference, 100 * difference->change);
@@ -203,8 +203,9 @@ static void json_values(struct tbed_json *json, const char *key, const struct se
     for (unsigned side = 0; side < 2; side++) {
         tbed_json_array_open(json, NULL);
         for (size_t run = first_of(sets, side); run < end_of(sets, side); run++)
-            tbed_json_u64(json, NULL,
-                          tbed_comparison_figures(sets->comparison, row->index, run).of[TBED_FIGURE_SELF]);
+            tbed_json_u64(
+                json, NULL,
+                tbed_comparison_figures(sets->comparison, row->index, run).of[sets->options->figure]);
         tbed_json_array_close(json);
     }
     tbed_json_array_close(json);
@@ -220,16 +221,17 @@ static void json_row(struct tbed_json *json, const struct sets *sets, const stru
                      difference->before_run_count == 0  ? "new"
                      : difference->after_run_count == 0 ? "gone"
                                                         : "both");
-    json_difference(json, "self_", difference);
+    snprintf(key, sizeof key, "%s_", compare_figure_name(sets->options->figure));
+    json_difference(json, key, difference);
     tbed_json_array_open(json, "run_counts");
     tbed_json_u64(json, NULL, difference->before_run_count);
     tbed_json_u64(json, NULL, difference->after_run_count);
     tbed_json_array_close(json);
-    tbed_json_array_open(json, compare_key(key, sets->runs, TBED_FIGURE_SELF, "_mean"));
+    tbed_json_array_open(json, compare_key(key, sets->runs, sets->options->figure, "_mean"));
     tbed_json_f64(json, NULL, difference->before_mean);
     tbed_json_f64(json, NULL, difference->after_mean);
     tbed_json_array_close(json);
-    json_values(json, compare_key(key, sets->runs, TBED_FIGURE_SELF, ""), sets, row);
+    json_values(json, compare_key(key, sets->runs, sets->options->figure, ""), sets, row);
     tbed_json_object_close(json);
 }
 
