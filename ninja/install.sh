@@ -34,8 +34,9 @@ if [ -s "$from/ruby.stamp" ]; then
     install -m 644 "$from/ruby/tracebed/auto.rb" "$to$prefix/lib/tracebed/ruby/tracebed/"
     install -m 755 "$from/ruby/tracebed/$ruby/tracebed.so" "$to$prefix/lib/tracebed/ruby/tracebed/$ruby/"
 fi
-install -d "$to$prefix/share/man/man1" "$to$prefix/share/bash-completion/completions"
+install -d "$to$prefix/share/man/man1" "$to$prefix/share/man/man5" "$to$prefix/share/bash-completion/completions"
 install -m 644 reader/tools/man/*.1 "$to$prefix/share/man/man1/"
+install -m 644 reader/tools/man/*.5 "$to$prefix/share/man/man5/"
 install -m 644 reader/tools/tracebed.bash "$to$prefix/share/bash-completion/completions/tracebed"
 for file in LICENSE README.md spec/format.md; do
     if [ -f "$file" ]; then

@@ -165,7 +165,7 @@ def check_part():
 
 
 def check_pages():
-    for path in tree.files(".1"):
+    for path in tree.files(".1", ".5"):
         run = subprocess.run(["groff", "-mdoc", "-Tutf8", "-ww", "-z", path], capture_output=True, text=True)
         yield from (f"{path}: {line}" for line in run.stderr.splitlines())
 

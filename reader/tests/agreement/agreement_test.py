@@ -92,7 +92,7 @@ def view_report(path):
         "count": row["count"], "total": nanoseconds(row, "total"), "self": nanoseconds(row, "self"),
         "open": row["never_ended_count"], "unknown": row["unknown_begin_count"]}))
     for row in report.get("rows", []):  # with measureme's columns
-        found[row["name"]].update({"invocations": row["invocations"], "timed_total": row["time_ns"]})
+        found[row["name"]].update({"invocations": row["invocations"], "timed_total": nanoseconds(row, "time")})
     return code, found
 
 
@@ -100,7 +100,7 @@ def view_tree(path):
     code, tree = run_json("tree", "--json", "--paths", path)
     rows = [row for row in tree["rows"] if row["depth"] > 0]
     return code, sum_rows(rows, lambda row: (row["name"], {
-        "count": row["count"], "total": row["total_ns"], "self": row["self_ns"], "open": row["never_ended"]}))
+        "count": row["count"], "total": nanoseconds(row, "total"), "self": nanoseconds(row, "self"), "open": row["never_ended_count"]}))
 
 
 def flame_paths(path):

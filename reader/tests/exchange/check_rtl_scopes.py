@@ -198,7 +198,7 @@ def told_paths(tree):
     names = []
     for row in tree["rows"]:
         names.append(names[row["parent"]] + (row["name"],) if row["parent"] is not None else ())
-    return {(name, row["count"], row["never_ended"]) for name, row in zip(names, tree["rows"]) if name}
+    return {(name, row["count"], row["never_ended_count"]) for name, row in zip(names, tree["rows"]) if name}
 
 
 def has_begin_at_0(threads):

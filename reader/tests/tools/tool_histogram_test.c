@@ -87,7 +87,7 @@ static void json_has_every_range(void **state)
     const char *path = CALLS("json.tbed", NS);
     (void)state;
     EXPECT(0,
-           "\"count\":8,\"rows\":[{\"from_ns\":500.0,\"count\":1,\"total_ns\":999.0},{\"from_ns\":1000.0,"
+           "\"count\":8,\"rows\":[{\"from_ns\":500.0,\"count\":1,\"total_ns\":999},{\"from_ns\":1000.0,"
            "\"count\":2,",
            "", "histogram", "--json", "--rows=7", "load", path);
 }

@@ -101,11 +101,11 @@ static void json_has_what_the_text_has(void **state)
     (void)state;
     EXPECT(0,
            "\"order\":\"slowest\",\"total_count\":3,\"calls\":[{\"name\":\"parse\",\"begin_ns\":1000,"
-           "\"duration_ns\":8000.0,\"stream\":2,\"never_ended\":false,\"arguments\":\"\",\"time\":[{\"name\":"
+           "\"duration_ns\":8000,\"stream\":2,\"never_ended\":false,\"arguments\":\"\",\"time\":[{\"name\":"
            "\"parse\","
-           "\"count\":1,\"self_ns\":5000.0},{\"name\":\"lex\",\"count\":1,\"self_ns\":3000.0}],\"others\":[",
+           "\"count\":1,\"self_ns\":5000},{\"name\":\"lex\",\"count\":1,\"self_ns\":3000}],\"others\":[",
            "", "slowest", "--json", "-l1", path, "parse");
-    EXPECT(0, "\"begin_ticks\":1000,\"duration_ticks\":8000.0,", "", "slowest", "--json", "-l1", steps,
+    EXPECT(0, "\"begin_ticks\":1000,\"duration_ticks\":8000,", "", "slowest", "--json", "-l1", steps,
            "parse");
     EXPECT(0, "       8,000  parse\n              at 1,000, ", "", "slowest", "-l1", steps, "parse");
 }

@@ -389,7 +389,7 @@ static void json_trace(struct tbed_json *json, const struct histogram *histogram
     const char *unit = is_time(trace) ? "ns" : "ticks";
     char key[32];
     tbed_json_object_open(json, NULL);
-    tbed_json_string(json, "file", trace->path);
+    tool_json_file(json, trace->path, trace->reader);
     tbed_json_u64(json, "count", trace->total);
     tbed_json_array_open(json, "rows");
     for (size_t row = 0; row < histogram->bound_count; row++) {
@@ -398,10 +398,11 @@ static void json_trace(struct tbed_json *json, const struct histogram *histogram
         tbed_json_f64(json, key, histogram->bounds[row]);
         tbed_json_u64(json, "count", trace->counts[row]);
         snprintf(key, sizeof key, "total_%s", unit);
-        tbed_json_f64(json, key, value_of(trace, trace->ticks[row]));
+        tbed_json_u64(json, key, tbed_round_u64(value_of(trace, trace->ticks[row])));
         tbed_json_object_close(json);
     }
     tbed_json_array_close(json);
+    tbed_json_u64(json, "damage_count", tool_damage_count(trace->reader));
     tbed_json_object_close(json);
 }
 

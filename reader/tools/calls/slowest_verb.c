@@ -287,7 +287,7 @@ static void json_ticks(const struct slowest *slowest, struct tbed_json *json, co
     char key[32];
     bool is_time = slowest->info.clock != TBED_CLOCK_USER;
     snprintf(key, sizeof key, is_time ? "%s_ns" : "%s_ticks", what);
-    tbed_json_f64(json, key, is_time ? tbed_tick_span_to_ns(slowest->reader, ticks) : (double)ticks);
+    tbed_json_u64(json, key, is_time ? tbed_round_u64(tbed_tick_span_to_ns(slowest->reader, ticks)) : ticks);
 }
 
 static void json_parts(const struct slowest *slowest, struct tbed_json *json, const char *key,
@@ -364,7 +364,7 @@ static enum tbed_status show_all(struct slowest *slowest)
     enum tbed_status status = TBED_OK;
     if (slowest->json) {
         tbed_json_object_open(&json, NULL);
-        tbed_json_string(&json, "file", slowest->path);
+        tool_json_file(&json, slowest->path, slowest->reader);
         tool_filter_json(&json, &slowest->filter, &slowest->filter.window);
         tbed_json_string(&json, "order", title_of(slowest->options.order));
         tbed_json_u64(&json, "total_count", slowest->total);
@@ -378,6 +378,7 @@ static enum tbed_status show_all(struct slowest *slowest)
         status = show_call(slowest, slowest->json ? &json : NULL, &slowest->calls[i]);
     if (slowest->json) {
         tbed_json_array_close(&json);
+        tbed_json_u64(&json, "damage_count", tool_damage_count(slowest->reader));
         tbed_json_object_close(&json);
         tbed_json_line(&json);
     }

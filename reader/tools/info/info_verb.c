@@ -564,7 +564,7 @@ static void json_file(struct tbed_json *out, const struct state *state)
     char file_id[24];
     snprintf(file_id, sizeof file_id, "%016" PRIx64,
              info->file_id); /* JSON numbers cannot hold 64 bits safely */
-    tbed_json_string(out, "file", state->path);
+    tbed_json_string(out, "file", tool_path(state->path));
     tbed_json_u64(out, "size", info->file_nbytes);
     tbed_json_u64(out, "page_size", info->page_nbytes);
     tbed_json_u64(out, "pages", info->page_count);
@@ -596,7 +596,7 @@ static void json_foreign_damage(struct tbed_json *out, const struct tbed_import_
 static void json_log(struct tbed_json *out, const struct state *state)
 {
     const struct tbed_import_report *foreign = state->foreign;
-    tbed_json_string(out, "file", state->path);
+    tbed_json_string(out, "file", tool_path(state->path));
     tbed_json_u64(out, "size", foreign->file_nbytes);
     tbed_json_string(out, "format", "rtl-log");
     json_clock(out, state);
@@ -619,7 +619,7 @@ static void json_foreign(struct tbed_json *out, const struct state *state)
         json_log(out, state);
         return;
     }
-    tbed_json_string(out, "file", state->path);
+    tbed_json_string(out, "file", tool_path(state->path));
     tbed_json_u64(out, "size", foreign->file_nbytes);
     tbed_json_string(out, "format", "measureme");
     tbed_json_u64(out, "version", foreign->version);

@@ -256,7 +256,7 @@ static void put_json(const struct check *check)
     const struct tbed_trace_info *info = &check->info;
     struct tbed_json out = {.out = stdout};
     tbed_json_object_open(&out, NULL);
-    tbed_json_string(&out, "file", check->path);
+    tbed_json_string(&out, "file", tool_path(check->path));
     tbed_json_string(&out, "verdict", words[check->verdict]);
     tbed_json_u64(&out, "events", check->event_count);
     tbed_json_u64(&out, "streams", info->stream_count);
@@ -280,7 +280,7 @@ static void put_unreadable(const char *path, const struct tbed_error *error)
 {
     struct tbed_json out = {.out = stdout};
     tbed_json_object_open(&out, NULL);
-    tbed_json_string(&out, "file", path);
+    tbed_json_string(&out, "file", tool_path(path));
     tbed_json_string(&out, "verdict", "unreadable");
     tbed_json_string(&out, "error", tbed_status_name(error->status));
     tbed_json_string(&out, "text", tbed_status_text(error->status));

@@ -373,18 +373,26 @@ void report_profile_head(const struct report *report)
 
 /* ---- JSON ---- */
 
+/* "self" becomes "self_ns" or "self_ticks". */
+static void json_time(struct tbed_json *json, const struct report *report, const char *what, uint64_t ticks)
+{
+    char key[32];
+    snprintf(key, sizeof key, report->info.clock == TBED_CLOCK_USER ? "%s_ticks" : "%s_ns", what);
+    tbed_json_u64(json, key, report_ns(report, ticks));
+}
+
 static void json_row(struct tbed_json *json, const struct report *report, const struct tbed_span_row *row)
 {
     tbed_json_object_open(json, NULL);
     report_json_name(json, report, row->id, row->name, row->name_nbytes);
-    tbed_json_u64(json, "time_ns", report_ns(report, row->time_ticks));
-    tbed_json_u64(json, "self_ns", report_ns(report, row->self_ticks));
+    json_time(json, report, "time", row->time_ticks);
+    json_time(json, report, "self", row->self_ticks);
     tbed_json_u64(json, "cache_misses", row->cache_misses);
     tbed_json_u64(json, "cache_hits", row->cache_hits);
     tbed_json_u64(json, "invocations", row->invocation_count);
-    tbed_json_u64(json, "blocked_ns", report_ns(report, row->blocked_ticks));
-    tbed_json_u64(json, "incremental_load_ns", report_ns(report, row->load_ticks));
-    tbed_json_u64(json, "incremental_hashing_ns", report_ns(report, row->hashing_ticks));
+    json_time(json, report, "blocked", row->blocked_ticks);
+    json_time(json, report, "incremental_load", row->load_ticks);
+    json_time(json, report, "incremental_hashing", row->hashing_ticks);
     tbed_json_object_close(json);
 }
 
@@ -408,7 +416,7 @@ static void json_totals(struct tbed_json *json, const struct report *report)
 void report_profile_json(struct tbed_json *json, const struct report *report)
 {
     const struct tbed_artifact_row *artifact;
-    tbed_json_u64(json, "total_ns", report_ns(report, report->totals.span_ticks));
+    json_time(json, report, "total", report->totals.span_ticks);
     tbed_json_array_open(json, "rows");
     for (size_t i = 0; i < report->tables[REPORT_LABELS].shown; i++)
         json_row(json, report, report->tables[REPORT_LABELS].rows[i]);

@@ -309,6 +309,8 @@ void tool_print_drops(FILE *out, const uint64_t drops[TBED_DROP_CAUSE_COUNT]);
 
 /* ---- JSON that several verbs print ---- */
 
+/* The first fields of an object about a file: "file" and "tick_unit", which is null if its clock measures time. */
+void tool_json_file(struct tbed_json *json, const char *path, const struct tbed_reader *reader);
 void tool_json_name(struct tbed_json *json, const char *key, struct tbed_reader *reader,
                     uint32_t id); /* or null */
 /* The fields of an object that describes an id: "name", null if it has none, and as far as they are known "function",

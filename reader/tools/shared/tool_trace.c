@@ -10,6 +10,14 @@
 
 #define FRAMES_MAX 64
 
+void tool_json_file(struct tbed_json *json, const char *path, const struct tbed_reader *reader)
+{
+    struct tbed_trace_info info;
+    tbed_reader_info(reader, &info);
+    tbed_json_string(json, "file", tool_path(path));
+    tbed_json_string(json, "tick_unit", info.clock == TBED_CLOCK_USER ? info.clock_unit : NULL);
+}
+
 void tool_json_name(struct tbed_json *json, const char *key, struct tbed_reader *reader, uint32_t id)
 {
     struct tbed_name name;

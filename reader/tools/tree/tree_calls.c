@@ -228,7 +228,7 @@ enum tbed_status tree_calls(struct tree *tree)
     struct tbed_json json = {.out = stdout};
     if (tree->json) {
         tbed_json_object_open(&json, NULL);
-        tbed_json_string(&json, "file", tree->path);
+        tool_json_file(&json, tree->path, tree->reader);
         tree_put_part(tree, &json);
         tbed_json_array_open(&json, "threads");
     } else {
@@ -238,7 +238,8 @@ enum tbed_status tree_calls(struct tree *tree)
     enum tbed_status status = put_all(&calls, tree->json ? &json : NULL);
     if (tree->json) {
         tbed_json_array_close(&json);
-        tbed_json_u64(&json, "begin_unknown", calls.unknown_count);
+        tbed_json_u64(&json, "unknown_begin_count", calls.unknown_count);
+        tbed_json_u64(&json, "damage_count", tool_damage_count(tree->reader));
         tbed_json_object_close(&json);
         tbed_json_line(&json);
     }

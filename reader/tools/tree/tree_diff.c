@@ -226,15 +226,18 @@ static void walk(struct tree_diff *diff, struct tbed_json *json)
 
 /* ---- Both traces ---- */
 
-static void json_trace(struct tbed_json *json, const char *key, const struct tree *tree, const char *path,
-                       const struct tbed_stacks_totals *totals, const struct tool_filter_window *window)
+static void json_trace(struct tbed_json *json, const char *key, const struct tree *tree, bool is_old,
+                       const struct tbed_stacks_totals *totals)
 {
+    const struct tbed_reader *reader = is_old ? tree->old.reader : tree->reader;
+    const struct tool_filter_window *window = is_old ? &tree->old.window : &tree->filter.window;
     tbed_json_object_open(json, key);
-    tbed_json_string(json, "file", tool_path(path));
+    tool_json_file(json, is_old ? tree->old.path : tree->path, reader);
     tool_filter_json(json, &tree->filter, window);
-    tbed_json_u64(json, "spans", totals->span_count);
-    tbed_json_u64(json, "never_ended", totals->open_count);
-    tbed_json_u64(json, "begin_unknown", totals->unknown_count);
+    tbed_json_u64(json, "span_count", totals->span_count);
+    tbed_json_u64(json, "never_ended_count", totals->open_count);
+    tbed_json_u64(json, "unknown_begin_count", totals->unknown_count);
+    tbed_json_u64(json, "damage_count", tool_damage_count(reader));
     tbed_json_object_close(json);
 }
 
@@ -253,8 +256,8 @@ static void print_json(struct tree_diff *diff, const struct tbed_stacks_totals *
     const struct tree *tree = diff->tree;
     struct tbed_json json = {.out = stdout};
     tbed_json_object_open(&json, NULL);
-    json_trace(&json, "before", tree, tree->old.path, &tree->old.totals, &tree->old.window);
-    json_trace(&json, "after", tree, tree->path, totals, &tree->filter.window);
+    json_trace(&json, "before", tree, true, &tree->old.totals);
+    json_trace(&json, "after", tree, false, totals);
     tbed_json_array_open(&json, "rows");
     walk(diff, &json);
     tbed_json_array_close(&json);

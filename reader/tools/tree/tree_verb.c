@@ -187,14 +187,17 @@ static void print_row_json(const struct tree *tree, struct tbed_json *json, size
         tbed_json_u64(json, "parent", parent);
     tbed_json_u64(json, "depth", row->depth);
     tbed_json_u64(json, "count", row->count);
-    tbed_json_u64(json, "never_ended", row->open_count);
+    tbed_json_u64(json, "never_ended_count", row->open_count);
     double total = is_time ? tbed_tick_span_to_ns(tree->reader, row->span_ticks) : (double)row->span_ticks;
     bool is_negative = row->signed_self_ticks < 0 && row->self_ticks == 0;
     uint64_t self_ticks =
         is_negative ? 0 - (uint64_t)row->signed_self_ticks : (uint64_t)row->signed_self_ticks;
     double self = is_time ? tbed_tick_span_to_ns(tree->reader, self_ticks) : (double)self_ticks;
-    tbed_json_f64(json, "total_ns", total);
-    tbed_json_f64(json, "self_ns", is_negative ? -self : self);
+    tbed_json_u64(json, is_time ? "total_ns" : "total_ticks", tbed_round_u64(total));
+    if (is_negative)
+        tbed_json_i64(json, is_time ? "self_ns" : "self_ticks", -(int64_t)tbed_round_u64(self));
+    else
+        tbed_json_u64(json, is_time ? "self_ns" : "self_ticks", tbed_round_u64(self));
     tbed_json_object_close(json);
 }
 
@@ -251,14 +254,15 @@ static void print_all(const struct tree *tree)
     if (tree->json) {
         struct tbed_json json = {.out = stdout};
         tbed_json_object_open(&json, NULL);
-        tbed_json_string(&json, "file", tree->path);
+        tool_json_file(&json, tree->path, tree->reader);
         tree_put_part(tree, &json);
-        tbed_json_u64(&json, "spans", totals.span_count);
-        tbed_json_u64(&json, "never_ended", totals.open_count);
-        tbed_json_u64(&json, "begin_unknown", totals.unknown_count);
+        tbed_json_u64(&json, "span_count", totals.span_count);
+        tbed_json_u64(&json, "never_ended_count", totals.open_count);
+        tbed_json_u64(&json, "unknown_begin_count", totals.unknown_count);
         tbed_json_array_open(&json, "rows");
         walk(tree, &json);
         tbed_json_array_close(&json);
+        tbed_json_u64(&json, "damage_count", tool_damage_count(tree->reader));
         tool_json_texts_left_out(&json, tbed_reader_texts_left_out(tree->reader));
         tbed_json_object_close(&json);
         putchar('\n');
