@@ -138,6 +138,19 @@ static void end_pending(struct stream_copy *copy)
     copy->pending.count = copy->pending_is_open.count = 0;
 }
 
+/*
+ * An open span lasts until the last event of its stream. If that is not copied, the span leaves the stack, and never ends: it
+ * then lasts until the last tick of the last block.
+ */
+static void leave_open(struct stream_copy *copy, uint64_t end_tick, bool *is_left)
+{
+    struct block_out *out = &copy->out;
+    if (!*is_left && out->event_count > 0 && end_tick > out->latest_tick)
+        tbed_event_put_leave(copy, 0);
+    else
+        *is_left = true;
+}
+
 /* Nothing follows. */
 static void close_pending(struct stream_copy *copy)
 {
@@ -148,14 +161,13 @@ static void close_pending(struct stream_copy *copy)
     for (size_t i = 0; i < copy->pending.count && out->stack.count > 0; i++) {
         uint64_t end_tick = tbed_copy_tick(copy->source, copy->pending.items[i].end_tick);
         const struct out_span *span = &out->stack.items[out->stack.count - 1];
-        bool ends_with_stream = span->is_inherited && end_tick <= out->latest_tick;
-        is_left = is_left || copy->pending_is_open.items[i] || ends_with_stream;
+        is_left = is_left || (span->is_inherited && end_tick <= out->latest_tick);
         note_last_tick(copy, end_tick);
-        if (is_left)
-            continue;
-        if (end_tick >= out->latest_tick)
+        if (copy->pending_is_open.items[i])
+            leave_open(copy, end_tick, &is_left);
+        else if (!is_left && end_tick >= out->latest_tick)
             tbed_block_out_end_span(out, end_tick);
-        else
+        else if (!is_left)
             tbed_event_put_leave(copy, end_tick);
     }
     copy->pending.count = copy->pending_is_open.count = 0;

@@ -156,6 +156,18 @@ def check_logs(case, path):
         case.fail("rtl-log", "lines", "%d begins without an end, of %d" % (sum(depths.values()), opened))
 
 
+def check_cut(case, path, folder):
+    """All verbs show of a cut what they show of the trace with the options."""
+    cut = os.path.join(folder, "cut.tbed")
+    code, _, errors = views.run("cut", "-f", path, "-o", cut)
+    if code != 0:
+        case.fail("cut", "exit code", errors)
+        return
+    views.check_views(case, cut, {}, "cut, ")
+    if views.run("verify", cut)[0] != 0:
+        case.fail("cut", "verify", "damaged")
+
+
 def check_part(path, part, folder):
     """Returns the failures."""
     facts = oracle.read(path)
@@ -167,6 +179,7 @@ def check_part(path, part, folder):
         check_calls(case, path)
         check_points(case, path)
         check_jobs(case, path)
+        check_cut(case, path, folder)
         views.check_exports(case, path, folder, {})
         if not facts.is_count and "forks" not in path:  # a span that goes on in a child has no begin there
             check_logs(case, path)

@@ -75,6 +75,7 @@ static void a_cut_has_what_the_options_choose(void **state)
                                              {"-n", "load|hit", NULL},
                                              {"--minimum-duration=200ns", "-b4us", NULL},
                                              {"--inside=load", "-e30%", NULL},
+                                             {"-n", "wait", NULL}, /* without the last event of its stream */
                                              {"--exclude=main", NULL}};
     const char *path = make_threads("threads.tbed"), *cut = in_folder("cut.tbed");
     (void)state;
