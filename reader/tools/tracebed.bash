@@ -20,7 +20,7 @@ _tracebed()
     word=${word#=}
     case $previous in
     --color) COMPREPLY=($(compgen -W "never auto always" -- "$word")); return ;;
-    --of) COMPREPLY=($(compgen -W "self time count misses hits blocked load hashing" -- "$word")); return ;;
+    --of) COMPREPLY=($(compgen -W "self time count misses hits blocked load hashing p50" -- "$word")); return ;;
     --to | --format) COMPREPLY=($(compgen -W "mm_profdata chrome rtl-log" -- "$word")); return ;;
     --rebase) COMPREPLY=($(compgen -W "timer first" -- "$word")); return ;;
     --tid) COMPREPLY=($(compgen -W "native ordinal" -- "$word")); return ;;

@@ -148,6 +148,24 @@ static void make_rows(const struct maker *maker)
     }
 }
 
+/*
+ * How precisely the change of a label is known, by the number of its calls, and how much of it is its own: a label that became
+ * slower would otherwise count again in each of those that it is nested in.
+ */
+static double weight_of(const struct maker *maker, size_t index)
+{
+    const struct tbed_call_difference_options *options = &maker->options;
+    struct tbed_figures before = tbed_comparison_figures(maker->comparison, index, options->before_run);
+    struct tbed_figures after = tbed_comparison_figures(maker->comparison, index, options->after_run);
+    const struct tbed_call_difference *row = &maker->differences->rows[index];
+    double self = (double)before.of[TBED_FIGURE_SELF] + (double)after.of[TBED_FIGURE_SELF];
+    double time = (double)before.of[TBED_FIGURE_TIME] + (double)after.of[TBED_FIGURE_TIME];
+    double before_count = (double)row->before.count, after_count = (double)row->after.count;
+    if (!(time > 0))
+        return 0;
+    return sqrt(before_count * after_count / (before_count + after_count)) * fmin(self / time, 1);
+}
+
 /* What the calls of all labels have in common. False: no memory. */
 static bool find_shift(const struct maker *maker)
 {
@@ -159,9 +177,8 @@ static bool find_shift(const struct maker *maker)
         count = 0;
         for (size_t i = 0; i < differences->row_count; i++) {
             const struct tbed_call_difference *row = &differences->rows[i];
-            double weight = (double)row->before.count * (double)row->before.p50 +
-                            (double)row->after.count * (double)row->after.p50;
-            if (row->is_tested && weight > 0)
+            double weight = row->is_tested ? weight_of(maker, i) : 0;
+            if (weight > 0)
                 items[count++] = turn == 0 ? (struct weighed){weight, 1}
                                            : (struct weighed){row->change, fmin(weight, limit)};
         }

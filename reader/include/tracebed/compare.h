@@ -220,8 +220,8 @@ size_t tbed_differences_tested_count(const struct tbed_differences *differences)
  * Effect:   how many more of these pairs have the longer call in AFTER than in BEFORE, as a part of all (Cliff's delta):
  *           from -1 to 1. Calls that differ by less than the accuracy are equal.
  * Test:     Mann and Whitney's, corrected for the number of labels by Holm's method.
- * Shift:    the median of the changes, weighted by time, but no label counts for more than a fifth. It is taken out of the
- *           changes and the tests. With less than five labels it is 0.
+ * Shift:    the median of the changes, in which labels count more that have many calls and little time in nested ones, but
+ *           none for more than a fifth. It is taken out of the changes and the tests. With less than five labels it is 0.
  *
  * The test is about calls, not about runs: from one run of each it cannot be said how much runs differ anyway, and with
  * very many calls any difference is significant. Choose a threshold above the differences of equal runs, or compare sets

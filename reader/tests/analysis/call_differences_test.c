@@ -81,6 +81,9 @@ static void add_run(struct tbed_comparison *comparison, struct calls *calls, siz
             continue;
         snprintf(names[i], sizeof names[i], "f%02zu", i);
         rows[count] = (struct tbed_span_row){.name = names[i], .name_nbytes = 3};
+        for (size_t k = 0; k < calls[i].count; k++)
+            rows[count].self_ticks += calls[i].ticks[k];
+        rows[count].time_ticks = rows[count].self_ticks;
         durations[count++] = count_calls(&calls[i], counts[i]);
     }
     struct tbed_comparison_run run = {.rows = rows, .row_count = count, .durations = durations};
@@ -244,6 +247,39 @@ static void slower_function_is_marked_on_a_slower_machine(void **state)
     tbed_call_differences_close(differences);
 }
 
+/* 'inner' takes all the time of the four labels around it. */
+static void slow_label_is_not_taken_for_a_slow_run(void **state)
+{
+    struct tbed_span_row rows[10] = {0};
+    struct tbed_duration_count counts[2][10];
+    struct tbed_durations durations[2][10];
+    char names[10][8];
+    struct tbed_comparison *comparison = NULL;
+    struct tbed_call_differences *differences = NULL;
+    (void)state;
+    assert_int_equal(tbed_comparison_open(&comparison), TBED_OK);
+    for (unsigned run = 0; run < 2; run++) {
+        for (size_t i = 0; i < 10; i++) {
+            uint64_t ticks = i < 5 ? (run == 0 ? 100000 : 200000) : 1000 * (i + 1);
+            snprintf(names[i], sizeof names[i], "f%02zu", i);
+            counts[run][i] = (struct tbed_duration_count){ticks, 50};
+            durations[run][i] = (struct tbed_durations){&counts[run][i], 1};
+            rows[i] = (struct tbed_span_row){.name = names[i],
+                                             .name_nbytes = 3,
+                                             .self_ticks = i > 0 && i < 5 ? 50 : 50 * ticks,
+                                             .time_ticks = 50 * ticks};
+        }
+        struct tbed_comparison_run added = {.rows = rows, .row_count = 10, .durations = durations[run]};
+        assert_int_equal(tbed_comparison_add_run(comparison, &added), TBED_OK);
+    }
+    struct tbed_call_difference_options options = {.size = sizeof options, .after_run = 1, .threshold = 0.05};
+    assert_int_equal(tbed_call_differences_make(comparison, &options, &differences), TBED_OK);
+    assert_near(tbed_call_differences_shift(differences), 0, 1e-9);
+    assert_int_equal(count_marks(differences, 10), 5);
+    tbed_call_differences_close(differences);
+    tbed_comparison_close(comparison);
+}
+
 static void labels_of_one_run_are_not_tested(void **state)
 {
     static struct calls before[2], after[2];
@@ -287,6 +323,7 @@ int main(void)
         cmocka_unit_test(calls_without_a_duration_are_equal),
         cmocka_unit_test(equal_runs_have_marks_no_more_often_than_alpha_says),
         cmocka_unit_test(slower_function_is_marked_on_a_slower_machine),
+        cmocka_unit_test(slow_label_is_not_taken_for_a_slow_run),
         cmocka_unit_test(labels_of_one_run_are_not_tested),
         cmocka_unit_test(impossible_options_are_refused),
     };
