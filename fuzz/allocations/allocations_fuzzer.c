@@ -52,7 +52,7 @@ static struct tbed_allocation_sums add_sites(const struct tbed_allocations *allo
     const struct tbed_allocation_site *site;
     for (size_t i = 0; (site = tbed_allocations_site(allocations, i)) != NULL; i++) {
         check_sums(&site->sums);
-        REQUIRE(site->name[site->name_nbytes] == 0);
+        REQUIRE(site->name == NULL || site->name[site->name_nbytes] == 0);
         add(&total, &site->sums);
     }
     return total;
@@ -84,7 +84,8 @@ static void compare_threads(const struct tbed_allocations *one, const struct tbe
     for (size_t i = 0; tbed_allocations_site(one, i) != NULL; i++) {
         const struct tbed_allocation_site *a = tbed_allocations_site(one, i),
                                           *b = tbed_allocations_site(three, i);
-        REQUIRE(b != NULL && strcmp(a->name, b->name) == 0 && a->id == b->id);
+        REQUIRE(b != NULL && (a->name == NULL) == (b->name == NULL) && a->id == b->id);
+        REQUIRE(a->name == NULL || strcmp(a->name, b->name) == 0);
         REQUIRE(memcmp(&a->sums, &b->sums, sizeof a->sums) == 0);
     }
     for (size_t i = 0; tbed_allocations_moment(one, i) != NULL; i++)
@@ -94,7 +95,7 @@ static void compare_threads(const struct tbed_allocations *one, const struct tbe
 
 /* ---- Options ---- */
 
-enum { MOMENTS = 15, OWN_NAMES = 16, LONG_NAMES = 32, PREPARED = 64 };
+enum { MOMENTS = 15, OWN_NAMES = 16, LONG_NAMES = 32, PREPARED = 64, BY_STACK = 128 };
 
 /*
  * Returns a name that depends only on the id. A long name does not fit into the first buffer, and is longer still in
@@ -120,6 +121,7 @@ static struct tbed_allocations *make(struct tbed_reader *reader, unsigned choice
     struct tbed_analysis_options options = {.size = sizeof options,
                                             .thread_count = thread_count,
                                             .moment_count = choices & MOMENTS,
+                                            .by_stack = (choices & BY_STACK) != 0,
                                             .name = choices & OWN_NAMES ? own_name : NULL,
                                             .name_context = &choices,
                                             .prepare = choices & PREPARED ? prepare : NULL};

@@ -152,6 +152,26 @@ static void check_calls(struct tbed_reader *reader, const struct tbed_filter *fi
         REQUIRE(tbed_calls_find(reader, &options, calls, 5, NULL, &total) == TBED_OK && total == span_count);
 }
 
+/* All spans are in some range of durations, and their times add up to that of all rows. */
+static void check_durations(struct tbed_reader *reader, const struct tbed_filter *filter,
+                            const struct tbed_statistics *statistics, uint64_t span_count)
+{
+    static const uint64_t bounds[] = {0, 1, 10, 1000, UINT64_C(1) << 40};
+    enum { COUNT = sizeof bounds / sizeof bounds[0] };
+    uint64_t counts[COUNT], ticks[COUNT], all = 0, all_ticks = 0;
+    for (unsigned threads = 1; threads <= 3; threads += 2, all = all_ticks = 0) {
+        struct tbed_calls_options options = {
+            .size = sizeof options, .thread_count = threads, .filter = filter};
+        REQUIRE(tbed_calls_count(reader, &options, bounds, COUNT, counts, ticks) == TBED_OK);
+        bool has_all = false; /* sums end at the highest number here, and begin again at 0 in statistics */
+        for (size_t i = 0; i < COUNT; i++) {
+            all += counts[i];
+            has_all |= __builtin_add_overflow(all_ticks, ticks[i], &all_ticks) || ticks[i] == UINT64_MAX;
+        }
+        REQUIRE(all == span_count && (has_all || all_ticks == ticks_of(statistics)));
+    }
+}
+
 /* Is everything known of all spans, so that no other part of the trace says more? */
 static bool is_intact(struct tbed_reader *reader)
 {
@@ -173,6 +193,7 @@ static void check(struct tbed_reader *reader, const struct tbed_filter *filter, 
     check_stacks(reader, filter, totals.span_count);
     check_allocations(reader, filter, c);
     check_calls(reader, filter, one, totals.span_count);
+    check_durations(reader, filter, one, totals.span_count);
     struct taken taken = take_steps(reader, filter);
     if (is_intact(reader)) {
         REQUIRE(taken.spans == totals.span_count && taken.open == totals.open_span_count);

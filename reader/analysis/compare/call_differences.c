@@ -54,30 +54,35 @@ static struct pair pair_of(const struct maker *maker, size_t index)
     return pair;
 }
 
-/* The part of all pairs in which the call of AFTER takes less than 'ratio' times that of BEFORE; or at most as long. */
-static double part_below(const struct pair *pair, double ratio, bool or_equal)
+/* Durations of 0 are taken for a tenth of a unit, so that they have a ratio. */
+static double duration_at(const struct tbed_durations *durations, size_t index)
+{
+    return fmax((double)durations->counts[index].ticks, 0.1);
+}
+
+/* The pairs in which the call of AFTER takes less than 'ratio' times that of BEFORE; or at most as long. */
+static double pairs_below(const struct pair *pair, double ratio, bool or_equal)
 {
     double below = 0, pairs = 0;
     size_t at = 0;
     for (size_t i = 0; i < pair->before.count; i++) {
-        double limit = ratio * (double)pair->before.counts[i].ticks;
-        while (at < pair->after.count && ((double)pair->after.counts[at].ticks < limit ||
-                                          (or_equal && (double)pair->after.counts[at].ticks <= limit)))
+        double limit = ratio * duration_at(&pair->before, i);
+        while (at < pair->after.count && (duration_at(&pair->after, at) < limit ||
+                                          (or_equal && duration_at(&pair->after, at) <= limit)))
             below += (double)pair->after.counts[at++].count;
         pairs += below * (double)pair->before.counts[i].count;
     }
-    return pairs / (pair->before_count * pair->after_count);
+    return pairs;
 }
 
-/* Durations of 0 are taken for a tenth of a unit, so that they have a ratio. */
 static double longest(const struct tbed_durations *durations)
 {
-    return fmax((double)durations->counts[durations->count - 1].ticks, 0.1);
+    return duration_at(durations, durations->count - 1);
 }
 
 static double shortest(const struct tbed_durations *durations)
 {
-    return fmax((double)durations->counts[0].ticks, 0.1);
+    return duration_at(durations, 0);
 }
 
 /*
@@ -88,12 +93,12 @@ static double median_ratio(const struct pair *pair)
 {
     double low = log(shortest(&pair->after) / longest(&pair->before)) - 1;
     double high = log(longest(&pair->after) / shortest(&pair->before)) + 1;
-    double first[2] = {low, low}, last[2] = {high, high};
+    double first[2] = {low, low}, last[2] = {high, high}, half = pair->before_count * pair->after_count / 2;
     for (unsigned side = 0; side < 2; side++)
         for (unsigned step = 0; step < RATIO_STEPS; step++) {
             double middle = first[side] / 2 + last[side] / 2;
-            double part = part_below(pair, exp(middle), side == 0);
-            if (side == 0 ? part >= 0.5 : part > 0.5)
+            double pairs = pairs_below(pair, exp(middle), side == 0);
+            if (side == 0 ? pairs >= half : pairs > half)
                 last[side] = middle;
             else
                 first[side] = middle;
@@ -125,10 +130,10 @@ static void fill_percentiles(const struct tbed_durations *durations, double coun
 static void test_pair(const struct pair *pair, double shift, struct tbed_call_difference *row)
 {
     double pairs = pair->before_count * pair->after_count;
-    double shorter = part_below(pair, shift / (1 + ACCURACY), false);
-    double longer = 1 - part_below(pair, shift * (1 + ACCURACY), true);
+    double shorter = pairs_below(pair, shift / (1 + ACCURACY), false);
+    double longer = pairs - pairs_below(pair, shift * (1 + ACCURACY), true);
     double error = sqrt(pairs * (pair->before_count + pair->after_count + 1) / 12);
-    row->effect = longer - shorter;
+    row->effect = (longer - shorter) / pairs;
     double distance = fmax(fabs(row->effect) * pairs / 2 - 0.5, 0);
     row->p = row->p_corrected = erfc(distance / error / sqrt(2));
 }
