@@ -1,6 +1,6 @@
 /*
  * A part of any trace as a trace: it is intact, all ways to read it agree, and it has what the assembler shows of
- * the part, if the trace is intact.
+ * the part, if the trace is intact. A merge of both has the events of both.
  *
  * fuzz/support/conditions.h says what the bytes behind the last whole page mean.
  *
@@ -102,6 +102,32 @@ static void check_statistics(struct tbed_reader *cut, const struct sums *sums)
     tbed_statistics_close(statistics);
 }
 
+/* A merge of the trace and its cut has the events of both. */
+static void check_merge(struct tbed_reader *reader, struct tbed_reader *cut)
+{
+    struct tbed_reader *readers[] = {reader, cut}, *merged;
+    struct tbed_merge_options options = {
+        .size = sizeof options, .time = TBED_MERGE_SAME_CLOCK, .overwrite = true};
+    struct tbed_copy_report report;
+    const char *path = scratch_path("merged.tbed");
+    enum tbed_status status = tbed_traces_merge(readers, 2, path, &options, &report, NULL, NULL);
+    REQUIRE(status == TBED_OK || status == TBED_ERR_ARGUMENT || status == TBED_ERR_WRITE);
+    if (status != TBED_OK)
+        return;
+    REQUIRE(tbed_reader_open(path, NULL, &merged, NULL) == TBED_OK);
+    REQUIRE(tbed_reader_verify(merged) == TBED_OK);
+    struct sums sums = sum_steps(merged, NULL), first = sum_steps(reader, NULL),
+                second = sum_steps(cut, NULL);
+    check_statistics(merged, &sums);
+    if (is_intact(reader) && report.unknown_count + report.closed_count + report.dropped_count == 0) {
+        REQUIRE(sums.spans == first.spans + second.spans && sums.open == first.open + second.open);
+        REQUIRE(sums.unknown == first.unknown + second.unknown && sums.ticks == first.ticks + second.ticks);
+        for (size_t i = 0; i <= TBED_EVENT_UNKNOWN; i++)
+            REQUIRE(sums.events[i] == first.events[i] + second.events[i]);
+    }
+    tbed_reader_close(merged);
+}
+
 static void check(struct tbed_reader *reader, const struct tbed_filter *filter, const char *path,
                   const struct tbed_copy_report *report)
 {
@@ -114,6 +140,7 @@ static void check(struct tbed_reader *reader, const struct tbed_filter *filter, 
         struct sums expected = sum_steps(reader, filter);
         REQUIRE(memcmp(&expected, &sums, sizeof sums) == 0);
     }
+    check_merge(reader, cut);
     tbed_reader_close(cut);
 }
 

@@ -308,15 +308,64 @@ static void copy_metadata(struct records_out *out, struct copy_source *source)
         tbed_records_out_metadata(out, tbed_le32_load(id_of(out, source, string_id)));
 }
 
+/*
+ * Only ids that are used are bound. What they are bound to may be, or contain, further reserved ids; a name is not looked
+ * for behind more bindings than this.
+ */
+#define BINDING_DEPTH_MAX 64
+
+static bool is_used(const struct copy_source *source, uint32_t first, uint32_t end)
+{
+    const struct id_map *ids = &source->ids;
+    if (first >= TBED_ID_METADATA || end <= first)
+        return false;
+    if (end - first <= ids->used.count) {
+        for (uint32_t id = first; id < end; id++)
+            if (tbed_id_map_has(ids, id))
+                return true;
+        return false;
+    }
+    for (size_t i = 0; i < ids->used.room; i++)
+        if (ids->used.places[i].value != 0 && ids->used.places[i].key >= first &&
+            ids->used.places[i].key < end)
+            return true;
+    return false;
+}
+
+static void use_run(struct records_out *out, struct copy_source *source, const struct tbed_binding_run *run)
+{
+    if (run->pairs == NULL && is_used(source, run->first, run->end))
+        id_of(out, source, run->string_id);
+    for (uint32_t i = 0; run->pairs != NULL && i < run->count; i++) {
+        struct tbed_disk_id_pair pair = pair_at(run->pairs, i);
+        uint32_t id = tbed_le32_load(pair.first);
+        if (id < TBED_ID_METADATA && tbed_id_map_has(&source->ids, id))
+            id_of(out, source, tbed_le32_load(pair.second));
+    }
+}
+
+static void use_bindings(struct records_out *out, struct copy_source *source)
+{
+    const struct tbed_binding_run *runs = source->reader->metadata->bindings.items;
+    size_t used = SIZE_MAX;
+    for (unsigned depth = 0; depth < BINDING_DEPTH_MAX && used != source->ids.used.count; depth++) {
+        used = source->ids.used.count;
+        for (size_t i = 0; i < source->reader->metadata->bindings.count; i++)
+            use_run(out, source, &runs[i]);
+    }
+}
+
 static void copy_bind_list(struct records_out *out, struct copy_source *source,
                            const struct tbed_binding_run *run)
 {
     struct tbed_disk_id_pair pairs[PAIRS_MAX];
     for (uint32_t i = 0; i < run->count;) {
         uint32_t count = 0;
-        for (; count < PAIRS_MAX && i < run->count; i++)
-            if (tbed_le32_load(pair_at(run->pairs, i).first) != TBED_ID_METADATA)
+        for (; count < PAIRS_MAX && i < run->count; i++) {
+            uint32_t id = tbed_le32_load(pair_at(run->pairs, i).first);
+            if (id < TBED_ID_METADATA && tbed_id_map_has(&source->ids, id))
                 pairs[count++] = map_pair(out, source, pair_at(run->pairs, i));
+        }
         struct tbed_disk_bind_list *record =
             count == 0
                 ? NULL
@@ -325,25 +374,42 @@ static void copy_bind_list(struct records_out *out, struct copy_source *source,
             continue;
         record->count = tbed_le32_make(count);
         memcpy(record->pairs, pairs, count * sizeof *pairs);
+        out->has_binding = true;
     }
 }
 
-static void copy_binding(struct records_out *out, struct copy_source *source,
-                         const struct tbed_binding_run *run)
+static void put_bind(struct records_out *out, struct copy_source *source, uint32_t first, uint32_t end,
+                     uint32_t string_id)
 {
-    if (run->pairs != NULL) {
-        copy_bind_list(out, source, run);
-        return;
-    }
-    if (run->first == TBED_ID_METADATA || run->end <= run->first)
-        return;
-    tbed_le32 string = id_of(out, source, run->string_id);
+    tbed_le32 string = id_of(out, source, string_id);
     struct tbed_disk_bind *bind = tbed_records_out_put(out, TBED_RECORD_BIND, sizeof *bind);
     if (bind == NULL)
         return;
-    bind->first_id = id_of(out, source, run->first);
-    bind->id_count = tbed_le32_make(run->end - run->first);
+    bind->first_id = id_of(out, source, first);
+    bind->id_count = tbed_le32_make(end - first);
     bind->string_id = string;
+    out->has_binding = true;
+}
+
+/* A trace that binds no ids shows them as numbers; this one's must not become one of these. */
+static void keep_one_binding(struct records_out *out, struct copy_source *source)
+{
+    struct tbed_binding_info info;
+    for (size_t i = 0; !out->has_binding && tbed_binding_get(source->reader, i, &info); i++)
+        if (info.first_id < TBED_ID_METADATA && info.id_count > 0)
+            put_bind(out, source, info.first_id, info.first_id + 1, info.string_id);
+}
+
+static void copy_bindings(struct records_out *out, struct copy_source *source)
+{
+    const struct tbed_binding_run *runs = source->reader->metadata->bindings.items;
+    use_bindings(out, source);
+    for (size_t i = 0; i < source->reader->metadata->bindings.count; i++)
+        if (runs[i].pairs != NULL)
+            copy_bind_list(out, source, &runs[i]);
+        else if (is_used(source, runs[i].first, runs[i].end))
+            put_bind(out, source, runs[i].first, runs[i].end, runs[i].string_id);
+    keep_one_binding(out, source);
 }
 
 static void copy_counter(struct records_out *out, struct copy_source *source,
@@ -366,11 +432,10 @@ void tbed_records_copy(struct records_out *out, struct copy_source *source)
         copy_stacks(out, source, (const struct tbed_keyed_stacks *)metadata->stacks.items + i);
     for (size_t i = 0; i < metadata->frames.count; i++)
         copy_frames(out, source, (const struct tbed_keyed_frames *)metadata->frames.items + i);
-    for (size_t i = 0; i < metadata->bindings.count; i++)
-        copy_binding(out, source, (const struct tbed_binding_run *)metadata->bindings.items + i);
     for (size_t i = 0; i < metadata->counters.count; i++)
         copy_counter(out, source, (const struct tbed_keyed_value *)metadata->counters.items + i);
     copy_metadata(out, source);
+    copy_bindings(out, source);
 }
 
 /* ---- Time ---- */

@@ -14,6 +14,7 @@ struct records_out {
     uint8_t *page; /* of the file's page size */
     uint32_t stream, sequence, used;
     bool has_block;
+    bool has_binding;
     bool has_metadata;       /* METADATA is bound */
     uint64_t dropped_count;  /* too large for a page */
     uint64_t metadata_count; /* further METADATA, left out */

@@ -124,6 +124,29 @@ static void a_file_is_not_replaced_without_force(void **state)
     EXPECT(2, "", "standard output", "cut", path, "-o", "-");
 }
 
+static void a_cut_has_only_its_own_strings(void **state)
+{
+    const char *path = in_folder("bound.tbed"), *cut = in_folder("bound-cut.tbed");
+    struct tbed_writer *writer = open_writer(path, true);
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
+    uint32_t first = tbed_id_reserve(writer, 3);
+    struct tbed_component parts[] = {{.text = "green ", .nbytes = 6}, {.id = first + 1}};
+    (void)state;
+    tbed_id_bind(writer, first, 1, tbed_string_alloc(writer, parts, 2));
+    tbed_id_bind(writer, first + 1, 1, intern(writer, "apple"));
+    tbed_id_bind(writer, first + 2, 1, intern(writer, "pear"));
+    tbed_instant_record(recorder, first);
+    tbed_instant_record(recorder, first + 2);
+    tbed_writer_close(writer);
+    EXPECT(0, "1 event of 1 stream", "", "cut", "-n", "green", path, "-o", cut);
+    struct run strings = RUN("strings", cut), dump = RUN("dump", cut);
+    assert_says(dump.out, "green apple");
+    assert_says(strings.out, "apple");
+    assert_silent_on(strings.out, "pear");
+    end_run(&strings);
+    end_run(&dump);
+}
+
 static void damage_is_noted_in_the_cut(void **state)
 {
     const char *path = make_threads("damaged.tbed"), *cut = in_folder("damaged-cut.tbed");
@@ -149,6 +172,7 @@ int main(void)
         cmocka_unit_test(a_cut_has_what_the_options_choose),
         cmocka_unit_test(a_cut_keeps_wall_clock_time_and_threads),
         cmocka_unit_test(a_file_is_not_replaced_without_force),
+        cmocka_unit_test(a_cut_has_only_its_own_strings),
         cmocka_unit_test(damage_is_noted_in_the_cut),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

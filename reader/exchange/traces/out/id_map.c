@@ -143,15 +143,32 @@ static uint32_t map_string(struct strings_out *strings, struct id_map *source, u
     return new_id;
 }
 
+static uint32_t map_reserved(struct strings_out *strings, struct id_map *source, uint32_t id)
+{
+    uint32_t new_id = id, at = id % ID_CACHE_COUNT;
+    if (source->first_reserved != 0)
+        new_id = id < source->reserved_end ? id + source->first_reserved : TBED_ID_MAX_RESERVED;
+    if (source->cache[at].id == id && id != 0)
+        return new_id;
+    if (!tbed_id_map_has(source, id) && !tbed_number_map_add(&source->used, id, 0))
+        tbed_trace_file_fail(strings->file, TBED_ERR_MEMORY, ENOMEM);
+    source->cache[at].id = id;
+    source->cache[at].new_id = new_id;
+    return new_id;
+}
+
+bool tbed_id_map_has(const struct id_map *source, uint32_t id)
+{
+    return tbed_number_map_find(&source->used, id) != NUMBER_MAP_NONE;
+}
+
 uint32_t tbed_id_map(struct strings_out *strings, struct id_map *source, uint32_t id)
 {
     if (id > TBED_ID_MAX)
         return TBED_ID_INVALID;
     if (id > TBED_ID_INVALID)
         return map_string(strings, source, id);
-    if (id >= TBED_ID_METADATA || source->first_reserved == 0)
-        return id;
-    return id < source->reserved_end ? id + source->first_reserved : TBED_ID_MAX_RESERVED;
+    return id >= TBED_ID_METADATA ? id : map_reserved(strings, source, id);
 }
 
 uint32_t tbed_strings_out_text(struct strings_out *strings, const char *text, uint32_t nbytes)
@@ -195,4 +212,5 @@ void tbed_strings_out_free(struct strings_out *strings)
 void tbed_id_map_free(struct id_map *source)
 {
     tbed_number_map_free(&source->strings);
+    tbed_number_map_free(&source->used);
 }

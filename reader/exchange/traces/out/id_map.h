@@ -22,6 +22,7 @@ struct id_map {
     uint32_t first_reserved; /* what is added to its reserved ids */
     uint32_t reserved_end;   /* of those that have a meaning; ids from here on have none in the new trace */
     struct number_map strings;
+    struct number_map used; /* reserved ids that were asked for */
     struct tbed_block near; /* the block of the last string */
     struct {
         uint32_t id, new_id;
@@ -48,6 +49,9 @@ struct strings_out {
 
 /* The new id; for a string without content that can be read, TBED_ID_INVALID. */
 uint32_t tbed_id_map(struct strings_out *strings, struct id_map *source, uint32_t id);
+
+/* Was this reserved id asked for? */
+bool tbed_id_map_has(const struct id_map *source, uint32_t id);
 
 /* Stores a text of the new trace's own. */
 uint32_t tbed_strings_out_text(struct strings_out *strings, const char *text, uint32_t nbytes);
