@@ -5,6 +5,9 @@
  */
 #include "writer/tests/support.h"
 
+#include <pthread.h>
+#include <semaphore.h>
+
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -448,6 +451,54 @@ static void a_signal_handler_that_records_corrupts_nothing(void **state)
     tbed_reader_close(reader);
 }
 
+/* ---- A thread that stays inside a record ---- */
+
+static sem_t is_inside, may_leave;
+static bool waits; /* atomic */
+
+static uint64_t clock_that_waits(void)
+{
+    static uint64_t ticks;
+    if (__atomic_exchange_n(&waits, false, __ATOMIC_ACQ_REL)) {
+        sem_post(&is_inside);
+        sem_wait(&may_leave);
+    }
+    return __atomic_add_fetch(&ticks, 1, __ATOMIC_RELAXED);
+}
+
+static void *record_one(void *recorder)
+{
+    tbed_instant_record(recorder, 2);
+    return NULL;
+}
+
+/* Its store goes to the map, which stays for it; and the file stays open, because nobody knows whether it is complete. */
+static void a_thread_that_stays_inside_a_record_may_store_after_the_close(void **state)
+{
+    (void)state;
+    struct tbed_writer_options options = {.clock = TBED_CLOCK_USER,
+                                          .user_clock = clock_that_waits,
+                                          .user_clock_unit = "ticks",
+                                          .no_helper = true};
+    const char *path = test_path("inside.tbed");
+    struct tbed_writer *writer = test_writer_open(path, &options);
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, "inside");
+    struct tbed_trace_info info;
+    pthread_t thread;
+    assert_int_equal(sem_init(&is_inside, 0, 0) | sem_init(&may_leave, 0, 0), 0);
+    tbed_instant_record(recorder, 1);
+    __atomic_store_n(&waits, true, __ATOMIC_RELEASE);
+    assert_int_equal(pthread_create(&thread, NULL, record_one, recorder), 0);
+    sem_wait(&is_inside);
+    tbed_writer_close(writer); /* waits a second for it */
+    sem_post(&may_leave);
+    pthread_join(thread, NULL);
+    struct tbed_reader *reader = test_reader_open(path, false);
+    tbed_reader_info(reader, &info);
+    assert_false(info.shut);
+    tbed_reader_close(reader);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -462,6 +513,7 @@ int main(void)
         cmocka_unit_test(what_is_recorded_after_the_close_is_counted_and_harmless),
         cmocka_unit_test(a_closed_recorder_is_used_again_for_the_next),
         cmocka_unit_test(a_signal_handler_that_records_corrupts_nothing),
+        cmocka_unit_test(a_thread_that_stays_inside_a_record_may_store_after_the_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
