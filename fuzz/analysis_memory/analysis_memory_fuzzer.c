@@ -174,10 +174,29 @@ static uint64_t mix_comparison(const struct tbed_comparison *comparison)
     return seen;
 }
 
+/* What differs between the first two runs and the others, and between the calls of two. */
+static uint64_t mix_differences(const struct tbed_comparison *comparison, uint64_t seen)
+{
+    struct tbed_difference_options options = {.size = sizeof options, .before_count = 2};
+    struct tbed_call_difference_options call_options = {.size = sizeof call_options, .after_run = 1};
+    struct tbed_differences *differences;
+    struct tbed_call_differences *calls;
+    if (tbed_differences_make(comparison, &options, &differences) != TBED_OK)
+        return NO_MEMORY;
+    seen = mix(seen, tbed_differences_tested_count(differences));
+    tbed_differences_close(differences);
+    if (tbed_call_differences_make(comparison, &call_options, &calls) != TBED_OK)
+        return NO_MEMORY;
+    seen = mix(seen, tbed_call_differences_tested_count(calls));
+    tbed_call_differences_close(calls);
+    return seen;
+}
+
 /* A run that could not be added must leave the comparison unchanged. */
 static uint64_t use_comparison(struct tbed_reader *reader, unsigned thread_count)
 {
-    struct tbed_analysis_options options = {.size = sizeof options, .thread_count = 1, .name = own_name};
+    struct tbed_analysis_options options = {
+        .size = sizeof options, .thread_count = 1, .name = own_name, .keep_durations = true};
     struct tbed_statistics *statistics;
     struct tbed_comparison *comparison;
     if (thread_count > 1 || tbed_statistics_make(reader, &options, &statistics) != TBED_OK)
@@ -190,10 +209,56 @@ static uint64_t use_comparison(struct tbed_reader *reader, unsigned thread_count
             run++;
         REQUIRE(tbed_comparison_run_count(comparison) == run);
         seen = mix_comparison(comparison);
-        seen = run == RUNS ? seen : NO_MEMORY;
+        seen = run == RUNS ? mix_differences(comparison, seen) : NO_MEMORY;
         tbed_comparison_close(comparison);
     }
     tbed_statistics_close(statistics);
+    return seen;
+}
+
+/* ---- Two traces ---- */
+
+/* The paths of a trace, compared with those of its first stream. */
+static uint64_t use_paths(struct tbed_reader *reader, unsigned thread_count)
+{
+    const uint32_t stream = 1;
+    struct tbed_stacks_options options = {
+        .size = sizeof options, .thread_count = thread_count, .name = own_name};
+    struct tbed_stacks *whole = NULL, *part = NULL;
+    struct tbed_stack_differences *differences = NULL;
+    uint64_t seen = NO_MEMORY;
+    enum tbed_status status = tbed_stacks_make(reader, &options, &whole);
+    options.streams = &stream;
+    options.stream_count = 1;
+    if (status == TBED_OK)
+        status = tbed_stacks_make(reader, &options, &part);
+    if (status == TBED_OK)
+        status = tbed_stack_differences_make(whole, reader, part, reader, &differences);
+    for (size_t i = 0; status == TBED_OK; i++) {
+        const struct tbed_stack_difference *row = tbed_stack_differences_row(differences, i);
+        if (row == NULL)
+            break;
+        seen = mix(mix_text(seen, row->label), row->before.self - row->after.self);
+    }
+    tbed_stack_differences_close(differences);
+    tbed_stacks_close(whole);
+    tbed_stacks_close(part);
+    return seen;
+}
+
+static uint64_t use_positions(struct tbed_reader *reader, unsigned thread_count)
+{
+    struct tbed_stacks_options options = {.size = sizeof options, .name = own_name};
+    struct tbed_positions *positions = NULL;
+    struct tbed_position position;
+    uint64_t seen = NO_MEMORY;
+    enum tbed_status status = tbed_positions_open(&positions);
+    for (unsigned run = 0; run < thread_count && status == TBED_OK; run++)
+        status = tbed_positions_add(positions, reader, &options);
+    for (size_t i = 0; status == TBED_OK && i < tbed_positions_thread_count(positions); i++)
+        for (size_t k = 0; tbed_positions_get(positions, i, k, &position); k++)
+            seen = mix(mix_text(seen, position.to_label), position.max);
+    tbed_positions_close(positions);
     return seen;
 }
 
@@ -231,7 +296,7 @@ static void analyse_once(void *context)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
     static analyse *const analyses[] = {use_statistics, use_stacks, use_allocations, use_assembler,
-                                        use_comparison};
+                                        use_comparison, use_paths,  use_positions};
     struct failing_plan plan = failing_plan_cut(data, &nbytes);
     struct tbed_reader *reader = open_input(data, nbytes);
     if (reader == NULL)
