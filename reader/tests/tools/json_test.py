@@ -60,13 +60,19 @@ def run(command, path):
     return done.returncode, done.stdout.decode()
 
 
+def without_duplicates(pairs):
+    keys = [key for key, _ in pairs]
+    cases.need(len(set(keys)) == len(keys), f"a field twice: {keys}")
+    return dict(pairs)
+
+
 def objects(command, path):
     """None: the command has nothing to do with such a file."""
     code, text = run(command, path)
     if code == 2:
         return None
     cases.need(text == "" or text.endswith("\n"), f"{command}: the last line has no end")
-    found = [json.loads(line) for line in text.splitlines()]
+    found = [json.loads(line, object_pairs_hook=without_duplicates) for line in text.splitlines()]
     cases.need(all(isinstance(data, dict) for data in found), f"{command}: not only objects")
     return found
 

@@ -117,6 +117,21 @@ def refused_after_header(*words):
     return done.stderr
 
 
+def test_csv_of_calls_and_durations_has_the_figures_of_json(folder):
+    for path in traces(folder):
+        for command, rows_of in ((["slowest", "-l50"], lambda data: data["calls"]),
+                                 (["histogram", "."], lambda data: data["traces"][0]["rows"])):
+            run = lambda form: subprocess.run([cases.TRACEBED, *command, form, path], capture_output=True)
+            cases.need(run("--csv").returncode == 0, f"{command} {path}: {run('--csv').stderr.decode()}")
+            rows, wanted = read_csv(run("--csv").stdout.decode()), rows_of(json.loads(run("--json").stdout))
+            cases.need(len(rows) == len(wanted), f"{command} {path}: {len(rows)} rows")
+            for row, fields in zip(rows, wanted):
+                for field in row.keys() & fields.keys():
+                    text = str(int(fields[field])) if isinstance(fields[field], bool) else expected_cell(fields[field])
+                    cases.need(row[field] == text, f"{command} {path}: {field}: {row} instead of {fields}")
+                cases.need(row["trace"] == path and len(row.keys() & fields.keys()) >= 3, str(row))
+
+
 # ---- Columns ----
 
 def test_columns_are_those_asked_for_in_this_order(folder):

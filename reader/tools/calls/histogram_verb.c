@@ -28,6 +28,7 @@ static const char help[] =
     "      --linear           ranges of equal size; otherwise they grow with their\n"
     "                         durations: 1, 2, 5, 10, ...\n"
     "      --no-symbols       show addresses instead of looking up symbols\n"
+    "      --csv              print rows as comma-separated values\n"
     "      --json             print one JSON object on one line\n"
     "  -j, --jobs=N           use N threads (default: one per processor)\n"
     "      --color=WHEN       use color: never, auto or always\n"
@@ -46,7 +47,7 @@ static const char help[] =
     "if the usage is wrong, a file cannot be read, or the clocks of the files count\n"
     "different things.\n";
 
-enum { OPTION_ROWS = 2000, OPTION_LINEAR, OPTION_NO_SYMBOLS, OPTION_JSON };
+enum { OPTION_ROWS = 2000, OPTION_LINEAR, OPTION_NO_SYMBOLS, OPTION_CSV, OPTION_JSON };
 
 /* One trace, and its calls by duration. Bounds are in nanoseconds, or in units of a clock that does not measure time. */
 struct trace {
@@ -67,7 +68,7 @@ struct histogram {
     size_t trace_count;
     size_t rows;
     unsigned jobs;
-    bool is_linear, no_symbols, json;
+    bool is_linear, no_symbols, csv, json;
     double *bounds;
     size_t bound_count;
 };
@@ -91,6 +92,9 @@ static const char *take_option(struct histogram *histogram, int option)
     case OPTION_NO_SYMBOLS:
         histogram->no_symbols = true;
         return NULL;
+    case OPTION_CSV:
+        histogram->csv = true;
+        return NULL;
     case OPTION_JSON:
         histogram->json = true;
         return NULL;
@@ -104,6 +108,7 @@ static int parse(int argc, char **argv, struct histogram *histogram)
     static const struct option longs[] = {{"rows", required_argument, NULL, OPTION_ROWS},
                                           {"linear", no_argument, NULL, OPTION_LINEAR},
                                           {"no-symbols", no_argument, NULL, OPTION_NO_SYMBOLS},
+                                          {"csv", no_argument, NULL, OPTION_CSV},
                                           {"json", no_argument, NULL, OPTION_JSON},
                                           {"jobs", required_argument, NULL, 'j'},
                                           TOOL_FILTER_OPTIONS,
@@ -118,6 +123,8 @@ static int parse(int argc, char **argv, struct histogram *histogram)
     }
     if (exit >= 0)
         return exit;
+    if (histogram->csv && histogram->json)
+        return tool_usage(&tool_verb_histogram, "--csv cannot be combined with --json");
     size_t count = (size_t)(argc - optind);
     if (count < 2)
         return tool_usage(&tool_verb_histogram, count < 1 ? "missing NAME operand" : "missing FILE operand");
@@ -418,6 +425,67 @@ static void put_json(const struct histogram *histogram)
     tbed_json_line(&json);
 }
 
+/* ---- CSV ---- */
+
+struct range {
+    double from;
+    uint64_t count, ticks;
+};
+
+static struct table_value range_from(const struct table *table, const void *row)
+{
+    (void)table;
+    return (struct table_value){.number = ((const struct range *)row)->from};
+}
+
+static struct table_value range_count(const struct table *table, const void *row)
+{
+    (void)table;
+    return table_value_of(((const struct range *)row)->count);
+}
+
+static struct table_value range_total(const struct table *table, const void *row)
+{
+    (void)table;
+    return table_value_of(((const struct range *)row)->ticks);
+}
+
+static void put_csv(const struct histogram *histogram)
+{
+    const struct table_column columns[] = {
+        {.key = "from",
+         .field = is_time(&histogram->traces[0]) ? "from_ns" : "from_ticks",
+         .unit = TABLE_NUMBER,
+         .get = range_from},
+        {.key = "count", .unit = TABLE_COUNT, .get = range_count},
+        {.key = "total", .unit = TABLE_TICKS, .get = range_total},
+    };
+    const struct table_keys all = {.count = 0};
+    struct range *ranges = tool_realloc(NULL, histogram->bound_count * sizeof *ranges);
+    const void **rows = tool_realloc(NULL, histogram->bound_count * sizeof *rows);
+    for (size_t i = 0; i < histogram->trace_count; i++) {
+        const struct trace *trace = &histogram->traces[i];
+        struct table_clock clock = {.reader = trace->reader, .is_time = is_time(trace)};
+        struct table table = {.key = "rows",
+                              .columns = columns,
+                              .column_count = sizeof columns / sizeof columns[0],
+                              .data_columns = "from,count,total",
+                              .file = tool_path(trace->path),
+                              .clock = &clock,
+                              .rows = rows,
+                              .count = histogram->bound_count,
+                              .shown = histogram->bound_count};
+        const struct table *tables[] = {&table};
+        for (size_t k = 0; k < histogram->bound_count; k++) {
+            ranges[k] = (struct range){histogram->bounds[k], trace->counts[k], trace->ticks[k]};
+            rows[k] = &ranges[k];
+        }
+        table_print_csv(tables, 1, &all, i == 0);
+    }
+    free(ranges);
+    free(rows);
+}
+
 /* ---- All of it ---- */
 
 /* The options are the same for both traces; what they mean in each is not. */
@@ -461,7 +529,9 @@ static int show(struct histogram *histogram)
             return TOOL_TROUBLE;
         }
     }
-    if (histogram->json)
+    if (histogram->csv)
+        put_csv(histogram);
+    else if (histogram->json)
         put_json(histogram);
     else
         put_text(histogram);

@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE 1
 #include "reader/tools/filter/tool_filter.h"
+#include "reader/tools/table/table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@ static const char help[] =
     "      --around=T         the calls at time T, or nearest to it, instead\n"
     "  -l, --limit=N          show N calls (default: 10)\n"
     "      --no-symbols       show addresses instead of looking up symbols\n"
+    "      --csv              print the calls as comma-separated values\n"
     "      --json             print one JSON object on one line\n"
     "  -j, --jobs=N           use N threads (default: one per processor)\n"
     "      --color=WHEN       use color: never, auto or always\n"
@@ -45,7 +47,7 @@ static const char help[] =
     "Exit status: 0 on success; 1 if the file is damaged (everything intact is used);\n"
     "2 if the usage is wrong or the file cannot be read.\n";
 
-enum { OPTION_FASTEST = 2000, OPTION_AROUND, OPTION_NO_SYMBOLS, OPTION_JSON };
+enum { OPTION_FASTEST = 2000, OPTION_AROUND, OPTION_NO_SYMBOLS, OPTION_CSV, OPTION_JSON };
 
 struct slowest {
     const char *path;
@@ -58,8 +60,11 @@ struct slowest {
     struct tbed_call *calls;
     size_t limit, count;
     uint64_t total;
-    bool no_symbols, json;
+    bool no_symbols, csv, json;
     struct tool_buffer arguments; /* of the current call */
+    size_t own_nbytes;            /* of them, those in its name */
+    char name[512];
+    size_t label_nbytes; /* the name up to its arguments */
 };
 
 /* ---- The command line ---- */
@@ -78,6 +83,9 @@ static const char *take_option(struct slowest *slowest, int option)
         return filter_time_parse(optarg, &slowest->around);
     case OPTION_NO_SYMBOLS:
         slowest->no_symbols = true;
+        return NULL;
+    case OPTION_CSV:
+        slowest->csv = true;
         return NULL;
     case OPTION_JSON:
         slowest->json = true;
@@ -98,6 +106,7 @@ static int parse(int argc, char **argv, struct slowest *slowest)
                                           {"around", required_argument, NULL, OPTION_AROUND},
                                           {"limit", required_argument, NULL, 'l'},
                                           {"no-symbols", no_argument, NULL, OPTION_NO_SYMBOLS},
+                                          {"csv", no_argument, NULL, OPTION_CSV},
                                           {"json", no_argument, NULL, OPTION_JSON},
                                           {"jobs", required_argument, NULL, 'j'},
                                           TOOL_FILTER_OPTIONS,
@@ -116,6 +125,8 @@ static int parse(int argc, char **argv, struct slowest *slowest)
         return exit;
     if (has_fastest && slowest->around.kind != FILTER_TIME_NONE)
         return tool_usage(&tool_verb_slowest, "--fastest cannot be combined with --around");
+    if (slowest->csv && slowest->json)
+        return tool_usage(&tool_verb_slowest, "--csv cannot be combined with --json");
     if (optind >= argc || argc - optind > 2)
         return tool_usage(&tool_verb_slowest, optind < argc ? "too many operands" : "missing FILE operand");
     slowest->path = argv[optind];
@@ -199,6 +210,21 @@ static bool has_arguments(const struct tbed_call *call, const struct tbed_step *
            step->span->end_tick == call->end_tick;
 }
 
+/* Names the call; the parts behind its label are arguments. */
+static void name_call(struct slowest *slowest, const struct tbed_call *call)
+{
+    struct tool_buffer *arguments = &slowest->arguments;
+    size_t nbytes = tool_places_name(&slowest->places, call->id, slowest->name, sizeof slowest->name);
+    nbytes = nbytes < sizeof slowest->name ? nbytes : sizeof slowest->name - 1;
+    slowest->label_nbytes = tool_label_nbytes(slowest->name, nbytes);
+    arguments->nbytes = 0;
+    tool_append_event_name(arguments, slowest->name, nbytes);
+    slowest->own_nbytes = arguments->nbytes - slowest->label_nbytes;
+    if (slowest->own_nbytes > 0)
+        memmove(arguments->bytes, arguments->bytes + slowest->label_nbytes, slowest->own_nbytes);
+    arguments->nbytes = slowest->own_nbytes;
+}
+
 /* Looks for the arguments at one tick of the call's stream. */
 static enum tbed_status find_arguments(struct slowest *slowest, const struct tbed_call *call, uint64_t tick)
 {
@@ -215,13 +241,23 @@ static enum tbed_status find_arguments(struct slowest *slowest, const struct tbe
         status = tbed_assembler_open_filtered(slowest->reader, NULL, 0, filter, &assembler);
     while (status == TBED_OK && (status = tbed_assembler_next(assembler, &step)) == TBED_OK)
         if (has_arguments(call, &step)) {
-            slowest->arguments.nbytes = 0;
+            slowest->arguments.nbytes = slowest->own_nbytes;
             tool_append_arguments(&slowest->arguments, slowest->reader, step.event);
             break;
         }
     tbed_assembler_close(assembler);
     tbed_filter_close(filter);
     return status == TBED_END ? TBED_OK : status;
+}
+
+/* The name and the arguments of a call, which the first or the last event of it has. */
+static enum tbed_status describe(struct slowest *slowest, const struct tbed_call *call)
+{
+    name_call(slowest, call);
+    enum tbed_status status = find_arguments(slowest, call, call->begin_tick);
+    if (status == TBED_OK && slowest->arguments.nbytes == slowest->own_nbytes)
+        status = find_arguments(slowest, call, call->end_tick);
+    return status;
 }
 
 /* ---- Text ---- */
@@ -262,10 +298,9 @@ static void put_parts(const struct slowest *slowest, const char *title, const st
 static void put_call(struct slowest *slowest, const struct tbed_call *call, const struct parts *inside,
                      const struct parts *others)
 {
-    char ticks[32], begin[32], name[512];
+    char ticks[32], begin[32];
     printf("%s%12s%s  ", tool_bold(), format_ticks(slowest, ticks, call->ticks), tool_plain());
-    size_t nbytes = tool_places_name(&slowest->places, call->id, name, sizeof name);
-    tool_print_text(stdout, name, nbytes < sizeof name ? nbytes : sizeof name - 1, 0);
+    tool_print_text(stdout, slowest->name, slowest->label_nbytes, 0);
     tool_print_text(stdout, slowest->arguments.bytes, slowest->arguments.nbytes, 0);
     printf("%s\n              ", call->is_open ? "  [never ended]" : "");
     if (slowest->info.clock == TBED_CLOCK_USER)
@@ -308,12 +343,9 @@ static void json_parts(const struct slowest *slowest, struct tbed_json *json, co
 static void json_call(struct slowest *slowest, struct tbed_json *json, const struct tbed_call *call,
                       const struct parts *inside, const struct parts *others)
 {
-    char name[512];
     bool is_time = slowest->info.clock != TBED_CLOCK_USER;
-    size_t nbytes = tool_places_name(&slowest->places, call->id, name, sizeof name);
     tbed_json_object_open(json, NULL);
-    tool_json_event_name(json, slowest->reader, call->id, name,
-                         nbytes < sizeof name ? nbytes : sizeof name - 1);
+    tool_json_row_name(json, slowest->reader, call->id, TBED_NAME_ALL, slowest->name, slowest->label_nbytes);
     if (is_time)
         tbed_json_i64(json, "begin_ns", tbed_ticks_to_ns(slowest->reader, call->begin_tick));
     else
@@ -329,16 +361,89 @@ static void json_call(struct slowest *slowest, struct tbed_json *json, const str
     tbed_json_object_close(json);
 }
 
+/* ---- CSV ---- */
+
+static struct table_value call_name(const struct table *table, const void *of)
+{
+    struct slowest *slowest = (struct slowest *)table->context;
+    name_call(slowest, of);
+    return (struct table_value){.text = slowest->name, .nbytes = slowest->label_nbytes};
+}
+
+/* Since the start of the trace, if its clock measures time. */
+static struct table_value call_begin(const struct table *table, const void *of)
+{
+    const struct slowest *slowest = table->context;
+    uint64_t tick = ((const struct tbed_call *)of)->begin_tick, first = slowest->info.first_tick;
+    return table_value_of(!table->clock->is_time ? tick : tick > first ? tick - first : 0);
+}
+
+static struct table_value call_duration(const struct table *table, const void *of)
+{
+    (void)table;
+    return table_value_of(((const struct tbed_call *)of)->ticks);
+}
+
+static struct table_value call_stream(const struct table *table, const void *of)
+{
+    (void)table;
+    return table_value_of(((const struct tbed_call *)of)->stream);
+}
+
+static struct table_value call_is_open(const struct table *table, const void *of)
+{
+    (void)table;
+    return table_value_of(((const struct tbed_call *)of)->is_open);
+}
+
+/* Without the space before the first. */
+static struct table_value call_arguments(const struct table *table, const void *of)
+{
+    struct slowest *slowest = (struct slowest *)table->context;
+    describe(slowest, of);
+    if (slowest->arguments.nbytes == 0)
+        return (struct table_value){.is_unknown = true};
+    return (struct table_value){.text = slowest->arguments.bytes + 1,
+                                .nbytes = slowest->arguments.nbytes - 1};
+}
+
+static void put_csv(const struct slowest *slowest)
+{
+    static const struct table_column columns[] = {
+        {.key = "name", .unit = TABLE_TEXT, .get = call_name},
+        {.key = "begin", .unit = TABLE_TICKS, .get = call_begin},
+        {.key = "duration", .unit = TABLE_TICKS, .get = call_duration},
+        {.key = "stream", .unit = TABLE_COUNT, .get = call_stream},
+        {.key = "never_ended", .unit = TABLE_COUNT, .get = call_is_open},
+        {.key = "arguments", .unit = TABLE_TEXT, .get = call_arguments},
+    };
+    const struct table_keys all = {.count = 0};
+    struct table_clock clock = {.reader = slowest->reader, .is_time = slowest->info.clock != TBED_CLOCK_USER};
+    const void **rows = tool_realloc(NULL, slowest->count * sizeof *rows);
+    for (size_t i = 0; i < slowest->count; i++)
+        rows[i] = &slowest->calls[i];
+    struct table table = {.key = "calls",
+                          .columns = columns,
+                          .column_count = sizeof columns / sizeof columns[0],
+                          .data_columns = "name,begin,duration,stream,never_ended,arguments",
+                          .context = slowest,
+                          .file = tool_path(slowest->path),
+                          .clock = &clock,
+                          .rows = rows,
+                          .count = slowest->count,
+                          .shown = slowest->count};
+    const struct table *tables[] = {&table};
+    table_print_csv(tables, 1, &all, true);
+    free(rows);
+}
+
 /* ---- All of them ---- */
 
 static enum tbed_status show_call(struct slowest *slowest, struct tbed_json *json,
                                   const struct tbed_call *call)
 {
     struct parts inside = {0}, others = {0};
-    slowest->arguments.nbytes = 0;
-    enum tbed_status status = find_arguments(slowest, call, call->begin_tick);
-    if (status == TBED_OK && slowest->arguments.nbytes == 0)
-        status = find_arguments(slowest, call, call->end_tick);
+    enum tbed_status status = describe(slowest, call);
     if (status == TBED_OK)
         status = find_parts(slowest, call, false, &inside);
     if (status == TBED_OK)
@@ -362,6 +467,10 @@ static enum tbed_status show_all(struct slowest *slowest)
     struct tbed_json json = {.out = stdout};
     char shown[32], total[32];
     enum tbed_status status = TBED_OK;
+    if (slowest->csv) {
+        put_csv(slowest);
+        return TBED_OK;
+    }
     if (slowest->json) {
         tbed_json_object_open(&json, NULL);
         tool_json_file(&json, slowest->path, slowest->reader);

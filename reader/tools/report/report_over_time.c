@@ -12,6 +12,7 @@
 
 #define BAR_WIDTH    40
 #define LEVELS_WIDTH 60
+#define NAME_MIN     16
 
 /* ---- Columns ---- */
 
@@ -270,6 +271,15 @@ static void put_levels_heading(const char *first, const char *second, size_t par
            tool_plain());
 }
 
+/* As far as it fits on the terminal. */
+static void put_level_name(size_t part_count, const char *name, size_t nbytes)
+{
+    size_t used = 26 + (part_count < LEVELS_WIDTH ? part_count : LEVELS_WIDTH), all = tool_terminal_width();
+    fputs("  ", stdout);
+    tool_print_middle(stdout, name, nbytes, all == 0 ? 0 : all > used + NAME_MIN ? all - used : NAME_MIN);
+    putchar('\n');
+}
+
 /* The time of each label, as a part of its most. */
 static void put_spans(const struct report *report, double *levels, size_t part_count)
 {
@@ -289,9 +299,7 @@ static void put_spans(const struct report *report, double *levels, size_t part_c
         printf("%11s%11s  ", format_ticks(report, total, row->total_ticks),
                tool_format_count(count, row->count));
         table_put_levels(levels, part_count, LEVELS_WIDTH);
-        fputs("  ", stdout);
-        tool_print_text(stdout, row->name, row->name_nbytes, 0);
-        putchar('\n');
+        put_level_name(part_count, row->name, row->name_nbytes);
     }
 }
 
@@ -311,9 +319,7 @@ static void put_counters(const struct report *report, double *levels, size_t par
         }
         printf("%11.6g%11.6g  ", row->min, row->max);
         table_put_levels(levels, part_count, LEVELS_WIDTH);
-        fputs("  ", stdout);
-        tool_print_text(stdout, row->name, row->name_nbytes, 0);
-        putchar('\n');
+        put_level_name(part_count, row->name, row->name_nbytes);
     }
 }
 
