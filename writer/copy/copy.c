@@ -552,9 +552,16 @@ uint64_t tbed_copy_loss_pages(const struct tbed_copy *copy)
     return pages == 0 ? 0 : pages + 1 + pages / tbed_directory_page_count(copy->fields.page_nbytes);
 }
 
-static uint32_t loss_stream(const struct tbed_copy *copy)
+/* Numbers begin at 1, whatever a damaged header says. */
+static uint64_t next_stream(const struct tbed_copy *copy)
 {
     uint64_t next = tbed_shared_load(&tbed_copy_source_header(copy)->next_stream);
+    return next != 0 ? next : 1;
+}
+
+static uint32_t loss_stream(const struct tbed_copy *copy)
+{
+    uint64_t next = next_stream(copy);
     return next < UINT32_MAX ? (uint32_t)next : UINT32_MAX - 1;
 }
 
@@ -621,7 +628,7 @@ void tbed_copy_finish_header(struct tbed_copy *copy)
     struct tbed_disk_header *to = (struct tbed_disk_header *)(void *)copy->out;
     tbed_directory_build(copy->out, copy->fields.page_nbytes, copy->out_page_count);
     to->page_count = tbed_le64_make(copy->out_page_count);
-    to->next_stream = tbed_le64_make(tbed_shared_load(&from->next_stream) + (loss_count(copy) != 0));
+    to->next_stream = tbed_le64_make(next_stream(copy) + (loss_count(copy) != 0));
     to->next_string_page = tbed_le64_make(tbed_shared_load(&from->next_string_page));
     to->next_reserved_id = tbed_le64_make(tbed_shared_load(&from->next_reserved_id));
     for (size_t i = 0; i < TBED_DROP_CAUSE_COUNT; i++)

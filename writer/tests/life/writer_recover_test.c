@@ -318,14 +318,12 @@ static void snapshot_of_a_damaged_trace_says_what_it_lacks(void **state)
     }
 }
 
-static void snapshot_of_a_cut_trace_says_what_it_lacks(void **state)
+/* What was damaged is left out, and the snapshot is intact. */
+static void expect_snapshot_with_losses(void)
 {
-    (void)state;
     uint64_t left_out;
     struct tbed_reader *reader;
     struct tbed_lost_info lost;
-    restore();
-    damaged.nbytes = page_count() / 2 * PAGE_NBYTES;
     int from = fd_with(&damaged), to = memfd_create("snapshot", MFD_CLOEXEC);
     assert_int_equal(tbed_trace_snapshot(from, to, &left_out, NULL), TBED_OK);
     assert_true(left_out > 0);
@@ -335,6 +333,23 @@ static void snapshot_of_a_cut_trace_says_what_it_lacks(void **state)
     tbed_reader_close(reader);
     close(from);
     close(to);
+}
+
+static void snapshot_of_a_cut_trace_says_what_it_lacks(void **state)
+{
+    (void)state;
+    restore();
+    damaged.nbytes = page_count() / 2 * PAGE_NBYTES;
+    expect_snapshot_with_losses();
+}
+
+/* Not one of the blocks has a stream that was handed out. */
+static void snapshot_of_a_trace_without_a_count_of_streams_is_intact(void **state)
+{
+    (void)state;
+    restore();
+    ((struct tbed_disk_header *)(void *)damaged.bytes)->next_stream = tbed_le64_make(0);
+    expect_snapshot_with_losses();
 }
 
 /* A flight recorder of two threads, of which the first one's oldest blocks are gone. */
@@ -409,6 +424,7 @@ int main(void)
         cmocka_unit_test(nothing_is_recovered_from_anything_else),
         cmocka_unit_test(snapshot_of_a_damaged_trace_says_what_it_lacks),
         cmocka_unit_test(snapshot_of_a_cut_trace_says_what_it_lacks),
+        cmocka_unit_test(snapshot_of_a_trace_without_a_count_of_streams_is_intact),
         cmocka_unit_test(a_lost_block_of_a_flight_recorder_keeps_its_place),
     };
     return cmocka_run_group_tests(tests, make_original, free_original);
