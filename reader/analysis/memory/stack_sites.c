@@ -29,6 +29,11 @@ struct frame_slot { /* a location */
     uint32_t number; /* later the rank of its name */
 };
 
+struct step { /* on the way from a stack outwards */
+    uint32_t location;
+    uint32_t *node; /* where its node is kept; NULL: nowhere */
+};
+
 struct stacks {
     const struct tbed_reader *reader;
     uint32_t *first;   /* of each record of stacks: the number of its first one */
@@ -41,7 +46,7 @@ struct stacks {
     TBED_VECTOR(struct node) nodes; /* parents before children */
     uint32_t *places;               /* hash table of nodes by parent and name; ROOT: free */
     size_t place_count;
-    TBED_VECTOR(uint32_t) path; /* ids, the innermost first */
+    TBED_VECTOR(struct step) path; /* the innermost first */
 };
 
 /* ---- The stacks of the trace ---- */
@@ -87,21 +92,19 @@ static uint32_t *stack_look_up(struct stacks *stacks, uint32_t id, uint32_t *loc
  */
 static bool path_find(struct stacks *stacks, uint32_t id, uint32_t *node_ret)
 {
-    uint32_t location;
     *node_ret = ROOT;
     stacks->path.count = 0;
-    while (id != TBED_ID_INVALID || stacks->path.count == 0) {
-        uint32_t at = id; /* a parent's id is below its child's, so there is no circle */
-        const uint32_t *seen = stack_look_up(stacks, at, &location, &id);
-        if (seen != NULL && *seen != ROOT) {
-            *node_ret = *seen;
-            break;
+    do { /* a parent's id is below its child's, so there is no circle */
+        uint32_t location, *node = stack_look_up(stacks, id, &location, &id);
+        if (node != NULL && *node != ROOT) {
+            *node_ret = *node;
+            return true;
         }
-        uint32_t *step = TBED_VECTOR_PUSH(&stacks->path);
+        struct step *step = TBED_VECTOR_PUSH(&stacks->path);
         if (step == NULL)
             return false;
-        *step = at;
-    }
+        *step = (struct step){location, node};
+    } while (id != TBED_ID_INVALID);
     return true;
 }
 
@@ -123,16 +126,16 @@ static bool frame_add(struct stacks *stacks, uint32_t location)
 /* Finds the frames of all stacks. False: no memory. */
 static bool find_frames(struct stacks *stacks, const uint32_t *ids, size_t count)
 {
-    uint32_t location, parent, seen;
+    uint32_t seen;
     for (size_t i = 0; i < count; i++) {
         if (!path_find(stacks, ids[i], &seen))
             return false;
+        stacks->seen_count += stacks->path.count;
         for (size_t j = 0; j < stacks->path.count; j++) {
-            uint32_t *mark = stack_look_up(stacks, stacks->path.items[j], &location, &parent);
-            if (mark != NULL)
-                *mark = 1;
-            stacks->seen_count++;
-            if (!frame_add(stacks, location))
+            const struct step *step = &stacks->path.items[j];
+            if (step->node != NULL)
+                *step->node = 1;
+            if (!frame_add(stacks, step->location))
                 return false;
         }
     }
@@ -204,21 +207,20 @@ static bool nodes_begin(struct stacks *stacks)
 /* Sets the nodes of all stacks. False: no memory. */
 static bool find_nodes(struct stacks *stacks, const uint32_t *ids, uint32_t *nodes_ret, size_t count)
 {
-    uint32_t location, parent;
     if (!nodes_begin(stacks))
         return false;
     for (size_t i = 0; i < count; i++) {
         if (!path_find(stacks, ids[i], &nodes_ret[i]))
             return false;
         for (size_t j = stacks->path.count; j-- > 0;) {
-            uint32_t *mine = stack_look_up(stacks, stacks->path.items[j], &location, &parent);
+            const struct step *step = &stacks->path.items[j];
             const struct frame_slot *frame =
-                TBED_HASHMAP_FIND(&stacks->known_frames, tbed_hashmap_key32(location));
+                TBED_HASHMAP_FIND(&stacks->known_frames, tbed_hashmap_key32(step->location));
             nodes_ret[i] = node_get(stacks, nodes_ret[i], frame->number);
             if (nodes_ret[i] == ROOT)
                 return false;
-            if (mine != NULL)
-                *mine = nodes_ret[i];
+            if (step->node != NULL)
+                *step->node = nodes_ret[i];
         }
     }
     return true;
