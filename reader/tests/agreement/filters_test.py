@@ -142,6 +142,34 @@ def check_jobs(case, path):
         case.fail("report", "--jobs", "one thread and two give different results")
 
 
+def check_same(case, view, words):
+    """A trace compared with itself, by one thread and by two; returns what was found."""
+    texts = [views.run(*words, "--json", "--jobs=%d" % jobs)[1] for jobs in (1, 2)]
+    if texts[0] != texts[1]:
+        case.fail(view, "--jobs", "one thread and two give different results")
+    found = json.loads(texts[0])
+    if found["marked_count"] > 0:
+        case.fail(view, "marked_count", "%d labels differ from themselves" % found["marked_count"])
+    return found["rows"]
+
+
+def check_comparisons(case, path):
+    rows = check_same(case, "diff --with", ("diff", path, path, "--with", path, path))
+    case.compare("diff --with", views.sum_rows(rows, lambda row: (row["name"], {"self": views.nanoseconds(row, "self")[1][0]})))
+    rows = check_same(case, "diff --calls", ("diff", "--calls", path, path))
+    case.compare("diff --calls", views.sum_rows(rows, lambda row: (row["name"], {"count": row["count"][1]})))
+    _, tree = views.run_json("tree", "--json", "--diff=" + path, path)
+    case.compare("tree --diff", views.sum_rows((row for row in tree["rows"] if row["depth"] > 0), lambda row: (
+        row["name"], {"count": row["count"][0]})))
+    for row in tree["rows"]:
+        if row["count"][0] != row["count"][1] or views.nanoseconds(row, "self")[0] != views.nanoseconds(row, "self")[1]:
+            case.fail("tree --diff", row["name"], "differs from itself")
+    _, found = views.run_json("aggregate", "--positions", "--json", path, path)
+    for row in found["rows"]:
+        if views.nanoseconds(row, "min") != views.nanoseconds(row, "max"):
+            case.fail("aggregate --positions", row["position"], "differs from itself")
+
+
 def check_logs(case, path):
     """Each span has two lines in a log, in the order of time; complete spans and those that never ended have not."""
     depths = collections.Counter()
@@ -179,6 +207,7 @@ def check_part(path, part, folder):
         check_calls(case, path)
         check_points(case, path)
         check_jobs(case, path)
+        check_comparisons(case, path)
         check_cut(case, path, folder)
         views.check_exports(case, path, folder, {})
         if not facts.is_count and "forks" not in path:  # a span that goes on in a child has no begin there
