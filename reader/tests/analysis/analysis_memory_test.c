@@ -9,37 +9,9 @@
  * SPDX-License-Identifier: MIT
  */
 #include "reader/tests/analysis/analysis_fixture.h"
+#include "reader/tests/core/failing_memory.h"
 
 #include <tracebed/analysis.h>
-
-void *__real_malloc(size_t nbytes);
-void *__real_calloc(size_t count, size_t nbytes);
-void *__real_realloc(void *old, size_t nbytes);
-void *__wrap_malloc(size_t nbytes);
-void *__wrap_calloc(size_t count, size_t nbytes);
-void *__wrap_realloc(void *old, size_t nbytes);
-
-static int calls_left = -1; /* allocations until one fails; below 0: none fails */
-
-static bool fails_now(void)
-{
-    return calls_left >= 0 && calls_left-- == 0;
-}
-
-void *__wrap_malloc(size_t nbytes)
-{
-    return fails_now() ? NULL : __real_malloc(nbytes);
-}
-
-void *__wrap_calloc(size_t count, size_t nbytes)
-{
-    return fails_now() ? NULL : __real_calloc(count, nbytes);
-}
-
-void *__wrap_realloc(void *old, size_t nbytes)
-{
-    return fails_now() ? NULL : __real_realloc(old, nbytes);
-}
 
 /* Returns the number of spans in all stacks and the label of the first root. */
 static enum tbed_status use_stacks(struct tbed_reader *reader, uint64_t *span_count_ret, char first_root[16])

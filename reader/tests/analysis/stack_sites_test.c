@@ -7,6 +7,8 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
+#include "reader/tests/core/failing_memory.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -24,35 +26,6 @@
 #define NAMES     6u /* of these locations */
 #define STACKS    400u
 #define EVENTS    3000u
-
-void *__real_malloc(size_t nbytes);
-void *__real_calloc(size_t count, size_t nbytes);
-void *__real_realloc(void *old, size_t nbytes);
-void *__wrap_malloc(size_t nbytes);
-void *__wrap_calloc(size_t count, size_t nbytes);
-void *__wrap_realloc(void *old, size_t nbytes);
-
-static int calls_left = -1; /* allocations until one fails; below 0: none fails */
-
-static bool fails_now(void)
-{
-    return calls_left >= 0 && calls_left-- == 0;
-}
-
-void *__wrap_malloc(size_t nbytes)
-{
-    return fails_now() ? NULL : __real_malloc(nbytes);
-}
-
-void *__wrap_calloc(size_t count, size_t nbytes)
-{
-    return fails_now() ? NULL : __real_calloc(count, nbytes);
-}
-
-void *__wrap_realloc(void *old, size_t nbytes)
-{
-    return fails_now() ? NULL : __real_realloc(old, nbytes);
-}
 
 static uint32_t first_location;
 

@@ -8,6 +8,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "reader/tests/core/failing_memory.h"
 #include "reader/tests/core/trace_builder.h"
 
 #include <setjmp.h>
@@ -15,35 +16,6 @@
 #include <stdlib.h>
 
 #include <cmocka.h>
-
-void *__real_malloc(size_t nbytes);
-void *__real_calloc(size_t count, size_t nbytes);
-void *__real_realloc(void *old, size_t nbytes);
-void *__wrap_malloc(size_t nbytes);
-void *__wrap_calloc(size_t count, size_t nbytes);
-void *__wrap_realloc(void *old, size_t nbytes);
-
-static int calls_left = -1; /* allocations until one fails; below 0: none fails */
-
-static bool fails_now(void)
-{
-    return calls_left >= 0 && calls_left-- == 0;
-}
-
-void *__wrap_malloc(size_t nbytes)
-{
-    return fails_now() ? NULL : __real_malloc(nbytes);
-}
-
-void *__wrap_calloc(size_t count, size_t nbytes)
-{
-    return fails_now() ? NULL : __real_calloc(count, nbytes);
-}
-
-void *__wrap_realloc(void *old, size_t nbytes)
-{
-    return fails_now() ? NULL : __real_realloc(old, nbytes);
-}
 
 /* Makes a trace that makes every part of the index and of the metadata grow. */
 static struct trace busy_trace(void)

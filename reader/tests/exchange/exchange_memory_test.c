@@ -9,6 +9,8 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
+#include "reader/tests/core/failing_memory.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,36 +27,8 @@
 
 #include <cmocka.h>
 
-void *__real_malloc(size_t nbytes);
-void *__real_calloc(size_t count, size_t nbytes);
-void *__real_realloc(void *old, size_t nbytes);
 FILE *__real_open_memstream(char **text, size_t *nbytes);
-void *__wrap_malloc(size_t nbytes);
-void *__wrap_calloc(size_t count, size_t nbytes);
-void *__wrap_realloc(void *old, size_t nbytes);
 FILE *__wrap_open_memstream(char **text, size_t *nbytes);
-
-static int calls_left = -1; /* allocations until one fails; below 0: none fails */
-
-static bool fails_now(void)
-{
-    return calls_left >= 0 && calls_left-- == 0;
-}
-
-void *__wrap_malloc(size_t nbytes)
-{
-    return fails_now() ? NULL : __real_malloc(nbytes);
-}
-
-void *__wrap_calloc(size_t count, size_t nbytes)
-{
-    return fails_now() ? NULL : __real_calloc(count, nbytes);
-}
-
-void *__wrap_realloc(void *old, size_t nbytes)
-{
-    return fails_now() ? NULL : __real_realloc(old, nbytes);
-}
 
 FILE *__wrap_open_memstream(char **text, size_t *nbytes)
 {
