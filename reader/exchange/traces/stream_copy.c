@@ -118,14 +118,11 @@ static void note_last_tick(struct stream_copy *copy, uint64_t tick)
 
 static void add_pending(struct stream_copy *copy, const struct tbed_step *step)
 {
-    struct tbed_assembled *span = TBED_VECTOR_PUSH(&copy->pending);
-    bool *is_open = TBED_VECTOR_PUSH(&copy->pending_is_open);
-    if (span == NULL || is_open == NULL) {
+    struct pending_span *pending = TBED_VECTOR_PUSH(&copy->pending);
+    if (pending == NULL)
         tbed_trace_file_fail(copy->out.file, TBED_ERR_MEMORY, ENOMEM);
-        return;
-    }
-    *span = *step->span;
-    *is_open = step->kind == TBED_STEP_OPEN;
+    else
+        *pending = (struct pending_span){step->span->end_tick, step->kind == TBED_STEP_OPEN};
 }
 
 /* More events follow, so their spans end here. */
@@ -133,9 +130,9 @@ static void end_pending(struct stream_copy *copy)
 {
     for (size_t i = 0; i < copy->pending.count && copy->out.stack.count > 0; i++) {
         tbed_event_put_leave(copy, tbed_copy_tick(copy->source, copy->pending.items[i].end_tick));
-        copy->closed_count += copy->pending_is_open.items[i];
+        copy->closed_count += copy->pending.items[i].is_open;
     }
-    copy->pending.count = copy->pending_is_open.count = 0;
+    copy->pending.count = 0;
 }
 
 /*
@@ -163,14 +160,14 @@ static void close_pending(struct stream_copy *copy)
         const struct out_span *span = &out->stack.items[out->stack.count - 1];
         is_left = is_left || (span->is_inherited && end_tick <= out->latest_tick);
         note_last_tick(copy, end_tick);
-        if (copy->pending_is_open.items[i])
+        if (copy->pending.items[i].is_open)
             leave_open(copy, end_tick, &is_left);
         else if (!is_left && end_tick >= out->latest_tick)
             tbed_block_out_end_span(out, end_tick);
         else if (!is_left)
             tbed_event_put_leave(copy, end_tick);
     }
-    copy->pending.count = copy->pending_is_open.count = 0;
+    copy->pending.count = 0;
 }
 
 /* ---- Steps ---- */

@@ -33,6 +33,11 @@ struct initial_span {
     bool is_inherited;
 };
 
+struct pending_span {
+    uint64_t end_tick;
+    bool is_open; /* it never ended */
+};
+
 struct stream_copy {
     struct copy_source *source;
     struct strings_out *strings;
@@ -41,8 +46,7 @@ struct stream_copy {
     TBED_VECTOR(struct initial_span) initial; /* open at the start, the innermost first */
     /* Spans without a known begin that could not be copied; spans that never ended, and end before a gap now. */
     uint64_t unknown_count, closed_count;
-    TBED_VECTOR(struct tbed_assembled) pending; /* spans at the end of the stream, the innermost first */
-    TBED_VECTOR(bool) pending_is_open;
+    TBED_VECTOR(struct pending_span) pending; /* no event ends them; the innermost first */
 };
 
 /* Errors: ERR_MEMORY; others are in the file. */

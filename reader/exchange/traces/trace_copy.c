@@ -158,7 +158,6 @@ static void close_attempt(struct attempt *attempt)
     tbed_block_out_free(&attempt->stream.out);
     tbed_vector_free(&attempt->stream.initial.vector);
     tbed_vector_free(&attempt->stream.pending.vector);
-    tbed_vector_free(&attempt->stream.pending_is_open.vector);
     tbed_trace_file_free(&attempt->file);
     free(attempt->event_page);
     free(attempt->record_page);
