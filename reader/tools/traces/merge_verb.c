@@ -29,8 +29,8 @@ static const char help[] =
     "      --same-clock       ticks are comparable: keep them\n"
     "      --same-start       all FILEs started at the same moment, whatever their\n"
     "                         wall clocks say\n"
-    "      --offset=N:T       add T (such as 3s or -20ms) to the times of the Nth FILE;\n"
-    "                         may be repeated\n"
+    "      --offset=N:T       add T (such as 3s or -20ms) to the times of the Nth\n"
+    "                         FILE; may be repeated\n"
     "      --color=WHEN       use color: never, auto or always\n"
     "  -h, --help             print this help\n"
     "\n"
@@ -41,9 +41,9 @@ static const char help[] =
     "  tracebed merge series.tbed series.tbed.[0-9]* -o all.tbed\n"
     "  tracebed merge client.tbed server.tbed --offset=2:-3s -o both.tbed\n"
     "\n"
-    "Exit status: 0 on success; 1 if a FILE is damaged or OUT could not hold all of it\n"
-    "(everything intact is copied); 2 if the usage is wrong or a file cannot be read\n"
-    "or written, in which case OUT is not created.\n";
+    "Exit status: 0 on success; 1 if a FILE is damaged or OUT could not hold all of\n"
+    "it (everything intact is copied); 2 if the usage is wrong or a file cannot be\n"
+    "read or written, in which case OUT is not created.\n";
 
 enum { OPTION_SAME_CLOCK = 2000, OPTION_SAME_START, OPTION_OFFSET };
 
