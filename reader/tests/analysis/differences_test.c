@@ -8,41 +8,12 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "reader/tests/analysis/random_samples.h"
 
-#include <cmocka.h>
-
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <tracebed/compare.h>
-
-static uint64_t random_state = 88172645463325252u;
-
-/* In (0, 1). */
-static double uniform(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return ((double)(random_state >> 11) + 0.5) / 0x1p53;
-}
-
-static double normal(void)
-{
-    return sqrt(-2 * log(uniform())) * cos(6.283185307179586 * uniform());
-}
-
-#define assert_near(value, expected, allowed)                                                                \
-    do {                                                                                                     \
-        double is_ = (value), should_ = (expected);                                                          \
-        if (!(fabs(is_ - should_) <= (allowed)))                                                             \
-            fail_msg("%.12g instead of %.12g", is_, should_);                                                \
-    } while (0)
 
 /* ---- Comparisons of runs that are known ---- */
 
