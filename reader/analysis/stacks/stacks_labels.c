@@ -214,6 +214,8 @@ enum tbed_status tbed_stack_labels_name(struct stack_labels *labels)
                             ? labels->name(labels->name_context, id, text, sizeof text)
                             : tbed_id_text(labels->reader, id, TBED_NAME_ALL, text, sizeof text);
         nbytes = nbytes < sizeof text ? nbytes : sizeof text - 1;
+        const char *separator = memchr(text, '\x1E', nbytes); /* as in statistics */
+        nbytes = separator != NULL ? (size_t)(separator - text) : nbytes;
         status = intern_of_id(labels, id, text, nbytes, &labels->places[i]);
     }
     return status;

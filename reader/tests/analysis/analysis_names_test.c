@@ -121,6 +121,34 @@ static void places_of_one_name_are_one_path(void **state)
     fixture_free(f);
 }
 
+static size_t name_with_arguments(void *context, uint32_t id, char *buffer, size_t buffer_nbytes)
+{
+    (void)context;
+    return (size_t)snprintf(buffer, buffer_nbytes, "place\x1E%u", id);
+}
+
+/* Also of a place in code, whose module may have any name. */
+static void a_label_ends_at_the_separator_in_all_analyses(void **state)
+{
+    (void)state;
+    struct fixture *f = fixture_new(4096);
+    struct tbed_reader *reader = open_trace(f);
+    struct tbed_stacks_options stacks_options = {.size = sizeof stacks_options, .name = name_with_arguments};
+    struct tbed_analysis_options options = {.size = sizeof options, .name = name_with_arguments};
+    struct tbed_statistics *statistics;
+    struct tbed_stacks *stacks;
+    assert_int_equal(tbed_stacks_make(reader, &stacks_options, &stacks), TBED_OK);
+    assert_int_equal(tbed_statistics_make(reader, &options, &statistics), TBED_OK);
+    assert_string_equal(tbed_statistics_span(statistics, 0)->name, "place");
+    assert_string_equal(tbed_stacks_row(stacks, 1)->label, "place");
+    assert_int_equal(tbed_stacks_row(stacks, 1)->count, tbed_statistics_span(statistics, 0)->count);
+    assert_null(tbed_stacks_row(stacks, 2));
+    tbed_statistics_close(statistics);
+    tbed_stacks_close(stacks);
+    tbed_reader_close(reader);
+    fixture_free(f);
+}
+
 /* As before there was such an option. */
 static void nobody_has_to_be_told(void **state)
 {
@@ -146,6 +174,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(analyses_tell_what_they_will_ask_for),
         cmocka_unit_test(places_of_one_name_are_one_path),
+        cmocka_unit_test(a_label_ends_at_the_separator_in_all_analyses),
         cmocka_unit_test(nobody_has_to_be_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
