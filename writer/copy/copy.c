@@ -552,11 +552,11 @@ uint64_t tbed_copy_loss_pages(const struct tbed_copy *copy)
     return pages == 0 ? 0 : pages + 1 + pages / tbed_directory_page_count(copy->fields.page_nbytes);
 }
 
-/* Numbers begin at 1, whatever a damaged header says. */
+/* Numbers begin at 1 and have 32 bits, whatever a damaged header says. */
 static uint64_t next_stream(const struct tbed_copy *copy)
 {
     uint64_t next = tbed_shared_load(&tbed_copy_source_header(copy)->next_stream);
-    return next != 0 ? next : 1;
+    return next == 0 ? 1 : next < UINT32_MAX ? next : UINT32_MAX;
 }
 
 static uint32_t loss_stream(const struct tbed_copy *copy)
