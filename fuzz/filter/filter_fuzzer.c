@@ -178,8 +178,8 @@ static bool is_intact(struct tbed_reader *reader)
     struct tbed_trace_info info;
     bool is_good = tbed_reader_verify(reader) == TBED_OK;
     tbed_reader_info(reader, &info);
-    return is_good && info.tick_decrease_count == 0 && info.ring_page_count == 0 &&
-           info.resolution_ticks <= 1;
+    return is_good && info.shut && info.tick_decrease_count == 0 && info.ring_page_count == 0 &&
+           info.resolution_ticks <= 1; /* not shut: the last blocks may be missing, and nobody knows */
 }
 
 static void check(struct tbed_reader *reader, const struct tbed_filter *filter, const struct conditions *c)
