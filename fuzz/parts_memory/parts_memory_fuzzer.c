@@ -1,0 +1,132 @@
+/*
+ * Parts of a trace, single calls, rows by other keys, sites by stack, parts of time and following, while memory runs out:
+ * each must return an error or say the same as with enough memory.
+ *
+ * The plan follows the last complete page of the trace; see fuzz/support/failing.h.
+ *
+ * Mutator: trace
+ * Seeds: spec/golden/valid
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <tracebed/analysis.h>
+#include <tracebed/calls.h>
+#include <tracebed/follow.h>
+
+#include "fuzz/support/failing.h"
+#include "fuzz/support/fuzz.h"
+
+#define NO_MEMORY UINT64_MAX
+
+static uint64_t mix(uint64_t seen, uint64_t value)
+{
+    seen = (seen ^ value) * 0x9E3779B97F4A7C15u;
+    return seen ^ seen >> 32;
+}
+
+/* NULL: no memory. */
+static struct tbed_filter *filter_of(struct tbed_reader *reader)
+{
+    static const char *const names[] = {"a", "[^x]"}, *const inside[] = {"<unknown>", "main"};
+    struct tbed_trace_info info;
+    struct tbed_filter *filter;
+    char problem[TBED_FILTER_PROBLEM_NBYTES];
+    tbed_reader_info(reader, &info);
+    struct tbed_filter_options options = {.size = sizeof options,
+                                          .thread_count = 1,
+                                          .begin_tick = info.first_tick + 1,
+                                          .names = names,
+                                          .name_count = 2,
+                                          .inside = inside,
+                                          .inside_count = info.ring_page_count != 0 ? 2 : 0};
+    enum tbed_status status = tbed_filter_make(reader, &options, &filter, problem);
+    REQUIRE(status == TBED_OK || status == TBED_ERR_MEMORY);
+    return status == TBED_OK ? filter : NULL;
+}
+
+static uint64_t use_statistics(struct tbed_reader *reader, const struct tbed_filter *filter,
+                               enum tbed_row_key by)
+{
+    struct tbed_trace_info info;
+    tbed_reader_info(reader, &info);
+    uint64_t ticks = info.last_tick > info.first_tick ? info.last_tick - info.first_tick : 0;
+    struct tbed_analysis_options options = {
+        .size = sizeof options, .thread_count = 1, .filter = filter, .by = by, .by_ticks = ticks / 3 + 1};
+    struct tbed_statistics *statistics;
+    uint64_t seen = by;
+    enum tbed_status status = tbed_statistics_make(reader, &options, &statistics);
+    REQUIRE(status == TBED_OK || status == TBED_ERR_MEMORY);
+    if (status != TBED_OK)
+        return NO_MEMORY;
+    for (size_t i = 0; tbed_statistics_span(statistics, i) != NULL; i++)
+        seen = mix(seen, tbed_statistics_span(statistics, i)->count);
+    tbed_statistics_close(statistics);
+    return seen;
+}
+
+static uint64_t use_sites(struct tbed_reader *reader)
+{
+    struct tbed_analysis_options options = {.size = sizeof options, .thread_count = 1, .by_stack = true};
+    struct tbed_allocations *allocations;
+    uint64_t seen = 0;
+    enum tbed_status status = tbed_allocations_make(reader, &options, &allocations);
+    REQUIRE(status == TBED_OK || status == TBED_ERR_MEMORY);
+    if (status != TBED_OK)
+        return NO_MEMORY;
+    for (size_t i = 0; tbed_allocations_site(allocations, i) != NULL; i++)
+        seen = mix(seen, tbed_allocations_site(allocations, i)->sums.nbytes);
+    tbed_allocations_close(allocations);
+    return seen;
+}
+
+static uint64_t use_calls(struct tbed_reader *reader, const struct tbed_filter *filter)
+{
+    static const uint64_t bounds[] = {0, 10};
+    struct tbed_calls_options options = {.size = sizeof options, .thread_count = 1, .filter = filter};
+    struct tbed_call calls[3];
+    uint64_t counts[2], total;
+    size_t found;
+    enum tbed_status status = tbed_calls_find(reader, &options, calls, 3, &found, &total);
+    REQUIRE(status == TBED_OK || status == TBED_ERR_MEMORY);
+    if (status != TBED_OK || tbed_calls_count(reader, &options, bounds, 2, counts, NULL) != TBED_OK)
+        return NO_MEMORY;
+    return mix(mix(mix(total, found), counts[0]), counts[1]);
+}
+
+static uint64_t use_follow(struct tbed_reader *reader)
+{
+    struct tbed_follow *follow;
+    struct tbed_follow_totals totals;
+    enum tbed_status status = tbed_follow_open(reader, &follow);
+    REQUIRE(status == TBED_OK || status == TBED_ERR_MEMORY);
+    if (status != TBED_OK)
+        return NO_MEMORY;
+    tbed_follow_totals(follow, &totals);
+    tbed_follow_close(follow);
+    return mix(totals.event_count, totals.now_tick);
+}
+
+static uint64_t use_all(struct tbed_reader *reader)
+{
+    struct tbed_filter *filter = filter_of(reader);
+    if (filter == NULL)
+        return NO_MEMORY;
+    uint64_t parts[5 + TBED_BY_TIME], seen = 0;
+    size_t count = 0;
+    parts[count++] = use_sites(reader);
+    parts[count++] = use_calls(reader, filter);
+    parts[count++] = use_follow(reader);
+    parts[count++] = use_statistics(reader, filter, TBED_BY_LABEL);
+    for (enum tbed_row_key by = TBED_BY_ARGUMENTS; by <= TBED_BY_TIME; by++)
+        parts[count++] = use_statistics(reader, NULL, by);
+    tbed_filter_close(filter);
+    for (size_t i = 0; i < count; i++)
+        seen = parts[i] == NO_MEMORY || seen == NO_MEMORY ? NO_MEMORY : mix(seen, parts[i]);
+    return seen;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
+{
+    failing_use_trace(data, nbytes, use_all);
+    return 0;
+}
