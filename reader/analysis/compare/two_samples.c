@@ -39,16 +39,20 @@ static double beta_fraction(double a, double b, double x)
     return value;
 }
 
+/* By the continued fraction, which needs few steps for an x up to the mean. */
+static double beta_share_low(double a, double b, double x, double rest)
+{
+    int sign;
+    double front = lgamma_r(a + b, &sign) - lgamma_r(a, &sign) - lgamma_r(b, &sign);
+    return exp(front + a * log(x) + b * log(rest)) * beta_fraction(a, b, x) / a;
+}
+
 /* The regularized incomplete beta function of x, where 'rest' is 1 - x. */
 static double beta_share(double a, double b, double x, double rest)
 {
-    int sign;
     if (x <= 0 || rest <= 0)
         return x <= 0 ? 0 : 1;
-    if (x > (a + 1) / (a + b + 2))
-        return 1 - beta_share(b, a, rest, x);
-    double front = lgamma_r(a + b, &sign) - lgamma_r(a, &sign) - lgamma_r(b, &sign);
-    return exp(front + a * log(x) + b * log(rest)) * beta_fraction(a, b, x) / a;
+    return x > (a + 1) / (a + b + 2) ? 1 - beta_share_low(b, a, rest, x) : beta_share_low(a, b, x, rest);
 }
 
 double tbed_student_p(double t, double freedom)
