@@ -8,7 +8,7 @@
 
 #include "reader/exchange/traces/stream_copy.h"
 
-/* Copies the event as it is. */
+/* Copies the event unchanged. */
 void tbed_event_copy(struct stream_copy *copy, const struct tbed_event *event);
 
 /* A BEGIN with the category and the arguments of the span. */

@@ -20,7 +20,7 @@ struct records_out {
     uint64_t metadata_count; /* further METADATA, left out */
 };
 
-/* A record of 'nbytes', zeroed but for its head; NULL: the file has failed, or it is too large. */
+/* Appends a record of 'nbytes' that is zero behind its head. NULL if writing has failed or the record is too large. */
 void *tbed_records_out_put(struct records_out *out, uint32_t type, size_t nbytes);
 
 /* All records about the source's streams that the filter takes, and about its ids. */

@@ -95,8 +95,7 @@ static void what_cannot_be_followed_is_refused(void **state)
     EXPECT(2, "", "--interval takes a time from 1ms to a day", "follow", "--interval=often", path);
     EXPECT(2, "", "--count takes a number above 0", "follow", "-c0", path);
     EXPECT(2, "", "--limit takes a number of rows up to 64", "follow", "-l65", path);
-    EXPECT(2, "", "is no trace, and so not written by a running program", "follow",
-           "reader/tests/logs/canonical.log");
+    EXPECT(2, "", "not a trace; only a trace can be followed", "follow", "reader/tests/logs/canonical.log");
     EXPECT(2, "", "cannot be opened", "follow", in_folder("none"));
 }
 

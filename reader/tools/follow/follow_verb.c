@@ -123,7 +123,7 @@ static int follow_open(struct follow *follow)
     if (follow->reader == NULL)
         return TOOL_TROUBLE;
     if (tool_foreign_report(follow->reader) != NULL) {
-        tool_complain("%s: is no trace, and so not written by a running program", tool_path(follow->path));
+        tool_complain("%s: not a trace; only a trace can be followed", tool_path(follow->path));
         return TOOL_TROUBLE;
     }
     follow->places = (struct tool_places){.reader = follow->reader, .part = TBED_NAME_ALL};
