@@ -23,16 +23,8 @@ struct call {
 static const char *make_calls(const char *name, uint64_t rate, const struct call *calls)
 {
     const char *path = in_folder(name);
-    struct tbed_writer_options options = {.size = sizeof options,
-                                          .overwrite = true,
-                                          .no_helper = true,
-                                          .page_nbytes = 4096,
-                                          .given_ticks = true,
-                                          .given_ticks_per_second = rate,
-                                          .user_clock_unit = rate == 0 ? "steps" : NULL};
-    struct tbed_writer *writer = NULL;
+    struct tbed_writer *writer = open_given_writer(path, rate);
     uint64_t now = 1000;
-    assert_int_equal(tbed_writer_open(path, &options, &writer, NULL), TBED_OK);
     struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
     for (; calls->name != NULL; calls++) {
         const char *bar = strchr(calls->name, '|'), *label = bar != NULL ? bar + 1 : calls->name;

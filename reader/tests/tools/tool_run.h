@@ -203,6 +203,21 @@ static inline uint64_t counting_clock(void)
     return now += 10;
 }
 
+/* A writer whose ticks are given; 'rate' of them a second, or 0: they count steps. */
+static inline struct tbed_writer *open_given_writer(const char *path, uint64_t rate)
+{
+    struct tbed_writer_options options = {.size = sizeof options,
+                                          .overwrite = true,
+                                          .no_helper = true,
+                                          .page_nbytes = 4096,
+                                          .given_ticks = true,
+                                          .given_ticks_per_second = rate,
+                                          .user_clock_unit = rate == 0 ? "steps" : NULL};
+    struct tbed_writer *writer = NULL;
+    assert_int_equal(tbed_writer_open(path, &options, &writer, NULL), TBED_OK);
+    return writer;
+}
+
 static inline struct tbed_writer *open_writer(const char *path, bool counting)
 {
     struct tbed_writer_options options = {.size = sizeof options,

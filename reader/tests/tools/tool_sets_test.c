@@ -16,16 +16,8 @@ static const char *make_run(const char *name, uint64_t rate, unsigned number, ui
 {
     static const char *const labels[LABELS] = {"a", "b", "c", "d", "e", "outer"};
     const char *path = in_folder(name);
-    struct tbed_writer_options options = {.size = sizeof options,
-                                          .overwrite = true,
-                                          .no_helper = true,
-                                          .page_nbytes = 4096,
-                                          .given_ticks = true,
-                                          .given_ticks_per_second = rate,
-                                          .user_clock_unit = rate == 0 ? "steps" : NULL};
-    struct tbed_writer *writer = NULL;
+    struct tbed_writer *writer = open_given_writer(path, rate);
     uint64_t now = 1000, begin = now;
-    assert_int_equal(tbed_writer_open(path, &options, &writer, NULL), TBED_OK);
     struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
     for (unsigned i = 0; i < LABELS; i++) {
         uint64_t ticks = i == 4 ? special : 100000 * (i + 1);

@@ -15,16 +15,8 @@ struct given {
 static const char *make_spans(const char *name, uint64_t rate, const struct given *spans, size_t count)
 {
     const char *path = in_folder(name);
-    struct tbed_writer_options options = {.size = sizeof options,
-                                          .overwrite = true,
-                                          .no_helper = true,
-                                          .page_nbytes = 4096,
-                                          .given_ticks = true,
-                                          .given_ticks_per_second = rate,
-                                          .user_clock_unit = rate == 0 ? "steps" : NULL};
-    struct tbed_writer *writer = NULL;
+    struct tbed_writer *writer = open_given_writer(path, rate);
     struct tbed_recorder *recorders[2];
-    assert_int_equal(tbed_writer_open(path, &options, &writer, NULL), TBED_OK);
     recorders[0] = tbed_recorder_open(writer, "main");
     recorders[1] = tbed_recorder_open(writer, "helper");
     for (size_t i = 0; i < count; i++) {
