@@ -247,7 +247,7 @@ def test_rows_stand_for_times_in_order(folder):
                         (["--by=100ns", "--by=seconds"], "did you mean 'second'?"),
                         (["--by=10ms", "--include-from=/dev/null"], "apply to labels")):
         cases.need(what in refused(*words, path), str(words))
-    cases.need("more than a million parts" in refused("--by=100ns", path), "390 ms of 100 ns")
+    cases.need("--by: the trace would have more than a million parts" in refused("--by=100ns", path), "390 ms of 100 ns")
 
 
 # ---- Over time ----

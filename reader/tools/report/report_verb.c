@@ -257,11 +257,11 @@ static bool set_period(struct report *report)
     report->period_ticks = filter_duration_ticks(&report->options->period, report->reader, &problem);
     uint64_t time = info->last_tick > info->first_tick ? info->last_tick - info->first_tick : 0;
     if (problem == NULL && report->period_ticks == 0)
-        problem = "is no time of this clock";
+        problem = "the time is shorter than a tick";
     if (problem == NULL && time / report->period_ticks >= PERIODS_MAX)
-        problem = "divides the trace into more than a million parts";
+        problem = "the trace would have more than a million parts";
     if (problem != NULL)
-        tool_complain("%s: --by: the time %s", tool_path(report->path), problem);
+        tool_complain("%s: --by: %s", tool_path(report->path), problem);
     return problem == NULL;
 }
 
