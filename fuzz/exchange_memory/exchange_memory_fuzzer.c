@@ -253,6 +253,13 @@ static void check_imports(const uint8_t *data, size_t nbytes)
     close(work.fd);
 }
 
+/* Functions and modules are unknown if there is no memory to keep their names, which is not an error. */
+static bool has_places(const struct tbed_reader *reader)
+{
+    struct tbed_unit_info unit;
+    return tbed_unit_get(reader, 0, &unit);
+}
+
 /* After a failed export, the next one with the same reader must succeed. */
 static void export_failing(void *context)
 {
@@ -262,7 +269,8 @@ static void export_failing(void *context)
     work.reader = open_input(work.data, work.nbytes);
     REQUIRE(work.reader != NULL);
     call(&work, true);
-    if (work.status == TBED_OK || failing_count() == 0)
+    bool may_differ = failing_count() > 0 && work.file_errno == 0 && has_places(work.reader);
+    if ((work.status == TBED_OK && !may_differ) || failing_count() == 0)
         expect(&work, expected);
     call(&work, false);
     expect(&work, expected);

@@ -125,24 +125,25 @@ void tbed_names_prepare(const struct tbed_reader *reader, const uint32_t *ids, s
  * cannot keep it. The text never contains names of code locations, so a hostile file cannot make names refer to each
  * other.
  */
-static const char *keep_text(const struct tbed_reader *reader, uint32_t id)
+static const char *keep_text(const struct tbed_reader *reader, uint32_t id, bool *complete)
 {
     struct tbed_name name;
-    if (id == TBED_ID_INVALID || tbed_bindings_follow(reader, &id) != TBED_OK ||
-        tbed_kept_name(reader, id, tbed_resolve, &name) != TBED_OK || name.text[0] == '\0')
+    if (id == TBED_ID_INVALID || tbed_bindings_follow(reader, &id) != TBED_OK)
         return NULL;
-    return name.text;
+    enum tbed_status status = tbed_kept_name(reader, id, tbed_resolve, &name);
+    *complete &= status != TBED_ERR_MEMORY;
+    return status == TBED_OK && name.text[0] != '\0' ? name.text : NULL;
 }
 
 size_t tbed_place_frames(const struct tbed_reader *reader, const struct tbed_location *location,
-                         struct tbed_frame *frames, size_t capacity)
+                         struct tbed_frame *frames, size_t capacity, bool *complete)
 {
     struct tbed_frame_info info;
     if (location->source == TBED_FRAMES_NONE)
         return look_up(reader, location, frames, capacity);
     for (size_t i = 0; i < capacity && tbed_location_frame(location, i, &info); i++)
-        frames[i] = (struct tbed_frame){.function = keep_text(reader, info.function_id),
-                                        .file = keep_text(reader, info.file_id),
+        frames[i] = (struct tbed_frame){.function = keep_text(reader, info.function_id, complete),
+                                        .file = keep_text(reader, info.file_id, complete),
                                         .line = info.line,
                                         .is_inlined = i + 1 < location->frame_count};
     return location->frame_count;
@@ -152,18 +153,20 @@ size_t tbed_id_frames(const struct tbed_reader *reader, uint32_t id, struct tbed
                       size_t capacity)
 {
     struct tbed_location location;
+    bool is_complete = true;
     if (!tbed_location_resolve(reader, id, &location))
         return 0;
-    return tbed_place_frames(reader, &location, frames, capacity);
+    return tbed_place_frames(reader, &location, frames, capacity, &is_complete);
 }
 
 /* ---- Parts ---- */
 
-const char *tbed_module_name(const struct tbed_reader *reader, const struct tbed_unit_info *unit)
+const char *tbed_module_name(const struct tbed_reader *reader, const struct tbed_unit_info *unit,
+                             bool *complete)
 {
-    const char *path = keep_text(reader, unit->name_id);
+    const char *path = keep_text(reader, unit->name_id, complete);
     if (path == NULL)
-        path = keep_text(reader, unit->file_id);
+        path = keep_text(reader, unit->file_id, complete);
     const char *slash = path != NULL ? strrchr(path, '/') : NULL;
     return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
 }
@@ -198,15 +201,16 @@ static struct tbed_id_info describe(const struct tbed_reader *reader, uint32_t i
 {
     struct tbed_location location = {.id = id};
     struct tbed_frame frame = {0};
+    bool is_complete = true;
     struct tbed_id_info info = {.kind = tbed_id_find(reader, id, &location), .id = location.id};
     if (info.kind != TBED_ID_KIND_UNKNOWN)
-        info.frame_count = tbed_place_frames(reader, &location, &frame, 1);
+        info.frame_count = tbed_place_frames(reader, &location, &frame, 1, &is_complete);
     info.function = frame.function;
     info.file = frame.file;
     info.line = frame.line;
     info.pc = location.pc;
     if (info.kind == TBED_ID_KIND_NATIVE)
-        info.module = tbed_module_name(reader, &location.unit);
+        info.module = tbed_module_name(reader, &location.unit, &is_complete);
     return info;
 }
 

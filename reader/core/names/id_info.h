@@ -19,15 +19,20 @@ enum tbed_id_kind tbed_id_find(const struct tbed_reader *reader, uint32_t id,
 /* Is it a place in code? */
 bool tbed_id_is_place(const struct tbed_reader *reader, uint32_t id);
 
-/* As tbed_id_frames(). */
+/* As tbed_id_frames(). '*complete' becomes false if there is no memory to keep a text, which is then NULL. */
 size_t tbed_place_frames(const struct tbed_reader *reader, const struct tbed_location *location,
-                         struct tbed_frame *frames, size_t capacity);
+                         struct tbed_frame *frames, size_t capacity, bool *complete);
 
-/* The last part of the module's path; NULL: it has no name. */
-const char *tbed_module_name(const struct tbed_reader *reader, const struct tbed_unit_info *unit);
+/* The last part of the module's path; NULL: it has no name. '*complete' is as above. */
+const char *tbed_module_name(const struct tbed_reader *reader, const struct tbed_unit_info *unit,
+                             bool *complete);
 
-/* Spells an id that is a place in code. False: it is none, and nothing is written. */
-bool tbed_place_spell(const struct tbed_reader *reader, uint32_t id, enum tbed_name_part part, char *buffer,
-                      size_t buffer_nbytes, size_t *nbytes_ret);
+/*
+ * Spells an id that is a place in code.
+ *
+ * Errors: TBED_END: it is none, and nothing is written; ERR_MEMORY: parts are spelled as if they were unknown.
+ */
+enum tbed_status tbed_place_spell(const struct tbed_reader *reader, uint32_t id, enum tbed_name_part part,
+                                  char *buffer, size_t buffer_nbytes, size_t *nbytes_ret);
 
 #endif

@@ -15,6 +15,7 @@
 struct line {
     char *buffer;
     size_t room, nbytes; /* 'nbytes' goes on counting when the room is used up */
+    bool is_complete;    /* false: there was no memory for a part */
 };
 
 static void append(struct line *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -36,11 +37,12 @@ static void append_offset(struct line *line, uint64_t offset)
 }
 
 /* The innermost (inlined) function, or the one around all that was inlined. False: none is known. */
-static bool find_frame(const struct tbed_reader *reader, const struct tbed_location *location, bool outermost,
-                       struct tbed_frame *frame_ret)
+static bool find_frame(struct line *line, const struct tbed_reader *reader,
+                       const struct tbed_location *location, bool outermost, struct tbed_frame *frame_ret)
 {
     struct tbed_frame frames[FRAMES_MAX];
-    size_t count = tbed_place_frames(reader, location, frames, outermost ? FRAMES_MAX : 1);
+    size_t count =
+        tbed_place_frames(reader, location, frames, outermost ? FRAMES_MAX : 1, &line->is_complete);
     if (count == 0 || (outermost && count > FRAMES_MAX))
         return false;
     *frame_ret = frames[outermost ? count - 1 : 0];
@@ -52,14 +54,14 @@ static void spell_native(struct line *line, const struct tbed_reader *reader,
 {
     struct tbed_frame frame = {0};
     bool is_all = part == TBED_NAME_ALL;
-    bool is_known = part != TBED_NAME_MODULE && find_frame(reader, location, !is_all, &frame);
+    bool is_known = part != TBED_NAME_MODULE && find_frame(line, reader, location, !is_all, &frame);
     if (is_known && frame.file != NULL) {
         append(line, "%s %s", frame.function, frame.file);
         if (is_all && frame.line != 0)
             append(line, ":%u", frame.line);
         return;
     }
-    const char *module = tbed_module_name(reader, &location->unit);
+    const char *module = tbed_module_name(reader, &location->unit, &line->is_complete);
     append(line, "%s", module != NULL ? module : "<unknown>");
     if (is_known)
         append(line, "!%s", frame.function);
@@ -72,7 +74,7 @@ static void spell_code(struct line *line, const struct tbed_reader *reader,
                        const struct tbed_location *location, enum tbed_name_part part)
 {
     struct tbed_frame frame = {0};
-    tbed_place_frames(reader, location, &frame, 1);
+    tbed_place_frames(reader, location, &frame, 1, &line->is_complete);
     const char *function = frame.function != NULL ? frame.function : "<unknown>";
     if (part == TBED_NAME_MODULE) {
         append(line, "%s", frame.file != NULL ? frame.file : function);
@@ -89,10 +91,10 @@ static void spell_code(struct line *line, const struct tbed_reader *reader,
         append_offset(line, location->pc);
 }
 
-bool tbed_place_spell(const struct tbed_reader *reader, uint32_t id, enum tbed_name_part part, char *buffer,
-                      size_t buffer_nbytes, size_t *nbytes_ret)
+enum tbed_status tbed_place_spell(const struct tbed_reader *reader, uint32_t id, enum tbed_name_part part,
+                                  char *buffer, size_t buffer_nbytes, size_t *nbytes_ret)
 {
-    struct line line = {.buffer = buffer, .room = buffer_nbytes};
+    struct line line = {.buffer = buffer, .room = buffer_nbytes, .is_complete = true};
     struct tbed_location location;
     enum tbed_id_kind kind =
         id <= TBED_ID_MAX_RESERVED ? tbed_id_find(reader, id, &location) : TBED_ID_KIND_STRING;
@@ -100,8 +102,10 @@ bool tbed_place_spell(const struct tbed_reader *reader, uint32_t id, enum tbed_n
         spell_native(&line, reader, &location, part);
     else if (kind == TBED_ID_KIND_CODE)
         spell_code(&line, reader, &location, part);
+    else
+        return TBED_END;
     *nbytes_ret = line.nbytes;
-    return kind == TBED_ID_KIND_NATIVE || kind == TBED_ID_KIND_CODE;
+    return line.is_complete ? TBED_OK : TBED_ERR_MEMORY;
 }
 
 size_t tbed_id_text(const struct tbed_reader *reader, uint32_t id, enum tbed_name_part part, char *buffer,
@@ -110,7 +114,7 @@ size_t tbed_id_text(const struct tbed_reader *reader, uint32_t id, enum tbed_nam
     struct line line = {.buffer = buffer, .room = buffer_nbytes};
     if (id == TBED_ID_INVALID)
         append(&line, "<unknown>");
-    else if (!tbed_place_spell(reader, id, part, buffer, buffer_nbytes, &line.nbytes))
+    else if (tbed_place_spell(reader, id, part, buffer, buffer_nbytes, &line.nbytes) == TBED_END)
         tbed_string_resolve(reader, id, buffer, buffer_nbytes, &line.nbytes);
     return line.nbytes;
 }
@@ -120,8 +124,9 @@ static enum tbed_status make_name(const struct tbed_reader *reader, uint32_t id,
                                   size_t buffer_nbytes, size_t *nbytes_ret, bool *settled_ret)
 {
     *settled_ret = false;
-    if (tbed_place_spell(reader, id, TBED_NAME_ALL, buffer, buffer_nbytes, nbytes_ret))
-        return TBED_OK;
+    enum tbed_status status = tbed_place_spell(reader, id, TBED_NAME_ALL, buffer, buffer_nbytes, nbytes_ret);
+    if (status != TBED_END)
+        return status;
     return tbed_resolve(reader, id, buffer, buffer_nbytes, nbytes_ret, settled_ret);
 }
 

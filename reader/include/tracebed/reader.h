@@ -633,8 +633,8 @@ struct tbed_id_info {
 /*
  * tbed_id_resolve() says what an id means. The file is asked first, then the reader's resolver.
  *
- * Ownership: texts are terminated; NULL means unknown. They are valid until tbed_reader_close(); texts from a resolver
- *            are valid while it is set.
+ * Ownership: texts are terminated; NULL means unknown, or that there is no memory to keep the text. They are valid until
+ *            tbed_reader_close(); texts from a resolver are valid while it is set.
  * Errors:    returns false if the id has no meaning; '*info_ret' is filled nevertheless.
  * Threads:   any number.
  */
