@@ -49,7 +49,8 @@ SYSTEM = "-Wl,--as-needed -ldw -lelf -liberty -lm"
 # Calls that fuzz targets can make fail; see fuzz/support/failing.h.
 FAILING = ["malloc", "calloc", "realloc", "strdup", "asprintf", "vasprintf", "open_memstream", "mmap",
            "pthread_mutex_init", "pthread_create", "access", "dup", "fclose", "fcntl", "fdopen", "fstat", "fstatfs",
-           "getrandom", "linkat", "lseek", "memfd_create", "open", "pread", "rename", "renameat2", "write"]
+           "ftruncate", "getrandom", "linkat", "lseek", "memfd_create", "open", "pread", "pwrite", "rename", "renameat2",
+           "write"]
 SHARED_SYSTEM = {"libtracebed": "", "libtracebed-reader": SYSTEM}
 SKIPPED = {"__pycache__", "corpus", "generated"}
 ROOTS = ["format", "writer", "reader", "fuzz", "bench", "spec", "ninja"]

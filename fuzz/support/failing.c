@@ -209,11 +209,14 @@ FAILING_FILE(int, access, -1, (const char *path, int mode), (path, mode))
 FAILING_FILE(int, dup, -1, (int fd), (fd))
 FAILING_FILE(FILE *, fdopen, NULL, (int fd, const char *mode), (fd, mode))
 FAILING_FILE(int, fstatfs, -1, (int fd, struct statfs *status), (fd, status))
+FAILING_FILE(int, ftruncate, -1, (int fd, off_t nbytes), (fd, nbytes))
 FAILING_FILE(ssize_t, getrandom, -1, (void *bytes, size_t nbytes, unsigned flags), (bytes, nbytes, flags))
 FAILING_FILE(int, linkat, -1, (int from, const char *path, int to, const char *name, int flags),
              (from, path, to, name, flags))
 FAILING_FILE(int, memfd_create, -1, (const char *name, unsigned flags), (name, flags))
 FAILING_FILE(off_t, lseek, -1, (int fd, off_t offset, int whence), (fd, offset, whence))
+FAILING_FILE(ssize_t, pwrite, -1, (int fd, const void *bytes, size_t nbytes, off_t offset),
+             (fd, bytes, nbytes, offset))
 FAILING_FILE(int, rename, -1, (const char *from, const char *to), (from, to))
 FAILING_FILE(int, renameat2, -1, (int from, const char *path, int to, const char *name, unsigned flags),
              (from, path, to, name, flags))

@@ -502,6 +502,16 @@ static void copy_damage(struct losses_copy *copy, const struct tbed_damage *dama
     put_lost(copy, &info);
 }
 
+/* The reader lists only so many damaged places, and without memory none. */
+static void copy_unlisted_damage(struct losses_copy *copy, uint64_t listed_count)
+{
+    uint64_t count = tbed_damage_count(copy->source->reader) - listed_count;
+    struct tbed_lost_info info = {.count = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX,
+                                  .last_tick = UINT64_MAX};
+    if (count > 0)
+        put_lost(copy, &info);
+}
+
 uint64_t tbed_records_copy_losses(struct records_out *out, const struct copy_source *source, uint32_t stream,
                                   uint32_t block_count)
 {
@@ -509,13 +519,15 @@ uint64_t tbed_records_copy_losses(struct records_out *out, const struct copy_sou
     struct tbed_lost_info lost;
     struct tbed_damage damage;
     struct tbed_ring_gap gap;
-    size_t position = 0;
+    size_t position = 0, listed_count = 0;
     for (size_t i = 0; tbed_lost_get(source->reader, i, &lost); i++)
         if (concerns(&copy, lost.kind, lost.stream))
             put_lost(&copy, &lost);
-    for (size_t i = 0; tbed_damage_get(source->reader, i, &damage); i++)
+    for (; tbed_damage_get(source->reader, listed_count, &damage); listed_count++)
         if (concerns(&copy, damage.kind, damage.stream))
             copy_damage(&copy, &damage);
+    if (stream == 0)
+        copy_unlisted_damage(&copy, listed_count);
     while (stream != 0 && tbed_ring_gap_next(source->reader, &position, &gap))
         if (gap.stream == stream) {
             lost = (struct tbed_lost_info){
