@@ -118,18 +118,24 @@ static void record_sample(struct tbed_writer *writer)
     give(recorder, TBED_GIVEN_BEGIN, outer, 8000000);
 }
 
-void tool_samples_put(void)
+static void put_trace(const char *name)
 {
-    static const char *const profile[] = {"export", "--to=mm_profdata", "-f", "-op", "a", NULL};
-    static const char *const log[] = {"export", "--to=rtl-log", "-f", "-ol", "a", NULL};
     struct tbed_writer_options options = {.size = sizeof options,
                                           .overwrite = true,
                                           .page_nbytes = 4096,
                                           .given_ticks = true,
                                           .given_ticks_per_second = 1000000000};
     struct tbed_writer *writer;
-    REQUIRE(tbed_writer_open(scratch_path("a"), &options, &writer, NULL) == TBED_OK);
+    REQUIRE(tbed_writer_open(scratch_path(name), &options, &writer, NULL) == TBED_OK);
     record_sample(writer);
     tbed_writer_free(writer);
+}
+
+void tool_samples_put(void)
+{
+    static const char *const profile[] = {"export", "--to=mm_profdata", "-f", "-op", "a", NULL};
+    static const char *const log[] = {"export", "--to=rtl-log", "-f", "-ol", "a", NULL};
+    put_trace("a");
+    put_trace("b");
     REQUIRE(tool_run(profile).status == TOOL_FINE && tool_run(log).status == TOOL_FINE);
 }
