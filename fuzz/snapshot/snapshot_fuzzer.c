@@ -1,6 +1,7 @@
 /*
  * A snapshot of any trace, whether it is a ring and whether it is closed, is intact and contains nothing that the trace
- * does not contain.
+ * does not contain. Blocks that readers refuse only because of the directory, or because of bytes behind their end, it
+ * has without either, so their events may be only in the snapshot.
  *
  * Mutator: trace
  * Seeds: fuzz/reader/corpus spec/golden/valid spec/golden/invalid fuzz/odd_calls/corpus
@@ -76,8 +77,10 @@ static void check(const char *trace_path, const char *path, bool is_whole)
     bool was_intact = tbed_reader_verify(trace) == TBED_OK;
     REQUIRE(!was_intact || is_whole);
     compare_damage(trace, snapshot);
+    bool may_have_more =
+        has_damage(trace, TBED_ERR_DIRECTORY_ENTRY) || has_damage(trace, TBED_ERR_BLOCK_TAIL);
     uint32_t stream = 0;
-    for (size_t i = 0; i < tbed_event_block_count(snapshot); i++) {
+    for (size_t i = 0; i < tbed_event_block_count(snapshot) && !may_have_more; i++) {
         if (tbed_event_block_get(snapshot, i, &block) != TBED_OK)
             continue; /* its stack is damaged */
         if (block.stream != stream)
