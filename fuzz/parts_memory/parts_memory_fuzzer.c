@@ -12,6 +12,7 @@
 #include <tracebed/analysis.h>
 #include <tracebed/calls.h>
 #include <tracebed/follow.h>
+#include <tracebed/timeline.h>
 
 #include "fuzz/support/failing.h"
 #include "fuzz/support/fuzz.h"
@@ -106,16 +107,33 @@ static uint64_t use_follow(struct tbed_reader *reader)
     return mix(totals.event_count, totals.now_tick);
 }
 
+static uint64_t use_timeline(struct tbed_reader *reader)
+{
+    struct tbed_analysis_options options = {.size = sizeof options, .thread_count = 2, .moment_count = 3};
+    struct tbed_timeline *timeline;
+    const struct tbed_timeline_row *row;
+    uint64_t seen = 0;
+    enum tbed_status status = tbed_timeline_make(reader, &options, &timeline);
+    REQUIRE(status == TBED_OK || status == TBED_ERR_MEMORY);
+    if (status != TBED_OK)
+        return NO_MEMORY;
+    for (size_t i = 0; (row = tbed_timeline_span(timeline, i)) != NULL; i++)
+        seen = mix(seen, row->name_nbytes);
+    tbed_timeline_close(timeline);
+    return seen;
+}
+
 static uint64_t use_all(struct tbed_reader *reader)
 {
     struct tbed_filter *filter = filter_of(reader);
     if (filter == NULL)
         return NO_MEMORY;
-    uint64_t parts[5 + TBED_BY_TIME], seen = 0;
+    uint64_t parts[6 + TBED_BY_TIME], seen = 0;
     size_t count = 0;
     parts[count++] = use_sites(reader);
     parts[count++] = use_calls(reader, filter);
     parts[count++] = use_follow(reader);
+    parts[count++] = use_timeline(reader);
     parts[count++] = use_statistics(reader, filter, TBED_BY_LABEL);
     for (enum tbed_row_key by = TBED_BY_ARGUMENTS; by <= TBED_BY_TIME; by++)
         parts[count++] = use_statistics(reader, NULL, by);

@@ -197,6 +197,8 @@ static bool name_row(struct stat_labels *labels, struct stat_label *label, struc
         if (!tbed_text_reserve(buffer, nbytes + 1))
             return false;
         nbytes = labels->source->name(labels->source->context, label->id, buffer->bytes, buffer->room);
+        if (nbytes == STAT_NO_MEMORY)
+            return false;
     } while (nbytes >= buffer->room);
     char *text = buffer->bytes, *separator = memchr(text, SEPARATOR, strlen(text));
     size_t length = separator != NULL ? (size_t)(separator - text) : strlen(text);

@@ -52,23 +52,24 @@ static size_t give_string(char *buffer, size_t buffer_nbytes, const char *text)
     return give(buffer, buffer_nbytes, text, strlen(text));
 }
 
-/* The text of an id, as an owned string; NULL: it has none, or there is no memory. */
-static char *text_of(const struct row_keys *keys, uint32_t id)
+/* The text of an id, as an owned string; NULL: it has none. False: no memory. */
+static bool text_of(const struct row_keys *keys, uint32_t id, char **text_ret)
 {
     size_t nbytes = id != TBED_ID_INVALID ? tbed_id_text(keys->reader, id, TBED_NAME_ALL, NULL, 0) : 0;
-    char *text = nbytes > 0 ? malloc(nbytes + 1) : NULL;
-    if (text != NULL)
-        tbed_id_text(keys->reader, id, TBED_NAME_ALL, text, nbytes + 1);
-    return text;
+    *text_ret = nbytes > 0 ? malloc(nbytes + 1) : NULL;
+    if (*text_ret != NULL)
+        tbed_id_text(keys->reader, id, TBED_NAME_ALL, *text_ret, nbytes + 1);
+    return nbytes == 0 || *text_ret != NULL;
 }
 
 /* "NAME (NUMBER)", or as much of it as there is. */
 static size_t name_numbered(const struct row_keys *keys, uint32_t name_id, const char *what, uint32_t number,
                             char *buffer, size_t buffer_nbytes)
 {
-    char text[32];
+    char text[32], *name;
     size_t nbytes;
-    char *name = text_of(keys, name_id);
+    if (!text_of(keys, name_id, &name))
+        return STAT_NO_MEMORY;
     if (name == NULL) {
         nbytes = (size_t)snprintf(text, sizeof text, "%s %u", what, number);
         return give(buffer, buffer_nbytes, text, nbytes);
@@ -123,7 +124,10 @@ static size_t name_with_arguments(const struct row_keys *keys, uint32_t id, char
 {
     struct tbed_text full = {0};
     char before[32];
-    char *text = text_of(keys, id), *part, *rest = text;
+    char *text, *part, *rest;
+    if (!text_of(keys, id, &text))
+        return STAT_NO_MEMORY;
+    rest = text;
     for (size_t i = 0; rest != NULL && (part = strchrnul(rest, SEPARATOR)) != NULL; i++) {
         bool is_last = *part == '\0';
         if (i > 0)
@@ -133,8 +137,9 @@ static size_t name_with_arguments(const struct row_keys *keys, uint32_t id, char
             tbed_text_put(&full, "\"", 1);
         rest = is_last ? NULL : part + 1;
     }
-    size_t nbytes = text == NULL ? give_string(buffer, buffer_nbytes, "<unknown>")
-                                 : give(buffer, buffer_nbytes, full.bytes, full.nbytes);
+    size_t nbytes = text == NULL            ? give_string(buffer, buffer_nbytes, "<unknown>")
+                    : full.is_out_of_memory ? STAT_NO_MEMORY
+                                            : give(buffer, buffer_nbytes, full.bytes, full.nbytes);
     free(text);
     free(full.bytes);
     return nbytes;
@@ -201,7 +206,9 @@ static size_t name_time(const struct row_keys *keys, uint64_t number, char *buff
 
 static size_t name_category(const struct row_keys *keys, uint32_t id, char *buffer, size_t buffer_nbytes)
 {
-    char *text = text_of(keys, id);
+    char *text;
+    if (!text_of(keys, id, &text))
+        return STAT_NO_MEMORY;
     size_t nbytes = give_string(buffer, buffer_nbytes, text != NULL ? text : "<no category>");
     free(text);
     return nbytes;
