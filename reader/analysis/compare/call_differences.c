@@ -14,7 +14,8 @@
 
 #define ALPHA_DEFAULT 0.01
 #define RATIO_STEPS   50
-#define ACCURACY      (1 / 64.0) /* of a duration; closer ones are taken for equal */
+/* Of a duration: those that are no further apart are taken for equal, however a factor between them is rounded. */
+#define ACCURACY (1 / 64.0 + 1e-9)
 
 struct tbed_call_differences {
     struct tbed_call_difference *rows;
