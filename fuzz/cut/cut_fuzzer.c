@@ -11,6 +11,7 @@
  */
 #include <string.h>
 #include <tracebed/copy.h>
+#include <tracebed/writer.h>
 #include <unistd.h>
 
 #include "fuzz/support/conditions.h"
@@ -102,16 +103,17 @@ static void check_statistics(struct tbed_reader *cut, const struct sums *sums)
     tbed_statistics_close(statistics);
 }
 
-/* A merge of the trace and its cut; NULL: it is refused. */
-static struct tbed_reader *merge(struct tbed_reader *reader, struct tbed_reader *cut,
-                                 enum tbed_merge_time time, struct tbed_copy_report *report)
+/* A merge; NULL: it is refused. */
+static struct tbed_reader *merge(struct tbed_reader *const *readers, size_t count,
+                                 const struct tbed_merge_options *options, struct tbed_copy_report *report)
 {
-    struct tbed_reader *readers[] = {reader, cut}, *merged;
-    struct tbed_merge_options options = {.size = sizeof options, .time = time, .overwrite = true};
+    struct tbed_reader *merged;
     const char *path = scratch_path("merged.tbed");
-    enum tbed_status status = tbed_traces_merge(readers, 2, path, &options, report, NULL, NULL);
+    size_t source = 0;
+    enum tbed_status status = tbed_traces_merge(readers, count, path, options, report, &source, NULL);
     REQUIRE(status == TBED_OK || status == TBED_ERR_ARGUMENT || status == TBED_ERR_WRITE ||
-            status == TBED_ERR_NO_TIME);
+            status == TBED_ERR_NO_TIME || status == TBED_ERR_CLOCK_DIFFERS);
+    REQUIRE(source < count);
     if (status != TBED_OK)
         return NULL;
     REQUIRE(tbed_reader_open(path, NULL, &merged, NULL) == TBED_OK);
@@ -123,7 +125,10 @@ static struct tbed_reader *merge(struct tbed_reader *reader, struct tbed_reader 
 static void check_merge(struct tbed_reader *reader, struct tbed_reader *cut)
 {
     struct tbed_copy_report report;
-    struct tbed_reader *merged = merge(reader, cut, TBED_MERGE_SAME_CLOCK, &report);
+    struct tbed_reader *readers[] = {reader, cut};
+    struct tbed_merge_options options = {
+        .size = sizeof options, .time = TBED_MERGE_SAME_CLOCK, .overwrite = true};
+    struct tbed_reader *merged = merge(readers, 2, &options, &report);
     if (merged == NULL)
         return;
     struct sums sums = sum_steps(merged, NULL), first = sum_steps(reader, NULL),
@@ -138,16 +143,54 @@ static void check_merge(struct tbed_reader *reader, struct tbed_reader *cut)
     tbed_reader_close(merged);
 }
 
-/* The same with other ticks, which anchors of all kinds give. */
-static void check_converted_merge(struct tbed_reader *reader, struct tbed_reader *cut)
+/* A trace with a clock of its own, on the wall clock. */
+static struct tbed_reader *open_other(void)
+{
+    struct tbed_writer_options options = {.size = sizeof options,
+                                          .overwrite = true,
+                                          .page_nbytes = 4096,
+                                          .given_ticks = true,
+                                          .given_ticks_per_second = 1000,
+                                          .given_realtime_ns = 1700000000000000000,
+                                          .given_resolution_ns = 1000000};
+    struct tbed_given_event event = {
+        .type = TBED_GIVEN_INSTANT, .id = TBED_ID_INVALID, .category = TBED_ID_INVALID, .tick = 5};
+    struct tbed_writer *writer;
+    struct tbed_reader *other;
+    const char *path = scratch_path("other.tbed");
+    REQUIRE(tbed_writer_open(path, &options, &writer, NULL) == TBED_OK);
+    tbed_event_record_given(tbed_recorder_open_given(writer, "other", 1), &event);
+    tbed_writer_free(writer);
+    REQUIRE(tbed_reader_open(path, NULL, &other, NULL) == TBED_OK);
+    return other;
+}
+
+/* The same with other ticks, which anchors of all kinds give, and with another trace. */
+static void check_converted_merge(struct tbed_reader *reader, struct tbed_reader *cut,
+                                  enum tbed_merge_time time, const int64_t *shifts_ns)
 {
     struct tbed_copy_report report;
-    struct tbed_reader *merged = merge(reader, cut, TBED_MERGE_SAME_START, &report);
-    if (merged == NULL)
-        return;
-    struct sums sums = sum_steps(merged, NULL);
-    check_statistics(merged, &sums);
+    struct tbed_reader *readers[] = {reader, cut, open_other()};
+    struct tbed_merge_options options = {
+        .size = sizeof options, .time = time, .shifts_ns = shifts_ns, .overwrite = true};
+    struct tbed_reader *merged = merge(readers, 3, &options, &report);
+    if (merged != NULL) {
+        struct sums sums = sum_steps(merged, NULL);
+        check_statistics(merged, &sums);
+    }
     tbed_reader_close(merged);
+    tbed_reader_close(readers[2]);
+}
+
+static void check_merges(struct tbed_reader *reader, struct tbed_reader *cut)
+{
+    static const int64_t shifts_ns[] = {0, -3000000000, INT64_MAX};
+    check_merge(reader, cut);
+    check_converted_merge(reader, cut, TBED_MERGE_SAME_START, NULL);
+    check_converted_merge(reader, cut, TBED_MERGE_SAME_START, shifts_ns);
+    check_converted_merge(reader, cut, TBED_MERGE_WALL_CLOCK, NULL);
+    check_converted_merge(reader, cut, TBED_MERGE_WALL_CLOCK, shifts_ns);
+    check_converted_merge(reader, cut, TBED_MERGE_SAME_CLOCK, shifts_ns);
 }
 
 static void check(struct tbed_reader *reader, const struct tbed_filter *filter, const char *path,
@@ -162,8 +205,7 @@ static void check(struct tbed_reader *reader, const struct tbed_filter *filter, 
         struct sums expected = sum_steps(reader, filter);
         REQUIRE(memcmp(&expected, &sums, sizeof sums) == 0);
     }
-    check_merge(reader, cut);
-    check_converted_merge(reader, cut);
+    check_merges(reader, cut);
     tbed_reader_close(cut);
 }
 
