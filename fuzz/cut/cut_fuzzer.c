@@ -5,7 +5,7 @@
  * fuzz/support/conditions.h says what the bytes behind the last whole page mean.
  *
  * Mutator: trace
- * Seeds: spec/golden/valid fuzz/filter/corpus
+ * Seeds: spec/golden/valid fuzz/filter/corpus fuzz/export_chrome/corpus fuzz/statistics/corpus
  *
  * SPDX-License-Identifier: MIT
  */
@@ -209,6 +209,16 @@ static void check(struct tbed_reader *reader, const struct tbed_filter *filter, 
     tbed_reader_close(cut);
 }
 
+static void check_refusals(struct tbed_reader *reader, const char *existing)
+{
+    struct tbed_cut_options cut = {.size = 0};
+    struct tbed_merge_options merge = {.size = 0};
+    REQUIRE(tbed_trace_cut(reader, existing, NULL, NULL, NULL) == TBED_ERR_EXISTS);
+    REQUIRE(tbed_trace_cut(reader, existing, &cut, NULL, NULL) == TBED_ERR_ARGUMENT);
+    REQUIRE(tbed_traces_merge(&reader, 1, existing, &merge, NULL, NULL, NULL) == TBED_ERR_ARGUMENT);
+    REQUIRE(tbed_traces_merge(NULL, 0, existing, NULL, NULL, NULL, NULL) == TBED_ERR_ARGUMENT);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
     struct tbed_reader *reader = open_input(data, nbytes);
@@ -222,8 +232,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     const char *path = scratch_path("cut.tbed");
     enum tbed_status status = tbed_trace_cut(reader, path, &options, &report, NULL);
     REQUIRE(status == TBED_OK || status == TBED_ERR_BUSY || status == TBED_ERR_WRITE);
-    if (status == TBED_OK)
+    if (status == TBED_OK) {
         check(reader, filter, path, &report);
+        check_refusals(reader, path);
+    }
     tbed_filter_close(filter);
     tbed_statistics_close(all);
     tbed_reader_close(reader);
