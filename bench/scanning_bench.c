@@ -4,7 +4,7 @@
  * The traces are in the page cache: regular pairs with few names, a tree of calls that repeats, with 1000 names, random
  * trees with few and with many names, and allocations. Every pass opens the file again, so the time includes mapping it and
  * verifying checksums. The limit of a row is the plain sum over a fresh map on the same number of threads, in the same
- * round. The first row is the memory that a million names take.
+ * round; for rows that say so, it is XXH3 over a fresh map. The first row is the memory that a million names take.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,9 +20,11 @@
 #include <unistd.h>
 
 #include <tracebed/analysis.h>
+#include <tracebed/verify.h>
 #include <tracebed/writer.h>
 
 #include "bench/support/measure.h"
+#include "format/checksum.h"
 
 #define FILE_NAME        "scanning_bench.tbed"
 #define THREAD_MAX       64
@@ -34,6 +36,7 @@
 #define MANY_SPANS       3u /* of each name */
 #define LIVE_BLOCKS      ((size_t)1 << 17)
 #define BLOCK_NBYTES     64u
+#define PAGE_NBYTES      ((size_t)1 << 16)
 
 struct trace {
     const char *name;
@@ -211,17 +214,34 @@ static clockid_t clock_for(unsigned thread_count)
     return thread_count == 1 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC;
 }
 
-static double plain_sum_ns(const struct trace *trace, unsigned thread_count)
+/* Hashes the words as a block's checksum does, in pieces of the size of a page. */
+static void hash_words(const uint64_t *words, size_t count, unsigned thread_count)
+{
+    size_t nbytes = 8 * count;
+    (void)thread_count;
+    for (size_t at = 0; at + PAGE_NBYTES <= nbytes; at += PAGE_NBYTES)
+        bench_sink += tbed_hash64((const uint8_t *)words + at, PAGE_NBYTES);
+}
+
+typedef void (*over_words)(const uint64_t *words, size_t count, unsigned thread_count);
+
+/* Over a fresh map of the file. */
+static double words_ns(const struct trace *trace, over_words run, unsigned thread_count)
 {
     uint64_t begin_ns = bench_ns(clock_for(thread_count));
     int fd = open(trace->path, O_RDONLY | O_CLOEXEC);
     void *map = mmap(NULL, trace->nbytes, PROT_READ, MAP_SHARED, fd, 0);
     if (fd < 0 || map == MAP_FAILED)
         abort();
-    sum_words(map, trace->nbytes / 8, thread_count);
+    run(map, trace->nbytes / 8, thread_count);
     munmap(map, trace->nbytes);
     close(fd);
     return (double)(bench_ns(clock_for(thread_count)) - begin_ns);
+}
+
+static double plain_sum_ns(const struct trace *trace, unsigned thread_count)
+{
+    return words_ns(trace, sum_words, thread_count);
 }
 
 /* ---- The passes: each returns the number of events that it has seen ---- */
@@ -282,6 +302,16 @@ static size_t pass_allocations(struct tbed_reader *reader, unsigned thread_count
     return count;
 }
 
+static size_t pass_verify(struct tbed_reader *reader, unsigned thread_count)
+{
+    struct tbed_verify_options options = {.size = sizeof options, .thread_count = thread_count};
+    struct tbed_trace_info info;
+    if (tbed_reader_verify_with(reader, &options) != TBED_OK)
+        return 0;
+    tbed_reader_info(reader, &info);
+    return info.event_count;
+}
+
 struct pass {
     const char *name;
     size_t (*run)(struct tbed_reader *reader, unsigned thread_count); /* NULL: only open the file */
@@ -297,11 +327,14 @@ static const struct pass passes[] = {
     {"statistics, no checksums", pass_statistics, false, true},
     {"statistics, all cores", pass_statistics, true, false},
     {"statistics, no checksums, all cores", pass_statistics, true, true},
+    {"verify", pass_verify, false, false},
+    {"verify, all cores", pass_verify, true, false},
 };
 #define PASS_COUNT (sizeof passes / sizeof passes[0])
 
 static const struct pass statistics_pass = {"statistics", pass_statistics, false, false};
 static const struct pass allocations_pass = {"allocations", pass_allocations, false, false};
+static const struct pass verify_pass = {"verify", pass_verify, false, false};
 
 /* Returns nanoseconds, or 0 if the pass did not see every event. */
 static double pass_ns(const struct trace *trace, const struct pass *pass, unsigned thread_count)
@@ -388,6 +421,22 @@ static void measure_threads(const struct bench_options *options, const struct tr
     bench_row(name, "Mevents/s", &pairs, (struct bench_goal){BENCH_RATIO_AT_LEAST, 1.8});
 }
 
+/* Verifying on one thread; the limit is XXH3 alone, which every byte has to pass. */
+static void measure_verify(const struct bench_options *options, const struct trace *trace)
+{
+    static struct bench_pairs pairs;
+    char name[64];
+    memset(&pairs, 0, sizeof pairs);
+    for (unsigned round = 0; round < options->rounds; round++) {
+        double limit_ns = words_ns(trace, hash_words, 1);
+        double ns = pass_ns(trace, &verify_pass, 1);
+        if (ns != 0)
+            bench_pair_add(&pairs, (double)trace->nbytes / limit_ns, (double)trace->nbytes / ns);
+    }
+    snprintf(name, sizeof name, "%s: verify, and XXH3", trace->name);
+    bench_row(name, "GB/s", &pairs, (struct bench_goal){BENCH_RATIO_AT_LEAST, 0.25});
+}
+
 /* Makes the trace and has it in the page cache. */
 static bool prepare(const struct bench_options *options, struct trace *trace)
 {
@@ -414,6 +463,7 @@ static void measure_trace(const struct bench_options *options, struct trace *tra
             measure_pass(trace, &passes[i], &measured[i]);
     for (size_t i = 0; i < PASS_COUNT; i++)
         pass_rows(trace, &passes[i], &measured[i]);
+    measure_verify(options, trace);
     if (core_count() > 1)
         measure_threads(options, trace);
     unlink(trace->path);
@@ -429,6 +479,7 @@ static void measure_allocations(const struct bench_options *options, size_t even
     for (unsigned round = 0; round < options->rounds; round++)
         measure_pass(&trace, &allocations_pass, &measured);
     pass_rows(&trace, &allocations_pass, &measured);
+    measure_verify(options, &trace);
     unlink(trace.path);
 }
 

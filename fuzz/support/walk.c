@@ -328,6 +328,30 @@ static void walk_time(struct tbed_reader *reader)
     }
 }
 
+/* What verifying counts is what cursors find. */
+static void check_counts(struct tbed_reader *reader)
+{
+    struct tbed_stream_info stream;
+    struct tbed_trace_info info;
+    struct tbed_event event;
+    uint64_t events = 0, unknown = 0, decreases = 0;
+    for (size_t i = 0; tbed_stream_get(reader, i, &stream); i++) {
+        struct tbed_cursor *cursor;
+        uint64_t last_tick = 0;
+        if (tbed_cursor_open(reader, stream.stream, &cursor) != TBED_OK)
+            return;
+        for (; tbed_cursor_next(cursor, &event) == TBED_OK; last_tick = event.tick) {
+            events++;
+            unknown += event.type == TBED_EVENT_UNKNOWN;
+            decreases += event.tick < last_tick;
+        }
+        tbed_cursor_close(cursor);
+    }
+    tbed_reader_info(reader, &info);
+    REQUIRE(info.event_count == events && info.tick_decrease_count == decreases);
+    REQUIRE(info.unknown_event_count + info.application_event_count == unknown);
+}
+
 void walk_everything(struct tbed_reader *reader)
 {
     struct tbed_damage damage;
@@ -343,4 +367,5 @@ void walk_everything(struct tbed_reader *reader)
                                         damage.status == TBED_ERR_DIRECTORY_PAGE));
     REQUIRE(tbed_reader_verify(reader) == status); /* a second look finds nothing new */
     REQUIRE(tbed_damage_count(reader) == count);
+    check_counts(reader);
 }

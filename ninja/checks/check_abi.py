@@ -30,7 +30,7 @@ BUILD = ROOT / os.environ.get("TBED_BUILD", "build/release")
 LAYOUT = "ninja/checks/abi.txt"
 FOLDERS = ["format/include", "writer/include", "writer/capture/include", "reader/include"]
 HEADERS = ["format", "recorder", "trace", "logfile", "reader", "filter", "analysis", "calls", "follow", "compare", "symbols",
-           "exchange", "copy", "timeline"]
+           "exchange", "copy", "timeline", "verify"]
 
 # Handed out as pointers to const, or to a function of the caller's.
 HANDED_OUT = {

@@ -6,8 +6,8 @@
 #include "format/base/sized.h"
 #include "reader/analysis/assembly/block_spans.h"
 #include "reader/analysis/shared/resolution.h"
-#include "reader/analysis/shared/workers.h"
 #include "reader/analysis/sums/cells.h"
+#include "reader/core/base/workers.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "reader/analysis/filter/filter_inside.h"
 
 #include "reader/analysis/assembly/block_spans.h"
-#include "reader/analysis/shared/workers.h"
+#include "reader/core/base/workers.h"
 
 #include <stdlib.h>
 

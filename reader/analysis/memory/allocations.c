@@ -7,7 +7,7 @@
 #include "reader/analysis/memory/heap.h"
 #include "reader/analysis/memory/stack_sites.h"
 #include "reader/analysis/shared/named.h"
-#include "reader/analysis/shared/workers.h"
+#include "reader/core/base/workers.h"
 #include "reader/core/records/metadata.h"
 
 #include <stdlib.h>

@@ -7,8 +7,8 @@
 #include "reader/analysis/assembly/block_spans.h"
 #include "reader/analysis/shared/counts.h"
 #include "reader/analysis/shared/resolution.h"
-#include "reader/analysis/shared/workers.h"
 #include "reader/analysis/stacks/stacks_parts.h"
+#include "reader/core/base/workers.h"
 
 #include <stdio.h>
 #include <stdlib.h>

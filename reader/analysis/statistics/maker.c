@@ -6,9 +6,9 @@
  */
 #include "reader/analysis/statistics/maker.h"
 #include "reader/analysis/shared/counts.h"
-#include "reader/analysis/shared/workers.h"
 #include "reader/analysis/statistics/async_pass.h"
 #include "reader/analysis/statistics/statistics_rows.h"
+#include "reader/core/base/workers.h"
 
 #include <stdio.h>
 #include <stdlib.h>

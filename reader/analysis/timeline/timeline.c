@@ -7,8 +7,8 @@
  */
 #include "reader/analysis/assembly/block_spans.h"
 #include "reader/analysis/shared/named.h"
-#include "reader/analysis/shared/workers.h"
 #include "reader/analysis/timeline/part_sums.h"
+#include "reader/core/base/workers.h"
 #include "reader/core/names/label.h"
 
 #include <stdlib.h>

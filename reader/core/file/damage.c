@@ -52,6 +52,18 @@ void tbed_damage_list_add(struct tbed_damage_list *list, const struct tbed_damag
     pthread_mutex_unlock(&list->lock);
 }
 
+void tbed_damage_list_join(struct tbed_damage_list *list, const struct tbed_damage_list *from)
+{
+    const struct tbed_damage *kept = from->kept.items;
+    for (size_t i = 0; i < from->kept.count; i++)
+        tbed_damage_list_add(list, &kept[i]);
+    pthread_mutex_lock(&list->lock);
+    if (list->count == 0)
+        list->first = from->first;
+    list->count += from->count - from->kept.count;
+    pthread_mutex_unlock(&list->lock);
+}
+
 void tbed_damage_tell(const struct tbed_reader *reader, enum tbed_status status, uint64_t offset,
                       uint32_t cell, uint64_t detail)
 {

@@ -21,6 +21,12 @@ struct tbed_name_cache;  /* reader/core/names */
 struct tbed_lookup;      /* reader/core/names */
 struct tbed_text_budget; /* reader/core/strings */
 
+/* What tbed_reader_verify() counts. */
+struct tbed_verify_counts {
+    uint64_t events, unknown_events, application_events;
+    uint64_t tick_decreases, interrupted_records;
+};
+
 struct tbed_reader {
     struct tbed_map map;
     struct tbed_header_fields header;
@@ -39,10 +45,8 @@ struct tbed_reader {
     struct tbed_text_budget *texts;
     struct tbed_lookup *lookup; /* of native code; NULL: none */
     bool has_origin;
-    uint64_t origin_tick;              /* the zero of tbed_ticks_to_ns() */
-    uint64_t interrupted_record_count; /* these three are set by tbed_reader_verify() */
-    uint64_t unknown_event_count;
-    uint64_t tick_decrease_count;
+    uint64_t origin_tick; /* the zero of tbed_ticks_to_ns() */
+    struct tbed_verify_counts verified;
 };
 
 static inline const struct tbed_disk_header *tbed_reader_header(const struct tbed_reader *reader)

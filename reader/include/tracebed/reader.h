@@ -91,16 +91,16 @@ struct tbed_trace_info {
     uint64_t first_tick, last_tick;
     uint64_t drops[TBED_DROP_CAUSE_COUNT];
     /* Counted by tbed_reader_verify(): events of later versions, and events with a tick below that of the previous one. */
-    uint64_t unknown_event_count;
-    uint64_t tick_decrease_count;
-    uint64_t unit_count, stack_count; /* call stacks */
-    uint64_t described_count;         /* ids with frames in the file */
+    uint64_t unknown_event_count, tick_decrease_count;
+    uint64_t unit_count, stack_count, described_count; /* call stacks; ids with frames in the file */
     /* For a file of a series: its number from 1 (0: no series), and the ids of the first and of the previous file. */
     uint32_t series_number;
     uint64_t series_id, previous_file_id; /* the latter is 0 in the first file */
     uint32_t series_failed_count; /* rotations that failed while this file was running; a lower bound */
     /* Precision of times; smaller differences only give the order. 1: exact to the tick. */
     uint64_t resolution_ticks;
+    /* Counted by tbed_reader_verify(): all events, and those of them of the application's own types. */
+    uint64_t event_count, application_event_count;
 };
 static inline void tbed_reader_info(const struct tbed_reader *reader, struct tbed_trace_info *info_ret);
 
@@ -258,7 +258,7 @@ uint64_t tbed_damage_count(const struct tbed_reader *reader);
 /*
  * tbed_reader_verify() checks everything that section 12 lists: every checksum, word, entry and record. Damage is added
  * to the list above. It does not check that ids can be resolved: a reserved id need not be bound, and a lost page is
- * damage itself. Returns OK if the file is intact, otherwise the status of the first damage.
+ * damage itself. Returns OK or the status of the first damage. <tracebed/verify.h> does the same on several threads.
  */
 enum tbed_status tbed_reader_verify(struct tbed_reader *reader);
 

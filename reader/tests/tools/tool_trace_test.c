@@ -240,6 +240,23 @@ static void verify_names_the_place_of_damage(void **state)
     EXPECT(1, "", "", "verify", "-q", path);
 }
 
+static void verify_says_the_same_with_any_number_of_jobs(void **state)
+{
+    static const char *const paths[] = {"spec/golden/invalid/BLOCK_CUT-shut.tbed",
+                                        "spec/golden/invalid/EVENT_TICK.tbed",
+                                        "spec/golden/valid/killed.tbed"};
+    (void)state;
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        struct run one = RUN("verify", "-j1", paths[i]), four = RUN("verify", "--jobs=4", paths[i]);
+        assert_int_equal(one.exit, four.exit);
+        assert_string_equal(one.out, four.out);
+        assert_string_equal(one.err, four.err);
+        end_run(&one);
+        end_run(&four);
+    }
+    EXPECT(2, "", "--jobs takes a number of threads", "verify", "-jx", paths[0]);
+}
+
 static void verify_takes_a_bad_header_for_damage(void **state)
 {
     const char *path = make_small("header.tbed", true);
@@ -402,6 +419,7 @@ int main(void)
         cmocka_unit_test(verify_finds_a_clean_trace_intact),
         cmocka_unit_test(verify_finds_an_unclosed_trace_undamaged),
         cmocka_unit_test(verify_names_the_place_of_damage),
+        cmocka_unit_test(verify_says_the_same_with_any_number_of_jobs),
         cmocka_unit_test(verify_takes_a_bad_header_for_damage),
         cmocka_unit_test(header_without_a_copy_needs_recovery),
         cmocka_unit_test(verify_tells_a_foreign_file_from_a_damaged_one),

@@ -6,10 +6,12 @@
 #define _GNU_SOURCE 1
 #include "reader/tools/shared/tool.h"
 
+#include <tracebed/verify.h>
+
 #include <string.h>
 
 static const char help[] =
-    "usage: tracebed verify [-q] [--json] FILE...\n"
+    "usage: tracebed verify [OPTION]... FILE...\n"
     "\n"
     "Check every checksum, event, string and reference of each FILE, and print a\n"
     "verdict: intact; not cleanly closed (the program was killed or is still running,\n"
@@ -18,6 +20,7 @@ static const char help[] =
     "\n"
     "  -q, --quiet         print nothing; only set the exit status\n"
     "      --json          print one JSON object per file, each on one line\n"
+    "  -j, --jobs=N        use N threads (default: one per processor)\n"
     "      --color=WHEN    use color: never, auto or always\n"
     "  -h, --help          print this help\n"
     "\n"
@@ -34,6 +37,7 @@ enum verdict { INTACT, NOT_CLOSED, DAMAGED };
 
 struct check {
     const char *path;
+    unsigned jobs;                            /* 0: one per processor */
     struct tbed_reader *reader;               /* NULL: the header page is damaged, see 'error' */
     const struct tbed_import_report *foreign; /* NULL: a native trace */
     struct tbed_error error;
@@ -45,31 +49,6 @@ struct check {
 };
 
 /* ---- Checking ---- */
-
-static void count_stream(struct check *check, uint32_t stream)
-{
-    struct tbed_cursor *cursor;
-    struct tbed_event event;
-    uint64_t last_tick = 0;
-    if (tbed_cursor_open(check->reader, stream, &cursor) != TBED_OK)
-        return;
-    while (tbed_cursor_next(cursor, &event) == TBED_OK) {
-        check->event_count++;
-        check->unknown_count += event.type == TBED_EVENT_UNKNOWN;
-        check->backward_count += event.tick < last_tick;
-        last_tick = event.tick;
-    }
-    tbed_cursor_close(cursor);
-}
-
-static void count_all(struct check *check)
-{
-    struct tbed_stream_info stream;
-    for (size_t i = 0; tbed_stream_get(check->reader, i, &stream); i++)
-        count_stream(check, stream.stream);
-    for (uint32_t id = 0; tbed_string_next(check->reader, &id);)
-        check->string_count++;
-}
 
 /* An invalid header page is a finding, not a failure to read the file. */
 static bool is_damage(enum tbed_status status)
@@ -93,9 +72,14 @@ static bool is_damage(enum tbed_status status)
 
 static void check_trace(struct check *check)
 {
-    tbed_reader_verify(check->reader);
-    count_all(check);
+    const struct tbed_verify_options options = {.size = sizeof options, .thread_count = check->jobs};
+    tbed_reader_verify_with(check->reader, &options);
     tbed_reader_info(check->reader, &check->info);
+    check->event_count = check->info.event_count;
+    check->unknown_count = check->info.unknown_event_count + check->info.application_event_count;
+    check->backward_count = check->info.tick_decrease_count;
+    for (uint32_t id = 0; tbed_string_next(check->reader, &id);)
+        check->string_count++;
     check->foreign = tool_foreign_report(check->reader);
     if (check->foreign != NULL) /* the process has the name of the trace itself */
         check->string_count = check->foreign->string_count;
@@ -288,13 +272,21 @@ static void put_unreadable(const char *path, const struct tbed_error *error)
     tbed_json_line(&out);
 }
 
-static int verify(const char *path, void (*put)(const struct check *))
+struct options {
+    bool quiet, json;
+    unsigned jobs;
+};
+
+static int verify(const char *path, const struct options *options)
 {
-    struct check check = {
-        .path = path, .error = {.offset = UINT64_MAX}, .verdict = DAMAGED, .damage_count = 1};
+    struct check check = {.path = path,
+                          .jobs = options->jobs,
+                          .error = {.offset = UINT64_MAX},
+                          .verdict = DAMAGED,
+                          .damage_count = 1};
     check.reader = tool_open_quietly(path, &check.error);
     if (check.reader == NULL && !is_damage(check.error.status)) {
-        if (put == put_json)
+        if (options->json)
             put_unreadable(path, &check.error);
         fflush(stdout);
         tool_complain_open(path, &check.error);
@@ -302,39 +294,46 @@ static int verify(const char *path, void (*put)(const struct check *))
     }
     if (check.reader != NULL)
         check_trace(&check);
-    if (put != NULL)
-        put(&check);
+    if (options->json)
+        put_json(&check);
+    else if (!options->quiet)
+        put_text(&check);
     tbed_reader_close(check.reader);
     return check.verdict == DAMAGED ? TOOL_FOUND : TOOL_FINE;
 }
 
-static void take_option(int option, bool *quiet, void (**put)(const struct check *))
+/* Returns NULL, or what is wrong with the option. */
+static const char *take_option(struct options *options, int option)
 {
-    if (option == 'q')
-        *quiet = true;
-    else
-        *put = put_json;
+    if (option == 'j')
+        return tool_parse_jobs(optarg, &options->jobs);
+    options->quiet |= option == 'q';
+    options->json |= option == OPTION_JSON;
+    return NULL;
 }
 
 static int run(int argc, char **argv)
 {
     static const struct option longs[] = {{"quiet", no_argument, NULL, 'q'},
                                           {"json", no_argument, NULL, OPTION_JSON},
+                                          {"jobs", required_argument, NULL, 'j'},
                                           TOOL_COMMON_OPTIONS,
                                           {0}};
-    void (*put)(const struct check *) = put_text;
+    struct options options = {0};
     int option, exit, worst = TOOL_FINE;
-    bool quiet = false;
-    while ((option = tool_option_next(&tool_verb_verify, argc, argv, "qh", longs, &exit)) != -1)
-        take_option(option, &quiet, &put);
+    while ((option = tool_option_next(&tool_verb_verify, argc, argv, "qj:h", longs, &exit)) != -1) {
+        const char *wrong = take_option(&options, option);
+        if (wrong != NULL)
+            return tool_usage(&tool_verb_verify, wrong);
+    }
     if (exit >= 0)
         return exit;
-    if (quiet && put == put_json)
+    if (options.quiet && options.json)
         return tool_usage(&tool_verb_verify, "--quiet cannot be combined with --json");
     if (optind == argc)
         return tool_usage(&tool_verb_verify, "missing FILE operand");
     for (int i = optind; i < argc && !tool_output_failed(); i++) {
-        exit = verify(argv[i], quiet ? NULL : put);
+        exit = verify(argv[i], &options);
         worst = exit > worst ? exit : worst;
     }
     return tool_finish(worst);

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "reader/analysis/shared/workers.h"
+#include "reader/core/base/workers.h"
 
 #include <pthread.h>
 #include <unistd.h>
