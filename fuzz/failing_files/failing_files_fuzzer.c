@@ -47,7 +47,9 @@ static void use(const struct file *file, struct tbed_reader *reader, int fd)
     struct tbed_error error;
     failing_start_files(file->system_errno);
     tbed_reader_verify(reader);
+    failing_stop();
     REQUIRE(ftruncate(fd, (off_t)file->nbytes + 2 * HOLE_NBYTES) == 0);
+    failing_start_files(file->system_errno);
     enum tbed_status status = tbed_reader_refresh(reader, &error);
     failing_stop();
     REQUIRE(status == TBED_OK || (failing_count() > 0 && error.status == status));
