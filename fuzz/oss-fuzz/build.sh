@@ -13,11 +13,7 @@ rooms="format writer/base writer/file writer/pages writer/store writer/record wr
 targets=$(ls fuzz/*/*_fuzzer.c)
 system=${FUZZ_SYSTEM_LIBS:--l:libdw.a -l:libelf.a -l:libiberty.a -lz -l:libbz2.a -l:liblzma.a -lm}
 # Calls that targets can make fail; see fuzz/support/failing.h.
-wrap=
-for name in malloc calloc realloc strdup asprintf vasprintf open_memstream mmap pthread_mutex_init pthread_create \
-    access dup fclose fcntl fdopen fstat fstatfs getrandom linkat lseek memfd_create open pread rename renameat2 write; do
-    wrap="$wrap -Wl,--wrap=$name"
-done
+wrap=$(sed -n 's/^fuzz_wrap = //p' ninja/generated/targets.ninja)
 # The part that reads traces needs no other libraries. It is all that is built for 32-bit machines, which cannot record.
 [ "${ARCHITECTURE:-}" != i386 ] || FUZZ_PART=reader
 if [ "${FUZZ_PART:-}" = reader ]; then
