@@ -65,25 +65,38 @@ static bool number_stacks(struct stacks *stacks)
     return stacks->first != NULL && stacks->node_of != NULL;
 }
 
-/* Where the node of a stack is kept. Most stacks are in the same record as the one before. */
-static uint32_t *node_of(struct stacks *stacks, uint32_t id)
+/* Finds the record of a stack. Most are in that of the one before. False: the id is no stack. */
+static bool record_find(struct stacks *stacks, uint32_t id)
 {
     const struct tbed_vector *records = &stacks->reader->metadata->stacks;
     const struct tbed_keyed_stacks *items = records->items;
-    if (id - items[stacks->record].keyed.key >= items[stacks->record].count)
-        stacks->record = tbed_keyed_count_up_to(records, sizeof *items, id) - 1;
-    return &stacks->node_of[stacks->first[stacks->record] + (id - items[stacks->record].keyed.key)];
+    if (records->count > 0 && id - items[stacks->record].keyed.key < items[stacks->record].count)
+        return true;
+    size_t count = tbed_keyed_count_up_to(records, sizeof *items, id);
+    if (count == 0 || id - items[count - 1].keyed.key >= items[count - 1].count)
+        return false;
+    stacks->record = count - 1;
+    return true;
 }
 
 /* The location of a stack, its parent and where its node is kept. An id that is no stack is a location: NULL. */
 static uint32_t *stack_look_up(struct stacks *stacks, uint32_t id, uint32_t *location_ret,
                                uint32_t *parent_ret)
 {
-    if (tbed_stack_get(stacks->reader, id, location_ret, parent_ret))
-        return node_of(stacks, id);
-    *location_ret = id;
-    *parent_ret = TBED_ID_INVALID;
-    return NULL;
+    const struct tbed_keyed_stacks *items = stacks->reader->metadata->stacks.items;
+    if (!record_find(stacks, id)) {
+        *location_ret = id;
+        *parent_ret = TBED_ID_INVALID;
+        return NULL;
+    }
+    uint32_t index = id - items[stacks->record].keyed.key;
+    const uint8_t *pairs = items[stacks->record].pairs;
+    struct tbed_disk_id_pair pair;
+    memcpy(&pair, pairs + index * sizeof pair, sizeof pair);
+    uint32_t parent = tbed_le32_load(pair.second);
+    *location_ret = tbed_le32_load(pair.first);
+    *parent_ret = parent < id ? parent : TBED_ID_INVALID; /* so there is no circle */
+    return &stacks->node_of[stacks->first[stacks->record] + index];
 }
 
 /*
