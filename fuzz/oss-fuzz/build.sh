@@ -9,16 +9,17 @@ work=${WORK:-/tmp}/tracebed-objects
 flags="-std=gnu17 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -pthread -I. -Iformat/include -Iwriter/include -Iwriter/capture/include -Ireader/include"
 rooms="format writer/base writer/file writer/pages writer/store writer/record writer/copy writer/life writer/capture/launch
   reader/core reader/analysis reader/symbols reader/exchange reader/tools"
-# Debian and Ubuntu have static archives of elfutils; the machines that fuzz have no shared ones.
 targets=$(ls fuzz/*/*_fuzzer.c)
-system=${FUZZ_SYSTEM_LIBS:--l:libdw.a -l:libelf.a -l:libiberty.a -lz -l:libbz2.a -l:liblzma.a -lm}
+# Debian and Ubuntu have static archives of elfutils; the machines that fuzz have no shared ones.
+elfutils="dw elf"
+system="$work/libdw.a $work/libelf.a -l:libiberty.a -lz -l:libbz2.a -l:liblzma.a -lm"
 # Calls that targets can make fail; see fuzz/support/failing.h.
 wrap=$(sed -n 's/^fuzz_wrap = //p' ninja/generated/targets.ninja)
 # The part that reads traces needs no other libraries. It is all that is built for 32-bit machines, which cannot record.
 [ "${ARCHITECTURE:-}" != i386 ] || FUZZ_PART=reader
 if [ "${FUZZ_PART:-}" = reader ]; then
     rooms="format reader/core reader/analysis"
-    targets=
+    targets= elfutils=
     for name in allocations changing comparison components event failing_files format locations message_text odd_calls \
         reader record refresh statistics string unchecked windows; do
         targets="$targets fuzz/$name/${name}_fuzzer.c"
@@ -76,6 +77,12 @@ oracles=$(find reader/tests -name '*oracle.c')
 export -f compile object_of
 export CC CFLAGS flags work
 printf '%s\n' $sources $support $oracles $targets | xargs -P "$(nproc)" -I{} bash -euc 'compile {}'
+
+# The calls of elfutils do not fail, as if it were a shared library: without memory it ends the process.
+for name in $elfutils; do
+    objcopy $(printf ' %s' $wrap | sed 's/-Wl,--wrap=\([a-z0-9_]*\)/--redefine-sym \1=__real_\1/g') \
+        "$($CC -print-file-name="lib$name.a")" "$work/lib$name.a"
+done
 
 # Archives, so that a target may replace a function of the library by its own.
 for path in $sources; do object_of "$path"; done | xargs ar qcs "$work/library.a"
