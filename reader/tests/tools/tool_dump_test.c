@@ -367,6 +367,54 @@ static void damage_is_told_and_the_rest_is_printed(void **state)
     end_run(&run);
 }
 
+/* Two threads whose events alternate; more than all threads can have before them at a time. */
+static const char *make_long(const char *name)
+{
+    const char *path = in_folder(name);
+    struct tbed_writer *writer = open_writer(path, true);
+    struct tbed_recorder *recorders[] = {tbed_recorder_open(writer, "left"),
+                                         tbed_recorder_open(writer, "right")};
+    uint32_t format = intern(writer, "step %d of %s"), bytes = intern(writer, "bytes");
+    for (uint32_t i = 0; i < 2500; i++) {
+        struct tbed_recorder *recorder = recorders[i % 2];
+        char text[32];
+        snprintf(text, sizeof text, i % 5 == 0 ? "name\t%u" : "name %u", i % 700);
+        uint32_t id = intern(writer, text);
+        struct tbed_argument arguments[] = {
+            {.type = TBED_ARG_U64, .name_id = bytes, .value.u64 = i},
+            {.type = TBED_ARG_TEXT, .name_id = id, .nbytes = (uint32_t)strlen(text), .value.text = text}};
+        tbed_span_begin_args(recorder, id, arguments, 2);
+        tbed_counter_record_i64(recorder, bytes, (int64_t)i - 1000);
+        tbed_message_record_args(recorder, TBED_SEVERITY_WARNING, format, arguments, 2);
+        tbed_span_end(recorder);
+    }
+    tbed_writer_close(writer);
+    return path;
+}
+
+static void output_does_not_depend_on_the_number_of_jobs(void **state)
+{
+    static const char *const options[] = {"--order=time",  "--json",       "--order=stream", "--depth",
+                                          "--name=name 1", "--limit=5001", "--color=always", "--begin=50%"};
+    const char *path = make_long("long.tbed");
+    (void)state;
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+        struct run one = RUN("dump", "-j1", options[i], path);
+        assert_int_equal(one.exit, 0);
+        assert_true(count_lines(one.out) > 100);
+        for (int jobs = 2; jobs <= 5; jobs++) {
+            char word[16];
+            snprintf(word, sizeof word, "--jobs=%d", jobs);
+            struct run many = RUN("dump", word, options[i], path);
+            assert_int_equal(many.exit, 0);
+            assert_string_equal(one.out, many.out);
+            end_run(&many);
+        }
+        end_run(&one);
+    }
+    EXPECT(2, "", "--jobs takes a number of threads", "dump", "--jobs=many", path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -386,6 +434,7 @@ int main(void)
         cmocka_unit_test(messages_are_formatted_as_printf_does),
         cmocka_unit_test(mismatched_messages_are_harmless),
         cmocka_unit_test(damage_is_told_and_the_rest_is_printed),
+        cmocka_unit_test(output_does_not_depend_on_the_number_of_jobs),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -89,6 +89,22 @@ static void number_twins(struct dump *dump)
     free(twin);
 }
 
+/* Turns the label into what is printed, padded or cut. */
+static void make_column(struct dump_label *label, size_t width)
+{
+    struct tbed_text column = {0};
+    tbed_text_puts(&column, "  ");
+    if (label->text == NULL)
+        tool_put_column(&column, "?", 1, width);
+    else
+        tool_put_column(&column, label->text, label->nbytes, width);
+    tbed_text_puts(&column, "  ");
+    tool_check_text(&column);
+    free(label->text);
+    label->text = column.bytes;
+    label->nbytes = column.nbytes;
+}
+
 /* Decimals of seconds: nine, or three if the resolution is a millisecond. */
 static size_t decimals(const struct dump *dump)
 {
@@ -115,11 +131,15 @@ void dump_text_prepare(struct dump *dump)
         if (stream.stream == dump->shown->chosen.numbers[at])
             make_label(dump, at++, &stream);
     number_twins(dump);
+    size_t label_width = 0;
     for (size_t i = 0; i < dump->shown->chosen.count; i++) {
         size_t width = tool_text_width(dump->labels[i].text, dump->labels[i].nbytes);
         width = width < LABEL_COLUMNS_MAX ? width : LABEL_COLUMNS_MAX;
-        dump->label_width = width > dump->label_width ? width : dump->label_width;
+        label_width = width > label_width ? width : label_width;
     }
+    for (size_t i = 0; i < dump->shown->chosen.count; i++)
+        make_column(&dump->labels[i], label_width);
+    make_column(&dump->unknown_label, label_width);
 }
 
 void dump_text_free(struct dump *dump)
@@ -127,14 +147,11 @@ void dump_text_free(struct dump *dump)
     for (size_t i = 0; dump->labels != NULL && i < dump->shown->chosen.count; i++)
         free(dump->labels[i].text);
     free(dump->labels);
-    free(dump->line.bytes);
-    free(dump->name.bytes);
+    free(dump->unknown_label.text);
 }
 
 static const struct dump_label *find_label(struct dump *dump, uint32_t stream)
 {
-    static char question[] = "?";
-    static const struct dump_label none = {0, question, 1};
     if (dump->label_last < dump->shown->chosen.count && dump->labels[dump->label_last].stream == stream)
         return &dump->labels[dump->label_last];
     size_t low = 0, high = dump->shown->chosen.count;
@@ -146,18 +163,19 @@ static const struct dump_label *find_label(struct dump *dump, uint32_t stream)
             high = middle;
     }
     if (low == dump->shown->chosen.count || dump->labels[low].stream != stream)
-        return &none;
+        return &dump->unknown_label;
     dump->label_last = low;
     return &dump->labels[low];
 }
 
 /* ---- Time ---- */
 
-static void put_right(const char *text, size_t nbytes, size_t width)
+static void put_spaces(struct tbed_text *out, size_t count)
 {
-    for (; width > nbytes; width--)
-        putc_unlocked(' ', stdout);
-    fwrite_unlocked(text, 1, nbytes, stdout);
+    static const char spaces[] = "                                ";
+    for (; count > sizeof spaces - 1; count -= sizeof spaces - 1)
+        tbed_text_put(out, spaces, sizeof spaces - 1);
+    tbed_text_put(out, spaces, count);
 }
 
 /* Formats seconds, or the count of a user-defined clock. Returns the number of bytes. */
@@ -181,20 +199,22 @@ static const char *time_unit(const struct dump *dump)
     return dump->info.clock == TBED_CLOCK_USER ? dump->info.clock_unit : "s";
 }
 
-static void put_relative(const struct dump *dump, int64_t ns)
+static void put_relative(struct dump *dump, int64_t ns)
 {
     char text[40];
-    put_right(text, format_relative(dump, text, ns), dump->time_width);
-    putc_unlocked(' ', stdout);
-    tool_print_text(stdout, time_unit(dump), strlen(time_unit(dump)), 0);
+    size_t nbytes = format_relative(dump, text, ns);
+    put_spaces(dump->out.text, nbytes < dump->time_width ? dump->time_width - nbytes : 0);
+    tbed_text_put(dump->out.text, text, nbytes);
+    tbed_text_put(dump->out.text, " ", 1);
+    tool_put_text(dump->out.text, time_unit(dump), strlen(time_unit(dump)));
 }
 
-static void put_time(const struct dump *dump, uint64_t tick)
+static void put_time(struct dump *dump, uint64_t tick)
 {
     int64_t ns;
     char wall[48];
     if (dump->absolute && tbed_ticks_to_realtime_ns(dump->reader, tick, &ns) == TBED_OK)
-        fputs_unlocked(tool_format_wall(wall, ns), stdout);
+        tbed_text_puts(dump->out.text, tool_format_wall(wall, ns));
     else
         put_relative(dump, tbed_ticks_to_ns(dump->reader, tick));
 }
@@ -436,17 +456,17 @@ static void say_event(struct dump *dump, const struct tbed_event *event)
 
 void dump_text_event(struct dump *dump, const struct tbed_event *event, uint32_t depth)
 {
+    struct tbed_text *out = dump->out.text;
     const struct dump_label *label = find_label(dump, event->stream);
     const char *type = tool_event_type(event->type);
+    size_t type_nbytes = strlen(type);
     put_time(dump, event->tick);
-    fputs_unlocked("  ", stdout);
-    tool_print_column(stdout, label->text, label->nbytes, dump->label_width);
-    fputs_unlocked("  ", stdout);
-    fputs_unlocked(type, stdout);
-    put_right("", 0, TYPE_COLUMNS + 2 - strlen(type));
-    put_right("", 0, dump->indent ? 2 * (size_t)(depth < 100 ? depth : 100) : 0);
+    tbed_text_put(out, label->text, label->nbytes);
+    tbed_text_put(out, type, type_nbytes);
+    put_spaces(out, TYPE_COLUMNS + 2 - type_nbytes);
+    put_spaces(out, dump->indent ? 2 * (size_t)(depth < 100 ? depth : 100) : 0);
     dump->line.nbytes = 0;
     say_event(dump, event);
-    tool_print_text(stdout, dump->line.bytes, dump->line.nbytes, 0);
-    putc_unlocked('\n', stdout);
+    tool_put_text(out, dump->line.bytes, dump->line.nbytes);
+    tbed_text_put(out, "\n", 1);
 }

@@ -22,6 +22,7 @@ static const char help[] =
     "      --depth         indent by open spans; implies --order=stream\n"
     "      --json          print one JSON object per line, with ticks instead of time\n"
     "                      and, with --order=stream, also strings and bindings\n"
+    "  -j, --jobs=N        use N threads (default: one per processor)\n"
     "      --color=WHEN    use color: never, auto or always\n"
     "  -h, --help          print this help\n"
     "\n" TOOL_FILTER_HELP "\n"
@@ -58,6 +59,8 @@ static const char *take_option(struct dump *dump, bool *has_order, int option)
     switch (option) {
     case OPTION_ORDER:
         return parse_order(dump, has_order, optarg);
+    case 'j':
+        return tool_parse_jobs(optarg, &dump->jobs);
     case 'l':
         return tool_parse_u64(optarg, UINT64_MAX, &dump->left) ? NULL : "--limit takes a count";
     case OPTION_ABSOLUTE:
@@ -84,12 +87,13 @@ static int parse(int argc, char **argv, struct dump *dump)
                                           {"no-symbols", no_argument, NULL, OPTION_NO_SYMBOLS},
                                           {"depth", no_argument, NULL, OPTION_DEPTH},
                                           {"json", no_argument, NULL, OPTION_JSON},
+                                          {"jobs", required_argument, NULL, 'j'},
                                           TOOL_COMMON_OPTIONS,
                                           {0}};
     bool has_order = false;
     int option, exit;
-    while ((option = tool_option_next(&tool_verb_dump, argc, argv, "l:h" TOOL_FILTER_SHORTS, longs, &exit)) !=
-           -1) {
+    while ((option = tool_option_next(&tool_verb_dump, argc, argv, "l:j:h" TOOL_FILTER_SHORTS, longs,
+                                      &exit)) != -1) {
         const char *wrong = take_option(dump, &has_order, option);
         if (wrong != NULL)
             return tool_usage(&tool_verb_dump, wrong);
@@ -117,10 +121,7 @@ static bool is_over(const struct dump *dump)
 static void print_event(struct dump *dump, const struct tbed_event *event, uint32_t depth)
 {
     dump->left--;
-    if (dump->json)
-        dump_json_event(dump, event);
-    else
-        dump_text_event(dump, event, depth);
+    dump_batches_add(dump, event, depth);
 }
 
 static uint32_t depth_of(const struct tbed_cursor *cursor, const struct tbed_event *event)
@@ -175,6 +176,17 @@ static enum tbed_status walk_time(struct dump *dump)
     return status;
 }
 
+static enum tbed_status walk_streams(struct dump *dump)
+{
+    enum tbed_status status = TBED_OK;
+    for (size_t i = 0; i < dump->shown->chosen.count && !is_over(dump); i++) {
+        status = walk_stream(dump, dump->shown->chosen.numbers[i]);
+        if (status != TBED_OK && status != TBED_END)
+            return status;
+    }
+    return status;
+}
+
 /* For a few events, looking up names one by one is faster than preparing all names of the trace. */
 static void open_places(struct dump *dump)
 {
@@ -195,14 +207,9 @@ static enum tbed_status walk(struct dump *dump)
         dump_json_strings(dump);
     if (dump->json)
         dump_json_gaps(dump);
-    if (!dump->by_stream)
-        return walk_time(dump);
-    enum tbed_status status = TBED_OK;
-    for (size_t i = 0; i < dump->shown->chosen.count && !is_over(dump); i++) {
-        status = walk_stream(dump, dump->shown->chosen.numbers[i]);
-        if (status != TBED_OK && status != TBED_END)
-            return status;
-    }
+    dump_batches_open(dump);
+    enum tbed_status status = dump->by_stream ? walk_streams(dump) : walk_time(dump);
+    dump_batches_close(dump);
     return status;
 }
 

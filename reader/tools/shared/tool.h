@@ -233,6 +233,8 @@ enum tbed_status tool_copy(const struct tool_from_to *files,
 
 /* Like realloc(), but complains and exits with status 2 if there is no memory. */
 void *tool_realloc(void *old, size_t nbytes);
+void tool_out_of_memory(void) __attribute__((noreturn));
+void tool_check_text(const struct tbed_text *text); /* the same if memory ran out while it was made */
 
 /* Parses 'text' as a decimal or 0x… number up to 'max'. False if it is invalid. */
 bool tool_parse_u64(const char *text, uint64_t max, uint64_t *value_ret);
@@ -251,6 +253,10 @@ size_t tool_terminal_width(void);
 
 /* Like tool_print_text(), cut or padded to exactly 'width' columns. */
 void tool_print_column(FILE *out, const char *text, size_t nbytes, size_t width);
+
+/* The same, appended to a text. */
+void tool_put_text(struct tbed_text *to, const char *text, size_t nbytes);
+void tool_put_column(struct tbed_text *to, const char *text, size_t nbytes, size_t width);
 
 /* The number of columns that tool_print_text() prints. */
 size_t tool_text_width(const char *text, size_t nbytes);

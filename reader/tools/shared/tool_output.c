@@ -158,13 +158,24 @@ bool tool_is_input(const char *output, const char *input)
     return true;
 }
 
+void tool_out_of_memory(void)
+{
+    tool_complain("out of memory");
+    exit(TOOL_TROUBLE);
+}
+
 void *tool_realloc(void *old, size_t nbytes)
 {
     void *grown = realloc(old, nbytes > 0 ? nbytes : 1);
-    if (grown != NULL)
-        return grown;
-    tool_complain("out of memory");
-    exit(TOOL_TROUBLE);
+    if (grown == NULL)
+        tool_out_of_memory();
+    return grown;
+}
+
+void tool_check_text(const struct tbed_text *text)
+{
+    if (text->is_out_of_memory)
+        tool_out_of_memory();
 }
 
 /* ---- Usage, colors ---- */

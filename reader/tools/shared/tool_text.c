@@ -8,6 +8,8 @@
 #include "reader/core/base/inert.h"
 #include "reader/tools/shared/tool.h"
 
+#include <string.h>
+
 /* A unit of output: one code point, or bytes shown as \xHH. */
 struct glyph {
     uint32_t nbytes, columns;
@@ -52,12 +54,26 @@ static struct glyph glyph_at(const uint8_t *at, size_t nbytes)
     return (struct glyph){(uint32_t)size, columns_of(code), false};
 }
 
-static void print_escaped(FILE *out, const uint8_t *at, size_t nbytes)
+/* Where output goes: to a file, or if that is NULL, to a text. */
+struct sink {
+    FILE *out;
+    struct tbed_text *text;
+};
+
+static void put(struct sink sink, const void *bytes, size_t nbytes)
+{
+    if (sink.out != NULL)
+        fwrite_unlocked(bytes, 1, nbytes, sink.out);
+    else
+        tbed_text_put(sink.text, bytes, nbytes);
+}
+
+static void print_escaped(struct sink sink, const uint8_t *at, size_t nbytes)
 {
     static const char digits[] = "0123456789abcdef";
     for (size_t i = 0; i < nbytes; i++) {
         char text[4] = {'\\', 'x', digits[at[i] >> 4], digits[at[i] & 15]};
-        fwrite_unlocked(text, 1, sizeof text, out);
+        put(sink, text, sizeof text);
     }
 }
 
@@ -78,29 +94,29 @@ size_t tool_text_width(const char *text, size_t nbytes)
     return measure((const uint8_t *)text, nbytes, SIZE_MAX - 16);
 }
 
-static void print_whole(FILE *out, const uint8_t *at, size_t nbytes)
+static void print_whole(struct sink sink, const uint8_t *at, size_t nbytes)
 {
     for (size_t i = 0; i < nbytes;) {
         size_t plain = tbed_printable_nbytes(at + i, nbytes - i);
-        fwrite_unlocked(at + i, 1, plain, out);
+        put(sink, at + i, plain);
         i += plain;
         if (i == nbytes)
             return;
         struct glyph glyph = glyph_at(at + i, nbytes - i);
         if (glyph.escaped)
-            print_escaped(out, at + i, glyph.nbytes);
+            print_escaped(sink, at + i, glyph.nbytes);
         else
-            fwrite_unlocked(at + i, 1, glyph.nbytes, out);
+            put(sink, at + i, glyph.nbytes);
         i += glyph.nbytes;
     }
 }
 
 /* Prints at most 'width' columns, ending in an ellipsis if the text does not fit. Returns the columns printed. */
-static size_t print_cut(FILE *out, const uint8_t *at, size_t nbytes, size_t width)
+static size_t print_cut(struct sink sink, const uint8_t *at, size_t nbytes, size_t width)
 {
     size_t columns = measure(at, nbytes, width);
     if (columns <= width) {
-        print_whole(out, at, nbytes);
+        print_whole(sink, at, nbytes);
         return columns;
     }
     size_t end = 0;
@@ -112,17 +128,23 @@ static size_t print_cut(FILE *out, const uint8_t *at, size_t nbytes, size_t widt
         columns += glyph.columns;
         end += glyph.nbytes;
     }
-    print_whole(out, at, end);
-    fputs_unlocked("…", out);
+    print_whole(sink, at, end);
+    put(sink, "…", strlen("…"));
     return columns + 1;
 }
 
 void tool_print_text(FILE *out, const char *text, size_t nbytes, size_t width)
 {
+    struct sink sink = {.out = out};
     if (width == 0)
-        print_whole(out, (const uint8_t *)text, nbytes);
+        print_whole(sink, (const uint8_t *)text, nbytes);
     else
-        print_cut(out, (const uint8_t *)text, nbytes, width);
+        print_cut(sink, (const uint8_t *)text, nbytes, width);
+}
+
+void tool_put_text(struct tbed_text *to, const char *text, size_t nbytes)
+{
+    print_whole((struct sink){.text = to}, (const uint8_t *)text, nbytes);
 }
 
 /* How many bytes at the start have at most 'width' columns. */
@@ -141,10 +163,11 @@ static size_t head_nbytes(const uint8_t *at, size_t nbytes, size_t width)
 
 void tool_print_middle(FILE *out, const char *text, size_t nbytes, size_t width)
 {
+    struct sink sink = {.out = out};
     const uint8_t *at = (const uint8_t *)text;
     size_t columns = width > 0 ? measure(at, nbytes, SIZE_MAX - 16) : 0;
     if (columns <= width) {
-        print_whole(out, at, nbytes);
+        print_whole(sink, at, nbytes);
         return;
     }
     size_t head = head_nbytes(at, nbytes, width / 2), tail = head;
@@ -154,15 +177,25 @@ void tool_print_middle(FILE *out, const char *text, size_t nbytes, size_t width)
         left -= glyph.columns;
         tail += glyph.nbytes;
     }
-    print_whole(out, at, head);
-    fputs_unlocked("…", out);
-    print_whole(out, at + tail, nbytes - tail);
+    print_whole(sink, at, head);
+    put(sink, "…", strlen("…"));
+    print_whole(sink, at + tail, nbytes - tail);
+}
+
+static void put_column(struct sink sink, const char *text, size_t nbytes, size_t width)
+{
+    if (width == 0)
+        return;
+    for (size_t columns = print_cut(sink, (const uint8_t *)text, nbytes, width); columns < width; columns++)
+        put(sink, " ", 1);
 }
 
 void tool_print_column(FILE *out, const char *text, size_t nbytes, size_t width)
 {
-    if (width == 0)
-        return;
-    for (size_t columns = print_cut(out, (const uint8_t *)text, nbytes, width); columns < width; columns++)
-        putc_unlocked(' ', out);
+    put_column((struct sink){.out = out}, text, nbytes, width);
+}
+
+void tool_put_column(struct tbed_text *to, const char *text, size_t nbytes, size_t width)
+{
+    put_column((struct sink){.text = to}, text, nbytes, width);
 }
