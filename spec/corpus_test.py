@@ -11,6 +11,9 @@ import os
 import subprocess
 import sys
 
+# Files of which a reader that believes the directory may list fewer events than the decoder, which reads every header.
+MAY_LOSE = {"intact_block_with_a_wrong_entry"}  # section 12, DIRECTORY_ENTRY: the entry contradicts the block
+
 DECODER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "decoder.py")
 
 
@@ -27,6 +30,8 @@ def compare(tracebed, path):
     found_code, found = listing(tracebed, "dump", "--json", "--order=stream", path)
     if refused or found_code == 2:
         return None if refused and found_code == 2 else "decoder exits %d, tracebed %d" % (code, found_code)
+    if os.path.basename(path) in MAY_LOSE:
+        lines = [line for line in lines if line in found]
     for at, (one, other) in enumerate(zip(lines, found)):
         if one != other:
             return "line %d: decoder %s, tracebed %s" % (at + 1, one, other)
