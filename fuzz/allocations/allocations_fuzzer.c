@@ -2,7 +2,7 @@
  * Analyses the allocations of any trace. Every block must be live or freed, the sums by process and by site must equal
  * the totals, and one thread must compute the same as three.
  *
- * A byte of options follows the last complete page.
+ * A byte of options follows the last complete page, and another one chooses suppressions.
  *
  * Mutator: trace
  * Seeds: spec/golden/valid
@@ -87,10 +87,30 @@ static void compare_threads(const struct tbed_allocations *one, const struct tbe
         REQUIRE(b != NULL && (a->name == NULL) == (b->name == NULL) && a->id == b->id);
         REQUIRE(a->name == NULL || strcmp(a->name, b->name) == 0);
         REQUIRE(memcmp(&a->sums, &b->sums, sizeof a->sums) == 0);
+        REQUIRE(a->leak_count == b->leak_count && a->leak_nbytes == b->leak_nbytes);
     }
     for (size_t i = 0; tbed_allocations_moment(one, i) != NULL; i++)
         REQUIRE(memcmp(tbed_allocations_moment(one, i), tbed_allocations_moment(three, i),
                        sizeof(struct tbed_allocation_moment)) == 0);
+}
+
+/* Every live block is a leak, or suppressed by one pattern. */
+static void check_leaks(const struct tbed_allocations *allocations, const struct tbed_allocation_sums *totals)
+{
+    const struct tbed_allocation_site *site;
+    const struct tbed_allocation_suppression *suppression;
+    uint64_t count = 0, nbytes = 0;
+    for (size_t i = 0; (site = tbed_allocations_site(allocations, i)) != NULL; i++) {
+        REQUIRE(site->leak_count <= site->sums.live_count && site->leak_nbytes <= site->sums.live_nbytes);
+        count += site->leak_count;
+        nbytes += site->leak_nbytes;
+    }
+    for (size_t i = 0; (suppression = tbed_allocations_suppression(allocations, i)) != NULL; i++) {
+        REQUIRE(suppression->site_count <= suppression->count && suppression->pattern != NULL);
+        count += suppression->count;
+        nbytes += suppression->nbytes;
+    }
+    REQUIRE(count == totals->live_count && nbytes == totals->live_nbytes);
 }
 
 /* ---- Options ---- */
@@ -116,7 +136,26 @@ static void prepare(void *context, const uint32_t *ids, size_t count)
     REQUIRE(context != NULL && ids != NULL && count > 0);
 }
 
-static struct tbed_allocations *make(struct tbed_reader *reader, unsigned choices, unsigned thread_count)
+/* Patterns of the bytes that were chosen, and those that are built in. */
+static struct tbed_suppressions *suppressions_of(unsigned choice)
+{
+    static const char *const lines[] = {"leak:a*",           "leak:^*$", "leak:*!*",
+                                        "# no\nleak:main\n", "leak:",    "leak:!$"};
+    struct tbed_suppressions *suppressions;
+    size_t line;
+    if (choice == 0)
+        return NULL;
+    REQUIRE(tbed_suppressions_open(choice % 2 == 1, &suppressions) == TBED_OK);
+    for (unsigned i = 0; i < 6; i++)
+        if ((choice >> (i + 1)) % 2 == 1) {
+            enum tbed_status status = tbed_suppressions_add(suppressions, lines[i], strlen(lines[i]), &line);
+            REQUIRE(status == (i == 4 ? TBED_ERR_ARGUMENT : TBED_OK));
+        }
+    return suppressions;
+}
+
+static struct tbed_allocations *make(struct tbed_reader *reader, unsigned choices,
+                                     const struct tbed_suppressions *suppressions, unsigned thread_count)
 {
     struct tbed_analysis_options options = {.size = sizeof options,
                                             .thread_count = thread_count,
@@ -124,7 +163,8 @@ static struct tbed_allocations *make(struct tbed_reader *reader, unsigned choice
                                             .by_stack = (choices & BY_STACK) != 0,
                                             .name = choices & OWN_NAMES ? own_name : NULL,
                                             .name_context = &choices,
-                                            .prepare = choices & PREPARED ? prepare : NULL};
+                                            .prepare = choices & PREPARED ? prepare : NULL,
+                                            .suppressions = suppressions};
     struct tbed_allocations *allocations;
     REQUIRE(tbed_allocations_make(reader, &options, &allocations) == TBED_OK);
     return allocations;
@@ -137,12 +177,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     if (reader == NULL)
         return 0;
     unsigned choices = choice_at(data, nbytes, 0);
-    struct tbed_allocations *one = make(reader, choices, 1), *three = make(reader, choices, 3);
+    struct tbed_suppressions *suppressions = suppressions_of(choice_at(data, nbytes, 1));
+    struct tbed_allocations *one = make(reader, choices, suppressions, 1);
+    struct tbed_allocations *three = make(reader, choices, suppressions, 3);
     tbed_allocations_totals(one, &totals);
     struct tbed_allocation_sums processes = add_processes(one), sites = add_sites(one);
     REQUIRE(memcmp(&totals, &processes, sizeof totals) == 0);
     REQUIRE(memcmp(&totals, &sites, sizeof totals) == 0);
     check_moments(one, totals.count);
+    check_leaks(one, &totals);
     compare_threads(one, three);
     struct tbed_analysis_options none = {.size = 0};
     struct tbed_allocations *refused = NULL;
@@ -150,6 +193,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     tbed_allocations_close(NULL);
     tbed_allocations_close(three);
     tbed_allocations_close(one);
+    tbed_suppressions_close(suppressions);
     tbed_reader_close(reader);
     return 0;
 }

@@ -30,13 +30,13 @@ BUILD = ROOT / os.environ.get("TBED_BUILD", "build/release")
 LAYOUT = "ninja/checks/abi.txt"
 FOLDERS = ["format/include", "writer/include", "writer/capture/include", "reader/include"]
 HEADERS = ["format", "recorder", "trace", "logfile", "reader", "filter", "analysis", "calls", "follow", "compare", "symbols",
-           "exchange", "copy", "timeline", "verify"]
+           "exchange", "copy", "timeline", "verify", "suppressions"]
 
 # Handed out as pointers to const, or to a function of the caller's.
 HANDED_OUT = {
     "tbed_span_row", "tbed_instant_row", "tbed_counter_row", "tbed_message_row",
     "tbed_artifact_row", "tbed_stack_row", "tbed_allocation_process", "tbed_allocation_moment",
-    "tbed_allocation_site", "tbed_assembled", "tbed_format", "tbed_difference",
+    "tbed_allocation_site", "tbed_allocation_suppression", "tbed_assembled", "tbed_format", "tbed_difference",
     "tbed_call_difference", "tbed_stack_difference", "tbed_divergence",
     "tbed_follow_thread", "tbed_follow_label",
     "tbed_timeline_row", "tbed_timeline_counter",

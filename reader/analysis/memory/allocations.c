@@ -5,7 +5,9 @@
  */
 #include "reader/analysis/memory/allocation_source.h"
 #include "reader/analysis/memory/heap.h"
+#include "reader/analysis/memory/leaks.h"
 #include "reader/analysis/memory/stack_sites.h"
+#include "reader/analysis/memory/suppressions.h"
 #include "reader/analysis/shared/named.h"
 #include "reader/core/base/workers.h"
 #include "reader/core/records/metadata.h"
@@ -18,7 +20,8 @@ struct tbed_allocations {
     struct tbed_allocation_process *processes;
     struct tbed_allocation_site *sites;
     struct tbed_allocation_moment *moments;
-    size_t process_count, site_count, moment_count;
+    struct tbed_allocation_suppression *suppressions;
+    size_t process_count, site_count, moment_count, suppression_count;
 };
 
 struct stream_of { /* a stream and its process */
@@ -353,6 +356,15 @@ static bool make_processes(struct tbed_allocations *allocations, const struct al
     return true;
 }
 
+static void add_site(struct tbed_allocation_site *into, const struct heap_site *from)
+{
+    add_sums(&into->sums, &from->sums);
+    if (from->suppression != 0)
+        return;
+    into->leak_count += from->sums.live_count;
+    into->leak_nbytes += from->sums.live_nbytes;
+}
+
 /* The sites of all heaps with their names, sorted. NULL: no memory. */
 static struct named *name_sites(struct tbed_allocations *allocations, const struct allocation_work *shared,
                                 const struct tbed_analysis_options *options, size_t *count_ret)
@@ -391,7 +403,7 @@ static bool make_sites(struct tbed_allocations *allocations, const struct alloca
         *site = (struct tbed_allocation_site){
             .name = names[i].text, .name_nbytes = names[i].nbytes, .id = names[i].id};
         for (size_t j = i; j < i + count; j++)
-            add_sums(&site->sums, &((struct heap_site *)names[j].thing)->sums);
+            add_site(site, names[j].thing);
     }
     free(names);
     return true;
@@ -417,11 +429,62 @@ static bool make_stack_sites(struct tbed_allocations *allocations, const struct 
         for (size_t j = 0; j < shared->heaps[i].site_count; j++, site++) {
             struct tbed_allocation_site *into = &allocations->sites[ranks[site]];
             into->id = ids[site] < into->id ? ids[site] : into->id;
-            add_sums(&into->sums, &shared->heaps[i].sites[j].sums);
+            add_site(into, &shared->heaps[i].sites[j]);
         }
     free(ids);
     free(ranks);
     return allocations->sites != NULL;
+}
+
+/* ---- Suppressions ---- */
+
+/* The sites of all heaps. NULL: no memory. */
+static struct heap_site **list_sites(const struct allocation_work *shared, size_t *count_ret)
+{
+    size_t total = 0, count = 0;
+    for (size_t i = 0; i < shared->heap_count; i++)
+        total += shared->heaps[i].site_count;
+    struct heap_site **sites = malloc((total + 1) * sizeof *sites);
+    for (size_t i = 0; sites != NULL && i < shared->heap_count; i++)
+        for (size_t j = 0; j < shared->heaps[i].site_count; j++)
+            sites[count++] = &shared->heaps[i].sites[j];
+    *count_ret = count;
+    return sites;
+}
+
+static bool make_suppressions(struct tbed_allocations *allocations,
+                              const struct tbed_suppressions *suppressions)
+{
+    size_t count = tbed_suppressions_count(suppressions);
+    allocations->suppressions = calloc(count + 1, sizeof *allocations->suppressions);
+    if (allocations->suppressions == NULL)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        allocations->suppressions[i].pattern =
+            tbed_suppressions_text(suppressions, i, &allocations->suppressions[i].is_built_in);
+    allocations->suppression_count = count;
+    return true;
+}
+
+/* False: no memory. */
+static bool suppress(struct tbed_allocations *allocations, const struct allocation_work *shared,
+                     const struct tbed_analysis_options *options)
+{
+    size_t count;
+    if (options->suppressions == NULL)
+        return true;
+    struct heap_site **sites = list_sites(shared, &count);
+    bool fine = sites != NULL && make_suppressions(allocations, options->suppressions) &&
+                tbed_leaks_judge(shared->reader, options, sites, count) == TBED_OK;
+    for (size_t i = 0; fine && i < count; i++)
+        if (sites[i]->suppression != 0) {
+            struct tbed_allocation_suppression *by = &allocations->suppressions[sites[i]->suppression - 1];
+            by->site_count++;
+            by->count += sites[i]->sums.live_count;
+            by->nbytes += sites[i]->sums.live_nbytes;
+        }
+    free(sites);
+    return fine;
 }
 
 static enum tbed_status follow_all(struct tbed_allocations *allocations, struct allocation_work *shared,
@@ -442,7 +505,7 @@ static enum tbed_status follow_all(struct tbed_allocations *allocations, struct 
     if (shared->status != TBED_OK)
         return shared->status;
     add_moments(allocations, shared);
-    fine = make_processes(allocations, shared) &&
+    fine = make_processes(allocations, shared) && suppress(allocations, shared, options) &&
            (options->by_stack ? make_stack_sites(allocations, shared, options)
                               : make_sites(allocations, shared, options));
     return fine ? TBED_OK : TBED_ERR_MEMORY;
@@ -484,6 +547,7 @@ void tbed_allocations_close(struct tbed_allocations *allocations)
     free(allocations->processes);
     free(allocations->sites);
     free(allocations->moments);
+    free(allocations->suppressions);
     free(allocations);
 }
 
@@ -505,6 +569,12 @@ const struct tbed_allocation_site *tbed_allocations_site(const struct tbed_alloc
                                                          size_t index)
 {
     return index < allocations->site_count ? &allocations->sites[index] : NULL;
+}
+
+const struct tbed_allocation_suppression *
+tbed_allocations_suppression(const struct tbed_allocations *allocations, size_t index)
+{
+    return index < allocations->suppression_count ? &allocations->suppressions[index] : NULL;
 }
 
 const struct tbed_allocation_moment *tbed_allocations_moment(const struct tbed_allocations *allocations,

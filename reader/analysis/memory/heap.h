@@ -14,6 +14,7 @@ struct heap_site {
     struct tbed_allocation_sums sums;
     uint64_t peak_number; /* the heap's, when sums.peak_nbytes was last adjusted */
     uint32_t id;
+    uint32_t suppression; /* of its live blocks: its index + 1; 0: none */
 };
 
 /* The intervals of --over-time, in memory of the caller that opened the heap. */

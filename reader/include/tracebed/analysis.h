@@ -22,6 +22,7 @@
 
 #include <tracebed/filter.h>
 #include <tracebed/reader.h>
+#include <tracebed/suppressions.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -73,6 +74,8 @@ struct tbed_analysis_options {
     bool keep_durations;  /* for statistics: tbed_statistics_durations(); not with 'skip_percentiles' */
     enum tbed_row_key by; /* for statistics of traces */
     uint64_t by_ticks;    /* for TBED_BY_TIME: at least a millionth of the trace's time */
+    /* For allocations: live blocks that one of these matches are not leaks; NULL: none. */
+    const struct tbed_suppressions *suppressions;
 };
 
 /* ---- The assembler: the spans of a trace one by one ---- */
@@ -512,6 +515,15 @@ struct tbed_allocation_site {
     size_t name_nbytes;
     uint32_t id;                      /* the lowest id with this name, or whose frames have these names */
     struct tbed_allocation_sums sums; /* over all processes */
+    uint64_t leak_count, leak_nbytes; /* live, and not suppressed */
+};
+
+/* A suppression and the live blocks that it matched. */
+struct tbed_allocation_suppression {
+    const char *pattern; /* terminated; valid until the suppressions are closed */
+    bool is_built_in;
+    uint64_t site_count; /* as recorded: call stacks or places in code */
+    uint64_t count, nbytes;
 };
 
 /*
@@ -536,6 +548,9 @@ const struct tbed_allocation_process *tbed_allocations_process(const struct tbed
                                                                size_t index);
 const struct tbed_allocation_site *tbed_allocations_site(const struct tbed_allocations *allocations,
                                                          size_t index);
+/* All of 'suppressions', those that are built in last; NULL past the last. */
+const struct tbed_allocation_suppression *
+tbed_allocations_suppression(const struct tbed_allocations *allocations, size_t index);
 /* The moments in order of time; NULL past the last. */
 const struct tbed_allocation_moment *tbed_allocations_moment(const struct tbed_allocations *allocations,
                                                              size_t index);
