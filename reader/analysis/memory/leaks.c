@@ -74,10 +74,13 @@ static bool add_stack(struct judge *judge, uint32_t id)
 
 /* ---- Verdicts on frames ---- */
 
-static const char *text_of(const struct tbed_reader *reader, uint32_t id)
+/* NULL: it has none, or '*complete' becomes false. */
+static const char *text_of(const struct tbed_reader *reader, uint32_t id, bool *complete)
 {
     struct tbed_name name;
-    return id != TBED_ID_INVALID && tbed_name_get(reader, id, &name) == TBED_OK ? name.text : NULL;
+    enum tbed_status status = id != TBED_ID_INVALID ? tbed_name_get(reader, id, &name) : TBED_END;
+    *complete &= status != TBED_ERR_MEMORY;
+    return status == TBED_OK ? name.text : NULL;
 }
 
 /* Sets MODULE!FUNCTION. False: no memory. */
@@ -114,15 +117,16 @@ static bool judge_location(struct judge *judge, uint32_t id)
     struct tbed_frame frames[FRAMES_MAX] = {0};
     struct suppression_frame frame = {0};
     const char *module = NULL;
+    bool complete = true;
     if (!tbed_location_resolve(judge->reader, id, &location)) {
-        frame.function = text_of(judge->reader, id);
-        return match_frame(judge, &frame, NULL, verdict);
+        frame.function = text_of(judge->reader, id, &complete);
+        return match_frame(judge, &frame, NULL, verdict) && complete;
     }
     if (location.has_unit && location.unit.kind == TBED_UNIT_NATIVE) {
-        module = tbed_module_name(judge->reader, &location.unit);
-        frame.module = text_of(judge->reader, location.unit.name_id);
+        module = tbed_module_name(judge->reader, &location.unit, &complete);
+        frame.module = text_of(judge->reader, location.unit.name_id, &complete);
     }
-    size_t count = tbed_id_frames(judge->reader, id, frames, FRAMES_MAX);
+    size_t count = tbed_place_frames(judge->reader, &location, frames, FRAMES_MAX, &complete);
     count = count == 0 ? 1 : count < FRAMES_MAX ? count : FRAMES_MAX;
     for (size_t i = 0; i < count && verdict->verdict < FIRST; i++) {
         frame.function = frames[i].function;
@@ -130,7 +134,7 @@ static bool judge_location(struct judge *judge, uint32_t id)
         if (!match_frame(judge, &frame, module, verdict))
             return false;
     }
-    return true;
+    return complete;
 }
 
 static bool judge_locations(struct judge *judge, const struct tbed_analysis_options *options)

@@ -548,7 +548,7 @@ const struct tbed_allocation_process *tbed_allocations_process(const struct tbed
                                                                size_t index);
 const struct tbed_allocation_site *tbed_allocations_site(const struct tbed_allocations *allocations,
                                                          size_t index);
-/* All of 'suppressions', those that are built in last; NULL past the last. */
+/* All suppressions of the options, those that are built in last; NULL past the last. */
 const struct tbed_allocation_suppression *
 tbed_allocations_suppression(const struct tbed_allocations *allocations, size_t index);
 /* The moments in order of time; NULL past the last. */

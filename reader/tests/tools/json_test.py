@@ -30,6 +30,7 @@ ABOUT_FILES = {
     "report --over-time=3": lambda data: [data],
     "report --by=thread": lambda data: [data],
     "report --by=hour": lambda data: [data],
+    "report --leaks": lambda data: [data],
     "tree": lambda data: [data],
     "tree --calls": lambda data: [data],
     "slowest": lambda data: [data],

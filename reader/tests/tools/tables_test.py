@@ -27,7 +27,7 @@ import termios
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), *[os.pardir] * 3, "ninja", "checks"))
 import cases
 
-TABLES = ("spans", "async_spans", "instants", "counters", "messages", "processes", "sites")
+TABLES = ("spans", "async_spans", "instants", "counters", "messages", "processes", "sites", "leaks", "suppressions")
 PROGRAM = cases.BUILD / "reader/tests/agreement/agreement_program"
 TRACES = ("given", "given open", "counts given", "given whole categories others", "counts given others", "talks")
 
@@ -82,8 +82,8 @@ def expected_cell(value):
 
 
 def test_csv_has_the_figures_of_json(folder):
-    for path in traces(folder):
-        data, rows = json.loads(report("--json", path)), read_csv(report("--csv", path))
+    for path, leaks in [(path, leaks) for path in traces(folder) for leaks in ([], ["--leaks"])]:
+        data, rows = json.loads(report("--json", *leaks, path)), read_csv(report("--csv", *leaks, path))
         for table in TABLES:
             found = [row for row in rows if row["table"] == table]
             wanted = data.get(table, [])

@@ -1,6 +1,7 @@
 /*
  * Shared by the files of 'tracebed report': report_verb.c queries the library, report_columns.c describes the tables,
- * report_sort.c sorts their rows, and report_text.c, report_profile.c and report_json.c print them.
+ * report_sort.c sorts their rows, report_leaks.c has what only --leaks needs, and report_text.c, report_profile.c and
+ * report_json.c print the tables.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,12 +25,22 @@ enum report_table {
     REPORT_MESSAGES,
     REPORT_PROCESSES,
     REPORT_SITES,
+    REPORT_LEAKS, /* this and the following instead of the former two with --leaks */
+    REPORT_SUPPRESSIONS,
     REPORT_MOMENTS, /* of allocations; this and the following with --over-time */
     REPORT_BUSY_MOMENTS,
     REPORT_SPAN_MOMENTS,
     REPORT_COUNTER_MOMENTS,
     REPORT_LABELS, /* the rows of spans, in the table of a profile */
     REPORT_TABLE_COUNT,
+};
+
+/* --suppressions and --no-built-in-suppressions. */
+struct report_suppressions {
+    const char **paths;
+    size_t path_count;
+    bool has_no_built_in;
+    struct tbed_suppressions *list; /* NULL: not asked for */
 };
 
 struct report_options {
@@ -39,7 +50,9 @@ struct report_options {
     bool no_symbols;
     struct table_keys sort, columns;
     enum tbed_name_part by;
-    bool by_stack, by_file;
+    bool by_stack, by_file, has_by;
+    bool leaks;
+    struct report_suppressions suppressions;
     enum tbed_row_key key;     /* what spans and instants are grouped by */
     struct filter_time period; /* for TBED_BY_TIME */
     struct group group;
@@ -62,6 +75,9 @@ struct report {
     struct tbed_timeline *timeline;       /* NULL: not requested */
     struct tbed_statistics_totals totals;
     struct tbed_allocation_sums sums; /* over all processes */
+    struct report_leaks {
+        uint64_t count, nbytes, suppressed_count, suppressed_nbytes;
+    } leaks;
     struct table tables[REPORT_TABLE_COUNT];
     struct table_clock clock;
     struct report_moment *moments; /* the rows of the last tables */
@@ -92,6 +108,15 @@ size_t report_file_name(const struct tool_places *places, uint32_t id, char *buf
 struct tbed_name report_site_name(const struct report *report, const struct tbed_allocation_site *site,
                                   struct tool_buffer *text);
 void report_moments_text(const struct report *report);
+
+/* report_leaks.c: files of suppressions. False after a complaint. */
+void report_suppressions_add(struct report_suppressions *suppressions, const char *path);
+bool report_suppressions_load(struct report_suppressions *suppressions);
+void report_suppressions_free(struct report_suppressions *suppressions);
+/* Collects the rows of --leaks. */
+void report_collect_leaks(struct report *report);
+void report_leaks_text(const struct report *report);
+void report_leaks_json(struct tbed_json *json, const struct report *report);
 
 /* report_over_time.c: spans and counters over time, and the rows of all moments. */
 struct report_moment {

@@ -471,6 +471,48 @@ static const struct table_column site_columns[] = {
     {.key = "share", .field = "peak_percent", .title = "peak %", .unit = TABLE_PERCENT, .get = site_share},
 };
 
+/* ---- Leaks ---- */
+
+GETTER(leak_bytes, tbed_allocation_site, table_value_of(row->leak_nbytes))
+GETTER(leak_count, tbed_allocation_site, table_value_of(row->leak_count))
+
+static struct table_value leak_share(const struct table *table, const void *of)
+{
+    const struct tbed_allocation_site *row = of;
+    return share((double)row->leak_nbytes, (double)report_of(table)->leaks.nbytes);
+}
+
+static const struct table_column leak_columns[] = {
+    {.key = "bytes", .title = "leaked", .unit = TABLE_BYTES, .get = leak_bytes},
+    {.key = "count", .unit = TABLE_COUNT, .get = leak_count},
+    {.key = "name", .unit = TABLE_TEXT, .is_in_order = true, .get = site_name, .json = site_name_json},
+    {.key = "share",
+     .field = "leaked_percent",
+     .title = "leaked %",
+     .unit = TABLE_PERCENT,
+     .get = leak_share},
+};
+
+GETTER(suppression_name, tbed_allocation_suppression, text(row->pattern, strlen(row->pattern)))
+GETTER(suppression_bytes, tbed_allocation_suppression, table_value_of(row->nbytes))
+GETTER(suppression_count, tbed_allocation_suppression, table_value_of(row->count))
+GETTER(suppression_stacks, tbed_allocation_suppression, table_value_of(row->site_count))
+
+static struct table_value suppression_origin(const struct table *table, const void *of)
+{
+    const char *origin = ((const struct tbed_allocation_suppression *)of)->is_built_in ? "built in" : "file";
+    (void)table;
+    return text(origin, strlen(origin));
+}
+
+static const struct table_column suppression_columns[] = {
+    {.key = "bytes", .title = "suppressed", .unit = TABLE_BYTES, .get = suppression_bytes},
+    {.key = "count", .unit = TABLE_COUNT, .get = suppression_count},
+    {.key = "stacks", .field = "stack_count", .unit = TABLE_COUNT, .get = suppression_stacks},
+    {.key = "origin", .unit = TABLE_TEXT, .get = suppression_origin},
+    {.key = "name", .title = "suppression", .unit = TABLE_TEXT, .get = suppression_name},
+};
+
 /* For --columns. */
 static const struct table_column moment_keys[] = {{.key = "at"}, {.key = "busy"}};
 
@@ -527,6 +569,19 @@ static const struct table tables[REPORT_TABLE_COUNT] = {
                       .order = "bytes",
                       .has_frames = true,
                       .notes = site_notes},
+    [REPORT_LEAKS] = {.key = "leaks",
+                      .what = "leaks",
+                      COLUMNS(leak_columns),
+                      .text_columns = "bytes,share,count,name",
+                      .data_columns = "name,bytes,count",
+                      .order = "bytes",
+                      .has_frames = true},
+    [REPORT_SUPPRESSIONS] = {.key = "suppressions",
+                             .what = "suppressions",
+                             COLUMNS(suppression_columns),
+                             .text_columns = "bytes,count,stacks,name,origin",
+                             .data_columns = "name,bytes,count,stacks,origin",
+                             .order = "bytes"},
     /* Of the moments, report_over_time.c has the columns; these are their keys. */
     [REPORT_MOMENTS] = {.key = "moments", COLUMNS(moment_keys)},
     [REPORT_LABELS] = {.key = "rows", .what = "labels", COLUMNS(label_columns), .order = "self"},
@@ -591,5 +646,6 @@ void report_tables_open(struct report *report)
         report->tables[i].clock = &report->clock;
     }
     report->tables[REPORT_SITES].name_title = site_title(report->options);
+    report->tables[REPORT_LEAKS].name_title = site_title(report->options);
     set_key(report);
 }

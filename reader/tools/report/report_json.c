@@ -43,9 +43,12 @@ static void json_allocations(struct tbed_json *json, const struct report *report
 {
     tbed_json_object_open(json, "allocations");
     json_sums(json, &report->sums);
+    if (report->options->leaks)
+        report_leaks_json(json, report);
     tbed_json_object_close(json);
-    json_table(json, report, REPORT_PROCESSES);
-    json_table(json, report, REPORT_SITES);
+    unsigned first = report->options->leaks ? REPORT_LEAKS : REPORT_PROCESSES;
+    json_table(json, report, first);
+    json_table(json, report, first + 1);
     if (report->options->moment_count > 0)
         json_table(json, report, REPORT_MOMENTS);
 }
@@ -86,7 +89,8 @@ static void json_statistics(struct tbed_json *json, const struct report *report)
 static void json_left_out_all(struct tbed_json *json, const struct report *report)
 {
     tbed_json_object_open(json, "left_out");
-    for (unsigned i = REPORT_SPANS; i <= REPORT_SITES; i++)
+    unsigned end = report->options->leaks ? REPORT_MOMENTS : REPORT_LEAKS;
+    for (unsigned i = REPORT_SPANS; i < end; i++)
         tbed_json_u64(json, report->tables[i].key, report->tables[i].count - report->tables[i].shown);
     tbed_json_object_close(json);
 }
@@ -145,8 +149,11 @@ static size_t choose_tables(const struct report *report, const struct table *cho
     unsigned first = options->moment_count > 0 ? REPORT_MOMENTS : REPORT_SPANS;
     unsigned end = options->moment_count > 0 ? REPORT_LABELS : REPORT_MOMENTS;
     for (unsigned i = first; i < end; i++) {
-        bool is_memory = i == REPORT_PROCESSES || i == REPORT_SITES || i == REPORT_MOMENTS;
+        bool is_memory = i >= REPORT_PROCESSES && i <= REPORT_MOMENTS;
+        bool is_leak = i == REPORT_LEAKS || i == REPORT_SUPPRESSIONS;
         bool is_wanted = is_memory ? options->allocations : options->spans;
+        if (is_memory && i != REPORT_MOMENTS)
+            is_wanted &= is_leak == options->leaks;
         if (is_wanted && table_is_asked_for(&report->tables[i], &options->columns))
             chosen[count++] = &report->tables[i];
     }

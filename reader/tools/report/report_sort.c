@@ -63,7 +63,6 @@ static void sort_labels(struct report *report)
 
 static void collect_allocations(struct report *report)
 {
-    tbed_allocations_totals(report->allocations, &report->sums);
     COLLECT(&report->tables[REPORT_PROCESSES], tbed_allocations_process, report->allocations);
     COLLECT(&report->tables[REPORT_SITES], tbed_allocations_site, report->allocations);
     sort_table(report, &report->tables[REPORT_PROCESSES], report->options->process_limit);
@@ -73,6 +72,8 @@ static void collect_allocations(struct report *report)
 void report_sort_tables(struct report *report)
 {
     report_tables_open(report);
+    if (report->allocations != NULL)
+        tbed_allocations_totals(report->allocations, &report->sums);
     if (report->is_profile)
         sort_labels(report);
     if (report->statistics != NULL) {
@@ -80,8 +81,10 @@ void report_sort_tables(struct report *report)
         leave_out_small(report, &report->tables[REPORT_SPANS],
                         report->is_profile ? report->totals.span_ticks : report->self_ticks);
     }
-    if (report->allocations != NULL)
+    if (report->allocations != NULL && !report->options->leaks)
         collect_allocations(report);
+    if (report->allocations != NULL && report->options->leaks)
+        report_collect_leaks(report);
     report_collect_moments(report);
 }
 

@@ -51,11 +51,10 @@ static void put_module_note(const struct tbed_symbols_trouble *trouble)
 }
 
 /* Once for each module in the rows shown. */
-static void put_module_notes(const struct report *report)
+static void put_module_notes(const struct report *report, const struct table *sites)
 {
     uint32_t told[16];
     size_t told_count = 0;
-    const struct table *sites = &report->tables[REPORT_SITES];
     if (report->places.symbols == NULL || report->options->by == TBED_NAME_MODULE)
         return;
     for (size_t i = 0; i < sites->shown && told_count < 16; i++) {
@@ -75,13 +74,18 @@ static void put_module_notes(const struct report *report)
 
 static void put_allocations(const struct report *report)
 {
+    if (report->options->leaks && report->allocations != NULL) {
+        report_leaks_text(report);
+        report_moments_text(report);
+        put_module_notes(report, &report->tables[REPORT_LEAKS]);
+        return;
+    }
     if (report->tables[REPORT_PROCESSES].count == 0)
         return;
     put_processes(report);
     report_moments_text(report);
     put_table(report, REPORT_SITES);
-    if (report->tables[REPORT_SITES].count > 0)
-        put_module_notes(report);
+    put_module_notes(report, &report->tables[REPORT_SITES]);
 }
 
 /* ---- The head ---- */
@@ -211,6 +215,6 @@ void report_print_text(const struct report *report)
     put_table(report, REPORT_MESSAGES);
     report_over_time_text(report);
     put_allocations(report);
-    if (has_no_rows(report))
+    if (has_no_rows(report) && !(report->options->leaks && report->allocations != NULL))
         fputs("Nothing to report: no spans, no allocations. 'tracebed dump' shows what there is.\n", stdout);
 }

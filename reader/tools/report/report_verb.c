@@ -30,6 +30,14 @@ static const char help[] =
     "                         the time in which they begin (10ms, second, minute,\n"
     "                         ...), or module, author or function, also for names of\n"
     "                         the form 'MODULE (AUTHOR) FUNCTION' as in RTL_LOGFILE\n"
+    "      --leaks            only memory that was never freed, by stack, and what is\n"
+    "                         suppressed: what libraries keep until the end\n"
+    "      --suppressions=FILE\n"
+    "                         suppress leaks with a frame whose function, file or\n"
+    "                         module matches a line 'leak:PATTERN' of FILE, as in\n"
+    "                         LeakSanitizer\n"
+    "      --no-built-in-suppressions\n"
+    "                         suppress nothing but that\n"
     "      --over-time[=N]    also show each of N (default 20) equal parts of the\n"
     "                         time: spans, counters and live memory\n"
     "      --include-from=FILE\n"
@@ -84,6 +92,7 @@ static const char help[] =
     "  tracebed report --by=thread --inside='handle request' run.tbed\n"
     "  tracebed report --percent-above=1 hello-12345.mm_profdata\n"
     "  tracebed report --allocations --sort=peak --by=function run.tbed\n"
+    "  tracebed report --leaks --suppressions=known.supp run.tbed\n"
     "  tracebed report --json run.tbed | jq '.spans[] | select(.count > 1000)'\n"
     "\n"
     "Exit status: 0 on success; 1 if a file is damaged (everything intact is\n"
@@ -98,7 +107,10 @@ enum {
     OPTION_BY,
     OPTION_OVER_TIME,
     OPTION_NO_SYMBOLS,
-    OPTION_PERCENT
+    OPTION_PERCENT,
+    OPTION_LEAKS,
+    OPTION_SUPPRESSIONS,
+    OPTION_NO_BUILT_IN
 };
 
 /* ---- Names ---- */
@@ -242,7 +254,8 @@ static bool make_allocations(struct report *report)
                                             .moment_count = report->options->moment_count,
                                             .by_stack = report->options->by_stack,
                                             .filter = report->options->filter.filter,
-                                            .prepare = prepare_sites};
+                                            .prepare = prepare_sites,
+                                            .suppressions = report->options->suppressions.list};
     enum tbed_status status = tbed_allocations_make(report->reader, &options, &report->allocations);
     if (status != TBED_OK)
         tool_complain("%s: %s", tool_path(report->path), tbed_status_text(status));
@@ -340,6 +353,7 @@ static int report_foreign(struct report_options *options, const char *path)
 static const struct tool_option_scope scopes[] = {
     {OPTION_BY, "trace, rtl-log", "site, symbol, stack"},
     {OPTION_ALLOCATIONS, "trace, rtl-log", NULL},
+    {OPTION_LEAKS, "trace", NULL},
     {'s', "trace, rtl-log", "bytes, live, peak, freed, temporary"},
 };
 
@@ -457,6 +471,7 @@ static const char *parse_by(const char *text, struct report_options *options)
     problem = tool_word_choose("--by: unknown group", names, sizeof names / sizeof names[0], text, &at);
     if (problem != NULL)
         return problem;
+    options->has_by = true;
     options->by = ways[at].part;
     options->by_stack = ways[at].by_stack;
     options->by_file = ways[at].by_file;
@@ -516,6 +531,15 @@ static const char *take_option(struct report_options *options, int option, const
     case OPTION_OVER_TIME:
         return parse_moments(argument, &options->moment_count) ? NULL
                                                                : "--over-time takes a number up to 10000";
+    case OPTION_LEAKS:
+        options->leaks = options->allocations = true;
+        return NULL;
+    case OPTION_SUPPRESSIONS:
+        report_suppressions_add(&options->suppressions, argument);
+        return NULL;
+    case OPTION_NO_BUILT_IN:
+        options->suppressions.has_no_built_in = true;
+        return NULL;
     case GROUP_OPTION_INCLUDE:
     case GROUP_OPTION_EXCLUDE:
         return group_take_option(&options->group, option, argument);
@@ -535,6 +559,26 @@ static const char *take_option(struct report_options *options, int option, const
     }
 }
 
+/* Returns NULL, or which options exclude each other. */
+static const char *check_options(const struct report_options *options)
+{
+    const struct group *group = &options->group;
+    const struct report_suppressions *suppressions = &options->suppressions;
+    if (options->allocations && !options->spans && tool_filter_asks_for_labels(&options->filter))
+        return LABEL_OPTIONS " do not apply to --allocations";
+    if (options->key != TBED_BY_LABEL && (group->include.is_given || group->exclude.is_given))
+        return "--include-from and --exclude-from apply to labels; use --name and --exclude";
+    if (options->json && options->csv)
+        return "--csv cannot be combined with --json";
+    if (options->key != TBED_BY_LABEL && options->moment_count > 0)
+        return "--over-time applies to labels, modules, authors, functions and sites";
+    if (options->leaks && options->spans)
+        return "--leaks cannot be combined with --spans";
+    if (!options->leaks && (suppressions->path_count > 0 || suppressions->has_no_built_in))
+        return "--suppressions and --no-built-in-suppressions apply to --leaks";
+    return NULL;
+}
+
 /* Returns -1 to continue, with 'optind' at the first file, or the exit status. */
 static int take_options(struct report_options *options, int argc, char **argv)
 {
@@ -547,6 +591,9 @@ static int take_options(struct report_options *options, int argc, char **argv)
         {"sort", required_argument, NULL, 's'},
         {"limit", required_argument, NULL, 'l'},
         {"percent-above", required_argument, NULL, OPTION_PERCENT},
+        {"leaks", no_argument, NULL, OPTION_LEAKS},
+        {"suppressions", required_argument, NULL, OPTION_SUPPRESSIONS},
+        {"no-built-in-suppressions", no_argument, NULL, OPTION_NO_BUILT_IN},
         {"by", required_argument, NULL, OPTION_BY},
         {"over-time", optional_argument, NULL, OPTION_OVER_TIME},
         GROUP_OPTIONS,
@@ -563,19 +610,14 @@ static int take_options(struct report_options *options, int argc, char **argv)
         if (problem != NULL)
             return tool_usage(&tool_verb_report, problem);
     }
+    const char *problem = exit >= 0 ? NULL : check_options(options);
+    if (problem != NULL)
+        return tool_usage(&tool_verb_report, problem);
     if (exit >= 0)
         return exit;
-    if (options->allocations && !options->spans && tool_filter_asks_for_labels(&options->filter))
-        return tool_usage(&tool_verb_report, LABEL_OPTIONS " do not apply to --allocations");
-    if (options->key != TBED_BY_LABEL && (options->group.include.is_given || options->group.exclude.is_given))
-        return tool_usage(&tool_verb_report,
-                          "--include-from and --exclude-from apply to labels; use --name and --exclude");
-    if (options->json && options->csv)
-        return tool_usage(&tool_verb_report, "--csv cannot be combined with --json");
-    if (options->key != TBED_BY_LABEL && options->moment_count > 0)
-        return tool_usage(&tool_verb_report,
-                          "--over-time applies to labels, modules, authors, functions and sites");
-    return optind < argc ? -1 : tool_usage(&tool_verb_report, "missing FILE operand");
+    if (optind >= argc)
+        return tool_usage(&tool_verb_report, "missing FILE operand");
+    return !options->leaks || report_suppressions_load(&options->suppressions) ? -1 : TOOL_TROUBLE;
 }
 
 static int report_files(struct report_options *options, int argc, char **argv)
@@ -600,9 +642,11 @@ static int run(int argc, char **argv)
         options.limit = is_data ? SIZE_MAX : TEXT_LIMIT;
     if (!options.spans && !options.allocations)
         options.spans = options.allocations = true;
+    options.by_stack |= options.leaks && !options.has_by;
     if (exit < 0)
         exit = report_files(&options, argc, argv);
     group_free(&options.group);
+    report_suppressions_free(&options.suppressions);
     table_keys_free(&options.sort);
     table_keys_free(&options.columns);
     tool_filter_close(&options.filter);

@@ -1,0 +1,113 @@
+/*
+ * tracebed report of memory beyond sites: --leaks with suppressions.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/tests/tools/tool_run.h"
+
+/* 300 bytes in two blocks and 1,000 in one leak. */
+static const char *make_leaks(const char *name)
+{
+    const char *path = in_folder(name);
+    struct tbed_writer *writer = open_writer(path, true);
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
+    uint32_t parse = intern(writer, "parse"), load = intern(writer, "load");
+    tbed_alloc_record(recorder, parse, TBED_FUNCTION_MALLOC, 0x1000, 5000);
+    tbed_free_record(recorder, parse, TBED_FUNCTION_MALLOC, 0x1000);
+    tbed_alloc_record(recorder, parse, TBED_FUNCTION_MALLOC, 0x2000, 100);
+    tbed_alloc_record(recorder, parse, TBED_FUNCTION_MALLOC, 0x3000, 200);
+    tbed_alloc_record(recorder, load, TBED_FUNCTION_MALLOC, 0x4000, 1000);
+    tbed_writer_close(writer);
+    return path;
+}
+
+static const char *make_file(const char *name, const char *text)
+{
+    const char *path = in_folder(name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+    return path;
+}
+
+static void leaks_are_sorted_by_bytes(void **state)
+{
+    const char *path = make_leaks("leaks.tbed");
+    (void)state;
+    struct run run = RUN("report", "--leaks", path);
+    assert_int_equal(run.exit, 0);
+    assert_says(run.out, "1.27 KiB in 3 blocks were never freed.\n");
+    assert_says(
+        run.out,
+        "  stack\n     1000 B     76.9 %          1  load\n      300 B     23.1 %          2  parse\n");
+    assert_silent_on(run.out, "suppressed");
+    assert_silent_on(run.out, "process");
+    end_run(&run);
+    EXPECT(0, "more leaks; --limit=2", "", "report", "--leaks", "-l1", path);
+    EXPECT(0, "  site\n", "", "report", "--leaks", "--by=site", path);
+    EXPECT(0, "\r\nload,1000\r\nparse,300\r\n", "", "report", "--leaks", "--csv", "--columns=name,bytes",
+           path);
+}
+
+static void suppressed_leaks_are_listed(void **state)
+{
+    const char *path = make_leaks("suppressed.tbed");
+    const char *file = make_file("known.supp", "# known\nleak:never\nleak:^lo*d$\n");
+    (void)state;
+    struct run run = RUN("report", "--leaks", "--suppressions", file, path);
+    assert_says(run.out, "300 B in 2 blocks were never freed; 1000 B in 1 block is suppressed.\n");
+    assert_says(run.out, "     1000 B          1          1  ^lo*d$       file\n");
+    assert_says(run.out, "        0 B          0          0  never        file\n");
+    assert_silent_on(run.out, "load");
+    end_run(&run);
+    EXPECT(0,
+           "\"leak_count\":2,\"leak_bytes\":300,\"suppressed_count\":1,\"suppressed_bytes\":1000},"
+           "\"leaks\":[{\"name\":\"parse\",\"bytes\":300,\"count\":2}],"
+           "\"suppressions\":[{\"name\":\"^lo*d$\",\"bytes\":1000,\"count\":1,\"stack_count\":1,\"origin\":"
+           "\"file\"},",
+           "", "report", "--leaks", "--json", "--suppressions", file, path);
+}
+
+/* A C++ program has the pool, whatever it does. */
+static void the_pool_of_a_real_program_is_built_in(void **state)
+{
+    const char *path = in_folder("pool.tbed");
+    (void)state;
+    char command[512];
+    const char *program = in_folder("program");
+    snprintf(command, sizeof command,
+             "printf '#include <iostream>\\nint main() { std::cout << 1; }' | g++ -xc++ -o %s -", program);
+    assert_int_equal(system(command), 0);
+    struct run run = RUN("record", "--stacks", "-f", "-o", path, "--", program);
+    end_run(&run);
+    EXPECT(0, "the emergency pool of libstdc++  built in", "", "report", "--leaks", path);
+    run = RUN("report", "--leaks", "--no-built-in-suppressions", path);
+    assert_silent_on(run.out, "built in");
+    end_run(&run);
+}
+
+static void wrong_usage_is_exit_2(void **state)
+{
+    const char *path = make_leaks("usage.tbed");
+    const char *bad = make_file("bad.supp", "leak:a\nrace:b\n");
+    (void)state;
+    EXPECT(2, "", "bad.supp: line 2: 'leak:PATTERN' is expected", "report", "--leaks", "--suppressions", bad,
+           path);
+    EXPECT(2, "", "nowhere.supp: No such file", "report", "--leaks", "--suppressions",
+           in_folder("nowhere.supp"), path);
+    EXPECT(2, "", ": Is a directory", "report", "--leaks", "--suppressions=/", path);
+    EXPECT(2, "", "--no-built-in-suppressions apply to --leaks", "report", "--suppressions=x", path);
+    EXPECT(2, "", "--leaks cannot be combined with --spans", "report", "--leaks", "--spans", path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(leaks_are_sorted_by_bytes),
+        cmocka_unit_test(suppressed_leaks_are_listed),
+        cmocka_unit_test(the_pool_of_a_real_program_is_built_in),
+        cmocka_unit_test(wrong_usage_is_exit_2),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
