@@ -3,7 +3,8 @@
  * and --sort choose among them.
  *
  * Words:  a column's 'key' is what --columns and --sort call it. Its 'field' is its name in CSV and JSON, where a unit
- *         follows: "self" becomes "self_ns", or "self_ticks" if the clock does not measure time.
+ *         follows: "self" becomes "self_ns", or "self_ticks" if the clock does not measure time. A '*' in a field stands for
+ *         the place of the unit: "self*_change".
  *
  * SPDX-License-Identifier: MIT
  */
@@ -26,7 +27,7 @@ enum table_unit {
 struct table_value {
     bool is_unknown;  /* '-' in text, empty in CSV, 0 or null in JSON */
     double number;    /* of every column but texts: for text and for the order */
-    uint64_t whole;   /* of counts, ticks and bytes: for CSV and JSON */
+    uint64_t whole;   /* of counts, ticks and bytes: for CSV and JSON; an int64_t if the column has a sign */
     const char *text; /* valid until the next value of the table */
     size_t nbytes;
 };
@@ -41,10 +42,16 @@ struct table;
 struct table_column {
     const char *key, *field, *title; /* NULL: 'field' and 'title' are the key */
     enum table_unit unit;
-    bool is_in_order; /* rows are given in the order of this column, by address */
+    bool is_in_order;  /* rows are given in the order of this column, by address */
+    bool rises;        /* sorted from the smallest on, although it is a figure */
+    bool has_fraction; /* CSV and JSON have 'number', in nanoseconds if it is a time */
+    bool has_sign;     /* of changes */
+    size_t width;      /* of figures, in text; 0: the usual one */
     struct table_value (*get)(const struct table *table, const void *row);
     /* The text for people, if it is not the value's; may be NULL. */
     void (*show)(const struct table *table, const void *row, struct tool_buffer *text);
+    /* Of figures: the color in text, "" for none; may be NULL. */
+    const char *(*color)(const struct table *table, const void *row);
     /* The fields in JSON, if they are not the value; may be NULL. */
     void (*json)(struct tbed_json *json, const struct table *table, const void *row);
 };
@@ -63,11 +70,15 @@ struct table {
     size_t column_count;
     const char *name_title;                  /* of the column "name", if it is not the usual one */
     const char *text_columns, *data_columns; /* shown by default: keys, separated by commas */
-    const char *order;   /* sorted by, by default; '+' before it: rising; NULL: as given */
+    const char *order;   /* sorted by these keys, by default; '+' before one: rising; NULL: as given */
+    const char *ties;    /* rows that are equal by the keys are sorted by these; may be NULL */
     bool has_frames;     /* each line of a name is shown on one of its own */
     const void *context; /* the command's */
-    const char *file;
+    const char *file;    /* for the column "trace" */
+    bool has_many_files; /* so it has no column "trace" */
     const struct table_clock *clock;
+    /* Whether the row has a '*' before its name, in text; may be NULL. */
+    bool (*is_marked)(const struct table *table, const void *row);
     /* Remarks behind the last column, in text; may be NULL. */
     void (*notes)(const struct table *table, const void *row, struct tool_buffer *text);
 

@@ -15,7 +15,12 @@ void table_field(const struct table *table, const struct table_column *column, c
 {
     const char *name = column->field != NULL ? column->field : column->key;
     bool is_ticks = column->unit == TABLE_TICKS || column->unit == TABLE_DURATION;
-    snprintf(field, 64, "%s%s", name, !is_ticks ? "" : table->clock->is_time ? "_ns" : "_ticks");
+    size_t nbytes = strcspn(name, "*"); /* before the unit */
+    snprintf(field, 64, "%.*s%s%s", (int)nbytes, name,
+             !is_ticks               ? ""
+             : table->clock->is_time ? "_ns"
+                                     : "_ticks",
+             name + nbytes + (name[nbytes] == '*'));
 }
 
 uint64_t table_whole(const struct table *table, const struct table_column *column,
@@ -26,6 +31,11 @@ uint64_t table_whole(const struct table *table, const struct table_column *colum
     if (!is_ticks || !clock->is_time || clock->reader == NULL)
         return value->whole;
     return tbed_round_u64(tbed_tick_span_to_ns(clock->reader, value->whole));
+}
+
+static bool is_number(const struct table_column *column)
+{
+    return column->has_fraction || column->unit == TABLE_NUMBER || column->unit == TABLE_PERCENT;
 }
 
 /* ---- JSON ---- */
@@ -44,8 +54,10 @@ static void json_value(struct tbed_json *json, const struct table *table, const 
         tbed_json_null(json, field);
     else if (column->unit == TABLE_TEXT)
         tbed_json_text(json, field, value.text, value.nbytes);
-    else if (column->unit == TABLE_NUMBER || column->unit == TABLE_PERCENT)
+    else if (is_number(column))
         tbed_json_f64(json, field, value.number);
+    else if (column->has_sign)
+        tbed_json_i64(json, field, (int64_t)value.whole);
     else
         tbed_json_u64(json, field, table_whole(table, column, &value));
 }
@@ -98,6 +110,14 @@ static void csv_number(double number)
     fputs(digits, stdout);
 }
 
+static void csv_change(int64_t change)
+{
+    char digits[20];
+    if (change < 0)
+        putchar('-');
+    fwrite(digits, 1, tbed_format_u64(digits, change < 0 ? 0 - (uint64_t)change : (uint64_t)change), stdout);
+}
+
 static void csv_value(const struct table *table, const struct table_column *column, const void *row)
 {
     char digits[20];
@@ -106,8 +126,10 @@ static void csv_value(const struct table *table, const struct table_column *colu
         return;
     if (column->unit == TABLE_TEXT)
         csv_text(value.text, value.nbytes);
-    else if (column->unit == TABLE_NUMBER || column->unit == TABLE_PERCENT)
+    else if (is_number(column))
         csv_number(value.number);
+    else if (column->has_sign)
+        csv_change((int64_t)value.whole);
     else
         fwrite(digits, 1, tbed_format_u64(digits, table_whole(table, column, &value)), stdout);
 }
@@ -141,10 +163,10 @@ static size_t choose(const struct table *table, const struct table_keys *columns
                      const struct table_column *chosen[TABLE_KEYS_MAX])
 {
     size_t count = 0;
-    if (columns->count == 0) {
+    if (columns->count == 0 && !table->has_many_files)
         chosen[count++] = table_column_find(table, "trace");
+    if (columns->count == 0)
         chosen[count++] = table_column_find(table, "table");
-    }
     return count + table_choose(table, columns, table->data_columns, chosen + count);
 }
 

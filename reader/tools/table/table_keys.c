@@ -24,6 +24,7 @@ static struct table_value get_table(const struct table *table, const void *row)
 }
 
 static const struct table_column common[] = {
+    /* First the one that tables of many files lack. */
     {.key = "trace", .unit = TABLE_TEXT, .get = get_file},
     {.key = "table", .unit = TABLE_TEXT, .get = get_table},
 };
@@ -34,7 +35,7 @@ const struct table_column *table_column_find(const struct table *table, const ch
     for (size_t i = 0; i < table->column_count; i++)
         if (strcmp(table->columns[i].key, key) == 0)
             return &table->columns[i];
-    for (size_t i = 0; i < COMMON_COUNT; i++)
+    for (size_t i = table->has_many_files; i < COMMON_COUNT; i++)
         if (strcmp(common[i].key, key) == 0)
             return &common[i];
     return NULL;
@@ -86,7 +87,7 @@ const char *table_columns_parse(struct table_keys *keys, const struct table *tab
 {
     struct words words = {.count = 0};
     collect_words(&words, tables, count);
-    for (size_t i = 0; i < COMMON_COUNT; i++)
+    for (size_t i = tables->has_many_files; i < COMMON_COUNT; i++)
         add_word(&words, common[i].key);
     return parse(keys, &words, "--columns: unknown column", text, false);
 }
@@ -151,10 +152,12 @@ size_t table_choose(const struct table *table, const struct table_keys *columns,
 
 /* ---- The order ---- */
 
+#define TABLE_TIES_MAX 4
+
 struct order {
     const struct table *table;
-    const struct table_column *columns[TABLE_KEYS_MAX];
-    bool rises[TABLE_KEYS_MAX];
+    const struct table_column *columns[TABLE_KEYS_MAX + TABLE_TIES_MAX];
+    bool rises[TABLE_KEYS_MAX + TABLE_TIES_MAX];
     size_t count;
 };
 
@@ -191,10 +194,23 @@ static int compare_rows(const void *left, const void *right, void *context)
 static void add_key(struct order *order, const char *key, int sign)
 {
     const struct table_column *column = table_column_find(order->table, key);
-    if (column == NULL)
+    if (column == NULL || order->count == TABLE_KEYS_MAX + TABLE_TIES_MAX)
         return;
-    order->rises[order->count] = sign != 0 ? sign > 0 : column->unit == TABLE_TEXT;
+    order->rises[order->count] = sign != 0 ? sign > 0 : column->rises || column->unit == TABLE_TEXT;
     order->columns[order->count++] = column;
+}
+
+/* Figures in a list of the table itself fall, unless a '+' says otherwise. */
+static void add_keys(struct order *order, const char *keys)
+{
+    char key[32];
+    for (const char *at = keys; at != NULL && *at != '\0';) {
+        bool rises = *at == '+';
+        size_t nbytes = strcspn(at += rises, ",");
+        snprintf(key, sizeof key, "%.*s", (int)nbytes, at);
+        add_key(order, key, rises);
+        at += nbytes + (at[nbytes] == ',');
+    }
 }
 
 void table_sort(struct table *table, const struct table_keys *keys)
@@ -202,9 +218,9 @@ void table_sort(struct table *table, const struct table_keys *keys)
     struct order order = {.table = table};
     for (size_t i = 0; i < keys->count; i++)
         add_key(&order, keys->items[i].key, keys->items[i].sign);
-    bool rises = table->order != NULL && table->order[0] == '+';
-    if (order.count == 0 && table->order != NULL)
-        add_key(&order, table->order + rises, rises);
+    if (order.count == 0)
+        add_keys(&order, table->order);
+    add_keys(&order, table->ties);
     if (table->count > 1)
         qsort_r(table->rows, table->count, sizeof *table->rows, compare_rows, &order);
 }

@@ -98,6 +98,11 @@ static const char *title_of(const struct layout *layout, const struct table_colu
     return column->title != NULL ? column->title : column->key;
 }
 
+static size_t width_of(const struct table_column *column)
+{
+    return column->width > 0 ? column->width : COLUMN_WIDTH;
+}
+
 static bool is_last(const struct layout *layout, size_t at)
 {
     return at + 1 == layout->count;
@@ -124,7 +129,7 @@ static void fit(struct layout *layout)
     size_t figures = 0, texts = 0;
     for (size_t k = 0; k < layout->count; k++) {
         texts += layout->columns[k]->unit == TABLE_TEXT;
-        figures += layout->columns[k]->unit == TABLE_TEXT ? 2 : COLUMN_WIDTH;
+        figures += layout->columns[k]->unit == TABLE_TEXT ? 2 : width_of(layout->columns[k]);
     }
     if (layout->terminal == 0 || texts == 0)
         return;
@@ -162,7 +167,7 @@ static void put_heading(const struct layout *layout)
     for (size_t k = 0; k < layout->count; k++) {
         const char *title = title_of(layout, layout->columns[k]);
         if (layout->columns[k]->unit != TABLE_TEXT) {
-            printf("%*s", COLUMN_WIDTH, title);
+            printf("%*s", (int)width_of(layout->columns[k]), title);
             continue;
         }
         printf("  %s", title);
@@ -200,10 +205,17 @@ static void put_name(const struct layout *layout, size_t used)
     }
 }
 
-static void put_text(struct layout *layout, size_t at, size_t used)
+static void put_figure(const struct layout *layout, const struct table_column *column, const void *row)
+{
+    const char *color = column->color != NULL ? column->color(layout->table, row) : "";
+    printf("%s%*.*s%s", color, (int)width_of(column), (int)layout->cell.nbytes, layout->cell.bytes,
+           *color != '\0' ? tool_plain() : "");
+}
+
+static void put_text(struct layout *layout, size_t at, size_t used, bool is_marked)
 {
     size_t width = layout->widths[at];
-    fputs("  ", stdout);
+    fputs(is_marked ? " *" : "  ", stdout);
     if (is_last(layout, at)) {
         put_name(layout, used + 2);
         return;
@@ -217,23 +229,24 @@ static void put_text(struct layout *layout, size_t at, size_t used)
 static void put_row(struct layout *layout, const void *row, const char *empty, const char *name)
 {
     size_t used = 0;
+    bool is_marked = layout->table->is_marked != NULL && layout->table->is_marked(layout->table, row);
     layout->notes.nbytes = 0;
     if (layout->table->notes != NULL && name == NULL)
         layout->table->notes(layout->table, row, &layout->notes);
     for (size_t k = 0; k < layout->count; k++) {
         const struct table_column *column = layout->columns[k];
-        bool is_name = name != NULL && strcmp(column->key, "name") == 0;
-        if (is_name)
+        bool is_name = strcmp(column->key, "name") == 0;
+        if (is_name && name != NULL)
             layout->cell.nbytes = 0;
-        if (is_name)
+        if (is_name && name != NULL)
             tool_append(&layout->cell, name, strlen(name));
         else
             fill_cell(layout, column, row, empty);
         if (column->unit == TABLE_TEXT)
-            put_text(layout, k, used);
+            put_text(layout, k, used, is_name && is_marked);
         else
-            printf("%*.*s", COLUMN_WIDTH, (int)layout->cell.nbytes, layout->cell.bytes);
-        used += column->unit == TABLE_TEXT ? 2 + layout->widths[k] : COLUMN_WIDTH;
+            put_figure(layout, column, row);
+        used += column->unit == TABLE_TEXT ? 2 + layout->widths[k] : width_of(column);
     }
     if (layout->notes.nbytes > 0) {
         fputs(tool_dim(), stdout);
