@@ -26,7 +26,10 @@ _tracebed()
     --tid) COMPREPLY=($(compgen -W "native ordinal" -- "$word")); return ;;
     --weight) COMPREPLY=($(compgen -W "time bytes count peak leaked" -- "$word")); return ;;
     --sort | --columns)
-        [[ $verb == report ]] && COMPREPLY=($(compgen -W "self total count min mean p50 p90 p99 p999 max bytes peak live freed temporary name" -- "$word"))
+        local keys=
+        [[ $verb == report ]] && keys="self total count min mean p50 p90 p99 p999 max bytes peak live freed temporary name"
+        [[ $verb == aggregate ]] && keys="mean stddev cv median min max variance outliers runs differ thread position name"
+        COMPREPLY=($(compgen -W "$keys" -- "$word"))
         return ;;
     --by)
         local by="module scope author function"

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """
-The tables of 'tracebed report': --columns, --sort, --csv and --json show the same figures, in the order that was asked for,
-on a terminal as wide as it is.
+The tables of 'tracebed report' and 'aggregate': --columns, --sort, --csv and --json show the same figures, in the order that
+was asked for, on a terminal as wide as it is.
 
 The rows of --json are the oracle for CSV and for the order: Python reads the CSV with its own reader and sorts the rows with
 its own sort.
@@ -32,16 +32,20 @@ PROGRAM = cases.BUILD / "reader/tests/agreement/agreement_program"
 TRACES = ("given", "given open", "counts given", "given whole categories others", "counts given others", "talks")
 
 
-def report(*words):
-    """Its output as it is, ends of lines included."""
-    done = subprocess.run([cases.TRACEBED, "report", *map(str, words)], capture_output=True)
-    cases.need(done.returncode == 0, f"report {words}: exit status {done.returncode}\n{done.stderr.decode()}")
+def output(*words):
+    """What a command prints, as it is, ends of lines included."""
+    done = subprocess.run([cases.TRACEBED, *map(str, words)], capture_output=True)
+    cases.need(done.returncode == 0, f"{words}: exit status {done.returncode}\n{done.stderr.decode()}")
     return done.stdout.decode()
 
 
-def refused(*words):
-    done = subprocess.run([cases.TRACEBED, "report", *map(str, words)], capture_output=True, text=True)
-    cases.need(done.returncode == 2 and done.stdout == "", f"report {words}: exit status {done.returncode}\n{done.stdout}")
+def report(*words):
+    return output("report", *words)
+
+
+def refused(*words, command="report"):
+    done = subprocess.run([cases.TRACEBED, command, *map(str, words)], capture_output=True, text=True)
+    cases.need(done.returncode == 2 and done.stdout == "", f"{command} {words}: exit status {done.returncode}\n{done.stdout}")
     return done.stderr
 
 
@@ -275,13 +279,140 @@ def test_levels_of_many_parts_share_columns(folder):
     cases.need(any(len(line) == 22 + 2 + 60 + 3 and "@" in line for line in wide), text)
 
 
+# ---- Many runs ----
+
+FIGURES = {"self": "self_ns", "time": "time_ns", "count": "invocations", "misses": "cache_misses", "blocked": "blocked_ns",
+           "p50": "p50_ns"}
+
+
+def runs(folder, count, seed=0, words="given whole categories others"):
+    """Traces of random programs, in which figures of all labels differ."""
+    paths = []
+    for i in range(count):
+        paths.append(os.path.join(folder, f"run{seed + i}.tbed"))
+        if not os.path.exists(paths[-1]):
+            subprocess.run([PROGRAM, str(seed + i), paths[-1], *words.split()], check=True)
+    return paths
+
+
+def profile(name):
+    return cases.ROOT / f"spec/golden/measureme/{name}.mm_profdata"
+
+
+def need_cells(row, wanted, what):
+    """A row of CSV has these values."""
+    for field, value in wanted.items():
+        text = str(int(value)) if isinstance(value, bool) else expected_cell(value)
+        cases.need(row[field] == text, f"{what}: {field}: {row[field]} instead of {text}")
+
+
+def percent(part):
+    return None if part is None else 100 * part
+
+
+def spread_of(of, unit):
+    """The cells of a statistic in JSON."""
+    outliers = of["outlier_runs"]
+    return {"mean" + unit: of["mean"], "median" + unit: of["median"], "standard_deviation" + unit: of["standard_deviation"],
+            "variance": of["variance"], "cv_percent": percent(of["coefficient_of_variation"]), "min" + unit: of["min"],
+            "max" + unit: of["max"], "outlier_count": None if outliers is None else len(outliers)}
+
+
+def test_csv_of_many_runs_has_the_figures_of_json(folder):
+    for paths in (runs(folder, 6), runs(folder, 1), [profile("v9")] * 2, [profile("counting")] * 2):
+        for figure, key in FIGURES.items():
+            words = ["aggregate", "--of=" + figure, *paths]
+            data, rows = json.loads(output(*words, "--json")), read_csv(output(*words, "--csv"))
+            key = key if data["runs"][0]["tick_unit"] is None else key.replace("_ns", "_ticks")
+            unit = key[key.rindex("_"):] if key.endswith(("_ns", "_ticks")) else ""
+            labels, artifacts = ([row for row in rows if row["table"] == table] for table in ("rows", "artifacts"))
+            cases.need(len(labels) == len(data["rows"]) > 0 and len(artifacts) == len(data["artifacts"]), str(words))
+            for row, fields in zip(labels, data["rows"]):
+                need_cells(row, {**{field: fields[field] for field in ("name", "run_count", "counts_differ")},
+                                 **spread_of(fields[key], unit)}, words)
+            for row, fields in zip(artifacts, data["artifacts"]):
+                need_cells(row, {"name": fields["name"], "run_count": fields["run_count"],
+                                 **spread_of(fields["bytes"], "_bytes")}, words)
+    cases.need(len(artifacts) > 0, "the profile has artifacts")
+
+
+def test_labels_of_many_runs_are_in_the_order_asked_for(folder):
+    chance, paths = random.Random(9), runs(folder, 6)
+    values = {"variance": lambda row: row["self_ns"]["variance"], "mean": lambda row: row["self_ns"]["mean"],
+              "cv": lambda row: row["self_ns"]["coefficient_of_variation"], "median": lambda row: row["self_ns"]["median"],
+              "stddev": lambda row: row["self_ns"]["standard_deviation"], "min": lambda row: row["self_ns"]["min"],
+              "max": lambda row: row["self_ns"]["max"], "outliers": lambda row: len(row["self_ns"]["outlier_runs"]),
+              "runs": lambda row: row["run_count"], "differ": lambda row: row["counts_differ"],
+              "name": lambda row: row["name"].encode()}
+    rows = json.loads(output("aggregate", "--json", *paths))["rows"]
+    for _ in range(30):
+        need_order(chance, values, {"name", "runs"}, ("mean",), rows, "rows", ["aggregate", "--json", *paths])
+
+
+def need_order(chance, values, rising, ties, rows, table, words):
+    """Some keys give the rows in an order; 'ties' is what decides among rows that are equal by them."""
+    keys = chance.sample(sorted(values), chance.randint(1, 3))
+    signs = [chance.choice(("", "-", "+")) for _ in keys]
+    rows = sorted(rows, key=lambda row: row["name"].encode()) if "name" in values else list(rows)
+    for key, sign in reversed([*zip(keys, signs), *((tie, "-") for tie in ties)]):
+        rows.sort(key=values[key], reverse=sign == "-" or (sign == "" and key not in rising))
+    sort = "--sort=" + ",".join(sign + key for key, sign in zip(keys, signs))
+    found = json.loads(output(*words, sort))[table]
+    cases.need(found == rows, f"{words} {sort}")
+
+
+def test_columns_of_many_runs(folder):
+    paths = runs(folder, 3)
+    text = output("aggregate", "--columns=max,name,runs", *paths).splitlines()
+    cases.need("        max  label, by self time  " in "\n".join(text) and "file" not in "\n".join(text), "\n".join(text))
+    rows = read_csv(output("aggregate", "--csv", "--columns=run,total,name", *paths))
+    cases.need([(row["run"], row["name"]) for row in rows] == [(str(i + 1), path) for i, path in enumerate(paths)], str(rows))
+    lines = on_terminal(70, *paths, "--columns=name,mean", command="aggregate")
+    cases.need(max(len(line) for line in lines if line.startswith("  label")) <= 70, str(lines))
+    for words, what in ((["--json", "--columns=mean"], "--columns applies to text and --csv"),
+                        (["--json", "--csv"], "--csv cannot be combined with --json"),
+                        (["--columns=trace"], "unknown column 'trace'"), (["--sort=total"], "--sort: unknown key 'total'"),
+                        (["--sort=mean,size"], "unknown key 'size' (expected variance, ")):
+        cases.need(what in refused(*words, *paths, command="aggregate"), str(words))
+
+
+def test_csv_of_positions_has_the_figures_of_json(folder):
+    for paths in (runs(folder, 1) * 2, runs(folder, 1), [profile("v9")] * 2):
+        words = ["aggregate", "--positions", *paths]
+        data, rows = json.loads(output(*words, "--json"))["rows"], read_csv(output(*words, "--csv"))
+        cases.need(len(rows) == len(data) > 0, str(words))
+        for row, fields in zip(rows, data):
+            deviation = fields["standard_deviation_ns"] if len(paths) > 1 else None
+            need_cells(row, {field: fields[field] for field in ("thread", "position", "inside", "mean_ns", "min_ns", "max_ns")}
+                       | {"standard_deviation_ns": deviation}, words)
+            points = [fields[end] and fields[end]["name"] + {"begin": " begins", "end": " ends"}.get(fields[end]["type"], "")
+                      for end in ("from", "to")]
+            cases.need(row["interval"] == expected_cell(" to ".join(point or "the end" for point in points)), str(row))
+
+
+def test_positions_are_in_the_order_asked_for(folder):
+    log = write_log(folder, *(str(i % 7) for i in range(30)))
+    with open(log, encoding="utf-8") as file:
+        text = file.read()
+    slower = os.path.join(folder, "slower.log")
+    with open(slower, "w", encoding="utf-8") as file:
+        file.write(text.replace("7 1 }", "9 1 }"))
+    values = {"mean": lambda row: row["mean_ns"], "stddev": lambda row: row["standard_deviation_ns"],
+              "min": lambda row: row["min_ns"], "max": lambda row: row["max_ns"], "thread": lambda row: row["thread"],
+              "position": lambda row: row["position"], "variance": lambda row: row["standard_deviation_ns"] ** 2}
+    chance, words = random.Random(4), ["aggregate", "--positions", "--json", log, slower]
+    rows = json.loads(output(*words, "--sort=thread,position"))["rows"]
+    for _ in range(20):
+        need_order(chance, values, {"thread", "position"}, (), rows, "rows", words)
+
+
 # ---- A terminal ----
 
-def on_terminal(width, *words):
+def on_terminal(width, *words, command="report"):
     """The lines that a terminal gets which has this many columns."""
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
-    with subprocess.Popen([cases.TRACEBED, "report", "--color=never", *words], stdout=theirs) as process:
+    with subprocess.Popen([cases.TRACEBED, command, "--color=never", *words], stdout=theirs) as process:
         os.close(theirs)
         text = b""
         try:

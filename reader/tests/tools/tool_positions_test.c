@@ -109,8 +109,10 @@ static void wrong_usage_is_refused(void **state)
     EXPECT(2, "", "--positions cannot be combined with", "aggregate", "--positions", "--by=module", one);
     EXPECT(2, "", "--positions cannot be combined with", "aggregate", "--positions", "--percent-above=1",
            one);
-    EXPECT(2, "", "--positions can be sorted by", "aggregate", "--positions", "--sort=runs", one);
-    EXPECT(2, "", "--positions can be sorted by", "aggregate", "--positions", "--sort=median", one);
+    EXPECT(2, "", "--sort: unknown key 'runs' (expected variance, cv, mean, min, max, ", "aggregate",
+           "--positions", "--sort=runs", one);
+    EXPECT(2, "", "--sort: unknown key 'median'", "aggregate", "--sort=median", "--positions", one);
+    EXPECT(2, "", "--columns: unknown column 'median'", "aggregate", "--columns=median", "--positions", one);
     EXPECT(2, "", "count different things: cannot compare them", "aggregate", "--positions", one, steps);
     EXPECT(2, "", "missing.tbed: ", "aggregate", "--positions", one, in_folder("missing.tbed"));
 }

@@ -1,5 +1,5 @@
 /*
- * Prints an aggregate as text and as JSON. Runs are numbered from 1, in the order of the files on the command line.
+ * The tables of an aggregate, and what is printed around them as text and as JSON. Runs are numbered from 1, in the order of the files on the command line.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,53 +16,189 @@ static bool has_outliers(const struct aggregate *aggregate)
     return aggregate->run_count >= TBED_OUTLIER_RUNS_MIN;
 }
 
-/* ---- Text ---- */
+/* ---- Columns ---- */
 
-static void put_figure(const struct aggregate *aggregate, enum tbed_figure figure, double value)
+static const struct aggregate *aggregate_of(const struct table *table)
 {
-    char buffer[32];
-    compare_put_column("", compare_format(buffer, aggregate->runs, figure, value));
+    return table->context;
 }
 
-static void put_spread(const struct aggregate *aggregate, enum tbed_figure figure,
-                       const struct tbed_spread *spread)
+static void show_figure(const struct table *table, struct table_value value, struct tool_buffer *text)
+{
+    const struct aggregate *aggregate = aggregate_of(table);
+    char buffer[32];
+    compare_append(text, "%s",
+                   value.is_unknown
+                       ? "-"
+                       : compare_format(buffer, aggregate->runs, aggregate->options->figure, value.number));
+}
+
+static void show_size(struct table_value value, struct tool_buffer *text)
 {
     char buffer[32];
-    put_figure(aggregate, figure, spread->mean);
-    if (spread->count > 1) {
-        put_figure(aggregate, figure, compare_deviation(spread));
-        snprintf(buffer, sizeof buffer, "%.1f %%", 100 * compare_variation(spread));
-        compare_put_column("", buffer);
-    } else {
-        compare_put_column("", "-");
-        compare_put_column("", "-");
+    compare_append(text, "%s", value.is_unknown ? "-" : tool_format_bytes(buffer, round(value.number)));
+}
+
+/* A column of labels and of artifacts. */
+#define SPREAD(name, value)                                                                                  \
+    COMPARE_GETTER(get_##name, aggregate_row, value)                                                         \
+    static void show_##name(const struct table *table, const void *row, struct tool_buffer *text)            \
+    {                                                                                                        \
+        show_figure(table, get_##name(table, row), text);                                                    \
+    }                                                                                                        \
+    static void size_##name(const struct table *table, const void *row, struct tool_buffer *text)            \
+    {                                                                                                        \
+        show_size(get_##name(table, row), text);                                                             \
     }
-    put_figure(aggregate, figure, spread->median);
-    put_figure(aggregate, figure, (double)spread->min);
-    put_figure(aggregate, figure, (double)spread->max);
-}
 
-static void put_headings(const char *const headings[], size_t count, const char *last)
+SPREAD(mean, compare_number(true, row->spread.mean))
+SPREAD(deviation, compare_number(row->spread.count > 1, compare_deviation(&row->spread)))
+SPREAD(median, compare_number(true, row->spread.median))
+SPREAD(min, table_value_of(row->spread.min))
+SPREAD(max, table_value_of(row->spread.max))
+COMPARE_GETTER(get_variance, aggregate_row, compare_number(row->spread.count > 1, row->spread.variance))
+COMPARE_GETTER(get_variation, aggregate_row,
+               compare_number(row->spread.count > 1, 100 * compare_variation(&row->spread)))
+COMPARE_GETTER(get_run_count, aggregate_row, table_value_of(row->label.run_count))
+COMPARE_GETTER(get_label, aggregate_row, compare_words(row->label.label, row->label.label_nbytes))
+COMPARE_GETTER(get_differ, aggregate_row, table_value_of(row->counts_differ))
+
+static struct table_value get_outliers(const struct table *table, const void *of)
 {
-    printf("\n%s", tool_bold());
-    for (size_t i = 0; i < count; i++)
-        printf("%*s", COMPARE_COLUMN_WIDTH, headings[i]);
-    printf("  %s%s\n", last, tool_plain());
+    const struct aggregate_row *row = of;
+    struct table_value value = table_value_of(row->spread.outlier_count);
+    value.is_unknown = !has_outliers(aggregate_of(table));
+    return value;
 }
 
-static const char *const spread_headings[] = {"mean", "std dev", "cv", "median", "min", "max"};
+/* 'unit' ends the fields of figures; 'text' is show_ or size_. */
+#define SPREAD_COLUMNS(UNIT, unit_text, text)                                                                \
+    {.key = "variance", .unit = TABLE_NUMBER, .get = get_variance},                                          \
+        {.key = "cv", .field = "cv_percent", .unit = TABLE_PERCENT, .get = get_variation},                   \
+        {.key = "mean",                                                                                      \
+         .field = "mean" unit_text,                                                                          \
+         .unit = UNIT,                                                                                       \
+         .has_fraction = true,                                                                               \
+         .get = get_mean,                                                                                    \
+         .show = text##mean},                                                                                \
+        {.key = "median",                                                                                    \
+         .field = "median" unit_text,                                                                        \
+         .unit = UNIT,                                                                                       \
+         .has_fraction = true,                                                                               \
+         .get = get_median,                                                                                  \
+         .show = text##median},                                                                              \
+        {.key = "min", .field = "min" unit_text, .unit = UNIT, .get = get_min, .show = text##min},           \
+        {.key = "max", .field = "max" unit_text, .unit = UNIT, .get = get_max, .show = text##max},           \
+        {.key = "outliers", .field = "outlier_count", .unit = TABLE_COUNT, .get = get_outliers},             \
+        {.key = "runs", .field = "run_count", .unit = TABLE_COUNT, .rises = true, .get = get_run_count},     \
+        {.key = "name", .unit = TABLE_TEXT, .is_in_order = true, .get = get_label},                          \
+    {                                                                                                        \
+        .key = "stddev", .field = "standard_deviation" unit_text, .title = "std dev", .unit = UNIT,          \
+        .has_fraction = true, .get = get_deviation, .show = text##deviation                                  \
+    }
 
-/* One note on a row; the first opens the bracket. */
-static void open_note(bool *open)
+#define DIFFER_COLUMN                                                                                        \
+    {                                                                                                        \
+        .key = "differ", .field = "counts_differ", .unit = TABLE_COUNT, .get = get_differ                    \
+    }
+
+static const struct table_column time_columns[] = {SPREAD_COLUMNS(TABLE_TICKS, "", show_), DIFFER_COLUMN};
+static const struct table_column count_columns[] = {SPREAD_COLUMNS(TABLE_COUNT, "", show_), DIFFER_COLUMN};
+static const struct table_column size_columns[] = {SPREAD_COLUMNS(TABLE_BYTES, "_bytes", size_)};
+
+/* ---- Columns of runs ---- */
+
+static size_t run_of(const struct table *table, const void *row)
 {
-    if (*open)
-        fputs(", ", stdout);
-    else
-        printf("  %s[", tool_dim());
-    *open = true;
+    return (size_t)((const struct compare_run *)row - aggregate_of(table)->runs);
 }
 
-static void note_counts(const struct aggregate *aggregate, const struct aggregate_row *row, bool *open)
+static uint64_t total_of(const struct table *table, const void *row)
+{
+    return tbed_comparison_total(aggregate_of(table)->comparison, run_of(table, row));
+}
+
+static bool is_outlier(const struct table *table, const void *row)
+{
+    return tbed_spread_is_outlier(&aggregate_of(table)->total, total_of(table, row));
+}
+
+static struct table_value run_number(const struct table *table, const void *row)
+{
+    return table_value_of(run_of(table, row) + 1);
+}
+
+static struct table_value run_total(const struct table *table, const void *row)
+{
+    return table_value_of(total_of(table, row));
+}
+
+static void show_total(const struct table *table, const void *row, struct tool_buffer *text)
+{
+    char buffer[32];
+    compare_append(
+        text, "%s",
+        compare_format(buffer, aggregate_of(table)->runs, TBED_FIGURE_TIME, (double)total_of(table, row)));
+}
+
+static const char *color_total(const struct table *table, const void *row)
+{
+    return is_outlier(table, row) ? tool_red() : "";
+}
+
+static struct table_value run_distance(const struct table *table, const void *row)
+{
+    double median = aggregate_of(table)->total.median, total = (double)total_of(table, row);
+    return compare_number(median > 0, 100 * (total - median) / median);
+}
+
+static void show_distance(const struct table *table, const void *row, struct tool_buffer *text)
+{
+    struct table_value value = run_distance(table, row);
+    char buffer[32];
+    compare_append(text, "%s", value.is_unknown ? "-" : compare_format_percent(buffer, value.number));
+}
+
+static struct table_value run_outliers(const struct table *table, const void *row)
+{
+    const struct aggregate *aggregate = aggregate_of(table);
+    struct table_value value = table_value_of(aggregate->outlier_counts[run_of(table, row)]);
+    value.is_unknown = !has_outliers(aggregate);
+    return value;
+}
+
+COMPARE_GETTER(run_spans, compare_run, table_value_of(row->totals.span_count))
+COMPARE_GETTER(run_path, compare_run, compare_words(tool_path(row->path), strlen(tool_path(row->path))))
+
+static void note_run(const struct table *table, const void *row, struct tool_buffer *notes)
+{
+    if (is_outlier(table, row))
+        compare_append(notes, "  [outlier]");
+}
+
+static const struct table_column run_columns[] = {
+    {.key = "run", .unit = TABLE_COUNT, .get = run_number},
+    {.key = "total", .unit = TABLE_TICKS, .get = run_total, .show = show_total, .color = color_total},
+    {.key = "vs_median",
+     .field = "vs_median_percent",
+     .title = "vs median",
+     .unit = TABLE_PERCENT,
+     .get = run_distance,
+     .show = show_distance},
+    {.key = "spans", .field = "span_count", .unit = TABLE_COUNT, .get = run_spans},
+    {.key = "outliers", .field = "outlier_count", .unit = TABLE_COUNT, .get = run_outliers},
+    {.key = "name", .unit = TABLE_TEXT, .get = run_path},
+};
+
+/* ---- Remarks on a row ---- */
+
+static void open_note(struct tool_buffer *notes)
+{
+    compare_append(notes, notes->nbytes > 0 ? ", " : "  [");
+}
+
+static void note_counts(const struct aggregate *aggregate, const struct aggregate_row *row,
+                        struct tool_buffer *notes)
 {
     static const char *const names[] = {
         [TBED_FIGURE_INVOCATIONS] = "count", [TBED_FIGURE_MISSES] = "misses", [TBED_FIGURE_HITS] = "hits"};
@@ -77,136 +213,111 @@ static void note_counts(const struct aggregate *aggregate, const struct aggregat
             struct tbed_spread misses = aggregate_spread(aggregate, row->index, TBED_FIGURE_MISSES);
             same_misses = misses.min == spread.min && misses.max == spread.max;
         }
-        open_note(open);
-        printf("%s %s to %s", names[figure], tool_format_count(min, spread.min),
-               tool_format_count(max, spread.max));
+        open_note(notes);
+        compare_append(notes, "%s %s to %s", names[figure], tool_format_count(min, spread.min),
+                       tool_format_count(max, spread.max));
     }
 }
 
-static void note_outliers(const struct aggregate *aggregate, const struct aggregate_row *row, bool *open)
+static void note_outliers(const struct aggregate *aggregate, const struct aggregate_row *row,
+                          struct tool_buffer *notes)
 {
     char buffer[32];
     size_t told = 0;
     if (row->spread.outlier_count == 0)
         return;
     aggregate_spread(aggregate, row->index, aggregate->options->figure);
-    open_note(open);
-    printf("outlier%s:", row->spread.outlier_count == 1 ? "" : "s");
+    open_note(notes);
+    compare_append(notes, "outlier%s:", row->spread.outlier_count == 1 ? "" : "s");
     for (size_t run = 0; run < aggregate->run_count && told < OUTLIERS_TOLD_MAX; run++) {
         uint64_t value = aggregate->values[run];
         if (!tbed_spread_is_outlier(&row->spread, value))
             continue;
-        printf("%s run %zu with %s", told++ == 0 ? "" : ",", run + 1,
-               compare_format(buffer, aggregate->runs, aggregate->options->figure, (double)value));
+        compare_append(notes, "%s run %zu with %s", told++ == 0 ? "" : ",", run + 1,
+                       compare_format(buffer, aggregate->runs, aggregate->options->figure, (double)value));
     }
     if (told < row->spread.outlier_count)
-        printf(" and %zu more", row->spread.outlier_count - told);
+        compare_append(notes, " and %zu more", row->spread.outlier_count - told);
 }
 
-static void put_row(const struct aggregate *aggregate, const struct aggregate_row *row)
+static void note_runs(const struct aggregate *aggregate, const struct aggregate_row *row,
+                      struct tool_buffer *notes)
 {
-    bool open = false;
-    put_spread(aggregate, aggregate->options->figure, &row->spread);
-    compare_put_label(row->label.label, row->label.label_nbytes);
-    if (row->label.run_count < aggregate->run_count) {
-        open_note(&open);
-        printf("in %zu of %zu runs", row->label.run_count, aggregate->run_count);
-    }
-    if (row->counts_differ)
-        note_counts(aggregate, row, &open);
-    note_outliers(aggregate, row, &open);
-    if (open)
-        printf("]%s", tool_plain());
-    putchar('\n');
-}
-
-static void put_rows(const struct aggregate *aggregate)
-{
-    if (aggregate->row_count == 0)
+    if (row->label.run_count == aggregate->run_count)
         return;
-    put_headings(spread_headings, 6, compare_figure_heading(aggregate->options->figure));
-    for (size_t i = 0; i < aggregate->row_shown && !tool_output_failed(); i++)
-        put_row(aggregate, &aggregate->rows[i]);
-    compare_put_rest(aggregate->row_shown, aggregate->row_count, "labels");
+    open_note(notes);
+    compare_append(notes, "in %zu of %zu runs", row->label.run_count, aggregate->run_count);
 }
 
-/* The sizes of an artifact; its values are in 'values' until the next call. */
-static struct tbed_spread spread_sizes(const struct aggregate *aggregate, size_t index)
+static void note_label(const struct table *table, const void *of, struct tool_buffer *notes)
 {
-    struct tbed_spread spread;
-    for (size_t run = 0; run < aggregate->run_count; run++)
-        aggregate->values[run] = tbed_comparison_size(aggregate->comparison, index, run);
-    tbed_spread_make(aggregate->values, aggregate->run_count, aggregate->scratch, &spread);
-    return spread;
+    const struct aggregate *aggregate = aggregate_of(table);
+    const struct aggregate_row *row = of;
+    note_runs(aggregate, row, notes);
+    if (row->counts_differ)
+        note_counts(aggregate, row, notes);
+    note_outliers(aggregate, row, notes);
+    if (notes->nbytes > 0)
+        compare_append(notes, "]");
 }
 
-static void put_artifact(const struct aggregate *aggregate, size_t index,
-                         const struct tbed_comparison_row *row)
+static void note_artifact(const struct table *table, const void *row, struct tool_buffer *notes)
 {
-    struct tbed_spread spread = spread_sizes(aggregate, index);
-    const double figures[] = {spread.mean, compare_deviation(&spread), spread.median, (double)spread.min,
-                              (double)spread.max};
-    char buffer[32];
-    for (size_t i = 0; i < 5; i++) {
-        compare_put_column("",
-                           i == 1 && spread.count < 2 ? "-" : tool_format_bytes(buffer, round(figures[i])));
-        snprintf(buffer, sizeof buffer, "%.1f %%", 100 * compare_variation(&spread));
-        if (i == 1)
-            compare_put_column("", spread.count < 2 ? "-" : buffer);
+    note_runs(aggregate_of(table), row, notes);
+    if (notes->nbytes > 0)
+        compare_append(notes, "]");
+}
+
+/* ---- Tables ---- */
+
+#define COLUMNS(array) .columns = (array), .column_count = sizeof(array) / sizeof(array)[0]
+#define SPREAD_TEXT    "mean,stddev,cv,median,min,max,name"
+#define SPREAD_DATA    "name,runs,mean,median,stddev,variance,cv,min,max,outliers"
+
+const struct table aggregate_tables[AGGREGATE_TABLE_COUNT] = {
+    [AGGREGATE_LABELS] = {.key = "rows",
+                          .what = "labels",
+                          COLUMNS(time_columns),
+                          .text_columns = SPREAD_TEXT,
+                          .data_columns = SPREAD_DATA ",differ",
+                          .order = "variance",
+                          .ties = "mean", /* so that a single run is sorted too */
+                          .has_many_files = true,
+                          .notes = note_label},
+    [AGGREGATE_ARTIFACTS] = {.key = "artifacts",
+                             .what = "artifacts",
+                             COLUMNS(size_columns),
+                             .name_title = "artifact",
+                             .text_columns = SPREAD_TEXT,
+                             .data_columns = SPREAD_DATA,
+                             .has_many_files = true,
+                             .notes = note_artifact},
+    [AGGREGATE_RUNS] = {.key = "runs",
+                        .what = "runs",
+                        COLUMNS(run_columns),
+                        .name_title = "file",
+                        .text_columns = "run,total,vs_median,spans,outliers,name",
+                        .data_columns = "run,name,total,vs_median,spans,outliers",
+                        .has_many_files = true,
+                        .notes = note_run},
+};
+
+void aggregate_open_tables(struct aggregate *aggregate)
+{
+    enum tbed_figure figure = aggregate->options->figure;
+    aggregate->clock = (struct table_clock){.is_time = aggregate->runs[0].unit[0] == '\0',
+                                            .resolution_ns = aggregate->runs[0].resolution_ns};
+    for (size_t i = 0; i < AGGREGATE_TABLE_COUNT; i++) {
+        aggregate->tables[i] = aggregate_tables[i];
+        aggregate->tables[i].context = aggregate;
+        aggregate->tables[i].clock = &aggregate->clock;
     }
-    compare_put_label(row->label, row->label_nbytes);
-    if (row->run_count < aggregate->run_count)
-        printf("  %s[in %zu of %zu runs]%s", tool_dim(), row->run_count, aggregate->run_count, tool_plain());
-    putchar('\n');
+    aggregate->tables[AGGREGATE_LABELS].name_title = compare_figure_heading(figure);
+    if (!tbed_figure_is_time(figure))
+        aggregate->tables[AGGREGATE_LABELS].columns = count_columns;
 }
 
-/* One row per kind of file that the traced program writes, so few. */
-static void put_artifacts(const struct aggregate *aggregate)
-{
-    struct tbed_comparison_row row;
-    size_t shown = 0, count = 0;
-    for (size_t i = 0; tbed_comparison_artifact(aggregate->comparison, i, &row); i++) {
-        count++;
-        if (shown == aggregate->options->limit)
-            continue;
-        if (shown++ == 0)
-            put_headings(spread_headings, 6, "artifact");
-        put_artifact(aggregate, i, &row);
-    }
-    compare_put_rest(shown, count, "artifacts");
-}
-
-static void put_run(const struct aggregate *aggregate, size_t run)
-{
-    char buffer[32];
-    const char *path = tool_path(aggregate->runs[run].path);
-    uint64_t total = tbed_comparison_total(aggregate->comparison, run);
-    double median = aggregate->total.median;
-    bool is_outlier = tbed_spread_is_outlier(&aggregate->total, total);
-    compare_put_column("", tool_format_count(buffer, run + 1));
-    compare_put_column(is_outlier ? tool_red() : "",
-                       compare_format(buffer, aggregate->runs, TBED_FIGURE_TIME, (double)total));
-    compare_put_column(
-        "", median > 0 ? compare_format_percent(buffer, 100 * ((double)total - median) / median) : "-");
-    compare_put_column("", tool_format_count(buffer, aggregate->runs[run].totals.span_count));
-    compare_put_column("", has_outliers(aggregate) ? tool_format_count(buffer, aggregate->outlier_counts[run])
-                                                   : "-");
-    compare_put_label(path, strlen(path));
-    if (is_outlier)
-        printf("  %s[outlier]%s", tool_dim(), tool_plain());
-    putchar('\n');
-}
-
-static void put_runs(const struct aggregate *aggregate)
-{
-    static const char *const headings[] = {"run", "total", "vs median", "spans", "outliers"};
-    size_t limit = aggregate->options->limit;
-    size_t shown = aggregate->run_count < limit ? aggregate->run_count : limit;
-    put_headings(headings, 5, "file");
-    for (size_t run = 0; run < shown && !tool_output_failed(); run++)
-        put_run(aggregate, run);
-    compare_put_rest(shown, aggregate->run_count, "runs");
-}
+/* ---- Text ---- */
 
 static void put_counts(const struct aggregate *aggregate)
 {
@@ -252,9 +363,9 @@ void aggregate_print_text(const struct aggregate *aggregate)
 {
     char buffer[32];
     put_head(aggregate);
-    put_runs(aggregate);
-    put_rows(aggregate);
-    put_artifacts(aggregate);
+    table_print_text(&aggregate->tables[AGGREGATE_RUNS], &aggregate->options->columns);
+    table_print_text(&aggregate->tables[AGGREGATE_LABELS], &aggregate->options->columns);
+    table_print_text(&aggregate->tables[AGGREGATE_ARTIFACTS], &aggregate->options->columns);
     if (aggregate->label_count == 0)
         fputs("\nNothing to compare: no run has a span that ended.\n", stdout);
     else if (aggregate->row_count == 0)
@@ -322,13 +433,14 @@ static void json_row(struct tbed_json *json, const struct aggregate *aggregate,
 
 static void json_artifacts(struct tbed_json *json, const struct aggregate *aggregate)
 {
-    struct tbed_comparison_row row;
+    const struct table *table = &aggregate->tables[AGGREGATE_ARTIFACTS];
     tbed_json_array_open(json, "artifacts");
-    for (size_t i = 0; tbed_comparison_artifact(aggregate->comparison, i, &row); i++) {
-        struct tbed_spread spread = spread_sizes(aggregate, i);
+    for (size_t i = 0; i < table->count; i++) {
+        const struct aggregate_row *row = table->rows[i];
+        struct tbed_spread spread = aggregate_sizes(aggregate, row->index);
         tbed_json_object_open(json, NULL);
-        compare_json_name(json, aggregate->options, &row);
-        tbed_json_u64(json, "run_count", row.run_count);
+        compare_json_name(json, aggregate->options, &row->label);
+        tbed_json_u64(json, "run_count", row->label.run_count);
         json_spread(json, aggregate, "bytes", &spread);
         tbed_json_object_close(json);
     }
@@ -354,18 +466,19 @@ static void json_runs(struct tbed_json *json, const struct aggregate *aggregate)
 
 void aggregate_print_json(const struct aggregate *aggregate)
 {
+    const struct table *labels = &aggregate->tables[AGGREGATE_LABELS];
     struct tbed_json json = {.out = stdout};
     tbed_json_object_open(&json, NULL);
     tbed_json_u64(&json, "run_count", aggregate->run_count);
     json_runs(&json, aggregate);
     tbed_json_u64(&json, "differing_label_count", aggregate->differ_count);
     tbed_json_array_open(&json, "rows");
-    for (size_t i = 0; i < aggregate->row_shown && !tool_output_failed(); i++)
-        json_row(&json, aggregate, &aggregate->rows[i]);
+    for (size_t i = 0; i < labels->shown && !tool_output_failed(); i++)
+        json_row(&json, aggregate, labels->rows[i]);
     tbed_json_array_close(&json);
     json_artifacts(&json, aggregate);
     tbed_json_object_open(&json, "left_out");
-    tbed_json_u64(&json, "rows", aggregate->row_count - aggregate->row_shown);
+    tbed_json_u64(&json, "rows", labels->count - labels->shown);
     tbed_json_object_close(&json);
     tbed_json_object_close(&json);
     tbed_json_line(&json);

@@ -24,8 +24,14 @@ static const char help[] =
     "                         median duration of a call); --json has all but p50\n"
     "      --positions        tabulate the intervals of each thread between begins\n"
     "                         and ends of spans, in runs that do exactly the same\n"
-    "  -s, --sort=KEY         sort by variance (default), cv, mean, median, min, max,\n"
-    "                         outliers, runs (fewest first) or name\n"
+    "  -s, --sort=KEY[,...]   sort by these columns: figures fall, and names and runs\n"
+    "                         rise, or as '+' (rise) or '-' (fall) before KEY says;\n"
+    "                         default: variance\n"
+    "      --columns=KEY[,...]\n"
+    "                         show these columns of each table that has any: mean,\n"
+    "                         stddev, cv, median, min, max, variance, outliers, runs,\n"
+    "                         differ, name; of runs run, total, vs_median, spans;\n"
+    "                         with --positions thread, position, interval, inside\n"
     "      --by=WHAT          group spans by scope, module, author or function, for\n"
     "                         names of the form 'MODULE (AUTHOR) FUNCTION'\n"
     "      --include-from=FILE\n"
@@ -34,9 +40,10 @@ static const char help[] =
     "      --exclude-from=FILE\n"
     "                         and of these, only names that match no line of FILE\n"
     "  -l, --limit=N          show N rows of each table; 0 shows all (default: 30,\n"
-    "                         all with --json)\n"
+    "                         all with --json and --csv)\n"
     "      --percent-above=P  hide labels whose mean self time is below P percent of\n"
     "                         the mean total time\n"
+    "      --csv              print rows as comma-separated values\n"
     "      --json             print one JSON object on one line\n"
     "  -j, --jobs=N           use N threads (default: one per processor)\n"
     "      --color=WHEN       use color: never, auto or always\n"
@@ -56,6 +63,7 @@ static const char help[] =
     "  tracebed aggregate run-*.tbed\n"
     "  tracebed aggregate --sort=cv --name=mir_ *.mm_profdata\n"
     "  tracebed aggregate --positions --sort=cv run-*.tbed\n"
+    "  tracebed aggregate --columns=name,median,cv --csv run-*.tbed\n"
     "  tracebed aggregate --json *.tbed | jq '.rows[] | select(.counts_differ)'\n"
     "\n"
     "Exit status: 0 on success; 1 if a file is damaged (everything intact is used);\n"
@@ -86,43 +94,6 @@ static bool is_wanted(const struct aggregate *aggregate, const struct aggregate_
     return self.mean * 100 >= aggregate->options->percent * aggregate->total.mean;
 }
 
-static double key_of(const struct aggregate_row *row, enum aggregate_sort sort)
-{
-    switch (sort) {
-    case AGGREGATE_SORT_CV:
-        return compare_variation(&row->spread);
-    case AGGREGATE_SORT_MEAN:
-        return row->spread.mean;
-    case AGGREGATE_SORT_MEDIAN:
-        return row->spread.median;
-    case AGGREGATE_SORT_MIN:
-        return (double)row->spread.min;
-    case AGGREGATE_SORT_MAX:
-        return (double)row->spread.max;
-    case AGGREGATE_SORT_OUTLIERS:
-        return (double)row->spread.outlier_count;
-    case AGGREGATE_SORT_RUNS:
-        return -(double)row->label.run_count;
-    case AGGREGATE_SORT_NAME:
-        return 0;
-    default:
-        return row->spread.variance;
-    }
-}
-
-/* Ties are broken by mean, so that a single run is sorted too, then by label, which is the order of the library. */
-static int compare_rows(const void *left, const void *right, void *context)
-{
-    const struct aggregate_row *a = left, *b = right;
-    enum aggregate_sort sort = *(enum aggregate_sort *)context;
-    double x = key_of(a, sort), y = key_of(b, sort);
-    if (x != y)
-        return x > y ? -1 : 1;
-    if (sort != AGGREGATE_SORT_NAME && a->spread.mean != b->spread.mean)
-        return a->spread.mean > b->spread.mean ? -1 : 1;
-    return a->index < b->index ? -1 : 1;
-}
-
 static void count_outliers(struct aggregate *aggregate, const struct tbed_spread *spread)
 {
     for (size_t run = 0; spread->outlier_count > 0 && run < aggregate->run_count; run++)
@@ -145,9 +116,36 @@ static void collect_rows(struct aggregate *aggregate)
         aggregate->differ_count += row.counts_differ;
         aggregate->rows[aggregate->row_count++] = row;
     }
-    qsort_r(aggregate->rows, aggregate->row_count, sizeof *aggregate->rows, compare_rows, &aggregate->sort);
-    size_t limit = aggregate->options->limit;
-    aggregate->row_shown = aggregate->row_count < limit ? aggregate->row_count : limit;
+}
+
+static void collect_artifacts(struct aggregate *aggregate, size_t *count_ret)
+{
+    struct tbed_comparison_row label;
+    size_t count = 0;
+    while (tbed_comparison_artifact(aggregate->comparison, count, &label))
+        count++;
+    aggregate->artifacts = tool_realloc(NULL, count * sizeof *aggregate->artifacts);
+    for (size_t i = 0; i < count; i++) {
+        aggregate->artifacts[i] = (struct aggregate_row){.index = i, .spread = aggregate_sizes(aggregate, i)};
+        tbed_comparison_artifact(aggregate->comparison, i, &aggregate->artifacts[i].label);
+    }
+    *count_ret = count;
+}
+
+static void fill_tables(struct aggregate *aggregate)
+{
+    static const struct table_keys as_given = {.count = 0};
+    const struct compare_options *options = aggregate->options;
+    size_t artifact_count;
+    collect_rows(aggregate);
+    collect_artifacts(aggregate, &artifact_count);
+    aggregate_open_tables(aggregate);
+    compare_fill_table(&aggregate->tables[AGGREGATE_LABELS], aggregate->rows, sizeof *aggregate->rows,
+                       aggregate->row_count, &options->sort, options->limit);
+    compare_fill_table(&aggregate->tables[AGGREGATE_ARTIFACTS], aggregate->artifacts,
+                       sizeof *aggregate->artifacts, artifact_count, &options->sort, options->limit);
+    compare_fill_table(&aggregate->tables[AGGREGATE_RUNS], aggregate->runs, sizeof *aggregate->runs,
+                       aggregate->run_count, &as_given, options->limit);
 }
 
 static void spread_totals(struct aggregate *aggregate)
@@ -181,16 +179,21 @@ static int aggregate_files(struct aggregate *aggregate, char **paths)
     memset(aggregate->outlier_counts, 0, count * sizeof *aggregate->outlier_counts);
     if (load(comparison, aggregate, paths)) {
         spread_totals(aggregate);
-        collect_rows(aggregate);
+        fill_tables(aggregate);
         if (aggregate->options->json)
             aggregate_print_json(aggregate);
+        else if (aggregate->options->csv)
+            compare_print_csv(aggregate->tables, AGGREGATE_TABLE_COUNT, AGGREGATE_RUNS,
+                              &aggregate->options->columns);
         else
             aggregate_print_text(aggregate);
         exit = TOOL_FINE;
         for (size_t i = 0; i < count; i++)
             exit = aggregate->runs[i].damage_count > 0 ? TOOL_FOUND : exit;
     }
+    compare_free_rows(aggregate->tables, AGGREGATE_TABLE_COUNT);
     free(aggregate->rows);
+    free(aggregate->artifacts);
     free(aggregate->runs);
     free(aggregate->values);
     free(aggregate->scratch);
@@ -201,24 +204,11 @@ static int aggregate_files(struct aggregate *aggregate, char **paths)
 
 /* ---- Options ---- */
 
-static const char *parse_sort(const char *text, enum aggregate_sort *sort_ret)
-{
-    static const char *const names[] = {"variance", "cv",       "mean", "median", "min",
-                                        "max",      "outliers", "runs", "name"};
-    size_t at = *sort_ret;
-    const char *problem =
-        tool_word_choose("--sort: unknown key", names, sizeof names / sizeof names[0], text, &at);
-    *sort_ret = (enum aggregate_sort)at;
-    return problem;
-}
-
 /* Returns NULL, or what is wrong with the option. */
 static const char *take_option(struct compare_options *options, struct aggregate *aggregate, int option,
                                const char *argument)
 {
     switch (option) {
-    case 's':
-        return parse_sort(argument, &aggregate->sort);
     case OPTION_POSITIONS:
         aggregate->by_position = true;
         return NULL;
@@ -228,24 +218,21 @@ static const char *take_option(struct compare_options *options, struct aggregate
 }
 
 /* Returns NULL, or what is wrong. */
-static const char *check_positions(const struct compare_options *options, const struct aggregate *aggregate)
+static const char *check(struct compare_options *options, const struct aggregate *aggregate)
 {
-    bool has_key = aggregate->sort == AGGREGATE_SORT_MEDIAN || aggregate->sort >= AGGREGATE_SORT_OUTLIERS;
     if (!aggregate->by_position)
-        return NULL;
+        return compare_parse_keys(options, aggregate_tables, AGGREGATE_TABLE_COUNT, AGGREGATE_SORTED_COUNT);
     if (options->has_figure || options->by_scope || options->percent > 0)
         return "--positions cannot be combined with --of, --by, --include-from, --exclude-from or "
                "--percent-above";
-    return has_key ? "--positions can be sorted by variance, cv, mean, min and max" : NULL;
+    return compare_parse_keys(options, &positions_columns, 1, 1);
 }
 
 /* Returns -1 to continue, with 'optind' at the first file, or the exit status. */
 static int take_options(struct compare_options *options, struct aggregate *aggregate, int argc, char **argv)
 {
-    static const struct option long_options[] = {COMPARE_OPTIONS,
-                                                 {"sort", required_argument, NULL, 's'},
-                                                 {"positions", no_argument, NULL, OPTION_POSITIONS},
-                                                 {0}};
+    static const struct option long_options[] = {
+        COMPARE_OPTIONS, COMPARE_TABLE_OPTIONS, {"positions", no_argument, NULL, OPTION_POSITIONS}, {0}};
     int option, exit = -1;
     while ((option = tool_option_next(&tool_verb_aggregate, argc, argv,
                                       COMPARE_SHORT_OPTIONS "s:", long_options, &exit)) != -1) {
@@ -257,7 +244,7 @@ static int take_options(struct compare_options *options, struct aggregate *aggre
         return exit;
     if (optind == argc)
         return tool_usage(&tool_verb_aggregate, "missing FILE operands");
-    const char *problem = check_positions(options, aggregate);
+    const char *problem = check(options, aggregate);
     if (problem != NULL)
         return tool_usage(&tool_verb_aggregate, problem);
     aggregate->run_count = (size_t)(argc - optind);
@@ -266,10 +253,8 @@ static int take_options(struct compare_options *options, struct aggregate *aggre
 
 static int aggregate_positions(const struct aggregate *aggregate, char **paths)
 {
-    struct positions_table table = {.options = aggregate->options,
-                                    .sort = aggregate->sort,
-                                    .paths = paths,
-                                    .run_count = aggregate->run_count};
+    struct positions_table table = {
+        .options = aggregate->options, .paths = paths, .run_count = aggregate->run_count};
     return positions_aggregate(&table);
 }
 
@@ -279,7 +264,7 @@ static int run(int argc, char **argv)
     struct aggregate aggregate = {.options = &options};
     int exit = take_options(&options, &aggregate, argc, argv);
     if (options.limit == 0)
-        options.limit = options.json ? SIZE_MAX : TEXT_LIMIT;
+        options.limit = options.json || options.csv ? SIZE_MAX : TEXT_LIMIT;
     if (exit < 0)
         exit = tool_finish(aggregate.by_position ? aggregate_positions(&aggregate, argv + optind)
                                                  : aggregate_files(&aggregate, argv + optind));

@@ -39,6 +39,15 @@ const char *compare_take_option(struct compare_options *options, int option, con
     case COMPARE_OPTION_JSON:
         options->json = true;
         return NULL;
+    case COMPARE_OPTION_CSV:
+        options->csv = true;
+        return NULL;
+    case COMPARE_OPTION_COLUMNS:
+        options->columns_text = argument;
+        return NULL;
+    case 's':
+        options->sort_text = argument;
+        return NULL;
     case COMPARE_OPTION_OF:
         options->has_figure = true;
         return parse_figure(argument, &options->figure);
@@ -61,8 +70,25 @@ const char *compare_take_option(struct compare_options *options, int option, con
     }
 }
 
+const char *compare_parse_keys(struct compare_options *options, const struct table *tables, size_t count,
+                               size_t sorted_count)
+{
+    const char *problem = NULL;
+    if (options->json && options->csv)
+        return "--csv cannot be combined with --json";
+    if (options->json && options->columns_text != NULL)
+        return "--columns applies to text and --csv; rows in --json have all fields";
+    if (options->sort_text != NULL)
+        problem = table_sort_parse(&options->sort, tables, sorted_count, options->sort_text);
+    if (problem == NULL && options->columns_text != NULL)
+        problem = table_columns_parse(&options->columns, tables, count, options->columns_text);
+    return problem;
+}
+
 void compare_free_options(struct compare_options *options)
 {
+    table_keys_free(&options->sort);
+    table_keys_free(&options->columns);
     tool_filter_close(&options->filter);
     group_free(&options->group);
 }

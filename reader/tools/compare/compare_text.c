@@ -1,5 +1,5 @@
 /*
- * Formats the figures of a comparison and their changes, and prints columns of them.
+ * Formats the figures of a comparison and their changes, and fills tables of them.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -7,6 +7,8 @@
 #include "reader/tools/compare/compare_verbs.h"
 
 #include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool is_time(const struct compare_run *run, enum tbed_figure figure)
@@ -167,6 +169,50 @@ void compare_put_rest(size_t shown, size_t count, const char *what)
         printf("%s%*s more %s; --limit=%zu shows all%s\n", tool_dim(), COMPARE_COLUMN_WIDTH,
                tool_format_count(left, count - shown), what, count, tool_plain());
 }
+
+/* ---- Tables ---- */
+
+void compare_append(struct tool_buffer *text, const char *format, ...)
+{
+    char buffer[160];
+    va_list arguments;
+    va_start(arguments, format);
+    int nbytes = vsnprintf(buffer, sizeof buffer, format, arguments);
+    va_end(arguments);
+    tool_append(text, buffer, nbytes < (int)sizeof buffer ? (size_t)nbytes : sizeof buffer - 1);
+}
+
+void compare_fill_table(struct table *table, const void *rows, size_t row_nbytes, size_t count,
+                        const struct table_keys *sort, size_t limit)
+{
+    table->rows = tool_realloc(NULL, (count + 1) * sizeof *table->rows);
+    for (size_t i = 0; i < count; i++)
+        table->rows[i] = (const char *)rows + i * row_nbytes;
+    table->count = count;
+    table->shown = count < limit ? count : limit;
+    table_sort(table, sort);
+}
+
+void compare_free_rows(struct table *tables, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(tables[i].rows);
+}
+
+#define CSV_TABLES_MAX 4
+
+void compare_print_csv(const struct table *tables, size_t count, size_t default_count,
+                       const struct table_keys *columns)
+{
+    const struct table *chosen[CSV_TABLES_MAX];
+    size_t chosen_count = 0;
+    for (size_t i = 0; i < count && i < CSV_TABLES_MAX; i++)
+        if ((i < default_count || columns->count > 0) && table_is_asked_for(&tables[i], columns))
+            chosen[chosen_count++] = &tables[i];
+    table_print_csv(chosen, chosen_count, columns, true);
+}
+
+/* ---- Warnings ---- */
 
 static void put_warning(const char *path, uint64_t count, const char *one, const char *many)
 {

@@ -1,5 +1,5 @@
 /*
- * Shared by 'tracebed diff' and 'tracebed aggregate': loading runs, options, and printing figures.
+ * Shared by 'tracebed diff' and 'tracebed aggregate': loading runs, options, formatting figures, and tables.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -8,6 +8,7 @@
 
 #include "reader/tools/filter/tool_filter.h"
 #include "reader/tools/report/group.h"
+#include "reader/tools/table/table.h"
 
 #include <getopt.h>
 #include <tracebed/compare.h>
@@ -15,7 +16,10 @@
 /* ---- Options ---- */
 
 struct compare_options {
-    bool json;
+    bool json, csv;
+    const char *sort_text,
+        *columns_text; /* the arguments of --sort and --columns, parsed when the tables are known */
+    struct table_keys sort, columns;
     size_t limit;   /* rows of a table; 0 until the option or the default is set */
     double percent; /* of the total; rows below are hidden */
     struct tool_filter filter;
@@ -29,6 +33,8 @@ struct compare_options {
 
 enum {
     COMPARE_OPTION_JSON = 2000,
+    COMPARE_OPTION_CSV,
+    COMPARE_OPTION_COLUMNS,
     COMPARE_OPTION_BY,
     COMPARE_OPTION_OF,
     COMPARE_OPTION_PERCENT,
@@ -44,8 +50,21 @@ enum {
         {"of", required_argument, NULL, COMPARE_OPTION_OF},                                                  \
         {"by", required_argument, NULL, COMPARE_OPTION_BY}, GROUP_OPTIONS, TOOL_COMMON_OPTIONS
 
+#define COMPARE_TABLE_OPTIONS                                                                                \
+    {"csv", no_argument, NULL, COMPARE_OPTION_CSV},                                                          \
+        {"columns", required_argument, NULL, COMPARE_OPTION_COLUMNS},                                        \
+    {                                                                                                        \
+        "sort", required_argument, NULL, 's'                                                                 \
+    }
+
 /* Returns NULL, or what is wrong with the option. */
 const char *compare_take_option(struct compare_options *options, int option, const char *argument);
+/*
+ * Parses --sort and --columns, of these tables; --sort is about the first 'sorted_count' of them. Returns NULL, or what is
+ * wrong.
+ */
+const char *compare_parse_keys(struct compare_options *options, const struct table *tables, size_t count,
+                               size_t sorted_count);
 void compare_free_options(struct compare_options *options);
 
 /* ---- Runs ---- */
@@ -118,5 +137,39 @@ void compare_put_column(const char *color, const char *text);
 void compare_put_label(const char *text, size_t nbytes);
 /* "12 more labels; --limit=42 shows all" */
 void compare_put_rest(size_t shown, size_t count, const char *what);
+
+/* ---- Tables ---- */
+
+/* A getter of 'value', of 'row', a struct 'type'. */
+#define COMPARE_GETTER(getter, type, value)                                                                  \
+    static struct table_value getter(const struct table *table, const void *of)                              \
+    {                                                                                                        \
+        const struct type *row = of;                                                                         \
+        (void)table;                                                                                         \
+        return value;                                                                                        \
+    }
+
+/* A figure with a fraction, if it is known. */
+static inline struct table_value compare_number(bool is_known, double number)
+{
+    return (struct table_value){.is_unknown = !is_known, .number = is_known ? number : 0};
+}
+
+static inline struct table_value compare_words(const char *text, size_t nbytes)
+{
+    return (struct table_value){.text = text, .nbytes = nbytes};
+}
+
+/* Appends the text of a cell or a remark. */
+void compare_append(struct tool_buffer *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Gives the table 'count' rows, sorted, of 'row_nbytes' each; table_rows are freed with compare_free_rows(). */
+void compare_fill_table(struct table *table, const void *rows, size_t row_nbytes, size_t count,
+                        const struct table_keys *sort, size_t limit);
+void compare_free_rows(struct table *tables, size_t count);
+
+/* Prints the first 'default_count' tables, or those that have any of the columns that were asked for. */
+void compare_print_csv(const struct table *tables, size_t count, size_t default_count,
+                       const struct table_keys *columns);
 
 #endif

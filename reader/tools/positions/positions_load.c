@@ -1,5 +1,5 @@
 /*
- * tracebed aggregate --positions: reads the runs one after the other, and sorts the positions that they share.
+ * tracebed aggregate --positions: reads the runs one after the other, and collects the positions that they share.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -72,69 +72,61 @@ static int add_run(struct positions_table *table, size_t run)
     return exit;
 }
 
-/* ---- Order ---- */
-
-static double key_of(const struct tbed_position *position, enum aggregate_sort sort)
-{
-    switch (sort) {
-    case AGGREGATE_SORT_CV:
-        return position->mean > 0 ? sqrt(position->variance) / position->mean : 0;
-    case AGGREGATE_SORT_MEAN:
-        return position->mean;
-    case AGGREGATE_SORT_MIN:
-        return (double)position->min;
-    case AGGREGATE_SORT_MAX:
-        return (double)position->max;
-    default:
-        return position->variance;
-    }
-}
-
-/* Ties are broken by thread and time. */
-static int compare_rows(const void *left, const void *right)
-{
-    const struct positions_row *a = left, *b = right;
-    if (a->key > b->key || a->key < b->key)
-        return a->key > b->key ? -1 : 1;
-    if (a->thread != b->thread)
-        return a->thread < b->thread ? -1 : 1;
-    return a->number < b->number ? -1 : 1;
-}
+/* ---- Rows ---- */
 
 static void collect_rows(struct positions_table *table)
 {
-    struct tbed_position position;
     for (size_t i = 0; i < tbed_positions_thread_count(table->positions); i++)
         table->row_count += tbed_positions_count(table->positions, i);
     table->rows = tool_realloc(NULL, (table->row_count + 1) * sizeof *table->rows);
     table->row_count = 0;
     for (size_t i = 0; i < tbed_positions_thread_count(table->positions); i++)
-        for (size_t k = 0; tbed_positions_get(table->positions, i, k, &position); k++)
-            table->rows[table->row_count++] = (struct positions_row){key_of(&position, table->sort), i, k};
-    qsort(table->rows, table->row_count, sizeof *table->rows, compare_rows);
-    size_t limit = table->options->limit;
-    table->row_shown = table->row_count < limit ? table->row_count : limit;
+        for (size_t k = 0; k < tbed_positions_count(table->positions, i); k++)
+            table->rows[table->row_count++] = (struct positions_row){i, k};
+}
+
+static void fill_table(struct positions_table *table)
+{
+    bool is_time = table->info.clock != TBED_CLOCK_USER;
+    collect_rows(table);
+    table->clock = (struct table_clock){.is_time = is_time, .resolution_ns = table->resolution_ns};
+    table->table = positions_columns;
+    table->table.context = table;
+    table->table.clock = &table->clock;
+    compare_fill_table(&table->table, table->rows, sizeof *table->rows, table->row_count,
+                       &table->options->sort, table->options->limit);
+}
+
+static void print(const struct positions_table *table)
+{
+    if (table->options->json)
+        positions_print_json(table);
+    else if (table->options->csv)
+        compare_print_csv(&table->table, 1, 1, &table->options->columns);
+    else
+        positions_print_text(table);
 }
 
 int positions_aggregate(struct positions_table *table)
 {
+    struct tool_buffer interval = {0};
     int exit = -1;
     if (tbed_positions_open(&table->positions) != TBED_OK) {
         tool_complain("out of memory");
         return TOOL_TROUBLE;
     }
+    table->interval = &interval;
     table->windows = tool_realloc(NULL, table->run_count * sizeof *table->windows);
     for (size_t run = 0; run < table->run_count && exit < 0; run++)
         exit = add_run(table, run);
     if (exit < 0) {
-        collect_rows(table);
-        if (table->options->json)
-            positions_print_json(table);
-        else
-            positions_print_text(table);
+        fill_table(table);
+        print(table);
         exit = table->is_damaged ? TOOL_FOUND : TOOL_FINE;
     }
+    compare_free_rows(&table->table, 1);
     free(table->rows);
+    free(interval.bytes);
     free(table->windows);
     tbed_positions_close(table->positions);
     return exit;

@@ -1,5 +1,6 @@
 /*
- * Prints positions as text and as JSON. Runs, threads and positions are numbered from 1 in text and from 0 in JSON.
+ * The table of positions, and what is printed around it as text and as JSON. Runs, threads and positions are numbered from 1 in text,
+ * and from 0 in JSON and CSV.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,27 +15,164 @@ static bool counts(const struct positions_table *table)
     return table->info.clock == TBED_CLOCK_USER;
 }
 
-/* ---- Text ---- */
+static const char *const point_verbs[] = {"", " begins", " ends", ""};
 
-static void put_figure(const struct positions_table *table, double value)
+/* ---- Columns ---- */
+
+static const struct positions_table *positions_of(const struct table *table)
+{
+    return table->context;
+}
+
+static struct tbed_position position_of(const struct table *table, const void *of)
+{
+    const struct positions_row *row = of;
+    struct tbed_position position;
+    tbed_positions_get(positions_of(table)->positions, row->thread, row->number, &position);
+    return position;
+}
+
+/* A column of figures, with its text. */
+#define FIGURE(name, value)                                                                                  \
+    static struct table_value get_##name(const struct table *table, const void *row)                         \
+    {                                                                                                        \
+        struct tbed_position position = position_of(table, row);                                             \
+        return value;                                                                                        \
+    }                                                                                                        \
+    static void show_##name(const struct table *table, const void *row, struct tool_buffer *text)            \
+    {                                                                                                        \
+        show_figure(table, get_##name(table, row), text);                                                    \
+    }
+
+static void show_figure(const struct table *table, struct table_value value, struct tool_buffer *text)
+{
+    char buffer[32] = "-";
+    if (!value.is_unknown && counts(positions_of(table)))
+        tool_format_count(buffer, (uint64_t)(value.number + 0.5));
+    else if (!value.is_unknown)
+        tool_format_time(buffer, value.number, positions_of(table)->resolution_ns);
+    compare_append(text, "%s", buffer);
+}
+
+/* What needs more than one run. */
+static struct table_value variation(const struct table *table, double number)
+{
+    return compare_number(positions_of(table)->run_count > 1, number);
+}
+
+FIGURE(mean, compare_number(true, position.mean))
+FIGURE(deviation, variation(table, sqrt(position.variance)))
+FIGURE(min, table_value_of(position.min))
+FIGURE(max, table_value_of(position.max))
+
+static struct table_value get_variance(const struct table *table, const void *row)
+{
+    return variation(table, position_of(table, row).variance);
+}
+
+static struct table_value get_variation(const struct table *table, const void *row)
+{
+    struct tbed_position position = position_of(table, row);
+    return variation(table, position.mean > 0 ? 100 * sqrt(position.variance) / position.mean : 0);
+}
+
+COMPARE_GETTER(get_thread, positions_row, table_value_of(row->thread))
+COMPARE_GETTER(get_number, positions_row, table_value_of(row->number))
+
+static void show_thread(const struct table *table, const void *row, struct tool_buffer *text)
+{
+    compare_append(text, "%zu", (size_t)get_thread(table, row).whole + 1);
+}
+
+static void show_number(const struct table *table, const void *row, struct tool_buffer *text)
 {
     char buffer[32];
-    if (counts(table))
-        tool_format_count(buffer, (uint64_t)(value + 0.5));
-    else
-        tool_format_time(buffer, value, table->resolution_ns);
-    compare_put_column("", buffer);
+    compare_append(text, "%s", tool_format_count(buffer, get_number(table, row).whole + 1));
 }
+
+static void append_point(struct tool_buffer *text, enum tbed_point_kind kind, const char *label)
+{
+    if (kind == TBED_POINT_NONE)
+        label = "the end";
+    tool_append(text, label, strlen(label));
+    tool_append(text, point_verbs[kind], strlen(point_verbs[kind]));
+}
+
+static struct table_value get_interval(const struct table *table, const void *row)
+{
+    struct tbed_position position = position_of(table, row);
+    struct tool_buffer *text = positions_of(table)->interval;
+    text->nbytes = 0;
+    append_point(text, position.from, position.from_label);
+    compare_append(text, " to ");
+    append_point(text, position.to, position.to_label);
+    return compare_words(text->bytes, text->nbytes);
+}
+
+static struct table_value get_inside(const struct table *table, const void *row)
+{
+    const char *inside = position_of(table, row).inside;
+    if (inside == NULL)
+        return (struct table_value){.is_unknown = true, .text = ""};
+    return compare_words(inside, strlen(inside));
+}
+
+static void note_inside(const struct table *table, const void *row, struct tool_buffer *notes)
+{
+    struct table_value inside = get_inside(table, row);
+    if (inside.is_unknown || positions_of(table)->options->columns.count > 0)
+        return;
+    compare_append(notes, "  [in ");
+    tool_append(notes, inside.text, inside.nbytes);
+    compare_append(notes, "]");
+}
+
+static const struct table_column columns[] = {
+    {.key = "variance", .unit = TABLE_NUMBER, .get = get_variance},
+    {.key = "cv", .field = "cv_percent", .unit = TABLE_PERCENT, .get = get_variation},
+    {.key = "mean", .unit = TABLE_TICKS, .has_fraction = true, .get = get_mean, .show = show_mean},
+    {.key = "min", .unit = TABLE_TICKS, .get = get_min, .show = show_min},
+    {.key = "max", .unit = TABLE_TICKS, .get = get_max, .show = show_max},
+    {.key = "stddev",
+     .field = "standard_deviation",
+     .title = "std dev",
+     .unit = TABLE_TICKS,
+     .has_fraction = true,
+     .get = get_deviation,
+     .show = show_deviation},
+    {.key = "thread", .unit = TABLE_COUNT, .width = 7, .rises = true, .get = get_thread, .show = show_thread},
+    {.key = "position",
+     .unit = TABLE_COUNT,
+     .width = 10,
+     .rises = true,
+     .get = get_number,
+     .show = show_number},
+    {.key = "interval", .unit = TABLE_TEXT, .get = get_interval},
+    {.key = "inside", .unit = TABLE_TEXT, .get = get_inside},
+};
+
+const struct table positions_columns = {
+    .key = "rows",
+    .what = "positions",
+    .columns = columns,
+    .column_count = sizeof columns / sizeof columns[0],
+    .text_columns = "mean,stddev,cv,min,max,thread,position,interval",
+    .data_columns = "thread,position,interval,inside,mean,stddev,variance,cv,min,max",
+    .order = "variance",
+    .has_many_files = true,
+    .notes = note_inside,
+};
+
+/* ---- Text ---- */
 
 static void put_point(enum tbed_point_kind kind, const char *label)
 {
-    static const char *const verbs[] = {"", " begins", " ends", ""};
     if (kind == TBED_POINT_NONE) {
         fputs("the end", stdout);
         return;
     }
     tool_print_text(stdout, label, strlen(label), 0);
-    fputs(verbs[kind], stdout);
+    fputs(point_verbs[kind], stdout);
 }
 
 static void put_divergence(const struct positions_table *table, size_t run)
@@ -66,48 +204,10 @@ static void put_head(const struct positions_table *table)
         put_divergence(table, run);
 }
 
-static void put_row(const struct positions_table *table, const struct positions_row *row)
-{
-    struct tbed_position position;
-    char buffer[32];
-    tbed_positions_get(table->positions, row->thread, row->number, &position);
-    double deviation = sqrt(position.variance);
-    put_figure(table, position.mean);
-    if (table->run_count > 1) {
-        put_figure(table, deviation);
-        snprintf(buffer, sizeof buffer, "%.1f %%", position.mean > 0 ? 100 * deviation / position.mean : 0);
-        compare_put_column("", buffer);
-    } else {
-        compare_put_column("", "-");
-        compare_put_column("", "-");
-    }
-    put_figure(table, (double)position.min);
-    put_figure(table, (double)position.max);
-    printf(" %6zu %9s  ", row->thread + 1, tool_format_count(buffer, row->number + 1));
-    put_point(position.from, position.from_label);
-    fputs(" to ", stdout);
-    put_point(position.to, position.to_label);
-    if (position.inside != NULL) {
-        printf("  %s[in ", tool_dim());
-        tool_print_text(stdout, position.inside, strlen(position.inside), 0);
-        printf("]%s", tool_plain());
-    }
-    putchar('\n');
-}
-
 void positions_print_text(const struct positions_table *table)
 {
-    static const char *const headings[] = {"mean", "std dev", "cv", "min", "max"};
     put_head(table);
-    if (table->row_count == 0)
-        return;
-    printf("\n%s", tool_bold());
-    for (size_t i = 0; i < sizeof headings / sizeof headings[0]; i++)
-        printf("%*s", COMPARE_COLUMN_WIDTH, headings[i]);
-    printf(" thread  position  interval%s\n", tool_plain());
-    for (size_t i = 0; i < table->row_shown && !tool_output_failed(); i++)
-        put_row(table, &table->rows[i]);
-    compare_put_rest(table->row_shown, table->row_count, "positions");
+    table_print_text(&table->table, &table->options->columns);
 }
 
 /* ---- JSON ---- */
@@ -184,11 +284,11 @@ void positions_print_json(const struct positions_table *table)
     tbed_json_array_close(&json);
     tbed_json_u64(&json, "position_count", table->row_count);
     tbed_json_array_open(&json, "rows");
-    for (size_t i = 0; i < table->row_shown && !tool_output_failed(); i++)
-        json_row(&json, table, &table->rows[i]);
+    for (size_t i = 0; i < table->table.shown && !tool_output_failed(); i++)
+        json_row(&json, table, table->table.rows[i]);
     tbed_json_array_close(&json);
     tbed_json_object_open(&json, "left_out");
-    tbed_json_u64(&json, "rows", table->row_count - table->row_shown);
+    tbed_json_u64(&json, "rows", table->row_count - table->table.shown);
     tbed_json_object_close(&json);
     tbed_json_object_close(&json);
     tbed_json_line(&json);

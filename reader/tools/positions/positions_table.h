@@ -1,5 +1,5 @@
 /*
- * Shared by the files of 'tracebed aggregate --positions': positions_load.c reads the runs and sorts the positions,
+ * Shared by the files of 'tracebed aggregate --positions': positions_load.c reads the runs and collects the positions,
  * positions_table.c prints them.
  *
  * SPDX-License-Identifier: MIT
@@ -10,13 +10,11 @@
 #include "reader/tools/compare/aggregate.h"
 
 struct positions_row {
-    double key; /* the largest comes first */
     size_t thread, number;
 };
 
 struct positions_table {
     struct compare_options *options;
-    enum aggregate_sort sort;
     char **paths;
     size_t run_count;
 
@@ -24,13 +22,19 @@ struct positions_table {
     struct tool_filter_window *windows; /* by run: of the options in it */
     struct tbed_trace_info info;        /* of the first run */
     double resolution_ns;
-    struct positions_row *rows; /* in the order in which they are shown */
-    size_t row_count, row_shown;
+    struct positions_row *rows; /* by thread and time */
+    size_t row_count;
+    struct table table;
+    struct table_clock clock;
+    struct tool_buffer *interval; /* the text of the current one */
     bool is_damaged;
 };
 
 /* Returns the exit status. */
 int positions_aggregate(struct positions_table *table);
+
+/* positions_table.c: what the table consists of. */
+extern const struct table positions_columns;
 
 void positions_print_text(const struct positions_table *table);
 void positions_print_json(const struct positions_table *table);
