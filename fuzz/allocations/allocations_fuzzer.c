@@ -88,6 +88,7 @@ static void compare_threads(const struct tbed_allocations *one, const struct tbe
         REQUIRE(a->name == NULL || strcmp(a->name, b->name) == 0);
         REQUIRE(memcmp(&a->sums, &b->sums, sizeof a->sums) == 0);
         REQUIRE(a->leak_count == b->leak_count && a->leak_nbytes == b->leak_nbytes);
+        REQUIRE(a->lifetime_ticks == b->lifetime_ticks && a->lifetime_p50_ticks == b->lifetime_p50_ticks);
     }
     for (size_t i = 0; tbed_allocations_moment(one, i) != NULL; i++)
         REQUIRE(memcmp(tbed_allocations_moment(one, i), tbed_allocations_moment(three, i),
@@ -111,6 +112,18 @@ static void check_leaks(const struct tbed_allocations *allocations, const struct
         nbytes += suppression->nbytes;
     }
     REQUIRE(count == totals->live_count && nbytes == totals->live_nbytes);
+}
+
+static void check_lifetimes(const struct tbed_allocations *allocations)
+{
+    const struct tbed_allocation_site *site;
+    for (size_t i = 0; (site = tbed_allocations_site(allocations, i)) != NULL; i++) {
+        REQUIRE(site->lifetime_p50_ticks <= site->lifetime_p99_ticks);
+        REQUIRE(site->lifetime_p99_ticks <= site->lifetime_max_ticks);
+        REQUIRE(site->lifetime_max_ticks <= site->lifetime_ticks);
+        REQUIRE(site->sums.freed_count > 0 || site->lifetime_ticks == 0);
+        REQUIRE(site->least_nbytes <= site->most_nbytes);
+    }
 }
 
 /* ---- Options ---- */
@@ -164,7 +177,9 @@ static struct tbed_allocations *make(struct tbed_reader *reader, unsigned choice
                                             .name = choices & OWN_NAMES ? own_name : NULL,
                                             .name_context = &choices,
                                             .prepare = choices & PREPARED ? prepare : NULL,
-                                            .suppressions = suppressions};
+                                            .suppressions = suppressions,
+                                            .by_size = suppressions == NULL && (choices & 0x9F) == 0x1F,
+                                            .keep_lifetimes = (choices & OWN_NAMES) != 0};
     struct tbed_allocations *allocations;
     REQUIRE(tbed_allocations_make(reader, &options, &allocations) == TBED_OK);
     return allocations;
@@ -186,6 +201,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     REQUIRE(memcmp(&totals, &sites, sizeof totals) == 0);
     check_moments(one, totals.count);
     check_leaks(one, &totals);
+    check_lifetimes(one);
     compare_threads(one, three);
     struct tbed_analysis_options none = {.size = 0};
     struct tbed_allocations *refused = NULL;

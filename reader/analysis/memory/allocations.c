@@ -12,6 +12,8 @@
 #include "reader/core/base/workers.h"
 #include "reader/core/records/metadata.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +23,7 @@ struct tbed_allocations {
     struct tbed_allocation_site *sites;
     struct tbed_allocation_moment *moments;
     struct tbed_allocation_suppression *suppressions;
+    struct lifetimes lifetimes; /* of the sites */
     size_t process_count, site_count, moment_count, suppression_count;
 };
 
@@ -38,6 +41,7 @@ struct turn {
 struct allocation_work {
     struct tbed_work work;
     struct tbed_reader *reader;
+    const struct tbed_analysis_options *options;
     const struct tbed_filter *filter;
     uint32_t *streams;    /* of all processes, one after the other */
     size_t *first_stream; /* of each heap; one more at the end */
@@ -195,6 +199,8 @@ static bool make_heaps(struct allocation_work *shared, const struct stream_of *s
         struct heap *heap = &shared->heaps[shared->heap_count];
         tbed_heap_open(heap);
         heap->process.process = streams[i].process;
+        heap->by_size = shared->options->by_size;
+        heap->lifetimes.is_kept = shared->options->keep_lifetimes;
         shared->first_stream[shared->heap_count++] = i;
     }
     shared->first_stream[shared->heap_count] = count;
@@ -356,87 +362,131 @@ static bool make_processes(struct tbed_allocations *allocations, const struct al
     return true;
 }
 
-static void add_site(struct tbed_allocation_site *into, const struct heap_site *from)
+/* Adds site 'index' of a heap to its row. */
+static void add_site(struct tbed_allocations *allocations, struct heap *heap, size_t index)
 {
+    const struct heap_site *from = &heap->sites[index];
+    struct tbed_allocation_site *into = &allocations->sites[from->row];
     add_sums(&into->sums, &from->sums);
+    tbed_lifetimes_move(&allocations->lifetimes, from->row, &heap->lifetimes, index);
     if (from->suppression != 0)
         return;
     into->leak_count += from->sums.live_count;
     into->leak_nbytes += from->sums.live_nbytes;
 }
 
-/* The sites of all heaps with their names, sorted. NULL: no memory. */
-static struct named *name_sites(struct tbed_allocations *allocations, const struct allocation_work *shared,
-                                const struct tbed_analysis_options *options, size_t *count_ret)
+/* Adds the sites of all heaps to their rows. False: no memory. */
+static bool add_sites(struct tbed_allocations *allocations, const struct allocation_work *shared)
 {
-    size_t total = 0, count = 0;
-    for (size_t i = 0; i < shared->heap_count; i++)
-        total += shared->heaps[i].site_count;
-    struct named *names = calloc(total + 1, sizeof *names);
-    for (size_t i = 0; names != NULL && i < shared->heap_count; i++)
-        for (size_t j = 0; j < shared->heaps[i].site_count; j++, count++) {
-            names[count].thing = &shared->heaps[i].sites[j];
-            names[count].id = shared->heaps[i].sites[j].id;
-        }
-    *count_ret = count;
+    struct lifetimes *lifetimes = &allocations->lifetimes;
+    lifetimes->is_kept = shared->options->keep_lifetimes;
+    if (!tbed_lifetimes_grow(lifetimes, allocations->site_count + 1, 0))
+        return false;
+    for (size_t i = 0; i < shared->heap_count; i++) {
+        struct heap *heap = &shared->heaps[i];
+        tbed_histograms_take(&lifetimes->histograms, &heap->lifetimes.histograms);
+        for (size_t j = 0; j < heap->site_count; j++)
+            add_site(allocations, heap, j);
+    }
+    for (size_t i = 0; lifetimes->is_kept && i < allocations->site_count; i++)
+        tbed_lifetimes_fill(&lifetimes->items[i], &allocations->sites[i]);
+    return !lifetimes->is_out_of_memory;
+}
+
+/* The sites of all heaps with their names, sorted. NULL: no memory. */
+static struct named *name_sites(struct tbed_allocations *allocations, struct heap_site *const *sites,
+                                size_t count, const struct allocation_work *shared)
+{
+    struct named *names = calloc(count + 1, sizeof *names);
+    for (size_t i = 0; names != NULL && i < count; i++)
+        names[i] = (struct named){.thing = sites[i], .id = sites[i]->id};
     if (names != NULL &&
-        tbed_named_resolve(&allocations->texts, shared->reader, options, names, count) != TBED_OK) {
+        tbed_named_resolve(&allocations->texts, shared->reader, shared->options, names, count) != TBED_OK) {
         free(names);
         return NULL;
     }
     return names;
 }
 
-static bool make_sites(struct tbed_allocations *allocations, const struct allocation_work *shared,
-                       const struct tbed_analysis_options *options)
+/* Makes a row for each name. False: no memory. */
+static bool make_rows(struct tbed_allocations *allocations, struct heap_site *const *sites, size_t total,
+                      const struct allocation_work *shared)
 {
-    size_t total;
-    struct named *names = name_sites(allocations, shared, options, &total);
+    struct named *names = name_sites(allocations, sites, total, shared);
     allocations->sites = calloc(names == NULL ? 1 : total + 1, sizeof *allocations->sites);
     if (names == NULL || allocations->sites == NULL) {
         free(names);
         return false;
     }
     for (size_t i = 0, count; i < total; i += count) {
-        struct tbed_allocation_site *site = &allocations->sites[allocations->site_count++];
         count = tbed_named_group(names, total, i);
-        *site = (struct tbed_allocation_site){
-            .name = names[i].text, .name_nbytes = names[i].nbytes, .id = names[i].id};
         for (size_t j = i; j < i + count; j++)
-            add_site(site, names[j].thing);
+            ((struct heap_site *)names[j].thing)->row = allocations->site_count;
+        allocations->sites[allocations->site_count++] = (struct tbed_allocation_site){
+            .name = names[i].text, .name_nbytes = names[i].nbytes, .id = names[i].id};
     }
     free(names);
     return true;
 }
 
 /* The same for stacks, which stay without a name. */
-static bool make_stack_sites(struct tbed_allocations *allocations, const struct allocation_work *shared,
-                             const struct tbed_analysis_options *options)
+static bool make_stack_rows(struct tbed_allocations *allocations, struct heap_site *const *sites,
+                            size_t total, const struct allocation_work *shared)
 {
-    size_t total = 0, at = 0;
-    for (size_t i = 0; i < shared->heap_count; i++)
-        total += shared->heaps[i].site_count;
     uint32_t *ids = calloc(total + 1, sizeof *ids), *ranks = NULL;
-    for (size_t i = 0; ids != NULL && i < shared->heap_count; i++)
-        for (size_t j = 0; j < shared->heaps[i].site_count; j++)
-            ids[at++] = shared->heaps[i].sites[j].id;
-    if (ids != NULL && tbed_stack_sites_rank(shared->reader, options, ids, total, &ranks,
+    for (size_t i = 0; ids != NULL && i < total; i++)
+        ids[i] = sites[i]->id;
+    if (ids != NULL && tbed_stack_sites_rank(shared->reader, shared->options, ids, total, &ranks,
                                              &allocations->site_count) == TBED_OK)
         allocations->sites = calloc(allocations->site_count + 1, sizeof *allocations->sites);
     for (size_t i = 0; allocations->sites != NULL && i < allocations->site_count; i++)
         allocations->sites[i].id = UINT32_MAX;
-    for (size_t i = 0, site = 0; allocations->sites != NULL && i < shared->heap_count; i++)
-        for (size_t j = 0; j < shared->heaps[i].site_count; j++, site++) {
-            struct tbed_allocation_site *into = &allocations->sites[ranks[site]];
-            into->id = ids[site] < into->id ? ids[site] : into->id;
-            add_site(into, &shared->heaps[i].sites[j]);
-        }
+    for (size_t i = 0; allocations->sites != NULL && i < total; i++) {
+        struct tbed_allocation_site *row = &allocations->sites[ranks[i]];
+        row->id = ids[i] < row->id ? ids[i] : row->id;
+        sites[i]->row = ranks[i];
+    }
     free(ids);
     free(ranks);
     return allocations->sites != NULL;
 }
 
-/* ---- Suppressions ---- */
+/* A row of blocks of one class of sizes. False: no memory. */
+static bool make_size_row(struct tbed_allocations *allocations, uint32_t size_class)
+{
+    struct tbed_allocation_site *row = &allocations->sites[allocations->site_count++];
+    char *name = tbed_named_texts_take(&allocations->texts, 64);
+    if (name == NULL)
+        return false;
+    row->id = TBED_ID_INVALID;
+    row->name = name;
+    if (size_class > 0)
+        row->least_nbytes = size_class == 1 ? 1 : ((uint64_t)4 << (size_class - 1)) + 1;
+    if (size_class > 0)
+        row->most_nbytes = size_class == HEAP_SIZE_CLASSES - 1 ? UINT64_MAX : (uint64_t)4 << size_class;
+    row->name_nbytes = (size_t)(size_class == 0 ? snprintf(name, 64, "0")
+                                                : snprintf(name, 64, "%" PRIu64 " to %" PRIu64,
+                                                           row->least_nbytes, row->most_nbytes));
+    return true;
+}
+
+/* The same for sizes. */
+static bool make_size_rows(struct tbed_allocations *allocations, struct heap_site *const *sites, size_t total)
+{
+    bool is_used[HEAP_SIZE_CLASSES] = {false};
+    uint64_t row_of[HEAP_SIZE_CLASSES];
+    allocations->sites = calloc(HEAP_SIZE_CLASSES, sizeof *allocations->sites);
+    for (size_t i = 0; i < total; i++)
+        is_used[sites[i]->id] = true;
+    for (uint32_t i = 0; allocations->sites != NULL && i < HEAP_SIZE_CLASSES; i++) {
+        row_of[i] = allocations->site_count;
+        if (is_used[i] && !make_size_row(allocations, i))
+            return false;
+    }
+    for (size_t i = 0; allocations->sites != NULL && i < total; i++)
+        sites[i]->row = row_of[sites[i]->id];
+    return allocations->sites != NULL;
+}
 
 /* The sites of all heaps. NULL: no memory. */
 static struct heap_site **list_sites(const struct allocation_work *shared, size_t *count_ret)
@@ -451,6 +501,8 @@ static struct heap_site **list_sites(const struct allocation_work *shared, size_
     *count_ret = count;
     return sites;
 }
+
+/* ---- Suppressions ---- */
 
 static bool make_suppressions(struct tbed_allocations *allocations,
                               const struct tbed_suppressions *suppressions)
@@ -467,24 +519,39 @@ static bool make_suppressions(struct tbed_allocations *allocations,
 }
 
 /* False: no memory. */
-static bool suppress(struct tbed_allocations *allocations, const struct allocation_work *shared,
-                     const struct tbed_analysis_options *options)
+static bool suppress(struct tbed_allocations *allocations, struct heap_site *const *sites, size_t count,
+                     const struct allocation_work *shared)
 {
-    size_t count;
-    if (options->suppressions == NULL)
+    const struct tbed_suppressions *suppressions = shared->options->suppressions;
+    if (suppressions == NULL)
         return true;
-    struct heap_site **sites = list_sites(shared, &count);
-    bool fine = sites != NULL && make_suppressions(allocations, options->suppressions) &&
-                tbed_leaks_judge(shared->reader, options, sites, count) == TBED_OK;
-    for (size_t i = 0; fine && i < count; i++)
+    if (!make_suppressions(allocations, suppressions) ||
+        tbed_leaks_judge(shared->reader, shared->options, sites, count) != TBED_OK)
+        return false;
+    for (size_t i = 0; i < count; i++)
         if (sites[i]->suppression != 0) {
             struct tbed_allocation_suppression *by = &allocations->suppressions[sites[i]->suppression - 1];
             by->site_count++;
             by->count += sites[i]->sums.live_count;
             by->nbytes += sites[i]->sums.live_nbytes;
         }
+    return true;
+}
+
+/* Makes the results of all heaps. False: no memory. */
+static bool make_sites(struct tbed_allocations *allocations, const struct allocation_work *shared)
+{
+    size_t count;
+    struct heap_site **sites = list_sites(shared, &count);
+    bool fine = sites != NULL && suppress(allocations, sites, count, shared);
+    if (fine && shared->options->by_size)
+        fine = make_size_rows(allocations, sites, count);
+    else if (fine && shared->options->by_stack)
+        fine = make_stack_rows(allocations, sites, count, shared);
+    else if (fine)
+        fine = make_rows(allocations, sites, count, shared);
     free(sites);
-    return fine;
+    return fine && add_sites(allocations, shared);
 }
 
 static enum tbed_status follow_all(struct tbed_allocations *allocations, struct allocation_work *shared,
@@ -505,9 +572,7 @@ static enum tbed_status follow_all(struct tbed_allocations *allocations, struct 
     if (shared->status != TBED_OK)
         return shared->status;
     add_moments(allocations, shared);
-    fine = make_processes(allocations, shared) && suppress(allocations, shared, options) &&
-           (options->by_stack ? make_stack_sites(allocations, shared, options)
-                              : make_sites(allocations, shared, options));
+    fine = make_processes(allocations, shared) && make_sites(allocations, shared);
     return fine ? TBED_OK : TBED_ERR_MEMORY;
 }
 
@@ -517,10 +582,12 @@ enum tbed_status tbed_allocations_make(struct tbed_reader *reader, const struct 
     struct tbed_analysis_options options;
     struct allocation_work shared = {.reader = reader};
     enum tbed_status status = tbed_analysis_options_load(given, &options);
-    if (status == TBED_OK && tbed_filter_has_labels(options.filter))
+    if (status == TBED_OK && (tbed_filter_has_labels(options.filter) ||
+                              (options.by_size && (options.by_stack || options.suppressions != NULL))))
         status = TBED_ERR_ARGUMENT;
     if (status != TBED_OK)
         return status;
+    shared.options = &options;
     shared.filter = options.filter;
     struct tbed_allocations *allocations = calloc(1, sizeof *allocations);
     status = allocations == NULL ? TBED_ERR_MEMORY : follow_all(allocations, &shared, &options);
@@ -548,6 +615,7 @@ void tbed_allocations_close(struct tbed_allocations *allocations)
     free(allocations->sites);
     free(allocations->moments);
     free(allocations->suppressions);
+    tbed_lifetimes_close(&allocations->lifetimes, allocations->site_count);
     free(allocations);
 }
 

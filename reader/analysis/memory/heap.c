@@ -23,6 +23,7 @@ void tbed_heap_close(struct heap *heap)
     tbed_live_map_close(&heap->live);
     tbed_given_map_close(&heap->given);
     tbed_mappings_close(&heap->mappings);
+    tbed_lifetimes_close(&heap->lifetimes, heap->site_count);
     free(heap->sites);
     free(heap->site_places);
 }
@@ -45,6 +46,8 @@ static bool grow_sites(struct heap *heap)
     if (sites == NULL)
         return false;
     heap->sites = sites;
+    if (!tbed_lifetimes_grow(&heap->lifetimes, room, heap->site_room))
+        return false;
     uint32_t *places = calloc(room * 2, sizeof *places);
     if (places == NULL)
         return false;
@@ -57,9 +60,10 @@ static bool grow_sites(struct heap *heap)
     return true;
 }
 
-/* The index of the id's site, which is created if needed. UINT32_MAX: no memory. */
-static uint32_t site_find(struct heap *heap, uint32_t id)
+/* The index of the site of an allocation, which is created if needed. UINT32_MAX: no memory. */
+static uint32_t site_find(struct heap *heap, const struct heap_event *event)
 {
+    uint32_t id = heap->by_size ? tbed_size_class(event->nbytes) : event->id;
     uint32_t *place = heap->site_count == 0 ? NULL : site_place(heap, id);
     if (place != NULL && *place != 0)
         return *place - 1;
@@ -152,6 +156,7 @@ static void free_block(struct heap *heap, struct live_block *block, const struct
     heap->process.sums.freed_count++;
     site->sums.temporary_count += temporary;
     heap->process.sums.temporary_count += temporary;
+    tbed_lifetimes_add(&heap->lifetimes, block->site, block->tick, event->tick);
     end_block(heap, block);
 }
 
@@ -187,7 +192,7 @@ static void grow_live(struct heap *heap, struct heap_site *site, uint64_t nbytes
 /* Adds a block, or counts a failure if its address is 0. */
 static bool new_block(struct heap *heap, const struct heap_event *event)
 {
-    uint32_t site = site_find(heap, event->id);
+    uint32_t site = site_find(heap, event);
     if (site == UINT32_MAX)
         return false;
     if (event->address == 0) {
@@ -206,7 +211,7 @@ static bool new_block(struct heap *heap, const struct heap_event *event)
 /* ---- Mappings ---- */
 
 /* Removes the mappings in the range: unmapped or, without an event, replaced. False: no memory. */
-static bool cut_mappings(struct heap *heap, uint64_t start, uint64_t end, bool is_replaced)
+static bool cut_mappings(struct heap *heap, uint64_t start, uint64_t end, uint64_t tick, bool is_replaced)
 {
     struct tbed_allocation_sums *all = &heap->process.sums;
     struct mapping part;
@@ -222,6 +227,8 @@ static bool cut_mappings(struct heap *heap, uint64_t start, uint64_t end, bool i
         all->live_count -= is_last;
         site->freed_count += is_last && !is_replaced;
         all->freed_count += is_last && !is_replaced;
+        if (is_last && !is_replaced)
+            tbed_lifetimes_add(&heap->lifetimes, part.site, part.tick, tick);
         site->replaced_count += is_last && is_replaced;
         all->replaced_count += is_last && is_replaced;
     }
@@ -235,14 +242,14 @@ static uint64_t mapping_end(uint64_t start, uint64_t nbytes)
 
 static bool new_mapping(struct heap *heap, const struct heap_event *event)
 {
-    uint32_t site = site_find(heap, event->id);
+    uint32_t site = site_find(heap, event);
     struct mapping mapping = {event->address, mapping_end(event->address, event->nbytes), event->tick, 0,
                               site};
-    if (site == UINT32_MAX || !cut_mappings(heap, mapping.start, mapping.end, true))
+    if (site == UINT32_MAX || !cut_mappings(heap, mapping.start, mapping.end, event->tick, true))
         return false;
     if (mapping.start == mapping.end)
         return true;
-    if (heap->mappings.count >= MAPPINGS_MAX && !cut_mappings(heap, 0, UINT64_MAX, true))
+    if (heap->mappings.count >= MAPPINGS_MAX && !cut_mappings(heap, 0, UINT64_MAX, event->tick, true))
         return false;
     if (!tbed_mappings_add(&heap->mappings, mapping))
         return false;
@@ -257,7 +264,7 @@ static bool move_mapping(struct heap *heap, const struct heap_event *event)
     const struct mapping *old = tbed_mappings_above(&heap->mappings, start);
     if (old == NULL || old->start >= end || old->tick > event->begin_tick || event->address == 0)
         return true;
-    return cut_mappings(heap, start, end, false) && new_mapping(heap, event);
+    return cut_mappings(heap, start, end, event->tick, false) && new_mapping(heap, event);
 }
 
 static bool take_mapping(struct heap *heap, const struct heap_event *event)
@@ -266,7 +273,7 @@ static bool take_mapping(struct heap *heap, const struct heap_event *event)
         return move_mapping(heap, event);
     if (event->type == TBED_EVENT_ALLOC)
         return new_mapping(heap, event);
-    return cut_mappings(heap, event->address, mapping_end(event->address, event->nbytes), false);
+    return cut_mappings(heap, event->address, mapping_end(event->address, event->nbytes), event->tick, false);
 }
 
 /* False: no memory. */
@@ -277,7 +284,7 @@ static bool free_address(struct heap *heap, const struct heap_event *event, uint
     if (block != NULL)
         free_block(heap, block, event, newest_address);
     else if (mapping != NULL && mapping->start == event->address)
-        return cut_mappings(heap, mapping->start, mapping->end, false);
+        return cut_mappings(heap, mapping->start, mapping->end, event->tick, false);
     else if (event->address != 0)
         count_strange_free(heap, event->address);
     else
@@ -307,6 +314,13 @@ static bool take_realloc(struct heap *heap, const struct heap_event *event, uint
     return new_block(heap, event);
 }
 
+/* Calls that fail, and the free of nothing, come between no two others. */
+static bool does_nothing(const struct heap_event *event)
+{
+    return event->address == 0 &&
+           (event->type != TBED_EVENT_REALLOC || event->nbytes != 0 || event->old_address == 0);
+}
+
 static bool take_event(struct heap *heap, const struct heap_event *event, uint64_t *newest_address)
 {
     bool fine = true;
@@ -317,14 +331,14 @@ static bool take_event(struct heap *heap, const struct heap_event *event, uint64
     }
     if (event->type == TBED_EVENT_FREE) {
         fine = free_address(heap, event, *newest_address);
-        *newest_address = 0;
+        *newest_address = does_nothing(event) ? *newest_address : 0;
         return fine;
     }
     if (event->type == TBED_EVENT_ALLOC)
         fine = new_block(heap, event);
     else
         fine = take_realloc(heap, event, *newest_address);
-    *newest_address = event->address;
+    *newest_address = does_nothing(event) ? *newest_address : event->address;
     return fine;
 }
 
@@ -362,5 +376,5 @@ bool tbed_heap_take(struct heap *heap, const struct heap_event *event, uint64_t 
     bool fine = take_event(heap, event, newest_address);
     if (heap->moments.at != NULL)
         note_moment(heap, event->tick, count, live_nbytes);
-    return fine;
+    return fine && !heap->lifetimes.is_out_of_memory;
 }

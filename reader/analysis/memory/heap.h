@@ -6,13 +6,17 @@
 #ifndef TRACEBED_HEAP_H
 #define TRACEBED_HEAP_H
 
+#include "reader/analysis/memory/lifetimes.h"
 #include "reader/analysis/memory/live_map.h"
 #include "reader/analysis/memory/mappings.h"
 #include <tracebed/analysis.h>
 
 struct heap_site {
     struct tbed_allocation_sums sums;
-    uint64_t peak_number; /* the heap's, when sums.peak_nbytes was last adjusted */
+    union {
+        uint64_t peak_number; /* the heap's, when sums.peak_nbytes was last adjusted */
+        uint64_t row;         /* of the result, when all heaps are finished */
+    };
     uint32_t id;
     uint32_t suppression; /* of its live blocks: its index + 1; 0: none */
 };
@@ -35,6 +39,8 @@ struct heap {
     size_t site_place_count;
     uint64_t peak_number; /* raised with each new peak */
     struct heap_moments moments;
+    struct lifetimes lifetimes; /* by site */
+    bool by_size;               /* the ids of sites are classes of sizes */
 
     /* Forked processes. A parent is finished before its children are started. */
     const struct heap *parent; /* NULL: none that has allocation events */
@@ -65,6 +71,16 @@ static inline __attribute__((always_inline)) void tbed_heap_prefetch(const struc
         __builtin_prefetch(&heap->live.blocks[tbed_address_home(address, heap->live.shift)]);
     if (heap->given.places != NULL)
         __builtin_prefetch(&heap->given.places[tbed_address_home(address, heap->given.shift)]);
+}
+
+/*
+ * Classes of sizes: nothing, up to 8 bytes, and from each power of two to the next, which is included, as allocators and
+ * the tools of other people have them.
+ */
+#define HEAP_SIZE_CLASSES 63u
+static inline uint32_t tbed_size_class(uint64_t nbytes)
+{
+    return nbytes <= 8 ? nbytes > 0 : 62u - (uint32_t)__builtin_clzll(nbytes - 1);
 }
 
 void tbed_heap_open(struct heap *heap);

@@ -76,6 +76,8 @@ struct tbed_analysis_options {
     uint64_t by_ticks;    /* for TBED_BY_TIME: at least a millionth of the trace's time */
     /* For allocations: live blocks that one of these matches are not leaks; NULL: none. */
     const struct tbed_suppressions *suppressions;
+    bool by_size; /* for allocations: sites are classes of sizes; not with 'by_stack' or 'suppressions' */
+    bool keep_lifetimes; /* for allocations: sites have the lifetimes of their blocks */
 };
 
 /* ---- The assembler: the spans of a trace one by one ---- */
@@ -471,7 +473,8 @@ struct tbed_allocation_sums {
     uint64_t count, nbytes;  /* allocations that succeeded */
     uint64_t freed_count;    /* blocks freed by FREE or REALLOC */
     uint64_t replaced_count; /* blocks whose address was allocated again without a recorded free */
-    /* Blocks freed by the next allocation event of the thread that allocated them. */
+    /* Blocks freed by the thread that allocated them, before it allocated or freed anything else. In a chain of REALLOC
+     * each block but the last is freed by the next call. */
     uint64_t temporary_count;
     uint64_t failed_count;            /* allocations that failed */
     uint64_t live_count, live_nbytes; /* at the end of the trace */
@@ -516,6 +519,10 @@ struct tbed_allocation_site {
     uint32_t id;                      /* the lowest id with this name, or whose frames have these names */
     struct tbed_allocation_sums sums; /* over all processes */
     uint64_t leak_count, leak_nbytes; /* live, and not suppressed */
+    /* With 'by_size': of its blocks. The name is "33 to 64"; 'id' is INVALID. */
+    uint64_t least_nbytes, most_nbytes;
+    /* With 'keep_lifetimes', of the blocks that 'freed_count' counts: the sum, percentiles accurate to 1 %, the longest. */
+    uint64_t lifetime_ticks, lifetime_p50_ticks, lifetime_p99_ticks, lifetime_max_ticks;
 };
 
 /* A suppression and the live blocks that it matched. */
@@ -531,7 +538,7 @@ struct tbed_allocation_suppression {
  * parallel. For processes with forked children, it remembers every address ever allocated.
  *
  * Ownership, errors and threads as for tbed_statistics_make(); ERR_ARGUMENT also for a filter with conditions on labels,
- * categories or durations.
+ * categories or durations, and for options that exclude each other.
  */
 enum tbed_status tbed_allocations_make(struct tbed_reader *reader,
                                        const struct tbed_analysis_options *options,
@@ -543,7 +550,7 @@ void tbed_allocations_totals(const struct tbed_allocations *allocations,
                              struct tbed_allocation_sums *sums_ret);
 
 /* Processes with allocation events, in order of their numbers; sites, sorted by text, or, if they are stacks, by that of
- * their frames, the innermost first. NULL past the last. */
+ * their frames, the innermost first, or by size. NULL past the last. */
 const struct tbed_allocation_process *tbed_allocations_process(const struct tbed_allocations *allocations,
                                                                size_t index);
 const struct tbed_allocation_site *tbed_allocations_site(const struct tbed_allocations *allocations,
