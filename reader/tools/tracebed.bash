@@ -27,13 +27,13 @@ _tracebed()
     --weight) COMPREPLY=($(compgen -W "time bytes count peak leaked" -- "$word")); return ;;
     --sort | --columns)
         local keys=
-        [[ $verb == report ]] && keys="self total count min mean p50 p90 p99 p999 max bytes peak live freed temporary name"
+        [[ $verb == report ]] && keys="self total count min mean p50 p90 p99 p999 max bytes peak live freed temporary lifetime name"
         [[ $verb == aggregate ]] && keys="mean stddev cv median min max variance outliers runs differ thread position name"
         COMPREPLY=($(compgen -W "$keys" -- "$word"))
         return ;;
     --by)
         local by="module scope author function"
-        [[ $verb == report ]] && by+=" label argument thread process category location file second minute hour site stack"
+        [[ $verb == report ]] && by+=" label argument thread process category location file second minute hour site stack size"
         COMPREPLY=($(compgen -W "$by" -- "$word"))
         return ;;
     --format-version) COMPREPLY=($(compgen -W "8 9" -- "$word")); return ;;

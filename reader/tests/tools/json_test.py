@@ -31,6 +31,8 @@ ABOUT_FILES = {
     "report --by=thread": lambda data: [data],
     "report --by=hour": lambda data: [data],
     "report --leaks": lambda data: [data],
+    "report --lifetimes": lambda data: [data],
+    "report --by=size": lambda data: [data],
     "tree": lambda data: [data],
     "tree --calls": lambda data: [data],
     "slowest": lambda data: [data],

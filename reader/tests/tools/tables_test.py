@@ -85,9 +85,18 @@ def expected_cell(value):
     return "" if value is None else json.dumps(value)
 
 
+def choices(folder):
+    """(path, further options)"""
+    for path in traces(folder):
+        yield path, []
+        yield path, ["--leaks"]
+        if path.endswith("allocations.tbed"):
+            yield path, ["--by=size", "--lifetimes"]
+
+
 def test_csv_has_the_figures_of_json(folder):
-    for path, leaks in [(path, leaks) for path in traces(folder) for leaks in ([], ["--leaks"])]:
-        data, rows = json.loads(report("--json", *leaks, path)), read_csv(report("--csv", *leaks, path))
+    for path, more in choices(folder):
+        data, rows = json.loads(report("--json", *more, path)), read_csv(report("--csv", *more, path))
         for table in TABLES:
             found = [row for row in rows if row["table"] == table]
             wanted = data.get(table, [])

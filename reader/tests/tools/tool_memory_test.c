@@ -1,5 +1,5 @@
 /*
- * tracebed report of memory beyond sites: --leaks with suppressions.
+ * tracebed report of memory beyond sites: leaks with suppressions, sizes, lifetimes.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -87,6 +87,33 @@ static void the_pool_of_a_real_program_is_built_in(void **state)
     end_run(&run);
 }
 
+/* Each event is a tick of the clock after the one before. */
+static void sizes_and_lifetimes_have_columns(void **state)
+{
+    const char *path = make_leaks("sizes.tbed");
+    (void)state;
+    struct run run = RUN("report", "--by=size", path);
+    const char *first = strstr(run.out, "  65 B to 128 B\n"), *last = strstr(run.out, "  4 KiB to 8 KiB\n");
+    assert_non_null(first);
+    assert_true(last > first);
+    end_run(&run);
+    EXPECT(0,
+           "{\"name\":\"4097 to 8192\",\"least_bytes\":4097,\"most_bytes\":8192,\"count\":1,\"bytes\":5000,",
+           "", "report", "--by=size", "--json", path);
+    EXPECT(
+        0,
+        "\"peak_bytes\":5000,\"lifetime_mean_ticks\":10,\"lifetime_p50_ticks\":10,\"lifetime_p99_ticks\":10,"
+        "\"lifetime_max_ticks\":10}",
+        "", "report", "--lifetimes", "--json", path);
+    EXPECT(0, "\r\nparse,10\r\n", "", "report", "--csv", "--columns=name,lifetime", path);
+    EXPECT(0,
+           "      lived        p50        p99        max      freed      count      bytes  temporary  site\n",
+           "", "report", "--lifetimes", path);
+    EXPECT(0,
+           "          -          -          -          -          0          1     1000 B          0  load\n",
+           "", "report", "--lifetimes", path);
+}
+
 static void wrong_usage_is_exit_2(void **state)
 {
     const char *path = make_leaks("usage.tbed");
@@ -99,6 +126,7 @@ static void wrong_usage_is_exit_2(void **state)
     EXPECT(2, "", ": Is a directory", "report", "--leaks", "--suppressions=/", path);
     EXPECT(2, "", "--no-built-in-suppressions apply to --leaks", "report", "--suppressions=x", path);
     EXPECT(2, "", "--leaks cannot be combined with --spans", "report", "--leaks", "--spans", path);
+    EXPECT(2, "", "--leaks cannot be combined with --by=size", "report", "--leaks", "--by=size", path);
 }
 
 int main(void)
@@ -107,6 +135,7 @@ int main(void)
         cmocka_unit_test(leaks_are_sorted_by_bytes),
         cmocka_unit_test(suppressed_leaks_are_listed),
         cmocka_unit_test(the_pool_of_a_real_program_is_built_in),
+        cmocka_unit_test(sizes_and_lifetimes_have_columns),
         cmocka_unit_test(wrong_usage_is_exit_2),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -50,8 +50,8 @@ struct report_options {
     bool no_symbols;
     struct table_keys sort, columns;
     enum tbed_name_part by;
-    bool by_stack, by_file, has_by;
-    bool leaks;
+    bool by_stack, by_file, by_size, has_by;
+    bool leaks, lifetimes;
     struct report_suppressions suppressions;
     enum tbed_row_key key;     /* what spans and instants are grouped by */
     struct filter_time period; /* for TBED_BY_TIME */

@@ -330,7 +330,8 @@ static const struct table_column message_columns[] = {
         .key = "failed", .field = "failed_count", .unit = TABLE_COUNT, .get = prefix##_failed                \
     }
 
-#define SUM_DATA "count,bytes,freed,temporary,replaced,failed,live_count,live,peak"
+#define SUM_DATA      "count,bytes,freed,temporary,replaced,failed,live_count,live,peak"
+#define LIFETIME_DATA ",lifetime,lifetime_p50,lifetime_p99,lifetime_max"
 
 SUMS(process, tbed_allocation_process)
 GETTER(process_number, tbed_allocation_process, table_value_of(row->process))
@@ -452,6 +453,36 @@ static void site_name_json(struct tbed_json *json, const struct table *table, co
                      name.nbytes);
 }
 
+/* The library's name has only bytes. */
+static void show_site(const struct table *table, const void *of, struct tool_buffer *shown)
+{
+    const struct tbed_allocation_site *row = of;
+    char least[32], most[32];
+    if (!report_of(table)->options->by_size) {
+        struct table_value name = site_name(table, of);
+        tool_append(shown, name.text, name.nbytes);
+        return;
+    }
+    tool_format_bytes(least, (double)(row->least_nbytes < 1024 ? row->least_nbytes : row->least_nbytes - 1));
+    tool_format_bytes(most, (double)row->most_nbytes);
+    tool_append(shown, least, strlen(least));
+    if (row->most_nbytes == 0)
+        return;
+    tool_append(shown, " to ", 4);
+    tool_append(shown, most, strlen(most));
+}
+
+GETTER(site_least, tbed_allocation_site, table_value_of(row->least_nbytes))
+GETTER(site_most, tbed_allocation_site, table_value_of(row->most_nbytes))
+
+/* The lifetimes of freed blocks. */
+#define LIFETIME(getter, value)                                                                              \
+    GETTER(getter, tbed_allocation_site, whole_if(row->sums.freed_count > 0, value))
+LIFETIME(site_lifetime, row->lifetime_ticks / (row->sums.freed_count + (row->sums.freed_count == 0)))
+LIFETIME(site_lifetime_p50, row->lifetime_p50_ticks)
+LIFETIME(site_lifetime_p99, row->lifetime_p99_ticks)
+LIFETIME(site_lifetime_max, row->lifetime_max_ticks)
+
 static struct table_value site_share(const struct table *table, const void *of)
 {
     const struct tbed_allocation_site *row = of;
@@ -467,8 +498,23 @@ static void site_notes(const struct table *table, const void *of, struct tool_bu
 
 static const struct table_column site_columns[] = {
     SUM_COLUMNS(site, "at peak"),
-    {.key = "name", .unit = TABLE_TEXT, .is_in_order = true, .get = site_name, .json = site_name_json},
+    {.key = "name",
+     .unit = TABLE_TEXT,
+     .is_in_order = true,
+     .get = site_name,
+     .show = show_site,
+     .json = site_name_json},
     {.key = "share", .field = "peak_percent", .title = "peak %", .unit = TABLE_PERCENT, .get = site_share},
+    {.key = "least", .field = "least_bytes", .unit = TABLE_BYTES, .get = site_least},
+    {.key = "most", .field = "most_bytes", .unit = TABLE_BYTES, .get = site_most},
+    {.key = "lifetime",
+     .field = "lifetime_mean",
+     .title = "lived",
+     .unit = TABLE_TICKS,
+     .get = site_lifetime},
+    {.key = "lifetime_p50", .title = "p50", .unit = TABLE_DURATION, .get = site_lifetime_p50},
+    {.key = "lifetime_p99", .title = "p99", .unit = TABLE_DURATION, .get = site_lifetime_p99},
+    {.key = "lifetime_max", .title = "max", .unit = TABLE_DURATION, .get = site_lifetime_max},
 };
 
 /* ---- Leaks ---- */
@@ -599,6 +645,8 @@ const char *report_sort_parse(struct table_keys *keys, const char *text)
 
 static const char *site_title(const struct report_options *options)
 {
+    if (options->by_size)
+        return "size";
     if (options->by_stack || options->by_file)
         return options->by_stack ? "stack" : "file";
     return options->by == TBED_NAME_FUNCTION ? "symbol" : options->by == TBED_NAME_MODULE ? "module" : "site";
@@ -628,6 +676,24 @@ static void set_key(struct report *report)
     instants->data_columns = "start,name,count";
 }
 
+/* What sites are, and which of their figures are asked for. */
+static void set_sites(struct report *report)
+{
+    const struct report_options *options = report->options;
+    struct table *sites = &report->tables[REPORT_SITES];
+    sites->name_title = report->tables[REPORT_LEAKS].name_title = site_title(options);
+    if (options->by_size) {
+        sites->order = "name";
+        sites->data_columns =
+            options->lifetimes ? "name,least,most," SUM_DATA LIFETIME_DATA : "name,least,most," SUM_DATA;
+    } else if (options->lifetimes) {
+        sites->data_columns = "name," SUM_DATA LIFETIME_DATA;
+    }
+    if (options->lifetimes)
+        sites->text_columns =
+            "lifetime,lifetime_p50,lifetime_p99,lifetime_max,freed,count,bytes,temporary,name";
+}
+
 void report_tables_open(struct report *report)
 {
     const struct tbed_trace_info *info = &report->info;
@@ -645,7 +711,6 @@ void report_tables_open(struct report *report)
         report->tables[i].file = tool_path(report->path);
         report->tables[i].clock = &report->clock;
     }
-    report->tables[REPORT_SITES].name_title = site_title(report->options);
-    report->tables[REPORT_LEAKS].name_title = site_title(report->options);
+    set_sites(report);
     set_key(report);
 }

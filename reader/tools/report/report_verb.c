@@ -25,11 +25,13 @@ static const char help[] =
     "      --spans            only spans, instants, counters and messages\n"
     "      --allocations      only allocations\n"
     "      --by=WHAT          group allocations by site (default), stack, function,\n"
-    "                         file or module; group spans by label (default),\n"
+    "                         file, module or size; group spans by label (default),\n"
     "                         argument, thread, process, category, location, file,\n"
     "                         the time in which they begin (10ms, second, minute,\n"
     "                         ...), or module, author or function, also for names of\n"
     "                         the form 'MODULE (AUTHOR) FUNCTION' as in RTL_LOGFILE\n"
+    "      --lifetimes        also show how long blocks of memory lived until they were\n"
+    "                         freed\n"
     "      --leaks            only memory that was never freed, by stack, and what is\n"
     "                         suppressed: what libraries keep until the end\n"
     "      --suppressions=FILE\n"
@@ -77,10 +79,10 @@ static const char help[] =
     "and hashing, these are shown as well; columns that are 0 everywhere are omitted.\n"
     "\n"
     "Allocations: 'live' was never freed. 'at peak' was live when the process had the\n"
-    "most memory. 'temporary' was freed by the next memory operation of its thread. A\n"
-    "site is the function, file and line that called the allocator, or\n"
-    "module!function if the line is unknown. A forked process is shown with its own\n"
-    "allocations; blocks it inherited belong to its parent.\n"
+    "most memory. 'temporary' was freed by its thread before that thread allocated or\n"
+    "freed anything else. A site is the function, file and line that called the\n"
+    "allocator, or module!function if the line is unknown. A forked process is shown\n"
+    "with its own allocations; blocks it inherited belong to its parent.\n"
     "\n"
     "tracebed-report(1) documents all columns and the keys of --json.\n"
     "\n"
@@ -109,6 +111,7 @@ enum {
     OPTION_NO_SYMBOLS,
     OPTION_PERCENT,
     OPTION_LEAKS,
+    OPTION_LIFETIMES,
     OPTION_SUPPRESSIONS,
     OPTION_NO_BUILT_IN
 };
@@ -245,6 +248,16 @@ static bool make_timeline(struct report *report)
     return status == TBED_OK;
 }
 
+/* Lifetimes cost time and memory. */
+static bool needs_lifetimes(const struct report_options *options)
+{
+    static const char *const keys[] = {"lifetime", "lifetime_p50", "lifetime_p99", "lifetime_max"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (table_keys_have(&options->sort, keys[i]) || table_keys_have(&options->columns, keys[i]))
+            return true;
+    return options->lifetimes;
+}
+
 static bool make_allocations(struct report *report)
 {
     struct tbed_analysis_options options = {.size = sizeof options,
@@ -255,6 +268,8 @@ static bool make_allocations(struct report *report)
                                             .by_stack = report->options->by_stack,
                                             .filter = report->options->filter.filter,
                                             .prepare = prepare_sites,
+                                            .by_size = report->options->by_size,
+                                            .keep_lifetimes = needs_lifetimes(report->options),
                                             .suppressions = report->options->suppressions.list};
     enum tbed_status status = tbed_allocations_make(report->reader, &options, &report->allocations);
     if (status != TBED_OK)
@@ -351,15 +366,17 @@ static int report_foreign(struct report_options *options, const char *path)
 
 /* Profiles have no allocations. */
 static const struct tool_option_scope scopes[] = {
-    {OPTION_BY, "trace, rtl-log", "site, symbol, stack"},
+    {OPTION_BY, "trace, rtl-log", "site, symbol, stack, size"},
     {OPTION_ALLOCATIONS, "trace, rtl-log", NULL},
     {OPTION_LEAKS, "trace", NULL},
+    {OPTION_LIFETIMES, "trace", NULL},
     {'s', "trace, rtl-log", "bytes, live, peak, freed, temporary"},
 };
 
 /* The same for the contents of a trace. If it has both spans and allocations, everything applies. */
 static const struct tool_option_scope contents[] = {
-    {OPTION_BY, "allocations", "site, symbol, stack"},
+    {OPTION_BY, "allocations", "site, symbol, stack, size"},
+    {OPTION_LIFETIMES, "allocations", NULL},
     {OPTION_BY, "spans, counters, messages",
      "scope, name, label, author, argument, thread, process, category"},
     {OPTION_BY, "spans, counters, messages", "millisecond, second, minute, hour"},
@@ -441,7 +458,7 @@ static const char *parse_by(const char *text, struct report_options *options)
         enum tbed_row_key key;
         enum tbed_name_part part;
         enum group_by group;
-        bool by_stack, by_file;
+        bool by_stack, by_file, by_size;
     } ways[] = {
         {.part = TBED_NAME_ALL},
         {.by_stack = true},
@@ -458,11 +475,12 @@ static const char *parse_by(const char *text, struct report_options *options)
         {.key = TBED_BY_THREAD},
         {.key = TBED_BY_PROCESS},
         {.key = TBED_BY_CATEGORY},
+        {.by_size = true},
     };
-    static const char *const names[] = {"site",        "stack",    "function", "symbol",  "module",
-                                        "file",        "location", "scope",    "name",    "label",
-                                        "author",      "argument", "thread",   "process", "category",
-                                        "millisecond", "second",   "minute",   "hour"};
+    static const char *const names[] = {"site",   "stack",       "function", "symbol",  "module",
+                                        "file",   "location",    "scope",    "name",    "label",
+                                        "author", "argument",    "thread",   "process", "category",
+                                        "size",   "millisecond", "second",   "minute",  "hour"};
     size_t at;
     options->key = TBED_BY_LABEL;
     const char *problem = parse_period(text, options);
@@ -475,6 +493,7 @@ static const char *parse_by(const char *text, struct report_options *options)
     options->by = ways[at].part;
     options->by_stack = ways[at].by_stack;
     options->by_file = ways[at].by_file;
+    options->by_size = ways[at].by_size;
     options->group.by = ways[at].group;
     options->key = ways[at].key;
     return NULL;
@@ -534,6 +553,9 @@ static const char *take_option(struct report_options *options, int option, const
     case OPTION_LEAKS:
         options->leaks = options->allocations = true;
         return NULL;
+    case OPTION_LIFETIMES:
+        options->lifetimes = true;
+        return NULL;
     case OPTION_SUPPRESSIONS:
         report_suppressions_add(&options->suppressions, argument);
         return NULL;
@@ -574,6 +596,8 @@ static const char *check_options(const struct report_options *options)
         return "--over-time applies to labels, modules, authors, functions and sites";
     if (options->leaks && options->spans)
         return "--leaks cannot be combined with --spans";
+    if (options->leaks && (options->by_size || options->lifetimes))
+        return "--leaks cannot be combined with --by=size and --lifetimes";
     if (!options->leaks && (suppressions->path_count > 0 || suppressions->has_no_built_in))
         return "--suppressions and --no-built-in-suppressions apply to --leaks";
     return NULL;
@@ -592,6 +616,7 @@ static int take_options(struct report_options *options, int argc, char **argv)
         {"limit", required_argument, NULL, 'l'},
         {"percent-above", required_argument, NULL, OPTION_PERCENT},
         {"leaks", no_argument, NULL, OPTION_LEAKS},
+        {"lifetimes", no_argument, NULL, OPTION_LIFETIMES},
         {"suppressions", required_argument, NULL, OPTION_SUPPRESSIONS},
         {"no-built-in-suppressions", no_argument, NULL, OPTION_NO_BUILT_IN},
         {"by", required_argument, NULL, OPTION_BY},
