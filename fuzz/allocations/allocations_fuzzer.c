@@ -65,6 +65,11 @@ static void check_moments(const struct tbed_allocations *allocations, uint64_t c
     size_t moments = 0;
     for (; (moment = tbed_allocations_moment(allocations, moments)) != NULL; moments++) {
         REQUIRE(moment->live_nbytes <= moment->peak_nbytes && moment->tick >= tick);
+        if (tbed_allocations_process(allocations, 1) == NULL) { /* sums of several may wrap */
+            REQUIRE(moment->least_nbytes <= moment->live_nbytes);
+            REQUIRE(moment->least_nbytes <= moment->mean_nbytes);
+            REQUIRE(moment->mean_nbytes <= moment->peak_nbytes);
+        }
         tick = moment->tick;
         sum += moment->count;
     }

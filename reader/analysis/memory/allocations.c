@@ -233,7 +233,8 @@ static bool make_moments(struct tbed_allocations *allocations, struct allocation
         *moments =
             (struct heap_moments){.count = count, .first_tick = info.first_tick, .ticks_each = ticks_each};
         moments->at = calloc(count, sizeof *moments->at);
-        if (moments->at == NULL)
+        moments->stays = calloc(count, sizeof *moments->stays);
+        if (moments->at == NULL || moments->stays == NULL)
             return false;
     }
     for (size_t i = 0; allocations->moments != NULL && i < count; i++)
@@ -242,13 +243,28 @@ static bool make_moments(struct tbed_allocations *allocations, struct allocation
     return allocations->moments != NULL;
 }
 
+/* Rounded, and never beyond the limits. */
+static uint64_t mean_of(const struct tbed_allocation_moment *moment, const struct heap_stay *stay)
+{
+    if (stay->ticks == 0)
+        return moment->live_nbytes;
+    double mean = stay->area / (double)stay->ticks;
+    if (mean <= (double)moment->least_nbytes)
+        return moment->least_nbytes;
+    return mean >= (double)moment->peak_nbytes ? moment->peak_nbytes : (uint64_t)(mean + 0.5);
+}
+
 static void add_moments(struct tbed_allocations *allocations, const struct allocation_work *shared)
 {
     for (size_t i = 0; i < shared->heap_count; i++)
         for (size_t j = 0; j < allocations->moment_count; j++) {
-            allocations->moments[j].live_nbytes += shared->heaps[i].moments.at[j].live_nbytes;
-            allocations->moments[j].peak_nbytes += shared->heaps[i].moments.at[j].peak_nbytes;
-            allocations->moments[j].count += shared->heaps[i].moments.at[j].count;
+            const struct tbed_allocation_moment *from = &shared->heaps[i].moments.at[j];
+            struct tbed_allocation_moment *into = &allocations->moments[j];
+            into->live_nbytes += from->live_nbytes;
+            into->peak_nbytes += from->peak_nbytes;
+            into->least_nbytes += from->least_nbytes;
+            into->mean_nbytes += mean_of(from, &shared->heaps[i].moments.stays[j]);
+            into->count += from->count;
         }
 }
 
@@ -593,6 +609,7 @@ enum tbed_status tbed_allocations_make(struct tbed_reader *reader, const struct 
     status = allocations == NULL ? TBED_ERR_MEMORY : follow_all(allocations, &shared, &options);
     for (size_t i = 0; i < shared.heap_count; i++) {
         free(shared.heaps[i].moments.at);
+        free(shared.heaps[i].moments.stays);
         tbed_heap_close(&shared.heaps[i]);
     }
     free(shared.heaps);

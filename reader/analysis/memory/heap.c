@@ -344,19 +344,35 @@ static bool take_event(struct heap *heap, const struct heap_event *event, uint64
 
 /* ---- Over time ---- */
 
+/* Until the tick, nothing changes. */
+static void stay(struct heap_moments *moments, uint64_t tick, uint64_t live_nbytes)
+{
+    if (tick <= moments->last_tick)
+        return;
+    struct heap_stay *now = &moments->stays[moments->now];
+    now->area += (double)(tick - moments->last_tick) * (double)live_nbytes;
+    now->ticks += tick - moments->last_tick;
+    moments->last_tick = tick;
+}
+
 /* Events with decreasing ticks are counted at the latest tick. */
 static void move_on(struct heap_moments *moments, uint64_t tick, uint64_t live_nbytes)
 {
     uint64_t since = tick > moments->first_tick ? tick - moments->first_tick : 0;
     size_t now = since / moments->ticks_each < moments->count ? (size_t)(since / moments->ticks_each)
                                                               : moments->count - 1;
-    if (!moments->has_begun)
+    if (!moments->has_begun) {
         moments->now = now;
+        moments->last_tick = tick;
+        moments->at[now].least_nbytes = UINT64_MAX;
+    }
     moments->has_begun = true;
     while (moments->now < now) {
-        moments->at[++moments->now].live_nbytes = live_nbytes;
-        moments->at[moments->now].peak_nbytes = live_nbytes;
+        stay(moments, moments->first_tick + moments->ticks_each * (moments->now + 1), live_nbytes);
+        moments->at[++moments->now] = (struct tbed_allocation_moment){
+            .live_nbytes = live_nbytes, .peak_nbytes = live_nbytes, .least_nbytes = live_nbytes};
     }
+    stay(moments, tick, live_nbytes);
 }
 
 static void note_moment(struct heap *heap, uint64_t tick, uint64_t count_before, uint64_t live_before)
@@ -368,6 +384,8 @@ static void note_moment(struct heap *heap, uint64_t tick, uint64_t count_before,
     moment->count += heap->process.sums.count - count_before;
     if (live_nbytes > moment->peak_nbytes)
         moment->peak_nbytes = live_nbytes;
+    if (live_nbytes < moment->least_nbytes)
+        moment->least_nbytes = live_nbytes;
 }
 
 bool tbed_heap_take(struct heap *heap, const struct heap_event *event, uint64_t *newest_address)

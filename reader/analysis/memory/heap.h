@@ -24,8 +24,13 @@ struct heap_site {
 /* The intervals of --over-time, in memory of the caller that opened the heap. */
 struct heap_moments {
     struct tbed_allocation_moment *at; /* NULL: not requested */
+    struct heap_stay {
+        double area; /* bytes times ticks */
+        uint64_t ticks;
+    } * stays; /* of each */
     size_t count, now;
     uint64_t first_tick, ticks_each;
+    uint64_t last_tick; /* the latest */
     bool has_begun;
 };
 

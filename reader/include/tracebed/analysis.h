@@ -504,13 +504,16 @@ struct tbed_allocation_process {
 
 /*
  * One of 'moment_count' equal parts of the trace's time. A process counts from its first to its last allocation event.
- * Figures are summed over all processes, so 'peak_nbytes' is an upper bound of what was live at one time.
+ * Figures are summed over all processes, so 'peak_nbytes' is an upper bound of what was live at one time, and
+ * 'least_nbytes' a lower one.
  */
 struct tbed_allocation_moment {
-    uint64_t tick;        /* its start */
-    uint64_t live_nbytes; /* at its end */
-    uint64_t peak_nbytes; /* the most at one time during it */
-    uint64_t count;       /* allocations that succeeded during it */
+    uint64_t tick;         /* its start */
+    uint64_t live_nbytes;  /* at its end */
+    uint64_t peak_nbytes;  /* the most at one time during it */
+    uint64_t count;        /* allocations that succeeded during it */
+    uint64_t least_nbytes; /* the least at one time during it, while the process counts */
+    uint64_t mean_nbytes;  /* the average over that time */
 };
 
 struct tbed_allocation_site {

@@ -1,5 +1,5 @@
 /*
- * Sizes, lifetimes and temporary blocks against an oracle that is slow and obvious: a list of all blocks that there ever
+ * Sizes, lifetimes, temporary blocks and memory over time against an oracle that is slow and obvious: a list of all blocks that there ever
  * were, with the ticks at which they came and went. Also the table of live blocks by itself.
  *
  * SPDX-License-Identifier: MIT
@@ -28,6 +28,7 @@ struct log {
     size_t count;
     uint64_t failed[SITE_COUNT], failed_of_size[70];
     uint64_t peak_nbytes, peak[SITE_COUNT], peak_of_size[70];
+    uint64_t ticks[EVENTS], live[EVENTS], counts[EVENTS]; /* behind each event */
     uint64_t random;
 };
 
@@ -134,6 +135,10 @@ static struct log *random_log(uint64_t seed)
     for (uint32_t i = 0; i < EVENTS; i++) {
         tick += 1 + fixture_random(&log->random) % (i % 64 == 0 ? 100000 : 10);
         random_step(log, tick);
+        log->ticks[i] = tick;
+        log->counts[i] = log->count;
+        for (size_t j = 0; j < log->count; j++)
+            log->live[i] += log->blocks[j].is_live ? log->blocks[j].nbytes : 0;
     }
     return log;
 }
@@ -268,6 +273,61 @@ static void the_largest_sizes_have_a_class(void **state)
     fixture_free(f);
 }
 
+/* ---- Over time ---- */
+
+/* What is live between two events is the same all that time. */
+static void expect_moment(const struct tbed_allocation_moment *moment, uint64_t end_tick,
+                          const struct log *log)
+{
+    uint64_t least = UINT64_MAX, most = 0, at_end = 0, covered = 0, before = 0, count = 0;
+    double area = 0;
+    for (size_t i = 0; i < EVENTS; i++) {
+        uint64_t from = log->ticks[i], to = i + 1 < EVENTS ? log->ticks[i + 1] : from;
+        bool begins_here = from >= moment->tick && from < end_tick;
+        count += begins_here ? log->counts[i] - before : 0;
+        before = log->counts[i];
+        from = from > moment->tick ? from : moment->tick;
+        to = to < end_tick ? to : end_tick;
+        if (!begins_here && from >= to)
+            continue;
+        least = log->live[i] < least ? log->live[i] : least;
+        most = log->live[i] > most ? log->live[i] : most;
+        at_end = log->live[i];
+        area += from < to ? (double)(to - from) * (double)log->live[i] : 0;
+        covered += from < to ? to - from : 0;
+    }
+    assert_int_equal(moment->count, count);
+    assert_int_equal(moment->least_nbytes, least == UINT64_MAX ? 0 : least);
+    assert_int_equal(moment->peak_nbytes, most);
+    assert_int_equal(moment->live_nbytes, at_end);
+    assert_true(fabs((double)moment->mean_nbytes - (covered > 0 ? area / (double)covered : (double)at_end)) <=
+                1);
+}
+
+static void memory_over_time_agrees_with_what_is_live_between_events(void **state)
+{
+    static const uint32_t counts[] = {1, 2, 7, 100, 20000};
+    (void)state;
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        struct log *log = random_log(seed);
+        struct tbed_reader *reader = fixture_open(log->f);
+        for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+            struct tbed_analysis_options options = {.size = sizeof options, .moment_count = counts[i]};
+            const struct tbed_allocation_moment *moment, *next;
+            struct tbed_allocations *allocations;
+            assert_int_equal(tbed_allocations_make(reader, &options, &allocations), TBED_OK);
+            for (size_t j = 0; (moment = tbed_allocations_moment(allocations, j)) != NULL; j++) {
+                next = tbed_allocations_moment(allocations, j + 1);
+                if (counts[i] < 1000 || j % 97 == 0)
+                    expect_moment(moment, next != NULL ? next->tick : UINT64_MAX, log);
+            }
+            tbed_allocations_close(allocations);
+        }
+        tbed_reader_close(reader);
+        close_log(log);
+    }
+}
+
 /* ---- Temporary blocks ---- */
 
 static uint64_t count_temporary(struct fixture *f)
@@ -378,6 +438,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_by_size_and_site_agree_with_a_plain_list),
         cmocka_unit_test(the_largest_sizes_have_a_class),
+        cmocka_unit_test(memory_over_time_agrees_with_what_is_live_between_events),
         cmocka_unit_test(each_link_of_a_chain_of_reallocs_is_temporary),
         cmocka_unit_test(calls_that_do_nothing_come_between_no_others),
         cmocka_unit_test(a_free_or_an_allocation_in_between_counts),

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#define BAR_WIDTH 40
+#define BAR_WIDTH 30
 
 /* ---- Stacks ---- */
 
@@ -73,16 +73,17 @@ static double moment_ns(const struct report *report, const struct tbed_allocatio
 static void put_moment(const struct report *report, const struct tbed_allocation_moment *moment,
                        uint64_t most)
 {
-    static const char bar[] = "########################################";
-    char from[32], live[32], peak[32], count[32];
+    char from[32], least[32], mean[32], peak[32], live[32], count[32];
     if (report->info.clock == TBED_CLOCK_USER)
         tool_format_count(from, moment->tick - report->info.first_tick);
     else
         tool_format_ns(from, moment_ns(report, moment));
-    int width = most > 0 ? (int)((double)moment->peak_nbytes / (double)most * BAR_WIDTH) : 0;
-    printf("%11s%11s%11s%11s  %.*s\n", from, tool_format_bytes(live, (double)moment->live_nbytes),
-           tool_format_bytes(peak, (double)moment->peak_nbytes), tool_format_count(count, moment->count),
-           width, bar);
+    printf("%11s%11s%11s%11s%11s%11s  ", from, tool_format_bytes(least, (double)moment->least_nbytes),
+           tool_format_bytes(mean, (double)moment->mean_nbytes),
+           tool_format_bytes(peak, (double)moment->peak_nbytes),
+           tool_format_bytes(live, (double)moment->live_nbytes), tool_format_count(count, moment->count));
+    table_put_bar(most > 0 ? (double)moment->peak_nbytes / (double)most : 0, BAR_WIDTH);
+    putchar('\n');
 }
 
 void report_moments_text(const struct report *report)
@@ -92,7 +93,8 @@ void report_moments_text(const struct report *report)
     for (size_t i = 0; (moment = tbed_allocations_moment(report->allocations, i)) != NULL; i++)
         most = moment->peak_nbytes > most ? moment->peak_nbytes : most;
     if (report->options->moment_count > 0)
-        printf("\n%s%11s%11s%11s%11s%s\n", tool_bold(), "from", "live", "peak", "count", tool_plain());
+        printf("\n%s%11s%11s%11s%11s%11s%11s%s\n", tool_bold(), "from", "least", "mean", "peak", "live",
+               "count", tool_plain());
     for (size_t i = 0; (moment = tbed_allocations_moment(report->allocations, i)) != NULL; i++)
         put_moment(report, moment, most);
 }

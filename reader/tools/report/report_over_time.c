@@ -46,6 +46,8 @@ static void moment_name_json(struct tbed_json *json, const struct table *table, 
 
 GETTER(memory_live, table_value_of(row->memory->live_nbytes))
 GETTER(memory_peak, table_value_of(row->memory->peak_nbytes))
+GETTER(memory_least, table_value_of(row->memory->least_nbytes))
+GETTER(memory_mean, table_value_of(row->memory->mean_nbytes))
 GETTER(memory_count, table_value_of(row->memory->count))
 GETTER(span_count, table_value_of(row->spans->count))
 GETTER(span_busy, table_value_of(row->spans->ticks))
@@ -72,6 +74,8 @@ static const struct table_column memory_columns[] = {
     AT_COLUMN,
     {.key = "live", .field = "live_bytes", .unit = TABLE_BYTES, .get = memory_live},
     {.key = "peak", .field = "peak_bytes", .unit = TABLE_BYTES, .get = memory_peak},
+    {.key = "least", .field = "least_bytes", .unit = TABLE_BYTES, .get = memory_least},
+    {.key = "mean", .field = "mean_bytes", .unit = TABLE_BYTES, .get = memory_mean},
     {.key = "count", .unit = TABLE_COUNT, .get = memory_count},
 };
 static const struct table_column span_columns[] = {
@@ -93,7 +97,9 @@ static const struct table_column counter_columns[] = {
 #define AT(table)      [(table)-REPORT_MOMENTS]
 
 const struct table report_moment_tables[REPORT_LABELS - REPORT_MOMENTS] = {
-    AT(REPORT_MOMENTS) = {.key = "moments", COLUMNS(memory_columns), .data_columns = "at,live,peak,count"},
+    AT(REPORT_MOMENTS) = {.key = "moments",
+                          COLUMNS(memory_columns),
+                          .data_columns = "at,least,mean,peak,live,count"},
     AT(REPORT_BUSY_MOMENTS) = {.key = "busy_moments", COLUMNS(span_columns), .data_columns = "at,count,busy"},
     AT(REPORT_SPAN_MOMENTS) = {.key = "span_moments",
                                COLUMNS(span_columns),
