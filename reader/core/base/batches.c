@@ -100,10 +100,30 @@ static void drain(struct tbed_batches *batches, size_t count)
     }
 }
 
-/* A short listing needs no threads, so they start with the second batch. */
+/* Adds slots, as far as there is memory; what is in slot 0 stays there. */
+static void add_slots(struct tbed_batches *batches, size_t count)
+{
+    struct tbed_batch *slots = realloc(batches->slots, count * sizeof *slots);
+    if (slots == NULL)
+        return;
+    batches->slots = slots;
+    for (; batches->slot_count < count; batches->slot_count++) {
+        void *items = malloc(BATCH_ITEMS * batches->job.item_nbytes);
+        if (items == NULL)
+            return;
+        slots[batches->slot_count] = (struct tbed_batch){.items = items};
+    }
+}
+
+/* What fits into one batch needs no threads, so they start when it is full. */
 static void start_threads(struct tbed_batches *batches)
 {
-    for (unsigned i = batches->started + 1; i < batches->job.thread_count; i++) {
+    unsigned count = batches->job.thread_count;
+    if (count == 1 || batches->is_alone)
+        return;
+    add_slots(batches, 2 * (size_t)count + 2);
+    batches->threads = calloc(count, sizeof *batches->threads);
+    for (unsigned i = 1; batches->threads != NULL && batches->slot_count > 1 && i < count; i++) {
         struct thread *thread = &batches->threads[i];
         *thread = (struct thread){.batches = batches, .number = i};
         if (pthread_create(&thread->thread, NULL, thread_main, thread) != 0)
@@ -116,8 +136,6 @@ static void submit(struct tbed_batches *batches)
 {
     pthread_mutex_lock(&batches->lock);
     batches->full++;
-    if (batches->full == 2 && !batches->is_alone)
-        start_threads(batches);
     pthread_cond_signal(&batches->has_work);
     drain(batches, batches->started == 0 || batches->is_alone ? 0 : batches->slot_count - 1);
     pthread_mutex_unlock(&batches->lock);
@@ -125,8 +143,11 @@ static void submit(struct tbed_batches *batches)
 
 void *tbed_batches_push(struct tbed_batches *batches)
 {
-    if (slot_of(batches, batches->full)->count == BATCH_ITEMS)
+    if (slot_of(batches, batches->full)->count == BATCH_ITEMS) {
+        if (batches->full == 0)
+            start_threads(batches);
         submit(batches);
+    }
     struct tbed_batch *batch = slot_of(batches, batches->full);
     return (char *)batch->items + batch->count++ * batches->job.item_nbytes;
 }
@@ -142,24 +163,12 @@ void tbed_batches_finish(struct tbed_batches *batches)
 
 void tbed_batches_work_alone(struct tbed_batches *batches)
 {
+    if (batches->is_alone) /* which only the caller changes */
+        return;
     pthread_mutex_lock(&batches->lock);
     batches->is_alone = true;
     drain(batches, 0);
     pthread_mutex_unlock(&batches->lock);
-}
-
-static bool have_slots(struct tbed_batches *batches)
-{
-    unsigned thread_count = batches->job.thread_count;
-    batches->slot_count = thread_count > 1 ? 2 * (size_t)thread_count + 2 : 1;
-    batches->threads = calloc(thread_count, sizeof *batches->threads);
-    batches->slots = calloc(batches->slot_count, sizeof *batches->slots);
-    bool fine = batches->threads != NULL && batches->slots != NULL;
-    for (size_t i = 0; fine && i < batches->slot_count; i++) {
-        batches->slots[i].items = malloc(BATCH_ITEMS * batches->job.item_nbytes);
-        fine = batches->slots[i].items != NULL;
-    }
-    return fine;
 }
 
 struct tbed_batches *tbed_batches_open(const struct tbed_batches_job *job)
@@ -171,7 +180,8 @@ struct tbed_batches *tbed_batches_open(const struct tbed_batches_job *job)
     pthread_mutex_init(&batches->lock, NULL); /* on Linux, these cannot fail without attributes */
     pthread_cond_init(&batches->has_work, NULL);
     pthread_cond_init(&batches->has_result, NULL);
-    if (have_slots(batches))
+    add_slots(batches, 1);
+    if (batches->slot_count == 1)
         return batches;
     tbed_batches_close(batches);
     return NULL;

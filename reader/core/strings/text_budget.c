@@ -17,6 +17,7 @@
 
 struct tbed_text_budget {
     bool has_limit;
+    _Atomic uint64_t use_count;
     _Atomic uint64_t refused_count;
     pthread_mutex_t mutex; /* protects all below */
     uint64_t left;
@@ -64,6 +65,11 @@ uint64_t tbed_text_budget_refused_count(const struct tbed_text_budget *budget)
     return atomic_load_explicit(&budget->refused_count, memory_order_relaxed);
 }
 
+uint64_t tbed_text_budget_use_count(const struct tbed_text_budget *budget)
+{
+    return atomic_load_explicit(&budget->use_count, memory_order_relaxed);
+}
+
 /* Without memory to remember it, the id is refused again next time, and counted again. */
 static bool refuse(struct tbed_text_budget *budget, uint64_t id)
 {
@@ -87,6 +93,7 @@ bool tbed_text_spend_more(struct tbed_text_credit *credit, uint64_t cost)
     struct tbed_text_budget *budget = credit->budget;
     if (budget == NULL || !budget->has_limit)
         return true;
+    atomic_fetch_add_explicit(&budget->use_count, 1, memory_order_relaxed);
     uint64_t missing = cost - credit->left;
     uint64_t taken = missing < STEP ? STEP : missing;
     pthread_mutex_lock(&budget->mutex);

@@ -32,6 +32,10 @@ uint64_t tbed_text_budget_usual(uint64_t file_nbytes);
 /* How many ids have been refused. */
 uint64_t tbed_text_budget_refused_count(const struct tbed_text_budget *budget);
 
+/* How often something was taken out of the budget. While that stays the same, the order in which texts are made does not
+ * matter. */
+uint64_t tbed_text_budget_use_count(const struct tbed_text_budget *budget);
+
 /* The credit of one text that is being made. */
 struct tbed_text_credit {
     struct tbed_text_budget *budget; /* NULL: no limit */

@@ -241,6 +241,7 @@ struct tbed_chrome_options {
     uint64_t minimum_ns; /* leave out shorter spans */
     /* What to write of each trace, see <tracebed/filter.h>; NULL, or NULL for a trace: everything. Times stay the same. */
     const struct tbed_filter *const *filters;
+    unsigned thread_count; /* 0: one per processor; the output is the same */
 };
 
 /* What was written, and what was left out. */

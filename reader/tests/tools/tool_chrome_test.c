@@ -288,6 +288,61 @@ static void a_stream_that_refuses_without_an_errno_is_an_error(void **state)
     fclose(out);
 }
 
+/* Two threads with spans that nest and some that do not; more of them than all threads can have before them at a time. */
+static const char *make_long(void)
+{
+    const char *path = in_folder("long.tbed");
+    struct tbed_writer *writer = open_given_writer(path, 1000000000);
+    for (uint32_t thread = 0; thread < 2; thread++) {
+        struct tbed_recorder *recorder = tbed_recorder_open_given(writer, "thread", thread + 1);
+        for (uint32_t i = 0; i < 5000; i++) {
+            char text[32];
+            snprintf(text, sizeof text, "name %u", i % 700);
+            struct tbed_argument argument = {
+                .type = TBED_ARG_TEXT, .name_id = intern(writer, text), .nbytes = 3, .value.text = "a\nb"};
+            struct tbed_given_event event = {.type = i % 5 == 4 ? TBED_GIVEN_INSTANT : TBED_GIVEN_BEGIN,
+                                             .id = intern(writer, text),
+                                             .category = i % 3 == 0 ? intern(writer, "odd") : TBED_ID_INVALID,
+                                             .tick = 100 * i,
+                                             .arguments = &argument,
+                                             .argument_count = i % 2};
+            tbed_event_record_given(recorder, &event);
+            event = (struct tbed_given_event){.type = i % 7 == 0 ? TBED_GIVEN_LEAVE : TBED_GIVEN_END,
+                                              .tick = 100 * i + 50 + i % 30,
+                                              .end_tick = 100 * i + 500};
+            if (i % 5 != 4)
+                tbed_event_record_given(recorder, &event);
+        }
+    }
+    tbed_writer_close(writer);
+    return path;
+}
+
+static void output_does_not_depend_on_the_number_of_jobs(void **state)
+{
+    static const char *const options[] = {"--absolute", "--collapse-threads", "--name=name 1.",
+                                          "--minimum-duration=60ns", "--begin=40%"};
+    const char *path = make_long();
+    (void)state;
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+        struct run one = RUN("export", "--to=chrome", "-j1", options[i], path, path, "-o", "-");
+        assert_int_equal(one.exit, 0);
+        assert_says(one.out, "\"id\":\"beside 20\"");
+        assert_true(count_lines(one.out) > 200);
+        for (int jobs = 2; jobs <= 5; jobs++) {
+            char word[16];
+            snprintf(word, sizeof word, "--jobs=%d", jobs);
+            struct run many = RUN("export", "--to=chrome", word, options[i], path, path, "-o", "-");
+            assert_int_equal(many.exit, 0);
+            assert_string_equal(one.out, many.out);
+            assert_string_equal(one.err, many.err);
+            end_run(&many);
+        }
+        end_run(&one);
+    }
+    EXPECT(2, "", "--jobs does not apply to rtl-log", "export", "--to=rtl-log", "-j2", path, "-o", "-");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test(name)
@@ -301,6 +356,7 @@ int main(void)
         TEST(threads_that_follow_one_another_share_a_row),
         TEST(several_traces_go_into_one_and_keep_apart),
         TEST(output_is_whole_or_not_there),
+        TEST(output_does_not_depend_on_the_number_of_jobs),
         TEST(a_stream_that_refuses_without_an_errno_is_an_error),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -45,6 +45,7 @@ enum tool_exit export_chrome(const struct export_request *request)
                                           .overwrite = request->overwrite,
                                           .absolute = request->absolute,
                                           .collapse_threads = request->collapse_threads,
+                                          .thread_count = request->jobs,
                                           .filters = (const struct tbed_filter *const *)request->filters};
     struct tbed_chrome_report report = {0};
     struct tbed_error error = {.offset = UINT64_MAX};

@@ -32,6 +32,7 @@ static const char help[] =
     "      --collapse-threads    let threads that follow one another share a row\n"
     "      --absolute            write whole microseconds since 1970 instead of the\n"
     "                            time since the start\n"
+    "  -j, --jobs=N              use N threads (default: one per processor)\n"
     "\n"
     "rtl-log:\n"
     "      --rebase=ZERO         count milliseconds from the start of the program's\n"
@@ -71,6 +72,7 @@ static const struct tool_option_scope scopes[] = {
     {OPTION_FORMAT_VERSION, "mm_profdata", NULL},
     {OPTION_COLLAPSE, "chrome", NULL},
     {OPTION_ABSOLUTE, "chrome", NULL},
+    {'j', "chrome", NULL},
     {OPTION_REBASE, "rtl-log", NULL},
     {OPTION_TID, "rtl-log", NULL},
     {OPTION_QUIRKS, "rtl-log", NULL},
@@ -130,6 +132,7 @@ struct options {
     const struct tbed_format *format;
     bool overwrite, absolute, collapse_threads, quirks, exact;
     uint64_t version;
+    unsigned jobs;
     struct tool_filter filter;
     enum tbed_rtl_rebase rebase;
     enum tbed_rtl_tid tid;
@@ -167,6 +170,7 @@ static int export_files(char **paths, size_t count, struct options *options)
                                      .overwrite = options->overwrite,
                                      .version = (uint32_t)options->version,
                                      .absolute = options->absolute,
+                                     .jobs = options->jobs,
                                      .collapse_threads = options->collapse_threads,
                                      .rebase = options->rebase,
                                      .tid = options->tid,
@@ -238,6 +242,8 @@ static const char *take_option(struct options *options, int option, const char *
         return take_format(options, argument);
     if (option == OPTION_REBASE || option == OPTION_TID || option == OPTION_QUIRKS || option == OPTION_EXACT)
         return take_rtl_option(options, option, argument);
+    if (option == 'j')
+        return tool_parse_jobs(argument, &options->jobs);
     if (option == 'o')
         options->out = argument;
     else if (option == 'f')
@@ -275,6 +281,7 @@ static int take_options(struct options *options, int argc, char **argv)
                                           {"force", no_argument, NULL, 'f'},
                                           {"format-version", required_argument, NULL, OPTION_FORMAT_VERSION},
                                           {"collapse-threads", no_argument, NULL, OPTION_COLLAPSE},
+                                          {"jobs", required_argument, NULL, 'j'},
                                           TOOL_FILTER_OPTIONS,
                                           {"rebase", required_argument, NULL, OPTION_REBASE},
                                           {"tid", required_argument, NULL, OPTION_TID},
@@ -284,7 +291,7 @@ static int take_options(struct options *options, int argc, char **argv)
                                           TOOL_COMMON_OPTIONS,
                                           {0}};
     int option, exit;
-    while ((option = tool_option_next(&tool_verb_export, argc, argv, "o:fh" TOOL_FILTER_SHORTS, longs,
+    while ((option = tool_option_next(&tool_verb_export, argc, argv, "o:fj:h" TOOL_FILTER_SHORTS, longs,
                                       &exit)) != -1) {
         const char *trouble = take_option(options, option, optarg);
         if (trouble != NULL)

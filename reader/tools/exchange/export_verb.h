@@ -20,7 +20,8 @@ struct export_request {
     bool overwrite;
     uint32_t version;                /* version of the format; 0: the newest */
     bool absolute, collapse_threads; /* for chrome */
-    enum tbed_rtl_rebase rebase;     /* for rtl-log */
+    unsigned jobs;
+    enum tbed_rtl_rebase rebase; /* for rtl-log */
     enum tbed_rtl_tid tid;
     bool quirks, exact;
 };
