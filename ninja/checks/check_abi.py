@@ -30,7 +30,7 @@ BUILD = ROOT / os.environ.get("TBED_BUILD", "build/release")
 LAYOUT = "ninja/checks/abi.txt"
 FOLDERS = ["format/include", "writer/include", "writer/capture/include", "reader/include"]
 HEADERS = ["format", "recorder", "trace", "logfile", "reader", "filter", "analysis", "calls", "follow", "compare", "symbols",
-           "exchange", "copy", "timeline", "verify", "suppressions"]
+           "exchange", "copy", "timeline", "verify", "suppressions", "flows"]
 
 # Handed out as pointers to const, or to a function of the caller's.
 HANDED_OUT = {
@@ -40,6 +40,7 @@ HANDED_OUT = {
     "tbed_call_difference", "tbed_stack_difference", "tbed_divergence",
     "tbed_follow_thread", "tbed_follow_label",
     "tbed_timeline_row", "tbed_timeline_counter",
+    "tbed_flow_row", "tbed_flow_part", "tbed_flow",
 }  # fmt: skip
 NEVER_CHANGES = {
     # Values.
@@ -48,7 +49,7 @@ NEVER_CHANGES = {
     "tbed_allocation_sums", "tbed_spread", "tbed_import_damage", "tbed_rtl_part", "tbed_rtl_fields",
     "tbed_symbols_module", "tbed_frame", "tbed_call", "tbed_duration_count", "tbed_durations",
     "tbed_call_durations", "tbed_stack_figures", "tbed_follow_span",
-    "tbed_timeline_spans", "tbed_timeline_values",
+    "tbed_timeline_spans", "tbed_timeline_values", "tbed_flow_stretch",
     # Used by inline functions and macros.
     "tbed_recorder", "tbed_recorder_kept", "tbed_open_span", "tbed_site", "tbed_category", "tbed_track", "tbed_thread",
     "tbed_span", "tbed_id", "tbed_logfile_site", "tbed_logfile_scope",

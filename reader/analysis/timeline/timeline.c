@@ -6,10 +6,9 @@
  * SPDX-License-Identifier: MIT
  */
 #include "reader/analysis/assembly/block_spans.h"
-#include "reader/analysis/shared/named.h"
+#include "reader/analysis/shared/labels.h"
 #include "reader/analysis/timeline/part_sums.h"
 #include "reader/core/base/workers.h"
-#include "reader/core/names/label.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -117,83 +116,17 @@ static void run_worker(struct tbed_work *work, unsigned index)
 
 /* ---- Names ---- */
 
-struct name_context {
-    struct tbed_reader *reader;
-    const struct tbed_analysis_options *options;
-    struct tbed_label_strings strings;
-};
-
-static size_t give(char *buffer, size_t buffer_nbytes, const char *text, size_t nbytes)
-{
-    if (buffer_nbytes == 0)
-        return nbytes;
-    size_t fits = nbytes < buffer_nbytes ? nbytes : buffer_nbytes - 1;
-    memcpy(buffer, text, fits);
-    buffer[fits] = '\0';
-    return nbytes;
-}
-
-static size_t name_label(const struct name_context *names, uint32_t id, char *buffer, size_t buffer_nbytes)
-{
-    struct tbed_location location;
-    struct tbed_label label = {0};
-    if (id <= TBED_ID_MAX_RESERVED && tbed_location_resolve(names->reader, id, &location)) {
-        size_t nbytes = tbed_named_text(names->reader, names->options, id, buffer, buffer_nbytes);
-        const char *separator = nbytes < buffer_nbytes ? memchr(buffer, 0x1E, nbytes) : NULL;
-        return separator != NULL ? (size_t)(separator - buffer) : nbytes;
-    }
-    bool is_made = tbed_label_make_row(&names->strings, id, &label);
-    size_t nbytes =
-        is_made ? give(buffer, buffer_nbytes, label.text, label.nbytes) : give(buffer, buffer_nbytes, "", 0);
-    free(label.text);
-    return nbytes;
-}
-
-/* The label after grouping, as in statistics. */
-static size_t name_row(void *context, uint32_t id, char *buffer, size_t buffer_nbytes)
-{
-    const struct name_context *names = context;
-    const struct tbed_analysis_options *options = names->options;
-    size_t nbytes = name_label(names, id, buffer, buffer_nbytes);
-    if (options->group == NULL)
-        return nbytes;
-    /* A group's name may be longer than the label. */
-    size_t room = nbytes + 256;
-    return room < buffer_nbytes ? options->group(options->group_context, buffer, nbytes, buffer_nbytes)
-                                : room;
-}
-
 /* The entries of a table, named and sorted; the caller frees them. NULL: no memory. */
 static struct named *name_entries(const struct job *job, const struct part_table *table)
 {
-    struct name_context context = {job->reader, job->options, tbed_label_strings(job->reader)};
-    struct tbed_analysis_options options = *job->options;
     struct named *names = calloc(table->count + 1, sizeof *names);
-    options.name = name_row;
-    options.name_context = &context;
-    options.prepare = NULL;
     for (size_t i = 0; names != NULL && i < table->count; i++)
         names[i] = (struct named){.id = table->entries[i].id, .thing = table->entries[i].parts};
     if (names != NULL &&
-        tbed_named_resolve(&job->timeline->texts, job->reader, &options, names, table->count) == TBED_OK)
+        tbed_labels_resolve(&job->timeline->texts, job->reader, job->options, names, table->count) == TBED_OK)
         return names;
     free(names);
     return NULL;
-}
-
-/* Announces the ids of all spans and counters. */
-static bool prepare(const struct job *job, const struct part_table *table)
-{
-    const struct tbed_analysis_options *options = job->options;
-    uint32_t *ids = malloc((table->count + 1) * sizeof *ids);
-    for (size_t i = 0; ids != NULL && i < table->count; i++)
-        ids[i] = table->entries[i].id;
-    if (ids != NULL && table->count > 0 && options->name == NULL)
-        tbed_names_prepare(job->reader, ids, table->count, false);
-    else if (ids != NULL && table->count > 0 && options->prepare != NULL)
-        options->prepare(options->name_context, ids, table->count);
-    free(ids);
-    return ids != NULL;
 }
 
 /* ---- Rows ---- */
@@ -220,7 +153,7 @@ static struct tbed_timeline_values *give_values(const struct parts *parts, const
 static bool make_span_rows(struct job *job, const struct part_table *table)
 {
     struct tbed_timeline *timeline = job->timeline;
-    struct named *names = prepare(job, table) ? name_entries(job, table) : NULL;
+    struct named *names = name_entries(job, table);
     timeline->spans = calloc(table->count + 1, sizeof *timeline->spans);
     bool fine = names != NULL && timeline->spans != NULL;
     for (size_t i = 0, count; fine && i < table->count; i += count) {
@@ -239,7 +172,7 @@ static bool make_span_rows(struct job *job, const struct part_table *table)
 static bool make_counter_rows(struct job *job, const struct part_table *table)
 {
     struct tbed_timeline *timeline = job->timeline;
-    struct named *names = prepare(job, table) ? name_entries(job, table) : NULL;
+    struct named *names = name_entries(job, table);
     timeline->counters = calloc(table->count + 1, sizeof *timeline->counters);
     bool fine = names != NULL && timeline->counters != NULL;
     for (size_t i = 0, count; fine && i < table->count; i += count) {
