@@ -29,6 +29,7 @@ _tracebed()
         local keys=
         [[ $verb == report ]] && keys="self total count min mean p50 p90 p99 p999 max bytes peak live freed temporary lifetime name"
         [[ $verb == aggregate ]] && keys="mean stddev cv median min max variance outliers runs differ thread position name"
+        [[ $verb == diff ]] && keys="self self_percent self_before self_after total total_percent count misses hits magnitude state change p marked name"
         COMPREPLY=($(compgen -W "$keys" -- "$word"))
         return ;;
     --by)

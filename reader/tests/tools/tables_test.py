@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """
-The tables of 'tracebed report' and 'aggregate': --columns, --sort, --csv and --json show the same figures, in the order that
+The tables of 'tracebed report', 'aggregate' and 'diff': --columns, --sort, --csv and --json show the same figures, in the order that
 was asked for, on a terminal as wide as it is.
 
 The rows of --json are the oracle for CSV and for the order: Python reads the CSV with its own reader and sorts the rows with
@@ -413,6 +413,141 @@ def test_positions_are_in_the_order_asked_for(folder):
     rows = json.loads(output(*words, "--sort=thread,position"))["rows"]
     for _ in range(20):
         need_order(chance, values, {"thread", "position"}, (), rows, "rows", words)
+
+
+# ---- Changes ----
+
+def pair(fields, key, name=None):
+    """The two fields of a pair in JSON."""
+    return {f"{name or key}_{side}": value for side, value in zip(("before", "after"), fields[key])}
+
+
+def test_csv_of_changes_has_the_figures_of_json(folder):
+    counting = profile("counting")
+    for before, after in (runs(folder, 2), (runs(folder, 1)[0], write_log(folder, "a", "label 1")),
+                          runs(folder, 2, 20, "counts given"), (counting, counting), (profile("v9"), profile("v8"))):
+        words = ["diff", before, after]
+        data, rows = json.loads(output(*words, "--json")), read_csv(output(*words, "--csv"))
+        unit = "ns" if data["before"]["tick_unit"] is None else "ticks"
+        labels, artifacts = ([row for row in rows if row["table"] == table] for table in ("rows", "artifacts"))
+        cases.need(len(labels) == len(data["rows"]) > 0 and len(artifacts) == len(data["artifacts"]), str(words))
+        for row, fields in zip(labels, data["rows"]):
+            changes = {key: value for key, value in fields.items() if key.endswith("_change") or key in ("name", "state")}
+            cases.need(len(changes) == 12, str(fields))
+            need_cells(row, {**changes, **pair(fields, f"self_{unit}"), **pair(fields, f"time_{unit}"),
+                             **pair(fields, "invocations")}, words)
+        for row, fields in zip(artifacts, data["artifacts"]):
+            need_cells(row, {"name": fields["name"], "bytes_change": fields["bytes_change"], **pair(fields, "bytes")}, words)
+
+
+def growth(before, after):
+    """In percent; what there was nothing of before has grown beyond any percentage."""
+    if before == 0:
+        return float("inf") if after > 0 else 0
+    return 100 * float(after - before) / before
+
+
+def test_changes_are_in_the_order_asked_for(folder):
+    chance = random.Random(12)
+    values = {"self": lambda row: row["self_ns_change"], "total": lambda row: row["time_ns_change"],
+              "self_percent": lambda row: growth(*row["self_ns"]), "total_percent": lambda row: growth(*row["time_ns"]),
+              "count": lambda row: row["invocations_change"], "hits": lambda row: row["cache_hits_change"],
+              "blocked": lambda row: row["blocked_ns_change"], "self_before": lambda row: row["self_ns"][0],
+              "count_after": lambda row: row["invocations"][1], "state": lambda row: row["state"],
+              "magnitude": lambda row: abs(row["self_ns_change"]), "name": lambda row: row["name"].encode()}
+    for before, after in (runs(folder, 2), (runs(folder, 1)[0], write_log(folder, "a", "label 1", "label 3"))):
+        rows = json.loads(output("diff", "--json", before, after))["rows"]
+        cases.need([abs(row["self_ns_change"]) for row in rows] ==
+                   sorted((abs(row["self_ns_change"]) for row in rows), reverse=True), "largest change first")
+        for _ in range(25):
+            need_order(chance, values, {"name", "state"}, (), rows, "rows", ["diff", "--json", before, after])
+
+
+def test_columns_of_changes(folder):
+    before, after = runs(folder, 2)
+    lines = output("diff", "--columns=name,self_after,self", before, after).splitlines()
+    start = next(i for i, line in enumerate(lines) if line.split() == ["label", "self_after", "self"])
+    cases.need(lines[start + 1].startswith("  label") and lines[start + 1].split()[-2][0] in "+-", str(lines))
+    same = output("diff", before, before)
+    cases.need(" self %      total    total %  label\n" in same and "count" not in same, same)
+    cases.need(" hits" in output("diff", "--columns=hits,name", before, before), "a column that is asked for")
+    colored = output("diff", "--color=always", "--columns=self,name", before, after).splitlines()
+    signs = {line[:5]: line.split()[1][0] for line in colored if "  label " in line}
+    cases.need(signs == {"\x1b[31m": "+", "\x1b[32m": "-"}, str(colored))
+    lines = on_terminal(60, "--columns=name,self,total", before, after, command="diff")
+    cases.need(max(len(line) for line in lines if line.startswith("  label")) <= 60, str(lines))
+
+
+def sets(folder):
+    """Two sets of runs, whose labels are in some or all of them."""
+    first, second = runs(folder, 3), runs(folder, 3, 30)
+    other = write_log(folder, "a", "label 1", "label 3")
+    return (first + ["--with"] + second, first + ["--with", other, other], [first[0]] * 3 + ["--with"] + [second[0]] * 3,
+            runs(folder, 2, 20, "counts given") + ["--with"] + runs(folder, 2, 25, "counts given"))
+
+
+def test_csv_of_sets_has_the_figures_of_json(folder):
+    marked = 0
+    for paths in sets(folder):
+        for figure, key in FIGURES.items():
+            words = ["diff", "--of=" + figure, *paths]
+            data, rows = json.loads(output(*words, "--json")), read_csv(output(*words, "--csv"))
+            name = key.removesuffix("_ns")
+            unit = "" if key == name else "_ns" if data["before"]["runs"][0]["tick_unit"] is None else "_ticks"
+            cases.need(len(rows) == len(data["rows"]) > 0, str(words))
+            for row, fields in zip(rows, data["rows"]):
+                low, high = fields[name + "_percent_interval"]
+                need_cells(row, {**{field: fields[field] for field in ("name", "state", "marked", "effect_deviations", "p",
+                                                                       "p_corrected")},
+                                 "percent_change": fields[name + "_percent_change"], "percent_low": low, "percent_high": high,
+                                 **pair(fields, "run_counts", "run_count"), **pair(fields, f"{name}{unit}_mean", "mean" + unit)},
+                           words)
+                marked += fields["marked"]
+    cases.need(marked > 0, "nothing is marked")
+
+
+def test_csv_of_calls_has_the_figures_of_json(folder):
+    marked = 0
+    for before, after in (runs(folder, 2), (runs(folder, 1)[0], write_log(folder, "a", "label 1", *["label 3"] * 30)),
+                          runs(folder, 2, 20, "counts given")):
+        words = ["diff", "--calls", before, after]
+        data, rows = json.loads(output(*words, "--json")), read_csv(output(*words, "--csv"))
+        unit = "ns" if data["before"]["tick_unit"] is None else "ticks"
+        cases.need(len(rows) == len(data["rows"]) > 0, str(words))
+        for row, fields in zip(rows, data["rows"]):
+            durations = {}
+            for key in ("p50", "p90", "p99"):
+                for side, count in zip(("before", "after"), fields["count"]):
+                    durations[f"{key}_{unit}_{side}"] = pair(fields, f"{key}_{unit}")[f"{key}_{unit}_{side}"] if count else None
+            need_cells(row, {**{field: fields[field] for field in ("name", "state", "marked", "percent_change", "effect", "p",
+                                                                   "p_corrected")}, **pair(fields, "count"), **durations}, words)
+            marked += fields["marked"]
+    cases.need(marked > 0, "nothing is marked")
+
+
+def test_differences_are_in_the_order_asked_for(folder):
+    def result(key):  # null: infinite, or not tested
+        return lambda row: row[key] if row[key] is not None else 0 if row["p"] is None else float("inf")
+    chance = random.Random(14)
+    both = {"marked": lambda row: row["marked"], "p": result("p_corrected"), "name": lambda row: row["name"].encode(),
+            "state": lambda row: row["state"]}
+    calls = {**both, "change": result("percent_change"), "effect": result("effect"),
+             "count_before": lambda row: row["count"][0], "p50_after": lambda row: row["p50_ns"][1]}
+    of_sets = {**both, "change": result("self_percent_change"), "before": lambda row: row["self_ns_mean"][0],
+               "after": lambda row: row["self_ns_mean"][1], "runs_before": lambda row: row["run_counts"][0]}
+    for values, words in ((calls, ["--calls", *runs(folder, 2)]), (of_sets, sets(folder)[0]), (of_sets, sets(folder)[1])):
+        words = ["diff", "--json", *words]
+        rows = json.loads(output(*words))["rows"]
+        cases.need([row["marked"] for row in rows] == sorted((row["marked"] for row in rows), reverse=True), "marked ones first")
+        for _ in range(15):
+            need_order(chance, values, {"name", "state"}, (), rows, "rows", words)
+
+
+def test_marks_are_before_the_name(folder):
+    words = ["diff", "--columns=change,name,p", *sets(folder)[2]]
+    lines = [line for line in output(*words).splitlines() if "  label" in line or " *label" in line]
+    marked = [row["name"] for row in json.loads(output("diff", "--json", *sets(folder)[2]))["rows"] if row["marked"]]
+    cases.need(marked and [line.split("*")[1].rsplit(None, 1)[0].strip() for line in lines if "*" in line] == marked, str(lines))
 
 
 # ---- A terminal ----

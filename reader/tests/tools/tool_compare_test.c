@@ -237,7 +237,13 @@ static void wrong_usage_is_told(void **state)
     EXPECT(2, "", "--percent-above takes a percentage", "diff", "--percent-above=1x", path, path);
     EXPECT(2, "", "--limit takes a number", "diff", "-l", "many", path, path);
     EXPECT(2, "", "--jobs takes a number", "diff", "-j", "1025", path, path);
-    EXPECT(2, "", "unrecognized option", "diff", "--sort=x", path, path);
+    EXPECT(2, "", "--sort: unknown key 'x' (expected self, self_percent, ", "diff", "--sort=x", path, path);
+    EXPECT(2, "", "--sort: unknown key 'self' (expected change, low, ", "diff", "--sort=self", path, path,
+           "--with", path, path);
+    EXPECT(2, "", "--columns: unknown column 'self' (expected p50_before, ", "diff", "--columns=self",
+           "--calls", path, path);
+    EXPECT(2, "", "--csv cannot be combined with --json", "diff", "--csv", "--json", path, path);
+    EXPECT(2, "", "--columns applies to text and --csv", "diff", "--columns=self", "--json", path, path);
     EXPECT(2, "", "aggregate: missing FILE operands", "aggregate");
     EXPECT(2, "", "--sort: unknown key 'size' (expected variance, cv, mean, ", "aggregate", "--sort=size",
            path);

@@ -232,10 +232,10 @@ static const char *check(struct compare_options *options, const struct aggregate
 static int take_options(struct compare_options *options, struct aggregate *aggregate, int argc, char **argv)
 {
     static const struct option long_options[] = {
-        COMPARE_OPTIONS, COMPARE_TABLE_OPTIONS, {"positions", no_argument, NULL, OPTION_POSITIONS}, {0}};
+        COMPARE_OPTIONS, {"positions", no_argument, NULL, OPTION_POSITIONS}, {0}};
     int option, exit = -1;
-    while ((option = tool_option_next(&tool_verb_aggregate, argc, argv,
-                                      COMPARE_SHORT_OPTIONS "s:", long_options, &exit)) != -1) {
+    while ((option = tool_option_next(&tool_verb_aggregate, argc, argv, COMPARE_SHORT_OPTIONS, long_options,
+                                      &exit)) != -1) {
         const char *problem = take_option(options, aggregate, option, optarg);
         if (problem != NULL)
             return tool_usage(&tool_verb_aggregate, problem);

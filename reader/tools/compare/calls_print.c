@@ -10,6 +10,172 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- Columns ---- */
+
+static const char *state_of(const struct tbed_call_difference *difference)
+{
+    return difference->before.count == 0 ? "new" : difference->after.count == 0 ? "gone" : "both";
+}
+
+static struct table_value result_of(const struct tbed_call_difference *difference, double value)
+{
+    return compare_number(difference->is_tested, value);
+}
+
+static struct table_value duration_of(const struct tbed_call_durations *durations, uint64_t value)
+{
+    struct table_value duration = table_value_of(value);
+    duration.is_unknown = durations->count == 0;
+    return duration;
+}
+
+static struct table_value percent_of(const struct tbed_call_difference *difference, uint64_t before,
+                                     uint64_t after)
+{
+    bool is_known = difference->is_tested && before > 0;
+    return compare_number(is_known, 100 * ((double)after - (double)before) / (double)before);
+}
+
+/* 'format' has a buffer of 32 bytes. */
+#define SHOWN(name, value, format)                                                                           \
+    COMPARE_GETTER(get_##name, diff_calls_row, value)                                                        \
+    static void show_##name(const struct table *table, const void *row, struct tool_buffer *text)            \
+    {                                                                                                        \
+        struct table_value found = get_##name(table, row);                                                   \
+        char buffer[32];                                                                                     \
+        compare_append(text, "%s", found.is_unknown ? "-" : format(buffer, found.number));                   \
+    }
+
+static const char *format_effect(char buffer[32], double effect)
+{
+    snprintf(buffer, 32, "%+.3f", effect);
+    return buffer;
+}
+
+#define DURATION(name, side, of)                                                                             \
+    SHOWN_DURATION(name, duration_of(&row->difference->side, row->difference->side.of))
+#define SHOWN_DURATION(name, value)                                                                          \
+    COMPARE_GETTER(get_##name, diff_calls_row, value)                                                        \
+    static void show_##name(const struct table *table, const void *row, struct tool_buffer *text)            \
+    {                                                                                                        \
+        show_duration(table, get_##name(table, row), text);                                                  \
+    }
+
+static void show_duration(const struct table *table, struct table_value value, struct tool_buffer *text)
+{
+    const struct diff_calls *diff = table->context;
+    char buffer[32];
+    compare_append(text, "%s",
+                   value.is_unknown ? "-"
+                                    : compare_format(buffer, diff->runs, TBED_FIGURE_TIME, value.number));
+}
+
+DURATION(p50_before, before, p50)
+DURATION(p50_after, after, p50)
+DURATION(p90_before, before, p90)
+DURATION(p90_after, after, p90)
+DURATION(p99_before, before, p99)
+DURATION(p99_after, after, p99)
+SHOWN_DURATION(magnitude, compare_number(true, row->magnitude))
+SHOWN(p90, percent_of(row->difference, row->difference->before.p90, row->difference->after.p90),
+      compare_format_percent)
+SHOWN(p99, percent_of(row->difference, row->difference->before.p99, row->difference->after.p99),
+      compare_format_percent)
+SHOWN(effect, result_of(row->difference, row->difference->effect), format_effect)
+SHOWN(p, result_of(row->difference, row->difference->p_corrected), compare_format_probability)
+SHOWN(single_p, result_of(row->difference, row->difference->p), compare_format_probability)
+COMPARE_GETTER(get_change, diff_calls_row, result_of(row->difference, 100 * row->difference->change))
+COMPARE_GETTER(get_marked, diff_calls_row, table_value_of(row->difference->is_marked))
+COMPARE_GETTER(get_count_before, diff_calls_row, table_value_of(row->difference->before.count))
+COMPARE_GETTER(get_count_after, diff_calls_row, table_value_of(row->difference->after.count))
+COMPARE_GETTER(get_state, diff_calls_row,
+               compare_words(state_of(row->difference), strlen(state_of(row->difference))))
+COMPARE_GETTER(get_label, diff_calls_row, compare_words(row->label.label, row->label.label_nbytes))
+
+static void show_change(const struct table *table, const void *of, struct tool_buffer *text)
+{
+    const struct tbed_call_difference *difference = ((const struct diff_calls_row *)of)->difference;
+    char buffer[32];
+    (void)table;
+    if (difference->is_tested)
+        compare_append(text, "%s", compare_format_percent(buffer, 100 * difference->change));
+    else
+        compare_append(text, "%s", difference->before.count == 0 ? "new" : "gone");
+}
+
+static const char *color_change(const struct table *table, const void *of)
+{
+    const struct tbed_call_difference *difference = ((const struct diff_calls_row *)of)->difference;
+    (void)table;
+    return !difference->is_marked ? "" : difference->change > 0 ? tool_red() : tool_green();
+}
+
+static bool is_marked(const struct table *table, const void *row)
+{
+    (void)table;
+    return ((const struct diff_calls_row *)row)->difference->is_marked;
+}
+
+#define COLUMN(name, of, heading, UNIT)                                                                      \
+    {                                                                                                        \
+        .key = #name, .field = of, .title = heading, .unit = UNIT, .get = get_##name, .show = show_##name    \
+    }
+
+static const struct table_column columns[] = {
+    COLUMN(p50_before, "p50*_before", "p50 before", TABLE_TICKS),
+    COLUMN(p50_after, "p50*_after", "p50 after", TABLE_TICKS),
+    {.key = "change",
+     .field = "percent_change",
+     .title = "calls %",
+     .unit = TABLE_PERCENT,
+     .get = get_change,
+     .show = show_change,
+     .color = color_change},
+    COLUMN(p90, "p90_percent_change", "p90 %", TABLE_PERCENT),
+    COLUMN(p99, "p99_percent_change", "p99 %", TABLE_PERCENT),
+    COLUMN(effect, "effect", NULL, TABLE_NUMBER),
+    COLUMN(p, "p_corrected", NULL, TABLE_NUMBER),
+    COLUMN(single_p, "p", "single p", TABLE_NUMBER),
+    COLUMN(p90_before, "p90*_before", "p90 before", TABLE_TICKS),
+    COLUMN(p90_after, "p90*_after", "p90 after", TABLE_TICKS),
+    COLUMN(p99_before, "p99*_before", "p99 before", TABLE_TICKS),
+    COLUMN(p99_after, "p99*_after", "p99 after", TABLE_TICKS),
+    {.key = "magnitude",
+     .unit = TABLE_TICKS,
+     .has_fraction = true,
+     .get = get_magnitude,
+     .show = show_magnitude},
+    {.key = "count_before", .title = "before", .unit = TABLE_COUNT, .get = get_count_before},
+    {.key = "count_after", .title = "after", .unit = TABLE_COUNT, .get = get_count_after},
+    {.key = "marked", .unit = TABLE_COUNT, .get = get_marked},
+    {.key = "state", .unit = TABLE_TEXT, .get = get_state},
+    {.key = "name", .unit = TABLE_TEXT, .is_in_order = true, .get = get_label},
+};
+
+const struct table diff_calls_columns = {
+    .key = "rows",
+    .what = "labels",
+    .columns = columns,
+    .column_count = sizeof columns / sizeof columns[0],
+    .name_title = "label, by change of time",
+    .text_columns = "p50_before,p50_after,change,p90,p99,effect,p,name",
+    .data_columns =
+        "name,state,marked,change,effect,single_p,p,count_before,count_after,p50_before,p50_after,"
+        "p90_before,p90_after,p99_before,p99_after",
+    .order = "marked,magnitude",
+    .has_many_files = true,
+    .is_marked = is_marked,
+};
+
+void diff_calls_open_table(struct diff_calls *diff)
+{
+    diff->clock = (struct table_clock){.is_time = diff->runs[0].unit[0] == '\0',
+                                       .resolution_ns = diff->runs[0].resolution_ns};
+    diff->table = diff_calls_columns;
+    diff->table.context = diff;
+    diff->table.clock = &diff->clock;
+}
+
 /* ---- Text ---- */
 
 static void put_run(const struct diff_calls *diff, unsigned side)
@@ -40,49 +206,8 @@ static void put_summary(const struct diff_calls *diff)
     printf("%s test%s\n", tool_format_count(buffer, tested), tested == 1 ? "" : "s");
 }
 
-static void put_percent(uint64_t before, uint64_t after)
-{
-    char buffer[32];
-    double change = 100 * ((double)after - (double)before) / (double)before;
-    compare_put_column("", before > 0 ? compare_format_percent(buffer, change) : "-");
-}
-
-static void put_duration(const struct diff_calls *diff, const struct tbed_call_durations *durations)
-{
-    char buffer[32];
-    compare_put_column("", durations->count == 0 ? "-"
-                                                 : compare_format(buffer, diff->runs, TBED_FIGURE_TIME,
-                                                                  (double)durations->p50));
-}
-
-static void put_row(const struct diff_calls *diff, const struct diff_calls_row *row)
-{
-    const struct tbed_call_difference *difference = row->difference;
-    char buffer[32];
-    put_duration(diff, &difference->before);
-    put_duration(diff, &difference->after);
-    if (difference->is_tested) {
-        const char *color = !difference->is_marked ? "" : difference->change > 0 ? tool_red() : tool_green();
-        compare_put_column(color, compare_format_percent(buffer, 100 * difference->change));
-        put_percent(difference->before.p90, difference->after.p90);
-        put_percent(difference->before.p99, difference->after.p99);
-        snprintf(buffer, sizeof buffer, "%+.3f", difference->effect);
-        compare_put_column("", buffer);
-        compare_put_column("", compare_format_probability(buffer, difference->p_corrected));
-    } else {
-        compare_put_column("", difference->before.count == 0 ? "new" : "gone");
-        for (unsigned i = 0; i < 4; i++)
-            compare_put_column("", "-");
-    }
-    fputs(difference->is_marked ? " *" : "  ", stdout);
-    tool_print_text(stdout, row->label.label, row->label.label_nbytes, 0);
-    putchar('\n');
-}
-
 void diff_calls_print_text(const struct diff_calls *diff)
 {
-    static const char *const headings[] = {"p50 before", "p50 after", "calls %", "p90 %",
-                                           "p99 %",      "effect",    "p"};
     char buffer[32];
     put_run(diff, 0);
     put_run(diff, 1);
@@ -91,15 +216,7 @@ void diff_calls_print_text(const struct diff_calls *diff)
         puts("Nothing to compare: neither has a span that ended.");
     else if (diff->row_count == 0)
         printf("--percent-above leaves none of %s labels.\n", tool_format_count(buffer, diff->label_count));
-    if (diff->row_count == 0)
-        return;
-    printf("\n%s", tool_bold());
-    for (size_t i = 0; i < sizeof headings / sizeof headings[0]; i++)
-        printf("%*s", COMPARE_COLUMN_WIDTH, headings[i]);
-    printf("  label, by change of time%s\n", tool_plain());
-    for (size_t i = 0; i < diff->row_shown && !tool_output_failed(); i++)
-        put_row(diff, &diff->rows[i]);
-    compare_put_rest(diff->row_shown, diff->row_count, "labels");
+    table_print_text(&diff->table, &diff->options->columns);
 }
 
 /* ---- JSON ---- */
@@ -119,7 +236,7 @@ static void json_row(struct tbed_json *json, const struct diff_calls *diff, cons
     bool counts = diff->runs[0].unit[0] != '\0';
     tbed_json_object_open(json, NULL);
     compare_json_name(json, diff->options, &row->label);
-    tbed_json_string(json, "state", before->count == 0 ? "new" : after->count == 0 ? "gone" : "both");
+    tbed_json_string(json, "state", state_of(difference));
     tbed_json_bool(json, "marked", difference->is_marked);
     if (difference->is_tested) {
         tbed_json_f64(json, "percent_change", 100 * difference->change);
@@ -152,11 +269,11 @@ void diff_calls_print_json(const struct diff_calls *diff)
     tbed_json_u64(&json, "marked_count", diff->marked_count);
     tbed_json_f64(&json, "shift_percent", 100 * tbed_call_differences_shift(diff->differences));
     tbed_json_array_open(&json, "rows");
-    for (size_t i = 0; i < diff->row_shown && !tool_output_failed(); i++)
-        json_row(&json, diff, &diff->rows[i]);
+    for (size_t i = 0; i < diff->table.shown && !tool_output_failed(); i++)
+        json_row(&json, diff, diff->table.rows[i]);
     tbed_json_array_close(&json);
     tbed_json_object_open(&json, "left_out");
-    tbed_json_u64(&json, "rows", diff->row_count - diff->row_shown);
+    tbed_json_u64(&json, "rows", diff->row_count - diff->table.shown);
     tbed_json_object_close(&json);
     tbed_json_object_close(&json);
     tbed_json_line(&json);

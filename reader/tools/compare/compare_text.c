@@ -148,28 +148,6 @@ void compare_json_name(struct tbed_json *json, const struct compare_options *opt
     tool_json_known_name(json, row->label, row->label_nbytes, &info);
 }
 
-void compare_put_column(const char *color, const char *text)
-{
-    if (*color == '\0')
-        printf("%*s", COMPARE_COLUMN_WIDTH, text);
-    else
-        printf("%s%*s%s", color, COMPARE_COLUMN_WIDTH, text, tool_plain());
-}
-
-void compare_put_label(const char *text, size_t nbytes)
-{
-    fputs("  ", stdout);
-    tool_print_text(stdout, text, nbytes, 0);
-}
-
-void compare_put_rest(size_t shown, size_t count, const char *what)
-{
-    char left[32];
-    if (shown < count)
-        printf("%s%*s more %s; --limit=%zu shows all%s\n", tool_dim(), COMPARE_COLUMN_WIDTH,
-               tool_format_count(left, count - shown), what, count, tool_plain());
-}
-
 /* ---- Tables ---- */
 
 void compare_append(struct tool_buffer *text, const char *format, ...)

@@ -41,21 +41,15 @@ enum {
     COMPARE_OPTION_LAST
 };
 
-#define COMPARE_SHORT_OPTIONS "hl:j:" TOOL_FILTER_SHORTS
+#define COMPARE_SHORT_OPTIONS "hl:j:s:" TOOL_FILTER_SHORTS
 #define COMPARE_OPTIONS                                                                                      \
     {"limit", required_argument, NULL, 'l'},                                                                 \
         {"percent-above", required_argument, NULL, COMPARE_OPTION_PERCENT},                                  \
         {"jobs", required_argument, NULL, 'j'}, TOOL_FILTER_OPTIONS,                                         \
-        {"json", no_argument, NULL, COMPARE_OPTION_JSON},                                                    \
-        {"of", required_argument, NULL, COMPARE_OPTION_OF},                                                  \
-        {"by", required_argument, NULL, COMPARE_OPTION_BY}, GROUP_OPTIONS, TOOL_COMMON_OPTIONS
-
-#define COMPARE_TABLE_OPTIONS                                                                                \
-    {"csv", no_argument, NULL, COMPARE_OPTION_CSV},                                                          \
+        {"json", no_argument, NULL, COMPARE_OPTION_JSON}, {"csv", no_argument, NULL, COMPARE_OPTION_CSV},    \
         {"columns", required_argument, NULL, COMPARE_OPTION_COLUMNS},                                        \
-    {                                                                                                        \
-        "sort", required_argument, NULL, 's'                                                                 \
-    }
+        {"sort", required_argument, NULL, 's'}, {"of", required_argument, NULL, COMPARE_OPTION_OF},          \
+        {"by", required_argument, NULL, COMPARE_OPTION_BY}, GROUP_OPTIONS, TOOL_COMMON_OPTIONS
 
 /* Returns NULL, or what is wrong with the option. */
 const char *compare_take_option(struct compare_options *options, int option, const char *argument);
@@ -130,13 +124,11 @@ void compare_json_run(struct tbed_json *json, const char *key, const struct comp
 void compare_json_name(struct tbed_json *json, const struct compare_options *options,
                        const struct tbed_comparison_row *row);
 
-/* Prints a right-aligned column, in 'color' unless that is "". */
-#define COMPARE_COLUMN_WIDTH 11
-void compare_put_column(const char *color, const char *text);
-/* Prints the last column. */
-void compare_put_label(const char *text, size_t nbytes);
-/* "12 more labels; --limit=42 shows all" */
-void compare_put_rest(size_t shown, size_t count, const char *what);
+/* More is worse. */
+static inline const char *compare_color(double change)
+{
+    return change > 0 ? tool_red() : change < 0 ? tool_green() : "";
+}
 
 /* ---- Tables ---- */
 
@@ -153,6 +145,12 @@ void compare_put_rest(size_t shown, size_t count, const char *what);
 static inline struct table_value compare_number(bool is_known, double number)
 {
     return (struct table_value){.is_unknown = !is_known, .number = is_known ? number : 0};
+}
+
+/* A whole change, for a column with a sign. */
+static inline struct table_value compare_change(int64_t change)
+{
+    return (struct table_value){.number = (double)change, .whole = (uint64_t)change};
 }
 
 static inline struct table_value compare_words(const char *text, size_t nbytes)

@@ -1,5 +1,5 @@
 /*
- * tracebed diff --calls: finds which labels have calls of other durations, and sorts them.
+ * tracebed diff --calls: finds which labels have calls of other durations.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,18 +18,6 @@ static double size_of(const struct diff_calls_row *row)
     return fabs(row->difference->change) * (double)before->count * (double)before->p50;
 }
 
-/* Marked ones first, then by change of time. Ties are broken by label, which is the order of the library. */
-static int compare_rows(const void *left, const void *right)
-{
-    const struct diff_calls_row *a = left, *b = right;
-    double x = size_of(a), y = size_of(b);
-    if (a->difference->is_marked != b->difference->is_marked)
-        return a->difference->is_marked ? -1 : 1;
-    if (x > y || x < y)
-        return x > y ? -1 : 1;
-    return a->index < b->index ? -1 : 1;
-}
-
 static void collect_rows(struct diff_calls *diff)
 {
     struct tbed_comparison_row label;
@@ -41,13 +29,15 @@ static void collect_rows(struct diff_calls *diff)
         struct diff_calls_row row = {.index = i,
                                      .difference = tbed_call_differences_row(diff->differences, i)};
         tbed_comparison_row(diff->comparison, i, &row.label);
-        if (size_of(&row) * 100 < diff->options->percent * total)
+        row.magnitude = size_of(&row);
+        if (row.magnitude * 100 < diff->options->percent * total)
             continue;
         diff->marked_count += row.difference->is_marked;
         diff->rows[diff->row_count++] = row;
     }
-    qsort(diff->rows, diff->row_count, sizeof *diff->rows, compare_rows);
-    diff->row_shown = diff->row_count < diff->options->limit ? diff->row_count : diff->options->limit;
+    diff_calls_open_table(diff);
+    compare_fill_table(&diff->table, diff->rows, sizeof *diff->rows, diff->row_count, &diff->options->sort,
+                       diff->options->limit);
 }
 
 static bool load(struct diff_calls *diff, struct tbed_comparison *comparison)
@@ -77,11 +67,14 @@ int diff_calls_compare(struct diff_calls *diff, bool wants_exit_code)
         collect_rows(diff);
         if (diff->options->json)
             diff_calls_print_json(diff);
+        else if (diff->options->csv)
+            compare_print_csv(&diff->table, 1, 1, &diff->options->columns);
         else
             diff_calls_print_text(diff);
         bool damaged = diff->runs[0].damage_count > 0 || diff->runs[1].damage_count > 0;
         exit = damaged || (wants_exit_code && diff->marked_count > 0) ? TOOL_FOUND : TOOL_FINE;
     }
+    compare_free_rows(&diff->table, 1);
     free(diff->rows);
     tbed_call_differences_close(diff->differences);
     tbed_comparison_close(comparison);

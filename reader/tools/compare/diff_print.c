@@ -1,5 +1,5 @@
 /*
- * Prints a diff as text and as JSON.
+ * The tables of a diff, and what is printed around them as text and as JSON.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -25,114 +25,268 @@ static const char *state_of(const struct diff_row *row)
     return !row->before.present ? "new" : !row->after.present ? "gone" : "both";
 }
 
-/* ---- Text ---- */
+/* ---- Columns of labels ---- */
 
-/* More time is worse. */
-static const char *color_of(int64_t change)
+static const struct diff *diff_of(const struct table *table)
 {
-    return change > 0 ? tool_red() : change < 0 ? tool_green() : "";
+    return table->context;
 }
 
-/* Omits columns without a change in the shown rows, and misses if every call is a miss. */
-static bool is_shown(const struct diff *diff, enum tbed_figure figure)
+static void show_change(const struct table *table, const void *row, enum tbed_figure figure,
+                        struct tool_buffer *text)
 {
-    bool changes = false, is_known = figure == TBED_FIGURE_MISSES;
-    for (size_t i = 0; i < diff->row_shown; i++) {
-        int64_t change = change_of(&diff->rows[i], figure);
-        changes |= change != 0;
-        is_known &= change == change_of(&diff->rows[i], TBED_FIGURE_INVOCATIONS);
+    char buffer[32];
+    compare_append(text, "%s",
+                   compare_format_change(buffer, diff_of(table)->runs, figure, change_of(row, figure)));
+}
+
+/* What is new has grown beyond any percentage. */
+static struct table_value percent_value(const struct diff_row *row, enum tbed_figure figure)
+{
+    uint64_t before = row->before.of[figure], after = row->after.of[figure];
+    bool is_known = row->before.present && row->after.present && before != 0;
+    return (struct table_value){.is_unknown = !is_known,
+                                .number = before != 0  ? percent_of(before, after)
+                                          : after != 0 ? INFINITY
+                                                       : 0};
+}
+
+static void show_percent(const struct diff_row *row, enum tbed_figure figure, struct tool_buffer *text)
+{
+    char buffer[32];
+    const char *state = state_of(row);
+    if (*state != 'b')
+        compare_append(text, "%s", state);
+    else if (row->before.of[figure] == 0)
+        compare_append(text, row->after.of[figure] == 0 ? "-" : "from 0");
+    else
+        compare_append(
+            text, "%s",
+            compare_format_percent(buffer, percent_of(row->before.of[figure], row->after.of[figure])));
+}
+
+#define CHANGE(name, figure)                                                                                 \
+    COMPARE_GETTER(get_##name, diff_row, compare_change(change_of(row, figure)))                             \
+    static void show_##name(const struct table *table, const void *row, struct tool_buffer *text)            \
+    {                                                                                                        \
+        show_change(table, row, figure, text);                                                               \
     }
-    return changes && !is_known;
+
+/* With its percentage and color. */
+#define TIME_CHANGE(name, figure)                                                                            \
+    CHANGE(name, figure)                                                                                     \
+    COMPARE_GETTER(percent_##name, diff_row, percent_value(row, figure))                                     \
+    COMPARE_GETTER(before_##name, diff_row, table_value_of(row->before.of[figure]))                          \
+    COMPARE_GETTER(after_##name, diff_row, table_value_of(row->after.of[figure]))                            \
+    static void show_percent_##name(const struct table *table, const void *row, struct tool_buffer *text)    \
+    {                                                                                                        \
+        (void)table;                                                                                         \
+        show_percent(row, figure, text);                                                                     \
+    }                                                                                                        \
+    static const char *color_##name(const struct table *table, const void *row)                              \
+    {                                                                                                        \
+        (void)table;                                                                                         \
+        return compare_color((double)change_of(row, figure));                                                \
+    }
+
+TIME_CHANGE(self, TBED_FIGURE_SELF)
+TIME_CHANGE(total, TBED_FIGURE_TIME)
+CHANGE(count, TBED_FIGURE_INVOCATIONS)
+CHANGE(misses, TBED_FIGURE_MISSES)
+CHANGE(hits, TBED_FIGURE_HITS)
+CHANGE(blocked, TBED_FIGURE_BLOCKED)
+CHANGE(load, TBED_FIGURE_LOAD)
+CHANGE(hashing, TBED_FIGURE_HASHING)
+COMPARE_GETTER(before_count, diff_row, table_value_of(row->before.of[TBED_FIGURE_INVOCATIONS]))
+COMPARE_GETTER(after_count, diff_row, table_value_of(row->after.of[TBED_FIGURE_INVOCATIONS]))
+COMPARE_GETTER(get_state, diff_row, compare_words(state_of(row), strlen(state_of(row))))
+COMPARE_GETTER(get_label, diff_row, compare_words(row->label.label, row->label.label_nbytes))
+
+static struct table_value get_magnitude(const struct table *table, const void *of)
+{
+    const struct diff_row *row = of;
+    uint64_t before = row->before.of[TBED_FIGURE_SELF], after = row->after.of[TBED_FIGURE_SELF];
+    (void)table;
+    return table_value_of(after > before ? after - before : before - after);
+}
+
+#define CHANGE_COLUMN(name, of, UNIT)                                                                        \
+    {                                                                                                        \
+        .key = #name, .field = of, .unit = UNIT, .has_sign = true, .get = get_##name, .show = show_##name    \
+    }
+
+#define TIME_COLUMNS(name, of, heading)                                                                      \
+    {.key = #name,                                                                                           \
+     .field = of "*_change",                                                                                 \
+     .unit = TABLE_TICKS,                                                                                    \
+     .has_sign = true,                                                                                       \
+     .get = get_##name,                                                                                      \
+     .show = show_##name,                                                                                    \
+     .color = color_##name},                                                                                 \
+        {.key = #name "_percent",                                                                            \
+         .field = of "_percent_change",                                                                      \
+         .title = heading,                                                                                   \
+         .unit = TABLE_PERCENT,                                                                              \
+         .get = percent_##name,                                                                              \
+         .show = show_percent_##name},                                                                       \
+        {.key = #name "_before", .field = of "*_before", .unit = TABLE_TICKS, .get = before_##name},         \
+    {                                                                                                        \
+        .key = #name "_after", .field = of "*_after", .unit = TABLE_TICKS, .get = after_##name               \
+    }
+
+static const struct table_column label_columns[] = {
+    TIME_COLUMNS(self, "self", "self %"),
+    TIME_COLUMNS(total, "time", "total %"),
+    CHANGE_COLUMN(count, "invocations_change", TABLE_COUNT),
+    CHANGE_COLUMN(misses, "cache_misses_change", TABLE_COUNT),
+    CHANGE_COLUMN(hits, "cache_hits_change", TABLE_COUNT),
+    CHANGE_COLUMN(blocked, "blocked*_change", TABLE_TICKS),
+    CHANGE_COLUMN(load, "incremental_load*_change", TABLE_TICKS),
+    CHANGE_COLUMN(hashing, "incremental_hashing*_change", TABLE_TICKS),
+    {.key = "count_before", .field = "invocations_before", .unit = TABLE_COUNT, .get = before_count},
+    {.key = "count_after", .field = "invocations_after", .unit = TABLE_COUNT, .get = after_count},
+    {.key = "magnitude", .unit = TABLE_TICKS, .get = get_magnitude},
+    {.key = "state", .unit = TABLE_TEXT, .get = get_state},
+    {.key = "name", .unit = TABLE_TEXT, .is_in_order = true, .get = get_label},
+};
+
+/* ---- Columns of artifacts ---- */
+
+static int64_t size_change(const struct diff_artifact *row)
+{
+    return tbed_figure_change(row->before, row->after);
+}
+
+static void show_size(const struct table *table, const void *row, struct tool_buffer *text)
+{
+    int64_t change = size_change(row);
+    char size[32];
+    (void)table;
+    if (change == 0)
+        compare_append(text, "0");
+    else
+        compare_append(text, "%c%s", change < 0 ? '-' : '+', tool_format_bytes(size, fabs((double)change)));
+}
+
+static const char *color_size(const struct table *table, const void *row)
+{
+    (void)table;
+    return compare_color((double)size_change(row));
+}
+
+static struct table_value get_size_percent(const struct table *table, const void *of)
+{
+    const struct diff_artifact *row = of;
+    (void)table;
+    if (row->before == 0)
+        return (struct table_value){.is_unknown = true, .number = row->after == 0 ? 0 : INFINITY};
+    return compare_number(true, percent_of(row->before, row->after));
+}
+
+static void show_size_percent(const struct table *table, const void *row, struct tool_buffer *text)
+{
+    struct table_value value = get_size_percent(table, row);
+    char buffer[32];
+    if (value.is_unknown)
+        compare_append(text, value.number > 0 ? "new" : "-");
+    else
+        compare_append(text, "%s", compare_format_percent(buffer, value.number));
+}
+
+COMPARE_GETTER(get_size, diff_artifact, compare_change(size_change(row)))
+COMPARE_GETTER(get_size_before, diff_artifact, table_value_of(row->before))
+COMPARE_GETTER(get_size_after, diff_artifact, table_value_of(row->after))
+COMPARE_GETTER(get_artifact, diff_artifact, compare_words(row->label.label, row->label.label_nbytes))
+
+static const struct table_column artifact_columns[] = {
+    {.key = "size",
+     .field = "bytes_change",
+     .unit = TABLE_BYTES,
+     .has_sign = true,
+     .get = get_size,
+     .show = show_size,
+     .color = color_size},
+    {.key = "size_percent",
+     .field = "bytes_percent_change",
+     .title = "size %",
+     .unit = TABLE_PERCENT,
+     .get = get_size_percent,
+     .show = show_size_percent},
+    {.key = "before", .field = "bytes_before", .unit = TABLE_BYTES, .get = get_size_before},
+    {.key = "after", .field = "bytes_after", .unit = TABLE_BYTES, .get = get_size_after},
+    {.key = "name", .unit = TABLE_TEXT, .is_in_order = true, .get = get_artifact},
+};
+
+/* ---- Tables ---- */
+
+#define COLUMNS(array) .columns = (array), .column_count = sizeof(array) / sizeof(array)[0]
+
+const struct table diff_tables[DIFF_TABLE_COUNT] = {
+    [DIFF_LABELS] = {.key = "rows",
+                     .what = "labels",
+                     COLUMNS(label_columns),
+                     .name_title = "label",
+                     .data_columns = "name,state,self,self_percent,total,total_percent,count,misses,hits,"
+                                     "blocked,load,hashing,self_before,self_after,total_before,total_after,"
+                                     "count_before,count_after",
+                     .order = "magnitude",
+                     .has_many_files = true},
+    [DIFF_ARTIFACTS] = {.key = "artifacts",
+                        .what = "artifacts",
+                        COLUMNS(artifact_columns),
+                        .name_title = "artifact",
+                        .text_columns = "size,size_percent,before,after,name",
+                        .data_columns = "name,size,size_percent,before,after",
+                        .order = "size",
+                        .has_many_files = true},
+};
+
+void diff_open_tables(struct diff *diff)
+{
+    diff->clock = (struct table_clock){.is_time = diff->runs[0].unit[0] == '\0',
+                                       .resolution_ns = diff->runs[0].resolution_ns};
+    for (size_t i = 0; i < DIFF_TABLE_COUNT; i++) {
+        diff->tables[i] = diff_tables[i];
+        diff->tables[i].context = diff;
+        diff->tables[i].clock = &diff->clock;
+    }
 }
 
 /* The counts and times that are shown without a percentage. */
 static const struct {
     enum tbed_figure figure;
-    const char *heading;
+    const char *key;
 } plain_columns[] = {
     {TBED_FIGURE_INVOCATIONS, "count"}, {TBED_FIGURE_MISSES, "misses"}, {TBED_FIGURE_HITS, "hits"},
     {TBED_FIGURE_BLOCKED, "blocked"},   {TBED_FIGURE_LOAD, "load"},     {TBED_FIGURE_HASHING, "hashing"},
 };
 #define PLAIN_COLUMN_COUNT (sizeof plain_columns / sizeof plain_columns[0])
 
-static void put_percent(const struct diff_row *row, enum tbed_figure figure)
+/* Omits columns without a change in the shown rows, and misses if every call is a miss. */
+static bool is_shown(const struct table *table, enum tbed_figure figure)
 {
-    char buffer[32];
-    const char *state = state_of(row);
-    if (*state != 'b')
-        compare_put_column("", state);
-    else if (row->before.of[figure] == 0)
-        compare_put_column("", row->after.of[figure] == 0 ? "-" : "from 0");
-    else
-        compare_put_column(
-            "", compare_format_percent(buffer, percent_of(row->before.of[figure], row->after.of[figure])));
+    bool changes = false, is_known = figure == TBED_FIGURE_MISSES;
+    for (size_t i = 0; i < table->shown; i++) {
+        int64_t change = change_of(table->rows[i], figure);
+        changes |= change != 0;
+        is_known &= change == change_of(table->rows[i], TBED_FIGURE_INVOCATIONS);
+    }
+    return changes && !is_known;
 }
 
-static void put_row(const struct diff *diff, const struct diff_row *row, const bool *shown)
+void diff_choose_columns(struct diff *diff)
 {
-    char buffer[32];
-    const struct compare_run *run = &diff->runs[0];
-    for (enum tbed_figure figure = TBED_FIGURE_SELF; figure <= TBED_FIGURE_TIME; figure++) {
-        int64_t change = change_of(row, figure);
-        compare_put_column(color_of(change), compare_format_change(buffer, run, figure, change));
-        put_percent(row, figure);
-    }
+    struct table *table = &diff->tables[DIFF_LABELS];
+    size_t room = sizeof diff->text_columns;
+    int at = snprintf(diff->text_columns, room, "self,self_percent,total,total_percent");
     for (size_t i = 0; i < PLAIN_COLUMN_COUNT; i++)
-        if (shown[i])
-            compare_put_column("", compare_format_change(buffer, run, plain_columns[i].figure,
-                                                         change_of(row, plain_columns[i].figure)));
-    compare_put_label(row->label.label, row->label.label_nbytes);
-    putchar('\n');
+        if (is_shown(table, plain_columns[i].figure))
+            at += snprintf(diff->text_columns + at, room - (size_t)at, ",%s", plain_columns[i].key);
+    snprintf(diff->text_columns + at, room - (size_t)at, ",name");
+    table->text_columns = diff->text_columns;
 }
 
-static void put_rows(const struct diff *diff)
-{
-    bool shown[PLAIN_COLUMN_COUNT];
-    if (diff->row_count == 0)
-        return;
-    printf("\n%s%*s%*s%*s%*s", tool_bold(), COMPARE_COLUMN_WIDTH, "self", COMPARE_COLUMN_WIDTH, "self %",
-           COMPARE_COLUMN_WIDTH, "total", COMPARE_COLUMN_WIDTH, "total %");
-    for (size_t i = 0; i < PLAIN_COLUMN_COUNT; i++) {
-        shown[i] = is_shown(diff, plain_columns[i].figure);
-        if (shown[i])
-            printf("%*s", COMPARE_COLUMN_WIDTH, plain_columns[i].heading);
-    }
-    printf("  label%s\n", tool_plain());
-    for (size_t i = 0; i < diff->row_shown && !tool_output_failed(); i++)
-        put_row(diff, &diff->rows[i], shown);
-    compare_put_rest(diff->row_shown, diff->row_count, "labels");
-}
-
-static const char *format_bytes_change(char buffer[32], int64_t change)
-{
-    char size[32];
-    if (change == 0)
-        return "0";
-    snprintf(buffer, 32, "%c%.30s", change < 0 ? '-' : '+', tool_format_bytes(size, fabs((double)change)));
-    return buffer;
-}
-
-static void put_artifacts(const struct diff *diff)
-{
-    char buffer[32];
-    if (diff->artifact_count == 0)
-        return;
-    printf("\n%s%*s%*s%*s%*s  artifact%s\n", tool_bold(), COMPARE_COLUMN_WIDTH, "size", COMPARE_COLUMN_WIDTH,
-           "size %", COMPARE_COLUMN_WIDTH, "before", COMPARE_COLUMN_WIDTH, "after", tool_plain());
-    for (size_t i = 0; i < diff->artifact_shown && !tool_output_failed(); i++) {
-        const struct diff_artifact *row = &diff->artifacts[i];
-        int64_t change = tbed_figure_change(row->before, row->after);
-        compare_put_column(color_of(change), format_bytes_change(buffer, change));
-        compare_put_column("", row->before == 0
-                                   ? row->after == 0 ? "-" : "new"
-                                   : compare_format_percent(buffer, percent_of(row->before, row->after)));
-        compare_put_column("", tool_format_bytes(buffer, (double)row->before));
-        compare_put_column("", tool_format_bytes(buffer, (double)row->after));
-        compare_put_label(row->label.label, row->label.label_nbytes);
-        putchar('\n');
-    }
-    compare_put_rest(diff->artifact_shown, diff->artifact_count, "artifacts");
-}
+/* ---- Text ---- */
 
 static void put_run(const struct diff *diff, size_t i, const char *what)
 {
@@ -161,7 +315,7 @@ static void put_total(const struct diff *diff)
     uint64_t before = tbed_comparison_total(diff->comparison, 0);
     uint64_t after = tbed_comparison_total(diff->comparison, 1);
     int64_t change = tbed_figure_change(before, after);
-    printf("change %s%s%s", color_of(change),
+    printf("change %s%s%s", compare_color((double)change),
            compare_format_change(buffer, diff->runs, TBED_FIGURE_TIME, change),
            change != 0 ? tool_plain() : "");
     if (before != 0)
@@ -177,8 +331,8 @@ void diff_print_text(const struct diff *diff)
     put_run(diff, 0, "before");
     put_run(diff, 1, "after");
     put_total(diff);
-    put_rows(diff);
-    put_artifacts(diff);
+    table_print_text(&diff->tables[DIFF_LABELS], &diff->options->columns);
+    table_print_text(&diff->tables[DIFF_ARTIFACTS], &diff->options->columns);
     if (diff->label_count == 0)
         fputs("Nothing to compare: neither has a span that ended.\n", stdout);
     else if (diff->row_count == 0)
@@ -244,6 +398,7 @@ static void json_artifact(struct tbed_json *json, const struct diff *diff, const
 
 void diff_print_json(const struct diff *diff)
 {
+    const struct table *labels = &diff->tables[DIFF_LABELS], *artifacts = &diff->tables[DIFF_ARTIFACTS];
     struct tbed_json json = {.out = stdout};
     uint64_t before = tbed_comparison_total(diff->comparison, 0);
     uint64_t after = tbed_comparison_total(diff->comparison, 1);
@@ -255,16 +410,16 @@ void diff_print_json(const struct diff *diff)
                   tbed_figure_change(before, after));
     json_percent(&json, "total_percent_change", true, before, after);
     tbed_json_array_open(&json, "rows");
-    for (size_t i = 0; i < diff->row_shown; i++)
-        json_row(&json, diff, &diff->rows[i]);
+    for (size_t i = 0; i < labels->shown; i++)
+        json_row(&json, diff, labels->rows[i]);
     tbed_json_array_close(&json);
     tbed_json_array_open(&json, "artifacts");
-    for (size_t i = 0; i < diff->artifact_shown; i++)
-        json_artifact(&json, diff, &diff->artifacts[i]);
+    for (size_t i = 0; i < artifacts->shown; i++)
+        json_artifact(&json, diff, artifacts->rows[i]);
     tbed_json_array_close(&json);
     tbed_json_object_open(&json, "left_out");
-    tbed_json_u64(&json, "rows", diff->row_count - diff->row_shown);
-    tbed_json_u64(&json, "artifacts", diff->artifact_count - diff->artifact_shown);
+    tbed_json_u64(&json, "rows", labels->count - labels->shown);
+    tbed_json_u64(&json, "artifacts", artifacts->count - artifacts->shown);
     tbed_json_object_close(&json);
     tbed_json_object_close(&json);
     tbed_json_line(&json);

@@ -19,18 +19,6 @@ static double size_of(const struct sets_row *row)
     return fabs(change);
 }
 
-/* Marked ones first, then by change of self time. Ties are broken by label, which is the order of the library. */
-static int compare_rows(const void *left, const void *right)
-{
-    const struct sets_row *a = left, *b = right;
-    double x = size_of(a), y = size_of(b);
-    if (a->difference->is_marked != b->difference->is_marked)
-        return a->difference->is_marked ? -1 : 1;
-    if (x > y || x < y)
-        return x > y ? -1 : 1;
-    return a->index < b->index ? -1 : 1;
-}
-
 static void collect_rows(struct sets *sets)
 {
     struct tbed_comparison_row label;
@@ -40,13 +28,15 @@ static void collect_rows(struct sets *sets)
     for (size_t i = 0; i < sets->label_count; i++) {
         struct sets_row row = {.index = i, .difference = tbed_differences_row(sets->differences, i)};
         tbed_comparison_row(sets->comparison, i, &row.label);
-        if (size_of(&row) * 100 < sets->options->percent * sets->totals[0].mean)
+        row.magnitude = size_of(&row);
+        if (row.magnitude * 100 < sets->options->percent * sets->totals[0].mean)
             continue;
         sets->marked_count += row.difference->is_marked;
         sets->rows[sets->row_count++] = row;
     }
-    qsort(sets->rows, sets->row_count, sizeof *sets->rows, compare_rows);
-    sets->row_shown = sets->row_count < sets->options->limit ? sets->row_count : sets->options->limit;
+    sets_open_table(sets);
+    compare_fill_table(&sets->table, sets->rows, sizeof *sets->rows, sets->row_count, &sets->options->sort,
+                       sets->options->limit);
 }
 
 static void spread_totals(struct sets *sets)
@@ -105,10 +95,13 @@ int sets_compare(struct sets *sets, bool wants_exit_code)
         collect_rows(sets);
         if (sets->options->json)
             sets_print_json(sets);
+        else if (sets->options->csv)
+            compare_print_csv(&sets->table, 1, 1, &sets->options->columns);
         else
             sets_print_text(sets);
         exit = exit_code(sets, wants_exit_code);
     }
+    compare_free_rows(&sets->table, 1);
     free(sets->rows);
     free(sets->runs);
     tbed_differences_close(sets->differences);

@@ -34,7 +34,16 @@ static const char help[] =
     "      --exclude-from=FILE\n"
     "                         and of these, only names that match no line of FILE\n"
     "  -l, --limit=N          show N rows of each table; 0 shows all (default: 30,\n"
-    "                         all with --json)\n"
+    "                         all with --json and --csv)\n"
+    "  -s, --sort=KEY[,...]   sort by these columns: figures fall and names rise, or\n"
+    "                         as '+' (rise) or '-' (fall) before KEY says; default:\n"
+    "                         magnitude, the size of the change of self time; with\n"
+    "                         --with and --calls marked,magnitude\n"
+    "      --columns=KEY[,...]\n"
+    "                         show these columns: self, self_percent, self_before,\n"
+    "                         self_after, total, ..., count, misses, hits, blocked,\n"
+    "                         load, hashing, state, name; of artifacts size, before,\n"
+    "                         after; others with --with and --calls\n"
     "      --percent-above=P  hide labels whose self time changed by less than P\n"
     "                         percent of the total time of BEFORE\n"
     "      --with             compare the runs before this word with those after it;\n"
@@ -50,6 +59,7 @@ static const char help[] =
     "      --keep-shift       with --with and --calls, compare times as they are,\n"
     "                         without taking out what all labels have in common\n"
     "      --exit-code        exit with status 1 if anything differs; see below\n"
+    "      --csv              print rows as comma-separated values\n"
     "      --json             print one JSON object on one line\n"
     "  -j, --jobs=N           use N threads (default: one per processor)\n"
     "      --color=WHEN       use color: never, auto or always\n"
@@ -70,7 +80,7 @@ static const char help[] =
     "than in BEFORE: from -1 to 1. Nested calls are included, and marks are about\n"
     "calls: only several runs show how much runs differ when nothing has changed.\n"
     "\n"
-    "tracebed-diff(1) documents the keys of --json.\n"
+    "tracebed-diff(1) documents all columns and the keys of --json.\n"
     "\n"
     "Examples:\n"
     "  tracebed diff before.tbed after.tbed\n"
@@ -78,6 +88,7 @@ static const char help[] =
     "  tracebed diff --by=module old_4711.log new_4712.log\n"
     "  tracebed diff old-*.tbed --with new-*.tbed\n"
     "  tracebed diff --calls before.tbed after.tbed\n"
+    "  tracebed diff --sort=-self_percent --csv before.tbed after.tbed\n"
     "  tracebed diff --exit-code --percent-above=1 before.tbed after.tbed\n"
     "  tracebed diff --json a.tbed b.tbed | jq '.rows[] | select(.state == \"new\")'\n"
     "\n"
@@ -113,16 +124,6 @@ static bool differs(const struct diff_row *row)
     return memcmp(row->before.of, row->after.of, sizeof row->before.of) != 0;
 }
 
-/* Ties are broken by label, which is the order of the library. */
-static int compare_rows(const void *left, const void *right)
-{
-    const struct diff_row *a = left, *b = right;
-    uint64_t x = self_size(a), y = self_size(b);
-    if (x != y)
-        return x > y ? -1 : 1;
-    return a->index < b->index ? -1 : 1;
-}
-
 static bool is_wanted(const struct diff *diff, const struct diff_row *row)
 {
     uint64_t whole = tbed_comparison_total(diff->comparison, 0);
@@ -147,18 +148,6 @@ static void collect_rows(struct diff *diff)
         diff->changed_count += differs(&row);
         diff->rows[diff->row_count++] = row;
     }
-    qsort(diff->rows, diff->row_count, sizeof *diff->rows, compare_rows);
-    diff->row_shown = diff->row_count < diff->options->limit ? diff->row_count : diff->options->limit;
-}
-
-/* Largest growth first. */
-static int compare_artifacts(const void *left, const void *right)
-{
-    const struct diff_artifact *a = left, *b = right;
-    int64_t x = tbed_figure_change(a->before, a->after), y = tbed_figure_change(b->before, b->after);
-    if (x != y)
-        return x > y ? -1 : 1;
-    return a->index < b->index ? -1 : 1;
 }
 
 static void collect_artifacts(struct diff *diff)
@@ -176,9 +165,19 @@ static void collect_artifacts(struct diff *diff)
         diff->artifacts_differ |= artifact.before != artifact.after;
         diff->artifacts[diff->artifact_count++] = artifact;
     }
-    qsort(diff->artifacts, diff->artifact_count, sizeof *diff->artifacts, compare_artifacts);
-    diff->artifact_shown =
-        diff->artifact_count < diff->options->limit ? diff->artifact_count : diff->options->limit;
+}
+
+static void fill_tables(struct diff *diff)
+{
+    const struct compare_options *options = diff->options;
+    collect_rows(diff);
+    collect_artifacts(diff);
+    diff_open_tables(diff);
+    compare_fill_table(&diff->tables[DIFF_LABELS], diff->rows, sizeof *diff->rows, diff->row_count,
+                       &options->sort, options->limit);
+    compare_fill_table(&diff->tables[DIFF_ARTIFACTS], diff->artifacts, sizeof *diff->artifacts,
+                       diff->artifact_count, &options->sort, options->limit);
+    diff_choose_columns(diff);
 }
 
 /* ---- Two files ---- */
@@ -204,14 +203,16 @@ static int diff_files(struct compare_options *options, char **paths, bool wants_
     struct diff diff = {.options = options, .comparison = comparison};
     int exit = TOOL_TROUBLE;
     if (load(comparison, &diff, paths)) {
-        collect_rows(&diff);
-        collect_artifacts(&diff);
+        fill_tables(&diff);
         if (options->json)
             diff_print_json(&diff);
+        else if (options->csv)
+            compare_print_csv(diff.tables, DIFF_TABLE_COUNT, DIFF_TABLE_COUNT, &options->columns);
         else
             diff_print_text(&diff);
         exit = exit_code(&diff, wants_exit_code);
     }
+    compare_free_rows(diff.tables, DIFF_TABLE_COUNT);
     free(diff.rows);
     free(diff.artifacts);
     tbed_comparison_close(comparison);
@@ -287,6 +288,16 @@ static const char *check_operands(const struct command *command)
     return NULL;
 }
 
+static const char *parse_keys(struct command *command)
+{
+    struct compare_options *options = &command->options;
+    if (command->has_with)
+        return compare_parse_keys(options, &sets_columns, 1, 1);
+    if (command->calls)
+        return compare_parse_keys(options, &diff_calls_columns, 1, 1);
+    return compare_parse_keys(options, diff_tables, DIFF_TABLE_COUNT, DIFF_TABLE_COUNT);
+}
+
 /* Returns -1 to continue, or the exit status. */
 static int take_options(struct command *command, int argc, char **argv)
 {
@@ -311,6 +322,8 @@ static int take_options(struct command *command, int argc, char **argv)
     while (optind < argc)
         command->sets.paths[command->sets.run_count++] = argv[optind++];
     const char *problem = check_operands(command);
+    if (problem == NULL)
+        problem = parse_keys(command);
     if (problem != NULL)
         return tool_usage(&tool_verb_diff, problem);
     return compare_check_paths(&tool_verb_diff, command->sets.paths, command->sets.run_count) ? -1
@@ -345,7 +358,7 @@ static int run(int argc, char **argv)
     command.sets.paths = tool_realloc(NULL, (size_t)argc * sizeof *command.sets.paths);
     int exit = take_options(&command, argc, argv);
     if (options->limit == 0)
-        options->limit = options->json ? SIZE_MAX : TEXT_LIMIT;
+        options->limit = options->json || options->csv ? SIZE_MAX : TEXT_LIMIT;
     if (exit < 0)
         exit = tool_finish(compare(&command));
     free(command.sets.paths);

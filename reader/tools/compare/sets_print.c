@@ -1,5 +1,5 @@
 /*
- * Prints the differences between two sets of runs as text and as JSON.
+ * The table of differences between two sets of runs, and what is printed around it as text and as JSON.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,6 +17,193 @@ static size_t first_of(const struct sets *sets, unsigned side)
 static size_t end_of(const struct sets *sets, unsigned side)
 {
     return side == 0 ? sets->before_count : sets->run_count;
+}
+
+static const char *color_of(const struct tbed_difference *difference)
+{
+    if (!difference->is_marked)
+        return "";
+    return difference->change > 0 ? tool_red() : tool_green();
+}
+
+/* ---- Columns ---- */
+
+static const struct sets *sets_of(const struct table *table)
+{
+    return table->context;
+}
+
+static const char *state_of(const struct tbed_difference *difference)
+{
+    return difference->before_run_count == 0 ? "new" : difference->after_run_count == 0 ? "gone" : "both";
+}
+
+/* What a test has found. */
+static struct table_value result_of(const struct tbed_difference *difference, double value)
+{
+    return (struct table_value){.is_unknown = !difference->is_tested || !isfinite(value),
+                                .number = difference->is_tested && !isnan(value) ? value : 0};
+}
+
+static void show_mean(const struct table *table, double mean, struct tool_buffer *text)
+{
+    const struct sets *sets = sets_of(table);
+    char buffer[32];
+    compare_append(text, "%s", compare_format(buffer, sets->runs, sets->options->figure, mean));
+}
+
+static void show_part(const struct tbed_difference *difference, double value, struct tool_buffer *text)
+{
+    char buffer[32];
+    if (!difference->is_tested)
+        compare_append(text, "-");
+    else if (!isfinite(value))
+        compare_append(text, difference->before_run_count == 0 ? "new" : "from 0");
+    else if (difference->after_run_count == 0)
+        compare_append(text, "gone");
+    else
+        compare_append(text, "%s", compare_format_percent(buffer, 100 * value));
+}
+
+#define SHOWN(name, value, call)                                                                             \
+    COMPARE_GETTER(get_##name, sets_row, value)                                                              \
+    static void show_##name(const struct table *table, const void *of, struct tool_buffer *text)             \
+    {                                                                                                        \
+        const struct sets_row *row = of;                                                                     \
+        (void)table;                                                                                         \
+        call;                                                                                                \
+    }
+
+#define MEAN(name, mean) SHOWN(name, compare_number(true, mean), show_mean(table, mean, text))
+#define PART(name)                                                                                           \
+    SHOWN(name, result_of(row->difference, 100 * row->difference->name),                                     \
+          show_part(row->difference, row->difference->name, text))
+
+MEAN(before, row->difference->before_mean)
+MEAN(after, row->difference->after_mean)
+MEAN(magnitude, row->magnitude)
+PART(change)
+PART(low)
+PART(high)
+
+static void append_effect(const struct tbed_difference *difference, struct tool_buffer *text)
+{
+    double size = fabs(difference->effect);
+    if (!difference->is_tested)
+        compare_append(text, "-");
+    else if (size >= 1e4)
+        compare_append(text, "large");
+    else
+        compare_append(text, "%+.*f", size < 9.995 ? 2 : size < 99.95 ? 1 : 0, difference->effect);
+}
+
+static void append_probability(const struct tbed_difference *difference, double p, struct tool_buffer *text)
+{
+    char buffer[32];
+    compare_append(text, "%s", difference->is_tested ? compare_format_probability(buffer, p) : "-");
+}
+
+SHOWN(effect, result_of(row->difference, row->difference->effect), append_effect(row->difference, text))
+SHOWN(p, result_of(row->difference, row->difference->p_corrected),
+      append_probability(row->difference, row->difference->p_corrected, text))
+SHOWN(single_p, result_of(row->difference, row->difference->p),
+      append_probability(row->difference, row->difference->p, text))
+COMPARE_GETTER(get_marked, sets_row, table_value_of(row->difference->is_marked))
+COMPARE_GETTER(get_runs_before, sets_row, table_value_of(row->difference->before_run_count))
+COMPARE_GETTER(get_runs_after, sets_row, table_value_of(row->difference->after_run_count))
+COMPARE_GETTER(get_state, sets_row,
+               compare_words(state_of(row->difference), strlen(state_of(row->difference))))
+COMPARE_GETTER(get_label, sets_row, compare_words(row->label.label, row->label.label_nbytes))
+
+static const char *color_change(const struct table *table, const void *row)
+{
+    (void)table;
+    return color_of(((const struct sets_row *)row)->difference);
+}
+
+static bool is_marked(const struct table *table, const void *row)
+{
+    (void)table;
+    return ((const struct sets_row *)row)->difference->is_marked;
+}
+
+static void note_runs(const struct table *table, const void *of, struct tool_buffer *notes)
+{
+    const struct sets_row *row = of;
+    if (row->label.run_count < sets_of(table)->run_count)
+        compare_append(notes, "  [in %zu and %zu runs]", row->difference->before_run_count,
+                       row->difference->after_run_count);
+}
+
+#define MEAN_COLUMN(name, of, UNIT)                                                                          \
+    {                                                                                                        \
+        .key = #name, .field = of, .unit = UNIT, .has_fraction = true, .get = get_##name,                    \
+        .show = show_##name                                                                                  \
+    }
+#define RESULT_COLUMN(name, of, heading, UNIT, get_name)                                                     \
+    {                                                                                                        \
+        .key = name, .field = of, .title = heading, .unit = UNIT, .get = get_##get_name,                     \
+        .show = show_##get_name                                                                              \
+    }
+#define SETS_COLUMNS(UNIT)                                                                                   \
+    {.key = "change",                                                                                        \
+     .field = "percent_change",                                                                              \
+     .title = "change %",                                                                                    \
+     .unit = TABLE_PERCENT,                                                                                  \
+     .get = get_change,                                                                                      \
+     .show = show_change,                                                                                    \
+     .color = color_change},                                                                                 \
+        RESULT_COLUMN("low", "percent_low", "from", TABLE_PERCENT, low),                                     \
+        RESULT_COLUMN("high", "percent_high", "to", TABLE_PERCENT, high),                                    \
+        RESULT_COLUMN("deviations", "effect_deviations", NULL, TABLE_NUMBER, effect),                        \
+        RESULT_COLUMN("p", "p_corrected", NULL, TABLE_NUMBER, p),                                            \
+        RESULT_COLUMN("single_p", "p", "single p", TABLE_NUMBER, single_p),                                  \
+        MEAN_COLUMN(before, "mean*_before", UNIT), MEAN_COLUMN(after, "mean*_after", UNIT),                  \
+        MEAN_COLUMN(magnitude, "magnitude", UNIT),                                                           \
+        {.key = "marked", .unit = TABLE_COUNT, .get = get_marked},                                           \
+        {.key = "runs_before",                                                                               \
+         .field = "run_count_before",                                                                        \
+         .title = "runs",                                                                                    \
+         .unit = TABLE_COUNT,                                                                                \
+         .get = get_runs_before},                                                                            \
+        {.key = "runs_after",                                                                                \
+         .field = "run_count_after",                                                                         \
+         .title = "runs",                                                                                    \
+         .unit = TABLE_COUNT,                                                                                \
+         .get = get_runs_after},                                                                             \
+        {.key = "state", .unit = TABLE_TEXT, .get = get_state},                                              \
+    {                                                                                                        \
+        .key = "name", .unit = TABLE_TEXT, .is_in_order = true, .get = get_label                             \
+    }
+
+static const struct table_column time_columns[] = {SETS_COLUMNS(TABLE_TICKS)};
+static const struct table_column count_columns[] = {SETS_COLUMNS(TABLE_COUNT)};
+
+const struct table sets_columns = {
+    .key = "rows",
+    .what = "labels",
+    .columns = time_columns,
+    .column_count = sizeof time_columns / sizeof time_columns[0],
+    .text_columns = "before,after,change,low,high,deviations,p,name",
+    .data_columns = "name,state,marked,change,low,high,deviations,single_p,p,runs_before,runs_after,before,"
+                    "after",
+    .order = "marked,magnitude",
+    .has_many_files = true,
+    .is_marked = is_marked,
+    .notes = note_runs,
+};
+
+void sets_open_table(struct sets *sets)
+{
+    enum tbed_figure figure = sets->options->figure;
+    sets->clock = (struct table_clock){.is_time = sets->runs[0].unit[0] == '\0',
+                                       .resolution_ns = sets->runs[0].resolution_ns};
+    sets->table = sets_columns;
+    sets->table.context = sets;
+    sets->table.clock = &sets->clock;
+    sets->table.name_title = compare_figure_heading(figure);
+    if (!tbed_figure_is_time(figure))
+        sets->table.columns = count_columns;
 }
 
 /* ---- Text ---- */
@@ -37,13 +224,6 @@ static void put_set(const struct sets *sets, unsigned side)
     puts(tool_filter_is_given(&sets->options->filter) ? " (only a part of each)" : "");
     for (size_t run = first_of(sets, side); run < end_of(sets, side); run++)
         compare_put_warnings(&sets->runs[run]);
-}
-
-static const char *color_of(const struct tbed_difference *difference)
-{
-    if (!difference->is_marked)
-        return "";
-    return difference->change > 0 ? tool_red() : tool_green();
 }
 
 static void put_common(const struct sets *sets)
@@ -71,75 +251,13 @@ static void put_summary(const struct sets *sets)
     printf("%s test%s\n", tool_format_count(buffer, tested), tested == 1 ? "" : "s");
 }
 
-static void put_change(const struct tbed_difference *difference, double value, const char *color)
-{
-    char buffer[32];
-    if (!difference->is_tested)
-        compare_put_column("", "-");
-    else if (!isfinite(value))
-        compare_put_column(color, difference->before_run_count == 0 ? "new" : "from 0");
-    else if (difference->after_run_count == 0)
-        compare_put_column(color, "gone");
-    else
-        compare_put_column(color, compare_format_percent(buffer, 100 * value));
-}
-
-static void put_effect(const struct tbed_difference *difference)
-{
-    char buffer[32];
-    double size = fabs(difference->effect);
-    snprintf(buffer, sizeof buffer, "%+.*f", size < 9.995 ? 2 : size < 99.95 ? 1 : 0, difference->effect);
-    compare_put_column("", !difference->is_tested ? "-" : size < 1e4 ? buffer : "large");
-}
-
-static void put_probability(const struct tbed_difference *difference)
-{
-    char buffer[32];
-    const char *text = compare_format_probability(buffer, difference->p_corrected);
-    compare_put_column("", difference->is_tested ? text : "-");
-}
-
-static void put_row(const struct sets *sets, const struct sets_row *row)
-{
-    const struct tbed_difference *difference = row->difference;
-    const struct compare_run *first = sets->runs;
-    char buffer[32];
-    compare_put_column("", compare_format(buffer, first, sets->options->figure, difference->before_mean));
-    compare_put_column("", compare_format(buffer, first, sets->options->figure, difference->after_mean));
-    put_change(difference, difference->change, color_of(difference));
-    put_change(difference, difference->low, "");
-    put_change(difference, difference->high, "");
-    put_effect(difference);
-    put_probability(difference);
-    fputs(difference->is_marked ? " *" : "  ", stdout);
-    tool_print_text(stdout, row->label.label, row->label.label_nbytes, 0);
-    if (row->label.run_count < sets->run_count)
-        printf("  %s[in %zu and %zu runs]%s", tool_dim(), difference->before_run_count,
-               difference->after_run_count, tool_plain());
-    putchar('\n');
-}
-
-static void put_rows(const struct sets *sets)
-{
-    static const char *const headings[] = {"before", "after", "change %", "from", "to", "deviations", "p"};
-    if (sets->row_count == 0)
-        return;
-    printf("\n%s", tool_bold());
-    for (size_t i = 0; i < sizeof headings / sizeof headings[0]; i++)
-        printf("%*s", COMPARE_COLUMN_WIDTH, headings[i]);
-    printf("  %s%s\n", compare_figure_heading(sets->options->figure), tool_plain());
-    for (size_t i = 0; i < sets->row_shown && !tool_output_failed(); i++)
-        put_row(sets, &sets->rows[i]);
-    compare_put_rest(sets->row_shown, sets->row_count, "labels");
-}
-
 void sets_print_text(const struct sets *sets)
 {
     char buffer[32];
     put_set(sets, 0);
     put_set(sets, 1);
     put_summary(sets);
-    put_rows(sets);
+    table_print_text(&sets->table, &sets->options->columns);
     if (sets->label_count == 0)
         fputs("Nothing to compare: no run has a span that ended.\n", stdout);
     else if (sets->row_count == 0)
@@ -217,10 +335,7 @@ static void json_row(struct tbed_json *json, const struct sets *sets, const stru
     char key[48];
     tbed_json_object_open(json, NULL);
     compare_json_name(json, sets->options, &row->label);
-    tbed_json_string(json, "state",
-                     difference->before_run_count == 0  ? "new"
-                     : difference->after_run_count == 0 ? "gone"
-                                                        : "both");
+    tbed_json_string(json, "state", state_of(difference));
     snprintf(key, sizeof key, "%s_", compare_figure_name(sets->options->figure));
     json_difference(json, key, difference);
     tbed_json_array_open(json, "run_counts");
@@ -254,11 +369,11 @@ void sets_print_json(const struct sets *sets)
         tbed_json_null(&json, "common");
     }
     tbed_json_array_open(&json, "rows");
-    for (size_t i = 0; i < sets->row_shown && !tool_output_failed(); i++)
-        json_row(&json, sets, &sets->rows[i]);
+    for (size_t i = 0; i < sets->table.shown && !tool_output_failed(); i++)
+        json_row(&json, sets, sets->table.rows[i]);
     tbed_json_array_close(&json);
     tbed_json_object_open(&json, "left_out");
-    tbed_json_u64(&json, "rows", sets->row_count - sets->row_shown);
+    tbed_json_u64(&json, "rows", sets->row_count - sets->table.shown);
     tbed_json_object_close(&json);
     tbed_json_object_close(&json);
     tbed_json_line(&json);
