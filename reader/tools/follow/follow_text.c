@@ -137,8 +137,12 @@ static void put_threads(struct follow *follow)
 /* The newest events of all threads, as 'dump' prints them. */
 static void put_events(struct follow *follow)
 {
-    struct dump dump = {
-        .reader = follow->reader, .path = follow->path, .info = follow->info, .places = follow->places};
+    struct tbed_text text = {0};
+    struct dump dump = {.reader = follow->reader,
+                        .path = follow->path,
+                        .info = follow->info,
+                        .places = follow->places,
+                        .out.text = &text};
     struct tbed_merge *merge;
     struct tbed_event event;
     uint64_t tick = tbed_follow_newest_tick(follow->follow, (size_t)follow->limit), count = 0;
@@ -154,6 +158,9 @@ static void put_events(struct follow *follow)
             dump_text_event(&dump, &event, 0);
             count++;
         }
+    tool_check_text(&text);
+    fwrite(text.bytes, 1, text.nbytes, stdout);
+    free(text.bytes);
     tbed_merge_close(merge);
     dump_text_free(&dump);
     streams_free(&dump.all);
