@@ -1,6 +1,6 @@
 /*
- * Parts of a trace, single calls, rows by other keys, sites by stack, parts of time and following, while memory runs out:
- * each must return an error or say the same as with enough memory.
+ * Parts of a trace, single calls, rows by other keys, sites by stack, leaks and lifetimes, parts of time and following,
+ * while memory runs out: each must return an error or say the same as with enough memory.
  *
  * The plan follows the last complete page of the trace; see fuzz/support/failing.h.
  *
@@ -80,6 +80,32 @@ static uint64_t use_sites(struct tbed_reader *reader)
     return seen;
 }
 
+static uint64_t use_leaks(struct tbed_reader *reader)
+{
+    static const char text[] = "leak:a\nleak:*n\n";
+    struct tbed_suppressions *suppressions = NULL;
+    struct tbed_allocations *allocations;
+    const struct tbed_allocation_site *site;
+    uint64_t seen = NO_MEMORY;
+    size_t line;
+    enum tbed_status status = tbed_suppressions_open(true, &suppressions);
+    if (status == TBED_OK)
+        status = tbed_suppressions_add(suppressions, text, sizeof text - 1, &line);
+    struct tbed_analysis_options options = {
+        .size = sizeof options, .thread_count = 1, .suppressions = suppressions, .keep_lifetimes = true};
+    if (status == TBED_OK)
+        status = tbed_allocations_make(reader, &options, &allocations);
+    REQUIRE(status == TBED_OK || status == TBED_ERR_MEMORY);
+    if (status == TBED_OK) {
+        seen = 0;
+        for (size_t i = 0; (site = tbed_allocations_site(allocations, i)) != NULL; i++)
+            seen = mix(mix(seen, site->leak_nbytes), site->lifetime_p99_ticks);
+        tbed_allocations_close(allocations);
+    }
+    tbed_suppressions_close(suppressions);
+    return seen;
+}
+
 static uint64_t use_calls(struct tbed_reader *reader, const struct tbed_filter *filter)
 {
     static const uint64_t bounds[] = {0, 10};
@@ -128,9 +154,10 @@ static uint64_t use_all(struct tbed_reader *reader)
     struct tbed_filter *filter = filter_of(reader);
     if (filter == NULL)
         return NO_MEMORY;
-    uint64_t parts[6 + TBED_BY_TIME], seen = 0;
+    uint64_t parts[7 + TBED_BY_TIME], seen = 0;
     size_t count = 0;
     parts[count++] = use_sites(reader);
+    parts[count++] = use_leaks(reader);
     parts[count++] = use_calls(reader, filter);
     parts[count++] = use_follow(reader);
     parts[count++] = use_timeline(reader);

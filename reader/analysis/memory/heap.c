@@ -367,12 +367,17 @@ static void move_on(struct heap_moments *moments, uint64_t tick, uint64_t live_n
         moments->at[now].least_nbytes = UINT64_MAX;
     }
     moments->has_begun = true;
+    bool is_next = moments->now < now;
     while (moments->now < now) {
         stay(moments, moments->first_tick + moments->ticks_each * (moments->now + 1), live_nbytes);
         moments->at[++moments->now] = (struct tbed_allocation_moment){
             .live_nbytes = live_nbytes, .peak_nbytes = live_nbytes, .least_nbytes = live_nbytes};
     }
     stay(moments, tick, live_nbytes);
+    if (is_next && moments->stays[now].ticks == 0) { /* what was live before was so for no time */
+        moments->at[now].peak_nbytes = 0;
+        moments->at[now].least_nbytes = UINT64_MAX;
+    }
 }
 
 static void note_moment(struct heap *heap, uint64_t tick, uint64_t count_before, uint64_t live_before)

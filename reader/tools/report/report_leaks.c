@@ -119,6 +119,10 @@ static void put_sum(uint64_t nbytes, uint64_t count, const char *what)
 void report_leaks_text(const struct report *report)
 {
     const struct report_leaks *leaks = &report->leaks;
+    if (tbed_allocations_process(report->allocations, 0) == NULL) {
+        puts("Nothing to report: no allocations and frees.");
+        return;
+    }
     put_sum(leaks->nbytes, leaks->count, leaks->count == 1 ? "was never freed" : "were never freed");
     if (leaks->suppressed_count > 0) {
         fputs("; ", stdout);
