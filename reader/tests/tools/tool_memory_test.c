@@ -1,5 +1,5 @@
 /*
- * tracebed report of memory beyond sites: leaks with suppressions, sizes, lifetimes.
+ * Memory beyond sites: leaks with suppressions, sizes, lifetimes, and the chart of memory over time.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -69,6 +69,13 @@ static void suppressed_leaks_are_listed(void **state)
            "", "report", "--leaks", "--json", "--suppressions", file, path);
 }
 
+static void a_trace_without_allocations_does_not_pass_for_one_without_leaks(void **state)
+{
+    (void)state;
+    EXPECT(0, "Nothing to report: no allocations and frees.\n", "", "report", "--leaks",
+           make_small("none.tbed", false));
+}
+
 /* A C++ program has the pool, whatever it does. */
 static void the_pool_of_a_real_program_is_built_in(void **state)
 {
@@ -114,6 +121,28 @@ static void sizes_and_lifetimes_have_columns(void **state)
            "", "report", "--lifetimes", path);
 }
 
+static void memory_over_time_is_a_chart(void **state)
+{
+    const char *path = make_leaks("chart.tbed");
+    char command[512];
+    (void)state;
+    EXPECT(0, "chart.memory.svg: 41 parts of the time drawn\n", "", "flame", "--over-time", path);
+    char *svg = read_whole(in_folder("chart.memory.svg"), NULL);
+    assert_says(svg, ">Live memory over time: 4.88 KiB at most, 1.27 KiB never freed; 4 allocations</text>");
+    assert_says(svg, "<title>0: 4.88 KiB live, from 4.88 KiB to 4.88 KiB; 1 allocation</title>");
+    assert_says(svg, "<title>40: 1.27 KiB live, from 1.27 KiB to 1.27 KiB; 1 allocation</title>");
+    free(svg);
+    snprintf(command, sizeof command,
+             "python3 -c 'import sys, xml.dom.minidom as x; d = x.parse(sys.argv[1]); "
+             "sys.exit(len(d.getElementsByTagName(\"title\")) != 41)' %s",
+             in_folder("chart.memory.svg"));
+    assert_int_equal(system(command), 0);
+    EXPECT(2, "", "no allocations to draw: nothing was written", "flame", "--over-time",
+           make_small("no.tbed", false));
+    EXPECT(2, "", "--over-time cannot be combined with --weight, --folded, ", "flame", "--over-time",
+           "--folded", path);
+}
+
 static void wrong_usage_is_exit_2(void **state)
 {
     const char *path = make_leaks("usage.tbed");
@@ -134,8 +163,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(leaks_are_sorted_by_bytes),
         cmocka_unit_test(suppressed_leaks_are_listed),
+        cmocka_unit_test(a_trace_without_allocations_does_not_pass_for_one_without_leaks),
         cmocka_unit_test(the_pool_of_a_real_program_is_built_in),
         cmocka_unit_test(sizes_and_lifetimes_have_columns),
+        cmocka_unit_test(memory_over_time_is_a_chart),
         cmocka_unit_test(wrong_usage_is_exit_2),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

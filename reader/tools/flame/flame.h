@@ -1,6 +1,7 @@
 /*
  * Shared by the files of 'tracebed flame': flame_verb.c handles options and output, flame_memory.c makes stacks of
- * allocations, flame_diff.c compares two traces, flame_folded.c prints folded stacks, and flame_svg.c draws, with the script and style in flame_script.c.
+ * allocations, flame_diff.c compares two traces, flame_folded.c prints folded stacks, and flame_svg.c draws, with the
+ * script and style in flame_script.c; flame_over_time.c draws the chart of --over-time.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -46,6 +47,7 @@ struct flame {
     struct old_stacks old;
     struct tbed_stack_figures *olds; /* by row; NULL: nothing is compared */
     bool is_normalized;
+    bool is_over_time;     /* a chart of live memory instead */
     double old_scale;      /* the times of the old trace are multiplied by this */
     double largest_change; /* of self time */
     size_t gone_count;     /* paths that only the old trace has, and their self time */
@@ -97,6 +99,15 @@ struct flame_drawn {
 };
 /* False if there is no memory. */
 bool flame_svg(const struct flame *flame, struct flame_drawn *drawn_ret);
+
+/* Text of at most 'columns', in XML; 0: all of it. */
+void flame_put_xml(FILE *out, const char *text, size_t nbytes, size_t columns);
+
+/* ---- flame_over_time.c ---- */
+
+enum tbed_status flame_over_time_make(struct flame *flame);
+/* Draws the chart; returns the number of its parts. */
+size_t flame_over_time(const struct flame *flame);
 
 /* The script and the style sheet of a drawing. */
 extern const char *const flame_script, *const flame_style;

@@ -35,7 +35,7 @@ struct drawing {
 /* ---- Text ---- */
 
 /* Code points that XML cannot represent (controls, surrogates, U+FFFE) are shown as \xHH. */
-static void put_xml(FILE *out, const char *text, size_t nbytes, size_t columns)
+void flame_put_xml(FILE *out, const char *text, size_t nbytes, size_t columns)
 {
     char *clean = NULL;
     size_t clean_nbytes = 0;
@@ -83,7 +83,7 @@ static void put_amount(const struct flame *flame, uint64_t ticks)
         return;
     }
     fprintf(flame->out, "%s ", tool_format_count(figure, ticks));
-    put_xml(flame->out, flame->info.clock_unit, strlen(flame->info.clock_unit), 0);
+    flame_put_xml(flame->out, flame->info.clock_unit, strlen(flame->info.clock_unit), 0);
 }
 
 /* ---- Layout ---- */
@@ -211,7 +211,7 @@ static void put_title(const struct drawing *drawing, size_t index)
     char figure[32];
     uint64_t above = row->parent == SIZE_MAX ? 0 : row_at(drawing, row->parent)->total_ticks;
     fputs("<title>", out);
-    put_xml(out, row->label, row->label_nbytes, 0);
+    flame_put_xml(out, row->label, row->label_nbytes, 0);
     putc_unlocked('\n', out);
     put_amount(flame, row->total_ticks);
     fprintf(out, ", %.2f %% of all",
@@ -243,7 +243,7 @@ static void put_frame(const struct drawing *drawing, size_t index)
     fputs("\"/>", out);
     if (width >= 2 * CHAR_WIDTH + 6) {
         fprintf(out, "<text x=\"%.2f\" y=\"%u\">", x + 3, y + 13);
-        put_xml(out, row->label, row->label_nbytes, (size_t)((width - 6) / CHAR_WIDTH));
+        flame_put_xml(out, row->label, row->label_nbytes, (size_t)((width - 6) / CHAR_WIDTH));
         fputs("</text>", out);
     }
     fputs("</g>\n", out);
@@ -271,10 +271,10 @@ static void put_head(const struct drawing *drawing)
             "<style>%s</style>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
             "<text class=\"h\" x=\"%u\" y=\"24\">",
             WIDTH, height, WIDTH, height, flame_style, MARGIN);
-    put_xml(out, flame->title, strlen(flame->title), 100);
+    flame_put_xml(out, flame->title, strlen(flame->title), 100);
     if (flame->olds != NULL) {
         fputs(" compared with ", out);
-        put_xml(out, flame->old_title, strlen(flame->old_title), 100);
+        flame_put_xml(out, flame->old_title, strlen(flame->old_title), 100);
     }
     fprintf(out, "</text>\n<text class=\"s\" x=\"%u\" y=\"43\">", MARGIN);
     put_amount(flame, drawing->all);

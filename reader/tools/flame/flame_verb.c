@@ -28,6 +28,7 @@ static const char help[] =
     "  -w, --weight=WHAT   draw time (default), or memory by allocating stack: bytes,\n"
     "                      count, peak (live when the process had the most) or leaked\n"
     "                      (never freed)\n"
+    "      --over-time     draw how much memory was live over time, as a chart, instead\n"
     "      --diff=OLD      draw FILE, compared with the trace OLD: frames that took\n"
     "                      more time themselves are red, less blue;\n"
     "                      --folded prints 'a;b;c OLD NEW'\n"
@@ -43,13 +44,21 @@ static const char help[] =
     "  tracebed flame --per-thread -o - run.tbed > x.svg\n"
     "  tracebed flame --diff=old.tbed new.tbed          # writes new.diff.svg\n"
     "  tracebed flame --weight=peak run.tbed            # recorded with --stacks\n"
+    "  tracebed flame --over-time run.tbed              # writes run.memory.svg\n"
     "  tracebed flame --folded run.tbed | sort -k 2 -n -t ' '\n"
     "\n"
     "Exit status: 0 on success; 1 if the file is damaged (everything intact is\n"
     "drawn); 2 if the usage is wrong, a file cannot be read or written, or there is\n"
     "nothing to draw.\n";
 
-enum { OPTION_FOLDED = 2000, OPTION_PER_THREAD, OPTION_ROOT, OPTION_DIFF, OPTION_NORMALIZED };
+enum {
+    OPTION_FOLDED = 2000,
+    OPTION_PER_THREAD,
+    OPTION_ROOT,
+    OPTION_DIFF,
+    OPTION_NORMALIZED,
+    OPTION_OVER_TIME
+};
 
 struct options {
     const char *output; /* NULL: by the trace's name */
@@ -82,6 +91,9 @@ static const char *take_option(struct flame *flame, struct options *options, int
     case OPTION_DIFF:
         flame->old.path = optarg;
         return NULL;
+    case OPTION_OVER_TIME:
+        flame->is_over_time = true;
+        return NULL;
     case OPTION_NORMALIZED:
         flame->is_normalized = true;
         return NULL;
@@ -104,6 +116,7 @@ static int parse(int argc, char **argv, struct flame *flame, struct options *opt
                                           {"minimum", required_argument, NULL, 'm'},
                                           {"weight", required_argument, NULL, 'w'},
                                           {"diff", required_argument, NULL, OPTION_DIFF},
+                                          {"over-time", no_argument, NULL, OPTION_OVER_TIME},
                                           {"normalized", no_argument, NULL, OPTION_NORMALIZED},
                                           {"root", required_argument, NULL, OPTION_ROOT},
                                           TOOL_COMMON_OPTIONS,
@@ -117,6 +130,13 @@ static int parse(int argc, char **argv, struct flame *flame, struct options *opt
     }
     if (exit >= 0)
         return exit;
+    if (flame->is_over_time && (flame->weight != FLAME_TIME || options->folded || options->has_minimum ||
+                                options->stacks.per_thread || flame->old.path != NULL))
+        return tool_usage(&tool_verb_flame,
+                          "--over-time cannot be combined with --weight, --folded, --minimum, "
+                          "--per-thread and --diff");
+    if (flame->is_over_time)
+        flame->weight = FLAME_BYTES;
     if (flame->weight != FLAME_TIME && options->stacks.per_thread)
         return tool_usage(&tool_verb_flame,
                           "--per-thread does not apply to --weight=bytes, count, peak and leaked");
@@ -146,7 +166,8 @@ static int parse(int argc, char **argv, struct flame *flame, struct options *opt
 /* "dir/run.tbed" becomes "dir/run.svg", or "dir/run.diff.svg" for a comparison. The caller frees it. */
 static char *default_output(const struct flame *flame)
 {
-    const char *path = flame->path, *end = flame->old.path != NULL ? ".diff.svg" : ".svg";
+    const char *path = flame->path;
+    const char *end = flame->is_over_time ? ".memory.svg" : flame->old.path != NULL ? ".diff.svg" : ".svg";
     const char *from = strcmp(path, "-") == 0 ? "flame" : path;
     const char *slash = strrchr(from, '/'), *name = slash != NULL ? slash + 1 : from;
     const char *dot = strrchr(name, '.');
@@ -236,10 +257,14 @@ static void tell_no_spans(const struct flame *flame, bool is_folded)
 
 /* ---- The verb ---- */
 
-static void put_drawn(const char *output, const struct flame_drawn *drawn)
+static void put_drawn(const struct flame *flame, const char *output, const struct flame_drawn *drawn)
 {
     char frames[32], narrow[32];
     tool_print_text(stdout, output, strlen(output), 0);
+    if (flame->is_over_time) {
+        printf(": %s parts of the time drawn\n", tool_format_count(frames, drawn->frame_count));
+        return;
+    }
     printf(": %s frames drawn, %s too narrow\n", tool_format_count(frames, drawn->frame_count),
            tool_format_count(narrow, drawn->narrow_count));
 }
@@ -255,7 +280,9 @@ static int put_all(struct flame *flame, const struct options *options, const cha
     if (flame->out == NULL)
         return TOOL_TROUBLE;
     bool enough = true;
-    if (options->folded)
+    if (flame->is_over_time)
+        drawn.frame_count = flame_over_time(flame);
+    else if (options->folded)
         flame_folded(flame);
     else
         enough = flame_svg(flame, &drawn);
@@ -263,7 +290,7 @@ static int put_all(struct flame *flame, const struct options *options, const cha
     if (!enough)
         tool_complain("out of memory");
     if (exit == TOOL_FINE && !options->folded && flame->out != stdout)
-        put_drawn(output, &drawn);
+        put_drawn(flame, output, &drawn);
     return exit;
 }
 
@@ -271,7 +298,8 @@ static int put_all(struct flame *flame, const struct options *options, const cha
 static int make(struct flame *flame, const struct options *options)
 {
     int exit = -1;
-    enum tbed_status status = flame->weight != FLAME_TIME
+    enum tbed_status status = flame->is_over_time ? flame_over_time_make(flame)
+                              : flame->weight != FLAME_TIME
                                   ? flame_memory_make(flame, options->stacks.root)
                                   : tbed_stacks_make(flame->reader, &options->stacks, &flame->stacks);
     if (status == TBED_OK && flame->old.path != NULL) {
