@@ -1,0 +1,292 @@
+/*
+ * The tables of `tracebed flows`: a row for each name, and for each part of its time.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/tools/flows/flows_verb.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Columns ---- */
+
+#define GETTER(getter, value)                                                                                \
+    static struct table_value getter(const struct table *table, const void *of)                              \
+    {                                                                                                        \
+        const struct flows_line *line = of;                                                                  \
+        (void)table;                                                                                         \
+        return value;                                                                                        \
+    }
+
+static struct table_value text_of(const char *text, size_t nbytes)
+{
+    return (struct table_value){.text = text, .nbytes = nbytes};
+}
+
+static struct table_value time_of(const struct tbed_flow_row *row, uint64_t ticks)
+{
+    struct table_value value = table_value_of(ticks);
+    value.is_unknown = row->count == 0;
+    return value;
+}
+
+static struct table_value mean_of(const struct tbed_flow_row *row)
+{
+    struct table_value value = time_of(row, row->count > 0 ? row->total_ticks / row->count : 0);
+    value.number = row->count > 0 ? (double)row->total_ticks / (double)row->count : 0;
+    return value;
+}
+
+static struct table_value share_of(uint64_t ticks, uint64_t all)
+{
+    return (struct table_value){.is_unknown = all == 0,
+                                .number = all > 0 ? 100 * (double)ticks / (double)all : 0};
+}
+
+GETTER(row_name, text_of(line->row->name, line->row->name_nbytes))
+GETTER(row_kind, text_of(flows_kind(line->row->is_async), strlen(flows_kind(line->row->is_async))))
+GETTER(row_count, table_value_of(line->row->count))
+GETTER(row_total, table_value_of(line->row->total_ticks))
+GETTER(row_mean, mean_of(line->row))
+GETTER(row_min, time_of(line->row, line->row->min_ticks))
+GETTER(row_p50, time_of(line->row, line->row->p50_ticks))
+GETTER(row_p90, time_of(line->row, line->row->p90_ticks))
+GETTER(row_p99, time_of(line->row, line->row->p99_ticks))
+GETTER(row_max, time_of(line->row, line->row->max_ticks))
+GETTER(row_running, table_value_of(line->row->running_ticks))
+GETTER(row_waiting, table_value_of(line->row->waiting_ticks))
+GETTER(row_share, share_of(line->row->waiting_ticks, line->row->total_ticks))
+GETTER(row_open, table_value_of(line->row->open_count))
+GETTER(row_lost, table_value_of(line->row->lost_end_count + line->row->lost_step_count))
+GETTER(row_lost_ends, table_value_of(line->row->lost_end_count))
+GETTER(row_lost_steps, table_value_of(line->row->lost_step_count))
+GETTER(row_decreases, table_value_of(line->row->decrease_count))
+
+GETTER(part_what, text_of(line->part->is_waiting ? "waiting" : "running", strlen("waiting")))
+GETTER(part_span, text_of(line->part->name, line->part->name_nbytes))
+GETTER(part_stream, table_value_of(line->part->stream))
+GETTER(part_count, table_value_of(line->part->count))
+GETTER(part_total, table_value_of(line->part->ticks))
+GETTER(part_share, share_of(line->part->ticks, line->row->total_ticks))
+
+static void row_name_json(struct tbed_json *json, const struct table *table, const void *of)
+{
+    const struct tbed_flow_row *row = ((const struct flows_line *)of)->row;
+    const struct flows_verb *verb = table->context;
+    tool_json_row_name(json, verb->reader, row->id, TBED_NAME_ALL, row->name, row->name_nbytes);
+}
+
+/* A span, or null outside of all spans. */
+static void part_span_json(struct tbed_json *json, const struct table *table, const void *of)
+{
+    const struct tbed_flow_part *part = ((const struct flows_line *)of)->part;
+    (void)table;
+    if (part->id == TBED_ID_INVALID)
+        tbed_json_null(json, "span");
+    else
+        tbed_json_text(json, "span", part->name, part->name_nbytes);
+}
+
+static struct table_value part_thread(const struct table *table, const void *of)
+{
+    const struct flows_line *line = of;
+    const struct tool_buffer *text = flows_thread((struct flows_verb *)table->context, line->part->stream);
+    return text_of(text->bytes, text->nbytes);
+}
+
+static void show_span(const struct table *table, const void *of, struct tool_buffer *text)
+{
+    const struct tbed_flow_part *part = ((const struct flows_line *)of)->part;
+    static const char outside[] = "(outside of all spans)";
+    (void)table;
+    if (part->id == TBED_ID_INVALID)
+        tool_append(text, outside, strlen(outside));
+    else
+        tool_append(text, part->name, part->name_nbytes);
+}
+
+static const struct table_column row_columns[] = {
+    {.key = "count", .unit = TABLE_COUNT, .get = row_count},
+    {.key = "mean", .unit = TABLE_TICKS, .get = row_mean},
+    {.key = "min", .unit = TABLE_TICKS, .get = row_min},
+    {.key = "p50", .unit = TABLE_TICKS, .get = row_p50},
+    {.key = "p90", .unit = TABLE_TICKS, .get = row_p90},
+    {.key = "p99", .unit = TABLE_TICKS, .get = row_p99},
+    {.key = "max", .unit = TABLE_TICKS, .get = row_max},
+    {.key = "total", .unit = TABLE_TICKS, .get = row_total},
+    {.key = "running", .unit = TABLE_TICKS, .get = row_running},
+    {.key = "waiting", .unit = TABLE_TICKS, .get = row_waiting},
+    {.key = "share", .title = "waiting", .unit = TABLE_PERCENT, .get = row_share},
+    {.key = "open", .field = "open_count", .unit = TABLE_COUNT, .get = row_open},
+    {.key = "lost", .title = "no begin", .unit = TABLE_COUNT, .get = row_lost},
+    {.key = "lost_ends", .field = "lost_end_count", .unit = TABLE_COUNT, .get = row_lost_ends},
+    {.key = "lost_steps", .field = "lost_step_count", .unit = TABLE_COUNT, .get = row_lost_steps},
+    {.key = "decreases", .field = "decrease_count", .unit = TABLE_COUNT, .get = row_decreases},
+    {.key = "kind", .unit = TABLE_TEXT, .get = row_kind},
+    {.key = "name", .unit = TABLE_TEXT, .get = row_name, .json = row_name_json},
+};
+
+static const struct table_column part_columns[] = {
+    {.key = "total", .unit = TABLE_TICKS, .get = part_total},
+    {.key = "share", .title = "%", .unit = TABLE_PERCENT, .get = part_share},
+    {.key = "count", .unit = TABLE_COUNT, .get = part_count},
+    {.key = "what", .unit = TABLE_TEXT, .get = part_what},
+    {.key = "thread", .unit = TABLE_TEXT, .get = part_thread},
+    {.key = "stream", .unit = TABLE_COUNT, .get = part_stream},
+    {.key = "span", .unit = TABLE_TEXT, .get = part_span, .show = show_span, .json = part_span_json},
+    {.key = "kind", .unit = TABLE_TEXT, .get = row_kind},
+    {.key = "name", .unit = TABLE_TEXT, .get = row_name, .json = row_name_json},
+};
+
+#define COLUMNS(array) .columns = (array), .column_count = sizeof(array) / sizeof(array)[0]
+
+/* ---- Tables ---- */
+
+/* All lines of a table, which the caller frees. */
+static struct flows_line *list(struct flows_verb *verb, bool parts, struct table *table)
+{
+    const struct tbed_flow_row *row;
+    const struct tbed_flow_part *part;
+    struct flows_line *lines = NULL;
+    size_t count = 0;
+    for (size_t i = 0; (row = tbed_flows_row(verb->flows, i)) != NULL; i++) {
+        size_t more = parts ? row->part_count : 1;
+        lines = tool_realloc(lines, (count + more + 1) * sizeof *lines);
+        for (size_t k = 0; !parts ? k < 1 : (part = tbed_flows_part(verb->flows, i, k)) != NULL; k++)
+            lines[count++] = (struct flows_line){row, parts ? part : NULL};
+    }
+    table->rows = tool_realloc(NULL, (count + 1) * sizeof *table->rows);
+    table->count = table->shown = count;
+    for (size_t i = 0; i < count; i++)
+        table->rows[i] = &lines[i];
+    return lines;
+}
+
+static struct table table_of(const struct flows_verb *verb, bool parts, const struct table_clock *clock)
+{
+    struct table rows = {.key = "flows",
+                         COLUMNS(row_columns),
+                         .text_columns = "count,mean,p50,p90,p99,max,share,open,lost,kind,name",
+                         .data_columns = "name,kind,count,mean,min,p50,p90,p99,max,total,running,waiting,"
+                                         "open,lost_ends,lost_steps,decreases"};
+    struct table path = {.key = "path",
+                         COLUMNS(part_columns),
+                         .text_columns = "total,share,count,what,thread,span",
+                         .data_columns = "name,kind,what,stream,span,count,total,share"};
+    struct table table = parts ? path : rows;
+    table.context = verb;
+    table.file = tool_path(verb->path);
+    table.clock = clock;
+    return table;
+}
+
+static struct table_clock clock_of(const struct flows_verb *verb)
+{
+    bool is_time = verb->info.clock != TBED_CLOCK_USER;
+    return (struct table_clock){
+        .reader = is_time ? verb->reader : NULL,
+        .is_time = is_time,
+        .resolution_ns = is_time ? tbed_tick_span_to_ns(verb->reader, verb->info.resolution_ticks) : 0};
+}
+
+/* ---- Text ---- */
+
+static void put_rows(struct flows_verb *verb)
+{
+    const struct table_keys all = {.count = 0};
+    struct table_clock clock = clock_of(verb);
+    struct table table = table_of(verb, false, &clock);
+    struct flows_line *lines = list(verb, false, &table);
+    table_print_text(&table, &all);
+    free(table.rows);
+    free(lines);
+}
+
+static void put_path_of(struct flows_verb *verb, struct table *table, size_t from, size_t count)
+{
+    const struct table_keys all = {.count = 0};
+    const struct tbed_flow_row *row = ((const struct flows_line *)table->rows[from])->row;
+    struct table part = *table;
+    char hidden[32];
+    printf("\n%s", tool_bold());
+    tool_print_text(stdout, row->name, row->name_nbytes, 0);
+    printf("%s (%s)\n", tool_plain(), flows_kind(row->is_async));
+    part.rows += from;
+    part.count = part.shown = count < verb->limit ? count : verb->limit;
+    table_print_text(&part, &all);
+    if (part.shown < count)
+        printf("%s more; --limit=N shows more\n", tool_format_count(hidden, count - part.shown));
+}
+
+static void put_path(struct flows_verb *verb)
+{
+    struct table_clock clock = clock_of(verb);
+    struct table table = table_of(verb, true, &clock);
+    struct flows_line *lines = list(verb, true, &table);
+    for (size_t i = 0, end; i < table.count && !tool_output_failed(); i = end) {
+        for (end = i; end < table.count && lines[end].row == lines[i].row; end++)
+            ;
+        put_path_of(verb, &table, i, end - i);
+    }
+    free(table.rows);
+    free(lines);
+}
+
+void flows_print_text(struct flows_verb *verb)
+{
+    if (tbed_flows_row(verb->flows, 0) == NULL) {
+        tool_print_text(stdout, tool_path(verb->path), strlen(tool_path(verb->path)), 0);
+        puts(": no flows and no asynchronous spans");
+        return;
+    }
+    put_rows(verb);
+    if (verb->parts)
+        put_path(verb);
+    if (verb->slowest)
+        flows_put_slowest(verb);
+}
+
+/* ---- For programs ---- */
+
+void flows_print_csv(struct flows_verb *verb)
+{
+    const struct table_keys all = {.count = 0};
+    struct table_clock clock = clock_of(verb);
+    struct table table = table_of(verb, verb->parts, &clock);
+    const struct table *tables[] = {&table};
+    if (verb->slowest) {
+        flows_csv_slowest(verb);
+        return;
+    }
+    struct flows_line *lines = list(verb, verb->parts, &table);
+    table_print_csv(tables, 1, &all, true);
+    free(table.rows);
+    free(lines);
+}
+
+static void json_table(struct flows_verb *verb, struct tbed_json *json, bool parts)
+{
+    const struct table_keys all = {.count = 0};
+    struct table_clock clock = clock_of(verb);
+    struct table table = table_of(verb, parts, &clock);
+    struct flows_line *lines = list(verb, parts, &table);
+    table_print_json(json, &table, &all);
+    free(table.rows);
+    free(lines);
+}
+
+void flows_print_json(struct flows_verb *verb)
+{
+    struct tbed_json json = {.out = stdout};
+    tbed_json_object_open(&json, NULL);
+    tool_json_file(&json, verb->path, verb->reader);
+    tool_filter_json(&json, &verb->filter, &verb->filter.window);
+    json_table(verb, &json, false);
+    if (verb->parts)
+        json_table(verb, &json, true);
+    if (verb->slowest)
+        flows_json_slowest(verb, &json);
+    tbed_json_u64(&json, "damage_count", tool_damage_count(verb->reader));
+    tbed_json_object_close(&json);
+    tbed_json_line(&json);
+}
