@@ -40,7 +40,8 @@ struct job {
     uint64_t resolution; /* ticks */
     struct item *items;
     size_t item_count, process_count;
-    uint32_t deeper_label;
+    uint32_t deeper_label, other_label;
+    size_t path_max;    /* of a stream */
     uint32_t *passages; /* struct look_back */
 };
 
@@ -120,6 +121,32 @@ static enum tbed_status make_root(struct stream_walk *walk)
     return status;
 }
 
+/* Makes room for more paths. The spans around the next one keep theirs. */
+static enum tbed_status prune(struct stream_walk *walk)
+{
+    struct stack_tree *tree = &walk->tree;
+    struct frame *frames = walk->worker->frames;
+    bool *must_stay = calloc(tree->count, sizeof *must_stay);
+    uint32_t *places = malloc(tree->count * sizeof *places);
+    enum tbed_status status = TBED_ERR_MEMORY;
+    if (must_stay != NULL && places != NULL) {
+        must_stay[walk->process] = must_stay[walk->root] = true;
+        for (size_t i = 0; i < walk->depth; i++)
+            must_stay[frames[i].node] = true;
+        status = tbed_stack_tree_prune(tree, walk->job->path_max / 4, walk->job->other_label, must_stay,
+                                       places, &walk->totals.folded_count);
+    }
+    for (size_t i = 0; status == TBED_OK && i < walk->depth; i++)
+        frames[i].node = places[frames[i].node];
+    if (status == TBED_OK) {
+        walk->process = places[walk->process];
+        walk->root = places[walk->root];
+    }
+    free(must_stay);
+    free(places);
+    return status;
+}
+
 static enum tbed_status place_span(struct stream_walk *walk, struct block_span span)
 {
     struct worker *worker = walk->worker;
@@ -130,6 +157,8 @@ static enum tbed_status place_span(struct stream_walk *walk, struct block_span s
         walk->totals.inverted_count++;
     }
     leave_others(walk, &span);
+    if (walk->tree.count > walk->job->path_max && prune(walk) != TBED_OK)
+        return TBED_ERR_MEMORY;
     uint32_t parent = walk->depth > 0 ? worker->frames[walk->depth - 1].node : walk->root, node;
     bool is_inside;
     enum tbed_status status = find_node(walk, span.id, parent, &node, &is_inside);
@@ -400,10 +429,18 @@ static enum tbed_status load_options(const struct tbed_stacks_options *given,
     return tbed_options_take(options, sizeof *options, given) ? TBED_OK : TBED_ERR_ARGUMENT;
 }
 
+/* The paths of one stream: its share, but enough for the deepest one several times. */
+static size_t share_of_paths(const struct tbed_stacks_options *options, size_t stream_count)
+{
+    size_t all = options->path_count_max != 0 ? options->path_count_max : TBED_STACK_PATHS_USUAL;
+    size_t share = stream_count > 1 ? all / stream_count : all;
+    return share > 8 * TBED_STACK_DEPTH_MAX ? share : 8 * TBED_STACK_DEPTH_MAX;
+}
+
 static enum tbed_status make(struct tbed_stacks *stacks, struct tbed_reader *reader,
                              const struct tbed_stacks_options *options)
 {
-    static const char deeper[] = "<deeper>";
+    static const char deeper[] = "<deeper>", other[] = "<other>";
     struct tbed_trace_info info;
     const char *root = options->root;
     bool found = false;
@@ -420,7 +457,10 @@ static enum tbed_status make(struct tbed_stacks *stacks, struct tbed_reader *rea
     if (status == TBED_OK)
         status = tbed_stack_label_intern(&stacks->labels, deeper, sizeof deeper - 1, &job.deeper_label);
     if (status == TBED_OK)
+        status = tbed_stack_label_intern(&stacks->labels, other, sizeof other - 1, &job.other_label);
+    if (status == TBED_OK)
         status = list_items(&job, options, root);
+    job.path_max = share_of_paths(options, job.item_count);
     if (status == TBED_OK)
         status = read_all(stacks, &job, root, tbed_worker_count(options->thread_count, job.item_count));
     if (status == TBED_OK && tbed_filter_has_failed(options->filter))

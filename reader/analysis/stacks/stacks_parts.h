@@ -114,6 +114,14 @@ enum tbed_status tbed_stack_tree_merge(struct stack_tree *into, const struct sta
                                        const struct stack_labels *labels);
 
 /*
+ * Makes the tree smaller: of the nodes, about 'target' stay, those with most ticks, and at most as many that are called
+ * 'other_label'. Nodes that are marked in 'must_stay' stay too, with those around them. 'places' gets the new number of each
+ * node; what is no node any more has that of its "other" (stacks_prune.c). Errors: ERR_MEMORY, and the tree is unchanged.
+ */
+enum tbed_status tbed_stack_tree_prune(struct stack_tree *tree, size_t target, uint32_t other_label,
+                                       bool *must_stay, uint32_t *places, uint64_t *folded_count);
+
+/*
  * Makes rows of the tree, without the top, and counts the figures that came out negative.
  * Errors: ERR_MEMORY.
  */

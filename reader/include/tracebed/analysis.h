@@ -395,7 +395,8 @@ static inline bool tbed_statistics_damage_get(const struct tbed_statistics *stat
  * Spans deeper than TBED_STACK_DEPTH_MAX are combined under "<deeper>", so that a hostile file cannot make the result
  * huge.
  */
-#define TBED_STACK_DEPTH_MAX 1024u
+#define TBED_STACK_DEPTH_MAX   1024u
+#define TBED_STACK_PATHS_USUAL (UINT64_C(1) << 19)
 
 struct tbed_stacks;
 
@@ -410,6 +411,7 @@ struct tbed_stacks_options {
     void *name_context;
     tbed_prepare_function prepare;    /* called before 'name'; may be NULL */
     const struct tbed_filter *filter; /* what counts; NULL: everything */
+    uint64_t path_count_max;          /* about as many paths are kept; 0: TBED_STACK_PATHS_USUAL */
 };
 
 struct tbed_stack_row {
@@ -438,11 +440,14 @@ struct tbed_stacks_totals {
     uint64_t open_count;      /* among 'span_count': spans that never ended */
     uint64_t bad_block_count; /* event blocks that could not be read, or only in part */
     uint64_t other_count;     /* events that are not spans */
+    uint64_t folded_count;    /* among 'span_count': spans that are in a row "<other>" */
 };
 
 /*
  * tbed_stacks_make() reads all event blocks, each stream from its end to its start, several streams at once. Memory grows
- * with the number of different paths and names, and of spans that are open at one time.
+ * with the number of different paths and names, and of spans that are open at one time. When a stream has more paths than its
+ * share of 'path_count_max', and than eight times the greatest depth, those with the least time become one path "<other>"
+ * within the path around them: counts and times still add up, and the paths that take most of the time are still there.
  *
  * Ownership: '*stacks_ret' is the caller's; free it with tbed_stacks_close(). It is untouched on failure. 'options' may be
  *            NULL, and need not outlive the call.

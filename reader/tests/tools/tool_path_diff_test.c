@@ -113,7 +113,7 @@ static void json_has_both_traces(void **state)
     assert_int_equal(run.exit, 0);
     assert_int_equal(count_lines(run.out), 1);
     assert_says(run.out, "old.tbed\",\"tick_unit\":null,\"span_count\":7,\"never_ended_count\":0,\"unknown_"
-                         "begin_count\":0,\"damage_count\":0},\"after\":{\"file\":");
+                         "begin_count\":0,\"folded_count\":0,\"damage_count\":0},\"after\":{\"file\":");
     assert_says(run.out,
                 "\"rows\":[{\"name\":\"program 2\",\"parent\":null,\"depth\":0,\"state\":\"both\","
                 "\"total_ns_change\":430,\"self_ns_change\":0,\"total_ns\":[2350,2780],\"self_ns\":[0,0],"

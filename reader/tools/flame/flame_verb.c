@@ -234,6 +234,7 @@ static void tell_totals(const struct flame *flame)
     const struct tbed_stacks_totals *totals = &flame->totals;
     tell_count(flame, totals->open_count, "spans that never ended, drawn until their threads' last events");
     tell_count(flame, totals->unknown_count, "spans without a known begin, omitted");
+    tell_count(flame, totals->folded_count, "spans on the shortest of too many paths, in '<other>'");
     tell_count(flame, totals->inverted_count, "spans that end before they begin, counted with no time");
     tell_count(flame, totals->overlap_count, "spans that overlap another one without nesting in it");
     tell_count(flame, totals->negative_count,

@@ -237,6 +237,7 @@ static void json_trace(struct tbed_json *json, const char *key, const struct tre
     tbed_json_u64(json, "span_count", totals->span_count);
     tbed_json_u64(json, "never_ended_count", totals->open_count);
     tbed_json_u64(json, "unknown_begin_count", totals->unknown_count);
+    tbed_json_u64(json, "folded_count", totals->folded_count);
     tbed_json_u64(json, "damage_count", tool_damage_count(reader));
     tbed_json_object_close(json);
 }
@@ -273,6 +274,10 @@ static void print_text(struct tree_diff *diff, const struct tbed_stacks_totals *
     printf("\n%s%11s %11s %9s %11s %9s  span%s\n", tool_bold(), "total", "change", "change %", "self change",
            "count", tool_plain());
     walk(diff, NULL);
+    uint64_t folded_count = totals->folded_count + tree->old.totals.folded_count;
+    if (folded_count > 0)
+        tool_hint("There are too many paths; %llu spans on the shortest are in '<other>'.",
+                  (unsigned long long)folded_count);
     if (totals->span_count == 0 && tree->old.totals.span_count == 0)
         tool_hint("Neither has spans; run 'tracebed report' to see their contents.");
 }

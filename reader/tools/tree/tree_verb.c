@@ -259,6 +259,7 @@ static void print_all(const struct tree *tree)
         tbed_json_u64(&json, "span_count", totals.span_count);
         tbed_json_u64(&json, "never_ended_count", totals.open_count);
         tbed_json_u64(&json, "unknown_begin_count", totals.unknown_count);
+        tbed_json_u64(&json, "folded_count", totals.folded_count);
         tbed_json_array_open(&json, "rows");
         walk(tree, &json);
         tbed_json_array_close(&json);
@@ -273,6 +274,9 @@ static void print_all(const struct tree *tree)
     walk(tree, NULL);
     if (totals.span_count == 0)
         tool_hint("It has no spans; run 'tracebed report' to see its contents.");
+    if (totals.folded_count > 0)
+        tool_hint("There are too many paths; %llu spans on the shortest are in '<other>'.",
+                  (unsigned long long)totals.folded_count);
     if (totals.unknown_count > 0)
         tool_hint("%llu spans without a known begin are omitted.", (unsigned long long)totals.unknown_count);
 }
