@@ -388,6 +388,12 @@ def test_columns_of_many_runs(folder):
         cases.need(what in refused(*words, *paths, command="aggregate"), str(words))
 
 
+def interval_of(fields):
+    points = [fields[end] and fields[end]["name"] + {"begin": " begins", "end": " ends"}.get(fields[end]["type"], "")
+              for end in ("from", "to")]
+    return " to ".join(point or "the end" for point in points)
+
+
 def test_csv_of_positions_has_the_figures_of_json(folder):
     for paths in (runs(folder, 1) * 2, runs(folder, 1), [profile("v9")] * 2):
         words = ["aggregate", "--positions", *paths]
@@ -397,9 +403,7 @@ def test_csv_of_positions_has_the_figures_of_json(folder):
             deviation = fields["standard_deviation_ns"] if len(paths) > 1 else None
             need_cells(row, {field: fields[field] for field in ("thread", "position", "inside", "mean_ns", "min_ns", "max_ns")}
                        | {"standard_deviation_ns": deviation}, words)
-            points = [fields[end] and fields[end]["name"] + {"begin": " begins", "end": " ends"}.get(fields[end]["type"], "")
-                      for end in ("from", "to")]
-            cases.need(row["interval"] == expected_cell(" to ".join(point or "the end" for point in points)), str(row))
+            cases.need(row["interval"] == expected_cell(interval_of(fields)), str(row))
 
 
 def test_positions_are_in_the_order_asked_for(folder):
@@ -411,11 +415,12 @@ def test_positions_are_in_the_order_asked_for(folder):
         file.write(text.replace("7 1 }", "9 1 }"))
     values = {"mean": lambda row: row["mean_ns"], "stddev": lambda row: row["standard_deviation_ns"],
               "min": lambda row: row["min_ns"], "max": lambda row: row["max_ns"], "thread": lambda row: row["thread"],
-              "position": lambda row: row["position"], "variance": lambda row: row["standard_deviation_ns"] ** 2}
+              "position": lambda row: row["position"], "interval": interval_of, "inside": lambda row: row["inside"] or "",
+              "variance": lambda row: row["standard_deviation_ns"] ** 2}
     chance, words = random.Random(4), ["aggregate", "--positions", "--json", log, slower]
     rows = json.loads(output(*words, "--sort=thread,position"))["rows"]
     for _ in range(20):
-        need_order(chance, values, {"thread", "position"}, (), rows, "rows", words)
+        need_order(chance, values, {"thread", "position", "interval", "inside"}, (), rows, "rows", words)
 
 
 # ---- Changes ----

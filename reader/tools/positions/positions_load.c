@@ -109,13 +109,13 @@ static void print(const struct positions_table *table)
 
 int positions_aggregate(struct positions_table *table)
 {
-    struct tool_buffer interval = {0};
+    struct tool_buffer intervals[2] = {{0}, {0}};
     int exit = -1;
     if (tbed_positions_open(&table->positions) != TBED_OK) {
         tool_complain("out of memory");
         return TOOL_TROUBLE;
     }
-    table->interval = &interval;
+    table->intervals = intervals;
     table->windows = tool_realloc(NULL, table->run_count * sizeof *table->windows);
     for (size_t run = 0; run < table->run_count && exit < 0; run++)
         exit = add_run(table, run);
@@ -126,7 +126,8 @@ int positions_aggregate(struct positions_table *table)
     }
     compare_free_rows(&table->table, 1);
     free(table->rows);
-    free(interval.bytes);
+    free(intervals[0].bytes);
+    free(intervals[1].bytes);
     free(table->windows);
     tbed_positions_close(table->positions);
     return exit;

@@ -101,7 +101,9 @@ static void append_point(struct tool_buffer *text, enum tbed_point_kind kind, co
 static struct table_value get_interval(const struct table *table, const void *row)
 {
     struct tbed_position position = position_of(table, row);
-    struct tool_buffer *text = positions_of(table)->interval;
+    struct tool_buffer *text = positions_of(table)->intervals, last = text[0];
+    text[0] = text[1];
+    text[1] = last;
     text->nbytes = 0;
     append_point(text, position.from, position.from_label);
     compare_append(text, " to ");

@@ -26,7 +26,7 @@ struct positions_table {
     size_t row_count;
     struct table table;
     struct table_clock clock;
-    struct tool_buffer *interval; /* the text of the current one */
+    struct tool_buffer *intervals; /* two: the texts of the current one and of the one before */
     bool is_damaged;
 };
 

@@ -179,16 +179,49 @@ static int compare_values(const struct order *order, size_t at, const void *left
     return order->rises[at] ? result : -result;
 }
 
-static int compare_rows(const void *left, const void *right, void *context)
+/* By the keys from the one at 'at' on. */
+static int compare_by_keys(const struct order *order, size_t at, const char *left, const char *right)
 {
-    const char *a = *(const void *const *)left, *b = *(const void *const *)right;
-    const struct order *order = context;
-    for (size_t i = 0; i < order->count; i++) {
-        int result = compare_values(order, i, a, b);
+    for (; at < order->count; at++) {
+        int result = compare_values(order, at, left, right);
         if (result != 0)
             return result;
     }
-    return (a > b) - (a < b);
+    return (left > right) - (left < right);
+}
+
+static int compare_rows(const void *left, const void *right, void *order)
+{
+    return compare_by_keys(order, 0, *(const void *const *)left, *(const void *const *)right);
+}
+
+/* A row with its value of the first key, as far as that is a figure. */
+struct keyed_row {
+    double number;
+    const void *row;
+};
+
+static int compare_keyed_rows(const void *left, const void *right, void *context)
+{
+    const struct keyed_row *a = left, *b = right;
+    const struct order *order = context;
+    if (a->number < b->number)
+        return order->rises[0] ? -1 : 1;
+    if (a->number > b->number)
+        return order->rises[0] ? 1 : -1;
+    return compare_by_keys(order, 1, a->row, b->row);
+}
+
+/* Computes each figure once, rather than for each comparison. */
+static void sort_by_figure(struct table *table, struct order *order)
+{
+    struct keyed_row *rows = tool_realloc(NULL, table->count * sizeof *rows);
+    for (size_t i = 0; i < table->count; i++)
+        rows[i] = (struct keyed_row){order->columns[0]->get(table, table->rows[i]).number, table->rows[i]};
+    qsort_r(rows, table->count, sizeof *rows, compare_keyed_rows, order);
+    for (size_t i = 0; i < table->count; i++)
+        table->rows[i] = rows[i].row;
+    free(rows);
 }
 
 static void add_key(struct order *order, const char *key, int sign)
@@ -221,6 +254,10 @@ void table_sort(struct table *table, const struct table_keys *keys)
     if (order.count == 0)
         add_keys(&order, table->order);
     add_keys(&order, table->ties);
-    if (table->count > 1)
+    bool is_figure =
+        order.count > 0 && order.columns[0]->unit != TABLE_TEXT && !order.columns[0]->is_in_order;
+    if (table->count > 1 && is_figure)
+        sort_by_figure(table, &order);
+    else if (table->count > 1)
         qsort_r(table->rows, table->count, sizeof *table->rows, compare_rows, &order);
 }
