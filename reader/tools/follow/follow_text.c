@@ -161,6 +161,8 @@ static void put_events(struct follow *follow)
     tool_check_text(&text);
     fwrite(text.bytes, 1, text.nbytes, stdout);
     free(text.bytes);
+    free(dump.line.bytes);
+    free(dump.name.bytes);
     tbed_merge_close(merge);
     dump_text_free(&dump);
     streams_free(&dump.all);
