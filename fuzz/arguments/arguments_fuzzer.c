@@ -1,7 +1,8 @@
 /*
  * Any arguments, with intact files: a command ends with one of its statuses, JSON is JSON, and flame graphs are XML.
  *
- * The input has one argument on each line. There are traces "a" and "b", a profile "p" and a log "l".
+ * The input has one argument on each line. There are traces "a" and "b", a profile "p", a log "l" and suppressions
+ * of leaks "s".
  *
  * SPDX-License-Identifier: MIT
  */

@@ -25,7 +25,8 @@ struct tool_output tool_run(const char *const *arguments);
 /* Puts a file into that folder. */
 void tool_file_put(const char *name, const void *bytes, size_t nbytes);
 
-/* Puts samples there: the traces "a" and "b" of the same events, and "a" as a profile "p" and as a log "l". */
+/* Puts samples there: the traces "a" and "b" of the same events, "a" as a profile "p" and as a log "l", and suppressions of
+ * leaks "s". */
 void tool_samples_put(void);
 
 #endif
