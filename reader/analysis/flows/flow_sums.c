@@ -65,13 +65,14 @@ static uint64_t limit(uint64_t tick, uint64_t least, uint64_t most)
 static void add_stretch(struct flow_sums *sums, bool is_waiting, const struct flow_point *point,
                         uint64_t *from, uint64_t to)
 {
-    struct tbed_flow_stretch *last = sums->stretches.items + sums->stretches.count;
+    size_t count = sums->stretches.count;
+    struct tbed_flow_stretch *last = count > 0 ? &sums->stretches.items[count - 1] : NULL;
     uint64_t ticks = to - *from;
     if (ticks == 0)
         return;
-    if (sums->stretches.count > 0 && last[-1].is_waiting == is_waiting && last[-1].id == point->id &&
-        last[-1].stream == point->stream) {
-        last[-1].ticks += ticks;
+    if (last != NULL && last->is_waiting == is_waiting && last->id == point->id &&
+        last->stream == point->stream) {
+        last->ticks += ticks;
     } else {
         last = TBED_VECTOR_PUSH(&sums->stretches);
         sums->is_out_of_memory |= last == NULL;
