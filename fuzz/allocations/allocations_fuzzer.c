@@ -157,7 +157,7 @@ static void prepare(void *context, const uint32_t *ids, size_t count)
 /* Patterns of the bytes that were chosen, and those that are built in. */
 static struct tbed_suppressions *suppressions_of(unsigned choice)
 {
-    static const char *const lines[] = {"leak:a*",           "leak:^*$", "leak:*!*",
+    static const char *const lines[] = {"  leak:a*\t",       "leak:^*$", "leak:*!*",
                                         "# no\nleak:main\n", "leak:",    "leak:!$"};
     struct tbed_suppressions *suppressions;
     size_t line;
@@ -211,6 +211,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     struct tbed_analysis_options none = {.size = 0};
     struct tbed_allocations *refused = NULL;
     REQUIRE(tbed_allocations_make(reader, &none, &refused) == TBED_ERR_ARGUMENT && refused == NULL);
+    struct tbed_analysis_options both = {.size = sizeof both, .by_size = true, .by_stack = true};
+    REQUIRE(tbed_allocations_make(reader, &both, &refused) == TBED_ERR_ARGUMENT && refused == NULL);
     tbed_allocations_close(NULL);
     tbed_allocations_close(three);
     tbed_allocations_close(one);
