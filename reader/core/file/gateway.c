@@ -145,6 +145,8 @@ static enum tbed_status check_once(struct passage *passage, bool force_hash)
     if (state > TBED_VERDICT_GOOD)
         return (enum tbed_status)state;
     enum tbed_status status = check_content(passage, skip_hash);
+    if (state == TBED_VERDICT_NONE && passage->kind == TBED_BLOCK_EVENTS)
+        __atomic_fetch_add(passage->reader->read_count_at, 1, __ATOMIC_RELAXED);
     unsigned good = skip_hash ? TBED_VERDICT_GOOD_BUT_HASH : TBED_VERDICT_GOOD;
     if (status != TBED_ERR_CHANGED)
         state_store(passage->entry, status == TBED_OK ? good : (unsigned)status);

@@ -47,6 +47,8 @@ struct tbed_reader {
     bool has_origin;
     uint64_t origin_tick; /* the zero of tbed_ticks_to_ns() */
     struct tbed_verify_counts verified;
+    uint64_t read_count;     /* atomic; sealed event blocks whose content has been checked */
+    uint64_t *read_count_at; /* its address, for readers that are const and for copies */
 };
 
 static inline const struct tbed_disk_header *tbed_reader_header(const struct tbed_reader *reader)

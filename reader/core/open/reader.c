@@ -231,6 +231,7 @@ static enum tbed_status open_map(struct tbed_map *map, const struct tbed_reader_
     reader->damage = damage;
     reader->names = names;
     reader->texts = texts;
+    reader->read_count_at = &reader->read_count;
     reader->skip_hashes = options->skip_hashes;
     enum tbed_status status = tbed_header_find(reader, error);
     if (status == TBED_OK)

@@ -74,3 +74,9 @@ enum tbed_status tbed_reader_verify(struct tbed_reader *reader)
     const struct tbed_verify_options options = {.size = sizeof options, .thread_count = 1};
     return tbed_reader_verify_with(reader, &options);
 }
+
+void tbed_reader_progress(const struct tbed_reader *reader, uint64_t *read_count_ret, uint64_t *all_count_ret)
+{
+    *read_count_ret = __atomic_load_n(reader->read_count_at, __ATOMIC_RELAXED);
+    *all_count_ret = reader->index.lists[TBED_BLOCK_EVENTS].count;
+}

@@ -26,6 +26,13 @@ struct tbed_verify_options {
 enum tbed_status tbed_reader_verify_with(struct tbed_reader *reader,
                                          const struct tbed_verify_options *options);
 
+/*
+ * How far the first pass over the events is: how many event blocks have been read so far, by any thread, and how many there are.
+ * Any thread may call this while another one uses the reader, but not while that refreshes it.
+ */
+void tbed_reader_progress(const struct tbed_reader *reader, uint64_t *read_count_ret,
+                          uint64_t *all_count_ret);
+
 #ifdef __cplusplus
 }
 #endif

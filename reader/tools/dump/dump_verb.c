@@ -215,7 +215,9 @@ static enum tbed_status walk(struct dump *dump)
 
 static int print_all(struct dump *dump)
 {
+    tool_progress_begin(dump->reader, true);
     enum tbed_status status = walk(dump);
+    tool_progress_end();
     int exit = tool_damage_count(dump->reader) > 0 ? TOOL_FOUND : TOOL_FINE;
     if (dump->json)
         tool_json_end_lines(dump->reader);

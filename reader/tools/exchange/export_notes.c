@@ -24,6 +24,7 @@ void export_put_heading(const char *to)
 bool export_went_well(const struct export_request *request, enum tbed_status status,
                       const struct tbed_error *error, enum tool_exit *exit_ret)
 {
+    tool_progress_end();
     if (status == TBED_OK)
         return true;
     *exit_ret = TOOL_FINE;

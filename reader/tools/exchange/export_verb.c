@@ -122,7 +122,10 @@ static enum tool_exit export_as(const struct tbed_format *format, const struct e
     size_t at = 0;
     while (exporters[at].kind != format->kind)
         at++;
-    return exporters[at].run(request);
+    tool_progress_begin(request->reader, strcmp(request->to, "-") == 0);
+    enum tool_exit exit = exporters[at].run(request);
+    tool_progress_end();
+    return exit;
 }
 
 /* ---- The verb ---- */

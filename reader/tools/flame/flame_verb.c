@@ -299,10 +299,12 @@ static int put_all(struct flame *flame, const struct options *options, const cha
 static int make(struct flame *flame, const struct options *options)
 {
     int exit = -1;
+    tool_progress_begin(flame->reader, false);
     enum tbed_status status = flame->is_over_time ? flame_over_time_make(flame)
                               : flame->weight != FLAME_TIME
                                   ? flame_memory_make(flame, options->stacks.root)
                                   : tbed_stacks_make(flame->reader, &options->stacks, &flame->stacks);
+    tool_progress_end();
     if (status == TBED_OK && flame->old.path != NULL) {
         exit = old_stacks_open(&flame->old, &flame->filter, options->stacks, flame->path, &flame->info);
         status = exit < 0 ? flame_diff_make(flame, options->folded) : TBED_OK;

@@ -73,7 +73,9 @@ static bool is_damage(enum tbed_status status)
 static void check_trace(struct check *check)
 {
     const struct tbed_verify_options options = {.size = sizeof options, .thread_count = check->jobs};
+    tool_progress_begin(check->reader, false);
     tbed_reader_verify_with(check->reader, &options);
+    tool_progress_end();
     tbed_reader_info(check->reader, &check->info);
     check->event_count = check->info.event_count;
     check->unknown_count = check->info.unknown_event_count + check->info.application_event_count;

@@ -219,7 +219,9 @@ static bool make_statistics(struct report *report)
     options.prepare = prepare;
     options.filter = report->options->filter.filter;
     options.by_ticks = report->period_ticks;
+    tool_progress_begin(report->reader, false);
     enum tbed_status status = tbed_statistics_make(report->reader, &options, &report->statistics);
+    tool_progress_end();
     if (status != TBED_OK) {
         tool_complain("%s: %s", tool_path(report->path), tbed_status_text(status));
         return false;

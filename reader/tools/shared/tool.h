@@ -199,6 +199,14 @@ void tool_tell_orphans(const char *path, const struct tbed_reader *reader);
 struct tbed_statistics;
 void tool_tell_profile_damage(const char *path, const struct tbed_statistics *statistics);
 
+/*
+ * Around a pass over a trace that may take long: shows on a terminal how much of it has been read. One at a time; not while
+ * something is printed on the same terminal ('prints_meanwhile'). tool_progress_clear() is for signal handlers.
+ */
+void tool_progress_begin(const struct tbed_reader *reader, bool prints_meanwhile);
+void tool_progress_end(void);
+void tool_progress_clear(void);
+
 /* Parses 'text' as a percentage up to 100 and stores it as a fraction of 1. False if it is invalid. */
 bool tool_parse_percent(const char *text, double *part_ret);
 

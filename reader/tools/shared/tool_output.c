@@ -36,6 +36,7 @@ static void remember_broken_pipe(int signal_number)
 static void remove_new_files(int signal_number)
 {
     tbed_new_files_remove();
+    tool_progress_clear();
     raise(signal_number); /* its default action, at once */
 }
 

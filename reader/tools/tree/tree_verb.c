@@ -285,7 +285,9 @@ static void print_all(const struct tree *tree)
 
 static enum tbed_status tree_paths(struct tree *tree)
 {
+    tool_progress_begin(tree->reader, false);
     enum tbed_status status = tbed_stacks_make(tree->reader, &tree->options, &tree->stacks);
+    tool_progress_end();
     if (status != TBED_OK)
         return status;
     if (tree->old.path != NULL)
