@@ -28,6 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
         {"report", "--json", "--no-symbols", "--over-time=3", "-j1", "x"},
         {"report", "--json", "--no-symbols", "--by=argument", "-j1", "x"},
         {"report", "--json", "--no-symbols", "--by=location", "-j1", "x"},
+        {"threads", "--json", "-j1", "x"},
         {"flows", "--json", "--no-symbols", "--path", "x"},
         {"flows", "--json", "--no-symbols", "--slowest", "x"},
         {"slowest", "--json", "--no-symbols", "-j1", "-l2", "x"},

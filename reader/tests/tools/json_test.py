@@ -36,13 +36,14 @@ ABOUT_FILES = {
     "tree": lambda data: [data],
     "tree --calls": lambda data: [data],
     "slowest": lambda data: [data],
+    "threads": lambda data: [data],
     "flows --path": lambda data: [data],
     "flows --slowest": lambda data: [data],
     "histogram .": lambda data: data["traces"],
     "aggregate": lambda data: data["runs"],
     "diff": lambda data: [data["before"], data["after"]],
 }
-DOCUMENTED = ("report", "tree", "slowest", "flows", "histogram", "aggregate", "diff")
+DOCUMENTED = ("report", "tree", "slowest", "flows", "threads", "histogram", "aggregate", "diff")
 TABLES_OF_OBJECTS_THAT_DIFFER = {"damage", "args", "lost", "gaps"}
 
 

@@ -133,6 +133,7 @@ def refused_after_header(*words):
 def test_csv_of_calls_and_durations_has_the_figures_of_json(folder):
     for path in traces(folder):
         for command, rows_of in ((["slowest", "-l50"], lambda data: data["calls"]),
+                                 (["threads"], lambda data: data["threads"]),
                                  (["flows"], lambda data: data["flows"]),
                                  (["flows", "--path"], lambda data: data["path"]),
                                  (["histogram", "."], lambda data: data["traces"][0]["rows"])):

@@ -156,6 +156,21 @@ static void a_filter_leaves_out_points_and_spans(void **state)
            "--key=7", path);
 }
 
+static void threads_are_busy_and_have_gaps(void **state)
+{
+    const char *path = make_requests("threads.tbed");
+    (void)state;
+    EXPECT(0, " main,900,20100,3,2300,16900,2,8032,8896,8896,8900,2000\r\n", "", "threads", "--csv", "-t",
+           "main", path);
+    EXPECT(0, "busy %", "", "threads", path);
+    EXPECT(0, "\"busy_ticks\":6000,", "", "threads", "--json", path);
+    EXPECT(0, " main,5900,20100,2,1200,13000,2,", "", "threads", "--csv", "-t", "main", "-b", "5000", "-e",
+           "20000", path);
+    EXPECT(2, "", "--csv cannot be combined with --json", "threads", "--csv", "--json", path);
+    EXPECT(2, "", "missing FILE operand", "threads");
+    EXPECT(2, "", "too many operands", "threads", path, "a");
+}
+
 static void wrong_options_are_refused(void **state)
 {
     const char *path = make_requests("usage.tbed");
@@ -177,6 +192,7 @@ int main(void)
         cmocka_unit_test(the_path_says_where_the_time_went),
         cmocka_unit_test(single_flows_show_what_they_did),
         cmocka_unit_test(a_filter_leaves_out_points_and_spans),
+        cmocka_unit_test(threads_are_busy_and_have_gaps),
         cmocka_unit_test(wrong_options_are_refused),
     };
     return cmocka_run_group_tests_name("tool_flows", tests, make_folder, remove_folder);
