@@ -28,7 +28,7 @@ struct table_value {
     bool is_unknown;  /* '-' in text, empty in CSV, 0 or null in JSON */
     double number;    /* of every column but texts: for text and for the order */
     uint64_t whole;   /* of counts, ticks and bytes: for CSV and JSON; an int64_t if the column has a sign */
-    const char *text; /* valid until the table has given another one twice, so that two can be compared */
+    const char *text; /* valid until the second value after this one, so that two can be compared */
     size_t nbytes;
 };
 
