@@ -28,7 +28,7 @@ static const char help[] =
     "  -w, --weight=WHAT   draw time (default), or memory by allocating stack: bytes,\n"
     "                      count, peak (live when the process had the most) or leaked\n"
     "                      (never freed)\n"
-    "      --over-time     draw how much memory was live over time, as a chart, instead\n"
+    "      --over-time     draw live memory over time as a chart instead\n"
     "      --diff=OLD      draw FILE, compared with the trace OLD: frames that took\n"
     "                      more time themselves are red, less blue;\n"
     "                      --folded prints 'a;b;c OLD NEW'\n"
