@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include <tracebed/analysis.h>
+#include <tracebed/exchange.h>
 #include <tracebed/verify.h>
 #include <tracebed/writer.h>
 
@@ -312,6 +313,21 @@ static size_t pass_verify(struct tbed_reader *reader, unsigned thread_count)
     return info.event_count;
 }
 
+static size_t pass_export(struct tbed_reader *reader, unsigned thread_count)
+{
+    struct tbed_chrome_options options = {.size = sizeof options, .thread_count = thread_count};
+    struct tbed_trace_info info;
+    FILE *out = fopen("/dev/null", "w");
+    if (out == NULL)
+        return 0;
+    enum tbed_status status = tbed_export_chrome_stream(&reader, 1, out, &options, NULL, NULL);
+    fclose(out);
+    if (status != TBED_OK || tbed_reader_verify(reader) != TBED_OK)
+        return 0;
+    tbed_reader_info(reader, &info); /* the export does not count events */
+    return info.event_count;
+}
+
 struct pass {
     const char *name;
     size_t (*run)(struct tbed_reader *reader, unsigned thread_count); /* NULL: only open the file */
@@ -329,6 +345,8 @@ static const struct pass passes[] = {
     {"statistics, no checksums, all cores", pass_statistics, true, true},
     {"verify", pass_verify, false, false},
     {"verify, all cores", pass_verify, true, false},
+    {"export to chrome", pass_export, false, false},
+    {"export to chrome, all cores", pass_export, true, false},
 };
 #define PASS_COUNT (sizeof passes / sizeof passes[0])
 
