@@ -186,9 +186,12 @@ static void compare_pairs(const struct tbed_reader *reader, const struct ids *id
             tbed_string_equals(reader, ids->ids[i], ids->ids[i + 1], &budget, &is_equal);
         if (status != TBED_OK)
             continue;
-        for (size_t j = 0; j < 2; j++)
-            REQUIRE(tbed_string_resolve(reader, ids->ids[i + j], text[j], sizeof text[j], &nbytes[j]) ==
-                    TBED_OK);
+        /* Strings that differ early are compared in fewer steps than they are resolved. */
+        for (size_t j = 0; j < 2 && status == TBED_OK; j++)
+            status = tbed_string_resolve(reader, ids->ids[i + j], text[j], sizeof text[j], &nbytes[j]);
+        REQUIRE(status == TBED_OK || (status == TBED_ERR_STRING_COMPONENTS && !is_equal));
+        if (status != TBED_OK)
+            continue;
         if (nbytes[0] >= sizeof text[0] || nbytes[1] >= sizeof text[1])
             continue;
         REQUIRE(is_equal == (nbytes[0] == nbytes[1] && memcmp(text[0], text[1], nbytes[0]) == 0));

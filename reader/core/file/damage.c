@@ -26,10 +26,8 @@ void tbed_damage_list_free(struct tbed_damage_list *list)
 }
 
 /* If there is no memory to remember it, it counts as new. */
-static bool is_new(struct tbed_damage_list *list, const struct tbed_damage *damage)
+static bool is_new_hash(struct tbed_damage_list *list, uint64_t hash)
 {
-    uint64_t key[2] = {(uint64_t)damage->status, damage->offset};
-    uint64_t hash = tbed_hash64(key, sizeof key) | 1;
     if (TBED_HASHMAP_FIND(&list->seen, hash) != NULL)
         return false;
     if (list->seen.map.count < SEEN_MAX)
@@ -37,30 +35,48 @@ static bool is_new(struct tbed_damage_list *list, const struct tbed_damage *dama
     return true;
 }
 
+static bool is_new(struct tbed_damage_list *list, const struct tbed_damage *damage)
+{
+    uint64_t key[2] = {(uint64_t)damage->status, damage->offset};
+    return is_new_hash(list, tbed_hash64(key, sizeof key) | 1);
+}
+
+/* The caller has the lock. */
+static void add(struct tbed_damage_list *list, const struct tbed_damage *damage)
+{
+    struct tbed_damage *slot = NULL;
+    if (!is_new(list, damage))
+        return;
+    if (list->kept.count < TBED_DAMAGE_KEPT_MAX)
+        slot = tbed_vector_push(&list->kept, sizeof *slot);
+    if (slot != NULL)
+        *slot = *damage;
+    if (list->first == TBED_OK)
+        list->first = damage->status;
+    list->count++;
+}
+
 void tbed_damage_list_add(struct tbed_damage_list *list, const struct tbed_damage *damage)
 {
     pthread_mutex_lock(&list->lock);
-    if (is_new(list, damage)) {
-        struct tbed_damage *slot = NULL;
-        if (list->kept.count < TBED_DAMAGE_KEPT_MAX)
-            slot = tbed_vector_push(&list->kept, sizeof *slot);
-        if (slot != NULL)
-            *slot = *damage;
-        if (list->count++ == 0)
-            list->first = damage->status;
-    }
+    add(list, damage);
     pthread_mutex_unlock(&list->lock);
 }
 
 void tbed_damage_list_join(struct tbed_damage_list *list, const struct tbed_damage_list *from)
 {
     const struct tbed_damage *kept = from->kept.items;
-    for (size_t i = 0; i < from->kept.count; i++)
-        tbed_damage_list_add(list, &kept[i]);
+    uint64_t remembered = from->seen.map.count;
     pthread_mutex_lock(&list->lock);
-    if (list->count == 0)
+    if (list->first == TBED_OK)
         list->first = from->first;
-    list->count += from->count - from->kept.count;
+    for (size_t i = 0; i < from->kept.count; i++)
+        add(list, &kept[i]);
+    /* What 'from' had no room or memory to keep. */
+    for (uint64_t *hash = NULL;
+         from->count > from->kept.count && (hash = TBED_HASHMAP_NEXT(&from->seen, hash)) != NULL;)
+        list->count += is_new_hash(list, *hash);
+    list->count += from->count > remembered ? from->count - remembered : 0;
     pthread_mutex_unlock(&list->lock);
 }
 

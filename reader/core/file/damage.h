@@ -27,7 +27,7 @@ void tbed_damage_list_free(struct tbed_damage_list *list);
 /* Adds it unless the same status has been reported for the same offset. If there is no memory, it is only counted. */
 void tbed_damage_list_add(struct tbed_damage_list *list, const struct tbed_damage *damage);
 
-/* Adds all that 'from' has, in its order. Of what it only counted, nothing can be said twice. */
+/* Adds all that 'from' has, in its order, and counts what it could not keep; also each place once. */
 void tbed_damage_list_join(struct tbed_damage_list *list, const struct tbed_damage_list *from);
 
 /* The status of the first damage; TBED_OK: there is none. */
