@@ -124,7 +124,8 @@ static struct tbed_found cells_page_for(const struct tbed_recover *recover, cons
         return page;
     page.stream = entry.stream;
     page.sequence = entry.sequence;
-    page.string_page = entry.string_page;
+    bool is_possible = entry.string_page < (UINT64_C(1) << 32) >> recover->page_shift;
+    page.string_page = is_possible ? entry.string_page : page.string_page;
     page.first_tick = page.last_tick = entry.first_tick;
     return page;
 }
