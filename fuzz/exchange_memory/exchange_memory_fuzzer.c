@@ -152,7 +152,7 @@ static enum tbed_status export_chrome(struct work *work, const char *to, struct 
 {
     struct tbed_reader *readers[] = {work->reader, work->reader};
     struct tbed_chrome_options options = {
-        .size = sizeof options, .overwrite = true, .collapse_threads = true};
+        .size = sizeof options, .overwrite = true, .collapse_threads = true, .thread_count = 1};
     return tbed_export_chrome(readers, 2, to, &options, NULL, error);
 }
 
