@@ -158,7 +158,8 @@ class Heap:
             for address in self.freed(event):
                 if address in self.live:
                     self.free(event, address)
-                self.newest[event["stream"]] = 0
+                if address != 0:
+                    self.newest[event["stream"]] = 0
             return
         if "args" in event or event.get("allocator") == MMAP:
             self.newest[event["stream"]] = 0
@@ -170,7 +171,9 @@ class Heap:
             self.free(event, event["old_address"])
         if event["type"] == "alloc" or event["address"] != 0 or failed:
             self.alloc(event)
-        self.newest[event["stream"]] = event["address"]
+        # Calls that fail come between no two others.
+        if event["address"] != 0 or (event["type"] == "realloc" and event["size"] == 0 and event["old_address"] != 0):
+            self.newest[event["stream"]] = event["address"]
 
     def freed(self, event):
         """Returns the freed addresses in order; see Slots in section 6.2."""

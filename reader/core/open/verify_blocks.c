@@ -31,8 +31,16 @@ struct part {
     bool no_memory;
 };
 
+/* What a thread has for its work. */
+struct worker {
+    struct tbed_reader reader; /* a copy, so that its damage is listed apart */
+    uint64_t *copy;            /* of a block, in a live ring; NULL: none needed so far */
+};
+
 struct window {
     const struct tbed_reader *reader;
+    struct worker *workers; /* made before the threads begin, which change the reader */
+    unsigned worker_count;
     enum tbed_block_kind kind;
     size_t first_block;
     struct part parts[WINDOW_PARTS];
@@ -186,12 +194,6 @@ static void check_unsealed(const struct tbed_reader *reader, struct tbed_indexed
         counts->interrupted_records += scan.has_rest;
 }
 
-/* What a thread has for its work. */
-struct worker {
-    struct tbed_reader reader; /* a copy, so that its damage is listed apart */
-    uint64_t *copy;            /* of a block, in a live ring; NULL: none needed so far */
-};
-
 static void check_block(struct worker *worker, enum tbed_block_kind kind, size_t index, struct part *part)
 {
     struct tbed_reader *reader = &worker->reader;
@@ -220,16 +222,13 @@ static void check_block(struct worker *worker, enum tbed_block_kind kind, size_t
 static void run(struct tbed_work *work, unsigned number)
 {
     struct window *window = work->context;
-    struct worker worker = {.reader = *window->reader};
     size_t count = window->reader->index.lists[window->kind].count, item;
-    (void)number;
     while (tbed_work_take(work, &item)) {
         struct part *part = &window->parts[item];
         size_t first = window->first_block + item * PART_BLOCKS;
         for (size_t i = first; i < count && i < first + PART_BLOCKS; i++)
-            check_block(&worker, window->kind, i, part);
+            check_block(&window->workers[number], window->kind, i, part);
     }
-    free(worker.copy);
 }
 
 static void add_counts(struct tbed_verify_counts *sum, const struct tbed_verify_counts *more)
@@ -259,7 +258,7 @@ static bool join_part(struct tbed_reader *reader, struct part *part, struct tbed
 }
 
 static bool check_window(struct tbed_reader *reader, struct window *window, size_t part_count,
-                         unsigned thread_count, struct tbed_damage_list *events, struct edge *last)
+                         struct tbed_damage_list *events, struct edge *last)
 {
     struct tbed_work work = {.item_count = part_count, .run = run, .context = window};
     bool fine = true;
@@ -275,10 +274,26 @@ static bool check_window(struct tbed_reader *reader, struct window *window, size
         break;
     }
     if (made == part_count)
-        tbed_work_run(&work, tbed_worker_count(thread_count, part_count));
+        tbed_work_run(&work, tbed_worker_count(window->worker_count, part_count));
     for (size_t i = 0; i < made; i++)
         fine &= join_part(reader, &window->parts[i], events, last);
     return fine && made == part_count;
+}
+
+static bool open_workers(struct window *window, unsigned thread_count)
+{
+    window->worker_count = tbed_worker_count(thread_count, WINDOW_PARTS);
+    window->workers = calloc(window->worker_count, sizeof *window->workers);
+    for (unsigned i = 0; window->workers != NULL && i < window->worker_count; i++)
+        window->workers[i].reader = *window->reader;
+    return window->workers != NULL;
+}
+
+static void close_workers(struct window *window)
+{
+    for (unsigned i = 0; window->workers != NULL && i < window->worker_count; i++)
+        free(window->workers[i].copy);
+    free(window->workers);
 }
 
 enum tbed_status tbed_verify_blocks(struct tbed_reader *reader, enum tbed_block_kind kind,
@@ -287,14 +302,15 @@ enum tbed_status tbed_verify_blocks(struct tbed_reader *reader, enum tbed_block_
     size_t count = reader->index.lists[kind].count;
     struct window window = {.reader = reader, .kind = kind};
     struct edge last = {0};
-    while (window.first_block < count) {
+    bool fine = open_workers(&window, thread_count);
+    while (fine && window.first_block < count) {
         size_t left = count - window.first_block;
         size_t part_count = (left - 1) / PART_BLOCKS + 1;
         if (part_count > WINDOW_PARTS)
             part_count = WINDOW_PARTS;
-        if (!check_window(reader, &window, part_count, thread_count, events, &last))
-            return TBED_ERR_MEMORY;
+        fine = check_window(reader, &window, part_count, events, &last);
         window.first_block += part_count * PART_BLOCKS;
     }
-    return TBED_OK;
+    close_workers(&window);
+    return fine ? TBED_OK : TBED_ERR_MEMORY;
 }
