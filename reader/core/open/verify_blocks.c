@@ -40,6 +40,7 @@ struct worker {
 struct window {
     const struct tbed_reader *reader;
     struct worker *workers; /* made before the threads begin, which change the reader */
+    struct worker alone;    /* the only one, if there is no memory for several */
     unsigned worker_count;
     enum tbed_block_kind kind;
     size_t first_block;
@@ -280,20 +281,24 @@ static bool check_window(struct tbed_reader *reader, struct window *window, size
     return fine && made == part_count;
 }
 
-static bool open_workers(struct window *window, unsigned thread_count)
+static void open_workers(struct window *window, unsigned thread_count)
 {
     window->worker_count = tbed_worker_count(thread_count, WINDOW_PARTS);
-    window->workers = calloc(window->worker_count, sizeof *window->workers);
-    for (unsigned i = 0; window->workers != NULL && i < window->worker_count; i++)
+    window->workers = window->worker_count > 1 ? calloc(window->worker_count, sizeof *window->workers) : NULL;
+    if (window->workers == NULL) {
+        window->workers = &window->alone;
+        window->worker_count = 1;
+    }
+    for (unsigned i = 0; i < window->worker_count; i++)
         window->workers[i].reader = *window->reader;
-    return window->workers != NULL;
 }
 
 static void close_workers(struct window *window)
 {
-    for (unsigned i = 0; window->workers != NULL && i < window->worker_count; i++)
+    for (unsigned i = 0; i < window->worker_count; i++)
         free(window->workers[i].copy);
-    free(window->workers);
+    if (window->workers != &window->alone)
+        free(window->workers);
 }
 
 enum tbed_status tbed_verify_blocks(struct tbed_reader *reader, enum tbed_block_kind kind,
@@ -302,7 +307,8 @@ enum tbed_status tbed_verify_blocks(struct tbed_reader *reader, enum tbed_block_
     size_t count = reader->index.lists[kind].count;
     struct window window = {.reader = reader, .kind = kind};
     struct edge last = {0};
-    bool fine = open_workers(&window, thread_count);
+    bool fine = true;
+    open_workers(&window, thread_count);
     while (fine && window.first_block < count) {
         size_t left = count - window.first_block;
         size_t part_count = (left - 1) / PART_BLOCKS + 1;
