@@ -10,8 +10,9 @@
  * SPDX-License-Identifier: MIT
  */
 #include <string.h>
-#include <tracebed/analysis.h>
+#include <tracebed/activity.h>
 #include <tracebed/compare.h>
+#include <tracebed/flows.h>
 
 #include "fuzz/support/failing.h"
 #include "fuzz/support/fuzz.h"
@@ -50,8 +51,6 @@ static uint64_t mix_statistics(const struct tbed_statistics *statistics)
     uint64_t seen = 0;
     tbed_statistics_totals(statistics, &totals);
     seen = mix(mix(seen, totals.span_count), totals.bad_block_count);
-    if (!has_own_names)
-        return seen;
     for (size_t i = 0; tbed_statistics_span(statistics, i) != NULL; i++)
         seen = mix_span(seen, tbed_statistics_span(statistics, i));
     for (size_t i = 0; tbed_statistics_async(statistics, i) != NULL; i++)
@@ -99,7 +98,8 @@ static uint64_t use_stacks(struct tbed_reader *reader, unsigned thread_count)
                                           .thread_count = thread_count,
                                           .per_thread = thread_count > 1,
                                           .root = thread_count > 1 ? "root" : NULL,
-                                          .name = has_own_names ? own_name : NULL};
+                                          .name = has_own_names ? own_name : NULL,
+                                          .path_count_max = thread_count > 1};
     struct tbed_stacks_totals totals;
     const struct tbed_stack_row *row;
     struct tbed_stacks *stacks;
@@ -110,7 +110,7 @@ static uint64_t use_stacks(struct tbed_reader *reader, unsigned thread_count)
         return NO_MEMORY;
     tbed_stacks_totals(stacks, &totals);
     seen = mix(mix(totals.span_count, totals.unknown_count), totals.overlap_count);
-    for (size_t i = 0; has_own_names && (row = tbed_stacks_row(stacks, i)) != NULL; i++)
+    for (size_t i = 0; (row = tbed_stacks_row(stacks, i)) != NULL; i++)
         seen = mix(mix(mix_text(seen, row->label), row->count), row->self_ticks);
     tbed_stacks_close(stacks);
     return seen;
@@ -133,7 +133,7 @@ static uint64_t use_allocations(struct tbed_reader *reader, unsigned thread_coun
     seen = mix(mix(sums.count, sums.freed_count), sums.peak_nbytes);
     for (size_t i = 0; tbed_allocations_process(allocations, i) != NULL; i++)
         seen = mix(seen, tbed_allocations_process(allocations, i)->inherited_free_count);
-    for (size_t i = 0; has_own_names && tbed_allocations_site(allocations, i) != NULL; i++)
+    for (size_t i = 0; tbed_allocations_site(allocations, i) != NULL; i++)
         seen = mix_text(seen, tbed_allocations_site(allocations, i)->name);
     tbed_allocations_close(allocations);
     return seen;
@@ -155,6 +155,44 @@ static uint64_t use_assembler(struct tbed_reader *reader, unsigned thread_count)
     REQUIRE(status == TBED_END || status == TBED_ERR_MEMORY);
     tbed_assembler_close(assembler);
     return status == TBED_END ? seen : NO_MEMORY;
+}
+
+static uint64_t use_activity(struct tbed_reader *reader, unsigned thread_count)
+{
+    struct tbed_activity_options options = {.size = sizeof options, .thread_count = thread_count};
+    const struct tbed_activity_row *row;
+    struct tbed_activity *activity;
+    uint64_t seen = 0;
+    enum tbed_status status = tbed_activity_make(reader, &options, &activity);
+    REQUIRE(status == TBED_OK || status == TBED_ERR_MEMORY);
+    if (status != TBED_OK)
+        return NO_MEMORY;
+    for (size_t i = 0; (row = tbed_activity_get(activity, i)) != NULL; i++)
+        seen = mix(mix(mix(seen, row->busy_ticks), row->p90_gap_ticks), row->longest_gap_tick);
+    tbed_activity_close(activity);
+    return seen;
+}
+
+static uint64_t use_flows(struct tbed_reader *reader, unsigned thread_count)
+{
+    struct tbed_flows_options options = {.size = sizeof options,
+                                         .thread_count = thread_count,
+                                         .slowest_count = 3,
+                                         .name = has_own_names ? own_name : NULL};
+    const struct tbed_flow_row *row;
+    const struct tbed_flow *flow;
+    struct tbed_flows *flows;
+    uint64_t seen = 0;
+    enum tbed_status status = tbed_flows_make(reader, &options, &flows);
+    REQUIRE(status == TBED_OK || status == TBED_ERR_MEMORY);
+    if (status != TBED_OK)
+        return NO_MEMORY;
+    for (size_t i = 0; (row = tbed_flows_row(flows, i)) != NULL; i++)
+        seen = mix(mix(mix_text(seen, row->name), row->running_ticks), row->part_count);
+    for (size_t i = 0; (flow = tbed_flows_slowest(flows, i)) != NULL; i++)
+        seen = mix(mix(seen, flow->ticks), flow->stretch_count);
+    tbed_flows_close(flows);
+    return seen;
 }
 
 /* ---- Comparisons of one run with itself ---- */
@@ -295,8 +333,9 @@ static void analyse_once(void *context)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
-    static analyse *const analyses[] = {use_statistics, use_stacks, use_allocations, use_assembler,
-                                        use_comparison, use_paths,  use_positions};
+    static analyse *const analyses[] = {use_statistics, use_stacks,   use_allocations,
+                                        use_assembler,  use_activity, use_flows,
+                                        use_comparison, use_paths,    use_positions};
     struct failing_plan plan = failing_plan_cut(data, &nbytes);
     struct tbed_reader *reader = open_input(data, nbytes);
     if (reader == NULL)

@@ -8,6 +8,7 @@
 #include "reader/analysis/filter/filter_ids.h"
 #include "reader/analysis/filter/filter.h"
 
+#include "reader/core/names/id_info.h"
 #include "reader/core/names/label.h"
 
 #include <stdlib.h>
@@ -42,7 +43,9 @@ static bool name_place(const struct tbed_filter *filter, uint32_t id, struct tbe
             return false;
         label->text = text;
         nbytes = filter->name != NULL ? filter->name(filter->name_context, id, text, room)
-                                      : tbed_id_text(filter->reader, id, TBED_NAME_ALL, text, room);
+                                      : tbed_id_spell(filter->reader, id, TBED_NAME_ALL, text, room);
+        if (nbytes == TBED_NO_MEMORY)
+            return false;
         if (nbytes < room)
             break;
     }

@@ -5,6 +5,7 @@
  */
 #include "reader/analysis/shared/labels.h"
 
+#include "reader/core/names/id_info.h"
 #include "reader/core/names/label.h"
 
 #include <stdlib.h>
@@ -36,8 +37,7 @@ static size_t name_label(const struct name_context *names, uint32_t id, char *bu
         return separator != NULL ? (size_t)(separator - buffer) : nbytes;
     }
     bool is_made = tbed_label_make_row(&names->strings, id, &label);
-    size_t nbytes =
-        is_made ? give(buffer, buffer_nbytes, label.text, label.nbytes) : give(buffer, buffer_nbytes, "", 0);
+    size_t nbytes = is_made ? give(buffer, buffer_nbytes, label.text, label.nbytes) : TBED_NO_MEMORY;
     free(label.text);
     return nbytes;
 }
@@ -48,7 +48,7 @@ static size_t name_row(void *context, uint32_t id, char *buffer, size_t buffer_n
     const struct name_context *names = context;
     const struct tbed_analysis_options *options = names->options;
     size_t nbytes = name_label(names, id, buffer, buffer_nbytes);
-    if (options->group == NULL)
+    if (options->group == NULL || nbytes == TBED_NO_MEMORY)
         return nbytes;
     /* A group's name may be longer than the label. */
     size_t room = nbytes + 256;

@@ -5,6 +5,7 @@
  */
 #include "reader/analysis/shared/named.h"
 #include "format/base/sized.h"
+#include "reader/core/names/id_info.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +56,7 @@ size_t tbed_named_text(const struct tbed_reader *reader, const struct tbed_analy
 {
     if (options->name != NULL)
         return options->name(options->name_context, id, buffer, buffer_nbytes);
-    return tbed_id_text(reader, id, TBED_NAME_ALL, buffer, buffer_nbytes);
+    return tbed_id_spell(reader, id, TBED_NAME_ALL, buffer, buffer_nbytes);
 }
 
 /* Writes the text directly into the newest chunk, and again into a larger one if it did not fit. */
@@ -67,6 +68,8 @@ static bool resolve(struct named_texts *texts, const struct tbed_reader *reader,
     struct named_piece *piece = texts->pieces;
     size_t nbytes =
         tbed_named_text(reader, options, item->id, piece->bytes + piece->used, piece->room - piece->used);
+    if (nbytes == TBED_NO_MEMORY)
+        return false;
     if (nbytes >= piece->room - piece->used) {
         size_t asked = nbytes;
         if (!have_room(texts, asked + 1))

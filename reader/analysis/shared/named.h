@@ -25,7 +25,7 @@ void tbed_named_texts_free(struct named_texts *texts);
 /* Room for a text of 'nbytes', with its NUL. NULL: no memory. */
 char *tbed_named_texts_take(struct named_texts *texts, size_t nbytes);
 
-/* The text of an id under these options; the return value is that of snprintf(). */
+/* The text of an id under these options; the return value is that of snprintf(), or TBED_NO_MEMORY. */
 size_t tbed_named_text(const struct tbed_reader *reader, const struct tbed_analysis_options *options,
                        uint32_t id, char *buffer, size_t buffer_nbytes);
 

@@ -5,6 +5,8 @@
  */
 #include "reader/analysis/stacks/stacks_parts.h"
 
+#include "reader/core/names/id_info.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -212,7 +214,9 @@ enum tbed_status tbed_stack_labels_name(struct stack_labels *labels)
         uint32_t id = labels->places[i];
         size_t nbytes = labels->name != NULL
                             ? labels->name(labels->name_context, id, text, sizeof text)
-                            : tbed_id_text(labels->reader, id, TBED_NAME_ALL, text, sizeof text);
+                            : tbed_id_spell(labels->reader, id, TBED_NAME_ALL, text, sizeof text);
+        if (nbytes == TBED_NO_MEMORY)
+            return TBED_ERR_MEMORY;
         nbytes = nbytes < sizeof text ? nbytes : sizeof text - 1;
         const char *separator = memchr(text, '\x1E', nbytes); /* as in statistics */
         nbytes = separator != NULL ? (size_t)(separator - text) : nbytes;

@@ -7,6 +7,7 @@
 #include "reader/analysis/statistics/row_labels.h"
 
 #include "reader/core/base/text.h"
+#include "reader/core/names/id_info.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -197,7 +198,7 @@ static bool name_row(struct stat_labels *labels, struct stat_label *label, struc
         if (!tbed_text_reserve(buffer, nbytes + 1))
             return false;
         nbytes = labels->source->name(labels->source->context, label->id, buffer->bytes, buffer->room);
-        if (nbytes == STAT_NO_MEMORY)
+        if (nbytes == TBED_NO_MEMORY)
             return false;
     } while (nbytes >= buffer->room);
     char *text = buffer->bytes, *separator = memchr(text, SEPARATOR, strlen(text));

@@ -15,7 +15,6 @@ struct stat_worker;
 
 /* Numbers from here on take the place of ids, for rows that do not stand for labels. */
 #define STAT_KEY_FIRST (UINT64_C(1) << 62)
-#define STAT_NO_MEMORY SIZE_MAX /* for the length of a name */
 
 struct stat_source {
     const void *context;
@@ -39,7 +38,7 @@ struct stat_source {
     /* True if the id is a code location or a key, which are named through name(). NULL: there are none. */
     bool (*is_named)(const void *context, uint64_t id);
     /*
-     * Like tbed_name_function, or STAT_NO_MEMORY. Called by the thread that asked for the statistics, after the events.
+     * Like tbed_name_function, or TBED_NO_MEMORY. Called by the thread that asked for the statistics, after the events.
      */
     size_t (*name)(const void *context, uint64_t id, char *buffer, size_t buffer_nbytes);
     bool has_ids_in_keys; /* their lower 32 bits */

@@ -8,6 +8,7 @@
 
 #include "reader/analysis/shared/named.h"
 #include "reader/core/base/text.h"
+#include "reader/core/names/id_info.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,8 +56,8 @@ static size_t give_string(char *buffer, size_t buffer_nbytes, const char *text)
 /* The text of an id, as an owned string; NULL: it has none. False: no memory. */
 static bool text_of(const struct row_keys *keys, uint32_t id, char **text_ret)
 {
-    size_t nbytes = id != TBED_ID_INVALID ? tbed_id_text(keys->reader, id, TBED_NAME_ALL, NULL, 0) : 0;
-    *text_ret = nbytes > 0 ? malloc(nbytes + 1) : NULL;
+    size_t nbytes = id != TBED_ID_INVALID ? tbed_id_spell(keys->reader, id, TBED_NAME_ALL, NULL, 0) : 0;
+    *text_ret = nbytes > 0 && nbytes != TBED_NO_MEMORY ? malloc(nbytes + 1) : NULL;
     if (*text_ret != NULL)
         tbed_id_text(keys->reader, id, TBED_NAME_ALL, *text_ret, nbytes + 1);
     return nbytes == 0 || *text_ret != NULL;
@@ -69,7 +70,7 @@ static size_t name_numbered(const struct row_keys *keys, uint32_t name_id, const
     char text[32], *name;
     size_t nbytes;
     if (!text_of(keys, name_id, &name))
-        return STAT_NO_MEMORY;
+        return TBED_NO_MEMORY;
     if (name == NULL) {
         nbytes = (size_t)snprintf(text, sizeof text, "%s %u", what, number);
         return give(buffer, buffer_nbytes, text, nbytes);
@@ -126,7 +127,7 @@ static size_t name_with_arguments(const struct row_keys *keys, uint32_t id, char
     char before[32];
     char *text, *part, *rest;
     if (!text_of(keys, id, &text))
-        return STAT_NO_MEMORY;
+        return TBED_NO_MEMORY;
     rest = text;
     for (size_t i = 0; rest != NULL && (part = strchrnul(rest, SEPARATOR)) != NULL; i++) {
         bool is_last = *part == '\0';
@@ -138,7 +139,7 @@ static size_t name_with_arguments(const struct row_keys *keys, uint32_t id, char
         rest = is_last ? NULL : part + 1;
     }
     size_t nbytes = text == NULL            ? give_string(buffer, buffer_nbytes, "<unknown>")
-                    : full.is_out_of_memory ? STAT_NO_MEMORY
+                    : full.is_out_of_memory ? TBED_NO_MEMORY
                                             : give(buffer, buffer_nbytes, full.bytes, full.nbytes);
     free(text);
     free(full.bytes);
@@ -147,20 +148,23 @@ static size_t name_with_arguments(const struct row_keys *keys, uint32_t id, char
 
 static size_t name_file(const struct row_keys *keys, uint32_t id, char *buffer, size_t buffer_nbytes)
 {
-    struct tbed_id_info info;
-    tbed_id_resolve(keys->reader, id, &info);
-    return give_string(buffer, buffer_nbytes, info.file != NULL ? info.file : "<no file>");
+    bool is_complete = true;
+    struct tbed_id_info info = tbed_id_describe(keys->reader, id, &is_complete);
+    return is_complete ? give_string(buffer, buffer_nbytes, info.file != NULL ? info.file : "<no file>")
+                       : TBED_NO_MEMORY;
 }
 
 /* Of a place in code, its name; of a string, the place that uses it as a name. */
 static size_t name_location(const struct row_keys *keys, uint32_t id, char *buffer, size_t buffer_nbytes)
 {
-    struct tbed_id_info info;
     struct tbed_location location;
+    bool is_complete = true;
     char line[16];
     if (tbed_location_resolve(keys->reader, id, &location))
         return tbed_named_text(keys->reader, keys->options, id, buffer, buffer_nbytes);
-    tbed_id_resolve(keys->reader, id, &info);
+    struct tbed_id_info info = tbed_id_describe(keys->reader, id, &is_complete);
+    if (!is_complete)
+        return TBED_NO_MEMORY;
     if (info.file == NULL)
         return give_string(buffer, buffer_nbytes, "<no location>");
     size_t nbytes = give_string(buffer, buffer_nbytes, info.file);
@@ -208,7 +212,7 @@ static size_t name_category(const struct row_keys *keys, uint32_t id, char *buff
 {
     char *text;
     if (!text_of(keys, id, &text))
-        return STAT_NO_MEMORY;
+        return TBED_NO_MEMORY;
     size_t nbytes = give_string(buffer, buffer_nbytes, text != NULL ? text : "<no category>");
     free(text);
     return nbytes;

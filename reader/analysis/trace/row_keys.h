@@ -39,7 +39,7 @@ static inline uint64_t row_key(const struct row_keys *keys, uint32_t stream, uin
     }
 }
 
-/* Like tbed_name_function; STAT_NO_MEMORY is possible. */
+/* Like tbed_name_function; TBED_NO_MEMORY is possible. */
 size_t tbed_row_key_name(const struct row_keys *keys, uint64_t key, char *buffer, size_t buffer_nbytes);
 
 /* Whether keys have the ids of events in them. */

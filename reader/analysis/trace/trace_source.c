@@ -9,6 +9,7 @@
 #include "reader/analysis/statistics/source.h"
 #include "reader/analysis/trace/trace_worker.h"
 #include "reader/core/file/reader_state.h"
+#include "reader/core/names/id_info.h"
 #include "reader/core/records/metadata.h"
 #include "reader/core/strings/string_table.h"
 
@@ -229,7 +230,7 @@ static size_t name(const void *context, uint64_t id, char *buffer, size_t buffer
     if (id >= STAT_KEY_FIRST)
         return tbed_row_key_name(&source->keys, id, buffer, buffer_nbytes);
     if (source->options.name == NULL)
-        return tbed_id_text(source->reader, (uint32_t)id, TBED_NAME_ALL, buffer, buffer_nbytes);
+        return tbed_id_spell(source->reader, (uint32_t)id, TBED_NAME_ALL, buffer, buffer_nbytes);
     return source->options.name(source->options.name_context, (uint32_t)id, buffer, buffer_nbytes);
 }
 

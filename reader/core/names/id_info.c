@@ -197,20 +197,19 @@ bool tbed_id_is_place(const struct tbed_reader *reader, uint32_t id)
     return kind == TBED_ID_KIND_NATIVE || kind == TBED_ID_KIND_CODE;
 }
 
-static struct tbed_id_info describe(const struct tbed_reader *reader, uint32_t id)
+struct tbed_id_info tbed_id_describe(const struct tbed_reader *reader, uint32_t id, bool *complete)
 {
     struct tbed_location location = {.id = id};
     struct tbed_frame frame = {0};
-    bool is_complete = true;
     struct tbed_id_info info = {.kind = tbed_id_find(reader, id, &location), .id = location.id};
     if (info.kind != TBED_ID_KIND_UNKNOWN)
-        info.frame_count = tbed_place_frames(reader, &location, &frame, 1, &is_complete);
+        info.frame_count = tbed_place_frames(reader, &location, &frame, 1, complete);
     info.function = frame.function;
     info.file = frame.file;
     info.line = frame.line;
     info.pc = location.pc;
     if (info.kind == TBED_ID_KIND_NATIVE)
-        info.module = tbed_module_name(reader, &location.unit, &is_complete);
+        info.module = tbed_module_name(reader, &location.unit, complete);
     return info;
 }
 
@@ -218,9 +217,10 @@ bool tbed_id_resolve_sized(const struct tbed_reader *reader, uint32_t id, struct
                            size_t info_nbytes)
 {
     struct tbed_id_info info = {.kind = TBED_ID_KIND_STRING, .id = id};
+    bool is_complete = true;
     /* Most ids are plain strings. */
     if (id <= TBED_ID_INVALID || reader->metadata->frames.count > 0)
-        info = describe(reader, id);
+        info = tbed_id_describe(reader, id, &is_complete);
     tbed_sized_give(info_ret, info_nbytes, &info, sizeof info);
     return info.kind != TBED_ID_KIND_UNKNOWN;
 }

@@ -8,6 +8,8 @@
 
 #include "reader/core/strings/string_walk.h"
 
+#include <stdint.h>
+
 /* The reader's resolver and its lock. */
 struct tbed_lookup;
 void tbed_lookup_free(struct tbed_lookup *lookup); /* NULL is fine */
@@ -27,6 +29,9 @@ size_t tbed_place_frames(const struct tbed_reader *reader, const struct tbed_loc
 const char *tbed_module_name(const struct tbed_reader *reader, const struct tbed_unit_info *unit,
                              bool *complete);
 
+/* As tbed_id_resolve(). '*complete' is as above. */
+struct tbed_id_info tbed_id_describe(const struct tbed_reader *reader, uint32_t id, bool *complete);
+
 /*
  * Spells an id that is a place in code.
  *
@@ -34,5 +39,10 @@ const char *tbed_module_name(const struct tbed_reader *reader, const struct tbed
  */
 enum tbed_status tbed_place_spell(const struct tbed_reader *reader, uint32_t id, enum tbed_name_part part,
                                   char *buffer, size_t buffer_nbytes, size_t *nbytes_ret);
+
+/* As tbed_id_text(), but TBED_NO_MEMORY if there is no memory to keep a part of the text. */
+#define TBED_NO_MEMORY SIZE_MAX
+size_t tbed_id_spell(const struct tbed_reader *reader, uint32_t id, enum tbed_name_part part, char *buffer,
+                     size_t buffer_nbytes);
 
 #endif

@@ -108,15 +108,33 @@ enum tbed_status tbed_place_spell(const struct tbed_reader *reader, uint32_t id,
     return line.is_complete ? TBED_OK : TBED_ERR_MEMORY;
 }
 
+static enum tbed_status spell(const struct tbed_reader *reader, uint32_t id, enum tbed_name_part part,
+                              char *buffer, size_t buffer_nbytes, size_t *nbytes_ret)
+{
+    struct line line = {.buffer = buffer, .room = buffer_nbytes};
+    enum tbed_status status = TBED_OK;
+    if (id == TBED_ID_INVALID)
+        append(&line, "<unknown>");
+    else if ((status = tbed_place_spell(reader, id, part, buffer, buffer_nbytes, &line.nbytes)) == TBED_END)
+        status = tbed_string_resolve(reader, id, buffer, buffer_nbytes, &line.nbytes);
+    *nbytes_ret = line.nbytes;
+    return status;
+}
+
 size_t tbed_id_text(const struct tbed_reader *reader, uint32_t id, enum tbed_name_part part, char *buffer,
                     size_t buffer_nbytes)
 {
-    struct line line = {.buffer = buffer, .room = buffer_nbytes};
-    if (id == TBED_ID_INVALID)
-        append(&line, "<unknown>");
-    else if (tbed_place_spell(reader, id, part, buffer, buffer_nbytes, &line.nbytes) == TBED_END)
-        tbed_string_resolve(reader, id, buffer, buffer_nbytes, &line.nbytes);
-    return line.nbytes;
+    size_t nbytes;
+    spell(reader, id, part, buffer, buffer_nbytes, &nbytes);
+    return nbytes;
+}
+
+size_t tbed_id_spell(const struct tbed_reader *reader, uint32_t id, enum tbed_name_part part, char *buffer,
+                     size_t buffer_nbytes)
+{
+    size_t nbytes;
+    enum tbed_status status = spell(reader, id, part, buffer, buffer_nbytes, &nbytes);
+    return status == TBED_ERR_MEMORY ? TBED_NO_MEMORY : nbytes;
 }
 
 /* A place may get another name when the file is looked at again. */

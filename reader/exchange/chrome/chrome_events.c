@@ -51,7 +51,7 @@ static const struct chrome_name *find_name(struct chrome_writer *chrome, uint32_
 
 void tbed_chrome_put_id_text(struct chrome_writer *chrome, uint32_t id)
 {
-    size_t nbytes = tbed_chrome_resolve(chrome->reader, id, chrome->buffer);
+    size_t nbytes = tbed_chrome_resolve(chrome->reader, id, chrome->buffer, &chrome->text.is_out_of_memory);
     tbed_json_quote(&chrome->text, chrome->buffer, nbytes);
 }
 

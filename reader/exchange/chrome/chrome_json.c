@@ -6,6 +6,7 @@
 #include "reader/exchange/chrome/chrome_json.h"
 
 #include "format/base/utf8.h"
+#include "reader/core/names/id_info.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -25,14 +26,18 @@ static bool has_text(const struct tbed_reader *reader, uint32_t id)
     return status == TBED_OK || status == TBED_END;
 }
 
-size_t tbed_chrome_resolve(const struct tbed_reader *reader, uint32_t id, char *buffer)
+size_t tbed_chrome_resolve(const struct tbed_reader *reader, uint32_t id, char *buffer, bool *no_memory)
 {
     static const char unknown[] = "<unknown>";
-    if (!has_text(reader, id)) {
+    size_t nbytes = TBED_NO_MEMORY;
+    if (has_text(reader, id)) {
+        nbytes = tbed_id_spell(reader, id, TBED_NAME_ALL, buffer, CHROME_TEXT_MAX);
+        *no_memory |= nbytes == TBED_NO_MEMORY;
+    }
+    if (nbytes == TBED_NO_MEMORY) {
         memcpy(buffer, unknown, sizeof unknown);
         return sizeof unknown - 1;
     }
-    size_t nbytes = tbed_id_text(reader, id, TBED_NAME_ALL, buffer, CHROME_TEXT_MAX);
     if (nbytes < CHROME_TEXT_MAX)
         return nbytes;
     return tbed_utf8_cut_nbytes((const uint8_t *)buffer, CHROME_TEXT_MAX - 1);
@@ -66,7 +71,7 @@ void tbed_chrome_value(struct tbed_text *text, const struct tbed_reader *reader,
         break;
     case TBED_ARG_ID: /* a value above all ids is shown like INVALID */
         id = argument->value.u64 <= TBED_ID_MAX ? argument->value.id : TBED_ID_INVALID;
-        tbed_json_text(&json, NULL, buffer, tbed_chrome_resolve(reader, id, buffer));
+        tbed_json_text(&json, NULL, buffer, tbed_chrome_resolve(reader, id, buffer, &text->is_out_of_memory));
         break;
     case TBED_ARG_TEXT:
         tbed_json_text(&json, NULL, argument->value.text, argument->nbytes);

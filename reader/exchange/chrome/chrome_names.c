@@ -104,7 +104,7 @@ static void put_event_label(struct chrome_name *name, const struct tbed_reader *
 static void make_name(struct chrome_name *name, const struct tbed_reader *reader, uint32_t id, char *buffer)
 {
     const char *at = buffer;
-    const char *end = at + tbed_chrome_resolve(reader, id, buffer);
+    const char *end = at + tbed_chrome_resolve(reader, id, buffer, &name->label.is_out_of_memory);
     name->id = id;
     name->is_there = true;
     name->argument_count = 0;

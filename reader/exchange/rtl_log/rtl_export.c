@@ -73,7 +73,7 @@ static struct rtl_text name_of(struct rtl_export *export, uint32_t id)
     size_t nbytes;
     if (id == TBED_ID_INVALID)
         return (struct rtl_text){"", 0};
-    tbed_name_get(export->reader, id, &name);
+    export->is_out_of_memory |= tbed_name_get(export->reader, id, &name) == TBED_ERR_MEMORY;
     if (name.text != NULL)
         return (struct rtl_text){name.text, name.nbytes};
     tbed_string_resolve(export->reader, id, export->name, TEXT_NBYTES_MAX, &nbytes);

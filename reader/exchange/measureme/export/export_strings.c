@@ -6,6 +6,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "reader/core/names/id_info.h"
 #include "reader/exchange/measureme/export/export.h"
 
 #include <stdio.h>
@@ -200,7 +201,8 @@ static void put_entry(struct export *export, uint32_t trace_id, const struct sin
 static uint64_t export_stand_in(struct export *export, uint32_t trace_id)
 {
     char text[TEXT_NBYTES_MAX];
-    size_t nbytes = tbed_id_text(export->reader, trace_id, TBED_NAME_ALL, text, sizeof text);
+    size_t nbytes = tbed_id_spell(export->reader, trace_id, TBED_NAME_ALL, text, sizeof text);
+    export->is_out_of_memory = export->is_out_of_memory || nbytes == TBED_NO_MEMORY;
     if (nbytes >= sizeof text)
         nbytes = sizeof text - 1;
     while (nbytes > 0 && nbytes == sizeof text - 1 && ((uint8_t)text[nbytes - 1] & 0x80) != 0)
