@@ -21,8 +21,8 @@ from collections import namedtuple
 
 from decoder_file import (BLOCK, CELLS, ENDED, EVENTS, ID_MAX, INVALID, METADATA, RECORDS, RESERVED_END, STRINGS,
                           STRING_SPACE, Damage, check_directory, directory_page, directory_pages, entry_agrees,
-                          entry_is_valid, entry_of_page, find_copy, is_being_taken, is_begun, is_zero, need, read_fixed,
-                          read_header, u32, u64)
+                          entry_is_valid, entry_means, entry_of_page, find_copy, is_being_taken, is_begun, is_zero, need,
+                          read_fixed, read_header, u32, u64)
 from xxh3 import xxh3_64
 
 M32, M64 = 2 ** 32 - 1, 2 ** 64 - 1
@@ -96,6 +96,7 @@ class Trace:
         self.resolved = {}
         self.anchors = [(self.header.anchor_ticks, self.header.monotonic, self.header.realtime)]
         self.first_tick = None  # of the event blocks
+        self.goes_by_entries = False  # a block whose entry means another is lost (section 12.3)
 
 
 # The file (section 3)
@@ -230,6 +231,8 @@ def take_block(trace, page, cell=0, parent=None):
         trace.tell("BLOCK_UNSEALED", page, cell)
     if entry and entry_is_valid(entry) and not entry_agrees(trace, entry, block):
         trace.tell("DIRECTORY_ENTRY", page, cell)
+        if trace.goes_by_entries and not entry_means(entry, block):
+            return None
     if block.kind in (STRINGS, CELLS):
         trace.strings.setdefault(block.ordinal, []).extend([block] if block.kind == STRINGS else [])
     trace.good[key] = page, cell
@@ -762,9 +765,9 @@ def list_trace(trace):
 
 
 def main():
-    shows_times = sys.argv[1:2] == ["--times"]
-    if len(sys.argv) != 2 + shows_times:
-        print("usage: decoder.py [--times] FILE", file=sys.stderr)
+    option = sys.argv[1] if len(sys.argv) == 3 else ""
+    if len(sys.argv) not in (2, 3) or option not in ("", "--times", "--by-entries"):
+        print("usage: decoder.py [--times | --by-entries] FILE", file=sys.stderr)
         return 2
     path, damaged = sys.argv[-1], []
 
@@ -776,13 +779,14 @@ def main():
     try:
         data = load(path)
         trace = open_trace(data, tell)
+        trace.goes_by_entries = option == "--by-entries"
     except (Damage, OSError) as refused:
         tell(getattr(refused, "strerror", None) or refused)
         return 2
     sys.stdout.reconfigure(encoding="utf-8", newline="\n")
-    for times in list_times(trace) if shows_times else ():
+    for times in list_times(trace) if option == "--times" else ():
         print(*times)
-    for line in () if shows_times else list_trace(trace):
+    for line in () if option == "--times" else list_trace(trace):
         print(json.dumps(line, ensure_ascii=False, separators=(",", ":")))
     return 1 if any(damaged) else 0
 

@@ -151,6 +151,12 @@ def entry_is_valid(entry):
     return EVENTS <= entry.kind <= CELLS and (entry.state < SEALED or entry.state == SEALED and entry.check == check)
 
 
+def entry_means(entry, block):
+    """Whether an entry means the block in its page: free entries mean none, so that readers look at the page."""
+    is_same = (entry.kind, entry.stream, entry.sequence) == (block.kind, block.stream, block.sequence)
+    return entry.state == FREE or is_same and (block.kind not in (STRINGS, CELLS) or entry.depth == block.ordinal)
+
+
 def entry_agrees(trace, entry, block):
     """Whether an entry says the same as the valid header of a block that fills a page."""
     extra = block.ordinal if block.kind in (STRINGS, CELLS) else block.depth
