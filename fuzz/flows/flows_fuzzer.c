@@ -1,24 +1,30 @@
 /*
- * Follows the flows of any trace: running and waiting add up to the time of each flow and of each name, parts to rows,
- * and one thread computes the same as three.
+ * Follows the flows of any trace, all of them and some: running and waiting add up to the time of each flow and of each
+ * name, parts to rows, and one thread computes the same as three.
+ *
+ * fuzz/support/conditions.h says what the bytes behind the last whole page mean.
  *
  * Mutator: trace
- * Seeds: spec/golden/valid fuzz/statistics/corpus
+ * Seeds: spec/golden/valid fuzz/statistics/corpus fuzz/filter/corpus
  *
  * SPDX-License-Identifier: MIT
  */
 #include <string.h>
 #include <tracebed/flows.h>
 
+#include "fuzz/support/conditions.h"
 #include "fuzz/support/fuzz.h"
 
 enum { SLOWEST = 5 };
 
-static struct tbed_flows *make_flows(struct tbed_reader *reader, unsigned threads)
+static struct tbed_flows *make_flows(struct tbed_reader *reader, const struct tbed_flows_options *which,
+                                     unsigned threads)
 {
-    struct tbed_flows_options options = {
-        .size = sizeof options, .thread_count = threads, .slowest_count = SLOWEST};
+    struct tbed_flows_options options = *which;
     struct tbed_flows *flows;
+    options.size = sizeof options;
+    options.thread_count = threads;
+    options.slowest_count = SLOWEST;
     REQUIRE(tbed_flows_make(reader, &options, &flows) == TBED_OK);
     return flows;
 }
@@ -65,19 +71,48 @@ static void check_slowest(const struct tbed_flows *one, const struct tbed_flows 
     REQUIRE(count <= SLOWEST && tbed_flows_slowest(three, count) == NULL);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
+/* Returns the number of flows that began and ended. */
+static uint64_t check(struct tbed_reader *reader, const struct tbed_flows_options *which)
 {
-    struct tbed_reader *reader = open_input(data, nbytes);
-    if (reader == NULL)
-        return 0;
-    struct tbed_flows *one = make_flows(reader, 1), *three = make_flows(reader, 3);
+    struct tbed_flows *one = make_flows(reader, which, 1), *three = make_flows(reader, which, 3);
+    uint64_t flow_count = 0;
     size_t count = 0;
-    for (; tbed_flows_row(one, count) != NULL; count++)
+    for (; tbed_flows_row(one, count) != NULL; count++) {
         check_row(one, three, count);
-    REQUIRE(tbed_flows_row(three, count) == NULL);
+        flow_count += tbed_flows_row(one, count)->count;
+    }
+    REQUIRE(tbed_flows_row(three, count) == NULL && tbed_flows_part(one, count, 0) == NULL);
     check_slowest(one, three);
     tbed_flows_close(one);
     tbed_flows_close(three);
+    return flow_count;
+}
+
+static void check_some(struct tbed_reader *reader, const uint8_t *data, size_t nbytes, uint64_t all)
+{
+    struct tbed_analysis_options options = {.size = sizeof options, .thread_count = 1};
+    struct tbed_statistics *statistics;
+    REQUIRE(tbed_statistics_make(reader, &options, &statistics) == TBED_OK);
+    struct conditions conditions = choose_conditions(reader, statistics, data, nbytes);
+    struct tbed_filter *filter = filter_of_conditions(reader, &conditions);
+    uint64_t key = conditions.kinds % 4;
+    check(reader, &(struct tbed_flows_options){.filter = filter});
+    REQUIRE(check(reader, &(struct tbed_flows_options){.names = filter}) <= all);
+    REQUIRE(check(reader, &(struct tbed_flows_options){.key = &key}) <= all);
+    tbed_filter_close(filter);
+    tbed_statistics_close(statistics);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
+{
+    struct tbed_flows_options none = {.size = 0};
+    struct tbed_flows *refused = NULL;
+    struct tbed_reader *reader = open_input(data, nbytes);
+    if (reader == NULL)
+        return 0;
+    REQUIRE(tbed_flows_make(reader, &none, &refused) == TBED_ERR_ARGUMENT && refused == NULL);
+    tbed_flows_close(NULL);
+    check_some(reader, data, nbytes, check(reader, &(struct tbed_flows_options){.size = 0}));
     tbed_reader_close(reader);
     return 0;
 }

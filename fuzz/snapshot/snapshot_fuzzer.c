@@ -1,14 +1,14 @@
 /*
  * A snapshot of any trace, whether it is a ring and whether it is closed, is intact and contains nothing that the trace
  * does not contain. Blocks that readers refuse only because of the directory, or because of bytes behind their end, it
- * has without either, so their events may be only in the snapshot.
+ * has without either, so their events may be only in the snapshot; the words of all blocks are in the file.
  *
  * Mutator: trace
  * Seeds: fuzz/reader/corpus spec/golden/valid spec/golden/invalid fuzz/odd_calls/corpus
  *
  * SPDX-License-Identifier: MIT
  */
-#define _GNU_SOURCE 1 /* memfd_create() */
+#define _GNU_SOURCE 1 /* memfd_create(), memmem() */
 #include <string.h>
 #include <sys/mman.h>
 #include <tracebed/writer.h>
@@ -68,7 +68,18 @@ static void compare_damage(struct tbed_reader *trace, struct tbed_reader *snapsh
     }
 }
 
-static void check(const char *trace_path, const char *path, bool is_whole)
+struct input {
+    const uint8_t *data;
+    size_t nbytes;
+};
+
+static void find_words(const struct input *input, const struct tbed_block *block)
+{
+    size_t nbytes = (size_t)(block->words_end - block->words) * sizeof *block->words;
+    REQUIRE(block->sealed && memmem(input->data, input->nbytes, block->words, nbytes) != NULL);
+}
+
+static void check(const struct input *input, const char *trace_path, const char *path, bool is_whole)
 {
     struct tbed_reader *trace, *snapshot;
     struct tbed_block block;
@@ -80,10 +91,11 @@ static void check(const char *trace_path, const char *path, bool is_whole)
     bool may_have_more =
         has_damage(trace, TBED_ERR_DIRECTORY_ENTRY) || has_damage(trace, TBED_ERR_BLOCK_TAIL);
     uint32_t stream = 0;
-    for (size_t i = 0; i < tbed_event_block_count(snapshot) && !may_have_more; i++) {
+    for (size_t i = 0; i < tbed_event_block_count(snapshot); i++) {
         if (tbed_event_block_get(snapshot, i, &block) != TBED_OK)
             continue; /* its stack is damaged */
-        if (block.stream != stream)
+        find_words(input, &block);
+        if (block.stream != stream && !may_have_more)
             compare_stream(trace, snapshot, block.stream);
         stream = block.stream;
     }
@@ -102,7 +114,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     snprintf(trace_path, sizeof trace_path, "/proc/self/fd/%d", fd);
     snprintf(path, sizeof path, "/proc/self/fd/%d", to);
     if (tbed_trace_snapshot(fd, to, &left_out, NULL) == TBED_OK)
-        check(trace_path, path, left_out == 0);
+        check(&(struct input){data, nbytes}, trace_path, path, left_out == 0);
     close(to);
     close(fd);
     return 0;

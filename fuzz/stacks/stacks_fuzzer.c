@@ -1,8 +1,9 @@
 /*
  * Computes time by stack for any trace. The parts of a stack must add up to its total, one thread must compute the same
- * as three, and the stacks of a label must add up to the label's time in the statistics.
+ * as three, and the stacks of a label must add up to the label's time in the statistics. If only some paths are kept, counts
+ * and times still add up to the same.
  *
- * A byte of options and the number of a stream follow the last complete page.
+ * A byte of options, the number of a stream, and how many paths are kept follow the last complete page.
  *
  * Mutator: trace
  * Seeds: spec/golden/valid spec/golden/invalid
@@ -168,7 +169,7 @@ static void compare_statistics(struct tbed_reader *reader, const struct tbed_sta
     tbed_statistics_close(statistics);
 }
 
-/* ---- Stacks ---- */
+/* ---- Some of the paths ---- */
 
 static struct tbed_stacks *make(struct tbed_reader *reader, unsigned thread_count)
 {
@@ -176,6 +177,41 @@ static struct tbed_stacks *make(struct tbed_reader *reader, unsigned thread_coun
     options.thread_count = thread_count;
     REQUIRE(tbed_stacks_make(reader, &options, &stacks) == TBED_OK);
     return stacks;
+}
+
+struct sums {
+    uint64_t count, open, self, roots;
+};
+
+static struct sums sum_up(const struct tbed_stacks *stacks)
+{
+    const struct tbed_stack_row *row;
+    struct sums sums = {0};
+    for (size_t i = 0; (row = tbed_stacks_row(stacks, i)) != NULL; i++) {
+        sums.count += row->count;
+        sums.open += row->open_count;
+        sums.self += row->self_ticks;
+        sums.roots += row->depth == 0 ? row->total_ticks : 0;
+    }
+    return sums;
+}
+
+/* What has been pruned is in rows "<other>", so that nothing is missing. */
+static void compare_pruned(struct tbed_reader *reader, const struct tbed_stacks *whole, bool fits)
+{
+    struct tbed_stacks_totals totals, others;
+    struct tbed_stacks *pruned = make(reader, 1), *same = make(reader, 3);
+    struct sums sums = sum_up(pruned), expected = sum_up(whole);
+    tbed_stacks_totals(whole, &totals);
+    tbed_stacks_totals(pruned, &others);
+    REQUIRE(others.folded_count <= others.span_count && totals.folded_count == 0);
+    REQUIRE(others.span_count == totals.span_count && others.open_count == totals.open_count);
+    REQUIRE(others.stream_count == totals.stream_count && others.unknown_count == totals.unknown_count);
+    REQUIRE(sums.count == expected.count && sums.open == expected.open);
+    REQUIRE(!fits || (sums.roots == expected.roots && sums.self == expected.self));
+    compare_threads(pruned, same);
+    tbed_stacks_close(pruned);
+    tbed_stacks_close(same);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
@@ -193,6 +229,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     tbed_stacks_close(NULL);
     if (fits && options.streams == NULL)
         compare_statistics(reader, one);
+    options.path_count_max = choice_at(data, nbytes, 2) + 1;
+    compare_pruned(reader, one, fits);
     tbed_stacks_close(three);
     tbed_stacks_close(one);
     tbed_reader_close(reader);
