@@ -135,7 +135,7 @@ static enum tbed_status intern_locked(struct stack_labels *labels, const char *t
         memcpy(copy, text, nbytes);
         copy[nbytes] = '\0';
         slot = find_text(labels, text, nbytes); /* the slots may have moved */
-        labels->items[labels->count++] = (struct stack_label){copy, nbytes, TBED_ID_INVALID};
+        labels->items[labels->count++] = (struct stack_label){copy, nbytes, STACK_LABEL_NO_ID};
         labels->nbytes += nbytes;
         *slot = (uint32_t)labels->count;
     }
@@ -159,7 +159,7 @@ static enum tbed_status intern_of_id(struct stack_labels *labels, uint32_t id, c
     pthread_mutex_lock(&labels->lock);
     enum tbed_status status = intern_locked(labels, text, nbytes, label_ret);
     struct stack_label *label = status == TBED_OK ? &labels->items[*label_ret] : NULL;
-    if (label != NULL && (label->id == TBED_ID_INVALID || id < label->id))
+    if (label != NULL && id < label->id)
         label->id = id;
     pthread_mutex_unlock(&labels->lock);
     return status;

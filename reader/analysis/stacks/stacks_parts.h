@@ -24,8 +24,10 @@ struct stack_ids {
 struct stack_label {
     char *text; /* terminated */
     size_t nbytes;
-    uint32_t id; /* the lowest id with this text; INVALID: none, or no worker has met one */
+    uint32_t id; /* the lowest id with this text */
 };
+
+#define STACK_LABEL_NO_ID UINT32_MAX /* in a label's id: it has none, or no worker has met one */
 
 #define STACK_LABEL_PLACE                                                                                    \
     0x80000000u /* in a label's number: it is a code location's, and has no text until the end */

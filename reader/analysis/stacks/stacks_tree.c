@@ -201,11 +201,12 @@ static void lay_out(const struct stack_tree *tree, const struct stack_label *lab
         uint32_t parent = node;
         node = places[next[node]++].node;
         const struct stack_node *from = &tree->nodes[node];
+        uint32_t id = labels[from->label].id;
         rows_of[node] = count;
         rows[count++] = (struct tbed_stack_row){
             .label = labels[from->label].text,
             .label_nbytes = labels[from->label].nbytes,
-            .id = labels[from->label].id,
+            .id = id != STACK_LABEL_NO_ID ? id : TBED_ID_INVALID,
             .parent = parent == 0 ? SIZE_MAX : rows_of[parent],
             .depth = from->depth - 1,
             .count = from->count,

@@ -463,6 +463,25 @@ static void streams_are_chosen_and_threads_told_apart(void **state)
     expect_folded(f, &options, "r 0\nr;a 5\n");
 }
 
+/* INVALID is an id like others: the lowest of a label whose spans have it, in whatever order they come. */
+static void the_lowest_id_of_a_label_does_not_depend_on_the_order(void **state)
+{
+    (void)state;
+    for (int order = 0; order < 2; order++) {
+        struct fixture *f = fixture_new(4096);
+        uint32_t low = fixture_string(f, "<unknown>"), high = fixture_string(f, "<unknown>");
+        uint32_t ids[] = {TBED_ID_INVALID, high, low};
+        for (int i = 0; i < 3; i++)
+            SPAN(f, 1, (uint64_t)i * 10, (uint64_t)i * 10 + 5, ids[order == 0 ? i : 2 - i]);
+        struct tbed_stacks *stacks = analyse(f);
+        assert_int_equal(tbed_stacks_row(stacks, 0)->id, TBED_ID_INVALID); /* has none */
+        assert_int_equal(tbed_stacks_row(stacks, 1)->count, 3);
+        assert_int_equal(tbed_stacks_row(stacks, 1)->id, TBED_ID_INVALID);
+        tbed_stacks_close(stacks);
+        fixture_free(f);
+    }
+}
+
 static void a_trace_without_spans_has_no_rows(void **state)
 {
     (void)state;
@@ -509,6 +528,7 @@ int main(void)
         TEST(labels_that_are_none_read_as_in_profiles),
         TEST(long_labels_are_whole),
         TEST(streams_are_chosen_and_threads_told_apart),
+        TEST(the_lowest_id_of_a_label_does_not_depend_on_the_order),
         TEST(a_trace_without_spans_has_no_rows),
         TEST(options_of_no_size_are_refused),
     };
