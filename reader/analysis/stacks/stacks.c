@@ -147,6 +147,16 @@ static enum tbed_status prune(struct stream_walk *walk)
     return status;
 }
 
+/*
+ * Are there more paths than the stream's share, and so many that pruning leaves at most three quarters? It leaves a quarter
+ * of the share, the spans around the next one, and "<other>" in each of them.
+ */
+static bool has_too_many(const struct stream_walk *walk)
+{
+    size_t depth = walk->depth < TBED_STACK_DEPTH_MAX ? walk->depth : TBED_STACK_DEPTH_MAX;
+    return walk->tree.count > walk->job->path_max && walk->tree.count > 8 * (depth + 2);
+}
+
 static enum tbed_status place_span(struct stream_walk *walk, struct block_span span)
 {
     struct worker *worker = walk->worker;
@@ -157,7 +167,7 @@ static enum tbed_status place_span(struct stream_walk *walk, struct block_span s
         walk->totals.inverted_count++;
     }
     leave_others(walk, &span);
-    if (walk->tree.count > walk->job->path_max && prune(walk) != TBED_OK)
+    if (has_too_many(walk) && prune(walk) != TBED_OK)
         return TBED_ERR_MEMORY;
     uint32_t parent = walk->depth > 0 ? worker->frames[walk->depth - 1].node : walk->root, node;
     bool is_inside;
@@ -429,12 +439,11 @@ static enum tbed_status load_options(const struct tbed_stacks_options *given,
     return tbed_options_take(options, sizeof *options, given) ? TBED_OK : TBED_ERR_ARGUMENT;
 }
 
-/* The paths of one stream: its share, but enough for the deepest one several times. */
+/* The paths of one stream. */
 static size_t share_of_paths(const struct tbed_stacks_options *options, size_t stream_count)
 {
     size_t all = options->path_count_max != 0 ? options->path_count_max : TBED_STACK_PATHS_USUAL;
-    size_t share = stream_count > 1 ? all / stream_count : all;
-    return share > 8 * TBED_STACK_DEPTH_MAX ? share : 8 * TBED_STACK_DEPTH_MAX;
+    return stream_count > 1 ? all / stream_count : all;
 }
 
 static enum tbed_status make(struct tbed_stacks *stacks, struct tbed_reader *reader,

@@ -446,7 +446,7 @@ struct tbed_stacks_totals {
 /*
  * tbed_stacks_make() reads all event blocks, each stream from its end to its start, several streams at once. Memory grows
  * with the number of different paths and names, and of spans that are open at one time. When a stream has more paths than its
- * share of 'path_count_max', and than eight times the greatest depth, those with the least time become one path "<other>"
+ * share of 'path_count_max', and than eight times as many as spans are open, those with the least time become one path "<other>"
  * within the path around them: counts and times still add up, and the paths that take most of the time are still there.
  *
  * Ownership: '*stacks_ret' is the caller's; free it with tbed_stacks_close(). It is untouched on failure. 'options' may be

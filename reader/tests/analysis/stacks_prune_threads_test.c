@@ -124,7 +124,7 @@ static void the_shortest_of_too_many_paths_become_one(void **state)
         span_count += made.span_count;
     }
     struct tbed_reader *reader = fixture_open(fixture);
-    struct tbed_stacks *all = analyse(reader, 1, 100000000), *few = analyse(reader, 1, 1);
+    struct tbed_stacks *all = analyse(reader, 1, 100000000), *few = analyse(reader, 1, STREAMS * 8192);
     tbed_stacks_totals(all, &all_totals);
     tbed_stacks_totals(few, &totals);
     struct sums all_sums = add_up(all), sums = add_up(few);
@@ -140,7 +140,7 @@ static void the_shortest_of_too_many_paths_become_one(void **state)
     assert_int_equal(work->count, STREAMS * ROUNDS);
     assert_int_equal(work->span_ticks, find_row(all, "<id 2>", 2)->span_ticks);
     for (unsigned threads = 2; threads <= 4; threads++) {
-        struct tbed_stacks *many = analyse(reader, threads, 1);
+        struct tbed_stacks *many = analyse(reader, threads, STREAMS * 8192);
         assert_same_rows(few, many);
         tbed_stacks_close(many);
     }
