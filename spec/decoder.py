@@ -232,6 +232,9 @@ def take_block(trace, page, cell=0, parent=None):
     if entry and entry_is_valid(entry) and not entry_agrees(trace, entry, block):
         trace.tell("DIRECTORY_ENTRY", page, cell)
         if trace.goes_by_entries and not entry_means(entry, block):
+            trace.good[entry.kind, entry.stream, entry.sequence] = page, cell
+            if entry.kind in (STRINGS, CELLS):
+                trace.strings.setdefault(entry.depth, [])
             return None
     if block.kind in (STRINGS, CELLS):
         trace.strings.setdefault(block.ordinal, []).extend([block] if block.kind == STRINGS else [])
