@@ -1,6 +1,6 @@
 /*
  * Sequences of writer calls, compared with a model: a reader must find everything that was recorded, in every thread
- * and forked child, after a kill, a snapshot, a rotation, a close and a second join.
+ * and forked child, and in a sandbox, after a kill, a snapshot, a rotation, a close and a second join.
  *
  * The input is a sequence of one-byte instructions, see run_one(). Its first byte chooses the options, and whether to
  * fork and start threads, which takes longer than everything else.
@@ -25,6 +25,7 @@ enum {
     EVENTS_MAX = 20000,
     NAMES = 16,
     BURST = 300,
+    SANDBOX_NBYTES = 1 << 18, /* for a burst, with names and a new recorder */
     THREADS = 2,
     FORKS_MAX = 3,
     THREADED_MAX = 6
@@ -304,6 +305,16 @@ static void burst(struct stream *stream, unsigned what, uint32_t index)
         record(stream, what == 6 ? (unsigned)i % 5 : 5, index);
 }
 
+/* In a sandbox, what fits into the pages that are ready is recorded without a system call. */
+static void record_in_sandbox(struct stream *stream, uint8_t byte)
+{
+    uint64_t ready = tbed_sandbox_enter(model.writer, SANDBOX_NBYTES);
+    REQUIRE(tbed_sandbox_enter(model.writer, 1) == 0); /* it is in one */
+    if (ready >= SANDBOX_NBYTES)
+        burst(stream, 6, byte & 15);
+    tbed_sandbox_leave();
+}
+
 /* ---- Forks ---- */
 
 static int child_run(struct child *child, struct stream *stream, uint8_t byte)
@@ -418,6 +429,8 @@ static void run_one(uint8_t byte)
         rotate();
     else if (what == 12)
         fork_child(stream, byte);
+    else if (what == 13 && !model.threads)
+        record_in_sandbox(stream, byte);
     else
         run_threads(byte);
 }

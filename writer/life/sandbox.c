@@ -9,6 +9,7 @@
 #include "writer/file/file.h"
 #include "writer/file/usable.h"
 #include "writer/life/writer.h"
+#include "writer/record/recorders.h"
 
 static uint64_t prepare_pages(struct tbed_file *file, uint64_t nbytes)
 {
@@ -32,6 +33,16 @@ static void stop_helper(struct tbed_writer *writer)
     tbed_lock_give(&live->rotate_lock);
 }
 
+/* A sandbox may be entered before the first thread records. */
+static void prepare_recorders(struct tbed_writer *writer)
+{
+    struct tbed_file *file = tbed_file_of(writer);
+    if (!tbed_state_lock(file))
+        return;
+    tbed_recorders_prepare(tbed_recorders_of(writer));
+    tbed_state_unlock(file);
+}
+
 uint64_t tbed_sandbox_enter(struct tbed_writer *writer, uint64_t nbytes)
 {
     struct tbed_file *file = tbed_file_of(writer);
@@ -39,6 +50,7 @@ uint64_t tbed_sandbox_enter(struct tbed_writer *writer, uint64_t nbytes)
     if (!tbed_is_sandboxed() && tbed_is_usable(file)) {
         int cancel_state = tbed_cancel_disable();
         stop_helper(writer);
+        prepare_recorders(writer);
         tbed_pages_reserve();
         ready = prepare_pages(file, nbytes < file->map_nbytes ? nbytes : file->map_nbytes);
         tbed_cancel_restore(cancel_state);

@@ -7,6 +7,7 @@
 
 #include "writer/file/file_guard.h"
 #include "writer/file/usable.h"
+#include "writer/base/sandbox_state.h"
 #include "writer/record/recorders.h"
 #include "writer/record/spans.h"
 #include "writer/store/records.h"
@@ -54,7 +55,7 @@ static struct tbed_recorder *open_kind(struct tbed_writer *writer, const char *n
     }
     tbed_state_unlock(file);
     if (recorder == NULL)
-        tbed_drop(file, TBED_DROP_NO_MEMORY, 1);
+        tbed_drop(file, tbed_is_sandboxed() ? TBED_DROP_SANDBOX : TBED_DROP_NO_MEMORY, 1);
     return recorder != NULL ? recorder : &dead_recorder.hot;
 }
 

@@ -92,8 +92,10 @@ static inline uint8_t tbed_idle_mark(const struct tbed_clock_state *clock)
     return is_counter ? TBED_MARK_READY : TBED_MARK_SLOW;
 }
 
-/* ---- slabs.c; the caller of the first holds 'state_lock' ---- */
+/* ---- slabs.c; the caller of the first two holds 'state_lock' ---- */
 struct tbed_recorder *tbed_recorder_take(struct tbed_recorders *recorders);
+/* Makes sure that TBED_SLAB_RECORDER_COUNT can be taken in a sandbox, if there is memory. */
+void tbed_recorders_prepare(struct tbed_recorders *recorders);
 /* Returns for how many open recorders 'act' returns true. */
 size_t tbed_recorders_each(struct tbed_recorders *recorders, bool (*act)(struct tbed_recorder *));
 void tbed_recorders_free(struct tbed_recorders *recorders);

@@ -67,6 +67,16 @@ struct tbed_recorder *tbed_recorder_take(struct tbed_recorders *recorders)
     return recorder;
 }
 
+void tbed_recorders_prepare(struct tbed_recorders *recorders)
+{
+    const struct tbed_recorder *free = recorders->free;
+    size_t count = 0;
+    for (; free != NULL && count < TBED_SLAB_RECORDER_COUNT; count++)
+        free = tbed_cold_of(free)->next_free;
+    if (count < TBED_SLAB_RECORDER_COUNT)
+        slab_add(recorders);
+}
+
 size_t tbed_recorders_each(struct tbed_recorders *recorders, bool (*act)(struct tbed_recorder *))
 {
     size_t count = 0;

@@ -163,9 +163,9 @@ void tbed_writer_free(struct tbed_writer *writer);
 /*
  * Sandboxes: call tbed_sandbox_enter() before a filter of system calls (seccomp) takes hold of this process. From then on
  * the library makes no system call here, except futex() where two threads want a lock at once. Before, it stops the
- * helper and prepares 'nbytes' of pages, or as many as it can get; events that no longer fit are dropped with the cause
- * "sandbox". Pages are shared with the other processes that record into the file. tbed_sandbox_leave() goes back, if
- * the filter could not be installed; the helper is not started again.
+ * helper and prepares 'nbytes' of pages, or as many as it can get, and recorders for 64 more threads; what no longer
+ * fits is dropped with the cause "sandbox". Pages are shared with the other processes that record into the file.
+ * tbed_sandbox_leave() goes back, if the filter could not be installed; the helper is not started again.
  *
  * In a sandbox, closing the writer leaves the file open, as if the process had been killed: nothing is lost, and another
  * process can call tbed_trace_seal(). Forked children drop everything. No writer can be opened, and no file rotates.

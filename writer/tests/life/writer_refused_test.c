@@ -16,6 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum { RECORDERS = 128 }; /* in two slabs: a sandbox has room for 64 or more */
+
 #define NEED(holds)                                                                                          \
     do {                                                                                                     \
         if (!(holds))                                                                                        \
@@ -86,6 +88,37 @@ static void a_sandbox_opens_no_file_and_loses_no_event(void **state)
     size_t count;
     free(test_events(reader, test_stream_named(reader, "main"), &count));
     assert_int_equal(count, 40001);
+    tbed_reader_close(reader);
+}
+
+static int opens_recorders_in_a_sandbox(void)
+{
+    struct tbed_writer *writer;
+    struct tbed_recorder *recorder = begin((struct tbed_writer_options){.no_helper = true}, &writer);
+    NEED(tbed_sandbox_enter(writer, 1 << 20) >= 1 << 20);
+    for (int i = 1; i < RECORDERS; i++) {
+        recorder = tbed_recorder_open(writer, "main");
+        record(recorder, 1);
+    }
+    NEED(tbed_writer_drop_count(writer, TBED_DROP_SANDBOX) == 0);
+    recorder = tbed_recorder_open(writer, "one more");
+    record(recorder, 2); /* it was counted when it was opened */
+    NEED(tbed_writer_drop_count(writer, TBED_DROP_SANDBOX) == 1);
+    NEED(tbed_writer_drop_count(writer, TBED_DROP_NO_MEMORY) == 0);
+    tbed_sandbox_leave();
+    tbed_writer_free(writer);
+    return 0;
+}
+
+static void recorders_can_be_opened_in_a_sandbox(void **state)
+{
+    (void)state;
+    struct tbed_trace_info info;
+    set_path("opened.tbed");
+    assert_int_equal(in_child(opens_recorders_in_a_sandbox), 0);
+    struct tbed_reader *reader = test_reader_open(path, true);
+    tbed_reader_info(reader, &info);
+    assert_int_equal(info.event_block_count, RECORDERS);
     tbed_reader_close(reader);
 }
 
@@ -182,6 +215,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_sandbox_opens_no_file_and_loses_no_event),
+        cmocka_unit_test(recorders_can_be_opened_in_a_sandbox),
         cmocka_unit_test(a_lost_file_is_not_touched_again),
         cmocka_unit_test(a_child_that_cannot_join_counts_its_events),
     };
