@@ -2,10 +2,11 @@
  * Imports a foreign file or exports a trace while memory runs out or a file call fails. The call must either return an
  * error and leave nothing behind, or produce its usual result.
  *
- * The input is a foreign file, or a trace that may be followed by a plan (fuzz/support/failing.h).
+ * The input is a foreign file, or a trace that may be followed by a plan (fuzz/support/failing.h). If the plan has an even
+ * number of runs, exports have a filter and two threads.
  *
  * Mutator: trace
- * Seeds: fuzz/import/corpus fuzz/rtl_log/corpus
+ * Seeds: fuzz/import/corpus fuzz/rtl_log/corpus fuzz/profile/corpus
  *
  * SPDX-License-Identifier: MIT
  */
@@ -40,7 +41,9 @@ struct work {
     unsigned thread_count;
     int fd;                     /* the foreign file of an import */
     struct tbed_reader *reader; /* the trace of an export */
-    int file_errno;             /* the errno of failing file calls; 0: memory runs out */
+    struct tbed_filter *filter; /* what is exported; NULL: everything */
+    bool has_filter;
+    int file_errno; /* the errno of failing file calls; 0: memory runs out */
     struct tbed_import_report report;
     enum tbed_status status;
     uint64_t sum;
@@ -154,22 +157,25 @@ static enum tbed_status count_in_place(struct work *work, const char *to, struct
 static enum tbed_status export_chrome(struct work *work, const char *to, struct tbed_error *error)
 {
     struct tbed_reader *readers[] = {work->reader, work->reader};
+    const struct tbed_filter *filters[] = {work->filter, NULL};
     struct tbed_chrome_options options = {.size = sizeof options,
                                           .overwrite = true,
                                           .collapse_threads = true,
-                                          .thread_count = work->thread_count};
+                                          .thread_count = work->thread_count,
+                                          .filters = filters};
     return tbed_export_chrome(readers, 2, to, &options, NULL, error);
 }
 
 static enum tbed_status export_profile(struct work *work, const char *to, struct tbed_error *error)
 {
-    struct tbed_profile_export_options options = {.size = sizeof options, .overwrite = true};
+    struct tbed_profile_export_options options = {
+        .size = sizeof options, .overwrite = true, .filter = work->filter};
     return tbed_export_profile(work->reader, to, &options, NULL, error);
 }
 
 static enum tbed_status export_rtl_log(struct work *work, const char *to, struct tbed_error *error)
 {
-    struct tbed_rtl_options options = {.size = sizeof options, .overwrite = true};
+    struct tbed_rtl_options options = {.size = sizeof options, .overwrite = true, .filter = work->filter};
     return tbed_export_rtl_log(work->reader, to, &options, NULL, error);
 }
 
@@ -275,30 +281,49 @@ static void check_imports(const uint8_t *data, size_t nbytes)
     close(work.fd);
 }
 
+static void open_trace(struct work *work)
+{
+    struct tbed_trace_info info;
+    work->reader = open_input(work->data, work->nbytes);
+    if (work->reader == NULL || !work->has_filter)
+        return;
+    tbed_reader_info(work->reader, &info);
+    struct tbed_filter_options options = {
+        .size = sizeof options, .begin_tick = info.first_tick + (info.last_tick - info.first_tick) / 3};
+    REQUIRE(tbed_filter_make(work->reader, &options, &work->filter, NULL) == TBED_OK);
+}
+
+static void close_trace(struct work *work)
+{
+    tbed_filter_close(work->filter);
+    tbed_reader_close(work->reader);
+    work->filter = NULL;
+}
+
 /* After a failed export, the next one with the same reader must succeed. */
 static void export_failing(void *context)
 {
     const struct work *expected = context;
     struct work work = *expected;
     struct descriptors before = find_descriptors();
-    work.reader = open_input(work.data, work.nbytes);
+    open_trace(&work);
     REQUIRE(work.reader != NULL);
     call(&work, true);
     if (work.status == TBED_OK || failing_count() == 0)
         expect(&work, expected);
     call(&work, false);
     expect(&work, expected);
-    tbed_reader_close(work.reader);
+    close_trace(&work);
     check_descriptors(&work, before);
 }
 
 static void check_export(const struct failing_plan *plan, struct work work)
 {
-    work.reader = open_input(work.data, work.nbytes);
+    open_trace(&work);
     if (work.reader == NULL)
         return;
     call(&work, false);
-    tbed_reader_close(work.reader);
+    close_trace(&work);
     failing_run(plan, export_failing, &work);
     for (size_t i = 0; i < ERRNO_COUNT; i++) {
         work.file_errno = file_errnos[i];
@@ -309,10 +334,10 @@ static void check_export(const struct failing_plan *plan, struct work work)
 static void check_exports(const uint8_t *data, size_t nbytes)
 {
     struct failing_plan plan = failing_plan_cut(data, &nbytes);
-    struct work work = {.data = data, .nbytes = nbytes, .thread_count = 1, .makes_file = true};
+    struct work work = {.data = data, .nbytes = nbytes, .makes_file = true};
+    work.has_filter = plan.run_count % 2 == 0;
+    work.thread_count = work.has_filter ? 2 : 1;
     work.call = export_chrome;
-    check_export(&plan, work);
-    work.thread_count = 2;
     check_export(&plan, work);
     work.call = export_profile;
     work.destination = DESTINATION_FILE;
