@@ -6,7 +6,7 @@
  * number of runs, exports have a filter and two threads.
  *
  * Mutator: trace
- * Seeds: fuzz/import/corpus fuzz/rtl_log/corpus fuzz/profile/corpus
+ * Seeds: fuzz/import/corpus fuzz/rtl_log/corpus fuzz/profile/corpus fuzz/export_profile/corpus
  *
  * SPDX-License-Identifier: MIT
  */

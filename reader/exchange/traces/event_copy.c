@@ -66,6 +66,7 @@ static uint32_t map_category(struct stream_copy *copy, uint32_t aux)
     return aux == 0 || aux > TBED_ID_MAX ? aux : map(copy, aux);
 }
 
+/* A SPAN is written by put_span(). */
 static void map_fixed(struct stream_copy *copy, uint64_t *words, struct tbed_extended_head *head)
 {
     switch (head->type) {
@@ -73,10 +74,6 @@ static void map_fixed(struct stream_copy *copy, uint64_t *words, struct tbed_ext
     case TBED_EXT_INSTANT:
     case TBED_EXT_COUNTER:
         head->aux = map_category(copy, head->aux);
-        break;
-    case TBED_EXT_SPAN:
-        head->aux = map_category(copy, head->aux);
-        store_word(words + 2, tbed_copy_tick(copy->source, tbed_word_load(words + 2)));
         break;
     case TBED_EXT_END:
         store_word(words + 2, begin_tick_of(copy, tbed_word_load(words + 2)));
