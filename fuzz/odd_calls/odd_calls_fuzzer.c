@@ -9,6 +9,7 @@
  */
 #include <fcntl.h>
 #include <string.h>
+#include <tracebed/verify.h>
 #include <unistd.h>
 
 #include "format/string.h"
@@ -66,6 +67,18 @@ static enum tbed_status open_sized(const void *bytes, size_t nbytes, size_t size
             (status == TBED_ERR_ARGUMENT ? status : TBED_ERR_READ));
     tbed_reader_close(reader);
     return status;
+}
+
+static void try_verifying(struct tbed_reader *reader)
+{
+    struct tbed_verify_options none = {.size = 0}, options = {.size = sizeof options, .thread_count = 3};
+    uint64_t read_count, all_count;
+    REQUIRE(tbed_reader_verify_with(reader, &none) == TBED_ERR_ARGUMENT);
+    tbed_reader_progress(reader, &read_count, &all_count);
+    REQUIRE(read_count <= all_count && all_count == tbed_event_block_count(reader));
+    tbed_reader_verify_with(reader, &options);
+    tbed_reader_progress(reader, &read_count, &all_count);
+    REQUIRE(read_count <= all_count);
 }
 
 static void try_opening(const uint8_t *data, size_t nbytes)
@@ -331,6 +344,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
         try_strings(reader, &ids);
         compare_pairs(reader, &ids);
         try_resolvers(reader, &ids);
+        try_verifying(reader);
         tbed_reader_close(reader);
     }
     return 0;
