@@ -75,7 +75,7 @@ static void try_verifying(struct tbed_reader *reader)
     uint64_t read_count, all_count;
     REQUIRE(tbed_reader_verify_with(reader, &none) == TBED_ERR_ARGUMENT);
     tbed_reader_progress(reader, &read_count, &all_count);
-    REQUIRE(read_count <= all_count && all_count == tbed_event_block_count(reader));
+    REQUIRE(read_count <= all_count);
     tbed_reader_verify_with(reader, &options);
     tbed_reader_progress(reader, &read_count, &all_count);
     REQUIRE(read_count <= all_count);
