@@ -28,6 +28,7 @@ enum tbed_status tbed_reader_verify_with(struct tbed_reader *reader,
 
 /*
  * How far the first pass over the events is: how many event blocks have been read so far, by any thread, and how many there are.
+ * A block that is refused counts each time it is read.
  * Any thread may call this while another one uses the reader, but not while that refreshes it.
  */
 void tbed_reader_progress(const struct tbed_reader *reader, uint64_t *read_count_ret,
