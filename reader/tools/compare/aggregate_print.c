@@ -41,7 +41,7 @@ static void show_size(struct table_value value, struct tool_buffer *text)
 
 /* A column of labels and of artifacts. */
 #define SPREAD(name, value)                                                                                  \
-    COMPARE_GETTER(get_##name, aggregate_row, value)                                                         \
+    TABLE_GETTER(get_##name, aggregate_row, value)                                                           \
     static void show_##name(const struct table *table, const void *row, struct tool_buffer *text)            \
     {                                                                                                        \
         show_figure(table, get_##name(table, row), text);                                                    \
@@ -56,12 +56,12 @@ SPREAD(deviation, compare_number(row->spread.count > 1, compare_deviation(&row->
 SPREAD(median, compare_number(true, row->spread.median))
 SPREAD(min, table_value_of(row->spread.min))
 SPREAD(max, table_value_of(row->spread.max))
-COMPARE_GETTER(get_variance, aggregate_row, compare_number(row->spread.count > 1, row->spread.variance))
-COMPARE_GETTER(get_variation, aggregate_row,
-               compare_number(row->spread.count > 1, 100 * compare_variation(&row->spread)))
-COMPARE_GETTER(get_run_count, aggregate_row, table_value_of(row->label.run_count))
-COMPARE_GETTER(get_label, aggregate_row, compare_words(row->label.label, row->label.label_nbytes))
-COMPARE_GETTER(get_differ, aggregate_row, table_value_of(row->counts_differ))
+TABLE_GETTER(get_variance, aggregate_row, compare_number(row->spread.count > 1, row->spread.variance))
+TABLE_GETTER(get_variation, aggregate_row,
+             compare_number(row->spread.count > 1, 100 * compare_variation(&row->spread)))
+TABLE_GETTER(get_run_count, aggregate_row, table_value_of(row->label.run_count))
+TABLE_GETTER(get_label, aggregate_row, table_text_of(row->label.label, row->label.label_nbytes))
+TABLE_GETTER(get_differ, aggregate_row, table_value_of(row->counts_differ))
 
 static struct table_value get_outliers(const struct table *table, const void *of)
 {
@@ -167,8 +167,8 @@ static struct table_value run_outliers(const struct table *table, const void *ro
     return value;
 }
 
-COMPARE_GETTER(run_spans, compare_run, table_value_of(row->totals.span_count))
-COMPARE_GETTER(run_path, compare_run, compare_words(tool_path(row->path), strlen(tool_path(row->path))))
+TABLE_GETTER(run_spans, compare_run, table_value_of(row->totals.span_count))
+TABLE_GETTER(run_path, compare_run, table_text_of(tool_path(row->path), strlen(tool_path(row->path))))
 
 static void note_run(const struct table *table, const void *row, struct tool_buffer *notes)
 {

@@ -140,12 +140,12 @@ static void fill_tables(struct aggregate *aggregate)
     collect_rows(aggregate);
     collect_artifacts(aggregate, &artifact_count);
     aggregate_open_tables(aggregate);
-    compare_fill_table(&aggregate->tables[AGGREGATE_LABELS], aggregate->rows, sizeof *aggregate->rows,
-                       aggregate->row_count, &options->sort, options->limit);
-    compare_fill_table(&aggregate->tables[AGGREGATE_ARTIFACTS], aggregate->artifacts,
-                       sizeof *aggregate->artifacts, artifact_count, &options->sort, options->limit);
-    compare_fill_table(&aggregate->tables[AGGREGATE_RUNS], aggregate->runs, sizeof *aggregate->runs,
-                       aggregate->run_count, &as_given, options->limit);
+    table_fill(&aggregate->tables[AGGREGATE_LABELS], aggregate->rows, sizeof *aggregate->rows,
+               aggregate->row_count, &options->sort, options->limit);
+    table_fill(&aggregate->tables[AGGREGATE_ARTIFACTS], aggregate->artifacts, sizeof *aggregate->artifacts,
+               artifact_count, &options->sort, options->limit);
+    table_fill(&aggregate->tables[AGGREGATE_RUNS], aggregate->runs, sizeof *aggregate->runs,
+               aggregate->run_count, &as_given, options->limit);
 }
 
 static void spread_totals(struct aggregate *aggregate)

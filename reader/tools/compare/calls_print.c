@@ -38,7 +38,7 @@ static struct table_value percent_of(const struct tbed_call_difference *differen
 
 /* 'format' has a buffer of 32 bytes. */
 #define SHOWN(name, value, format)                                                                           \
-    COMPARE_GETTER(get_##name, diff_calls_row, value)                                                        \
+    TABLE_GETTER(get_##name, diff_calls_row, value)                                                          \
     static void show_##name(const struct table *table, const void *row, struct tool_buffer *text)            \
     {                                                                                                        \
         struct table_value found = get_##name(table, row);                                                   \
@@ -55,7 +55,7 @@ static const char *format_effect(char buffer[32], double effect)
 #define DURATION(name, side, of)                                                                             \
     SHOWN_DURATION(name, duration_of(&row->difference->side, row->difference->side.of))
 #define SHOWN_DURATION(name, value)                                                                          \
-    COMPARE_GETTER(get_##name, diff_calls_row, value)                                                        \
+    TABLE_GETTER(get_##name, diff_calls_row, value)                                                          \
     static void show_##name(const struct table *table, const void *row, struct tool_buffer *text)            \
     {                                                                                                        \
         show_duration(table, get_##name(table, row), text);                                                  \
@@ -84,13 +84,13 @@ SHOWN(p99, percent_of(row->difference, row->difference->before.p99, row->differe
 SHOWN(effect, result_of(row->difference, row->difference->effect), format_effect)
 SHOWN(p, result_of(row->difference, row->difference->p_corrected), compare_format_probability)
 SHOWN(single_p, result_of(row->difference, row->difference->p), compare_format_probability)
-COMPARE_GETTER(get_change, diff_calls_row, result_of(row->difference, 100 * row->difference->change))
-COMPARE_GETTER(get_marked, diff_calls_row, table_value_of(row->difference->is_marked))
-COMPARE_GETTER(get_count_before, diff_calls_row, table_value_of(row->difference->before.count))
-COMPARE_GETTER(get_count_after, diff_calls_row, table_value_of(row->difference->after.count))
-COMPARE_GETTER(get_state, diff_calls_row,
-               compare_words(state_of(row->difference), strlen(state_of(row->difference))))
-COMPARE_GETTER(get_label, diff_calls_row, compare_words(row->label.label, row->label.label_nbytes))
+TABLE_GETTER(get_change, diff_calls_row, result_of(row->difference, 100 * row->difference->change))
+TABLE_GETTER(get_marked, diff_calls_row, table_value_of(row->difference->is_marked))
+TABLE_GETTER(get_count_before, diff_calls_row, table_value_of(row->difference->before.count))
+TABLE_GETTER(get_count_after, diff_calls_row, table_value_of(row->difference->after.count))
+TABLE_GETTER(get_state, diff_calls_row,
+             table_text_of(state_of(row->difference), strlen(state_of(row->difference))))
+TABLE_GETTER(get_label, diff_calls_row, table_text_of(row->label.label, row->label.label_nbytes))
 
 static void show_change(const struct table *table, const void *of, struct tool_buffer *text)
 {

@@ -160,17 +160,6 @@ void compare_append(struct tool_buffer *text, const char *format, ...)
     tool_append(text, buffer, nbytes < (int)sizeof buffer ? (size_t)nbytes : sizeof buffer - 1);
 }
 
-void compare_fill_table(struct table *table, const void *rows, size_t row_nbytes, size_t count,
-                        const struct table_keys *sort, size_t limit)
-{
-    table->rows = tool_realloc(NULL, (count + 1) * sizeof *table->rows);
-    for (size_t i = 0; i < count; i++)
-        table->rows[i] = (const char *)rows + i * row_nbytes;
-    table->count = count;
-    table->shown = count < limit ? count : limit;
-    table_sort(table, sort);
-}
-
 void compare_free_rows(struct table *tables, size_t count)
 {
     for (size_t i = 0; i < count; i++)

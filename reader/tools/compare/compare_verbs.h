@@ -132,15 +132,6 @@ static inline const char *compare_color(double change)
 
 /* ---- Tables ---- */
 
-/* A getter of 'value', of 'row', a struct 'type'. */
-#define COMPARE_GETTER(getter, type, value)                                                                  \
-    static struct table_value getter(const struct table *table, const void *of)                              \
-    {                                                                                                        \
-        const struct type *row = of;                                                                         \
-        (void)table;                                                                                         \
-        return value;                                                                                        \
-    }
-
 /* A figure with a fraction, if it is known. */
 static inline struct table_value compare_number(bool is_known, double number)
 {
@@ -153,17 +144,10 @@ static inline struct table_value compare_change(int64_t change)
     return (struct table_value){.number = (double)change, .whole = (uint64_t)change};
 }
 
-static inline struct table_value compare_words(const char *text, size_t nbytes)
-{
-    return (struct table_value){.text = text, .nbytes = nbytes};
-}
-
 /* Appends the text of a cell or a remark. */
 void compare_append(struct tool_buffer *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Gives the table 'count' rows, sorted, of 'row_nbytes' each; table_rows are freed with compare_free_rows(). */
-void compare_fill_table(struct table *table, const void *rows, size_t row_nbytes, size_t count,
-                        const struct table_keys *sort, size_t limit);
+/* Frees what table_fill() has made. */
 void compare_free_rows(struct table *tables, size_t count);
 
 /* Prints the first 'default_count' tables, or those that have any of the columns that were asked for. */

@@ -36,8 +36,8 @@ static void collect_rows(struct diff_calls *diff)
         diff->rows[diff->row_count++] = row;
     }
     diff_calls_open_table(diff);
-    compare_fill_table(&diff->table, diff->rows, sizeof *diff->rows, diff->row_count, &diff->options->sort,
-                       diff->options->limit);
+    table_fill(&diff->table, diff->rows, sizeof *diff->rows, diff->row_count, &diff->options->sort,
+               diff->options->limit);
 }
 
 static bool load(struct diff_calls *diff, struct tbed_comparison *comparison)

@@ -66,7 +66,7 @@ static void show_percent(const struct diff_row *row, enum tbed_figure figure, st
 }
 
 #define CHANGE(name, figure)                                                                                 \
-    COMPARE_GETTER(get_##name, diff_row, compare_change(change_of(row, figure)))                             \
+    TABLE_GETTER(get_##name, diff_row, compare_change(change_of(row, figure)))                               \
     static void show_##name(const struct table *table, const void *row, struct tool_buffer *text)            \
     {                                                                                                        \
         show_change(table, row, figure, text);                                                               \
@@ -75,9 +75,9 @@ static void show_percent(const struct diff_row *row, enum tbed_figure figure, st
 /* With its percentage and color. */
 #define TIME_CHANGE(name, figure)                                                                            \
     CHANGE(name, figure)                                                                                     \
-    COMPARE_GETTER(percent_##name, diff_row, percent_value(row, figure))                                     \
-    COMPARE_GETTER(before_##name, diff_row, table_value_of(row->before.of[figure]))                          \
-    COMPARE_GETTER(after_##name, diff_row, table_value_of(row->after.of[figure]))                            \
+    TABLE_GETTER(percent_##name, diff_row, percent_value(row, figure))                                       \
+    TABLE_GETTER(before_##name, diff_row, table_value_of(row->before.of[figure]))                            \
+    TABLE_GETTER(after_##name, diff_row, table_value_of(row->after.of[figure]))                              \
     static void show_percent_##name(const struct table *table, const void *row, struct tool_buffer *text)    \
     {                                                                                                        \
         (void)table;                                                                                         \
@@ -97,10 +97,10 @@ CHANGE(hits, TBED_FIGURE_HITS)
 CHANGE(blocked, TBED_FIGURE_BLOCKED)
 CHANGE(load, TBED_FIGURE_LOAD)
 CHANGE(hashing, TBED_FIGURE_HASHING)
-COMPARE_GETTER(before_count, diff_row, table_value_of(row->before.of[TBED_FIGURE_INVOCATIONS]))
-COMPARE_GETTER(after_count, diff_row, table_value_of(row->after.of[TBED_FIGURE_INVOCATIONS]))
-COMPARE_GETTER(get_state, diff_row, compare_words(state_of(row), strlen(state_of(row))))
-COMPARE_GETTER(get_label, diff_row, compare_words(row->label.label, row->label.label_nbytes))
+TABLE_GETTER(before_count, diff_row, table_value_of(row->before.of[TBED_FIGURE_INVOCATIONS]))
+TABLE_GETTER(after_count, diff_row, table_value_of(row->after.of[TBED_FIGURE_INVOCATIONS]))
+TABLE_GETTER(get_state, diff_row, table_text_of(state_of(row), strlen(state_of(row))))
+TABLE_GETTER(get_label, diff_row, table_text_of(row->label.label, row->label.label_nbytes))
 
 static struct table_value get_magnitude(const struct table *table, const void *of)
 {
@@ -193,10 +193,10 @@ static void show_size_percent(const struct table *table, const void *row, struct
         compare_append(text, "%s", compare_format_percent(buffer, value.number));
 }
 
-COMPARE_GETTER(get_size, diff_artifact, compare_change(size_change(row)))
-COMPARE_GETTER(get_size_before, diff_artifact, table_value_of(row->before))
-COMPARE_GETTER(get_size_after, diff_artifact, table_value_of(row->after))
-COMPARE_GETTER(get_artifact, diff_artifact, compare_words(row->label.label, row->label.label_nbytes))
+TABLE_GETTER(get_size, diff_artifact, compare_change(size_change(row)))
+TABLE_GETTER(get_size_before, diff_artifact, table_value_of(row->before))
+TABLE_GETTER(get_size_after, diff_artifact, table_value_of(row->after))
+TABLE_GETTER(get_artifact, diff_artifact, table_text_of(row->label.label, row->label.label_nbytes))
 
 static const struct table_column artifact_columns[] = {
     {.key = "size",

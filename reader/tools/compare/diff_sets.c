@@ -35,8 +35,8 @@ static void collect_rows(struct sets *sets)
         sets->rows[sets->row_count++] = row;
     }
     sets_open_table(sets);
-    compare_fill_table(&sets->table, sets->rows, sizeof *sets->rows, sets->row_count, &sets->options->sort,
-                       sets->options->limit);
+    table_fill(&sets->table, sets->rows, sizeof *sets->rows, sets->row_count, &sets->options->sort,
+               sets->options->limit);
 }
 
 static void spread_totals(struct sets *sets)

@@ -173,10 +173,10 @@ static void fill_tables(struct diff *diff)
     collect_rows(diff);
     collect_artifacts(diff);
     diff_open_tables(diff);
-    compare_fill_table(&diff->tables[DIFF_LABELS], diff->rows, sizeof *diff->rows, diff->row_count,
-                       &options->sort, options->limit);
-    compare_fill_table(&diff->tables[DIFF_ARTIFACTS], diff->artifacts, sizeof *diff->artifacts,
-                       diff->artifact_count, &options->sort, options->limit);
+    table_fill(&diff->tables[DIFF_LABELS], diff->rows, sizeof *diff->rows, diff->row_count, &options->sort,
+               options->limit);
+    table_fill(&diff->tables[DIFF_ARTIFACTS], diff->artifacts, sizeof *diff->artifacts, diff->artifact_count,
+               &options->sort, options->limit);
     diff_choose_columns(diff);
 }
 

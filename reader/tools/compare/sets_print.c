@@ -66,7 +66,7 @@ static void show_part(const struct tbed_difference *difference, double value, st
 }
 
 #define SHOWN(name, value, call)                                                                             \
-    COMPARE_GETTER(get_##name, sets_row, value)                                                              \
+    TABLE_GETTER(get_##name, sets_row, value)                                                                \
     static void show_##name(const struct table *table, const void *of, struct tool_buffer *text)             \
     {                                                                                                        \
         const struct sets_row *row = of;                                                                     \
@@ -108,12 +108,11 @@ SHOWN(p, result_of(row->difference, row->difference->p_corrected),
       append_probability(row->difference, row->difference->p_corrected, text))
 SHOWN(single_p, result_of(row->difference, row->difference->p),
       append_probability(row->difference, row->difference->p, text))
-COMPARE_GETTER(get_marked, sets_row, table_value_of(row->difference->is_marked))
-COMPARE_GETTER(get_runs_before, sets_row, table_value_of(row->difference->before_run_count))
-COMPARE_GETTER(get_runs_after, sets_row, table_value_of(row->difference->after_run_count))
-COMPARE_GETTER(get_state, sets_row,
-               compare_words(state_of(row->difference), strlen(state_of(row->difference))))
-COMPARE_GETTER(get_label, sets_row, compare_words(row->label.label, row->label.label_nbytes))
+TABLE_GETTER(get_marked, sets_row, table_value_of(row->difference->is_marked))
+TABLE_GETTER(get_runs_before, sets_row, table_value_of(row->difference->before_run_count))
+TABLE_GETTER(get_runs_after, sets_row, table_value_of(row->difference->after_run_count))
+TABLE_GETTER(get_state, sets_row, table_text_of(state_of(row->difference), strlen(state_of(row->difference))))
+TABLE_GETTER(get_label, sets_row, table_text_of(row->label.label, row->label.label_nbytes))
 
 static const char *color_change(const struct table *table, const void *row)
 {

@@ -93,8 +93,8 @@ static void fill_table(struct positions_table *table)
     table->table = positions_columns;
     table->table.context = table;
     table->table.clock = &table->clock;
-    compare_fill_table(&table->table, table->rows, sizeof *table->rows, table->row_count,
-                       &table->options->sort, table->options->limit);
+    table_fill(&table->table, table->rows, sizeof *table->rows, table->row_count, &table->options->sort,
+               table->options->limit);
 }
 
 static void print(const struct positions_table *table)

@@ -76,8 +76,8 @@ static struct table_value get_variation(const struct table *table, const void *r
     return variation(table, position.mean > 0 ? 100 * sqrt(position.variance) / position.mean : 0);
 }
 
-COMPARE_GETTER(get_thread, positions_row, table_value_of(row->thread))
-COMPARE_GETTER(get_number, positions_row, table_value_of(row->number))
+TABLE_GETTER(get_thread, positions_row, table_value_of(row->thread))
+TABLE_GETTER(get_number, positions_row, table_value_of(row->number))
 
 static void show_thread(const struct table *table, const void *row, struct tool_buffer *text)
 {
@@ -108,7 +108,7 @@ static struct table_value get_interval(const struct table *table, const void *ro
     append_point(text, position.from, position.from_label);
     compare_append(text, " to ");
     append_point(text, position.to, position.to_label);
-    return compare_words(text->bytes, text->nbytes);
+    return table_text_of(text->bytes, text->nbytes);
 }
 
 static struct table_value get_inside(const struct table *table, const void *row)
@@ -116,7 +116,7 @@ static struct table_value get_inside(const struct table *table, const void *row)
     const char *inside = position_of(table, row).inside;
     if (inside == NULL)
         return (struct table_value){.is_unknown = true, .text = ""};
-    return compare_words(inside, strlen(inside));
+    return table_text_of(inside, strlen(inside));
 }
 
 static void note_inside(const struct table *table, const void *row, struct tool_buffer *notes)

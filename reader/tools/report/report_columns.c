@@ -25,23 +25,9 @@ static struct table_value share(double part, double of)
     return (struct table_value){.number = of > 0 ? 100 * part / of : 0};
 }
 
-static struct table_value text(const char *text, size_t nbytes)
-{
-    return (struct table_value){.text = text, .nbytes = nbytes};
-}
-
-/* A getter of one member, 'row', of a row. */
-#define GETTER(getter, type, value)                                                                          \
-    static struct table_value getter(const struct table *table, const void *of)                              \
-    {                                                                                                        \
-        const struct type *row = of;                                                                         \
-        (void)table;                                                                                         \
-        return value;                                                                                        \
-    }
-
 /* A getter of the name, and what JSON has of it. */
 #define NAMED(getter, type)                                                                                  \
-    GETTER(getter, type, text(row->name, row->name_nbytes))                                                  \
+    TABLE_GETTER(getter, type, table_text_of(row->name, row->name_nbytes))                                   \
     static void getter##_json(struct tbed_json *json, const struct table *table, const void *of)             \
     {                                                                                                        \
         const struct type *row = of;                                                                         \
@@ -51,24 +37,24 @@ static struct table_value text(const char *text, size_t nbytes)
 /* ---- Spans ---- */
 
 NAMED(span_name, tbed_span_row)
-GETTER(span_count, tbed_span_row, table_value_of(row->count))
-GETTER(span_total, tbed_span_row, table_value_of(row->total_ticks))
-GETTER(span_self, tbed_span_row, table_value_of(row->self_ticks))
-GETTER(span_min, tbed_span_row, whole_if(row->count > 0, row->min_ticks))
-GETTER(span_p50, tbed_span_row, whole_if(row->count > 0, row->p50_ticks))
-GETTER(span_p90, tbed_span_row, whole_if(row->count > 0, row->p90_ticks))
-GETTER(span_p99, tbed_span_row, whole_if(row->count > 0, row->p99_ticks))
-GETTER(span_p999, tbed_span_row, whole_if(row->count > 0, row->p999_ticks))
-GETTER(span_max, tbed_span_row, whole_if(row->count > 0, row->max_ticks))
-GETTER(span_open, tbed_span_row, table_value_of(row->open_count))
-GETTER(span_unknown, tbed_span_row, table_value_of(row->unknown_count))
-GETTER(span_time, tbed_span_row, table_value_of(row->time_ticks))
-GETTER(span_invocations, tbed_span_row, table_value_of(row->invocation_count))
-GETTER(span_misses, tbed_span_row, table_value_of(row->cache_misses))
-GETTER(span_hits, tbed_span_row, table_value_of(row->cache_hits))
-GETTER(span_blocked, tbed_span_row, table_value_of(row->blocked_ticks))
-GETTER(span_load, tbed_span_row, table_value_of(row->load_ticks))
-GETTER(span_hashing, tbed_span_row, table_value_of(row->hashing_ticks))
+TABLE_GETTER(span_count, tbed_span_row, table_value_of(row->count))
+TABLE_GETTER(span_total, tbed_span_row, table_value_of(row->total_ticks))
+TABLE_GETTER(span_self, tbed_span_row, table_value_of(row->self_ticks))
+TABLE_GETTER(span_min, tbed_span_row, whole_if(row->count > 0, row->min_ticks))
+TABLE_GETTER(span_p50, tbed_span_row, whole_if(row->count > 0, row->p50_ticks))
+TABLE_GETTER(span_p90, tbed_span_row, whole_if(row->count > 0, row->p90_ticks))
+TABLE_GETTER(span_p99, tbed_span_row, whole_if(row->count > 0, row->p99_ticks))
+TABLE_GETTER(span_p999, tbed_span_row, whole_if(row->count > 0, row->p999_ticks))
+TABLE_GETTER(span_max, tbed_span_row, whole_if(row->count > 0, row->max_ticks))
+TABLE_GETTER(span_open, tbed_span_row, table_value_of(row->open_count))
+TABLE_GETTER(span_unknown, tbed_span_row, table_value_of(row->unknown_count))
+TABLE_GETTER(span_time, tbed_span_row, table_value_of(row->time_ticks))
+TABLE_GETTER(span_invocations, tbed_span_row, table_value_of(row->invocation_count))
+TABLE_GETTER(span_misses, tbed_span_row, table_value_of(row->cache_misses))
+TABLE_GETTER(span_hits, tbed_span_row, table_value_of(row->cache_hits))
+TABLE_GETTER(span_blocked, tbed_span_row, table_value_of(row->blocked_ticks))
+TABLE_GETTER(span_load, tbed_span_row, table_value_of(row->load_ticks))
+TABLE_GETTER(span_hashing, tbed_span_row, table_value_of(row->hashing_ticks))
 
 static struct table_value span_mean(const struct table *table, const void *of)
 {
@@ -201,7 +187,7 @@ static void span_notes(const struct table *table, const void *of, struct tool_bu
 /* ---- Instants, counters, messages ---- */
 
 NAMED(instant_name, tbed_instant_row)
-GETTER(instant_count, tbed_instant_row, table_value_of(row->count))
+TABLE_GETTER(instant_count, tbed_instant_row, table_value_of(row->count))
 
 static struct table_value instant_start(const struct table *table, const void *of)
 {
@@ -220,10 +206,10 @@ static const struct table_column instant_columns[] = {
 };
 
 NAMED(counter_name, tbed_counter_row)
-GETTER(counter_count, tbed_counter_row, table_value_of(row->count))
-GETTER(counter_last, tbed_counter_row, (struct table_value){.number = row->last})
-GETTER(counter_min, tbed_counter_row, (struct table_value){.number = row->min})
-GETTER(counter_max, tbed_counter_row, (struct table_value){.number = row->max})
+TABLE_GETTER(counter_count, tbed_counter_row, table_value_of(row->count))
+TABLE_GETTER(counter_last, tbed_counter_row, (struct table_value){.number = row->last})
+TABLE_GETTER(counter_min, tbed_counter_row, (struct table_value){.number = row->min})
+TABLE_GETTER(counter_max, tbed_counter_row, (struct table_value){.number = row->max})
 
 static uint32_t unit_id(const struct report *report, uint32_t id)
 {
@@ -237,7 +223,7 @@ static struct table_value counter_unit(const struct table *table, const void *of
     struct tbed_name name;
     if (id == TBED_ID_INVALID || tbed_name_get(report->reader, id, &name) != TBED_OK)
         return (struct table_value){.is_unknown = true};
-    return text(name.text, name.nbytes);
+    return table_text_of(name.text, name.nbytes);
 }
 
 /* With its unit. */
@@ -268,9 +254,9 @@ static const struct table_column counter_columns[] = {
 };
 
 NAMED(message_name, tbed_message_row)
-GETTER(message_count, tbed_message_row, table_value_of(row->count))
-GETTER(message_errors, tbed_message_row, table_value_of(row->severity_counts[TBED_SEVERITY_ERROR]))
-GETTER(message_warnings, tbed_message_row, table_value_of(row->severity_counts[TBED_SEVERITY_WARNING]))
+TABLE_GETTER(message_count, tbed_message_row, table_value_of(row->count))
+TABLE_GETTER(message_errors, tbed_message_row, table_value_of(row->severity_counts[TBED_SEVERITY_ERROR]))
+TABLE_GETTER(message_warnings, tbed_message_row, table_value_of(row->severity_counts[TBED_SEVERITY_WARNING]))
 
 /* The context of a message's format is shown as in the message. */
 static void show_message(const struct table *table, const void *of, struct tool_buffer *shown)
@@ -303,15 +289,15 @@ static const struct table_column message_columns[] = {
 /* ---- Allocations ---- */
 
 #define SUMS(prefix, type)                                                                                   \
-    GETTER(prefix##_count, type, table_value_of(row->sums.count))                                            \
-    GETTER(prefix##_bytes, type, table_value_of(row->sums.nbytes))                                           \
-    GETTER(prefix##_freed, type, table_value_of(row->sums.freed_count))                                      \
-    GETTER(prefix##_temporary, type, table_value_of(row->sums.temporary_count))                              \
-    GETTER(prefix##_replaced, type, table_value_of(row->sums.replaced_count))                                \
-    GETTER(prefix##_failed, type, table_value_of(row->sums.failed_count))                                    \
-    GETTER(prefix##_live_count, type, table_value_of(row->sums.live_count))                                  \
-    GETTER(prefix##_live, type, table_value_of(row->sums.live_nbytes))                                       \
-    GETTER(prefix##_peak, type, table_value_of(row->sums.peak_nbytes))
+    TABLE_GETTER(prefix##_count, type, table_value_of(row->sums.count))                                      \
+    TABLE_GETTER(prefix##_bytes, type, table_value_of(row->sums.nbytes))                                     \
+    TABLE_GETTER(prefix##_freed, type, table_value_of(row->sums.freed_count))                                \
+    TABLE_GETTER(prefix##_temporary, type, table_value_of(row->sums.temporary_count))                        \
+    TABLE_GETTER(prefix##_replaced, type, table_value_of(row->sums.replaced_count))                          \
+    TABLE_GETTER(prefix##_failed, type, table_value_of(row->sums.failed_count))                              \
+    TABLE_GETTER(prefix##_live_count, type, table_value_of(row->sums.live_count))                            \
+    TABLE_GETTER(prefix##_live, type, table_value_of(row->sums.live_nbytes))                                 \
+    TABLE_GETTER(prefix##_peak, type, table_value_of(row->sums.peak_nbytes))
 
 #define SUM_COLUMNS(prefix, peak_title)                                                                      \
     {.key = "bytes", .unit = TABLE_BYTES, .get = prefix##_bytes},                                            \
@@ -334,13 +320,13 @@ static const struct table_column message_columns[] = {
 #define LIFETIME_DATA ",lifetime,lifetime_p50,lifetime_p99,lifetime_max"
 
 SUMS(process, tbed_allocation_process)
-GETTER(process_number, tbed_allocation_process, table_value_of(row->process))
-GETTER(process_pid, tbed_allocation_process, table_value_of(row->pid))
-GETTER(process_parent, tbed_allocation_process, table_value_of(row->forked_from))
-GETTER(process_inherited, tbed_allocation_process, table_value_of(row->inherited_free_count))
-GETTER(process_unknown, tbed_allocation_process, table_value_of(row->unknown_free_count))
-GETTER(process_null, tbed_allocation_process, table_value_of(row->null_free_count))
-GETTER(process_events, tbed_allocation_process, table_value_of(row->event_count))
+TABLE_GETTER(process_number, tbed_allocation_process, table_value_of(row->process))
+TABLE_GETTER(process_pid, tbed_allocation_process, table_value_of(row->pid))
+TABLE_GETTER(process_parent, tbed_allocation_process, table_value_of(row->forked_from))
+TABLE_GETTER(process_inherited, tbed_allocation_process, table_value_of(row->inherited_free_count))
+TABLE_GETTER(process_unknown, tbed_allocation_process, table_value_of(row->unknown_free_count))
+TABLE_GETTER(process_null, tbed_allocation_process, table_value_of(row->null_free_count))
+TABLE_GETTER(process_events, tbed_allocation_process, table_value_of(row->event_count))
 
 static struct table_value process_name(const struct table *table, const void *of)
 {
@@ -349,7 +335,7 @@ static struct table_value process_name(const struct table *table, const void *of
     if (row->name_id == TBED_ID_INVALID ||
         tbed_name_get(report_of(table)->reader, row->name_id, &name) != TBED_OK)
         return (struct table_value){.is_unknown = true, .text = ""};
-    return text(name.text, name.nbytes);
+    return table_text_of(name.text, name.nbytes);
 }
 
 static void process_name_json(struct tbed_json *json, const struct table *table, const void *of)
@@ -443,7 +429,7 @@ static struct table_value site_name(const struct table *table, const void *of)
 {
     struct report *report = (struct report *)table->context;
     struct tbed_name name = report_site_name(report, of, &report->stack);
-    return text(name.text, name.nbytes);
+    return table_text_of(name.text, name.nbytes);
 }
 
 static void site_name_json(struct tbed_json *json, const struct table *table, const void *of)
@@ -472,12 +458,12 @@ static void show_site(const struct table *table, const void *of, struct tool_buf
     tool_append(shown, most, strlen(most));
 }
 
-GETTER(site_least, tbed_allocation_site, table_value_of(row->least_nbytes))
-GETTER(site_most, tbed_allocation_site, table_value_of(row->most_nbytes))
+TABLE_GETTER(site_least, tbed_allocation_site, table_value_of(row->least_nbytes))
+TABLE_GETTER(site_most, tbed_allocation_site, table_value_of(row->most_nbytes))
 
 /* The lifetimes of freed blocks. */
 #define LIFETIME(getter, value)                                                                              \
-    GETTER(getter, tbed_allocation_site, whole_if(row->sums.freed_count > 0, value))
+    TABLE_GETTER(getter, tbed_allocation_site, whole_if(row->sums.freed_count > 0, value))
 LIFETIME(site_lifetime, row->lifetime_ticks / (row->sums.freed_count + (row->sums.freed_count == 0)))
 LIFETIME(site_lifetime_p50, row->lifetime_p50_ticks)
 LIFETIME(site_lifetime_p99, row->lifetime_p99_ticks)
@@ -519,8 +505,8 @@ static const struct table_column site_columns[] = {
 
 /* ---- Leaks ---- */
 
-GETTER(leak_bytes, tbed_allocation_site, table_value_of(row->leak_nbytes))
-GETTER(leak_count, tbed_allocation_site, table_value_of(row->leak_count))
+TABLE_GETTER(leak_bytes, tbed_allocation_site, table_value_of(row->leak_nbytes))
+TABLE_GETTER(leak_count, tbed_allocation_site, table_value_of(row->leak_count))
 
 static struct table_value leak_share(const struct table *table, const void *of)
 {
@@ -539,16 +525,16 @@ static const struct table_column leak_columns[] = {
      .get = leak_share},
 };
 
-GETTER(suppression_name, tbed_allocation_suppression, text(row->pattern, strlen(row->pattern)))
-GETTER(suppression_bytes, tbed_allocation_suppression, table_value_of(row->nbytes))
-GETTER(suppression_count, tbed_allocation_suppression, table_value_of(row->count))
-GETTER(suppression_stacks, tbed_allocation_suppression, table_value_of(row->site_count))
+TABLE_GETTER(suppression_name, tbed_allocation_suppression, table_text_of(row->pattern, strlen(row->pattern)))
+TABLE_GETTER(suppression_bytes, tbed_allocation_suppression, table_value_of(row->nbytes))
+TABLE_GETTER(suppression_count, tbed_allocation_suppression, table_value_of(row->count))
+TABLE_GETTER(suppression_stacks, tbed_allocation_suppression, table_value_of(row->site_count))
 
 static struct table_value suppression_origin(const struct table *table, const void *of)
 {
     const char *origin = ((const struct tbed_allocation_suppression *)of)->is_built_in ? "built in" : "file";
     (void)table;
-    return text(origin, strlen(origin));
+    return table_text_of(origin, strlen(origin));
 }
 
 static const struct table_column suppression_columns[] = {

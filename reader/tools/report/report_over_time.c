@@ -36,13 +36,7 @@ static void moment_name_json(struct tbed_json *json, const struct table *table, 
     report_json_name(json, table->context, row->id, row->name, row->name_nbytes);
 }
 
-#define GETTER(getter, value)                                                                                \
-    static struct table_value getter(const struct table *table, const void *of)                              \
-    {                                                                                                        \
-        const struct report_moment *row = of;                                                                \
-        (void)table;                                                                                         \
-        return value;                                                                                        \
-    }
+#define GETTER(getter, value) TABLE_GETTER(getter, report_moment, value)
 
 GETTER(memory_live, table_value_of(row->memory->live_nbytes))
 GETTER(memory_peak, table_value_of(row->memory->peak_nbytes))

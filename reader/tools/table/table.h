@@ -37,7 +37,21 @@ static inline struct table_value table_value_of(uint64_t whole)
     return (struct table_value){.number = (double)whole, .whole = whole};
 }
 
+static inline struct table_value table_text_of(const char *text, size_t nbytes)
+{
+    return (struct table_value){.text = text, .nbytes = nbytes};
+}
+
 struct table;
+
+/* A getter of 'value', an expression of 'row', a struct 'type'. */
+#define TABLE_GETTER(getter, type, value)                                                                    \
+    static struct table_value getter(const struct table *table, const void *of)                              \
+    {                                                                                                        \
+        const struct type *row = of;                                                                         \
+        (void)table;                                                                                         \
+        return value;                                                                                        \
+    }
 
 struct table_column {
     const char *key, *field, *title; /* NULL: 'field' and 'title' are the key */
@@ -118,6 +132,10 @@ bool table_is_asked_for(const struct table *table, const struct table_keys *colu
 
 /* Rows that are equal by all keys, and those without any, stay in the order in which they were given: by address. */
 void table_sort(struct table *table, const struct table_keys *keys);
+
+/* Gives the table 'count' rows of 'row_nbytes' each, sorted, of which 'limit' are shown. The caller frees 'table->rows'. */
+void table_fill(struct table *table, const void *rows, size_t row_nbytes, size_t count,
+                const struct table_keys *sort, size_t limit);
 
 /* Printing. 'columns' without any: the defaults. */
 void table_print_text(const struct table *table, const struct table_keys *columns);

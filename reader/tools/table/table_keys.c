@@ -261,3 +261,14 @@ void table_sort(struct table *table, const struct table_keys *keys)
     else if (table->count > 1)
         qsort_r(table->rows, table->count, sizeof *table->rows, compare_rows, &order);
 }
+
+void table_fill(struct table *table, const void *rows, size_t row_nbytes, size_t count,
+                const struct table_keys *sort, size_t limit)
+{
+    table->rows = tool_realloc(NULL, (count + 1) * sizeof *table->rows);
+    for (size_t i = 0; i < count; i++)
+        table->rows[i] = (const char *)rows + i * row_nbytes;
+    table->count = count;
+    table->shown = count < limit ? count : limit;
+    table_sort(table, sort);
+}
