@@ -94,15 +94,8 @@ static void put_stack(struct follow *follow, const struct tbed_follow_thread *th
 
 static void put_thread_name(struct follow *follow, const struct tbed_stream_info *stream)
 {
-    char number[32];
-    int nbytes = snprintf(number, sizeof number, stream->tid != 0 ? "%u" : "stream %u",
-                          stream->tid != 0 ? stream->tid : stream->stream);
     follow->line.nbytes = 0;
-    tool_append(&follow->line, number, (size_t)nbytes);
-    if (stream->name_id != TBED_ID_INVALID) {
-        tool_append(&follow->line, " ", 1);
-        tool_append_name(&follow->line, follow->reader, stream->name_id);
-    }
+    tool_append_thread(&follow->line, follow->reader, stream, "");
     tool_print_text(stdout, follow->line.bytes, follow->line.nbytes, 24);
 }
 

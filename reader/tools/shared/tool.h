@@ -291,6 +291,9 @@ enum tbed_status tool_append_whole_name(struct tool_buffer *buffer, const struct
 size_t tool_label_nbytes(const char *name, size_t nbytes);
 /* Appends the full name of an event, with the parts after its label as " arg0="…"". */
 void tool_append_event_name(struct tool_buffer *buffer, const char *name, size_t nbytes);
+/* Appends "thread 4711 worker" with 'before' as "thread ", or "stream 3" for one that is not a thread. */
+void tool_append_thread(struct tool_buffer *buffer, const struct tbed_reader *reader,
+                        const struct tbed_stream_info *stream, const char *before);
 /* Prints the name of an id as tool_print_text() does. */
 enum tbed_status tool_print_name(FILE *out, const struct tbed_reader *reader, uint32_t id, size_t width);
 

@@ -66,6 +66,20 @@ void tool_append_event_name(struct tool_buffer *buffer, const char *name, size_t
     }
 }
 
+void tool_append_thread(struct tool_buffer *buffer, const struct tbed_reader *reader,
+                        const struct tbed_stream_info *stream, const char *before)
+{
+    char number[32];
+    bool is_thread = stream->tid != 0;
+    tool_append(buffer, is_thread ? before : "stream ", strlen(is_thread ? before : "stream "));
+    tool_append(buffer, number,
+                (size_t)snprintf(number, sizeof number, "%u", is_thread ? stream->tid : stream->stream));
+    if (stream->name_id == TBED_ID_INVALID)
+        return;
+    tool_append(buffer, " ", 1);
+    tool_append_name(buffer, reader, stream->name_id);
+}
+
 enum tbed_status tool_print_name(FILE *out, const struct tbed_reader *reader, uint32_t id, size_t width)
 {
     struct tool_buffer name = {0};
