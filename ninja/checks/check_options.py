@@ -62,7 +62,7 @@ def table_of(path):
     if "tool_from_to(&" in text:
         text = tree.read(TOOLS + "shared/tool_options.c")
     table = re.search(r"static const struct option \w+\[\] = \{(.*?)\{0\}", text, re.S)
-    call = re.search(r"tool_option_next\([^;]*?argv,\s*((?:(?:\w+|\"[^\"]*\")\s*)+),\s*\w+,\s*&", text)
+    call = re.search(r"(?:tool|query)_option_next\([^;]*?argv,\s*((?:(?:\w+|\"[^\"]*\")\s*)+),\s*\w+,\s*&", text)
     shorts = short_text(call[1])
     options = {}
     for name, argument, value in ENTRY.findall(expand(table[1])):

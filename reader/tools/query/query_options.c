@@ -1,0 +1,52 @@
+/*
+ * The options that commands which answer a question about a trace have in common.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "reader/tools/query/query.h"
+
+static bool is_of_query(int option)
+{
+    return option == 'j' || option == QUERY_OPTION_NO_SYMBOLS || option == QUERY_OPTION_CSV ||
+           option == QUERY_OPTION_JSON || tool_filter_has_option(option);
+}
+
+/* Returns NULL, or what is wrong with the argument. */
+static const char *take_option(struct query *query, int option)
+{
+    query->no_symbols |= option == QUERY_OPTION_NO_SYMBOLS;
+    query->csv |= option == QUERY_OPTION_CSV;
+    query->json |= option == QUERY_OPTION_JSON;
+    if (option == 'j')
+        return tool_parse_jobs(optarg, &query->jobs);
+    return tool_filter_has_option(option) ? tool_filter_take_option(&query->filter, option, optarg) : NULL;
+}
+
+int query_option_next(struct query *query, int argc, char **argv, const char *shorts,
+                      const struct option *longs, int *exit_ret)
+{
+    const char *wrong = NULL;
+    int option;
+    do
+        option = tool_option_next(query->verb, argc, argv, shorts, longs, exit_ret);
+    while (is_of_query(option) && (wrong = take_option(query, option)) == NULL);
+    if (option == -1 && *exit_ret < 0 && query->csv && query->json)
+        wrong = "--csv cannot be combined with --json";
+    if (wrong == NULL)
+        return option;
+    *exit_ret = tool_usage(query->verb, wrong);
+    return -1;
+}
+
+int query_check_operands(const struct query *query, int count, int most)
+{
+    if (count > 0 && count <= most)
+        return -1;
+    return tool_usage(query->verb, count > 0 ? "too many operands" : "missing FILE operand");
+}
+
+void query_close(struct query *query)
+{
+    tool_filter_close(&query->filter);
+}
