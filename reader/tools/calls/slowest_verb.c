@@ -4,8 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
-#include "reader/tools/filter/tool_filter.h"
-#include "reader/tools/table/table.h"
+#include "reader/tools/query/query.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,14 +24,7 @@ static const char help[] =
     "\n"
     "      --fastest          the fastest calls instead\n"
     "      --around=T         the calls at time T, or nearest to it, instead\n"
-    "  -l, --limit=N          show N calls (default: 10)\n"
-    "      --no-symbols       show addresses instead of looking up symbols\n"
-    "      --csv              print the calls as comma-separated values\n"
-    "      --json             print one JSON object on one line\n"
-    "  -j, --jobs=N           use N threads (default: one per processor)\n"
-    "      --color=WHEN       use color: never, auto or always\n"
-    "  -h, --help             print this help\n"
-    "\n" TOOL_FILTER_HELP "\n"
+    "  -l, --limit=N          show N calls (default: 10)\n" QUERY_HELP "\n"
     "'time' lists where the time of the call went, by self time, the call's own\n"
     "included; 'others' the same for all other threads. A call that -b or -e cuts\n"
     "counts with the part that is left.\n"
@@ -47,20 +39,16 @@ static const char help[] =
     "Exit status: 0 on success; 1 if the file is damaged (everything intact is used);\n"
     "2 if the usage is wrong or the file cannot be read.\n";
 
-enum { OPTION_FASTEST = 2000, OPTION_AROUND, OPTION_NO_SYMBOLS, OPTION_CSV, OPTION_JSON };
+enum { OPTION_FASTEST = 2000, OPTION_AROUND };
 
 struct slowest {
-    const char *path;
-    struct tbed_reader *reader;
-    struct tool_places places;
-    struct tool_filter filter;
+    struct query query;
+    struct query_trace trace;
     struct filter_time around;
     struct tbed_calls_options options;
-    struct tbed_trace_info info;
     struct tbed_call *calls;
     size_t limit, count;
     uint64_t total;
-    bool no_symbols, csv, json;
     struct tool_buffer arguments; /* of the current call */
     size_t own_nbytes;            /* of them, those in its name */
     char name[512];
@@ -72,8 +60,6 @@ struct slowest {
 static const char *take_option(struct slowest *slowest, int option)
 {
     uint64_t limit;
-    if (tool_filter_has_option(option))
-        return tool_filter_take_option(&slowest->filter, option, optarg);
     switch (option) {
     case OPTION_FASTEST:
         slowest->options.order = TBED_CALLS_FASTEST;
@@ -81,22 +67,11 @@ static const char *take_option(struct slowest *slowest, int option)
     case OPTION_AROUND:
         slowest->options.order = TBED_CALLS_NEAREST;
         return filter_time_parse(optarg, &slowest->around);
-    case OPTION_NO_SYMBOLS:
-        slowest->no_symbols = true;
-        return NULL;
-    case OPTION_CSV:
-        slowest->csv = true;
-        return NULL;
-    case OPTION_JSON:
-        slowest->json = true;
-        return NULL;
-    case 'l':
+    default: /* 'l' */
         if (!tool_parse_u64(optarg, LIMIT_MAX, &limit))
             return "--limit takes a number of calls up to 1000000";
         slowest->limit = (size_t)limit;
         return NULL;
-    default: /* 'j' */
-        return tool_parse_jobs(optarg, &slowest->options.thread_count);
     }
 }
 
@@ -105,17 +80,11 @@ static int parse(int argc, char **argv, struct slowest *slowest)
     static const struct option longs[] = {{"fastest", no_argument, NULL, OPTION_FASTEST},
                                           {"around", required_argument, NULL, OPTION_AROUND},
                                           {"limit", required_argument, NULL, 'l'},
-                                          {"no-symbols", no_argument, NULL, OPTION_NO_SYMBOLS},
-                                          {"csv", no_argument, NULL, OPTION_CSV},
-                                          {"json", no_argument, NULL, OPTION_JSON},
-                                          {"jobs", required_argument, NULL, 'j'},
-                                          TOOL_FILTER_OPTIONS,
-                                          TOOL_COMMON_OPTIONS,
+                                          QUERY_OPTIONS,
                                           {0}};
     int option, exit;
     bool has_fastest = false;
-    while ((option = tool_option_next(&tool_verb_slowest, argc, argv, "hl:j:" TOOL_FILTER_SHORTS, longs,
-                                      &exit)) != -1) {
+    while ((option = query_option_next(&slowest->query, argc, argv, "l:" QUERY_SHORTS, longs, &exit)) != -1) {
         const char *wrong = take_option(slowest, option);
         has_fastest |= option == OPTION_FASTEST;
         if (wrong != NULL)
@@ -125,14 +94,10 @@ static int parse(int argc, char **argv, struct slowest *slowest)
         return exit;
     if (has_fastest && slowest->around.kind != FILTER_TIME_NONE)
         return tool_usage(&tool_verb_slowest, "--fastest cannot be combined with --around");
-    if (slowest->csv && slowest->json)
-        return tool_usage(&tool_verb_slowest, "--csv cannot be combined with --json");
-    if (optind >= argc || argc - optind > 2)
-        return tool_usage(&tool_verb_slowest, optind < argc ? "too many operands" : "missing FILE operand");
-    slowest->path = argv[optind];
-    return optind + 1 < argc && tool_filter_take_option(&slowest->filter, 'n', argv[optind + 1]) != NULL
-               ? TOOL_TROUBLE
-               : -1;
+    exit = query_check_operands(&slowest->query, argc - optind, 2);
+    if (exit < 0 && optind + 1 < argc)
+        tool_filter_take_option(&slowest->query.filter, 'n', argv[optind + 1]);
+    return exit;
 }
 
 /* ---- What happened during a call ---- */
@@ -159,10 +124,10 @@ static uint32_t *list_streams(const struct slowest *slowest, uint32_t own, bool 
 {
     struct tbed_stream_info stream;
     size_t room = 1, count = 0;
-    while (tbed_stream_get(slowest->reader, room - 1, &stream))
+    while (tbed_stream_get(slowest->trace.reader, room - 1, &stream))
         room++;
     uint32_t *streams = tool_realloc(NULL, room * sizeof *streams);
-    for (size_t i = 0; tbed_stream_get(slowest->reader, i, &stream); i++)
+    for (size_t i = 0; tbed_stream_get(slowest->trace.reader, i, &stream); i++)
         if ((stream.stream == own) != others)
             streams[count++] = stream.stream;
     *count_ret = count;
@@ -183,14 +148,14 @@ static enum tbed_status find_parts(struct slowest *slowest, const struct tbed_ca
     struct tbed_analysis_options options = {.size = sizeof options,
                                             .thread_count = 1,
                                             .name = tool_places_name,
-                                            .name_context = &slowest->places,
+                                            .name_context = &slowest->trace.places,
                                             .prepare = tool_places_prepare,
                                             .skip_percentiles = true};
     const struct tbed_span_row *row;
-    enum tbed_status status = tbed_filter_make(slowest->reader, &which, &filter, NULL);
+    enum tbed_status status = tbed_filter_make(slowest->trace.reader, &which, &filter, NULL);
     options.filter = filter;
     if (status == TBED_OK)
-        status = tbed_statistics_make(slowest->reader, &options, &parts->statistics);
+        status = tbed_statistics_make(slowest->trace.reader, &options, &parts->statistics);
     for (size_t i = 0; status == TBED_OK && (row = tbed_statistics_span(parts->statistics, i)) != NULL; i++)
         if (row->self_ticks > 0)
             add_part(parts, row);
@@ -214,7 +179,7 @@ static bool has_arguments(const struct tbed_call *call, const struct tbed_step *
 static void name_call(struct slowest *slowest, const struct tbed_call *call)
 {
     struct tool_buffer *arguments = &slowest->arguments;
-    size_t nbytes = tool_places_name(&slowest->places, call->id, slowest->name, sizeof slowest->name);
+    size_t nbytes = tool_places_name(&slowest->trace.places, call->id, slowest->name, sizeof slowest->name);
     nbytes = nbytes < sizeof slowest->name ? nbytes : sizeof slowest->name - 1;
     slowest->label_nbytes = tool_label_nbytes(slowest->name, nbytes);
     arguments->nbytes = 0;
@@ -236,13 +201,13 @@ static enum tbed_status find_arguments(struct slowest *slowest, const struct tbe
     struct tbed_filter *filter = NULL;
     struct tbed_assembler *assembler = NULL;
     struct tbed_step step;
-    enum tbed_status status = tbed_filter_make(slowest->reader, &which, &filter, NULL);
+    enum tbed_status status = tbed_filter_make(slowest->trace.reader, &which, &filter, NULL);
     if (status == TBED_OK)
-        status = tbed_assembler_open_filtered(slowest->reader, NULL, 0, filter, &assembler);
+        status = tbed_assembler_open_filtered(slowest->trace.reader, NULL, 0, filter, &assembler);
     while (status == TBED_OK && (status = tbed_assembler_next(assembler, &step)) == TBED_OK)
         if (has_arguments(call, &step)) {
             slowest->arguments.nbytes = slowest->own_nbytes;
-            tool_append_arguments(&slowest->arguments, slowest->reader, step.event);
+            tool_append_arguments(&slowest->arguments, slowest->trace.reader, step.event);
             break;
         }
     tbed_assembler_close(assembler);
@@ -264,22 +229,7 @@ static enum tbed_status describe(struct slowest *slowest, const struct tbed_call
 
 static const char *format_ticks(const struct slowest *slowest, char buffer[32], uint64_t ticks)
 {
-    return tool_format_ticks(buffer, slowest->reader, &slowest->info, ticks);
-}
-
-static void put_thread(const struct slowest *slowest, uint32_t number)
-{
-    struct tbed_stream_info stream;
-    for (size_t i = 0; tbed_stream_get(slowest->reader, i, &stream); i++) {
-        if (stream.stream != number)
-            continue;
-        printf(stream.tid != 0 ? "thread %u" : "stream %u", stream.tid != 0 ? stream.tid : number);
-        if (stream.name_id != TBED_ID_INVALID) {
-            putchar(' ');
-            tool_print_name(stdout, slowest->reader, stream.name_id, 0);
-        }
-        return;
-    }
+    return tool_format_ticks(buffer, slowest->trace.reader, &slowest->trace.info, ticks);
 }
 
 static void put_parts(const struct slowest *slowest, const char *title, const struct parts *parts)
@@ -298,32 +248,21 @@ static void put_parts(const struct slowest *slowest, const char *title, const st
 static void put_call(struct slowest *slowest, const struct tbed_call *call, const struct parts *inside,
                      const struct parts *others)
 {
-    char ticks[32], begin[32];
+    char ticks[32];
     printf("%s%12s%s  ", tool_bold(), format_ticks(slowest, ticks, call->ticks), tool_plain());
     tool_print_text(stdout, slowest->name, slowest->label_nbytes, 0);
     tool_print_text(stdout, slowest->arguments.bytes, slowest->arguments.nbytes, 0);
     printf("%s\n              ", call->is_open ? "  [never ended]" : "");
-    if (slowest->info.clock == TBED_CLOCK_USER)
-        printf("at %s", tool_format_count(begin, call->begin_tick));
-    else
-        printf("at %.9f s", (double)tbed_ticks_to_ns(slowest->reader, call->begin_tick) / 1e9);
+    query_put_when(&slowest->trace, call->begin_tick);
     fputs(", ", stdout);
-    put_thread(slowest, call->stream);
+    struct table_value thread = query_thread(&slowest->trace, "thread ", call->stream);
+    tool_print_text(stdout, thread.text, thread.nbytes, 0);
     putchar('\n');
     put_parts(slowest, "time", inside);
     put_parts(slowest, "others", others);
 }
 
 /* ---- JSON ---- */
-
-static void json_ticks(const struct slowest *slowest, struct tbed_json *json, const char *what,
-                       uint64_t ticks)
-{
-    char key[32];
-    bool is_time = slowest->info.clock != TBED_CLOCK_USER;
-    snprintf(key, sizeof key, is_time ? "%s_ns" : "%s_ticks", what);
-    tbed_json_u64(json, key, is_time ? tbed_round_u64(tbed_tick_span_to_ns(slowest->reader, ticks)) : ticks);
-}
 
 static void json_parts(const struct slowest *slowest, struct tbed_json *json, const char *key,
                        const struct parts *parts)
@@ -332,9 +271,9 @@ static void json_parts(const struct slowest *slowest, struct tbed_json *json, co
     for (size_t i = 0; i < parts->count; i++) {
         const struct tbed_span_row *row = parts->rows[i];
         tbed_json_object_open(json, NULL);
-        tool_json_row_name(json, slowest->reader, row->id, TBED_NAME_ALL, row->name, row->name_nbytes);
+        tool_json_row_name(json, slowest->trace.reader, row->id, TBED_NAME_ALL, row->name, row->name_nbytes);
         tbed_json_u64(json, "count", row->count);
-        json_ticks(slowest, json, "self", row->self_ticks);
+        query_json_ticks(json, &slowest->trace, "self", row->self_ticks);
         tbed_json_object_close(json);
     }
     tbed_json_array_close(json);
@@ -343,14 +282,11 @@ static void json_parts(const struct slowest *slowest, struct tbed_json *json, co
 static void json_call(struct slowest *slowest, struct tbed_json *json, const struct tbed_call *call,
                       const struct parts *inside, const struct parts *others)
 {
-    bool is_time = slowest->info.clock != TBED_CLOCK_USER;
     tbed_json_object_open(json, NULL);
-    tool_json_row_name(json, slowest->reader, call->id, TBED_NAME_ALL, slowest->name, slowest->label_nbytes);
-    if (is_time)
-        tbed_json_i64(json, "begin_ns", tbed_ticks_to_ns(slowest->reader, call->begin_tick));
-    else
-        tbed_json_u64(json, "begin_ticks", call->begin_tick);
-    json_ticks(slowest, json, "duration", call->ticks);
+    tool_json_row_name(json, slowest->trace.reader, call->id, TBED_NAME_ALL, slowest->name,
+                       slowest->label_nbytes);
+    query_json_begin(json, &slowest->trace, call->begin_tick);
+    query_json_ticks(json, &slowest->trace, "duration", call->ticks);
     tbed_json_u64(json, "stream", call->stream);
     tbed_json_bool(json, "never_ended", call->is_open);
     size_t from = slowest->arguments.nbytes > 0; /* without the space before the first */
@@ -367,34 +303,18 @@ static struct table_value call_name(const struct table *table, const void *of)
 {
     struct slowest *slowest = (struct slowest *)table->context;
     name_call(slowest, of);
-    return (struct table_value){.text = slowest->name, .nbytes = slowest->label_nbytes};
+    return table_text_of(slowest->name, slowest->label_nbytes);
 }
 
-/* Since the start of the trace, if its clock measures time. */
 static struct table_value call_begin(const struct table *table, const void *of)
 {
-    const struct slowest *slowest = table->context;
-    uint64_t tick = ((const struct tbed_call *)of)->begin_tick, first = slowest->info.first_tick;
-    return table_value_of(!table->clock->is_time ? tick : tick > first ? tick - first : 0);
+    return query_when(&((const struct slowest *)table->context)->trace,
+                      ((const struct tbed_call *)of)->begin_tick);
 }
 
-static struct table_value call_duration(const struct table *table, const void *of)
-{
-    (void)table;
-    return table_value_of(((const struct tbed_call *)of)->ticks);
-}
-
-static struct table_value call_stream(const struct table *table, const void *of)
-{
-    (void)table;
-    return table_value_of(((const struct tbed_call *)of)->stream);
-}
-
-static struct table_value call_is_open(const struct table *table, const void *of)
-{
-    (void)table;
-    return table_value_of(((const struct tbed_call *)of)->is_open);
-}
+TABLE_GETTER(call_duration, tbed_call, table_value_of(row->ticks))
+TABLE_GETTER(call_stream, tbed_call, table_value_of(row->stream))
+TABLE_GETTER(call_is_open, tbed_call, table_value_of(row->is_open))
 
 /* Without the space before the first. */
 static struct table_value call_arguments(const struct table *table, const void *of)
@@ -403,8 +323,7 @@ static struct table_value call_arguments(const struct table *table, const void *
     describe(slowest, of);
     if (slowest->arguments.nbytes == 0)
         return (struct table_value){.is_unknown = true};
-    return (struct table_value){.text = slowest->arguments.bytes + 1,
-                                .nbytes = slowest->arguments.nbytes - 1};
+    return table_text_of(slowest->arguments.bytes + 1, slowest->arguments.nbytes - 1);
 }
 
 static void put_csv(const struct slowest *slowest)
@@ -418,23 +337,17 @@ static void put_csv(const struct slowest *slowest)
         {.key = "arguments", .unit = TABLE_TEXT, .get = call_arguments},
     };
     const struct table_keys all = {.count = 0};
-    struct table_clock clock = {.reader = slowest->reader, .is_time = slowest->info.clock != TBED_CLOCK_USER};
-    const void **rows = tool_realloc(NULL, slowest->count * sizeof *rows);
-    for (size_t i = 0; i < slowest->count; i++)
-        rows[i] = &slowest->calls[i];
     struct table table = {.key = "calls",
                           .columns = columns,
                           .column_count = sizeof columns / sizeof columns[0],
                           .data_columns = "name,begin,duration,stream,never_ended,arguments",
                           .context = slowest,
-                          .file = tool_path(slowest->path),
-                          .clock = &clock,
-                          .rows = rows,
-                          .count = slowest->count,
-                          .shown = slowest->count};
+                          .file = tool_path(slowest->trace.path),
+                          .clock = &slowest->trace.clock};
     const struct table *tables[] = {&table};
+    table_fill(&table, slowest->calls, sizeof *slowest->calls, slowest->count, &all, SIZE_MAX);
     table_print_csv(tables, 1, &all, true);
-    free(rows);
+    free(table.rows);
 }
 
 /* ---- All of them ---- */
@@ -467,28 +380,25 @@ static enum tbed_status show_all(struct slowest *slowest)
     struct tbed_json json = {.out = stdout};
     char shown[32], total[32];
     enum tbed_status status = TBED_OK;
-    if (slowest->csv) {
+    if (slowest->query.csv) {
         put_csv(slowest);
         return TBED_OK;
     }
-    if (slowest->json) {
-        tbed_json_object_open(&json, NULL);
-        tool_json_file(&json, slowest->path, slowest->reader);
-        tool_filter_json(&json, &slowest->filter, &slowest->filter.window);
+    if (slowest->query.json) {
+        query_json_open(&json, &slowest->query, &slowest->trace);
         tbed_json_string(&json, "order", title_of(slowest->options.order));
         tbed_json_u64(&json, "total_count", slowest->total);
         tbed_json_array_open(&json, "calls");
     } else {
-        tool_print_text(stdout, tool_path(slowest->path), strlen(tool_path(slowest->path)), 0);
+        tool_print_text(stdout, tool_path(slowest->trace.path), strlen(tool_path(slowest->trace.path)), 0);
         printf(": the %s %s of %s calls\n\n", tool_format_count(shown, slowest->count),
                title_of(slowest->options.order), tool_format_count(total, slowest->total));
     }
     for (size_t i = 0; status == TBED_OK && i < slowest->count && !tool_output_failed(); i++)
-        status = show_call(slowest, slowest->json ? &json : NULL, &slowest->calls[i]);
-    if (slowest->json) {
+        status = show_call(slowest, slowest->query.json ? &json : NULL, &slowest->calls[i]);
+    if (slowest->query.json) {
         tbed_json_array_close(&json);
-        tbed_json_u64(&json, "damage_count", tool_damage_count(slowest->reader));
-        tbed_json_object_close(&json);
+        query_json_close(&json, &slowest->trace);
         tbed_json_line(&json);
     }
     return status;
@@ -498,47 +408,36 @@ static int find_and_show(struct slowest *slowest)
 {
     const char *problem = NULL;
     if (slowest->around.kind != FILTER_TIME_NONE &&
-        !filter_time_tick(&slowest->around, slowest->reader, &slowest->options.tick, &problem))
+        !filter_time_tick(&slowest->around, slowest->trace.reader, &slowest->options.tick, &problem))
         slowest->options.tick = UINT64_MAX;
     if (problem != NULL) {
-        tool_complain("%s: %s", tool_path(slowest->path), problem);
+        tool_complain("%s: %s", tool_path(slowest->trace.path), problem);
         return TOOL_TROUBLE;
     }
-    slowest->options.filter = slowest->filter.filter;
+    slowest->options.filter = slowest->trace.filter;
+    slowest->options.thread_count = slowest->query.jobs;
     slowest->calls = tool_realloc(NULL, (slowest->limit + 1) * sizeof *slowest->calls);
-    enum tbed_status status = tbed_calls_find(slowest->reader, &slowest->options, slowest->calls,
+    enum tbed_status status = tbed_calls_find(slowest->trace.reader, &slowest->options, slowest->calls,
                                               slowest->limit, &slowest->count, &slowest->total);
     if (status == TBED_OK)
         status = show_all(slowest);
-    tool_tell_damage(slowest->path, slowest->reader);
-    if (status != TBED_OK) {
-        tool_complain("%s: %s", tool_path(slowest->path), tbed_status_text(status));
-        return TOOL_TROUBLE;
-    }
-    return tool_finish(tool_damage_count(slowest->reader) > 0 ? TOOL_FOUND : TOOL_FINE);
+    return tool_finish(query_end(&slowest->trace, status));
 }
 
 static int run(int argc, char **argv)
 {
-    struct slowest slowest = {.limit = LIMIT_DEFAULT, .options = {.size = sizeof slowest.options}};
+    struct slowest slowest = {.query = {.verb = &tool_verb_slowest},
+                              .limit = LIMIT_DEFAULT,
+                              .options = {.size = sizeof slowest.options}};
     int exit = parse(argc, argv, &slowest);
-    if (exit < 0 && (slowest.reader = tool_open(slowest.path)) == NULL)
-        exit = TOOL_TROUBLE;
-    if (exit < 0) {
-        tbed_reader_info(slowest.reader, &slowest.info);
-        slowest.places = (struct tool_places){.reader = slowest.reader, .part = TBED_NAME_ALL};
-        if (!slowest.no_symbols)
-            tool_places_open(&slowest.places, slowest.reader, TBED_NAME_ALL);
-        exit = tool_filter_open(&slowest.filter, slowest.path, slowest.reader, &slowest.places,
-                                slowest.options.thread_count);
-    }
+    if (exit < 0)
+        exit = query_open(&slowest.trace, argv[optind], &slowest.query);
     if (exit < 0)
         exit = find_and_show(&slowest);
     free(slowest.calls);
     free(slowest.arguments.bytes);
-    tool_filter_close(&slowest.filter);
-    tool_places_close(&slowest.places);
-    tbed_reader_close(slowest.reader);
+    query_trace_close(&slowest.trace);
+    query_close(&slowest.query);
     return exit;
 }
 
