@@ -7,51 +7,40 @@
 
 #include <stdlib.h>
 
-static bool is_time(const struct flows_verb *verb)
-{
-    return verb->info.clock != TBED_CLOCK_USER;
-}
-
 /* ---- Text ---- */
 
-static void put_label(struct flows_verb *verb, uint32_t id, size_t width)
+static void put_text(struct table_value text, size_t width)
 {
-    const struct tool_buffer *text = flows_label(verb, id);
-    tool_print_text(stdout, text->bytes, text->nbytes, width);
-}
-
-static void put_thread(struct flows_verb *verb, uint32_t stream)
-{
-    const struct tool_buffer *text = flows_thread(verb, stream);
-    tool_print_text(stdout, text->bytes, text->nbytes, 0);
+    tool_print_text(stdout, text.text, text.nbytes, width);
 }
 
 static void put_stretch(struct flows_verb *verb, const struct tbed_flow_stretch *stretch)
 {
     char ticks[32];
-    printf("              %12s  %s", tool_format_ticks(ticks, verb->reader, &verb->info, stretch->ticks),
+    printf("              %12s  %s",
+           tool_format_ticks(ticks, verb->trace.reader, &verb->trace.info, stretch->ticks),
            stretch->is_waiting ? "waiting for " : "running in ");
-    put_label(verb, stretch->id, 60);
+    if (stretch->id == TBED_ID_INVALID)
+        fputs(FLOWS_OUTSIDE, stdout);
+    else
+        put_text(query_label(&verb->trace, stretch->id), 60);
     fputs(", ", stdout);
-    put_thread(verb, stretch->stream);
+    put_text(query_thread(&verb->trace, "thread ", stretch->stream), 0);
     putchar('\n');
 }
 
 static void put_flow(struct flows_verb *verb, const struct tbed_flow *flow)
 {
-    char ticks[32], begin[32];
-    printf("\n%s%12s%s  ", tool_bold(), tool_format_ticks(ticks, verb->reader, &verb->info, flow->ticks),
-           tool_plain());
-    put_label(verb, flow->id, 0);
+    char ticks[32];
+    printf("\n%s%12s%s  ", tool_bold(),
+           tool_format_ticks(ticks, verb->trace.reader, &verb->trace.info, flow->ticks), tool_plain());
+    put_text(query_label(&verb->trace, flow->id), 0);
     printf(" %llu\n              ", (unsigned long long)flow->key);
-    if (is_time(verb))
-        printf("at %.9f s", (double)tbed_ticks_to_ns(verb->reader, flow->begin_tick) / 1e9);
-    else
-        printf("at %s", tool_format_count(begin, flow->begin_tick));
+    query_put_when(&verb->trace, flow->begin_tick);
     fputs(", from ", stdout);
-    put_thread(verb, flow->begin_stream);
+    put_text(query_thread(&verb->trace, "thread ", flow->begin_stream), 0);
     fputs(" to ", stdout);
-    put_thread(verb, flow->end_stream);
+    put_text(query_thread(&verb->trace, "thread ", flow->end_stream), 0);
     putchar('\n');
     for (size_t i = 0; i < flow->stretch_count; i++)
         put_stretch(verb, &flow->stretches[i]);
@@ -66,22 +55,6 @@ void flows_put_slowest(struct flows_verb *verb)
 
 /* ---- JSON ---- */
 
-static void json_begin(const struct flows_verb *verb, struct tbed_json *json, uint64_t tick)
-{
-    if (is_time(verb))
-        tbed_json_i64(json, "begin_ns", tbed_ticks_to_ns(verb->reader, tick));
-    else
-        tbed_json_u64(json, "begin_ticks", tick);
-}
-
-static void json_duration(const struct flows_verb *verb, struct tbed_json *json, uint64_t ticks)
-{
-    if (is_time(verb))
-        tbed_json_u64(json, "duration_ns", tbed_round_u64(tbed_tick_span_to_ns(verb->reader, ticks)));
-    else
-        tbed_json_u64(json, "duration_ticks", ticks);
-}
-
 static void json_stretch(struct flows_verb *verb, struct tbed_json *json,
                          const struct tbed_flow_stretch *stretch)
 {
@@ -90,24 +63,24 @@ static void json_stretch(struct flows_verb *verb, struct tbed_json *json,
     if (stretch->id == TBED_ID_INVALID) {
         tbed_json_null(json, "span");
     } else {
-        const struct tool_buffer *text = flows_label(verb, stretch->id);
-        tbed_json_text(json, "span", text->bytes, text->nbytes);
+        struct table_value span = query_label(&verb->trace, stretch->id);
+        tbed_json_text(json, "span", span.text, span.nbytes);
     }
     tbed_json_u64(json, "stream", stretch->stream);
-    json_begin(verb, json, stretch->begin_tick);
-    json_duration(verb, json, stretch->ticks);
+    query_json_begin(json, &verb->trace, stretch->begin_tick);
+    query_json_ticks(json, &verb->trace, "duration", stretch->ticks);
     tbed_json_object_close(json);
 }
 
 static void json_flow(struct flows_verb *verb, struct tbed_json *json, const struct tbed_flow *flow)
 {
-    const struct tool_buffer *text = flows_label(verb, flow->id);
+    struct table_value name = query_label(&verb->trace, flow->id);
     tbed_json_object_open(json, NULL);
-    tool_json_row_name(json, verb->reader, flow->id, TBED_NAME_ALL, text->bytes, text->nbytes);
+    tool_json_row_name(json, verb->trace.reader, flow->id, TBED_NAME_ALL, name.text, name.nbytes);
     tbed_json_string(json, "kind", flows_kind(flow->is_async));
     tbed_json_u64(json, "key", flow->key);
-    json_begin(verb, json, flow->begin_tick);
-    json_duration(verb, json, flow->ticks);
+    query_json_begin(json, &verb->trace, flow->begin_tick);
+    query_json_ticks(json, &verb->trace, "duration", flow->ticks);
     tbed_json_u64(json, "begin_stream", flow->begin_stream);
     tbed_json_u64(json, "end_stream", flow->end_stream);
     tbed_json_u64(json, "point_count", flow->point_count);
@@ -129,47 +102,28 @@ void flows_json_slowest(struct flows_verb *verb, struct tbed_json *json)
 
 /* ---- CSV: a row for each stretch ---- */
 
-#define GETTER(getter, value)                                                                                \
-    static struct table_value getter(const struct table *table, const void *of)                              \
-    {                                                                                                        \
-        const struct flows_stretch *line = of;                                                               \
-        (void)table;                                                                                         \
-        return value;                                                                                        \
-    }
-
-static struct table_value text_of(const struct tool_buffer *text)
-{
-    return (struct table_value){.text = text->bytes, .nbytes = text->nbytes};
-}
+#define GETTER(getter, value) TABLE_GETTER(getter, flows_stretch, value)
 
 static struct table_value span_of(const struct table *table, uint32_t id)
 {
     if (id == TBED_ID_INVALID)
         return (struct table_value){.is_unknown = true};
-    return text_of(flows_label((struct flows_verb *)table->context, id));
+    return query_label(&((struct flows_verb *)table->context)->trace, id);
 }
 
-/* Since the start of the trace, if its clock measures time. */
-static struct table_value begin_of(const struct table *table, uint64_t tick)
+static struct table_value when(const struct table *table, uint64_t tick)
 {
-    const struct flows_verb *verb = table->context;
-    uint64_t first = verb->info.first_tick;
-    return table_value_of(!table->clock->is_time ? tick : tick > first ? tick - first : 0);
+    return query_when(&((const struct flows_verb *)table->context)->trace, tick);
 }
 
-static struct table_value what_of(const struct tbed_flow_stretch *stretch)
-{
-    return (struct table_value){.text = stretch->is_waiting ? "waiting" : "running", .nbytes = 7};
-}
-
-GETTER(get_number, table_value_of(line->number))
-GETTER(get_name, span_of(table, line->flow->id))
-GETTER(get_key, table_value_of(line->flow->key))
-GETTER(get_what, what_of(line->stretch))
-GETTER(get_stream, table_value_of(line->stretch->stream))
-GETTER(get_span, span_of(table, line->stretch->id))
-GETTER(get_begin, begin_of(table, line->stretch->begin_tick))
-GETTER(get_duration, table_value_of(line->stretch->ticks))
+GETTER(get_number, table_value_of(row->number))
+GETTER(get_name, span_of(table, row->flow->id))
+GETTER(get_key, table_value_of(row->flow->key))
+GETTER(get_what, flows_what(row->stretch->is_waiting))
+GETTER(get_stream, table_value_of(row->stretch->stream))
+GETTER(get_span, span_of(table, row->stretch->id))
+GETTER(get_begin, when(table, row->stretch->begin_tick))
+GETTER(get_duration, table_value_of(row->stretch->ticks))
 
 static const struct table_column columns[] = {
     {.key = "flow", .unit = TABLE_COUNT, .get = get_number},
@@ -199,24 +153,18 @@ static struct flows_stretch *list_stretches(const struct flows_verb *verb, size_
 void flows_csv_slowest(struct flows_verb *verb)
 {
     const struct table_keys all = {.count = 0};
-    struct table_clock clock = {.reader = verb->reader, .is_time = is_time(verb)};
     size_t count;
     struct flows_stretch *lines = list_stretches(verb, &count);
-    const void **rows = tool_realloc(NULL, (count + 1) * sizeof *rows);
-    for (size_t i = 0; i < count; i++)
-        rows[i] = &lines[i];
     struct table table = {.key = "slowest",
                           .columns = columns,
                           .column_count = sizeof columns / sizeof columns[0],
                           .data_columns = "flow,name,key,what,stream,span,begin,duration",
                           .context = verb,
-                          .file = tool_path(verb->path),
-                          .clock = &clock,
-                          .rows = rows,
-                          .count = count,
-                          .shown = count};
+                          .file = tool_path(verb->trace.path),
+                          .clock = &verb->trace.clock};
     const struct table *tables[] = {&table};
+    table_fill(&table, lines, sizeof *lines, count, &all, SIZE_MAX);
     table_print_csv(tables, 1, &all, true);
-    free(rows);
+    free(table.rows);
     free(lines);
 }

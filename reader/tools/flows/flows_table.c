@@ -10,18 +10,7 @@
 
 /* ---- Columns ---- */
 
-#define GETTER(getter, value)                                                                                \
-    static struct table_value getter(const struct table *table, const void *of)                              \
-    {                                                                                                        \
-        const struct flows_line *line = of;                                                                  \
-        (void)table;                                                                                         \
-        return value;                                                                                        \
-    }
-
-static struct table_value text_of(const char *text, size_t nbytes)
-{
-    return (struct table_value){.text = text, .nbytes = nbytes};
-}
+#define GETTER(getter, value) TABLE_GETTER(getter, flows_line, value)
 
 static struct table_value time_of(const struct tbed_flow_row *row, uint64_t ticks)
 {
@@ -43,37 +32,37 @@ static struct table_value share_of(uint64_t ticks, uint64_t all)
                                 .number = all > 0 ? 100 * (double)ticks / (double)all : 0};
 }
 
-GETTER(row_name, text_of(line->row->name, line->row->name_nbytes))
-GETTER(row_kind, text_of(flows_kind(line->row->is_async), strlen(flows_kind(line->row->is_async))))
-GETTER(row_count, table_value_of(line->row->count))
-GETTER(row_total, table_value_of(line->row->total_ticks))
-GETTER(row_mean, mean_of(line->row))
-GETTER(row_min, time_of(line->row, line->row->min_ticks))
-GETTER(row_p50, time_of(line->row, line->row->p50_ticks))
-GETTER(row_p90, time_of(line->row, line->row->p90_ticks))
-GETTER(row_p99, time_of(line->row, line->row->p99_ticks))
-GETTER(row_max, time_of(line->row, line->row->max_ticks))
-GETTER(row_running, table_value_of(line->row->running_ticks))
-GETTER(row_waiting, table_value_of(line->row->waiting_ticks))
-GETTER(row_share, share_of(line->row->waiting_ticks, line->row->total_ticks))
-GETTER(row_open, table_value_of(line->row->open_count))
-GETTER(row_lost, table_value_of(line->row->lost_end_count + line->row->lost_step_count))
-GETTER(row_lost_ends, table_value_of(line->row->lost_end_count))
-GETTER(row_lost_steps, table_value_of(line->row->lost_step_count))
-GETTER(row_decreases, table_value_of(line->row->decrease_count))
+GETTER(row_name, table_text_of(row->row->name, row->row->name_nbytes))
+GETTER(row_kind, table_text_of(flows_kind(row->row->is_async), strlen(flows_kind(row->row->is_async))))
+GETTER(row_count, table_value_of(row->row->count))
+GETTER(row_total, table_value_of(row->row->total_ticks))
+GETTER(row_mean, mean_of(row->row))
+GETTER(row_min, time_of(row->row, row->row->min_ticks))
+GETTER(row_p50, time_of(row->row, row->row->p50_ticks))
+GETTER(row_p90, time_of(row->row, row->row->p90_ticks))
+GETTER(row_p99, time_of(row->row, row->row->p99_ticks))
+GETTER(row_max, time_of(row->row, row->row->max_ticks))
+GETTER(row_running, table_value_of(row->row->running_ticks))
+GETTER(row_waiting, table_value_of(row->row->waiting_ticks))
+GETTER(row_share, share_of(row->row->waiting_ticks, row->row->total_ticks))
+GETTER(row_open, table_value_of(row->row->open_count))
+GETTER(row_lost, table_value_of(row->row->lost_end_count + row->row->lost_step_count))
+GETTER(row_lost_ends, table_value_of(row->row->lost_end_count))
+GETTER(row_lost_steps, table_value_of(row->row->lost_step_count))
+GETTER(row_decreases, table_value_of(row->row->decrease_count))
 
-GETTER(part_what, text_of(line->part->is_waiting ? "waiting" : "running", strlen("waiting")))
-GETTER(part_span, text_of(line->part->name, line->part->name_nbytes))
-GETTER(part_stream, table_value_of(line->part->stream))
-GETTER(part_count, table_value_of(line->part->count))
-GETTER(part_total, table_value_of(line->part->ticks))
-GETTER(part_share, share_of(line->part->ticks, line->row->total_ticks))
+GETTER(part_what, flows_what(row->part->is_waiting))
+GETTER(part_span, table_text_of(row->part->name, row->part->name_nbytes))
+GETTER(part_stream, table_value_of(row->part->stream))
+GETTER(part_count, table_value_of(row->part->count))
+GETTER(part_total, table_value_of(row->part->ticks))
+GETTER(part_share, share_of(row->part->ticks, row->row->total_ticks))
 
 static void row_name_json(struct tbed_json *json, const struct table *table, const void *of)
 {
     const struct tbed_flow_row *row = ((const struct flows_line *)of)->row;
     const struct flows_verb *verb = table->context;
-    tool_json_row_name(json, verb->reader, row->id, TBED_NAME_ALL, row->name, row->name_nbytes);
+    tool_json_row_name(json, verb->trace.reader, row->id, TBED_NAME_ALL, row->name, row->name_nbytes);
 }
 
 /* A span, or null outside of all spans. */
@@ -89,18 +78,16 @@ static void part_span_json(struct tbed_json *json, const struct table *table, co
 
 static struct table_value part_thread(const struct table *table, const void *of)
 {
-    const struct flows_line *line = of;
-    const struct tool_buffer *text = flows_thread((struct flows_verb *)table->context, line->part->stream);
-    return text_of(text->bytes, text->nbytes);
+    struct flows_verb *verb = (struct flows_verb *)table->context;
+    return query_thread(&verb->trace, "thread ", ((const struct flows_line *)of)->part->stream);
 }
 
 static void show_span(const struct table *table, const void *of, struct tool_buffer *text)
 {
     const struct tbed_flow_part *part = ((const struct flows_line *)of)->part;
-    static const char outside[] = "(outside of all spans)";
     (void)table;
     if (part->id == TBED_ID_INVALID)
-        tool_append(text, outside, strlen(outside));
+        tool_append(text, FLOWS_OUTSIDE, strlen(FLOWS_OUTSIDE));
     else
         tool_append(text, part->name, part->name_nbytes);
 }
@@ -147,6 +134,7 @@ static struct flows_line *list(struct flows_verb *verb, bool parts, struct table
 {
     const struct tbed_flow_row *row;
     const struct tbed_flow_part *part;
+    const struct table_keys all = {.count = 0};
     struct flows_line *lines = NULL;
     size_t count = 0;
     for (size_t i = 0; (row = tbed_flows_row(verb->flows, i)) != NULL; i++) {
@@ -155,14 +143,11 @@ static struct flows_line *list(struct flows_verb *verb, bool parts, struct table
         for (size_t k = 0; !parts ? k < 1 : (part = tbed_flows_part(verb->flows, i, k)) != NULL; k++)
             lines[count++] = (struct flows_line){row, parts ? part : NULL};
     }
-    table->rows = tool_realloc(NULL, (count + 1) * sizeof *table->rows);
-    table->count = table->shown = count;
-    for (size_t i = 0; i < count; i++)
-        table->rows[i] = &lines[i];
+    table_fill(table, lines, sizeof *lines, count, &all, SIZE_MAX);
     return lines;
 }
 
-static struct table table_of(const struct flows_verb *verb, bool parts, const struct table_clock *clock)
+static struct table table_of(const struct flows_verb *verb, bool parts)
 {
     struct table rows = {.key = "flows",
                          COLUMNS(row_columns),
@@ -175,18 +160,9 @@ static struct table table_of(const struct flows_verb *verb, bool parts, const st
                          .data_columns = "name,kind,what,stream,span,count,total,share"};
     struct table table = parts ? path : rows;
     table.context = verb;
-    table.file = tool_path(verb->path);
-    table.clock = clock;
+    table.file = tool_path(verb->trace.path);
+    table.clock = &verb->trace.clock;
     return table;
-}
-
-static struct table_clock clock_of(const struct flows_verb *verb)
-{
-    bool is_time = verb->info.clock != TBED_CLOCK_USER;
-    return (struct table_clock){
-        .reader = is_time ? verb->reader : NULL,
-        .is_time = is_time,
-        .resolution_ns = is_time ? tbed_tick_span_to_ns(verb->reader, verb->info.resolution_ticks) : 0};
 }
 
 /* ---- Text ---- */
@@ -194,8 +170,7 @@ static struct table_clock clock_of(const struct flows_verb *verb)
 static void put_rows(struct flows_verb *verb)
 {
     const struct table_keys all = {.count = 0};
-    struct table_clock clock = clock_of(verb);
-    struct table table = table_of(verb, false, &clock);
+    struct table table = table_of(verb, false);
     struct flows_line *lines = list(verb, false, &table);
     table_print_text(&table, &all);
     free(table.rows);
@@ -220,8 +195,7 @@ static void put_path_of(struct flows_verb *verb, struct table *table, size_t fro
 
 static void put_path(struct flows_verb *verb)
 {
-    struct table_clock clock = clock_of(verb);
-    struct table table = table_of(verb, true, &clock);
+    struct table table = table_of(verb, true);
     struct flows_line *lines = list(verb, true, &table);
     for (size_t i = 0, end; i < table.count && !tool_output_failed(); i = end) {
         for (end = i; end < table.count && lines[end].row == lines[i].row; end++)
@@ -235,7 +209,7 @@ static void put_path(struct flows_verb *verb)
 void flows_print_text(struct flows_verb *verb)
 {
     if (tbed_flows_row(verb->flows, 0) == NULL) {
-        tool_print_text(stdout, tool_path(verb->path), strlen(tool_path(verb->path)), 0);
+        tool_print_text(stdout, tool_path(verb->trace.path), strlen(tool_path(verb->trace.path)), 0);
         puts(": no flows and no asynchronous spans");
         return;
     }
@@ -251,8 +225,7 @@ void flows_print_text(struct flows_verb *verb)
 void flows_print_csv(struct flows_verb *verb)
 {
     const struct table_keys all = {.count = 0};
-    struct table_clock clock = clock_of(verb);
-    struct table table = table_of(verb, verb->parts, &clock);
+    struct table table = table_of(verb, verb->parts);
     const struct table *tables[] = {&table};
     if (verb->slowest) {
         flows_csv_slowest(verb);
@@ -267,8 +240,7 @@ void flows_print_csv(struct flows_verb *verb)
 static void json_table(struct flows_verb *verb, struct tbed_json *json, bool parts)
 {
     const struct table_keys all = {.count = 0};
-    struct table_clock clock = clock_of(verb);
-    struct table table = table_of(verb, parts, &clock);
+    struct table table = table_of(verb, parts);
     struct flows_line *lines = list(verb, parts, &table);
     table_print_json(json, &table, &all);
     free(table.rows);
@@ -278,15 +250,12 @@ static void json_table(struct flows_verb *verb, struct tbed_json *json, bool par
 void flows_print_json(struct flows_verb *verb)
 {
     struct tbed_json json = {.out = stdout};
-    tbed_json_object_open(&json, NULL);
-    tool_json_file(&json, verb->path, verb->reader);
-    tool_filter_json(&json, &verb->filter, &verb->filter.window);
+    query_json_open(&json, &verb->query, &verb->trace);
     json_table(verb, &json, false);
     if (verb->parts)
         json_table(verb, &json, true);
     if (verb->slowest)
         flows_json_slowest(verb, &json);
-    tbed_json_u64(&json, "damage_count", tool_damage_count(verb->reader));
-    tbed_json_object_close(&json);
+    query_json_close(&json, &verb->trace);
     tbed_json_line(&json);
 }

@@ -6,23 +6,19 @@
 #ifndef TRACEBED_FLOWS_VERB_H
 #define TRACEBED_FLOWS_VERB_H
 
-#include "reader/tools/filter/tool_filter.h"
-#include "reader/tools/table/table.h"
+#include "reader/tools/query/query.h"
 
 #include <tracebed/flows.h>
 
 struct flows_verb {
-    const char *path;
-    struct tbed_reader *reader;
-    struct tool_places places;
-    struct tool_filter filter, names; /* of events; of flows */
+    struct query query;
+    struct query_trace trace;
+    struct tool_filter names; /* of flows; that of the query is of events */
     struct tbed_flows_options options;
-    struct tbed_trace_info info;
     struct tbed_flows *flows;
     uint64_t key;
     size_t limit;
-    bool parts, slowest, no_symbols, csv, json;
-    struct tool_buffer text; /* of the current value */
+    bool parts, slowest;
 };
 
 /* One line of a listing: a row, or a part of its time. */
@@ -48,15 +44,16 @@ void flows_put_slowest(struct flows_verb *verb);
 void flows_json_slowest(struct flows_verb *verb, struct tbed_json *json);
 void flows_csv_slowest(struct flows_verb *verb);
 
-/* The name of a span, or of a flow; valid until the next one. */
-const struct tool_buffer *flows_label(struct flows_verb *verb, uint32_t id);
-
-/* "thread 4711 worker"; valid until the next text. */
-const struct tool_buffer *flows_thread(struct flows_verb *verb, uint32_t number);
+#define FLOWS_OUTSIDE "(outside of all spans)"
 
 static inline const char *flows_kind(bool is_async)
 {
     return is_async ? "async" : "flow";
+}
+
+static inline struct table_value flows_what(bool is_waiting)
+{
+    return table_text_of(is_waiting ? "waiting" : "running", sizeof "waiting" - 1);
 }
 
 #endif
