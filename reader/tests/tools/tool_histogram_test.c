@@ -82,6 +82,8 @@ static void json_has_every_range(void **state)
            "\"count\":8,\"rows\":[{\"from_ns\":500.0,\"count\":1,\"total_ns\":999},{\"from_ns\":1000.0,"
            "\"count\":2,",
            "", "histogram", "--json", "--rows=7", "load", path);
+    EXPECT(0, "\"tick_unit\":null,\"filter\":{\"threads\":[\"main\"],\"names\":[\"load\"]},\"count\":8,", "",
+           "histogram", "--json", "-t", "main", "load", path);
 }
 
 static void wrong_usage_is_refused(void **state)

@@ -4,8 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
-#include "reader/tools/filter/tool_filter.h"
-#include "reader/tools/table/table.h"
+#include "reader/tools/query/query.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,7 @@
 #define ROWS_DEFAULT 20
 #define ROWS_MAX     1000
 #define BAR_WIDTH    24
-#define TRACES_MAX   2
+#define SIDES_MAX    2
 
 static const char help[] =
     "usage: tracebed histogram [OPTION]... NAME FILE [FILE]\n"
@@ -26,14 +25,7 @@ static const char help[] =
     "\n"
     "      --rows=N           show about N ranges of durations (default: 20)\n"
     "      --linear           ranges of equal size; otherwise they grow with their\n"
-    "                         durations: 1, 2, 5, 10, ...\n"
-    "      --no-symbols       show addresses instead of looking up symbols\n"
-    "      --csv              print rows as comma-separated values\n"
-    "      --json             print one JSON object on one line\n"
-    "  -j, --jobs=N           use N threads (default: one per processor)\n"
-    "      --color=WHEN       use color: never, auto or always\n"
-    "  -h, --help             print this help\n"
-    "\n" TOOL_FILTER_HELP "\n"
+    "                         durations: 1, 2, 5, 10, ...\n" QUERY_HELP "\n"
     "A range contains the durations from the one in its line up to the one in the\n"
     "next. '%' is the share of all calls, 'time' that of their total time.\n"
     "\n"
@@ -47,15 +39,11 @@ static const char help[] =
     "if the usage is wrong, a file cannot be read, or the clocks of the files count\n"
     "different things.\n";
 
-enum { OPTION_ROWS = 2000, OPTION_LINEAR, OPTION_NO_SYMBOLS, OPTION_CSV, OPTION_JSON };
+enum { OPTION_ROWS = 2000, OPTION_LINEAR };
 
-/* One trace, and its calls by duration. Bounds are in nanoseconds, or in units of a clock that does not measure time. */
-struct trace {
-    const char *path;
-    struct tbed_reader *reader;
-    struct tool_places places;
-    struct tool_filter filter;
-    struct tbed_trace_info info;
+/* The calls of a trace by duration. Bounds are in nanoseconds, or in units of a clock that does not measure time. */
+struct side {
+    struct query_trace trace;
     uint64_t total; /* calls */
     double least, most;
     uint64_t *counts, *ticks;
@@ -63,12 +51,11 @@ struct trace {
 };
 
 struct histogram {
-    struct tool_filter filter; /* as asked for */
-    struct trace traces[TRACES_MAX];
-    size_t trace_count;
+    struct query query;
+    struct side sides[SIDES_MAX];
+    size_t side_count;
     size_t rows;
-    unsigned jobs;
-    bool is_linear, no_symbols, csv, json;
+    bool is_linear;
     double *bounds;
     size_t bound_count;
 };
@@ -78,28 +65,15 @@ struct histogram {
 static const char *take_option(struct histogram *histogram, int option)
 {
     uint64_t number;
-    if (tool_filter_has_option(option))
-        return tool_filter_take_option(&histogram->filter, option, optarg);
     switch (option) {
     case OPTION_ROWS:
         if (!tool_parse_u64(optarg, ROWS_MAX, &number) || number == 0)
             return "--rows takes a number from 1 to 1000";
         histogram->rows = (size_t)number;
         return NULL;
-    case OPTION_LINEAR:
+    default: /* OPTION_LINEAR */
         histogram->is_linear = true;
         return NULL;
-    case OPTION_NO_SYMBOLS:
-        histogram->no_symbols = true;
-        return NULL;
-    case OPTION_CSV:
-        histogram->csv = true;
-        return NULL;
-    case OPTION_JSON:
-        histogram->json = true;
-        return NULL;
-    default: /* 'j' */
-        return tool_parse_jobs(optarg, &histogram->jobs);
     }
 }
 
@@ -107,57 +81,42 @@ static int parse(int argc, char **argv, struct histogram *histogram)
 {
     static const struct option longs[] = {{"rows", required_argument, NULL, OPTION_ROWS},
                                           {"linear", no_argument, NULL, OPTION_LINEAR},
-                                          {"no-symbols", no_argument, NULL, OPTION_NO_SYMBOLS},
-                                          {"csv", no_argument, NULL, OPTION_CSV},
-                                          {"json", no_argument, NULL, OPTION_JSON},
-                                          {"jobs", required_argument, NULL, 'j'},
-                                          TOOL_FILTER_OPTIONS,
-                                          TOOL_COMMON_OPTIONS,
+                                          QUERY_OPTIONS,
                                           {0}};
     int option, exit;
-    while ((option = tool_option_next(&tool_verb_histogram, argc, argv, "hj:" TOOL_FILTER_SHORTS, longs,
-                                      &exit)) != -1) {
+    while ((option = query_option_next(&histogram->query, argc, argv, QUERY_SHORTS, longs, &exit)) != -1) {
         const char *wrong = take_option(histogram, option);
         if (wrong != NULL)
             return tool_usage(&tool_verb_histogram, wrong);
     }
     if (exit >= 0)
         return exit;
-    if (histogram->csv && histogram->json)
-        return tool_usage(&tool_verb_histogram, "--csv cannot be combined with --json");
     size_t count = (size_t)(argc - optind);
     if (count < 2)
         return tool_usage(&tool_verb_histogram, count < 1 ? "missing NAME operand" : "missing FILE operand");
-    if (count > 1 + TRACES_MAX)
+    if (count > 1 + SIDES_MAX)
         return tool_usage(&tool_verb_histogram, "too many FILE operands");
     if (count == 3 && strcmp(argv[optind + 1], "-") == 0 && strcmp(argv[optind + 2], "-") == 0)
         return tool_usage(&tool_verb_histogram, "only one FILE can be standard input");
-    tool_filter_take_option(&histogram->filter, 'n', argv[optind]);
-    histogram->trace_count = count - 1;
-    for (size_t i = 0; i < histogram->trace_count; i++)
-        histogram->traces[i].path = argv[optind + 1 + (int)i];
+    tool_filter_take_option(&histogram->query.filter, 'n', argv[optind]);
+    histogram->side_count = count - 1;
     return -1;
 }
 
 /* ---- Units ---- */
 
-static bool is_time(const struct trace *trace)
+static double value_of(const struct side *side, uint64_t ticks)
 {
-    return trace->info.clock != TBED_CLOCK_USER;
-}
-
-static double value_of(const struct trace *trace, uint64_t ticks)
-{
-    return is_time(trace) ? tbed_tick_span_to_ns(trace->reader, ticks) : (double)ticks;
+    return side->trace.clock.is_time ? tbed_tick_span_to_ns(side->trace.reader, ticks) : (double)ticks;
 }
 
 /* The first duration in ticks that is not below the value. */
-static uint64_t ticks_from(const struct trace *trace, double value)
+static uint64_t ticks_from(const struct side *side, double value)
 {
     uint64_t low = 0, high = INT64_MAX;
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
-        if (value_of(trace, middle) < value)
+        if (value_of(side, middle) < value)
             low = middle + 1;
         else
             high = middle;
@@ -230,12 +189,12 @@ static void choose_bounds(struct histogram *histogram)
 {
     double least = 0, most = 0;
     bool has_any = false;
-    for (size_t i = 0; i < histogram->trace_count; i++) {
-        const struct trace *trace = &histogram->traces[i];
-        if (trace->total == 0)
+    for (size_t i = 0; i < histogram->side_count; i++) {
+        const struct side *side = &histogram->sides[i];
+        if (side->total == 0)
             continue;
-        least = !has_any || trace->least < least ? trace->least : least;
-        most = trace->most > most ? trace->most : most;
+        least = !has_any || side->least < least ? side->least : least;
+        most = side->most > most ? side->most : most;
         has_any = true;
     }
     if (histogram->is_linear || most < 4 * least || most <= 0) {
@@ -258,44 +217,44 @@ static void choose_bounds(struct histogram *histogram)
 
 /* ---- Counting ---- */
 
-static enum tbed_status find_limits(struct histogram *histogram, struct trace *trace)
+static enum tbed_status find_limits(struct histogram *histogram, struct side *side)
 {
     struct tbed_calls_options options = {
-        .size = sizeof options, .thread_count = histogram->jobs, .filter = trace->filter.filter};
+        .size = sizeof options, .thread_count = histogram->query.jobs, .filter = side->trace.filter};
     struct tbed_call call = {0};
-    enum tbed_status status = tbed_calls_find(trace->reader, &options, &call, 1, NULL, &trace->total);
-    trace->most = value_of(trace, call.ticks);
+    enum tbed_status status = tbed_calls_find(side->trace.reader, &options, &call, 1, NULL, &side->total);
+    side->most = value_of(side, call.ticks);
     options.order = TBED_CALLS_FASTEST;
     if (status == TBED_OK)
-        status = tbed_calls_find(trace->reader, &options, &call, 1, NULL, NULL);
-    trace->least = value_of(trace, call.ticks);
+        status = tbed_calls_find(side->trace.reader, &options, &call, 1, NULL, NULL);
+    side->least = value_of(side, call.ticks);
     return status;
 }
 
-static enum tbed_status count(struct histogram *histogram, struct trace *trace)
+static enum tbed_status count(struct histogram *histogram, struct side *side)
 {
     struct tbed_calls_options options = {
-        .size = sizeof options, .thread_count = histogram->jobs, .filter = trace->filter.filter};
+        .size = sizeof options, .thread_count = histogram->query.jobs, .filter = side->trace.filter};
     size_t room = histogram->bound_count, used = 0;
     uint64_t *bounds = tool_realloc(NULL, room * sizeof *bounds);
     size_t *rows = tool_realloc(NULL, room * sizeof *rows); /* of the bounds: some are the same in ticks */
     uint64_t *counts = tool_realloc(NULL, room * sizeof *counts),
              *ticks = tool_realloc(NULL, room * sizeof *ticks);
-    trace->counts = calloc(room, sizeof *trace->counts);
-    trace->ticks = calloc(room, sizeof *trace->ticks);
+    side->counts = calloc(room, sizeof *side->counts);
+    side->ticks = calloc(room, sizeof *side->ticks);
     for (size_t i = 0; i < room; i++) {
-        uint64_t bound = ticks_from(trace, histogram->bounds[i]);
+        uint64_t bound = ticks_from(side, histogram->bounds[i]);
         used -= used > 0 && bounds[used - 1] == bound; /* the later row has it */
         bounds[used] = bound;
         rows[used++] = i;
     }
     enum tbed_status status = TBED_ERR_MEMORY;
-    if (trace->counts != NULL && trace->ticks != NULL)
-        status = tbed_calls_count(trace->reader, &options, bounds, used, counts, ticks);
+    if (side->counts != NULL && side->ticks != NULL)
+        status = tbed_calls_count(side->trace.reader, &options, bounds, used, counts, ticks);
     for (size_t i = 0; status == TBED_OK && i < used; i++) {
-        trace->counts[rows[i]] = counts[i];
-        trace->ticks[rows[i]] = ticks[i];
-        trace->all_ticks += ticks[i];
+        side->counts[rows[i]] = counts[i];
+        side->ticks[rows[i]] = ticks[i];
+        side->all_ticks += ticks[i];
     }
     free(bounds);
     free(rows);
@@ -306,9 +265,9 @@ static enum tbed_status count(struct histogram *histogram, struct trace *trace)
 
 /* ---- Text ---- */
 
-static const char *format_value(const struct trace *trace, char buffer[32], double value)
+static const char *format_value(const struct side *side, char buffer[32], double value)
 {
-    if (!is_time(trace))
+    if (!side->trace.clock.is_time)
         return tool_format_count(buffer, (uint64_t)(value + 0.5));
     return tool_format_ns(buffer, value);
 }
@@ -321,9 +280,9 @@ static double share(uint64_t part, uint64_t whole)
 static double most_in_a_row(const struct histogram *histogram)
 {
     double most = 0;
-    for (size_t i = 0; i < histogram->trace_count; i++)
+    for (size_t i = 0; i < histogram->side_count; i++)
         for (size_t k = 0; k < histogram->bound_count; k++) {
-            double part = share(histogram->traces[i].counts[k], histogram->traces[i].total);
+            double part = share(histogram->sides[i].counts[k], histogram->sides[i].total);
             most = part > most ? part : most;
         }
     return most;
@@ -331,8 +290,8 @@ static double most_in_a_row(const struct histogram *histogram)
 
 static bool is_empty(const struct histogram *histogram, size_t row)
 {
-    for (size_t i = 0; i < histogram->trace_count; i++)
-        if (histogram->traces[i].counts[row] > 0)
+    for (size_t i = 0; i < histogram->side_count; i++)
+        if (histogram->sides[i].counts[row] > 0)
             return false;
     return true;
 }
@@ -340,14 +299,14 @@ static bool is_empty(const struct histogram *histogram, size_t row)
 static void put_row(const struct histogram *histogram, size_t row, double most)
 {
     char value[32], calls[32];
-    size_t width = BAR_WIDTH / histogram->trace_count;
-    printf("%12s", format_value(&histogram->traces[0], value, histogram->bounds[row]));
-    for (size_t i = 0; i < histogram->trace_count; i++) {
-        const struct trace *trace = &histogram->traces[i];
-        double part = share(trace->counts[row], trace->total);
-        printf(" %12s %5.1f %% %5.1f %%", tool_format_count(calls, trace->counts[row]), part,
-               share(trace->ticks[row], trace->all_ticks));
-        if (histogram->trace_count == 1) {
+    size_t width = BAR_WIDTH / histogram->side_count;
+    printf("%12s", format_value(&histogram->sides[0], value, histogram->bounds[row]));
+    for (size_t i = 0; i < histogram->side_count; i++) {
+        const struct side *side = &histogram->sides[i];
+        double part = share(side->counts[row], side->total);
+        printf(" %12s %5.1f %% %5.1f %%", tool_format_count(calls, side->counts[row]), part,
+               share(side->ticks[row], side->all_ticks));
+        if (histogram->side_count == 1) {
             fputs("  ", stdout);
             table_put_bar(most > 0 ? part / most : 0, width);
         }
@@ -358,14 +317,14 @@ static void put_row(const struct histogram *histogram, size_t row, double most)
 static void put_head(const struct histogram *histogram)
 {
     char least[32], most[32], calls[32];
-    for (size_t i = 0; i < histogram->trace_count; i++) {
-        const struct trace *trace = &histogram->traces[i];
-        const char *path = tool_path(trace->path);
+    for (size_t i = 0; i < histogram->side_count; i++) {
+        const struct side *side = &histogram->sides[i];
+        const char *path = tool_path(side->trace.path);
         tool_print_text(stdout, path, strlen(path), 0);
-        printf(": %s calls", tool_format_count(calls, trace->total));
-        if (trace->total > 0)
-            printf(", %s to %s", format_value(trace, least, trace->least),
-                   format_value(trace, most, trace->most));
+        printf(": %s calls", tool_format_count(calls, side->total));
+        if (side->total > 0)
+            printf(", %s to %s", format_value(side, least, side->least),
+                   format_value(side, most, side->most));
         putchar('\n');
     }
 }
@@ -382,7 +341,7 @@ static void put_text(const struct histogram *histogram)
     if (first == end)
         return;
     printf("\n%s%12s", tool_bold(), "from");
-    for (size_t i = 0; i < histogram->trace_count; i++)
+    for (size_t i = 0; i < histogram->side_count; i++)
         printf(" %12s %7s %7s", "calls", "%", "time");
     printf("%s\n", tool_plain());
     for (size_t row = first; row < end; row++)
@@ -391,26 +350,20 @@ static void put_text(const struct histogram *histogram)
 
 /* ---- JSON ---- */
 
-static void json_trace(struct tbed_json *json, const struct histogram *histogram, const struct trace *trace)
+static void json_side(struct tbed_json *json, const struct histogram *histogram, const struct side *side)
 {
-    const char *unit = is_time(trace) ? "ns" : "ticks";
-    char key[32];
-    tbed_json_object_open(json, NULL);
-    tool_json_file(json, trace->path, trace->reader);
-    tbed_json_u64(json, "count", trace->total);
+    query_json_open(json, &histogram->query, &side->trace);
+    tbed_json_u64(json, "count", side->total);
     tbed_json_array_open(json, "rows");
     for (size_t row = 0; row < histogram->bound_count; row++) {
         tbed_json_object_open(json, NULL);
-        snprintf(key, sizeof key, "from_%s", unit);
-        tbed_json_f64(json, key, histogram->bounds[row]);
-        tbed_json_u64(json, "count", trace->counts[row]);
-        snprintf(key, sizeof key, "total_%s", unit);
-        tbed_json_u64(json, key, tbed_round_u64(value_of(trace, trace->ticks[row])));
+        tbed_json_f64(json, side->trace.clock.is_time ? "from_ns" : "from_ticks", histogram->bounds[row]);
+        tbed_json_u64(json, "count", side->counts[row]);
+        query_json_ticks(json, &side->trace, "total", side->ticks[row]);
         tbed_json_object_close(json);
     }
     tbed_json_array_close(json);
-    tbed_json_u64(json, "damage_count", tool_damage_count(trace->reader));
-    tbed_json_object_close(json);
+    query_json_close(json, &side->trace);
 }
 
 static void put_json(const struct histogram *histogram)
@@ -418,8 +371,8 @@ static void put_json(const struct histogram *histogram)
     struct tbed_json json = {.out = stdout};
     tbed_json_object_open(&json, NULL);
     tbed_json_array_open(&json, "traces");
-    for (size_t i = 0; i < histogram->trace_count; i++)
-        json_trace(&json, histogram, &histogram->traces[i]);
+    for (size_t i = 0; i < histogram->side_count; i++)
+        json_side(&json, histogram, &histogram->sides[i]);
     tbed_json_array_close(&json);
     tbed_json_object_close(&json);
     tbed_json_line(&json);
@@ -432,29 +385,15 @@ struct range {
     uint64_t count, ticks;
 };
 
-static struct table_value range_from(const struct table *table, const void *row)
-{
-    (void)table;
-    return (struct table_value){.number = ((const struct range *)row)->from};
-}
-
-static struct table_value range_count(const struct table *table, const void *row)
-{
-    (void)table;
-    return table_value_of(((const struct range *)row)->count);
-}
-
-static struct table_value range_total(const struct table *table, const void *row)
-{
-    (void)table;
-    return table_value_of(((const struct range *)row)->ticks);
-}
+TABLE_GETTER(range_from, range, ((struct table_value){.number = row->from}))
+TABLE_GETTER(range_count, range, table_value_of(row->count))
+TABLE_GETTER(range_total, range, table_value_of(row->ticks))
 
 static void put_csv(const struct histogram *histogram)
 {
     const struct table_column columns[] = {
         {.key = "from",
-         .field = is_time(&histogram->traces[0]) ? "from_ns" : "from_ticks",
+         .field = histogram->sides[0].trace.clock.is_time ? "from_ns" : "from_ticks",
          .unit = TABLE_NUMBER,
          .get = range_from},
         {.key = "count", .unit = TABLE_COUNT, .get = range_count},
@@ -462,103 +401,88 @@ static void put_csv(const struct histogram *histogram)
     };
     const struct table_keys all = {.count = 0};
     struct range *ranges = tool_realloc(NULL, histogram->bound_count * sizeof *ranges);
-    const void **rows = tool_realloc(NULL, histogram->bound_count * sizeof *rows);
-    for (size_t i = 0; i < histogram->trace_count; i++) {
-        const struct trace *trace = &histogram->traces[i];
-        struct table_clock clock = {.reader = trace->reader, .is_time = is_time(trace)};
+    for (size_t i = 0; i < histogram->side_count; i++) {
+        const struct side *side = &histogram->sides[i];
         struct table table = {.key = "rows",
                               .columns = columns,
                               .column_count = sizeof columns / sizeof columns[0],
                               .data_columns = "from,count,total",
-                              .file = tool_path(trace->path),
-                              .clock = &clock,
-                              .rows = rows,
-                              .count = histogram->bound_count,
-                              .shown = histogram->bound_count};
+                              .file = tool_path(side->trace.path),
+                              .clock = &side->trace.clock};
         const struct table *tables[] = {&table};
-        for (size_t k = 0; k < histogram->bound_count; k++) {
-            ranges[k] = (struct range){histogram->bounds[k], trace->counts[k], trace->ticks[k]};
-            rows[k] = &ranges[k];
-        }
+        for (size_t k = 0; k < histogram->bound_count; k++)
+            ranges[k] = (struct range){histogram->bounds[k], side->counts[k], side->ticks[k]};
+        table_fill(&table, ranges, sizeof *ranges, histogram->bound_count, &all, SIZE_MAX);
         table_print_csv(tables, 1, &all, i == 0);
+        free(table.rows);
     }
     free(ranges);
-    free(rows);
 }
 
 /* ---- All of it ---- */
 
-/* The options are the same for both traces; what they mean in each is not. */
-static int open_trace(struct histogram *histogram, struct trace *trace)
+static int open_side(struct histogram *histogram, struct side *side, const char *path)
 {
-    trace->reader = tool_open(trace->path);
-    if (trace->reader == NULL)
-        return TOOL_TROUBLE;
-    tbed_reader_info(trace->reader, &trace->info);
-    trace->places = (struct tool_places){.reader = trace->reader, .part = TBED_NAME_ALL};
-    if (!histogram->no_symbols)
-        tool_places_open(&trace->places, trace->reader, TBED_NAME_ALL);
-    int exit =
-        tool_filter_open(&histogram->filter, trace->path, trace->reader, &trace->places, histogram->jobs);
-    trace->filter.filter = histogram->filter.filter; /* the trace's own from now on */
-    histogram->filter.filter = NULL;
+    int exit = query_open(&side->trace, path, &histogram->query);
     if (exit >= 0)
         return exit;
-    enum tbed_status status = find_limits(histogram, trace);
-    if (status == TBED_OK)
-        return -1;
-    tool_complain("%s: %s", tool_path(trace->path), tbed_status_text(status));
-    return TOOL_TROUBLE;
+    enum tbed_status status = find_limits(histogram, side);
+    return status == TBED_OK ? -1 : query_end(&side->trace, status);
 }
 
 static int show(struct histogram *histogram)
 {
     int exit = TOOL_FINE;
-    const struct trace *first = &histogram->traces[0], *last = &histogram->traces[histogram->trace_count - 1];
-    if (is_time(first) != is_time(last) || strcmp(first->info.clock_unit, last->info.clock_unit) != 0) {
-        tool_complain("%s and %s count different things: cannot compare them", tool_path(first->path),
-                      tool_path(last->path));
-        return TOOL_TROUBLE;
-    }
     choose_bounds(histogram);
-    for (size_t i = 0; i < histogram->trace_count; i++) {
-        struct trace *trace = &histogram->traces[i];
-        enum tbed_status status = count(histogram, trace);
-        if (status != TBED_OK) {
-            tool_complain("%s: %s", tool_path(trace->path), tbed_status_text(status));
-            return TOOL_TROUBLE;
-        }
+    for (size_t i = 0; i < histogram->side_count; i++) {
+        enum tbed_status status = count(histogram, &histogram->sides[i]);
+        if (status != TBED_OK)
+            return query_end(&histogram->sides[i].trace, status);
     }
-    if (histogram->csv)
+    if (histogram->query.csv)
         put_csv(histogram);
-    else if (histogram->json)
+    else if (histogram->query.json)
         put_json(histogram);
     else
         put_text(histogram);
-    for (size_t i = 0; i < histogram->trace_count; i++) {
-        tool_tell_damage(histogram->traces[i].path, histogram->traces[i].reader);
-        exit = tool_damage_count(histogram->traces[i].reader) > 0 ? TOOL_FOUND : exit;
+    for (size_t i = 0; i < histogram->side_count; i++) {
+        int found = query_end(&histogram->sides[i].trace, TBED_OK);
+        exit = found > exit ? found : exit;
     }
     return tool_finish(exit);
 }
 
+/* Returns -1, or the exit status after a complaint. */
+static int open_sides(struct histogram *histogram, char **paths)
+{
+    const struct query_trace *first = &histogram->sides[0].trace,
+                             *last = &histogram->sides[histogram->side_count - 1].trace;
+    int exit = -1;
+    for (size_t i = 0; exit < 0 && i < histogram->side_count; i++)
+        exit = open_side(histogram, &histogram->sides[i], paths[i]);
+    if (exit < 0 && (first->clock.is_time != last->clock.is_time ||
+                     strcmp(first->info.clock_unit, last->info.clock_unit) != 0)) {
+        tool_complain("%s and %s count different things: cannot compare them", tool_path(first->path),
+                      tool_path(last->path));
+        return TOOL_TROUBLE;
+    }
+    return exit;
+}
+
 static int run(int argc, char **argv)
 {
-    struct histogram histogram = {.rows = ROWS_DEFAULT};
+    struct histogram histogram = {.query = {.verb = &tool_verb_histogram}, .rows = ROWS_DEFAULT};
     int exit = parse(argc, argv, &histogram);
-    for (size_t i = 0; exit < 0 && i < histogram.trace_count; i++)
-        exit = open_trace(&histogram, &histogram.traces[i]);
+    if (exit < 0)
+        exit = open_sides(&histogram, argv + optind + 1);
     if (exit < 0)
         exit = show(&histogram);
-    for (size_t i = 0; i < TRACES_MAX; i++) {
-        struct trace *trace = &histogram.traces[i];
-        free(trace->counts);
-        free(trace->ticks);
-        tool_filter_close(&trace->filter);
-        tool_places_close(&trace->places);
-        tbed_reader_close(trace->reader);
+    for (size_t i = 0; i < SIDES_MAX; i++) {
+        free(histogram.sides[i].counts);
+        free(histogram.sides[i].ticks);
+        query_trace_close(&histogram.sides[i].trace);
     }
-    tool_filter_close(&histogram.filter);
+    query_close(&histogram.query);
     free(histogram.bounds);
     return exit;
 }
