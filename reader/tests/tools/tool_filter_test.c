@@ -258,8 +258,8 @@ static void names_are_chosen_by_regular_expressions(void **state)
     STACKS("test;work 998000000\ntest;work;parse line 2000000\n", "--name=line", "-n", "wor[k]", path);
     STACKS("test;read 300000000\ntest;work 900000000\ntest;work;read 100000000\n", "--exclude=parse", "-t11",
            "-t12", "-p", "test", "--stream=7777", path);
-    EXPECT(2, "", "invalid regular expression '(': ", "report", "-n", "(", path);
-    EXPECT(2, "", "invalid regular expression '[a': ", "dump", "--exclude=[a", path);
+    EXPECT(2, "", "report: --name: invalid regular expression '(': ", "report", "-n", "(", path);
+    EXPECT(2, "", "dump: --exclude: invalid regular expression '[a': ", "dump", "--exclude=[a", path);
 }
 
 static void categories_and_durations_are_conditions(void **state)

@@ -181,7 +181,10 @@ static void wrong_options_are_refused(void **state)
     EXPECT(2, "", "--limit takes a number", "flows", "-l", "many", path);
     EXPECT(2, "", "missing FILE operand", "flows");
     EXPECT(2, "", "too many operands", "flows", path, "a", "b");
-    EXPECT(2, "", "invalid regular expression '('", "flows", path, "(");
+    EXPECT(2, "",
+           "tracebed: flows: NAME: invalid regular expression '(': Unmatched ( or \\(\n"
+           "  Run 'tracebed flows -h' for help.\n",
+           "flows", "missing.tbed", "(");
 }
 
 int main(void)

@@ -95,6 +95,7 @@ static void wrong_usage_is_refused(void **state)
     EXPECT(2, "", "too many FILE operands", "histogram", "load", path, path, path);
     EXPECT(2, "", "only one FILE can be standard input", "histogram", "load", "-", "-");
     EXPECT(2, "", "--rows takes a number", "histogram", "--rows=0", "load", path);
+    EXPECT(2, "", "histogram: NAME: invalid regular expression '('", "histogram", "(", path);
     EXPECT(0, ": 0 calls\n", "", "histogram", "nothing", path);
 }
 

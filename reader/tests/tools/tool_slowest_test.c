@@ -73,7 +73,10 @@ static void other_orders_can_be_asked_for(void **state)
     EXPECT(2, "", "--limit takes a number", "slowest", "-l", "many", path);
     EXPECT(2, "", "missing FILE operand", "slowest");
     EXPECT(2, "", "too many operands", "slowest", path, "a", "b");
-    EXPECT(2, "", "invalid regular expression '('", "slowest", path, "(");
+    EXPECT(2, "",
+           "tracebed: slowest: NAME: invalid regular expression '(': Unmatched ( or \\(\n"
+           "  Run 'tracebed slowest -h' for help.\n",
+           "slowest", "missing.tbed", "(");
 }
 
 static void a_filter_cuts_calls(void **state)

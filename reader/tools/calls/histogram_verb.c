@@ -98,7 +98,9 @@ static int parse(int argc, char **argv, struct histogram *histogram)
         return tool_usage(&tool_verb_histogram, "too many FILE operands");
     if (count == 3 && strcmp(argv[optind + 1], "-") == 0 && strcmp(argv[optind + 2], "-") == 0)
         return tool_usage(&tool_verb_histogram, "only one FILE can be standard input");
-    tool_filter_take_option(&histogram->query.filter, 'n', argv[optind]);
+    const char *wrong = tool_filter_take_name(&histogram->query.filter, argv[optind]);
+    if (wrong != NULL)
+        return tool_usage(&tool_verb_histogram, wrong);
     histogram->side_count = count - 1;
     return -1;
 }

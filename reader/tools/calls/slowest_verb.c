@@ -94,10 +94,7 @@ static int parse(int argc, char **argv, struct slowest *slowest)
         return exit;
     if (has_fastest && slowest->around.kind != FILTER_TIME_NONE)
         return tool_usage(&tool_verb_slowest, "--fastest cannot be combined with --around");
-    exit = query_check_operands(&slowest->query, argc - optind, 2);
-    if (exit < 0 && optind + 1 < argc)
-        tool_filter_take_option(&slowest->query.filter, 'n', argv[optind + 1]);
-    return exit;
+    return query_take_operands(&slowest->query, argc, argv, &slowest->query.filter);
 }
 
 /* ---- What happened during a call ---- */

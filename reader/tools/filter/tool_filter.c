@@ -5,6 +5,7 @@
  */
 #include "reader/tools/filter/tool_filter.h"
 
+#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -34,31 +35,52 @@ const char *tool_filter_list_add(struct tool_filter_list *list, const char *item
     return NULL;
 }
 
-/* "--begin: ", and what is wrong. Valid until the next call. */
+/* The option, and what is wrong. Valid until the next call. */
 static const char *explain(const char *option, const char *problem)
 {
     static char text[160];
     if (problem == NULL)
         return NULL;
-    snprintf(text, sizeof text, "--%s: %s", option, problem);
+    snprintf(text, sizeof text, "%s: %s", option, problem);
     return text;
+}
+
+/* The same for a regular expression, which is tried before any file is opened. */
+static const char *add_pattern(struct tool_filter_list *list, const char *option, const char *argument)
+{
+    static char text[TBED_FILTER_PROBLEM_NBYTES];
+    char why[96];
+    regex_t pattern;
+    int result = regcomp(&pattern, argument, REG_EXTENDED | REG_NOSUB);
+    if (result == 0)
+        regfree(&pattern);
+    if (result == 0 || result == REG_ESPACE)
+        return tool_filter_list_add(list, argument);
+    regerror(result, &pattern, why, sizeof why);
+    snprintf(text, sizeof text, "%s: invalid regular expression '%.100s': %s", option, argument, why);
+    return text;
+}
+
+const char *tool_filter_take_name(struct tool_filter *filter, const char *argument)
+{
+    return add_pattern(&filter->names, "NAME", argument);
 }
 
 const char *tool_filter_take_option(struct tool_filter *filter, int option, const char *argument)
 {
     switch (option) {
     case 'b':
-        return explain("begin", filter_time_parse(argument, &filter->begin));
+        return explain("--begin", filter_time_parse(argument, &filter->begin));
     case 'e':
-        return explain("end", filter_time_parse(argument, &filter->end));
+        return explain("--end", filter_time_parse(argument, &filter->end));
     case 'n':
-        return tool_filter_list_add(&filter->names, argument);
+        return add_pattern(&filter->names, "--name", argument);
     case TOOL_FILTER_EXCLUDE:
-        return tool_filter_list_add(&filter->excluded, argument);
+        return add_pattern(&filter->excluded, "--exclude", argument);
     case TOOL_FILTER_CATEGORY:
         return tool_filter_list_add(&filter->categories, argument);
     case TOOL_FILTER_MINIMUM:
-        return explain("minimum-duration", filter_duration_parse(argument, &filter->minimum));
+        return explain("--minimum-duration", filter_duration_parse(argument, &filter->minimum));
     case TOOL_FILTER_INSIDE:
         return tool_filter_list_add(&filter->inside, argument);
     default:

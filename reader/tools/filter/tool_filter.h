@@ -77,6 +77,9 @@ bool tool_filter_has_option(int option);
 /* Returns NULL, or what is wrong with the argument. */
 const char *tool_filter_take_option(struct tool_filter *filter, int option, const char *argument);
 
+/* The same for the operand NAME, which means what --name does. */
+const char *tool_filter_take_name(struct tool_filter *filter, const char *argument);
+
 /* Were conditions asked for that do not apply to allocations? */
 bool tool_filter_asks_for_labels(const struct tool_filter *filter);
 

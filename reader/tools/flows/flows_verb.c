@@ -82,10 +82,7 @@ static int parse(int argc, char **argv, struct flows_verb *verb)
         return exit;
     if (verb->parts && verb->slowest)
         return tool_usage(&tool_verb_flows, "--path cannot be combined with --slowest");
-    exit = query_check_operands(&verb->query, argc - optind, 2);
-    if (exit < 0 && optind + 1 < argc)
-        tool_filter_take_option(&verb->names, 'n', argv[optind + 1]);
-    return exit;
+    return query_take_operands(&verb->query, argc, argv, &verb->names);
 }
 
 /* ---- All of it ---- */

@@ -42,8 +42,11 @@ enum { QUERY_OPTION_NO_SYMBOLS = 1200, QUERY_OPTION_CSV, QUERY_OPTION_JSON };
 int query_option_next(struct query *query, int argc, char **argv, const char *shorts,
                       const struct option *longs, int *exit_ret);
 
-/* Returns -1 if there are operands, and not more than 'most'; or the exit status after a complaint. */
-int query_check_operands(const struct query *query, int count, int most);
+/*
+ * Takes the operands FILE [NAME]: FILE is 'argv[optind]', NAME chooses among 'names'; NULL: there is none. Returns -1, or
+ * the exit status after a complaint.
+ */
+int query_take_operands(const struct query *query, int argc, char **argv, struct tool_filter *names);
 
 void query_close(struct query *query);
 

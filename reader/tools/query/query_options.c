@@ -39,11 +39,13 @@ int query_option_next(struct query *query, int argc, char **argv, const char *sh
     return -1;
 }
 
-int query_check_operands(const struct query *query, int count, int most)
+int query_take_operands(const struct query *query, int argc, char **argv, struct tool_filter *names)
 {
-    if (count > 0 && count <= most)
-        return -1;
-    return tool_usage(query->verb, count > 0 ? "too many operands" : "missing FILE operand");
+    int count = argc - optind, most = names != NULL ? 2 : 1;
+    const char *wrong = count < 1 ? "missing FILE operand" : count > most ? "too many operands" : NULL;
+    if (wrong == NULL && count == 2)
+        wrong = tool_filter_take_name(names, argv[optind + 1]);
+    return wrong == NULL ? -1 : tool_usage(query->verb, wrong);
 }
 
 void query_close(struct query *query)

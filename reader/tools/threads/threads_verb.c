@@ -148,7 +148,7 @@ static int parse(int argc, char **argv, struct threads *threads)
     static const struct option longs[] = {QUERY_OPTIONS, {0}};
     int exit;
     query_option_next(&threads->query, argc, argv, QUERY_SHORTS, longs, &exit);
-    return exit >= 0 ? exit : query_check_operands(&threads->query, argc - optind, 1);
+    return exit >= 0 ? exit : query_take_operands(&threads->query, argc, argv, NULL);
 }
 
 static int run(int argc, char **argv)
