@@ -18,9 +18,16 @@ struct query {
     struct tool_filter filter;
     unsigned jobs;
     bool no_symbols, csv, json;
+    const char *columns_text, *sort_text; /* parsed by query_take_keys() */
+    struct table_keys columns, sort;
 };
 
-enum { QUERY_OPTION_NO_SYMBOLS = 1200, QUERY_OPTION_CSV, QUERY_OPTION_JSON };
+enum {
+    QUERY_OPTION_NO_SYMBOLS = 1200,
+    QUERY_OPTION_CSV,
+    QUERY_OPTION_JSON,
+    QUERY_OPTION_COLUMNS,
+};
 
 #define QUERY_SHORTS "hj:" TOOL_FILTER_SHORTS
 #define QUERY_OPTIONS                                                                                        \
@@ -28,7 +35,15 @@ enum { QUERY_OPTION_NO_SYMBOLS = 1200, QUERY_OPTION_CSV, QUERY_OPTION_JSON };
         {"csv", no_argument, NULL, QUERY_OPTION_CSV}, {"json", no_argument, NULL, QUERY_OPTION_JSON},        \
         {"jobs", required_argument, NULL, 'j'}, TOOL_FILTER_OPTIONS, TOOL_COMMON_OPTIONS
 
-/* The part of a command's help text that is about them. */
+/* Of commands that print a table. */
+#define QUERY_TABLE_SHORTS "s:"
+#define QUERY_TABLE_OPTIONS                                                                                  \
+    {"sort", required_argument, NULL, 's'},                                                                  \
+    {                                                                                                        \
+        "columns", required_argument, NULL, QUERY_OPTION_COLUMNS                                             \
+    }
+
+/* The part of a command's help text that is about the former. */
 #define QUERY_HELP                                                                                           \
     "      --no-symbols       show addresses instead of looking up symbols\n"                                \
     "      --csv              print rows as comma-separated values\n"                                        \
@@ -38,7 +53,7 @@ enum { QUERY_OPTION_NO_SYMBOLS = 1200, QUERY_OPTION_CSV, QUERY_OPTION_JSON };
     "  -h, --help             print this help\n"                                                             \
     "\n" TOOL_FILTER_HELP
 
-/* As tool_option_next(), for the options that are not among QUERY_OPTIONS. */
+/* As tool_option_next(), for the other options. */
 int query_option_next(struct query *query, int argc, char **argv, const char *shorts,
                       const struct option *longs, int *exit_ret);
 
@@ -47,6 +62,9 @@ int query_option_next(struct query *query, int argc, char **argv, const char *sh
  * the exit status after a complaint.
  */
 int query_take_operands(const struct query *query, int argc, char **argv, struct tool_filter *names);
+
+/* Parses the arguments of --columns and --sort, of these tables. Returns NULL, or what is wrong. */
+const char *query_take_keys(struct query *query, const struct table *tables, size_t count);
 
 void query_close(struct query *query);
 
@@ -77,7 +95,8 @@ void query_trace_close(struct query_trace *trace);
 /* "4711 worker", after 'before'; see tool_append_thread(). */
 struct table_value query_thread(struct query_trace *trace, const char *before, uint32_t stream);
 
-/* The name of a span up to its arguments. */
+/* A text that is overwritten sooner; and the name of a span up to its arguments. */
+struct table_value query_text(struct query_trace *trace, const char *text, size_t nbytes);
 struct table_value query_label(struct query_trace *trace, uint32_t id);
 
 /* A point in time, for a column of ticks: since the start of the trace, if its clock measures time. */
@@ -91,6 +110,9 @@ void query_put_when(const struct query_trace *trace, uint64_t tick);
 /* Opens the object about a trace, and ends it. */
 void query_json_open(struct tbed_json *json, const struct query *query, const struct query_trace *trace);
 void query_json_close(struct tbed_json *json, const struct query_trace *trace);
+
+/* Prints what consists of one table, as it was asked for. */
+void query_print(const struct query *query, const struct query_trace *trace, const struct table *table);
 
 /* The field "begin_ns", or "begin_ticks"; and "duration_ns", or "duration_ticks". */
 void query_json_begin(struct tbed_json *json, const struct query_trace *trace, uint64_t tick);

@@ -8,19 +8,35 @@
 
 static bool is_of_query(int option)
 {
-    return option == 'j' || option == QUERY_OPTION_NO_SYMBOLS || option == QUERY_OPTION_CSV ||
-           option == QUERY_OPTION_JSON || tool_filter_has_option(option);
+    return option == 'j' || option == 's' ||
+           (option >= QUERY_OPTION_NO_SYMBOLS && option <= QUERY_OPTION_COLUMNS) ||
+           tool_filter_has_option(option);
 }
 
 /* Returns NULL, or what is wrong with the argument. */
 static const char *take_option(struct query *query, int option)
 {
-    query->no_symbols |= option == QUERY_OPTION_NO_SYMBOLS;
-    query->csv |= option == QUERY_OPTION_CSV;
-    query->json |= option == QUERY_OPTION_JSON;
-    if (option == 'j')
+    if (tool_filter_has_option(option))
+        return tool_filter_take_option(&query->filter, option, optarg);
+    switch (option) {
+    case 'j':
         return tool_parse_jobs(optarg, &query->jobs);
-    return tool_filter_has_option(option) ? tool_filter_take_option(&query->filter, option, optarg) : NULL;
+    case 's':
+        query->sort_text = optarg;
+        return NULL;
+    case QUERY_OPTION_COLUMNS:
+        query->columns_text = optarg;
+        return NULL;
+    case QUERY_OPTION_CSV:
+        query->csv = true;
+        return NULL;
+    case QUERY_OPTION_JSON:
+        query->json = true;
+        return NULL;
+    default:
+        query->no_symbols = true;
+        return NULL;
+    }
 }
 
 int query_option_next(struct query *query, int argc, char **argv, const char *shorts,
@@ -48,7 +64,19 @@ int query_take_operands(const struct query *query, int argc, char **argv, struct
     return wrong == NULL ? -1 : tool_usage(query->verb, wrong);
 }
 
+const char *query_take_keys(struct query *query, const struct table *tables, size_t count)
+{
+    const char *problem = NULL;
+    if (query->sort_text != NULL)
+        problem = table_sort_parse(&query->sort, tables, count, query->sort_text);
+    if (problem == NULL && query->columns_text != NULL)
+        problem = table_columns_parse(&query->columns, tables, count, query->columns_text);
+    return problem;
+}
+
 void query_close(struct query *query)
 {
+    table_keys_free(&query->sort);
+    table_keys_free(&query->columns);
     tool_filter_close(&query->filter);
 }

@@ -68,14 +68,19 @@ struct table_value query_thread(struct query_trace *trace, const char *before, u
     return table_text_of(text->bytes, text->nbytes);
 }
 
+struct table_value query_text(struct query_trace *trace, const char *text, size_t nbytes)
+{
+    struct tool_buffer *copy = begin_text(trace);
+    tool_append(copy, text, nbytes);
+    return table_text_of(copy->bytes, copy->nbytes);
+}
+
 struct table_value query_label(struct query_trace *trace, uint32_t id)
 {
-    struct tool_buffer *text = begin_text(trace);
     char name[512];
     size_t nbytes = tool_places_name(&trace->places, id, name, sizeof name);
     nbytes = nbytes < sizeof name ? nbytes : sizeof name - 1;
-    tool_append(text, name, tool_label_nbytes(name, nbytes));
-    return table_text_of(text->bytes, text->nbytes);
+    return query_text(trace, name, tool_label_nbytes(name, nbytes));
 }
 
 struct table_value query_when(const struct query_trace *trace, uint64_t tick)
@@ -93,7 +98,22 @@ void query_put_when(const struct query_trace *trace, uint64_t tick)
         printf("at %s", tool_format_count(text, tick));
 }
 
-/* ---- JSON ---- */
+/* ---- Printing ---- */
+
+void query_print(const struct query *query, const struct query_trace *trace, const struct table *table)
+{
+    struct tbed_json json = {.out = stdout};
+    if (query->csv) {
+        table_print_csv(&table, 1, &query->columns, true);
+    } else if (!query->json) {
+        table_print_text(table, &query->columns);
+    } else {
+        query_json_open(&json, query, trace);
+        table_print_json(&json, table, &query->columns);
+        query_json_close(&json, trace);
+        tbed_json_line(&json);
+    }
+}
 
 void query_json_open(struct tbed_json *json, const struct query *query, const struct query_trace *trace)
 {

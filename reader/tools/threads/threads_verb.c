@@ -14,7 +14,12 @@ static const char help[] =
     "\n"
     "Show how busy each thread was: how long it was in any span, how long in none,\n"
     "and how long such gaps are. FILE may be '-' for standard input.\n"
-    "\n" QUERY_HELP "\n"
+    "\n"
+    "  -s, --sort=KEY[,...]   sort by these columns: figures fall and names rise, or\n"
+    "                         as '+' (rise) or '-' (fall) before KEY says\n"
+    "      --columns=KEY[,...]\n"
+    "                         show these columns: first, last, spans, busy, share,\n"
+    "                         idle, gaps, p50, p90, p99, longest, at, stream, thread\n" QUERY_HELP "\n"
     "'first' and 'last' are the first and the last event of the thread, 'at' is where\n"
     "its longest gap begins. Times count from the start of the trace.\n"
     "\n"
@@ -93,45 +98,32 @@ static const struct table_column columns[] = {
     {.key = "thread", .unit = TABLE_TEXT, .get = get_thread},
 };
 
-/* ---- Printing ---- */
+static const struct table threads_table = {
+    .key = "threads",
+    .what = "threads",
+    .columns = columns,
+    .column_count = sizeof columns / sizeof columns[0],
+    .text_columns = "first,last,busy,share,idle,gaps,p50,p90,longest,at,thread",
+    .data_columns = "stream,thread,first,last,spans,busy,idle,gaps,p50,p90,p99,longest,at",
+};
 
-static void print_json(const struct threads *threads, const struct table *table, const struct table_keys *all)
-{
-    struct tbed_json json = {.out = stdout};
-    query_json_open(&json, &threads->query, &threads->trace);
-    table_print_json(&json, table, all);
-    query_json_close(&json, &threads->trace);
-    tbed_json_line(&json);
-}
+/* ---- All of it ---- */
 
 static void print(const struct threads *threads)
 {
-    const struct table_keys all = {.count = 0};
-    struct table table = {.key = "threads",
-                          .columns = columns,
-                          .column_count = sizeof columns / sizeof columns[0],
-                          .text_columns = "first,last,busy,share,idle,gaps,p50,p90,longest,at,thread",
-                          .data_columns =
-                              "stream,thread,first,last,spans,busy,idle,gaps,p50,p90,p99,longest,at",
-                          .context = threads,
-                          .file = tool_path(threads->trace.path),
-                          .clock = &threads->trace.clock};
-    const struct table *tables[] = {&table};
     const struct tbed_activity_row *row;
+    struct table table = threads_table;
+    table.context = threads;
+    table.file = tool_path(threads->trace.path);
+    table.clock = &threads->trace.clock;
     for (; (row = tbed_activity_get(threads->activity, table.count)) != NULL; table.shown = ++table.count) {
         table.rows = tool_realloc(table.rows, (table.count + 1) * sizeof *table.rows);
         table.rows[table.count] = row;
     }
-    if (threads->query.json)
-        print_json(threads, &table, &all);
-    else if (threads->query.csv)
-        table_print_csv(tables, 1, &all, true);
-    else
-        table_print_text(&table, &all);
+    table_sort(&table, &threads->query.sort);
+    query_print(&threads->query, &threads->trace, &table);
     free(table.rows);
 }
-
-/* ---- All of it ---- */
 
 static int make_and_print(struct threads *threads)
 {
@@ -145,10 +137,14 @@ static int make_and_print(struct threads *threads)
 
 static int parse(int argc, char **argv, struct threads *threads)
 {
-    static const struct option longs[] = {QUERY_OPTIONS, {0}};
+    static const struct option longs[] = {QUERY_OPTIONS, QUERY_TABLE_OPTIONS, {0}};
     int exit;
-    query_option_next(&threads->query, argc, argv, QUERY_SHORTS, longs, &exit);
-    return exit >= 0 ? exit : query_take_operands(&threads->query, argc, argv, NULL);
+    query_option_next(&threads->query, argc, argv, QUERY_SHORTS QUERY_TABLE_SHORTS, longs, &exit);
+    if (exit >= 0)
+        return exit;
+    const char *wrong = query_take_keys(&threads->query, &threads_table, 1);
+    return wrong != NULL ? tool_usage(&tool_verb_threads, wrong)
+                         : query_take_operands(&threads->query, argc, argv, NULL);
 }
 
 static int run(int argc, char **argv)
