@@ -24,7 +24,13 @@ static const char help[] =
     "\n"
     "      --fastest          the fastest calls instead\n"
     "      --around=T         the calls at time T, or nearest to it, instead\n"
-    "  -l, --limit=N          show N calls (default: 10)\n" QUERY_HELP "\n"
+    "  -l, --limit=N          show N calls (default: 10)\n"
+    "  -s, --sort=KEY[,...]   show these calls in the order of these columns: figures\n"
+    "                         fall and names rise, or as '+' (rise) or '-' (fall)\n"
+    "                         before KEY says\n"
+    "      --columns=KEY[,...]\n"
+    "                         show a table of these columns: duration, begin, name,\n"
+    "                         arguments, thread, stream, never_ended, time, others\n" QUERY_HELP "\n"
     "'time' lists where the time of the call went, by self time, the call's own\n"
     "included; 'others' the same for all other threads. A call that -b or -e cuts\n"
     "counts with the part that is left.\n"
@@ -49,53 +55,12 @@ struct slowest {
     struct tbed_call *calls;
     size_t limit, count;
     uint64_t total;
+    enum tbed_status status;      /* of what columns look up */
     struct tool_buffer arguments; /* of the current call */
     size_t own_nbytes;            /* of them, those in its name */
     char name[512];
     size_t label_nbytes; /* the name up to its arguments */
 };
-
-/* ---- The command line ---- */
-
-static const char *take_option(struct slowest *slowest, int option)
-{
-    uint64_t limit;
-    switch (option) {
-    case OPTION_FASTEST:
-        slowest->options.order = TBED_CALLS_FASTEST;
-        return NULL;
-    case OPTION_AROUND:
-        slowest->options.order = TBED_CALLS_NEAREST;
-        return filter_time_parse(optarg, &slowest->around);
-    default: /* 'l' */
-        if (!tool_parse_u64(optarg, LIMIT_MAX, &limit))
-            return "--limit takes a number of calls up to 1000000";
-        slowest->limit = (size_t)limit;
-        return NULL;
-    }
-}
-
-static int parse(int argc, char **argv, struct slowest *slowest)
-{
-    static const struct option longs[] = {{"fastest", no_argument, NULL, OPTION_FASTEST},
-                                          {"around", required_argument, NULL, OPTION_AROUND},
-                                          {"limit", required_argument, NULL, 'l'},
-                                          QUERY_OPTIONS,
-                                          {0}};
-    int option, exit;
-    bool has_fastest = false;
-    while ((option = query_option_next(&slowest->query, argc, argv, "l:" QUERY_SHORTS, longs, &exit)) != -1) {
-        const char *wrong = take_option(slowest, option);
-        has_fastest |= option == OPTION_FASTEST;
-        if (wrong != NULL)
-            return tool_usage(&tool_verb_slowest, wrong);
-    }
-    if (exit >= 0)
-        return exit;
-    if (has_fastest && slowest->around.kind != FILTER_TIME_NONE)
-        return tool_usage(&tool_verb_slowest, "--fastest cannot be combined with --around");
-    return query_take_operands(&slowest->query, argc, argv, &slowest->query.filter);
-}
 
 /* ---- What happened during a call ---- */
 
@@ -242,8 +207,7 @@ static void put_parts(const struct slowest *slowest, const char *title, const st
     putchar('\n');
 }
 
-static void put_call(struct slowest *slowest, const struct tbed_call *call, const struct parts *inside,
-                     const struct parts *others)
+static void put_head(struct slowest *slowest, const struct tbed_call *call)
 {
     char ticks[32];
     printf("%s%12s%s  ", tool_bold(), format_ticks(slowest, ticks, call->ticks), tool_plain());
@@ -255,102 +219,9 @@ static void put_call(struct slowest *slowest, const struct tbed_call *call, cons
     struct table_value thread = query_thread(&slowest->trace, "thread ", call->stream);
     tool_print_text(stdout, thread.text, thread.nbytes, 0);
     putchar('\n');
-    put_parts(slowest, "time", inside);
-    put_parts(slowest, "others", others);
 }
 
-/* ---- JSON ---- */
-
-static void json_parts(const struct slowest *slowest, struct tbed_json *json, const char *key,
-                       const struct parts *parts)
-{
-    tbed_json_array_open(json, key);
-    for (size_t i = 0; i < parts->count; i++) {
-        const struct tbed_span_row *row = parts->rows[i];
-        tbed_json_object_open(json, NULL);
-        tool_json_row_name(json, slowest->trace.reader, row->id, TBED_NAME_ALL, row->name, row->name_nbytes);
-        tbed_json_u64(json, "count", row->count);
-        query_json_ticks(json, &slowest->trace, "self", row->self_ticks);
-        tbed_json_object_close(json);
-    }
-    tbed_json_array_close(json);
-}
-
-static void json_call(struct slowest *slowest, struct tbed_json *json, const struct tbed_call *call,
-                      const struct parts *inside, const struct parts *others)
-{
-    tbed_json_object_open(json, NULL);
-    tool_json_row_name(json, slowest->trace.reader, call->id, TBED_NAME_ALL, slowest->name,
-                       slowest->label_nbytes);
-    query_json_begin(json, &slowest->trace, call->begin_tick);
-    query_json_ticks(json, &slowest->trace, "duration", call->ticks);
-    tbed_json_u64(json, "stream", call->stream);
-    tbed_json_bool(json, "never_ended", call->is_open);
-    size_t from = slowest->arguments.nbytes > 0; /* without the space before the first */
-    tbed_json_text(json, "arguments", slowest->arguments.nbytes > 0 ? slowest->arguments.bytes + from : "",
-                   slowest->arguments.nbytes - from);
-    json_parts(slowest, json, "time", inside);
-    json_parts(slowest, json, "others", others);
-    tbed_json_object_close(json);
-}
-
-/* ---- CSV ---- */
-
-static struct table_value call_name(const struct table *table, const void *of)
-{
-    struct slowest *slowest = (struct slowest *)table->context;
-    name_call(slowest, of);
-    return table_text_of(slowest->name, slowest->label_nbytes);
-}
-
-static struct table_value call_begin(const struct table *table, const void *of)
-{
-    return query_when(&((const struct slowest *)table->context)->trace,
-                      ((const struct tbed_call *)of)->begin_tick);
-}
-
-TABLE_GETTER(call_duration, tbed_call, table_value_of(row->ticks))
-TABLE_GETTER(call_stream, tbed_call, table_value_of(row->stream))
-TABLE_GETTER(call_is_open, tbed_call, table_value_of(row->is_open))
-
-/* Without the space before the first. */
-static struct table_value call_arguments(const struct table *table, const void *of)
-{
-    struct slowest *slowest = (struct slowest *)table->context;
-    describe(slowest, of);
-    if (slowest->arguments.nbytes == 0)
-        return (struct table_value){.is_unknown = true};
-    return table_text_of(slowest->arguments.bytes + 1, slowest->arguments.nbytes - 1);
-}
-
-static void put_csv(const struct slowest *slowest)
-{
-    static const struct table_column columns[] = {
-        {.key = "name", .unit = TABLE_TEXT, .get = call_name},
-        {.key = "begin", .unit = TABLE_TICKS, .get = call_begin},
-        {.key = "duration", .unit = TABLE_TICKS, .get = call_duration},
-        {.key = "stream", .unit = TABLE_COUNT, .get = call_stream},
-        {.key = "never_ended", .unit = TABLE_COUNT, .get = call_is_open},
-        {.key = "arguments", .unit = TABLE_TEXT, .get = call_arguments},
-    };
-    const struct table_keys all = {.count = 0};
-    struct table table = {.key = "calls",
-                          .columns = columns,
-                          .column_count = sizeof columns / sizeof columns[0],
-                          .data_columns = "name,begin,duration,stream,never_ended,arguments",
-                          .context = slowest,
-                          .file = tool_path(slowest->trace.path),
-                          .clock = &slowest->trace.clock};
-    const struct table *tables[] = {&table};
-    table_fill(&table, slowest->calls, sizeof *slowest->calls, slowest->count, &all, SIZE_MAX);
-    table_print_csv(tables, 1, &all, true);
-    free(table.rows);
-}
-
-/* ---- All of them ---- */
-
-static enum tbed_status show_call(struct slowest *slowest, struct tbed_json *json,
-                                  const struct tbed_call *call)
+static enum tbed_status put_call(struct slowest *slowest, const struct tbed_call *call)
 {
     struct parts inside = {0}, others = {0};
     enum tbed_status status = describe(slowest, call);
@@ -358,48 +229,248 @@ static enum tbed_status show_call(struct slowest *slowest, struct tbed_json *jso
         status = find_parts(slowest, call, false, &inside);
     if (status == TBED_OK)
         status = find_parts(slowest, call, true, &others);
-    if (status == TBED_OK && json != NULL)
-        json_call(slowest, json, call, &inside, &others);
-    else if (status == TBED_OK)
-        put_call(slowest, call, &inside, &others);
+    if (status == TBED_OK) {
+        put_head(slowest, call);
+        put_parts(slowest, "time", &inside);
+        put_parts(slowest, "others", &others);
+    }
     tbed_statistics_close(inside.statistics);
     tbed_statistics_close(others.statistics);
     return status;
 }
+
+/* ---- Columns ---- */
+
+static struct slowest *slowest_of(const struct table *table)
+{
+    return (struct slowest *)table->context;
+}
+
+static struct table_value describe_value(const struct table *table, const struct tbed_call *call)
+{
+    struct slowest *slowest = slowest_of(table);
+    struct tool_buffer *arguments = &slowest->arguments;
+    enum tbed_status status = describe(slowest, call);
+    slowest->status = slowest->status == TBED_OK ? status : slowest->status;
+    if (arguments->nbytes == 0)
+        return (struct table_value){.is_unknown = true, .text = ""};
+    return query_text(&slowest->trace, arguments->bytes + 1, arguments->nbytes - 1); /* without the space */
+}
+
+static void find_parts_of(const struct table *table, const void *call, bool others, struct parts *parts)
+{
+    struct slowest *slowest = slowest_of(table);
+    enum tbed_status status = find_parts(slowest, call, others, parts);
+    slowest->status = slowest->status == TBED_OK ? status : slowest->status;
+}
+
+/* "5.00 us parse, 3.00 us lex" */
+static struct table_value parts_value(const struct table *table, const void *call, bool others)
+{
+    struct slowest *slowest = slowest_of(table);
+    struct tool_buffer text = {0};
+    struct parts parts = {0};
+    char ticks[32];
+    find_parts_of(table, call, others, &parts);
+    for (size_t i = 0; i < parts.count; i++) {
+        tool_append(&text, ", ", i > 0 ? 2 : 0);
+        format_ticks(slowest, ticks, parts.rows[i]->self_ticks);
+        tool_append(&text, ticks, strlen(ticks));
+        tool_append(&text, " ", 1);
+        tool_append(&text, parts.rows[i]->name, parts.rows[i]->name_nbytes);
+    }
+    struct table_value value = query_text(&slowest->trace, text.bytes, text.nbytes);
+    value.is_unknown = parts.count == 0;
+    tbed_statistics_close(parts.statistics);
+    free(text.bytes);
+    return value;
+}
+
+TABLE_GETTER(call_name, tbed_call, query_label(&slowest_of(table)->trace, row->id))
+TABLE_GETTER(call_begin, tbed_call, query_when(&slowest_of(table)->trace, row->begin_tick))
+TABLE_GETTER(call_duration, tbed_call, table_value_of(row->ticks))
+TABLE_GETTER(call_thread, tbed_call, query_thread(&slowest_of(table)->trace, "", row->stream))
+TABLE_GETTER(call_stream, tbed_call, table_value_of(row->stream))
+TABLE_GETTER(call_is_open, tbed_call, table_value_of(row->is_open))
+TABLE_GETTER(call_arguments, tbed_call, describe_value(table, row))
+TABLE_GETTER(call_time, tbed_call, parts_value(table, row, false))
+TABLE_GETTER(call_others, tbed_call, parts_value(table, row, true))
+
+static void json_name(struct tbed_json *json, const struct table *table, const void *of)
+{
+    const struct tbed_call *call = of;
+    struct table_value name = call_name(table, of);
+    tool_json_row_name(json, slowest_of(table)->trace.reader, call->id, TBED_NAME_ALL, name.text,
+                       name.nbytes);
+}
+
+static void json_begin(struct tbed_json *json, const struct table *table, const void *of)
+{
+    query_json_begin(json, &slowest_of(table)->trace, ((const struct tbed_call *)of)->begin_tick);
+}
+
+static void json_is_open(struct tbed_json *json, const struct table *table, const void *of)
+{
+    (void)table;
+    tbed_json_bool(json, "never_ended", ((const struct tbed_call *)of)->is_open);
+}
+
+static void json_arguments(struct tbed_json *json, const struct table *table, const void *of)
+{
+    struct table_value arguments = call_arguments(table, of);
+    tbed_json_text(json, "arguments", arguments.text, arguments.nbytes);
+}
+
+static void json_parts(struct tbed_json *json, const struct table *table, const void *call, bool others)
+{
+    const struct query_trace *trace = &slowest_of(table)->trace;
+    struct parts parts = {0};
+    find_parts_of(table, call, others, &parts);
+    tbed_json_array_open(json, others ? "others" : "time");
+    for (size_t i = 0; i < parts.count; i++) {
+        const struct tbed_span_row *row = parts.rows[i];
+        tbed_json_object_open(json, NULL);
+        tool_json_row_name(json, trace->reader, row->id, TBED_NAME_ALL, row->name, row->name_nbytes);
+        tbed_json_u64(json, "count", row->count);
+        query_json_ticks(json, trace, "self", row->self_ticks);
+        tbed_json_object_close(json);
+    }
+    tbed_json_array_close(json);
+    tbed_statistics_close(parts.statistics);
+}
+
+static void json_time(struct tbed_json *json, const struct table *table, const void *call)
+{
+    json_parts(json, table, call, false);
+}
+
+static void json_others(struct tbed_json *json, const struct table *table, const void *call)
+{
+    json_parts(json, table, call, true);
+}
+
+static const struct table_column columns[] = {
+    {.key = "duration", .unit = TABLE_TICKS, .get = call_duration},
+    {.key = "begin", .unit = TABLE_TICKS, .get = call_begin, .json = json_begin},
+    {.key = "name", .unit = TABLE_TEXT, .get = call_name, .json = json_name},
+    {.key = "arguments", .unit = TABLE_TEXT, .get = call_arguments, .json = json_arguments},
+    {.key = "thread", .unit = TABLE_TEXT, .get = call_thread},
+    {.key = "stream", .unit = TABLE_COUNT, .get = call_stream},
+    {.key = "never_ended", .unit = TABLE_COUNT, .width = 13, .get = call_is_open, .json = json_is_open},
+    {.key = "time", .unit = TABLE_TEXT, .get = call_time, .json = json_time},
+    {.key = "others", .unit = TABLE_TEXT, .get = call_others, .json = json_others},
+};
+
+static const struct table calls_table = {
+    .key = "calls",
+    .what = "calls",
+    .columns = columns,
+    .column_count = sizeof columns / sizeof columns[0],
+    .data_columns = "name,begin,duration,stream,never_ended,arguments",
+};
+#define JSON_COLUMNS "name,begin,duration,stream,never_ended,arguments,time,others"
+
+/* ---- Printing ---- */
 
 static const char *title_of(enum tbed_calls_order order)
 {
     return order == TBED_CALLS_NEAREST ? "nearest" : order == TBED_CALLS_FASTEST ? "fastest" : "slowest";
 }
 
-static enum tbed_status show_all(struct slowest *slowest)
+static void print_json(const struct slowest *slowest, const struct table *table)
 {
     struct tbed_json json = {.out = stdout};
-    char shown[32], total[32];
-    enum tbed_status status = TBED_OK;
-    if (slowest->query.csv) {
-        put_csv(slowest);
-        return TBED_OK;
-    }
-    if (slowest->query.json) {
-        query_json_open(&json, &slowest->query, &slowest->trace);
-        tbed_json_string(&json, "order", title_of(slowest->options.order));
-        tbed_json_u64(&json, "total_count", slowest->total);
-        tbed_json_array_open(&json, "calls");
-    } else {
-        tool_print_text(stdout, tool_path(slowest->trace.path), strlen(tool_path(slowest->trace.path)), 0);
-        printf(": the %s %s of %s calls\n\n", tool_format_count(shown, slowest->count),
-               title_of(slowest->options.order), tool_format_count(total, slowest->total));
-    }
-    for (size_t i = 0; status == TBED_OK && i < slowest->count && !tool_output_failed(); i++)
-        status = show_call(slowest, slowest->query.json ? &json : NULL, &slowest->calls[i]);
-    if (slowest->query.json) {
-        tbed_json_array_close(&json);
-        query_json_close(&json, &slowest->trace);
-        tbed_json_line(&json);
-    }
-    return status;
+    query_json_open(&json, &slowest->query, &slowest->trace);
+    tbed_json_string(&json, "order", title_of(slowest->options.order));
+    tbed_json_u64(&json, "total_count", slowest->total);
+    table_print_json(&json, table, &slowest->query.columns);
+    query_json_close(&json, &slowest->trace);
+    tbed_json_line(&json);
 }
+
+static void print_text(struct slowest *slowest, const struct table *table)
+{
+    const char *path = tool_path(slowest->trace.path);
+    char shown[32], total[32];
+    tool_print_text(stdout, path, strlen(path), 0);
+    printf(": the %s %s of %s calls\n", tool_format_count(shown, slowest->count),
+           title_of(slowest->options.order), tool_format_count(total, slowest->total));
+    if (slowest->query.columns.count > 0) {
+        table_print_text(table, &slowest->query.columns);
+        return;
+    }
+    putchar('\n');
+    for (size_t i = 0; slowest->status == TBED_OK && i < table->count && !tool_output_failed(); i++)
+        slowest->status = put_call(slowest, table->rows[i]);
+}
+
+static void print(struct slowest *slowest)
+{
+    struct table table = calls_table;
+    const struct table *tables[] = {&table};
+    table.context = slowest;
+    table.clock = &slowest->trace.clock;
+    table.data_columns = slowest->query.json ? JSON_COLUMNS : table.data_columns;
+    table.file = tool_path(slowest->trace.path);
+    table_fill(&table, slowest->calls, sizeof *slowest->calls, slowest->count, &slowest->query.sort,
+               SIZE_MAX);
+    if (slowest->query.csv)
+        table_print_csv(tables, 1, &slowest->query.columns, true);
+    else if (slowest->query.json)
+        print_json(slowest, &table);
+    else
+        print_text(slowest, &table);
+    free(table.rows);
+}
+
+/* ---- The command line ---- */
+
+static const char *take_option(struct slowest *slowest, int option)
+{
+    uint64_t limit;
+    switch (option) {
+    case OPTION_FASTEST:
+        slowest->options.order = TBED_CALLS_FASTEST;
+        return NULL;
+    case OPTION_AROUND:
+        slowest->options.order = TBED_CALLS_NEAREST;
+        return filter_time_parse(optarg, &slowest->around);
+    default: /* 'l' */
+        if (!tool_parse_u64(optarg, LIMIT_MAX, &limit))
+            return "--limit takes a number of calls up to 1000000";
+        slowest->limit = (size_t)limit;
+        return NULL;
+    }
+}
+
+static int parse(int argc, char **argv, struct slowest *slowest)
+{
+    static const struct option longs[] = {{"fastest", no_argument, NULL, OPTION_FASTEST},
+                                          {"around", required_argument, NULL, OPTION_AROUND},
+                                          {"limit", required_argument, NULL, 'l'},
+                                          QUERY_OPTIONS,
+                                          QUERY_TABLE_OPTIONS,
+                                          {0}};
+    int option, exit;
+    bool has_fastest = false;
+    while ((option = query_option_next(&slowest->query, argc, argv, "l:" QUERY_SHORTS QUERY_TABLE_SHORTS,
+                                       longs, &exit)) != -1) {
+        const char *wrong = take_option(slowest, option);
+        has_fastest |= option == OPTION_FASTEST;
+        if (wrong != NULL)
+            return tool_usage(&tool_verb_slowest, wrong);
+    }
+    if (exit >= 0)
+        return exit;
+    if (has_fastest && slowest->around.kind != FILTER_TIME_NONE)
+        return tool_usage(&tool_verb_slowest, "--fastest cannot be combined with --around");
+    const char *wrong = query_take_keys(&slowest->query, &calls_table, 1);
+    if (wrong != NULL)
+        return tool_usage(&tool_verb_slowest, wrong);
+    return query_take_operands(&slowest->query, argc, argv, &slowest->query.filter);
+}
+
+/* ---- All of it ---- */
 
 static int find_and_show(struct slowest *slowest)
 {
@@ -417,7 +488,8 @@ static int find_and_show(struct slowest *slowest)
     enum tbed_status status = tbed_calls_find(slowest->trace.reader, &slowest->options, slowest->calls,
                                               slowest->limit, &slowest->count, &slowest->total);
     if (status == TBED_OK)
-        status = show_all(slowest);
+        print(slowest);
+    status = status == TBED_OK ? slowest->status : status;
     return tool_finish(query_end(&slowest->trace, status));
 }
 
