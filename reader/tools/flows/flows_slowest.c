@@ -136,6 +136,14 @@ static const struct table_column columns[] = {
     {.key = "duration", .unit = TABLE_TICKS, .get = get_duration},
 };
 
+const struct table flows_stretches = {
+    .key = "slowest",
+    .what = "stretches",
+    .columns = columns,
+    .column_count = sizeof columns / sizeof columns[0],
+    .data_columns = "flow,name,key,what,stream,span,begin,duration",
+};
+
 static struct flows_stretch *list_stretches(const struct flows_verb *verb, size_t *count_ret)
 {
     const struct tbed_flow *flow;
@@ -152,19 +160,15 @@ static struct flows_stretch *list_stretches(const struct flows_verb *verb, size_
 
 void flows_csv_slowest(struct flows_verb *verb)
 {
-    const struct table_keys all = {.count = 0};
     size_t count;
     struct flows_stretch *lines = list_stretches(verb, &count);
-    struct table table = {.key = "slowest",
-                          .columns = columns,
-                          .column_count = sizeof columns / sizeof columns[0],
-                          .data_columns = "flow,name,key,what,stream,span,begin,duration",
-                          .context = verb,
-                          .file = tool_path(verb->trace.path),
-                          .clock = &verb->trace.clock};
+    struct table table = flows_stretches;
     const struct table *tables[] = {&table};
-    table_fill(&table, lines, sizeof *lines, count, &all, SIZE_MAX);
-    table_print_csv(tables, 1, &all, true);
+    table.context = verb;
+    table.file = tool_path(verb->trace.path);
+    table.clock = &verb->trace.clock;
+    table_fill(&table, lines, sizeof *lines, count, &verb->query.sort, SIZE_MAX);
+    table_print_csv(tables, 1, &verb->query.columns, true);
     free(table.rows);
     free(lines);
 }

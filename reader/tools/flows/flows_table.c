@@ -103,7 +103,7 @@ static const struct table_column row_columns[] = {
     {.key = "total", .unit = TABLE_TICKS, .get = row_total},
     {.key = "running", .unit = TABLE_TICKS, .get = row_running},
     {.key = "waiting", .unit = TABLE_TICKS, .get = row_waiting},
-    {.key = "share", .title = "waiting", .unit = TABLE_PERCENT, .get = row_share},
+    {.key = "share", .title = "waiting %", .unit = TABLE_PERCENT, .get = row_share},
     {.key = "open", .field = "open_count", .unit = TABLE_COUNT, .get = row_open},
     {.key = "lost", .title = "no begin", .unit = TABLE_COUNT, .get = row_lost},
     {.key = "lost_ends", .field = "lost_end_count", .unit = TABLE_COUNT, .get = row_lost_ends},
@@ -129,12 +129,37 @@ static const struct table_column part_columns[] = {
 
 /* ---- Tables ---- */
 
-/* All lines of a table, which the caller frees. */
-static struct flows_line *list(struct flows_verb *verb, bool parts, struct table *table)
+const struct table flows_tables[] = {
+    {.key = "flows",
+     .what = "flows",
+     COLUMNS(row_columns),
+     .text_columns = "count,mean,p50,p90,p99,max,share,open,lost,kind,name",
+     .data_columns = "name,kind,count,mean,min,p50,p90,p99,max,total,running,waiting,open,lost_ends,"
+                     "lost_steps,decreases"},
+    {.key = "path",
+     .what = "parts",
+     COLUMNS(part_columns),
+     .text_columns = "total,share,count,what,thread,span",
+     .data_columns = "name,kind,what,stream,span,count,total,share"},
+};
+
+/* Where the lines of the name at 'from' end. */
+static size_t name_end(const struct table *table, size_t from)
 {
+    const struct flows_line *const *lines = (const struct flows_line *const *)table->rows;
+    size_t end = from;
+    while (end < table->count && lines[end]->row == lines[from]->row)
+        end++;
+    return end;
+}
+
+/* All lines of a table, which the caller frees. Those of a path are sorted within each name. */
+static struct flows_line *list(const struct flows_verb *verb, bool parts, struct table *table)
+{
+    static const struct table_keys as_given = {.count = 0};
+    const struct table_keys *sort = &verb->query.sort;
     const struct tbed_flow_row *row;
     const struct tbed_flow_part *part;
-    const struct table_keys all = {.count = 0};
     struct flows_line *lines = NULL;
     size_t count = 0;
     for (size_t i = 0; (row = tbed_flows_row(verb->flows, i)) != NULL; i++) {
@@ -143,43 +168,34 @@ static struct flows_line *list(struct flows_verb *verb, bool parts, struct table
         for (size_t k = 0; !parts ? k < 1 : (part = tbed_flows_part(verb->flows, i, k)) != NULL; k++)
             lines[count++] = (struct flows_line){row, parts ? part : NULL};
     }
-    table_fill(table, lines, sizeof *lines, count, &all, SIZE_MAX);
+    *table = flows_tables[parts];
+    table->context = verb;
+    table->file = tool_path(verb->trace.path);
+    table->clock = &verb->trace.clock;
+    table_fill(table, lines, sizeof *lines, count, parts ? &as_given : sort, SIZE_MAX);
+    for (size_t from = 0, end; parts && from < count; from = end) {
+        struct table path = *table;
+        end = name_end(table, from);
+        path.rows += from;
+        path.count = path.shown = end - from;
+        table_sort(&path, sort);
+    }
     return lines;
-}
-
-static struct table table_of(const struct flows_verb *verb, bool parts)
-{
-    struct table rows = {.key = "flows",
-                         COLUMNS(row_columns),
-                         .text_columns = "count,mean,p50,p90,p99,max,share,open,lost,kind,name",
-                         .data_columns = "name,kind,count,mean,min,p50,p90,p99,max,total,running,waiting,"
-                                         "open,lost_ends,lost_steps,decreases"};
-    struct table path = {.key = "path",
-                         COLUMNS(part_columns),
-                         .text_columns = "total,share,count,what,thread,span",
-                         .data_columns = "name,kind,what,stream,span,count,total,share"};
-    struct table table = parts ? path : rows;
-    table.context = verb;
-    table.file = tool_path(verb->trace.path);
-    table.clock = &verb->trace.clock;
-    return table;
 }
 
 /* ---- Text ---- */
 
 static void put_rows(struct flows_verb *verb)
 {
-    const struct table_keys all = {.count = 0};
-    struct table table = table_of(verb, false);
+    struct table table;
     struct flows_line *lines = list(verb, false, &table);
-    table_print_text(&table, &all);
+    table_print_text(&table, &verb->query.columns);
     free(table.rows);
     free(lines);
 }
 
 static void put_path_of(struct flows_verb *verb, struct table *table, size_t from, size_t count)
 {
-    const struct table_keys all = {.count = 0};
     const struct tbed_flow_row *row = ((const struct flows_line *)table->rows[from])->row;
     struct table part = *table;
     char hidden[32];
@@ -188,18 +204,18 @@ static void put_path_of(struct flows_verb *verb, struct table *table, size_t fro
     printf("%s (%s)\n", tool_plain(), flows_kind(row->is_async));
     part.rows += from;
     part.count = part.shown = count < verb->limit ? count : verb->limit;
-    table_print_text(&part, &all);
+    table_print_text(&part, &verb->query.columns);
     if (part.shown < count)
         printf("%s more; --limit=N shows more\n", tool_format_count(hidden, count - part.shown));
 }
 
 static void put_path(struct flows_verb *verb)
 {
-    struct table table = table_of(verb, true);
+    struct table table;
     struct flows_line *lines = list(verb, true, &table);
-    for (size_t i = 0, end; i < table.count && !tool_output_failed(); i = end) {
-        for (end = i; end < table.count && lines[end].row == lines[i].row; end++)
-            ;
+    bool is_shown = table_is_asked_for(&table, &verb->query.columns);
+    for (size_t i = 0, end; is_shown && i < table.count && !tool_output_failed(); i = end) {
+        end = name_end(&table, i);
         put_path_of(verb, &table, i, end - i);
     }
     free(table.rows);
@@ -224,25 +240,24 @@ void flows_print_text(struct flows_verb *verb)
 
 void flows_print_csv(struct flows_verb *verb)
 {
-    const struct table_keys all = {.count = 0};
-    struct table table = table_of(verb, verb->parts);
+    struct table table;
     const struct table *tables[] = {&table};
     if (verb->slowest) {
         flows_csv_slowest(verb);
         return;
     }
     struct flows_line *lines = list(verb, verb->parts, &table);
-    table_print_csv(tables, 1, &all, true);
+    table_print_csv(tables, 1, &verb->query.columns, true);
     free(table.rows);
     free(lines);
 }
 
 static void json_table(struct flows_verb *verb, struct tbed_json *json, bool parts)
 {
-    const struct table_keys all = {.count = 0};
-    struct table table = table_of(verb, parts);
+    struct table table;
     struct flows_line *lines = list(verb, parts, &table);
-    table_print_json(json, &table, &all);
+    if (table_is_asked_for(&table, &verb->query.columns))
+        table_print_json(json, &table, &verb->query.columns);
     free(table.rows);
     free(lines);
 }

@@ -22,7 +22,14 @@ static const char help[] =
     "                         which\n"
     "      --slowest          show the slowest flows one by one, with their stretches\n"
     "      --key=K            only flows with this key\n"
-    "  -l, --limit=N          show N flows, or N parts of the time (default: 10)\n" QUERY_HELP "\n"
+    "  -l, --limit=N          show N flows, or N parts of the time (default: 10)\n"
+    "  -s, --sort=KEY[,...]   sort by these columns: figures fall and names rise, or\n"
+    "                         as '+' (rise) or '-' (fall) before KEY says\n"
+    "      --columns=KEY[,...]\n"
+    "                         show these columns of each table that has any: count,\n"
+    "                         mean, min, p50, p90, p99, max, total, running, waiting,\n"
+    "                         share, open, lost, lost_ends, lost_steps, decreases,\n"
+    "                         kind, name; of paths what, thread, stream, span\n" QUERY_HELP "\n"
     "A flow runs in the innermost span around each of its steps until that span ends,\n"
     "and then waits until the span around the next step begins. 'open' counts flows\n"
     "that never ended, 'no begin' ends and steps of flows that never began; neither\n"
@@ -64,6 +71,16 @@ static const char *take_option(struct flows_verb *verb, int option)
     }
 }
 
+/* CSV has one table; text and JSON have that of the rows in any case, and single flows one by one. */
+static const char *take_keys(struct flows_verb *verb)
+{
+    if (verb->query.csv && verb->slowest)
+        return query_take_keys(&verb->query, &flows_stretches, 1);
+    if (verb->query.csv)
+        return query_take_keys(&verb->query, &flows_tables[verb->parts], 1);
+    return query_take_keys(&verb->query, flows_tables, verb->parts ? 2 : 1);
+}
+
 static int parse(int argc, char **argv, struct flows_verb *verb)
 {
     static const struct option longs[] = {{"path", no_argument, NULL, OPTION_PATH},
@@ -71,9 +88,11 @@ static int parse(int argc, char **argv, struct flows_verb *verb)
                                           {"key", required_argument, NULL, OPTION_KEY},
                                           {"limit", required_argument, NULL, 'l'},
                                           QUERY_OPTIONS,
+                                          QUERY_TABLE_OPTIONS,
                                           {0}};
     int option, exit;
-    while ((option = query_option_next(&verb->query, argc, argv, "l:" QUERY_SHORTS, longs, &exit)) != -1) {
+    while ((option = query_option_next(&verb->query, argc, argv, "l:" QUERY_SHORTS QUERY_TABLE_SHORTS, longs,
+                                       &exit)) != -1) {
         const char *wrong = take_option(verb, option);
         if (wrong != NULL)
             return tool_usage(&tool_verb_flows, wrong);
@@ -82,6 +101,9 @@ static int parse(int argc, char **argv, struct flows_verb *verb)
         return exit;
     if (verb->parts && verb->slowest)
         return tool_usage(&tool_verb_flows, "--path cannot be combined with --slowest");
+    const char *wrong = take_keys(verb);
+    if (wrong != NULL)
+        return tool_usage(&tool_verb_flows, wrong);
     return query_take_operands(&verb->query, argc, argv, &verb->names);
 }
 

@@ -34,6 +34,9 @@ struct flows_stretch {
     size_t number; /* of the flow, from 1 */
 };
 
+/* What the tables consist of: rows, where the time of each went (with --path), and the stretches of the slowest. */
+extern const struct table flows_tables[2], flows_stretches;
+
 /* Print the rows; where the time of each went; the slowest flows. */
 void flows_print_text(struct flows_verb *verb);
 void flows_print_csv(struct flows_verb *verb);
