@@ -30,6 +30,9 @@ _tracebed()
         [[ $verb == report ]] && keys="self total count min mean p50 p90 p99 p999 max bytes peak live freed temporary lifetime name"
         [[ $verb == aggregate ]] && keys="mean stddev cv median min max variance outliers runs differ thread position name"
         [[ $verb == diff ]] && keys="self self_percent self_before self_after total total_percent count misses hits magnitude state change p marked name"
+        [[ $verb == slowest ]] && keys="duration begin name arguments thread stream never_ended time others"
+        [[ $verb == flows ]] && keys="count mean min p50 p90 p99 max total running waiting share open lost kind name what thread span"
+        [[ $verb == threads ]] && keys="first last spans busy share idle gaps p50 p90 p99 longest at stream thread"
         COMPREPLY=($(compgen -W "$keys" -- "$word"))
         return ;;
     --by)

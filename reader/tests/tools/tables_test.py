@@ -149,6 +149,85 @@ def test_csv_of_calls_and_durations_has_the_figures_of_json(folder):
                 cases.need(row["trace"] == path and len(row.keys() & fields.keys()) >= 3, str(row))
 
 
+QUESTIONS = {  # a command, its table in JSON, and the fields of keys
+    ("slowest", "-l50"): ("calls", {"duration": "duration_{}", "begin": "begin_{}", "name": "name", "stream": "stream",
+                                    "never_ended": "never_ended"}),
+    ("threads",): ("threads", {"busy": "busy_{}", "spans": "span_count", "at": "longest_gap_at_{}", "thread": "thread",
+                               "p50": "p50_gap_{}", "last": "last_{}"}),
+    ("flows",): ("flows", {"name": "name", "kind": "kind", "max": "max_{}", "count": "count", "open": "open_count"}),
+}
+
+
+def ordered(rows, keys, signs, field_of):
+    """Rows that are equal by all keys stay as they were."""
+    for key, sign in reversed(list(zip(keys, signs))):
+        rows = sorted(rows, key=lambda row: row[field_of(key)].encode() if isinstance(row[field_of(key)], str) else row[field_of(key)],
+                      reverse=sign == "-" or (sign == "" and not isinstance(rows[0][field_of(key)], str)))
+    return rows
+
+
+def test_calls_flows_and_threads_are_in_the_order_asked_for(folder):
+    chance, sorted_count = random.Random(21), 0
+    for path in traces(folder):
+        for command, (table, fields) in QUESTIONS.items():
+            data = json.loads(output(*command, "--json", path))
+            unit = "ns" if data["tick_unit"] is None else "ticks"
+            field_of = lambda key: fields[key].format(unit)
+            for _ in range(4 if len(data[table]) > 1 else 0):
+                keys = chance.sample(sorted(fields), chance.randint(1, 3))
+                signs = [chance.choice(("", "-", "+")) for _ in keys]
+                words = "--sort=" + ",".join(sign + key for key, sign in zip(keys, signs))
+                wanted = ordered(data[table], keys, signs, field_of)
+                cases.need(json.loads(output(*command, "--json", words, path))[table] == wanted, f"{command} {words} {path}")
+                rows = read_csv(output(*command, "--csv", words, "--columns=trace," + ",".join(keys), path))
+                cases.need([list(row) for row in rows] == [["trace", *map(field_of, keys)]] * len(wanted), f"{command} {words}")
+                sorted_count += wanted != data[table]
+    cases.need(sorted_count > 20, f"only {sorted_count} tables in another order")
+
+
+def test_columns_of_calls_flows_and_threads(folder):
+    path = os.path.join(folder, "others.tbed")
+    subprocess.run([PROGRAM, "3", path, "given", "whole", "categories", "others"], check=True)
+    for command, columns, more in (("slowest", "thread,time,begin", "name"), ("threads", "stream,p99", "thread"),
+                                   ("flows", "max,lost", "name")):
+        lines = output(command, f"--columns={more},{columns}", path).splitlines()
+        titles = {"p99": "p99 gap", "lost": "no begin"}
+        heading = [titles.get(key, key) for key in (more, *columns.split(","))]
+        cases.need(any(line.split() == " ".join(heading).split() for line in lines), f"{command}: {lines}")
+    data = json.loads(output("slowest", "-l1", "--json", "--columns=time,stream,name,others", path))
+    cases.need([list(row) for row in data["calls"]] == [["time", "stream", "name", "others"]], str(data))
+    data = json.loads(output("flows", "--json", "--path", "--columns=span", path))
+    cases.need("flows" not in data and {tuple(row) for row in data["path"]} == {("span",)}, str(data))
+    text = output("flows", "--path", "--columns=max,name", path)
+    cases.need("waiting" not in text and "(async)" not in text, text)
+
+
+def test_paths_are_sorted_within_each_name(folder):
+    path = os.path.join(folder, "flows.tbed")
+    subprocess.run([PROGRAM, "3", path, "given", "whole", "categories", "others"], check=True)
+    usual = json.loads(output("flows", "--json", "--path", path))["path"]
+    for sort, key in (("+total", "total_ns"), ("span", "span")):
+        wanted = sorted(usual, key=lambda row: (row[key] or "") if key == "span" else row[key])
+        wanted.sort(key=lambda row: row["name"])
+        cases.need(json.loads(output("flows", "--json", "--path", "--sort=" + sort, path))["path"] == wanted, sort)
+        rows = read_csv(output("flows", "--csv", "--path", "--sort=" + sort, path))
+        cases.need([row["total_ns"] for row in rows] == [str(row["total_ns"]) for row in wanted], sort)
+    cases.need(len(wanted) > 10 and wanted != usual, str(len(wanted)))
+
+
+def test_columns_that_do_not_apply_are_refused(folder):
+    path = write_log(folder, "a")
+    for command, words, text in (("slowest", ["--columns=nam"], "--columns: unknown column 'nam'; did you mean 'name'?"),
+                                 ("slowest", ["--sort=begin,p50"], "--sort: unknown key 'p50' (expected duration, begin, "),
+                                 ("threads", ["--columns=name"], "--columns: unknown column 'name'"),
+                                 ("flows", ["--columns=span"], "--columns: unknown column 'span'"),
+                                 ("flows", ["--slowest", "--sort=begin"], "--sort: unknown key 'begin'"),
+                                 ("flows", ["--path", "--csv", "--columns=max"], "--columns: unknown column 'max'"),
+                                 ("histogram", ["--columns=count", "a"], "unrecognized option '--columns=count'")):
+        found = refused(*words, path, command=command)
+        cases.need(text in found, f"{command} {words}: {found}")
+
+
 # ---- Columns ----
 
 def test_columns_are_those_asked_for_in_this_order(folder):
