@@ -40,6 +40,13 @@ struct strings_shown strings_used_follow(const struct tbed_reader *reader, const
 /* Is any of these ids shown? */
 bool strings_shown_has(const struct strings_shown *shown, uint32_t first_id, uint32_t id_count);
 
+static inline bool strings_binding_is_shown(const struct strings_shown *shown,
+                                            const struct tbed_binding_info *binding)
+{
+    return strings_shown_has(shown, binding->first_id, binding->id_count) &&
+           strings_shown_has(shown, binding->string_id, 1);
+}
+
 /* strings_tree.c: prints the parts of an id, their lengths, and what refers to it. */
 void strings_tree_put(struct tbed_reader *reader, uint32_t id, struct tbed_json *json);
 

@@ -4,8 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
-#include "reader/tools/filter/tool_filter.h"
-#include "reader/tools/info/strings_ids.h"
+#include "reader/tools/info/strings_table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +23,18 @@ static const char help[] =
     "      --unresolved    print only what has no text: damaged entries, bindings to\n"
     "                      them, and ids that events use but nothing defines (reads\n"
     "                      all events)\n"
+    "  -s, --sort=KEY[,...]\n"
+    "                      print a table, sorted by these columns: bytes and counts\n"
+    "                      fall, ids and text rise, or as '+' (rise) or '-' (fall)\n"
+    "                      before KEY says\n"
+    "      --columns=KEY[,...]\n"
+    "                      print a table of these columns: string (the id), bytes,\n"
+    "                      text; with --bindings bind, count, string, text\n"
+    "      --no-symbols    do not look up symbols for --name and the like\n"
+    "      --csv           print comma-separated values\n"
     "      --json          print one JSON object per line\n"
+    "  -j, --jobs=N        use N threads for --name and the like (default: one per\n"
+    "                      processor)\n"
     "      --color=WHEN    use color: never, auto or always\n"
     "  -h, --help          print this help\n"
     "\n" TOOL_FILTER_HELP "\n"
@@ -39,15 +49,14 @@ static const char help[] =
     "Exit status: 0 on success; 1 if the file is damaged (everything intact is\n"
     "printed); 2 if the usage is wrong or the file cannot be read.\n";
 
-enum { OPTION_RAW = 2000, OPTION_BINDINGS, OPTION_UNRESOLVED, OPTION_TREE, OPTION_JSON };
+enum { OPTION_RAW = 2000, OPTION_BINDINGS, OPTION_UNRESOLVED, OPTION_TREE };
 #define ID_COLUMNS 10
 
 struct listing {
-    struct tbed_reader *reader;
-    bool is_json;
+    struct query query;
+    struct query_trace trace;
     struct tbed_json json;
     uint32_t tree_id;
-    struct tool_filter filter;
     struct used_ids used;       /* by the events that the filter takes, if there is one */
     struct strings_shown shown; /* these and what they refer to */
 };
@@ -55,12 +64,6 @@ struct listing {
 static bool is_shown(const struct listing *listing, uint32_t id)
 {
     return strings_shown_has(&listing->shown, id, 1);
-}
-
-static bool is_binding_shown(const struct listing *listing, const struct tbed_binding_info *binding)
-{
-    return strings_shown_has(&listing->shown, binding->first_id, binding->id_count) &&
-           is_shown(listing, binding->string_id);
 }
 
 /* ---- Entries ---- */
@@ -75,7 +78,7 @@ static bool print_piece(void *context, const char *text, size_t nbytes)
 static void put_entry_text(struct listing *listing, uint32_t id)
 {
     printf("%*u  ", ID_COLUMNS, id);
-    enum tbed_status status = tbed_string_stream(listing->reader, id, NULL, print_piece, NULL);
+    enum tbed_status status = tbed_string_stream(listing->trace.reader, id, NULL, print_piece, NULL);
     if (status != TBED_OK)
         printf("  (%s)", tbed_status_text(status));
     putchar('\n');
@@ -84,13 +87,13 @@ static void put_entry_text(struct listing *listing, uint32_t id)
 static void put_entry(struct listing *listing, uint32_t id)
 {
     struct tbed_json *json = &listing->json;
-    if (!listing->is_json) {
+    if (!listing->query.json) {
         put_entry_text(listing, id);
         return;
     }
     tbed_json_object_open(json, NULL);
     tbed_json_u64(json, "string", id);
-    tool_json_name(json, "text", listing->reader, id);
+    tool_json_name(json, "text", listing->trace.reader, id);
     tbed_json_object_close(json);
     tbed_json_line(json);
 }
@@ -122,8 +125,8 @@ static enum tbed_status put_components(struct listing *listing, uint32_t id)
     struct tbed_string_component component;
     enum tbed_status status;
     uint32_t at = 0;
-    while ((status = tbed_string_component_next(listing->reader, id, &at, &component)) == TBED_OK) {
-        if (listing->is_json)
+    while ((status = tbed_string_component_next(listing->trace.reader, id, &at, &component)) == TBED_OK) {
+        if (listing->query.json)
             put_component_json(&listing->json, &component);
         else
             put_component_text(&component);
@@ -143,7 +146,7 @@ static void put_raw_text(struct listing *listing, uint32_t id)
 static void put_raw(struct listing *listing, uint32_t id)
 {
     struct tbed_json *json = &listing->json;
-    if (!listing->is_json) {
+    if (!listing->query.json) {
         put_raw_text(listing, id);
         return;
     }
@@ -160,7 +163,7 @@ static void put_raw(struct listing *listing, uint32_t id)
 
 static void list_entries(struct listing *listing, void (*put)(struct listing *, uint32_t))
 {
-    for (uint32_t id = 0; tbed_string_next(listing->reader, &id) && !tool_output_failed();)
+    for (uint32_t id = 0; tbed_string_next(listing->trace.reader, &id) && !tool_output_failed();)
         if (is_shown(listing, id))
             put(listing, id);
 }
@@ -188,7 +191,7 @@ static void put_binding_text(struct listing *listing, const struct tbed_binding_
         snprintf(range, sizeof range, "%u-%llu", binding->first_id,
                  (unsigned long long)binding->first_id + binding->id_count - 1);
     printf("%21s  %*u  ", range, ID_COLUMNS, binding->string_id);
-    enum tbed_status status = tool_print_name(stdout, listing->reader, binding->string_id, 0);
+    enum tbed_status status = tool_print_name(stdout, listing->trace.reader, binding->string_id, 0);
     if (status != TBED_OK)
         printf("  (%s)", tbed_status_text(status));
     putchar('\n');
@@ -206,7 +209,7 @@ static void put_binding_json(struct tbed_json *json, const struct tbed_binding_i
 
 static void put_binding(struct listing *listing, const struct tbed_binding_info *binding)
 {
-    if (listing->is_json)
+    if (listing->query.json)
         put_binding_json(&listing->json, binding);
     else
         put_binding_text(listing, binding);
@@ -215,8 +218,8 @@ static void put_binding(struct listing *listing, const struct tbed_binding_info 
 static void list_bindings(struct listing *listing)
 {
     struct tbed_binding_info binding;
-    for (size_t i = 0; tbed_binding_get(listing->reader, i, &binding) && !tool_output_failed(); i++)
-        if (is_binding_shown(listing, &binding))
+    for (size_t i = 0; tbed_binding_get(listing->trace.reader, i, &binding) && !tool_output_failed(); i++)
+        if (strings_binding_is_shown(&listing->shown, &binding))
             put_binding(listing, &binding);
 }
 
@@ -226,13 +229,13 @@ static void put_unresolved(struct listing *listing, const char *what, uint32_t i
 {
     struct tbed_json *json = &listing->json;
     struct tbed_name name;
-    enum tbed_status status = tbed_name_get(listing->reader, id, &name);
+    enum tbed_status status = tbed_name_get(listing->trace.reader, id, &name);
     if (status == TBED_ERR_CACHE_FULL)
-        status = tbed_string_resolve(listing->reader, id, NULL, 0, NULL);
+        status = tbed_string_resolve(listing->trace.reader, id, NULL, 0, NULL);
     char figure[32];
     if (status == TBED_OK)
         return;
-    if (!listing->is_json) {
+    if (!listing->query.json) {
         printf("%*u  %s", ID_COLUMNS, id, what);
         if (uses > 0)
             printf(" %s time%s", tool_format_count(figure, uses), uses == 1 ? "" : "s");
@@ -259,7 +262,7 @@ static void list_used(struct listing *listing)
 {
     struct used_ids *used = &listing->used;
     if (!listing->shown.is_part)
-        strings_used_count(listing->reader, NULL, used);
+        strings_used_count(listing->trace.reader, NULL, used);
     size_t slot_count = tbed_hashmap_capacity(&used->ids.map); /* sorting destroys the map */
     if (slot_count > 0)
         qsort(used->ids.slots, slot_count, sizeof *used->ids.slots, compare_used);
@@ -272,18 +275,18 @@ static void list_used(struct listing *listing)
 static void list_unresolved(struct listing *listing)
 {
     struct tbed_binding_info binding;
-    for (uint32_t id = 0; tbed_string_next(listing->reader, &id);)
+    for (uint32_t id = 0; tbed_string_next(listing->trace.reader, &id);)
         if (is_shown(listing, id))
             put_unresolved(listing, "entry", id, 0);
-    for (size_t i = 0; tbed_binding_get(listing->reader, i, &binding); i++)
-        if (is_binding_shown(listing, &binding))
+    for (size_t i = 0; tbed_binding_get(listing->trace.reader, i, &binding); i++)
+        if (strings_binding_is_shown(&listing->shown, &binding))
             put_unresolved(listing, "bound to", binding.string_id, 0);
     list_used(listing);
 }
 
 static void list_tree(struct listing *listing)
 {
-    strings_tree_put(listing->reader, listing->tree_id, listing->is_json ? &listing->json : NULL);
+    strings_tree_put(listing->trace.reader, listing->tree_id, listing->query.json ? &listing->json : NULL);
 }
 
 /* ---- The verb ---- */
@@ -297,67 +300,73 @@ static bool parse_id(const char *text, uint32_t *id_ret)
     return true;
 }
 
-/* Returns -1, or the exit status after a complaint. */
-static int choose(struct listing *listing, const char *path)
-{
-    struct tool_places places;
-    if (!tool_filter_is_given(&listing->filter))
-        return -1;
-    tool_places_open(&places, listing->reader, TBED_NAME_ALL);
-    int exit = tool_filter_open(&listing->filter, path, listing->reader, &places, 0);
-    if (exit < 0) {
-        strings_used_count(listing->reader, listing->filter.filter, &listing->used);
-        listing->shown = strings_used_follow(listing->reader, &listing->used);
-    }
-    tool_places_close(&places);
-    return exit;
-}
-
 static void put_filter(struct listing *listing)
 {
     struct tbed_json *json = &listing->json;
-    if (!listing->is_json || !listing->shown.is_part)
+    if (!listing->query.json || !listing->shown.is_part)
         return;
     tbed_json_object_open(json, NULL);
-    tool_filter_json(json, &listing->filter, &listing->filter.window);
+    tool_filter_json(json, &listing->query.filter, &listing->trace.window);
     tbed_json_object_close(json);
     tbed_json_line(json);
 }
 
-static int show(const char *path, struct listing *listing, void (*list)(struct listing *))
+static bool is_table(const struct listing *listing)
 {
-    listing->reader = tool_open(path);
+    const struct query *query = &listing->query;
+    return query->csv || query->columns_text != NULL || query->sort_text != NULL;
+}
+
+/* Returns -1, or the exit status after a complaint. Only the filter uses symbols. */
+static int open_trace(struct listing *listing, const char *path)
+{
+    bool has_filter = tool_filter_is_given(&listing->query.filter);
+    listing->query.no_symbols |= !has_filter;
+    int exit = query_open(&listing->trace, path, &listing->query);
+    if (exit < 0 && has_filter) {
+        strings_used_count(listing->trace.reader, listing->trace.filter, &listing->used);
+        listing->shown = strings_used_follow(listing->trace.reader, &listing->used);
+    }
+    tool_places_close(&listing->trace.places);
+    return exit;
+}
+
+static int show(struct listing *listing, void (*list)(struct listing *))
+{
     listing->json.out = stdout;
-    if (listing->reader == NULL)
-        return TOOL_TROUBLE;
-    int exit = choose(listing, path);
-    if (exit >= 0)
-        return exit;
     put_filter(listing);
-    list(listing);
-    if (listing->is_json)
-        tool_json_end_lines(listing->reader);
-    exit = tool_damage_count(listing->reader) > 0 ? TOOL_FOUND : TOOL_FINE;
-    tool_tell_damage(path, listing->reader);
-    return tool_finish(exit);
+    if (is_table(listing))
+        strings_table_print(&listing->query, &listing->trace, &listing->shown, list == list_bindings);
+    else
+        list(listing);
+    if (listing->query.json)
+        tool_json_end_lines(listing->trace.reader);
+    return tool_finish(query_end(&listing->trace, TBED_OK));
 }
 
 /* Returns NULL, or what is wrong with the option. '*list_ret' is NULL until one of several lists is asked for. */
 static const char *take_option(struct listing *what, int option, void (**list_ret)(struct listing *))
 {
     static void (*const lists[])(struct listing *) = {list_raw, list_bindings, list_unresolved, list_tree};
-    if (tool_filter_has_option(option))
-        return tool_filter_take_option(&what->filter, option, optarg);
-    if (option == OPTION_JSON) {
-        what->is_json = true;
-        return NULL;
-    }
     if (*list_ret != NULL)
         return "--raw, --bindings, --tree and --unresolved cannot be combined";
     *list_ret = lists[option - OPTION_RAW];
     return option != OPTION_TREE || parse_id(optarg, &what->tree_id)
                ? NULL
                : "--tree: invalid id; expected a number up to 1073741823 or 'metadata'";
+}
+
+/* Returns NULL, or what is wrong. */
+static const char *check(struct listing *what, void (*list)(struct listing *))
+{
+    bool is_binding = list == list_bindings;
+    if (list == list_tree && tool_filter_is_given(&what->query.filter))
+        return "--tree cannot be combined with options for a part of the trace";
+    if (is_table(what) && list != NULL && !is_binding)
+        return "--csv, --columns and --sort cannot be combined with --raw, --tree and --unresolved";
+    if (is_table(what) && what->query.json)
+        return "--columns and --sort apply to text and --csv";
+    return query_take_keys(&what->query, is_binding ? &strings_bindings : &strings_entries, 1);
 }
 
 /* Returns -1 to continue, with 'optind' at the file, or the exit status. */
@@ -367,39 +376,36 @@ static int take_options(struct listing *what, void (**list_ret)(struct listing *
                                           {"bindings", no_argument, NULL, OPTION_BINDINGS},
                                           {"unresolved", no_argument, NULL, OPTION_UNRESOLVED},
                                           {"tree", required_argument, NULL, OPTION_TREE},
-                                          TOOL_FILTER_OPTIONS,
-                                          {"json", no_argument, NULL, OPTION_JSON},
-                                          TOOL_COMMON_OPTIONS,
+                                          QUERY_OPTIONS,
+                                          QUERY_TABLE_OPTIONS,
                                           {0}};
     int option, exit;
-    while ((option = tool_option_next(&tool_verb_strings, argc, argv, "h" TOOL_FILTER_SHORTS, longs,
-                                      &exit)) != -1) {
+    while ((option = query_option_next(&what->query, argc, argv, QUERY_SHORTS QUERY_TABLE_SHORTS, longs,
+                                       &exit)) != -1) {
         const char *wrong = take_option(what, option, list_ret);
         if (wrong != NULL)
             return tool_usage(&tool_verb_strings, wrong);
     }
     if (exit >= 0)
         return exit;
-    if (*list_ret == list_tree && tool_filter_is_given(&what->filter))
-        return tool_usage(&tool_verb_strings,
-                          "--tree cannot be combined with options for a part of the trace");
-    if (optind != argc - 1)
-        return tool_usage(&tool_verb_strings,
-                          optind < argc ? "too many FILE operands" : "missing FILE operand");
-    return -1;
+    const char *wrong = check(what, *list_ret);
+    return wrong != NULL ? tool_usage(&tool_verb_strings, wrong)
+                         : query_take_operands(&what->query, argc, argv, NULL);
 }
 
 static int run(int argc, char **argv)
 {
-    struct listing listing = {.reader = NULL};
+    struct listing listing = {.query = {.verb = &tool_verb_strings}};
     void (*list)(struct listing *) = NULL;
     int exit = take_options(&listing, &list, argc, argv);
     if (exit < 0)
-        exit = show(argv[optind], &listing, list != NULL ? list : list_whole);
+        exit = open_trace(&listing, argv[optind]);
+    if (exit < 0)
+        exit = show(&listing, list != NULL ? list : list_whole);
     used_ids_free(&listing.used);
     free(listing.shown.ids);
-    tool_filter_close(&listing.filter);
-    tbed_reader_close(listing.reader);
+    query_trace_close(&listing.trace);
+    query_close(&listing.query);
     return exit;
 }
 
