@@ -33,6 +33,7 @@ _tracebed()
         [[ $verb == slowest ]] && keys="duration begin name arguments thread stream never_ended time others"
         [[ $verb == flows ]] && keys="count mean min p50 p90 p99 max total running waiting share open lost kind name what thread span"
         [[ $verb == threads ]] && keys="first last spans busy share idle gaps p50 p90 p99 longest at stream thread"
+        [[ $verb == strings ]] && keys="string bytes text bind count"
         COMPREPLY=($(compgen -W "$keys" -- "$word"))
         return ;;
     --by)

@@ -215,6 +215,29 @@ def test_paths_are_sorted_within_each_name(folder):
     cases.need(len(wanted) > 10 and wanted != usual, str(len(wanted)))
 
 
+def test_strings_are_a_table(folder):
+    path = os.path.join(folder, "strings.tbed")
+    subprocess.run([PROGRAM, "3", path, "given", "whole", "categories", "others"], check=True)
+    lines = [json.loads(line) for line in output("strings", "--json", path).splitlines()]
+    wanted = [{"string": str(line["string"]), "text_bytes": str(len(line["text"].encode())), "text": expected_cell(line["text"])}
+              for line in lines if "string" in line]
+    rows = read_csv(output("strings", "--csv", path))
+    cases.need(len(rows) > 5 and rows == [{"trace": path, "table": "strings", **row} for row in wanted], str(rows))
+    rows = read_csv(output("strings", "--csv", "--columns=text,string,bytes", "--sort=bytes,-text", path))
+    wanted.sort(key=lambda row: row["text"].encode(), reverse=True)
+    wanted.sort(key=lambda row: int(row["text_bytes"]), reverse=True)
+    cases.need(rows == wanted and list(rows[0]) == ["text", "string", "text_bytes"], str(rows))
+    text = output("strings", "--columns=text,string", "--sort=string", path).splitlines()
+    cases.need(text[1].split() == ["text", "string"] and text[2].endswith("  " + str(lines[0]["string"])), str(text))
+    part = read_csv(output("strings", "--csv", "--name=label 1", path))
+    cases.need(0 < len(part) < len(wanted) and "label 1" in [row["text"] for row in part], str(part))
+    path = cases.ROOT / "spec/golden/valid/strings.tbed"
+    lines = [json.loads(line) for line in output("strings", "--bindings", "--json", path).splitlines()]
+    lines = [{key: str(line[key]) for key in ("bind", "count", "string")} for line in lines if "bind" in line]
+    rows = read_csv(output("strings", "--bindings", "--csv", "--columns=bind,count,string", "--sort=count", path))
+    cases.need(len(rows) > 1 and rows == sorted(lines, key=lambda row: -int(row["count"])), str(rows))
+
+
 def test_columns_that_do_not_apply_are_refused(folder):
     path = write_log(folder, "a")
     for command, words, text in (("slowest", ["--columns=nam"], "--columns: unknown column 'nam'; did you mean 'name'?"),
@@ -223,6 +246,9 @@ def test_columns_that_do_not_apply_are_refused(folder):
                                  ("flows", ["--columns=span"], "--columns: unknown column 'span'"),
                                  ("flows", ["--slowest", "--sort=begin"], "--sort: unknown key 'begin'"),
                                  ("flows", ["--path", "--csv", "--columns=max"], "--columns: unknown column 'max'"),
+                                 ("strings", ["--raw", "--csv"], "cannot be combined with --raw, --tree and --unresolved"),
+                                 ("strings", ["--json", "--sort=text"], "--columns and --sort apply to text and --csv"),
+                                 ("strings", ["--sort=bind"], "--sort: unknown key 'bind'"),
                                  ("histogram", ["--columns=count", "a"], "unrecognized option '--columns=count'")):
         found = refused(*words, path, command=command)
         cases.need(text in found, f"{command} {words}: {found}")
