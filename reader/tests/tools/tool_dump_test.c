@@ -123,11 +123,8 @@ static void a_window_has_all_its_events_where_ticks_go_back(void **state)
     enum { EVENT_COUNT = 20000 };
     static const char *const orders[] = {"--order=time", "--order=stream"};
     const char *path = in_folder("back.tbed");
-    struct tbed_writer_options options = {
-        .size = sizeof options, .overwrite = true, .given_ticks = true, .given_ticks_per_second = 1000000000};
-    struct tbed_writer *writer;
+    struct tbed_writer *writer = open_given_writer(path, 1000000000);
     (void)state;
-    assert_int_equal(tbed_writer_open(path, &options, &writer, NULL), TBED_OK);
     struct tbed_recorder *recorder = tbed_recorder_open_given(writer, "main", 1);
     uint32_t name = intern(writer, "name");
     for (uint64_t i = 0; i < EVENT_COUNT; i++) {

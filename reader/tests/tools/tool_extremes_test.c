@@ -9,12 +9,9 @@
 static const char *longest_span(void)
 {
     const char *path = in_folder("longest.tbed");
-    struct tbed_writer_options options = {
-        .size = sizeof options, .overwrite = true, .given_ticks = true, .given_ticks_per_second = 1000};
+    struct tbed_writer *writer = open_given_writer(path, 1000);
     struct tbed_given_event event = {
         .type = TBED_GIVEN_SPAN, .id = 1, .category = TBED_ID_INVALID, .tick = UINT64_MAX};
-    struct tbed_writer *writer;
-    assert_int_equal(tbed_writer_open(path, &options, &writer, NULL), TBED_OK);
     tbed_event_record_given(tbed_recorder_open_given(writer, NULL, 1), &event);
     tbed_writer_close(writer);
     return path;

@@ -6,34 +6,22 @@
 #include "reader/tests/tools/tool_run.h"
 
 /* 300 bytes in two blocks and 1,000 in one leak. */
-static const char *make_leaks(const char *name)
-{
-    const char *path = in_folder(name);
-    struct tbed_writer *writer = open_writer(path, true);
-    struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
-    uint32_t parse = intern(writer, "parse"), load = intern(writer, "load");
-    tbed_alloc_record(recorder, parse, TBED_FUNCTION_MALLOC, 0x1000, 5000);
-    tbed_free_record(recorder, parse, TBED_FUNCTION_MALLOC, 0x1000);
-    tbed_alloc_record(recorder, parse, TBED_FUNCTION_MALLOC, 0x2000, 100);
-    tbed_alloc_record(recorder, parse, TBED_FUNCTION_MALLOC, 0x3000, 200);
-    tbed_alloc_record(recorder, load, TBED_FUNCTION_MALLOC, 0x4000, 1000);
-    tbed_writer_close(writer);
-    return path;
-}
+static const struct heap_event leaks[] = {{"parse", 0x1000, 5000},
+                                          {"parse", 0x1000, 0},
+                                          {"parse", 0x2000, 100},
+                                          {"parse", 0x3000, 200},
+                                          {"load", 0x4000, 1000}};
 
 static const char *make_file(const char *name, const char *text)
 {
     const char *path = in_folder(name);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
+    write_whole(path, text, strlen(text));
     return path;
 }
 
 static void leaks_are_sorted_by_bytes(void **state)
 {
-    const char *path = make_leaks("leaks.tbed");
+    const char *path = HEAP("leaks.tbed", leaks);
     (void)state;
     struct run run = RUN("report", "--leaks", path);
     assert_int_equal(run.exit, 0);
@@ -52,7 +40,7 @@ static void leaks_are_sorted_by_bytes(void **state)
 
 static void suppressed_leaks_are_listed(void **state)
 {
-    const char *path = make_leaks("suppressed.tbed");
+    const char *path = HEAP("suppressed.tbed", leaks);
     const char *file = make_file("known.supp", "# known\nleak:never\nleak:^lo*d$\n");
     (void)state;
     struct run run = RUN("report", "--leaks", "--suppressions", file, path);
@@ -97,7 +85,7 @@ static void the_pool_of_a_real_program_is_built_in(void **state)
 /* Each event is a tick of the clock after the one before. */
 static void sizes_and_lifetimes_have_columns(void **state)
 {
-    const char *path = make_leaks("sizes.tbed");
+    const char *path = HEAP("sizes.tbed", leaks);
     (void)state;
     struct run run = RUN("report", "--by=size", path);
     const char *first = strstr(run.out, "  65 B to 128 B\n"), *last = strstr(run.out, "  4 KiB to 8 KiB\n");
@@ -123,7 +111,7 @@ static void sizes_and_lifetimes_have_columns(void **state)
 
 static void memory_over_time_is_a_chart(void **state)
 {
-    const char *path = make_leaks("chart.tbed");
+    const char *path = HEAP("chart.tbed", leaks);
     char command[512];
     (void)state;
     EXPECT(0, "chart.memory.svg: 41 parts of the time drawn\n", "", "flame", "--over-time", path);
@@ -145,7 +133,7 @@ static void memory_over_time_is_a_chart(void **state)
 
 static void wrong_usage_is_exit_2(void **state)
 {
-    const char *path = make_leaks("usage.tbed");
+    const char *path = HEAP("usage.tbed", leaks);
     const char *bad = make_file("bad.supp", "leak:a\nrace:b\n");
     (void)state;
     EXPECT(2, "", "bad.supp: line 2: 'leak:PATTERN' is expected", "report", "--leaks", "--suppressions", bad,

@@ -198,11 +198,8 @@ static void a_profile_that_is_cut_costs_exit_1(void **state)
 
 static const char *make_whole_spans(const char *name)
 {
-    struct tbed_writer_options options = {
-        .size = sizeof options, .overwrite = true, .given_ticks = true, .given_ticks_per_second = 1000000};
     const char *path = in_folder(name);
-    struct tbed_writer *writer = NULL;
-    assert_int_equal(tbed_writer_open(path, &options, &writer, NULL), TBED_OK);
+    struct tbed_writer *writer = open_given_writer(path, 1000000);
     struct tbed_recorder *recorder = tbed_recorder_open_given(writer, "main", 1);
     struct tbed_given_event event = {.type = TBED_GIVEN_SPAN, .category = TBED_ID_INVALID};
     event.id = tbed_string_intern(writer, "inner", 5);

@@ -25,20 +25,11 @@ static const char *make_spans(const char *name)
 }
 
 /* Two sites; what is left is 300 bytes of the second. */
-static const char *make_heap(const char *name)
-{
-    const char *path = in_folder(name);
-    struct tbed_writer *writer = open_writer(path, true);
-    struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
-    uint32_t parse = intern(writer, "parse"), load = intern(writer, "load");
-    tbed_alloc_record(recorder, parse, TBED_FUNCTION_MALLOC, 0x1000, 1000);
-    tbed_free_record(recorder, parse, TBED_FUNCTION_MALLOC, 0x1000);
-    tbed_alloc_record(recorder, load, TBED_FUNCTION_MALLOC, 0x2000, 300);
-    tbed_alloc_record(recorder, load, TBED_FUNCTION_MALLOC, 0, 300);
-    tbed_free_record(recorder, parse, TBED_FUNCTION_MALLOC, 0x7000);
-    tbed_writer_close(writer);
-    return path;
-}
+static const struct heap_event heap[] = {{"parse", 0x1000, 1000},
+                                         {"parse", 0x1000, 0},
+                                         {"load", 0x2000, 300},
+                                         {"load", 0, 300},
+                                         {"parse", 0x7000, 0}};
 
 /* The first row, behind the heading. */
 static void expect_first(const char *out, const char *name)
@@ -109,7 +100,7 @@ static void figures_have_their_units(void **state)
 
 static void allocations_stand_in_tables(void **state)
 {
-    const char *path = make_heap("heap.tbed");
+    const char *path = HEAP("heap.tbed", heap);
     (void)state;
     struct run run = RUN("report", path);
     assert_int_equal(run.exit, 0);
@@ -173,7 +164,7 @@ static void many_processes_make_a_short_table(void **state)
 
 static void only_what_was_asked_for_is_shown(void **state)
 {
-    const char *path = make_heap("choose.tbed");
+    const char *path = HEAP("choose.tbed", heap);
     (void)state;
     struct run run = RUN("report", "--json", "--allocations", path);
     assert_silent_on(run.out, "\"spans\":[");
@@ -243,7 +234,7 @@ static void drops_are_loud(void **state)
 
 static void several_files_are_reported_one_after_another(void **state)
 {
-    const char *first = make_spans("first.tbed"), *second = make_heap("second.tbed");
+    const char *first = make_spans("first.tbed"), *second = HEAP("second.tbed", heap);
     (void)state;
     struct run run = RUN("report", "--json", first, second);
     assert_int_equal(run.exit, 0);
@@ -293,13 +284,7 @@ static void a_time_below_the_step_of_the_clock_is_not_shown(void **state)
 {
     (void)state;
     const char *path = in_folder("step.tbed");
-    struct tbed_writer_options options = {.size = sizeof options,
-                                          .overwrite = true,
-                                          .given_ticks = true,
-                                          .given_ticks_per_second = 1000000000,
-                                          .page_nbytes = 4096};
-    struct tbed_writer *writer = NULL;
-    assert_int_equal(tbed_writer_open(path, &options, &writer, NULL), TBED_OK);
+    struct tbed_writer *writer = open_given_writer(path, 1000000000);
     struct tbed_recorder *recorder = tbed_recorder_open_given(writer, "main", 1);
     for (uint32_t i = 0; i < 200; i++) {
         struct tbed_given_event event = {.type = i % 2 == 0 ? TBED_GIVEN_BEGIN : TBED_GIVEN_END,

@@ -241,6 +241,31 @@ static inline uint32_t intern(struct tbed_writer *writer, const char *text)
     return tbed_string_intern(writer, text, strlen(text));
 }
 
+/* An allocation by a site of this name, which fails at address 0; 0 bytes: a free. */
+struct heap_event {
+    const char *site;
+    uint64_t address, nbytes;
+};
+
+/* Each event is a step of the clock after the one before. */
+static inline const char *make_heap(const char *name, const struct heap_event *events, size_t count)
+{
+    const char *path = in_folder(name);
+    struct tbed_writer *writer = open_writer(path, true);
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
+    for (size_t i = 0; i < count; i++) {
+        const struct heap_event *event = &events[i];
+        uint32_t site = intern(writer, event->site);
+        if (event->nbytes > 0)
+            tbed_alloc_record(recorder, site, TBED_FUNCTION_MALLOC, event->address, event->nbytes);
+        else
+            tbed_free_record(recorder, site, TBED_FUNCTION_MALLOC, event->address);
+    }
+    tbed_writer_close(writer);
+    return path;
+}
+#define HEAP(name, events) make_heap(name, events, sizeof(events) / sizeof(events)[0])
+
 /* One thread, "main": a span with one in it, an instant, a counter, a message. 8 events. */
 static inline void record_small(struct tbed_writer *writer)
 {

@@ -198,15 +198,8 @@ static const char *make_calls(const char *name, unsigned percent, unsigned slowe
 {
     static const char *const labels[LABELS] = {"a", "b", "c", "d", "e", "f"};
     const char *path = in_folder(name);
-    struct tbed_writer_options options = {.size = sizeof options,
-                                          .overwrite = true,
-                                          .no_helper = true,
-                                          .page_nbytes = 4096,
-                                          .given_ticks = true,
-                                          .given_ticks_per_second = NS};
-    struct tbed_writer *writer = NULL;
+    struct tbed_writer *writer = open_given_writer(path, NS);
     uint64_t now = 1000;
-    assert_int_equal(tbed_writer_open(path, &options, &writer, NULL), TBED_OK);
     struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
     for (unsigned i = 0; i < 40 * LABELS; i++) {
         uint64_t ticks = 1000000 + i * 7919 % 101 * 1000;
