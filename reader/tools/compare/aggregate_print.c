@@ -414,9 +414,10 @@ static void json_spread(struct tbed_json *json, const struct aggregate *aggregat
     tbed_json_object_close(json);
 }
 
-static void json_row(struct tbed_json *json, const struct aggregate *aggregate,
-                     const struct aggregate_row *row)
+static void json_row(struct tbed_json *json, const struct table *table, const void *of)
 {
+    const struct aggregate *aggregate = table->context;
+    const struct aggregate_row *row = of;
     char key[48];
     tbed_json_object_open(json, NULL);
     compare_json_name(json, aggregate->options, &row->label);
@@ -472,14 +473,7 @@ void aggregate_print_json(const struct aggregate *aggregate)
     tbed_json_u64(&json, "run_count", aggregate->run_count);
     json_runs(&json, aggregate);
     tbed_json_u64(&json, "differing_label_count", aggregate->differ_count);
-    tbed_json_array_open(&json, "rows");
-    for (size_t i = 0; i < labels->shown && !tool_output_failed(); i++)
-        json_row(&json, aggregate, labels->rows[i]);
-    tbed_json_array_close(&json);
+    compare_json_rows(&json, labels, json_row);
     json_artifacts(&json, aggregate);
-    tbed_json_object_open(&json, "left_out");
-    tbed_json_u64(&json, "rows", labels->count - labels->shown);
-    tbed_json_object_close(&json);
-    tbed_json_object_close(&json);
-    tbed_json_line(&json);
+    compare_json_end(&json, labels);
 }

@@ -229,8 +229,10 @@ static void json_pair(struct tbed_json *json, const char *key, uint64_t before, 
     tbed_json_array_close(json);
 }
 
-static void json_row(struct tbed_json *json, const struct diff_calls *diff, const struct diff_calls_row *row)
+static void json_row(struct tbed_json *json, const struct table *table, const void *of)
 {
+    const struct diff_calls *diff = table->context;
+    const struct diff_calls_row *row = of;
     const struct tbed_call_difference *difference = row->difference;
     const struct tbed_call_durations *before = &difference->before, *after = &difference->after;
     bool counts = diff->runs[0].unit[0] != '\0';
@@ -268,13 +270,6 @@ void diff_calls_print_json(const struct diff_calls *diff)
     tbed_json_u64(&json, "test_count", tbed_call_differences_tested_count(diff->differences));
     tbed_json_u64(&json, "marked_count", diff->marked_count);
     tbed_json_f64(&json, "shift_percent", 100 * tbed_call_differences_shift(diff->differences));
-    tbed_json_array_open(&json, "rows");
-    for (size_t i = 0; i < diff->table.shown && !tool_output_failed(); i++)
-        json_row(&json, diff, diff->table.rows[i]);
-    tbed_json_array_close(&json);
-    tbed_json_object_open(&json, "left_out");
-    tbed_json_u64(&json, "rows", diff->row_count - diff->table.shown);
-    tbed_json_object_close(&json);
-    tbed_json_object_close(&json);
-    tbed_json_line(&json);
+    compare_json_rows(&json, &diff->table, json_row);
+    compare_json_end(&json, &diff->table);
 }

@@ -166,6 +166,24 @@ void compare_free_rows(struct table *tables, size_t count)
         free(tables[i].rows);
 }
 
+void compare_json_rows(struct tbed_json *json, const struct table *table,
+                       void (*put)(struct tbed_json *json, const struct table *table, const void *row))
+{
+    tbed_json_array_open(json, "rows");
+    for (size_t i = 0; i < table->shown && !tool_output_failed(); i++)
+        put(json, table, table->rows[i]);
+    tbed_json_array_close(json);
+}
+
+void compare_json_end(struct tbed_json *json, const struct table *rows)
+{
+    tbed_json_object_open(json, "left_out");
+    tbed_json_u64(json, "rows", rows->count - rows->shown);
+    tbed_json_object_close(json);
+    tbed_json_object_close(json);
+    tbed_json_line(json);
+}
+
 #define CSV_TABLES_MAX 4
 
 void compare_print_csv(const struct table *tables, size_t count, size_t default_count,

@@ -124,6 +124,11 @@ void compare_json_run(struct tbed_json *json, const char *key, const struct comp
 void compare_json_name(struct tbed_json *json, const struct compare_options *options,
                        const struct tbed_comparison_row *row);
 
+/* The array "rows" of a table; and "left_out", the last field of the object that a command prints. */
+void compare_json_rows(struct tbed_json *json, const struct table *table,
+                       void (*put)(struct tbed_json *json, const struct table *table, const void *row));
+void compare_json_end(struct tbed_json *json, const struct table *rows);
+
 /* More is worse. */
 static inline const char *compare_color(double change)
 {

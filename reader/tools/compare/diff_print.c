@@ -365,8 +365,10 @@ static void json_both(struct tbed_json *json, const char *key, uint64_t before, 
     tbed_json_array_close(json);
 }
 
-static void json_row(struct tbed_json *json, const struct diff *diff, const struct diff_row *row)
+static void json_row(struct tbed_json *json, const struct table *table, const void *of)
 {
+    const struct diff *diff = table->context;
+    const struct diff_row *row = of;
     static const enum tbed_figure whole[] = {TBED_FIGURE_TIME, TBED_FIGURE_SELF, TBED_FIGURE_INVOCATIONS};
     bool in_both = row->before.present && row->after.present;
     char key[48];
@@ -409,10 +411,7 @@ void diff_print_json(const struct diff *diff)
     tbed_json_i64(&json, counts ? "total_ticks_change" : "total_ns_change",
                   tbed_figure_change(before, after));
     json_percent(&json, "total_percent_change", true, before, after);
-    tbed_json_array_open(&json, "rows");
-    for (size_t i = 0; i < labels->shown; i++)
-        json_row(&json, diff, labels->rows[i]);
-    tbed_json_array_close(&json);
+    compare_json_rows(&json, labels, json_row);
     tbed_json_array_open(&json, "artifacts");
     for (size_t i = 0; i < artifacts->shown; i++)
         json_artifact(&json, diff, artifacts->rows[i]);

@@ -328,8 +328,10 @@ static void json_values(struct tbed_json *json, const char *key, const struct se
     tbed_json_array_close(json);
 }
 
-static void json_row(struct tbed_json *json, const struct sets *sets, const struct sets_row *row)
+static void json_row(struct tbed_json *json, const struct table *table, const void *of)
 {
+    const struct sets *sets = table->context;
+    const struct sets_row *row = of;
     const struct tbed_difference *difference = row->difference;
     char key[48];
     tbed_json_object_open(json, NULL);
@@ -367,13 +369,6 @@ void sets_print_json(const struct sets *sets)
     } else {
         tbed_json_null(&json, "common");
     }
-    tbed_json_array_open(&json, "rows");
-    for (size_t i = 0; i < sets->table.shown && !tool_output_failed(); i++)
-        json_row(&json, sets, sets->table.rows[i]);
-    tbed_json_array_close(&json);
-    tbed_json_object_open(&json, "left_out");
-    tbed_json_u64(&json, "rows", sets->row_count - sets->table.shown);
-    tbed_json_object_close(&json);
-    tbed_json_object_close(&json);
-    tbed_json_line(&json);
+    compare_json_rows(&json, &sets->table, json_row);
+    compare_json_end(&json, &sets->table);
 }

@@ -248,13 +248,12 @@ static void json_run(struct tbed_json *json, const struct positions_table *table
     tbed_json_object_close(json);
 }
 
-static void json_row(struct tbed_json *json, const struct positions_table *table,
-                     const struct positions_row *row)
+static void json_row(struct tbed_json *json, const struct table *table, const void *of)
 {
-    const char *unit = counts(table) ? "ticks" : "ns";
-    struct tbed_position position;
+    const char *unit = counts(positions_of(table)) ? "ticks" : "ns";
+    const struct positions_row *row = of;
+    struct tbed_position position = position_of(table, row);
     char key[32];
-    tbed_positions_get(table->positions, row->thread, row->number, &position);
     tbed_json_object_open(json, NULL);
     tbed_json_u64(json, "thread", row->thread);
     tbed_json_u64(json, "position", row->number);
@@ -285,13 +284,6 @@ void positions_print_json(const struct positions_table *table)
         json_run(&json, table, run);
     tbed_json_array_close(&json);
     tbed_json_u64(&json, "position_count", table->row_count);
-    tbed_json_array_open(&json, "rows");
-    for (size_t i = 0; i < table->table.shown && !tool_output_failed(); i++)
-        json_row(&json, table, table->table.rows[i]);
-    tbed_json_array_close(&json);
-    tbed_json_object_open(&json, "left_out");
-    tbed_json_u64(&json, "rows", table->row_count - table->table.shown);
-    tbed_json_object_close(&json);
-    tbed_json_object_close(&json);
-    tbed_json_line(&json);
+    compare_json_rows(&json, &table->table, json_row);
+    compare_json_end(&json, &table->table);
 }
