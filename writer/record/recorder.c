@@ -5,9 +5,9 @@
  */
 #include <string.h>
 
+#include "writer/base/sandbox_state.h"
 #include "writer/file/file_guard.h"
 #include "writer/file/usable.h"
-#include "writer/base/sandbox_state.h"
 #include "writer/record/recorders.h"
 #include "writer/record/spans.h"
 #include "writer/store/records.h"
