@@ -159,7 +159,8 @@ static bool fails(bool is_of_file)
     if (!is_started || is_of_file != (file_errno != 0))
         return false;
     uint32_t call = calls++;
-    if (call != failing_call && !(all_later && call > failing_call))
+    bool goes_on = all_later && !(is_of_file && file_errno == EINTR); /* a call is not interrupted for ever */
+    if (call != failing_call && !(goes_on && call > failing_call))
         return false;
     failed_calls++;
     errno = is_of_file ? file_errno : ENOMEM;
