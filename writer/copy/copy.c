@@ -556,7 +556,8 @@ uint64_t tbed_copy_loss_pages(const struct tbed_copy *copy)
 static uint64_t next_stream(const struct tbed_copy *copy)
 {
     uint64_t next = tbed_shared_load(&tbed_copy_source_header(copy)->next_stream);
-    return next == 0 ? 1 : next < UINT32_MAX ? next : UINT32_MAX;
+    const uint64_t end = (uint64_t)UINT32_MAX + 1;
+    return next == 0 ? 1 : next < end ? next : end;
 }
 
 static uint32_t loss_stream(const struct tbed_copy *copy)
