@@ -402,6 +402,89 @@ static void a_realloc_ends_a_lifetime_when_it_returns(void **state)
     fixture_free(f);
 }
 
+/* The first site's figures. */
+static struct tbed_allocation_site lifetimes_of(struct fixture *f)
+{
+    struct tbed_analysis_options options = {.size = sizeof options, .keep_lifetimes = true};
+    struct tbed_allocations *allocations;
+    struct tbed_reader *reader = fixture_open(f);
+    assert_int_equal(tbed_allocations_make(reader, &options, &allocations), TBED_OK);
+    struct tbed_allocation_site site = *tbed_allocations_site(allocations, 0);
+    assert_null(tbed_allocations_site(allocations, 1));
+    tbed_allocations_close(allocations);
+    tbed_reader_close(reader);
+    fixture_free(f);
+    return site;
+}
+
+static void a_block_lives_no_time_if_the_clock_steps_back(void **state)
+{
+    struct fixture *f = fixture_new(4096);
+    (void)state;
+    fixture_instant(f, 1, 100, 1);
+    fixture_alloc(f, 1, 130, 1, 0x1000, 10);
+    fixture_release(f, 1, 120, 0x1000);
+    struct tbed_allocation_site site = lifetimes_of(f);
+    assert_int_equal(site.sums.freed_count, 1);
+    assert_int_equal(site.lifetime_ticks | site.lifetime_max_ticks | site.lifetime_p50_ticks, 0);
+}
+
+static void map(struct fixture *f, uint64_t tick, uint64_t address)
+{
+    uint64_t fixed[2] = {address, 0x2000};
+    fixture_extended(f, 1, tick, 1, TBED_EXT_ALLOC, TBED_FUNCTION_MMAP, fixed, 2);
+}
+
+static void a_mapping_lives_until_it_is_unmapped_but_not_until_it_is_replaced(void **state)
+{
+    struct fixture *f = fixture_new(4096);
+    (void)state;
+    map(f, 100, 0x10000);
+    fixture_release(f, 1, 140, 0x10000);
+    map(f, 150, 0x10000);
+    map(f, 155, 0x10000);
+    fixture_release(f, 1, 190, 0x10000);
+    struct tbed_allocation_site site = lifetimes_of(f);
+    assert_int_equal(site.sums.count, 3);
+    assert_int_equal(site.sums.freed_count, 2);
+    assert_int_equal(site.sums.replaced_count, 1);
+    assert_int_equal(site.lifetime_ticks, 75);
+    assert_int_equal(site.lifetime_max_ticks, 40);
+}
+
+static void the_sum_of_lifetimes_ends_at_the_largest_number(void **state)
+{
+    struct fixture *f = fixture_new(4096);
+    (void)state;
+    fixture_alloc(f, 1, 10, 1, 0x1000, 10);
+    fixture_alloc(f, 1, 20, 1, 0x2000, 10);
+    fixture_release(f, 2, UINT64_MAX - 10, 0x1000);
+    fixture_release(f, 2, UINT64_MAX - 5, 0x2000);
+    struct tbed_allocation_site site = lifetimes_of(f);
+    assert_int_equal(site.sums.freed_count, 2);
+    assert_true(site.lifetime_ticks == UINT64_MAX && site.lifetime_max_ticks == UINT64_MAX - 20);
+}
+
+static void lifetimes_of_several_processes_are_one(void **state)
+{
+    (void)state;
+    for (uint64_t longer = 1; longer <= 2; longer++) {
+        struct fixture *f = fixture_new(4096);
+        for (uint32_t stream = 1; stream <= 2; stream++) {
+            fixture_stream_record(f, stream, 7 + stream);
+            fixture_process(f, 7 + stream, 99 + stream);
+            fixture_alloc(f, stream, 100, 1, 0x1000, 10);
+            fixture_release(f, stream, stream == longer ? 130 : 110, 0x1000);
+        }
+        struct tbed_allocation_site site = lifetimes_of(f);
+        assert_int_equal(site.sums.freed_count, 2);
+        assert_int_equal(site.lifetime_ticks, 40);
+        assert_int_equal(site.lifetime_max_ticks, 30);
+        assert_int_equal(site.lifetime_p50_ticks, 10);
+        assert_int_equal(site.lifetime_p99_ticks, 30);
+    }
+}
+
 /* ---- The table of live blocks by itself ---- */
 
 static void the_live_map_forgets_nothing(void **state)
@@ -443,6 +526,10 @@ int main(void)
         cmocka_unit_test(calls_that_do_nothing_come_between_no_others),
         cmocka_unit_test(a_free_or_an_allocation_in_between_counts),
         cmocka_unit_test(a_realloc_ends_a_lifetime_when_it_returns),
+        cmocka_unit_test(a_block_lives_no_time_if_the_clock_steps_back),
+        cmocka_unit_test(a_mapping_lives_until_it_is_unmapped_but_not_until_it_is_replaced),
+        cmocka_unit_test(the_sum_of_lifetimes_ends_at_the_largest_number),
+        cmocka_unit_test(lifetimes_of_several_processes_are_one),
         cmocka_unit_test(the_live_map_forgets_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
