@@ -52,6 +52,7 @@ struct fixture {
     bool ring;      /* a flight recorder that is still written; all pages are event pages */
     bool left_open; /* not closed cleanly: event blocks stay unsealed */
     bool has_clock; /* the writer took the ticks from a clock; otherwise they were given to it */
+    uint32_t resolution_ns;
 };
 
 static inline uint8_t *fixture_page(struct fixture *f, size_t page)
@@ -339,6 +340,7 @@ static inline struct tbed_reader *fixture_open(struct fixture *f)
                                         .ring_page_count = f->ring ? (uint32_t)f->page_count - 1 : 0,
                                         .clock = TBED_CLOCK_MONOTONIC,
                                         .anchor_monotonic_ns = f->has_clock,
+                                        .resolution_ns = f->resolution_ns,
                                         .ticks_per_second = 1000000000};
     if (!f->left_open)
         for (uint32_t stream = 1; stream <= FIXTURE_STREAMS; stream++)

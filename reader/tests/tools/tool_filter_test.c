@@ -269,6 +269,8 @@ static void categories_and_durations_are_conditions(void **state)
     STACKS("test;read 400000000\n", "--category=io", path);
     STACKS("test;read 400000000\n", "--category=none", "--category=io", path);
     STACKS("", "--category=i", path);
+    EXPECT(0, "thread,span_count,busy_ns\r\n11 main,1,100000000\r\n12 helper,1,300000000\r\n", "", "threads",
+           "--csv", "--columns=thread,spans,busy", "--category=io", path);
     EXPECT(0, "\"event_count\":0,", "", "report", "--json", "--category=", path);
     STACKS("test;read 300000000\ntest;work 700000000\ntest;work;parse file 300000000\n",
            "--minimum-duration=100001us", path);
