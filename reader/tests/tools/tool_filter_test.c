@@ -249,6 +249,29 @@ static void processes_are_chosen_by_id_or_name(void **state)
 
 /* ---- Names, categories, durations ---- */
 
+/* The span ends in another block than it began. */
+static void a_span_has_its_category_in_later_blocks(void **state)
+{
+    const char *path = in_folder("blocks.tbed");
+    struct tbed_writer *writer = open_given_writer(path, 1000000000);
+    struct tbed_recorder *recorder = tbed_recorder_open_given(writer, "main", 11);
+    struct tbed_given_event event = {.type = TBED_GIVEN_BEGIN,
+                                     .id = intern(writer, "read"),
+                                     .category = intern(writer, "io"),
+                                     .tick = 100};
+    (void)state;
+    tbed_event_record_given(recorder, &event);
+    event = (struct tbed_given_event){
+        .type = TBED_GIVEN_INSTANT, .id = intern(writer, "mark"), .category = TBED_ID_INVALID};
+    for (event.tick = 101; event.tick < 5100; event.tick++)
+        tbed_event_record_given(recorder, &event);
+    event.type = TBED_GIVEN_END;
+    tbed_event_record_given(recorder, &event);
+    tbed_writer_close(writer);
+    EXPECT(0, "\r\n1,5000\r\n", "", "threads", "--csv", "--columns=spans,busy", "--category=io", path);
+    EXPECT(0, "\r\nread,5000\r\n", "", "report", "--csv", "--columns=name,total", "--category=io", path);
+}
+
 static void names_are_chosen_by_regular_expressions(void **state)
 {
     const char *path = make_parts("names.tbed");
@@ -537,6 +560,7 @@ int main(void)
         cmocka_unit_test(a_part_without_events_is_empty),
         cmocka_unit_test(threads_are_chosen_by_id_or_name),
         cmocka_unit_test(processes_are_chosen_by_id_or_name),
+        cmocka_unit_test(a_span_has_its_category_in_later_blocks),
         cmocka_unit_test(names_are_chosen_by_regular_expressions),
         cmocka_unit_test(categories_and_durations_are_conditions),
         cmocka_unit_test(inside_is_the_time_of_a_span),
