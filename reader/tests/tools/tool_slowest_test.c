@@ -69,7 +69,7 @@ static void other_orders_can_be_asked_for(void **state)
     EXPECT(0, "the 1 nearest of 3 calls\n\n      500 ns  parse\n", "", "slowest", "--around=1h", "-l1", path,
            "parse");
     EXPECT(2, "", "--fastest cannot be combined with --around", "slowest", "--fastest", "--around=1", path);
-    EXPECT(2, "", "a time is expected", "slowest", "--around=soon", path);
+    EXPECT(2, "", "slowest: --around: a time is expected", "slowest", "--around=soon", path);
     EXPECT(2, "", "--limit takes a number", "slowest", "-l", "many", path);
     EXPECT(2, "", "missing FILE operand", "slowest");
     EXPECT(2, "", "too many operands", "slowest", path, "a", "b");

@@ -434,7 +434,7 @@ static const char *take_option(struct slowest *slowest, int option)
         return NULL;
     case OPTION_AROUND:
         slowest->options.order = TBED_CALLS_NEAREST;
-        return filter_time_parse(optarg, &slowest->around);
+        return tool_filter_explain("--around", filter_time_parse(optarg, &slowest->around));
     default: /* 'l' */
         if (!tool_parse_u64(optarg, LIMIT_MAX, &limit))
             return "--limit takes a number of calls up to 1000000";

@@ -35,8 +35,7 @@ const char *tool_filter_list_add(struct tool_filter_list *list, const char *item
     return NULL;
 }
 
-/* The option, and what is wrong. Valid until the next call. */
-static const char *explain(const char *option, const char *problem)
+const char *tool_filter_explain(const char *option, const char *problem)
 {
     static char text[160];
     if (problem == NULL)
@@ -70,9 +69,9 @@ const char *tool_filter_take_option(struct tool_filter *filter, int option, cons
 {
     switch (option) {
     case 'b':
-        return explain("--begin", filter_time_parse(argument, &filter->begin));
+        return tool_filter_explain("--begin", filter_time_parse(argument, &filter->begin));
     case 'e':
-        return explain("--end", filter_time_parse(argument, &filter->end));
+        return tool_filter_explain("--end", filter_time_parse(argument, &filter->end));
     case 'n':
         return add_pattern(&filter->names, "--name", argument);
     case TOOL_FILTER_EXCLUDE:
@@ -80,7 +79,7 @@ const char *tool_filter_take_option(struct tool_filter *filter, int option, cons
     case TOOL_FILTER_CATEGORY:
         return tool_filter_list_add(&filter->categories, argument);
     case TOOL_FILTER_MINIMUM:
-        return explain("--minimum-duration", filter_duration_parse(argument, &filter->minimum));
+        return tool_filter_explain("--minimum-duration", filter_duration_parse(argument, &filter->minimum));
     case TOOL_FILTER_INSIDE:
         return tool_filter_list_add(&filter->inside, argument);
     default:

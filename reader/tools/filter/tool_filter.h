@@ -80,6 +80,9 @@ const char *tool_filter_take_option(struct tool_filter *filter, int option, cons
 /* The same for the operand NAME, which means what --name does. */
 const char *tool_filter_take_name(struct tool_filter *filter, const char *argument);
 
+/* "--begin: a time is expected": an option, and what is wrong with it; NULL if nothing is. Valid until the next call. */
+const char *tool_filter_explain(const char *option, const char *problem);
+
 /* Were conditions asked for that do not apply to allocations? */
 bool tool_filter_asks_for_labels(const struct tool_filter *filter);
 
