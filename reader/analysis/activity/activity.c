@@ -1,6 +1,7 @@
 /*
  * Activity: workers share the streams and read each from its end to its start, so that the time in which it is in any
- * span is known from what has been covered so far.
+ * span is known from what has been covered so far. This needs spans in the order of their ends. A stream in which they are
+ * not, because of LEAVE events or ticks that decrease, is read again, and its busy stretches of time are kept.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -8,9 +9,11 @@
 #include "reader/analysis/assembly/block_spans.h"
 #include "reader/analysis/assembly/neighbours.h"
 #include "reader/analysis/sums/histogram.h"
+#include "reader/core/base/vector.h"
 #include "reader/core/base/workers.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <tracebed/activity.h>
 
 struct tbed_activity {
@@ -18,13 +21,20 @@ struct tbed_activity {
     size_t count;
 };
 
+/* The stream was in spans all the time from 'begin' to 'end', which may be the same. */
+struct stretch {
+    uint64_t begin, end;
+};
+
 struct worker {
     struct block_spans spans;
+    TBED_VECTOR(struct stretch) stretches; /* of a stream that is read again, the latest first */
     struct tbed_histograms histograms;
     struct tbed_histogram gaps; /* of the current stream */
     uint64_t covered_from;      /* what lies behind it has been counted */
     uint64_t resolution;
-    bool has_begun, is_out_of_memory;
+    uint64_t last_end; /* of the span before */
+    bool has_begun, is_unordered, is_out_of_memory;
 };
 
 struct job {
@@ -53,26 +63,50 @@ static void add_gap(struct worker *worker, struct tbed_activity_row *row, uint64
     worker->is_out_of_memory |= !tbed_histogram_add(&worker->histograms, &worker->gaps, ticks);
 }
 
-static void take_span(struct worker *worker, struct tbed_activity_row *row, const struct block_span *span)
+/* What lies before the stretches of time that have been taken, or overlaps the earliest of them. */
+static void take_stretch(struct worker *worker, struct tbed_activity_row *row, struct stretch stretch)
 {
-    uint64_t end = span->end_tick - span->end_tick % worker->resolution;
-    uint64_t begin = span->begin_tick - span->begin_tick % worker->resolution;
-    if (span->kind == TBED_STEP_UNKNOWN)
-        return;
-    row->span_count++;
-    begin = begin < end ? begin : end;
-    if (!worker->has_begun && end > worker->covered_from)
-        worker->covered_from = end;
+    if (!worker->has_begun && stretch.end > worker->covered_from)
+        worker->covered_from = stretch.end;
+    worker->is_unordered |= worker->has_begun && stretch.end > worker->last_end;
+    worker->last_end = stretch.end;
     worker->has_begun = true;
-    if (end < worker->covered_from) {
-        add_gap(worker, row, end, worker->covered_from);
-        worker->covered_from = end;
+    if (stretch.end < worker->covered_from) {
+        add_gap(worker, row, stretch.end, worker->covered_from);
+        worker->covered_from = stretch.end;
     }
-    if (begin < worker->covered_from) {
-        row->busy_ticks += worker->covered_from - begin;
-        worker->covered_from = begin;
+    if (stretch.begin < worker->covered_from) {
+        row->busy_ticks += worker->covered_from - stretch.begin;
+        worker->covered_from = stretch.begin;
     }
 }
+
+/* Keeps a stretch in its place, as one with those that it overlaps. */
+static void keep_stretch(struct worker *worker, struct tbed_activity_row *row, struct stretch stretch)
+{
+    size_t count = worker->stretches.count, first, behind = count;
+    (void)row;
+    struct stretch *items = worker->stretches.items;
+    while (behind > 0 && items[behind - 1].end < stretch.begin)
+        behind--;
+    for (first = behind; first > 0 && items[first - 1].begin <= stretch.end; first--) {
+        const struct stretch *other = &items[first - 1];
+        if (stretch.begin == stretch.end && other->begin == other->end)
+            break; /* the same point, or it divides a gap */
+        stretch.begin = other->begin < stretch.begin ? other->begin : stretch.begin;
+        stretch.end = other->end > stretch.end ? other->end : stretch.end;
+    }
+    if (first == behind && TBED_VECTOR_PUSH(&worker->stretches) == NULL) {
+        worker->is_out_of_memory = true;
+        return;
+    }
+    items = worker->stretches.items;
+    memmove(&items[first + 1], &items[behind], (count - behind) * sizeof *items);
+    items[first] = stretch;
+    worker->stretches.count = first + 1 + count - behind;
+}
+
+typedef void (*take_function)(struct worker *worker, struct tbed_activity_row *row, struct stretch stretch);
 
 /* The time of the stream, cut to the window. False: it has no events there. */
 static bool find_times(const struct job *job, struct tbed_activity_row *row, size_t first, size_t count)
@@ -116,20 +150,54 @@ static void finish(struct worker *worker, struct tbed_activity_row *row)
     tbed_histogram_free(&worker->histograms, &worker->gaps);
 }
 
+/* Gives all spans of some blocks to 'take', the last one first. */
+static void read_spans(struct worker *worker, struct tbed_activity_row *row, size_t first, size_t count,
+                       take_function take)
+{
+    for (size_t i = count; i-- > 0 && !worker->is_out_of_memory;) {
+        enum tbed_status status = tbed_block_spans_read(&worker->spans, first + i);
+        worker->is_out_of_memory |= status == TBED_ERR_MEMORY;
+        for (size_t k = status == TBED_OK ? worker->spans.count : 0; k-- > 0 && !worker->is_out_of_memory;) {
+            const struct block_span *span = &worker->spans.items[k];
+            uint64_t end = span->end_tick - span->end_tick % worker->resolution;
+            uint64_t begin = span->begin_tick - span->begin_tick % worker->resolution;
+            if (span->kind == TBED_STEP_UNKNOWN)
+                continue;
+            row->span_count++;
+            take(worker, row, (struct stretch){begin < end ? begin : end, end});
+        }
+    }
+}
+
+static void begin_stream(struct worker *worker, const struct tbed_activity_row *row)
+{
+    worker->covered_from = row->last_tick - row->last_tick % worker->resolution;
+    worker->has_begun = worker->is_unordered = false;
+}
+
+/* Reads a stream whose spans are not in the order of their ends. */
+static void read_again(struct worker *worker, struct tbed_activity_row *row, size_t first, size_t count)
+{
+    *row = (struct tbed_activity_row){
+        .stream = row->stream, .first_tick = row->first_tick, .last_tick = row->last_tick};
+    tbed_histogram_free(&worker->histograms, &worker->gaps);
+    worker->stretches.count = 0;
+    read_spans(worker, row, first, count, keep_stretch);
+    begin_stream(worker, row);
+    for (size_t i = 0; i < worker->stretches.count; i++)
+        take_stretch(worker, row, worker->stretches.items[i]);
+}
+
 static void read_stream(const struct job *job, struct worker *worker, struct tbed_activity_row *row)
 {
     size_t first, count;
     tbed_filter_blocks(job->options->filter, job->reader, row->stream, &first, &count);
     if (!find_times(job, row, first, count))
         return;
-    worker->covered_from = row->last_tick - row->last_tick % worker->resolution;
-    worker->has_begun = false;
-    for (size_t i = count; i-- > 0 && !worker->is_out_of_memory;) {
-        enum tbed_status status = tbed_block_spans_read(&worker->spans, first + i);
-        worker->is_out_of_memory |= status == TBED_ERR_MEMORY;
-        for (size_t k = status == TBED_OK ? worker->spans.count : 0; k-- > 0;)
-            take_span(worker, row, &worker->spans.items[k]);
-    }
+    begin_stream(worker, row);
+    read_spans(worker, row, first, count, take_stretch);
+    if (worker->is_unordered && !worker->is_out_of_memory)
+        read_again(worker, row, first, count);
     finish(worker, row);
 }
 
@@ -190,6 +258,7 @@ static void close_job(struct job *job)
         tbed_block_spans_free(&job->workers[i].spans);
         tbed_histogram_free(&job->workers[i].histograms, &job->workers[i].gaps);
         tbed_histograms_close(&job->workers[i].histograms);
+        tbed_vector_free(&job->workers[i].stretches.vector);
     }
     free(job->workers);
     free(job->passages);

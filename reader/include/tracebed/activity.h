@@ -40,7 +40,7 @@ struct tbed_activity;
 
 /*
  * tbed_activity_make() reads all event blocks. Memory grows with the number of streams, and with the spans that are
- * open at one time.
+ * open at one time; for a stream whose spans are not recorded in the order of their ends, also with its number of gaps.
  *
  * Ownership: '*activity_ret' is the caller's; free it with tbed_activity_close(). It is untouched on failure. The
  *            options need not outlive the call.
