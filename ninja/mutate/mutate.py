@@ -43,6 +43,14 @@ def listed_mutants(path):
         return {line.strip() for line in file if line.rstrip().endswith("]") and not line.startswith("#")}
 
 
+def read_texts(paths):
+    texts = {}
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            texts[path] = file.read()
+    return texts
+
+
 def planted_bugs(texts):
     """Returns the bugs of planted.txt: name -> mutant."""
     with open(PLANTED, encoding="utf-8") as file:
@@ -228,12 +236,11 @@ def main():
               if options.planted or any(path == name or path.startswith(name.rstrip("/") + "/") for name in options.files)]
     if not chosen:
         sys.exit("tracebed: no source file of the libraries is named")
+    texts = read_texts(chosen)
+    if options.planted:
+        planted_bugs(texts)  # ends here if one cannot be planted
     stage.build()
     facts = {name: fact for name, fact in stage.measure().items() if fact["seconds"] <= options.within}
-    texts = {}
-    for path in chosen:
-        with open(path, encoding="utf-8") as file:
-            texts[path] = file.read()
     if options.planted:
         return try_planted(stage, facts, texts)
     order = draw(chosen, texts, options.seed)
