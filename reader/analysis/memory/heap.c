@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "reader/analysis/memory/heap.h"
+#include "reader/core/base/hashmap.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,11 +31,11 @@ void tbed_heap_close(struct heap *heap)
 
 /* ---- Sites ---- */
 
-static uint32_t *site_place(const struct heap *heap, uint32_t id)
+static struct heap_site_place *site_place(const struct heap *heap, uint32_t id)
 {
     size_t mask = heap->site_place_count - 1;
-    size_t at = (id * 0x9E3779B1u >> 4) & mask;
-    while (heap->site_places[at] != 0 && heap->sites[heap->site_places[at] - 1].id != id)
+    size_t at = tbed_hash_home(id, (unsigned)__builtin_ctzll(heap->site_place_count));
+    while (heap->site_places[at].number != 0 && heap->site_places[at].id != id)
         at = (at + 1) & mask;
     return &heap->site_places[at];
 }
@@ -48,7 +49,7 @@ static bool grow_sites(struct heap *heap)
     heap->sites = sites;
     if (!tbed_lifetimes_grow(&heap->lifetimes, room, heap->site_room))
         return false;
-    uint32_t *places = calloc(room * 2, sizeof *places);
+    struct heap_site_place *places = calloc(room * 2, sizeof *places);
     if (places == NULL)
         return false;
     free(heap->site_places);
@@ -56,7 +57,7 @@ static bool grow_sites(struct heap *heap)
     heap->site_place_count = room * 2;
     heap->site_room = room;
     for (size_t i = 0; i < heap->site_count; i++)
-        *site_place(heap, sites[i].id) = (uint32_t)i + 1;
+        *site_place(heap, sites[i].id) = (struct heap_site_place){sites[i].id, (uint32_t)i + 1};
     return true;
 }
 
@@ -64,15 +65,14 @@ static bool grow_sites(struct heap *heap)
 static uint32_t site_find(struct heap *heap, const struct heap_event *event)
 {
     uint32_t id = heap->by_size ? tbed_size_class(event->nbytes) : event->id;
-    uint32_t *place = heap->site_count == 0 ? NULL : site_place(heap, id);
-    if (place != NULL && *place != 0)
-        return *place - 1;
+    const struct heap_site_place *place = heap->site_count == 0 ? NULL : site_place(heap, id);
+    if (place != NULL && place->number != 0)
+        return place->number - 1;
     if (heap->site_count == heap->site_room && !grow_sites(heap))
         return UINT32_MAX;
-    place = site_place(heap, id);
-    heap->sites[heap->site_count] = (struct heap_site){.id = id};
-    *place = (uint32_t)++heap->site_count;
-    return *place - 1;
+    heap->sites[heap->site_count++] = (struct heap_site){.id = id};
+    *site_place(heap, id) = (struct heap_site_place){id, (uint32_t)heap->site_count};
+    return (uint32_t)heap->site_count - 1;
 }
 
 /* Called before a site's live bytes change: saves their number at the peak. */
@@ -91,6 +91,8 @@ void tbed_heap_finish(struct heap *heap)
     tbed_live_map_close(&heap->live);
     tbed_live_map_open(&heap->live);
     tbed_mappings_close(&heap->mappings);
+    free(heap->site_places);
+    heap->site_places = NULL;
 }
 
 /* ---- Forks ---- */

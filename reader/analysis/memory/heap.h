@@ -34,13 +34,18 @@ struct heap_moments {
     bool has_begun;
 };
 
+struct heap_site_place {
+    uint32_t id;
+    uint32_t number; /* index + 1; 0: free */
+};
+
 struct heap {
     struct tbed_allocation_process process;
     struct live_map live;
     struct mappings mappings;
     struct heap_site *sites;
     size_t site_count, site_room;
-    uint32_t *site_places; /* hash table of index + 1, by id */
+    struct heap_site_place *site_places; /* hash table */
     size_t site_place_count;
     uint64_t peak_number; /* raised with each new peak */
     struct heap_moments moments;

@@ -24,6 +24,13 @@ struct node { /* a stack by the names of its frames */
     uint32_t rank; /* of those that are asked for; until then, whether it is */
 };
 
+/* A node in the order of the sites. Most differ in the names of their two innermost frames. */
+struct ordered_node {
+    uint64_t
+        names; /* that of the innermost frame, above that of its caller, which is 0 for none, else its rank + 1 */
+    uint32_t node;
+};
+
 struct frame_slot { /* a location */
     uint64_t key;
     uint32_t number; /* later the rank of its name */
@@ -241,10 +248,8 @@ static bool find_nodes(struct stacks *stacks, const uint32_t *ids, uint32_t *nod
 
 /* ---- In order ---- */
 
-static int compare_nodes(const void *left, const void *right, void *context)
+static int compare_paths(const struct node *nodes, uint32_t a, uint32_t b)
 {
-    const struct node *nodes = context;
-    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
     while (a != b && a != ROOT && b != ROOT) {
         if (nodes[a].name != nodes[b].name)
             return nodes[a].name < nodes[b].name ? -1 : 1;
@@ -254,23 +259,38 @@ static int compare_nodes(const void *left, const void *right, void *context)
     return a == b ? 0 : a == ROOT ? -1 : 1;
 }
 
+static int compare_nodes(const void *left, const void *right, void *context)
+{
+    const struct ordered_node *a = left, *b = right;
+    if (a->names != b->names)
+        return a->names < b->names ? -1 : 1;
+    return compare_paths(context, a->node, b->node);
+}
+
+static struct ordered_node node_ordered(const struct node *nodes, uint32_t node)
+{
+    uint32_t parent = nodes[node].parent;
+    uint64_t caller = parent != ROOT ? (uint64_t)nodes[parent].name + 1 : 0;
+    return (struct ordered_node){.names = (uint64_t)nodes[node].name << 32 | caller, .node = node};
+}
+
 /* Replaces the nodes by their ranks. False: no memory. */
 static bool rank_nodes(const struct stacks *stacks, uint32_t *numbers, size_t count, size_t *rank_count_ret)
 {
     struct node *nodes = stacks->nodes.items;
-    uint32_t *order = malloc((stacks->nodes.count + 1) * sizeof *order);
+    struct ordered_node *order = malloc((count + 1) * sizeof *order);
     size_t used = 0;
     if (order == NULL)
         return false;
     for (size_t i = 0; i < count; i++) {
         if (nodes[numbers[i]].rank == 0)
-            order[used++] = numbers[i];
+            order[used++] = node_ordered(nodes, numbers[i]);
         nodes[numbers[i]].rank = 1;
     }
     if (used > 1)
         qsort_r(order, used, sizeof *order, compare_nodes, nodes);
     for (size_t i = 0; i < used; i++)
-        nodes[order[i]].rank = (uint32_t)i;
+        nodes[order[i].node].rank = (uint32_t)i;
     for (size_t i = 0; i < count; i++)
         numbers[i] = nodes[numbers[i]].rank;
     free(order);
