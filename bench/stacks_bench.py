@@ -15,7 +15,10 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "support"))
+import processes  # noqa: E402
 
 BUILD = os.environ.get("TBED_BUILD", "build/release")
 TRACEBED = os.path.abspath(os.path.join(BUILD, "tracebed"))
@@ -55,29 +58,11 @@ def run(command, **options):
     subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True, **options)
 
 
-def own_memory(pid):
-    """In KiB; 0 once the process has ended."""
-    try:
-        with open(f"/proc/{pid}/status", encoding="ascii") as file:
-            return next((int(line.split()[1]) for line in file if line.startswith("RssAnon")), 0)
-    except OSError:
-        return 0
-
-
 def measure(command):
-    """Returns CPU seconds, and the peaks of own and of all memory in MiB."""
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    own = 0
-    while True:
-        pid, status, used = os.wait4(child.pid, os.WNOHANG)
-        if pid != 0:
-            break
-        own = max(own, own_memory(child.pid))
-        time.sleep(0.002)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode != 0:
+    taken = processes.measure(command)
+    if taken.status != 0:
         sys.exit(f"stacks_bench: {' '.join(command)} failed")
-    return used.ru_utime + used.ru_stime, own / 1024, used.ru_maxrss / 1024
+    return taken
 
 
 def record(folder, command):
@@ -108,8 +93,8 @@ def main():
                 results[name].append(measure(command))
     print("| Report | CPU | Min | Max | Own memory | All memory |\n|---|---|---|---|---|---|")
     for name, runs in results.items():
-        cpu = [seconds for seconds, _, _ in runs]
-        own, total = max(run[1] for run in runs), max(run[2] for run in runs)
+        cpu = [run.cpu for run in runs]
+        own, total = max(run.own for run in runs), max(run.total for run in runs)
         print(f"| {name} | {statistics.median(cpu):.2f} s | {min(cpu):.2f} | {max(cpu):.2f} "
               f"| {own:.0f} MiB | {total:.0f} MiB |")
     return 0
