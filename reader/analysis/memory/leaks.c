@@ -185,12 +185,12 @@ static uint32_t judge_stack(struct judge *judge, uint32_t id)
     return verdict;
 }
 
-/* The emergency pool is the only block of its site. */
+/* The emergency pool is the only block of its site. A site of the id INVALID has no location. */
 static size_t find_pool(const struct judge *judge, const struct heap_site *site)
 {
     uint32_t parent, location = location_of(judge, site->id, &parent);
     const struct verdict *place = TBED_HASHMAP_FIND(&judge->frames, tbed_hashmap_key32(location));
-    return place->is_pool_place && site->sums.live_count == 1
+    return place != NULL && place->is_pool_place && site->sums.live_count == 1
                ? tbed_suppressions_pool(judge->suppressions, site->sums.live_nbytes)
                : SIZE_MAX;
 }

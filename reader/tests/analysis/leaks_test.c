@@ -395,7 +395,10 @@ static void making_a_list_may_run_out_of_memory(void **state)
 
 /* ---- What is built in ---- */
 
-/* One block of each size by a function, or code without one, of a module. Returns how many leaked. */
+/*
+ * One block of each size by a function, or code without one, of a module; without a module, by what could not be stored.
+ * Returns how many leaked.
+ */
 static uint64_t count_leaks(const char *module, const char *function, const uint32_t *sizes, size_t count)
 {
     int fd;
@@ -403,7 +406,7 @@ static uint64_t count_leaks(const char *module, const char *function, const uint
     struct tbed_recorder *recorder = tbed_recorder_open(writer, "thread");
     struct tbed_unit_options unit = {
         .size = sizeof unit, .kind = TBED_UNIT_NATIVE, .name = module, .pc_count = 1};
-    uint32_t id = tbed_unit_register(writer, &unit);
+    uint32_t id = module != NULL ? tbed_unit_register(writer, &unit) : TBED_ID_INVALID;
     struct tbed_frame_names frame = {TBED_ID_INVALID, TBED_ID_INVALID, 0};
     if (function != NULL) {
         frame.function_id = tbed_string_intern(writer, function, strlen(function));
@@ -459,6 +462,14 @@ static void what_the_c_library_keeps_is_suppressed_only_there(void **state)
     assert_int_equal(count_leaks("/lib64/ld-linux-x86-64.so.2", "_dl_allocate_tls", &nbytes, 1), 0);
 }
 
+static void a_leak_whose_place_could_not_be_stored_is_one(void **state)
+{
+    static const uint32_t sizes[] = {72704, 100};
+    (void)state;
+    assert_int_equal(count_leaks(NULL, NULL, sizes, 2), 2);
+    assert_int_equal(count_leaks(NULL, NULL, sizes, 1), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -469,6 +480,7 @@ int main(void)
         cmocka_unit_test(making_a_list_may_run_out_of_memory),
         cmocka_unit_test(the_pool_of_the_cpp_library_is_suppressed),
         cmocka_unit_test(what_the_c_library_keeps_is_suppressed_only_there),
+        cmocka_unit_test(a_leak_whose_place_could_not_be_stored_is_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
