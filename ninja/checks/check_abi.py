@@ -31,7 +31,7 @@ LAYOUT = "ninja/checks/abi.txt"
 FOLDERS = ["format/include", "writer/include", "writer/capture/include", "reader/include"]
 HEADERS = ["format", "recorder", "trace", "logfile", "reader", "filter", "analysis", "calls", "follow", "compare", "symbols",
            "exchange", "copy", "timeline", "verify", "suppressions", "flows",
-           "activity"]
+           "activity", "window"]
 
 # Handed out as pointers to const, or to a function of the caller's.
 HANDED_OUT = {
@@ -41,7 +41,7 @@ HANDED_OUT = {
     "tbed_call_difference", "tbed_stack_difference", "tbed_divergence",
     "tbed_follow_thread", "tbed_follow_label",
     "tbed_timeline_row", "tbed_timeline_counter",
-    "tbed_flow_row", "tbed_flow_part", "tbed_flow", "tbed_activity_row",
+    "tbed_flow_row", "tbed_flow_part", "tbed_flow", "tbed_activity_row", "tbed_window_part",
 }  # fmt: skip
 NEVER_CHANGES = {
     # Values.

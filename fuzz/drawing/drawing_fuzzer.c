@@ -1,0 +1,144 @@
+/*
+ * What to draw of a window of any trace, of all spans or of some: every span is in a part, parts are within the window
+ * and in their order, there are not too many, and one thread computes the same as three.
+ *
+ * fuzz/support/conditions.h says what the bytes behind the last whole page mean; the number of columns and that of parts
+ * depend on the size of the input.
+ *
+ * Mutator: trace
+ * Seeds: spec/golden/valid fuzz/filter/corpus
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <string.h>
+#include <tracebed/window.h>
+
+#include "fuzz/support/conditions.h"
+#include "fuzz/support/fuzz.h"
+
+/* What the parts add up to. */
+struct sums {
+    uint64_t count, ticks, open_count, longest_ticks;
+};
+
+static struct sums sum_spans(struct tbed_reader *reader, const struct tbed_filter *filter,
+                             uint64_t resolution)
+{
+    struct tbed_assembler *assembler;
+    struct tbed_step step;
+    struct sums sums = {0};
+    REQUIRE(tbed_assembler_open_filtered(reader, NULL, 0, filter, &assembler) == TBED_OK);
+    while (tbed_assembler_next(assembler, &step) == TBED_OK) {
+        if (step.kind != TBED_STEP_END && step.kind != TBED_STEP_OPEN)
+            continue;
+        uint64_t begin = step.span->begin_tick, end = step.span->end_tick;
+        begin = begin < end ? begin : end;
+        uint64_t ticks = end - end % resolution - (begin - begin % resolution);
+        sums.count++;
+        sums.ticks += ticks;
+        sums.open_count += step.kind == TBED_STEP_OPEN;
+        sums.longest_ticks = ticks > sums.longest_ticks ? ticks : sums.longest_ticks;
+    }
+    tbed_assembler_close(assembler);
+    return sums;
+}
+
+static void check_part(const struct tbed_window_part *part, const struct tbed_window_part *before,
+                       const struct tbed_window_info *info)
+{
+    REQUIRE(part->begin_tick <= part->end_tick && part->count > 0 && part->open_count <= part->count);
+    REQUIRE(part->longest_ticks <= part->ticks);
+    REQUIRE(part->count > 1 || part->longest_ticks == part->ticks);
+    if (before == NULL || before->stream != part->stream)
+        return;
+    REQUIRE(before->depth < part->depth ||
+            (before->depth == part->depth && before->begin_tick <= part->begin_tick));
+    bool is_long = part->count == 1 && part->end_tick - part->begin_tick >= info->column_ticks;
+    REQUIRE(part->count == 1 || !is_long);
+}
+
+static struct sums sum_parts(const struct tbed_window *window, const struct tbed_window_info *info,
+                             size_t *count_ret)
+{
+    const struct tbed_window_part *part, *before = NULL;
+    struct sums sums = {0};
+    for (*count_ret = 0; (part = tbed_window_part(window, *count_ret)) != NULL; ++*count_ret, before = part) {
+        check_part(part, before, info);
+        sums.count += part->count;
+        sums.ticks += part->ticks;
+        sums.open_count += part->open_count;
+        sums.longest_ticks =
+            part->longest_ticks > sums.longest_ticks ? part->longest_ticks : sums.longest_ticks;
+    }
+    return sums;
+}
+
+static struct tbed_window *make(struct tbed_reader *reader, struct tbed_window_options options,
+                                unsigned threads)
+{
+    struct tbed_window *window;
+    options.size = sizeof options;
+    options.thread_count = threads;
+    REQUIRE(tbed_window_make(reader, &options, &window) == TBED_OK);
+    return window;
+}
+
+static bool is_intact(struct tbed_reader *reader, struct tbed_trace_info *info)
+{
+    bool is_good = tbed_reader_verify(reader) == TBED_OK;
+    tbed_reader_info(reader, info);
+    return is_good && info->shut && info->tick_decrease_count == 0 && info->ring_page_count == 0;
+}
+
+static void check(struct tbed_reader *reader, struct tbed_window_options options)
+{
+    struct tbed_window *one = make(reader, options, 1), *three = make(reader, options, 3);
+    const struct tbed_window_part *part, *same;
+    struct tbed_window_info info, other;
+    struct tbed_trace_info trace;
+    size_t count, same_count = 0;
+    tbed_window_info(one, &info);
+    tbed_window_info(three, &other);
+    REQUIRE(memcmp(&info, &other, sizeof info) == 0);
+    struct sums parts = sum_parts(one, &info, &count);
+    for (; (part = tbed_window_part(one, same_count)) != NULL; same_count++) {
+        same = tbed_window_part(three, same_count);
+        REQUIRE(same != NULL && memcmp(part, same, sizeof *part) == 0);
+    }
+    REQUIRE(tbed_window_part(three, count) == NULL && parts.count == info.span_count);
+    REQUIRE(options.part_max == 0 || count <= options.part_max ||
+            info.column_ticks > (info.end_tick - info.begin_tick) / 2);
+    if (is_intact(reader, &trace) && options.depth_count == 0) {
+        uint64_t resolution = trace.resolution_ticks > 0 ? trace.resolution_ticks : 1;
+        struct sums spans = sum_spans(reader, options.filter, resolution);
+        REQUIRE(memcmp(&parts, &spans, sizeof parts) == 0);
+    }
+    tbed_window_close(one);
+    tbed_window_close(three);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
+{
+    struct tbed_window_options none = {.size = 0};
+    struct tbed_analysis_options options = {.size = sizeof options, .thread_count = 1};
+    struct tbed_window *refused = NULL;
+    struct tbed_statistics *all;
+    struct tbed_reader *reader = open_input(data, nbytes);
+    if (reader == NULL)
+        return 0;
+    REQUIRE(tbed_window_make(reader, &none, &refused) == TBED_ERR_ARGUMENT && refused == NULL);
+    tbed_window_close(NULL);
+    REQUIRE(tbed_statistics_make(reader, &options, &all) == TBED_OK);
+    struct conditions conditions = choose_conditions(reader, all, data, nbytes);
+    struct tbed_filter *filter = filter_of_conditions(reader, &conditions);
+    uint32_t columns = (uint32_t)(1 + nbytes * 7 % 3000);
+    check(reader, (struct tbed_window_options){.column_count = columns});
+    check(reader, (struct tbed_window_options){
+                      .column_count = columns, .depth_count = 3, .part_max = 1 + nbytes % 64});
+    check(reader,
+          (struct tbed_window_options){.column_count = columns, .part_max = nbytes % 100, .filter = filter});
+    tbed_filter_close(filter);
+    tbed_statistics_close(all);
+    tbed_reader_close(reader);
+    return 0;
+}
