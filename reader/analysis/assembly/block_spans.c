@@ -26,6 +26,7 @@ struct reading {
 void tbed_block_spans_free(struct block_spans *spans)
 {
     free(spans->items);
+    free(spans->plain);
     free(spans->copy);
     tbed_open_stack_free(&spans->stack);
     tbed_look_back_free(&spans->back);
@@ -44,22 +45,39 @@ enum tbed_status tbed_block_get_stable(const struct tbed_reader *reader, size_t 
     return tbed_block_copy(reader, block_ret, words) ? TBED_OK : TBED_ERR_CHANGED;
 }
 
+static bool have_items(struct block_spans *spans, size_t count)
+{
+    if (count <= spans->room)
+        return true;
+    struct block_span *items = realloc(spans->items, count * sizeof *items);
+    if (items == NULL)
+        return false;
+    spans->items = items;
+    spans->room = count;
+    return true;
+}
+
+static bool have_plain(struct block_spans *spans, size_t count)
+{
+    if (count <= spans->plain_room)
+        return true;
+    struct plain_begin *plain = realloc(spans->plain, count * sizeof *plain);
+    if (plain == NULL)
+        return false;
+    spans->plain = plain;
+    spans->plain_room = count;
+    return true;
+}
+
 /* An event takes at least a word, and every span of the stack becomes at most one item. */
 static bool have_room(struct block_spans *spans, const struct tbed_block *block)
 {
     size_t word_count = (size_t)block->nbytes / 8, room = word_count + block->stored_count;
     spans->stack.count = 0;
     spans->stack.deep = 0;
-    if (!tbed_open_stack_reserve(&spans->stack, room))
-        return false;
-    if (room <= spans->room)
-        return true;
-    struct block_span *items = realloc(spans->items, room * sizeof *items);
-    if (items == NULL)
-        return false;
-    spans->items = items;
-    spans->room = room;
-    return true;
+    spans->plain_count = 0;
+    return tbed_open_stack_reserve(&spans->stack, room) && have_plain(spans, word_count) &&
+           have_items(spans, room);
 }
 
 /* ---- Items ---- */
@@ -91,10 +109,8 @@ static bool is_taken(struct block_spans *spans, struct block_span *span, enum en
     return true;
 }
 
-static inline void add_item(struct block_spans *spans, const struct tbed_assembled *span,
-                            enum tbed_step_kind kind, enum ended_by by)
+static inline void add_item(struct block_spans *spans, struct block_span item, enum ended_by by)
 {
-    struct block_span item = {span->begin_tick, span->end_tick, span->id, span->category, kind};
     if (spans->filter == NULL || is_taken(spans, &item, by))
         spans->items[spans->count++] = item;
 }
@@ -112,7 +128,39 @@ static inline void add_ended(struct block_spans *spans, struct tbed_assembled *s
 {
     if (!span->was_begun)
         find_category(spans, span);
-    add_item(spans, span, kind, by);
+    add_item(spans, (struct block_span){span->begin_tick, span->end_tick, span->id, span->category, kind},
+             by);
+}
+
+/* ---- Plain spans ---- */
+
+/* Puts the plain spans on the stack, where everything is known of them. */
+static void settle(struct block_spans *spans)
+{
+    struct open_stack *stack = &spans->stack;
+    for (size_t i = 0; i < spans->plain_count; i++) {
+        struct tbed_assembled span = {.begin_tick = spans->plain[i].tick,
+                                      .stream = spans->block.stream,
+                                      .id = spans->plain[i].id,
+                                      .category = TBED_ID_INVALID,
+                                      .was_begun = true};
+        stack->items[stack->count++] = (struct open_span){.span = span, .is_known = true};
+    }
+    spans->plain_count = 0;
+}
+
+static inline void begin_plain(struct block_spans *spans, uint64_t word, uint64_t tick)
+{
+    spans->begin_count += spans->filter == NULL;
+    spans->plain[spans->plain_count++] = (struct plain_begin){tick, tbed_event_id(word)};
+}
+
+static inline void end_plain(struct block_spans *spans, uint64_t tick)
+{
+    const struct plain_begin *begin = &spans->plain[--spans->plain_count];
+    spans->end_count += spans->filter == NULL;
+    add_item(spans, (struct block_span){begin->tick, tick, begin->id, TBED_ID_INVALID, TBED_STEP_END},
+             BY_END);
 }
 
 /* ---- Events ---- */
@@ -128,6 +176,8 @@ static void take_event(struct reading *reading, const struct tbed_event *event)
 {
     struct block_spans *spans = reading->spans;
     struct tbed_assembled span;
+    if (event->type == TBED_EVENT_BEGIN || event->type == TBED_EVENT_END)
+        settle(spans);
     enum tbed_step_kind kind = tbed_open_stack_take(&spans->stack, event, &span);
     if (spans->filter == NULL) {
         spans->begin_count += kind == TBED_STEP_BEGIN;
@@ -222,11 +272,27 @@ static inline bool take_plain(struct reading *reading, uint64_t word)
            take_plain_counter(reading, word, head.aux);
 }
 
+/* Most events of a recorded program: a span begins or ends. */
+static inline void take_plain_word(struct reading *reading, uint64_t word, uint32_t tag)
+{
+    uint64_t tick = reading->base + tbed_event_delta(word);
+    if (tag == TBED_TAG_BEGIN)
+        begin_plain(reading->spans, word, tick);
+    else
+        end_plain(reading->spans, tick);
+    pass_tick(reading, tick);
+    reading->at++;
+}
+
 /* Takes the event at 'at'. False: the block ends here. */
 static inline bool take_word(struct reading *reading, uint64_t word)
 {
     uint32_t tag = tbed_event_tag(word);
     size_t nwords = 1;
+    if (tag == TBED_TAG_BEGIN || (tag == TBED_TAG_END && reading->spans->plain_count > 0)) {
+        take_plain_word(reading, word, tag);
+        return true;
+    }
     if (tag == TBED_TAG_EXTENDED && take_plain(reading, word))
         return true;
     if (tag == TBED_TAG_TIME)
@@ -302,18 +368,6 @@ static bool find_deep(struct reading *reading, uint64_t deep)
     return true;
 }
 
-static bool have_items(struct block_spans *spans, size_t count)
-{
-    if (count <= spans->room)
-        return true;
-    struct block_span *items = realloc(spans->items, count * 2 * sizeof *items);
-    if (items == NULL)
-        return false;
-    spans->items = items;
-    spans->room = count * 2;
-    return true;
-}
-
 /* The spans that the next block goes on with, beyond the filter's window: they end with the window. */
 static void cut_off(struct block_spans *spans, struct open_span *open)
 {
@@ -328,6 +382,7 @@ static bool leave_open(struct reading *reading)
     struct block_spans *spans = reading->spans;
     struct open_stack *stack = &spans->stack;
     struct tbed_block next;
+    settle(spans);
     bool has_next = tbed_block_after(spans->reader, &spans->block, reading->index, &next);
     if (!has_next)
         next = (struct tbed_block){.depth = 0};

@@ -19,6 +19,12 @@ struct block_span {
     enum tbed_step_kind kind;
 };
 
+/* A span that a BEGIN without arguments began in the block. */
+struct plain_begin {
+    uint64_t tick;
+    uint32_t id;
+};
+
 struct block_spans {
     struct block_span *items; /* in the assembler's order */
     size_t count, room;
@@ -43,6 +49,9 @@ struct block_spans {
 
     struct look_back back; /* the caller sets 'reader' and 'passages' */
     struct open_stack stack;
+    /* The innermost open spans, above those of the stack: most spans end before anything asks for more of them. */
+    struct plain_begin *plain;
+    size_t plain_count, plain_room;
     uint64_t *copy; /* of a block that may be reused while it is being read */
 };
 
