@@ -23,6 +23,19 @@ static void odd_counter(struct fixture *f, uint32_t stream, uint64_t tick, uint3
     fixture_event(f, stream, tick, TBED_TAG_EXTENDED, id, words, 3);
 }
 
+/* A begin or an end with more than one word, among those that have one. */
+static void odd_begin_or_end(struct fixture *f, uint32_t stream, uint64_t tick, uint32_t id, uint64_t *random)
+{
+    struct fixture_stream *s = &f->streams[stream];
+    if (s->depth > 0 && fixture_random(random) % 2 == 0) {
+        fixture_end(f, stream, tick, true);
+    } else if (s->depth > 0) {
+        fixture_extended(f, stream, tick, id, TBED_EXT_BEGIN, 0, NULL, 0);
+        s->stack[s->depth++] = (struct fixture_span){tick, id};
+        s->begun++;
+    }
+}
+
 static void odd_event(struct fixture *f, uint32_t stream, uint64_t tick, unsigned odd, uint32_t id,
                       uint64_t *random)
 {
@@ -48,6 +61,9 @@ static void odd_event(struct fixture *f, uint32_t stream, uint64_t tick, unsigne
         break;
     case ODD_COUNTER:
         odd_counter(f, stream, tick, id, random);
+        break;
+    case ODD_EXTENDED:
+        odd_begin_or_end(f, stream, tick, id, random);
         break;
     default:
         break;

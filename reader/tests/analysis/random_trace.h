@@ -12,7 +12,17 @@
 #define STREAMS 3u
 
 /* What happens now and then in stream 2. */
-enum { ODD_NOTHING, ODD_WHOLE, ODD_BACK, ODD_UNKNOWN, ODD_LEAVE, ODD_CATEGORY, ODD_COUNTER, ODD_COUNT };
+enum {
+    ODD_NOTHING,
+    ODD_WHOLE,
+    ODD_BACK,
+    ODD_UNKNOWN,
+    ODD_LEAVE,
+    ODD_CATEGORY,
+    ODD_COUNTER,
+    ODD_EXTENDED,
+    ODD_COUNT
+};
 
 /* Streams 1 to STREAMS; the first goes on with spans of a parent process. If it loses blocks, the file was not closed. */
 struct fixture *random_trace(unsigned odd, uint32_t depth_max, bool loses, uint64_t seed);
