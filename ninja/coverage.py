@@ -31,7 +31,9 @@ REASONS = "ninja/coverage.reasons"
 PRELOADED = "build/cov-preload"
 # Tests in Python that start recording programs, and the targets that they need.
 SCRIPTS = ["writer/tests/worlds/worlds_test.py", "writer/tests/session/lifetimes_test.py",
-           "writer/tests/capture/functions_test.py", "writer/tests/capture/libraries_test.py"]
+           "writer/tests/capture/functions_test.py", "writer/tests/capture/libraries_test.py",
+           "writer/tests/capture/logfile_test.py", "spec/compare_allocations.py"]
+SCRIPT_ARGUMENTS = {"spec/compare_allocations.py": [f"{BUILD}/tracebed"]}
 SCRIPTS_NEED = [f"{BUILD}/programs", f"{BUILD}/libtracebed.so"]
 ARCHIVES = ["libtracebed.a", "libtracebed_nonshared.a"]
 SLACK = 0.5  # a change of the code moves the shares a little
@@ -145,8 +147,10 @@ def run_scripts(paths):
     for name in ARCHIVES:
         add_runtime(f"{BUILD}/{name}")
     for path in paths:
-        subprocess.run([sys.executable, path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                       env={**os.environ, "TBED_BUILD": BUILD, "TBED_MUTANTS": "0"})
+        subprocess.run([sys.executable, path, *SCRIPT_ARGUMENTS.get(path, ())],
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                       env={**os.environ, "TBED_BUILD": BUILD, "TBED_PRELOAD_BUILD": PRELOADED,
+                            "TBED_MUTANTS": "0"})
 
 
 def run_named(names):

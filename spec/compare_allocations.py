@@ -24,7 +24,7 @@ import tempfile
 import decoder
 
 GOLDEN = "spec/golden/valid/recorded.tbed"
-PRELOAD = os.environ.get("TBED_PRELOAD_BUILD", "build/preload")
+PROGRAMS = "build/preload"
 MOMENTS = 7
 PAGE, MMAP = 4096, 6
 FIGURES = ("count", "bytes", "freed_count", "temporary_count", "replaced_count", "failed_count", "live_count",
@@ -257,7 +257,7 @@ def main():
         for command in (["preload_stacks_helper", log], ["preload_stacks_helper", log, "mappings"],
                         ["preload_calls_helper", "each", log], ["preload_calls_helper", "threads", log],
                         ["preload_calls_helper", "late", log]):
-            program = [os.path.join(PRELOAD, command[0]), *command[1:]]
+            program = [os.path.join(PROGRAMS, command[0]), *command[1:]]
             with open(os.devnull, "w", encoding="ascii") as nothing:
                 run(tracebed, "record", "-f", "-o", path, "--stacks=8", "--mmap", "--", *program, output=nothing)
                 trace = Trace(path)
