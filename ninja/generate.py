@@ -144,7 +144,9 @@ def write_program(paths):
         lines += build(f"$b/{name}.so", "copy", [f"$preload/{name}.so"])
     programs = ["$b/tracebed"] + [f"$b/{name}.so" for name in PRELOADED]
     programs += ["build/preload/preload_calls_helper", "build/preload/preload_stacks_helper",
-                 "build/preload/preload_library_a.so", "build/preload/preload_library_b.so"]
+                 "build/preload/preload_library_a.so", "build/preload/preload_library_b.so",
+                 "build/preload/preload_unusual_helper", "build/preload/preload_unusual_a.so",
+                 "build/preload/preload_unusual_b.so", "build/preload/preload_starts_helper"]
     lines += ["", "# What tests and benchmarks start."] + build("$b/programs", "phony", programs)
     for path in paths:
         if re.search(r"^writer/examples/.*\.c$|/tests/.*_program\.c$", path):
