@@ -146,7 +146,8 @@ def write_program(paths):
     programs += ["build/preload/preload_calls_helper", "build/preload/preload_stacks_helper",
                  "build/preload/preload_library_a.so", "build/preload/preload_library_b.so",
                  "build/preload/preload_unusual_helper", "build/preload/preload_unusual_a.so",
-                 "build/preload/preload_unusual_b.so", "build/preload/preload_starts_helper"]
+                 "build/preload/preload_unusual_b.so", "build/preload/preload_starts_helper",
+                 "build/preload/preload_frames_helper"]
     lines += ["", "# What tests and benchmarks start."] + build("$b/programs", "phony", programs)
     for path in paths:
         if re.search(r"^writer/examples/.*\.c$|/tests/.*_program\.c$", path):
