@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include <errno.h>
 #include <sys/mman.h>
 
 #include "writer/base/locks.h"
@@ -12,10 +13,14 @@
 static struct tbed_session session;
 static struct tbed_lock *session_lock; /* a page of its own, zeroed in a forked child */
 
+/* Leaves errno as it is: callers that get no session return at once. */
 static struct tbed_lock *lock_make(void)
 {
+    int kept_errno = errno;
     struct tbed_lock *made = tbed_pages_alloc(4096), *expected = NULL;
-    if (made != NULL && madvise(made, 4096, MADV_WIPEONFORK) != 0) {
+    bool can_fork = made != NULL && madvise(made, 4096, MADV_WIPEONFORK) == 0;
+    errno = kept_errno;
+    if (!can_fork) {
         tbed_pages_free(made, 4096);
         return NULL;
     }
