@@ -144,10 +144,12 @@ static int operators(void)
 }
 
 /* An allocator's operators, which do not call malloc(). */
+extern char unusual_room[1 << 16] WEAK;
+
 static int own_operators(void)
 {
-    void *first = _Znwm(30000), *second = _Znwm(30001);
-    int wrong = check(first != NULL && second != NULL, "new");
+    char *first = _Znwm(30000), *second = _Znwm(30001);
+    int wrong = check(first == unusual_room && second == unusual_room + 30000, "new");
     _ZdlPv(first);
     _ZdlPv(second);
     _ZdlPv(NULL);

@@ -77,6 +77,36 @@ static void allocate_early(void)
     expect(pages != MAP_FAILED && munmap(pages, 8192) == 0, "mremap");
 }
 
+#ifdef HAS_OPERATORS
+EXPORTED char unusual_room[1 << 16];
+static size_t room_used;
+
+static void *own_new(size_t nbytes)
+{
+    void *address = unusual_room + room_used;
+    room_used += (nbytes + 15) & ~(size_t)15;
+    return address;
+}
+
+static void own_delete(void *address)
+{
+    (void)address;
+}
+
+static void *find_operator(const char *name)
+{
+    return strcmp(name, "_Znwm") == 0    ? (void *)(uintptr_t)own_new
+           : strcmp(name, "_ZdlPv") == 0 ? (void *)(uintptr_t)own_delete
+                                         : NULL;
+}
+#else
+static void *find_operator(const char *name)
+{
+    (void)name;
+    return NULL;
+}
+#endif
+
 EXPORTED void *dlsym(void *restrict handle, const char *restrict name)
 {
     static const char *const lacked[] = {LACKS};
@@ -90,26 +120,9 @@ EXPORTED void *dlsym(void *restrict handle, const char *restrict name)
     for (size_t i = 0; handle == RTLD_NEXT && i < sizeof lacked / sizeof lacked[0]; i++)
         if (strcmp(name, lacked[i]) == 0)
             return NULL;
+    if (handle == RTLD_NEXT && find_operator(name) != NULL)
+        return find_operator(name);
     void *found = dlvsym(RTLD_NEXT, "dlsym", DLSYM_VERSION);
     memcpy(&real, &found, sizeof found);
     return real(handle, name);
 }
-
-#ifdef HAS_OPERATORS
-static char room[1 << 16];
-static size_t room_used;
-
-EXPORTED void *_Znwm(size_t nbytes);
-void *_Znwm(size_t nbytes)
-{
-    void *address = room + room_used;
-    room_used += (nbytes + 15) & ~(size_t)15;
-    return address;
-}
-
-EXPORTED void _ZdlPv(void *address);
-void _ZdlPv(void *address)
-{
-    (void)address;
-}
-#endif
