@@ -123,6 +123,8 @@ static void log_both(const char *none, const char *nine)
     LOG_BOTH("%s %d %s %u %s %hhd %s", "1", 2, "three", 4u, nine, (signed char)-7, "eightbyt");
     LOG_BOTH("%s %s %s %s %s %s %s", nine, nine, nine, nine, nine, nine, nine);
     LOG_BOTH("%d %d %d %d %d %d %d", 1, -2, true, -4, 'c', (short)-6, 7);
+    LOG_BOTH("%*d%% %-12s", 5, 7, nine);
+    LOG_BOTH("%.9s %.123456789s %.*s", none, nine, -1, nine);
 }
 
 /* A site's first event is not like its later ones: its texts are measured out of line. */
@@ -138,14 +140,14 @@ static void packed_messages_read_like_the_general_ones(void **state)
     struct tbed_reader *reader = test_reader_open(path, true);
     size_t count;
     struct tbed_event *events = test_events(reader, test_stream_named(reader, "main"), &count);
-    assert_int_equal(count, 68);
-    for (size_t i = 0; i < 66; i += 2) {
+    assert_int_equal(count, 80);
+    for (size_t i = 0; i < 78; i += 2) {
         assert_int_equal(events[i].of.message.severity, TBED_SEVERITY_INFORMATION);
         assert_int_equal(events[i + 1].of.message.severity, 16);
         assert_int_equal(events[i].id, events[i + 1].id);
         assert_same_arguments(&events[i], &events[i + 1]);
     }
-    assert_int_equal(events[67].offset - events[66].offset, 24);
+    assert_int_equal(events[79].offset - events[78].offset, 24);
     assert_int_equal(test_drop_count(reader), 0);
     free(events);
     tbed_reader_close(reader);
