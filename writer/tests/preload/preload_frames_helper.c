@@ -1,11 +1,18 @@
 /*
  * Allocates from functions whose frames are described in unusual ways: correctly, so that the stack must go on, or in a
- * way that ends it. Prints how many there are of each.
+ * way that ends it. Prints how many there are of each. With the argument 'damaged', changes single bytes of a
+ * description, and allocates from its function each time, in a thread that does not know it yet.
  *
  * SPDX-License-Identifier: MIT
  */
+#define _GNU_SOURCE 1
+#include <link.h>
+#include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 
 #include "writer/tests/preload/preload_frames_log.h"
 
@@ -89,8 +96,75 @@ static void (*const without_pointer[])(size_t) = {zero, odd, far_away, unmapped,
         functions[i]((first) + i);
 #define COUNT(functions) (sizeof functions / sizeof functions[0])
 
-int main(void)
+/* ---- Damage ---- */
+
+static int find_header(struct dl_phdr_info *info, size_t nbytes, void *header_ret)
 {
+    (void)nbytes;
+    for (size_t i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_GNU_EH_FRAME)
+            *(uint8_t **)header_ret = (uint8_t *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    return 1; /* the program is listed first */
+}
+
+/* Behind the header: pairs of a function and its description, from the header. */
+static uint8_t *find_description(uint8_t *header)
+{
+    int32_t pair[2];
+    uint32_t count;
+    memcpy(&count, header + 8, sizeof count);
+    for (uint32_t i = 0; i < count; i++) {
+        memcpy(pair, header + 12 + 8 * i, sizeof pair);
+        if (header + pair[0] == (uint8_t *)(uintptr_t)bx_by_expression)
+            return header + pair[1];
+    }
+    return NULL;
+}
+
+static void *allocate_once(void *unused)
+{
+    bx_by_expression(FRAMES_DAMAGED);
+    return unused;
+}
+
+static size_t damage(uint8_t *bytes, size_t nbytes)
+{
+    static const uint8_t changes[] = {0x01, 0x02, 0x04, 0x08, 0x10, 0x40, 0x80, 0xFF};
+    uint8_t *page = (uint8_t *)((uintptr_t)bytes & ~(uintptr_t)4095);
+    size_t count = 0;
+    if (mprotect(page, (size_t)(bytes + nbytes - page), PROT_READ | PROT_WRITE) != 0)
+        return 0;
+    for (size_t i = 0; i < nbytes; i++) {
+        uint8_t kept = bytes[i];
+        for (size_t k = 0; k < sizeof changes; k++, count++) {
+            pthread_t thread;
+            bytes[i] = kept ^ changes[k];
+            if (pthread_create(&thread, NULL, allocate_once, NULL) == 0)
+                pthread_join(thread, NULL);
+        }
+        bytes[i] = kept;
+    }
+    return count;
+}
+
+/* The header, the description, and the one that it shares with others, to which it has the distance. */
+static int damage_all(void)
+{
+    uint8_t *header = NULL;
+    uint32_t distance;
+    dl_iterate_phdr(find_header, &header);
+    uint8_t *description = find_description(header);
+    if (description == NULL)
+        return 1;
+    memcpy(&distance, description + 4, sizeof distance);
+    printf("%zu\n", damage(header, 12) + damage(description, 28) + damage(description + 4 - distance, 24));
+    return 0;
+}
+
+int main(int argument_count, char **arguments)
+{
+    if (argument_count > 1 && strcmp(arguments[1], "damaged") == 0)
+        return damage_all();
     CALL_ALL(going_on, FRAMES_GOING_ON)
     CALL_ALL(ending, FRAMES_ENDING)
     CALL_ALL(without_pointer, FRAMES_WITHOUT_POINTER)

@@ -11,4 +11,6 @@
 #define FRAMES_WITHOUT_POINTER 33000u /* goes on, but not by frame pointers */
 #define FRAMES_WITH_POINTER    34000u /* goes on in each way */
 
+#define FRAMES_DAMAGED 35000u
+
 #endif

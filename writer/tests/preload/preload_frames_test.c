@@ -86,11 +86,42 @@ static void wrong_frame_pointers_end_the_stack(void **state)
     assert_true(depths.with_pointer >= 2);
 }
 
+/* A description that is not understood ends the stack; none may be read beyond its module. */
+static void damaged_descriptions_cost_no_allocation(void **state)
+{
+    (void)state;
+#if !defined(__x86_64__)
+    skip();
+#endif
+    char trace_path[4096];
+    struct tbed_merge *merge;
+    struct tbed_event event;
+    size_t count, seen = 0;
+    snprintf(trace_path, sizeof trace_path, "%s", test_path("damaged.tbed"));
+    struct preload_command command = {
+        .argv = (const char *[]){preload_path("preload_frames_helper"), "damaged", NULL},
+        .trace = trace_path,
+        .variable = "TRACEBED_PRELOAD_MODE=stacks=8"};
+    struct preload_outcome outcome = preload_run(&command);
+    if (outcome.status != 0 || sscanf(outcome.output, "%zu", &count) != 1)
+        fail_msg("status %#x: %s", outcome.status, outcome.output);
+    free(outcome.output);
+    struct tbed_reader *reader = preload_open(trace_path);
+    assert_int_equal(tbed_merge_open(reader, NULL, 0, &merge), TBED_OK);
+    while (tbed_merge_next(merge, &event) == TBED_OK)
+        seen += event.type == TBED_EVENT_ALLOC && event.of.alloc.size == FRAMES_DAMAGED;
+    tbed_merge_close(merge);
+    tbed_reader_close(reader);
+    assert_int_equal(count, 512);
+    assert_int_equal(seen, count);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frames_that_are_understood_lead_on_and_others_end_the_stack),
         cmocka_unit_test(wrong_frame_pointers_end_the_stack),
+        cmocka_unit_test(damaged_descriptions_cost_no_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
