@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
+#include "writer/capture/launch/launch.h"
 #include "writer/tests/preload/preload_support.h"
 
 #include <elf.h>
@@ -13,6 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ipc.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -173,6 +176,41 @@ static void notes_beyond_the_list_are_counted(void **state)
     free(output);
 }
 
+/* A variable that is left over, or means memory that now belongs to somebody else. */
+static void notes_of_another_recorder_are_left_alone(void **state)
+{
+    (void)state;
+    char text[64], variable[128], trace[4096];
+    int small = shmget(IPC_PRIVATE, 4096, 0600);
+    int other = shmget(IPC_PRIVATE, sizeof(struct launch_notes), 0600);
+    struct launch_notes *notes = shmat(other, NULL, 0);
+    assert_true(small >= 0 && other >= 0 && (intptr_t)notes != -1);
+    const char *copy = make_script("script");
+    for (int i = 0; i < 5; i++) {
+        snprintf(text, sizeof text, i < 2 ? "%d" : "%d,77",
+                 i == 0   ? 0
+                 : i == 3 ? small
+                 : i == 4 ? -1
+                          : other);
+        snprintf(variable, sizeof variable, "TRACEBED_PRELOAD_NOTES=%s", text);
+        snprintf(trace, sizeof trace, "%s", in_folder("run.tbed"));
+        unlink(trace);
+        struct preload_command command = {
+            .argv = (const char *[]){preload_path("preload_starts_helper"), "bare", copy, NULL},
+            .trace = trace,
+            .variable = variable};
+        struct preload_outcome outcome = preload_run(&command);
+        assert_int_equal(outcome.status, 0);
+        assert_string_equal(outcome.output, "");
+        free(outcome.output);
+    }
+    for (size_t i = 0; i < sizeof *notes; i++)
+        assert_int_equal(((const uint8_t *)notes)[i], 0);
+    shmdt(notes);
+    shmctl(small, IPC_RMID, NULL);
+    shmctl(other, IPC_RMID, NULL);
+}
+
 static void a_program_is_found_without_a_search_path(void **state)
 {
     (void)state;
@@ -189,6 +227,7 @@ int main(void)
         cmocka_unit_test_setup(each_way_to_start_a_program_without_our_environment_is_noted, set_up),
         cmocka_unit_test_setup(each_way_to_start_a_program_in_a_sandbox_is_noted, set_up),
         cmocka_unit_test_setup(notes_beyond_the_list_are_counted, set_up),
+        cmocka_unit_test_setup(notes_of_another_recorder_are_left_alone, set_up),
         cmocka_unit_test_setup(a_program_is_found_without_a_search_path, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -119,10 +119,24 @@ static void operators_that_do_not_call_malloc_are_recorded(void **state)
     assert_blocks(2);
 }
 
+static void a_library_may_call_what_we_interpose_before_we_are_ready(void **state)
+{
+    (void)state;
+    const char *const first[] = {"a", "b", "c", "d", "e", "f"};
+    for (size_t i = 0; i < sizeof first / sizeof first[0]; i++) {
+        setenv("UNUSUAL_FIRST", first[i], 1);
+        unlink(trace_path);
+        assert_int_equal(run_helper("early", "preload_unusual_a.so"), 0);
+        assert_blocks(2);
+    }
+    unsetenv("UNUSUAL_FIRST");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(blocks_from_before_the_allocator_is_known_can_be_grown_and_freed, set_up),
+        cmocka_unit_test_setup(a_library_may_call_what_we_interpose_before_we_are_ready, set_up),
         cmocka_unit_test_setup(functions_that_an_allocator_lacks_are_made_of_others, set_up),
         cmocka_unit_test_setup(an_allocator_without_alignment_fails_and_does_not_crash, set_up),
         cmocka_unit_test_setup(operators_without_a_cpp_library_allocate, set_up),
