@@ -147,6 +147,23 @@ static void each_way_to_start_a_program_without_our_environment_is_noted(void **
     free(output);
 }
 
+/* The loader ignores LD_PRELOAD there. */
+static void programs_with_more_rights_are_noted(void **state)
+{
+    (void)state;
+    char command[16384];
+    const char *copy = in_folder("privileged");
+    if (geteuid() != 0)
+        skip();
+    snprintf(command, sizeof command, "cp /bin/true '%s'", copy);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(chown(copy, 0, 65534), 0);
+    assert_int_equal(chmod(copy, 02755), 0);
+    char *output = record((const char *[]){"plain", copy, NULL});
+    expect(output, "setuid, setgid or with capabilities: %s (12 times)", copy);
+    free(output);
+}
+
 static void each_way_to_start_a_program_in_a_sandbox_is_noted(void **state)
 {
     (void)state;
@@ -225,6 +242,7 @@ int main(void)
         cmocka_unit_test_setup(notes_of_programs_that_did_not_start_are_taken_back, set_up),
         cmocka_unit_test_setup(programs_in_doubt_are_left_to_the_kernel, set_up),
         cmocka_unit_test_setup(each_way_to_start_a_program_without_our_environment_is_noted, set_up),
+        cmocka_unit_test_setup(programs_with_more_rights_are_noted, set_up),
         cmocka_unit_test_setup(each_way_to_start_a_program_in_a_sandbox_is_noted, set_up),
         cmocka_unit_test_setup(notes_beyond_the_list_are_counted, set_up),
         cmocka_unit_test_setup(notes_of_another_recorder_are_left_alone, set_up),
