@@ -65,6 +65,15 @@ static inline struct tbed_found *tbed_found_at(const struct tbed_recover *recove
     return (struct tbed_found *)recover->found.items + index;
 }
 
+/*
+ * Are blocks of events missing because later ones took their pages? Not where there are LOST records, which no recorder writes
+ * into a ring: the numbers of such a file are those of one in append mode.
+ */
+static inline bool tbed_recover_was_overwritten(const struct tbed_recover *recover)
+{
+    return recover->is_ring && recover->known.count == 0;
+}
+
 /* recover_list.c: room for another item of 'item_nbytes', zeroed; NULL: no memory. */
 void *tbed_list_push(struct tbed_list *list, size_t item_nbytes);
 

@@ -264,13 +264,11 @@ static bool add_all(struct tbed_list *to, const struct tbed_list *from)
 }
 
 /*
- * Numbers below a stream's highest that no block and no loss has. In a ring, blocks of events were overwritten; but no
- * recorder writes LOST records into a ring, and those count from block 0.
+ * Numbers below a stream's highest that no block and no loss has, unless they were overwritten.
  */
 static bool ask_gaps(struct tbed_recover *recover, struct tbed_list *numbers)
 {
     uint64_t expected = 0;
-    bool was_overwritten = recover->is_ring && recover->known.count == 0;
     const struct tbed_loss *before = NULL, *items;
     if (!add_all(numbers, &recover->losses) || !add_all(numbers, &recover->known))
         return false;
@@ -280,7 +278,7 @@ static bool ask_gaps(struct tbed_recover *recover, struct tbed_list *numbers)
         bool is_next = before != NULL && before->kind == items[i].kind && before->stream == items[i].stream;
         expected = is_next ? expected : 0;
         bool is_gap = items[i].first_sequence > expected && items[i].kind != TBED_BLOCK_NONE &&
-                      !(was_overwritten && items[i].kind == TBED_BLOCK_EVENTS);
+                      !(tbed_recover_was_overwritten(recover) && items[i].kind == TBED_BLOCK_EVENTS);
         struct tbed_loss loss = {
             .stream = items[i].stream,
             .kind = items[i].kind,

@@ -273,7 +273,7 @@ enum tbed_status tbed_recover_write(struct tbed_recover *recover, int fd)
     struct output output = {.recover = recover, .page_nbytes = recover->fields.page_nbytes};
     if (!place_blocks(&output))
         return tbed_fail(recover->error, TBED_ERR_WRITE, EFBIG);
-    if (recover->is_ring && !renumber_ring(recover))
+    if (tbed_recover_was_overwritten(recover) && !renumber_ring(recover))
         return tbed_fail(recover->error, TBED_ERR_MEMORY, ENOMEM);
     uint64_t lost_pages = (recover->losses.count + lost_per_page(&output) - 1) / lost_per_page(&output);
     uint64_t nbytes =
