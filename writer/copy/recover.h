@@ -19,6 +19,8 @@ struct tbed_found { /* a block */
     uint32_t page, cell, kind, shift;
     uint32_t stream, sequence, string_page;
     uint32_t used_nbytes;
+    uint32_t
+        there_nbytes; /* at most 'used_nbytes': so many bytes of it there are before another block or the end */
     uint64_t first_tick, last_tick;
     bool is_intact;      /* its content, from the start to 'used_nbytes' */
     bool is_sealed;      /* in the source */

@@ -82,17 +82,9 @@ static bool keep_if(struct tbed_recover *recover, struct tbed_list *damaged,
 
 /* ---- One for each place ---- */
 
-static void keep_best_at_each_place(struct tbed_recover *recover)
+static bool has_other_place(const struct tbed_found *before, const struct tbed_found *found)
 {
-    size_t count = 0;
-    sort_found(recover, compare_places);
-    for (size_t i = 0; i < recover->found.count; i++) {
-        const struct tbed_found *found = tbed_found_at(recover, i);
-        const struct tbed_found *before = count > 0 ? tbed_found_at(recover, count - 1) : NULL;
-        if (before == NULL || before->page != found->page || before->cell != found->cell)
-            *tbed_found_at(recover, count++) = *found;
-    }
-    recover->found.count = count;
+    return before == NULL || before->page != found->page || before->cell != found->cell;
 }
 
 static bool is_intact(const struct tbed_found *before, const struct tbed_found *found)
@@ -233,8 +225,9 @@ static bool has_other_string_page(const struct tbed_found *before, const struct 
 /* Pages come first: cells that go with their page must not stand in for others. */
 bool tbed_recover_choose(struct tbed_recover *recover, struct tbed_list *damaged)
 {
-    keep_best_at_each_place(recover);
-    if (!keep_if(recover, damaged, is_intact) || !add_cells_pages(recover))
+    sort_found(recover, compare_places);
+    if (!keep_if(recover, damaged, has_other_place) || !keep_if(recover, damaged, is_intact) ||
+        !add_cells_pages(recover))
         return false;
     number_string_pages(recover);
     number_cells_pages(recover);

@@ -105,8 +105,8 @@ static uint64_t place_of(const struct tbed_recover *recover, const struct tbed_f
 
 void tbed_recover_load(const struct tbed_recover *recover, const struct tbed_found *found, uint8_t *to)
 {
-    uint64_t left = recover->nbytes - found->offset;
-    memcpy(to, recover->map + found->offset, left < found->used_nbytes ? left : found->used_nbytes);
+    memcpy(to, recover->map + found->offset, found->there_nbytes);
+    memset(to + found->there_nbytes, 0, found->used_nbytes - found->there_nbytes);
 }
 
 /* Loads the block up to 'end_nbytes' into 'scratch', with zeros behind it. */
@@ -146,7 +146,7 @@ static void walk_sealed(const struct tbed_recover *recover, struct tbed_found *f
     tbed_block_scan(recover->scratch, nbytes, (enum tbed_block_kind)found->kind, &scan);
     found->is_intact = stack_is_good(recover, found, depth);
     found->is_cut = scan.end_nbytes != found->used_nbytes;
-    found->used_nbytes = scan.end_nbytes;
+    found->used_nbytes = found->there_nbytes = scan.end_nbytes;
     found->is_cut |=
         tbed_recover_mend(recover->scratch, (enum tbed_block_kind)found->kind, found->used_nbytes);
     found->last_tick = scan.last_tick > found->last_tick ? scan.last_tick : found->last_tick;
@@ -166,6 +166,7 @@ static void walk_unsealed(const struct tbed_recover *recover, struct tbed_found 
         tbed_block_scan(recover->scratch, nbytes, (enum tbed_block_kind)found->kind, &scan);
     bool is_at_end = scan.end_nbytes >= there && there < nbytes;
     found->used_nbytes = scan.end_nbytes;
+    found->there_nbytes = there < scan.end_nbytes ? there : scan.end_nbytes;
     found->last_tick = scan.last_tick;
     found->is_intact =
         (found->kind != TBED_BLOCK_EVENTS || words <= there) && stack_is_good(recover, found, depth);
@@ -207,6 +208,7 @@ static struct tbed_found look_at(struct tbed_recover *recover, uint64_t offset,
         walk_unsealed(recover, &found, fields->depth);
     } else if (is_sealed_well(recover, &found, fields->checksum)) {
         found.is_intact = true;
+        found.there_nbytes = found.used_nbytes;
         if (found.kind != TBED_BLOCK_CELLS)
             walk_sealed(recover, &found, fields->depth);
     }
@@ -226,7 +228,7 @@ bool tbed_recover_find(struct tbed_recover *recover)
             *item = found;
         }
         recover->is_ring |= found.is_of_ring && found.kind == TBED_BLOCK_EVENTS;
-        at += found.is_intact ? found.used_nbytes : 1;
+        at += found.is_intact ? found.there_nbytes : 1;
     }
     return true;
 }

@@ -212,6 +212,12 @@ static bool has_number(const struct tbed_list *numbers, const struct tbed_loss *
     return false;
 }
 
+static bool is_same_block(const struct tbed_found *kept, const struct tbed_found *found)
+{
+    return kept != NULL && kept->kind == found->kind && kept->stream == found->stream &&
+           kept->sequence == found->sequence;
+}
+
 /* A block whose number another one has, was not chosen: part of what had that number is lost. */
 static bool ask_damaged(struct tbed_recover *recover, const struct tbed_list *damaged,
                         const struct tbed_list *numbers)
@@ -219,7 +225,7 @@ static bool ask_damaged(struct tbed_recover *recover, const struct tbed_list *da
     const struct tbed_found *items = damaged->items;
     for (size_t i = 0; i < damaged->count; i++) {
         struct tbed_loss loss = loss_of(&items[i]);
-        if (find_place(recover, items[i].page, items[i].cell) != NULL)
+        if (is_same_block(find_place(recover, items[i].page, items[i].cell), &items[i]))
             continue;
         loss.count = !has_number(numbers, &loss);
         if (!add(&recover->losses, &loss))
