@@ -99,7 +99,7 @@ int tbed_descriptor_raise(int fd)
 {
     int high = fcntl(fd, F_DUPFD_CLOEXEC, DESCRIPTOR_FLOOR);
     if (high < 0)
-        return fd;
+        return errno == EBADF ? -1 : fd;
     if (are_same_file(fd, high)) /* otherwise another thread has closed it and opened a file of its own */
         close(fd);
     return high;
@@ -133,7 +133,7 @@ bool tbed_descriptor_reopen(struct tbed_file *file)
         file->fd = -1;
         return false;
     }
-    if (old_fd >= 0)
+    if (old_fd >= 0 && is_file(old_fd, file))
         close(old_fd);
     if (tbed_descriptor_share(file->fd) != 0) {
         close(file->fd);

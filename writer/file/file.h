@@ -16,7 +16,7 @@
 int tbed_descriptor_lock(int fd, int operation);
 /* Takes the lock that writers share; waits a limited time for a process that creates or seals the file. -1 with errno. */
 int tbed_descriptor_share(int fd);
-/* Moves it out of the way of programs that count on small numbers. */
+/* Moves it out of the way of programs that count on small numbers. -1: the program has closed it. */
 int tbed_descriptor_raise(int fd);
 /* A duplicate out of the way; -1 with errno. */
 int tbed_descriptor_copy(int fd);

@@ -25,6 +25,7 @@
 
 #define PROCESSES_MAX 16u
 #define FOREIGN_MAX   12
+#define FOREIGN_FLOOR 1000 /* above the numbers that a writer uses */
 #define FOREIGN_TEXT  "this belongs to the program"
 
 struct notes {
@@ -104,9 +105,20 @@ static int open_other(void)
     return pair[0];
 }
 
+/*
+ * A number that was just closed is the next to be handed out. If the helper is between its check of a descriptor and
+ * close(), which no check can exclude, it would close the program's; so with a helper the program has other numbers.
+ */
 static void open_foreign(struct program *program)
 {
-    remember(free_place(program), below(program, 3) == 0 ? open_other() : open_file());
+    struct foreign *place = free_place(program);
+    int fd = below(program, 3) == 0 ? open_other() : open_file();
+    if (program->has_helper && fd >= 0) {
+        int high = fcntl(fd, F_DUPFD, FOREIGN_FLOOR);
+        close(fd);
+        fd = high;
+    }
+    remember(place, fd);
 }
 
 /* Descriptors are still what they were, and files have what was written. */
@@ -159,14 +171,11 @@ static void close_others(struct program *program)
         close(fds[count - 1]);
 }
 
-/*
- * Puts files and sockets of the program where the writer had its descriptors. Not while another thread is rotating: no
- * check can exclude that a descriptor is replaced between the check and its use.
- */
+/* Puts files and sockets of the program where the writer had its descriptors; without a helper, as in open_foreign(). */
 static void replace_others(struct program *program)
 {
     int fds[64];
-    if (program->is_series && program->has_helper)
+    if (program->has_helper)
         return;
     for (size_t count = list_others(program, fds); count > 0; count--) {
         struct foreign *place = free_place(program);
