@@ -47,18 +47,21 @@ struct failing_plan failing_plan_cut(const uint8_t *data, size_t *nbytes)
     return failing_plan_of(data + *nbytes);
 }
 
+#ifndef FAILING_PLACES
+#define FAILING_PLACES 0
+#endif
+
 /* Returns the number of places to try for each plan; 0: all. */
 static uint32_t place_limit(void)
 {
     const char *limit = getenv("TBED_FAILING_PLACES");
-    return limit != NULL ? (uint32_t)strtoul(limit, NULL, 10) : 0;
+    return limit != NULL ? (uint32_t)strtoul(limit, NULL, 10) : FAILING_PLACES;
 }
 
-static uint32_t random_below(uint32_t end)
+static uint32_t random_below(uint64_t *state, uint32_t end)
 {
-    static uint64_t state = 1;
-    state = state * UINT64_C(6364136223846793005) + 1442695040888963407u;
-    return (uint32_t)((state >> 33) % end);
+    *state = *state * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    return (uint32_t)((*state >> 33) % end);
 }
 
 void failing_try_places(const struct failing_plan *plan, bool (*step)(void *context, uint32_t place),
@@ -66,8 +69,9 @@ void failing_try_places(const struct failing_plan *plan, bool (*step)(void *cont
 {
     uint32_t limit = place_limit(), end = plan->run_count;
     bool is_sample = limit != 0 && limit < end;
+    uint64_t state = plan->first; /* an input always tries the same places */
     for (uint32_t run = 0; run < (is_sample ? limit : end) && end > 0; run++) {
-        uint32_t place = is_sample ? random_below(end) : run;
+        uint32_t place = is_sample ? random_below(&state, end) : run;
         if (!step(context, plan->first + place))
             end = place;
     }

@@ -32,7 +32,8 @@ struct failing_plan failing_plan_cut(const uint8_t *data, size_t *nbytes);
 
 /*
  * Calls 'step' with each place of the plan in turn until it returns false, because it never gets that far. With
- * TBED_FAILING_PLACES=N in the environment, which './run fuzz' sets, only N random places are tried.
+ * TBED_FAILING_PLACES=N in the environment, which './run fuzz' sets, or built with FAILING_PLACES=N, as for OSS-Fuzz,
+ * only N random places are tried, which are the same ones each time.
  */
 void failing_try_places(const struct failing_plan *plan, bool (*step)(void *context, uint32_t place),
                         void *context);
