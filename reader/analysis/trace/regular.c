@@ -209,8 +209,8 @@ static void leave_open(struct scan *scan)
         kept = kept_frames(scan, &next);
         is_last = tbed_filter_is_last(scan->filter, scan->trace->source->reader, scan->trace->index, &next);
         scan->is_irregular |= next.depth != next.stored_count || next.first_tick < scan->previous;
-        if (kept < next.stored_count) {
-            tbed_block_open_span(&next, (uint32_t)kept, &begin_tick, &id);
+        for (size_t i = kept; i < next.stored_count; i++) { /* in a damaged block, begins may decrease */
+            tbed_block_open_span(&next, (uint32_t)i, &begin_tick, &id);
             scan->is_irregular |= begin_tick <= scan->previous;
         }
     }
