@@ -21,6 +21,13 @@ struct sums {
     uint64_t count, ticks, open_count, longest_ticks;
 };
 
+/* As far as there are numbers. */
+static uint64_t plus(uint64_t one, uint64_t other)
+{
+    uint64_t sum;
+    return __builtin_add_overflow(one, other, &sum) ? UINT64_MAX : sum;
+}
+
 static struct sums sum_spans(struct tbed_reader *reader, const struct tbed_filter *filter,
                              uint64_t resolution)
 {
@@ -35,7 +42,7 @@ static struct sums sum_spans(struct tbed_reader *reader, const struct tbed_filte
         begin = begin < end ? begin : end;
         uint64_t ticks = end - end % resolution - (begin - begin % resolution);
         sums.count++;
-        sums.ticks += ticks;
+        sums.ticks = plus(sums.ticks, ticks);
         sums.open_count += step.kind == TBED_STEP_OPEN;
         sums.longest_ticks = ticks > sums.longest_ticks ? ticks : sums.longest_ticks;
     }
@@ -65,7 +72,7 @@ static struct sums sum_parts(const struct tbed_window *window, const struct tbed
     for (*count_ret = 0; (part = tbed_window_part(window, *count_ret)) != NULL; ++*count_ret, before = part) {
         check_part(part, before, info);
         sums.count += part->count;
-        sums.ticks += part->ticks;
+        sums.ticks = plus(sums.ticks, part->ticks);
         sums.open_count += part->open_count;
         sums.longest_ticks =
             part->longest_ticks > sums.longest_ticks ? part->longest_ticks : sums.longest_ticks;

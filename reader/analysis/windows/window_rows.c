@@ -36,7 +36,8 @@ static void join(struct tbed_window_part *part, const struct tbed_window_part *m
     part->begin_tick = more->begin_tick < part->begin_tick ? more->begin_tick : part->begin_tick;
     part->end_tick = more->end_tick > part->end_tick ? more->end_tick : part->end_tick;
     part->count += more->count;
-    part->ticks += more->ticks;
+    if (__builtin_add_overflow(part->ticks, more->ticks, &part->ticks))
+        part->ticks = UINT64_MAX;
     part->open_count += more->open_count;
     if (more->longest_ticks > part->longest_ticks) {
         part->longest_ticks = more->longest_ticks;

@@ -42,7 +42,7 @@ struct tbed_window_options {
 struct tbed_window_part {
     uint64_t begin_tick, end_tick; /* from the first begin to the last end */
     uint64_t count;                /* 1: a span */
-    uint64_t ticks;                /* of all of them together */
+    uint64_t ticks;                /* of all of them together; at most UINT64_MAX */
     uint64_t longest_ticks;        /* that of the longest, the last of equal ones */
     uint32_t id;                   /* its id */
     uint32_t stream, depth;
