@@ -116,19 +116,36 @@ static inline void add_item(struct block_spans *spans, struct block_span item, e
 }
 
 /* The span has been removed from the stack and began before the block. */
-static void find_category(struct block_spans *spans, struct tbed_assembled *span)
+static void find_begin(struct block_spans *spans, struct tbed_assembled *span)
 {
     uint64_t depth = spans->stack.deep + spans->stack.count;
+    const struct before_span *before = NULL;
     if (spans->has_categories && !tbed_reader_is_reused(spans->reader))
-        span->category = tbed_look_back_category(&spans->back, depth, span->begin_tick, span->id);
+        before = tbed_look_back_begin(&spans->back, depth, span->begin_tick, span->id);
+    if (before == NULL)
+        return;
+    span->category = before->category;
+    if (before->at != NULL && spans->number_arguments != NULL) {
+        struct tbed_event begin = {.type = TBED_EVENT_BEGIN};
+        size_t nwords;
+        /* It was checked when it was found. */
+        tbed_decode_long(tbed_word_load(before->at), before->at, before->at + before->nwords, &begin,
+                         &nwords);
+        span->arguments = begin.arguments;
+        span->argument_count = begin.argument_count;
+    }
 }
 
 static inline void add_ended(struct block_spans *spans, struct tbed_assembled *span, enum tbed_step_kind kind,
                              enum ended_by by)
 {
+    uint32_t arguments = 0;
     if (!span->was_begun)
-        find_category(spans, span);
-    add_item(spans, (struct block_span){span->begin_tick, span->end_tick, span->id, span->category, kind},
+        find_begin(spans, span);
+    if (span->argument_count > 0 && spans->number_arguments != NULL)
+        arguments = spans->number_arguments(spans->other_context, &span->arguments, span->argument_count);
+    add_item(spans,
+             (struct block_span){span->begin_tick, span->end_tick, span->id, span->category, kind, arguments},
              by);
 }
 
@@ -159,7 +176,7 @@ static inline void end_plain(struct block_spans *spans, uint64_t tick)
 {
     const struct plain_begin *begin = &spans->plain[--spans->plain_count];
     spans->end_count += spans->filter == NULL;
-    add_item(spans, (struct block_span){begin->tick, tick, begin->id, TBED_ID_INVALID, TBED_STEP_END},
+    add_item(spans, (struct block_span){begin->tick, tick, begin->id, TBED_ID_INVALID, TBED_STEP_END, 0},
              BY_END);
 }
 
@@ -229,8 +246,8 @@ static inline void take_plain_span(struct reading *reading, uint64_t word, uint3
 {
     struct block_spans *spans = reading->spans;
     uint64_t tick = reading->base + tbed_event_delta(word);
-    struct block_span span = {tbed_word_load(reading->at + 2), tick, tbed_event_id(word), category_of(aux),
-                              TBED_STEP_END};
+    struct block_span span = {
+        tbed_word_load(reading->at + 2), tick, tbed_event_id(word), category_of(aux), TBED_STEP_END, 0};
     spans->whole_count += spans->filter == NULL;
     if (spans->filter == NULL || is_taken(spans, &span, BY_ITSELF))
         spans->items[spans->count++] = span;

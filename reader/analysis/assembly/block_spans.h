@@ -17,6 +17,7 @@ struct block_span {
     uint64_t begin_tick, end_tick;
     uint32_t id, category;
     enum tbed_step_kind kind;
+    uint32_t arguments; /* what 'number_arguments' returned; 0: none, or not asked */
 };
 
 /* A span that a BEGIN without arguments began in the block. */
@@ -45,7 +46,12 @@ struct block_spans {
      */
     void (*other)(void *context, const struct block_spans *spans, const struct tbed_event *event,
                   size_t word);
-    void *other_context;
+    /*
+     * Called for the arguments of each span that has some and of which the begin is found; its result becomes
+     * 'arguments' of the item. May be NULL.
+     */
+    uint32_t (*number_arguments)(void *context, const struct tbed_arguments *arguments, uint32_t count);
+    void *other_context; /* of both */
 
     struct look_back back; /* the caller sets 'reader' and 'passages' */
     struct open_stack stack;

@@ -69,8 +69,8 @@ static void load_stored(struct look_back *back, const struct tbed_block *block)
     back->replayed_depth = tbed_block_stored_depth(block);
     back->span_count = block->stored_count;
     for (uint32_t i = 0; i < block->stored_count; i++) {
-        back->spans[i].category = TBED_ID_INVALID;
-        back->spans[i].is_inherited = tbed_block_span_is_inherited(block, i);
+        back->spans[i] = (struct before_span){.category = TBED_ID_INVALID,
+                                              .is_inherited = tbed_block_span_is_inherited(block, i)};
         tbed_block_open_span(block, i, &back->spans[i].begin_tick, &back->spans[i].id);
     }
 }
@@ -91,8 +91,11 @@ static uint64_t replay_block(struct look_back *back, const struct tbed_block *bl
             base += tbed_event_time_ticks(word);
         else if (step > 0)
             back->spans[back->span_count++] = (struct before_span){
-                base + tbed_event_delta(word), tbed_event_id(word),
-                head.aux == 0 || head.aux > TBED_ID_MAX ? TBED_ID_INVALID : head.aux, false};
+                .begin_tick = base + tbed_event_delta(word),
+                .id = tbed_event_id(word),
+                .category = head.aux == 0 || head.aux > TBED_ID_MAX ? TBED_ID_INVALID : head.aux,
+                .nwords = (uint32_t)nwords,
+                .at = head.argument_count > 0 ? at : NULL};
         else if (step < 0 && back->span_count > 0)
             back->span_count--;
         else if (step < 0 && back->replayed_depth > 0)
@@ -165,18 +168,19 @@ static uint64_t least_of(const struct look_back *back)
     return (passage & ~PASSAGE_CONTINUES) - 1;
 }
 
-uint32_t tbed_look_back_category(struct look_back *back, uint64_t depth, uint64_t begin_tick, uint32_t id)
+const struct before_span *tbed_look_back_begin(struct look_back *back, uint64_t depth, uint64_t begin_tick,
+                                               uint32_t id)
 {
     if (depth < back->forgotten_depth)
-        return TBED_ID_INVALID;
+        return NULL;
     while (back->block_index == back->index || least_of(back) > depth)
         if (!go_back(back, depth))
-            return TBED_ID_INVALID;
+            return NULL;
     if (!is_replayed(back) || depth < back->replayed_depth ||
         depth - back->replayed_depth >= back->span_count)
-        return TBED_ID_INVALID;
+        return NULL;
     const struct before_span *span = &back->spans[depth - back->replayed_depth];
-    return span->begin_tick == begin_tick && span->id == id ? span->category : TBED_ID_INVALID;
+    return span->begin_tick == begin_tick && span->id == id ? span : NULL;
 }
 
 bool tbed_look_back_deeper(struct look_back *back, uint64_t depth, const struct before_span **spans_ret,

@@ -12,6 +12,8 @@
 struct before_span {
     uint64_t begin_tick; /* 0: not known */
     uint32_t id, category;
+    uint32_t nwords;    /* of its BEGIN */
+    const uint64_t *at; /* a BEGIN with arguments; NULL: none that is known */
     bool is_inherited;
 };
 
@@ -35,11 +37,12 @@ struct look_back {
 void tbed_look_back_from(struct look_back *back, const struct tbed_block *block, size_t index);
 
 /*
- * Returns the category of a span that has 'depth' spans around it; 'depth' must be lower than in the previous call for
- * the same block. Returns INVALID if it has none, or if it is unknown because the span began too far back or in a
- * missing block, or because memory ran out, which sets 'is_out_of_memory'.
+ * Finds a span that has 'depth' spans around it; 'depth' must be lower than in the previous call for the same block.
+ * Returns NULL if nothing is known of it because it began too far back or in a missing block, or because memory ran out,
+ * which sets 'is_out_of_memory'. What is returned is valid until the next call; its category may be INVALID.
  */
-uint32_t tbed_look_back_category(struct look_back *back, uint64_t depth, uint64_t begin_tick, uint32_t id);
+const struct before_span *tbed_look_back_begin(struct look_back *back, uint64_t depth, uint64_t begin_tick,
+                                               uint32_t id);
 
 /*
  * Finds spans with less than 'depth' spans around them, 'depth' being at most that of the block's outermost stored

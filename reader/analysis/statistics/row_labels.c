@@ -189,7 +189,7 @@ uint32_t tbed_stat_label_find(struct stat_labels *labels, uint64_t id)
 
 /* ---- Names supplied by the source ---- */
 
-/* The name as the caller supplies it, which may have several lines, up to the first U+001E. */
+/* The name as the caller supplies it, which may have several lines; of a label, up to the first U+001E. */
 static bool name_row(struct stat_labels *labels, struct stat_label *label, struct tbed_text *buffer)
 {
     size_t nbytes = 255;
@@ -201,14 +201,14 @@ static bool name_row(struct stat_labels *labels, struct stat_label *label, struc
         if (nbytes == TBED_NO_MEMORY)
             return false;
     } while (nbytes >= buffer->room);
-    char *text = buffer->bytes, *separator = memchr(text, SEPARATOR, strlen(text));
-    size_t length = separator != NULL ? (size_t)(separator - text) : strlen(text);
-    bool fits =
-        label->id < STAT_KEY_FIRST ? length <= UINT32_MAX : length <= TBED_LABELS_NBYTES_MAX - labels->nbytes;
+    char *text = buffer->bytes;
+    bool is_key = label->id >= STAT_KEY_FIRST;
+    size_t length = is_key ? strlen(text) : (size_t)(strchrnul(text, SEPARATOR) - text);
+    bool fits = !is_key ? length <= UINT32_MAX : length <= TBED_LABELS_NBYTES_MAX - labels->nbytes;
     char *copy = fits ? tbed_named_texts_take(&labels->texts, length + 1) : NULL;
     if (copy == NULL)
         return false;
-    labels->nbytes += label->id < STAT_KEY_FIRST ? 0 : length;
+    labels->nbytes += is_key ? length : 0;
     memcpy(copy, text, length);
     copy[length] = '\0';
     label->text = copy;

@@ -55,6 +55,17 @@ static void count_counter(struct trace_worker *trace, const struct tbed_event *e
                            place_of(trace, event, stream, word));
 }
 
+static uint64_t key_of_instant(struct trace_worker *trace, const struct tbed_event *event, uint32_t stream)
+{
+    return row_key(&trace->source->keys,
+                   (struct row_key_parts){.tick = event->tick,
+                                          .stream = stream,
+                                          .id = event->id,
+                                          .category = event->category,
+                                          .arguments = tbed_stat_arguments_number(trace, &event->arguments,
+                                                                                  event->argument_count)});
+}
+
 void tbed_stat_take_other(struct trace_worker *trace, const struct tbed_event *event, uint32_t stream,
                           size_t word)
 {
@@ -63,9 +74,7 @@ void tbed_stat_take_other(struct trace_worker *trace, const struct tbed_event *e
     totals->event_count++;
     switch (event->type) {
     case TBED_EVENT_INSTANT:
-        tbed_stat_take_instant(
-            worker, event->category,
-            row_key(&trace->source->keys, stream, event->id, event->category, event->tick));
+        tbed_stat_take_instant(worker, event->category, key_of_instant(trace, event, stream));
         break;
     case TBED_EVENT_COUNTER:
         count_counter(trace, event, stream, word);

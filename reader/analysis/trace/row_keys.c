@@ -18,7 +18,8 @@
 #define SEPARATOR '\x1E'
 
 enum tbed_status tbed_row_keys_open(struct row_keys *keys, struct tbed_reader *reader,
-                                    const struct tbed_analysis_options *options)
+                                    const struct tbed_analysis_options *options,
+                                    struct argument_sets *arguments)
 {
     struct tbed_trace_info info;
     tbed_reader_info(reader, &info);
@@ -26,7 +27,8 @@ enum tbed_status tbed_row_keys_open(struct row_keys *keys, struct tbed_reader *r
                               .by = options->by,
                               .first_tick = info.first_tick,
                               .width = options->by_ticks,
-                              .options = options};
+                              .options = options,
+                              .arguments = arguments};
     if (keys->by > TBED_BY_TIME)
         return TBED_ERR_ARGUMENT;
     if (keys->by != TBED_BY_TIME)
@@ -43,7 +45,8 @@ static size_t give(char *buffer, size_t buffer_nbytes, const char *text, size_t 
     size_t fits = nbytes < buffer_nbytes ? nbytes : buffer_nbytes - (buffer_nbytes > 0);
     if (buffer_nbytes == 0)
         return nbytes;
-    memcpy(buffer, text, fits);
+    if (fits > 0)
+        memcpy(buffer, text, fits);
     buffer[fits] = '\0';
     return nbytes;
 }
@@ -119,8 +122,8 @@ static size_t name_process(const struct row_keys *keys, uint32_t number, char *b
 
 /* ---- Ids ---- */
 
-/* With its arguments as name="value", like everywhere. */
-static size_t name_with_arguments(const struct row_keys *keys, uint32_t id, char *buffer,
+/* With the arguments in the name as arg0="value", and those of the event as name=value, like everywhere. */
+static size_t name_with_arguments(const struct row_keys *keys, uint32_t id, uint32_t arguments, char *buffer,
                                   size_t buffer_nbytes)
 {
     struct tbed_text full = {0};
@@ -138,9 +141,11 @@ static size_t name_with_arguments(const struct row_keys *keys, uint32_t id, char
             tbed_text_put(&full, "\"", 1);
         rest = is_last ? NULL : part + 1;
     }
-    size_t nbytes = text == NULL            ? give_string(buffer, buffer_nbytes, "<unknown>")
-                    : full.is_out_of_memory ? TBED_NO_MEMORY
-                                            : give(buffer, buffer_nbytes, full.bytes, full.nbytes);
+    if (text == NULL)
+        tbed_text_puts(&full, "<unknown>");
+    tbed_text_puts(&full, tbed_argument_sets_text(keys->arguments, arguments));
+    size_t nbytes =
+        full.is_out_of_memory ? TBED_NO_MEMORY : give(buffer, buffer_nbytes, full.bytes, full.nbytes);
     free(text);
     free(full.bytes);
     return nbytes;
@@ -235,6 +240,6 @@ size_t tbed_row_key_name(const struct row_keys *keys, uint64_t key, char *buffer
     case TBED_BY_FILE:
         return name_file(keys, (uint32_t)number, buffer, buffer_nbytes);
     default:
-        return name_with_arguments(keys, (uint32_t)number, buffer, buffer_nbytes);
+        return name_with_arguments(keys, (uint32_t)number, (uint32_t)(number >> 32), buffer, buffer_nbytes);
     }
 }

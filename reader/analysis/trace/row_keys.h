@@ -8,34 +8,43 @@
 #define TRACEBED_ROW_KEYS_H
 
 #include "reader/analysis/statistics/source.h"
+#include "reader/analysis/trace/argument_sets.h"
 
 struct row_keys {
     struct tbed_reader *reader;
     enum tbed_row_key by;
     uint64_t first_tick, width; /* of the times */
     const struct tbed_analysis_options *options;
+    struct argument_sets *arguments;
+};
+
+/* What a row's key follows from, of a span or an instant. */
+struct row_key_parts {
+    uint64_t tick;
+    uint32_t stream, id, category;
+    uint32_t arguments; /* a number from argument_sets.h */
 };
 
 /* Errors: ERR_ARGUMENT for an unknown key, or if there would be too many times. */
 enum tbed_status tbed_row_keys_open(struct row_keys *keys, struct tbed_reader *reader,
-                                    const struct tbed_analysis_options *options);
+                                    const struct tbed_analysis_options *options,
+                                    struct argument_sets *arguments);
 
-/* The key of an event with this id, or the id itself. */
-static inline uint64_t row_key(const struct row_keys *keys, uint32_t stream, uint32_t id, uint32_t category,
-                               uint64_t tick)
+/* The key, or the id itself. */
+static inline uint64_t row_key(const struct row_keys *keys, struct row_key_parts of)
 {
     switch (keys->by) {
     case TBED_BY_LABEL:
-        return id;
+        return of.id;
     case TBED_BY_THREAD:
     case TBED_BY_PROCESS:
-        return STAT_KEY_FIRST | stream;
+        return STAT_KEY_FIRST | of.stream;
     case TBED_BY_CATEGORY:
-        return STAT_KEY_FIRST | category;
+        return STAT_KEY_FIRST | of.category;
     case TBED_BY_TIME:
-        return STAT_KEY_FIRST | (tick > keys->first_tick ? (tick - keys->first_tick) / keys->width : 0);
+        return STAT_KEY_FIRST | (of.tick > keys->first_tick ? (of.tick - keys->first_tick) / keys->width : 0);
     default:
-        return STAT_KEY_FIRST | id;
+        return STAT_KEY_FIRST | (uint64_t)of.arguments << 32 | of.id;
     }
 }
 

@@ -30,10 +30,28 @@ static void recount_other(void *context, const struct block_spans *spans, const 
 
 /* ---- A worker's own ---- */
 
+uint32_t tbed_stat_arguments_number(struct trace_worker *trace, const struct tbed_arguments *arguments,
+                                    uint32_t count)
+{
+    struct trace_source *source = (void *)trace->source; /* what the workers share has a lock */
+    if (source->keys.by != TBED_BY_ARGUMENTS)
+        return ARGUMENT_SET_NONE;
+    uint32_t number =
+        tbed_argument_sets_number(&source->arguments, &trace->argument_numbers, arguments, count);
+    trace->worker->out_of_memory |= number == ARGUMENT_SET_FAULT;
+    return number != ARGUMENT_SET_FAULT ? number : ARGUMENT_SET_NONE;
+}
+
+static uint32_t number_arguments(void *context, const struct tbed_arguments *arguments, uint32_t count)
+{
+    return tbed_stat_arguments_number(context, arguments, count);
+}
+
 static void free_trace_worker(void *scratch)
 {
     struct trace_worker *trace = scratch;
     tbed_block_spans_free(&trace->spans);
+    tbed_number_map_free(&trace->argument_numbers);
     free(trace->frames);
     free(trace->copy);
     free(trace);
@@ -54,6 +72,7 @@ static struct trace_worker *trace_worker_of(struct stat_worker *worker)
         trace->spans.has_categories = true;
         trace->spans.filter = source->options.filter;
         trace->spans.other_context = trace;
+        trace->spans.number_arguments = source->keys.by == TBED_BY_ARGUMENTS ? number_arguments : NULL;
         trace->spans.back.reader = source->reader;
         trace->spans.back.passages = source->passages;
         worker->scratch = trace;
@@ -82,8 +101,12 @@ static void count_block(struct stat_worker *worker, const struct block_spans *sp
 static uint64_t key_of(const struct trace_source *source, uint32_t stream, const struct block_span *span)
 {
     bool has_begin = span->kind != TBED_STEP_UNKNOWN && span->begin_tick < span->end_tick;
-    return row_key(&source->keys, stream, span->id, span->category,
-                   has_begin ? span->begin_tick : span->end_tick);
+    return row_key(&source->keys,
+                   (struct row_key_parts){.tick = has_begin ? span->begin_tick : span->end_tick,
+                                          .stream = stream,
+                                          .id = span->id,
+                                          .category = span->category,
+                                          .arguments = span->arguments});
 }
 
 static void take_item(struct stat_worker *worker, uint32_t stream, const struct block_span *span)
@@ -163,6 +186,7 @@ static void recount_block(struct stat_worker *worker, size_t chunk)
     trace->index = index;
     trace->spans.other = recount_other;
     trace->spans.has_categories = false;
+    trace->spans.number_arguments = NULL;
     if (tbed_block_spans_read(&trace->spans, index) == TBED_ERR_MEMORY)
         worker->out_of_memory = true;
 }
@@ -280,8 +304,9 @@ enum tbed_status tbed_stat_make_trace(struct tbed_reader *reader, const struct t
     struct trace_source trace = {.reader = reader};
     size_t block_count = tbed_event_block_count(reader);
     enum tbed_status status = tbed_analysis_options_load(given, &trace.options);
+    tbed_argument_sets_init(&trace.arguments, reader);
     if (status == TBED_OK)
-        status = tbed_row_keys_open(&trace.keys, reader, &trace.options);
+        status = tbed_row_keys_open(&trace.keys, reader, &trace.options, &trace.arguments);
     if (status != TBED_OK)
         return status;
     all_general |= trace.options.by != TBED_BY_LABEL; /* the other way looks at ids only */
@@ -297,6 +322,7 @@ enum tbed_status tbed_stat_make_trace(struct tbed_reader *reader, const struct t
     free(trace.blocks);
     free(trace.passages);
     free(trace.is_general);
+    tbed_argument_sets_free(&trace.arguments);
     return status;
 }
 

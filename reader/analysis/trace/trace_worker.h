@@ -22,6 +22,7 @@ struct trace_source {
     struct tbed_reader *reader;
     struct tbed_analysis_options options;
     struct row_keys keys;
+    struct argument_sets arguments;
     uint32_t *passages;  /* struct look_back */
     uint8_t *is_general; /* by the number of a stream's first block; atomic */
     bool must_repeat;    /* atomic: a stream that was taken as regular turned out not to be */
@@ -44,6 +45,7 @@ struct trace_worker {
     uint32_t look_stream;
     uint32_t look_count;
     bool is_predictable;
+    struct number_map argument_numbers;
     uint64_t *copy;                                 /* of a block that may be reused meanwhile */
     struct tbed_block strings[TRACE_STRING_BLOCKS]; /* the string blocks of earlier lookups, by their page */
 };
@@ -58,6 +60,10 @@ static inline uint64_t trace_inherited_count(const struct tbed_block *block)
         count += tbed_block_span_is_inherited(block, i);
     return count;
 }
+
+/* The number of arguments; the worker's memory may have run out. */
+uint32_t tbed_stat_arguments_number(struct trace_worker *trace, const struct tbed_arguments *arguments,
+                                    uint32_t count);
 
 /* Takes an event that neither begins nor ends a span; 'word' is its position in the block. */
 void tbed_stat_take_other(struct trace_worker *trace, const struct tbed_event *event, uint32_t stream,

@@ -48,7 +48,9 @@ typedef void (*tbed_prepare_function)(void *context, const uint32_t *ids, size_t
  */
 enum tbed_row_key {
     TBED_BY_LABEL,
-    TBED_BY_ARGUMENTS, /* the name with the arguments behind its U+001E, as label arg0="…" */
+    /* The name with the arguments behind its U+001E, and those of the event: label arg0="…" name=value. An event of a
+     * live flight recorder that began in an earlier block is without the latter. */
+    TBED_BY_ARGUMENTS,
     TBED_BY_LOCATION, /* the place in code; for a string, the place that uses it as a name; "<no location>" */
     TBED_BY_FILE,     /* the file of that place, or "<no file>" */
     TBED_BY_THREAD,   /* name and id */

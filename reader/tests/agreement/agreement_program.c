@@ -25,7 +25,7 @@
 #define TICK_FIRST     UINT64_C(5000000)
 
 static bool is_given, counts, has_whole, has_pairs, has_others, has_categories, goes_back, is_ring, is_killed,
-    forks, has_resolution, is_deep, leaves_open, only_talks;
+    forks, has_resolution, is_deep, leaves_open, only_talks, has_arguments;
 
 static const struct {
     const char *name;
@@ -44,6 +44,7 @@ static const struct {
     {"talks", &only_talks},          /* messages only */
     {"open", &leaves_open},          /* some spans never end */
     {"resolution", &has_resolution}, /* times have a resolution of a microsecond */
+    {"arguments", &has_arguments},   /* of spans and instants; only with made-up ticks */
     {"deep", &is_deep},              /* more open spans than a block can store */
 };
 
@@ -115,12 +116,40 @@ static uint32_t any_category(void)
     return has_categories && chance(60) ? categories[below(CATEGORY_COUNT)] : TBED_ID_INVALID;
 }
 
+/* Up to two, of a few values. */
+static size_t any_arguments(struct tbed_argument arguments[2])
+{
+    static const char *const paths[] = {"/", "/index", "", "a \"b\"", "\x1e"};
+    size_t count = has_arguments && chance(50) ? 1 + below(2) : 0;
+    for (size_t i = 0; i < count; i++) {
+        const char *path = paths[below(sizeof paths / sizeof *paths)];
+        if (chance(50))
+            arguments[i] = (struct tbed_argument){.type = TBED_ARG_TEXT,
+                                                  .name_id = TBED_ID_INVALID,
+                                                  .nbytes = (uint32_t)strlen(path),
+                                                  .value.text = path};
+        else
+            arguments[i] = (struct tbed_argument){
+                .type = TBED_ARG_I64, .name_id = labels[i][0], .value.i64 = (int64_t)below(5) - 2};
+    }
+    return count;
+}
+
+static void record_with_arguments(struct stream *stream, struct tbed_given_event event)
+{
+    struct tbed_argument arguments[2];
+    event.argument_count = any_arguments(arguments);
+    event.arguments = arguments;
+    record(stream, event);
+}
+
 static void begin(struct stream *stream)
 {
     uint32_t id = any_label(), category = any_category();
     stream->depth++;
     if (is_given)
-        record(stream, (struct tbed_given_event){.type = TBED_GIVEN_BEGIN, .id = id, .category = category});
+        record_with_arguments(
+            stream, (struct tbed_given_event){.type = TBED_GIVEN_BEGIN, .id = id, .category = category});
     else if (category != TBED_ID_INVALID)
         tbed_span_begin_category(stream->recorder, id, category, NULL, 0);
     else
@@ -139,11 +168,12 @@ static void end(struct stream *stream)
 static void whole(struct stream *stream)
 {
     uint64_t nticks = below(chance(50) ? 40 : 4000);
-    record(stream, (struct tbed_given_event){.type = TBED_GIVEN_SPAN,
-                                             .id = any_label(),
-                                             .category = any_category(),
-                                             .begin_tick = stream->tick -
-                                                           (goes_back && chance(5) ? 0 - nticks : nticks)});
+    record_with_arguments(stream,
+                          (struct tbed_given_event){
+                              .type = TBED_GIVEN_SPAN,
+                              .id = any_label(),
+                              .category = any_category(),
+                              .begin_tick = stream->tick - (goes_back && chance(5) ? 0 - nticks : nticks)});
 }
 
 static void message(struct stream *stream)
@@ -157,7 +187,10 @@ static void other(struct stream *stream)
     uint32_t id = any_label();
     switch (below(5)) {
     case 0:
-        tbed_instant_record(stream->recorder, id);
+        if (has_arguments)
+            record_with_arguments(stream, (struct tbed_given_event){.type = TBED_GIVEN_INSTANT, .id = id});
+        else
+            tbed_instant_record(stream->recorder, id);
         break;
     case 1:
         tbed_counter_record_i64(stream->recorder, id, (int64_t)below(1000) - 100);

@@ -29,7 +29,8 @@ FILTERS_OF_EACH = 6
 
 # Without blocks that are missing: there it depends on the blocks that are read what is known of a span.
 PROGRAMS = ("given", "given open", "given whole", "given others open", "given whole categories others", "counts given",
-            "counts whole given", "given deep", "given forks", "given back", "given whole back categories", "given categories")
+            "counts whole given", "given deep", "given forks", "given back", "given whole back categories", "given categories",
+            "given arguments open", "given deep arguments categories", "given whole arguments others")
 CATEGORIES = ("Query", "GenericActivity", "QueryBlocked", "IncrementalLoadResult", "other")
 POINTS = ("instant", "counter", "message")
 
@@ -86,10 +87,12 @@ class Part:
         begin, end = min(span.begin, span.end), span.end
         last = self.end if self.end is not None else float("inf")
         if begin == end:
-            return oracle.Span(span.label, span.begin, end, span.category, span.is_open) if self.begin <= end < last else None
+            return oracle.Span(span.label, span.begin, end, span.category, span.is_open,
+                               span.arguments) if self.begin <= end < last else None
         if end <= self.begin or begin >= last:
             return None
-        return oracle.Span(span.label, max(begin, self.begin), min(end, last), span.category, span.is_open and end <= last)
+        return oracle.Span(span.label, max(begin, self.begin), min(end, last), span.category, span.is_open and end <= last,
+                           span.arguments)
 
     def ranges(self, spans):
         """The time of the spans of --inside: those that overlap are one, but those that only touch are not."""

@@ -73,7 +73,7 @@ def names_of(key, path, facts):
     if key == "category":
         return lambda number, span: span.category if span.category is not None else "<no category>"
     if key == "argument":
-        return lambda number, span: span.label
+        return lambda number, span: span.label + span.arguments
     return time_name(facts, int(key.rstrip("ns")))
 
 

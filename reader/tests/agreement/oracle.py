@@ -24,8 +24,9 @@ DOUBLE_MAX = 2 ** 53  # the largest integer that JSON represents exactly
 class Span:
     """'label' is None where only symbols or the reading library's stand-ins can name it."""
 
-    def __init__(self, label, begin, end, category=None, is_open=False):
+    def __init__(self, label, begin, end, category=None, is_open=False, arguments=""):
         self.label, self.begin, self.end, self.category, self.is_open = label, begin, end, category, is_open
+        self.arguments = arguments
         self.children, self.path = 0, ()
 
 
@@ -108,11 +109,21 @@ def label_of(name):
 
 # ---- Traces ----
 
+def arguments_of(event):
+    """As ' name=value'; only numbers and texts."""
+    text = ""
+    for argument in event.get("args", []):
+        name, value = argument["name"], argument["value"]
+        text += " " + (name + "=" if name is not None else "") + (f'"{value}"' if isinstance(value, str) else str(value))
+    return text
+
+
 class Open:
     """What has begun. 'begin' is None where the writer no longer knew it."""
 
-    def __init__(self, label, begin, category=None, is_inherited=False):
+    def __init__(self, label, begin, category=None, is_inherited=False, arguments=""):
         self.label, self.begin, self.category, self.is_inherited = label, begin, category, is_inherited
+        self.arguments = arguments
 
 
 class Stream:
@@ -143,7 +154,7 @@ class Stream:
         known = [each for each in opened if each.begin is not None]
         self.facts.unknown.update(each.label for each in opened if each.begin is None)
         for each in sorted(reversed(known), key=lambda each: -each.begin):
-            self.spans.append(Span(each.label, each.begin, last, each.category, not each.is_inherited))
+            self.spans.append(Span(each.label, each.begin, last, each.category, not each.is_inherited, each.arguments))
 
     def end(self, event, label):
         self.depth = max(self.depth - 1, 0)
@@ -154,18 +165,19 @@ class Stream:
             return
         label = top.label if top.label is not None else label
         end = event.get("end_tick", event["tick"])
-        self.spans.append(Span(label, begin, end, top.category, end == 0))
+        self.spans.append(Span(label, begin, end, top.category, end == 0, top.arguments))
         if end == 0:
             self.left.append(self.spans[-1])
 
     def take(self, event, label):
         if event["type"] == "begin":
-            self.stack[self.depth] = Open(label, event["tick"], event.get("category_name"))
+            self.stack[self.depth] = Open(label, event["tick"], event.get("category_name"), False, arguments_of(event))
             self.depth += 1
         elif event["type"] == "end":
             self.end(event, label)
         elif event["type"] == "span":
-            self.spans.append(Span(label, event["begin_tick"], event["tick"], event.get("category_name")))
+            self.spans.append(Span(label, event["begin_tick"], event["tick"], event.get("category_name"), False,
+                                   arguments_of(event)))
         self.last = max(self.last, event["tick"])
 
     def finish(self):
