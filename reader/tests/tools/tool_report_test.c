@@ -297,6 +297,16 @@ static void a_time_below_the_step_of_the_clock_is_not_shown(void **state)
     EXPECT(0, "The clock has steps of 26 ns; shorter times were not measured.\n", "", "report", path);
     EXPECT(0, "100     <26 ns", "", "report", path);
     EXPECT(0, "\"clock_step_ns\":26.0,", "", "report", "--json", path);
+    EXPECT(0, "The clock has steps of 26 ns; shorter times were not measured.\n", "", "slowest", "--fastest",
+           path);
+    EXPECT(0, "      <26 ns  call\n", "", "slowest", "--fastest", path);
+    EXPECT(0, "<26 ns", "", "slowest", "--fastest", "--columns=duration", path);
+    EXPECT(0, "\"duration_ns\":1,", "", "slowest", "--fastest", "--json", path);
+    EXPECT(0, "The clock has steps of 26 ns; shorter times were not measured.\n", "", "histogram", "call",
+           path);
+    struct run run = RUN("slowest", "--limit=1", path);
+    assert_silent_on(run.out, "The clock");
+    end_run(&run);
     EXPECT(0, "\"min_ns\":1,", "", "report", "--json", path);
 }
 

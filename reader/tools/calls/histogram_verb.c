@@ -46,6 +46,7 @@ struct side {
     struct query_trace trace;
     uint64_t total; /* calls */
     double least, most;
+    bool has_short; /* calls whose time was not measured */
     uint64_t *counts, *ticks;
     uint64_t all_ticks;
 };
@@ -224,12 +225,15 @@ static enum tbed_status find_limits(struct histogram *histogram, struct side *si
     struct tbed_calls_options options = {
         .size = sizeof options, .thread_count = histogram->query.jobs, .filter = side->trace.filter};
     struct tbed_call call = {0};
+    tool_progress_begin(side->trace.reader, false);
     enum tbed_status status = tbed_calls_find(side->trace.reader, &options, &call, 1, NULL, &side->total);
     side->most = value_of(side, call.ticks);
     options.order = TBED_CALLS_FASTEST;
     if (status == TBED_OK)
         status = tbed_calls_find(side->trace.reader, &options, &call, 1, NULL, NULL);
+    tool_progress_end();
     side->least = value_of(side, call.ticks);
+    side->has_short = side->total > 0 && table_is_below_step(&side->trace.clock, call.ticks);
     return status;
 }
 
@@ -328,6 +332,8 @@ static void put_head(const struct histogram *histogram)
             printf(", %s to %s", format_value(side, least, side->least),
                    format_value(side, most, side->most));
         putchar('\n');
+        if (side->has_short)
+            table_put_step(&side->trace.clock);
     }
 }
 

@@ -189,14 +189,14 @@ static enum tbed_status describe(struct slowest *slowest, const struct tbed_call
 
 /* ---- Text ---- */
 
-static const char *format_ticks(const struct slowest *slowest, char buffer[32], uint64_t ticks)
+static const char *format_ticks(const struct slowest *slowest, char buffer[40], uint64_t ticks)
 {
-    return tool_format_ticks(buffer, slowest->trace.reader, &slowest->trace.info, ticks);
+    return table_format_duration(&slowest->trace.clock, buffer, ticks, (double)ticks);
 }
 
 static void put_parts(const struct slowest *slowest, const char *title, const struct parts *parts)
 {
-    char ticks[32];
+    char ticks[40];
     if (parts->count == 0)
         return;
     printf("              %s%-7s%s", tool_dim(), title, tool_plain());
@@ -209,7 +209,7 @@ static void put_parts(const struct slowest *slowest, const char *title, const st
 
 static void put_head(struct slowest *slowest, const struct tbed_call *call)
 {
-    char ticks[32];
+    char ticks[40];
     printf("%s%12s%s  ", tool_bold(), format_ticks(slowest, ticks, call->ticks), tool_plain());
     tool_print_text(stdout, slowest->name, slowest->label_nbytes, 0);
     tool_print_text(stdout, slowest->arguments.bytes, slowest->arguments.nbytes, 0);
@@ -270,7 +270,7 @@ static struct table_value parts_value(const struct table *table, const void *cal
     struct slowest *slowest = slowest_of(table);
     struct tool_buffer text = {0};
     struct parts parts = {0};
-    char ticks[32];
+    char ticks[40];
     find_parts_of(table, call, others, &parts);
     for (size_t i = 0; i < parts.count; i++) {
         tool_append(&text, ", ", i > 0 ? 2 : 0);
@@ -350,7 +350,7 @@ static void json_others(struct tbed_json *json, const struct table *table, const
 }
 
 static const struct table_column columns[] = {
-    {.key = "duration", .unit = TABLE_TICKS, .get = call_duration},
+    {.key = "duration", .unit = TABLE_DURATION, .get = call_duration},
     {.key = "begin", .unit = TABLE_TICKS, .get = call_begin, .json = json_begin},
     {.key = "name", .unit = TABLE_TEXT, .get = call_name, .json = json_name},
     {.key = "arguments", .unit = TABLE_TEXT, .get = call_arguments, .json = json_arguments},
@@ -388,6 +388,16 @@ static void print_json(const struct slowest *slowest, const struct table *table)
     tbed_json_line(&json);
 }
 
+/* Says so if the clock is coarser than some of the calls. */
+static void put_step(const struct slowest *slowest)
+{
+    bool is_needed = false;
+    for (size_t i = 0; i < slowest->count; i++)
+        is_needed |= table_is_below_step(&slowest->trace.clock, slowest->calls[i].ticks);
+    if (is_needed)
+        table_put_step(&slowest->trace.clock);
+}
+
 static void print_text(struct slowest *slowest, const struct table *table)
 {
     const char *path = tool_path(slowest->trace.path);
@@ -395,6 +405,7 @@ static void print_text(struct slowest *slowest, const struct table *table)
     tool_print_text(stdout, path, strlen(path), 0);
     printf(": the %s %s of %s calls\n", tool_format_count(shown, slowest->count),
            title_of(slowest->options.order), tool_format_count(total, slowest->total));
+    put_step(slowest);
     if (slowest->query.columns.count > 0) {
         table_print_text(table, &slowest->query.columns);
         return;
@@ -485,8 +496,10 @@ static int find_and_show(struct slowest *slowest)
     slowest->options.filter = slowest->trace.filter;
     slowest->options.thread_count = slowest->query.jobs;
     slowest->calls = tool_realloc(NULL, (slowest->limit + 1) * sizeof *slowest->calls);
+    tool_progress_begin(slowest->trace.reader, false);
     enum tbed_status status = tbed_calls_find(slowest->trace.reader, &slowest->options, slowest->calls,
                                               slowest->limit, &slowest->count, &slowest->total);
+    tool_progress_end();
     if (status == TBED_OK)
         print(slowest);
     status = status == TBED_OK ? slowest->status : status;

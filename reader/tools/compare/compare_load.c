@@ -84,7 +84,9 @@ static bool add_trace(struct tbed_comparison *comparison, struct tool_places *pl
 {
     struct tbed_analysis_options analysis = analysis_of(options);
     struct tbed_statistics *statistics = NULL;
+    tool_progress_begin(places->reader, false);
     enum tbed_status status = tbed_statistics_make(places->reader, &analysis, &statistics);
+    tool_progress_end();
     bool added = add_run(comparison, status, statistics, places->reader, first, run);
     tbed_statistics_close(statistics);
     return added;

@@ -168,7 +168,9 @@ int tool_filter_open(struct tool_filter *filter, const char *path, struct tbed_r
     options.name_context = places;
     if (options.name_count + options.excluded_name_count + options.inside_count > 0)
         tool_places_prepare_all(places);
+    tool_progress_begin(reader, false); /* the spans of --inside are looked for */
     enum tbed_status status = tbed_filter_make(reader, &options, &filter->filter, why);
+    tool_progress_end();
     if (status == TBED_OK)
         return -1;
     tool_complain("%s%s%s", status == TBED_ERR_ARGUMENT ? "" : tool_path(path),

@@ -16,9 +16,9 @@ static void put_text(struct table_value text, size_t width)
 
 static void put_stretch(struct flows_verb *verb, const struct tbed_flow_stretch *stretch)
 {
-    char ticks[32];
+    char ticks[40];
     printf("              %12s  %s",
-           tool_format_ticks(ticks, verb->trace.reader, &verb->trace.info, stretch->ticks),
+           table_format_duration(&verb->trace.clock, ticks, stretch->ticks, (double)stretch->ticks),
            stretch->is_waiting ? "waiting for " : "running in ");
     if (stretch->id == TBED_ID_INVALID)
         fputs(FLOWS_OUTSIDE, stdout);
@@ -31,9 +31,9 @@ static void put_stretch(struct flows_verb *verb, const struct tbed_flow_stretch 
 
 static void put_flow(struct flows_verb *verb, const struct tbed_flow *flow)
 {
-    char ticks[32];
+    char ticks[40];
     printf("\n%s%12s%s  ", tool_bold(),
-           tool_format_ticks(ticks, verb->trace.reader, &verb->trace.info, flow->ticks), tool_plain());
+           table_format_duration(&verb->trace.clock, ticks, flow->ticks, (double)flow->ticks), tool_plain());
     put_text(query_label(&verb->trace, flow->id), 0);
     printf(" %llu\n              ", (unsigned long long)flow->key);
     query_put_when(&verb->trace, flow->begin_tick);
@@ -133,7 +133,7 @@ static const struct table_column columns[] = {
     {.key = "stream", .unit = TABLE_COUNT, .get = get_stream},
     {.key = "span", .unit = TABLE_TEXT, .get = get_span},
     {.key = "begin", .unit = TABLE_TICKS, .get = get_begin},
-    {.key = "duration", .unit = TABLE_TICKS, .get = get_duration},
+    {.key = "duration", .unit = TABLE_DURATION, .get = get_duration},
 };
 
 const struct table flows_stretches = {

@@ -118,7 +118,9 @@ static int make_and_print(struct flows_verb *verb)
     verb->options.name = tool_places_name;
     verb->options.name_context = &verb->trace.places;
     verb->options.prepare = tool_places_prepare;
+    tool_progress_begin(verb->trace.reader, false);
     enum tbed_status status = tbed_flows_make(verb->trace.reader, &verb->options, &verb->flows);
+    tool_progress_end();
     if (status == TBED_OK && verb->query.json)
         flows_print_json(verb);
     else if (status == TBED_OK && verb->query.csv)

@@ -75,11 +75,13 @@ static void count_steps(struct tbed_reader *reader, uint32_t stream, const struc
 void strings_used_count(struct tbed_reader *reader, const struct tbed_filter *filter, struct used_ids *used)
 {
     struct tbed_stream_info stream;
+    tool_progress_begin(reader, false);
     for (size_t i = 0; tbed_stream_get(reader, i, &stream); i++)
         if (filter != NULL)
             count_steps(reader, stream.stream, filter, used);
         else
             count_stream(reader, stream.stream, used);
+    tool_progress_end();
 }
 
 /* ---- What they refer to ---- */

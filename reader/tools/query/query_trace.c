@@ -7,6 +7,7 @@
 #include "reader/tools/query/query.h"
 
 #include <stdlib.h>
+#include <tracebed/analysis.h>
 
 int query_open(struct query_trace *trace, const char *path, struct query *query)
 {
@@ -15,10 +16,11 @@ int query_open(struct query_trace *trace, const char *path, struct query *query)
     if ((trace->reader = tool_open(path)) == NULL)
         return TOOL_TROUBLE;
     tbed_reader_info(trace->reader, &trace->info);
-    trace->clock = (struct table_clock){
-        .reader = trace->reader,
-        .is_time = trace->info.clock != TBED_CLOCK_USER,
-        .resolution_ns = tbed_tick_span_to_ns(trace->reader, trace->info.resolution_ticks)};
+    trace->clock = (struct table_clock){.reader = trace->reader,
+                                        .is_time = trace->info.clock != TBED_CLOCK_USER,
+                                        .resolution_ns =
+                                            tbed_tick_span_to_ns(trace->reader, trace->info.resolution_ticks),
+                                        .step_ticks = tbed_clock_step(trace->reader)};
     trace->places = (struct tool_places){.reader = trace->reader, .part = TBED_NAME_ALL};
     if (!query->no_symbols)
         tool_places_open(&trace->places, trace->reader, TBED_NAME_ALL);

@@ -124,17 +124,14 @@ static void put_inherited(uint64_t count)
 /* Says so if the clock is coarser than some of the times. */
 static void put_step(const struct report *report)
 {
-    char step[32];
     bool is_needed = false;
     const struct table *spans = &report->tables[REPORT_SPANS];
     for (size_t i = 0; i < spans->shown; i++) {
         const struct tbed_span_row *row = spans->rows[i];
-        is_needed |= row->count > 0 && row->min_ticks < report->step_ticks;
+        is_needed |= row->count > 0 && table_is_below_step(&report->clock, row->min_ticks);
     }
-    if (is_needed && report->step_ticks > 1 && report->info.clock != TBED_CLOCK_USER)
-        printf("The clock has steps of %s; shorter times were not measured.\n",
-               tool_format_time(step, tbed_tick_span_to_ns(report->reader, report->step_ticks),
-                                report->clock.resolution_ns));
+    if (is_needed)
+        table_put_step(&report->clock);
 }
 
 static void put_gaps(const struct report *report)

@@ -244,7 +244,9 @@ static bool make_timeline(struct report *report)
     if (options.moment_count == 0 || (tbed_statistics_span(report->statistics, 0) == NULL &&
                                       tbed_statistics_counter(report->statistics, 0) == NULL))
         return true;
+    tool_progress_begin(report->reader, false);
     enum tbed_status status = tbed_timeline_make(report->reader, &options, &report->timeline);
+    tool_progress_end();
     if (status != TBED_OK)
         tool_complain("%s: %s", tool_path(report->path), tbed_status_text(status));
     return status == TBED_OK;
@@ -273,7 +275,9 @@ static bool make_allocations(struct report *report)
                                             .by_size = report->options->by_size,
                                             .keep_lifetimes = needs_lifetimes(report->options),
                                             .suppressions = report->options->suppressions.list};
+    tool_progress_begin(report->reader, false);
     enum tbed_status status = tbed_allocations_make(report->reader, &options, &report->allocations);
+    tool_progress_end();
     if (status != TBED_OK)
         tool_complain("%s: %s", tool_path(report->path), tbed_status_text(status));
     return status == TBED_OK;

@@ -205,6 +205,8 @@ void tool_tell_profile_damage(const char *path, const struct tbed_statistics *st
  * something is printed on the same terminal ('prints_meanwhile'). tool_progress_clear() is for signal handlers.
  */
 void tool_progress_begin(const struct tbed_reader *reader, bool prints_meanwhile);
+void tool_progress_begin_all(struct tbed_reader *const *readers,
+                             size_t count); /* a pass over several traces */
 void tool_progress_end(void);
 void tool_progress_clear(void);
 

@@ -23,7 +23,9 @@ static struct {
     pthread_mutex_t lock; /* for 'is_ending' */
     pthread_cond_t ending;
     bool is_running, is_ending;
-    const struct tbed_reader *reader;
+    const struct tbed_reader *reader; /* NULL: of 'readers' */
+    struct tbed_reader *const *readers;
+    size_t reader_count;
 } progress = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static volatile sig_atomic_t is_shown;
@@ -46,15 +48,34 @@ void tool_progress_clear(void)
     is_shown = 0;
 }
 
+/* Over all traces of the pass. */
+static void count(uint64_t *read_count_ret, uint64_t *all_count_ret)
+{
+    if (progress.reader != NULL) {
+        tbed_reader_progress(progress.reader, read_count_ret, all_count_ret);
+        return;
+    }
+    *read_count_ret = *all_count_ret = 0;
+    for (size_t i = 0; i < progress.reader_count; i++) {
+        uint64_t read_count, all_count;
+        tbed_reader_progress(progress.readers[i], &read_count, &all_count);
+        *read_count_ret += read_count;
+        *all_count_ret += all_count;
+    }
+}
+
+/* Blocks are counted when they are first read: a second pass begins with all of them. */
 static void show(void)
 {
     char line[64];
     uint64_t read_count, all_count;
-    tbed_reader_progress(progress.reader, &read_count, &all_count);
+    count(&read_count, &all_count);
     if (all_count == 0)
         return;
-    int nbytes = snprintf(line, sizeof line, "\r\033[Ktracebed: read %u %%",
-                          (unsigned)(read_count < all_count ? 100 * read_count / all_count : 100));
+    bool is_all = read_count >= all_count;
+    int nbytes =
+        snprintf(line, sizeof line, "\r\033[Ktracebed: read %u %%%s",
+                 (unsigned)(is_all ? 100 : 100 * read_count / all_count), is_all ? ", computing" : "");
     is_shown = 1;
     write_all(line, (size_t)nbytes);
 }
@@ -79,18 +100,35 @@ static void *progress_main(void *argument)
     return NULL;
 }
 
-void tool_progress_begin(const struct tbed_reader *reader, bool prints_meanwhile)
+static void begin(bool prints_meanwhile)
 {
     pthread_condattr_t attributes;
     bool is_terminal = isatty(STDERR_FILENO) == 1 && !(prints_meanwhile && isatty(STDOUT_FILENO) == 1);
-    if (progress.is_running || !is_terminal || pthread_condattr_init(&attributes) != 0)
+    if (!is_terminal || pthread_condattr_init(&attributes) != 0)
         return;
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&progress.ending, &attributes);
     pthread_condattr_destroy(&attributes);
-    progress.reader = reader;
     progress.is_ending = false;
     progress.is_running = pthread_create(&progress.thread, NULL, progress_main, NULL) == 0;
+}
+
+void tool_progress_begin(const struct tbed_reader *reader, bool prints_meanwhile)
+{
+    if (progress.is_running)
+        return;
+    progress.reader = reader;
+    begin(prints_meanwhile);
+}
+
+void tool_progress_begin_all(struct tbed_reader *const *readers, size_t reader_count)
+{
+    if (progress.is_running)
+        return;
+    progress.reader = NULL;
+    progress.readers = readers;
+    progress.reader_count = reader_count;
+    begin(false);
 }
 
 void tool_progress_end(void)

@@ -77,6 +77,16 @@ struct table_clock {
     uint64_t step_ticks;
 };
 
+/* Was a duration of so many ticks not measured, because the clock moves by more at a time? */
+bool table_is_below_step(const struct table_clock *clock, uint64_t ticks);
+
+/* A duration, such as "1.24 ms", or "<10.0 ns" if it was not measured. 'exact' is 'ticks', or a mean. */
+const char *table_format_duration(const struct table_clock *clock, char buffer[40], uint64_t ticks,
+                                  double exact);
+
+/* Prints a line that says what that means. */
+void table_put_step(const struct table_clock *clock);
+
 struct table {
     const char *key;  /* in JSON and CSV, such as "async_spans" */
     const char *what; /* in text, such as "asynchronous spans" */

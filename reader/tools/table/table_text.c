@@ -37,11 +37,25 @@ static void format_ticks(const struct table_clock *clock, char buffer[32], doubl
         tool_format_count(buffer, (uint64_t)ticks);
 }
 
-static void format_duration(const struct table_clock *clock, char buffer[40], const struct table_value *value)
+bool table_is_below_step(const struct table_clock *clock, uint64_t ticks)
 {
-    bool is_short = clock->is_time && clock->step_ticks > 1 && value->whole < clock->step_ticks;
+    return clock->is_time && clock->step_ticks > 1 && ticks < clock->step_ticks;
+}
+
+const char *table_format_duration(const struct table_clock *clock, char buffer[40], uint64_t ticks,
+                                  double exact)
+{
+    bool is_short = table_is_below_step(clock, ticks);
     buffer[0] = '<';
-    format_ticks(clock, buffer + is_short, is_short ? (double)clock->step_ticks : value->number);
+    format_ticks(clock, buffer + is_short, is_short ? (double)clock->step_ticks : exact);
+    return buffer;
+}
+
+void table_put_step(const struct table_clock *clock)
+{
+    char step[32];
+    format_ticks(clock, step, (double)clock->step_ticks);
+    printf("The clock has steps of %s; shorter times were not measured.\n", step);
 }
 
 static void format_figure(const struct table *table, const struct table_column *column,
@@ -52,7 +66,7 @@ static void format_figure(const struct table *table, const struct table_column *
         format_ticks(table->clock, buffer, value->number);
         break;
     case TABLE_DURATION:
-        format_duration(table->clock, buffer, value);
+        table_format_duration(table->clock, buffer, value->whole, value->number);
         break;
     case TABLE_BYTES:
         tool_format_bytes(buffer, value->number);

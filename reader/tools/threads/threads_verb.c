@@ -89,10 +89,10 @@ static const struct table_column columns[] = {
     {.key = "share", .field = "busy", .title = "busy %", .unit = TABLE_PERCENT, .get = get_share},
     {.key = "idle", .unit = TABLE_TICKS, .get = get_idle},
     {.key = "gaps", .field = "gap_count", .unit = TABLE_COUNT, .get = get_gaps},
-    {.key = "p50", .field = "p50_gap", .title = "p50 gap", .unit = TABLE_TICKS, .get = get_p50},
-    {.key = "p90", .field = "p90_gap", .title = "p90 gap", .unit = TABLE_TICKS, .get = get_p90},
-    {.key = "p99", .field = "p99_gap", .title = "p99 gap", .unit = TABLE_TICKS, .get = get_p99},
-    {.key = "longest", .field = "longest_gap", .unit = TABLE_TICKS, .get = get_longest},
+    {.key = "p50", .field = "p50_gap", .title = "p50 gap", .unit = TABLE_DURATION, .get = get_p50},
+    {.key = "p90", .field = "p90_gap", .title = "p90 gap", .unit = TABLE_DURATION, .get = get_p90},
+    {.key = "p99", .field = "p99_gap", .title = "p99 gap", .unit = TABLE_DURATION, .get = get_p99},
+    {.key = "longest", .field = "longest_gap", .unit = TABLE_DURATION, .get = get_longest},
     {.key = "at", .field = "longest_gap_at", .unit = TABLE_TICKS, .get = get_at},
     {.key = "stream", .unit = TABLE_COUNT, .get = get_stream},
     {.key = "thread", .unit = TABLE_TEXT, .get = get_thread},
@@ -129,7 +129,9 @@ static int make_and_print(struct threads *threads)
 {
     struct tbed_activity_options options = {
         .size = sizeof options, .thread_count = threads->query.jobs, .filter = threads->trace.filter};
+    tool_progress_begin(threads->trace.reader, false);
     enum tbed_status status = tbed_activity_make(threads->trace.reader, &options, &threads->activity);
+    tool_progress_end();
     if (status == TBED_OK)
         print(threads);
     return tool_finish(query_end(&threads->trace, status));

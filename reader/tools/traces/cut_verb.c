@@ -78,7 +78,9 @@ static int cut_file(const struct cut *cut)
         .size = sizeof options, .filter = cut->filter.filter, .overwrite = cut->overwrite};
     struct tbed_copy_report report = {0};
     struct tbed_error error = {.offset = UINT64_MAX};
+    tool_progress_begin(cut->reader, false);
     enum tbed_status status = tbed_trace_cut(cut->reader, cut->to, &options, &report, &error);
+    tool_progress_end();
     if (status != TBED_OK) {
         copy_complain(cut->from, cut->to, &error);
         return TOOL_TROUBLE;

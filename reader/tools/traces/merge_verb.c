@@ -217,8 +217,10 @@ static int merge_files(const struct merge *merge)
     bool is_whole = true;
     options.size = sizeof options;
     options.shifts_ns = merge->offsets_ns;
+    tool_progress_begin_all(merge->readers, merge->count);
     enum tbed_status status =
         tbed_traces_merge(merge->readers, merge->count, merge->to, &options, &report, &source, &error);
+    tool_progress_end();
     if (status != TBED_OK) {
         complain(merge, source, &error);
         return TOOL_TROUBLE;

@@ -41,8 +41,11 @@ int old_stacks_open(struct old_stacks *old, struct tool_filter *filter, struct t
     if (options.name != NULL)
         options.name_context = &old->places;
     enum tbed_status status = TBED_OK;
-    if (exit < 0)
+    if (exit < 0) {
+        tool_progress_begin(old->reader, false);
         status = tbed_stacks_make(old->reader, &options, &old->stacks);
+        tool_progress_end();
+    }
     tool_filter_end(filter);
     old->window = filter->window;
     filter->window = window;
