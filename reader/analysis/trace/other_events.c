@@ -55,6 +55,18 @@ static void count_counter(struct trace_worker *trace, const struct tbed_event *e
                            place_of(trace, event, stream, word));
 }
 
+uint32_t tbed_stat_arguments_number(struct trace_worker *trace, const struct tbed_arguments *arguments,
+                                    uint32_t count)
+{
+    struct trace_source *source = (void *)trace->source; /* what the workers share has a lock */
+    if (source->keys.by != TBED_BY_ARGUMENTS)
+        return ARGUMENT_SET_NONE;
+    uint32_t number =
+        tbed_argument_sets_number(&source->arguments, &trace->argument_numbers, arguments, count);
+    trace->worker->out_of_memory |= number == ARGUMENT_SET_FAULT;
+    return number != ARGUMENT_SET_FAULT ? number : ARGUMENT_SET_NONE;
+}
+
 static uint64_t key_of_instant(struct trace_worker *trace, const struct tbed_event *event, uint32_t stream)
 {
     return row_key(&trace->source->keys,

@@ -30,18 +30,6 @@ static void recount_other(void *context, const struct block_spans *spans, const 
 
 /* ---- A worker's own ---- */
 
-uint32_t tbed_stat_arguments_number(struct trace_worker *trace, const struct tbed_arguments *arguments,
-                                    uint32_t count)
-{
-    struct trace_source *source = (void *)trace->source; /* what the workers share has a lock */
-    if (source->keys.by != TBED_BY_ARGUMENTS)
-        return ARGUMENT_SET_NONE;
-    uint32_t number =
-        tbed_argument_sets_number(&source->arguments, &trace->argument_numbers, arguments, count);
-    trace->worker->out_of_memory |= number == ARGUMENT_SET_FAULT;
-    return number != ARGUMENT_SET_FAULT ? number : ARGUMENT_SET_NONE;
-}
-
 static uint32_t number_arguments(void *context, const struct tbed_arguments *arguments, uint32_t count)
 {
     return tbed_stat_arguments_number(context, arguments, count);
