@@ -136,11 +136,12 @@ static void give_back(struct tbed_helper *helper)
     uint64_t end = (link->populated_pages > claimed ? link->populated_pages : claimed) << file->page_shift;
     if (end > file->map_nbytes) /* another process has a higher limit */
         end = file->map_nbytes;
-    madvise(file->map, end, MADV_DONTNEED);
+    helper->thread.has_memory = false;
     helper->thread.lead_ns = LEAD_NS_MIN;
     __atomic_store_n(&link->ahead_nbytes, AHEAD_NBYTES_MIN, __ATOMIC_RELAXED);
-    __atomic_store_n(&link->populated_pages, 0, __ATOMIC_RELEASE);
-    helper->thread.has_memory = false;
+    __atomic_store_n(&link->populated_pages, 0,
+                     __ATOMIC_SEQ_CST); /* from now on, whoever claims a page wakes us */
+    madvise(file->map, end, MADV_DONTNEED);
 }
 
 static uint64_t least(uint64_t a, uint64_t b)
