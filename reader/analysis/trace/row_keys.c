@@ -162,10 +162,9 @@ static size_t name_file(const struct row_keys *keys, uint32_t id, char *buffer, 
 /* Of a place in code, its name; of a string, the place that uses it as a name. */
 static size_t name_location(const struct row_keys *keys, uint32_t id, char *buffer, size_t buffer_nbytes)
 {
-    struct tbed_location location;
     bool is_complete = true;
     char line[16];
-    if (tbed_location_resolve(keys->reader, id, &location))
+    if (tbed_id_is_place(keys->reader, id))
         return tbed_named_text(keys->reader, keys->options, id, buffer, buffer_nbytes);
     struct tbed_id_info info = tbed_id_describe(keys->reader, id, &is_complete);
     if (!is_complete)

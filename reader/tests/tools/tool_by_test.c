@@ -123,9 +123,10 @@ static void files_of_allocations_and_spans_are_rows(void **state)
     EXPECT(0, "  file\n", "", "report", "--allocations", "--by=file", path);
     EXPECT(0, "  file\n", "", "report", "--spans", "--by=file", path);
     EXPECT(0, "  location\n", "", "report", "--spans", "--by=location", path);
-    EXPECT(0, "{\"name\":\"parse\",\"count\":1,", "", "report", "--spans", "--json", "--by=location", path);
+    EXPECT(0, "{\"name\":\"/src/parse.c:3\",\"count\":1,", "", "report", "--spans", "--json", "--by=location",
+           path);
     expect_rows(path, "--spans", "--by=location", "--columns=name,count",
-                "<no location>,1\r\nload,1\r\nparse,1\r\nscan,1\r\n");
+                "/src/load.c:7,1\r\n/src/parse.c:3,1\r\n/src/parse.c:9,1\r\n<no location>,1\r\n");
 }
 
 static void headings_say_what_rows_stand_for(void **state)
