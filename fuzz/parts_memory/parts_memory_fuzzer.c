@@ -1,6 +1,6 @@
 /*
- * Parts of a trace, single calls, rows by other keys, sites by stack, leaks and lifetimes, parts of time and following,
- * while memory runs out: each must return an error or say the same as with enough memory.
+ * Parts of a trace, single calls, rows by other keys, sites by stack, leaks and lifetimes, and following, while memory
+ * runs out: each must return an error or say the same as with enough memory.
  *
  * The plan follows the last complete page of the trace; see fuzz/support/failing.h.
  *
@@ -12,7 +12,6 @@
 #include <tracebed/analysis.h>
 #include <tracebed/calls.h>
 #include <tracebed/follow.h>
-#include <tracebed/timeline.h>
 
 #include "fuzz/support/failing.h"
 #include "fuzz/support/fuzz.h"
@@ -133,45 +132,30 @@ static uint64_t use_follow(struct tbed_reader *reader)
     return mix(totals.event_count, totals.now_tick);
 }
 
-static uint64_t use_timeline(struct tbed_reader *reader)
+static uint64_t use_rows(struct tbed_reader *reader)
 {
-    struct tbed_analysis_options options = {.size = sizeof options, .thread_count = 2, .moment_count = 3};
-    struct tbed_timeline *timeline;
-    const struct tbed_timeline_row *row;
     uint64_t seen = 0;
-    enum tbed_status status = tbed_timeline_make(reader, &options, &timeline);
-    REQUIRE(status == TBED_OK || status == TBED_ERR_MEMORY);
-    if (status != TBED_OK)
-        return NO_MEMORY;
-    for (size_t i = 0; (row = tbed_timeline_span(timeline, i)) != NULL; i++)
-        seen = mix(seen, row->name_nbytes);
-    tbed_timeline_close(timeline);
+    for (enum tbed_row_key by = TBED_BY_ARGUMENTS; by <= TBED_BY_TIME; by++) {
+        uint64_t rows = use_statistics(reader, NULL, by);
+        seen = rows == NO_MEMORY || seen == NO_MEMORY ? NO_MEMORY : mix(seen, rows);
+    }
     return seen;
 }
 
-static uint64_t use_all(struct tbed_reader *reader)
+static uint64_t use_filter(struct tbed_reader *reader)
 {
     struct tbed_filter *filter = filter_of(reader);
     if (filter == NULL)
         return NO_MEMORY;
-    uint64_t parts[7 + TBED_BY_TIME], seen = 0;
-    size_t count = 0;
-    parts[count++] = use_sites(reader);
-    parts[count++] = use_leaks(reader);
-    parts[count++] = use_calls(reader, filter);
-    parts[count++] = use_follow(reader);
-    parts[count++] = use_timeline(reader);
-    parts[count++] = use_statistics(reader, filter, TBED_BY_LABEL);
-    for (enum tbed_row_key by = TBED_BY_ARGUMENTS; by <= TBED_BY_TIME; by++)
-        parts[count++] = use_statistics(reader, NULL, by);
+    uint64_t calls = use_calls(reader, filter), rows = use_statistics(reader, filter, TBED_BY_LABEL);
     tbed_filter_close(filter);
-    for (size_t i = 0; i < count; i++)
-        seen = parts[i] == NO_MEMORY || seen == NO_MEMORY ? NO_MEMORY : mix(seen, parts[i]);
-    return seen;
+    return calls == NO_MEMORY || rows == NO_MEMORY ? NO_MEMORY : mix(calls, rows);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
-    failing_use_trace(data, nbytes, use_all);
+    static failing_use *const uses[] = {use_rows, use_filter, use_sites, use_leaks, use_follow};
+    for (size_t i = 0; i < sizeof uses / sizeof *uses; i++)
+        failing_use_trace(data, nbytes, uses[i]);
     return 0;
 }

@@ -1,0 +1,63 @@
+/*
+ * Parts of time and windows, while memory runs out: each must return an error or say the same as with enough memory.
+ *
+ * The plan follows the last complete page of the trace; see fuzz/support/failing.h.
+ *
+ * Mutator: trace
+ * Seeds: spec/golden/valid fuzz/parts_memory/corpus
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <tracebed/timeline.h>
+#include <tracebed/window.h>
+
+#include "fuzz/support/failing.h"
+#include "fuzz/support/fuzz.h"
+
+#define NO_MEMORY UINT64_MAX
+
+static uint64_t mix(uint64_t seen, uint64_t value)
+{
+    seen = (seen ^ value) * 0x9E3779B97F4A7C15u;
+    return seen ^ seen >> 32;
+}
+
+static uint64_t use_timeline(struct tbed_reader *reader)
+{
+    struct tbed_analysis_options options = {.size = sizeof options, .thread_count = 2, .moment_count = 3};
+    struct tbed_timeline *timeline;
+    const struct tbed_timeline_row *row;
+    uint64_t seen = 0;
+    enum tbed_status status = tbed_timeline_make(reader, &options, &timeline);
+    REQUIRE(status == TBED_OK || status == TBED_ERR_MEMORY);
+    if (status != TBED_OK)
+        return NO_MEMORY;
+    for (size_t i = 0; (row = tbed_timeline_span(timeline, i)) != NULL; i++)
+        seen = mix(seen, row->name_nbytes);
+    tbed_timeline_close(timeline);
+    return seen;
+}
+
+static uint64_t use_window(struct tbed_reader *reader)
+{
+    struct tbed_window_options options = {
+        .size = sizeof options, .thread_count = 1, .column_count = 20, .depth_count = 2, .part_max = 7};
+    const struct tbed_window_part *part;
+    struct tbed_window *window;
+    uint64_t seen = 0;
+    enum tbed_status status = tbed_window_make(reader, &options, &window);
+    REQUIRE(status == TBED_OK || status == TBED_ERR_MEMORY);
+    if (status != TBED_OK)
+        return NO_MEMORY;
+    for (size_t i = 0; (part = tbed_window_part(window, i)) != NULL; i++)
+        seen = mix(mix(seen, part->count), part->ticks);
+    tbed_window_close(window);
+    return seen;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
+{
+    failing_use_trace(data, nbytes, use_timeline);
+    failing_use_trace(data, nbytes, use_window);
+    return 0;
+}
